@@ -1,0 +1,75 @@
+"""What every command shares: options from a dataclass, machine output, tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from airworthy.core.files import json_text
+
+Config = TypeVar("Config")
+
+
+def run_tyro(config_type: type[Config], argv: Sequence[str], prog: str, description: str) -> Config:
+    """Options of a command, parsed into its frozen dataclass.
+
+    Help shows each field's docstring (with its unit) and default. Options are spelled with hyphens, flags have a `--no-` form.
+
+    Args:
+        config_type: The dataclass.
+        argv: Arguments after the command's name.
+        prog: How the command is called ("airworthy fly").
+        description: One paragraph for the top of the help.
+
+    Raises:
+        SystemExit: With 0 after printing help, with 2 after saying what is wrong with the arguments.
+    """
+    import tyro
+
+    return tyro.cli(config_type, args=list(argv), prog=prog, description=description)
+
+
+def emit_json(value: Any) -> None:
+    """Print a value as JSON on standard output (for --json): nothing else may go there."""
+    sys.stdout.write(json_text(value))
+
+
+def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table for people on standard output.
+
+    Args:
+        title: Line above the table; none where empty.
+        columns: Headings, with units ("mass [kg]").
+        rows: Cells; numbers are set flush right with four significant digits, None is left blank.
+    """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = [list(row) for row in rows]
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for index, heading in enumerate(columns):
+        numeric = all(_is_number(row[index]) or row[index] is None for row in cells)
+        # Text, not str: rich would read "[kg]" as a style.
+        table.add_column(Text(heading), justify="right" if numeric else "left", no_wrap=index == 0)
+    for row in cells:
+        table.add_row(*(Text(_cell(value)) for value in row))
+    _console(Console).print(table)
+
+
+def _console(console: Any) -> Any:
+    """A console as wide as the terminal; output that goes to a file or a pipe is not folded at 80 columns."""
+    return console() if sys.stdout.isatty() else console(width=200)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,165 @@
+"""`airworthy COMMAND ...`: finds the command's module and turns users' mistakes into one sentence and exit code 2.
+
+Nothing is imported but the command that was asked for, so that `airworthy --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import sys
+from collections.abc import Callable
+
+from airworthy import __version__
+from airworthy.core.errors import AirworthyError, unknown_name
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("airworthy.cli.demo", "the shortest way to see something fly: a batch, a course, a report"),
+    "fly": ("airworthy.cli.fly", "one or many flights -> a folder with summary.json and report.html"),
+    "vehicles": ("airworthy.cli.vehicles", "list the catalogue, show one, check or synthesize a new one"),
+    "courses": ("airworthy.cli.courses", "list the courses, show one, check a new one"),
+    "validate": ("airworthy.cli.validate", "prediction error of the dynamics on real flights"),
+    "bench": ("airworthy.cli.bench", "protocols and speed, measured"),
+}
+"""Command -> (module with `main(argv) -> int`, what it does)."""
+
+EXIT_OK, EXIT_MISTAKE, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 0, 2, 130, 141
+
+_EXTRAS = {
+    "torch": "learn",
+    "gymnasium": "learn",
+    "viser": "viewer",
+    "newton": "articulated",
+    "pycolmap": "capture",
+    "cv2": "capture",
+    "gsplat": "splat-cuda",
+    "onnx": "export",
+    "onnxruntime": "export",
+    "av": "video",
+    "cyclonedds": "ros2",
+    "lcm": "lcm",
+    "pymavlink": "px4",
+    "mcap": "logs",
+    "rosbags": "logs",
+    "ray": "cluster",
+}
+# What the user's machine may refuse, as opposed to a fault of ours, which keeps its traceback.
+_REFUSALS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
+
+
+def help_text() -> str:
+    """What `airworthy --help` prints."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:{width}}  {summary}" for name, (_, summary) in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: airworthy COMMAND [options]",
+            "",
+            "Is this drone fit to fly there? Fly any vehicle with any pilot, and get evidence.",
+            "",
+            "commands:",
+            *lines,
+            "",
+            "  airworthy COMMAND --help  options of a command, with units and defaults",
+            "  airworthy --version       the version",
+        ]
+    )
+
+
+def main(argv: list[str]) -> int:
+    """Run one command.
+
+    Args:
+        argv: Arguments after the program's name.
+
+    Returns:
+        The exit code: 0, 2 for a user's mistake, 130 when interrupted, 141 when nobody reads our output any more.
+    """
+    try:
+        code = _run(argv)
+        sys.stdout.flush()  # here, so that a reader who left is noticed inside this block
+        return code
+    except BrokenPipeError:
+        _silence_stdout()
+        return EXIT_BROKEN_PIPE
+    except KeyboardInterrupt:
+        return _fail("Interrupted.", EXIT_INTERRUPTED)
+    except AirworthyError as error:
+        return _fail(str(error))
+    except ModuleNotFoundError as error:
+        missing = _extra_of(error)
+        if missing is None:
+            raise
+        return _fail(f"This needs the package {missing[0]!r}: pip install 'airworthy[{missing[1]}]'.")
+    except OSError as error:
+        if error.errno not in _REFUSALS:
+            raise
+        where = f"{str(error.filename)!r}: " if error.filename else ""
+        return _fail(f"{where}{error.strerror}.")
+
+
+def entry() -> None:
+    """Entry point of the console script."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def _run(argv: list[str]) -> int:
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        print(help_text())
+        return EXIT_OK if argv else EXIT_MISTAKE
+    if argv[0] in ("-V", "--version"):
+        print(f"airworthy {__version__}")
+        return EXIT_OK
+    if argv[0].startswith("-"):
+        raise AirworthyError(
+            f"The command comes first, {argv[0]!r} after it: airworthy COMMAND [options]; see airworthy --help."
+        )
+    if argv[0] not in COMMANDS:
+        raise unknown_name("command", argv[0], COMMANDS, "See airworthy --help.")
+    command = _load(argv[0])
+    return _exit_code(command, argv[1:])
+
+
+def _load(command: str) -> Callable[[list[str]], int]:
+    module = COMMANDS[command][0]
+    try:
+        loaded: Callable[[list[str]], int] = importlib.import_module(module).main
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        message = f"This version of airworthy ({__version__}) has no command {command!r}; see airworthy --help."
+        raise AirworthyError(message) from error
+    return loaded
+
+
+def _exit_code(command: Callable[[list[str]], int], argv: list[str]) -> int:
+    """Run a command; argument parsers end with SystemExit, which is an exit code to us."""
+    try:
+        return command(argv)
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            return _fail(end.code)
+        return end.code or EXIT_OK
+
+
+def _extra_of(error: ModuleNotFoundError) -> tuple[str, str] | None:
+    """The optional package that is not installed and the extra that brings it; None for a fault of ours."""
+    package = (error.name or "").partition(".")[0]
+    return (package, _EXTRAS[package]) if package in _EXTRAS else None
+
+
+def _fail(message: str, code: int = EXIT_MISTAKE) -> int:
+    print(message, file=sys.stderr)
+    return code
+
+
+def _silence_stdout() -> None:
+    """Point standard output nowhere, or the interpreter would complain about the closed pipe when it ends."""
+    descriptor = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(descriptor, sys.stdout.fileno())
+    os.close(descriptor)
+
+
+if __name__ == "__main__":
+    entry()

@@ -1,0 +1,197 @@
+"""Quaternions (x, y, z, w; Hamilton; body to world), matrices, Euler angles and rotation vectors, batched, in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+IDENTITY: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)
+"""The quaternion that turns nothing."""
+
+_SMALLEST = 1e-150  # components below square to nothing a float64 can hold
+
+
+def _parts(a: ArrayLike) -> tuple[Array, ...]:
+    """Components along the last axis."""
+    return tuple(np.moveaxis(np.asarray(a, dtype=np.float64), -1, 0))
+
+
+def multiply(a: ArrayLike, b: ArrayLike) -> Array:
+    """Product a b: the rotation b followed by a, both in the frame that a maps into. Shapes (..., 4)."""
+    ax, ay, az, aw = _parts(a)
+    bx, by, bz, bw = _parts(b)
+    x = aw * bx + ax * bw + ay * bz - az * by
+    y = aw * by - ax * bz + ay * bw + az * bx
+    z = aw * bz + ax * by - ay * bx + az * bw
+    w = aw * bw - ax * bx - ay * by - az * bz
+    return np.stack((x, y, z, w), axis=-1)
+
+
+def conjugate(q: ArrayLike) -> Array:
+    """The inverse rotation of unit quaternions, shape (..., 4)."""
+    return np.asarray(q, dtype=np.float64) * (-1.0, -1.0, -1.0, 1.0)
+
+
+def normalize(q: ArrayLike) -> Array:
+    """Quaternions scaled to unit length, shape (..., 4).
+
+    Degenerate ones (all components under 1e-150, or one that is not finite) become the identity.
+    """
+    q = np.asarray(q, dtype=np.float64)
+    largest = np.max(np.abs(q), axis=-1, keepdims=True)
+    usable = np.isfinite(largest) & (largest > _SMALLEST)
+    # Scaled by the largest component first, so that squares neither overflow nor vanish.
+    scaled = np.where(usable, q, IDENTITY) / np.where(usable, largest, 1.0)
+    return scaled / np.sqrt(np.sum(scaled * scaled, axis=-1, keepdims=True))
+
+
+def canonical(q: ArrayLike) -> Array:
+    """The one of q and -q (the same rotation) with w >= 0, shape (..., 4)."""
+    q = np.asarray(q, dtype=np.float64)
+    return np.where(q[..., 3:] < 0.0, -q, q)
+
+
+def continuous(q: ArrayLike) -> Array:
+    """Signs chosen so that a sequence starts with w >= 0 and never jumps to the opposite quaternion.
+
+    Args:
+        q: Unit quaternions, shape (..., time, 4).
+    """
+    q = np.array(q, dtype=np.float64)
+    if q.shape[-2] == 0:
+        return q
+    opposed = np.sum(q[..., 1:, :] * q[..., :-1, :], axis=-1) < 0.0
+    first = q[..., :1, 3] < 0.0
+    flips = np.cumsum(np.concatenate((first, opposed), axis=-1), axis=-1) % 2 == 1
+    return np.where(flips[..., None], -q, q)
+
+
+def rotate(q: ArrayLike, v: ArrayLike) -> Array:
+    """Body vectors in the world: q v q^-1. Unit quaternions (..., 4), vectors (..., 3)."""
+    q, v = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
+    axis, w = q[..., :3], q[..., 3:]
+    twice = 2.0 * np.cross(axis, v)
+    return v + w * twice + np.cross(axis, twice)
+
+
+def rotate_inverse(q: ArrayLike, v: ArrayLike) -> Array:
+    """World vectors in the body: q^-1 v q. Unit quaternions (..., 4), vectors (..., 3)."""
+    return rotate(conjugate(q), v)
+
+
+def to_matrix(q: ArrayLike) -> Array:
+    """Rotation matrices (..., 3, 3) of unit quaternions (..., 4); the columns are the body axes in the world."""
+    x, y, z, w = _parts(q)
+    rows = (
+        (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)),
+        (2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)),
+        (2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)),
+    )
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+
+
+def from_matrix(matrix: ArrayLike) -> Array:
+    """Quaternions (..., 4), w >= 0, of rotation matrices (..., 3, 3).
+
+    Of the four ways to divide, the one with the largest divisor is taken (Shepperd, 1978), so that half turns are as exact as
+    small ones. A matrix that is slightly off a rotation gives a unit quaternion near it; one that is not finite, the identity.
+    """
+    m = np.asarray(matrix, dtype=np.float64)
+    xx, yy, zz = m[..., 0, 0], m[..., 1, 1], m[..., 2, 2]
+    x, y, z = m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1]
+    xy, xz, yz = m[..., 0, 1] + m[..., 1, 0], m[..., 0, 2] + m[..., 2, 0], m[..., 1, 2] + m[..., 2, 1]
+    # Row k is 4 q_k q: every row is parallel to q, the longest is the best conditioned.
+    rows = (
+        (1.0 + xx - yy - zz, xy, xz, x),
+        (xy, 1.0 - xx + yy - zz, yz, y),
+        (xz, yz, 1.0 - xx - yy + zz, z),
+        (x, y, z, 1.0 + xx + yy + zz),
+    )
+    candidates = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    best = np.argmax(np.diagonal(candidates, axis1=-2, axis2=-1), axis=-1)
+    return canonical(normalize(np.take_along_axis(candidates, best[..., None, None], axis=-2)[..., 0, :]))
+
+
+def from_euler(roll: ArrayLike, pitch: ArrayLike, yaw: ArrayLike) -> Array:
+    """Quaternions (..., 4) of yaw about z, then pitch about the new y, then roll about the new x [rad], each (...)."""
+    half = [np.asarray(angle, dtype=np.float64) * 0.5 for angle in (roll, pitch, yaw)]
+    (cr, cp, cy), (sr, sp, sy) = [np.cos(a) for a in half], [np.sin(a) for a in half]
+    x = sr * cp * cy - cr * sp * sy
+    y = cr * sp * cy + sr * cp * sy
+    z = cr * cp * sy - sr * sp * cy
+    w = cr * cp * cy + sr * sp * sy
+    return np.stack(np.broadcast_arrays(x, y, z, w), axis=-1)
+
+
+def to_euler(q: ArrayLike) -> Array:
+    """Roll, pitch, yaw [rad], shape (..., 3), of unit quaternions (..., 4); pitch in [-pi/2, pi/2].
+
+    Straight up or down, roll and yaw turn about the same line: roll is then 0 and yaw holds the whole turn.
+    """
+    m = to_matrix(q)
+    level = np.hypot(m[..., 0, 0], m[..., 1, 0])
+    vertical = level < 1e-9
+    roll = np.where(vertical, 0.0, np.arctan2(m[..., 2, 1], m[..., 2, 2]))
+    pitch = np.arctan2(-m[..., 2, 0], level)
+    yaw = np.where(vertical, np.arctan2(-m[..., 0, 1], m[..., 1, 1]), np.arctan2(m[..., 1, 0], m[..., 0, 0]))
+    return np.stack((roll, pitch, yaw), axis=-1)
+
+
+def yaw_of(q: ArrayLike) -> Array:
+    """Heading of the body's x axis in the horizontal plane [rad], shape (...); straight up or down as `to_euler`."""
+    return to_euler(q)[..., 2]
+
+
+def from_rotation_vector(vector: ArrayLike) -> Array:
+    """Quaternions (..., 4) of rotation vectors (axis times angle [rad], shape (..., 3)); w >= 0 for angles up to pi."""
+    vector = np.asarray(vector, dtype=np.float64)
+    angle = np.linalg.norm(vector, axis=-1, keepdims=True)
+    # numpy's sinc(t) is sin(pi t)/(pi t): sin(angle/2)/angle without a division by zero.
+    return np.concatenate((vector * 0.5 * np.sinc(angle / (2.0 * np.pi)), np.cos(0.5 * angle)), axis=-1)
+
+
+def to_rotation_vector(q: ArrayLike) -> Array:
+    """Rotation vectors (axis times angle in [0, pi] [rad], shape (..., 3)) of unit quaternions (..., 4)."""
+    q = canonical(q)
+    sine = np.linalg.norm(q[..., :3], axis=-1, keepdims=True)
+    turned = sine > 0.0
+    factor = 2.0 * np.arctan2(sine, q[..., 3:]) / np.where(turned, sine, 1.0)
+    return q[..., :3] * np.where(turned, factor, 2.0)
+
+
+def from_axis_angle(axis: ArrayLike, angle: ArrayLike) -> Array:
+    """Quaternions (..., 4) of turns by `angle` [rad], shape (...), about `axis` of any length, shape (..., 3).
+
+    A zero axis turns nothing.
+    """
+    axis = np.asarray(axis, dtype=np.float64)
+    length = np.linalg.norm(axis, axis=-1, keepdims=True)
+    unit = axis / np.where(length > 0.0, length, 1.0)
+    half = np.where(length[..., 0] > 0.0, 0.5 * np.asarray(angle, dtype=np.float64), 0.0)[..., None]
+    return np.concatenate((unit * np.sin(half), np.cos(half)), axis=-1)
+
+
+def slerp(a: ArrayLike, b: ArrayLike, fraction: ArrayLike) -> Array:
+    """Rotation on the shortest way from a (fraction 0) to b (fraction 1) at constant speed.
+
+    Args:
+        a: Unit quaternions, shape (..., 4).
+        b: Unit quaternions, shape (..., 4).
+        fraction: Part of the way, shape (...); outside [0, 1] the turn goes on.
+    """
+    a = np.asarray(a, dtype=np.float64)
+    turn = to_rotation_vector(multiply(conjugate(a), b))
+    return multiply(a, from_rotation_vector(turn * np.asarray(fraction, dtype=np.float64)[..., None]))
+
+
+def angle_between(a: ArrayLike, b: ArrayLike) -> Array:
+    """Angle of the rotation that leads from a to b [rad], in [0, pi], shape (...)."""
+    difference = multiply(conjugate(a), b)
+    return 2.0 * np.arctan2(np.linalg.norm(difference[..., :3], axis=-1), np.abs(difference[..., 3]))
+
+
+def wrap_angle(angle: ArrayLike) -> Array:
+    """The same angle [rad] in [-pi, pi)."""
+    return (np.asarray(angle, dtype=np.float64) + np.pi) % (2.0 * np.pi) - np.pi

@@ -1,0 +1,12 @@
+"""Turns plain equations of scalars into straight-line code for kernels.
+
+A function written with `+ - * /`, comparisons and `airworthy.core.ops` is called once with `Value`s; what it does to them is
+recorded as a graph in which equal terms are one node, and printed as C that compiles for lane vectors and for single
+numbers alike. Called with `Dual`s of `Value`s it yields the code of exact derivatives.
+"""
+
+from airworthy.core.tracing.block import Block, trace
+from airworthy.core.tracing.dual import Dual, jacobian
+from airworthy.core.tracing.graph import Graph, Mask, Value
+
+__all__ = ["Block", "Dual", "Graph", "Mask", "Value", "jacobian", "trace"]

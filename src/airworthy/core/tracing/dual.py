@@ -1,0 +1,126 @@
+"""Dual numbers: exact first derivatives of an equation, on numbers and while tracing alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from airworthy.core import ops
+
+
+def _is_zero(x: Any) -> bool:
+    return isinstance(x, int | float) and x == 0
+
+
+class Dual:
+    """A value and its derivatives by a fixed set of inputs; a derivative that is the number 0 is structurally zero."""
+
+    __array_ufunc__ = None
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, value: Any, slopes: Sequence[Any]):
+        self.value, self.slopes = value, tuple(slopes)
+
+    @property
+    def scalar_ops(self) -> type[DualOps]:
+        return DualOps
+
+    def _lift(self, other: Any) -> Dual:
+        return other if isinstance(other, Dual) else Dual(other, (0.0,) * len(self.slopes))
+
+    def chain(self, value: Any, factor: Any) -> Dual:
+        """A function of this dual: its value and its derivative by this one."""
+        return Dual(value, [0.0 if _is_zero(s) else factor * s for s in self.slopes])
+
+    def __add__(self, other: Any) -> Dual:
+        o = self._lift(other)
+        return Dual(self.value + o.value, [_plus(a, b) for a, b in zip(self.slopes, o.slopes, strict=True)])
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Dual:
+        return self.chain(-self.value, -1.0)
+
+    def __sub__(self, other: Any) -> Dual:
+        return self + (-self._lift(other))
+
+    def __rsub__(self, other: Any) -> Dual:
+        return self._lift(other) - self
+
+    def __mul__(self, other: Any) -> Dual:
+        o = self._lift(other)
+        left, right = self.chain(0, o.value), o.chain(0, self.value)
+        return Dual(self.value * o.value, [_plus(a, b) for a, b in zip(left.slopes, right.slopes, strict=True)])
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Dual:
+        o = self._lift(other)
+        quotient = self.value / o.value
+        left, right = self.chain(0, 1.0 / o.value), o.chain(0, -quotient / o.value)
+        return Dual(quotient, [_plus(a, b) for a, b in zip(left.slopes, right.slopes, strict=True)])
+
+    def __rtruediv__(self, other: Any) -> Dual:
+        return self._lift(other) / self
+
+    def __lt__(self, other: Any) -> Any:
+        return self.value < self._lift(other).value
+
+    def __le__(self, other: Any) -> Any:
+        return self.value <= self._lift(other).value
+
+    def __gt__(self, other: Any) -> Any:
+        return self.value > self._lift(other).value
+
+    def __ge__(self, other: Any) -> Any:
+        return self.value >= self._lift(other).value
+
+
+def _plus(a: Any, b: Any) -> Any:
+    if _is_zero(a):
+        return b
+    return a if _is_zero(b) else a + b
+
+
+class DualOps:
+    """The operations of `airworthy.core.ops` on duals; at kinks the derivative of the side that `where` takes."""
+
+    @staticmethod
+    def where(condition: Any, a: Any, b: Any) -> Any:
+        if not isinstance(a, Dual) and not isinstance(b, Dual):
+            return ops.where(condition, a, b)
+        a = a if isinstance(a, Dual) else b._lift(a)
+        b = b if isinstance(b, Dual) else a._lift(b)
+        slopes = [
+            0.0 if _is_zero(x) and _is_zero(y) else ops.where(condition, x, y) for x, y in zip(a.slopes, b.slopes, strict=True)
+        ]
+        return Dual(ops.where(condition, a.value, b.value), slopes)
+
+    @staticmethod
+    def sqrt(x: Dual) -> Dual:
+        root = ops.sqrt(x.value)
+        return x.chain(root, 0.5 / root)
+
+    @staticmethod
+    def absolute(x: Dual) -> Dual:
+        return x.chain(ops.absolute(x.value), ops.where(x.value < 0.0, -1.0, 1.0))
+
+    @staticmethod
+    def floor(x: Dual) -> Dual:
+        return x.chain(ops.floor(x.value), 0.0)
+
+
+def jacobian(function: Callable[..., Sequence[Any]], inputs: Sequence[Any]) -> tuple[list[Any], list[list[Any]]]:
+    """Values and exact Jacobian of `function(*inputs)`.
+
+    Args:
+        function: An equation returning a flat sequence of scalars.
+        inputs: Scalars: numbers, NumPy arrays or traced values.
+
+    Returns:
+        The outputs and, per output, its derivatives by each input; structural zeros are the number 0.0.
+    """
+    count = len(inputs)
+    duals = [Dual(x, [1.0 if i == j else 0.0 for j in range(count)]) for i, x in enumerate(inputs)]
+    outputs = [y if isinstance(y, Dual) else Dual(y, [0.0] * count) for y in function(*duals)]
+    return [y.value for y in outputs], [list(y.slopes) for y in outputs]

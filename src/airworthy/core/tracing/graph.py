@@ -1,0 +1,285 @@
+"""The graph of a traced function: values, masks, and the simplifications made while it grows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from airworthy.core.errors import AirworthyError
+
+Number = int | float
+
+NODE_LIMIT = 20_000
+"""More nodes than this mean a loop that should not have been traced."""
+
+
+class TracingError(AirworthyError):
+    """An equation did something that cannot be traced; the message says what to write instead."""
+
+
+class Graph:
+    """Nodes in order of creation, each `(operation, *arguments)`; equal nodes are stored once."""
+
+    def __init__(self) -> None:
+        self.nodes: list[tuple[Any, ...]] = []
+        self._index: dict[tuple[Any, ...], int] = {}
+
+    def add(self, *node: Any) -> int:
+        """Index of the node, new or already there."""
+        # A float key would merge 0.0 with -0.0 and never find NaN again: key constants by their bits.
+        key = (node[0], node[1].hex()) if node[0] == "const" else node
+        found = self._index.get(key)
+        if found is not None:
+            return found
+        if len(self.nodes) >= NODE_LIMIT:
+            raise TracingError(f"A traced function exceeded {NODE_LIMIT} operations; keep loops outside it.")
+        self.nodes.append(node)
+        self._index[key] = len(self.nodes) - 1
+        return len(self.nodes) - 1
+
+    def input(self, code: str) -> Value:
+        """A value that the surrounding native code names `code`."""
+        return Value(self, self.add("input", code))
+
+    def constant(self, number: Number) -> Value:
+        """A build-time number."""
+        return Value(self, self.add("const", float(number)))
+
+    def number(self, index: int) -> float | None:
+        """The number at a node, None where it is not a constant."""
+        node = self.nodes[index]
+        return node[1] if node[0] == "const" else None
+
+
+def _truth_error(kind: str) -> TracingError:
+    return TracingError(
+        f"A traced {kind} was used as a truth value (if, while, and, or, min, max); write where(condition, a, b) instead."
+    )
+
+
+class Mask:
+    """Result of a comparison, for `where` only; `&`, `|` and `~` combine masks."""
+
+    def __init__(self, graph: Graph, index: int):
+        self.graph, self.index = graph, index
+
+    @property
+    def scalar_ops(self) -> type[ValueOps]:
+        return ValueOps
+
+    def __bool__(self) -> bool:
+        raise _truth_error("comparison")
+
+    def __and__(self, other: Mask) -> Mask:
+        return Mask(self.graph, self.graph.add("and", self.index, other.index))
+
+    def __or__(self, other: Mask) -> Mask:
+        return Mask(self.graph, self.graph.add("or", self.index, other.index))
+
+    def __invert__(self) -> Mask:
+        return Mask(self.graph, self.graph.add("not", self.index))
+
+
+class Value:
+    """A traced scalar."""
+
+    __array_ufunc__ = None  # numpy numbers on the left defer to the operators below
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, graph: Graph, index: int):
+        self.graph, self.index = graph, index
+
+    @property
+    def scalar_ops(self) -> type[ValueOps]:
+        return ValueOps
+
+    def _lift(self, other: Any) -> Value:
+        return as_value(self.graph, other)
+
+    def __add__(self, other: Any) -> Value:
+        return _add(self, self._lift(other))
+
+    def __radd__(self, other: Any) -> Value:
+        return _add(self._lift(other), self)
+
+    def __sub__(self, other: Any) -> Value:
+        return _subtract(self, self._lift(other))
+
+    def __rsub__(self, other: Any) -> Value:
+        return _subtract(self._lift(other), self)
+
+    def __mul__(self, other: Any) -> Value:
+        return _multiply(self, self._lift(other))
+
+    def __rmul__(self, other: Any) -> Value:
+        return _multiply(self._lift(other), self)
+
+    def __truediv__(self, other: Any) -> Value:
+        return _divide(self, self._lift(other))
+
+    def __rtruediv__(self, other: Any) -> Value:
+        return _divide(self._lift(other), self)
+
+    def __neg__(self) -> Value:
+        return _negate(self)
+
+    def __pos__(self) -> Value:
+        return self
+
+    def __abs__(self) -> Value:
+        return ValueOps.absolute(self)
+
+    def __pow__(self, exponent: int) -> Value:
+        if exponent != 2:
+            raise TracingError(f"Only the power 2 is traced, not {exponent!r}; multiply instead.")
+        return _multiply(self, self)
+
+    def __lt__(self, other: Any) -> Mask:
+        return _compare("<", self, self._lift(other))
+
+    def __le__(self, other: Any) -> Mask:
+        return _compare("<=", self, self._lift(other))
+
+    def __gt__(self, other: Any) -> Mask:
+        return _compare(">", self, self._lift(other))
+
+    def __ge__(self, other: Any) -> Mask:
+        return _compare(">=", self, self._lift(other))
+
+    def __eq__(self, other: object) -> Mask:  # type: ignore[override]
+        return _compare("==", self, self._lift(other))
+
+    def __ne__(self, other: object) -> Mask:  # type: ignore[override]
+        return _compare("!=", self, self._lift(other))
+
+    def __bool__(self) -> bool:
+        raise _truth_error("value")
+
+    def __float__(self) -> float:
+        raise TracingError("A traced value was turned into a number; use the functions of airworthy.core.ops.")
+
+
+def as_value(graph: Graph, x: Any) -> Value:
+    """`x` as a value of this graph; numbers become constants."""
+    if isinstance(x, Value):
+        return x
+    try:
+        return graph.constant(float(x))
+    except (TypeError, ValueError):
+        raise TracingError(f"A traced equation met {type(x).__name__}; expected a scalar.") from None
+
+
+def _fold(a: Value, b: Value) -> tuple[float | None, float | None]:
+    return a.graph.number(a.index), b.graph.number(b.index)
+
+
+def _node(operation: str, *values: Value | Mask) -> Value:
+    graph = values[0].graph
+    return Value(graph, graph.add(operation, *(v.index for v in values)))
+
+
+def _negated(value: Value) -> Value | None:
+    """`x` where the value is `-x`."""
+    node = value.graph.nodes[value.index]
+    return Value(value.graph, node[1]) if node[0] == "neg" else None
+
+
+def _add(a: Value, b: Value) -> Value:
+    x, y = _fold(a, b)
+    if x is not None and y is not None:
+        return a.graph.constant(x + y)
+    if x == 0.0:
+        return b
+    if y == 0.0:
+        return a
+    if (n := _negated(b)) is not None:
+        return _subtract(a, n)
+    if (n := _negated(a)) is not None:
+        return _subtract(b, n)
+    return _node("+", *sorted((a, b), key=lambda v: v.index))
+
+
+def _subtract(a: Value, b: Value) -> Value:
+    x, y = _fold(a, b)
+    if x is not None and y is not None:
+        return a.graph.constant(x - y)
+    if y == 0.0:
+        return a
+    if x == 0.0:
+        return _negate(b)
+    if a.index == b.index:
+        return a.graph.constant(0.0)
+    if (n := _negated(b)) is not None:
+        return _add(a, n)
+    return _node("-", a, b)
+
+
+def _multiply(a: Value, b: Value) -> Value:
+    x, y = _fold(a, b)
+    if x is not None and y is not None:
+        return a.graph.constant(x * y)
+    if x is not None:
+        a, b, x, y = b, a, y, x
+    if y == 0.0:  # a structural zero, also against NaN: it is known before any data is
+        return b
+    if y == 1.0:
+        return a
+    if y == -1.0:
+        return _negate(a)
+    if (n := _negated(a)) is not None:
+        return _negate(_multiply(n, b))
+    if (n := _negated(b)) is not None:
+        return _negate(_multiply(a, n))
+    return _node("*", *sorted((a, b), key=lambda v: v.index))
+
+
+def _divide(a: Value, b: Value) -> Value:
+    x, y = _fold(a, b)
+    if y == 0.0:
+        raise TracingError("A traced equation divides by the constant zero; guard the denominator.")
+    if x is not None and y is not None:
+        return a.graph.constant(x / y)
+    if x == 0.0:
+        return a
+    if y is not None and math.frexp(y)[0] in (0.5, -0.5):  # powers of two: exact as a product
+        return _multiply(a, a.graph.constant(1.0 / y))
+    return _node("/", a, b)
+
+
+def _negate(a: Value) -> Value:
+    number = a.graph.number(a.index)
+    if number is not None:
+        return a.graph.constant(-number)
+    return n if (n := _negated(a)) is not None else _node("neg", a)
+
+
+def _compare(operation: str, a: Value, b: Value) -> Mask:
+    return Mask(a.graph, a.graph.add(operation, a.index, b.index))
+
+
+class ValueOps:
+    """The operations of `airworthy.core.ops` on traced values."""
+
+    @staticmethod
+    def where(condition: Any, a: Any, b: Any) -> Value:
+        if not isinstance(condition, Mask):
+            graph = a.graph if isinstance(a, Value) else b.graph
+            return as_value(graph, a) if condition else as_value(graph, b)
+        graph = condition.graph
+        a, b = as_value(graph, a), as_value(graph, b)
+        return a if a.index == b.index else _node("select", condition, a, b)
+
+    @staticmethod
+    def sqrt(x: Value) -> Value:
+        number = x.graph.number(x.index)
+        return x.graph.constant(math.sqrt(number)) if number is not None and number >= 0 else _node("sqrt", x)
+
+    @staticmethod
+    def absolute(x: Value) -> Value:
+        number = x.graph.number(x.index)
+        return x.graph.constant(abs(number)) if number is not None else _node("abs", x)
+
+    @staticmethod
+    def floor(x: Value) -> Value:
+        number = x.graph.number(x.index)
+        return x.graph.constant(math.floor(number)) if number is not None else _node("floor", x)

@@ -1,0 +1,95 @@
+"""What every test gets: kernels cached inside the clone, no network, property tests that repeat, reference files."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+os.environ.setdefault("WARP_CACHE_PATH", str(REPOSITORY / ".warp-cache"))
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+# The same examples on every run; no deadline, since first calls compile kernels and machines are shared.
+settings.register_profile(
+    "airworthy",
+    derandomize=True,
+    deadline=None,
+    max_examples=100,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("airworthy")
+
+_NO_DATA = "AIRWORTHY_DATA is unset"
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Folder of the reference files; the test is skipped, and counted, where AIRWORTHY_DATA is unset."""
+    value = os.environ.get("AIRWORTHY_DATA")
+    if not value:
+        pytest.skip(_NO_DATA)
+    return Path(value)
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """Root of the checkout."""
+    return REPOSITORY
+
+
+class NetworkBlockedError(RuntimeError):
+    """A test tried to reach the network."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_network() -> Iterator[None]:
+    """Any connect, bind or name look-up outside the machine's own AF_UNIX sockets raises, loopback included."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("connect", "connect_ex", "bind", "sendto"):
+            patch.setattr(socket.socket, name, _guarded(name))
+        for name in ("getaddrinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"):
+            patch.setattr(socket, name, _refused(name))
+        yield
+
+
+def _guarded(name: str) -> Any:
+    allowed = getattr(socket.socket, name)
+
+    def call(self: socket.socket, *arguments: Any) -> Any:
+        if self.family != getattr(socket, "AF_UNIX", None):
+            raise NetworkBlockedError(f"socket.{name}{arguments[-1:]}: tests run without a network")
+        return allowed(self, *arguments)
+
+    return call
+
+
+def _refused(name: str) -> Any:
+    def call(*arguments: Any, **_: Any) -> Any:
+        raise NetworkBlockedError(f"socket.{name}{arguments[:1]}: tests run without a network")
+
+    return call
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests marked `gpu` are skipped with a reason where there is no CUDA device."""
+    if item.get_closest_marker("gpu") is None:
+        return
+    import warp as wp
+
+    if not wp.get_cuda_devices():
+        pytest.skip("no CUDA device")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say how much was not tested for want of reference files."""
+    skipped = [report for report in terminalreporter.stats.get("skipped", []) if _NO_DATA in str(report.longrepr)]
+    if skipped:
+        terminalreporter.write_line(f"{len(skipped)} tests skipped for want of reference files: {_NO_DATA}.")

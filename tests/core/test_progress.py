@@ -1,0 +1,40 @@
+"""Progress shows itself to people only and passes every item on."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from airworthy.core.progress import progress
+
+
+def test_quiet_where_standard_error_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(progress(range(3), "Flying")) == [0, 1, 2]
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("total", [None, 3])
+def test_shown_on_a_terminal_and_never_on_standard_output(
+    total: int | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    items = iter(range(3)) if total is None else range(3)
+    assert list(progress(items, "Flying", total)) == [0, 1, 2]
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Flying" in err
+    assert list(progress(range(3), "Flying", quiet=True)) == [0, 1, 2]
+    assert capsys.readouterr().err == ""
+
+
+def test_an_error_in_the_work_passes_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+
+    def fly() -> None:
+        for _ in progress(range(3), "Flying"):
+            raise ValueError("fell down")
+
+    with pytest.raises(ValueError, match="fell down"):
+        fly()
