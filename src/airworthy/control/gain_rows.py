@@ -1,0 +1,55 @@
+"""The gain part of a controller's parameter rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airworthy.control.config import ControlConfig
+from airworthy.control.gains_for import default_gains, geometric_parameters, rate_loop_parameters
+from airworthy.control.mellinger_gains import mellinger_for, mellinger_parameters, mixer_for
+from airworthy.vehicles.record import Vehicle
+
+_GEOMETRIC = (
+    "position_gain",
+    "velocity_gain",
+    "attitude_gain",
+    "rate_gain",
+    "inclination_tangent",
+    "thrust_max",
+    "yaw_rate_max",
+)
+_RATE_LOOP = ("proportional", "integral", "derivative", "integral_max")
+
+
+def gain_rows(vehicle: Vehicle, config: ControlConfig, law: str, control_period: float, rotor_count: int) -> dict[str, Any]:
+    """Rows of the law that a level needs, by name; see `kernel.control_layout`.
+
+    Args:
+        vehicle: The airframe as its controller believes it to be.
+        config: Which sets.
+        law: The level, as in `kernel.LEVELS`.
+        control_period: Time between controller updates [s].
+        rotor_count: Padded number of rotors.
+
+    Raises:
+        AirworthyError: If a set is unknown or does not fit the airframe.
+    """
+    if config.gains == "auto":
+        geometric = default_gains(vehicle, control_period)
+    else:
+        geometric = geometric_parameters(vehicle, config.gains)
+    loop = rate_loop_parameters(vehicle, config.rate_gains)
+    rows = {name: getattr(geometric, name) for name in _GEOMETRIC}
+    rows.update({f"rate_{name}": getattr(loop, name) for name in _RATE_LOOP})
+    if law == "tracking:mellinger":
+        rows.update(_mellinger_rows(mellinger_for(vehicle, control_period)._asdict()))
+    if law == "tracking:crazyflie":
+        mass = vehicle.extra.get("controller_mass_kg")
+        gains = mellinger_parameters(config.mellinger_gains, vehicle.gravity, float(mass) if mass is not None else None)
+        rows.update(_mellinger_rows(gains._asdict()))
+        rows["mixer"] = [*mixer_for(vehicle), *[(0.0, 0.0, 0.0)] * (rotor_count - vehicle.rotor_count)]
+    return rows
+
+
+def _mellinger_rows(values: dict[str, Any]) -> dict[str, Any]:
+    return {f"m_{name}": value for name, value in values.items() if name != "gravity"}

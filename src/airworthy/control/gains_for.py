@@ -1,0 +1,146 @@
+"""Gains for an airframe: geometric ones by bandwidth, and published ones on its mass and inertia."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from airworthy.control.effectors import pseudo_inverse, thrust_limits
+from airworthy.control.gain_sets import gain_set
+from airworthy.control.geometric import GeometricParameters
+from airworthy.control.rate_loop import RateLoopParameters
+from airworthy.core.errors import AirworthyError
+from airworthy.vehicles import Vehicle, control_effectiveness, hover_speed, rotor_thrust
+
+LAG_BANDWIDTH = 0.35
+"""Attitude frequency times lag: the closed loop's poles keep a damping ratio above 0.45 (tests compute them)."""
+ATTITUDE_FREQUENCY_MAX = 18.0
+"""[rad/s]; leaves five samples per radian at a control rate of 100 Hz."""
+POSITION_FREQUENCY_MAX = 4.0
+"""[rad/s]"""
+SATURATION_ANGLE = 0.5
+"""Attitude error [rad] that may ask for all the angular acceleration there is at hover."""
+DAMPING = (0.7, 0.7, 0.9)
+"""Damping ratios of roll, pitch and yaw."""
+POSITION_DAMPING = 0.8
+_POSITION_SHARE, _YAW_SHARE = 0.23, 0.5
+
+
+class Bandwidth(NamedTuple):
+    """Natural frequencies [rad/s] of the closed loops, and the lag they allow for."""
+
+    attitude: tuple[float, float, float]
+    position: tuple[float, float, float]
+    lag: float
+    """[s]"""
+
+
+def rotor_lag(vehicle: Vehicle) -> float:
+    """Slowest small-signal time constant of any rotor at hover [s], rise or fall."""
+    slowest = 0.0
+    for rotor, state in zip(vehicle.rotors, hover_speed(vehicle), strict=True):
+        for a, b in (rotor.response.rise, rotor.response.fall):
+            slowest = max(slowest, 1.0 / (a + 2.0 * b * abs(float(state))))
+    return slowest
+
+
+def angular_acceleration_at_hover(vehicle: Vehicle) -> np.ndarray:
+    """Angular acceleration about each body axis that hover leaves room for without losing lift [rad/s^2], (3,)."""
+    inverse = pseudo_inverse(control_effectiveness(vehicle))
+    hover = np.array([rotor_thrust(r, float(w)) for r, w in zip(vehicle.rotors, hover_speed(vehicle), strict=True)])
+    lower, upper = thrust_limits(vehicle)
+    room = np.maximum(np.minimum(hover - lower, upper - hover), 0.0)
+    per_moment = np.abs(inverse[:, 3:])
+    moments = np.where(per_moment > 1e-9, room[:, None] / np.maximum(per_moment, 1e-9), np.inf).min(axis=0)
+    return np.where(np.isfinite(moments), moments, 0.0) / np.array(vehicle.inertia[:3])
+
+
+def bandwidth(vehicle: Vehicle, control_period: float = 0.002, lead: float = 1.0) -> Bandwidth:
+    """Frequencies that the airframe's lag and authority allow.
+
+    Attitude: LAG_BANDWIDTH / lag, no more than ATTITUDE_FREQUENCY_MAX nor sqrt(acceleration at hover / SATURATION_ANGLE);
+    yaw at most half of roll and pitch. Position: 0.23 of roll and pitch (the cascade's poles stay well damped), height half
+    of what the lag allows for attitude, both at most POSITION_FREQUENCY_MAX.
+
+    Args:
+        control_period: Time between controller updates [s].
+        lead: Factor of `rotor_lead`, if the rotors are driven with it.
+    """
+    lag = rotor_lag(vehicle) / lead + control_period
+    by_lag = min(LAG_BANDWIDTH / lag, ATTITUDE_FREQUENCY_MAX)
+    by_authority = np.sqrt(angular_acceleration_at_hover(vehicle) / SATURATION_ANGLE)
+    # Vehicles that barely hover keep a little bandwidth: the allocation trades lift for attitude.
+    tilt = max(min(by_lag, float(by_authority[:2].min())), 0.2 * by_lag)
+    yaw = max(min(_YAW_SHARE * tilt, float(by_authority[2])), 0.02 * by_lag)
+    sideways = min(_POSITION_SHARE * tilt, POSITION_FREQUENCY_MAX)
+    height = min(0.5 * by_lag, POSITION_FREQUENCY_MAX)
+    return Bandwidth((tilt, tilt, yaw), (sideways, sideways, height), lag)
+
+
+def default_gains(vehicle: Vehicle, control_period: float = 0.002, lead: float = 1.0) -> GeometricParameters:
+    """Geometric gains that fly any airframe, from its inertia, levers, limits and rotor lag.
+
+    K_R = J w^2 and K_W = 2 zeta J w (e_R is the angle for small errors), K_x = w_p^2, K_v = 2 zeta w_p, with the frequencies
+    of `bandwidth`. Forces are limited to 90 % of the largest thrust and 60 degrees of inclination.
+
+    Args:
+        vehicle: The airframe as the controller believes it to be.
+        control_period: Time between controller updates [s].
+        lead: Factor of `rotor_lead`, if the rotors are driven with it.
+    """
+    band = bandwidth(vehicle, control_period, lead)
+    inertia = vehicle.inertia[:3]
+    return _geometric(
+        vehicle,
+        {
+            "position_gain": tuple(w * w for w in band.position),
+            "velocity_gain": tuple(2.0 * POSITION_DAMPING * w for w in band.position),
+            "attitude_gain": tuple(j * w * w for j, w in zip(inertia, band.attitude, strict=True)),
+            "rate_gain": tuple(2.0 * z * j * w for z, j, w in zip(DAMPING, inertia, band.attitude, strict=True)),
+        },
+        {"inclination_max": math.pi / 3.0, "yaw_rate_max": math.pi / 3.0},
+        _thrust_budget(vehicle),
+    )
+
+
+def geometric_parameters(vehicle: Vehicle, name: str) -> GeometricParameters:
+    """A published geometric gain set (midpoints) with a vehicle's mass and inertia; no force limits, as in its source.
+
+    Raises:
+        AirworthyError: No such set, or one of another law.
+    """
+    gains = gain_set(name)
+    if gains.law != "geometric":
+        raise AirworthyError(f"Gain set {name!r} is for the {gains.law} law; choose a geometric one, such as 'lee'.")
+    return _geometric(vehicle, gains.midpoint(), {"yaw_rate_max": gains.limits["yaw_rate_max"]}, 0.0)
+
+
+def _geometric(vehicle: Vehicle, gains: dict[str, Any], limits: dict[str, float], thrust_max: float) -> GeometricParameters:
+    inclination = limits.get("inclination_max", 0.0)
+    return GeometricParameters(
+        mass=vehicle.mass,
+        gravity=vehicle.gravity,
+        inertia=vehicle.inertia,
+        inclination_tangent=math.tan(inclination) if 0.0 < inclination < 1.57 else 0.0,
+        thrust_max=thrust_max,
+        yaw_rate_max=limits["yaw_rate_max"],
+        **gains,
+    )
+
+
+def _thrust_budget(vehicle: Vehicle) -> float:
+    """90 % of the largest force along body z [N]; up to all of it where the weight needs more, with 5 % to climb."""
+    lower, upper = thrust_limits(vehicle)
+    row = control_effectiveness(vehicle)[2]
+    largest = float(np.where(row > 0.0, row * upper, row * lower).sum())
+    return max(0.9 * largest, min(largest, 1.05 * vehicle.mass * vehicle.gravity))
+
+
+def rate_loop_parameters(vehicle: Vehicle, name: str = "flightgoggles") -> RateLoopParameters:
+    """A published rate loop with a vehicle's inertia; its gains are angular accelerations, so they suit any airframe."""
+    gains = gain_set(name)
+    if gains.law != "rate_loop":
+        raise AirworthyError(f"Gain set {name!r} is for the {gains.law} law; choose a rate loop, such as 'flightgoggles'.")
+    return RateLoopParameters(inertia=vehicle.inertia, **gains.midpoint())

@@ -1,0 +1,1 @@
+"""Equations of motion, their parameters and state, traced for kernels."""

@@ -1,0 +1,307 @@
+// One launch of the rigid family: every physics step of one control period, state in registers. A task is GROUP blocks of LANES
+// environments (one environment on a GPU), so that parameters which all share are spread into lanes once per task; arrays are (row, environment) with `stride` environments per row, a multiple of LANES. Parameters have a
+// stride per row: 0 where all environments share the number. Traced blocks stand in struct T, enumerators S_*, P_*, C_* and E_*
+// come from the layouts and flags in Python. The readable twin is airworthy.dynamics.twin.
+const bool shared = (flags & E_SHARED_PARAMETERS) != 0;
+#if LANES == 1
+const int block_end = task + 1;
+#else
+F par_lanes[P_COUNT];
+const int block_end = task * GROUP + GROUP < block_count ? task * GROUP + GROUP : block_count;
+#endif
+for (int block = LANES == 1 ? task : task * GROUP; block < block_end; ++block) {
+const int lane0 = block * LANES;
+float* const state_row = state.data + lane0;
+const float* const input_row = inputs.data + lane0;
+#define STATE(r) (state_row + (r) * stride)
+#define INPUT(r) (input_row + (r) * stride)
+#define HAS(flag) ((flags & (flag)) != 0)
+const int variant = flags & (E_PLANAR | E_SQUARE | E_DRAG | E_DRAG_FULL);
+
+// Parameters: a local copy in lanes on a CPU; on a GPU each use reads through the cache, which spares registers.
+#if LANES == 1
+#define CONTEXT const float* par_data, const int* par_table, const int par_lane
+#define CTX par_data, par_table, par_lane
+#define PAR(r) (par_data[par_table[2 * (r)] + par_table[2 * (r) + 1] * par_lane])
+const float* const par_data = params.data;
+const int* const par_table = param_table.data;
+const int par_lane = lane0;
+#else
+#define CONTEXT const F* par_lanes
+#define CTX par_lanes
+#define PAR(r) par_lanes[r]
+if (!shared || block == task * GROUP) {
+  const int used = level > LEVEL_ROTOR_SPEED ? P_COUNT : P_CONTROL_START;
+  for (int r = 0; r < used; ++r) {
+    const float* p = params.data + param_table.data[2 * r];
+    par_lanes[r] = param_table.data[2 * r + 1] ? N::load(p + lane0) : N::c(*p);
+  }
+}
+#endif
+#define CON(r) PAR(P_CONTROL_START + (r))
+struct T {
+TRACED_BLOCKS
+};
+
+// ---- load -----------------------------------------------------------------------------------------------------------
+F Y[10 + ROTORS];  // velocity, attitude, rate, rotor states
+F *const v = Y, *const q = Y + 3, *const w = Y + 7, *const m = Y + 10;
+F base[3], moved[3];
+for (int i = 0; i < 3; ++i) {
+  base[i] = N::load(STATE(S_position + i));
+  moved[i] = N::load(STATE(S_position_residual + i));
+}
+for (int i = 0; i < 10 + ROTORS; ++i) Y[i] = N::load(STATE(S_velocity + i));
+F status = N::load(STATE(S_status));
+M alive = status == N::c(0.0f);
+F command[ROTORS], wanted[COMMAND_ROWS];
+for (int i = 0; i < ROTORS; ++i) command[i] = N::load(STATE(S_rotor_command + i));
+F bias_a[3], bias_g[3], imu[6], wind[3], turbulence[5], specific[3];
+for (int i = 0; i < 3; ++i) {
+  bias_a[i] = bias_g[i] = wind[i] = specific[i] = N::c(0.0f);
+  imu[i] = imu[i + 3] = N::c(0.0f);
+}
+for (int i = 0; i < 5; ++i) turbulence[i] = N::c(0.0f);
+if (HAS(E_IMU)) {
+  for (int i = 0; i < 3; ++i) {
+    bias_a[i] = N::load(STATE(S_accelerometer_bias + i));
+    bias_g[i] = N::load(STATE(S_gyroscope_bias + i));
+  }
+}
+if (HAS(E_TURBULENCE))
+  for (int i = 0; i < 5; ++i) turbulence[i] = N::load(STATE(S_turbulence + i));
+F charge = N::c(0.0f), ceiling = N::c(1.0f);
+if (HAS(E_BATTERY)) {
+  charge = N::load(STATE(S_battery_charge));
+  ceiling = N::load(STATE(S_battery_ratio));
+}
+U key[5], clock;
+for (int i = 0; i < 4; ++i) key[i] = N::load_u(keys.data + i * stride + lane0);
+Threefry::expand(key);
+clock = N::load_u(keys.data + 4 * stride + lane0);
+F outside_force[3], outside_moment[3];
+for (int i = 0; i < 3; ++i) {
+  outside_force[i] = HAS(E_EXTERNAL) ? N::load(INPUT(IN_force + i)) : N::c(0.0f);
+  outside_moment[i] = HAS(E_EXTERNAL) ? N::load(INPUT(IN_moment + i)) : N::c(0.0f);
+}
+M command_ok = N::invert(N::never()), over = N::never();
+F saturated = N::c(0.0f), touched = N::c(0.0f), impact = N::c(0.0f);
+CONTROL_LOAD
+
+// ---- the steps ------------------------------------------------------------------------------------------------------
+PRAGMA_NOUNROLL
+for (int step = 0; step < substeps; ++step) {
+  // Commands, with the previous one still in force during a delay.
+  if (step == 0 || HAS(E_DELAY)) {
+    for (int i = 0; i < command_rows; ++i) wanted[i] = N::load(INPUT(IN_command + i));
+    if (HAS(E_DELAY)) {
+      M late = N::load(INPUT(IN_delay)) > N::c((float)step);
+      for (int i = 0; i < command_rows; ++i) wanted[i] = N::select(late, N::load(INPUT(IN_command_previous + i)), wanted[i]);
+    }
+  }
+
+  // Random draws of this step: 0-5 stochastic wrench, 6-17 IMU; the numbers do not depend on which effects are on.
+  F noise[20];
+  if (HAS(E_WRENCH_NOISE)) Threefry::normals(key, clock, STREAM_SENSOR_AND_WRENCH, 0, noise);
+  if (HAS(E_WRENCH_NOISE | E_IMU_NOISE)) Threefry::normals(key, clock, STREAM_SENSOR_AND_WRENCH, 1, noise + 4);
+  if (HAS(E_IMU_NOISE)) {
+    Threefry::normals(key, clock, STREAM_SENSOR_AND_WRENCH, 2, noise + 8);
+    Threefry::normals(key, clock, STREAM_SENSOR_AND_WRENCH, 3, noise + 12);
+    Threefry::normals(key, clock, STREAM_SENSOR_AND_WRENCH, 4, noise + 16);
+  }
+
+  // Forces that are held over the step.
+  F force[3], moment[3];
+  for (int i = 0; i < 3; ++i) {
+    force[i] = outside_force[i];
+    moment[i] = outside_moment[i];
+    if (HAS(E_WRENCH_NOISE)) {
+      force[i] += PAR(P_force_noise + i) * noise[i];
+      moment[i] += PAR(P_moment_noise + i) * noise[3 + i];
+    }
+  }
+  if (HAS(E_DISTURBANCE)) {
+    U word[4], more[4];
+    Threefry::draw(key, clock, STREAM_DISTURBANCE, 0, word);
+    Threefry::draw(key, clock, STREAM_DISTURBANCE, 1, more);
+    M hit = Threefry::uniform(word[0]) < PAR(P_disturbance_probability);
+    const U draws[6] = {word[1], word[2], word[3], more[0], more[1], more[2]};
+    for (int i = 0; i < 3; ++i) {
+      F f = (Threefry::uniform(draws[i]) * 2.0f - 1.0f) * PAR(P_disturbance_force + i);
+      F t = (Threefry::uniform(draws[3 + i]) * 2.0f - 1.0f) * PAR(P_disturbance_torque + i);
+      force[i] += N::select(hit, f, N::c(0.0f));
+      moment[i] += N::select(hit, t, N::c(0.0f));
+    }
+  }
+  if (HAS(E_WIND)) {
+    F gusts[3] = {N::c(0.0f), N::c(0.0f), N::c(0.0f)};
+    if (HAS(E_TURBULENCE)) {
+      F n4[4];
+      Threefry::normals(key, clock, STREAM_WIND, 0, n4);
+      F next[5];
+      T::dryden(CTX, turbulence, n4, next, gusts);
+      for (int i = 0; i < 5; ++i) turbulence[i] = next[i];
+    }
+    T::wind(CTX, N::from_int(N::signed_of(clock)) * dt, gusts, wind);
+  }
+
+  // Gyroscope first: a controller may close its loop on it. Attitude and rate are those at the start of the step.
+  if (HAS(E_IMU)) {
+    T::gyroscope(CTX, w, imu + 3);
+    for (int i = 0; i < 3; ++i) {
+      F sample = imu[3 + i] + bias_g[i];
+      if (HAS(E_IMU_NOISE)) sample += PAR(P_imu_noise + 3 + i) * noise[9 + i];
+      imu[3 + i] = N::select(sample > PAR(P_imu_limit + 1), PAR(P_imu_limit + 1),
+                             N::select(sample < -PAR(P_imu_limit + 1), -PAR(P_imu_limit + 1), sample));
+    }
+  }
+
+  // Control: the level is uniform over the batch. Rotor speeds that nothing changes are taken once per launch.
+  F p[3];
+  for (int i = 0; i < 3; ++i) p[i] = base[i] + moved[i];
+  if (step == 0 || level != LEVEL_ROTOR_SPEED || HAS(E_DELAY | E_BATTERY)) {
+    F raw[ROTORS];
+    if (level == LEVEL_ROTOR_SPEED) {
+      for (int i = 0; i < ROTORS; ++i) raw[i] = i < command_rows ? wanted[i] : N::c(0.0f);
+    } else {
+      CONTROL_STEP
+    }
+    F total = N::c(0.0f);
+    for (int i = 0; i < ROTORS; ++i) total += N::abs(raw[i]);
+    command_ok = N::finite(total);
+    over = N::never();
+    for (int i = 0; i < ROTORS; ++i)
+      over = over | (raw[i] > PAR(P_rotor_max + i) * ceiling * 0.9995f) |
+             (raw[i] < PAR(P_rotor_min + i) + (PAR(P_rotor_max + i) - PAR(P_rotor_min + i)) * 5e-4f);
+    F clipped[ROTORS];
+    T::clip_rotors(CTX, raw, ceiling, clipped);
+    for (int i = 0; i < ROTORS; ++i) command[i] = N::select(alive, clipped[i], command[i]);
+  }
+  saturated += N::select(over, N::c(1.0f), N::c(0.0f));
+
+  // The step itself.
+  F factor[ROTORS], half_m[ROTORS], full_m[ROTORS], next[10 + ROTORS], D[3], rate_dot[3], accel[3];
+  if (HAS(E_GROUND_EFFECT)) {
+    T::ground_effect(CTX, p[2], q, factor);
+  } else {
+    for (int i = 0; i < ROTORS; ++i) factor[i] = N::c(1.0f);
+  }
+  if (HAS(E_EXACT_ROTORS)) T::rotor_exact(CTX, m, command, half_m, full_m);
+  T::advance(CTX, variant, integrator, HAS(E_EXACT_ROTORS), dt, Y, command, wind, force, moment, factor, half_m, full_m, next, D,
+             rate_dot, specific);
+  if (HAS(E_IMU)) T::accelerometer(CTX, specific, w, rate_dot, accel);
+  {
+    F unit[4], limited[ROTORS];
+    T::normalize(next + 3, unit);
+    for (int i = 0; i < 4; ++i) next[3 + i] = unit[i];
+    F sum = N::c(0.0f);
+    for (int i = 0; i < ROTORS; ++i) sum += N::abs(next[10 + i]);
+    const M rotors_ok = N::finite(sum);
+    T::clip_rotors(CTX, next + 10, ceiling, limited);
+    for (int i = 0; i < ROTORS; ++i) next[10 + i] = N::select(rotors_ok, limited[i], next[10 + i]);
+  }
+  for (int i = 0; i < 3; ++i) D[i] += moved[i];
+
+  // Ground: impulses at the contact points, only where a lane is near it; lanes in the air come out unchanged.
+  if (HAS(E_GROUND)) {
+    F height = base[2] + D[2];
+    if (N::any(height - PAR(P_contact_reach) < PAR(P_ground_height))) {
+      F deepest = N::c(0.0f);
+      M met = N::never();
+      F speed_before = -next[2];
+      for (int sweep = 0; sweep < 2; ++sweep) {
+        PRAGMA_NOUNROLL
+        for (int k = 0; k < CONTACT_POINTS; ++k) {
+          F point[3] = {PAR(P_contact_point + 3 * k), PAR(P_contact_point + 3 * k + 1), PAR(P_contact_point + 3 * k + 2)};
+          F nv[3], nw[3], depth;
+          T::contact(CTX, height, next, next + 3, next + 7, point, nv, nw, &depth);
+          for (int i = 0; i < 3; ++i) {
+            next[i] = nv[i];
+            next[7 + i] = nw[i];
+          }
+          deepest = N::select(depth > deepest, depth, deepest);
+          met = met | (depth > N::c(0.0f));
+        }
+      }
+      D[2] += N::select(deepest > 2e-4f, (deepest - 2e-4f) * 0.2f, N::c(0.0f));
+      touched += N::select(met, N::c(1.0f), N::c(0.0f));
+      impact = N::select(met & (speed_before > impact), speed_before, impact);
+    }
+  }
+
+  // Accelerometer and bias walk.
+  if (HAS(E_IMU)) {
+    for (int i = 0; i < 3; ++i) {
+      F sample = accel[i] + bias_a[i];
+      if (HAS(E_IMU_NOISE)) sample += PAR(P_imu_noise + i) * noise[6 + i];
+      imu[i] = N::select(sample > PAR(P_imu_limit), PAR(P_imu_limit), N::select(sample < -PAR(P_imu_limit), -PAR(P_imu_limit), sample));
+      if (HAS(E_IMU_NOISE)) {
+        bias_a[i] += PAR(P_imu_walk + i) * noise[12 + i];
+        bias_g[i] += PAR(P_imu_walk + 3 + i) * noise[15 + i];
+      }
+    }
+    if (HAS(E_IMU_LOG))
+      for (int i = 0; i < 6; ++i) N::store(imu_log.data + (step * 6 + i) * stride + lane0, imu[i]);
+  }
+  if (HAS(E_BATTERY)) {
+    F used, ratio;
+    T::battery(CTX, charge, next + 10, dt, &used, &ratio);
+    charge = used;
+    ceiling = ratio;
+  }
+
+  // Containment: a flight that left the bounds of sense keeps its last good state, is labelled and never moves again.
+  {
+    F x = base[0] + D[0], y = base[1] + D[1], z = base[2] + D[2];
+    F rotor_sum = N::c(0.0f);
+    for (int i = 0; i < ROTORS; ++i) rotor_sum += N::abs(next[10 + i]);
+    M ok = command_ok & N::finite(rotor_sum) & ((x * x + y * y + z * z) < PAR(P_limit) * PAR(P_limit)) &
+           ((next[0] * next[0] + next[1] * next[1] + next[2] * next[2]) < PAR(P_limit + 1) * PAR(P_limit + 1)) &
+           ((next[7] * next[7] + next[8] * next[8] + next[9] * next[9]) < PAR(P_limit + 2) * PAR(P_limit + 2)) &
+           ((next[3] * next[3] + next[4] * next[4] + next[5] * next[5] + next[6] * next[6]) > N::c(0.5f));
+    M good = alive & ok;
+    if (N::any(N::invert(good))) {
+      for (int i = 0; i < 10 + ROTORS; ++i) next[i] = N::select(good, next[i], Y[i]);
+      for (int i = 0; i < 3; ++i) D[i] = N::select(good, D[i], moved[i]);
+      status = N::select(alive & N::invert(ok), N::c(1.0f), status);
+      alive = good;
+    }
+    for (int i = 0; i < 10 + ROTORS; ++i) Y[i] = next[i];
+    for (int i = 0; i < 3; ++i) moved[i] = D[i];
+  }
+  clock = clock + N::u(1u);
+}
+
+// ---- store ----------------------------------------------------------------------------------------------------------
+for (int i = 0; i < 3; ++i) {
+  F sum = base[i] + moved[i];
+  N::store(STATE(S_position + i), sum);
+  N::store(STATE(S_position_residual + i), moved[i] - (sum - base[i]));
+  N::store(STATE(S_acceleration + i), specific[i]);
+}
+for (int i = 0; i < 10 + ROTORS; ++i) N::store(STATE(S_velocity + i), Y[i]);
+for (int i = 0; i < ROTORS; ++i) N::store(STATE(S_rotor_command + i), command[i]);
+N::store(STATE(S_status), status);
+N::store(STATE(S_saturated), saturated * (1.0f / (float)(substeps > 0 ? substeps : 1)));
+if (HAS(E_GROUND)) {
+  N::store(STATE(S_contact), touched);
+  N::store(STATE(S_impact_speed), impact);
+}
+if (HAS(E_IMU)) {
+  for (int i = 0; i < 6; ++i) N::store(STATE(S_imu + i), imu[i]);
+  for (int i = 0; i < 3; ++i) {
+    N::store(STATE(S_accelerometer_bias + i), bias_a[i]);
+    N::store(STATE(S_gyroscope_bias + i), bias_g[i]);
+  }
+}
+if (HAS(E_WIND))
+  for (int i = 0; i < 3; ++i) N::store(STATE(S_wind + i), wind[i]);
+if (HAS(E_TURBULENCE))
+  for (int i = 0; i < 5; ++i) N::store(STATE(S_turbulence + i), turbulence[i]);
+if (HAS(E_BATTERY)) {
+  N::store(STATE(S_battery_charge), charge);
+  N::store(STATE(S_battery_ratio), ceiling);
+}
+CONTROL_STORE
+N::store_u(keys.data + 4 * stride + lane0, clock);
+}

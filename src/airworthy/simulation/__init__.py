@@ -1,0 +1,1 @@
+"""The clock: simulates batches of flights."""

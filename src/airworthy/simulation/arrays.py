@@ -1,0 +1,150 @@
+"""The memory of a batch and its launches: state, inputs, parameters and keys, on a CPU or a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core.layout import Layout
+from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
+from airworthy.dynamics.rigid import INTEGRATORS
+from airworthy.dynamics.state import Effects
+from airworthy.simulation.config import SimulatorConfig
+from airworthy.simulation.step_kernel import ARGUMENTS, BLOCKS_PER_TASK, SCALARS, step_kernel
+
+Floats = NDArray[np.float32]
+
+
+class BatchArrays:
+    """Arrays of shape (row, stride), stride being the environments rounded up to whole lanes.
+
+    On a CPU the NumPy arrays are the kernel's memory. On a GPU they are host mirrors: `state()` fetches, `push_*` sends.
+    """
+
+    def __init__(self, rotor_count: int, state: Layout, inputs: Layout, params: Layout, env_count: int, device: str, threads: int | None):
+        self._wp = quiet_warp()
+        self.device, self.env_count, self._threads = device, env_count, threads
+        self.on_cpu = device == "cpu"
+        self.stride = -(-env_count // CPU_LANES) * CPU_LANES
+        self._kernel = step_kernel(rotor_count)
+        self._params_size = params.size
+        self._host: dict[str, Any] = {
+            "state": np.zeros((state.size, self.stride), np.float32),
+            "inputs": np.zeros((inputs.size, self.stride), np.float32),
+            "keys": np.zeros((5, self.stride), np.uint32),
+            "imu_log": np.zeros((1, self.stride), np.float32),
+            "param_table": np.zeros((params.size, 2), np.int32),
+        }
+        # Padding lanes hold a level, resting vehicle, so that they compute nothing strange.
+        self._host["state"][state.offsets["attitude"] + 3] = 1.0
+        self._warp: dict[str, Any] = {name: self._send(array) for name, array in self._host.items()}
+        self._launchers: dict[Any, Launcher] = {}
+
+    # ---- access -----------------------------------------------------------------------------------------------------
+
+    def state(self) -> Floats:
+        """State rows on the host; on a CPU the memory itself."""
+        return self._fetch("state")
+
+    def keys(self) -> NDArray[np.uint32]:
+        """Key words and flight step on the host."""
+        return self._fetch("keys")
+
+    def inputs(self) -> Floats:
+        """Input rows on the host."""
+        return self._host["inputs"]
+
+    def torch_state(self) -> Any:
+        """State rows as a torch tensor that shares memory."""
+        tensor = self._wp.to_torch(self._warp["state"])
+        return tensor.reshape(-1, self.stride)
+
+    def push_state(self) -> None:
+        """Send state and keys to the device after the host changed them."""
+        self._push("state")
+        self._push("keys")
+
+    def push_inputs(self) -> None:
+        """Send the input rows to the device."""
+        self._push("inputs")
+
+    def push_parameters(self, rows: NDArray[np.float64]) -> bool:
+        """Send parameter rows, shape (rows, env); returns whether all environments share every number.
+
+        A row with one value for all is stored once, so that a batch of equal vehicles costs no memory traffic.
+        """
+        bits = rows.astype(np.float32)
+        shared = np.array([np.all(row.view(np.uint32) == row[:1].view(np.uint32)) for row in bits])
+        packed = np.zeros(int(np.where(shared, 1, self.stride).sum()), np.float32)
+        table = np.zeros((self._params_size, 2), np.int32)
+        start = 0
+        for index, row in enumerate(bits):
+            width = 1 if shared[index] else self.stride
+            packed[start : start + width] = row[0]
+            if not shared[index]:
+                packed[start : start + self.env_count] = row
+            table[index] = (start, 0 if shared[index] else 1)
+            start += width
+        self._host["param_table"][...] = table
+        self._push("param_table")
+        if "params" in self._host and self._host["params"].size == packed.size:
+            self._host["params"][...] = packed
+            self._push("params")
+        else:
+            self._host["params"] = packed
+            self._warp["params"] = self._send(packed)
+            self._launchers.clear()
+        return bool(shared.all())
+
+    def reserve_log(self, steps: int) -> None:
+        """Make room for the IMU samples of a launch."""
+        if len(self._host["imu_log"]) < steps * 6:
+            self._host["imu_log"] = np.zeros((steps * 6, self.stride), np.float32)
+            self._warp["imu_log"] = self._send(self._host["imu_log"])
+            self._launchers.clear()
+
+    def log(self, steps: int) -> Floats:
+        """IMU samples of the last launch, shape (steps, 6, stride)."""
+        return self._fetch("imu_log")[: steps * 6].reshape(steps, 6, self.stride)
+
+    # ---- launch -----------------------------------------------------------------------------------------------------
+
+    def launch(self, config: SimulatorConfig, effects: Effects, steps: int, level: int, command_rows: int) -> None:
+        """Run the fused kernel over all environments."""
+        key = (int(effects), steps, level, command_rows)
+        launcher = self._launchers.get(key)
+        if launcher is None:
+            launcher = self._launchers[key] = self._launcher(config, *key)
+        launcher.launch()
+
+    def _launcher(self, config: SimulatorConfig, effects: int, steps: int, level: int, command_rows: int) -> Launcher:
+        blocks = self.stride // CPU_LANES
+        scalars = {
+            "stride": self.stride,
+            "dt": 1.0 / config.physics_rate,
+            "substeps": steps,
+            "integrator": INTEGRATORS[config.integrator],
+            "level": level,
+            "command_rows": command_rows,
+            "flags": effects,
+            "block_count": blocks,
+        }
+        arguments = [*(self._warp[name] for name in ARGUMENTS), *(scalars[name] for name in SCALARS)]
+        tasks = -(-blocks // BLOCKS_PER_TASK) if self.on_cpu else self.stride
+        return Launcher(self._kernel, tasks, arguments, self.device, self._threads)
+
+    # ---- inside -----------------------------------------------------------------------------------------------------
+
+    def _send(self, array: NDArray[Any]) -> Any:
+        return self._wp.array(array.ravel(), device=self.device, copy=not self.on_cpu)
+
+    def _push(self, name: str) -> None:
+        if not self.on_cpu:
+            self._warp[name].assign(self._host[name].ravel())
+
+    def _fetch(self, name: str) -> Any:
+        if not self.on_cpu:
+            self._host[name].ravel()[...] = self._warp[name].numpy()
+        return self._host[name]

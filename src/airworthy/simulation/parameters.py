@@ -1,0 +1,195 @@
+"""Fills the parameter rows of a batch: vehicles, surroundings, sensor, and the spread between flights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core.frames import to_matrix
+from airworthy.core.layout import Layout
+from airworthy.core.random import Stream, Words, uniforms
+from airworthy.dynamics.parameters import body_parameters, rigid_layout
+from airworthy.dynamics.state import Effects
+from airworthy.simulation.config import Imu, Randomization, SimulatorConfig, Wind
+from airworthy.vehicles.record import Vehicle
+
+Array = NDArray[np.float64]
+
+
+def batch_parameters(vehicles: Sequence[Vehicle], config: SimulatorConfig, layout: Layout, rotor_count: int) -> Array:
+    """Rows of every environment before randomisation, shape (rows, len(vehicles)); float64."""
+    columns: dict[int, Array] = {}
+    for item in vehicles:
+        if id(item) not in columns:
+            columns[id(item)] = _column(item, config, layout, rotor_count)
+    return np.stack([columns[id(item)] for item in vehicles], axis=1)
+
+
+def _column(item: Vehicle, config: SimulatorConfig, layout: Layout, rotor_count: int) -> Array:
+    column = np.zeros(layout.size)
+    body = rigid_layout(rotor_count)
+    column[: body.size] = body_parameters(item, body, rotor_count)
+    dt = 1.0 / config.physics_rate
+    column[layout.rows("force_noise")] = np.sqrt(np.asarray(item.wrench_noise.force) / dt)
+    column[layout.rows("moment_noise")] = np.sqrt(np.asarray(item.wrench_noise.moment) / dt)
+    _put_rotor_keep(column, layout, dt)
+    _put_wind(column, layout, config.wind, dt)
+    if config.ground is not None:
+        column[layout.rows("ground_height")] = config.ground.height
+        column[layout.rows("friction")] = config.ground.friction
+        column[layout.rows("restitution")] = config.ground.restitution
+    column[layout.rows("ground_effect")] = config.ground_effect
+    if config.imu is not None:
+        _put_imu(column, layout, config.imu, np.asarray(item.center_of_mass), config.physics_rate)
+    return column
+
+
+def _put_rotor_keep(column: Array, layout: Layout, dt: float) -> None:
+    """Factors exp(-dt / tau) of the exact rotor update, for a step and half a step."""
+    for name in ("rise", "fall"):
+        rate = column[layout.rows(f"rotor_{name}")].reshape(-1, 2)[:, 0]
+        column[layout.rows(f"rotor_{name}_keep")] = np.exp(-dt * rate)
+        column[layout.rows(f"rotor_{name}_keep_half")] = np.exp(-0.5 * dt * rate)
+
+
+def _put_wind(column: Array, layout: Layout, wind: Wind, dt: float) -> None:
+    """Mean wind, gust pulse, and Dryden filters discretised for noise held over a step.
+
+    A first-order state x+ = a x + g n with a = exp(-dt V / L) has unit variance for g = sqrt(1 - a^2). The lateral output
+    sqrt(3) x1 + (1 - sqrt(3)) x2, x2 = low-passed x1, has the variance 1 of the Dryden form (1 + sqrt(3) T s) / (1 + T s)^2
+    as dt goes to 0; it is scaled so that the discrete one has exactly the standard deviation asked for.
+    """
+    column[layout.rows("wind")] = wind.mean
+    column[layout.rows("gust")] = wind.gust
+    column[layout.rows("gust_start")] = wind.gust_start
+    column[layout.rows("gust_duration")] = wind.gust_duration
+    keep = np.exp(-dt * wind.airspeed / np.asarray(wind.turbulence_length))
+    mix = np.array([1.0, np.sqrt(3.0), np.sqrt(3.0)])
+    spread = np.array([1.0, *(_cascade_spread(a, np.sqrt(3.0)) for a in keep[1:])])
+    column[layout.rows("dryden_keep")] = keep
+    column[layout.rows("dryden_mix")] = mix
+    column[layout.rows("dryden_gain")] = np.sqrt(1.0 - keep**2) * np.asarray(wind.turbulence) / spread
+
+
+def _cascade_spread(a: float, mix: float) -> float:
+    """Standard deviation of mix x1 + (1 - mix) x2 for x1+ = a x1 + sqrt(1 - a^2) n, x2+ = a x2 + (1 - a) x1+."""
+    b = 1.0 - a
+    # Stationary moments: <x1 x1> = 1; <x1 x2> = a^2 c + b; <x2 x2> = a^2 s + 2 a b a c + b^2.
+    cross = b / (1.0 - a * a)
+    square = (2.0 * a * a * b * cross + b * b) / (1.0 - a * a)
+    return float(np.sqrt(mix * mix + 2.0 * mix * (1.0 - mix) * cross + (1.0 - mix) ** 2 * square))
+
+
+def _put_imu(column: Array, layout: Layout, imu: Imu, com: Array, rate: float) -> None:
+    column[layout.rows("imu_rotation")] = to_matrix(np.asarray(imu.orientation, float)).ravel()
+    column[layout.rows("imu_position")] = np.asarray(imu.position) - com
+    column[layout.rows("imu_noise")] = np.array([*imu.accelerometer_noise, *imu.gyroscope_noise]) * np.sqrt(rate)
+    column[layout.rows("imu_walk")] = np.array([*imu.accelerometer_walk, *imu.gyroscope_walk]) / np.sqrt(rate)
+    column[layout.rows("imu_limit")] = (imu.accelerometer_limit, imu.gyroscope_limit)
+
+
+def randomize(rows: Array, layout: Layout, spread: Randomization, keys: Words) -> Array:
+    """Parameter rows of flights, each drawn from its own key.
+
+    Args:
+        rows: Nominal rows, shape (rows, env); not changed.
+        layout: Their layout.
+        spread: Relative half widths.
+        keys: Flight keys, shape (env, 4).
+
+    Returns:
+        New rows of the same shape.
+    """
+    out = rows.copy()
+    draw = 2.0 * uniforms(keys, 0, Stream.PARAMETERS, 24).T - 1.0
+    n = layout.fields["rotor_thrust"][0]
+
+    def factor(share: float, index: int) -> Array:
+        return 1.0 + share * draw[index]
+
+    mass = factor(spread.mass, 0)
+    out[layout.rows("mass")] *= mass
+    out[layout.rows("mass_inverse")] /= mass
+    axes = np.stack([mass * factor(spread.inertia, 1 + i) for i in range(3)])
+    _scale_inertia(out, layout, axes)
+    thrust = factor(spread.thrust, 4)
+    for i in range(n):
+        rotor = thrust * factor(spread.rotor, 5 + i)
+        for name in ("rotor_thrust", "rotor_torque"):
+            start = layout.offsets[name] + 3 * i
+            out[start : start + 3] *= rotor
+    for name in ("drag_linear", "drag_norm", "drag_axis", "drag_rotor", "angular_linear", "angular_norm", "angular_axis"):
+        out[layout.rows(name)] *= factor(spread.drag, 13)
+    lag = factor(spread.lag, 14)
+    for name in ("rotor_rise", "rotor_fall"):
+        out[layout.rows(name)] /= lag
+        for suffix in ("_keep", "_keep_half"):
+            out[layout.rows(name + suffix)] **= 1.0 / lag
+    out[layout.rows("wind")] += spread.wind * np.stack([draw[15], draw[16], np.zeros_like(draw[15])])
+    return out
+
+
+def _scale_inertia(rows: Array, layout: Layout, axes: Array) -> None:
+    """Scale inertia as J_ij sqrt(s_i s_j), which keeps it positive definite, and its inverse accordingly."""
+    pairs = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
+    factors = np.stack([np.sqrt(axes[i] * axes[j]) for i, j in pairs])
+    rows[layout.rows("inertia")] *= factors
+    rows[layout.rows("inertia_inverse")] /= factors
+
+
+def effects_of(rows: Array, layout: Layout, config: SimulatorConfig) -> Effects:
+    """The effects that a batch needs, from its parameters and its configuration."""
+    rotor_count = layout.fields["rotor_axis"][0]
+    effects = Effects(0)
+
+    def any_of(*names: str) -> bool:
+        return any(bool(np.any(rows[layout.rows(name)] != 0.0)) for name in names)
+
+    axis = rows[layout.rows("rotor_axis")].reshape(rotor_count, 3, -1)
+    products = rows[layout.rows("inertia")][3:]
+    if not (np.any(axis[:, :2] != 0.0) or np.any(axis[:, 2] != 1.0) or np.any(products != 0.0)):
+        effects |= Effects.PLANAR
+    if _square_rotors(rows, layout) and not config.exact_rotors and config.ground_effect == 0.0:
+        effects |= Effects.SQUARE
+    if any_of("drag_linear", "drag_norm", "drag_axis", "drag_rotor", "angular_linear", "angular_norm", "angular_axis"):
+        effects |= Effects.DRAG
+        if any_of("drag_axis", "drag_rotor", "angular_axis"):
+            effects |= Effects.DRAG_FULL
+    if config.wrench_noise and any_of("force_noise", "moment_noise"):
+        effects |= Effects.WRENCH_NOISE
+    if config.disturbance and any_of("disturbance_probability"):
+        effects |= Effects.DISTURBANCE
+    if any_of("wind", "gust"):
+        effects |= Effects.WIND
+    if any_of("dryden_gain"):
+        effects |= Effects.WIND | Effects.TURBULENCE
+    if config.imu is not None:
+        effects |= Effects.IMU
+        if any_of("imu_noise", "imu_walk"):
+            effects |= Effects.IMU_NOISE
+    if config.ground is not None:
+        effects |= Effects.GROUND
+    if config.ground_effect != 0.0:
+        effects |= Effects.GROUND_EFFECT
+    if config.battery:
+        effects |= Effects.BATTERY
+    if config.exact_rotors:
+        effects |= Effects.EXACT_ROTORS
+    if config.control.allocation == "pseudo_inverse":
+        effects |= Effects.PSEUDO_INVERSE
+    if config.gyro_feedback:
+        effects |= Effects.GYRO_FEEDBACK
+    return effects
+
+
+def _square_rotors(rows: Array, layout: Layout) -> bool:
+    thrust = rows[layout.rows("rotor_thrust")].reshape(-1, 3, rows.shape[1])[:, :2]
+    torque = rows[layout.rows("rotor_torque")].reshape(-1, 3, rows.shape[1])[:, :2]
+    second = [rows[layout.rows(name)].reshape(-1, 2, rows.shape[1])[:, 1] for name in ("rotor_rise", "rotor_fall")]
+    reversible = rows[layout.rows("rotor_min")] < 0.0
+    return not any(np.any(x != 0.0) for x in (thrust, torque, *second, reversible))
+
+
+__all__ = ["batch_parameters", "effects_of", "randomize"]

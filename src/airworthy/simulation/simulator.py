@@ -1,0 +1,431 @@
+"""The clock: a batch of rigid vehicles, stepped one control period per call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.control.kernel import LEVELS, control_column
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.frames import from_euler, multiply
+from airworthy.core.layout import Layout
+from airworthy.core.native_kernel import CPU_LANES
+from airworthy.core.random import Stream, flight_key, uniforms
+from airworthy.dynamics.parameters import padded_rotor_count, rigid_layout
+from airworthy.dynamics.rigid import INTEGRATORS
+from airworthy.dynamics.state import COMMAND_ROWS, Effects, input_layout, rigid_state_layout
+from airworthy.simulation.arrays import BatchArrays
+from airworthy.simulation.config import SimulatorConfig
+from airworthy.simulation.parameters import batch_parameters, effects_of, randomize
+from airworthy.simulation.snapshot import Snapshot
+from airworthy.simulation.step_kernel import parameter_layout
+from airworthy.vehicles.record import Vehicle
+from airworthy.vehicles.wrench import hover_speed
+
+Array = NDArray[np.floating[Any]]
+
+
+class Simulator:
+    """N environments of rigid multirotors that may all differ.
+
+    Args:
+        vehicles: One vehicle for all environments, or one per environment.
+        config: Clock, equations and surroundings.
+        env_count: Number of environments; may be left out when `vehicles` is a sequence.
+        seed: Key of all random numbers.
+        flight_ids: Identity of each environment's flights, shape (env,); random numbers depend on it and on nothing else of
+            the batch. Default: 0, 1, 2, ...
+        believed: What the controllers take the vehicles for, as `vehicles`; default: the records themselves.
+        device: "cpu" or a CUDA device ("cuda:0").
+        threads: Most threads on a CPU.
+
+    Raises:
+        AirworthyError: If the numbers do not fit together; the message says how.
+    """
+
+    def __init__(
+        self,
+        vehicles: Vehicle | Sequence[Vehicle],
+        config: SimulatorConfig | None = None,
+        env_count: int | None = None,
+        seed: int = 0,
+        flight_ids: ArrayLike | None = None,
+        believed: Vehicle | Sequence[Vehicle] | None = None,
+        device: str = "cpu",
+        threads: int | None = None,
+    ):
+        self.config = config or SimulatorConfig()
+        self.config.validate()
+        if self.config.level not in LEVELS:
+            raise unknown_name("control level", self.config.level, LEVELS)
+        self.vehicles = _per_env(vehicles, env_count, "vehicles")
+        self.env_count = len(self.vehicles)
+        self.rotor_count = max(v.rotor_count for v in self.vehicles)
+        self.seed, self.device = int(seed), device
+        padded = padded_rotor_count(self.rotor_count)
+        self.layout: Layout = rigid_state_layout(padded)
+        self._inputs_layout = input_layout()
+        self._param_layout = parameter_layout(padded)
+        self.flight_ids = _flight_ids(flight_ids, self.env_count)
+        self.episode = np.zeros(self.env_count, np.uint32)
+        self.step_count = 0
+        """Control steps taken since construction or the last full reset."""
+        self._nominal = batch_parameters(self.vehicles, self.config, self._param_layout, padded)
+        beliefs = self.vehicles if believed is None else _per_env(believed, self.env_count, "believed")
+        body_size, known = rigid_layout(padded).size, dict[int, Array]()
+        for k, item in enumerate(beliefs):
+            if id(item) not in known:
+                dt = 1.0 / self.config.physics_rate
+                known[id(item)] = control_column(item, self.config.control, self.config.level, dt, padded)
+            self._nominal[body_size:, k] = known[id(item)]
+        self.rows = self._nominal.copy()
+        """Parameter rows in force, shape (rows, env), float64; see `parameter`."""
+        self.effects = effects_of(self._nominal, self._param_layout, self.config) | self._random_effects()
+        self._hover = [_padded_hover(v, padded) for v in self.vehicles]
+        self._log_steps = 0
+        self._arrays = BatchArrays(padded, self.layout, self._inputs_layout, self._param_layout, self.env_count, device, threads)
+        self.command_rows = LEVELS[self.config.level].width(padded)
+        self._kept_start: dict[str, Any] = {}
+        self.reset()
+
+    # ---- state ------------------------------------------------------------------------------------------------------
+
+    def field(self, name: str) -> Array:
+        """State of all environments: shape (env, k) for vectors, (env,) for scalars.
+
+        On a CPU a view into the simulation's memory, without a copy; on a GPU a copy. Names: `simulator.layout.fields`.
+        """
+        rows = self._arrays.state()[self.layout.rows(name), : self.env_count]
+        return rows[0] if self.layout.fields[name] == () else rows.T
+
+    def torch(self, name: str) -> Any:
+        """As `field`, as a torch tensor that shares the simulation's memory, also on a GPU."""
+        rows = self._arrays.torch_state()[self.layout.rows(name), : self.env_count]
+        return rows[0] if self.layout.fields[name] == () else rows.T
+
+    @property
+    def position(self) -> Array:
+        """World [m], (env, 3)."""
+        return self.field("position")
+
+    @property
+    def velocity(self) -> Array:
+        """World [m/s], (env, 3)."""
+        return self.field("velocity")
+
+    @property
+    def attitude(self) -> Array:
+        """Quaternion x, y, z, w, body to world, (env, 4)."""
+        return self.field("attitude")
+
+    @property
+    def rate(self) -> Array:
+        """Body rate in the body frame [rad/s], (env, 3)."""
+        return self.field("rate")
+
+    @property
+    def rotor_speed(self) -> Array:
+        """Rotor states [rad/s; N for thrust-domain vehicles], (env, rotor_count)."""
+        return self.field("rotor_speed")[:, : self.rotor_count]
+
+    @property
+    def imu(self) -> Array:
+        """Last sample: accelerometer [m/s^2], gyroscope [rad/s], sensor frame, (env, 6)."""
+        return self.field("imu")
+
+    @property
+    def diverged(self) -> NDArray[np.bool_]:
+        """Flights that left the bounds of sense; they are frozen and never touch the others, (env,)."""
+        return np.asarray(self.field("status") == 1.0)
+
+    @property
+    def flight_step(self) -> NDArray[np.uint32]:
+        """Physics steps since the start of each flight, (env,)."""
+        return self._arrays.keys()[4, : self.env_count].copy()
+
+    @property
+    def time(self) -> Array:
+        """Seconds since the start of each flight, (env,), float64."""
+        return self.flight_step / self.config.physics_rate
+
+    def parameter(self, name: str) -> Array:
+        """Parameter rows in force, shape (env, k) or (env,), float64; see `airworthy.dynamics.parameters.rigid_layout`."""
+        rows = self.rows[self._param_layout.rows(name)]
+        return rows[0] if self._param_layout.fields[name] == () else rows.T
+
+    def set_parameter(self, name: str, value: ArrayLike) -> None:
+        """Change a parameter of every environment; (env, k), (env,) or what broadcasts to it."""
+        rows = self.rows[self._param_layout.rows(name)]
+        value = np.asarray(value, float)
+        rows[...] = value.T if value.ndim == 2 else value
+        self._nominal[self._param_layout.rows(name)] = rows
+        self._upload_parameters()
+
+    # ---- clock ------------------------------------------------------------------------------------------------------
+
+    def substeps(self, control_step: int) -> int:
+        """Physics steps between command `control_step` and the next: command k falls on step ceil(k f_physics / f_control)."""
+        ratio = self.config.physics_rate / self.config.control_rate
+        # The small subtraction keeps a ratio that is whole, but not in binary, from gaining a step.
+        return math.ceil((control_step + 1) * ratio - 1e-9) - math.ceil(control_step * ratio - 1e-9)
+
+    def step(self, command: ArrayLike | None = None) -> None:
+        """Advance every environment by one control period.
+
+        Args:
+            command: At the configured level, shape (env, width), or (width,) for all; None repeats the last one.
+
+        Raises:
+            AirworthyError: If its shape does not fit.
+        """
+        if command is not None:
+            self.set_command(command)
+        steps = self.substeps(self.step_count)
+        self._arrays.launch(self.config, self.effects, steps, LEVELS[self.config.level].number, self.command_rows)
+        self.step_count += 1
+
+    def advance(self, steps: int, command: ArrayLike | None = None, imu_log: bool = False) -> Array | None:
+        """Advance by whole physics steps under one command, outside the control clock.
+
+        Args:
+            steps: Physics steps in one launch.
+            command: As in `step`.
+            imu_log: Keep every IMU sample.
+
+        Returns:
+            With `imu_log`, samples of shape (steps, env, 6); else None.
+        """
+        if command is not None:
+            self.set_command(command)
+        effects = self.effects
+        if imu_log:
+            self._arrays.reserve_log(steps)
+            effects |= Effects.IMU_LOG
+        self._arrays.launch(self.config, effects, steps, LEVELS[self.config.level].number, self.command_rows)
+        return self._arrays.log(steps)[:, :, : self.env_count].transpose(0, 2, 1) if imu_log else None
+
+    def set_command(self, command: ArrayLike, delay_steps: ArrayLike | None = None) -> None:
+        """Set the command of the next launches.
+
+        Args:
+            command: Shape (env, width) or (width,).
+            delay_steps: Physics steps of the next launch that still follow the previous command, scalar or (env,).
+        """
+        rows = self._inputs_layout.rows("command")
+        inputs = self._arrays.inputs()
+        array = np.asarray(command)
+        width = LEVELS[self.config.level].width(self.rotor_count)
+        if array.shape not in ((width,), (self.env_count, width)):
+            raise AirworthyError(
+                f"A command at level {self.config.level!r} has shape {array.shape}; expected ({self.env_count}, {width}) or ({width},)."
+            )
+        if delay_steps is not None:
+            inputs[self._inputs_layout.rows("command_previous"), : self.env_count] = inputs[rows, : self.env_count]
+            inputs[self._inputs_layout.offsets["delay"], : self.env_count] = delay_steps
+            self.effects |= Effects.DELAY
+        elif self.effects & Effects.DELAY:
+            inputs[self._inputs_layout.offsets["delay"], : self.env_count] = 0.0
+        inputs[rows.start : rows.start + width, : self.env_count] = array.T if array.ndim == 2 else array[:, None]
+        self._arrays.push_inputs()
+
+    def set_external(self, force: ArrayLike = 0.0, moment: ArrayLike = 0.0) -> None:
+        """External force (world [N]) and moment (body [N m]) of the next launches, shape (env, 3) or (3,)."""
+        inputs = self._arrays.inputs()
+        for name, value in (("force", force), ("moment", moment)):
+            array = np.broadcast_to(np.asarray(value, float), (self.env_count, 3))
+            inputs[self._inputs_layout.rows(name), : self.env_count] = array.T
+        self.effects |= Effects.EXTERNAL
+        self._arrays.push_inputs()
+
+    # ---- reset, save, restore ---------------------------------------------------------------------------------------
+
+    def reset(
+        self,
+        env_ids: ArrayLike | None = None,
+        position: ArrayLike | None = None,
+        velocity: ArrayLike | None = None,
+        attitude: ArrayLike | None = None,
+        rate: ArrayLike | None = None,
+        rotor_speed: ArrayLike | None = None,
+    ) -> None:
+        """Start a new flight in some environments; the others are untouched.
+
+        Args:
+            env_ids: Indices or a mask, (k,) or (env,); None: all, which also restarts the control clock.
+            position: World [m], (3,) or (k, 3); default: that of the last reset, at first the origin.
+            velocity: World [m/s]; default 0.
+            attitude: Quaternion x, y, z, w; default level. Normalised here.
+            rate: Body rate [rad/s]; default 0.
+            rotor_speed: Rotor states; default hover.
+        """
+        ids = self._ids(env_ids)
+        if env_ids is None:
+            self.step_count = 0
+        self.episode[ids] += 1 if self._kept_start else 0
+        given = {"position": position, "velocity": velocity, "attitude": attitude, "rate": rate, "rotor_speed": rotor_speed}
+        start = self._start(ids, given)
+        keys = flight_key(self.seed, self.flight_ids[ids], self.episode[ids])
+        self._draw_parameters(ids, keys)
+        self._scatter_start(start, keys)
+        state = self._arrays.state()
+        state[:, ids] = 0.0
+        for name, value in start.items():
+            state[self.layout.rows(name), ids] = value.T
+        state[self.layout.rows("rotor_command"), ids] = start["rotor_speed"].T
+        state[self.layout.offsets["battery_ratio"], ids] = self._battery_start(ids)
+        self._draw_biases(state, ids, keys)
+        key_rows = self._arrays.keys()
+        key_rows[:4, ids] = keys.T
+        key_rows[4, ids] = 0
+        self._arrays.push_state()
+
+    def save(self) -> Snapshot:
+        """Everything that the future depends on."""
+        return Snapshot(
+            state=self._arrays.state().copy(),
+            inputs=self._arrays.inputs().copy(),
+            keys=self._arrays.keys().copy(),
+            rows=self.rows.copy(),
+            episode=self.episode.copy(),
+            step_count=self.step_count,
+            effects=int(self.effects),
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Continue from a snapshot of a simulator with the same environments.
+
+        Raises:
+            AirworthyError: If its arrays are of another shape.
+        """
+        state = self._arrays.state()
+        if snapshot.state.shape != state.shape or snapshot.rows.shape != self.rows.shape:
+            raise AirworthyError(
+                f"A snapshot of shape {snapshot.state.shape} does not fit a simulator of shape {state.shape};"
+                " restore it into one with the same vehicles and env_count."
+            )
+        state[...] = snapshot.state
+        self._arrays.inputs()[...] = snapshot.inputs
+        self._arrays.keys()[...] = snapshot.keys
+        self.rows[...] = snapshot.rows
+        self.episode[...] = snapshot.episode
+        self.step_count, self.effects = snapshot.step_count, Effects(snapshot.effects)
+        self._arrays.push_state()
+        self._arrays.push_inputs()
+        self._upload_parameters()
+
+    # ---- inside -----------------------------------------------------------------------------------------------------
+
+    def _ids(self, env_ids: ArrayLike | None) -> NDArray[np.intp]:
+        if env_ids is None:
+            return np.arange(self.env_count)
+        ids = np.asarray(env_ids)
+        if ids.dtype == bool:
+            if ids.shape != (self.env_count,):
+                raise AirworthyError(f"A reset mask has shape {ids.shape}; expected ({self.env_count},).")
+            return np.flatnonzero(ids)
+        if ids.size and not (np.issubdtype(ids.dtype, np.integer) and 0 <= ids.min() and ids.max() < self.env_count):
+            raise AirworthyError(f"Reset got environment ids outside 0..{self.env_count - 1}.")
+        return np.atleast_1d(ids).astype(np.intp)
+
+    def _start(self, ids: NDArray[np.intp], given: dict[str, ArrayLike | None]) -> dict[str, Array]:
+        """Start state per field, each (k, width); positions and attitudes given once are kept for later resets."""
+        if not self._kept_start:
+            self._kept_start = {"position": np.zeros((self.env_count, 3)), "attitude": np.tile([0, 0, 0, 1.0], (self.env_count, 1))}
+        start: dict[str, Array] = {}
+        for name, value in given.items():
+            width = self.layout.fields[name][0]
+            if value is None:
+                start[name] = self._default_start(name, ids, width)
+                continue
+            array = np.asarray(value, float)
+            if name == "rotor_speed" and array.shape[-1] < width:
+                array = np.concatenate([array, np.zeros((*array.shape[:-1], width - array.shape[-1]))], axis=-1)
+            if array.shape not in ((width,), (len(ids), width)):
+                raise AirworthyError(f"Reset got {name} of shape {array.shape}; expected ({len(ids)}, {width}) or ({width},).")
+            start[name] = np.broadcast_to(array, (len(ids), width)).copy()
+        norm = np.linalg.norm(start["attitude"], axis=1, keepdims=True)
+        if not np.all(norm > 1e-6):
+            raise AirworthyError("Reset got an attitude of zero length; expected quaternions x, y, z, w.")
+        start["attitude"] = start["attitude"] / norm * np.where(start["attitude"][:, 3:] < 0, -1.0, 1.0)
+        for name in ("position", "attitude"):
+            self._kept_start[name][ids] = start[name]
+        return start
+
+    def _default_start(self, name: str, ids: NDArray[np.intp], width: int) -> Array:
+        if name in self._kept_start:
+            return np.array(self._kept_start[name][ids])
+        if name == "rotor_speed":
+            return np.stack([self._hover[i] for i in ids]) if len(ids) else np.zeros((0, width))
+        return np.zeros((len(ids), width))
+
+    def _scatter_start(self, start: dict[str, Array], keys: NDArray[np.uint32]) -> None:
+        spread = self.config.randomization
+        if spread.position == 0.0 and spread.yaw == 0.0:
+            return
+        draw = 2.0 * uniforms(keys, 0, Stream.RESET, 4) - 1.0
+        start["position"] = start["position"] + spread.position * draw[:, :3]
+        zero = np.zeros(len(keys))
+        start["attitude"] = multiply(from_euler(zero, zero, spread.yaw * draw[:, 3]), start["attitude"])
+
+    def _battery_start(self, ids: NDArray[np.intp]) -> Array:
+        full = self.rows[self._param_layout.offsets["battery"], ids]
+        nominal = self.rows[self._param_layout.offsets["battery"] + 3, ids]
+        return full / nominal if self.config.battery else np.ones(len(ids))
+
+    def _draw_biases(self, state: Array, ids: NDArray[np.intp], keys: NDArray[np.uint32]) -> None:
+        imu = self.config.imu
+        if imu is None or not any(imu.bias_initial[:2]):
+            return
+        draw = 2.0 * uniforms(keys, 1, Stream.RESET, 8) - 1.0
+        state[self.layout.rows("accelerometer_bias"), ids] = imu.bias_initial[0] * draw[:, :3].T
+        state[self.layout.rows("gyroscope_bias"), ids] = imu.bias_initial[1] * draw[:, 3:6].T
+
+    def _draw_parameters(self, ids: NDArray[np.intp], keys: NDArray[np.uint32]) -> None:
+        self.rows[:, ids] = self._nominal[:, ids]
+        if self.config.randomization.any:
+            self.rows[:, ids] = randomize(self._nominal[:, ids], self._param_layout, self.config.randomization, keys)
+        self._upload_parameters()
+
+    def _upload_parameters(self) -> None:
+        if self._arrays.push_parameters(self.rows):
+            self.effects |= Effects.SHARED_PARAMETERS
+        else:
+            self.effects &= ~Effects.SHARED_PARAMETERS
+
+    def _random_effects(self) -> Effects:
+        return Effects.WIND if self.config.randomization.wind != 0.0 else Effects(0)
+
+
+def _per_env(vehicles: Vehicle | Sequence[Vehicle], env_count: int | None, what: str) -> list[Vehicle]:
+    if isinstance(vehicles, Vehicle):
+        count = 1 if env_count is None else env_count
+        if count < 1:
+            raise AirworthyError(f"env_count is {count}; expected at least 1.")
+        return [vehicles] * count
+    items = list(vehicles)
+    if not items:
+        raise AirworthyError(f"`{what}` is empty; give at least one vehicle.")
+    if env_count is not None and env_count != len(items):
+        raise AirworthyError(f"`{what}` has {len(items)} entries but env_count is {env_count}; leave env_count out or make them equal.")
+    return items
+
+
+def _flight_ids(flight_ids: ArrayLike | None, env_count: int) -> NDArray[np.uint32]:
+    if flight_ids is None:
+        return np.arange(env_count, dtype=np.uint32)
+    ids = np.asarray(flight_ids)
+    if ids.shape != (env_count,) or not np.issubdtype(ids.dtype, np.integer) or (ids.size and ids.min() < 0):
+        raise AirworthyError(f"flight_ids has shape {ids.shape}; expected ({env_count},) whole numbers, none negative.")
+    return ids.astype(np.uint32)
+
+
+def _padded_hover(item: Vehicle, padded: int) -> Array:
+    speeds = np.zeros(padded)
+    speeds[: item.rotor_count] = hover_speed(item)
+    return speeds
+
+

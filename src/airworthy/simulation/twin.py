@@ -1,0 +1,237 @@
+"""The readable twin of the fused step: the same equations and order of events, on NumPy float64 arrays.
+
+It is the reference that the kernels are tested against, and the float64 path for checks tighter than float32 can give. It
+loops over steps in Python; use the simulator for anything else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.control import kernel as control
+from airworthy.control.kernel import LEVELS, control_layout
+from airworthy.control.levels import MODES
+from airworthy.core.random import Stream, flight_key, normals, uniforms
+from airworthy.dynamics import equations as eq
+from airworthy.dynamics.parameters import CONTACT_POINTS, rigid_layout
+from airworthy.dynamics.state import COMMAND_ROWS, Effects
+from airworthy.simulation.simulator import Simulator
+
+Array = NDArray[np.float64]
+Vector = tuple[Any, ...]
+
+_FIELDS = ("velocity", "attitude", "rate", "rotor_speed")
+
+
+class Twin:
+    """A float64 copy of a simulator's present, advanced by NumPy.
+
+    Args:
+        simulator: Where parameters, state and keys are taken from, at this instant.
+    """
+
+    def __init__(self, simulator: Simulator):
+        self.config, self.effects = simulator.config, simulator.effects
+        self.dt = 1.0 / simulator.config.physics_rate
+        n = simulator.layout.fields["rotor_speed"][0]
+        split = rigid_layout(n).size
+        self.p = rigid_layout(n).record(lambda row: simulator.rows[row])
+        self.c = control_layout(n).record(lambda row: simulator.rows[split + row])
+        self.state: dict[str, Any] = {
+            name: np.array(simulator.field(name), float).T.copy() for name in simulator.layout.fields if name != "position_residual"
+        }
+        self.key = flight_key(simulator.seed, simulator.flight_ids, simulator.episode)
+        self.clock = simulator.flight_step.astype(np.int64)
+        self.rotor_count = n
+        self.force, self.moment = np.zeros((3, simulator.env_count)), np.zeros((3, simulator.env_count))
+
+    def field(self, name: str) -> Array:
+        """State, shape (env, k) or (env,)."""
+        return np.asarray(self.state[name]).T
+
+    def advance(self, steps: int, command: ArrayLike) -> None:
+        """Advance by physics steps under one command, shape (env, width) or (width,)."""
+        array = np.atleast_2d(np.asarray(command, float))
+        wanted = np.zeros((COMMAND_ROWS, len(self.clock)))
+        wanted[: array.shape[1]] = np.broadcast_to(array, (len(self.clock), array.shape[1])).T
+        for _ in range(steps):
+            self._step(tuple(wanted))
+
+    def _step(self, wanted: Vector) -> None:
+        p, s, has = self.p, self.state, self.effects.__contains__
+        noise = normals(self.key, self.clock, Stream.SENSOR_AND_WRENCH, 20).T
+        force, moment = self._held_wrench(noise)
+        wind = self._wind()
+        if has(Effects.IMU):
+            s["imu"][3:] = self._gyroscope(noise)
+        raw = self._control(wanted)
+        ceiling = s["battery_ratio"] if has(Effects.BATTERY) else np.ones_like(self.dt + s["status"])
+        s["rotor_command"] = np.array(eq.clip_rotors(tuple(raw), p.rotor_min, p.rotor_max, ceiling))
+        factor = None
+        if has(Effects.GROUND_EFFECT):
+            factor = eq.ground_effect_factors(s["position"][2], tuple(s["attitude"]), p)
+        y = np.concatenate([s[name] for name in _FIELDS])
+        y_next, moved, rate_dot, specific = self._integrate(y, s["rotor_command"], wind, force, moment, factor)
+        y_next[3:7] = np.array(eq.normalize(tuple(y_next[3:7])))
+        y_next[10:] = np.array(eq.clip_rotors(tuple(y_next[10:]), p.rotor_min, p.rotor_max, ceiling))
+        position = s["position"] + moved
+        if has(Effects.GROUND):
+            y_next, position = self._ground(y_next, position)
+        if has(Effects.IMU):
+            self._accelerometer(specific, y[7:10], rate_dot, noise)
+        if has(Effects.BATTERY):
+            used, ratio = eq.battery_step(s["battery_charge"], tuple(y_next[10:]), self.dt, p)
+            s["battery_charge"], s["battery_ratio"] = used, ratio
+        s["acceleration"] = np.array(specific)
+        s["position"] = position
+        s["velocity"], s["attitude"], s["rate"], s["rotor_speed"] = y_next[:3], y_next[3:7], y_next[7:10], y_next[10:]
+        self.clock = self.clock + 1
+
+    # ---- what acts -------------------------------------------------------------------------------------------------
+
+    def _held_wrench(self, noise: Array) -> tuple[Vector, Vector]:
+        p = self.p
+        force, moment = self.force.copy(), self.moment.copy()
+        if Effects.WRENCH_NOISE in self.effects:
+            force, moment = force + np.array(p.force_noise) * noise[:3], moment + np.array(p.moment_noise) * noise[3:6]
+        if Effects.DISTURBANCE in self.effects:
+            draw = uniforms(self.key, self.clock, Stream.DISTURBANCE, 8).T
+            hit = draw[0] < p.disturbance_probability
+            force = force + hit * (2.0 * draw[[1, 2, 3]] - 1.0) * np.array(p.disturbance_force)
+            moment = moment + hit * (2.0 * draw[[4, 5, 6]] - 1.0) * np.array(p.disturbance_torque)
+        return tuple(force), tuple(moment)
+
+    def _wind(self) -> Vector:
+        if Effects.WIND not in self.effects:
+            return (0.0, 0.0, 0.0)
+        gusts: Vector = (0.0, 0.0, 0.0)
+        if Effects.TURBULENCE in self.effects:
+            noise = normals(self.key, self.clock, Stream.WIND, 4).T
+            state, gusts = eq.dryden_step(tuple(self.state["turbulence"]), tuple(noise[:3]), self.p)
+            self.state["turbulence"] = np.array(state)
+        wind = eq.wind_velocity(self.clock * self.dt, gusts, self.p)
+        self.state["wind"] = np.array(np.broadcast_arrays(*wind))
+        return wind
+
+    # ---- sensor ----------------------------------------------------------------------------------------------------
+
+    def _gyroscope(self, noise: Array) -> Array:
+        sample = np.array(eq.into_sensor(tuple(self.state["rate"]), self.p.imu_rotation)) + self.state["gyroscope_bias"]
+        if Effects.IMU_NOISE in self.effects:
+            sample = sample + np.array(self.p.imu_noise[3:]) * noise[9:12]
+        return np.clip(sample, -self.p.imu_limit[1], self.p.imu_limit[1])
+
+    def _accelerometer(self, specific: Vector, rate: Array, rate_dot: Vector, noise: Array) -> None:
+        p, s = self.p, self.state
+        sample = np.array(eq.accelerometer(specific, tuple(rate), rate_dot, p.imu_rotation, p.imu_position))
+        sample = sample + s["accelerometer_bias"]
+        if Effects.IMU_NOISE in self.effects:
+            sample = sample + np.array(p.imu_noise[:3]) * noise[6:9]
+            s["accelerometer_bias"] = s["accelerometer_bias"] + np.array(p.imu_walk[:3]) * noise[12:15]
+            s["gyroscope_bias"] = s["gyroscope_bias"] + np.array(p.imu_walk[3:]) * noise[15:18]
+        s["imu"][:3] = np.clip(sample, -p.imu_limit[0], p.imu_limit[0])
+
+    # ---- control ---------------------------------------------------------------------------------------------------
+
+    def _control(self, wanted: Vector) -> Vector:
+        s, c, level = self.state, self.c, self.config.level
+        zero = np.zeros_like(self.clock, float)
+        body = (tuple(s["position"]), tuple(s["velocity"]), tuple(s["attitude"]), tuple(s["rate"]))
+        started = (self.clock > 0).astype(float)
+        mellinger = tuple(np.concatenate([s["position_integral"], s["moment_integral"], s["rate_error"]]))
+        if level == "rotor_speed":
+            return wanted[: self.rotor_count]
+        if level == "tracking:crazyflie":
+            states, kept = control._crazyflie(*body, wanted, mellinger, started, self.dt, c)
+            self._keep("position_integral", kept)
+            return tuple(states)
+        if level == "rotor_thrust":
+            return control._rotor_states(wanted[: self.rotor_count], c)
+        if level == "wrench":
+            wrench: Vector = wanted[:6]
+        elif level == "pose":
+            force, torque = control._pose(*body, wanted, c)
+            wrench = (*force, *torque)
+        elif level == "rate_thrust:flightgoggles":
+            memory = tuple(np.concatenate([s["rate_filtered"], s["rate_slope"], s["rate_integral"]]))
+            measured = tuple(s["imu"][3:]) if Effects.GYRO_FEEDBACK in self.effects else body[3]
+            wrench, kept = control._rate_loop(measured, wanted, memory, self.dt, c)
+            self._keep("rate_filtered", kept)
+        elif level == "tracking:mellinger":
+            wrench, kept = control._mellinger(*body, wanted, mellinger, started, self.dt, c)
+            self._keep("position_integral", kept)
+        else:
+            assert level in MODES and level in LEVELS
+            *sideways, thrust, torque = control._geometric(*body, wanted, c, level)
+            wrench = (*sideways, thrust, *torque)
+        wrench = tuple(x + zero for x in wrench)
+        allocate = control._pseudo_inverse if Effects.PSEUDO_INVERSE in self.effects else control._bounded
+        return control._rotor_states(allocate(wrench, c), c)
+
+    def _keep(self, first: str, kept: Any) -> None:
+        names = {
+            "rate_filtered": ("rate_filtered", "rate_slope", "rate_integral"),
+            "position_integral": ("position_integral", "moment_integral", "rate_error"),
+        }[first]
+        flat = [np.broadcast_to(x, self.clock.shape) for group in kept for x in (group if isinstance(group, tuple) else (group,))]
+        for k, name in enumerate(names):
+            self.state[name] = np.array(flat[3 * k : 3 * k + 3])
+
+    # ---- motion ----------------------------------------------------------------------------------------------------
+
+    def _derivative(self, y: Array, command: Array, wind: Vector, force: Vector, moment: Vector, factor: Any) -> tuple[Array, Any, Any]:
+        out = eq.derivative(
+            tuple(y[:3]), tuple(y[3:7]), tuple(y[7:10]), tuple(y[10:]), tuple(command), wind, force, moment, factor, self.p
+        )
+        rates = [np.broadcast_to(x, y.shape[1:]) for part in out[:4] for x in part]
+        return np.array(rates), out[2], out[4]
+
+    def _integrate(
+        self, y: Array, command: Array, wind: Vector, force: Vector, moment: Vector, factor: Any
+    ) -> tuple[Array, Array, Any, Any]:
+        dt, exact = self.dt, Effects.EXACT_ROTORS in self.effects
+        k1, rate_dot, specific = self._derivative(y, command, wind, force, moment, factor)
+        half = full = y[10:]
+        if exact:
+            half = np.array(eq.rotor_exact(tuple(y[10:]), tuple(command), self.p.rotor_rise_keep_half, self.p.rotor_fall_keep_half))
+            full = np.array(eq.rotor_exact(tuple(y[10:]), tuple(command), self.p.rotor_rise_keep, self.p.rotor_fall_keep))
+        if self.config.integrator == "rk4":
+            stages, at = [k1], [y]
+            for share, rotors in ((0.5, half), (0.5, half), (1.0, full)):
+                z = y + share * dt * stages[-1]
+                if exact:
+                    z[10:] = rotors
+                at.append(z)
+                stages.append(self._derivative(z, command, wind, force, moment, factor)[0])
+            weights = (1.0, 2.0, 2.0, 1.0)
+            y_next = y + dt / 6.0 * sum(w * k for w, k in zip(weights, stages, strict=True))
+            moved = dt / 6.0 * sum(w * z[:3] for w, z in zip(weights, at, strict=True))
+        else:
+            y_next = y + dt * k1
+            moved = dt * y[:3]
+            if self.config.integrator == "semi_implicit":
+                moved = dt * y_next[:3]
+                y_next[3:7] = np.array(eq.quaternion_exponential(tuple(y[3:7]), tuple(y_next[7:10]), dt))
+        if exact:
+            y_next[10:] = full
+        return y_next, np.asarray(moved), rate_dot, specific
+
+    def _ground(self, y: Array, position: Array) -> tuple[Array, Array]:
+        near = position[2] - self.p.contact_reach < self.p.ground_height
+        if not near.any():
+            return y, position
+        deepest = np.zeros_like(position[2])
+        for _ in range(2):
+            for k in range(CONTACT_POINTS):
+                state = (tuple(y[:3]), tuple(y[3:7]), tuple(y[7:10]))
+                velocity, rate, depth = eq.contact_impulse(position[2], *state, self.p.contact_point[k], self.p)
+                y = np.concatenate([np.array(velocity), y[3:7], np.array(rate), y[10:]])
+                deepest = np.maximum(deepest, depth)
+        lifted = position[2] + np.where(deepest > 2e-4, 0.2 * (deepest - 2e-4), 0.0)
+        return y, np.stack([position[0], position[1], lifted])
+
+
+__all__ = ["Twin"]

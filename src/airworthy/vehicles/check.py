@@ -1,0 +1,174 @@
+"""What a vehicle's parameters must satisfy before anything flies with them.
+
+Every rule names its physical reason. A violation raises `AirworthyError`; file readers turn it into an `AssetError` that
+names the file.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from airworthy.core.errors import AirworthyError
+from airworthy.vehicles.record import Battery, CollisionBody, Rotor, RotorResponse, SensorMount, Vehicle, VoltageChain
+
+__all__ = ["check", "inertia_matrix", "rotor_thrust", "rotor_torque"]
+
+ROTOR_COUNT_MAX = 8
+NUMBER_MAX = 1e9
+"""No physical value of a vehicle is larger in SI units; beyond it float32 products overflow."""
+TRIANGLE_TOLERANCE = 0.05
+"""Relative: identified inertias are rarely better, and a published set (RotorPy's Crazyflie) misses the inequality by 1 %."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+def inertia_matrix(vehicle: Vehicle) -> np.ndarray:
+    """Inertia about the centre of mass, body axes [kg m^2], shape (3, 3)."""
+    xx, yy, zz, xy, xz, yz = vehicle.inertia
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def rotor_thrust(rotor: Rotor, state: float) -> float:
+    """Thrust [N] along the axis at a rotor state [rad/s, or N]: c0 + c1 w + c2 w|w|."""
+    c0, c1, c2 = rotor.thrust
+    return c0 + c1 * state + c2 * state * abs(state)
+
+
+def rotor_torque(rotor: Rotor, state: float) -> float:
+    """Reaction torque [N m] at a rotor state: c0 + c1 w + c2 w|w|; times `spin` it is the moment about the axis."""
+    c0, c1, c2 = rotor.torque
+    return c0 + c1 * state + c2 * state * abs(state)
+
+
+def check(vehicle: Vehicle) -> Vehicle:
+    """Return the vehicle unchanged if it is physically possible.
+
+    Raises:
+        AirworthyError: One sentence with the field, its value and the physical reason.
+    """
+    _require(bool(_NAME.fullmatch(vehicle.name)), f"name {vehicle.name[:80]!r} must be 1 to 64 letters, digits, '_.-'")
+    for where, value in _numbers(vehicle, ""):
+        _require(math.isfinite(value), f"{where} is {value}, but must be a finite number")
+        _require(abs(value) <= NUMBER_MAX, f"{where} is {value:g}, beyond {NUMBER_MAX:g} in SI units: check its unit")
+    _require(vehicle.mass > 0.0, f"mass is {vehicle.mass:g} kg, but must be positive")
+    _require(vehicle.gravity >= 0.0, f"gravity is {vehicle.gravity:g} m/s^2, but must not be negative")
+    _check_inertia(vehicle)
+    count = vehicle.rotor_count
+    _require(1 <= count <= ROTOR_COUNT_MAX, f"rotors holds {count} rotors, but 1 to {ROTOR_COUNT_MAX} can fly")
+    _require(vehicle.motor_state in ("speed", "thrust"), f"motor_state is {vehicle.motor_state!r}, but is 'speed' or 'thrust'")
+    for index, rotor in enumerate(vehicle.rotors):
+        _check_rotor(rotor, f"rotors[{index}]", vehicle.motor_state)
+    _check_energy(vehicle)
+    _check_noise(vehicle)
+    _check_body(vehicle.body)
+    _check_sensors(vehicle.sensors)
+    _check_battery(vehicle.battery)
+    _check_chain(vehicle.voltage_chain)
+    return vehicle
+
+
+def _require(condition: bool, reason: str) -> None:
+    if not condition:
+        raise AirworthyError(f"This vehicle cannot exist: {reason}.")
+
+
+def _numbers(value: Any, where: str) -> Iterator[tuple[str, float]]:
+    """Every number of a record with its dotted name."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield where, float(value)
+    elif is_dataclass(value):
+        for item in fields(value):
+            yield from _numbers(getattr(value, item.name), f"{where}.{item.name}" if where else item.name)
+    elif isinstance(value, tuple):
+        for index, item in enumerate(value):
+            yield from _numbers(item, f"{where}[{index}]")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _numbers(item, f"{where}.{key}")
+
+
+def _check_inertia(vehicle: Vehicle) -> None:
+    moments = np.linalg.eigvalsh(inertia_matrix(vehicle))
+    text = ", ".join(f"{m:.4g}" for m in moments)
+    _require(moments[0] > 0.0, f"inertia has the principal moments {text} kg m^2, but all must be positive")
+    _require(
+        moments[0] + moments[1] >= moments[2] * (1.0 - TRIANGLE_TOLERANCE),
+        f"inertia has the principal moments {text} kg m^2, but no body's largest exceeds the sum of the others",
+    )
+
+
+def _check_rotor(rotor: Rotor, where: str, motor_state: str) -> None:
+    length = math.sqrt(sum(a * a for a in rotor.axis))
+    _require(abs(length - 1.0) < 1e-6, f"{where}.axis has length {length:.6g}, but a direction has length 1")
+    _require(rotor.spin in (-1, 1), f"{where}.spin is {rotor.spin}, but is +1 (reaction torque along the axis) or -1")
+    _require(
+        rotor.speed_min < rotor.speed_max,
+        f"{where}.speed_min is {rotor.speed_min:g} and speed_max {rotor.speed_max:g}, but the minimum must be smaller",
+    )
+    _require(rotor.speed_max > 0.0, f"{where}.speed_max is {rotor.speed_max:g}, but must be positive")
+    _require(rotor.inertia >= 0.0 and rotor.radius >= 0.0, f"{where}.inertia and radius must not be negative")
+    _require(rotor_thrust(rotor, rotor.speed_max) > 0.0, f"{where}.thrust is not positive at speed_max, so it cannot lift")
+    _require(rotor_torque(rotor, rotor.speed_max) >= 0.0, f"{where}.torque is negative at speed_max; its sign belongs in spin")
+    if motor_state == "thrust":
+        _require(rotor.thrust == (0.0, 1.0, 0.0), f"{where}.thrust must be [0, 1, 0] when motor_state is 'thrust'")
+    _check_response(rotor.response, f"{where}.response")
+
+
+def _check_response(response: RotorResponse, where: str) -> None:
+    for name, (a, b) in (("rise", response.rise), ("fall", response.fall)):
+        _require(a >= 0.0 and b >= 0.0, f"{where}.{name} is [{a:g}, {b:g}], but a negative rate runs away from its command")
+        _require(a + b > 0.0, f"{where}.{name} is zero, so the rotor would never follow its command")
+
+
+def _check_energy(vehicle: Vehicle) -> None:
+    """Drag must take energy out, never put it in."""
+    for item in fields(vehicle.drag):
+        _require(min(getattr(vehicle.drag, item.name)) >= 0.0, f"drag.{item.name} is negative, which would push, not brake")
+
+
+def _check_noise(vehicle: Vehicle) -> None:
+    for name in ("force", "moment"):
+        _require(min(getattr(vehicle.wrench_noise, name)) >= 0.0, f"wrench_noise.{name} is a variance and must not be negative")
+    disturbance = vehicle.disturbance
+    _require(0.0 <= disturbance.probability <= 1.0, f"disturbance.probability is {disturbance.probability:g}, not in 0 to 1")
+    _require(min(disturbance.force_max + disturbance.torque_max) >= 0.0, "disturbance bounds must not be negative")
+
+
+def _check_body(body: CollisionBody) -> None:
+    _require(body.shape in ("sphere", "box", "cylinder"), f"body.shape is {body.shape!r}, but is 'sphere', 'box' or 'cylinder'")
+    _require(min(body.size) > 0.0, f"body.size is {list(body.size)}, but every half extent must be positive")
+    round_pairs = {"sphere": body.size, "cylinder": body.size[:2], "box": ()}[body.shape]
+    _require(len(set(round_pairs)) <= 1, f"body.size is {list(body.size)}, but the radii of a {body.shape} must be equal")
+
+
+def _check_sensors(sensors: tuple[SensorMount, ...]) -> None:
+    names = [sensor.name for sensor in sensors]
+    for index, sensor in enumerate(sensors):
+        length = math.sqrt(sum(q * q for q in sensor.orientation))
+        _require(abs(length - 1.0) < 1e-6, f"sensors[{index}].orientation has length {length:.6g}, but a rotation has length 1")
+        _require(names.count(sensor.name) == 1, f"two sensors are named {sensor.name!r}, but each needs its own name")
+        keys = [key for key, _ in sensor.parameters]
+        _require(len(set(keys)) == len(keys), f"sensors[{index}].parameters names a number twice")
+
+
+def _check_battery(battery: Battery | None) -> None:
+    if battery is None:
+        return
+    _require(battery.voltage_full > battery.voltage_empty > 0.0, "battery.voltage_full must exceed voltage_empty, both zero")
+    _require(battery.voltage_nominal > 0.0 and battery.capacity > 0.0, "battery.voltage_nominal and capacity must be positive")
+    _require(battery.resistance >= 0.0, f"battery.resistance is {battery.resistance:g} ohm, but must not be negative")
+    _require(0.0 < battery.efficiency <= 1.0, f"battery.efficiency is {battery.efficiency:g}, but lies in 0 to 1")
+
+
+def _check_chain(chain: VoltageChain | None) -> None:
+    if chain is None:
+        return
+    _require(chain.supply > 0.0 and chain.command_to_grams > 0.0, "voltage_chain.supply and command_to_grams must be positive")
+    _require(0.0 <= chain.pwm_min < chain.pwm_max, "voltage_chain.pwm_min must be smaller than pwm_max and not negative")
+    _require(chain.speed_slope > 0.0, "voltage_chain.speed_slope must be positive, since more voltage spins faster")

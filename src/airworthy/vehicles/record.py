@@ -1,0 +1,199 @@
+"""The vehicle record: everything that says what flies, and nothing of how it moves.
+
+Frames and units: body x forward, y left, z up, origin at the airframe's reference point (not the centre of mass); SI units,
+rotor speed in rad/s. Thrust and torque of a rotor at speed w are `c0 + c1 w + c2 w|w|`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Vector3 = tuple[float, float, float]
+Polynomial = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class RotorResponse:
+    """How a rotor follows its command: dw/dt = a (c - w) + b (c|c| - w|w|), one pair (a, b) for rise and one for fall.
+
+    A first-order lag of time constant tau is a = 1/tau, b = 0. Rise means |command| >= |speed|.
+    """
+
+    rise: tuple[float, float]
+    """(a [1/s], b [1/rad]) while the magnitude of the speed grows."""
+    fall: tuple[float, float]
+    """(a [1/s], b [1/rad]) while it shrinks."""
+
+    @classmethod
+    def first_order(cls, rise: float, fall: float | None = None) -> RotorResponse:
+        """First-order lag with time constants [s]; `inf` rates (0 s) are not representable: use 1e-4."""
+        return cls((1.0 / rise, 0.0), (1.0 / (rise if fall is None else fall), 0.0))
+
+
+@dataclass(frozen=True)
+class Rotor:
+    """One rotor, fixed in the body."""
+
+    position: Vector3
+    """Hub in the body frame [m], from the reference point."""
+    thrust: Polynomial
+    """Thrust along the axis [N]: c0 + c1 w + c2 w|w|."""
+    torque: Polynomial
+    """Magnitude of the reaction torque about the axis [N m]: c0 + c1 w + c2 w|w|."""
+    spin: Literal[-1, 1]
+    """+1: the reaction torque on the airframe points along the axis; -1: against it."""
+    response: RotorResponse
+    speed_max: float
+    """Upper limit of the rotor state [rad/s; N where `Vehicle.motor_state` is "thrust"]."""
+    speed_min: float = 0.0
+    """Lower limit of the rotor state; negative for a reversible rotor."""
+    axis: Vector3 = (0.0, 0.0, 1.0)
+    """Direction of positive thrust in the body frame, unit length."""
+    inertia: float = 0.0
+    """Moment of inertia of rotor and propeller about the axis [kg m^2]."""
+    radius: float = 0.0
+    """Propeller radius [m]; 0 where unknown."""
+
+
+@dataclass(frozen=True)
+class Drag:
+    """Aerodynamic force and moment of the airframe, in the body frame, v and w relative to the air.
+
+    force  = -(linear v + quadratic_norm |v| v + quadratic_axis |v_i| v_i + rotor_speed (sum of |rotor speeds|) v)
+    moment = -(angular_linear w + angular_norm |w| w + angular_axis |w_i| w_i)
+    """
+
+    linear: Vector3 = (0.0, 0.0, 0.0)
+    """[N s/m] per axis."""
+    quadratic_norm: Vector3 = (0.0, 0.0, 0.0)
+    """[N s^2/m^2] per axis, times the vector's norm."""
+    quadratic_axis: Vector3 = (0.0, 0.0, 0.0)
+    """[N s^2/m^2] per axis, times that axis' magnitude."""
+    rotor_speed: Vector3 = (0.0, 0.0, 0.0)
+    """[N s^2/(rad m)] per axis, times the sum of rotor speed magnitudes."""
+    angular_linear: Vector3 = (0.0, 0.0, 0.0)
+    """[N m s/rad] per axis."""
+    angular_norm: Vector3 = (0.0, 0.0, 0.0)
+    """[N m s^2/rad^2] per axis, times the vector's norm."""
+    angular_axis: Vector3 = (0.0, 0.0, 0.0)
+    """[N m s^2/rad^2] per axis, times that axis' magnitude."""
+
+
+@dataclass(frozen=True)
+class WrenchNoise:
+    """Stochastic wrench: continuous white noise, drawn each step as N(0, autocorrelation / dt) per axis."""
+
+    force: Vector3 = (0.0, 0.0, 0.0)
+    """Autocorrelation of the force per axis [N^2 s]."""
+    moment: Vector3 = (0.0, 0.0, 0.0)
+    """Autocorrelation of the moment per axis [N^2 m^2 s]."""
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """Impulsive disturbance: with this probability per physics step, a uniform random wrench on the body for that step."""
+
+    probability: float = 0.0
+    force_max: Vector3 = (0.0, 0.0, 0.0)
+    """Bound of each force component [N]."""
+    torque_max: Vector3 = (0.0, 0.0, 0.0)
+    """Bound of each torque component [N m]."""
+
+
+@dataclass(frozen=True)
+class Battery:
+    """Open-circuit voltage falls linearly with the charge used; the current drops it over a resistance."""
+
+    voltage_full: float
+    """[V] at full charge."""
+    voltage_empty: float
+    """[V] at empty."""
+    voltage_nominal: float
+    """[V] at which the rotor speed limits hold; the limit scales with voltage / nominal."""
+    capacity: float
+    """[A s]"""
+    resistance: float
+    """[ohm]"""
+    efficiency: float = 0.7
+    """Mechanical rotor power over electrical power."""
+
+
+@dataclass(frozen=True)
+class VoltageChain:
+    """From a firmware's motor command to rotor speed (Crazyflie lineage).
+
+    grams = command_to_grams * u;  volts = volts_linear grams + volts_quadratic grams^2;
+    pwm = clip(65535 min(1, volts / supply), pwm_min, pwm_max);  speed = speed_slope pwm + speed_offset [rad/s].
+    """
+
+    command_to_grams: float
+    volts_linear: float
+    volts_quadratic: float
+    supply: float
+    pwm_min: float
+    pwm_max: float
+    speed_slope: float
+    """[rad/s per count]"""
+    speed_offset: float
+    """[rad/s]"""
+
+
+@dataclass(frozen=True)
+class CollisionBody:
+    """Bounding shape, centred at `center` in the body frame. Cylinder axis is body z."""
+
+    shape: Literal["sphere", "box", "cylinder"]
+    size: Vector3
+    """Sphere: (radius, radius, radius); box: half lengths; cylinder: (radius, radius, half height) [m]."""
+    center: Vector3 = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class SensorMount:
+    """A named sensor and where it sits."""
+
+    name: str
+    kind: str
+    """"camera", "imu", "ranger", "lidar", ..."""
+    device: str = ""
+    """Name in the device catalogue of `sensors`; empty: ideal."""
+    position: Vector3 = (0.0, 0.0, 0.0)
+    """[m] in the body frame."""
+    orientation: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)
+    """Sensor-to-body quaternion x, y, z, w."""
+    parameters: tuple[tuple[str, float], ...] = ()
+    """Numbers of this sensor (fx, width, ...), as pairs."""
+
+
+@dataclass(frozen=True)
+class Vehicle:
+    """A vehicle's parameters. Build one with `vehicle()` (catalogue), `read_vehicle` (file), `import_urdf` or `synthesize`."""
+
+    name: str
+    mass: float
+    """[kg]"""
+    inertia: tuple[float, float, float, float, float, float]
+    """About the centre of mass, body axes: xx, yy, zz, xy, xz, yz [kg m^2]."""
+    rotors: tuple[Rotor, ...]
+    center_of_mass: Vector3 = (0.0, 0.0, 0.0)
+    """In the body frame [m]."""
+    motor_state: Literal["speed", "thrust"] = "speed"
+    """What a rotor's state is. With "thrust", speeds and limits read newtons and `thrust` is (0, 1, 0)."""
+    drag: Drag = Drag()
+    wrench_noise: WrenchNoise = WrenchNoise()
+    disturbance: Disturbance = Disturbance()
+    battery: Battery | None = None
+    voltage_chain: VoltageChain | None = None
+    body: CollisionBody = CollisionBody("sphere", (0.15, 0.15, 0.15))
+    sensors: tuple[SensorMount, ...] = ()
+    gravity: float = 9.81
+    """[m/s^2] that the vehicle's source uses."""
+    sources: dict[str, str] = field(default_factory=dict, compare=False)
+    """Where each value comes from: dotted field name -> source."""
+    extra: dict[str, float | str] = field(default_factory=dict, compare=False)
+    """Published facts beside the physics (family, printed indicators, controller mass, ...)."""
+
+    @property
+    def rotor_count(self) -> int:
+        return len(self.rotors)

@@ -1,0 +1,212 @@
+"""A small URDF reader: links, joints, inertias and primitive collision shapes, in the neutral pose.
+
+Trust nothing: bounded XML without entities (`urdf_xml`), no other files (meshes are ignored), finite numbers, one tree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from airworthy.core.errors import AssetError
+from airworthy.core.files import read_bytes
+from airworthy.vehicles.urdf_xml import BYTES_MAX, BrokenXmlError, numbers, parse
+
+__all__ = ["Shape", "UrdfLink", "UrdfTree", "read_urdf"]
+
+LINKS_MAX = 1_000
+
+_MOVABLE = ("revolute", "continuous", "prismatic")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A primitive collision shape in its link's frame."""
+
+    kind: str
+    """"sphere", "box" or "cylinder"."""
+    half: tuple[float, float, float]
+    """Half extents along its own axes [m]."""
+    rotation: np.ndarray
+    position: np.ndarray
+
+
+@dataclass(frozen=True)
+class UrdfLink:
+    """A link posed in the root frame."""
+
+    name: str
+    rotation: np.ndarray
+    """Link axes in the root frame, (3, 3)."""
+    position: np.ndarray
+    """Link origin in the root frame [m], (3,)."""
+    mass: float
+    """[kg]"""
+    center: np.ndarray
+    """Centre of mass in the root frame [m], (3,)."""
+    inertia: np.ndarray
+    """About its own centre of mass, root axes [kg m^2], (3, 3)."""
+    shapes: tuple[Shape, ...]
+    """Collision primitives, in the root frame."""
+
+
+@dataclass(frozen=True)
+class UrdfTree:
+    """Every link in the root frame at the neutral joint positions."""
+
+    name: str
+    links: dict[str, UrdfLink]
+    movable_joints: tuple[str, ...]
+
+    @property
+    def mass(self) -> float:
+        """Total mass [kg]."""
+        return math.fsum(link.mass for link in self.links.values())
+
+    def center_of_mass(self) -> np.ndarray:
+        """In the root frame [m], (3,)."""
+        total = self.mass
+        moment = sum((link.mass * link.center for link in self.links.values()), np.zeros(3))
+        return moment / total if total > 0.0 else moment
+
+    def inertia(self) -> np.ndarray:
+        """About the total centre of mass, root axes [kg m^2], (3, 3): parallel axes, J + m (d.d I - d d^T)."""
+        center = self.center_of_mass()
+        total = np.zeros((3, 3))
+        for link in self.links.values():
+            offset = link.center - center
+            total += link.inertia + link.mass * (offset @ offset * np.eye(3) - np.outer(offset, offset))
+        return total
+
+
+def read_urdf(path: str | Path) -> UrdfTree:
+    """Read a URDF file.
+
+    Raises:
+        AssetError: Not a URDF of one tree with finite numbers, or beyond the limits above; one sentence with the file's name.
+    """
+    name = Path(path).name
+    try:
+        return _tree(parse(read_bytes(path, BYTES_MAX)))
+    except BrokenXmlError as error:
+        raise AssetError(f"{name}: {error}.") from None
+
+
+def _origin(parent: Element) -> tuple[np.ndarray, np.ndarray]:
+    """Rotation (3, 3) and position [m] of an <origin>; identity where there is none."""
+    origin = parent.find("origin")
+    roll, pitch, yaw = numbers(origin, "rpy", 3, "0 0 0")
+    cr, sr, cp, sp, cy, sy = math.cos(roll), math.sin(roll), math.cos(pitch), math.sin(pitch), math.cos(yaw), math.sin(yaw)
+    rotation = np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+    return rotation, numbers(origin, "xyz", 3, "0 0 0")
+
+
+def _named(root: Element, tag: str) -> dict[str, Element]:
+    found: dict[str, Element] = {}
+    for element in root.findall(tag):
+        name = element.get("name")
+        if not name or name in found:
+            raise BrokenXmlError(f"a <{tag}> has no name of its own ({str(name)[:60]!r})")
+        found[name] = element
+    return found
+
+
+def _end(joint: Element, tag: str, links: dict[str, Element]) -> str:
+    element = joint.find(tag)
+    name = None if element is None else element.get("link")
+    if name not in links:
+        raise BrokenXmlError(
+            f"joint {str(joint.get('name'))[:60]!r} has the {tag} link {str(name)[:60]!r}, which does not exist"
+        )
+    return str(name)
+
+
+def _tree(root: Element) -> UrdfTree:
+    if root.tag != "robot":
+        raise BrokenXmlError(f"the outermost element is <{root.tag[:40]}>, but a URDF's is <robot>")
+    links, joints = _named(root, "link"), _named(root, "joint")
+    if not 1 <= len(links) <= LINKS_MAX:
+        raise BrokenXmlError(f"it has {len(links)} links, but 1 to {LINKS_MAX} can be read")
+    children: dict[str, list[tuple[str, Element]]] = {name: [] for name in links}
+    orphans = set(links)
+    for joint in joints.values():
+        parent, child = _end(joint, "parent", links), _end(joint, "child", links)
+        if child not in orphans:
+            raise BrokenXmlError(f"link {child[:60]!r} hangs on two joints, so this is no tree")
+        orphans.remove(child)
+        children[parent].append((child, joint))
+    if len(orphans) != 1:
+        raise BrokenXmlError(f"it has {len(orphans)} root links, but a tree has 1")
+    posed = {link.name: link for link in _walk(orphans.pop(), links, children)}
+    if len(posed) != len(links):
+        raise BrokenXmlError(f"{len(links) - len(posed)} links hang in a loop that the root does not reach")
+    movable = tuple(name for name, joint in joints.items() if joint.get("type") in _MOVABLE)
+    return UrdfTree(root.get("name", ""), posed, movable)
+
+
+def _walk(root: str, links: dict[str, Element], children: dict[str, list[tuple[str, Element]]]) -> Iterator[UrdfLink]:
+    waiting = [(root, np.eye(3), np.zeros(3))]
+    while waiting:
+        name, rotation, position = waiting.pop()
+        yield _link(name, links[name], rotation, position)
+        for child, joint in children[name]:
+            if joint.get("type") not in ("fixed", *_MOVABLE):
+                kind = str(joint.get("type"))[:40]
+                raise BrokenXmlError(f"joint {str(joint.get('name'))[:60]!r} is of type {kind!r}, which cannot be flown")
+            turn, offset = _origin(joint)
+            waiting.append((child, rotation @ turn, position + rotation @ offset))
+
+
+def _link(name: str, element: Element, rotation: np.ndarray, position: np.ndarray) -> UrdfLink:
+    mass, center, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
+    inertial = element.find("inertial")
+    if inertial is not None:
+        turn, center = _origin(inertial)
+        mass = float(numbers(inertial.find("mass"), "value", 1)[0])
+        if mass < 0.0:
+            raise BrokenXmlError(f"link {name[:60]!r} has the mass {mass:g} kg")
+        moments = inertial.find("inertia")
+        xx, yy, zz, xy, xz, yz = (float(numbers(moments, key, 1, "0")[0]) for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
+        axes = rotation @ turn
+        inertia = axes @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ axes.T
+    shapes = tuple(_shapes(element, rotation, position))
+    return UrdfLink(name, rotation, position, mass, position + rotation @ center, inertia, shapes)
+
+
+def _shapes(link: Element, rotation: np.ndarray, position: np.ndarray) -> Iterator[Shape]:
+    for collision in link.findall("collision"):
+        geometry = collision.find("geometry")
+        turn, offset = _origin(collision)
+        for element in () if geometry is None else geometry:
+            half = _half_extents(element)
+            if half is not None:
+                yield Shape(element.tag, half, rotation @ turn, position + rotation @ offset)
+
+
+def _half_extents(element: Element) -> tuple[float, float, float] | None:
+    """Half extents of a primitive; None for meshes, which would be other files."""
+    if element.tag == "sphere":
+        radius = float(numbers(element, "radius", 1)[0])
+        half = (radius, radius, radius)
+    elif element.tag == "box":
+        x, y, z = (numbers(element, "size", 3) / 2.0).tolist()
+        half = (x, y, z)
+    elif element.tag == "cylinder":
+        radius = float(numbers(element, "radius", 1)[0])
+        half = (radius, radius, float(numbers(element, "length", 1)[0]) / 2.0)
+    else:
+        return None
+    if min(half) <= 0.0:
+        raise BrokenXmlError(f"a collision <{element.tag}> has the half extents {half}, but they must be positive")
+    return half

@@ -1,0 +1,84 @@
+"""Impossible vehicles are refused with their physical reason."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from airworthy.core.errors import AirworthyError
+from airworthy.vehicles import (
+    Battery,
+    CollisionBody,
+    Disturbance,
+    Drag,
+    RotorResponse,
+    SensorMount,
+    Vehicle,
+    VoltageChain,
+    WrenchNoise,
+    check,
+    vehicle,
+)
+
+GOOD = vehicle("flightgoggles")
+
+
+def with_rotor(**changes: object) -> Vehicle:
+    return replace(GOOD, rotors=(replace(GOOD.rotors[0], **changes), *GOOD.rotors[1:]))
+
+
+IMPOSSIBLE = {
+    "mass is -1": replace(GOOD, mass=-1.0),
+    "mass is nan": replace(GOOD, mass=math.nan),
+    "beyond 1e+09": replace(GOOD, mass=1e12),
+    "gravity": replace(GOOD, gravity=-9.81),
+    "all must be positive": replace(GOOD, inertia=(1e-3, 1e-3, 1e-3, 2e-3, 0.0, 0.0)),
+    "exceeds the sum": replace(GOOD, inertia=(1e-3, 1e-3, 3e-3, 0.0, 0.0, 0.0)),
+    "1 to 8 can fly": replace(GOOD, rotors=()),
+    "holds 9 rotors": replace(GOOD, rotors=GOOD.rotors * 2 + GOOD.rotors[:1]),
+    "motor_state": replace(GOOD, motor_state="torque"),  # type: ignore[arg-type]
+    "a direction has length 1": with_rotor(axis=(0.0, 0.0, 2.0)),
+    "spin is 0": with_rotor(spin=0),
+    "minimum must be smaller": with_rotor(speed_min=3000.0),
+    "speed_max is -1": with_rotor(speed_max=-1.0, speed_min=-2.0),
+    "must not be negative": with_rotor(radius=-0.1),
+    "cannot lift": with_rotor(thrust=(0.0, 0.0, -1e-6)),
+    "its sign belongs in spin": with_rotor(torque=(0.0, 0.0, -1e-7)),
+    "runs away": with_rotor(response=RotorResponse((-1.0, 0.0), (1.0, 0.0))),
+    "never follow": with_rotor(response=RotorResponse((0.0, 0.0), (1.0, 0.0))),
+    "must be [0, 1, 0]": replace(GOOD, motor_state="thrust"),
+    "would push": replace(GOOD, drag=Drag(linear=(-0.1, 0.0, 0.0))),
+    "is a variance": replace(GOOD, wrench_noise=WrenchNoise((-1.0, 0.0, 0.0))),
+    "not in 0 to 1": replace(GOOD, disturbance=Disturbance(1.5)),
+    "disturbance bounds": replace(GOOD, disturbance=Disturbance(0.5, (-1.0, 0.0, 0.0))),
+    "half extent": replace(GOOD, body=CollisionBody("box", (0.1, 0.0, 0.1))),
+    "radii of a sphere": replace(GOOD, body=CollisionBody("sphere", (0.1, 0.2, 0.1))),
+    "body.shape": replace(GOOD, body=CollisionBody("cone", (0.1, 0.1, 0.1))),  # type: ignore[arg-type]
+    "a rotation has length 1": replace(GOOD, sensors=(SensorMount("a", "imu", orientation=(0.0, 0.0, 0.0, 0.5)),)),
+    "each needs its own name": replace(GOOD, sensors=(SensorMount("a", "imu"), SensorMount("a", "imu"))),
+    "names a number twice": replace(GOOD, sensors=(SensorMount("a", "imu", parameters=(("f", 1.0), ("f", 2.0))),)),
+    "voltage_full must exceed": replace(GOOD, battery=Battery(3.0, 4.0, 3.7, 100.0, 0.1)),
+    "battery.efficiency": replace(GOOD, battery=Battery(4.2, 3.0, 3.7, 100.0, 0.1, 1.5)),
+    "pwm_min must be smaller": replace(GOOD, voltage_chain=VoltageChain(1.0, 1.0, 0.0, 3.0, 9.0, 1.0, 1.0, 0.0)),
+    "letters, digits": replace(GOOD, name="../evil"),
+}
+
+
+@pytest.mark.parametrize("reason", IMPOSSIBLE)
+def test_impossible_vehicles_are_refused(reason: str) -> None:
+    with pytest.raises(AirworthyError) as error:
+        check(IMPOSSIBLE[reason])
+    assert reason in str(error.value)
+    assert "\n" not in str(error.value)
+    assert str(error.value).startswith("This vehicle cannot exist: ")
+
+
+def test_a_possible_vehicle_passes_unchanged() -> None:
+    assert check(GOOD) is GOOD
+
+
+def test_inertia_of_a_flat_plate_passes() -> None:
+    # Jzz = Jxx + Jyy exactly: the limit of the triangle inequality, reached by a body without height.
+    check(replace(GOOD, inertia=(1e-3, 2e-3, 3e-3, 0.0, 0.0, 0.0)))

@@ -1,0 +1,99 @@
+"""`airworthy vehicles` as users and scripts call it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from airworthy.cli.main import main
+from airworthy.vehicles import read_vehicle, vehicle, vehicle_names, write_vehicle
+
+
+def run(*arguments: str) -> int:
+    return main(["vehicles", *arguments])
+
+
+def test_list_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run() == 0
+    text = capsys.readouterr().out
+    assert f"{len(vehicle_names())} vehicles" in text
+    assert all(name in text for name in vehicle_names())
+
+
+def test_list_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in rows] == vehicle_names()
+    wanted = {"name", "mass_kg", "rotor_count", "thrust_to_weight", "alpha_xy_max", "alpha_z_max"}
+    assert all(wanted <= row.keys() for row in rows)
+    lmf2 = next(row for row in rows if row["name"] == "lmf2")
+    assert (lmf2["mass_kg"], lmf2["rotor_count"]) == (1.24, 4)
+    assert lmf2["thrust_to_weight"] == pytest.approx(40 / (1.24 * 9.81))
+
+
+def test_show(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("show", "carl") == 0
+    text = capsys.readouterr().out
+    assert "thrust_to_weight  2.459" in text
+    assert "[sources]" in text
+
+
+def test_show_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("show", "carl", "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["vehicle"]["rotors"][0]["spin"] == -1
+    assert len(shown["hover_state"]) == 4
+
+
+def test_validate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_vehicle(vehicle("lmf2"), tmp_path / "good.toml")
+    assert run("validate", str(tmp_path / "good.toml")) == 0
+    assert "lmf2 is valid" in capsys.readouterr().out
+    lines = (tmp_path / "good.toml").read_text().split("[sources]")[0]
+    (tmp_path / "good.toml").write_text(lines)
+    assert run("validate", str(tmp_path / "good.toml")) == 0
+    assert "note: no source is given for mass" in capsys.readouterr().out
+
+
+def test_synthesize(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "mine.toml"
+    options = ("--base", "virt_05", "--mass", "1.2", "--arm", "0.25", "--omega-scale", "1.05", "--out", str(out))
+    assert run("synthesize", *options) == 0
+    assert "thrust to weight 4.12" in capsys.readouterr().out
+    made = read_vehicle(out)
+    assert (made.name, made.mass) == ("mine", 1.2)
+    assert run("show", str(out)) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("show", "carll"), "Unknown vehicle 'carll'. Closest: 'carl'"),
+        (("shwo", "carl"), "Unknown 'airworthy vehicles' subcommand 'shwo'. Closest: 'show'"),
+        (("validate", "missing.toml"), "There is no file 'missing.toml'"),
+        (
+            ("synthesize", "--base", "virt_05", "--mass", "9", "--arm", "0.3", "--out", "x.toml"),
+            "x is rejected: mass 9 is outside 0.3 to 6 kg",
+        ),
+    ],
+)
+def test_mistakes_are_one_sentence_and_exit_code_2(
+    arguments: tuple[str, ...],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(*arguments) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.out == ""
+    assert "Traceback" not in captured.err
+
+
+def test_help_names_units(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("synthesize", "--help") == 0
+    assert "[kg]" in capsys.readouterr().out
