@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airworthy.control.allocation import allocate_bounded, allocate_pseudo_inverse, speed_for_thrust
+from airworthy.control.attitude import attitude_error
 from airworthy.control.config import ControlConfig
 from airworthy.control.effectors import allocation_for
 from airworthy.control.gain_rows import gain_rows
@@ -34,6 +35,7 @@ from airworthy.control.rate_loop import (
 from airworthy.core.layout import Layout
 from airworthy.core.ops import where
 from airworthy.core.tracing import Block, trace
+from airworthy.core.vectors import matrix_columns
 from airworthy.vehicles.record import Vehicle
 
 Array = NDArray[np.float64]
@@ -81,6 +83,7 @@ _NATIVE_NAMES = {
     "LEVEL_WITH_MEMORY": "rate_thrust:flightgoggles",
     "LEVEL_MELLINGER": "tracking:mellinger",
     "LEVEL_CRAZYFLIE": "tracking:crazyflie",
+    "LEVEL_TRACKING": "tracking",
 }
 
 
@@ -151,6 +154,12 @@ def control_blocks(layout: Layout, rotor_count: int) -> list[Block]:
     ]
 
 
+def tracking_rates_block(layout: Layout) -> Block:
+    """Traced block of the tracking law for bodies that take thrust and rates: rates turn the attitude at K_R / K_W."""
+    inputs = {"position": 3, "velocity": 3, "attitude": 4, "rate": 3, "wanted": 16}
+    return trace(tracking_rates, "control_tracking", inputs, {"asked": 4}, {"p": (layout, "CON")}, None, "CONTEXT")
+
+
 def control_native() -> dict[str, str]:
     """Hand-written parts of the step: hook name -> C."""
 
@@ -185,6 +194,14 @@ def _geometric(position: Any, velocity: Any, attitude: Any, rate: Any, wanted: A
         mode = mode._replace(vehicle_frame=p.vehicle_frame)
     out = geometric_control(BodyState(position, velocity, attitude, rate), reference_from_command(level, wanted), mode, p)
     return 0.0, 0.0, out.thrust, out.moment
+
+
+def tracking_rates(position: Any, velocity: Any, attitude: Any, rate: Any, wanted: Any, p: Any) -> Any:
+    """Collective thrust [N] and body rates [rad/s] that follow a tracking command: w_d - (K_R / K_W) e_R."""
+    state = BodyState(position, velocity, attitude, rate)
+    out = geometric_control(state, reference_from_command("tracking", wanted), MODES["tracking"], p)
+    error = attitude_error(matrix_columns(attitude), out.axes)
+    return out.thrust, *(out.rate[i] - p.attitude_gain[i] / p.rate_gain[i] * error[i] for i in range(3))
 
 
 def _pose(position: Any, velocity: Any, attitude: Any, rate: Any, wanted: Any, p: Any) -> Any:

@@ -22,7 +22,7 @@ INTEGRATORS = {"euler": 0, "semi_implicit": 1, "rk4": 2}
 
 def step_source() -> str:
     """The hand-written loop, with places for traced blocks and control."""
-    return _native("rigid_step.cpp")
+    return native_text("rigid_step.cpp").replace("BATCH_OPEN", native_text("batch_open.h"))
 
 
 def rigid_blocks(layout: Layout, rotor_count: int) -> list[Block]:
@@ -77,7 +77,7 @@ def variant_name(planar: bool, square: bool, drag: str) -> str:
 
 def advance_source() -> str:
     """C: one step per specialised derivative, and the choice among them, uniform over the batch."""
-    template = _native("rigid_advance.h")
+    template = native_text("rigid_advance.h")
     names = "integrator, exact, dt, Y, command, wind, force, moment, factor, half_m, full_m, next, moved, rate_dot, specific"
     vectors = "Y, command, wind, force, moment, factor, half_m, full_m"
     parts, cases = [], []
@@ -95,7 +95,8 @@ def advance_source() -> str:
     return "".join(parts)
 
 
-def _native(name: str) -> str:
+def native_text(name: str) -> str:
+    """A native source of this room."""
     return files("airworthy.dynamics").joinpath("native", name).read_text()
 
 

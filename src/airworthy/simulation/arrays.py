@@ -12,7 +12,7 @@ from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
 from airworthy.dynamics.rigid import INTEGRATORS
 from airworthy.dynamics.state import Effects
 from airworthy.simulation.config import SimulatorConfig
-from airworthy.simulation.step_kernel import ARGUMENTS, BLOCKS_PER_TASK, SCALARS, step_kernel
+from airworthy.simulation.step_kernel import ARGUMENTS, BLOCKS_PER_TASK, SCALARS
 
 Floats = NDArray[np.float32]
 
@@ -23,12 +23,21 @@ class BatchArrays:
     On a CPU the NumPy arrays are the kernel's memory. On a GPU they are host mirrors: `state()` fetches, `push_*` sends.
     """
 
-    def __init__(self, rotor_count: int, state: Layout, inputs: Layout, params: Layout, env_count: int, device: str, threads: int | None):
+    def __init__(
+        self,
+        kernel: Any,
+        state: Layout,
+        inputs: Layout,
+        params: Layout,
+        env_count: int,
+        device: str,
+        threads: int | None,
+    ):
         self._wp = quiet_warp()
         self.device, self.env_count, self._threads = device, env_count, threads
         self.on_cpu = device == "cpu"
         self.stride = -(-env_count // CPU_LANES) * CPU_LANES
-        self._kernel = step_kernel(rotor_count)
+        self._kernel = kernel
         self._params_size = params.size
         self._host: dict[str, Any] = {
             "state": np.zeros((state.size, self.stride), np.float32),
@@ -75,7 +84,7 @@ class BatchArrays:
 
         A row with one value for all is stored once, so that a batch of equal vehicles costs no memory traffic.
         """
-        bits = rows.astype(np.float32)
+        bits = rows.astype(np.float32) if rows.strides[1] else rows[:, :1].astype(np.float32)
         shared = np.array([np.all(row.view(np.uint32) == row[:1].view(np.uint32)) for row in bits])
         packed = np.zeros(int(np.where(shared, 1, self.stride).sum()), np.float32)
         table = np.zeros((self._params_size, 2), np.int32)

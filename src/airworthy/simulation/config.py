@@ -102,6 +102,8 @@ class Randomization:
 class SimulatorConfig:
     """The clock, the equations switched on, and what surrounds the vehicles."""
 
+    dynamics: Literal["rigid", "semi_kinematic"] = "rigid"
+    """Family: rigid body with rotors, or point mass with attitude kinematics."""
     physics_rate: float = 960.0
     """Steps of the equations of motion per second [Hz]."""
     control_rate: float = 100.0
@@ -132,6 +134,10 @@ class SimulatorConfig:
     """The rate loop reads the simulated gyroscope instead of the true rate."""
     randomization: Randomization = field(default_factory=Randomization)
     """Spread of the vehicles."""
+    rate_limit: float = 5.0
+    """Limit of commanded body rates, semi-kinematic only [rad/s]."""
+    state_noise: tuple[float, ...] = (0.0,) * 10
+    """Standard deviation added per step to position [m], velocity [m/s] and attitude, semi-kinematic only."""
 
     def validate(self) -> None:
         """Check the numbers.
@@ -139,6 +145,10 @@ class SimulatorConfig:
         Raises:
             AirworthyError: With one sentence, if one cannot be used.
         """
+        if self.dynamics not in ("rigid", "semi_kinematic"):
+            raise unknown_name("family of dynamics", self.dynamics, ("rigid", "semi_kinematic"))
+        if len(self.state_noise) != 10:
+            raise AirworthyError(f"state_noise has {len(self.state_noise)} numbers; expected 10: position, velocity, attitude.")
         if self.integrator not in INTEGRATORS:
             raise unknown_name("integrator", self.integrator, INTEGRATORS)
         if not (0 < self.physics_rate <= 1e5 and math.isfinite(self.physics_rate)):

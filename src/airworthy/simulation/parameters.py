@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,16 +16,8 @@ from airworthy.vehicles.record import Vehicle
 Array = NDArray[np.float64]
 
 
-def batch_parameters(vehicles: Sequence[Vehicle], config: SimulatorConfig, layout: Layout, rotor_count: int) -> Array:
-    """Rows of every environment before randomisation, shape (rows, len(vehicles)); float64."""
-    columns: dict[int, Array] = {}
-    for item in vehicles:
-        if id(item) not in columns:
-            columns[id(item)] = _column(item, config, layout, rotor_count)
-    return np.stack([columns[id(item)] for item in vehicles], axis=1)
-
-
-def _column(item: Vehicle, config: SimulatorConfig, layout: Layout, rotor_count: int) -> Array:
+def rigid_column(item: Vehicle, config: SimulatorConfig, layout: Layout, rotor_count: int) -> Array:
+    """The vehicle's part of a parameter column of the rigid family, with its surroundings and sensor."""
     column = np.zeros(layout.size)
     body = rigid_layout(rotor_count)
     column[: body.size] = body_parameters(item, body, rotor_count)
@@ -104,7 +94,6 @@ def randomize(rows: Array, layout: Layout, spread: Randomization, keys: Words) -
     """
     out = rows.copy()
     draw = 2.0 * uniforms(keys, 0, Stream.PARAMETERS, 24).T - 1.0
-    n = layout.fields["rotor_thrust"][0]
 
     def factor(share: float, index: int) -> Array:
         return 1.0 + share * draw[index]
@@ -112,10 +101,13 @@ def randomize(rows: Array, layout: Layout, spread: Randomization, keys: Words) -
     mass = factor(spread.mass, 0)
     out[layout.rows("mass")] *= mass
     out[layout.rows("mass_inverse")] /= mass
+    if "rotor_thrust" not in layout:
+        out[layout.rows("thrust_limit")] *= factor(spread.thrust, 4)
+        return out
     axes = np.stack([mass * factor(spread.inertia, 1 + i) for i in range(3)])
     _scale_inertia(out, layout, axes)
     thrust = factor(spread.thrust, 4)
-    for i in range(n):
+    for i in range(layout.fields["rotor_thrust"][0]):
         rotor = thrust * factor(spread.rotor, 5 + i)
         for name in ("rotor_thrust", "rotor_torque"):
             start = layout.offsets[name] + 3 * i
@@ -192,4 +184,4 @@ def _square_rotors(rows: Array, layout: Layout) -> bool:
     return not any(np.any(x != 0.0) for x in (thrust, torque, *second, reversible))
 
 
-__all__ = ["batch_parameters", "effects_of", "randomize"]
+__all__ = ["effects_of", "randomize", "rigid_column"]

@@ -9,22 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from airworthy.control.kernel import LEVELS, control_column
+from airworthy.control.kernel import LEVELS
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.frames import from_euler, multiply
 from airworthy.core.layout import Layout
-from airworthy.core.native_kernel import CPU_LANES
 from airworthy.core.random import Stream, flight_key, uniforms
-from airworthy.dynamics.parameters import padded_rotor_count, rigid_layout
-from airworthy.dynamics.rigid import INTEGRATORS
-from airworthy.dynamics.state import COMMAND_ROWS, Effects, input_layout, rigid_state_layout
+from airworthy.dynamics.parameters import padded_rotor_count
+from airworthy.dynamics.state import Effects, input_layout
 from airworthy.simulation.arrays import BatchArrays
 from airworthy.simulation.config import SimulatorConfig
-from airworthy.simulation.parameters import batch_parameters, effects_of, randomize
+from airworthy.simulation.family import FAMILIES
+from airworthy.simulation.parameters import randomize
 from airworthy.simulation.snapshot import Snapshot
-from airworthy.simulation.step_kernel import parameter_layout
-from airworthy.vehicles.record import Vehicle
-from airworthy.vehicles.wrench import hover_speed
+from airworthy.vehicles import Vehicle, hover_speed
 
 Array = NDArray[np.floating[Any]]
 
@@ -60,36 +57,31 @@ class Simulator:
     ):
         self.config = config or SimulatorConfig()
         self.config.validate()
-        if self.config.level not in LEVELS:
-            raise unknown_name("control level", self.config.level, LEVELS)
+        self.family = FAMILIES[self.config.dynamics]
+        self.family.check_level(self.config.level)
         self.vehicles = _per_env(vehicles, env_count, "vehicles")
         self.env_count = len(self.vehicles)
         self.rotor_count = max(v.rotor_count for v in self.vehicles)
         self.seed, self.device = int(seed), device
         padded = padded_rotor_count(self.rotor_count)
-        self.layout: Layout = rigid_state_layout(padded)
+        self.layout: Layout = self.family.state_layout(padded)
         self._inputs_layout = input_layout()
-        self._param_layout = parameter_layout(padded)
+        self._param_layout = self.family.parameter_layout(padded)
         self.flight_ids = _flight_ids(flight_ids, self.env_count)
         self.episode = np.zeros(self.env_count, np.uint32)
         self.step_count = 0
         """Control steps taken since construction or the last full reset."""
-        self._nominal = batch_parameters(self.vehicles, self.config, self._param_layout, padded)
         beliefs = self.vehicles if believed is None else _per_env(believed, self.env_count, "believed")
-        body_size, known = rigid_layout(padded).size, dict[int, Array]()
-        for k, item in enumerate(beliefs):
-            if id(item) not in known:
-                dt = 1.0 / self.config.physics_rate
-                known[id(item)] = control_column(item, self.config.control, self.config.level, dt, padded)
-            self._nominal[body_size:, k] = known[id(item)]
-        self.rows = self._nominal.copy()
+        self._nominal = self.family.rows(self.vehicles, beliefs, self.config, padded)
+        self.rows = self._nominal
         """Parameter rows in force, shape (rows, env), float64; see `parameter`."""
-        self.effects = effects_of(self._nominal, self._param_layout, self.config) | self._random_effects()
-        self._hover = [_padded_hover(v, padded) for v in self.vehicles]
-        self._log_steps = 0
-        self._arrays = BatchArrays(padded, self.layout, self._inputs_layout, self._param_layout, self.env_count, device, threads)
+        self.effects = self.family.effects(self._nominal, self._param_layout, self.config) | self._random_effects()
+        self._hover = _hover_states(self.vehicles, padded)
+        kernel = self.family.kernel(padded)
+        self._arrays = BatchArrays(kernel, self.layout, self._inputs_layout, self._param_layout, self.env_count, device, threads)
         self.command_rows = LEVELS[self.config.level].width(padded)
         self._kept_start: dict[str, Any] = {}
+        self._uploaded = False
         self.reset()
 
     # ---- state ------------------------------------------------------------------------------------------------------
@@ -159,10 +151,13 @@ class Simulator:
 
     def set_parameter(self, name: str, value: ArrayLike) -> None:
         """Change a parameter of every environment; (env, k), (env,) or what broadcasts to it."""
-        rows = self.rows[self._param_layout.rows(name)]
+        if name not in self._param_layout:
+            raise unknown_name("parameter", name, self._param_layout.fields)
+        rows = self._param_layout.rows(name)
         value = np.asarray(value, float)
-        rows[...] = value.T if value.ndim == 2 else value
-        self._nominal[self._param_layout.rows(name)] = rows
+        self._nominal, self.rows = self._nominal.copy(), self.rows.copy()
+        self.rows[rows] = value.T if value.ndim == 2 else value
+        self._nominal[rows] = self.rows[rows]
         self._upload_parameters()
 
     # ---- clock ------------------------------------------------------------------------------------------------------
@@ -275,8 +270,9 @@ class Simulator:
         state[:, ids] = 0.0
         for name, value in start.items():
             state[self.layout.rows(name), ids] = value.T
-        state[self.layout.rows("rotor_command"), ids] = start["rotor_speed"].T
-        state[self.layout.offsets["battery_ratio"], ids] = self._battery_start(ids)
+        if "rotor_speed" in start:
+            state[self.layout.rows("rotor_command"), ids] = start["rotor_speed"].T
+            state[self.layout.offsets["battery_ratio"], ids] = self._battery_start(ids)
         self._draw_biases(state, ids, keys)
         key_rows = self._arrays.keys()
         key_rows[:4, ids] = keys.T
@@ -310,7 +306,7 @@ class Simulator:
         state[...] = snapshot.state
         self._arrays.inputs()[...] = snapshot.inputs
         self._arrays.keys()[...] = snapshot.keys
-        self.rows[...] = snapshot.rows
+        self.rows = snapshot.rows.copy()
         self.episode[...] = snapshot.episode
         self.step_count, self.effects = snapshot.step_count, Effects(snapshot.effects)
         self._arrays.push_state()
@@ -337,6 +333,10 @@ class Simulator:
             self._kept_start = {"position": np.zeros((self.env_count, 3)), "attitude": np.tile([0, 0, 0, 1.0], (self.env_count, 1))}
         start: dict[str, Array] = {}
         for name, value in given.items():
+            if name not in self.layout:
+                if value is not None:
+                    raise AirworthyError(f"Reset got {name}, which {self.config.dynamics} dynamics do not have.")
+                continue
             width = self.layout.fields[name][0]
             if value is None:
                 start[name] = self._default_start(name, ids, width)
@@ -359,7 +359,7 @@ class Simulator:
         if name in self._kept_start:
             return np.array(self._kept_start[name][ids])
         if name == "rotor_speed":
-            return np.stack([self._hover[i] for i in ids]) if len(ids) else np.zeros((0, width))
+            return np.array(self._hover[ids])
         return np.zeros((len(ids), width))
 
     def _scatter_start(self, start: dict[str, Array], keys: NDArray[np.uint32]) -> None:
@@ -385,12 +385,16 @@ class Simulator:
         state[self.layout.rows("gyroscope_bias"), ids] = imu.bias_initial[1] * draw[:, 3:6].T
 
     def _draw_parameters(self, ids: NDArray[np.intp], keys: NDArray[np.uint32]) -> None:
-        self.rows[:, ids] = self._nominal[:, ids]
         if self.config.randomization.any:
+            if self.rows is self._nominal:
+                self.rows = self._nominal.copy()
             self.rows[:, ids] = randomize(self._nominal[:, ids], self._param_layout, self.config.randomization, keys)
+        elif self._uploaded:
+            return
         self._upload_parameters()
 
     def _upload_parameters(self) -> None:
+        self._uploaded = True
         if self._arrays.push_parameters(self.rows):
             self.effects |= Effects.SHARED_PARAMETERS
         else:
@@ -423,9 +427,17 @@ def _flight_ids(flight_ids: ArrayLike | None, env_count: int) -> NDArray[np.uint
     return ids.astype(np.uint32)
 
 
-def _padded_hover(item: Vehicle, padded: int) -> Array:
-    speeds = np.zeros(padded)
-    speeds[: item.rotor_count] = hover_speed(item)
-    return speeds
-
-
+def _hover_states(vehicles: Sequence[Vehicle], padded: int) -> Array:
+    """Rotor states at hover per environment, (env, padded); zeros for a vehicle that cannot hover."""
+    known: dict[int, Array] = {}
+    for item in vehicles:
+        if id(item) not in known:
+            states = np.zeros(padded)
+            try:
+                states[: item.rotor_count] = hover_speed(item)
+            except AirworthyError:
+                states[: item.rotor_count] = [r.speed_min for r in item.rotors]
+            known[id(item)] = states
+    if len(known) == 1:
+        return np.broadcast_to(next(iter(known.values())), (len(vehicles), padded))
+    return np.stack([known[id(item)] for item in vehicles])

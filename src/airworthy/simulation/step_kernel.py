@@ -5,12 +5,18 @@
 from functools import cache
 from typing import Any
 
-from airworthy.control.kernel import control_blocks, control_constants, control_layout, control_native
+from airworthy.control.kernel import control_blocks, control_constants, control_layout, control_native, tracking_rates_block
 from airworthy.core.layout import Layout
 from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp, shared_source
 from airworthy.core.random import Stream
 from airworthy.dynamics.parameters import CONTACT_POINTS, rigid_layout
 from airworthy.dynamics.rigid import INTEGRATORS, advance_source, rigid_blocks, step_source
+from airworthy.dynamics.semi_kinematic import (
+    semi_kinematic_blocks,
+    semi_kinematic_layout,
+    semi_kinematic_source,
+    semi_kinematic_state_layout,
+)
 from airworthy.dynamics.state import COMMAND_ROWS, Effects, input_layout, rigid_state_layout
 
 ARGUMENTS = ("state", "inputs", "params", "param_table", "keys", "imu_log")
@@ -18,54 +24,79 @@ ARGUMENTS = ("state", "inputs", "params", "param_table", "keys", "imu_log")
 SCALARS = ("stride", "dt", "substeps", "integrator", "level", "command_rows", "flags", "block_count")
 
 
-def parameter_layout(rotor_count: int) -> Layout:
-    """Rows of the kernel's parameter array: the vehicle's, then the controller's under the prefix `control_`."""
-    control = {f"control_{name}": shape for name, shape in control_layout(rotor_count).fields.items()}
-    return Layout({**rigid_layout(rotor_count).fields, **control})
-
-
 BLOCKS_PER_TASK = 16
 """Blocks of 16 environments that one CPU task covers."""
 
 
+def parameter_layout(rotor_count: int) -> Layout:
+    """Rows of the rigid family's parameters: the vehicle's, then the controller's under the prefix `control_`."""
+    return _with_control(rigid_layout(rotor_count), rotor_count)
+
+
+def semi_kinematic_parameter_layout(rotor_count: int) -> Layout:
+    """Rows of the semi-kinematic family's parameters: the vehicle's, then the controller's under the prefix `control_`."""
+    return _with_control(semi_kinematic_layout(), rotor_count)
+
+
+def _with_control(vehicle: Layout, rotor_count: int) -> Layout:
+    control = {f"control_{name}": shape for name, shape in control_layout(rotor_count).fields.items()}
+    return Layout({**vehicle.fields, **control})
+
+
 def step_snippet(rotor_count: int) -> str:
-    """Complete native source of the step for a padded number of rotors."""
-    blocks = [
-        *rigid_blocks(rigid_layout(rotor_count), rotor_count),
-        *control_blocks(control_layout(rotor_count), rotor_count),
-    ]
+    """Complete native source of the rigid step for a padded number of rotors."""
+    vehicle, control = rigid_layout(rotor_count), control_layout(rotor_count)
+    blocks = [*rigid_blocks(vehicle, rotor_count), *control_blocks(control, rotor_count)]
     text = step_source()
     for hook, part in control_native().items():
         text = text.replace(hook, part)
     text = text.replace("TRACED_BLOCKS", "".join(b.source for b in blocks) + advance_source())
-    return "\n".join([shared_source("prelude.h"), _constants(rotor_count), shared_source("random.h"), text])
+    constants = {"ROTORS": rotor_count, "P_CONTROL_START": vehicle.size}
+    return _assemble(text, constants, parameter_layout(rotor_count), rigid_state_layout(rotor_count))
 
 
-def _constants(rotor_count: int) -> str:
-    layout = parameter_layout(rotor_count)
+def semi_kinematic_snippet(rotor_count: int) -> str:
+    """Complete native source of the semi-kinematic step."""
+    vehicle, control = semi_kinematic_layout(), control_layout(rotor_count)
+    blocks = [*semi_kinematic_blocks(vehicle), tracking_rates_block(control)]
+    text = semi_kinematic_source().replace("TRACED_BLOCKS", "".join(b.source for b in blocks))
+    constants = {"P_CONTROL_START": vehicle.size}
+    return _assemble(text, constants, semi_kinematic_parameter_layout(rotor_count), semi_kinematic_state_layout())
+
+
+def _assemble(text: str, constants: dict[str, int], parameters: Layout, state: Layout) -> str:
     values = {
-        "ROTORS": rotor_count,
+        **constants,
         "GROUP": BLOCKS_PER_TASK,
         "COMMAND_ROWS": COMMAND_ROWS,
         "CONTACT_POINTS": CONTACT_POINTS,
-        "P_CONTROL_START": rigid_layout(rotor_count).size,
         **control_constants(),
         **{f"STREAM_{s.name}": int(s) for s in Stream},
         **{f"E_{e.name}": int(e) for e in Effects},
         **{f"INTEGRATOR_{name.upper()}": number for name, number in INTEGRATORS.items()},
     }
     enumerators = ", ".join(f"{name} = {number}" for name, number in values.items())
-    layouts = [layout.c_enum("P"), rigid_state_layout(rotor_count).c_enum("S"), input_layout().c_enum("IN")]
-    return "\n".join([f"enum {{ {enumerators} }};", *layouts])
+    layouts = [parameters.c_enum("P"), state.c_enum("S"), input_layout().c_enum("IN")]
+    return "\n".join([shared_source("prelude.h"), f"enum {{ {enumerators} }};", *layouts, shared_source("random.h"), text])
 
 
 @cache
 def step_kernel(rotor_count: int) -> Any:
-    """The Warp kernel for a padded number of rotors; compiled at first launch, then cached on disk."""
+    """The rigid family's Warp kernel for a padded number of rotors; compiled at first launch, then cached on disk."""
+    return _kernel(f"airworthy_step_{rotor_count}", step_snippet(rotor_count))
+
+
+@cache
+def semi_kinematic_kernel(rotor_count: int) -> Any:
+    """The semi-kinematic family's Warp kernel."""
+    return _kernel("airworthy_semi_kinematic", semi_kinematic_snippet(rotor_count))
+
+
+def _kernel(name: str, snippet: str) -> Any:
     wp = quiet_warp()
 
-    @wp.func_native(step_snippet(rotor_count))
-    def rigid_step(
+    @wp.func_native(snippet)
+    def native_step(
         state: wp.array[wp.float32],
         inputs: wp.array[wp.float32],
         params: wp.array[wp.float32],
@@ -100,7 +131,7 @@ def step_kernel(rotor_count: int) -> Any:
         block_count: int,
         first: int,
     ):
-        rigid_step(
+        native_step(
             state,
             inputs,
             params,
@@ -118,5 +149,5 @@ def step_kernel(rotor_count: int) -> Any:
             first + wp.tid(),
         )
 
-    airworthy_step.__name__ = airworthy_step.__qualname__ = f"airworthy_step_{rotor_count}"
+    airworthy_step.__name__ = airworthy_step.__qualname__ = name
     return wp.kernel(airworthy_step, module="unique", module_options=MODULE_OPTIONS)

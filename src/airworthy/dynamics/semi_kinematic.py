@@ -1,0 +1,117 @@
+"""The semi-kinematic family: a point mass with attitude kinematics, thrust and body rates as inputs (FiGS, SOUS VIDE eq. 1).
+
+    p' = v,   v' = (T / m) z_B(q) - g e3 + F / m,   q' = 1/2 q (w, 0)
+
+No rotational inertia, motor lag or drag. In z-up project frames the thrust T is positive along body z; FiGS writes it, z down,
+as a command f in [-1, 0] of a scale k_th (`airworthy.core.frames` converts).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core.layout import Layout
+from airworthy.core.ops import clip
+from airworthy.core.tracing import Block, trace
+from airworthy.core.vectors import add, matrix_columns, quaternion_derivative, scale
+from airworthy.dynamics.equations import normalize
+from airworthy.dynamics.rigid import native_text
+from airworthy.vehicles.record import Vehicle
+
+Vector = tuple[Any, ...]
+Array = NDArray[np.float64]
+
+
+def semi_kinematic_state_layout() -> Layout:
+    """State rows."""
+    return Layout(
+        {
+            "position": (3,),  # world [m]
+            "velocity": (3,),  # world [m/s]
+            "attitude": (4,),  # x, y, z, w, body to world
+            "rate": (3,),  # as commanded in the last step, body [rad/s]
+            "thrust": (),  # as commanded in the last step [N]
+            "position_residual": (3,),
+            "saturated": (),
+            "contact": (),
+            "impact_speed": (),
+            "status": (),
+            "acceleration": (3,),  # specific force, body [m/s^2]
+        }
+    )
+
+
+def semi_kinematic_layout() -> Layout:
+    """Parameter rows."""
+    return Layout(
+        {
+            "gravity": (),
+            "mass": (),
+            "mass_inverse": (),
+            "thrust_limit": (),  # k_th: all rotors at full command [N]
+            "rate_limit": (),  # of each commanded body rate [rad/s]
+            "noise": (10,),  # standard deviation added per step to position, velocity, attitude
+            "limit": (3,),  # distance, speed, body rate beyond which a flight counts as diverged
+        }
+    )
+
+
+def semi_kinematic_parameters(vehicle: Vehicle, rate_limit: float) -> Array:
+    """Column of a vehicle's rows; the thrust limit is that of all rotors at their upper limit, along body z."""
+    layout = semi_kinematic_layout()
+    column = np.zeros(layout.size)
+    thrust = sum((r.thrust[0] + r.thrust[1] * r.speed_max + r.thrust[2] * r.speed_max**2) * r.axis[2] for r in vehicle.rotors)
+    values = {
+        "gravity": vehicle.gravity,
+        "mass": vehicle.mass,
+        "mass_inverse": 1.0 / vehicle.mass,
+        "thrust_limit": thrust,
+        "rate_limit": rate_limit,
+        "limit": (1e5, 1e3, 1e3),
+    }
+    for name, value in values.items():
+        column[layout.rows(name)] = value
+    return column
+
+
+def derivative(velocity: Vector, attitude: Vector, thrust: Any, rate: Vector, force: Vector, p: Any) -> tuple[Vector, Vector]:
+    """Acceleration (world) and quaternion derivative.
+
+    Args:
+        velocity: World [m/s]; unused, the model has no drag.
+        attitude: Quaternion x, y, z, w, body to world.
+        thrust: Along body z [N].
+        rate: Body rates [rad/s].
+        force: External force, world [N].
+        p: Parameters.
+    """
+    up = matrix_columns(attitude)[2]
+    a = scale(add(scale(up, thrust), force), p.mass_inverse)
+    return (a[0], a[1], a[2] - p.gravity), quaternion_derivative(attitude, rate)
+
+
+def limited_input(thrust: Any, rate: Vector, p: Any) -> Vector:
+    """Thrust in [0, k_th] and each rate within its limit."""
+    return (clip(thrust, 0.0, p.thrust_limit), *(clip(w, -p.rate_limit, p.rate_limit) for w in rate))
+
+
+def semi_kinematic_blocks(layout: Layout) -> list[Block]:
+    """Traced blocks of the native step."""
+
+    def block(function: Any, name: str, inputs: dict[str, int | None], outputs: dict[str, int | None]) -> Block:
+        return trace(function, name, inputs, outputs, {"p": (layout, "PAR")}, None, "CONTEXT")
+
+    moving = {"velocity": 3, "attitude": 4, "thrust": None, "rate": 3, "force": 3}
+    return [
+        block(derivative, "derivative", moving, {"dv": 3, "dq": 4}),
+        block(limited_input, "limited_input", {"thrust": None, "rate": 3}, {"out": 4}),
+        trace(normalize, "normalize", {"attitude": 4}, {"out": 4}),
+    ]
+
+
+def semi_kinematic_source() -> str:
+    """The hand-written loop, with places for traced blocks and control."""
+    return native_text("semi_kinematic_step.cpp").replace("BATCH_OPEN", native_text("batch_open.h"))
