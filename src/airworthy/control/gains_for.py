@@ -131,10 +131,11 @@ def _geometric(vehicle: Vehicle, gains: dict[str, Any], limits: dict[str, float]
 
 
 def _thrust_budget(vehicle: Vehicle) -> float:
-    """90 % of the largest force along body z [N]; up to all of it where the weight needs more, with 5 % to climb."""
+    """90 % of the largest force along body z that comes without moments [N]; up to all of it where the weight needs more."""
     lower, upper = thrust_limits(vehicle)
-    row = control_effectiveness(vehicle)[2]
-    largest = float(np.where(row > 0.0, row * upper, row * lower).sum())
+    shares = pseudo_inverse(control_effectiveness(vehicle))[:, 2]
+    limits = np.where(shares > 0.0, upper, lower)
+    largest = float(np.min(limits / np.where(np.abs(shares) > 1e-9, shares, 1e-9), where=np.abs(shares) > 1e-9, initial=np.inf))
     return max(0.9 * largest, min(largest, 1.05 * vehicle.mass * vehicle.gravity))
 
 

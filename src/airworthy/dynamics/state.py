@@ -55,6 +55,7 @@ def input_layout() -> Layout:
             "delay": (),  # steps of a launch that still follow the previous command
             "force": (3,),  # external, world [N]
             "moment": (3,),  # external, body [N m]
+            "downwash": (),  # from the vehicles of the group, along world z [N]
         }
     )
 
@@ -82,3 +83,4 @@ class Effects(IntFlag):
     IMU_LOG = 1 << 14
     GYRO_FEEDBACK = 1 << 15
     PSEUDO_INVERSE = 1 << 19
+    DOWNWASH = 1 << 20

@@ -11,7 +11,8 @@ from airworthy.core.layout import Layout
 from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
 from airworthy.dynamics.rigid import INTEGRATORS
 from airworthy.dynamics.state import Effects
-from airworthy.simulation.config import SimulatorConfig
+from airworthy.simulation.config import Downwash, SimulatorConfig
+from airworthy.simulation.group_kernel import Group
 from airworthy.simulation.step_kernel import ARGUMENTS, BLOCKS_PER_TASK, SCALARS
 
 Floats = NDArray[np.float32]
@@ -127,6 +128,10 @@ class BatchArrays:
         if launcher is None:
             launcher = self._launchers[key] = self._launcher(config, *key)
         launcher.launch()
+
+    def blow(self, group: Group, rows: tuple[int, int], model: Downwash) -> None:
+        """Write the downwash that each environment feels into its input rows."""
+        group.blow(self._warp["state"], self._warp["inputs"], rows, self.stride, self.env_count, model)
 
     def _launcher(self, config: SimulatorConfig, effects: int, steps: int, level: int, command_rows: int) -> Launcher:
         blocks = self.stride // CPU_LANES

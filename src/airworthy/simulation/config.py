@@ -9,8 +9,10 @@ from typing import Literal
 from airworthy.control.config import ControlConfig
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.dynamics.rigid import INTEGRATORS
+from airworthy.sensors.imu import imu_device
 
 Vector3 = tuple[float, float, float]
+Quaternion = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,28 @@ class Ground:
 
 
 @dataclass(frozen=True)
+class Downwash:
+    """Air that vehicles of a group blow down on those below: F_z = -a exp(-(r / b)^2 / 2).
+
+    With dz the height of the one above and r the horizontal distance: a = strength (radius / (4 dz))^2, b = spread dz + offset.
+    Defaults: gym-pybullet-drones, fitted to Crazyflies (spec/boundary_predictor 10).
+    """
+
+    strength: float = 2267.18
+    """[N]"""
+    spread: float = 0.16
+    """Widening of the column per metre."""
+    offset: float = -0.11
+    """[m]"""
+    radius: float = 0.0231348
+    """Propeller radius [m]."""
+    reach: float = 10.0
+    """Horizontal distance beyond which there is none [m]."""
+
+
+@dataclass(frozen=True)
 class Imu:
-    """An inertial sensor; see `airworthy.sensors.imu` for named devices."""
+    """An inertial sensor; `Imu.named("bmi088")` builds a known device."""
 
     accelerometer_noise: Vector3 = (0.0, 0.0, 0.0)
     """White noise density [m/s^2/sqrt(Hz)]."""
@@ -63,10 +85,19 @@ class Imu:
     """Saturation [rad/s]."""
     position: Vector3 = (0.0, 0.0, 0.0)
     """Lever arm, body frame, from the reference point [m]."""
-    orientation: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)
+    orientation: Quaternion = (0.0, 0.0, 0.0, 1.0)
     """Sensor-to-body quaternion x, y, z, w."""
     bias_initial: Vector3 = (0.0, 0.0, 0.0)
     """Half width of the uniform initial bias: accelerometer [m/s^2], gyroscope [rad/s], mounting angle per axis [rad]."""
+
+    @classmethod
+    def named(cls, name: str, position: Vector3 = (0.0, 0.0, 0.0), orientation: Quaternion = (0.0, 0.0, 0.0, 1.0)) -> Imu:
+        """A device of `airworthy.sensors.imu_names()`, mounted.
+
+        Raises:
+            UnknownNameError: If there is none of this name.
+        """
+        return cls(**imu_device(name), position=position, orientation=orientation)
 
 
 @dataclass(frozen=True)
@@ -128,6 +159,8 @@ class SimulatorConfig:
     """Coefficient of the ground effect (11.36859 for the Crazyflie lineage); 0: none."""
     wind: Wind = field(default_factory=Wind)
     """Air motion."""
+    downwash: Downwash | None = None
+    """Vehicles of a group blow at each other, as of the last launch; needs `groups`."""
     imu: Imu | None = None
     """Inertial sensor; none: none is simulated."""
     gyro_feedback: bool = False

@@ -153,7 +153,7 @@ class FlightTable:
         return self.columns["status"]
 
     def vector(self, field: str) -> NDArray[np.float32]:
-        """One of `position`, `velocity`, `rate`, `reference_position`, `reference_velocity` (rows, 3) or `attitude` (rows, 4)."""
+        """`position`, `velocity`, `rate`, `reference_position`, `reference_velocity` (rows, 3) or `attitude` (rows, 4)."""
         return np.stack([self.columns[name] for name in _vector_names(field)], axis=-1)
 
     def rotors(self, field: str) -> NDArray[np.float32]:

@@ -11,14 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from airworthy.control.kernel import LEVELS
 from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.core.frames import from_euler, multiply
+from airworthy.core.frames import from_euler, multiply, to_matrix
 from airworthy.core.layout import Layout
 from airworthy.core.random import Stream, flight_key, uniforms
 from airworthy.dynamics.parameters import padded_rotor_count
 from airworthy.dynamics.state import Effects, input_layout
 from airworthy.simulation.arrays import BatchArrays
-from airworthy.simulation.config import SimulatorConfig
+from airworthy.simulation.config import Imu, SimulatorConfig
 from airworthy.simulation.family import FAMILIES
+from airworthy.simulation.group_kernel import Group
 from airworthy.simulation.parameters import randomize
 from airworthy.simulation.snapshot import Snapshot
 from airworthy.vehicles import Vehicle, hover_speed
@@ -37,6 +38,8 @@ class Simulator:
         flight_ids: Identity of each environment's flights, shape (env,); random numbers depend on it and on nothing else of
             the batch. Default: 0, 1, 2, ...
         believed: What the controllers take the vehicles for, as `vehicles`; default: the records themselves.
+        groups: Group of each environment, (env,), for effects between vehicles; a flight then depends on its group's members
+            and on nothing else of the batch.
         device: "cpu" or a CUDA device ("cuda:0").
         threads: Most threads on a CPU.
 
@@ -52,6 +55,7 @@ class Simulator:
         seed: int = 0,
         flight_ids: ArrayLike | None = None,
         believed: Vehicle | Sequence[Vehicle] | None = None,
+        groups: ArrayLike | None = None,
         device: str = "cpu",
         threads: int | None = None,
     ):
@@ -80,6 +84,7 @@ class Simulator:
         kernel = self.family.kernel(padded)
         self._arrays = BatchArrays(kernel, self.layout, self._inputs_layout, self._param_layout, self.env_count, device, threads)
         self.command_rows = LEVELS[self.config.level].width(padded)
+        self._group = self._make_group(groups)
         self._kept_start: dict[str, Any] = {}
         self._uploaded = False
         self.reset()
@@ -180,6 +185,7 @@ class Simulator:
         if command is not None:
             self.set_command(command)
         steps = self.substeps(self.step_count)
+        self._blow()
         self._arrays.launch(self.config, self.effects, steps, LEVELS[self.config.level].number, self.command_rows)
         self.step_count += 1
 
@@ -200,6 +206,7 @@ class Simulator:
         if imu_log:
             self._arrays.reserve_log(steps)
             effects |= Effects.IMU_LOG
+        self._blow()
         self._arrays.launch(self.config, effects, steps, LEVELS[self.config.level].number, self.command_rows)
         return self._arrays.log(steps)[:, :, : self.env_count].transpose(0, 2, 1) if imu_log else None
 
@@ -313,6 +320,20 @@ class Simulator:
         self._arrays.push_inputs()
         self._upload_parameters()
 
+    def _make_group(self, groups: ArrayLike | None) -> Group | None:
+        if self.config.downwash is None:
+            return None
+        if groups is None:
+            raise AirworthyError("Downwash acts among vehicles of a group; give `groups`, one whole number per environment.")
+        self.effects |= Effects.DOWNWASH
+        return Group(groups, self.flight_ids, self.device)
+
+    def _blow(self) -> None:
+        if self._group is None or self.config.downwash is None:
+            return
+        rows = (self.layout.offsets["position"], self._inputs_layout.offsets["downwash"])
+        self._arrays.blow(self._group, rows, self.config.downwash)
+
     # ---- inside -----------------------------------------------------------------------------------------------------
 
     def _ids(self, env_ids: ArrayLike | None) -> NDArray[np.intp]:
@@ -389,9 +410,19 @@ class Simulator:
             if self.rows is self._nominal:
                 self.rows = self._nominal.copy()
             self.rows[:, ids] = randomize(self._nominal[:, ids], self._param_layout, self.config.randomization, keys)
-        elif self._uploaded:
+        if self.config.imu is not None and self.config.imu.bias_initial[2] != 0.0:
+            self._draw_mounting(self.config.imu, ids, keys)
+        elif self._uploaded and not self.config.randomization.any:
             return
         self._upload_parameters()
+
+    def _draw_mounting(self, imu: Imu, ids: NDArray[np.intp], keys: NDArray[np.uint32]) -> None:
+        """Turn each flight's sensor by random Euler angles within the mounting tolerance."""
+        if self.rows is self._nominal:
+            self.rows = self._nominal.copy()
+        angles = imu.bias_initial[2] * (2.0 * uniforms(keys, 2, Stream.RESET, 4) - 1.0)
+        turned = multiply(np.asarray(imu.orientation, float), from_euler(angles[:, 0], angles[:, 1], angles[:, 2]))
+        self.rows[self._param_layout.rows("imu_rotation"), ids] = to_matrix(turned).reshape(len(ids), 9).T
 
     def _upload_parameters(self) -> None:
         self._uploaded = True

@@ -48,6 +48,7 @@ for (int i = 0; i < 3; ++i) {
   outside_moment[i] = HAS(E_EXTERNAL) ? N::load(INPUT(IN_moment + i)) : N::c(0.0f);
 }
 M command_ok = N::invert(N::never()), over = N::never();
+if (HAS(E_DOWNWASH)) outside_force[2] += N::load(INPUT(IN_downwash));
 F saturated = N::c(0.0f), touched = N::c(0.0f), impact = N::c(0.0f);
 CONTROL_LOAD
 

@@ -1,0 +1,180 @@
+"""The 3-D view of a report: an SVG that is complete without a script, and the data with which a script turns it.
+
+Orthographic, so that lengths compare anywhere in the picture. The projection is written here and, line for line, in
+`report.js`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from math import cos, floor, log10, pi, radians, sin
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+WIDTH = 1060
+"""Width of the view box."""
+TALL = (300, 560)
+"""Least and greatest height of the view box."""
+MARGIN = 34
+ELEVATION = radians(24.0)
+
+
+@dataclass
+class Scene:
+    """Lines, dots and words in space, in drawing order."""
+
+    items: list[tuple[str, str, Array, str]] = field(default_factory=list)
+    """Kind (`line`, `dot`, `text`), style class, points [m] (n, 3), words."""
+
+    def line(self, style: str, points: ArrayLike) -> None:
+        """Add a polyline; fewer than two points are left out."""
+        points = np.asarray(points, dtype=np.float64).reshape(-1, 3)
+        if len(points) > 1:
+            self.items.append(("line", style, points, ""))
+
+    def dot(self, style: str, point: ArrayLike) -> None:
+        """Add a round mark."""
+        self.items.append(("dot", style, np.asarray(point, dtype=np.float64).reshape(1, 3), ""))
+
+    def text(self, style: str, point: ArrayLike, words: str) -> None:
+        """Add words centred on a point."""
+        self.items.append(("text", style, np.asarray(point, dtype=np.float64).reshape(1, 3), words))
+
+
+def path_scene(
+    paths: Sequence[tuple[str, Array]], references: Sequence[Array], gates: Sequence[Array], typical: Array | None
+) -> Scene:
+    """Flown paths (role, points), reference paths, gates as corner loops, one typical flight, a floor with a metre grid."""
+    everything = [points for _, points in paths] + [*references, *gates]
+    points = np.concatenate([p.reshape(-1, 3) for p in everything if p.size] or [np.zeros((1, 3))])
+    low, high = points.min(axis=0), points.max(axis=0)
+    scene = Scene()
+    level = _floor(scene, low, high)
+    for reference in references:
+        scene.line("shadow", np.column_stack((reference[:, :2], np.full(len(reference), level))))
+    for reference in references[:1]:
+        for point in _evenly(reference, 16):
+            scene.line("drop", [point, (point[0], point[1], level)])
+    for role, path in paths:
+        scene.line(f"path {role}", path)
+    if typical is not None:
+        scene.line("typical", typical)
+    for reference in references:
+        scene.line("reference", reference)
+    for gate in gates:
+        scene.line("gate", np.vstack((gate, gate[:1])))
+    for reference in references[:1]:
+        lift = 0.035 * float(np.max(high - low)) + 0.02
+        closed = float(np.linalg.norm(reference[0] - reference[-1])) < lift
+        scene.dot("mark", reference[0])
+        scene.text("name", reference[0] + (0, 0, lift), "start, end" if closed else "start")
+        if not closed:
+            scene.dot("mark", reference[-1])
+            scene.text("name", reference[-1] + (0, 0, lift), "end")
+    return scene
+
+
+def scene_svg(scene: Scene, description: str) -> tuple[str, dict[str, Any]]:
+    """The picture, and the data with which the page's script turns it."""
+    points = np.concatenate([item[2] for item in scene.items] or [np.zeros((1, 3))])
+    centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
+    azimuth = _principal(points - centre) - radians(62.0)
+    flat = _turn(points - centre, azimuth, ELEVATION)
+    wide, high = np.maximum(np.ptp(flat, axis=0), 1e-3)
+    tall = int(np.clip(2 * MARGIN + (WIDTH - 2 * MARGIN) * high / wide, *TALL))
+    placed = np.split(_fit(flat, tall), np.cumsum([len(item[2]) for item in scene.items])[:-1])
+    body = [_element(kind, style, p, words) for (kind, style, _, words), p in zip(scene.items, placed, strict=True)]
+    svg = (
+        f'<svg id="scene" viewBox="0 0 {WIDTH} {tall}" role="img" tabindex="0"><title>{escape(description)}</title>'
+        f"<g>{''.join(body)}</g></svg>"
+    )
+    data = {
+        "view": [WIDTH, tall, MARGIN],
+        "azimuth": round(azimuth, 4),
+        "elevation": round(ELEVATION, 4),
+        "points": [np.round(1000.0 * (p - centre)).astype(int).ravel().tolist() for _, _, p, _ in scene.items],
+    }
+    return svg, data
+
+
+def _turn(points: Array, azimuth: float, elevation: float) -> Array:
+    """Right and up [m] as a camera at an azimuth and elevation sees points (n, 3), shape (n, 2)."""
+    right = points[:, 1] * cos(azimuth) - points[:, 0] * sin(azimuth)
+    depth = points[:, 0] * cos(azimuth) + points[:, 1] * sin(azimuth)
+    return np.column_stack((right, points[:, 2] * cos(elevation) - depth * sin(elevation)))
+
+
+def _fit(flat: Array, tall: int) -> Array:
+    """Right and up [m] to the view box, as large as fits, shape (n, 2)."""
+    low, high = flat.min(axis=0), flat.max(axis=0)
+    room = np.array([WIDTH, tall]) - 2 * MARGIN
+    scale = float(np.min(room / np.maximum(high - low, 1e-3)))
+    middle = 0.5 * (low + high)
+    return np.array([WIDTH, tall]) / 2 + scale * (flat - middle) * (1.0, -1.0)
+
+
+def _element(kind: str, style: str, points: Array, words: str) -> str:
+    if kind == "line":
+        return f'<polyline class="{style}" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}"/>'
+    x, y = points[0]
+    if kind == "dot":
+        return f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>'
+    return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}">{escape(words)}</text>'
+
+
+def _floor(scene: Scene, low: Array, high: Array) -> float:
+    """Grid under everything, at the ground where that is near; returns its height."""
+    extent = float(np.max(high - low))
+    level = 0.0 if 0.0 <= low[2] <= max(extent, 2.0) else float(low[2])
+    step = _nice(max(extent, 0.5) / 9.0)
+    first = step * np.floor((low[:2] - 0.25 * step) / step)
+    last = step * np.ceil((high[:2] + 0.25 * step) / step)
+    xs, ys = (np.arange(a, b + 0.5 * step, step) for a, b in zip(first, last, strict=True))
+    for x in xs:
+        scene.line("floor", [(x, ys[0], level), (x, ys[-1], level)])
+    for y in ys:
+        scene.line("floor", [(xs[0], y, level), (xs[-1], y, level)])
+    for x in xs[:: 1 if xs.size <= 10 else 2]:
+        scene.text("tick", (x, ys[0] - 0.4 * step, level), f"{x + 0.0:g}")
+    for y in ys[1 :: 1 if ys.size <= 10 else 2]:
+        scene.text("tick", (xs[-1] + 0.4 * step, y, level), f"{y + 0.0:g}")
+    scene.text("axis", (0.5 * (xs[0] + xs[-1]), ys[0] - 0.95 * step, level), "x [m]")
+    scene.text("axis", (xs[-1] + 0.95 * step, 0.5 * (ys[0] + ys[-1]), level), "y [m]")
+    _pole(scene, (float(xs[0]), float(ys[0])), level, float(high[2]), step)
+    return level
+
+
+def _pole(scene: Scene, corner: tuple[float, float], level: float, top: float, step: float) -> None:
+    """Height scale on a corner of the floor."""
+    rise = max(top - level, 1e-6)
+    step = min(step, _nice(rise / 3.0))
+    count = max(1, int(np.ceil(rise / step - 1e-9)))
+    scene.line("pole", [(*corner, level), (*corner, level + count * step)])
+    for k in range(1, count + 1):
+        scene.text("tick", (corner[0] - 0.3 * step, corner[1], level + k * step), f"{level + k * step:g}")
+    scene.text("axis", (*corner, level + (count + 0.55) * step), "z [m]")
+
+
+def _nice(value: float) -> float:
+    """The nearest 1, 2 or 5 times a power of ten not under a value."""
+    power = 10.0 ** floor(log10(value))
+    return float(next(power * m for m in (1.0, 2.0, 5.0, 10.0) if power * m >= value * (1 - 1e-9)))
+
+
+def _principal(points: Array) -> float:
+    """Direction in the horizontal plane in which points spread most [rad], in [0, pi)."""
+    covariance = points[:, :2].T @ points[:, :2]
+    return float(0.5 * np.arctan2(2.0 * covariance[0, 1], covariance[0, 0] - covariance[1, 1]) % pi)
+
+
+def _evenly(path: Array, count: int) -> Array:
+    """Points at equal distances along a path, shape (count, 3)."""
+    along = np.concatenate(([0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))))
+    at = np.linspace(0.0, along[-1], count)
+    return np.column_stack([np.interp(at, along, path[:, k]) for k in range(3)])

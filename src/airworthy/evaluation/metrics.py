@@ -1,0 +1,263 @@
+"""Metrics of each flight, from a flight table and the reference it should have followed.
+
+Only *flown* rows count: those before a flight diverged (status, or a value that is not finite), and none of the copies that a
+frozen flight leaves behind. Definitions: tracking error, proximity percentile, collision rate and outcome after SOUS VIDE
+(arXiv:2412.16346); means are over samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core.errors import AirworthyError
+from airworthy.core.frames import wrap_angle, yaw_of
+from airworthy.evaluation.paths import path_distance
+from airworthy.simulation.flights import FlightTable
+from airworthy.tasks import FlightStatus, TrackingProtocol, TrackingReference, classify_tracking, collision_events
+from airworthy.tasks.outcomes import check_outcome
+
+Array = NDArray[np.float64]
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class FlightResult:
+    """What one flight did. A value that nothing was flown or recorded for is NaN."""
+
+    env: int
+    outcome: str
+    duration_s: float = 0.0
+    """Time flown."""
+    tracking_error_m: float = NAN
+    """Mean distance to the nearest point of the reference path."""
+    tracking_error_max_m: float = NAN
+    time_matched_error_m: float = NAN
+    """Mean distance to where the reference was at the same time."""
+    proximity_percent: float = NAN
+    """Share of samples within `TrackingProtocol.proximity_m` of the path."""
+    end_distance_m: float = NAN
+    """Smallest distance to the last waypoint within the end window."""
+    yaw_error_median_rad: float = NAN
+    yaw_error_end_rad: float = NAN
+    collisions: int = 0
+    collisions_per_m: float = NAN
+    path_length_m: float = 0.0
+    saturation_percent: float = NAN
+    """Share of samples with a rotor command at a limit."""
+    speed_max_m_s: float = NAN
+    tilt_max_rad: float = NAN
+    """Largest angle between the body's z axis and the vertical."""
+    command_mean_square_rad2_s2: float = NAN
+    """Control effort: mean over samples and rotors of the squared rotor speed command."""
+    samples: int = 0
+    """Flown rows."""
+
+
+@dataclass(frozen=True)
+class FlownRows:
+    """The rows of a table that were flown, all flights behind one another."""
+
+    rows: NDArray[np.int64]
+    """Index into the table, shape (n,)."""
+    starts: NDArray[np.int64]
+    """Where each flight starts among them, and n at the end, shape (env_count + 1,)."""
+    diverged: NDArray[np.bool_]
+    """Whether each flight diverged, shape (env_count,)."""
+    out_of_bounds: NDArray[np.bool_]
+    """Whether each flight left the world, shape (env_count,)."""
+
+
+def flown_rows(table: FlightTable) -> FlownRows:
+    """Find the rows that count; see the top of this module."""
+    finite = np.ones(table.row_count, dtype=bool)
+    for field in ("position", "velocity", "attitude"):
+        finite &= np.isfinite(table.vector(field)).all(axis=1)
+    bad = ~finite | (table.status == FlightStatus.DIVERGED)
+    position = table.vector("position")
+    stops, diverged, outside = [], [], []
+    for first, last in zip(table.starts[:-1], table.starts[1:], strict=True):
+        broken = np.flatnonzero(bad[first:last])
+        stop = int(first + broken[0]) if broken.size else int(last)
+        diverged.append(broken.size > 0)
+        outside.append(bool(np.any(table.status[first:stop] == FlightStatus.OUT_OF_BOUNDS)))
+        stops.append(_thawed(table.status, position, int(first), stop))
+    counts = np.array(stops, dtype=np.int64) - table.starts[:-1]
+    rows = [np.arange(first, stop) for first, stop in zip(table.starts[:-1], stops, strict=True)]
+    return FlownRows(
+        np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64),
+        np.concatenate(([0], np.cumsum(counts))),
+        np.array(diverged, dtype=bool),
+        np.array(outside, dtype=bool),
+    )
+
+
+def _thawed(status: NDArray[Any], position: NDArray[Any], first: int, stop: int) -> int:
+    """End of a flight without the copies of its last row that a frozen flight leaves: they would weigh that row too much."""
+    ended = status[first:stop] != FlightStatus.FLYING
+    moved = np.ones(stop - first, dtype=bool)
+    moved[1:] = np.any(position[first + 1 : stop] != position[first : stop - 1], axis=1)
+    alive = np.flatnonzero(~ended | moved)
+    return first + int(alive[-1]) + 1 if alive.size else stop
+
+
+def evaluate_tracking(
+    table: FlightTable,
+    reference: TrackingReference | Sequence[TrackingReference],
+    protocol: TrackingProtocol | None = None,
+    *,
+    reference_of_env: Mapping[int, int] | None = None,
+    ended_by: Mapping[int, str] | None = None,
+) -> list[FlightResult]:
+    """Judge every flight of a table against its reference.
+
+    Args:
+        table: The flights.
+        reference: One for all, or several.
+        protocol: Thresholds; the defaults of `TrackingProtocol` where None.
+        reference_of_env: Index of the reference of each environment id; 0 where not named.
+        ended_by: Outcome of environments that something outside the table ended (`pilot_error`, `aborted`). Neither can be
+            turned into a success, and a flight that diverged stays so.
+
+    Returns:
+        One result per environment of the table, in its order.
+    """
+    protocol = protocol or TrackingProtocol()
+    references = [reference] if isinstance(reference, TrackingReference) else list(reference)
+    chosen = _choose(table, references, reference_of_env or {})
+    flown = flown_rows(table)
+    signals = _signals(table, flown, references, chosen)
+    results = []
+    for index, env in enumerate(table.envs):
+        rows = slice(int(flown.starts[index]), int(flown.starts[index + 1]))
+        measured = {name: values[rows] for name, values in signals.items()}
+        results.append(_measure(int(env), measured, references[chosen[index]], protocol))
+    return _with_outcomes(results, flown, references, chosen, protocol, ended_by or {})
+
+
+def _choose(table: FlightTable, references: list[TrackingReference], index_of: Mapping[int, int]) -> list[int]:
+    if not references:
+        raise AirworthyError("Judging a tracking flight needs at least one reference; none was given.")
+    chosen = [int(index_of.get(int(env), 0)) for env in table.envs]
+    if any(not 0 <= index < len(references) for index in chosen):
+        raise AirworthyError(f"An environment names reference {max(chosen)}, but there are {len(references)} (0 is the first).")
+    return chosen
+
+
+def _signals(table: FlightTable, flown: FlownRows, references: list[TrackingReference], chosen: list[int]) -> dict[str, Any]:
+    """Per flown row: everything that the metrics are means, maxima or counts of."""
+    rows = flown.rows
+    t, position = table.t[rows], table.vector("position")[rows].astype(np.float64)
+    attitude = table.vector("attitude")[rows].astype(np.float64)
+    velocity = table.vector("velocity")[rows].astype(np.float64)
+    distance, matched, yaw_error = np.empty(rows.size), np.empty(rows.size), np.empty(rows.size)
+    owner = np.repeat(np.asarray(chosen, dtype=np.int64), np.diff(flown.starts))
+    heading = yaw_of(attitude)
+    for index, reference in enumerate(references):
+        mine = owner == index
+        distance[mine] = path_distance(position[mine], reference.path)
+        matched[mine] = np.linalg.norm(position[mine] - reference.position_at(t[mine]), axis=1)
+        yaw_error[mine] = np.abs(wrap_angle(heading[mine] - reference.yaw_at(t[mine])))
+    signals: dict[str, Any] = {"t": t, "position": position, "distance": distance, "matched": matched, "yaw_error": yaw_error}
+    signals["speed"] = np.linalg.norm(velocity, axis=1)
+    signals["tilt"] = tilt_of(attitude)
+    signals["status"] = table.status[rows]
+    for name in ("saturated", "clearance_m"):
+        if name in table.columns:
+            signals[name] = table.columns[name][rows]
+    command = table.rotors("rotor_command")[rows].astype(np.float64)
+    if command.shape[1]:
+        known = np.isfinite(command)
+        squares = np.sum(np.where(known, command, 0.0) ** 2, axis=1)
+        signals["effort"] = np.where(known.any(axis=1), squares / np.maximum(known.sum(axis=1), 1), NAN)
+    return signals
+
+
+def tilt_of(attitude: Array) -> Array:
+    """Angle between the body's z axis and the vertical [rad] of unit quaternions (..., 4), shape (...)."""
+    # The half-angle form keeps its digits near 0, where arccos of the axis' z component would not.
+    return np.asarray(
+        2.0 * np.arctan2(np.hypot(attitude[..., 0], attitude[..., 1]), np.hypot(attitude[..., 2], attitude[..., 3]))
+    )
+
+
+def _measure(env: int, s: dict[str, Any], reference: TrackingReference, protocol: TrackingProtocol) -> FlightResult:
+    """Numbers of one flight; its outcome is decided afterwards."""
+    if s["t"].size == 0:
+        return FlightResult(env, "aborted")
+    duration = float(s["t"][-1] - s["t"][0])
+    length = float(np.sum(np.linalg.norm(np.diff(s["position"], axis=0), axis=1)))
+    late = s["t"] >= s["t"][-1] - protocol.end_window_s
+    collisions = _collisions(s, protocol)
+    return FlightResult(
+        env=env,
+        outcome="aborted",
+        duration_s=duration,
+        tracking_error_m=float(np.mean(s["distance"])),
+        tracking_error_max_m=float(np.max(s["distance"])),
+        time_matched_error_m=float(np.mean(s["matched"])),
+        proximity_percent=100.0 * float(np.mean(s["distance"] <= protocol.proximity_m)),
+        end_distance_m=float(np.min(np.linalg.norm(s["position"][late] - reference.position[-1], axis=1))),
+        yaw_error_median_rad=float(np.median(s["yaw_error"])),
+        yaw_error_end_rad=float(s["yaw_error"][-1]),
+        collisions=collisions,
+        collisions_per_m=collisions / length if length > 0.0 else NAN,
+        path_length_m=length,
+        saturation_percent=100.0 * float(np.mean(s["saturated"] != 0)) if "saturated" in s else NAN,
+        speed_max_m_s=float(np.max(s["speed"])),
+        tilt_max_rad=float(np.max(s["tilt"])),
+        command_mean_square_rad2_s2=_finite_mean(s["effort"]) if "effort" in s else NAN,
+        samples=int(s["t"].size),
+    )
+
+
+def _collisions(s: dict[str, Any], protocol: TrackingProtocol) -> int:
+    """Collision events: by clearance where it was recorded, otherwise each time that the status becomes `COLLISION`."""
+    if "clearance_m" in s:
+        return int(np.sum(collision_events(s["clearance_m"], protocol.collision_start_m, protocol.collision_end_m)))
+    hit = s["status"] == FlightStatus.COLLISION
+    return int(np.sum(hit & ~np.concatenate(([False], hit[:-1]))))
+
+
+def _finite_mean(values: Array) -> float:
+    values = values[np.isfinite(values)]
+    return float(np.mean(values)) if values.size else NAN
+
+
+def _with_outcomes(
+    results: list[FlightResult],
+    flown: FlownRows,
+    references: list[TrackingReference],
+    chosen: list[int],
+    protocol: TrackingProtocol,
+    ended_by: Mapping[int, str],
+) -> list[FlightResult]:
+    def column(name: str) -> Array:
+        return np.array([getattr(result, name) for result in results], dtype=np.float64)
+
+    if not results:
+        return []
+    needed = np.array([references[index].duration for index in chosen]) - protocol.duration_tolerance_s
+    outcomes = classify_tracking(
+        protocol,
+        diverged=flown.diverged,
+        out_of_bounds=flown.out_of_bounds,
+        collisions=column("collisions"),
+        covered=(column("duration_s") >= needed) & (column("samples") > 0),
+        end_distance=column("end_distance_m"),
+        path_distance_max=column("tracking_error_max_m"),
+        yaw_error_median=column("yaw_error_median_rad"),
+        yaw_error_end=column("yaw_error_end_rad"),
+    )
+    final = [_override(str(outcome), ended_by.get(result.env)) for outcome, result in zip(outcomes, results, strict=True)]
+    return [replace(result, outcome=outcome) for result, outcome in zip(results, final, strict=True)]
+
+
+def _override(outcome: str, ended_by: str | None) -> str:
+    if ended_by is None or outcome == "diverged":
+        return outcome
+    return check_outcome(ended_by)

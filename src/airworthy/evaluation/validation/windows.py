@@ -1,0 +1,94 @@
+"""Windows of prediction: where they start, what the rotors did, and where the vehicle really was at each horizon."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.evaluation.validation.reference import Reference, States
+
+Array = NDArray[np.float64]
+
+HORIZONS = (0.1, 0.25, 0.5)
+"""Times after the start at which a prediction is judged [s]."""
+WINDOW_STEP = 0.1
+"""A window starts this often [s]."""
+TIME_STEP = 0.005
+"""Step of the prediction [s]; the rotor speeds are sampled at half of it."""
+STEPS = round(HORIZONS[-1] / TIME_STEP)
+HORIZON_STEPS = tuple(round(h / TIME_STEP) for h in HORIZONS)
+_MARGIN = 0.12
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of one or several logs; the first axis is the window."""
+
+    flight: NDArray[np.str_]
+    """Log that each window is from, (w,)."""
+    time: Array
+    """Start in that log [s], (w,)."""
+    position: Array
+    """Reference at the start and at each horizon: position [m], (w, 1 + h, 3)."""
+    velocity: Array
+    """[m/s], (w, 1 + h, 3)."""
+    attitude: Array
+    """x, y, z, w, (w, 1 + h, 4)."""
+    rate: Array
+    """Body [rad/s], (w, 1 + h, 3)."""
+    valid: NDArray[np.bool_]
+    """Whether the reference at each horizon can be trusted, (w, h)."""
+    rotor_speed: Array
+    """What the models are fed [rad/s], at every half step, (w, 2 * STEPS + 1, 4)."""
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def select(self, keep: NDArray) -> Windows:
+        """The windows of a mask or of indices."""
+        return Windows(*(getattr(self, name)[keep] for name in self.__dataclass_fields__))
+
+
+def cut_windows(source: Reference, rotor_speed: Array | None = None, span: tuple[float, float] | None = None) -> Windows:
+    """Windows of one log, one every `WINDOW_STEP`; those without a trustworthy start or any trustworthy horizon are left out.
+
+    Args:
+        source: The log with its reference.
+        rotor_speed: What to feed instead of the measured speeds, at the log's loop times [rad/s], (n, 4).
+        span: Part of the log whose windows are wanted [s]; a window lies inside it whole. All of it by default.
+    """
+    log = source.log
+    first, last = span if span is not None else (log.time[0], log.time[-1])
+    last = min(last, log.time[-1]) - HORIZONS[-1]
+    starts = np.arange(max(first, log.time[0] + _MARGIN), last, WINDOW_STEP)
+    states = [source.states(starts + h) for h in (0.0, *HORIZONS)]
+    offsets = np.arange(2 * STEPS + 1) * (TIME_STEP / 2.0)
+    speed = log.rotor_speed if rotor_speed is None else rotor_speed
+    sampled = np.stack([np.interp(starts[:, None] + offsets, log.time, column) for column in speed.T], axis=-1)
+    valid = np.stack([s.valid for s in states[1:]], axis=1) & states[0].valid[:, None]
+
+    def stacked(name: str) -> Array:
+        return np.stack([getattr(s, name) for s in states], axis=1)
+
+    windows = Windows(
+        flight=np.full(len(starts), log.name),
+        time=starts,
+        position=stacked("position"),
+        velocity=stacked("velocity"),
+        attitude=stacked("attitude"),
+        rate=stacked("rate"),
+        valid=valid,
+        rotor_speed=sampled,
+    )
+    return windows.select(valid.any(axis=1))
+
+
+def join_windows(parts: Sequence[Windows]) -> Windows:
+    """Windows of several logs as one batch."""
+    return Windows(*(np.concatenate([getattr(p, name) for p in parts]) for name in Windows.__dataclass_fields__))
+
+
+__all__ = ["HORIZONS", "HORIZON_STEPS", "STEPS", "TIME_STEP", "WINDOW_STEP", "States", "Windows", "cut_windows", "join_windows"]

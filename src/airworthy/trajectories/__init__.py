@@ -1,0 +1,82 @@
+"""What is to be flown: polynomials, minimum snap, B-splines, flatness, limits and their proofs, gates, courses."""
+
+from airworthy.trajectories.allocation import shorten, slow_to, time_allocation_trapezoid
+from airworthy.trajectories.bspline import UniformBspline
+from airworthy.trajectories.course import Course, course, course_names
+from airworthy.trajectories.course_file import read_course, write_course
+from airworthy.trajectories.flight_state import (
+    KinematicState,
+    RigidState,
+    kinematic_state,
+    rigid_state,
+    rotor_thrusts,
+    thrust_command,
+    vehicle_state,
+)
+from airworthy.trajectories.gate_path import septic_through, through_gates
+from airworthy.trajectories.gates import Gate, GateCrossing, GatePassage, gate_crossing, gate_passages
+from airworthy.trajectories.limits import DEFAULT_LIMITS, TRACKING_ENVELOPE, Limits
+from airworthy.trajectories.min_snap import Keyframe, minimum_snap
+from airworthy.trajectories.polynomial import septic, septic_coasting
+from airworthy.trajectories.proof import (
+    Box,
+    LimitCheck,
+    LimitProof,
+    prove,
+    prove_clearance,
+    prove_corridor,
+    prove_half_space,
+    prove_within,
+)
+from airworthy.trajectories.trajectory import FlatSample, Trajectory, concatenate, laps
+from airworthy.trajectories.waypoints import from_waypoints
+from airworthy.trajectories.yaw import yaw_fixed, yaw_ramp, yaw_spline
+
+__all__ = [
+    "DEFAULT_LIMITS",
+    "TRACKING_ENVELOPE",
+    "Box",
+    "Course",
+    "FlatSample",
+    "Gate",
+    "GateCrossing",
+    "GatePassage",
+    "Keyframe",
+    "KinematicState",
+    "LimitCheck",
+    "LimitProof",
+    "Limits",
+    "RigidState",
+    "Trajectory",
+    "UniformBspline",
+    "concatenate",
+    "course",
+    "course_names",
+    "from_waypoints",
+    "gate_crossing",
+    "gate_passages",
+    "kinematic_state",
+    "laps",
+    "minimum_snap",
+    "prove",
+    "prove_clearance",
+    "prove_corridor",
+    "prove_half_space",
+    "prove_within",
+    "read_course",
+    "rigid_state",
+    "rotor_thrusts",
+    "septic",
+    "septic_coasting",
+    "septic_through",
+    "shorten",
+    "slow_to",
+    "through_gates",
+    "thrust_command",
+    "time_allocation_trapezoid",
+    "vehicle_state",
+    "write_course",
+    "yaw_fixed",
+    "yaw_ramp",
+    "yaw_spline",
+]

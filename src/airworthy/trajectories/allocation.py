@@ -1,0 +1,201 @@
+"""Times for waypoints: trapezoidal allocation, and minimum-snap durations shortened until limits bind."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.core.errors import AirworthyError
+from airworthy.trajectories.hermite import hermite_spline
+from airworthy.trajectories.limits import Limits, dense_sample, path_usage, smallest_scale
+from airworthy.trajectories.polynomial import differentiate, evaluate
+from airworthy.trajectories.proof import prove
+from airworthy.trajectories.trajectory import Trajectory
+
+Array = NDArray[np.float64]
+
+EVALUATIONS = 600
+"""Default number of splines that the search over durations may try."""
+_NODES = np.linspace(0.0, 1.0, 17)
+
+
+def check_points(points: ArrayLike) -> Array:
+    """Waypoints as float64 (n, 3); raises AirworthyError unless there are 2 or more, finite, each apart from the one before."""
+    array = np.asarray(points, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] != 3 or len(array) < 2:
+        raise AirworthyError(f"Waypoints must be 2 or more points (n, 3), but have shape {array.shape}.")
+    if not np.all(np.isfinite(array)):
+        raise AirworthyError("Waypoints must be finite numbers.")
+    close = np.flatnonzero(np.linalg.norm(np.diff(array, axis=0), axis=1) < 1e-6)
+    if len(close):
+        raise AirworthyError(f"Waypoints {close[0]} and {close[0] + 1} are the same point: remove one.")
+    return array
+
+
+def time_allocation_trapezoid(points: ArrayLike, speed: float, acceleration: float, stop: bool = False) -> Array:
+    """Duration of each leg of a polyline flown with a trapezoidal speed profile, at rest at both ends.
+
+    A corner that turns by an angle b is passed at speed (1 + cos b) / 2 of the limit, so straight on at full speed and a reversal
+    at rest, lowered where braking or speeding up between corners asks for it.
+
+    Args:
+        points: [m], shape (n, 3).
+        speed: Largest speed [m/s].
+        acceleration: Largest acceleration along the path [m/s^2].
+        stop: Stop at every point.
+
+    Returns:
+        Durations [s], shape (n - 1,).
+    """
+    path = check_points(points)
+    if not (speed > 0.0 and acceleration > 0.0):
+        raise AirworthyError(f"Speed and acceleration must be positive, but are {speed!r} and {acceleration!r}.")
+    legs = np.diff(path, axis=0)
+    length = np.linalg.norm(legs, axis=1)
+    unit = legs / length[:, None]
+    through = np.zeros(len(path))
+    if not stop:
+        through[1:-1] = speed * 0.5 * (1.0 + np.sum(unit[1:] * unit[:-1], axis=1))
+    for i in range(1, len(path)):
+        through[i] = min(through[i], np.sqrt(through[i - 1] ** 2 + 2.0 * acceleration * length[i - 1]))
+    for i in range(len(path) - 2, -1, -1):
+        through[i] = min(through[i], np.sqrt(through[i + 1] ** 2 + 2.0 * acceleration * length[i]))
+    before, after = through[:-1], through[1:]
+    top = np.minimum(speed, np.sqrt(0.5 * (before**2 + after**2) + acceleration * length))
+    ramps = (2.0 * top**2 - before**2 - after**2) / (2.0 * acceleration)
+    return (2.0 * top - before - after) / acceleration + (length - ramps) / top
+
+
+def spline_through(points: ArrayLike, durations: ArrayLike) -> Array:
+    """Minimum-snap coefficients (n - 1, 3, 8) through points at rest at both ends, with given durations [s]."""
+    path = np.asarray(points, dtype=np.float64)
+    values = np.zeros((len(path), 4, 3))
+    values[:, 0] = path
+    fixed = np.zeros((len(path), 4), dtype=bool)
+    fixed[:, 0] = True
+    fixed[[0, -1]] = True
+    return hermite_spline(np.asarray(durations, dtype=np.float64), values, fixed)
+
+
+def shorten_durations(points: ArrayLike, durations: ArrayLike, limits: Limits, evaluations: int = EVALUATIONS) -> Array:
+    """Durations of least total time for which the minimum-snap path through points keeps its limits at samples.
+
+    From the given ratios, legs that use little of the limits are first shortened together, then durations are changed one by one in
+    ever smaller steps. Each trial is scaled as a whole to where the first limit binds, which for a path at rest at both ends is
+    exact. Deterministic and bounded by `evaluations`.
+
+    Args:
+        points: [m], shape (n, 3).
+        durations: To begin from [s], shape (n - 1,).
+        limits: Bounds; those on yaw and body rate are left to `shorten`.
+        evaluations: Most trials.
+    """
+    path, ratio = check_points(points), np.asarray(durations, dtype=np.float64)
+    best = ratio * _path_scale(path, ratio, limits)
+    if len(best) < 2:
+        return best
+    best, left = _shorten_together(path, best, limits, evaluations - 1)
+    return _shorten_singly(path, best, limits, left)
+
+
+def _shorten_together(path: Array, best: Array, limits: Limits, evaluations: int) -> tuple[Array, int]:
+    """Shorten each leg by a power of the part of the limits it uses, while that helps; also what is left of the evaluations."""
+    strength, trial = 0.3, best
+    while evaluations > 0 and strength > 0.02:
+        used = np.max(path_usage(limits, *_motion(path, trial)), axis=1)
+        trial = trial * np.maximum(used, 0.05) ** strength
+        trial = trial * _path_scale(path, trial, limits)
+        evaluations -= 1
+        if np.sum(trial) < np.sum(best) * (1.0 - 1e-5):
+            best = trial
+        else:
+            strength, trial = 0.5 * strength, best
+    return best, evaluations
+
+
+def _shorten_singly(path: Array, best: Array, limits: Limits, evaluations: int) -> Array:
+    """Pattern search: change one duration at a time, keep what shortens the whole, halve the step when nothing does."""
+    step = 0.3
+    while evaluations > 0 and step > 0.004:
+        improved = False
+        for index, factor in product(range(len(best)), (1.0 - step, 1.0 + step)):
+            if evaluations <= 0:
+                break
+            trial = best.copy()
+            trial[index] *= factor
+            trial *= _path_scale(path, trial, limits)
+            evaluations -= 1
+            if np.sum(trial) < np.sum(best) * (1.0 - 1e-6):
+                best, improved = trial, True
+        if not improved:
+            step *= 0.5
+    return best
+
+
+def _path_scale(path: Array, durations: Array, limits: Limits) -> float:
+    """Time scale at which the first limit binds at 17 samples per segment."""
+    rows = [row.reshape(-1, 3) for row in _motion(path, durations)]
+    return float(np.max(_binding_scale(limits, *rows)))
+
+
+def _motion(path: Array, durations: Array) -> list[Array]:
+    """Velocity, acceleration and jerk of the spline at 17 samples per segment, each (n - 1, 17, 3)."""
+    coefficients, span = spline_through(path, durations), durations[:, None, None]
+    return [
+        np.moveaxis(evaluate(differentiate(coefficients, k)[..., None, :], _NODES) / span**k, 1, -1) for k in (1, 2, 3)
+    ]
+
+
+def _binding_scale(limits: Limits, velocity: Array, acceleration: Array, jerk: Array) -> Array:
+    """Per sample, the least time scale that keeps the limits: bisection between brackets of a factor 2."""
+    high = np.full(len(velocity), 1e-3)
+    for _ in range(40):
+        over = path_usage(limits, velocity, acceleration, jerk, high) > 1.0
+        if not np.any(over):
+            break
+        high = np.where(over, 2.0 * high, high)
+    # Only what binds nearly as late as the slowest sample matters.
+    slowest = high >= np.max(high)
+    velocity, acceleration, jerk, high = velocity[slowest], acceleration[slowest], jerk[slowest], high[slowest]
+    low = 0.5 * high
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        over = path_usage(limits, velocity, acceleration, jerk, middle) > 1.0
+        low, high = np.where(over, middle, low), np.where(over, high, middle)
+    return high
+
+
+def shorten(trajectory: Trajectory, limits: Limits) -> Trajectory:
+    """The same path flown as fast as limits allow, every part scaled alike, with the limits proved along the whole of it.
+
+    Raises:
+        AirworthyError: No time scale keeps the limits, or none is given.
+    """
+    return stretch_until_proven(trajectory.scaled(_scale(trajectory, limits)), limits)
+
+
+def slow_to(trajectory: Trajectory, limits: Limits) -> Trajectory:
+    """The same path, slowed as a whole only if, and as much as, limits ask for; the limits are proved."""
+    if prove(trajectory, limits).proven:
+        return trajectory
+    return stretch_until_proven(trajectory.scaled(max(1.0, _scale(trajectory, limits))), limits)
+
+
+def _scale(trajectory: Trajectory, limits: Limits) -> float:
+    scale = smallest_scale(limits, dense_sample(trajectory))
+    if scale <= 1e-3:
+        raise AirworthyError("No limit binds at any speed: give at least one that this trajectory can reach.")
+    return scale
+
+
+def stretch_until_proven(trajectory: Trajectory, limits: Limits, attempts: int = 60) -> Trajectory:
+    """Slow a trajectory in small steps until every limit is proved; raises AirworthyError after that many attempts."""
+    step = 1e-4
+    for _ in range(attempts):
+        if prove(trajectory, limits).proven:
+            return trajectory
+        trajectory = trajectory.scaled(1.0 + step)
+        step = min(2.0 * step, 0.05)
+    raise AirworthyError(f"The trajectory could not be slowed enough to keep its limits:\n{prove(trajectory, limits)}")

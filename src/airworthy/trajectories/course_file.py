@@ -1,0 +1,193 @@
+"""Course files: JSON with a version, every field checked, one sentence for whatever is wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+from airworthy.core.errors import AssetError
+from airworthy.core.files import read_json, write_text
+from airworthy.trajectories.course import Course
+from airworthy.trajectories.gates import BAR, OPENING, Gate
+from airworthy.trajectories.min_snap import COEFFICIENTS, Keyframe
+from airworthy.trajectories.trajectory_file import check_header
+
+FORMAT = "airworthy-course"
+VERSION = 1
+ITEMS_MAX = 2000
+"""Most keyframes, gates or waypoints of a course."""
+_TEXT_MAX = 4000
+_METRES_MAX = 1e6
+_SECONDS_MAX = 1e5
+_AXES = ("x", "y", "z", "yaw")
+_FREE = [None, None, None, None]
+_COMMON = {"format", "version", "frame", "name", "kind", "description", "source", "lap_count"}
+_OWN = {
+    "keyframes": {"coefficient_count", "keyframes"},
+    "gates": {"start_m", "start_yaw_rad", "gates"},
+    "waypoints": {"waypoints_m", "yaw"},
+}
+
+
+class _Reader:
+    """Typed access to one table of a file; messages name the file and the place."""
+
+    def __init__(self, table: Any, path: str | Path, place: str, known: set[str]) -> None:
+        self.where = f"{place} of {str(path)!r}" if place else repr(str(path))
+        if not isinstance(table, dict):
+            raise AssetError(f"{self.where} must be a table.")
+        self.table: dict[str, Any] = table
+        for key in table:
+            if key not in known:
+                raise AssetError(f"{self.where} has the unknown key {key[:60]!r}; known: {', '.join(sorted(known))}.")
+
+    def fail(self, key: str, expected: str) -> AssetError:
+        got = "missing" if key not in self.table else f"{self.table[key]!r}"[:60]
+        return AssetError(f"{key!r} of {self.where} must be {expected}, but is {got}.")
+
+    def text(self, key: str, default: str = "") -> str:
+        value = self.table.get(key, default)
+        if not isinstance(value, str) or len(value) > _TEXT_MAX:
+            raise self.fail(key, f"text of at most {_TEXT_MAX} characters")
+        return value
+
+    def number(self, key: str, low: float, high: float, default: float | None = None) -> float:
+        value = self.table.get(key, default)
+        if not _is_number(value) or not low <= value <= high:
+            raise self.fail(key, f"a number from {low:g} to {high:g}")
+        return float(value)
+
+    def whole(self, key: str, low: int, high: int, default: int) -> int:
+        value = self.table.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise self.fail(key, f"a whole number from {low} to {high}")
+        return value
+
+    def numbers(self, key: str, count: int, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
+        value = self.table.get(key, default)
+        if not _are_numbers(value) or len(value) != count:
+            raise self.fail(key, f"{count} numbers of at most {_METRES_MAX:g}")
+        return tuple(float(x) for x in value)
+
+    def derivatives(self, key: str) -> tuple[float | None, ...]:
+        value = self.table.get(key, _FREE)
+        if not isinstance(value, list) or len(value) > 4 or not all(x is None or _are_numbers([x]) for x in value):
+            raise self.fail(key, "a list of at most 4 numbers or null: value, first, second, third derivative")
+        return tuple(None if x is None else float(x) for x in value)
+
+    def items(self, key: str, least: int) -> list[Any]:
+        value = self.table.get(key)
+        if not isinstance(value, list) or not least <= len(value) <= ITEMS_MAX:
+            raise self.fail(key, f"a list of {least} to {ITEMS_MAX} entries")
+        return value
+
+
+def read_course(path: str | Path) -> Course:
+    """Read and check a course file; raises AssetError for anything that is not a course."""
+    value = read_json(path)
+    check_header(value, path, FORMAT, VERSION)
+    kind = value.get("kind")
+    if not isinstance(kind, str) or kind not in _OWN:
+        raise AssetError(f"'kind' of {str(path)!r} must be one of {', '.join(_OWN)}, but is {str(kind)[:40]!r}.")
+    reader = _Reader(value, path, "", _COMMON | _OWN[kind])
+    name = reader.text("name")
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}", name):
+        raise reader.fail("name", "1 to 80 letters, digits, '_', '.' or '-'")
+    common: dict[str, Any] = {
+        "name": name,
+        "kind": kind,
+        "description": reader.text("description"),
+        "source": reader.text("source"),
+        "lap_count": reader.whole("lap_count", 1, 100, 1),
+    }
+    own = {"keyframes": _keyframes, "gates": _gates, "waypoints": _waypoints}[kind]
+    return Course(**common, **own(reader, path))
+
+
+def _keyframes(reader: _Reader, path: str | Path) -> dict[str, Any]:
+    frames = []
+    for index, table in enumerate(reader.items("keyframes", 2)):
+        row = _Reader(table, path, f"keyframe {index}", {"name", "time_s", *_AXES})
+        time = row.number("time_s", 0.0, _SECONDS_MAX)
+        if (index == 0 and time != 0.0) or (frames and time <= frames[-1].time):
+            raise row.fail("time_s", "0 for the first keyframe and later for each following one")
+        frames.append(Keyframe(time, *(row.derivatives(axis) for axis in _AXES), name=row.text("name")))
+    return {"keyframes": tuple(frames), "coefficient_count": reader.whole("coefficient_count", 2, 12, COEFFICIENTS)}
+
+
+def _gates(reader: _Reader, path: str | Path) -> dict[str, Any]:
+    gates = []
+    for index, table in enumerate(reader.items("gates", 1)):
+        row = _Reader(table, path, f"gate {index}", {"position_m", "yaw_rad", "opening_m", "bar_m"})
+        opening = row.numbers("opening_m", 2, OPENING)
+        if min(opening) <= 0.0:
+            raise row.fail("opening_m", "a width and a height above 0")
+        position, yaw = row.numbers("position_m", 3), row.number("yaw_rad", -1e3, 1e3)
+        gates.append(Gate(position, yaw, opening, row.number("bar_m", 0.0, 10.0, BAR)))  # type: ignore[arg-type]
+    return {
+        "gates": tuple(gates),
+        "start": reader.numbers("start_m", 3),
+        "start_yaw": reader.number("start_yaw_rad", -1e3, 1e3, 0.0),
+    }
+
+
+def _waypoints(reader: _Reader, path: str | Path) -> dict[str, Any]:
+    points = reader.items("waypoints_m", 2)
+    for index, point in enumerate(points):
+        if not _are_numbers(point) or len(point) != 3:
+            raise AssetError(f"Waypoint {index} of {str(path)!r} must be 3 numbers of at most {_METRES_MAX:g}.")
+    yaw = reader.table.get("yaw", "forward")
+    if _are_numbers(yaw) and len(yaw) == len(points):
+        yaw = tuple(float(angle) for angle in yaw)
+    elif _is_number(yaw) and abs(yaw) <= _METRES_MAX:
+        yaw = float(yaw)
+    elif yaw not in ("forward", "fixed"):
+        raise reader.fail("yaw", "'forward', 'fixed', an angle or one angle per waypoint")
+    return {"waypoints": tuple(tuple(float(x) for x in point) for point in points), "waypoint_yaw": yaw}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(min(max(value, -1e300), 1e300))
+
+
+def _are_numbers(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(_is_number(x) and abs(x) <= _METRES_MAX for x in value)
+
+
+def write_course(course: Course, path: str | Path) -> Path:
+    """Write a course file, atomically, one keyframe, gate or waypoint per line; `read_course` gives the same course back."""
+    head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "name": course.name, "kind": course.kind, "frame": "z_up"}
+    head |= {"description": course.description, "source": course.source}
+    if course.lap_count != 1:
+        head["lap_count"] = course.lap_count
+    if course.kind == "keyframes":
+        head["coefficient_count"] = course.coefficient_count
+        rows = [_keyframe_row(keyframe) for keyframe in course.keyframes]
+        return _write(path, head, "keyframes", rows)
+    if course.kind == "gates":
+        head |= {"start_m": course.start, "start_yaw_rad": course.start_yaw}
+        return _write(path, head, "gates", [_gate_row(gate) for gate in course.gates])
+    return _write(path, head | {"yaw": course.waypoint_yaw}, "waypoints_m", list(course.waypoints))
+
+
+def _keyframe_row(keyframe: Keyframe) -> dict[str, Any]:
+    row: dict[str, Any] = {"name": keyframe.name} if keyframe.name else {}
+    row["time_s"] = keyframe.time
+    axes = {axis: list(getattr(keyframe, axis)) for axis in _AXES}
+    return row | {axis: values for axis, values in axes.items() if values != _FREE}
+
+
+def _gate_row(gate: Gate) -> dict[str, Any]:
+    row: dict[str, Any] = {"position_m": gate.position, "yaw_rad": gate.yaw}
+    if gate.opening != OPENING:
+        row["opening_m"] = gate.opening
+    return row if gate.bar == BAR else row | {"bar_m": gate.bar}
+
+
+def _write(path: str | Path, head: dict[str, Any], key: str, rows: list[Any]) -> Path:
+    lines = [f"  {json.dumps(name)}: {json.dumps(value, allow_nan=False)}," for name, value in head.items()]
+    body = ",\n".join(f"    {json.dumps(row, allow_nan=False)}" for row in rows)
+    return write_text(path, "{\n" + "\n".join(lines) + f'\n  "{key}": [\n{body}\n  ]\n}}\n')

@@ -1,0 +1,202 @@
+"""Fast trajectories through gates: degree-7 segments, velocity normal to each gate, speeds and durations chosen under limits.
+
+Source: spec/boundary_predictor sections 2 to 4 and 8. Acceleration and jerk vanish at every gate, so a leg is fixed by the speeds at its
+ends and its duration. Over a grid of speeds, the fastest admissible duration of every pair of speeds is found for each leg, and
+dynamic programming picks the speeds of least total time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core.errors import AirworthyError
+from airworthy.trajectories.allocation import slow_to
+from airworthy.trajectories.gates import Gate
+from airworthy.trajectories.limits import TRACKING_ENVELOPE, Limits, path_usage
+from airworthy.trajectories.polynomial import (
+    REST_PEAK_ACCELERATION,
+    REST_PEAK_JERK,
+    REST_PEAK_SPEED,
+    differentiate,
+    evaluate,
+    septic_coasting,
+)
+from airworthy.trajectories.trajectory import Trajectory
+from airworthy.trajectories.yaw import RAMP_SHARE, unwrap_headings, yaw_fixed, yaw_ramp
+
+Array = NDArray[np.float64]
+
+SPEEDS = 12
+"""Speeds tried at each gate."""
+DURATIONS = 36
+"""Durations tried for each leg and pair of speeds."""
+STOP_DISTANCE = 0.8
+"""Least distance from the last gate to where the flight ends [m]."""
+_NODES = np.linspace(0.0, 1.0, 25)
+_REFINEMENTS = 16
+_MARGIN = 0.999  # left for what lies between samples; the proof has the last word
+
+
+@dataclass(frozen=True)
+class Leg:
+    """From one gate to the next: ends, and directions of flight there."""
+
+    start: Array
+    end: Array
+    start_direction: Array
+    end_direction: Array
+
+
+def septic_through(
+    positions: Array, directions: Array, speeds: Array, durations: Array, headings: Array | None = None, ramp: bool = True
+) -> Trajectory:
+    """Degree-7 segments through points at given speeds along given directions, acceleration and jerk zero at each.
+
+    Args:
+        positions: [m], shape (n + 1, 3).
+        directions: Unit vectors, shape (n + 1, 3).
+        speeds: [m/s], shape (n + 1,).
+        durations: [s], shape (n,).
+        headings: Yaw at the points [rad], shape (n + 1,); None for 0 throughout.
+        ramp: Turn during the first quarter of each segment; otherwise yaw stays at the first heading.
+    """
+    velocity = directions * speeds[:, None]
+    coefficients = septic_coasting(positions[:-1], positions[1:], velocity[:-1], velocity[1:], durations[:, None])
+    knots = np.concatenate(([0.0], np.cumsum(durations)))
+    if headings is None or not ramp:
+        yaw = yaw_fixed(knots[-1], 0.0 if headings is None else float(headings[0]))
+    else:
+        yaw = yaw_ramp(knots, headings, RAMP_SHARE)
+    return Trajectory(knots, coefficients, *yaw)
+
+
+def through_gates(
+    start: tuple[float, float, float],
+    start_yaw: float,
+    gates: Sequence[Gate],
+    limits: Limits = TRACKING_ENVELOPE,
+    *,
+    ramp: bool = True,
+    yaw_offset: float = 0.0,
+) -> Trajectory:
+    """From rest, through every gate along its normal, to rest beyond the last one; the limits are proved.
+
+    Args:
+        start: [m]
+        start_yaw: [rad]
+        gates: In the order to be flown, each at least a centimetre from the one before.
+        limits: At least one must bound the speed or the acceleration.
+        ramp: Turn to each gate's heading; otherwise the first heading is kept.
+        yaw_offset: Added to the heading along the gates [rad]; 0 flies nose first, -pi/2 with body y first as the paper does.
+
+    Raises:
+        AirworthyError: No gate, two gates in one place, limits that bound nothing, or a leg that no speed and duration can fly.
+    """
+    speed, push = _bounds(limits, gates, start)
+    grid = np.linspace(0.0, speed, SPEEDS)
+    legs = _legs(start, start_yaw, gates)
+    stops = [_stop_leg(gates[-1], max(STOP_DISTANCE, 2.0 * v * v / push)) for v in grid]
+    # Cost from rest at the start; afterwards one row per speed at the gate.
+    tables = [_leg_durations(legs[0], np.zeros(1), grid, limits, speed, push)]
+    tables += [_leg_durations(leg, grid, grid, limits, speed, push) for leg in legs[1:]]
+    last = [
+        _leg_durations(leg, np.array([v]), np.zeros(1), limits, speed, push)[0, 0] for v, leg in zip(grid, stops, strict=True)
+    ]
+    tables.append(np.array(last)[:, None])
+    chosen = _cheapest(tables)
+    speeds = np.concatenate(([0.0], grid[chosen], [0.0]))
+    durations = np.array([table[i, j] for table, i, j in zip(tables, [0, *chosen], [*chosen, 0], strict=True)])
+    path = [*legs, stops[chosen[-1]]]
+    durations = np.array(
+        [_refine(leg, a, b, t, limits) for leg, a, b, t in zip(path, speeds[:-1], speeds[1:], durations, strict=True)]
+    )
+    positions = np.array([leg.start for leg in path] + [path[-1].end])
+    directions = np.array([leg.start_direction for leg in path] + [path[-1].end_direction])
+    headings = unwrap_headings([start_yaw, *(gate.yaw for gate in gates), gates[-1].yaw]) + yaw_offset
+    return slow_to(septic_through(positions, directions, speeds, durations, headings, ramp), limits)
+
+
+def _bounds(limits: Limits, gates: Sequence[Gate], start: tuple[float, float, float]) -> tuple[float, float]:
+    """Largest speed and acceleration worth trying [m/s, m/s^2]."""
+    if not gates:
+        raise AirworthyError("A gate course needs at least one gate.")
+    points = np.array([start, *(gate.position for gate in gates)])
+    length = float(np.sum(np.linalg.norm(np.diff(points, axis=0), axis=1)))
+    speed, push = limits.speed_max, limits.acceleration_max
+    if not np.isfinite(speed) and not np.isfinite(push):
+        raise AirworthyError("Limits must bound the speed, the acceleration, the thrust or the envelope to fly through gates.")
+    if not np.isfinite(push):
+        push = speed**2 / STOP_DISTANCE
+    return min(speed, float(np.sqrt(2.0 * push * length))), push
+
+
+def _legs(start: tuple[float, float, float], start_yaw: float, gates: Sequence[Gate]) -> list[Leg]:
+    positions = [np.array(start), *(np.array(gate.position) for gate in gates)]
+    directions = [np.array([np.cos(start_yaw), np.sin(start_yaw), 0.0]), *(gate.normal for gate in gates)]
+    for index, (a, b) in enumerate(zip(positions[:-1], positions[1:], strict=True)):
+        if np.linalg.norm(b - a) < 0.01:
+            raise AirworthyError(f"Gate {index + 1} is less than 1 cm from the {'gate' if index else 'start'} before it: move it.")
+    return [Leg(*ends) for ends in zip(positions[:-1], positions[1:], directions[:-1], directions[1:], strict=True)]
+
+
+def _stop_leg(gate: Gate, distance: float) -> Leg:
+    position = np.array(gate.position)
+    return Leg(position, position + distance * gate.normal, gate.normal, gate.normal)
+
+
+def _leg_durations(leg: Leg, before: Array, after: Array, limits: Limits, speed: float, push: float) -> Array:
+    """Shortest tried duration that keeps the limits, per pair of speeds; infinite where none does; shape (before, after)."""
+    distance = float(np.linalg.norm(leg.end - leg.start))
+    rest = [REST_PEAK_SPEED * distance / speed, np.sqrt(REST_PEAK_ACCELERATION * distance / push)]
+    if limits.jerk is not None:
+        rest.append((REST_PEAK_JERK * distance / limits.jerk) ** (1.0 / 3.0))
+    tried = np.geomspace(0.8 * distance / speed, 2.0 * sum(rest), DURATIONS)
+    used = _leg_usage(leg, before[:, None, None], after[None, :, None], tried[None, None, :], limits)
+    return np.min(np.where(used <= _MARGIN, tried, np.inf), axis=-1)
+
+
+def _leg_usage(leg: Leg, before: Array, after: Array, durations: Array, limits: Limits) -> Array:
+    """Largest part of the limits that a leg uses, for arrays of end speeds and durations that broadcast."""
+    shape = np.broadcast_shapes(before.shape, after.shape, durations.shape)
+    speeds = [np.broadcast_to(v, shape)[..., None] for v in (before, after)]
+    span = np.broadcast_to(durations, shape)[..., None]
+    coefficients = septic_coasting(
+        leg.start, leg.end, speeds[0] * leg.start_direction, speeds[1] * leg.end_direction, span
+    )
+    motion = [
+        np.moveaxis(evaluate(differentiate(coefficients, k)[..., None, :], _NODES), -2, -1) / span[..., None] ** k
+        for k in (1, 2, 3)
+    ]
+    return np.max(path_usage(limits, *motion), axis=-1)
+
+
+def _cheapest(tables: Sequence[Array]) -> list[int]:
+    """Index of the speed at each gate on the cheapest way from the single start to the single end."""
+    cost = tables[-1][:, 0]
+    choices = []
+    for table in tables[-2::-1]:
+        total = table + cost[None, :]
+        choices.append(np.argmin(total, axis=1))
+        cost = np.min(total, axis=1)
+    if not np.isfinite(cost[0]):
+        raise AirworthyError("No speeds and durations fly these gates within the limits: loosen the limits or spread the gates.")
+    path, state = [], 0
+    for choice in reversed(choices):
+        state = int(choice[state])
+        path.append(state)
+    return path
+
+
+def _refine(leg: Leg, before: float, after: float, duration: float, limits: Limits) -> float:
+    """Shorten a leg's duration between the one that keeps the limits and the next shorter one tried, which did not."""
+    low, high = 0.8 * duration, duration
+    a, b = np.array(before), np.array(after)
+    for _ in range(_REFINEMENTS):
+        middle = 0.5 * (low + high)
+        fits = bool(_leg_usage(leg, a, b, np.array(middle), limits) <= _MARGIN)
+        low, high = (low, middle) if fits else (middle, high)
+    return high
