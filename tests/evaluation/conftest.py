@@ -109,22 +109,22 @@ def mixed(columns: dict[str, np.ndarray], count: int) -> dict[str, np.ndarray]:
     def part(env: int, first: int, last: int | None = None) -> slice:
         return slice(env * per + first, env * per + (per if last is None else last))
 
-    late = part(1 % count, 700)
+    late = part(1 % count, per * 7 // 16)
     for name in ("position_x_m", "velocity_y_m_s", "attitude_w"):
         columns[name] = columns[name].copy()
         columns[name][late] = np.nan
     columns["status"][late] = FlightStatus.DIVERGED
     if count > 4:
-        frozen = part(2, 900)
+        frozen = part(2, per * 9 // 16)
         for name, values in columns.items():
             if name not in ("env", "t") and not name.startswith("reference"):
                 columns[name] = values.copy()
                 columns[name][frozen] = values[frozen.start]
         columns["status"][frozen] = FlightStatus.COLLISION
-        away = part(3, 800)
+        away = part(3, per // 2)
         columns["position_y_m"] = columns["position_y_m"].copy()
-        columns["position_y_m"][away] += np.linspace(0.0, 2.2, per - 800)
-        columns["status"][part(4, 600, 640)] = FlightStatus.COLLISION
+        columns["position_y_m"][away] += np.linspace(0.0, 2.2, per - per // 2)
+        columns["status"][part(4, per * 6 // 16, per * 7 // 16)] = FlightStatus.COLLISION
     return columns
 
 

@@ -52,6 +52,14 @@ def allocate_pseudo_inverse(wrench: Vector, a: Any, limit: Scalar = 1.0) -> Vect
     )
 
 
+def limit_excess(thrusts: Vector, thrust_min: Vector, thrust_max: Vector) -> Scalar:
+    """By how much the worst rotor is outside its limits [N]; 0 where none is."""
+    excess: Scalar = 0.0
+    for u, lower, upper in zip(thrusts, thrust_min, thrust_max, strict=True):
+        excess = maximum(excess, maximum(lower - u, u - upper))
+    return excess
+
+
 def allocate_bounded(wrench: Vector, a: Any) -> Vector:
     """Rotor thrusts [N] within limits, by priority.
 
@@ -67,9 +75,7 @@ def allocate_bounded(wrench: Vector, a: Any) -> Vector:
     """
     limits = tuple(zip(a.thrust_min, a.thrust_max, strict=True))
     exact = tuple(_part(row, wrench, 0, 6) for row in a.inverse)
-    excess: Scalar = 0.0
-    for u, (lower, upper) in zip(exact, limits, strict=True):
-        excess = maximum(excess, maximum(lower - u, u - upper))
+    excess = limit_excess(exact, a.thrust_min, a.thrust_max)
 
     base, force, sideways = _force_parts(wrench, a)
     thrusts = _plus(base, force, _largest_scale(base, force, limits))

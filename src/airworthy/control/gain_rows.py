@@ -17,6 +17,7 @@ _GEOMETRIC = (
     "inclination_tangent",
     "thrust_max",
     "yaw_rate_max",
+    "pull_max",
 )
 _RATE_LOOP = ("proportional", "integral", "derivative", "integral_max")
 

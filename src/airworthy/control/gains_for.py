@@ -14,12 +14,21 @@ from airworthy.control.rate_loop import RateLoopParameters
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles import Vehicle, control_effectiveness, hover_speed, rotor_thrust
 
+INCLINATION_MAX = math.pi / 3.0
+"""[rad]; the limit of the published sets."""
 LAG_BANDWIDTH = 0.35
 """Attitude frequency times lag: the closed loop's poles keep a damping ratio above 0.45 (tests compute them)."""
 ATTITUDE_FREQUENCY_MAX = 18.0
 """[rad/s]; leaves five samples per radian at a control rate of 100 Hz."""
 POSITION_FREQUENCY_MAX = 4.0
 """[rad/s]"""
+SATURATION_HEIGHT = 0.3
+"""Height error [m] that may ask for all the vertical acceleration there is."""
+PULL_SHARE = 1.5
+"""Largest pull of the position error over the acceleration that can brake it: a goal approached at pull / K_v needs about 0.4
+w_p times that speed to stop, a quarter of the pull; the rest covers the lag of the attitude."""
+GOAL_SPEED_MAX = 8.0
+"""Largest speed towards a far goal [m/s]; trajectories are followed at their own."""
 SATURATION_ANGLE = 0.5
 """Attitude error [rad] that may ask for all the angular acceleration there is at hover."""
 DAMPING = (0.7, 0.7, 0.9)
@@ -62,7 +71,8 @@ def bandwidth(vehicle: Vehicle, control_period: float = 0.002, lead: float = 1.0
 
     Attitude: LAG_BANDWIDTH / lag, no more than ATTITUDE_FREQUENCY_MAX nor sqrt(acceleration at hover / SATURATION_ANGLE);
     yaw at most half of roll and pitch. Position: 0.23 of roll and pitch (the cascade's poles stay well damped), height half
-    of what the lag allows for attitude, both at most POSITION_FREQUENCY_MAX.
+    of what the lag allows for attitude, no more than sqrt(acceleration / SATURATION_HEIGHT), both at most
+    POSITION_FREQUENCY_MAX.
 
     Args:
         control_period: Time between controller updates [s].
@@ -75,7 +85,7 @@ def bandwidth(vehicle: Vehicle, control_period: float = 0.002, lead: float = 1.0
     tilt = max(min(by_lag, float(by_authority[:2].min())), 0.2 * by_lag)
     yaw = max(min(_YAW_SHARE * tilt, float(by_authority[2])), 0.02 * by_lag)
     sideways = min(_POSITION_SHARE * tilt, POSITION_FREQUENCY_MAX)
-    height = min(0.5 * by_lag, POSITION_FREQUENCY_MAX)
+    height = min(0.5 * by_lag, POSITION_FREQUENCY_MAX, math.sqrt(acceleration_limits(vehicle)[1] / SATURATION_HEIGHT))
     return Bandwidth((tilt, tilt, yaw), (sideways, sideways, height), lag)
 
 
@@ -83,7 +93,8 @@ def default_gains(vehicle: Vehicle, control_period: float = 0.002, lead: float =
     """Geometric gains that fly any airframe, from its inertia, levers, limits and rotor lag.
 
     K_R = J w^2 and K_W = 2 zeta J w (e_R is the angle for small errors), K_x = w_p^2, K_v = 2 zeta w_p, with the frequencies
-    of `bandwidth`. Forces are limited to 90 % of the largest thrust and 60 degrees of inclination.
+    of `bandwidth`. Forces are limited to 90 % of the largest thrust and 60 degrees of inclination, the pull of a far goal to
+    what can be braked.
 
     Args:
         vehicle: The airframe as the controller believes it to be.
@@ -92,17 +103,22 @@ def default_gains(vehicle: Vehicle, control_period: float = 0.002, lead: float =
     """
     band = bandwidth(vehicle, control_period, lead)
     inertia = vehicle.inertia[:3]
+    velocity_gain = tuple(2.0 * POSITION_DAMPING * w for w in band.position)
+    pulls = tuple(
+        min(PULL_SHARE * most, GOAL_SPEED_MAX * k)
+        for most, k in zip(acceleration_limits(vehicle), (velocity_gain[0], velocity_gain[2]), strict=True)
+    )
     return _geometric(
         vehicle,
         {
             "position_gain": tuple(w * w for w in band.position),
-            "velocity_gain": tuple(2.0 * POSITION_DAMPING * w for w in band.position),
+            "velocity_gain": velocity_gain,
             "attitude_gain": tuple(j * w * w for j, w in zip(inertia, band.attitude, strict=True)),
             "rate_gain": tuple(2.0 * z * j * w for z, j, w in zip(DAMPING, inertia, band.attitude, strict=True)),
         },
-        {"inclination_max": math.pi / 3.0, "yaw_rate_max": math.pi / 3.0},
+        {"inclination_max": INCLINATION_MAX, "yaw_rate_max": math.pi / 3.0},
         _thrust_budget(vehicle),
-    )
+    )._replace(pull_max=pulls)
 
 
 def geometric_parameters(vehicle: Vehicle, name: str) -> GeometricParameters:
@@ -128,6 +144,15 @@ def _geometric(vehicle: Vehicle, gains: dict[str, Any], limits: dict[str, float]
         yaw_rate_max=limits["yaw_rate_max"],
         **gains,
     )
+
+
+def acceleration_limits(vehicle: Vehicle) -> tuple[float, float]:
+    """Horizontal and upward acceleration [m/s^2] within the thrust budget and INCLINATION_MAX, the horizontal one level."""
+    weight, budget = vehicle.mass * vehicle.gravity, _thrust_budget(vehicle)
+    level = math.sqrt(max(budget * budget - weight * weight, 0.0)) / vehicle.mass
+    upward = (budget - weight) / vehicle.mass
+    smallest = 0.02 * vehicle.gravity  # airframes that barely fly still get gains
+    return max(min(level, math.tan(INCLINATION_MAX) * vehicle.gravity), smallest), max(upward, smallest)
 
 
 def _thrust_budget(vehicle: Vehicle) -> float:

@@ -68,6 +68,9 @@ class GeometricParameters(NamedTuple):
     """Largest force asked for [N], height before sideways; 0: no limit."""
     yaw_rate_max: Scalar = 1.0471975511965976
     """Clamp of commanded yaw rates [rad/s]; pi/3 in the specification."""
+    pull_max: Vector = (0.0, 0.0)
+    """Largest acceleration asked for by the position error, horizontal and vertical [m/s^2]; 0: no limit. It bounds the speed
+    towards a far goal to pull over K_v."""
 
 
 class GeometricCommand(NamedTuple):
@@ -122,13 +125,23 @@ def commanded_force(state: BodyState, reference: Reference, mode: Mode, present:
     """F = m (K_x e_x + K_v e_v + a_d + g e3), world [N], within the limits of `p` unless the mode is flat."""
     velocity = _from_vehicle(reference.velocity, present, mode.vehicle_frame)
     acceleration = _from_vehicle(reference.acceleration, present, mode.vehicle_frame)
+    pull = position_pull(sub(reference.position, state.position), p)
     wanted = []
     for i in range(3):
-        error = mode.position * p.position_gain[i] * (reference.position[i] - state.position[i])
-        error = error + mode.velocity * p.velocity_gain[i] * (velocity[i] - state.velocity[i])
-        wanted.append(error + acceleration[i])
+        damping = mode.velocity * p.velocity_gain[i] * (velocity[i] - state.velocity[i])
+        wanted.append(mode.position * pull[i] + damping + acceleration[i])
     force = scale((wanted[0], wanted[1], wanted[2] + p.gravity), p.mass)
     return choose(mode.flat > 0.5, force, limited_force(force, p))
+
+
+def position_pull(error: Vector, p: Any) -> Vector:
+    """K_x e_x [m/s^2], shortened to `pull_max`: the horizontal part as a vector, the vertical by itself."""
+    x, y, z = (k * e for k, e in zip(p.position_gain, error, strict=True))
+    horizontal, vertical = p.pull_max[0], p.pull_max[1]
+    length = sqrt(x * x + y * y)
+    far = (horizontal > 0.0) & (length > horizontal)
+    share = where(far, horizontal / where(far, length, 1.0), 1.0)
+    return (x * share, y * share, where(vertical > 0.0, clip(z, -vertical, vertical), z))
 
 
 def limited_force(force: Vector, p: Any) -> Vector:

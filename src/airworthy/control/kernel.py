@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.control.allocation import allocate_bounded, allocate_pseudo_inverse, speed_for_thrust
+from airworthy.control.allocation import allocate_bounded, allocate_pseudo_inverse, limit_excess, speed_for_thrust
 from airworthy.control.attitude import attitude_error
 from airworthy.control.config import ControlConfig
 from airworthy.control.effectors import allocation_for
@@ -107,6 +107,7 @@ def control_layout(rotor_count: int) -> Layout:
             "inclination_tangent": (),
             "thrust_max": (),
             "yaw_rate_max": (),
+            "pull_max": (2,),
             "vehicle_frame": (),  # accelerations arrive in the vehicle frame
             "filter": (6,),
             "rate_proportional": (3,),
@@ -149,7 +150,7 @@ def control_blocks(layout: Layout, rotor_count: int) -> list[Block]:
         block(_mellinger, "control_mellinger", remembering, {"wrench": 6, "kept": 9}),
         block(_crazyflie, "control_crazyflie", remembering, {"states": n, "kept": 9}),
         block(_bounded, "allocate_bounded", {"wrench": 6}, {"thrusts": n}),
-        block(_pseudo_inverse, "allocate_pseudo_inverse", {"wrench": 6}, {"thrusts": n}),
+        block(_exact, "allocate_pseudo_inverse", {"wrench": 6}, {"thrusts": n, "excess": None}),
         block(_rotor_states, "rotor_states", {"thrusts": n}, {"states": n}),
     ]
 
@@ -255,6 +256,12 @@ def _bounded(wrench: Any, p: Any) -> Any:
 
 def _pseudo_inverse(wrench: Any, p: Any) -> Any:
     return allocate_pseudo_inverse(wrench, _allocation(p), 0.0)
+
+
+def _exact(wrench: Any, p: Any) -> Any:
+    """Pseudo-inverse and by how much its worst rotor exceeds a limit [N]."""
+    thrusts = _pseudo_inverse(wrench, p)
+    return thrusts, limit_excess(thrusts, p.thrust_min, p.thrust_max_rotor)
 
 
 def _rotor_states(thrusts: Any, p: Any) -> Any:

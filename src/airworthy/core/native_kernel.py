@@ -6,12 +6,15 @@ the first block, so that a CPU launch can be cut into parts, one per thread; lau
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+from airworthy.core.errors import AirworthyError
 
 # Set on our modules only, never in the host program's global configuration. No fast-math: it would delete NaN checks. No
 # contraction of multiply-adds (costs 5 to 17 % on a CPU): each operation rounds by itself, so specialised variants of an
@@ -28,15 +31,25 @@ CPU_LANES = 16
 SPLIT_SECONDS = 1e-3
 """A launch shorter than this stays on one thread: handing it over costs about 0.2 ms."""
 
+_TRIALS = 2
+"""Whole launches whose shortest decides: one preempted launch must not turn splitting on for good."""
+
 
 @cache
 def quiet_warp() -> Any:
-    """Warp, initialised without its banner."""
+    """Warp, initialised without its banner; its global configuration stays as the host program set it."""
     import warp as wp
 
-    wp.config.log_level = wp.LOG_ERROR
-    wp.init()
+    with wp.ScopedLogLevel(wp.LOG_ERROR):
+        wp.init()
     return wp
+
+
+def quiet_launch(kernel: Any, dim: int, inputs: list[Any], device: str, record: bool = False) -> Any:
+    """Launch a kernel, or record its launch, without a line of output where its module is compiled or loaded."""
+    wp = quiet_warp()
+    with wp.ScopedLogLevel(wp.LOG_ERROR):
+        return wp.launch(kernel, dim=dim, inputs=inputs, device=device, record_cmd=record)
 
 
 def shared_source(*names: str) -> str:
@@ -45,9 +58,15 @@ def shared_source(*names: str) -> str:
 
 
 def thread_limit() -> int:
-    """Threads a CPU launch may use: AIRWORTHY_THREADS, else the processors this process may run on."""
-    asked = os.environ.get("AIRWORTHY_THREADS", "")
-    if asked.isdigit() and int(asked) > 0:
+    """Threads a CPU launch may use: AIRWORTHY_THREADS, else the processors this process may run on.
+
+    Raises:
+        AirworthyError: If AIRWORTHY_THREADS is not a whole number of at least 1.
+    """
+    asked = os.environ.get("AIRWORTHY_THREADS", "").strip()
+    if asked:
+        if not (asked.isascii() and asked.isdigit() and int(asked) > 0):
+            raise AirworthyError(f"AIRWORTHY_THREADS is {asked!r}; expected a whole number of at least 1, or leave it unset.")
         return int(asked)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
@@ -55,11 +74,6 @@ def thread_limit() -> int:
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="airworthy")
-
-
-def lanes_of(device: str) -> int:
-    """Environments per block on a device."""
-    return CPU_LANES if device == "cpu" else 1
 
 
 class Launcher:
@@ -74,32 +88,25 @@ class Launcher:
     """
 
     def __init__(self, kernel: Any, block_count: int, arguments: list[Any], device: str, threads: int | None = None):
-        self._wp = quiet_warp()
-        self._seconds = 0.0
         self._whole = self._record(kernel, 0, block_count, arguments, device)
         threads = min(threads or thread_limit(), block_count) if device == "cpu" else 1
         edges = [block_count * k // threads for k in range(threads + 1)]
         spans = zip(edges[:-1], edges[1:], strict=True) if threads > 1 else ()
         self._parts = [self._record(kernel, a, b - a, arguments, device) for a, b in spans]
+        self._seconds, self._whole_launches = math.inf, 0
 
     def _record(self, kernel: Any, first: int, count: int, arguments: list[Any], device: str) -> Any:
-        return self._wp.launch(kernel, dim=count, inputs=[*arguments, first], device=device, record_cmd=True)
-
-    def set_argument(self, index: int, value: Any) -> None:
-        """Change one argument of later launches."""
-        for record in (self._whole, *self._parts):
-            record.set_param_at_index(index, value)
+        return quiet_launch(kernel, count, [*arguments, first], device, record=True)
 
     def launch(self) -> None:
         """Run the kernel once; on a GPU this only enqueues it."""
-        if self._parts and self._seconds > SPLIT_SECONDS:
+        if self._parts and self._whole_launches >= _TRIALS and self._seconds > SPLIT_SECONDS:
             self._launch_split()
             return
         start = time.perf_counter()
         self._whole.launch()
-        # The shortest launch seen decides: one preempted launch must not turn splitting on for good.
-        elapsed = time.perf_counter() - start
-        self._seconds = elapsed if self._seconds == 0.0 else min(elapsed, 2.0 * self._seconds)
+        self._seconds = min(self._seconds, time.perf_counter() - start)
+        self._whole_launches += 1
 
     def _launch_split(self) -> None:
         pool = _pool(len(self._parts))

@@ -38,6 +38,9 @@ __all__ = [
 class NumpyOps:
     """The operations on NumPy arrays and Python numbers."""
 
+    rank = 0
+    """Where kinds of scalar meet in one operation, the highest rank carries it out."""
+
     @staticmethod
     def where(condition: Any, a: Any, b: Any) -> Any:
         return np.where(condition, a, b)
@@ -52,12 +55,13 @@ class NumpyOps:
 
 
 def ops_of(*values: Any) -> Any:
-    """The operations to use on these values: those of the first that carries its own, else NumPy's."""
+    """The operations to use on these values: duals' before traced values', those before NumPy's."""
+    found: Any = NumpyOps
     for value in values:
-        ops = getattr(value, "scalar_ops", None)
-        if ops is not None:
-            return ops
-    return NumpyOps
+        ops = getattr(value, "scalar_ops", found)
+        if ops.rank > found.rank:
+            found = ops
+    return found
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
@@ -155,13 +159,14 @@ def _arctan_series(t: Any) -> Any:
 
 
 def arctan2(y: Any, x: Any) -> Any:
-    """Angle of the vector (x, y) [rad] in [-pi, pi]; 0 at the origin."""
+    """Angle of the vector (x, y) [rad] in [-pi, pi]; 0 at the origin, NaN where x or y is NaN or both are infinite."""
     ax, ay = absolute(x), absolute(y)
-    low, high = minimum(ax, ay), maximum(ax, ay)
-    t = low / where(high > 0.0, high, 1.0)
+    swapped = ay > ax
+    low, high = where(swapped, ax, ay), where(swapped, ay, ax)
+    t = low / where(high == 0.0, 1.0, high)
     steep = t > 0.41421356237309503
     angle = _arctan_series(where(steep, (t - 1.0) / (t + 1.0), t))
     angle = where(steep, angle + 0.7853981633974483, angle)
-    angle = where(ay > ax, 1.5707963267948966 - angle, angle)
+    angle = where(swapped, 1.5707963267948966 - angle, angle)
     angle = where(x < 0.0, 3.141592653589793 - angle, angle)
     return where(y < 0.0, -angle, angle)

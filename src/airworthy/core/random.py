@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 ROTATIONS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
 _PARITY = 0x1BD11BDA
-_WORD = np.uint64(0xFFFFFFFF)
 
 Words = NDArray[np.uint32]
 
@@ -42,9 +41,8 @@ def threefry4x32(key: ArrayLike, counter: ArrayLike, rounds: int = 13) -> Words:
     Returns:
         Four random words, shape (..., 4).
     """
-    k = np.asarray(key, np.uint32)
+    k, x = np.asarray(key, np.uint32), np.asarray(counter, np.uint32)
     k = np.concatenate([k, (np.uint32(_PARITY) ^ np.bitwise_xor.reduce(k, axis=-1))[..., None]], axis=-1)
-    k, x = np.broadcast_arrays(k[..., :5], np.zeros((*np.shape(counter)[:-1], 5), np.uint32))[0], np.array(counter, np.uint32)
     x = np.broadcast_to(x, (*np.broadcast_shapes(k.shape[:-1], x.shape[:-1]), 4)).copy()
     with np.errstate(over="ignore"):
         _inject(x, k, 0)

@@ -65,8 +65,8 @@ COLUMNS: Sequence[tuple[str, str, float]] = (
 
 NOTES: Sequence[str] = tuple(
     """\
-These are simulated flights. Real ones differ by what the model leaves out, such as flexible frames, worn propellers, blade flapping, \
-vortex rings in fast descent, motor heating, and the airflow at walls and corners.
+These are simulated flights. Real ones differ by what the model leaves out, such as flexible frames, worn propellers, blade \
+flapping, vortex rings in fast descent, motor heating, and the airflow at walls and corners.
 The pilot was given what its description says it observes; where that is the exact state, a real estimator's errors come on top.
 Wind, sensor noise, battery sag, ground effect and other vehicles' wake act only where the settings above switch them on.
 Intervals say how far the numbers would move if these flights were drawn again from the same distribution. They do not cover \
@@ -188,7 +188,7 @@ def _cards(flights: Sequence[Mapping[str, Any]], total: Mapping[str, Any], proto
     good = sum(flight["outcome"] in SUCCESSES for flight in flights)
     tone = "" if not count else "good" if good == count else "poor" if good < 0.5 * count else ""
     return [
-        _card("Success", share, "%", f"{good:,} of {count:,} flights", tone),
+        _card("Success", share, "%", f"{good:,} of {count:,} flight{'s' if count != 1 else ''}", tone),
         _card("Tracking error", number(error.get("mean")), "m", _between(error, "m")),
         _card(
             "Worst distance",

@@ -62,7 +62,7 @@ def path_scene(
         for point in _evenly(reference, 16):
             scene.line("drop", [point, (point[0], point[1], level)])
     for role, path in paths:
-        scene.line(f"path {role}", path)
+        scene.line(f"path {role}" if len(paths) > 1 else f"path {role} only", path)
     if typical is not None:
         scene.line("typical", typical)
     for reference in references:

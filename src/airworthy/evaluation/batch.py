@@ -18,6 +18,7 @@ from airworthy.tasks import SUCCESSES, TrackingReference
 
 Array = NDArray[np.float64]
 
+REFERENCE_PERIOD_S = 0.05
 GRID_POINTS = 400
 """Most instants drawn over time: about one per two pixels of a wide figure."""
 BANDS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -26,8 +27,8 @@ BANDS = (0.05, 0.25, 0.5, 0.75, 0.95)
 def reference_of_table(table: FlightTable) -> tuple[list[TrackingReference], dict[int, int]]:
     """The distinct references in a table's columns, and which one each environment followed.
 
-    Two flights share a reference where they agree as long as both lasted; a table without reference columns raises
-    AirworthyError.
+    They are thinned to 20 Hz. Two flights share one where they agree as long as both lasted. A table without reference columns
+    raises AirworthyError.
     """
     if not table.has_reference:
         raise AirworthyError(
@@ -192,7 +193,10 @@ def _group_of(rows: NDArray[np.int64], groups: list[NDArray[np.int64]], t: Array
 
 
 def _reference(rows: NDArray[np.int64], t: Array, *values: NDArray[np.floating]) -> TrackingReference:
-    _, first = np.unique(t[rows], return_index=True)
-    rows = rows[first]
+    # 20 Hz, the rate of every reference here: between its samples a path as recorded deviates by about a millimetre.
+    slots = np.floor((t[rows] - t[rows[0]]) / REFERENCE_PERIOD_S + 1e-6)
+    _, first = np.unique(slots, return_index=True)
+    rows = rows[np.union1d(first, [rows.size - 1])]
+    rows = rows[np.concatenate(([True], np.diff(t[rows]) > 0.0))]
     position, velocity, yaw = (value[rows].astype(np.float64) for value in values)
     return TrackingReference(t[rows], position, velocity, np.unwrap(yaw))

@@ -98,6 +98,8 @@ def flown_rows(table: FlightTable) -> FlownRows:
 
 def _thawed(status: NDArray[Any], position: NDArray[Any], first: int, stop: int) -> int:
     """End of a flight without the copies of its last row that a frozen flight leaves: they would weigh that row too much."""
+    if stop == first:
+        return stop
     ended = status[first:stop] != FlightStatus.FLYING
     moved = np.ones(stop - first, dtype=bool)
     moved[1:] = np.any(position[first + 1 : stop] != position[first : stop - 1], axis=1)

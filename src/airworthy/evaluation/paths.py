@@ -37,7 +37,7 @@ def path_distance(points: ArrayLike, path: ArrayLike) -> Array:
     while pending.size:
         left = []
         for part in np.array_split(pending, 1 + pending.size * count // _CHUNK_PAIRS):
-            midpoint_distance, candidates = tree.query(points[part], k=range(1, count + 1))
+            midpoint_distance, candidates = tree.query(points[part], k=range(1, count + 1), workers=-1)
             distance[part] = _nearest(points[part], start, along, candidates)
             if count < len(start):
                 left.append(part[midpoint_distance[:, -1] < distance[part] + reach])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.errors import AirworthyError
+from airworthy.core.progress import progress
 from airworthy.pilots.pilot import Pilot, observe
 from airworthy.simulation.flights import FlightTable
 from airworthy.simulation.recorder import Recorder
@@ -41,41 +41,54 @@ class FlightPlan:
     """Farther than this from the start [m] a flight ends as out of bounds."""
 
 
-def fly(simulator: Simulator, pilot: Pilot, plan: FlightPlan, progress: Callable[[int, int], None] | None = None) -> FlightTable:
+@dataclass(frozen=True)
+class Flown:
+    """What a run left."""
+
+    table: FlightTable
+    """Every environment's flight."""
+    interrupted: bool
+    """The run was stopped before the plan's end; the table ends there."""
+
+
+def fly(simulator: Simulator, pilot: Pilot, plan: FlightPlan, quiet: bool = True) -> Flown:
     """Fly every environment to the plan's end and return what was recorded.
 
-    The simulator is taken as it is: reset it first. A flight that diverged stays in the table, labelled.
+    The simulator is taken as it is: reset it first. A flight that diverged stays in the table, labelled. Ctrl-C ends the run
+    and keeps what was flown.
 
     Args:
         simulator: Its level must be the pilot's.
         pilot: Decides.
         plan: Duration and recording.
-        progress: Called with (steps done, steps in all) about fifty times.
+        quiet: Show no progress.
 
     Raises:
         AirworthyError: If pilot and simulator do not fit, or a command has the wrong shape.
     """
+    _check(simulator, pilot, plan)
+    steps = ceil(plan.duration * simulator.config.control_rate - 1e-9)
+    recorder = Recorder(_columns(simulator, plan), simulator.env_count, steps + 1, every=plan.record_every)
+    start = np.array(simulator.position)
+    ended = _ended(simulator, plan, start)
+    _record(recorder, simulator, plan, ended)
+    try:
+        for _ in progress(range(steps), "flying", quiet=quiet):
+            simulator.step(pilot.command(observe(simulator, pilot.observes)))
+            ended = np.where(ended == 0, _ended(simulator, plan, start), ended)
+            _record(recorder, simulator, plan, ended)
+    except KeyboardInterrupt:
+        return Flown(recorder.table(), True)
+    return Flown(recorder.table(), False)
+
+
+def _check(simulator: Simulator, pilot: Pilot, plan: FlightPlan) -> None:
     if pilot.level != simulator.config.level:
         raise AirworthyError(
             f"Pilot {pilot.name!r} commands level {pilot.level!r} but the simulator was built for {simulator.config.level!r}."
         )
     if not (np.isfinite(plan.duration) and plan.duration > 0):
         raise AirworthyError(f"A flight of {plan.duration} s cannot be flown; the duration must be positive.")
-    steps = ceil(plan.duration * simulator.config.control_rate - 1e-9)
-    recorder = Recorder(_columns(simulator, plan), simulator.env_count, steps + 1, every=plan.record_every)
-    ended = np.zeros(simulator.env_count)
-    start = np.array(simulator.position)
-    for step in range(steps + 1):
-        ended = np.where(ended == 0, _ended(simulator, plan, start), ended)
-        _record(recorder, simulator, plan, ended)
-        if step == steps:
-            break
-        simulator.step(pilot.command(observe(simulator, pilot.observes)))
-        if progress is not None and step % max(1, steps // 50) == 0:
-            progress(step, steps)
-    if progress is not None:
-        progress(steps, steps)
-    return recorder.table()
 
 
 def _columns(simulator: Simulator, plan: FlightPlan) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core.errors import AirworthyError
-from airworthy.core.native_kernel import quiet_warp
+from airworthy.core.native_kernel import quiet_launch, quiet_warp
 from airworthy.simulation.config import Downwash
 
 
@@ -64,7 +64,7 @@ class Group:
         wp = quiet_warp()
         numbers = [model.strength, model.spread, model.offset, model.radius, model.reach]
         inputs = [state, force, *self._arrays, rows[0], rows[1], stride, *numbers]
-        wp.launch(_downwash_kernel(), dim=env_count, inputs=inputs, device=self._device)
+        quiet_launch(_downwash_kernel(), env_count, inputs, self._device)
 
 
 @cache

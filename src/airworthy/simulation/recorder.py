@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -66,7 +67,7 @@ class Recorder:
         self._kept = 0
         self._shape = (-(-steps // every), len(self.columns), self.envs.size)
         self._t = np.empty(self._shape[0], dtype=np.float64)
-        self._file, self._values = _allocate(self._shape, memory_limit_bytes, spill_folder)
+        self._values = _allocate(self._shape, memory_limit_bytes, spill_folder)
 
     @property
     def step_count(self) -> int:
@@ -179,18 +180,20 @@ def _env_ids(envs: Sequence[int] | None, env_count: int) -> NDArray[np.int64]:
     return ids
 
 
-def _allocate(shape: tuple[int, ...], limit: int, folder: str | Path | None) -> tuple[Any, NDArray[np.float32]]:
+def _allocate(shape: tuple[int, ...], limit: int, folder: str | Path | None) -> NDArray[np.float32]:
     needed = 4 * int(np.prod(shape, dtype=object))
     if needed <= limit:
-        return None, np.empty(shape, dtype=np.float32)
+        return np.empty(shape, dtype=np.float32)
     if folder is None:
         raise AirworthyError(
             f"Recording {shape[0]:,} steps of {shape[2]:,} environments would take {needed / 2**30:.1f} GiB, more than the "
             f"{limit / 2**30:.1f} GiB allowed: record every n-th step, fewer environments, or name a folder to spill to."
         )
     try:
-        file = tempfile.TemporaryFile(dir=folder, prefix="recorder-")  # noqa: SIM115 - it lives as long as the recorder
-        file.truncate(needed)
-        return file, np.memmap(file, dtype=np.float32, mode="r+", shape=shape)
+        with tempfile.TemporaryFile(dir=folder, prefix="recorder-") as file:
+            if hasattr(os, "posix_fallocate"):
+                # Reserved now: a disk that fills up while a mapped file grows would kill the process.
+                os.posix_fallocate(file.fileno(), 0, needed)
+            return np.memmap(file, dtype=np.float32, mode="w+", shape=shape)
     except OSError as error:
         raise AirworthyError(f"Could not make a recording of {needed:,} bytes in {str(folder)!r}: {error.strerror}.") from error

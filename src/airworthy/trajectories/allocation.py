@@ -37,8 +37,8 @@ def check_points(points: ArrayLike) -> Array:
 def time_allocation_trapezoid(points: ArrayLike, speed: float, acceleration: float, stop: bool = False) -> Array:
     """Duration of each leg of a polyline flown with a trapezoidal speed profile, at rest at both ends.
 
-    A corner that turns by an angle b is passed at speed (1 + cos b) / 2 of the limit, so straight on at full speed and a reversal
-    at rest, lowered where braking or speeding up between corners asks for it.
+    A corner that turns by an angle b is passed at speed (1 + cos b) / 2 of the limit, so straight on at full speed and a
+    reversal at rest, lowered where braking or speeding up between corners asks for it.
 
     Args:
         points: [m], shape (n, 3).
@@ -82,14 +82,14 @@ def spline_through(points: ArrayLike, durations: ArrayLike) -> Array:
 def shorten_durations(points: ArrayLike, durations: ArrayLike, limits: Limits, evaluations: int = EVALUATIONS) -> Array:
     """Durations of least total time for which the minimum-snap path through points keeps its limits at samples.
 
-    From the given ratios, legs that use little of the limits are first shortened together, then durations are changed one by one in
-    ever smaller steps. Each trial is scaled as a whole to where the first limit binds, which for a path at rest at both ends is
-    exact. Deterministic and bounded by `evaluations`.
+    From the given ratios, legs that use little of the limits are first shortened together, then durations are changed one
+    by one in ever smaller steps. Each trial is scaled as a whole to where the first limit binds, which for a path at rest
+    at both ends is exact. Deterministic and bounded by `evaluations`.
 
     Args:
         points: [m], shape (n, 3).
         durations: To begin from [s], shape (n - 1,).
-        limits: Bounds; those on yaw and body rate are left to `shorten`.
+        limits: Bounds; those on yaw are left to what follows.
         evaluations: Most trials.
     """
     path, ratio = check_points(points), np.asarray(durations, dtype=np.float64)
@@ -143,9 +143,7 @@ def _path_scale(path: Array, durations: Array, limits: Limits) -> float:
 def _motion(path: Array, durations: Array) -> list[Array]:
     """Velocity, acceleration and jerk of the spline at 17 samples per segment, each (n - 1, 17, 3)."""
     coefficients, span = spline_through(path, durations), durations[:, None, None]
-    return [
-        np.moveaxis(evaluate(differentiate(coefficients, k)[..., None, :], _NODES) / span**k, 1, -1) for k in (1, 2, 3)
-    ]
+    return [np.moveaxis(evaluate(differentiate(coefficients, k)[..., None, :], _NODES) / span**k, 1, -1) for k in (1, 2, 3)]
 
 
 def _binding_scale(limits: Limits, velocity: Array, acceleration: Array, jerk: Array) -> Array:

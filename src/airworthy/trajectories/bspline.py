@@ -1,8 +1,9 @@
 """Cubic B-splines over evenly spaced knots: curves that stay in the hull of their control points.
 
-Piece i of a spline with control points Q_0 .. Q_n depends on Q_i .. Q_{i+3}. Its derivatives are splines of lower degree whose control
-points are differences: velocity (Q_{i+1} - Q_i) / dt, acceleration (Q_{i+2} - 2 Q_{i+1} + Q_i) / dt^2, so that limits on those
-control points are limits on the whole curve. Planners move the control points; `to_trajectory` gives what is flown.
+Piece i of a spline with control points Q_0 .. Q_n depends on Q_i .. Q_{i+3}. Its derivatives are splines of lower degree
+whose control points are differences: velocity (Q_{i+1} - Q_i) / dt, acceleration (Q_{i+2} - 2 Q_{i+1} + Q_i) / dt^2, so
+that limits on those control points are limits on the whole curve. Planners move the control points; `to_trajectory` gives
+what is flown.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class UniformBspline:
     def __post_init__(self) -> None:
         points = np.array(self.control_points, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 3 or len(points) < 4 or not np.all(np.isfinite(points)):
-            raise AirworthyError(f"A cubic B-spline needs 4 or more finite control points (n, 3), but got shape {points.shape}.")
+            raise AirworthyError(f"A cubic B-spline needs 4 or more finite control points (n, 3), not shape {points.shape}.")
         if not (np.isfinite(self.interval) and self.interval > 0.0):
             raise AirworthyError(f"The knot spacing of a B-spline must be positive, but is {self.interval!r} s.")
         points.setflags(write=False)
@@ -110,7 +111,7 @@ def interpolate(
     if through.ndim != 2 or through.shape[1] != 3 or len(through) < 2:
         raise AirworthyError(f"Interpolation needs 2 or more points (n, 3), but got shape {through.shape}.")
     count = len(through) + 2
-    # Rows: v_0 = (Q_2 - Q_0) / (2 dt), p_i = (Q_i + 4 Q_{i+1} + Q_{i+2}) / 6, v_n likewise; bands up to two beside the diagonal.
+    # v_0 = (Q_2 - Q_0) / (2 dt), p_i = (Q_i + 4 Q_{i+1} + Q_{i+2}) / 6, v_n likewise; bands up to two beside the diagonal.
     band = np.zeros((5, count))
     band[3, : count - 2], band[2, 1:-1], band[1, 2:] = 1.0, 4.0, 1.0
     band[2, 0], band[0, 2], band[1, 1] = -1.0, 1.0, 0.0

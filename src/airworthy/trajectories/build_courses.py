@@ -1,7 +1,7 @@
 """Write the catalogue of courses from its sources: `python -m airworthy.trajectories.build_courses` with AIRWORTHY_DATA set.
 
-The files in `courses/` are what users get; this says, and tests check, how they came about. Values given with z down turn to z up here,
-once: (x, y, z, yaw) becomes (x, -y, -z, -yaw), derivatives alike. Bearings, clockwise from +y, become headings.
+The files in `courses/` are what users get; this says, and tests check, how they came about. Values given with z down turn
+to z up here, once: (x, y, z, yaw) becomes (x, -y, -z, -yaw), derivatives alike. Bearings, clockwise from +y, become headings.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ def _published(name: str, data: dict[str, Any]) -> Course:
     source = data["source"]
     text = f"{source['repo']} {source['path']} at {source['commit'][:7]}; z down turned to z up"
     frames = tuple(
-        Keyframe(k["t"], _signed(k["x"], 1.0), *(_signed(k[axis], -1.0) for axis in ("y", "z", "yaw")), name=k["id"])
+        Keyframe(
+            k["t"], _signed(k["x"], 1.0), _signed(k["y"], -1.0), _signed(k["z"], -1.0), _signed(k["yaw"], -1.0), name=k["id"]
+        )
         for k in data["keyframes"]
     )
     return Course(name, "keyframes", data["description"], text, frames, data["n_coeff"])

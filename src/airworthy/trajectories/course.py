@@ -52,9 +52,9 @@ class Course:
         """What is flown.
 
         Args:
-            limits: Proved along the whole path. Keyframes are slowed as a whole if they need it, never hurried; None leaves them as
-                published. Gates are flown as fast as the limits allow, by default eq. 3 of the gate specification; waypoints too, by
-                default at 2 m/s and 3 m/s^2.
+            limits: Proved along the whole path. Keyframes are slowed as a whole if they need it, never hurried; None leaves
+                them as published. Gates are flown as fast as the limits allow, by default eq. 3 of the gate specification;
+                waypoints too, by default at 2 m/s and 3 m/s^2.
             lap_count: Instead of the course's own.
             yaw_ramp: Whether the vehicle turns to each gate's heading; otherwise it keeps its first one.
             yaw_offset: Added to yaw throughout [rad].
@@ -118,5 +118,6 @@ def reversed_keyframes(keyframes: Sequence[Keyframe]) -> tuple[Keyframe, ...]:
 
     end = keyframes[-1].time
     return tuple(
-        replace(k, time=end - k.time, x=back(k.x), y=back(k.y), z=back(k.z), yaw=back(k.yaw, math.pi)) for k in reversed(keyframes)
+        replace(k, time=end - k.time, x=back(k.x), y=back(k.y), z=back(k.z), yaw=back(k.yaw, math.pi))
+        for k in reversed(keyframes)
     )

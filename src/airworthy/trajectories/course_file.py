@@ -55,7 +55,7 @@ class _Reader:
         return value
 
     def number(self, key: str, low: float, high: float, default: float | None = None) -> float:
-        value = self.table.get(key, default)
+        value: Any = self.table.get(key, default)
         if not _is_number(value) or not low <= value <= high:
             raise self.fail(key, f"a number from {low:g} to {high:g}")
         return float(value)
@@ -67,7 +67,7 @@ class _Reader:
         return value
 
     def numbers(self, key: str, count: int, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
-        value = self.table.get(key, default)
+        value: Any = self.table.get(key, default)
         if not _are_numbers(value) or len(value) != count:
             raise self.fail(key, f"{count} numbers of at most {_METRES_MAX:g}")
         return tuple(float(x) for x in value)
@@ -108,13 +108,14 @@ def read_course(path: str | Path) -> Course:
 
 
 def _keyframes(reader: _Reader, path: str | Path) -> dict[str, Any]:
-    frames = []
+    frames: list[Keyframe] = []
     for index, table in enumerate(reader.items("keyframes", 2)):
         row = _Reader(table, path, f"keyframe {index}", {"name", "time_s", *_AXES})
         time = row.number("time_s", 0.0, _SECONDS_MAX)
         if (index == 0 and time != 0.0) or (frames and time <= frames[-1].time):
             raise row.fail("time_s", "0 for the first keyframe and later for each following one")
-        frames.append(Keyframe(time, *(row.derivatives(axis) for axis in _AXES), name=row.text("name")))
+        axes = {axis: row.derivatives(axis) for axis in _AXES}
+        frames.append(Keyframe(time, name=row.text("name"), **axes))
     return {"keyframes": tuple(frames), "coefficient_count": reader.whole("coefficient_count", 2, 12, COEFFICIENTS)}
 
 

@@ -5,15 +5,16 @@ yaw, then pitch, then roll. Linear drag D = diag(d) in the body keeps a multirot
 
     a + g e3 = c z_B - R D R^T v                                             (1)
 
-Along body axes, with V = R^T v, A = R^T a, J = R^T j and the heading's axes X = R^T x_C, Y = R^T y_C, the time derivative of (1) and of
-x_B . y_C = 0 are three equations, linear in the body rates w:
+Along body axes, with V = R^T v, A = R^T a, J = R^T j and the heading's axes X = R^T x_C, Y = R^T y_C, the time
+derivative of (1) and of x_B . y_C = 0 are three equations, linear in the body rates w:
 
     (c + (dx - dz) Vz) wy + (dy - dx) Vy wz = Jx + dx Ax
    -(c + (dy - dz) Vz) wx + (dy - dx) Vx wz = Jy + dy Ay                     (2)
     Yy wz - Yz wy = yaw' Xx
 
-and their derivatives give the angular acceleration with the same matrix. Without drag they are those of spec/sousvide section 3, turned
-to z up. Undefined in free fall (c = 0) and where the body's y axis is vertical; there denominators are held away from zero.
+and their derivatives give the angular acceleration with the same matrix. Without drag they are those of spec/sousvide
+section 3, turned to z up. Undefined in free fall (c = 0) and where the body's y axis is vertical; there denominators are
+held away from zero.
 """
 
 from __future__ import annotations

@@ -44,10 +44,12 @@ def kinematic_state(sample: FlatSample, gravity: float = 9.81) -> KinematicState
     """Attitude, thrust and body rates along a trajectory, without drag.
 
     Args:
-        sample: Flat outputs at times of shape (..., time), or at one time; the last axis is followed for the sign of the attitude.
+        sample: Flat outputs at times of shape (..., time), or at one time; the last axis is followed for the sign of the
+            attitude.
         gravity: [m/s^2]
     """
-    state = flat_inputs(*_rows(sample, 3), _half_heading(sample), sample.yaw_rate, gravity=gravity)
+    velocity, acceleration, jerk = _rows(sample, 3)
+    state = flat_inputs(velocity, acceleration, jerk, _half_heading(sample), sample.yaw_rate, gravity=gravity)
     return KinematicState(_attitude(state), *_plain(state, sample))
 
 
@@ -81,9 +83,7 @@ def rigid_state(
     velocity, acceleration, jerk, snap = _rows(sample, 4)
     through_air = tuple(v - w for v, w in zip(velocity, np.asarray(wind, dtype=np.float64), strict=True))
     heading = _half_heading(sample)
-    state = flat_motion(
-        through_air, acceleration, jerk, snap, heading, sample.yaw_rate, sample.yaw_acceleration, drag, gravity
-    )
+    state = flat_motion(through_air, acceleration, jerk, snap, heading, sample.yaw_rate, sample.yaw_acceleration, drag, gravity)
     thrust, rate = _plain(state, sample)
     damping = np.asarray(angular_drag, dtype=np.float64) * rate
     moment = _stack(body_moment(tuple(np.asarray(inertia, dtype=np.float64)), state.rate, state.rate_dot)) + damping

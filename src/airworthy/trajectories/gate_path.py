@@ -1,14 +1,15 @@
 """Fast trajectories through gates: degree-7 segments, velocity normal to each gate, speeds and durations chosen under limits.
 
-Source: spec/boundary_predictor sections 2 to 4 and 8. Acceleration and jerk vanish at every gate, so a leg is fixed by the speeds at its
-ends and its duration. Over a grid of speeds, the fastest admissible duration of every pair of speeds is found for each leg, and
-dynamic programming picks the speeds of least total time.
+Source: spec/boundary_predictor sections 2 to 4 and 8. Acceleration and jerk vanish at every gate, so a leg is fixed by the
+speeds at its ends and its duration. Over a grid of speeds, the fastest admissible duration of every pair of speeds is found
+for each leg, and dynamic programming picks the speeds of least total time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ DURATIONS = 36
 STOP_DISTANCE = 0.8
 """Least distance from the last gate to where the flight ends [m]."""
 _NODES = np.linspace(0.0, 1.0, 25)
-_REFINEMENTS = 16
+_REFINEMENTS = 8
 _MARGIN = 0.999  # left for what lies between samples; the proof has the last word
 
 
@@ -49,6 +50,11 @@ class Leg:
     end: Array
     start_direction: Array
     end_direction: Array
+
+    @property
+    def turn(self) -> float:
+        """Angle between the directions at its ends [rad]."""
+        return float(np.arccos(np.clip(self.start_direction @ self.end_direction, -1.0, 1.0)))
 
 
 def septic_through(
@@ -97,27 +103,32 @@ def through_gates(
         AirworthyError: No gate, two gates in one place, limits that bound nothing, or a leg that no speed and duration can fly.
     """
     speed, push = _bounds(limits, gates, start)
-    grid = np.linspace(0.0, speed, SPEEDS)
     legs = _legs(start, start_yaw, gates)
-    stops = [_stop_leg(gates[-1], max(STOP_DISTANCE, 2.0 * v * v / push)) for v in grid]
-    # Cost from rest at the start; afterwards one row per speed at the gate.
-    tables = [_leg_durations(legs[0], np.zeros(1), grid, limits, speed, push)]
-    tables += [_leg_durations(leg, grid, grid, limits, speed, push) for leg in legs[1:]]
-    last = [
-        _leg_durations(leg, np.array([v]), np.zeros(1), limits, speed, push)[0, 0] for v, leg in zip(grid, stops, strict=True)
-    ]
-    tables.append(np.array(last)[:, None])
-    chosen = _cheapest(tables)
-    speeds = np.concatenate(([0.0], grid[chosen], [0.0]))
-    durations = np.array([table[i, j] for table, i, j in zip(tables, [0, *chosen], [*chosen, 0], strict=True)])
-    path = [*legs, stops[chosen[-1]]]
-    durations = np.array(
-        [_refine(leg, a, b, t, limits) for leg, a, b, t in zip(path, speeds[:-1], speeds[1:], durations, strict=True)]
-    )
+    grids = [np.linspace(0.0, speed, SPEEDS)] * len(gates)
+    speeds, durations = _search(legs, gates[-1], grids, limits, speed, push)
+    # Once more, finer, within one step of what was found.
+    around = np.linspace(-1.0, 1.0, 7) * speed / (SPEEDS - 1)
+    grids = [np.clip(v + around, 0.0, speed) for v in speeds[1:-1]]
+    speeds, durations = _search(legs, gates[-1], grids, limits, speed, push)
+    path = [*legs, _stop_leg(gates[-1], speeds[-2], push)]
     positions = np.array([leg.start for leg in path] + [path[-1].end])
     directions = np.array([leg.start_direction for leg in path] + [path[-1].end_direction])
     headings = unwrap_headings([start_yaw, *(gate.yaw for gate in gates), gates[-1].yaw]) + yaw_offset
     return slow_to(septic_through(positions, directions, speeds, durations, headings, ramp), limits)
+
+
+def _search(
+    legs: Sequence[Leg], last: Gate, grids: Sequence[Array], limits: Limits, speed: float, push: float
+) -> tuple[Array, Array]:
+    """Speeds at start, gates and end, and leg durations, of least total time; grids are the speeds to try at each gate."""
+    ends = [np.zeros(1), *grids]
+    tables = [_leg_durations(leg, a, b, limits, speed, push) for leg, a, b in zip(legs, ends[:-1], ends[1:], strict=True)]
+    stops = [_leg_durations(_stop_leg(last, v, push), np.array([v]), np.zeros(1), limits, speed, push) for v in grids[-1]]
+    tables.append(np.concatenate(stops))
+    chosen = _cheapest(tables)
+    speeds = [0.0, *(float(grid[i]) for grid, i in zip(grids, chosen, strict=True)), 0.0]
+    durations = [table[i, j] for table, i, j in zip(tables, [0, *chosen], [*chosen, 0], strict=True)]
+    return np.array(speeds), np.array(durations)
 
 
 def _bounds(limits: Limits, gates: Sequence[Gate], start: tuple[float, float, float]) -> tuple[float, float]:
@@ -137,26 +148,45 @@ def _bounds(limits: Limits, gates: Sequence[Gate], start: tuple[float, float, fl
 def _legs(start: tuple[float, float, float], start_yaw: float, gates: Sequence[Gate]) -> list[Leg]:
     positions = [np.array(start), *(np.array(gate.position) for gate in gates)]
     directions = [np.array([np.cos(start_yaw), np.sin(start_yaw), 0.0]), *(gate.normal for gate in gates)]
-    for index, (a, b) in enumerate(zip(positions[:-1], positions[1:], strict=True)):
+    for index, (a, b) in enumerate(pairwise(positions)):
         if np.linalg.norm(b - a) < 0.01:
-            raise AirworthyError(f"Gate {index + 1} is less than 1 cm from the {'gate' if index else 'start'} before it: move it.")
+            raise AirworthyError(f"Gate {index + 1} is less than 1 cm from what comes before it: move it.")
     return [Leg(*ends) for ends in zip(positions[:-1], positions[1:], directions[:-1], directions[1:], strict=True)]
 
 
-def _stop_leg(gate: Gate, distance: float) -> Leg:
-    position = np.array(gate.position)
+def _stop_leg(gate: Gate, speed: float, push: float) -> Leg:
+    """Beyond the last gate along its normal: v^2 metres under eq. 3, where push is 2 m/s^2, and never less than 0.8 m."""
+    position, distance = np.array(gate.position), max(STOP_DISTANCE, 2.0 * speed**2 / push)
     return Leg(position, position + distance * gate.normal, gate.normal, gate.normal)
 
 
 def _leg_durations(leg: Leg, before: Array, after: Array, limits: Limits, speed: float, push: float) -> Array:
     """Shortest tried duration that keeps the limits, per pair of speeds; infinite where none does; shape (before, after)."""
     distance = float(np.linalg.norm(leg.end - leg.start))
+    # Twice as long as the slowest flight from rest to rest needs is always admissible for some pair.
     rest = [REST_PEAK_SPEED * distance / speed, np.sqrt(REST_PEAK_ACCELERATION * distance / push)]
     if limits.jerk is not None:
         rest.append((REST_PEAK_JERK * distance / limits.jerk) ** (1.0 / 3.0))
+    if limits.body_rate is not None:
+        rest.append((REST_PEAK_JERK * distance / (limits.body_rate * limits.gravity)) ** (1.0 / 3.0))
+    rest.append(float(_ramp_usage(leg, np.ones(1), limits)[0]))
     tried = np.geomspace(0.8 * distance / speed, 2.0 * sum(rest), DURATIONS)
     used = _leg_usage(leg, before[:, None, None], after[None, :, None], tried[None, None, :], limits)
-    return np.min(np.where(used <= _MARGIN, tried, np.inf), axis=-1)
+    fits = used <= _MARGIN
+    first = np.argmax(fits, axis=-1)
+    high, low = tried[first], tried[np.maximum(first - 1, 0)]
+    # Between the first that fits and the one before, which does not.
+    for _ in range(_REFINEMENTS):
+        middle = 0.5 * (low + high)
+        over = _leg_usage(leg, before[:, None], after[None, :], middle, limits) > _MARGIN
+        low, high = np.where(over, middle, low), np.where(over, high, middle)
+    return np.where(np.any(fits, axis=-1), high, np.inf)
+
+
+def _ramp_usage(leg: Leg, durations: Array, limits: Limits) -> Array:
+    """Part of the limits on yaw and body rate that the ramp of yaw uses."""
+    rates = [rate for rate in (limits.yaw_rate, limits.body_rate) if rate is not None]
+    return leg.turn / (RAMP_SHARE * durations * min(rates)) if rates else np.zeros_like(durations)
 
 
 def _leg_usage(leg: Leg, before: Array, after: Array, durations: Array, limits: Limits) -> Array:
@@ -164,14 +194,12 @@ def _leg_usage(leg: Leg, before: Array, after: Array, durations: Array, limits: 
     shape = np.broadcast_shapes(before.shape, after.shape, durations.shape)
     speeds = [np.broadcast_to(v, shape)[..., None] for v in (before, after)]
     span = np.broadcast_to(durations, shape)[..., None]
-    coefficients = septic_coasting(
-        leg.start, leg.end, speeds[0] * leg.start_direction, speeds[1] * leg.end_direction, span
-    )
+    coefficients = septic_coasting(leg.start, leg.end, speeds[0] * leg.start_direction, speeds[1] * leg.end_direction, span)
     motion = [
         np.moveaxis(evaluate(differentiate(coefficients, k)[..., None, :], _NODES), -2, -1) / span[..., None] ** k
         for k in (1, 2, 3)
     ]
-    return np.max(path_usage(limits, *motion), axis=-1)
+    return np.maximum(np.max(path_usage(limits, *motion), axis=-1), _ramp_usage(leg, durations, limits))
 
 
 def _cheapest(tables: Sequence[Array]) -> list[int]:
@@ -183,20 +211,9 @@ def _cheapest(tables: Sequence[Array]) -> list[int]:
         choices.append(np.argmin(total, axis=1))
         cost = np.min(total, axis=1)
     if not np.isfinite(cost[0]):
-        raise AirworthyError("No speeds and durations fly these gates within the limits: loosen the limits or spread the gates.")
+        raise AirworthyError("No speeds and durations fly these gates within limits: loosen the limits or spread the gates.")
     path, state = [], 0
     for choice in reversed(choices):
         state = int(choice[state])
         path.append(state)
     return path
-
-
-def _refine(leg: Leg, before: float, after: float, duration: float, limits: Limits) -> float:
-    """Shorten a leg's duration between the one that keeps the limits and the next shorter one tried, which did not."""
-    low, high = 0.8 * duration, duration
-    a, b = np.array(before), np.array(after)
-    for _ in range(_REFINEMENTS):
-        middle = 0.5 * (low + high)
-        fits = bool(_leg_usage(leg, a, b, np.array(middle), limits) <= _MARGIN)
-        low, high = (low, middle) if fits else (middle, high)
-    return high

@@ -43,7 +43,8 @@ class Gate:
         side, up = 0.5 * width + half, 0.5 * height + half
         left = np.array([-np.sin(self.yaw), np.cos(self.yaw), 0.0])
         upright, level = (half, half, 0.5 * height), (half, 0.5 * width + self.bar, half)
-        offsets = ((side * left, upright), (-side * left, upright), (np.array([0, 0, up]), level), (np.array([0, 0, -up]), level))
+        above = np.array([0.0, 0.0, up])
+        offsets = ((side * left, upright), (-side * left, upright), (above, level), (-above, level))
         centers = [(np.asarray(self.position) + offset, size) for offset, size in offsets]
         a, b, c, d = (Box((float(p[0]), float(p[1]), float(p[2])), size, self.yaw) for p, size in centers)
         return a, b, c, d

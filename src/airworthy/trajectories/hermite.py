@@ -1,7 +1,9 @@
-"""Minimum-snap splines with degree-7 segments, solved for the derivatives at the nodes: banded, linear in the number of segments.
+"""Minimum-snap splines with degree-7 segments, solved for the derivatives at the nodes: banded, linear in the number of
+segments.
 
-Two neighbouring segments share position, velocity, acceleration and jerk at their node, so continuity costs nothing, and the normal
-equations are block tridiagonal. The minimum is then continuous to the sixth derivative wherever a node's derivatives are free.
+Two neighbouring segments share position, velocity, acceleration and jerk at their node, so continuity costs nothing, and
+the normal equations are block tridiagonal. The minimum is then continuous to the sixth derivative wherever a node's
+derivatives are free.
 """
 
 from __future__ import annotations
@@ -49,9 +51,9 @@ def hermite_spline(spans: Array, values: Array, fixed: Array) -> Array:
     try:
         factor = cholesky_banded(band)
     except LinAlgError as error:
-        raise AirworthyError("Too little is fixed for one minimum-snap path: fix positions, and velocity at both ends.") from error
+        raise AirworthyError("Too little is fixed for one minimum: fix positions, and velocity at both ends.") from error
     unknown = known.reshape(-1, known.shape[-1])
-    free = ~fixed.reshape(-1)
+    free = np.logical_not(fixed.reshape(-1))
     # A second pass removes what rounding in the normal equations left: they square the condition number.
     for _ in range(2):
         gradient = _times(blocks, unknown) * free[:, None]

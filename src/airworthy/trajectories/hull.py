@@ -1,7 +1,9 @@
-"""Certified maxima of functions of polynomials: control points bound a piece from above, its ends from below, halving closes the gap.
+"""Certified maxima of functions of polynomials: control points bound a piece from above, its ends from below, halving
+closes the gap.
 
-A polynomial piece lies in the convex hull of its Bernstein coefficients (control points). A function convex in the polynomial's value
-is therefore at most its largest value at a control point. The bound's excess falls with the square of a piece's length.
+A polynomial piece lies in the convex hull of its Bernstein coefficients (control points). A function convex in the
+polynomial's value is therefore at most its largest value at a control point. The bound's excess falls with the square of a
+piece's length.
 """
 
 from __future__ import annotations
@@ -126,7 +128,5 @@ def squared_norm(controls: Array) -> Array:
 
 def cross_squared_norm(a: Array, b: Array) -> Array:
     """|a x b|^2 of two vector polynomials (pieces, 3, ...) as a polynomial (pieces, 1, ...)."""
-    x, y, z = (
-        multiply(a[:, i], b[:, j]) - multiply(a[:, j], b[:, i]) for i, j in ((1, 2), (2, 0), (0, 1))
-    )
+    x, y, z = (multiply(a[:, i], b[:, j]) - multiply(a[:, j], b[:, i]) for i, j in ((1, 2), (2, 0), (0, 1)))
     return squared_norm(np.stack((x, y, z), axis=1))

@@ -46,7 +46,7 @@ class Limits:
                 if number is not None and not (np.isfinite(number) and number > 0.0):
                     raise AirworthyError(f"The limit {item.name!r} must be positive and finite, but is {value!r}.")
         if self.thrust_max is not None and self.thrust_max <= self.gravity:
-            raise AirworthyError(f"thrust_max is {self.thrust_max:g} m/s^2: it must exceed gravity, {self.gravity:g}, to hover.")
+            raise AirworthyError(f"thrust_max is {self.thrust_max:g} m/s^2: to hover it must exceed gravity, {self.gravity:g}.")
         if self.thrust_min is not None and self.thrust_min >= self.gravity:
             raise AirworthyError(f"thrust_min is {self.thrust_min:g} m/s^2: it must be less than gravity, {self.gravity:g}.")
 
@@ -82,7 +82,9 @@ DEFAULT_LIMITS = Limits(speed=2.0, acceleration=3.0)
 
 
 def path_usage(limits: Limits, velocity: Array, acceleration: Array, jerk: Array, slower: Any = 1.0) -> Array:
-    """Largest part used of the limits on the path (all but body and yaw rate), where each sample is flown `slower` times as long.
+    """Largest part used of the limits on the path, where each sample is flown `slower` times as long.
+
+    Of the body rates, those that tilt the thrust count here; the rest depends on yaw, as the yaw rate does.
 
     Args:
         limits: The bounds.
@@ -106,9 +108,12 @@ def path_usage(limits: Limits, velocity: Array, acceleration: Array, jerk: Array
         used.append(np.linalg.norm(jerk, axis=-1) * r**3 / limits.jerk)
     if limits.envelope is not None:
         used.append((push + limits.envelope[1] * speed**3) / limits.envelope[0])
-    if limits.thrust_max is not None or limits.thrust_min is not None:
+    if limits.thrust_max is not None or limits.thrust_min is not None or limits.body_rate is not None:
         lifted = acceleration * (r**2)[..., None] + (0.0, 0.0, limits.gravity)
         thrust = np.linalg.norm(lifted, axis=-1)
+        if limits.body_rate is not None:
+            across = np.linalg.norm(np.cross(lifted, jerk * (r**3)[..., None]), axis=-1)
+            used.append(across / np.maximum(thrust, 1e-9) ** 2 / limits.body_rate)
         if limits.thrust_max is not None:
             used.append(thrust / limits.thrust_max)
         if limits.thrust_min is not None:

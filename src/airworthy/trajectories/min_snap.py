@@ -1,8 +1,8 @@
 """Minimum-snap trajectories through keyframes, any derivative fixed or free: the exact solution of an equality-constrained QP.
 
-Source: spec/sousvide section 3 (Mellinger & Kumar 2011). Integrated squared snap of x, y, z and squared acceleration of yaw, each
-axis by itself. Every segment has its own normalised time, and the constraints are removed through an orthonormal basis of their
-null space, so that the solve stays well conditioned where the textbook KKT matrix does not.
+Source: spec/sousvide section 3 (Mellinger & Kumar 2011). Integrated squared snap of x, y, z and squared acceleration of
+yaw, each axis by itself. Every segment has its own normalised time, and the constraints are removed through an orthonormal
+basis of their null space, so that the solve stays well conditioned where the textbook KKT matrix does not.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ Derivatives = tuple[float | None, ...]
 COEFFICIENTS = 8
 """Degree 7: continuous to the sixth derivative where nothing else is asked."""
 UNKNOWNS_MAX = 1600
-"""Most coefficients per axis of the dense solve, which takes about 4 s then; longer paths need `hermite_spline`'s conditions."""
+"""Most coefficients per axis of the dense solve, which takes about 4 s then; longer paths need `hermite_spline`'s
+conditions."""
 _SPACE_ORDER, _YAW_ORDER = 4, 2
 _AXES = ("x", "y", "z", "yaw")
 
@@ -50,7 +51,8 @@ class Keyframe:
 def minimum_snap(keyframes: Sequence[Keyframe], coefficient_count: int = COEFFICIENTS) -> Trajectory:
     """Trajectory through keyframes with the least integrated squared snap (yaw: squared acceleration).
 
-    Where the minimum is not unique (too little is prescribed), the one with the least lower derivatives is taken, highest first.
+    Where the minimum is not unique (too little is prescribed), the one with the least lower derivatives is taken, highest
+    first.
 
     Args:
         keyframes: At least two, times increasing from 0.
@@ -61,9 +63,7 @@ def minimum_snap(keyframes: Sequence[Keyframe], coefficient_count: int = COEFFIC
             that polynomials of this degree cannot meet.
     """
     times = _check(keyframes, coefficient_count)
-    pieces = [
-        _solve_axis(times, [getattr(k, axis) for k in keyframes], coefficient_count, axis) for axis in _AXES
-    ]
+    pieces = [_solve_axis(times, [getattr(k, axis) for k in keyframes], coefficient_count, axis) for axis in _AXES]
     return Trajectory(times, np.stack(pieces[:3], axis=1), times, pieces[3])
 
 
@@ -89,10 +89,23 @@ def _solve_axis(times: Array, fixed: Sequence[Derivatives], count: int, axis: st
     spans = np.diff(times)
     if count == COEFFICIENTS and order == _SPACE_ORDER and _fits_hermite(fixed):
         return _through_hermite(spans, fixed)
+    return solve_dense(spans, fixed, count, order, axis)
+
+
+def solve_dense(spans: Array, fixed: Sequence[Derivatives], count: int, order: int, axis: str = "an axis") -> Array:
+    """Coefficients of one axis in normalised time, shape (segments, count), whatever is fixed or free.
+
+    Args:
+        spans: Segment durations [s], shape (segments,).
+        fixed: Per keyframe the derivatives prescribed, see `Keyframe`.
+        count: Coefficients per segment.
+        order: Derivative whose integrated square is least.
+        axis: What to call it in messages.
+    """
     if len(spans) * count > UNKNOWNS_MAX:
         raise AirworthyError(
-            f"{len(spans)} segments of {count} coefficients are more than the {UNKNOWNS_MAX} unknowns solved at once: prescribe every "
-            "position, and velocity at both ends, or split the path."
+            f"{len(spans)} segments of {count} coefficients are more than the {UNKNOWNS_MAX} unknowns solved at once: "
+            "prescribe every position, and velocity at both ends, or split the path."
         )
     matrix, right = _constraints(spans, fixed, count)
     particular, null = _affine(matrix, right, axis)
@@ -154,8 +167,8 @@ def _affine(matrix: Array, right: Array, axis: str) -> tuple[Array, Array]:
     residual = float(np.max(np.abs(matrix @ particular - right)))
     if residual > 1e-8 * (1.0 + float(np.max(np.abs(right)))):
         raise AirworthyError(
-            f"The keyframes' conditions on {axis} contradict each other (left over: {residual:.2g}): free a derivative or raise "
-            "the number of coefficients."
+            f"The keyframes' conditions on {axis} contradict each other (left over: {residual:.2g}): "
+            "free a derivative or raise the number of coefficients."
         )
     return particular, q[:, rank:]
 

@@ -1,7 +1,8 @@
 """Polynomials on a normalised interval: degree-7 segments in closed form, evaluation, Bernstein form.
 
-A polynomial piece of duration T is held as ascending coefficients of tau = t / T, tau in [0, 1], so that short and long pieces are
-equally well conditioned: the k-th time derivative is the k-th tau derivative over T^k. Source: spec/boundary_predictor section 3.
+A polynomial piece of duration T is held as ascending coefficients of tau = t / T, tau in [0, 1], so that short and long
+pieces are equally well conditioned: the k-th time derivative is the k-th tau derivative over T^k. Source:
+spec/boundary_predictor section 3.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ BASIS_END_SPEED = np.array([0.0, 0.0, 0.0, 0.0, -15.0, 39.0, -34.0, 10.0])
 """g1: unit tau derivative at the end."""
 
 
-def septic_coasting(start: ArrayLike, end: ArrayLike, speed_start: ArrayLike, speed_end: ArrayLike, duration: ArrayLike) -> Array:
+def septic_coasting(
+    start: ArrayLike, end: ArrayLike, speed_start: ArrayLike, speed_end: ArrayLike, duration: ArrayLike
+) -> Array:
     """Degree-7 segment with zero acceleration and jerk at both ends, in its three-function basis.
 
     Args:

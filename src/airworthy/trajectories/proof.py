@@ -39,7 +39,7 @@ class LimitCheck:
 
     @property
     def verdict(self) -> Verdict:
-        """"proven" when the bound keeps the limit, "violated" when the attained value breaks it, else "undecided"."""
+        """It is "proven" when the bound keeps the limit, "violated" when the attained value breaks it, else "undecided"."""
         sign = 1.0 if self.sense == "at most" else -1.0
         if sign * self.bound <= sign * self.limit:
             return "proven"
@@ -63,7 +63,7 @@ class LimitProof:
 
     @property
     def verdict(self) -> Verdict:
-        """"proven" when all are, "violated" when any is."""
+        """It is "proven" when all checks are, "violated" when any is."""
         verdicts = {check.verdict for check in self.checks}
         return "violated" if "violated" in verdicts else "undecided" if "undecided" in verdicts else "proven"
 
@@ -150,13 +150,13 @@ def prove_within(trajectory: Trajectory, lower: ArrayLike, upper: ArrayLike, tol
         direction = np.array([float(axis == name) for name in "xyz"])
         checks.append(_at_most(f"{axis}_max", "m", float(high), quantities.along(trajectory, direction), tolerance))
         below = maximise(quantities.along(trajectory, -direction), tolerance * _scale(low), -float(low))
-        checks.append(LimitCheck(f"{axis}_min", "m", float(low), 0.0 - below.bound, 0.0 - below.attained, below.time, "at least"))
+        checks.append(
+            LimitCheck(f"{axis}_min", "m", float(low), 0.0 - below.bound, 0.0 - below.attained, below.time, "at least")
+        )
     return LimitProof(tuple(checks))
 
 
-def prove_clearance(
-    trajectory: Trajectory, boxes: Sequence[Box], clearance: float, tolerance: float = TOLERANCE
-) -> LimitCheck:
+def prove_clearance(trajectory: Trajectory, boxes: Sequence[Box], clearance: float, tolerance: float = TOLERANCE) -> LimitCheck:
     """Check that the path keeps at least `clearance` [m] from every box; inside a box the distance is 0."""
     if not boxes or not clearance > 0.0:
         raise AirworthyError("A clearance proof needs at least one box and a clearance above 0 m.")

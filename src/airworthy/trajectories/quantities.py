@@ -24,7 +24,9 @@ def derivative_controls(trajectory: Trajectory, order: int) -> tuple[Array, Arra
 def magnitude(trajectory: Trajectory, order: int, offset: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Quantity:
     """|d^order p / dt^order + offset|: convex, so the largest control point bounds it."""
     controls, times = derivative_controls(trajectory, order)
-    return Quantity((controls + np.array(offset)[:, None],), times, lambda v: _norm(v[0]), lambda c: np.max(_norm(c[0]), axis=-1))
+    return Quantity(
+        (controls + np.array(offset)[:, None],), times, lambda v: _norm(v[0]), lambda c: np.max(_norm(c[0]), axis=-1)
+    )
 
 
 def smallest_thrust(trajectory: Trajectory, gravity: float) -> Quantity:
@@ -92,16 +94,15 @@ def nearness(trajectory: Trajectory, center: Array, half_size: Array, yaw: float
     def gap(low: Array, high: Array) -> Array:
         return np.linalg.norm(np.maximum(0.0, np.maximum(low - half_size, -high - half_size)), axis=-1)
 
-    return Quantity(
-        (local,), times, lambda v: -gap(v[0], v[0]), lambda p: -gap(np.min(p[0], axis=-1), np.max(p[0], axis=-1))
-    )
+    return Quantity((local,), times, lambda v: -gap(v[0], v[0]), lambda p: -gap(np.min(p[0], axis=-1), np.max(p[0], axis=-1)))
 
 
 def squared_body_rate(trajectory: Trajectory, gravity: float) -> Quantity:
     """|w|^2 of the flatness map without drag.
 
-    Roll and pitch rates: |j x u|^2 / |u|^4 with u = a + g, a ratio of polynomials, bounded by the ratios of control points. Yaw rate:
-    |u| (psi' uz + ux' (uz j' - u' jz) / |u|^2) / (u'^2 + uz^2), primes along the heading, bounded by interval arithmetic.
+    Roll and pitch rates: |j x u|^2 / |u|^4 with u = a + g, a ratio of polynomials, bounded by the ratios of control points.
+    Yaw rate: |u| (psi' uz + ux' (uz j' - u' jz) / |u|^2) / (u'^2 + uz^2), primes along the heading, bounded by interval
+    arithmetic.
     """
     knots = np.union1d(trajectory.knots, trajectory.yaw_knots)
     lifted = _on(knots, trajectory.knots, trajectory.coefficients, 2)

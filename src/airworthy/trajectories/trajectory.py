@@ -62,7 +62,7 @@ class Trajectory:
         _check_pieces("position", self.knots, self.coefficients, (3,))
         _check_pieces("yaw", self.yaw_knots, self.yaw_coefficients, ())
         if abs(self.yaw_knots[-1] - self.knots[-1]) > 1e-9 * max(1.0, self.knots[-1]):
-            raise AirworthyError(f"Yaw ends at {self.yaw_knots[-1]:g} s but position at {self.knots[-1]:g} s: give both one end.")
+            raise AirworthyError(f"Yaw ends at {self.yaw_knots[-1]:g} s, position at {self.knots[-1]:g} s: give both one end.")
 
     @property
     def duration(self) -> float:
@@ -179,22 +179,23 @@ def _sample_pieces(t: Array, knots: Array, coefficients: Array, orders: int) -> 
 
 
 def _sample_block(t: Array, knots: Array, table: Array, result: Array) -> None:
-    """Horner's rule for the polynomial and its derivatives at once; elementwise, so a time's bits do not depend on the others."""
-    piece = np.clip(np.searchsorted(knots, t, side="right") - 1, 0, len(knots) - 2)
-    span = np.diff(knots)[piece]
-    tau = np.clip((t - knots[piece]) / span, 0.0, 1.0)
+    """Horner's rule for the polynomial and its derivatives at once; elementwise: a time's bits do not depend on the others."""
+    piece = np.searchsorted(knots[1:-1], t, side="right")
+    first = knots[piece]
+    span = knots[piece + 1] - first
+    tau = np.minimum(np.maximum((t - first) / span, 0.0), 1.0)
     orders, count = len(result), table.shape[1]
-    rows = [np.zeros((len(table), len(t))) for _ in range(orders)]
+    rows = np.zeros((orders, len(table), len(t)))
+    before = np.empty_like(rows)
     for k in range(count - 1, -1, -1):
-        for order in range(min(orders, count - k) - 1, 0, -1):
-            rows[order] *= tau
-            rows[order] += rows[order - 1]
-        rows[0] *= tau
+        rows, before = before, rows
+        np.multiply(before, tau, out=rows)
+        rows[1:] += before[:-1]
         rows[0] += table[:, k, piece]
-    result[0] = rows[0]
     # Outside the trajectory the pose is held: derivatives vanish.
     rate = np.where((t < knots[0]) | (t > knots[-1]), 0.0, 1.0 / span)
     scale = np.ones_like(rate)
+    result[0] = rows[0]
     for order in range(1, orders):
         scale = scale * rate
         np.multiply(rows[order], scale * _FACTORIAL[order], out=result[order])

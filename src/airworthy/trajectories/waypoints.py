@@ -37,7 +37,8 @@ def from_waypoints(
     Args:
         points: World [m], shape (k, 3), k >= 2.
         limits: Bounds along the whole path; at least one of speed, acceleration, jerk, thrust_max, envelope.
-        yaw: "forward" (along the path), "fixed" (0), one angle, or one per waypoint [rad], shape (k,), turned on the shorter arcs.
+        yaw: "forward" (along the path), "fixed" (0), one angle, or one per waypoint [rad], shape (k,), turned on the
+            shorter arcs.
         evaluations: Most trials of the search over durations; 1 keeps the ratios of the trapezoidal allocation.
 
     Raises:
@@ -47,7 +48,9 @@ def from_waypoints(
     if len(path) > WAYPOINTS_MAX:
         raise AirworthyError(f"{len(path)} waypoints are more than the {WAYPOINTS_MAX} that one trajectory can pass.")
     if all(bound is None for bound in (limits.speed, limits.acceleration, limits.jerk, limits.thrust_max, limits.envelope)):
-        raise AirworthyError("Limits must bound speed, acceleration, jerk, thrust_max or the envelope, or time has no least value.")
+        raise AirworthyError(
+            "Limits must bound speed, acceleration, jerk, thrust_max or the envelope, or no time is the least."
+        )
     speed = limits.speed_max if np.isfinite(limits.speed_max) else _UNBOUNDED[0]
     push = limits.acceleration_max if np.isfinite(limits.acceleration_max) else _UNBOUNDED[1]
     start = time_allocation_trapezoid(path, speed, push)

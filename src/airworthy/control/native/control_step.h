@@ -30,11 +30,10 @@ CONTROL_CASES
         break;
       }
     }
-    if (HAS(E_PSEUDO_INVERSE)) {
-      T::allocate_pseudo_inverse(CTX, wrench, thrusts);
-    } else {
-      T::allocate_bounded(CTX, wrench, thrusts);
-    }
+    // The bounded scheme equals the pseudo-inverse wherever that is within limits: it runs only where a lane needs it.
+    F excess;
+    T::allocate_pseudo_inverse(CTX, wrench, thrusts, &excess);
+    if (!HAS(E_PSEUDO_INVERSE) && N::any(N::invert(excess <= N::c(0.0f)))) T::allocate_bounded(CTX, wrench, thrusts);
   }
   T::rotor_states(CTX, thrusts, raw);
 }

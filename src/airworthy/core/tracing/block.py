@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from airworthy.core.layout import Layout
 from airworthy.core.tracing.graph import Graph, Mask, TracingError, Value, as_value
 
 _INLINE_DEPTH = 24
-"""Nesting of single-use terms within one C expression; lets the compiler contract multiply-adds, and keeps lines short."""
+"""Nesting of single-use terms within one C expression; keeps the text short and within any compiler's bracket limit."""
 
 
 class Block:
@@ -108,11 +110,11 @@ def _emit(graph: Graph, values: list[Value], targets: list[str]) -> tuple[str, i
             text[index], depth[index] = f"({expression})", level
         else:
             kind = "M" if node[0] in _MASKS else "F"
-            lines.append(f"  const {kind} t{index} = {expression};\n")
-            text[index], depth[index] = f"t{index}", 0
+            lines.append(f"  const {kind} t{index}_ = {expression};\n")
+            text[index], depth[index] = f"t{index}_", 0
     # Results are written after every read: an output may be the array that an input came from.
-    finals = [f"  const F r{i} = {text[v.index]};\n" for i, v in enumerate(values)]
-    stores = [f"  {target} = r{i};\n" for i, target in enumerate(targets)]
+    finals = [f"  const F r{i}_ = {text[v.index]};\n" for i, v in enumerate(values)]
+    stores = [f"  {target} = r{i}_;\n" for i, target in enumerate(targets)]
     return "".join([*lines, *finals, *stores]), count
 
 
@@ -138,7 +140,7 @@ def _expression(node: tuple[Any, ...], text: dict[int, str]) -> str:
     if operation == "input":
         return str(node[1])
     if operation == "const":
-        return f"N::c({node[1]!r}f)" if "e" in repr(node[1]) or "." in repr(node[1]) else f"N::c({node[1]!r})"
+        return _literal(node[1])
     arguments = [text[a] for a in node[1:]]
     if operation in _INFIX:
         return f"{arguments[0]} {operation} {arguments[1]}"
@@ -151,3 +153,12 @@ def _expression(node: tuple[Any, ...], text: dict[int, str]) -> str:
         "or": "({0} | {1})",
         "not": "N::invert({0})",
     }[operation].format(*arguments)
+
+
+def _literal(number: float) -> str:
+    """C of the float32 nearest to a number. Decimals of the float64 itself could round to its neighbour."""
+    with np.errstate(over="ignore", under="ignore"):
+        nearest = np.float32(number)
+    if not np.isfinite(nearest):
+        return f"N::from_bits(N::u({nearest.view(np.uint32):#x}u))"
+    return f"N::c({float(nearest)!r}f)"

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from airworthy.core import ops
+from airworthy.core.tracing.graph import TracingError
 
 
 def _is_zero(x: Any) -> bool:
-    return isinstance(x, int | float) and x == 0
+    number = getattr(x, "constant", x)  # a traced value may be known to be zero, too
+    return isinstance(number, int | float) and number == 0
 
 
 class Dual:
@@ -30,7 +32,8 @@ class Dual:
 
     def chain(self, value: Any, factor: Any) -> Dual:
         """A function of this dual: its value and its derivative by this one."""
-        return Dual(value, [0.0 if _is_zero(s) else factor * s for s in self.slopes])
+        zero = _is_zero(factor)
+        return Dual(value, [0.0 if zero or _is_zero(s) else factor * s for s in self.slopes])
 
     def __add__(self, other: Any) -> Dual:
         o = self._lift(other)
@@ -75,6 +78,26 @@ class Dual:
     def __ge__(self, other: Any) -> Any:
         return self.value >= self._lift(other).value
 
+    def __eq__(self, other: object) -> Any:
+        return self.value == self._lift(other).value
+
+    def __ne__(self, other: object) -> Any:
+        return self.value != self._lift(other).value
+
+    def __bool__(self) -> bool:
+        raise TracingError("A dual was used as a truth value; write where(condition, a, b) instead.")
+
+    def __pos__(self) -> Dual:
+        return self
+
+    def __abs__(self) -> Dual:
+        return DualOps.absolute(self)
+
+    def __pow__(self, exponent: int) -> Dual:
+        if exponent != 2:
+            raise TracingError(f"Only the power 2 has a derivative here, not {exponent!r}; multiply instead.")
+        return self * self
+
 
 def _plus(a: Any, b: Any) -> Any:
     if _is_zero(a):
@@ -83,14 +106,17 @@ def _plus(a: Any, b: Any) -> Any:
 
 
 class DualOps:
-    """The operations of `airworthy.core.ops` on duals; at kinks the derivative of the side that `where` takes."""
+    """The operations of `airworthy.core.ops` on duals; at kinks the derivative of the side that `where` takes.
+
+    The derivative of a root at zero is taken as 0, so that a length has one (0) where the vector vanishes.
+    """
+
+    rank = 2
 
     @staticmethod
-    def where(condition: Any, a: Any, b: Any) -> Any:
-        if not isinstance(a, Dual) and not isinstance(b, Dual):
-            return ops.where(condition, a, b)
+    def where(condition: Any, a: Any, b: Any) -> Dual:
         a = a if isinstance(a, Dual) else b._lift(a)
-        b = b if isinstance(b, Dual) else a._lift(b)
+        b = a._lift(b)
         slopes = [
             0.0 if _is_zero(x) and _is_zero(y) else ops.where(condition, x, y) for x, y in zip(a.slopes, b.slopes, strict=True)
         ]
@@ -99,7 +125,8 @@ class DualOps:
     @staticmethod
     def sqrt(x: Dual) -> Dual:
         root = ops.sqrt(x.value)
-        return x.chain(root, 0.5 / root)
+        zero = root == 0.0
+        return x.chain(root, ops.where(zero, 0.0, 0.5 / ops.where(zero, 1.0, root)))
 
     @staticmethod
     def absolute(x: Dual) -> Dual:
@@ -118,7 +145,8 @@ def jacobian(function: Callable[..., Sequence[Any]], inputs: Sequence[Any]) -> t
         inputs: Scalars: numbers, NumPy arrays or traced values.
 
     Returns:
-        The outputs and, per output, its derivatives by each input; structural zeros are the number 0.0.
+        The outputs and, per output, its derivatives by each input; structural zeros are the number 0.0. Together they may be
+        the results of a traced function.
     """
     count = len(inputs)
     duals = [Dual(x, [1.0 if i == j else 0.0 for j in range(count)]) for i, x in enumerate(inputs)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from airworthy.core.errors import AirworthyError
@@ -18,7 +20,11 @@ class TracingError(AirworthyError):
 
 
 class Graph:
-    """Nodes in order of creation, each `(operation, *arguments)`; equal nodes are stored once."""
+    """Nodes in order of creation, each `(operation, *arguments)`; equal nodes are stored once.
+
+    Simplifications hold for every finite number, to the bit but for the sign of a zero. A term that is zero whatever the data
+    (0 x, x - x, 0 / x) is dropped, although NaN or infinity would have made it NaN.
+    """
 
     def __init__(self) -> None:
         self.nodes: list[tuple[Any, ...]] = []
@@ -71,13 +77,19 @@ class Mask:
         raise _truth_error("comparison")
 
     def __and__(self, other: Mask) -> Mask:
-        return Mask(self.graph, self.graph.add("and", self.index, other.index))
+        return Mask(self.graph, self.graph.add("and", self.index, _mask_index(other)))
 
     def __or__(self, other: Mask) -> Mask:
-        return Mask(self.graph, self.graph.add("or", self.index, other.index))
+        return Mask(self.graph, self.graph.add("or", self.index, _mask_index(other)))
 
     def __invert__(self) -> Mask:
         return Mask(self.graph, self.graph.add("not", self.index))
+
+
+def _mask_index(x: Any) -> int:
+    if not isinstance(x, Mask):
+        raise TracingError(f"A traced comparison was combined with {type(x).__name__}; expected another comparison.")
+    return x.index
 
 
 class Value:
@@ -93,32 +105,40 @@ class Value:
     def scalar_ops(self) -> type[ValueOps]:
         return ValueOps
 
-    def _lift(self, other: Any) -> Value:
-        return as_value(self.graph, other)
+    @property
+    def constant(self) -> float | None:
+        """The number that this value is known to be while tracing, else None."""
+        return self.graph.number(self.index)
+
+    def _with(self, operation: Callable[[Value, Value], Any], other: Any) -> Any:
+        # Duals of traced values carry out operations with traced values themselves.
+        if getattr(other, "scalar_ops", ValueOps).rank > ValueOps.rank:
+            return NotImplemented
+        return operation(self, as_value(self.graph, other))
 
     def __add__(self, other: Any) -> Value:
-        return _add(self, self._lift(other))
+        return self._with(_add, other)
 
     def __radd__(self, other: Any) -> Value:
-        return _add(self._lift(other), self)
+        return _add(as_value(self.graph, other), self)
 
     def __sub__(self, other: Any) -> Value:
-        return _subtract(self, self._lift(other))
+        return self._with(_subtract, other)
 
     def __rsub__(self, other: Any) -> Value:
-        return _subtract(self._lift(other), self)
+        return _subtract(as_value(self.graph, other), self)
 
     def __mul__(self, other: Any) -> Value:
-        return _multiply(self, self._lift(other))
+        return self._with(_multiply, other)
 
     def __rmul__(self, other: Any) -> Value:
-        return _multiply(self._lift(other), self)
+        return _multiply(as_value(self.graph, other), self)
 
     def __truediv__(self, other: Any) -> Value:
-        return _divide(self, self._lift(other))
+        return self._with(_divide, other)
 
     def __rtruediv__(self, other: Any) -> Value:
-        return _divide(self._lift(other), self)
+        return _divide(as_value(self.graph, other), self)
 
     def __neg__(self) -> Value:
         return _negate(self)
@@ -135,22 +155,22 @@ class Value:
         return _multiply(self, self)
 
     def __lt__(self, other: Any) -> Mask:
-        return _compare("<", self, self._lift(other))
+        return self._with(partial(_compare, "<"), other)
 
     def __le__(self, other: Any) -> Mask:
-        return _compare("<=", self, self._lift(other))
+        return self._with(partial(_compare, "<="), other)
 
     def __gt__(self, other: Any) -> Mask:
-        return _compare(">", self, self._lift(other))
+        return self._with(partial(_compare, ">"), other)
 
     def __ge__(self, other: Any) -> Mask:
-        return _compare(">=", self, self._lift(other))
+        return self._with(partial(_compare, ">="), other)
 
     def __eq__(self, other: object) -> Mask:  # type: ignore[override]
-        return _compare("==", self, self._lift(other))
+        return self._with(partial(_compare, "=="), other)
 
     def __ne__(self, other: object) -> Mask:  # type: ignore[override]
-        return _compare("!=", self, self._lift(other))
+        return self._with(partial(_compare, "!="), other)
 
     def __bool__(self) -> bool:
         raise _truth_error("value")
@@ -162,6 +182,8 @@ class Value:
 def as_value(graph: Graph, x: Any) -> Value:
     """`x` as a value of this graph; numbers become constants."""
     if isinstance(x, Value):
+        if x.graph is not graph:
+            raise TracingError("A traced equation met a value of another trace; hand it over as an input.")
         return x
     try:
         return graph.constant(float(x))
@@ -207,7 +229,7 @@ def _subtract(a: Value, b: Value) -> Value:
         return a
     if x == 0.0:
         return _negate(b)
-    if a.index == b.index:
+    if a.index == b.index:  # a structural zero, also for NaN and infinity
         return a.graph.constant(0.0)
     if (n := _negated(b)) is not None:
         return _add(a, n)
@@ -241,9 +263,14 @@ def _divide(a: Value, b: Value) -> Value:
         return a.graph.constant(x / y)
     if x == 0.0:
         return a
-    if y is not None and math.frexp(y)[0] in (0.5, -0.5):  # powers of two: exact as a product
+    if y is not None and _is_power_of_two(y):  # exact as a product
         return _multiply(a, a.graph.constant(1.0 / y))
     return _node("/", a, b)
+
+
+def _is_power_of_two(number: float) -> bool:
+    """Whether dividing by the number and multiplying by its inverse agree to the bit in float32."""
+    return math.frexp(number)[0] in (0.5, -0.5) and 2.0**-126 <= abs(number) <= 2.0**126
 
 
 def _negate(a: Value) -> Value:
@@ -259,6 +286,8 @@ def _compare(operation: str, a: Value, b: Value) -> Mask:
 
 class ValueOps:
     """The operations of `airworthy.core.ops` on traced values."""
+
+    rank = 1
 
     @staticmethod
     def where(condition: Any, a: Any, b: Any) -> Value:
@@ -282,4 +311,4 @@ class ValueOps:
     @staticmethod
     def floor(x: Value) -> Value:
         number = x.graph.number(x.index)
-        return x.graph.constant(math.floor(number)) if number is not None else _node("floor", x)
+        return x.graph.constant(math.floor(number)) if number is not None and math.isfinite(number) else _node("floor", x)

@@ -1,0 +1,126 @@
+"""`airworthy courses`: list, show and validate courses."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tyro.conf import Positional
+
+from airworthy.cli.common import emit_json, run_tyro, show_table
+from airworthy.core.errors import unknown_name
+from airworthy.trajectories import Course, Trajectory, course, course_names, read_course
+
+PROG = "airworthy courses"
+_DESCRIPTION = "List the courses there are. Also: airworthy courses show NAME | validate FILE."
+_SAMPLES = 4001
+
+
+@dataclass(frozen=True)
+class ListConfig:
+    """What to list."""
+
+    json: bool = False
+    """Print a JSON list of objects instead of a table."""
+
+
+@dataclass(frozen=True)
+class ShowConfig:
+    """What to show."""
+
+    name: Positional[str]
+    """Catalogue name (`airworthy courses` lists them), or the path of a course JSON."""
+    json: bool = False
+    """Print every field as JSON."""
+
+
+@dataclass(frozen=True)
+class ValidateConfig:
+    """What to validate."""
+
+    file: Positional[Path]
+    """Course JSON to read, check and plan."""
+
+
+def main(argv: list[str]) -> int:
+    """Run `airworthy courses`; users' mistakes raise AirworthyError, which the command line prints."""
+    commands: dict[str, tuple[Any, Callable[[Any], int], str]] = {
+        "list": (ListConfig, _list, _DESCRIPTION),
+        "show": (ShowConfig, _show, "Show one course, and what its default trajectory asks of a vehicle."),
+        "validate": (ValidateConfig, _validate, "Read a course JSON, check it and plan its trajectory."),
+    }
+    word = argv[0] if argv and not argv[0].startswith("-") else ""
+    if word and word not in commands:
+        raise unknown_name(f"'{PROG}' subcommand", word, commands)
+    kind, run, description = commands[word or "list"]
+    config: Any = run_tyro(kind, argv[1:] if word else argv, f"{PROG} {word}".strip(), description)
+    return run(config)
+
+
+def _head(item: Course) -> dict[str, Any]:
+    """What a course's file says, without planning it."""
+    return {
+        "name": item.name,
+        "kind": item.kind,
+        "count": len(item.keyframes) + len(item.gates) + len(item.waypoints),
+        "published_duration_s": item.keyframes[-1].time if item.keyframes else None,
+        "lap_count": item.lap_count,
+        "description": item.description,
+        "source": item.source,
+    }
+
+
+def _flown(path: Trajectory) -> dict[str, Any]:
+    """What the default trajectory asks for, at samples."""
+    sample = path.sample(np.linspace(0.0, path.duration, _SAMPLES))
+    return {
+        "duration_s": path.duration,
+        "length_m": path.length(),
+        "speed_max_m_s": float(np.max(np.linalg.norm(sample.velocity, axis=-1))),
+        "acceleration_max_m_s2": float(np.max(np.linalg.norm(sample.acceleration, axis=-1))),
+        "lowest_m": np.min(sample.position, axis=0).tolist(),
+        "highest_m": np.max(sample.position, axis=0).tolist(),
+    }
+
+
+def _list(config: ListConfig) -> int:
+    rows = [_head(course(name)) for name in course_names()]
+    if config.json:
+        emit_json(rows)
+        return 0
+    columns = {"name": "name", "kind": "kind", "count": "count", "duration [s]": "published_duration_s", "what": "description"}
+    show_table(f"{len(rows)} courses", list(columns), [[row[key] for key in columns.values()] for row in rows])
+    return 0
+
+
+def _show(config: ShowConfig) -> int:
+    item = course(config.name)
+    values = {**_head(item), **_flown(item.trajectory())}
+    if config.json:
+        emit_json({**values, "course": dataclasses.asdict(item)})
+        return 0
+    for key, value in values.items():
+        if value is not None:
+            print(f"{key:24}{_shown(value)}")
+    return 0
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(f"{number:.4g}" for number in value)
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def _validate(config: ValidateConfig) -> int:
+    item = read_course(config.file)
+    path = item.trajectory()
+    flown = _flown(path)
+    summary = f"{item.kind}, {flown['duration_s']:.4g} s, {flown['length_m']:.4g} m, up to {flown['speed_max_m_s']:.3g} m/s"
+    print(f"{config.file}: {item.name} is valid ({summary}).")
+    if not item.source:
+        print("note: no source is given")
+    return 0

@@ -1,0 +1,261 @@
+"""Hand-made flights: every metric against a number worked out by hand, every outcome class once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import degrees, radians
+from typing import Any
+
+import numpy as np
+import pytest
+
+from airworthy.core import frames
+from airworthy.core.errors import AirworthyError
+from airworthy.evaluation import FlightResult, evaluate_tracking
+from airworthy.evaluation.metrics import tilt_of
+from airworthy.simulation.flights import FlightTable
+from airworthy.tasks import FlightStatus, TrackingProtocol, TrackingReference
+
+# A straight line along x at 1 m/s for 10 s, nose along x, 1 m up.
+TIMES = np.linspace(0.0, 10.0, 201)
+LINE = TrackingReference(
+    TIMES,
+    np.stack((TIMES, 0 * TIMES, 0 * TIMES + 1.0), axis=-1),
+    np.tile([1.0, 0.0, 0.0], (201, 1)),
+    np.zeros(201),
+)
+STEPS = np.linspace(0.0, 10.0, 1001)
+
+
+def hand(
+    *,
+    offset: Any = 0.0,
+    yaw: Any = 0.0,
+    until: float = 10.0,
+    env: int = 0,
+    status: np.ndarray | None = None,
+    saturated: np.ndarray | None = None,
+    **extra: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """Columns of a flight along the line at 100 Hz, `offset` [m] to its left and `yaw` [rad] from its heading."""
+    t = STEPS[until + 1e-9 >= STEPS]
+    ones = np.ones(t.size)
+    q = frames.from_euler(0.0 * t, 0.0 * t, yaw * ones)
+    columns = {"env": env * ones, "t": t, "position_x_m": t.copy(), "position_y_m": offset * ones, "position_z_m": ones.copy()}
+    columns |= {"velocity_x_m_s": ones, "velocity_y_m_s": 0 * ones, "velocity_z_m_s": 0 * ones}
+    columns |= {f"attitude_{axis}": q[:, k] for k, axis in enumerate("xyzw")}
+    columns |= {f"rate_{axis}_rad_s": 0 * ones for axis in "xyz"}
+    columns["status"] = np.zeros(t.size) if status is None else status
+    columns["saturated"] = np.zeros(t.size) if saturated is None else saturated
+    return columns | extra
+
+
+def judge(columns: dict[str, np.ndarray], **options: Any) -> FlightResult:
+    return evaluate_tracking(FlightTable.from_columns(columns), LINE, **options)[0]
+
+
+def statuses(**spans: tuple[float, float]) -> np.ndarray:
+    status = np.zeros(STEPS.size)
+    for name, (first, last) in spans.items():
+        status[(first - 1e-9 <= STEPS) & (last + 1e-9 >= STEPS)] = FlightStatus[name.upper()]
+    return status
+
+
+def test_perfect_flight() -> None:
+    result = judge(hand())
+    assert result.outcome == "success"
+    # float32 positions up to 10 m: rounding of at most 5e-7 m.
+    assert result.tracking_error_m == pytest.approx(0.0, abs=1e-6)
+    assert result.time_matched_error_m == pytest.approx(0.0, abs=1e-6)
+    assert result.proximity_percent == 100.0
+    assert result.path_length_m == pytest.approx(10.0, rel=1e-6)
+    assert result.duration_s == pytest.approx(10.0)
+    assert result.speed_max_m_s == 1.0
+    assert (result.collisions, result.samples) == (0, 1001)
+
+
+def test_constant_offset_is_the_tracking_error() -> None:
+    result = judge(hand(offset=0.25))
+    # float32 columns: 0.25 is exact, distances are good to 1e-7.
+    assert result.tracking_error_m == pytest.approx(0.25, abs=1e-6)
+    assert result.tracking_error_max_m == pytest.approx(0.25, abs=1e-6)
+    assert result.outcome == "success"
+
+
+def test_flying_behind_costs_time_matched_error_only() -> None:
+    columns = hand()
+    columns["position_x_m"] = np.maximum(columns["t"] - 0.5, 0.0)
+    result = judge(columns)
+    assert result.tracking_error_m == pytest.approx(0.0, abs=1e-6)
+    # Behind by t for half a second, then by 0.5: (sum of 0 .. 0.49 by 0.01 + 951 * 0.5) / 1001.
+    assert result.time_matched_error_m == pytest.approx((12.25 + 951 * 0.5) / 1001, abs=1e-5)
+
+
+def test_proximity_counts_the_share_of_samples() -> None:
+    offset = np.where(np.arange(1001) < 701, 0.29, 0.31)
+    assert judge(hand(offset=offset)).proximity_percent == pytest.approx(100 * 701 / 1001)
+
+
+def test_success_needs_the_end_within_half_a_metre() -> None:
+    columns = hand()
+    columns["position_x_m"] = np.minimum(columns["t"], 9.45)
+    assert judge(columns).outcome == "off_course"
+    columns["position_x_m"] = np.minimum(columns["t"], 9.55)
+    assert judge(columns).outcome == "success"
+
+
+def test_leaving_the_path_is_off_course_even_if_it_comes_back() -> None:
+    away = 1.6 * np.exp(-(((STEPS - 5.0) / 0.5) ** 2))
+    assert judge(hand(offset=away)).outcome == "off_course"
+    assert judge(hand(offset=0.9 * away)).outcome == "success"
+
+
+def test_partial_by_median_yaw_error_and_by_the_last() -> None:
+    assert judge(hand(yaw=radians(35.0))).outcome == "partial"
+    assert judge(hand(yaw=radians(25.0))).outcome == "success"
+    end = np.where(STEPS > 9.9, radians(-40.0), 0.0)
+    result = judge(hand(yaw=end))
+    assert result.outcome == "partial"
+    assert degrees(result.yaw_error_end_rad) == pytest.approx(40.0, abs=1e-3)
+    assert result.yaw_error_median_rad == pytest.approx(0.0, abs=1e-6)
+
+
+def test_yaw_error_wraps() -> None:
+    turned = TrackingReference(TIMES, LINE.position, LINE.velocity, np.full(201, radians(179.0)))
+    result = evaluate_tracking(FlightTable.from_columns(hand(yaw=radians(-179.0))), turned)[0]
+    assert degrees(result.yaw_error_median_rad) == pytest.approx(2.0, abs=1e-3)
+
+
+def test_recovered_after_two_touches() -> None:
+    status = statuses(collision=(3.0, 3.2)) + statuses(collision=(6.0, 6.0))
+    result = judge(hand(status=status))
+    assert (result.outcome, result.collisions) == ("success_recovered", 2)
+    assert result.collisions_per_m == pytest.approx(0.2, rel=1e-5)
+
+
+def test_collision_that_ends_the_flight_is_frozen_out_of_the_means() -> None:
+    columns = hand(status=statuses(collision=(4.0, 10.0)))
+    columns["position_x_m"] = np.minimum(columns["t"], 4.0)
+    columns["position_y_m"] = np.where(columns["t"] < 4.0, 0.0, 1.0)
+    result = judge(columns)
+    assert (result.outcome, result.collisions) == ("collision", 1)
+    assert result.duration_s == pytest.approx(4.0)
+    # 400 samples on the line and the one in which it hit, 1 m beside it.
+    assert result.samples == 401
+    assert result.tracking_error_m == pytest.approx(1.0 / 401, rel=1e-4)
+
+
+def test_out_of_bounds() -> None:
+    columns = hand(status=statuses(out_of_bounds=(7.0, 10.0)))
+    columns["position_x_m"] = np.minimum(columns["t"], 7.0)
+    result = judge(columns)
+    assert result.outcome == "out_of_bounds"
+    assert result.duration_s == pytest.approx(7.0)
+
+
+def test_out_of_bounds_at_the_very_end_is_no_success() -> None:
+    assert judge(hand(status=statuses(out_of_bounds=(9.99, 10.0)))).outcome == "out_of_bounds"
+
+
+@pytest.mark.parametrize("broken", ["position_z_m", "velocity_x_m_s", "attitude_w"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_diverged_counts_up_to_divergence(broken: str, value: float) -> None:
+    columns = hand(offset=0.1, status=statuses(diverged=(6.0, 10.0)))
+    columns[broken] = columns[broken].copy()
+    columns[broken][600:] = value
+    result = judge(columns)
+    assert (result.outcome, result.samples) == ("diverged", 600)
+    assert result.tracking_error_m == pytest.approx(0.1, abs=1e-6)
+    assert result.path_length_m == pytest.approx(5.99, rel=1e-5)
+
+
+def test_not_a_number_without_a_status_is_diverged_too() -> None:
+    columns = hand()
+    columns["position_x_m"][-1] = np.nan
+    assert judge(columns).outcome == "diverged"
+
+
+def test_diverged_from_the_first_sample_has_no_metrics() -> None:
+    columns = hand(status=statuses(diverged=(0.0, 10.0)))
+    result = judge(columns)
+    assert (result.outcome, result.samples, result.collisions) == ("diverged", 0, 0)
+    assert np.isnan(result.tracking_error_m)
+
+
+def test_a_record_that_ends_early_is_aborted() -> None:
+    assert judge(hand(until=6.0)).outcome == "aborted"
+    assert judge(hand(until=9.9)).outcome == "success"
+
+
+def test_a_single_sample() -> None:
+    result = judge(hand(until=0.0))
+    assert (result.outcome, result.samples, result.duration_s, result.path_length_m) == ("aborted", 1, 0.0, 0.0)
+    assert np.isnan(result.collisions_per_m)
+
+
+def test_what_ended_it_from_outside() -> None:
+    assert judge(hand(), ended_by={0: "pilot_error"}).outcome == "pilot_error"
+    broken = hand(status=statuses(diverged=(6.0, 10.0)))
+    assert judge(broken, ended_by={0: "aborted"}).outcome == "diverged"
+    with pytest.raises(AirworthyError, match="outcome"):
+        judge(hand(), ended_by={0: "sucess"})
+
+
+def test_saturation_and_effort() -> None:
+    rotors = {f"rotor_{kind}_{i}_rad_s": np.full(1001, 100.0 * (i + 1)) for kind in ("speed", "command") for i in range(2)}
+    result = judge(hand(saturated=(np.arange(1001) < 250).astype(float), **rotors))
+    assert result.saturation_percent == pytest.approx(100 * 250 / 1001)
+    assert result.command_mean_square_rad2_s2 == pytest.approx((100.0**2 + 200.0**2) / 2)
+
+
+def test_missing_rotors_of_a_smaller_vehicle_do_not_count() -> None:
+    rotors = {"rotor_speed_0_rad_s": np.full(1001, 1.0), "rotor_command_0_rad_s": np.full(1001, 300.0)}
+    rotors |= {"rotor_speed_1_rad_s": np.full(1001, np.nan), "rotor_command_1_rad_s": np.full(1001, np.nan)}
+    assert judge(hand(**rotors)).command_mean_square_rad2_s2 == pytest.approx(300.0**2)
+
+
+def test_clearance_decides_collisions_where_it_was_recorded() -> None:
+    clearance = np.where((STEPS > 2) & (STEPS < 3), 0.10, 1.0) - np.where((STEPS > 5) & (STEPS < 6), 0.8, 0.0)
+    result = judge(hand(clearance_m=clearance))
+    assert (result.outcome, result.collisions) == ("success_recovered", 1)
+
+
+def test_tilt_is_the_angle_of_the_vertical() -> None:
+    axes = np.random.default_rng(0).normal(size=(50, 3))
+    q = frames.from_rotation_vector(axes)
+    expected = np.arccos(np.clip(frames.rotate(q, np.array([0.0, 0.0, 1.0]))[:, 2], -1, 1))
+    np.testing.assert_allclose(tilt_of(q), expected, atol=1e-7)
+
+
+def test_thresholds_are_parameters() -> None:
+    assert judge(hand(offset=0.25)).outcome == "success"
+    assert judge(hand(offset=0.25), protocol=TrackingProtocol(path_distance_max_m=0.2)).outcome == "off_course"
+    with pytest.raises(AirworthyError, match="end_radius_m"):
+        TrackingProtocol(end_radius_m=-1.0)
+
+
+def test_every_environment_by_its_own_reference_and_alone_as_in_a_batch() -> None:
+    shifted = TrackingReference(TIMES, LINE.position + np.array([0.0, 2.0, 0.0]), LINE.velocity, LINE.yaw)
+    flights = [hand(env=3), hand(env=7, offset=2.0), hand(env=9, offset=2.2)]
+    table = FlightTable.from_columns({name: np.concatenate([f[name] for f in flights]) for name in flights[0]})
+    results = evaluate_tracking(table, [LINE, shifted], reference_of_env={7: 1, 9: 1})
+    assert [r.env for r in results] == [3, 7, 9]
+    assert [r.outcome for r in results] == ["success"] * 3
+    assert [r.tracking_error_m for r in results] == pytest.approx([0.0, 0.0, 0.2], abs=1e-6)
+    assert evaluate_tracking(table.flight(9), shifted) == results[2:]
+    with pytest.raises(AirworthyError, match="reference 4"):
+        evaluate_tracking(table, LINE, reference_of_env={3: 4})
+
+
+def test_an_empty_table_has_no_results() -> None:
+    empty = {name: values[:0] for name, values in hand().items()}
+    assert evaluate_tracking(FlightTable.from_columns(empty), LINE) == []
+
+
+def test_permuted_rows_change_nothing(reference: TrackingReference, make_flights: Callable[..., Any]) -> None:
+    table, _ = make_flights(reference, 6, failures=True)
+    order = np.random.default_rng(0).permutation(table.row_count)
+    shuffled = FlightTable.from_columns({name: values[order] for name, values in table.columns.items()})
+    results = evaluate_tracking(table, reference)
+    assert repr(results) == repr(evaluate_tracking(shuffled, reference))
+    assert [r.outcome for r in results] == ["success", "diverged", "collision", "off_course", "success_recovered", "success"]
