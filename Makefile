@@ -38,11 +38,11 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(STAMP) ## fly 64 drones along a course; the report is runs/demo/report.html
-	$(BIN)/airworthy fly --vehicle flightgoggles --course robustness --pilot geometric --envs 64 --out $(RUNS)/demo
+	$(BIN)/airworthy demo --out $(RUNS)/demo
 
 # Compiled once before the tests: their worker processes would otherwise all compile the same kernels.
 kernels: $(STAMP) ## compile the kernels that flying needs
-	@if [ -f src/airworthy/core/warmup.py ]; then $(BIN)/python -m airworthy.core.warmup; fi
+	@$(BIN)/python -m airworthy.simulation.warmup
 
 test: $(STAMP) kernels ## the tests of every change (no GPU needed)
 	$(PYTEST) -m "not slow and not gpu" -n $(WORKERS) --dist worksteal

@@ -17,6 +17,7 @@ from airworthy.core.errors import AirworthyError, unknown_name
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("airworthy.cli.demo", "the shortest way to see something fly: a batch, a course, a report"),
     "fly": ("airworthy.cli.fly", "one or many flights -> a folder with summary.json and report.html"),
+    "replay": ("airworthy.cli.replay", "fly a recorded run again and compare it bit for bit"),
     "vehicles": ("airworthy.cli.vehicles", "list the catalogue, show one, check or synthesize a new one"),
     "courses": ("airworthy.cli.courses", "list the courses, show one, check a new one"),
     "validate": ("airworthy.cli.validate", "prediction error of the dynamics on real flights"),

@@ -3,6 +3,7 @@
 from airworthy.simulation.config import Downwash, Ground, Imu, Randomization, SimulatorConfig, Wind
 from airworthy.simulation.flights import FlightTable, flight_columns, read_flight, read_flight_meta, write_flight
 from airworthy.simulation.recorder import Recorder
+from airworthy.simulation.replay import Replay
 from airworthy.simulation.simulator import Simulator
 from airworthy.simulation.snapshot import Snapshot
 from airworthy.simulation.twin import Twin
@@ -14,6 +15,7 @@ __all__ = [
     "Imu",
     "Randomization",
     "Recorder",
+    "Replay",
     "Simulator",
     "SimulatorConfig",
     "Snapshot",

@@ -61,7 +61,6 @@ class Group:
             env_count: Environments.
             model: Coefficients.
         """
-        wp = quiet_warp()
         numbers = [model.strength, model.spread, model.offset, model.radius, model.reach]
         inputs = [state, force, *self._arrays, rows[0], rows[1], stride, *numbers]
         quiet_launch(_downwash_kernel(), env_count, inputs, self._device)

@@ -7,30 +7,42 @@ step; the speeds are linear inside a half step and their slope is the rotors' ac
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from types import SimpleNamespace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.core.vectors import scale
-from airworthy.dynamics.equations import derivative
+from airworthy.core.vectors import add, cross, rotate, rotate_inverse
+from airworthy.dynamics.equations import derivative, drag_wrench
 from airworthy.dynamics.parameters import body_parameters, rigid_layout
 from airworthy.evaluation.validation.windows import HORIZON_STEPS, STEPS, TIME_STEP, Windows
 from airworthy.vehicles import Vehicle
 
 Array = NDArray[np.float64]
 Vector = tuple[Any, ...]
-HubForces = Callable[[Vector, Vector, Vector, Vector], tuple[Vector, Vector]]
-"""(velocity, attitude, rate, rotor speeds) -> force in the world, moment in the body: effects that a vehicle record cannot say."""
+Wrench = Callable[[Vector, Vector, Vector, Vector], tuple[Vector, Vector]]
+"""(velocity, attitude, rate, rotor speeds) -> force in the world, moment in the body."""
 
 _LAYOUT = rigid_layout(4)
 
 
 @dataclass(frozen=True)
+class Craft:
+    """A vehicle to predict with, and what its record cannot say."""
+
+    vehicle: Vehicle
+    drag_center: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Where the drag force would have to act, from the centre of mass [m]: its moment is center x drag (flapping included)."""
+    hub_drag: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Drag of each rotor per speed and air velocity at its own hub [N s^2/(rad m)] (RotorPy)."""
+    translational_lift: float = 0.0
+    """Thrust of each rotor per squared in-plane air speed at its hub [N s^2/m^2] (RotorPy)."""
+
+
+@dataclass(frozen=True)
 class Prediction:
-    """Predicted states at each horizon; leading axes are parameter sets (if several) and windows."""
+    """Predicted states at each horizon: arrays (craft, window, horizon, 3 or 4)."""
 
     position: Array
     velocity: Array
@@ -38,52 +50,43 @@ class Prediction:
     rate: Array
 
 
-def parameters(vehicles: Sequence[Vehicle]) -> SimpleNamespace:
-    """Parameters of four-rotor vehicles as the equations read them: every field of shape (vehicles, 1)."""
-    columns = np.stack([body_parameters(vehicle, _LAYOUT, 4) for vehicle in vehicles], axis=1)[:, :, None]
-    # The equations' rotor rate is a (c - w): with a = 1 a command of speed + slope makes it the measured slope.
-    columns[_LAYOUT.rows("rotor_rise")] = columns[_LAYOUT.rows("rotor_fall")] = np.tile([1.0, 0.0], 4)[:, None, None]
-    return _LAYOUT.record(lambda row: columns[row])
-
-
-def predict(windows: Windows, vehicles: Sequence[Vehicle], extra: HubForces | None = None) -> Prediction:
-    """Predict every window with every vehicle.
+def predict(windows: Windows, crafts: Sequence[Craft]) -> Prediction:
+    """Predict every window with every craft.
 
     Args:
-        windows: Starts and rotor speeds, w windows.
-        vehicles: Parameter sets, v of them, four rotors each in the order of the log.
-        extra: Effects beyond the record.
+        windows: Starts and rotor speeds.
+        crafts: Parameter sets with four rotors each, in the order of the log.
 
     Returns:
-        States at each of h horizons, arrays (v, w, h, 3 or 4).
+        States at each horizon; a prediction that diverges is not finite.
     """
-    p = parameters(vehicles)
-    shape = (len(vehicles), len(windows))
-
-    def spread(values: Array) -> list[Array]:
-        return [np.broadcast_to(column, shape).copy() for column in values.T]
-
-    state = (*spread(windows.position[:, 0]), *spread(windows.velocity[:, 0]))
-    state = (*state, *spread(windows.attitude[:, 0]), *spread(windows.rate[:, 0]))
+    columns = np.stack([body_parameters(craft.vehicle, _LAYOUT, 4) for craft in crafts], axis=1)[:, :, None]
+    # The equations' rotor rate is a (c - w): with a = 1 a command of speed + slope makes it the measured slope.
+    columns[_LAYOUT.rows("rotor_rise")] = columns[_LAYOUT.rows("rotor_fall")] = np.tile([1.0, 0.0], 4)[:, None, None]
+    p = _LAYOUT.record(lambda row: columns[row])
+    beyond = _beyond_record(crafts, p)
+    shape = (len(crafts), len(windows))
+    start = np.concatenate([windows.position, windows.velocity, windows.attitude, windows.rate], axis=2)[:, 0]
+    state: Vector = tuple(np.broadcast_to(column, shape) for column in start.T)
     speeds = np.moveaxis(windows.rotor_speed, 0, -1)  # (half step, rotor, window)
     kept = []
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for step in range(STEPS):
-            state = _rk4(state, speeds[2 * step : 2 * step + 3], p, extra)
+            state = _rk4(state, speeds[2 * step : 2 * step + 3], p, beyond)
             if step + 1 in HORIZON_STEPS:
                 kept.append(np.stack(state, axis=-1))
     out = np.stack(kept, axis=2)
     return Prediction(out[..., 0:3], out[..., 3:6], out[..., 6:10], out[..., 10:13])
 
 
-def _rk4(state: Vector, speed: Array, p: Any, extra: HubForces | None) -> Vector:
+def _rk4(state: Vector, speed: Array, p: Any, beyond: Wrench | None) -> Vector:
     """One step; `speed` holds start, middle and end."""
     dt = TIME_STEP
     slopes = ((speed[1] - speed[0]) * (2.0 / dt), (speed[2] - speed[1]) * (2.0 / dt))
-    k1 = _rates(state, speed[0], slopes[0], p, extra)
-    k2 = _rates(_moved(state, k1, dt / 2.0), speed[1], slopes[0], p, extra)
-    k3 = _rates(_moved(state, k2, dt / 2.0), speed[1], slopes[1], p, extra)
-    k4 = _rates(_moved(state, k3, dt), speed[2], slopes[1], p, extra)
+    k1 = _rates(state, speed[0], slopes[0], p, beyond)
+    k2 = _rates(_moved(state, k1, dt / 2.0), speed[1], slopes[0], p, beyond)
+    k3 = _rates(_moved(state, k2, dt / 2.0), speed[1], slopes[1], p, beyond)
+    k4 = _rates(_moved(state, k3, dt), speed[2], slopes[1], p, beyond)
     moved = [x + dt / 6.0 * (a + 2.0 * (b + c) + d) for x, a, b, c, d in zip(state, k1, k2, k3, k4, strict=True)]
     length = np.sqrt(sum(q * q for q in moved[6:10]))
     moved[6:10] = [q / length for q in moved[6:10]]
@@ -94,13 +97,46 @@ def _moved(state: Vector, rates: Vector, dt: float) -> Vector:
     return tuple(x + dt * k for x, k in zip(state, rates, strict=True))
 
 
-def _rates(state: Vector, speed: Array, slope: Array, p: Any, extra: HubForces | None) -> Vector:
-    velocity, attitude, rate = state[3:6], state[6:10], state[10:13]
-    rotors = tuple(speed)
+def _rates(state: Vector, speed: Array, slope: Array, p: Any, beyond: Wrench | None) -> Vector:
+    velocity, attitude, rate, rotors = state[3:6], state[6:10], state[10:13], tuple(speed)
     zero = (0.0, 0.0, 0.0)
-    force, moment = zero, zero
-    if extra is not None:
-        force, moment = extra(velocity, attitude, rate, rotors)
-    command = tuple(w + s for w, s in zip(rotors, slope, strict=True))
+    force, moment = (zero, zero) if beyond is None else beyond(velocity, attitude, rate, rotors)
+    command = tuple(speed + slope)
     dv, dq, dw, _, _ = derivative(velocity, attitude, rate, rotors, command, zero, force, moment, None, p)
-    return (*velocity, *dv, *scale(dq, 1.0), *dw)
+    return (*velocity, *dv, *dq, *dw)
+
+
+def _beyond_record(crafts: Sequence[Craft], p: Any) -> Wrench | None:
+    """The effects of `Craft` that the record has no field for; None where no craft has any."""
+    center = _columns([c.drag_center for c in crafts])
+    hub = _columns([c.hub_drag for c in crafts])
+    lift = np.array([c.translational_lift for c in crafts])[:, None]
+    at_hubs = np.any(lift) or any(np.any(h) for h in hub)
+    if not at_hubs and not any(np.any(c) for c in center):
+        return None
+
+    def wrench(velocity: Vector, attitude: Vector, rate: Vector, rotors: Vector) -> tuple[Vector, Vector]:
+        through_air = rotate_inverse(attitude, velocity)
+        drag, _ = drag_wrench(through_air, rate, rotors, p, False)
+        moment, force = cross(center, drag), (0.0, 0.0, 0.0)
+        if not at_hubs:
+            return force, moment
+        for position, speed in zip(p.rotor_position, rotors, strict=True):
+            local = add(through_air, cross(rate, position))
+            lifted = lift * (local[0] * local[0] + local[1] * local[1])
+            pulled = tuple(-speed * k * u for k, u in zip(hub, local, strict=True))
+            pulled = (pulled[0], pulled[1], pulled[2] + lifted)
+            force, moment = add(force, pulled), add(moment, cross(position, pulled))
+        return rotate(attitude, force), moment
+
+    return wrench
+
+
+def _columns(vectors: Sequence[tuple[float, float, float]]) -> Vector:
+    """Three arrays (craft, 1)."""
+    return tuple(np.array(vectors, float).T[:, :, None])
+
+
+def with_mass(craft: Craft, mass: float) -> Craft:
+    """The same craft with another mass [kg]."""
+    return replace(craft, vehicle=replace(craft.vehicle, mass=mass))
