@@ -145,6 +145,19 @@ def test_collision_that_ends_the_flight_is_frozen_out_of_the_means() -> None:
     assert result.tracking_error_m == pytest.approx(1.0 / 401, rel=1e-4)
 
 
+def test_the_fall_after_a_collision_is_not_flown() -> None:
+    columns = hand(status=statuses(collision=(4.0, 10.0)))
+    columns["position_z_m"] = 1.0 - 5.0 * np.maximum(columns["t"] - 4.0, 0.0) ** 2
+    result = judge(columns)
+    assert (result.outcome, result.samples, result.collisions) == ("collision", 401, 1)
+    assert result.tracking_error_max_m < 1e-6
+
+
+def test_still_touching_at_the_end_is_not_recovered() -> None:
+    assert judge(hand(status=statuses(collision=(8.0, 10.0)))).outcome == "collision"
+    assert judge(hand(status=statuses(collision=(8.0, 9.98)))).outcome == "success_recovered"
+
+
 def test_out_of_bounds() -> None:
     columns = hand(status=statuses(out_of_bounds=(7.0, 10.0)))
     columns["position_x_m"] = np.minimum(columns["t"], 7.0)

@@ -141,7 +141,7 @@ def test_a_hover_whose_path_is_a_point(tmp_path: Path, make_flights: Callable[..
     t = np.linspace(0.0, 2.0, 41)
     hover = TrackingReference(t, np.tile([0.0, 0.0, 1.0], (41, 1)), np.zeros((41, 3)), np.zeros(41))
     table, _ = make_flights(hover, 3, quality=np.zeros(3))
-    assert "All of 3 flights succeeded" in make(tmp_path, table, hover)
+    assert "All 3 flights succeeded" in make(tmp_path, table, hover)
 
 
 def test_same_input_same_bytes(tmp_path: Path, reference: TrackingReference, make_flights: Callable[..., Any]) -> None:
@@ -191,6 +191,20 @@ def test_time_axis_and_bands(reference: TrackingReference, make_flights: Callabl
     late = batch.t > 7.0
     expected = np.nanquantile(matrix[:, late], [0.05, 0.5, 0.95], axis=0)
     np.testing.assert_allclose(bands(matrix[:, late], [0.05, 0.5, 0.95]), expected, atol=1e-12)
+
+
+def test_a_flight_that_runs_away_does_not_shrink_the_picture(
+    tmp_path: Path, reference: TrackingReference, make_flights: Callable[..., Any]
+) -> None:
+    table, _ = make_flights(reference, 3)
+    columns = dict(table.columns)
+    away = (columns["env"] == 1) & (columns["t"] > 5.0)
+    columns["position_z_m"] = np.where(away, -100.0, columns["position_z_m"])
+    runaway = FlightTable.from_columns(columns)
+    batch = FlightBatch(runaway, [reference], {})
+    assert [batch.left_picture(index) for index in range(3)] == [False, True, False]
+    assert np.all(batch.path(1, 100)[:, 2] > 0.0)
+    assert "Paths stop where they leave" in make(tmp_path, runaway, reference)
 
 
 def test_share_over_time_counts_every_sample(reference: TrackingReference, make_flights: Callable[..., Any]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from airworthy.core.errors import AirworthyError
-from airworthy.evaluation import FlightResult, evaluate_tracking, read_summary, summarize, write_summary
+from airworthy.evaluation import FlightResult, describe_machine, evaluate_tracking, read_summary, summarize, write_summary
 from airworthy.tasks import OUTCOMES, TrackingReference
 
 PROMISED = [
@@ -100,6 +100,12 @@ def test_labels_of_single_flights_win() -> None:
     assert [f["vehicle"] for f in summary["flights"]] == ["carl", "lmf2"]
     assert summary["flights"][1]["mass_kg"] == 1.2
     assert summary["flights"][0]["scene"] is None
+
+
+def test_the_machine_is_named() -> None:
+    machine = describe_machine()
+    assert machine["processor"]
+    assert int(machine["cores"]) >= 1
 
 
 def test_parameters_of_another_length_are_refused() -> None:

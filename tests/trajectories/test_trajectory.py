@@ -119,7 +119,7 @@ def test_a_damaged_file_is_refused(change: dict[str, object], message: str, tmp_
 
 
 @settings(max_examples=300)
-@given(st.data())
+@given(data=st.data())
 def test_hostile_bytes_never_do_more_than_raise(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     file = tmp_path_factory.getbasetemp() / "hostile.json"
     cubic().save(file)

@@ -26,3 +26,8 @@ class ControlConfig:
     """Crazyflie motor commands above full: take the excess from all motors, or clip each."""
     voltage_chain: bool = True
     """Crazyflie motor commands go through the vehicle's voltage chain where it has one."""
+    rotor_lead: float = 0.0
+    """Factor by which geometric and SI Mellinger laws hurry slow rotors, from their measured state; 1: none, 0: as much as a
+    lag above 0.03 s asks for, at most 4 (none with a named gain set)."""
+    drag_feed_forward: bool = True
+    """Tracking laws make up for the drag that the believed vehicle has at the reference velocity."""

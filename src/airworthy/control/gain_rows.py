@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from airworthy.control.config import ControlConfig
-from airworthy.control.gains_for import default_gains, geometric_parameters, rate_loop_parameters
+from airworthy.control.gains_for import default_gains, geometric_parameters, rate_loop_parameters, rotor_lag
 from airworthy.control.mellinger_gains import mellinger_for, mellinger_parameters, mixer_for
 from airworthy.vehicles.record import Vehicle
+
+LAG_WANTED = 0.03
+"""[s]"""
+LEAD_MAX = 4.0
+"""More would drive rotors into their limits at every correction."""
 
 _GEOMETRIC = (
     "position_gain",
@@ -35,21 +40,31 @@ def gain_rows(vehicle: Vehicle, config: ControlConfig, law: str, control_period:
     Raises:
         AirworthyError: If a set is unknown or does not fit the airframe.
     """
+    lead = rotor_lead_for(vehicle, config)
     if config.gains == "auto":
-        geometric = default_gains(vehicle, control_period)
+        geometric = default_gains(vehicle, control_period, lead)
     else:
         geometric = geometric_parameters(vehicle, config.gains)
     loop = rate_loop_parameters(vehicle, config.rate_gains)
     rows = {name: getattr(geometric, name) for name in _GEOMETRIC}
     rows.update({f"rate_{name}": getattr(loop, name) for name in _RATE_LOOP})
     if law == "tracking:mellinger":
-        rows.update(_mellinger_rows(mellinger_for(vehicle, control_period)._asdict()))
+        rows.update(_mellinger_rows(mellinger_for(vehicle, control_period, lead)._asdict()))
     if law == "tracking:crazyflie":
         mass = vehicle.extra.get("controller_mass_kg")
         gains = mellinger_parameters(config.mellinger_gains, vehicle.gravity, float(mass) if mass is not None else None)
         rows.update(_mellinger_rows(gains._asdict()))
         rows["mixer"] = [*mixer_for(vehicle), *[(0.0, 0.0, 0.0)] * (rotor_count - vehicle.rotor_count)]
     return rows
+
+
+def rotor_lead_for(vehicle: Vehicle, config: ControlConfig) -> float:
+    """Factor of `rotor_lead`: as configured, or what brings the rotors' lag down to LAG_WANTED, at most LEAD_MAX."""
+    if config.rotor_lead > 0.0:
+        return config.rotor_lead
+    if config.gains != "auto":
+        return 1.0
+    return min(max(rotor_lag(vehicle) / LAG_WANTED, 1.0), LEAD_MAX)
 
 
 def _mellinger_rows(values: dict[str, Any]) -> dict[str, Any]:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.control.allocation import allocate_bounded, allocate_pseudo_inverse, limit_excess, speed_for_thrust
-from airworthy.control.attitude import attitude_error
+from airworthy.control.allocation import allocate_bounded, allocate_pseudo_inverse, limit_excess, rotor_lead, speed_for_thrust
+from airworthy.control.attitude import attitude_error, into_body, into_world
 from airworthy.control.config import ControlConfig
 from airworthy.control.effectors import allocation_for
-from airworthy.control.gain_rows import gain_rows
+from airworthy.control.gain_rows import gain_rows, rotor_lead_for
 from airworthy.control.geometric import BodyState, geometric_control, pose_control
-from airworthy.control.levels import MODES, reference_from_command
+from airworthy.control.levels import MODES, Reference, reference_from_command
 from airworthy.control.mellinger import (
     MellingerState,
     mellinger_control,
@@ -35,8 +35,8 @@ from airworthy.control.rate_loop import (
 from airworthy.core.layout import Layout
 from airworthy.core.ops import where
 from airworthy.core.tracing import Block, trace
-from airworthy.core.vectors import matrix_columns
-from airworthy.vehicles.record import Vehicle
+from airworthy.core.vectors import add, matrix_columns, norm
+from airworthy.vehicles import Vehicle, hover_speed
 
 Array = NDArray[np.float64]
 
@@ -74,6 +74,9 @@ _WIDTHS = {
 }
 LEVELS = {name: Level(number, rows) for number, (name, rows) in enumerate(_WIDTHS.items())}
 """Levels by name; a colon names the law where a level has several."""
+
+LED_LEVELS = (*MODES, "pose", "tracking:mellinger")
+"""Levels at which slow rotors are hurried; below and in published loops they are commanded as they are."""
 
 _NATIVE_NAMES = {
     "LEVEL_ROTOR_SPEED": "rotor_speed",
@@ -130,6 +133,9 @@ def control_layout(rotor_count: int) -> Layout:
             "subtract_excess": (),
             "use_chain": (),
             "chain": (8,),
+            "lead": (),
+            "drag_linear": (3,),  # of the believed vehicle, rotor drag at hover speed included [N s/m]
+            "drag_norm": (3,),
         }
     )
 
@@ -152,13 +158,20 @@ def control_blocks(layout: Layout, rotor_count: int) -> list[Block]:
         block(_bounded, "allocate_bounded", {"wrench": 6}, {"thrusts": n}),
         block(_exact, "allocate_pseudo_inverse", {"wrench": 6}, {"thrusts": n, "excess": None}),
         block(_rotor_states, "rotor_states", {"thrusts": n}, {"states": n}),
+        _extrapolated_block(),
+        block(_rotor_lead, "rotor_lead", {"state": n, "target": n}, {"states": n}),
     ]
 
 
-def tracking_rates_block(layout: Layout) -> Block:
-    """Traced block of the tracking law for bodies that take thrust and rates: rates turn the attitude at K_R / K_W."""
+def tracking_rates_blocks(layout: Layout) -> list[Block]:
+    """Traced blocks of the tracking law for bodies that take thrust and rates: rates turn the attitude at K_R / K_W."""
     inputs = {"position": 3, "velocity": 3, "attitude": 4, "rate": 3, "wanted": 16}
-    return trace(tracking_rates, "control_tracking", inputs, {"asked": 4}, {"p": (layout, "CON")}, None, "CONTEXT")
+    record = {"p": (layout, "CON")}
+    return [trace(tracking_rates, "control_tracking", inputs, {"asked": 4}, record, None, "CONTEXT"), _extrapolated_block()]
+
+
+def _extrapolated_block() -> Block:
+    return trace(extrapolated, "extrapolated", {"wanted": 16, "elapsed": None}, {"asked": 16})
 
 
 def control_native() -> dict[str, str]:
@@ -168,11 +181,12 @@ def control_native() -> dict[str, str]:
         return files("airworthy.control").joinpath("native", name).read_text()
 
     cases = "".join(
-        f"      case {LEVELS[name].number}: T::control_{name}(CTX, p, v, q, w, wanted, wrench); break;\n" for name in (*MODES, "pose")
+        f"      case {LEVELS[name].number}: T::control_{name}(CTX, p, v, q, w, asked, wrench); break;\n" for name in (*MODES, "pose")
     )
     return {
         "CONTROL_LOAD": read("control_load.h"),
         "CONTROL_STEP": read("control_step.h").replace("CONTROL_CASES", cases),
+        "CONTROL_LEAD": read("control_lead.h"),
         "CONTROL_STORE": read("control_store.h"),
     }
 
@@ -193,8 +207,31 @@ def _geometric(position: Any, velocity: Any, attitude: Any, rate: Any, wanted: A
     mode = MODES[level]
     if level == "acceleration":
         mode = mode._replace(vehicle_frame=p.vehicle_frame)
-    out = geometric_control(BodyState(position, velocity, attitude, rate), reference_from_command(level, wanted), mode, p)
+    reference = reference_from_command(level, wanted)
+    if level == "tracking":
+        reference = _against_drag(reference, attitude, p)
+    out = geometric_control(BodyState(position, velocity, attitude, rate), reference, mode, p)
     return 0.0, 0.0, out.thrust, out.moment
+
+
+def extrapolated(wanted: Any, elapsed: Any) -> Any:
+    """A tracking command some time after it was given [s]: moved on by its own derivatives instead of held."""
+    p, v, a, j, yaw, yaw_rate = wanted[:3], wanted[3:6], wanted[6:9], wanted[9:12], wanted[12], wanted[13]
+    later_a = tuple(x + y * elapsed for x, y in zip(a, j, strict=True))
+    later_v = tuple(u + elapsed * (x + elapsed * (0.5 * y)) for u, x, y in zip(v, a, j, strict=True))
+    later_p = tuple(
+        s + elapsed * (u + elapsed * (0.5 * x + elapsed * (y * (1.0 / 6.0)))) for s, u, x, y in zip(p, v, a, j, strict=True)
+    )
+    return *later_p, *later_v, *later_a, *j, yaw + yaw_rate * elapsed, yaw_rate, wanted[14], wanted[15]
+
+
+def _against_drag(reference: Reference, attitude: Any, p: Any) -> Reference:
+    """The reference with the acceleration that the believed drag takes at the reference velocity added."""
+    axes = matrix_columns(attitude)
+    body = into_body(axes, reference.velocity)
+    speed = norm(reference.velocity)
+    push = tuple(v * (a + b * speed) / p.mass for v, a, b in zip(body, p.drag_linear, p.drag_norm, strict=True))
+    return reference._replace(acceleration=add(reference.acceleration, into_world(axes, push)))
 
 
 def tracking_rates(position: Any, velocity: Any, attitude: Any, rate: Any, wanted: Any, p: Any) -> Any:
@@ -222,8 +259,9 @@ def _rate_loop(rate: Any, wanted: Any, memory: Any, dt: Any, p: Any) -> Any:
     return (0.0, 0.0, wanted[0], *moment), (*state.filtered, *state.slope, *state.integral)
 
 
-def _mellinger_law(position: Any, velocity: Any, attitude: Any, rate: Any, wanted: Any, memory: Any, started: Any, dt: Any, p: Any) -> Any:
-    reference = reference_from_command("tracking", wanted)
+def _mellinger_law(
+    position: Any, velocity: Any, attitude: Any, rate: Any, reference: Reference, memory: Any, started: Any, dt: Any, p: Any
+) -> Any:
     gains = SimpleNamespace(**{name[2:]: getattr(p, name) for name in vars(p) if name.startswith("m_")}, gravity=p.gravity)
     state = BodyState(position, velocity, attitude, rate)
     kept = MellingerState(memory[:3], memory[3:6], memory[6:9])
@@ -233,14 +271,16 @@ def _mellinger_law(position: Any, velocity: Any, attitude: Any, rate: Any, wante
 def _mellinger(
     position: Any, velocity: Any, attitude: Any, rate: Any, wanted: Any, memory: Any, started: Any, dt: Any, p: Any
 ) -> Any:
-    thrust, moment, kept = _mellinger_law(position, velocity, attitude, rate, wanted, memory, started, dt, p)
+    reference = _against_drag(reference_from_command("tracking", wanted), attitude, p)
+    thrust, moment, kept = _mellinger_law(position, velocity, attitude, rate, reference, memory, started, dt, p)
     return (0.0, 0.0, thrust, *moment), kept
 
 
 def _crazyflie(
     position: Any, velocity: Any, attitude: Any, rate: Any, wanted: Any, memory: Any, started: Any, dt: Any, p: Any
 ) -> Any:
-    thrust, moment, kept = _mellinger_law(position, velocity, attitude, rate, wanted, memory, started, dt, p)
+    reference = reference_from_command("tracking", wanted)
+    thrust, moment, kept = _mellinger_law(position, velocity, attitude, rate, reference, memory, started, dt, p)
     commands = motor_commands(thrust, moment, p.mixer, p.subtract_excess)
     chain = SimpleNamespace(**dict(zip(_CHAIN, p.chain, strict=True)))
     states = []
@@ -262,6 +302,10 @@ def _exact(wrench: Any, p: Any) -> Any:
     """Pseudo-inverse and by how much its worst rotor exceeds a limit [N]."""
     thrusts = _pseudo_inverse(wrench, p)
     return thrusts, limit_excess(thrusts, p.thrust_min, p.thrust_max_rotor)
+
+
+def _rotor_lead(state: Any, target: Any, p: Any) -> Any:
+    return tuple(rotor_lead(w, t, p.lead) for w, t in zip(state, target, strict=True))
 
 
 def _rotor_states(thrusts: Any, p: Any) -> Any:
@@ -323,6 +367,12 @@ def control_column(vehicle: Vehicle, config: ControlConfig, law: str, dt: float,
         put("chain", [getattr(vehicle.voltage_chain, name) for name in _CHAIN])
     else:
         put("chain", (1, 1, 0, 1, 0, 65535, 1, 0))
+    lead = rotor_lead_for(vehicle, config)
+    put("lead", lead if law in LED_LEVELS else 1.0)
+    if config.drag_feed_forward:
+        turning = float(np.abs(hover_speed(vehicle)).sum())
+        put("drag_linear", np.add(vehicle.drag.linear, np.multiply(vehicle.drag.rotor_speed, turning)))
+        put("drag_norm", vehicle.drag.quadratic_norm)
     for name, value in gain_rows(vehicle, config, law, dt, rotor_count).items():
         put(name, value)
     return column

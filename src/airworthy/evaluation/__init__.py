@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airworthy.evaluation.machine import describe_machine
 from airworthy.evaluation.metrics import FlightResult, evaluate_tracking
 from airworthy.evaluation.paths import path_distance
 from airworthy.evaluation.statistics import Estimate, bootstrap_interval, describe, interquartile_mean, wilson_interval
@@ -17,6 +18,7 @@ __all__ = [
     "FlightResult",
     "bootstrap_interval",
     "describe",
+    "describe_machine",
     "evaluate_tracking",
     "interquartile_mean",
     "path_distance",

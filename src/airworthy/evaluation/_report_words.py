@@ -102,15 +102,16 @@ def content(
     }
 
 
-def path_notes(batch: FlightBatch, drawn: int, count: int) -> dict[str, str]:
+def path_notes(batch: FlightBatch, drawn: Sequence[int], count: int) -> dict[str, str]:
     """What the path and error figures must say about what they show."""
     if count == 1:
         shown = "Blue: the flight. Dashed: the reference."
     else:
-        which = (
-            f"{drawn} of {count} flights are drawn, failures among them" if drawn < count else f"All {count} flights are drawn"
-        )
+        some = f"{len(drawn)} of {count} flights are drawn, from the best to the worst"
+        which = some if len(drawn) < count else f"All {count} flights are drawn"
         shown = f"{which}. Blue: succeeded, amber: partial, red: failed, green: a typical flight; dashed: the reference."
+    if any(batch.left_picture(index) for index in drawn):
+        shown += " Paths stop where they leave the neighbourhood of the reference."
     last = np.max(batch.rows, axis=0) >= 0
     ended = int(np.sum(batch.rows[:, -1] < 0)) if last.size else 0
     note = f" {ended} of {count} flights end before the last instant and count up to their end." if ended else ""
@@ -171,9 +172,9 @@ def _verdict(flights: Sequence[Mapping[str, Any]], total: Mapping[str, Any], con
     if count == 1:
         return f"One flight: {NAMES.get(str(flights[0]['outcome']), flights[0]['outcome'])}."
     rate = total["success_rate"]
-    said = "All" if good == count else "None" if good == 0 else f"{good:,}"
+    said = f"All {count:,}" if good == count else f"{good or 'None'} of {count:,}"
     return (
-        f"{said} of {count:,} flights succeeded. The success rate lies between {100 * rate['low']:.1f} % and "
+        f"{said} flights succeeded. The success rate lies between {100 * rate['low']:.1f} % and "
         f"{100 * rate['high']:.1f} % with {100 * confidence:g} % confidence."
     )
 
@@ -243,7 +244,11 @@ def _facts(summary: Mapping[str, Any], meta: Mapping[str, Any], flights: Sequenc
         facts |= {f"hash of {name}": value for name, value in meta["hashes"].items()}
     labels = {"sha256": "hash of flights"}
     return [
-        {"name": labels.get(name, _fact_name(name)), "value": str(value), "hash": "hash" in labels.get(name, name)}
+        {
+            "name": labels.get(name, _fact_name(name)),
+            "value": f"{value:g}" if isinstance(value, float) else str(value),
+            "hash": "hash" in labels.get(name, name),
+        }
         for name, value in facts.items()
         if value not in (None, "")
     ]

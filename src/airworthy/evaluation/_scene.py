@@ -29,6 +29,8 @@ ELEVATION = radians(24.0)
 class Scene:
     """Lines, dots and words in space, in drawing order."""
 
+    azimuth: float
+    """Direction in which the camera stands at first [rad]."""
     items: list[tuple[str, str, Array, str]] = field(default_factory=list)
     """Kind (`line`, `dot`, `text`), style class, points [m] (n, 3), words."""
 
@@ -54,7 +56,7 @@ def path_scene(
     everything = [points for _, points in paths] + [*references, *gates]
     points = np.concatenate([p.reshape(-1, 3) for p in everything if p.size] or [np.zeros((1, 3))])
     low, high = points.min(axis=0), points.max(axis=0)
-    scene = Scene()
+    scene = Scene(_camera_azimuth(points))
     level = _floor(scene, low, high)
     for reference in references:
         scene.line("shadow", np.column_stack((reference[:, :2], np.full(len(reference), level))))
@@ -84,8 +86,7 @@ def scene_svg(scene: Scene, description: str) -> tuple[str, dict[str, Any]]:
     """The picture, and the data with which the page's script turns it."""
     points = np.concatenate([item[2] for item in scene.items] or [np.zeros((1, 3))])
     centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
-    azimuth = _principal(points - centre) - radians(62.0)
-    flat = _turn(points - centre, azimuth, ELEVATION)
+    flat = _turn(points - centre, scene.azimuth, ELEVATION)
     wide, high = np.maximum(np.ptp(flat, axis=0), 1e-3)
     tall = int(np.clip(2 * MARGIN + (WIDTH - 2 * MARGIN) * high / wide, *TALL))
     placed = np.split(_fit(flat, tall), np.cumsum([len(item[2]) for item in scene.items])[:-1])
@@ -96,7 +97,7 @@ def scene_svg(scene: Scene, description: str) -> tuple[str, dict[str, Any]]:
     )
     data = {
         "view": [WIDTH, tall, MARGIN],
-        "azimuth": round(azimuth, 4),
+        "azimuth": round(scene.azimuth, 4),
         "elevation": round(ELEVATION, 4),
         "points": [np.round(1000.0 * (p - centre)).astype(int).ravel().tolist() for _, _, p, _ in scene.items],
     }
@@ -131,8 +132,9 @@ def _element(kind: str, style: str, points: Array, words: str) -> str:
 def _floor(scene: Scene, low: Array, high: Array) -> float:
     """Grid under everything, at the ground where that is near; returns its height."""
     extent = float(np.max(high - low))
-    level = 0.0 if 0.0 <= low[2] <= max(extent, 2.0) else float(low[2])
     step = _nice(max(extent, 0.5) / 9.0)
+    # A little below the ground is still at the ground: contact gives way.
+    level = 0.0 if -0.1 <= low[2] <= max(extent, 2.0) else step * floor(low[2] / step)
     first = step * np.floor((low[:2] - 0.25 * step) / step)
     last = step * np.ceil((high[:2] + 0.25 * step) / step)
     xs, ys = (np.arange(a, b + 0.5 * step, step) for a, b in zip(first, last, strict=True))
@@ -140,25 +142,37 @@ def _floor(scene: Scene, low: Array, high: Array) -> float:
         scene.line("floor", [(x, ys[0], level), (x, ys[-1], level)])
     for y in ys:
         scene.line("floor", [(xs[0], y, level), (xs[-1], y, level)])
-    for x in xs[:: 1 if xs.size <= 10 else 2]:
-        scene.text("tick", (x, ys[0] - 0.4 * step, level), f"{x + 0.0:g}")
-    for y in ys[1 :: 1 if ys.size <= 10 else 2]:
-        scene.text("tick", (xs[-1] + 0.4 * step, y, level), f"{y + 0.0:g}")
-    scene.text("axis", (0.5 * (xs[0] + xs[-1]), ys[0] - 0.95 * step, level), "x [m]")
-    scene.text("axis", (xs[-1] + 0.95 * step, 0.5 * (ys[0] + ys[-1]), level), "y [m]")
-    _pole(scene, (float(xs[0]), float(ys[0])), level, float(high[2]), step)
+    _floor_labels(scene, xs, ys, level, step)
+    _pole(scene, xs, ys, level, float(high[2]), step)
     return level
 
 
-def _pole(scene: Scene, corner: tuple[float, float], level: float, top: float, step: float) -> None:
-    """Height scale on a corner of the floor."""
+def _floor_labels(scene: Scene, xs: Array, ys: Array, level: float, step: float) -> None:
+    """Numbers along the two edges that face the camera."""
+    outward_x, outward_y = np.sign(cos(scene.azimuth)) * step, np.sign(sin(scene.azimuth)) * step
+    edge_x, edge_y = xs[-1] if outward_x > 0 else xs[0], ys[-1] if outward_y > 0 else ys[0]
+    for x in xs[:: 1 if xs.size <= 10 else 2]:
+        scene.text("tick", (x, edge_y + 0.4 * outward_y, level), f"{x + 0.0:g}")
+    for y in ys[:: 1 if ys.size <= 10 else 2]:
+        if y != edge_y:
+            scene.text("tick", (edge_x + 0.4 * outward_x, y, level), f"{y + 0.0:g}")
+    scene.text("axis", (0.5 * (xs[0] + xs[-1]), edge_y + 0.95 * outward_y, level), "x [m]")
+    scene.text("axis", (edge_x + 0.95 * outward_x, 0.5 * (ys[0] + ys[-1]), level), "y [m]")
+
+
+def _pole(scene: Scene, xs: Array, ys: Array, level: float, top: float, step: float) -> None:
+    """Height scale on the corner of the floor farthest to the left."""
+    corners = np.array([(x, y, level) for x in (xs[0], xs[-1]) for y in (ys[0], ys[-1])])
+    corner = corners[np.argmin(_turn(corners, scene.azimuth, ELEVATION)[:, 0])]
+    left = 0.3 * step * np.array([sin(scene.azimuth), -cos(scene.azimuth), 0.0])
     rise = max(top - level, 1e-6)
     step = min(step, _nice(rise / 3.0))
     count = max(1, int(np.ceil(rise / step - 1e-9)))
-    scene.line("pole", [(*corner, level), (*corner, level + count * step)])
+    up = np.array([0.0, 0.0, step])
+    scene.line("pole", [corner, corner + count * up])
     for k in range(1, count + 1):
-        scene.text("tick", (corner[0] - 0.3 * step, corner[1], level + k * step), f"{level + k * step:g}")
-    scene.text("axis", (*corner, level + (count + 0.55) * step), "z [m]")
+        scene.text("tick", corner + left + k * up, f"{level + k * step:g}")
+    scene.text("axis", corner + (count + 0.55) * up, "z [m]")
 
 
 def _nice(value: float) -> float:
@@ -167,10 +181,13 @@ def _nice(value: float) -> float:
     return float(next(power * m for m in (1.0, 2.0, 5.0, 10.0) if power * m >= value * (1 - 1e-9)))
 
 
-def _principal(points: Array) -> float:
-    """Direction in the horizontal plane in which points spread most [rad], in [0, pi)."""
-    covariance = points[:, :2].T @ points[:, :2]
-    return float(0.5 * np.arctan2(2.0 * covariance[0, 1], covariance[0, 0] - covariance[1, 1]) % pi)
+def _camera_azimuth(points: Array) -> float:
+    """Where the camera stands [rad]: mostly beside the direction in which points spread most, a little before it."""
+    away = points[:, :2] - points[:, :2].mean(axis=0)
+    covariance = away.T @ away
+    along = 0.5 * float(np.arctan2(2.0 * covariance[0, 1], covariance[0, 0] - covariance[1, 1]))
+    # Of its two senses the one between -45 and 135 degrees: x then runs to the right, or y away.
+    return (along + pi / 4) % pi - pi / 4 - radians(62.0)
 
 
 def _evenly(path: Array, count: int) -> Array:

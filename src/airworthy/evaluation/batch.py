@@ -112,9 +112,31 @@ class FlightBatch:
         """What the flight at a place in the table followed."""
         return self.references[self.reference_of_env.get(int(self.table.envs[index]), 0)]
 
-    def path(self, index: int, points: int) -> Array:
-        """Positions of one flight, thinned evenly to a number of points and always with its last, shape (k, 3)."""
+    @cached_property
+    def box(self) -> Array:
+        """Corners of the space that pictures show, shape (2, 3): the references with room round them.
+
+        One flight that runs away would otherwise shrink all others to a dot.
+        """
+        points = np.concatenate([reference.path for reference in self.references])
+        low, high = points.min(axis=0), points.max(axis=0)
+        room = max(2.0, 0.5 * float(np.max(high - low)))
+        return np.stack((low - room, high + room))
+
+    def left_picture(self, index: int) -> bool:
+        """Whether a flight left the space that pictures show."""
+        return self._rows_shown(index).size < int(self.flown.starts[index + 1] - self.flown.starts[index])
+
+    def _rows_shown(self, index: int) -> NDArray[np.int64]:
+        """Table rows of one flight until it leaves the box."""
         rows = self.flown.rows[self.flown.starts[index] : self.flown.starts[index + 1]]
+        position = np.stack([self.table.columns[f"position_{axis}_m"][rows] for axis in "xyz"], axis=-1)
+        outside = np.flatnonzero(np.any((position < self.box[0]) | (position > self.box[1]), axis=1))
+        return rows[: outside[0]] if outside.size else rows
+
+    def path(self, index: int, points: int) -> Array:
+        """Positions of one flight inside the box, thinned evenly to a number of points, shape (k, 3)."""
+        rows = self._rows_shown(index)
         if rows.size > points:
             rows = rows[np.unique(np.round(np.linspace(0, rows.size - 1, points)).astype(int))]
         return np.stack([self.table.columns[f"position_{axis}_m"][rows] for axis in "xyz"], axis=-1).astype(np.float64)

@@ -164,7 +164,7 @@ def figure_distribution(flights: Sequence[Mapping[str, Any]], protocol: Tracking
         _ecdf(
             panels[2], proximity[np.isfinite(proximity)], "Flights with at most this proximity [%]", "proximity percentile [%]"
         )
-        panels[2].set_xlim(right=101.0)
+        panels[2].set_xlim(min(90.0, float(np.nanmin(proximity))) - 1.0, 101.0)
         return inline_svg(figure, "distribution", "Distribution of tracking error and proximity over the flights")
 
 
@@ -265,6 +265,8 @@ def _saturation_panel(axes: Any, batch: FlightBatch) -> None:
         share = 100.0 * batch.share_over_time(batch.column("saturated") != 0)
         axes.fill_between(batch.t, 0.0, share, color=PALETTE["warn"], alpha=0.55, step="pre")
         axes.set_ylim(0.0, max(5.0, 1.1 * float(np.max(share))))
+        if not np.any(share > 0.0):
+            axes.text(0.5, 0.45, "none", color=PALETTE["muted"], ha="center", va="center", transform=axes.transAxes)
 
 
 def _ecdf(axes: Any, values: Array, title: str, label: str) -> None:

@@ -1,8 +1,8 @@
 """Metrics of each flight, from a flight table and the reference it should have followed.
 
-Only *flown* rows count: those before a flight diverged (status, or a value that is not finite), and none of the copies that a
-frozen flight leaves behind. Definitions: tracking error, proximity percentile, collision rate and outcome after SOUS VIDE
-(arXiv:2412.16346); means are over samples.
+Only *flown* rows count: those before a flight diverged (status, or a value that is not finite), and up to the first row of a
+collision or of being out of bounds that lasts to the end of the record. Tracking error, proximity percentile, collision rate and
+outcome are those of SOUS VIDE (arXiv:2412.16346); means are over samples.
 """
 
 from __future__ import annotations
@@ -78,14 +78,13 @@ def flown_rows(table: FlightTable) -> FlownRows:
     for field in ("position", "velocity", "attitude"):
         finite &= np.isfinite(table.vector(field)).all(axis=1)
     bad = ~finite | (table.status == FlightStatus.DIVERGED)
-    position = table.vector("position")
     stops, diverged, outside = [], [], []
     for first, last in zip(table.starts[:-1], table.starts[1:], strict=True):
         broken = np.flatnonzero(bad[first:last])
         stop = int(first + broken[0]) if broken.size else int(last)
         diverged.append(broken.size > 0)
         outside.append(bool(np.any(table.status[first:stop] == FlightStatus.OUT_OF_BOUNDS)))
-        stops.append(_thawed(table.status, position, int(first), stop))
+        stops.append(_end(table.status, int(first), stop))
     counts = np.array(stops, dtype=np.int64) - table.starts[:-1]
     rows = [np.arange(first, stop) for first, stop in zip(table.starts[:-1], stops, strict=True)]
     return FlownRows(
@@ -96,15 +95,13 @@ def flown_rows(table: FlightTable) -> FlownRows:
     )
 
 
-def _thawed(status: NDArray[Any], position: NDArray[Any], first: int, stop: int) -> int:
-    """End of a flight without the copies of its last row that a frozen flight leaves: they would weigh that row too much."""
-    if stop == first:
-        return stop
-    ended = status[first:stop] != FlightStatus.FLYING
-    moved = np.ones(stop - first, dtype=bool)
-    moved[1:] = np.any(position[first + 1 : stop] != position[first : stop - 1], axis=1)
-    alive = np.flatnonzero(~ended | moved)
-    return first + int(alive[-1]) + 1 if alive.size else stop
+def _end(status: NDArray[Any], first: int, stop: int) -> int:
+    """End of a flight: after the first row of a collision, or of having left the bounds, that lasts to the end of the record.
+
+    What comes after it is a frozen copy or a fall, neither of which anybody flew.
+    """
+    flying = np.flatnonzero(status[first:stop] == FlightStatus.FLYING)
+    return min(stop, first + (int(flying[-1]) + 2 if flying.size else 1))
 
 
 def evaluate_tracking(

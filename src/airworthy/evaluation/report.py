@@ -26,7 +26,7 @@ from airworthy.evaluation.figures import (
     outcome_role,
 )
 from airworthy.evaluation.summary import read_summary
-from airworthy.simulation.flights import FlightTable, read_flight
+from airworthy.simulation.flights import META_FILE, FlightTable, read_flight, read_flight_meta
 from airworthy.tasks import TrackingProtocol, TrackingReference
 
 __all__ = ["REPORT_FILE", "write_report"]
@@ -83,7 +83,7 @@ def write_report(
         table, read_meta = read_flight(folder)
         meta = read_meta if meta is None else meta
     summary = read_summary(folder) if summary is None else summary
-    meta = dict(meta or {})
+    meta = {**_file_hash(folder, table), **(meta or {})}
     batch = _batch(table, reference, reference_of_env)
     corners = [np.asarray(gate, dtype=np.float64).reshape(-1, 3) for gate in gates]
     limits = _limits(meta) if rotor_limits is None else rotor_limits
@@ -92,6 +92,14 @@ def write_report(
     page = _render(content)
     make_folder(folder)
     return write_text(folder / REPORT_FILE, page)
+
+
+def _file_hash(folder: Path, table: FlightTable) -> dict[str, str]:
+    """Hash of the folder's flight file, where it holds this table."""
+    if not (folder / META_FILE).is_file():
+        return {}
+    written = read_flight_meta(folder)
+    return {"sha256": written["sha256"]} if written["rows"] == table.row_count else {}
 
 
 def _batch(
@@ -123,7 +131,7 @@ def _pictures(
         if batch.table.rotors("rotor_command").shape[1]:
             figures["commands"] = figure_commands(batch, typical, limits)
         content |= _scene(batch, outcomes, drawn, typical, gates)
-        content |= words.path_notes(batch, len(drawn), len(flights))
+        content |= words.path_notes(batch, drawn, len(flights))
     figures |= _distributions(flights, protocol)
     content["figures"] = {name: Markup(svg) for name, svg in figures.items()}  # noqa: S704 - made by inline_svg, which escapes
     return content

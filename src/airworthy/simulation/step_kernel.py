@@ -5,7 +5,7 @@
 from functools import cache
 from typing import Any
 
-from airworthy.control.kernel import control_blocks, control_constants, control_layout, control_native, tracking_rates_block
+from airworthy.control.kernel import control_blocks, control_constants, control_layout, control_native, tracking_rates_blocks
 from airworthy.core.layout import Layout
 from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp, shared_source
 from airworthy.core.random import Stream
@@ -58,7 +58,7 @@ def step_snippet(rotor_count: int) -> str:
 def semi_kinematic_snippet(rotor_count: int) -> str:
     """Complete native source of the semi-kinematic step."""
     vehicle, control = semi_kinematic_layout(), control_layout(rotor_count)
-    blocks = [*semi_kinematic_blocks(vehicle), tracking_rates_block(control)]
+    blocks = [*semi_kinematic_blocks(vehicle), *tracking_rates_blocks(control)]
     text = semi_kinematic_source().replace("TRACED_BLOCKS", "".join(b.source for b in blocks))
     constants = {"P_CONTROL_START": vehicle.size}
     return _assemble(text, constants, semi_kinematic_parameter_layout(rotor_count), semi_kinematic_state_layout())

@@ -57,8 +57,11 @@ class Twin:
         array = np.atleast_2d(np.asarray(command, float))
         wanted = np.zeros((COMMAND_ROWS, len(self.clock)))
         wanted[: array.shape[1]] = np.broadcast_to(array, (len(self.clock), array.shape[1])).T
-        for _ in range(steps):
-            self._step(tuple(wanted))
+        for step in range(steps):
+            if self.config.level in ("tracking", "tracking:mellinger"):
+                self._step(control.extrapolated(tuple(wanted), step * self.dt))
+            else:
+                self._step(tuple(wanted))
 
     def _step(self, wanted: Vector) -> None:
         p, s, has = self.p, self.state, self.effects.__contains__
@@ -169,7 +172,8 @@ class Twin:
             wrench = (*sideways, thrust, *torque)
         wrench = tuple(x + zero for x in wrench)
         allocate = control._pseudo_inverse if Effects.PSEUDO_INVERSE in self.effects else control._bounded
-        return control._rotor_states(allocate(wrench, c), c)
+        states = control._rotor_states(allocate(wrench, c), c)
+        return control._rotor_lead(tuple(s["rotor_speed"]), states, c) if level in control.LED_LEVELS else states
 
     def _keep(self, first: str, kept: Any) -> None:
         names = {

@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 EVALUATIONS = 600
 """Default number of splines that the search over durations may try."""
 _NODES = np.linspace(0.0, 1.0, 17)
+_STRETCH_BISECTIONS = 4
 
 
 def check_points(points: ArrayLike) -> Array:
@@ -188,12 +189,16 @@ def _scale(trajectory: Trajectory, limits: Limits) -> float:
     return scale
 
 
-def stretch_until_proven(trajectory: Trajectory, limits: Limits, attempts: int = 60) -> Trajectory:
-    """Slow a trajectory in small steps until every limit is proved; raises AirworthyError after that many attempts."""
-    step = 1e-4
-    for _ in range(attempts):
-        if prove(trajectory, limits).proven:
-            return trajectory
-        trajectory = trajectory.scaled(1.0 + step)
-        step = min(2.0 * step, 0.05)
-    raise AirworthyError(f"The trajectory could not be slowed enough to keep its limits:\n{prove(trajectory, limits)}")
+def stretch_until_proven(trajectory: Trajectory, limits: Limits) -> Trajectory:
+    """Slow a trajectory by as little as needed for every limit to be proved; raises AirworthyError where a factor of 3 is too little."""
+    if prove(trajectory, limits).proven:
+        return trajectory
+    low, high = 1.0, 1.0001
+    while not prove(trajectory.scaled(high), limits).proven:
+        low, high = high, 1.0 + 2.0 * (high - 1.0)
+        if high > 3.0:
+            raise AirworthyError(f"The trajectory could not be slowed enough to keep its limits:\n{prove(trajectory, limits)}")
+    for _ in range(_STRETCH_BISECTIONS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if prove(trajectory.scaled(middle), limits).proven else (middle, high)
+    return trajectory.scaled(high)

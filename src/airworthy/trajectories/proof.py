@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core.errors import AirworthyError
 from airworthy.trajectories import quantities
-from airworthy.trajectories.hull import Quantity, maximise
+from airworthy.trajectories.hull import ROUNDING, Quantity, maximise
 from airworthy.trajectories.limits import Limits
 from airworthy.trajectories.trajectory import Trajectory
 
@@ -39,11 +39,15 @@ class LimitCheck:
 
     @property
     def verdict(self) -> Verdict:
-        """It is "proven" when the bound keeps the limit, "violated" when the attained value breaks it, else "undecided"."""
+        """It is "proven" when the bound keeps the limit, "violated" when the attained value breaks it, else "undecided".
+
+        A value within rounding of its limit is left undecided.
+        """
         sign = 1.0 if self.sense == "at most" else -1.0
         if sign * self.bound <= sign * self.limit:
             return "proven"
-        return "violated" if sign * self.attained > sign * self.limit else "undecided"
+        beyond = sign * (self.attained - self.limit)
+        return "violated" if beyond > ROUNDING * abs(self.limit) else "undecided"
 
     @property
     def tolerance(self) -> float:

@@ -1,30 +1,36 @@
+F asked[COMMAND_ROWS];
+if (level == LEVEL_TRACKING || level == LEVEL_MELLINGER) {
+  T::extrapolated(wanted, N::c((float)step * dt), asked);
+} else {
+  for (int i = 0; i < command_rows; ++i) asked[i] = wanted[i];
+}
 if (level == LEVEL_CRAZYFLIE) {
   F remembered[9];
-  T::control_crazyflie(CTX, p, v, q, w, wanted, memory + 9, N::select(clock == N::u(0u), N::c(0.0f), N::c(1.0f)), N::c(dt), raw,
+  T::control_crazyflie(CTX, p, v, q, w, asked, memory + 9, N::select(clock == N::u(0u), N::c(0.0f), N::c(1.0f)), N::c(dt), raw,
                        remembered);
   for (int i = 0; i < 9; ++i) memory[9 + i] = remembered[i];
 } else {
   F thrusts[ROTORS];
   if (level == LEVEL_ROTOR_THRUST) {
-    for (int i = 0; i < ROTORS; ++i) thrusts[i] = i < command_rows ? wanted[i] : N::c(0.0f);
+    for (int i = 0; i < ROTORS; ++i) thrusts[i] = i < command_rows ? asked[i] : N::c(0.0f);
   } else {
     F wrench[6];
     for (int i = 0; i < 6; ++i) wrench[i] = N::c(0.0f);
     switch (level) {
       case LEVEL_WRENCH:
-        for (int i = 0; i < 6; ++i) wrench[i] = wanted[i];
+        for (int i = 0; i < 6; ++i) wrench[i] = asked[i];
         break;
 CONTROL_CASES
       case LEVEL_RATE_LOOP: {
         F measured[3], remembered[9];
         for (int i = 0; i < 3; ++i) measured[i] = HAS(E_GYRO_FEEDBACK) ? imu[3 + i] : w[i];
-        T::control_rate_loop(CTX, measured, wanted, memory, N::c(dt), wrench, remembered);
+        T::control_rate_loop(CTX, measured, asked, memory, N::c(dt), wrench, remembered);
         for (int i = 0; i < 9; ++i) memory[i] = remembered[i];
         break;
       }
       case LEVEL_MELLINGER: {
         F remembered[9];
-        T::control_mellinger(CTX, p, v, q, w, wanted, memory + 9, N::select(clock == N::u(0u), N::c(0.0f), N::c(1.0f)), N::c(dt),
+        T::control_mellinger(CTX, p, v, q, w, asked, memory + 9, N::select(clock == N::u(0u), N::c(0.0f), N::c(1.0f)), N::c(dt),
                              wrench, remembered);
         for (int i = 0; i < 9; ++i) memory[9 + i] = remembered[i];
         break;

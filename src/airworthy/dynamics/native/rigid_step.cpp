@@ -137,6 +137,7 @@ for (int step = 0; step < substeps; ++step) {
     for (int i = 0; i < ROTORS; ++i)
       over = over | (raw[i] > PAR(P_rotor_max + i) * ceiling * 0.9995f) |
              (raw[i] < PAR(P_rotor_min + i) + (PAR(P_rotor_max + i) - PAR(P_rotor_min + i)) * 5e-4f);
+    CONTROL_LEAD
     F clipped[ROTORS];
     T::clip_rotors(CTX, raw, ceiling, clipped);
     for (int i = 0; i < ROTORS; ++i) command[i] = N::select(alive, clipped[i], command[i]);

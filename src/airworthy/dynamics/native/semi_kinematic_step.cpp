@@ -30,7 +30,9 @@ for (int step = 0; step < substeps; ++step) {
   F p[3], asked[4], u[4];
   for (int i = 0; i < 3; ++i) p[i] = base[i] + moved[i];
   if (level == LEVEL_TRACKING) {
-    T::control_tracking(CTX, p, v, q, w, wanted, asked);
+    F now[COMMAND_ROWS];
+    T::extrapolated(wanted, N::c((float)step * dt), now);
+    T::control_tracking(CTX, p, v, q, w, now, asked);
   } else {
     for (int i = 0; i < 4; ++i) asked[i] = wanted[i];
   }

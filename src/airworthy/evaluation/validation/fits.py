@@ -1,0 +1,172 @@
+"""Fitting by multi-step prediction error: the parameters whose open-loop predictions stay closest to what happened.
+
+Gauss-Newton with all parameter perturbations of a Jacobian predicted in one batch, a robust loss (soft L1), and the priors as
+further residuals. Errors of one window share their cause and windows overlap, so a window counts as less than its 36 numbers:
+`REDUNDANCY` of them make one observation, otherwise the priors would mean nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core.errors import AirworthyError
+from airworthy.evaluation.validation.errors import error_vectors
+from airworthy.evaluation.validation.predict import Craft, predict
+from airworthy.evaluation.validation.structure import STRUCTURES, Airframe, Structure
+from airworthy.evaluation.validation.windows import Windows
+
+Array = NDArray[np.float64]
+
+ERROR_SCALE = np.array([[0.003, 0.012, 0.05], [0.03, 0.1, 0.2], [0.02, 0.07, 0.2], [0.3, 0.5, 0.8]])
+"""Errors that count alike: position [m], velocity [m/s], attitude [rad], rate [rad/s], per horizon."""
+REDUNDANCY = 45.0
+GRAVITY = 9.81
+ITERATIONS = 12
+FOLDS = 2
+_STEP = 1e-3
+_FAR = 1e3
+_WINDOWS_MIN = 20
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted model."""
+
+    structure: Structure
+    theta: Array
+    cost: float
+    """Robust cost per window, without the priors."""
+
+    def craft(self, name: str = "") -> Craft:
+        """The craft that it is."""
+        return self.structure.craft(self.theta, name)
+
+    def values(self) -> dict[str, float]:
+        """Free parameters by name."""
+        return dict(zip(self.structure.free, (float(t) for t in self.theta), strict=True))
+
+
+def residuals(crafts: Sequence[Craft], windows: Windows) -> Array:
+    """Scaled errors, (craft, number); errors at horizons without a trustworthy reference are zero."""
+    blocks = [
+        (vectors / ERROR_SCALE[i][None, None, :, None] * windows.valid[None, :, :, None]).reshape(len(crafts), -1)
+        for i, vectors in enumerate(error_vectors(predict(windows, crafts), windows))
+    ]
+    flat = np.clip(np.nan_to_num(np.concatenate(blocks, axis=1), nan=_FAR), -_FAR, _FAR)
+    return flat / np.sqrt(REDUNDANCY)
+
+
+def gauss_newton(make: Callable[[Array], Craft], windows: Windows, size: int, iterations: int = ITERATIONS) -> tuple[Array, float]:
+    """Minimise soft-L1 prediction errors plus a unit prior about zero.
+
+    Args:
+        make: Craft of a parameter vector whose prior is zero mean, unit deviation, (size,).
+        windows: What to predict.
+        size: Number of parameters.
+        iterations: At most this many accepted steps.
+
+    Returns:
+        The parameters and the cost of the errors.
+    """
+    z, damping = np.zeros(size), 1e-3
+    base = residuals([make(z)], windows)[0]
+    best = _cost(base) + 0.5 * float(z @ z)
+    for _ in range(iterations):
+        moved = residuals([make(z + _STEP * e) for e in np.eye(size)], windows)
+        jacobian = (moved - base).T / _STEP
+        # Soft L1 of r in observations: rho' = (1 + r^2)^(-1/2), r in units of the error scale.
+        weight = 1.0 / np.sqrt(1.0 + REDUNDANCY * base**2)
+        normal = jacobian.T @ (weight[:, None] * jacobian) + np.eye(size)
+        gradient = jacobian.T @ (weight * base) + z
+        gained = 0.0
+        while damping < 1e6:
+            step = np.linalg.solve(normal + damping * np.diag(np.diag(normal)), -gradient)
+            tried = residuals([make(z + step)], windows)[0]
+            cost = _cost(tried) + 0.5 * float((z + step) @ (z + step))
+            if cost < best:
+                gained, z, base, best, damping = best - cost, z + step, tried, cost, max(damping / 10.0, 1e-6)
+                break
+            damping *= 10.0
+        if gained < 1e-4 * best:
+            break
+    return z, _cost(base)
+
+
+def _cost(residual: Array) -> float:
+    return float(np.sum(np.sqrt(1.0 + REDUNDANCY * residual**2) - 1.0) / REDUNDANCY)
+
+
+def hover_coefficient(windows: Windows, mass: float) -> float:
+    """Thrust per squared speed that carries the weight on average [N s^2/rad^2]."""
+    return mass * GRAVITY / float(np.mean(np.sum(windows.rotor_speed**2, axis=-1)))
+
+
+def fit(airframe: Airframe, windows: Windows, free: tuple[str, ...]) -> Fit:
+    """Fit the free parameters of an airframe to windows.
+
+    Raises:
+        AirworthyError: There are too few windows to fit anything.
+    """
+    if len(windows) < _WINDOWS_MIN:
+        raise AirworthyError(f"Only {len(windows)} windows of {airframe.name} can be used; at least {_WINDOWS_MIN} are needed for a fit.")
+    structure = Structure(airframe, free, hover_coefficient(windows, airframe.mass))
+    mean, deviation = structure.mean, structure.deviation
+    z, cost = gauss_newton(lambda z: structure.craft(mean + deviation * z), windows, len(free))
+    return Fit(structure, mean + deviation * z, cost / len(windows))
+
+
+def choose(airframe: Airframe, windows: Windows) -> tuple[str, dict[str, float]]:
+    """The structure that predicts best where it was not fitted, by cross-validation inside the given windows.
+
+    Returns:
+        Its name, and each structure's cost per window.
+    """
+    fold = folds(windows)
+    costs = {}
+    for name, free in STRUCTURES.items():
+        total = 0.0
+        for k in range(FOLDS):
+            fitted = fit(airframe, thinned(windows.select(fold != k)), free)
+            total += _cost(residuals([fitted.craft()], windows.select(fold == k))[0])
+        costs[name] = total / len(windows)
+    return min(costs, key=lambda name: costs[name]), costs
+
+
+def folds(windows: Windows) -> NDArray[np.int64]:
+    """Fold of each window: whole flights where there are as many, else consecutive stretches of time."""
+    flights = sorted(set(windows.flight))
+    if len(flights) >= FOLDS:
+        return np.array([flights.index(f) % FOLDS for f in windows.flight])
+    return np.arange(len(windows)) * FOLDS // len(windows)
+
+
+def thinned(windows: Windows, keep: int = 100) -> Windows:
+    """Evenly chosen windows, about `keep` of them."""
+    return windows.select(np.arange(0, len(windows), max(1, round(len(windows) / keep))))
+
+
+def refit_thrust(craft: Craft, mass: float, windows: Windows) -> Craft:
+    """A published craft with the measured mass and each rotor's thrust scaled to fit windows, by the same method and prior.
+
+    Args:
+        craft: The published craft.
+        mass: Measured [kg].
+        windows: Windows to fit to.
+    """
+    heavy = replace(craft.vehicle, mass=mass)
+    mean_square = float(np.mean(np.sum([r.thrust[1] * w + r.thrust[2] * w**2 for r, w in zip(heavy.rotors, np.moveaxis(windows.rotor_speed, -1, 0), strict=True)], axis=0)))
+    level = mass * GRAVITY / mean_square
+
+    def make(z: Array) -> Craft:
+        factors = level * np.exp(0.05 * z)
+        rotors = tuple(
+            replace(r, thrust=(r.thrust[0] * f, r.thrust[1] * f, r.thrust[2] * f)) for r, f in zip(heavy.rotors, factors, strict=True)
+        )
+        return replace(craft, vehicle=replace(heavy, rotors=rotors))
+
+    z, _ = gauss_newton(make, windows, 4)
+    return make(z)

@@ -1,0 +1,297 @@
+"""The tracer: what is shared, folded and dropped, what the C looks like, and how misuse is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from airworthy.core import ops
+from airworthy.core.errors import AirworthyError
+from airworthy.core.layout import Layout
+from airworthy.core.tracing import Block, Graph, Mask, Value, jacobian, trace
+from airworthy.core.tracing.graph import NODE_LIMIT, TracingError
+from airworthy.core.vectors import cross, matrix_columns, rotate
+
+X3: dict[str, int | None] = {"x": None, "y": None, "z": None}
+
+
+def scalar(function: Callable[..., Any]) -> Block:
+    """Trace a function of x, y, z with one result."""
+    return trace(function, "f", X3, {"out": None})
+
+
+def body(block: Block) -> list[str]:
+    return [line.strip() for line in block.source.splitlines()[1:-1]]
+
+
+# ---- sharing ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "count"),
+    [
+        (lambda x, y, z: x + y, 1),
+        (lambda x, y, z: (x + y) * (x + y), 2),
+        (lambda x, y, z: (x + y) * (y + x), 2),  # sums and products commute
+        (lambda x, y, z: (x * y) + (y * x) * z, 3),
+        (lambda x, y, z: (x - y) * (y - x), 3),  # differences do not
+        (lambda x, y, z: x / y + x / y, 2),
+        (lambda x, y, z: ops.sqrt(x) + ops.sqrt(x), 2),
+        (lambda x, y, z: ops.where(x < y, x, y) + ops.where(x < y, x, y), 3),
+        (lambda x, y, z: -(x + y), 1),  # signs are free
+        (lambda x, y, z: ops.sin(x) + ops.cos(x), 50),  # reduction 11, series 24, quadrant 14, sum 1
+    ],
+)
+def test_equal_terms_are_computed_once(function: Callable[..., Any], count: int) -> None:
+    assert scalar(function).operation_count == count
+
+
+def test_operations_of_known_vector_expressions() -> None:
+    """Counted by hand: a cross product has 6 products and 3 differences; the rotation's forms are those of its docstring."""
+    assert trace(cross, "f", {"a": 3, "b": 3}, {"out": 3}).operation_count == 9
+    # Two cross products, t = 2 u x v (3), w t (3), two sums of vectors (6).
+    assert trace(rotate, "f", {"q": 4, "v": 3}, {"out": 3}).operation_count == 30
+    # Ten products q_i q_j less ww, 12 sums, doubled, and 1 - 2 (..) on the diagonal: 9 + 9 + 9 + 3.
+    assert trace(lambda q: matrix_columns(q), "f", {"q": 4}, {"out": 9}).operation_count == 30
+
+
+def test_a_shared_term_is_a_line_of_its_own_and_a_single_use_is_not() -> None:
+    shared = body(scalar(lambda x, y, z: (x + y) * (x + y)))
+    assert shared == ["const F t3_ = x + y;", "const F r0_ = (t3_ * t3_);", "*out = r0_;"]
+    assert body(scalar(lambda x, y, z: (x + y) * z)) == ["const F r0_ = (z * (x + y));", "*out = r0_;"]
+
+
+def test_what_no_result_needs_is_not_printed() -> None:
+    def wasteful(x: Value, y: Value, z: Value) -> Value:
+        _ = ops.sqrt(x * y * z)
+        return x + y
+
+    block = scalar(wasteful)
+    assert block.operation_count == 1
+    assert "sqrt" not in block.source
+
+
+def test_a_long_chain_stays_within_any_bracket_limit() -> None:
+    def chain(x: Value, y: Value, z: Value) -> Value:
+        for k in range(500):
+            x = y + x * (k + 1.5)
+        return x
+
+    deepest = max(line.count("(") - line.count("N::c(") for line in scalar(chain).source.splitlines())
+    assert 8 < deepest < 64
+
+
+# ---- folding ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda x, y, z: x + 0.0, "x"),
+        (lambda x, y, z: 0.0 + x, "x"),
+        (lambda x, y, z: x - 0.0, "x"),
+        (lambda x, y, z: 0.0 - x, "(-x)"),
+        (lambda x, y, z: x * 1.0, "x"),
+        (lambda x, y, z: x * -1.0, "(-x)"),
+        (lambda x, y, z: x * 0.0, "N::c(0.0f)"),
+        (lambda x, y, z: 0.0 * (x / y), "N::c(0.0f)"),
+        (lambda x, y, z: x - x, "N::c(0.0f)"),
+        (lambda x, y, z: 0.0 / x, "N::c(0.0f)"),
+        (lambda x, y, z: x / 1.0, "x"),
+        (lambda x, y, z: x / 4.0, "(x * N::c(0.25f))"),
+        (lambda x, y, z: x / -0.5, "(x * N::c(-2.0f))"),
+        (lambda x, y, z: x / 3.0, "(x / N::c(3.0f))"),
+        (lambda x, y, z: -(-x), "x"),
+        (lambda x, y, z: +x, "x"),
+        (lambda x, y, z: x + (-y), "(x - y)"),
+        (lambda x, y, z: (-x) + y, "(y - x)"),
+        (lambda x, y, z: x - (-y), "(x + y)"),
+        (lambda x, y, z: (-x) * (-y), "(x * y)"),
+        (lambda x, y, z: (-x) * y, "(-(x * y))"),
+        (lambda x, y, z: abs(x) ** 2, "(t3_ * t3_)"),
+        (lambda x, y, z: ops.where(x < y, z, z), "z"),
+        (lambda x, y, z: ops.where(True, x, y), "x"),
+        (lambda x, y, z: ops.where(2.0 < 1.0, x, y), "y"),
+        (lambda x, y, z: Value(x.graph, x.graph.constant(2.0).index) * 3.0 + 1.0, "N::c(7.0f)"),
+        (lambda x, y, z: ops.sqrt(x.graph.constant(2.25)), "N::c(1.5f)"),
+        (lambda x, y, z: ops.absolute(x.graph.constant(-2.0)), "N::c(2.0f)"),
+        (lambda x, y, z: ops.floor(x.graph.constant(-1.5)), "N::c(-2.0f)"),
+        (lambda x, y, z: x.graph.constant(3.0) - x.graph.constant(1.0), "N::c(2.0f)"),
+        (lambda x, y, z: x.graph.constant(3.0) / x.graph.constant(8.0), "N::c(0.375f)"),
+        (lambda x, y, z: -x.graph.constant(3.0), "N::c(-3.0f)"),
+    ],
+)
+def test_simplifications(function: Callable[..., Any], text: str) -> None:
+    assert body(scalar(function))[-2] == f"const F r0_ = {text};"
+
+
+def test_structural_zeros_are_dropped_throughout() -> None:
+    """A rotation about z applied to a vector along x: of 30 operations 4 remain."""
+    block = trace(lambda z, w, v: rotate((0.0, 0.0, z, w), (v, 0.0, 0.0)), "f", {"z": None, "w": None, "v": None}, {"out": 3})
+    # t = 2 z v along y; v + w t, u x t.
+    assert block.operation_count == 5
+    assert body(block)[-1] == "out[2] = r2_;"
+    assert "const F r2_ = N::c(0.0f);" in body(block)
+
+
+@pytest.mark.parametrize("number", [2.0**127, 2.0**-127, 3.0, 2.0**-149, float("inf"), 0.1])
+def test_a_quotient_stays_one_where_a_product_would_round_otherwise(number: float) -> None:
+    assert " / " in scalar(lambda x, y, z: x / number).source
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (1.0, "N::c(1.0f)"),
+        (0.1, "N::c(0.10000000149011612f)"),
+        (-1e-9, "N::c(-9.999999717180685e-10f)"),
+        # As a decimal this float64 lies above the middle of two float32, as a number exactly on it: ties go to even.
+        (1.0 + 2.0**-24, "N::c(1.0f)"),
+        (1e39, "N::from_bits(N::u(0x7f800000u))"),
+        (float("-inf"), "N::from_bits(N::u(0xff800000u))"),
+        (float("nan"), "N::from_bits(N::u(0x7fc00000u))"),
+        (1e-50, "N::c(0.0f)"),
+    ],
+)
+def test_constants_are_the_nearest_float32(number: float, text: str) -> None:
+    assert body(scalar(lambda x, y, z: ops.where(x < y, x, number)))[-2] == f"const F r0_ = (N::select((x < y), x, {text}));"
+
+
+def test_zeros_of_both_signs_and_no_number_are_constants_of_their_own() -> None:
+    graph = Graph()
+    assert graph.constant(0.0).index != graph.constant(-0.0).index
+    assert graph.constant(float("nan")).index == graph.constant(float("nan")).index
+    assert graph.constant(2).constant == 2.0
+    assert graph.input("x").constant is None
+
+
+# ---- the C function -----------------------------------------------------------------------------------------------------------
+
+
+def test_signature_and_record_reading() -> None:
+    layout = Layout({"mass": (), "gain": (2,)})
+    block = trace(
+        lambda v, s, p, doubled: ((v[0] * p.gain[1], s / p.mass), 2.0 * s if doubled else s),
+        "law",
+        {"v": 2, "s": None},
+        {"pair": 2, "single": None},
+        {"p": (layout, "ROW")},
+        {"doubled": True},
+        "const float* table",
+    )
+    assert block.source == (
+        "static INLINE void law(const float* table, const F* v, const F s, F* pair, F* single) {\n"
+        "  const F r0_ = (v[0] * ROW(2));\n"
+        "  const F r1_ = (s / ROW(0));\n"
+        "  const F r2_ = (s * N::c(2.0f));\n"
+        "  pair[0] = r0_;\n"
+        "  pair[1] = r1_;\n"
+        "  *single = r2_;\n"
+        "}\n"
+    )
+    assert block.name == "law"
+
+
+def test_results_are_written_after_every_read() -> None:
+    lines = body(trace(lambda v: (v[1], v[0]), "swap", {"v": 2}, {"out": 2}))
+    stores = [k for k, line in enumerate(lines) if line.startswith("out[")]
+    assert all(k >= 2 for k in stores)
+    assert not any("v[" in lines[k] for k in stores)
+
+
+def test_arguments_may_be_named_like_anything_of_the_traced_code() -> None:
+    names = trace(lambda r0, t3, t4: (r0 + t3) * (r0 + t3) * t4, "f", dict.fromkeys(("r0", "t3", "t4")), {"out": None})
+    declared = re.findall(r"const F (\w+) =", names.source)
+    assert not {"r0", "t3", "t4"} & set(declared)
+
+
+def test_equal_functions_give_equal_text() -> None:
+    """Kernels are found in the cache by their text."""
+    assert trace(rotate, "f", {"q": 4, "v": 3}, {"out": 3}).source == trace(rotate, "f", {"q": 4, "v": 3}, {"out": 3}).source
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    gain = np.float64(2.5)
+    assert body(scalar(lambda x, y, z: gain * x - np.float32(0.5)))[0] == "const F r0_ = ((N::c(2.5f) * x) - N::c(0.5f));"
+
+
+# ---- misuse -------------------------------------------------------------------------------------------------------------------
+
+
+def _too_many(x: Value, y: Value, z: Value) -> Value:
+    for k in range(NODE_LIMIT):
+        x = x * y + k
+    return x
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (
+            lambda x, y, z: x if x > y else y,
+            "A traced comparison was used as a truth value (if, while, and, or, min, max); write where(condition, a, b) instead.",
+        ),
+        (
+            lambda x, y, z: max(x, y),
+            "A traced comparison was used as a truth value (if, while, and, or, min, max); write where(condition, a, b) instead.",
+        ),
+        (
+            lambda x, y, z: x or y,
+            "A traced value was used as a truth value (if, while, and, or, min, max); write where(condition, a, b) instead.",
+        ),
+        (
+            lambda x, y, z: ops.where(x, y, z),
+            "A traced value was used as a truth value (if, while, and, or, min, max); write where(condition, a, b) instead.",
+        ),
+        (lambda x, y, z: float(x), "A traced value was turned into a number; use the functions of airworthy.core.ops."),
+        (lambda x, y, z: x**3, "Only the power 2 is traced, not 3; multiply instead."),
+        (lambda x, y, z: x**0.5, "Only the power 2 is traced, not 0.5; multiply instead."),
+        (lambda x, y, z: x / 0.0, "A traced equation divides by the constant zero; guard the denominator."),
+        (lambda x, y, z: 1.0 / (y * 0.0), "A traced equation divides by the constant zero; guard the denominator."),
+        (lambda x, y, z: (x, y), "f returned 2 scalars where its outputs name 1."),
+        (lambda x, y, z: x < y, "A traced function returned a comparison; return where(condition, 1.0, 0.0)."),
+        (lambda x, y, z: x + np.zeros(3), "A traced equation met ndarray; expected a scalar."),
+        (lambda x, y, z: np.zeros(3) + x, "A traced equation met ndarray; expected a scalar."),
+        (lambda x, y, z: x + None, "A traced equation met NoneType; expected a scalar."),
+        (lambda x, y, z: {"sum": x}, "A traced equation met dict; expected a scalar."),
+        (lambda x, y, z: ops.where((x < y) & True, x, y), "A traced comparison was combined with bool; expected another comparison."),
+        (lambda x, y, z: ops.where((x < y) | z, x, y), "A traced comparison was combined with Value; expected another comparison."),
+        (lambda x, y, z: x + Graph().input("x"), "A traced equation met a value of another trace; hand it over as an input."),
+        (_too_many, f"A traced function exceeded {NODE_LIMIT} operations; keep loops outside it."),
+    ],
+)
+def test_misuse_says_what_to_write_instead(function: Callable[..., Any], message: str) -> None:
+    with pytest.raises(TracingError) as error:
+        scalar(function)
+    assert str(error.value) == message
+    assert isinstance(error.value, AirworthyError)
+
+
+def test_functions_of_numpy_do_not_take_traced_values() -> None:
+    with pytest.raises(TypeError):
+        scalar(lambda x, y, z: np.sin(x))
+
+
+def test_traced_values_are_no_keys() -> None:
+    """A value compares to a mask, so a set or dictionary of values could not work."""
+    with pytest.raises(TypeError):
+        scalar(lambda x, y, z: {x: y}[x])
+
+
+def test_comparisons_are_masks_and_reversed_ones_too() -> None:
+    graph = Graph()
+    x = graph.input("x")
+    for mask in (x < 1.0, 1.0 > x, x == 1.0, x != 1.0, ~(x <= 1.0), (x < 1.0) | (x > 2.0)):
+        assert isinstance(mask, Mask)
+    assert (1.0 > x).index == (x < 1.0).index
+
+
+def test_a_traced_jacobian_is_a_traced_function() -> None:
+    block = trace(lambda x, y: jacobian(lambda a, b: (a * b, a + 1.0), (x, y)), "f", {"x": None, "y": None}, {"value": 2, "slope": 4})
+    # Slopes: y, x, 1, 0, with nothing to compute.
+    assert block.operation_count == 2
+    assert body(block)[2:6] == [f"const F r{k}_ = {text};" for k, text in zip(range(2, 6), ("y", "x", "N::c(1.0f)", "N::c(0.0f)"), strict=True)]
