@@ -162,6 +162,18 @@ def _probe_kernel() -> Any:
 
 
 @pytest.fixture(scope="session")
+def traced_operations() -> Callable[..., dict[str, Any]]:
+    """The operations that the probe runs, to be run on NumPy."""
+    return operations
+
+
+@pytest.fixture(scope="session")
+def bent_equation() -> Callable[..., Any]:
+    """The equation whose Jacobian the probe runs."""
+    return bent
+
+
+@pytest.fixture(scope="session")
 def probe_kernel() -> Any:
     """The kernel; arguments: values (3, stride), keys (5, stride), results, words (4, stride), stride, lanes, first block."""
     return _probe_kernel()

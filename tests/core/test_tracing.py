@@ -130,9 +130,9 @@ def test_simplifications(function: Callable[..., Any], text: str) -> None:
 
 
 def test_structural_zeros_are_dropped_throughout() -> None:
-    """A rotation about z applied to a vector along x: of 30 operations 4 remain."""
+    """A rotation about z applied to a vector along x: of 30 operations 5 remain."""
     block = trace(lambda z, w, v: rotate((0.0, 0.0, z, w), (v, 0.0, 0.0)), "f", {"z": None, "w": None, "v": None}, {"out": 3})
-    # t = 2 z v along y; v + w t, u x t.
+    # t = 2 z v along y (2); w t (1); v - z t (2).
     assert block.operation_count == 5
     assert body(block)[-1] == "out[2] = r2_;"
     assert "const F r2_ = N::c(0.0f);" in body(block)
@@ -216,7 +216,7 @@ def test_equal_functions_give_equal_text() -> None:
 
 def test_numbers_of_numpy_are_numbers() -> None:
     gain = np.float64(2.5)
-    assert body(scalar(lambda x, y, z: gain * x - np.float32(0.5)))[0] == "const F r0_ = ((N::c(2.5f) * x) - N::c(0.5f));"
+    assert body(scalar(lambda x, y, z: gain * x - np.float32(0.5)))[0] == "const F r0_ = ((x * N::c(2.5f)) - N::c(0.5f));"
 
 
 # ---- misuse -------------------------------------------------------------------------------------------------------------------

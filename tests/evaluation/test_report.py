@@ -16,6 +16,7 @@ import pytest
 
 from airworthy.core.errors import AssetError
 from airworthy.evaluation import evaluate_tracking, read_summary, summarize, write_report, write_summary
+from airworthy.evaluation._labels import labelled
 from airworthy.evaluation.batch import FlightBatch, bands, choose_drawn, reference_of_table
 from airworthy.simulation.flights import FlightTable, write_flight
 from airworthy.tasks import TrackingReference
@@ -214,6 +215,19 @@ def test_share_over_time_counts_every_sample(reference: TrackingReference, make_
     share = batch.share_over_time(flags)
     counts = np.diff(np.concatenate(([-1], np.searchsorted(table.flight(0).t, batch.t)))) * 3
     assert np.sum(share * counts) == pytest.approx(np.sum(flags))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("mass_kg", "mass [kg]"),
+        ("wind_speed_m_s", "wind speed [m/s]"),
+        ("thrust_to_weight", "thrust to weight"),
+        ("m_s", "m [s]"),
+    ],
+)
+def test_names_as_people_write_them(name: str, words: str) -> None:
+    assert labelled(name) == words
 
 
 def test_drawn_flights_are_few_with_failures_among_them() -> None:

@@ -81,7 +81,8 @@ def free_of_singularities(path: Trajectory) -> bool:
 
 
 def replay_rigid(path: Trajectory, begin: float, end: float) -> tuple[float, float]:
-    """Largest position and body rate errors of a rigid body with drag in wind, open loop under the computed force and moment."""
+    """Largest position and body rate errors of a rigid body with drag in wind, open loop under the computed force and
+    moment."""
 
     def wanted(t: float) -> tuple[Array, Array, Array, Array]:
         state = rigid_state(path.sample(t), MASS, INERTIA, linear_drag=DRAG, angular_drag=TWIST, wind=WIND)
@@ -152,7 +153,9 @@ def test_loops_pass_upside_down() -> None:
     t = np.linspace(0.0, 0.75, 2001)
     angle = 8.0 * t
     zero = np.zeros_like(t)
-    circle = [np.stack((np.sin(angle + k * np.pi / 2), zero, -np.cos(angle + k * np.pi / 2)), axis=-1) * 8.0**k for k in range(5)]
+    circle = [
+        np.stack((np.sin(angle + k * np.pi / 2), zero, -np.cos(angle + k * np.pi / 2)), axis=-1) * 8.0**k for k in range(5)
+    ]
     sample = Trajectory([0.0, 0.75], np.zeros((1, 3, 1)), *yaw_fixed(0.75, 0.0)).sample(t)
     flat = type(sample)(*circle, sample.yaw, sample.yaw_rate, sample.yaw_acceleration)
     state = kinematic_state(flat)
@@ -182,7 +185,7 @@ def test_rates_are_the_attitude_s_derivative_by_dual_numbers() -> None:
 
 
 def test_the_maps_can_be_traced() -> None:
-    vectors: dict[str, int | None] = {name: 3 for name in ("velocity", "acceleration", "jerk")}
+    vectors: dict[str, int | None] = dict.fromkeys(("velocity", "acceleration", "jerk"), 3)
     outputs: dict[str, int | None] = {"attitude": 4, "thrust": None, "rate": 3, "rate_dot": 3, "thrust_rate": None}
     block = trace(flat_inputs, "flat_inputs", {**vectors, "half_heading": 2, "yaw_rate": None}, outputs)
     assert block.operation_count < 200

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -69,7 +71,7 @@ def test_passages_are_matched_in_order() -> None:
     # Missed on the first lap, flown on the second: only that one passage is lost.
     twice = gate_passages([a, b, c] * 2, times, path)
     assert [p.passed for p in twice] == [True, False, True, True, True, True]
-    assert all(x.time < y.time for x, y in zip(twice[2:], twice[3:], strict=False))
+    assert all(x.time < y.time for x, y in pairwise(twice[2:]))
     assert [p.passed for p in gate_passages([c, a], times[:6], path[:6])].count(True) == 1
     assert not any(p.passed for p in gate_passages([a], times[:1], path[:1]))
 
@@ -114,7 +116,11 @@ def test_laps_and_offsets() -> None:
 
 @pytest.mark.parametrize(
     "limits",
-    [Limits(speed=4.0, thrust_max=14.0, body_rate=8.0), Limits(speed=3.0, acceleration=6.0, jerk=60.0, yaw_rate=3.0), Limits(speed=1.0)],
+    [
+        Limits(speed=4.0, thrust_max=14.0, body_rate=8.0),
+        Limits(speed=3.0, acceleration=6.0, jerk=60.0, yaw_rate=3.0),
+        Limits(speed=1.0),
+    ],
 )
 def test_other_limits_are_kept(limits: Limits) -> None:
     assert prove(course("snake_8").trajectory(limits), limits).proven

@@ -23,7 +23,8 @@ FREE = (None, None, None)
 
 
 def compare(name: str, reference: Columns) -> None:
-    """Positions, velocities, attitudes and inputs, turned to z down; spec/sousvide 12 asks for 1e-4, seven decimals are printed."""
+    """Positions, velocities, attitudes and inputs, turned to z down; spec/sousvide 12 asks for 1e-4, seven decimals are
+    printed."""
     sample = course(name).trajectory().sample(reference["t"])
     state = kinematic_state(sample)
     ours = {
@@ -61,7 +62,8 @@ def random_keyframes(rng: np.random.Generator, count: int) -> list[Keyframe]:
 
 
 def textbook(keyframes: list[Keyframe], count: int, axis: str) -> NDArray[np.float64]:
-    """The KKT system of spec/sousvide section 3 in plain time, solved with NumPy: badly scaled, but for short paths good enough."""
+    """The KKT system of spec/sousvide section 3 in plain time, solved with NumPy: badly scaled, but for short paths good
+    enough."""
     times = [k.time for k in keyframes]
     spans, n = np.diff(times), (len(keyframes) - 1) * count
     cost, rows, right = np.zeros((n, n)), [], []

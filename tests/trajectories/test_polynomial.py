@@ -51,7 +51,8 @@ def test_the_basis_matches_the_reference(vectors: dict[str, Any]) -> None:
 
 
 def test_rest_to_rest_peaks_are_exact() -> None:
-    # spec/boundary_predictor section 3, D = 3, T = 2; peaks where the next derivative vanishes: tau = 1/2, (5 -+ sqrt 5)/10, 1/2, 0.
+    # spec/boundary_predictor section 3, D = 3, T = 2; peaks where the next derivative vanishes: tau = 1/2, (5 -+ sqrt
+    # 5)/10, 1/2, 0.
     c = septic_coasting(0.0, 3.0, 0.0, 0.0, 2.0)
     for order, tau, peak in (
         (1, 0.5, REST_PEAK_SPEED),

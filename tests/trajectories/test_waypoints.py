@@ -73,7 +73,9 @@ def test_waypoints_are_passed_within_limits_and_limits_bind(limits: Limits) -> N
     assert max(np.max(np.abs(getattr(ends, name))) for name in ("velocity", "acceleration", "jerk")) < 1e-9
     proof = prove(path, limits)
     assert proof.proven
-    used = [check.attained / check.limit if check.sense == "at most" else check.limit / check.attained for check in proof.checks]
+    used = [
+        check.attained / check.limit if check.sense == "at most" else check.limit / check.attained for check in proof.checks
+    ]
     assert max(used) > 0.97
 
 

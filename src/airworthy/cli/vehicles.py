@@ -1,8 +1,9 @@
-"""`airworthy vehicles`: list, show, validate and synthesise vehicles."""
+"""`airworthy vehicles`: list, show, validate, measure and synthesise vehicles."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +13,29 @@ from tyro.conf import Positional
 
 from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.vehicles import Vehicle, hover_speed, indicators, read_vehicle, synthesize, vehicle, vehicle_names, write_vehicle
+from airworthy.vehicles import (
+    Indicators,
+    Vehicle,
+    hover_speed,
+    indicators,
+    read_vehicle,
+    synthesize,
+    vehicle,
+    vehicle_names,
+    write_vehicle,
+)
 from airworthy.vehicles.files import vehicle_text
 from airworthy.vehicles.synthesis import arm_length
 
 PROG = "airworthy vehicles"
-_DESCRIPTION = "List the vehicles there are. Also: airworthy vehicles show NAME | validate FILE | synthesize --help."
+_DESCRIPTION = (
+    "List the vehicles there are. Also: airworthy vehicles show NAME | validate FILE | measure [NAME ...] | synthesize --help."
+)
+_MEASURE_DESCRIPTION = (
+    "Measure the kinodynamic indicators by step tests in simulation (full collective, roll and yaw, without motor lag) and print "
+    "them beside the published and the computed ones, the latter for rotors between their speed limits."
+)
+_INDICATORS = {"thrust_to_weight": "thrust/weight", "alpha_xy_max": "roll", "alpha_z_max": "yaw"}
 
 
 @dataclass(frozen=True)
@@ -47,6 +65,16 @@ class ValidateConfig:
 
 
 @dataclass(frozen=True)
+class MeasureConfig:
+    """What to measure."""
+
+    names: Positional[tuple[str, ...]] = ()
+    """Catalogue names, or paths of vehicle TOMLs; none: the whole catalogue."""
+    json: bool = False
+    """Print a JSON list of objects instead of a table."""
+
+
+@dataclass(frozen=True)
 class SynthesizeConfig:
     """What to make."""
 
@@ -60,6 +88,8 @@ class SynthesizeConfig:
     """Vehicle TOML to write; its name becomes the vehicle's name."""
     omega_scale: float = 1.0
     """Maximum rotor speed over that of the base [-]."""
+    fly: bool = True
+    """Refuse what does not hover, step 2 m and turn 90 degrees in simulation with the default position controller."""
 
 
 def main(argv: list[str]) -> int:
@@ -68,7 +98,8 @@ def main(argv: list[str]) -> int:
         "list": (ListConfig, _list, _DESCRIPTION),
         "show": (ShowConfig, _show, "Show one vehicle with its sources."),
         "validate": (ValidateConfig, _validate, "Read a vehicle TOML and check that it can exist."),
-        "synthesize": (SynthesizeConfig, _synthesize, "Scale a vehicle, check the result and write it."),
+        "measure": (MeasureConfig, _measure, _MEASURE_DESCRIPTION),
+        "synthesize": (SynthesizeConfig, _synthesize, "Scale a vehicle, check and fly the result, and write it."),
     }
     word = argv[0] if argv and not argv[0].startswith("-") else ""
     if word and word not in commands:
@@ -167,8 +198,62 @@ def missing_sources(craft: Vehicle) -> list[str]:
     return [name for name in names if name not in craft.sources and name.split(".")[0] not in craft.sources]
 
 
+def _measure(config: MeasureConfig) -> int:
+    from airworthy.evaluation.step_tests import measured_indicators
+
+    crafts = [_named(name) for name in config.names or vehicle_names()]
+    rows = [_comparison(craft, measured) for craft, measured in zip(crafts, measured_indicators(crafts), strict=True)]
+    if config.json:
+        emit_json(rows)
+        return 0
+    kinds = ("printed", "computed", "measured")
+    headings = [f"{label} {kind}" for label in _INDICATORS.values() for kind in kinds]
+    cells = [
+        [row["name"], *((row[kind] or {}).get(key) for key in _INDICATORS for kind in kinds), *map(_worst, _deviations(row))]
+        for row in rows
+    ]
+    title = f"Indicators of {len(rows)} vehicles: thrust/weight [-], roll and yaw [rad/s^2]; largest deviation of the measured"
+    show_table(title, ["name", *headings, "from computed [%]", "from printed [%]"], cells)
+    return 0
+
+
+def _comparison(craft: Vehicle, measured: Indicators) -> dict[str, Any]:
+    """Printed (None where nothing was), computed and measured indicators of a vehicle, and deviations of the measured [%]."""
+    found, computed = dataclasses.asdict(measured), dataclasses.asdict(indicators(craft, from_rest=False))
+    printed = {key: craft.extra[f"published_{key}"] for key in _INDICATORS if f"published_{key}" in craft.extra}
+    deviation = {
+        f"from_{kind}": {key: _percent(found[key], values[key]) for key in values}
+        for kind, values in (("computed", computed), ("printed", printed))
+    }
+    return {
+        "name": craft.name,
+        "printed": printed or None,
+        "computed": computed,
+        "measured": found,
+        "deviation_percent": deviation,
+    }
+
+
+def _percent(value: float, reference: float) -> float | None:
+    """Deviation from a reference [%]; None where the reference is zero or infinite."""
+    return 100.0 * (value / reference - 1.0) if reference != 0.0 and math.isfinite(reference) else None
+
+
+def _deviations(row: dict[str, Any]) -> list[list[float | None]]:
+    return [list(row["deviation_percent"][f"from_{kind}"].values()) for kind in ("computed", "printed")]
+
+
+def _worst(deviations: list[float | None]) -> str | None:
+    """The deviation of largest size, with its sign."""
+    known = [value for value in deviations if value is not None]
+    return f"{max(known, key=abs):+.2f}" if known else None
+
+
 def _synthesize(config: SynthesizeConfig) -> int:
-    made = synthesize(_named(config.base), config.mass, config.arm, config.omega_scale, config.out.stem)
+    from airworthy.evaluation.step_tests import flight_check
+
+    check = flight_check if config.fly else None
+    made = synthesize(_named(config.base), config.mass, config.arm, config.omega_scale, config.out.stem, check)
     write_vehicle(made, config.out)
     values = indicators(made)
     print(

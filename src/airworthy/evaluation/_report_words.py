@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.files import json_text
+from airworthy.evaluation._labels import labelled
 from airworthy.evaluation.batch import FlightBatch
 from airworthy.tasks import OUTCOMES, SUCCESSES, TrackingProtocol
 
@@ -245,20 +246,13 @@ def _facts(summary: Mapping[str, Any], meta: Mapping[str, Any], flights: Sequenc
     labels = {"sha256": "hash of flights"}
     return [
         {
-            "name": labels.get(name, _fact_name(name)),
+            "name": labels.get(name, labelled(name)),
             "value": f"{value:g}" if isinstance(value, float) else str(value),
             "hash": "hash" in labels.get(name, name),
         }
         for name, value in facts.items()
         if value not in (None, "")
     ]
-
-
-def _fact_name(name: str) -> str:
-    """`physics_rate_hz` as people write it."""
-    stem, _, unit = name.rpartition("_")
-    units = {"hz": "Hz", "s": "s", "m": "m", "kg": "kg", "rad": "rad"}
-    return f"{stem.replace('_', ' ')} [{units[unit]}]" if stem and unit in units else name.replace("_", " ")
 
 
 def _aggregate_row(total: Mapping[str, Any], name: str, label: str, factor: float) -> dict[str, str] | None:

@@ -113,13 +113,18 @@ class FlightBatch:
         return self.references[self.reference_of_env.get(int(self.table.envs[index]), 0)]
 
     @cached_property
+    def box_of_references(self) -> Array:
+        """Least and greatest coordinates of the references [m], shape (2, 3)."""
+        points = np.concatenate([reference.path for reference in self.references])
+        return np.stack((points.min(axis=0), points.max(axis=0)))
+
+    @cached_property
     def box(self) -> Array:
         """Corners of the space that pictures show, shape (2, 3): the references with room round them.
 
         One flight that runs away would otherwise shrink all others to a dot.
         """
-        points = np.concatenate([reference.path for reference in self.references])
-        low, high = points.min(axis=0), points.max(axis=0)
+        low, high = self.box_of_references
         room = max(2.0, 0.5 * float(np.max(high - low)))
         return np.stack((low - room, high + room))
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airworthy.evaluation._labels import labelled
 from airworthy.evaluation._svg import PALETTE, STYLE, inline_svg
 from airworthy.evaluation.batch import FlightBatch, bands
 from airworthy.evaluation.statistics import rank_correlation
@@ -42,7 +43,8 @@ def figure_views(batch: FlightBatch, outcomes: Sequence[object], drawn: Sequence
         figure = _figure(3.5)
         views = figure.subplots(1, 2)
         figure.subplots_adjust(left=0.055, right=0.985, top=0.9, bottom=0.14, wspace=0.14)
-        for axes, (title, x, y) in zip(views, (("From above", 0, 1), ("From the side", 0, 2)), strict=True):
+        along = int(np.ptp(batch.box_of_references[:, 1]) > np.ptp(batch.box_of_references[:, 0]))
+        for axes, title, (x, y) in zip(views, ("From above", "From the side"), ((along, 1 - along), (along, 2)), strict=True):
             for index in sorted(drawn, key=lambda i: outcome_role(outcomes[i]) != "flown"):
                 path, role = batch.path(index, 180), outcome_role(outcomes[index])
                 axes.plot(path[:, x], path[:, y], color=PALETTE[role], **_thin(len(drawn) if role == "flown" else 1))
@@ -56,9 +58,11 @@ def figure_views(batch: FlightBatch, outcomes: Sequence[object], drawn: Sequence
                 axes.plot(closed[:, x], closed[:, y], color=PALETTE["second"], linewidth=1.8)
             axes.set_aspect("equal", adjustable="datalim")
             axes.margins(0.06)
+            if (x, y) == (1, 0):
+                axes.invert_yaxis()  # y to the right needs x downwards: otherwise the view would be a mirror image
             axes.set_title(title)
-            axes.set_xlabel("x [m]")
-            axes.set_ylabel("z [m]" if y == 2 else "y [m]")
+            axes.set_xlabel(f"{'xyz'[x]} [m]")
+            axes.set_ylabel(f"{'xyz'[y]} [m]")
         return inline_svg(figure, "views", "Flown paths and reference, from above and from the side")
 
 
@@ -301,9 +305,7 @@ def _note_beyond(axes: Any, matrix: Array, top: float) -> None:
 
 
 def _parameter_title(name: str, correlation: float) -> str:
-    parts = name.split("_")
-    unit = {"kg": "kg", "s": "s", "m": "m", "rad": "rad", "n": "N"}.get(parts[-1]) if len(parts) > 1 else None
-    words = " ".join(parts[:-1]) + f" [{unit}]" if unit else " ".join(parts)
+    words = labelled(name)
     return words if np.isnan(correlation) else f"{words},  \N{GREEK SMALL LETTER RHO} = {correlation:+.2f}"
 
 

@@ -1,8 +1,8 @@
 """Metrics of each flight, from a flight table and the reference it should have followed.
 
 Only *flown* rows count: those before a flight diverged (status, or a value that is not finite), and up to the first row of a
-collision or of being out of bounds that lasts to the end of the record. Tracking error, proximity percentile, collision rate and
-outcome are those of SOUS VIDE (arXiv:2412.16346); means are over samples.
+collision or of being out of bounds that lasts to the end of the record. Tracking error, proximity percentile, collision rate
+and outcome are those of SOUS VIDE (arXiv:2412.16346); means are over samples.
 """
 
 from __future__ import annotations

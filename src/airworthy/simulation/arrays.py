@@ -51,6 +51,7 @@ class BatchArrays:
         self._host["state"][state.offsets["attitude"] + 3] = 1.0
         self._warp: dict[str, Any] = {name: self._send(array) for name, array in self._host.items()}
         self._launchers: dict[Any, Launcher] = {}
+        self._varying = np.zeros(0, np.intp)
 
     # ---- access -----------------------------------------------------------------------------------------------------
 
@@ -80,23 +81,30 @@ class BatchArrays:
         """Send the input rows to the device."""
         self._push("inputs")
 
-    def push_parameters(self, rows: NDArray[np.float64]) -> bool:
-        """Send parameter rows, shape (rows, env); returns whether all environments share every number.
+    def push_parameters(self, rows: NDArray[np.float64], env_ids: NDArray[np.intp] | None = None) -> bool:
+        """Send parameter rows; returns whether all environments share every number.
 
-        A row with one value for all is stored once, so that a batch of equal vehicles costs no memory traffic.
+        A row with one value for all is stored once, so that a batch of equal vehicles costs no memory traffic: the shared
+        numbers come first, then a block of (varying rows, stride).
+
+        Args:
+            rows: Shape (rows, env).
+            env_ids: The only environments that changed since the last call; None: all may have.
         """
+        if env_ids is not None and self._push_columns(rows, env_ids):
+            return not self._varying.size
         bits = rows.astype(np.float32) if rows.strides[1] else rows[:, :1].astype(np.float32)
-        shared = np.array([np.all(row.view(np.uint32) == row[:1].view(np.uint32)) for row in bits])
-        packed = np.zeros(int(np.where(shared, 1, self.stride).sum()), np.float32)
+        differs = (bits.view(np.uint32) != bits[:, :1].view(np.uint32)).any(axis=1)
+        shared, self._varying = np.flatnonzero(~differs), np.flatnonzero(differs)
         table = np.zeros((self._params_size, 2), np.int32)
-        start = 0
-        for index, row in enumerate(bits):
-            width = 1 if shared[index] else self.stride
-            packed[start : start + width] = row[0]
-            if not shared[index]:
-                packed[start : start + self.env_count] = row
-            table[index] = (start, 0 if shared[index] else 1)
-            start += width
+        table[shared, 0] = np.arange(shared.size)
+        table[self._varying, 0] = shared.size + self.stride * np.arange(self._varying.size)
+        table[self._varying, 1] = 1
+        packed = np.empty(shared.size + self.stride * self._varying.size, np.float32)
+        packed[: shared.size] = bits[shared, 0]
+        block = packed[shared.size :].reshape(-1, self.stride)
+        block[:, self.env_count :] = bits[self._varying, :1]
+        block[:, : self.env_count] = bits[self._varying]
         self._host["param_table"][...] = table
         self._push("param_table")
         if "params" in self._host and self._host["params"].size == packed.size:
@@ -106,7 +114,21 @@ class BatchArrays:
             self._host["params"] = packed
             self._warp["params"] = self._send(packed)
             self._launchers.clear()
-        return bool(shared.all())
+        return not self._varying.size
+
+    def _push_columns(self, rows: NDArray[np.float64], env_ids: NDArray[np.intp]) -> bool:
+        """Send single columns, if they do not break what is shared; returns whether that was possible."""
+        if "params" not in self._host or not rows.strides[1]:
+            return False
+        columns = rows[:, env_ids].astype(np.float32)
+        shared = self._host["param_table"][:, 1] == 0
+        values = self._host["params"][self._host["param_table"][shared, 0]]
+        if np.any(columns[shared].view(np.uint32) != values.view(np.uint32)[:, None]):
+            return False
+        block = self._host["params"][values.size :].reshape(-1, self.stride)
+        block[:, env_ids] = columns[self._varying]
+        self._push("params")
+        return True
 
     def reserve_log(self, steps: int) -> None:
         """Make room for the IMU samples of a launch."""

@@ -414,7 +414,7 @@ class Simulator:
             self._draw_mounting(self.config.imu, ids, keys)
         elif self._uploaded and not self.config.randomization.any:
             return
-        self._upload_parameters()
+        self._upload_parameters(ids if self._uploaded else None)
 
     def _draw_mounting(self, imu: Imu, ids: NDArray[np.intp], keys: NDArray[np.uint32]) -> None:
         """Turn each flight's sensor by random Euler angles within the mounting tolerance."""
@@ -424,9 +424,9 @@ class Simulator:
         turned = multiply(np.asarray(imu.orientation, float), from_euler(angles[:, 0], angles[:, 1], angles[:, 2]))
         self.rows[self._param_layout.rows("imu_rotation"), ids] = to_matrix(turned).reshape(len(ids), 9).T
 
-    def _upload_parameters(self) -> None:
+    def _upload_parameters(self, env_ids: NDArray[np.intp] | None = None) -> None:
         self._uploaded = True
-        if self._arrays.push_parameters(self.rows):
+        if self._arrays.push_parameters(self.rows, env_ids):
             self.effects |= Effects.SHARED_PARAMETERS
         else:
             self.effects &= ~Effects.SHARED_PARAMETERS

@@ -190,7 +190,8 @@ def _scale(trajectory: Trajectory, limits: Limits) -> float:
 
 
 def stretch_until_proven(trajectory: Trajectory, limits: Limits) -> Trajectory:
-    """Slow a trajectory by as little as needed for every limit to be proved; raises AirworthyError where a factor of 3 is too little."""
+    """Slow a trajectory by as little as needed for every limit to be proved; raises AirworthyError where a factor of 3 is
+    too little."""
     if prove(trajectory, limits).proven:
         return trajectory
     low, high = 1.0, 1.0001

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.evaluation.validation.errors import error_vectors
 from airworthy.evaluation.validation.predict import Craft, predict
-from airworthy.evaluation.validation.structure import STRUCTURES, Airframe, Structure
+from airworthy.evaluation.validation.structure import SPEED_NOMINAL, STRUCTURES, Airframe, Structure
 from airworthy.evaluation.validation.windows import Windows
+from airworthy.vehicles import Rotor
 
 Array = NDArray[np.float64]
 
@@ -30,6 +31,7 @@ FOLDS = 2
 _STEP = 1e-3
 _FAR = 1e3
 _WINDOWS_MIN = 20
+_WIDE_FACTOR, _WIDE_SHARE = 0.5, 1.0
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,10 @@ def thinned(windows: Windows, keep: int = 100) -> Windows:
 
 
 def refit_thrust(craft: Craft, mass: float, windows: Windows) -> Craft:
-    """A published craft with the measured mass and each rotor's thrust scaled to fit windows, by the same method and prior.
+    """A published craft with the measured mass and a thrust map refitted to windows by the same method.
+
+    Each rotor gets its own factor, and all share how much of the thrust is linear in speed. The priors are so wide that they only
+    keep the solution finite: this is the thrust map that helps the craft most, whether a real rotor could have it or not.
 
     Args:
         craft: The published craft.
@@ -158,15 +163,19 @@ def refit_thrust(craft: Craft, mass: float, windows: Windows) -> Craft:
         windows: Windows to fit to.
     """
     heavy = replace(craft.vehicle, mass=mass)
-    mean_square = float(np.mean(np.sum([r.thrust[1] * w + r.thrust[2] * w**2 for r, w in zip(heavy.rotors, np.moveaxis(windows.rotor_speed, -1, 0), strict=True)], axis=0)))
-    level = mass * GRAVITY / mean_square
+    speeds = np.moveaxis(windows.rotor_speed, -1, 0)
+    thrust = sum(r.thrust[1] * w + r.thrust[2] * w**2 for r, w in zip(heavy.rotors, speeds, strict=True))
+    level = mass * GRAVITY / float(np.mean(thrust))
+
+    def refitted(rotor: Rotor, factor: float, share: float) -> Rotor:
+        moved = share * rotor.thrust[2] * SPEED_NOMINAL
+        linear, square = rotor.thrust[1] + moved, rotor.thrust[2] - moved / SPEED_NOMINAL
+        return replace(rotor, thrust=(0.0, factor * linear, factor * square))
 
     def make(z: Array) -> Craft:
-        factors = level * np.exp(0.05 * z)
-        rotors = tuple(
-            replace(r, thrust=(r.thrust[0] * f, r.thrust[1] * f, r.thrust[2] * f)) for r, f in zip(heavy.rotors, factors, strict=True)
-        )
+        factors = level * np.exp(_WIDE_FACTOR * z[:4])
+        rotors = tuple(refitted(r, float(f), _WIDE_SHARE * float(z[4])) for r, f in zip(heavy.rotors, factors, strict=True))
         return replace(craft, vehicle=replace(heavy, rotors=rotors))
 
-    z, _ = gauss_newton(make, windows, 4)
+    z, _ = gauss_newton(make, windows, 5, 2 * ITERATIONS)
     return make(z)
