@@ -1,8 +1,7 @@
-"""Thin this project's reference files to what the tests need everywhere: `AIRWORTHY_DATA=... python
-tests/trajectories/regenerate_fixtures.py`.
+"""Thin this project's reference files to what the tests need everywhere.
 
-Both were computed for this project: the gate vectors are kept whole, of the course references every eighth sample and the
-last. Prints whether a file changed.
+Run it with AIRWORTHY_DATA set: `python tests/trajectories/regenerate_fixtures.py`. Both were computed for this project: the
+gate vectors are kept whole, of the course references every eighth sample and the last. Prints whether a file changed.
 """
 
 from __future__ import annotations

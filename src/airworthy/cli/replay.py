@@ -34,7 +34,7 @@ def main(argv: list[str]) -> int:
         print(f"Equal: every flight has the same bytes (SHA-256 {found.recorded_sha256[:16]}...).")
     else:
         print(
-            f"Different: recorded by version {found.recorded_version}, repeated by {__version__}. Equal bits are promised for the"
-            " same version, device type and configuration."
+            f"Different: recorded by version {found.recorded_version}, repeated by {__version__}."
+            " Equal bits are promised for the same version, device type and configuration."
         )
     return 0 if found.equal else 1

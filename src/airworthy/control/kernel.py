@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from types import SimpleNamespace
@@ -39,6 +40,7 @@ from airworthy.core.vectors import add, matrix_columns, norm
 from airworthy.vehicles import Vehicle, hover_speed
 
 Array = NDArray[np.float64]
+Sizes = Mapping[str, int | None]
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ def control_blocks(layout: Layout, rotor_count: int) -> list[Block]:
     """Traced blocks of every level for a padded number of rotors."""
     n = rotor_count
 
-    def block(function: Any, name: str, inputs: dict[str, int | None], outputs: dict[str, int | None], **constants: Any) -> Block:
+    def block(function: Any, name: str, inputs: Sizes, outputs: Sizes, **constants: Any) -> Block:
         return trace(function, name, inputs, outputs, {"p": (layout, "CON")}, constants, "CONTEXT")
 
     body = {"position": 3, "velocity": 3, "attitude": 4, "rate": 3, "wanted": 16}
@@ -180,9 +182,8 @@ def control_native() -> dict[str, str]:
     def read(name: str) -> str:
         return files("airworthy.control").joinpath("native", name).read_text()
 
-    cases = "".join(
-        f"      case {LEVELS[name].number}: T::control_{name}(CTX, p, v, q, w, asked, wrench); break;\n" for name in (*MODES, "pose")
-    )
+    call = "      case {}: T::control_{}(CTX, p, v, q, w, asked, wrench); break;\n"
+    cases = "".join(call.format(LEVELS[name].number, name) for name in (*MODES, "pose"))
     return {
         "CONTROL_LOAD": read("control_load.h"),
         "CONTROL_STEP": read("control_step.h").replace("CONTROL_CASES", cases),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -29,7 +30,7 @@ def rigid_blocks(layout: Layout, rotor_count: int) -> list[Block]:
     """The traced blocks that `step_source` calls, for a padded number of rotors."""
     n = rotor_count
 
-    def block(function: Any, name: str, inputs: dict[str, int | None], outputs: dict[str, int | None], **constants: Any) -> Block:
+    def block(function: Any, name: str, inputs: Mapping[str, int | None], outputs: Mapping[str, int | None], **constants: Any) -> Block:
         return trace(function, name, inputs, outputs, {"p": (layout, "PAR")}, constants, CONTEXT)
 
     state = {"velocity": 3, "attitude": 4, "rate": 3, "rotor_speed": n}

@@ -8,6 +8,7 @@ as a command f in [-1, 0] of a scale k_th (`airworthy.core.frames` converts).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,7 @@ def limited_input(thrust: Any, rate: Vector, p: Any) -> Vector:
 def semi_kinematic_blocks(layout: Layout) -> list[Block]:
     """Traced blocks of the native step."""
 
-    def block(function: Any, name: str, inputs: dict[str, int | None], outputs: dict[str, int | None]) -> Block:
+    def block(function: Any, name: str, inputs: Mapping[str, int | None], outputs: Mapping[str, int | None]) -> Block:
         return trace(function, name, inputs, outputs, {"p": (layout, "PAR")}, None, "CONTEXT")
 
     moving = {"velocity": 3, "attitude": 4, "thrust": None, "rate": 3, "force": 3}

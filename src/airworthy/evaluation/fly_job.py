@@ -14,6 +14,7 @@ from airworthy import __version__
 from airworthy.control.config import ControlConfig
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import lock_folder, make_folder, write_json
+from airworthy.evaluation.machine import describe_machine
 from airworthy.evaluation.metrics import evaluate_tracking
 from airworthy.evaluation.report import write_report
 from airworthy.evaluation.summary import summarize, write_summary
@@ -274,7 +275,7 @@ def _write(
         "physics_rate_hz": config.physics_rate,
         "control_rate_hz": config.control_rate,
         "device": config.device,
-        "processor": platform.processor() or platform.machine(),
+        "hardware": describe_machine(),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "config": resolved(config),

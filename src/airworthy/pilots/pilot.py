@@ -22,12 +22,20 @@ OBSERVABLE = ("imu",)
 class Pilot(Protocol):
     """Maps observations of all environments to commands of all environments."""
 
-    name: str
-    """As in the catalogue and in results."""
-    level: str
-    """Control level of its commands, a key of the simulator's levels."""
-    observes: tuple[str, ...]
-    """Fields it is given, besides time; of `PRIVILEGED` and `OBSERVABLE`. Nothing else reaches it."""
+    @property
+    def name(self) -> str:
+        """As in the catalogue and in results."""
+        ...
+
+    @property
+    def level(self) -> str:
+        """Control level of its commands, a key of the simulator's levels."""
+        ...
+
+    @property
+    def observes(self) -> tuple[str, ...]:
+        """Fields it is given, besides time; of `PRIVILEGED` and `OBSERVABLE`. Nothing else reaches it."""
+        ...
 
     def command(self, observation: Observation) -> Array:
         """Commands at `level`, shape (env, width) or (width,)."""

@@ -51,6 +51,7 @@ class BatchArrays:
         self._host["state"][state.offsets["attitude"] + 3] = 1.0
         self._warp: dict[str, Any] = {name: self._send(array) for name, array in self._host.items()}
         self._launchers: dict[Any, Launcher] = {}
+        self._graphs: dict[Any, Any] = {}
         self._varying = np.zeros(0, np.intp)
 
     # ---- access -----------------------------------------------------------------------------------------------------
@@ -71,6 +72,10 @@ class BatchArrays:
         """State rows as a torch tensor that shares memory."""
         tensor = self._wp.to_torch(self._warp["state"])
         return tensor.reshape(-1, self.stride)
+
+    def torch_inputs(self) -> Any:
+        """Input rows as a torch tensor that shares memory, also on a GPU."""
+        return self._wp.to_torch(self._warp["inputs"]).reshape(-1, self.stride)
 
     def push_state(self) -> None:
         """Send state and keys to the device after the host changed them."""
@@ -113,7 +118,7 @@ class BatchArrays:
         else:
             self._host["params"] = packed
             self._warp["params"] = self._send(packed)
-            self._launchers.clear()
+            self._forget_launches()
         return not self._varying.size
 
     def _push_columns(self, rows: NDArray[np.float64], env_ids: NDArray[np.intp]) -> bool:
@@ -135,7 +140,7 @@ class BatchArrays:
         if len(self._host["imu_log"]) < steps * 6:
             self._host["imu_log"] = np.zeros((steps * 6, self.stride), np.float32)
             self._warp["imu_log"] = self._send(self._host["imu_log"])
-            self._launchers.clear()
+            self._forget_launches()
 
     def log(self, steps: int) -> Floats:
         """IMU samples of the last launch, shape (steps, 6, stride)."""
@@ -149,7 +154,21 @@ class BatchArrays:
         launcher = self._launchers.get(key)
         if launcher is None:
             launcher = self._launchers[key] = self._launcher(config, *key)
+        if self.on_cpu:
+            launcher.launch()
+        else:
+            self._launch_graph(key, launcher)
+
+    def _launch_graph(self, key: Any, launcher: Launcher) -> None:
+        """Launch through a CUDA graph, captured at the second launch: the first one compiles and loads the module."""
+        graph = self._graphs.get(key)
+        if graph is not None:
+            self._wp.capture_launch(graph)
+            return
         launcher.launch()
+        with self._wp.ScopedCapture(device=self.device) as capture:
+            launcher.launch()
+        self._graphs[key] = capture.graph
 
     def blow(self, group: Group, rows: tuple[int, int], model: Downwash) -> None:
         """Write the downwash that each environment feels into its input rows."""
@@ -170,6 +189,11 @@ class BatchArrays:
         arguments = [*(self._warp[name] for name in ARGUMENTS), *(scalars[name] for name in SCALARS)]
         tasks = -(-blocks // BLOCKS_PER_TASK) if self.on_cpu else self.stride
         return Launcher(self._kernel, tasks, arguments, self.device, self._threads)
+
+    def _forget_launches(self) -> None:
+        """An array moved: recorded launches and graphs point to the old one."""
+        self._launchers.clear()
+        self._graphs.clear()
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 

@@ -214,9 +214,12 @@ class Simulator:
         """Set the command of the next launches.
 
         Args:
-            command: Shape (env, width) or (width,).
+            command: Shape (env, width) or (width,); on a GPU a CUDA tensor is taken without leaving the device.
             delay_steps: Physics steps of the next launch that still follow the previous command, scalar or (env,).
         """
+        if getattr(command, "is_cuda", False) and delay_steps is None:
+            self._set_device_command(command)
+            return
         rows = self._inputs_layout.rows("command")
         inputs = self._arrays.inputs()
         array = np.asarray(command)
@@ -233,6 +236,15 @@ class Simulator:
             inputs[self._inputs_layout.offsets["delay"], : self.env_count] = 0.0
         inputs[rows.start : rows.start + width, : self.env_count] = array.T if array.ndim == 2 else array[:, None]
         self._arrays.push_inputs()
+
+    def _set_device_command(self, command: Any) -> None:
+        width = LEVELS[self.config.level].width(self.rotor_count)
+        if tuple(command.shape) != (self.env_count, width):
+            raise AirworthyError(
+                f"A CUDA command at level {self.config.level!r} has shape {tuple(command.shape)}; expected ({self.env_count}, {width})."
+            )
+        start = self._inputs_layout.offsets["command"]
+        self._arrays.torch_inputs()[start : start + width, : self.env_count] = command.T
 
     def set_external(self, force: ArrayLike = 0.0, moment: ArrayLike = 0.0) -> None:
         """External force (world [N]) and moment (body [N m]) of the next launches, shape (env, 3) or (3,)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,8 @@ class Block:
 def trace(
     function: Callable[..., Any],
     name: str,
-    inputs: dict[str, int | None],
-    outputs: dict[str, int | None],
+    inputs: Mapping[str, int | None],
+    outputs: Mapping[str, int | None],
     records: dict[str, tuple[Layout, str]] | None = None,
     constants: dict[str, Any] | None = None,
     context: str = "",
