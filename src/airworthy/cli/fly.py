@@ -34,7 +34,8 @@ def _show(result: FlyResult) -> None:
     show_table("", ("", "mean", "spread"), rows)
     if result.interrupted:
         print("Interrupted: what was flown until then is kept; unfinished flights count as aborted.")
-    print(f"Report: {result.folder / 'report.html'}")
+    report = result.folder / "report.html"
+    print(f"Report: {report}" if report.exists() else f"Flights: {result.folder}")
 
 
 def _metric(aggregate: dict[str, Any], name: str, label: str) -> list[tuple[str, Any, str]]:

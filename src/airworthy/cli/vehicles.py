@@ -25,6 +25,7 @@ from airworthy.vehicles import (
     write_vehicle,
 )
 from airworthy.vehicles.files import vehicle_text
+from airworthy.vehicles.sources import missing_sources
 from airworthy.vehicles.synthesis import arm_length
 
 PROG = "airworthy vehicles"
@@ -183,19 +184,6 @@ def _validate(config: ValidateConfig) -> int:
     for note in notes:
         print(f"note: {note}")
     return 0
-
-
-def missing_sources(craft: Vehicle) -> list[str]:
-    """Dotted names of the values that differ from their defaults and carry no source."""
-    from airworthy.vehicles._schema import default_of
-
-    skipped = {"name", "sources", "extra", "rotors", "sensors"}
-    names = [f.name for f in dataclasses.fields(craft) if f.name not in skipped and getattr(craft, f.name) != default_of(f)]
-    for f in dataclasses.fields(craft.rotors[0]):
-        if any(getattr(rotor, f.name) != default_of(f) for rotor in craft.rotors):
-            names.append(f"rotors.{f.name}")
-    names += [f"sensors.{sensor.name}" for sensor in craft.sensors]
-    return [name for name in names if name not in craft.sources and name.split(".")[0] not in craft.sources]
 
 
 def _measure(config: MeasureConfig) -> int:

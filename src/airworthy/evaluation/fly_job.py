@@ -83,6 +83,8 @@ class FlyConfig:
     """"cpu", or a CUDA device such as "cuda:0"."""
     out: Path = Path("runs/fly")
     """Folder for flight.parquet, meta.json, summary.json, config.json and report.html."""
+    report: bool = True
+    """Write report.html; its figures take longer than the flights."""
     json: bool = False
     """Print summary.json's aggregate instead of a table."""
 
@@ -283,6 +285,8 @@ def _write(
     write_flight(config.out, flown.table, meta)
     write_summary(config.out, summary)
     rotors = vehicles[0].rotors
+    if not config.report:
+        return summary
     write_report(
         config.out,
         table=flown.table,

@@ -31,7 +31,7 @@ FOLDS = 2
 _STEP = 1e-3
 _FAR = 1e3
 _WINDOWS_MIN = 20
-_WIDE_FACTOR, _WIDE_SHARE = 0.5, 1.0
+_WIDE_FACTOR, _SHARE = 0.5, 0.2
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def refit_thrust(craft: Craft, mass: float, windows: Windows) -> Craft:
 
     def make(z: Array) -> Craft:
         factors = level * np.exp(_WIDE_FACTOR * z[:4])
-        rotors = tuple(refitted(r, float(f), _WIDE_SHARE * float(z[4])) for r, f in zip(heavy.rotors, factors, strict=True))
+        rotors = tuple(refitted(r, float(f), _SHARE * float(z[4])) for r, f in zip(heavy.rotors, factors, strict=True))
         return replace(craft, vehicle=replace(heavy, rotors=rotors))
 
     z, _ = gauss_newton(make, windows, 5, 2 * ITERATIONS)
