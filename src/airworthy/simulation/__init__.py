@@ -4,6 +4,7 @@ from airworthy.simulation.config import Downwash, Ground, Imu, Randomization, Si
 from airworthy.simulation.flights import FlightTable, flight_columns, read_flight, read_flight_meta, write_flight
 from airworthy.simulation.recorder import Recorder
 from airworthy.simulation.replay import Replay
+from airworthy.simulation.semi_kinematic_twin import SemiKinematicTwin
 from airworthy.simulation.simulator import Simulator
 from airworthy.simulation.snapshot import Snapshot
 from airworthy.simulation.twin import Twin
@@ -16,6 +17,7 @@ __all__ = [
     "Randomization",
     "Recorder",
     "Replay",
+    "SemiKinematicTwin",
     "Simulator",
     "SimulatorConfig",
     "Snapshot",
