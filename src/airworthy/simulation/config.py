@@ -188,5 +188,6 @@ class SimulatorConfig:
             raise AirworthyError(f"physics_rate is {self.physics_rate} Hz; expected more than 0 and at most 100000.")
         if not 0 < self.control_rate <= self.physics_rate:
             raise AirworthyError(
-                f"control_rate is {self.control_rate} Hz; expected more than 0 and at most physics_rate ({self.physics_rate} Hz)."
+                f"control_rate is {self.control_rate} Hz;"
+                f" expected more than 0 and at most physics_rate ({self.physics_rate} Hz)."
             )

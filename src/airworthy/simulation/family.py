@@ -44,7 +44,9 @@ class Family:
     levels: tuple[str, ...]
     """Control levels it takes."""
 
-    def rows(self, vehicles: Sequence[Vehicle], believed: Sequence[Vehicle], config: SimulatorConfig, rotor_count: int) -> Array:
+    def rows(
+        self, vehicles: Sequence[Vehicle], believed: Sequence[Vehicle], config: SimulatorConfig, rotor_count: int
+    ) -> Array:
         """Parameter rows of every environment before randomisation, shape (rows, env)."""
         layout = self.parameter_layout(rotor_count)
         start = layout.offsets["control_mass"]
@@ -64,7 +66,7 @@ class Family:
         if level not in LEVELS:
             raise unknown_name("control level", level, LEVELS)
         if level not in self.levels:
-            raise AirworthyError(f"Control level {level!r} does not fit these dynamics; choose one of {', '.join(self.levels)}.")
+            raise AirworthyError(f"Control level {level!r} does not fit these dynamics; choose {' or '.join(self.levels)}.")
 
 
 def _semi_kinematic_column(item: Vehicle, config: SimulatorConfig, layout: Layout, rotor_count: int) -> Array:

@@ -35,12 +35,14 @@ def downwash_force(position: NDArray[np.float64], members: NDArray[np.int64], en
 
 
 class Group:
-    """Members of each environment's group, in the order of their flight ids, so that sums do not depend on the batch's order."""
+    """Members of each environment's group, by flight id, so that sums do not depend on the order of the batch."""
 
     def __init__(self, groups: ArrayLike, flight_ids: NDArray[np.uint32], device: str):
         group = np.asarray(groups)
         if group.shape != flight_ids.shape or not np.issubdtype(group.dtype, np.integer):
-            raise AirworthyError(f"`groups` has shape {group.shape}; expected {flight_ids.shape} whole numbers, one per environment.")
+            raise AirworthyError(
+                f"`groups` has shape {group.shape}; expected {flight_ids.shape} whole numbers, one per environment."
+            )
         order = np.lexsort((flight_ids, group))
         values, first, count = np.unique(group[order], return_index=True, return_counts=True)
         where = np.searchsorted(values, group)
@@ -89,7 +91,7 @@ def _downwash_kernel() -> Any:
         x = state[position_row * stride + env]
         y = state[(position_row + 1) * stride + env]
         z = state[(position_row + 2) * stride + env]
-        total = float(0.0)
+        total = float(0.0)  # noqa: UP018 - Warp takes a bare 0.0 for a constant
         for k in range(count[env]):
             other = members[first[env] + k]
             dx = state[position_row * stride + other] - x

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from airworthy.control.kernel import control_layout, extrapolated, tracking_rates
+from airworthy.control.kernel import control_layout
+from airworthy.control.laws import extrapolated, tracking_rates
 from airworthy.core.random import Stream, flight_key, normals
 from airworthy.dynamics import semi_kinematic as sk
 from airworthy.dynamics.equations import normalize
@@ -36,7 +37,8 @@ class SemiKinematicTwin:
         self.clock = simulator.flight_step.astype(np.int64)
         self.force = np.zeros((3, simulator.env_count))
         self.state: dict[str, Any] = {
-            name: np.array(simulator.field(name), float).T.copy() for name in ("position", "velocity", "attitude", "rate", "thrust")
+            name: np.array(simulator.field(name), float).T.copy()
+            for name in ("position", "velocity", "attitude", "rate", "thrust")
         }
 
     def field(self, name: str) -> Array:

@@ -11,18 +11,27 @@ from numpy.typing import ArrayLike, NDArray
 
 from airworthy.control.kernel import LEVELS
 from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.core.frames import from_euler, multiply, to_matrix
 from airworthy.core.layout import Layout
-from airworthy.core.random import Stream, flight_key, uniforms
+from airworthy.core.random import Words, flight_key
 from airworthy.dynamics.parameters import padded_rotor_count
 from airworthy.dynamics.state import Effects, input_layout
 from airworthy.simulation.arrays import BatchArrays
-from airworthy.simulation.config import Imu, SimulatorConfig
+from airworthy.simulation.config import SimulatorConfig
 from airworthy.simulation.family import FAMILIES
 from airworthy.simulation.group_kernel import Group
 from airworthy.simulation.parameters import randomize
 from airworthy.simulation.snapshot import Snapshot
-from airworthy.vehicles import Vehicle, hover_speed
+from airworthy.simulation.starting import (
+    Ids,
+    Starts,
+    checked_flight_ids,
+    initial_biases,
+    mounted_rotations,
+    per_env,
+    resolve_ids,
+    scatter,
+)
+from airworthy.vehicles import Vehicle
 
 Array = NDArray[np.floating[Any]]
 
@@ -63,7 +72,7 @@ class Simulator:
         self.config.validate()
         self.family = FAMILIES[self.config.dynamics]
         self.family.check_level(self.config.level)
-        self.vehicles = _per_env(vehicles, env_count, "vehicles")
+        self.vehicles = per_env(vehicles, env_count, "vehicles")
         self.env_count = len(self.vehicles)
         self.rotor_count = max(v.rotor_count for v in self.vehicles)
         self.seed, self.device = int(seed), device
@@ -71,21 +80,22 @@ class Simulator:
         self.layout: Layout = self.family.state_layout(padded)
         self._inputs_layout = input_layout()
         self._param_layout = self.family.parameter_layout(padded)
-        self.flight_ids = _flight_ids(flight_ids, self.env_count)
+        self.flight_ids = checked_flight_ids(flight_ids, self.env_count)
         self.episode = np.zeros(self.env_count, np.uint32)
         self.step_count = 0
         """Control steps taken since construction or the last full reset."""
-        beliefs = self.vehicles if believed is None else _per_env(believed, self.env_count, "believed")
+        beliefs = self.vehicles if believed is None else per_env(believed, self.env_count, "believed")
         self._nominal = self.family.rows(self.vehicles, beliefs, self.config, padded)
         self.rows = self._nominal
         """Parameter rows in force, shape (rows, env), float64; see `parameter`."""
         self.effects = self.family.effects(self._nominal, self._param_layout, self.config) | self._random_effects()
-        self._hover = _hover_states(self.vehicles, padded)
+        self._starts = Starts(self.vehicles, self.layout, self.config.dynamics, padded)
         kernel = self.family.kernel(padded)
-        self._arrays = BatchArrays(kernel, self.layout, self._inputs_layout, self._param_layout, self.env_count, device, threads)
+        self._arrays = BatchArrays(
+            kernel, self.layout, self._inputs_layout, self._param_layout, self.env_count, device, threads
+        )
         self.command_rows = LEVELS[self.config.level].width(padded)
         self._group = self._make_group(groups)
-        self._kept_start: dict[str, Any] = {}
         self._uploaded = False
         self.reset()
 
@@ -226,7 +236,8 @@ class Simulator:
         width = LEVELS[self.config.level].width(self.rotor_count)
         if array.shape not in ((width,), (self.env_count, width)):
             raise AirworthyError(
-                f"A command at level {self.config.level!r} has shape {array.shape}; expected ({self.env_count}, {width}) or ({width},)."
+                f"A command at level {self.config.level!r} has shape {array.shape};"
+                f" expected ({self.env_count}, {width}) or ({width},)."
             )
         if delay_steps is not None:
             inputs[self._inputs_layout.rows("command_previous"), : self.env_count] = inputs[rows, : self.env_count]
@@ -241,7 +252,8 @@ class Simulator:
         width = LEVELS[self.config.level].width(self.rotor_count)
         if tuple(command.shape) != (self.env_count, width):
             raise AirworthyError(
-                f"A CUDA command at level {self.config.level!r} has shape {tuple(command.shape)}; expected ({self.env_count}, {width})."
+                f"A CUDA command at level {self.config.level!r} has shape {tuple(command.shape)};"
+                f" expected ({self.env_count}, {width})."
             )
         start = self._inputs_layout.offsets["command"]
         self._arrays.torch_inputs()[start : start + width, : self.env_count] = command.T
@@ -276,15 +288,15 @@ class Simulator:
             rate: Body rate [rad/s]; default 0.
             rotor_speed: Rotor states; default hover.
         """
-        ids = self._ids(env_ids)
+        ids = resolve_ids(env_ids, self.env_count)
         if env_ids is None:
             self.step_count = 0
-        self.episode[ids] += 1 if self._kept_start else 0
+        self.episode[ids] += 1 if self._uploaded else 0
         given = {"position": position, "velocity": velocity, "attitude": attitude, "rate": rate, "rotor_speed": rotor_speed}
-        start = self._start(ids, given)
+        start = self._starts.build(ids, given)
         keys = flight_key(self.seed, self.flight_ids[ids], self.episode[ids])
         self._draw_parameters(ids, keys)
-        self._scatter_start(start, keys)
+        scatter(start, self.config.randomization, keys)
         state = self._arrays.state()
         state[:, ids] = 0.0
         for name, value in start.items():
@@ -292,7 +304,10 @@ class Simulator:
         if "rotor_speed" in start:
             state[self.layout.rows("rotor_command"), ids] = start["rotor_speed"].T
             state[self.layout.offsets["battery_ratio"], ids] = self._battery_start(ids)
-        self._draw_biases(state, ids, keys)
+        if self.config.imu is not None:
+            biases = initial_biases(self.config.imu, keys)
+            state[self.layout.rows("accelerometer_bias"), ids] = biases[:, :3].T
+            state[self.layout.rows("gyroscope_bias"), ids] = biases[:, 3:].T
         key_rows = self._arrays.keys()
         key_rows[:4, ids] = keys.T
         key_rows[4, ids] = 0
@@ -306,6 +321,8 @@ class Simulator:
             keys=self._arrays.keys().copy(),
             rows=self.rows.copy(),
             episode=self.episode.copy(),
+            start_position=self._starts.position.copy(),
+            start_attitude=self._starts.attitude.copy(),
             step_count=self.step_count,
             effects=int(self.effects),
         )
@@ -327,6 +344,8 @@ class Simulator:
         self._arrays.keys()[...] = snapshot.keys
         self.rows = snapshot.rows.copy()
         self.episode[...] = snapshot.episode
+        self._starts.position[...] = snapshot.start_position
+        self._starts.attitude[...] = snapshot.start_attitude
         self.step_count, self.effects = snapshot.step_count, Effects(snapshot.effects)
         self._arrays.push_state()
         self._arrays.push_inputs()
@@ -348,95 +367,25 @@ class Simulator:
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
-    def _ids(self, env_ids: ArrayLike | None) -> NDArray[np.intp]:
-        if env_ids is None:
-            return np.arange(self.env_count)
-        ids = np.asarray(env_ids)
-        if ids.dtype == bool:
-            if ids.shape != (self.env_count,):
-                raise AirworthyError(f"A reset mask has shape {ids.shape}; expected ({self.env_count},).")
-            return np.flatnonzero(ids)
-        if ids.size and not (np.issubdtype(ids.dtype, np.integer) and 0 <= ids.min() and ids.max() < self.env_count):
-            raise AirworthyError(f"Reset got environment ids outside 0..{self.env_count - 1}.")
-        return np.atleast_1d(ids).astype(np.intp)
-
-    def _start(self, ids: NDArray[np.intp], given: dict[str, ArrayLike | None]) -> dict[str, Array]:
-        """Start state per field, each (k, width); positions and attitudes given once are kept for later resets."""
-        if not self._kept_start:
-            self._kept_start = {"position": np.zeros((self.env_count, 3)), "attitude": np.tile([0, 0, 0, 1.0], (self.env_count, 1))}
-        start: dict[str, Array] = {}
-        for name, value in given.items():
-            if name not in self.layout:
-                if value is not None:
-                    raise AirworthyError(f"Reset got {name}, which {self.config.dynamics} dynamics do not have.")
-                continue
-            width = self.layout.fields[name][0]
-            if value is None:
-                start[name] = self._default_start(name, ids, width)
-                continue
-            array = np.asarray(value, float)
-            if name == "rotor_speed" and array.shape[-1] < width:
-                array = np.concatenate([array, np.zeros((*array.shape[:-1], width - array.shape[-1]))], axis=-1)
-            if array.shape not in ((width,), (len(ids), width)):
-                raise AirworthyError(f"Reset got {name} of shape {array.shape}; expected ({len(ids)}, {width}) or ({width},).")
-            start[name] = np.broadcast_to(array, (len(ids), width)).copy()
-        norm = np.linalg.norm(start["attitude"], axis=1, keepdims=True)
-        if not np.all(norm > 1e-6):
-            raise AirworthyError("Reset got an attitude of zero length; expected quaternions x, y, z, w.")
-        start["attitude"] = start["attitude"] / norm * np.where(start["attitude"][:, 3:] < 0, -1.0, 1.0)
-        for name in ("position", "attitude"):
-            self._kept_start[name][ids] = start[name]
-        return start
-
-    def _default_start(self, name: str, ids: NDArray[np.intp], width: int) -> Array:
-        if name in self._kept_start:
-            return np.array(self._kept_start[name][ids])
-        if name == "rotor_speed":
-            return np.array(self._hover[ids])
-        return np.zeros((len(ids), width))
-
-    def _scatter_start(self, start: dict[str, Array], keys: NDArray[np.uint32]) -> None:
-        spread = self.config.randomization
-        if spread.position == 0.0 and spread.yaw == 0.0:
-            return
-        draw = 2.0 * uniforms(keys, 0, Stream.RESET, 4) - 1.0
-        start["position"] = start["position"] + spread.position * draw[:, :3]
-        zero = np.zeros(len(keys))
-        start["attitude"] = multiply(from_euler(zero, zero, spread.yaw * draw[:, 3]), start["attitude"])
-
-    def _battery_start(self, ids: NDArray[np.intp]) -> Array:
+    def _battery_start(self, ids: Ids) -> Array:
         full = self.rows[self._param_layout.offsets["battery"], ids]
         nominal = self.rows[self._param_layout.offsets["battery"] + 3, ids]
         return full / nominal if self.config.battery else np.ones(len(ids))
 
-    def _draw_biases(self, state: Array, ids: NDArray[np.intp], keys: NDArray[np.uint32]) -> None:
-        imu = self.config.imu
-        if imu is None or not any(imu.bias_initial[:2]):
-            return
-        draw = 2.0 * uniforms(keys, 1, Stream.RESET, 8) - 1.0
-        state[self.layout.rows("accelerometer_bias"), ids] = imu.bias_initial[0] * draw[:, :3].T
-        state[self.layout.rows("gyroscope_bias"), ids] = imu.bias_initial[1] * draw[:, 3:6].T
-
-    def _draw_parameters(self, ids: NDArray[np.intp], keys: NDArray[np.uint32]) -> None:
+    def _draw_parameters(self, ids: Ids, keys: Words) -> None:
         if self.config.randomization.any:
             if self.rows is self._nominal:
                 self.rows = self._nominal.copy()
             self.rows[:, ids] = randomize(self._nominal[:, ids], self._param_layout, self.config.randomization, keys)
         if self.config.imu is not None and self.config.imu.bias_initial[2] != 0.0:
-            self._draw_mounting(self.config.imu, ids, keys)
+            if self.rows is self._nominal:
+                self.rows = self._nominal.copy()
+            self.rows[self._param_layout.rows("imu_rotation"), ids] = mounted_rotations(self.config.imu, keys).T
         elif self._uploaded and not self.config.randomization.any:
             return
         self._upload_parameters(ids if self._uploaded else None)
 
-    def _draw_mounting(self, imu: Imu, ids: NDArray[np.intp], keys: NDArray[np.uint32]) -> None:
-        """Turn each flight's sensor by random Euler angles within the mounting tolerance."""
-        if self.rows is self._nominal:
-            self.rows = self._nominal.copy()
-        angles = imu.bias_initial[2] * (2.0 * uniforms(keys, 2, Stream.RESET, 4) - 1.0)
-        turned = multiply(np.asarray(imu.orientation, float), from_euler(angles[:, 0], angles[:, 1], angles[:, 2]))
-        self.rows[self._param_layout.rows("imu_rotation"), ids] = to_matrix(turned).reshape(len(ids), 9).T
-
-    def _upload_parameters(self, env_ids: NDArray[np.intp] | None = None) -> None:
+    def _upload_parameters(self, env_ids: Ids | None = None) -> None:
         self._uploaded = True
         if self._arrays.push_parameters(self.rows, env_ids):
             self.effects |= Effects.SHARED_PARAMETERS
@@ -445,42 +394,3 @@ class Simulator:
 
     def _random_effects(self) -> Effects:
         return Effects.WIND if self.config.randomization.wind != 0.0 else Effects(0)
-
-
-def _per_env(vehicles: Vehicle | Sequence[Vehicle], env_count: int | None, what: str) -> list[Vehicle]:
-    if isinstance(vehicles, Vehicle):
-        count = 1 if env_count is None else env_count
-        if count < 1:
-            raise AirworthyError(f"env_count is {count}; expected at least 1.")
-        return [vehicles] * count
-    items = list(vehicles)
-    if not items:
-        raise AirworthyError(f"`{what}` is empty; give at least one vehicle.")
-    if env_count is not None and env_count != len(items):
-        raise AirworthyError(f"`{what}` has {len(items)} entries but env_count is {env_count}; leave env_count out or make them equal.")
-    return items
-
-
-def _flight_ids(flight_ids: ArrayLike | None, env_count: int) -> NDArray[np.uint32]:
-    if flight_ids is None:
-        return np.arange(env_count, dtype=np.uint32)
-    ids = np.asarray(flight_ids)
-    if ids.shape != (env_count,) or not np.issubdtype(ids.dtype, np.integer) or (ids.size and ids.min() < 0):
-        raise AirworthyError(f"flight_ids has shape {ids.shape}; expected ({env_count},) whole numbers, none negative.")
-    return ids.astype(np.uint32)
-
-
-def _hover_states(vehicles: Sequence[Vehicle], padded: int) -> Array:
-    """Rotor states at hover per environment, (env, padded); zeros for a vehicle that cannot hover."""
-    known: dict[int, Array] = {}
-    for item in vehicles:
-        if id(item) not in known:
-            states = np.zeros(padded)
-            try:
-                states[: item.rotor_count] = hover_speed(item)
-            except AirworthyError:
-                states[: item.rotor_count] = [r.speed_min for r in item.rotors]
-            known[id(item)] = states
-    if len(known) == 1:
-        return np.broadcast_to(next(iter(known.values())), (len(vehicles), padded))
-    return np.stack([known[id(item)] for item in vehicles])

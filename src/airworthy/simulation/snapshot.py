@@ -24,6 +24,8 @@ class Snapshot:
     keys: NDArray[np.uint32]
     rows: NDArray[np.float64]
     episode: NDArray[np.uint32]
+    start_position: NDArray[np.float64]
+    start_attitude: NDArray[np.float64]
     step_count: int
     effects: int
 
@@ -48,7 +50,9 @@ class Snapshot:
             with safe_open(str(path), framework="numpy") as file:
                 metadata: dict[str, Any] = file.metadata() or {}
                 if metadata.get("format") != FORMAT_VERSION:
-                    raise AssetError(f"{path} is no snapshot of format {FORMAT_VERSION}; write one with Simulator.save().write(path).")
+                    raise AssetError(
+                        f"{path} is no snapshot of format {FORMAT_VERSION}; write one with Simulator.save().write(path)."
+                    )
                 arrays = {name: file.get_tensor(name) for name in _ARRAYS}
         except FileNotFoundError:
             raise AssetError(f"Snapshot {path} does not exist.") from None
@@ -57,4 +61,4 @@ class Snapshot:
         return cls(**arrays, step_count=int(metadata["step_count"]), effects=int(metadata["effects"]))
 
 
-_ARRAYS = ("state", "inputs", "keys", "rows", "episode")
+_ARRAYS = ("state", "inputs", "keys", "rows", "episode", "start_position", "start_attitude")

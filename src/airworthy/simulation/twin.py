@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from airworthy.control import kernel as control
-from airworthy.control.kernel import LEVELS, control_layout
-from airworthy.control.levels import MODES
+from airworthy.control import laws
+from airworthy.control.kernel import LED_LEVELS, control_layout
 from airworthy.core.random import Stream, flight_key, normals, uniforms
 from airworthy.dynamics import equations as eq
 from airworthy.dynamics.parameters import CONTACT_POINTS, rigid_layout
@@ -41,7 +40,9 @@ class Twin:
         self.p = rigid_layout(n).record(lambda row: simulator.rows[row])
         self.c = control_layout(n).record(lambda row: simulator.rows[split + row])
         self.state: dict[str, Any] = {
-            name: np.array(simulator.field(name), float).T.copy() for name in simulator.layout.fields if name != "position_residual"
+            name: np.array(simulator.field(name), float).T.copy()
+            for name in simulator.layout.fields
+            if name != "position_residual"
         }
         self.key = flight_key(simulator.seed, simulator.flight_ids, simulator.episode)
         self.clock = simulator.flight_step.astype(np.int64)
@@ -59,7 +60,7 @@ class Twin:
         wanted[: array.shape[1]] = np.broadcast_to(array, (len(self.clock), array.shape[1])).T
         for step in range(steps):
             if self.config.level in ("tracking", "tracking:mellinger"):
-                self._step(control.extrapolated(tuple(wanted), step * self.dt))
+                self._step(laws.extrapolated(tuple(wanted), step * self.dt))
             else:
                 self._step(tuple(wanted))
 
@@ -148,45 +149,47 @@ class Twin:
         if level == "rotor_speed":
             return wanted[: self.rotor_count]
         if level == "tracking:crazyflie":
-            states, kept = control._crazyflie(*body, wanted, mellinger, started, self.dt, c)
+            states, kept = laws.crazyflie_states(*body, wanted, mellinger, started, self.dt, c)
             self._keep("position_integral", kept)
             return tuple(states)
         if level == "rotor_thrust":
-            return control._rotor_states(wanted[: self.rotor_count], c)
+            return laws.rotor_states(wanted[: self.rotor_count], c)
         if level == "wrench":
             wrench: Vector = wanted[:6]
         elif level == "pose":
-            force, torque = control._pose(*body, wanted, c)
+            force, torque = laws.pose_wrench(*body, wanted, c)
             wrench = (*force, *torque)
         elif level == "rate_thrust:flightgoggles":
             memory = tuple(np.concatenate([s["rate_filtered"], s["rate_slope"], s["rate_integral"]]))
             measured = tuple(s["imu"][3:]) if Effects.GYRO_FEEDBACK in self.effects else body[3]
-            wrench, kept = control._rate_loop(measured, wanted, memory, self.dt, c)
+            wrench, kept = laws.rate_loop_wrench(measured, wanted, memory, self.dt, c)
             self._keep("rate_filtered", kept)
         elif level == "tracking:mellinger":
-            wrench, kept = control._mellinger(*body, wanted, mellinger, started, self.dt, c)
+            wrench, kept = laws.mellinger_wrench(*body, wanted, mellinger, started, self.dt, c)
             self._keep("position_integral", kept)
         else:
-            assert level in MODES and level in LEVELS
-            *sideways, thrust, torque = control._geometric(*body, wanted, c, level)
+            *sideways, thrust, torque = laws.geometric_wrench(*body, wanted, c, level)
             wrench = (*sideways, thrust, *torque)
         wrench = tuple(x + zero for x in wrench)
-        allocate = control._pseudo_inverse if Effects.PSEUDO_INVERSE in self.effects else control._bounded
-        states = control._rotor_states(allocate(wrench, c), c)
-        return control._rotor_lead(tuple(s["rotor_speed"]), states, c) if level in control.LED_LEVELS else states
+        allocate = laws.pseudo_inverse_thrusts if Effects.PSEUDO_INVERSE in self.effects else laws.bounded_thrusts
+        states = laws.rotor_states(allocate(wrench, c), c)
+        return laws.led_states(tuple(s["rotor_speed"]), states, c) if level in LED_LEVELS else states
 
     def _keep(self, first: str, kept: Any) -> None:
         names = {
             "rate_filtered": ("rate_filtered", "rate_slope", "rate_integral"),
             "position_integral": ("position_integral", "moment_integral", "rate_error"),
         }[first]
-        flat = [np.broadcast_to(x, self.clock.shape) for group in kept for x in (group if isinstance(group, tuple) else (group,))]
+        numbers = [x for group in kept for x in (group if isinstance(group, tuple) else (group,))]
+        flat = [np.broadcast_to(x, self.clock.shape) for x in numbers]
         for k, name in enumerate(names):
             self.state[name] = np.array(flat[3 * k : 3 * k + 3])
 
     # ---- motion ----------------------------------------------------------------------------------------------------
 
-    def _derivative(self, y: Array, command: Array, wind: Vector, force: Vector, moment: Vector, factor: Any) -> tuple[Array, Any, Any]:
+    def _derivative(
+        self, y: Array, command: Array, wind: Vector, force: Vector, moment: Vector, factor: Any
+    ) -> tuple[Array, Any, Any]:
         out = eq.derivative(
             tuple(y[:3]), tuple(y[3:7]), tuple(y[7:10]), tuple(y[10:]), tuple(command), wind, force, moment, factor, self.p
         )
@@ -200,8 +203,9 @@ class Twin:
         k1, rate_dot, specific = self._derivative(y, command, wind, force, moment, factor)
         half = full = y[10:]
         if exact:
-            half = np.array(eq.rotor_exact(tuple(y[10:]), tuple(command), self.p.rotor_rise_keep_half, self.p.rotor_fall_keep_half))
-            full = np.array(eq.rotor_exact(tuple(y[10:]), tuple(command), self.p.rotor_rise_keep, self.p.rotor_fall_keep))
+            p, speed, asked = self.p, tuple(y[10:]), tuple(command)
+            half = np.array(eq.rotor_exact(speed, asked, p.rotor_rise_keep_half, p.rotor_fall_keep_half))
+            full = np.array(eq.rotor_exact(speed, asked, p.rotor_rise_keep, p.rotor_fall_keep))
         if self.config.integrator == "rk4":
             stages, at = [k1], [y]
             for share, rotors in ((0.5, half), (0.5, half), (1.0, full)):
