@@ -44,9 +44,10 @@ def operations(a: Any, b: Any, c: Any) -> dict[str, Any]:
         "and": where(less & at_most, a, c),
         "or": where(less | at_most, a, c),
         "not": where(~less, a, c),
-        "multiply_add": a * b + c,
-        "multiply_subtract": a * b - c,
-        "negated_multiply_add": c - a * b,
+        # Products of their own: a compiler contracts one only where nothing else needs it.
+        "multiply_add": b * c + a,
+        "multiply_subtract": a * c - b,
+        "negated_multiply_add": a - c * c,
         "add_constant": a + 0.1,
         "add_tie": a + (1.0 + 2.0**-24),
         "power_of_two": a / 8.0,
@@ -111,8 +112,7 @@ def _probe_source(path: str) -> str:
       for (int i = 0; i < OPERATIONS + 35; ++i) N::store(results.data + i * stride + lane0, out[i]);
       #undef LANES
       #undef INLINE
-      #undef OUTLINE
-      #undef UNROLL
+      #undef STAGES
       #undef PRAGMA_NOUNROLL
       #undef SCALAR_PATH
       #undef PAR

@@ -21,7 +21,17 @@ from airworthy.vehicles import vehicle
 numbers = st.floats(-5.0, 5.0)
 
 ROTORS = 4
-SIZES = {"velocity": 3, "attitude": 4, "rate": 3, "rotor_speed": 4, "command": 4, "wind": 3, "force": 3, "moment": 3, "factor": 4}
+SIZES = {
+    "velocity": 3,
+    "attitude": 4,
+    "rate": 3,
+    "rotor_speed": 4,
+    "command": 4,
+    "wind": 3,
+    "force": 3,
+    "moment": 3,
+    "factor": 4,
+}
 INPUTS = sum(SIZES.values())
 OUTPUTS = 17
 
@@ -31,7 +41,7 @@ def slope(function: Callable[[Any], Any], x: Any) -> Any:
     return jacobian(lambda a: (function(a),), (x,))[1][0][0]
 
 
-# ---- closed forms -----------------------------------------------------------------------------------------------------------
+# ---- closed forms ----------------------------------------------------------------------------------------------------
 
 
 @given(numbers, numbers)
@@ -70,7 +80,7 @@ def test_functions(x: float) -> None:
         (lambda a: ops.maximum(a, 3.0 * a), 2.0, 3.0),
         (lambda a: ops.clip(a, -1.0, 1.0), 0.5, 1.0),
         (lambda a: ops.clip(a, -1.0, 1.0), 1.5, 0.0),
-        (lambda a: ops.absolute(a), 0.0, 1.0),
+        (ops.absolute, 0.0, 1.0),
         (lambda a: ops.sign(a) * a, -2.0, -1.0),
     ],
 )
@@ -119,7 +129,7 @@ def test_misuse_says_what_to_write_instead(function: Callable[[Any], Any], messa
     assert str(error.value) == message
 
 
-# ---- while tracing ------------------------------------------------------------------------------------------------------------
+# ---- while tracing ---------------------------------------------------------------------------------------------------
 
 
 def test_traced_values_and_duals_mix_in_every_operation() -> None:
@@ -155,7 +165,7 @@ def test_a_traced_jacobian_shares_terms_with_the_values() -> None:
     assert both.operation_count <= value.operation_count + 8
 
 
-# ---- the rigid body against other derivatives -----------------------------------------------------------------------------------
+# ---- the rigid body against other derivatives ------------------------------------------------------------------------
 
 
 def _parameters(name: str) -> SimpleNamespace:
@@ -272,7 +282,9 @@ def test_the_rigid_body_has_the_jacobian_of_finite_differences(rigid: tuple[Any,
 
 def test_structural_zeros_of_the_rigid_body_are_found() -> None:
     """What cannot depend on each other has the number 0 for a slope, and the rest is nonzero at a random state."""
-    _, slopes = jacobian(_motion(_parameters("flightgoggles"), planar=True, square=True, drag="simple"), tuple(_states(1, 1000.0)[:, 0]))
+    _, slopes = jacobian(
+        _motion(_parameters("flightgoggles"), planar=True, square=True, drag="simple"), tuple(_states(1, 1000.0)[:, 0])
+    )
     zero = np.array([[isinstance(s, float) and s == 0.0 for s in row] for row in slopes])
     columns = dict(zip(SIZES, np.split(np.arange(INPUTS), np.cumsum(list(SIZES.values()))[:-1]), strict=True))
     attitude_rate, rotor_rate = zero[3:7], zero[10:14]

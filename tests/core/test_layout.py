@@ -13,7 +13,9 @@ from airworthy.core.layout import Layout
 LAYOUT = Layout({"mass": (), "inertia": (3,), "lever": (2, 3), "limit": ()})
 
 shapes = st.one_of(st.just(()), st.tuples(st.integers(1, 5)), st.tuples(st.integers(1, 4), st.integers(1, 4)))
-layouts = st.dictionaries(st.from_regex(r"[a-z][a-z_]{0,8}", fullmatch=True), shapes, min_size=1, max_size=6).map(Layout)
+layouts = st.dictionaries(st.from_regex(r"[a-z][a-z_]{0,8}", fullmatch=True), shapes, min_size=1, max_size=6).map(
+    lambda fields: Layout(dict(fields))
+)
 
 
 def test_rows_follow_each_other() -> None:

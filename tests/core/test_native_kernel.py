@@ -121,7 +121,7 @@ def test_more_launches_at_once_share_one_kernel(probe_kernel: Any) -> None:
     assert set(found) == {expected}
 
 
-# ---- threads --------------------------------------------------------------------------------------------------------------------
+# ---- threads ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("text", "threads"), [("1", 1), ("2", 2), (" 16 ", 16), ("007", 7)])
@@ -146,7 +146,7 @@ def test_without_a_limit_the_processors_count(monkeypatch: pytest.MonkeyPatch, t
     assert thread_limit() >= 1
 
 
-# ---- manners ----------------------------------------------------------------------------------------------------------------------
+# ---- manners ---------------------------------------------------------------------------------------------------------
 
 _HOST = """
 import json
@@ -174,7 +174,8 @@ assert x.sum() == 4.0
 after = settings()
 after["kernel_cache_dir"] = before["kernel_cache_dir"]  # Warp fills it in itself
 options = wp.get_module_options()
-print(json.dumps({"changed": [k for k in before if before[k] != after[k]], "fuse_fp": options["fuse_fp"], "level": options["optimization_level"]}))
+changed = [k for k in before if before[k] != after[k]]
+print(json.dumps({"changed": changed, "fuse_fp": options["fuse_fp"], "level": options["optimization_level"]}))
 """
 
 
@@ -198,7 +199,9 @@ def test_our_modules_have_our_options(probe_kernel: Any) -> None:
 
 
 def test_native_texts_are_found_in_the_package() -> None:
-    assert shared_source("prelude.h", "random.h").index("struct N") < shared_source("prelude.h", "random.h").index("struct Threefry")
+    assert shared_source("prelude.h", "random.h").index("struct N") < shared_source("prelude.h", "random.h").index(
+        "struct Threefry"
+    )
     assert shared_source() == ""
 
 

@@ -54,7 +54,7 @@ def test_arguments_are_left_alone() -> None:
     assert not counter.any()
 
 
-# ---- native code against the twin ---------------------------------------------------------------------------------------------
+# ---- native code against the twin ------------------------------------------------------------------------------------
 
 
 def _keys(count: int) -> NDArray[np.uint32]:
@@ -78,7 +78,7 @@ def test_native_draws_equal_the_twin(path: str, probe: Callable[..., dict[str, N
     np.testing.assert_allclose(rows["normals"].T, exact, rtol=2e-6, atol=2e-6)
 
 
-# ---- distribution ---------------------------------------------------------------------------------------------------------------
+# ---- distribution ----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_bits_are_fair_in_every_place() -> None:
     assert np.abs(share - 0.5).max() < 5.0 * 0.5 / np.sqrt(DRAWS)  # 32 places, five standard errors
 
 
-# ---- independence -----------------------------------------------------------------------------------------------------------------
+# ---- independence ----------------------------------------------------------------------------------------------------
 
 
 def _series(**changed: Any) -> NDArray[np.float64]:
@@ -168,7 +168,10 @@ def test_a_flight_draws_the_same_in_any_batch(flights: list[int], place: int, se
 def test_earlier_numbers_do_not_depend_on_how_many_are_drawn(few: int, many: int) -> None:
     few, many = sorted((few, many))
     for draw in (uniforms, normals):
-        assert draw(flight_key(1, 2), 3, Stream.WIND, few).tobytes() == draw(flight_key(1, 2), 3, Stream.WIND, many)[:few].tobytes()
+        assert (
+            draw(flight_key(1, 2), 3, Stream.WIND, few).tobytes()
+            == draw(flight_key(1, 2), 3, Stream.WIND, many)[:few].tobytes()
+        )
 
 
 def test_key_words_hold_the_whole_seed() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ def body(block: Block) -> list[str]:
     return [line.strip() for line in block.source.splitlines()[1:-1]]
 
 
-# ---- sharing ----------------------------------------------------------------------------------------------------------------
+# ---- sharing ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -55,8 +57,8 @@ def test_operations_of_known_vector_expressions() -> None:
     assert trace(cross, "f", {"a": 3, "b": 3}, {"out": 3}).operation_count == 9
     # Two cross products, t = 2 u x v (3), w t (3), two sums of vectors (6).
     assert trace(rotate, "f", {"q": 4, "v": 3}, {"out": 3}).operation_count == 30
-    # Ten products q_i q_j less ww, 12 sums, doubled, and 1 - 2 (..) on the diagonal: 9 + 9 + 9 + 3.
-    assert trace(lambda q: matrix_columns(q), "f", {"q": 4}, {"out": 9}).operation_count == 30
+    # Nine products of components, nine sums, each doubled, and three times 1 - 2 (..).
+    assert trace(matrix_columns, "f", {"q": 4}, {"out": 9}).operation_count == 30
 
 
 def test_a_shared_term_is_a_line_of_its_own_and_a_single_use_is_not() -> None:
@@ -85,7 +87,7 @@ def test_a_long_chain_stays_within_any_bracket_limit() -> None:
     assert 8 < deepest < 64
 
 
-# ---- folding ----------------------------------------------------------------------------------------------------------------
+# ---- folding ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,7 @@ def test_a_long_chain_stays_within_any_bracket_limit() -> None:
         (lambda x, y, z: x / 4.0, "(x * N::c(0.25f))"),
         (lambda x, y, z: x / -0.5, "(x * N::c(-2.0f))"),
         (lambda x, y, z: x / 3.0, "(x / N::c(3.0f))"),
-        (lambda x, y, z: -(-x), "x"),
+        (lambda x, y, z: -(-x), "x"),  # noqa: B002
         (lambda x, y, z: +x, "x"),
         (lambda x, y, z: x + (-y), "(x - y)"),
         (lambda x, y, z: (-x) + y, "(y - x)"),
@@ -169,7 +171,7 @@ def test_zeros_of_both_signs_and_no_number_are_constants_of_their_own() -> None:
     assert graph.input("x").constant is None
 
 
-# ---- the C function -----------------------------------------------------------------------------------------------------------
+# ---- the C function --------------------------------------------------------------------------------------------------
 
 
 def test_signature_and_record_reading() -> None:
@@ -219,7 +221,10 @@ def test_numbers_of_numpy_are_numbers() -> None:
     assert body(scalar(lambda x, y, z: gain * x - np.float32(0.5)))[0] == "const F r0_ = ((x * N::c(2.5f)) - N::c(0.5f));"
 
 
-# ---- misuse -------------------------------------------------------------------------------------------------------------------
+# ---- misuse ----------------------------------------------------------------------------------------------------------
+
+
+TRUTH = "was used as a truth value (if, while, and, or, min, max); write where(condition, a, b) instead."
 
 
 def _too_many(x: Value, y: Value, z: Value) -> Value:
@@ -233,19 +238,19 @@ def _too_many(x: Value, y: Value, z: Value) -> Value:
     [
         (
             lambda x, y, z: x if x > y else y,
-            "A traced comparison was used as a truth value (if, while, and, or, min, max); write where(condition, a, b) instead.",
+            f"A traced comparison {TRUTH}",
         ),
         (
-            lambda x, y, z: max(x, y),
-            "A traced comparison was used as a truth value (if, while, and, or, min, max); write where(condition, a, b) instead.",
+            lambda x, y, z: max(y, x),
+            f"A traced comparison {TRUTH}",
         ),
         (
             lambda x, y, z: x or y,
-            "A traced value was used as a truth value (if, while, and, or, min, max); write where(condition, a, b) instead.",
+            f"A traced value {TRUTH}",
         ),
         (
-            lambda x, y, z: ops.where(x, y, z),
-            "A traced value was used as a truth value (if, while, and, or, min, max); write where(condition, a, b) instead.",
+            lambda x, y, z: ops.where(z, x, y),
+            f"A traced value {TRUTH}",
         ),
         (lambda x, y, z: float(x), "A traced value was turned into a number; use the functions of airworthy.core.ops."),
         (lambda x, y, z: x**3, "Only the power 2 is traced, not 3; multiply instead."),
@@ -258,8 +263,14 @@ def _too_many(x: Value, y: Value, z: Value) -> Value:
         (lambda x, y, z: np.zeros(3) + x, "A traced equation met ndarray; expected a scalar."),
         (lambda x, y, z: x + None, "A traced equation met NoneType; expected a scalar."),
         (lambda x, y, z: {"sum": x}, "A traced equation met dict; expected a scalar."),
-        (lambda x, y, z: ops.where((x < y) & True, x, y), "A traced comparison was combined with bool; expected another comparison."),
-        (lambda x, y, z: ops.where((x < y) | z, x, y), "A traced comparison was combined with Value; expected another comparison."),
+        (
+            lambda x, y, z: ops.where((x < y) & True, x, y),
+            "A traced comparison was combined with bool; expected another comparison.",
+        ),
+        (
+            lambda x, y, z: ops.where((x < y) | z, x, y),
+            "A traced comparison was combined with Value; expected another comparison.",
+        ),
         (lambda x, y, z: x + Graph().input("x"), "A traced equation met a value of another trace; hand it over as an input."),
         (_too_many, f"A traced function exceeded {NODE_LIMIT} operations; keep loops outside it."),
     ],
@@ -285,13 +296,32 @@ def test_traced_values_are_no_keys() -> None:
 def test_comparisons_are_masks_and_reversed_ones_too() -> None:
     graph = Graph()
     x = graph.input("x")
-    for mask in (x < 1.0, 1.0 > x, x == 1.0, x != 1.0, ~(x <= 1.0), (x < 1.0) | (x > 2.0)):
+    for mask in (x < 1.0, x == 1.0, x != 1.0, ~(x <= 1.0), (x < 1.0) | (x > 2.0)):
         assert isinstance(mask, Mask)
-    assert (1.0 > x).index == (x < 1.0).index
+    one = 1.0
+    assert (one > x).index == (x < one).index
 
 
 def test_a_traced_jacobian_is_a_traced_function() -> None:
-    block = trace(lambda x, y: jacobian(lambda a, b: (a * b, a + 1.0), (x, y)), "f", {"x": None, "y": None}, {"value": 2, "slope": 4})
+    block = trace(
+        lambda x, y: jacobian(lambda a, b: (a * b, a + 1.0), (x, y)), "f", {"x": None, "y": None}, {"value": 2, "slope": 4}
+    )
     # Slopes: y, x, 1, 0, with nothing to compute.
     assert block.operation_count == 2
-    assert body(block)[2:6] == [f"const F r{k}_ = {text};" for k, text in zip(range(2, 6), ("y", "x", "N::c(1.0f)", "N::c(0.0f)"), strict=True)]
+    assert body(block)[2:6] == [
+        f"const F r{k}_ = {text};" for k, text in zip(range(2, 6), ("y", "x", "N::c(1.0f)", "N::c(0.0f)"), strict=True)
+    ]
+
+
+def test_the_example_of_the_documentation_runs(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a file of its own: Warp reads the source of kernels."""
+    page = (repository / "docs" / "tracing.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "write_once.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    example = importlib.import_module("write_once")
+    x, force, slopes = example.velocity, example.force, example.slopes
+    np.testing.assert_allclose(force, -0.3 * np.linalg.norm(x, axis=0) * x, rtol=0.0, atol=2e-6)
+    length = np.linalg.norm(x, axis=0)
+    expected = -0.3 * (np.eye(3)[:, :, None] * length + x[:, None] * x[None] / length)
+    np.testing.assert_allclose(np.array(slopes), expected, rtol=0.0, atol=1e-14)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,14 +20,20 @@ class DemoConfig:
     """Flights at once."""
     seed: int = 0
     """Key of all random numbers."""
+    device: str = "cpu"
+    """"cpu", or a CUDA device such as "cuda:0"."""
     out: Path = Path("runs/demo")
     """Folder for the flights and the report."""
+    json: bool = False
+    """Print summary.json's aggregate instead of a table."""
 
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
     config = run_tyro(DemoConfig, argv, "airworthy demo", _DESCRIPTION)
     words = ["--vehicle", "flightgoggles", "--course", "robustness", "--pilot", "geometric", "--randomize", "default"]
-    words += ["--turbulence", "0.5", "--envs", str(config.envs), "--seed", str(config.seed), "--out", str(config.out)]
-    print("airworthy fly " + " ".join(words))
+    words += ["--turbulence", "0.5", "--envs", str(config.envs), "--seed", str(config.seed), "--device", config.device]
+    words += ["--out", str(config.out), *(["--json"] if config.json else [])]
+    if not config.json:
+        print(shlex.join(["airworthy", "fly", *words]))
     return fly(words)

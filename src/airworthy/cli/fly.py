@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Iterator
 from typing import Any
 
 from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.evaluation.fly_job import FlyConfig, FlyResult, run_fly
 
 _DESCRIPTION = "Fly any vehicle on any course with a built-in pilot, many at once; writes flights, numbers and a report."
+_KEPT = "Interrupted: what was flown until then is kept; unfinished flights count as aborted."
 
 
 def main(argv: list[str]) -> int:
-    """Run the command; returns the exit code."""
+    """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
     config = run_tyro(FlyConfig, argv, "airworthy fly", _DESCRIPTION)
-    result = run_fly(config, quiet=config.json)
+    with _stopped_by_terminate() as received:
+        result = run_fly(config, quiet=config.json)
     if config.json:
-        emit_json({"folder": str(result.folder), "interrupted": result.interrupted, **result.summary["aggregate"]})
+        ended = {"interrupted": result.interrupted, "pilot_error": result.pilot_error or None}
+        emit_json({"folder": str(result.folder), **ended, **result.summary["aggregate"]})
     else:
         _show(result)
-    return 130 if result.interrupted else 0
+    if result.interrupted:
+        print(_KEPT, file=sys.stderr)
+        return 128 + (received[0] if received else signal.SIGINT)
+    return 0
+
+
+@contextlib.contextmanager
+def _stopped_by_terminate() -> Iterator[list[int]]:
+    """Let SIGTERM, by which batch systems announce the end, stop a run as Ctrl-C does; yields what was received."""
+    received: list[int] = []
+
+    def stop(number: int, frame: Any) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield received
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _show(result: FlyResult) -> None:
@@ -32,8 +62,8 @@ def _show(result: FlyResult) -> None:
         *_metric(aggregate, "speed_max_m_s", "top speed [m/s]"),
     ]
     show_table("", ("", "mean", "spread"), rows)
-    if result.interrupted:
-        print("Interrupted: what was flown until then is kept; unfinished flights count as aborted.")
+    if result.pilot_error:
+        print(f"The pilot failed, which ended the run: {result.pilot_error}")
     report = result.folder / "report.html"
     print(f"Report: {report}" if report.exists() else f"Flights: {result.folder}")
 

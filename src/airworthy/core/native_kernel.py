@@ -1,17 +1,24 @@
 """Native kernels: compile settings, shared texts, and launches split over threads.
 
-A kernel of ours handles blocks of 16 environments on a CPU (one per lane) and single environments on a GPU. Its last argument is
-the first block, so that a CPU launch can be cut into parts, one per thread; launches release the interpreter lock.
+A kernel of ours handles blocks of 16 environments on a CPU (one per lane) and single environments on a GPU. Its last argument
+is the first block, so that a CPU launch can be cut into parts, one per thread; launches release the interpreter lock.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
+import platform
+import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any
 
 from airworthy.core.errors import AirworthyError
@@ -23,7 +30,9 @@ MODULE_OPTIONS: dict[str, Any] = {
     "enable_backward": False,
     "fuse_fp": False,
     "optimization_level": 3,
-    "cpu_compiler_flags": "-march=native -mprefer-vector-width=512",
+    # The width the machine has; only x86 compilers know the option.
+    "cpu_compiler_flags": "-march=native -ffp-contract=off"
+    + (" -mprefer-vector-width=512" if platform.machine() in ("x86_64", "AMD64") else ""),
 }
 
 CPU_LANES = 16
@@ -40,9 +49,37 @@ def quiet_warp() -> Any:
     """Warp, initialised without its banner; its global configuration stays as the host program set it."""
     import warp as wp
 
-    with wp.ScopedLogLevel(wp.LOG_ERROR):
+    with wp.ScopedLogLevel(wp.LOG_ERROR), _without_driver_warning():
         wp.init()
     return wp
+
+
+def _has_cuda_driver() -> bool:
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def _without_driver_warning() -> Iterator[None]:
+    """Keep Warp's native remark that there is no CUDA driver off standard error; anything else said there is passed on."""
+    if _has_cuda_driver():
+        yield
+        return
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as said:
+        kept = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            said.seek(0)
+            lines = said.read().splitlines(keepends=True)
+            os.write(2, b"".join(line for line in lines if b"CUDA driver" not in line))
 
 
 def quiet_launch(kernel: Any, dim: int, inputs: list[Any], device: str, record: bool = False) -> Any:
@@ -91,7 +128,7 @@ class Launcher:
         self._whole = self._record(kernel, 0, block_count, arguments, device)
         threads = min(threads or thread_limit(), block_count) if device == "cpu" else 1
         edges = [block_count * k // threads for k in range(threads + 1)]
-        spans = zip(edges[:-1], edges[1:], strict=True) if threads > 1 else ()
+        spans = pairwise(edges) if threads > 1 else ()
         self._parts = [self._record(kernel, a, b - a, arguments, device) for a, b in spans]
         self._seconds, self._whole_launches = math.inf, 0
 

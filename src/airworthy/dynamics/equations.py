@@ -12,12 +12,11 @@ from typing import Any
 from airworthy.core.ops import absolute, cos, maximum, minimum, sqrt, where
 from airworthy.core.vectors import (
     add,
+    choose,
     cross,
     dot,
     matrix_columns,
     quaternion_derivative,
-    rotate,
-    rotate_inverse,
     scale,
     sub,
     symmetric_multiply,
@@ -129,6 +128,8 @@ def derivative(
     planar: bool = False,
     square: bool = False,
     drag: str = "full",
+    exact: Scalar = 0.0,
+    mean_rate: Vector | None = None,
 ) -> tuple[Vector, Vector, Vector, Vector, Vector]:
     """Time derivative of a rigid multirotor.
 
@@ -149,13 +150,17 @@ def derivative(
         planar: All rotor axes are body z and the inertia is diagonal.
         square: Thrust and torque are pure squares, rotors first order and not reversible.
         drag: "none", "simple" (linear and norm terms) or "full".
+        exact: 1 where rotors advance by their exact solution, else 0.
+        mean_rate: Then the mean rate of each rotor over the step, n: the torque of its inertia has to follow what the rotor
+            really does, or angular momentum is lost at steps longer than the lag.
 
     Returns:
         Acceleration (world), quaternion derivative, angular acceleration (body), rotor accelerations, and the specific force
         in the body frame, i.e. everything but gravity over mass [m/s^2].
     """
     rotor_rate = rotor_acceleration(rotor_speed, command, p, square)
-    body_force, torque, momentum = rotor_wrench(rotor_speed, rotor_rate, thrust_factor, p, planar, square)
+    felt = rotor_rate if mean_rate is None else choose(exact > 0.5, mean_rate, rotor_rate)
+    body_force, torque, momentum = rotor_wrench(rotor_speed, felt, thrust_factor, p, planar, square)
     columns = matrix_columns(attitude)
     if drag != "none":
         through_air = _into_body(columns, sub(velocity, wind))
@@ -277,46 +282,3 @@ def normalize(attitude: Vector) -> Vector:
     length = sqrt(attitude[0] * attitude[0] + attitude[1] * attitude[1] + attitude[2] * attitude[2] + attitude[3] * attitude[3])
     inverse = 1.0 / maximum(length, 1e-12)
     return tuple(c * inverse for c in attitude)
-
-
-def contact_impulse(
-    height: Scalar, velocity: Vector, attitude: Vector, rate: Vector, point: Vector, p: Any
-) -> tuple[Vector, Vector, Scalar]:
-    """Velocity and rate after one contact point met the ground plane, and the depth of the point below it.
-
-    Newton restitution with a threshold of 0.1 m/s, Coulomb friction within the cone; a separating point is left alone, so that
-    no contact adds energy.
-
-    Args:
-        height: Of the centre of mass [m].
-        velocity: World [m/s].
-        attitude: Body to world.
-        rate: Body rate [rad/s].
-        point: Contact point, body, from the centre of mass [m].
-        p: Parameters: mass, inertia_inverse, contact_radius, ground_height, friction, restitution.
-    """
-    lever = rotate(attitude, point)
-    lever = (lever[0], lever[1], lever[2] - p.contact_radius)
-    depth = p.ground_height - (height + lever[2])
-    rate_world = rotate(attitude, rate)
-    at_point = add(velocity, cross(rate_world, lever))
-    touching = (depth > 0.0) & (at_point[2] < 0.0)
-    normal = (0.0, 0.0, 1.0)
-    bounce = where(at_point[2] < -0.1, p.restitution, 0.0)
-    wanted = -(1.0 + bounce) * at_point[2]
-    push = wanted / _point_inverse_mass(attitude, lever, normal, p)
-    slip = sqrt(at_point[0] * at_point[0] + at_point[1] * at_point[1])
-    guarded = maximum(slip, 1e-9)
-    tangent = (at_point[0] / guarded, at_point[1] / guarded, 0.0)
-    stick = slip / _point_inverse_mass(attitude, lever, tangent, p)
-    drag = minimum(stick, p.friction * push)
-    impulse = (-drag * tangent[0], -drag * tangent[1], push)
-    impulse = tuple(where(touching, j, 0.0) for j in impulse)
-    turn = symmetric_multiply(p.inertia_inverse, rotate_inverse(attitude, cross(lever, impulse)))
-    return add(velocity, scale(impulse, p.mass_inverse)), add(rate, turn), depth
-
-
-def _point_inverse_mass(attitude: Vector, lever: Vector, direction: Vector, p: Any) -> Scalar:
-    """Change of a point's speed along a direction per unit impulse along it [1/kg]."""
-    arm = rotate_inverse(attitude, cross(lever, direction))
-    return p.mass_inverse + dot(arm, symmetric_multiply(p.inertia_inverse, arm))

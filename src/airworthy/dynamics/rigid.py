@@ -8,6 +8,7 @@ from typing import Any
 
 from airworthy.core.layout import Layout
 from airworthy.core.tracing import Block, trace
+from airworthy.dynamics import contact
 from airworthy.dynamics import equations as eq
 from airworthy.dynamics.state import Effects
 
@@ -15,8 +16,27 @@ CONTEXT = "CONTEXT"
 """C macro that declares what `PAR(row)` needs."""
 
 DRAG_FLAGS = {"none": Effects(0), "simple": Effects.DRAG, "full": Effects.DRAG | Effects.DRAG_FULL}
-VARIANTS = [(planar, square, drag) for planar in (False, True) for square in (False, True) for drag in DRAG_FLAGS]
-"""Specialised derivatives: structural zeros dropped for planar rotors, pure squares and absent drag."""
+
+Variant = tuple[bool, bool, str]
+
+VARIANTS: list[Variant] = [
+    (planar, square, drag) for planar in (True, False) for square in (True, False) for drag in DRAG_FLAGS
+]
+"""Specialised derivatives: structural zeros dropped for planar rotors, pure squares and absent drag; the most special first."""
+
+GPU_VARIANTS = [(True, True, "none"), (True, True, "simple"), (True, False, "full"), (False, False, "full")]
+"""Those that a GPU has, since it inlines everything and compiles all twelve in three times the time. The others fly to the same
+bits on the first of these that covers them."""
+
+GROUND_SWEEPS = 4
+"""Passes over the contact points."""
+GROUND_SLOP = 2e-4
+"""Depth that is left, to keep the contact [m]."""
+GROUND_LIFT = 0.2
+"""Share of a greater depth that a step takes back."""
+
+HELD_SHARE = {"euler": 0.0, "semi_implicit": 1.0, "rk4": 0.5}
+"""Displacement over a step [dt] per change of velocity by a force held over it, as each integrator counts it."""
 
 INTEGRATORS = {"euler": 0, "semi_implicit": 1, "rk4": 2}
 
@@ -30,7 +50,9 @@ def rigid_blocks(layout: Layout, rotor_count: int) -> list[Block]:
     """The traced blocks that `step_source` calls, for a padded number of rotors."""
     n = rotor_count
 
-    def block(function: Any, name: str, inputs: Mapping[str, int | None], outputs: Mapping[str, int | None], **constants: Any) -> Block:
+    def block(
+        function: Any, name: str, inputs: Mapping[str, int | None], outputs: Mapping[str, int | None], **constants: Any
+    ) -> Block:
         return trace(function, name, inputs, outputs, {"p": (layout, "PAR")}, constants, CONTEXT)
 
     state = {"velocity": 3, "attitude": 4, "rate": 3, "rotor_speed": n}
@@ -40,8 +62,8 @@ def rigid_blocks(layout: Layout, rotor_count: int) -> list[Block]:
         block(
             eq.derivative,
             f"derivative_{variant_name(planar, square, drag)}",
-            # Ground effect scales thrust: only the polynomial variants carry its factor.
-            {**state, **acting, **({} if square else {"thrust_factor": n})},
+            # What is rarely asked for, ground effect and exact rotors, is left to the polynomial variants.
+            {**state, **acting, **({} if square else {"thrust_factor": n, "exact": None, "mean_rate": n})},
             rates,
             **({"thrust_factor": None} if square else {}),
             planar=planar,
@@ -60,14 +82,32 @@ def rigid_blocks(layout: Layout, rotor_count: int) -> list[Block]:
         block(eq.dryden_step, "dryden", {"state": 5, "noise": 3}, {"next": 5, "velocity": 3}),
         block(eq.ground_effect_factors, "ground_effect", {"height": None, "attitude": 4}, {"out": n}),
         block(eq.battery_step, "battery", {"charge": None, "rotor_speed": n, "dt": None}, {"used": None, "ratio": None}),
-        block(
-            eq.contact_impulse,
-            "contact",
-            {"height": None, "velocity": 3, "attitude": 4, "rate": 3, "point": 3},
-            {"next_velocity": 3, "next_rate": 3, "depth": None},
-        ),
+        *contact_blocks(layout),
         trace(eq.normalize, "normalize", {"attitude": 4}, {"out": 4}),
         trace(eq.quaternion_exponential, "turn", {"attitude": 4, "rate": 3, "dt": None}, {"out": 4}),
+    ]
+
+
+def contact_blocks(layout: Layout) -> list[Block]:
+    """The traced blocks of ground contact."""
+
+    def block(function: Any, inputs: dict[str, int | None], outputs: dict[str, int | None]) -> Block:
+        return trace(function, function.__name__, inputs, outputs, {"p": (layout, "PAR")}, None, CONTEXT)
+
+    motion: dict[str, int | None] = {"velocity": 3, "rate": 3}
+    at_point = {"touches": None, "push": None, **motion, "up": 3, "point": 3}
+    before = {"approach": None, **motion, "velocity_before": 3, "rate_before": 3, "dt": None}
+    after: dict[str, int | None] = {"next_velocity": 3, "next_rate": 3}
+    result = {"velocity": 3, "velocity_before": 3, "attitude": 4, "dt": None}
+    return [
+        trace(contact.ground_frame, "ground_frame", {"velocity": 3, "attitude": 4}, {"up": 3, "out": 3}),
+        block(contact.contact_state, {"height": None, "up": 3, **motion, "point": 3}, {"depth": None, "speed": None}),
+        block(contact.contact_push, at_point, {**after, "next_push": None}),
+        block(contact.contact_rebound, before, {**after, "share": None}),
+        block(contact.contact_friction, at_point, {**after, "leaving": None}),
+        block(contact.contact_lift, {"lift": None, **motion}, after),
+        block(contact.bounce_speed, {"dt": None}, {"out": None}),
+        trace(contact.ground_result, "ground_result", result, {"change": 3, "support": 3}),
     ]
 
 
@@ -77,23 +117,40 @@ def variant_name(planar: bool, square: bool, drag: str) -> str:
 
 
 def advance_source() -> str:
-    """C: one step per specialised derivative, and the choice among them, uniform over the batch."""
+    """C: one step per specialised derivative, the choice among them, uniform over the batch, and ground contact."""
     template = native_text("rigid_advance.h")
-    names = "integrator, exact, dt, Y, command, wind, force, moment, factor, half_m, full_m, next, moved, rate_dot, specific"
-    vectors = "Y, command, wind, force, moment, factor, half_m, full_m"
-    parts, cases = [], []
+    vectors = "Y, command, wind, force, moment, factor, half_m, full_m, mean_rate"
+    names = f"integrator, exact, dt, {vectors}, next, moved, rate_dot, specific"
+    parts = []
     for planar, square, drag in VARIANTS:
         name = variant_name(planar, square, drag)
         # Squares go without what is rarely asked for: ground effect and the exact rotor update.
-        exact, factor = ("false", "") if square else ("exact", ", factor")
+        exact, factor = ("false", "") if square else ("exact", ", factor, exactly, mean_rate")
         parts.append(template.replace("VARIANT", name).replace("FACTOR", factor).replace("EXACT", exact))
-        number = int(planar * Effects.PLANAR | square * Effects.SQUARE | DRAG_FLAGS[drag])
-        cases.append(f"    case {number}: advance_{name}(CTX, {names}); break;\n")
     inputs = ", ".join(f"const F* {n}" for n in vectors.split(", "))
     outputs = ", ".join(f"F* {n}" for n in ("next", "moved", "rate_dot", "specific"))
     signature = f"CONTEXT, int variant, int integrator, bool exact, float dt, {inputs}, {outputs}"
-    parts.append(f"static INLINE void advance({signature}) {{\n  switch (variant) {{\n{''.join(cases)}  }}\n}}\n")
-    return "".join(parts)
+    cases = f"#if LANES == 1\n{_cases(GPU_VARIANTS, names)}#else\n{_cases(VARIANTS, names)}#endif\n"
+    parts.append(f"static INLINE void advance({signature}) {{\n  switch (variant) {{\n{cases}  }}\n}}\n")
+    ground = native_text("rigid_ground.h")
+    numbers = {"GROUND_SWEEPS": str(GROUND_SWEEPS), "GROUND_SLOP": f"{GROUND_SLOP}f", "GROUND_LIFT": f"{GROUND_LIFT}f"}
+    for constant, text in numbers.items():
+        ground = ground.replace(constant, text)
+    return "".join([*parts, ground])
+
+
+def _cases(kept: list[Variant], names: str) -> str:
+    """C: per derivative of `kept` one call, for every set of flags that it is the first to cover."""
+    flags: dict[Variant, list[int]] = {}
+    for planar, square, drag in VARIANTS:
+        order = list(DRAG_FLAGS).index
+        cover = next(k for k in kept if k[0] <= planar and k[1] <= square and order(k[2]) >= order(drag))
+        flags.setdefault(cover, []).append(int(planar * Effects.PLANAR | square * Effects.SQUARE | DRAG_FLAGS[drag]))
+    return "".join(
+        "".join(f"    case {number}:\n" for number in numbers)
+        + f"      advance_{variant_name(*cover)}(CTX, {names});\n      break;\n"
+        for cover, numbers in flags.items()
+    )
 
 
 def native_text(name: str) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from airworthy.core.errors import AssetError
-from airworthy.core.files import read_json
-from airworthy.evaluation.fly_job import CONFIG_FILE, FlyConfig, run_fly
+from airworthy.core.files import json_text, parse_json, sha256_file
+from airworthy.evaluation.fly_config import CONFIG_FILE, read_config, resolved
+from airworthy.evaluation.fly_job import run_fly
 from airworthy.simulation import read_flight_meta
+from airworthy.simulation.flights import FLIGHT_FILE, META_FILE
 
 
 @dataclass(frozen=True)
@@ -27,29 +28,6 @@ class Comparison:
     """Version of this package that recorded it."""
 
 
-def read_config(folder: str | Path) -> FlyConfig:
-    """The configuration of a recorded run.
-
-    Raises:
-        AssetError: If config.json is missing or not one.
-    """
-    path = Path(folder) / CONFIG_FILE
-    data = read_json(path)
-    if not isinstance(data, dict) or data.get("version") != 1:
-        raise AssetError(f"{path} is not a configuration of `airworthy fly` in version 1.")
-    known = {field.name: field for field in fields(FlyConfig)}
-    unknown = sorted(set(data) - set(known) - {"version"})
-    if unknown:
-        raise AssetError(f"{path} has the unknown option {unknown[0]!r}; it was written by another version or changed by hand.")
-    return FlyConfig(**{name: _value(known[name], value) for name, value in data.items() if name != "version"})
-
-
-def _value(field: Any, value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(value)
-    return Path(value) if field.name == "out" else value
-
-
 def refly(folder: str | Path, quiet: bool = True) -> Comparison:
     """Repeat a recorded run in a temporary folder and compare the flight tables.
 
@@ -58,10 +36,21 @@ def refly(folder: str | Path, quiet: bool = True) -> Comparison:
         quiet: Show no progress.
 
     Raises:
-        AssetError: If the folder is not one, or is damaged.
+        AssetError: If the folder is not one, is damaged, or holds a run that cannot be repeated.
     """
+    folder = Path(folder)
     recorded = read_flight_meta(folder)
     config = read_config(folder)
+    if parse_json(json_text(resolved(config)), CONFIG_FILE) != recorded.get("config"):
+        raise AssetError(
+            f"{CONFIG_FILE} and {META_FILE} in {str(folder)!r} tell of different runs: one was changed, or a run was"
+            " killed while it wrote; fly again."
+        )
+    if recorded.get("interrupted"):
+        raise AssetError(f"The run in {str(folder)!r} was interrupted; only a finished run can be repeated and compared.")
+    if sha256_file(folder / FLIGHT_FILE) != recorded["sha256"]:
+        raise AssetError(f"{str(folder / FLIGHT_FILE)!r} is damaged: its SHA-256 is not the one in {META_FILE}.")
+    config = replace(config, report=False)
     with tempfile.TemporaryDirectory(prefix="airworthy-") as out:
         run_fly(replace(config, out=Path(out)), quiet)
         repeated = read_flight_meta(out)

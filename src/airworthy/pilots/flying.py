@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from airworthy.control.kernel import LEVELS
 from airworthy.core.errors import AirworthyError
 from airworthy.core.progress import progress
-from airworthy.pilots.pilot import Pilot, observe
+from airworthy.pilots.deciding import PilotFailure, decide
+from airworthy.pilots.pilot import Pilot, check_observes, observe
 from airworthy.simulation.flights import FlightTable
 from airworthy.simulation.recorder import Recorder
 from airworthy.simulation.simulator import Simulator
@@ -47,15 +49,27 @@ class Flown:
 
     table: FlightTable
     """Every environment's flight."""
-    interrupted: bool
+    interrupted: bool = False
     """The run was stopped before the plan's end; the table ends there."""
+    pilot_error: str = ""
+    """What the pilot raised or did wrong, which ended the run at that step; empty where it did not."""
+
+    @property
+    def unfinished(self) -> dict[int, str]:
+        """Outcome of each flight that was still flying when the run ended before its plan did, by environment."""
+        if not (self.interrupted or self.pilot_error):
+            return {}
+        last = self.table.status[self.table.starts[1:] - 1]
+        outcome = "pilot_error" if self.pilot_error else "aborted"
+        return {int(env): outcome for env, status in zip(self.table.envs, last, strict=True) if status == 0}
 
 
 def fly(simulator: Simulator, pilot: Pilot, plan: FlightPlan, quiet: bool = True) -> Flown:
     """Fly every environment to the plan's end and return what was recorded.
 
-    The simulator is taken as it is: reset it first. A flight that diverged stays in the table, labelled. Ctrl-C ends the run
-    and keeps what was flown.
+    The simulator is taken as it is: reset it first. Nothing that a pilot does ends in an exception: what it raises, and a
+    command of the wrong shape or kind, ends the run with `Flown.pilot_error` set; a command that is not finite ends that
+    environment's flight as diverged and no other. Ctrl-C ends the run and keeps what was flown.
 
     Args:
         simulator: Its level must be the pilot's.
@@ -64,7 +78,7 @@ def fly(simulator: Simulator, pilot: Pilot, plan: FlightPlan, quiet: bool = True
         quiet: Show no progress.
 
     Raises:
-        AirworthyError: If pilot and simulator do not fit, or a command has the wrong shape.
+        AirworthyError: If pilot, simulator and plan do not fit together.
     """
     _check(simulator, pilot, plan)
     steps = ceil(plan.duration * simulator.config.control_rate - 1e-9)
@@ -72,14 +86,18 @@ def fly(simulator: Simulator, pilot: Pilot, plan: FlightPlan, quiet: bool = True
     start = np.array(simulator.position)
     ended = _ended(simulator, plan, start)
     _record(recorder, simulator, plan, ended)
+    width = LEVELS[pilot.level].width(simulator.rotor_count)
     try:
         for _ in progress(range(steps), "flying", quiet=quiet):
-            simulator.step(pilot.command(observe(simulator, pilot.observes)))
-            ended = np.where(ended == 0, _ended(simulator, plan, start), ended)
+            command, lost = decide(pilot, observe(simulator, pilot.observes), simulator.env_count, width)
+            simulator.step(command)
+            ended = np.where(ended == 0, np.where(lost, 1.0, _ended(simulator, plan, start)), ended)
             _record(recorder, simulator, plan, ended)
     except KeyboardInterrupt:
-        return Flown(recorder.table(), True)
-    return Flown(recorder.table(), False)
+        return Flown(recorder.table(), interrupted=True)
+    except PilotFailure as failure:
+        return Flown(recorder.table(), pilot_error=str(failure))
+    return Flown(recorder.table())
 
 
 def _check(simulator: Simulator, pilot: Pilot, plan: FlightPlan) -> None:
@@ -87,8 +105,14 @@ def _check(simulator: Simulator, pilot: Pilot, plan: FlightPlan) -> None:
         raise AirworthyError(
             f"Pilot {pilot.name!r} commands level {pilot.level!r} but the simulator was built for {simulator.config.level!r}."
         )
+    check_observes(simulator, pilot)
     if not (np.isfinite(plan.duration) and plan.duration > 0):
         raise AirworthyError(f"A flight of {plan.duration} s cannot be flown; the duration must be positive.")
+    if plan.duration * simulator.config.physics_rate >= 2**32:
+        raise AirworthyError(
+            f"A flight of {plan.duration:g} s has more than the {2**32 - 1:,} physics steps that one can have: fly for less"
+            f" time or with fewer steps per second than {simulator.config.physics_rate:g}."
+        )
 
 
 def _columns(simulator: Simulator, plan: FlightPlan) -> list[str]:

@@ -57,16 +57,38 @@ class Observation:
         return self.fields[name]
 
 
-def observe(simulator: Simulator, observes: tuple[str, ...]) -> Observation:
-    """The declared fields of every environment, as copies.
+def check_observes(simulator: Simulator, pilot: Pilot) -> None:
+    """Refuse a pilot that asks for what it may not have, or for what is not simulated.
 
     Raises:
-        AirworthyError: If a field is not one that pilots may have.
+        AirworthyError: One sentence.
     """
-    fields: dict[str, Array] = {}
-    for name in observes:
+    if isinstance(pilot.observes, str):
+        raise AirworthyError(
+            f"Pilot {pilot.name!r} observes the text {pilot.observes!r}; write a tuple, ({pilot.observes!r},)."
+        )
+    for name in pilot.observes:
         if name not in (*PRIVILEGED, *OBSERVABLE):
-            raise AirworthyError(f"A pilot observes {name!r}; it may ask for {', '.join((*PRIVILEGED, *OBSERVABLE))}.")
-        fields[name] = np.array(simulator.field(name))
-        fields[name].flags.writeable = False
-    return Observation(simulator.time, fields)
+            raise AirworthyError(
+                f"Pilot {pilot.name!r} observes {name!r}; it may ask for {', '.join((*PRIVILEGED, *OBSERVABLE))}."
+            )
+        if name not in simulator.layout:
+            raise AirworthyError(
+                f"Pilot {pilot.name!r} observes {name!r}, which {simulator.config.dynamics} dynamics do not have."
+            )
+        if name == "imu" and simulator.config.imu is None:
+            raise AirworthyError(f"Pilot {pilot.name!r} observes 'imu', but no inertial sensor is simulated; configure one.")
+
+
+def observe(simulator: Simulator, observes: tuple[str, ...]) -> Observation:
+    """The declared fields of every environment, as copies that cannot be written; see `check_observes`."""
+    fields = {name: np.array(_field(simulator, name)) for name in observes}
+    time = simulator.time
+    for array in (time, *fields.values()):
+        array.flags.writeable = False
+    return Observation(time, fields)
+
+
+def _field(simulator: Simulator, name: str) -> Array:
+    # Without the rows that pad the kernel's rotors.
+    return simulator.rotor_speed if name == "rotor_speed" else simulator.field(name)

@@ -36,6 +36,10 @@ class TrackerPilot:
     name: str = "geometric"
     observes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.name not in _LAWS:
+            raise unknown_name("pilot", self.name, _LAWS)
+
     @property
     def level(self) -> str:
         """Control level of the law."""
@@ -66,6 +70,4 @@ def tracker(name: str, trajectory: Trajectory) -> TrackerPilot:
     Raises:
         UnknownNameError: If there is none of this name.
     """
-    if name not in _LAWS:
-        raise unknown_name("pilot", name, _LAWS)
     return TrackerPilot(trajectory, name)

@@ -53,6 +53,7 @@ class BatchArrays:
         self._launchers: dict[Any, Launcher] = {}
         self._graphs: dict[Any, Any] = {}
         self._varying = np.zeros(0, np.intp)
+        self._device_wrote_inputs = False
 
     # ---- access -----------------------------------------------------------------------------------------------------
 
@@ -65,7 +66,10 @@ class BatchArrays:
         return self._fetch("keys")
 
     def inputs(self) -> Floats:
-        """Input rows on the host."""
+        """Input rows on the host, with what was last written on the device."""
+        if self._device_wrote_inputs:
+            self._device_wrote_inputs = False
+            self._fetch("inputs")
         return self._host["inputs"]
 
     def torch_state(self) -> Any:
@@ -74,7 +78,8 @@ class BatchArrays:
         return tensor.reshape(-1, self.stride)
 
     def torch_inputs(self) -> Any:
-        """Input rows as a torch tensor that shares memory, also on a GPU."""
+        """Input rows as a torch tensor that shares memory, also on a GPU, to be written."""
+        self._device_wrote_inputs = True
         return self._wp.to_torch(self._warp["inputs"]).reshape(-1, self.stride)
 
     def push_state(self) -> None:

@@ -16,6 +16,8 @@ from airworthy.simulation.config import Downwash
 def downwash_force(position: NDArray[np.float64], members: NDArray[np.int64], env: int, model: Downwash) -> float:
     """Twin of the kernel: force along world z on one vehicle from the others of its group [N].
 
+    The published formula, with its width taken in size: below offset / spread it is negative, and squared all the same.
+
     Args:
         position: World [m], (env, 3).
         members: The group, including `env`.
@@ -27,7 +29,7 @@ def downwash_force(position: NDArray[np.float64], members: NDArray[np.int64], en
         dx, dy, dz = position[other] - position[env]
         r = np.hypot(dx, dy)
         width = model.spread * dz + model.offset
-        if other == env or dz <= 0.0 or r >= model.reach or width <= 0.0:
+        if other == env or dz <= 0.0 or r >= model.reach or width == 0.0:
             continue
         strength = model.strength * (model.radius / (4.0 * dz)) ** 2
         total -= strength * np.exp(-0.5 * (r / width) ** 2)
@@ -41,7 +43,8 @@ class Group:
         group = np.asarray(groups)
         if group.shape != flight_ids.shape or not np.issubdtype(group.dtype, np.integer):
             raise AirworthyError(
-                f"`groups` has shape {group.shape}; expected {flight_ids.shape} whole numbers, one per environment."
+                f"`groups` is an array of {group.dtype}, shape {group.shape}; expected whole numbers, one per environment,"
+                f" shape {flight_ids.shape}."
             )
         order = np.lexsort((flight_ids, group))
         values, first, count = np.unique(group[order], return_index=True, return_counts=True)
@@ -99,7 +102,7 @@ def _downwash_kernel() -> Any:
             dz = state[(position_row + 2) * stride + other] - z
             r = wp.sqrt(dx * dx + dy * dy)
             width = spread * dz + offset
-            if other != env and dz > 0.0 and r < reach and width > 0.0:
+            if other != env and dz > 0.0 and r < reach and width != 0.0:
                 size = radius / (4.0 * dz)
                 total -= strength * size * size * wp.exp(-0.5 * (r / width) * (r / width))
         inputs[downwash_row * stride + env] = total

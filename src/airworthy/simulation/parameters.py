@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.frames import to_matrix
 from airworthy.core.layout import Layout
 from airworthy.core.random import Stream, Words, uniforms
-from airworthy.dynamics.parameters import body_parameters, rigid_layout
+from airworthy.dynamics.parameters import body_parameters, invert_inertia, rigid_layout
 from airworthy.dynamics.state import Effects
 from airworthy.simulation.config import Imu, Randomization, SimulatorConfig, Wind
 from airworthy.vehicles.record import Vehicle
@@ -17,7 +18,13 @@ Array = NDArray[np.float64]
 
 
 def rigid_column(item: Vehicle, config: SimulatorConfig, layout: Layout, rotor_count: int) -> Array:
-    """The vehicle's part of a parameter column of the rigid family, with its surroundings and sensor."""
+    """The vehicle's part of a parameter column of the rigid family, with its surroundings and sensor.
+
+    Raises:
+        AirworthyError: If the configuration asks for the exact solution of rotors that are not first order.
+    """
+    if config.exact_rotors and any(r.response.rise[1] or r.response.fall[1] for r in item.rotors):
+        raise AirworthyError(f"exact_rotors needs first-order rotors; those of {item.name} are not: set exact_rotors=False.")
     column = np.zeros(layout.size)
     body = rigid_layout(rotor_count)
     column[: body.size] = body_parameters(item, body, rotor_count)
@@ -36,12 +43,12 @@ def rigid_column(item: Vehicle, config: SimulatorConfig, layout: Layout, rotor_c
     return column
 
 
-def _put_rotor_keep(column: Array, layout: Layout, dt: float) -> None:
-    """Factors exp(-dt / tau) of the exact rotor update, for a step and half a step."""
+def _put_rotor_keep(rows: Array, layout: Layout, dt: float) -> None:
+    """Factors exp(-dt / tau) of the exact rotor update, for a step and half a step; rows (rows,) or (rows, env)."""
     for name in ("rise", "fall"):
-        rate = column[layout.rows(f"rotor_{name}")].reshape(-1, 2)[:, 0]
-        column[layout.rows(f"rotor_{name}_keep")] = np.exp(-dt * rate)
-        column[layout.rows(f"rotor_{name}_keep_half")] = np.exp(-0.5 * dt * rate)
+        rate = rows[layout.rows(f"rotor_{name}")][::2]
+        rows[layout.rows(f"rotor_{name}_keep")] = np.exp(-dt * rate)
+        rows[layout.rows(f"rotor_{name}_keep_half")] = np.exp(-0.5 * dt * rate)
 
 
 def _put_wind(column: Array, layout: Layout, wind: Wind, dt: float) -> None:
@@ -131,6 +138,56 @@ def _scale_inertia(rows: Array, layout: Layout, axes: Array) -> None:
     rows[layout.rows("inertia_inverse")] /= factors
 
 
+def with_parameter(rows: Array, layout: Layout, name: str, value: ArrayLike, dt: float) -> Array:
+    """Rows with one parameter changed, and those that follow from it.
+
+    Args:
+        rows: Shape (rows, env); not changed.
+        layout: Their layout.
+        name: Field to change.
+        value: (env, k), or (env,) for a scalar field; or (k,) or a number for all.
+        dt: Physics step [s].
+
+    Raises:
+        AirworthyError: If the name is unknown, or the shape or an inertia cannot be used.
+    """
+    if name not in layout:
+        raise unknown_name("parameter", name, layout.fields)
+    array, shape, env_count = np.asarray(value, float), layout.fields[name], rows.shape[1]
+    width = int(np.prod(shape, dtype=int))
+    shared = array.ndim == 0 or (shape != () and array.shape in (shape, (width,)))
+    if not shared and array.shape not in ((env_count, *shape), (env_count, width) if shape else (env_count,)):
+        raise AirworthyError(f"Parameter {name!r} got shape {array.shape}; expected {(env_count, *shape)} or {shape}.")
+    out = rows[:, :1].copy() if shared and rows.strides[1] == 0 else rows.copy()
+    out[layout.rows(name)] = array.reshape(-1, 1) if shared else array.reshape(env_count, width).T
+    _follow(out, layout, name, dt)
+    return np.broadcast_to(out, rows.shape) if out.shape != rows.shape else out
+
+
+def _follow(rows: Array, layout: Layout, name: str, dt: float) -> None:
+    """Bring what is derived from a changed parameter up to date."""
+    get = layout.rows
+    with np.errstate(all="ignore"):
+        if name == "mass":
+            rows[get("mass_inverse")] = 1.0 / rows[get("mass")]
+        elif name == "mass_inverse":
+            rows[get("mass")] = 1.0 / rows[get("mass_inverse")]
+        elif name in ("inertia", "inertia_inverse"):
+            other = "inertia_inverse" if name == "inertia" else "inertia"
+            try:
+                rows[get(other)] = np.stack([invert_inertia(tuple(column)) for column in rows[get(name)].T], axis=1)
+            except np.linalg.LinAlgError:
+                raise AirworthyError(f"Parameter {name!r} got a matrix that cannot be inverted.") from None
+        elif name in ("rotor_rise", "rotor_fall"):
+            _put_rotor_keep(rows, layout, dt)
+        elif name in ("rotor_axis", "rotor_position"):
+            axis, position = (rows[get(n)].reshape(-1, 3, rows.shape[1]) for n in ("rotor_axis", "rotor_position"))
+            rows[get("rotor_lever")] = np.cross(position, axis, axis=1).reshape(-1, rows.shape[1])
+        elif name in ("contact_point", "contact_radius"):
+            points = rows[get("contact_point")].reshape(-1, 3, rows.shape[1])
+            rows[get("contact_reach")] = np.linalg.norm(points, axis=1).max(axis=0) + rows[get("contact_radius")]
+
+
 def effects_of(rows: Array, layout: Layout, config: SimulatorConfig) -> Effects:
     """The effects that a batch needs, from its parameters and its configuration."""
     rotor_count = layout.fields["rotor_axis"][0]
@@ -184,4 +241,4 @@ def _square_rotors(rows: Array, layout: Layout) -> bool:
     return not any(np.any(x != 0.0) for x in (thrust, torque, *second, reversible))
 
 
-__all__ = ["effects_of", "randomize", "rigid_column"]
+__all__ = ["effects_of", "randomize", "rigid_column", "with_parameter"]

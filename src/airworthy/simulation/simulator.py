@@ -16,24 +16,32 @@ from airworthy.core.random import Words, flight_key
 from airworthy.dynamics.parameters import padded_rotor_count
 from airworthy.dynamics.state import Effects, input_layout
 from airworthy.simulation.arrays import BatchArrays
+from airworthy.simulation.checks import (
+    check_beliefs,
+    check_device,
+    checked_config,
+    command_array,
+    flight_id_array,
+    vehicles_per_env,
+    whole_number,
+)
 from airworthy.simulation.config import SimulatorConfig
 from airworthy.simulation.family import FAMILIES
 from airworthy.simulation.group_kernel import Group
-from airworthy.simulation.parameters import randomize
+from airworthy.simulation.parameters import randomize, with_parameter
 from airworthy.simulation.snapshot import Snapshot
 from airworthy.simulation.starting import (
     Ids,
     Starts,
-    checked_flight_ids,
     initial_biases,
     mounted_rotations,
-    per_env,
     resolve_ids,
     scatter,
 )
 from airworthy.vehicles import Vehicle
 
 Array = NDArray[np.floating[Any]]
+Rows = NDArray[np.float64]
 
 
 class Simulator:
@@ -68,23 +76,24 @@ class Simulator:
         device: str = "cpu",
         threads: int | None = None,
     ):
-        self.config = config or SimulatorConfig()
-        self.config.validate()
+        self.config = checked_config(config)
         self.family = FAMILIES[self.config.dynamics]
         self.family.check_level(self.config.level)
-        self.vehicles = per_env(vehicles, env_count, "vehicles")
+        self.vehicles = vehicles_per_env(vehicles, env_count, "vehicles")
         self.env_count = len(self.vehicles)
         self.rotor_count = max(v.rotor_count for v in self.vehicles)
-        self.seed, self.device = int(seed), device
+        check_device(device)
+        self.seed, self.device = whole_number("seed", seed, -(2**63)), device
         padded = padded_rotor_count(self.rotor_count)
         self.layout: Layout = self.family.state_layout(padded)
         self._inputs_layout = input_layout()
         self._param_layout = self.family.parameter_layout(padded)
-        self.flight_ids = checked_flight_ids(flight_ids, self.env_count)
+        self.flight_ids = flight_id_array(flight_ids, self.env_count)
         self.episode = np.zeros(self.env_count, np.uint32)
         self.step_count = 0
         """Control steps taken since construction or the last full reset."""
-        beliefs = self.vehicles if believed is None else per_env(believed, self.env_count, "believed")
+        beliefs = self.vehicles if believed is None else vehicles_per_env(believed, self.env_count, "believed")
+        check_beliefs(self.vehicles, beliefs)
         self._nominal = self.family.rows(self.vehicles, beliefs, self.config, padded)
         self.rows = self._nominal
         """Parameter rows in force, shape (rows, env), float64; see `parameter`."""
@@ -106,11 +115,15 @@ class Simulator:
 
         On a CPU a view into the simulation's memory, without a copy; on a GPU a copy. Names: `simulator.layout.fields`.
         """
+        if name not in self.layout:
+            raise unknown_name("state field", name, self.layout.fields)
         rows = self._arrays.state()[self.layout.rows(name), : self.env_count]
         return rows[0] if self.layout.fields[name] == () else rows.T
 
     def torch(self, name: str) -> Any:
         """As `field`, as a torch tensor that shares the simulation's memory, also on a GPU."""
+        if name not in self.layout:
+            raise unknown_name("state field", name, self.layout.fields)
         rows = self._arrays.torch_state()[self.layout.rows(name), : self.env_count]
         return rows[0] if self.layout.fields[name] == () else rows.T
 
@@ -142,6 +155,7 @@ class Simulator:
     @property
     def imu(self) -> Array:
         """Last sample: accelerometer [m/s^2], gyroscope [rad/s], sensor frame, (env, 6)."""
+        self._need_imu()
         return self.field("imu")
 
     @property
@@ -161,18 +175,26 @@ class Simulator:
 
     def parameter(self, name: str) -> Array:
         """Parameter rows in force, shape (env, k) or (env,), float64; see `airworthy.dynamics.parameters.rigid_layout`."""
+        if name not in self._param_layout:
+            raise unknown_name("parameter", name, self._param_layout.fields)
         rows = self.rows[self._param_layout.rows(name)]
         return rows[0] if self._param_layout.fields[name] == () else rows.T
 
     def set_parameter(self, name: str, value: ArrayLike) -> None:
-        """Change a parameter of every environment; (env, k), (env,) or what broadcasts to it."""
-        if name not in self._param_layout:
-            raise unknown_name("parameter", name, self._param_layout.fields)
-        rows = self._param_layout.rows(name)
-        value = np.asarray(value, float)
-        self._nominal, self.rows = self._nominal.copy(), self.rows.copy()
-        self.rows[rows] = value.T if value.ndim == 2 else value
-        self._nominal[rows] = self.rows[rows]
+        """Change a parameter, for this and later flights; what follows from it (inverses, levers) follows.
+
+        Args:
+            name: See `airworthy.dynamics.parameters.rigid_layout`.
+            value: (env, k) or (env,) for a scalar parameter; or (k,) or a number for every environment.
+
+        Raises:
+            AirworthyError: If the name is unknown or the shape does not fit.
+        """
+        same, dt = self.rows is self._nominal, 1.0 / self.config.physics_rate
+        self._nominal = with_parameter(self._nominal, self._param_layout, name, value, dt)
+        self.rows = self._nominal if same else with_parameter(self.rows, self._param_layout, name, value, dt)
+        lasting = self.effects & (Effects.DELAY | Effects.EXTERNAL | Effects.DOWNWASH)
+        self.effects = self.family.effects(self._nominal, self._param_layout, self.config) | self._random_effects() | lasting
         self._upload_parameters()
 
     # ---- clock ------------------------------------------------------------------------------------------------------
@@ -194,9 +216,7 @@ class Simulator:
         """
         if command is not None:
             self.set_command(command)
-        steps = self.substeps(self.step_count)
-        self._blow()
-        self._arrays.launch(self.config, self.effects, steps, LEVELS[self.config.level].number, self.command_rows)
+        self._launch(self.substeps(self.step_count), self.effects)
         self.step_count += 1
 
     def advance(self, steps: int, command: ArrayLike | None = None, imu_log: bool = False) -> Array | None:
@@ -210,14 +230,15 @@ class Simulator:
         Returns:
             With `imu_log`, samples of shape (steps, env, 6); else None.
         """
+        steps = whole_number("steps", steps)
         if command is not None:
             self.set_command(command)
         effects = self.effects
         if imu_log:
+            self._need_imu()
             self._arrays.reserve_log(steps)
             effects |= Effects.IMU_LOG
-        self._blow()
-        self._arrays.launch(self.config, effects, steps, LEVELS[self.config.level].number, self.command_rows)
+        self._launch(steps, effects)
         return self._arrays.log(steps)[:, :, : self.env_count].transpose(0, 2, 1) if imu_log else None
 
     def set_command(self, command: ArrayLike, delay_steps: ArrayLike | None = None) -> None:
@@ -225,20 +246,19 @@ class Simulator:
 
         Args:
             command: Shape (env, width) or (width,); on a GPU a CUDA tensor is taken without leaving the device.
-            delay_steps: Physics steps of the next launch that still follow the previous command, scalar or (env,).
+            delay_steps: Physics steps, from the next launch on, that still follow the previous command, scalar or (env,).
+                A new command ends a delay that is still running.
+
+        Raises:
+            AirworthyError: If the shape does not fit.
         """
         if getattr(command, "is_cuda", False) and delay_steps is None:
             self._set_device_command(command)
             return
         rows = self._inputs_layout.rows("command")
         inputs = self._arrays.inputs()
-        array = np.asarray(command)
         width = LEVELS[self.config.level].width(self.rotor_count)
-        if array.shape not in ((width,), (self.env_count, width)):
-            raise AirworthyError(
-                f"A command at level {self.config.level!r} has shape {array.shape};"
-                f" expected ({self.env_count}, {width}) or ({width},)."
-            )
+        array = command_array(command, self.config.level, self.env_count, self.rotor_count, width)
         if delay_steps is not None:
             inputs[self._inputs_layout.rows("command_previous"), : self.env_count] = inputs[rows, : self.env_count]
             inputs[self._inputs_layout.offsets["delay"], : self.env_count] = delay_steps
@@ -251,10 +271,8 @@ class Simulator:
     def _set_device_command(self, command: Any) -> None:
         width = LEVELS[self.config.level].width(self.rotor_count)
         if tuple(command.shape) != (self.env_count, width):
-            raise AirworthyError(
-                f"A CUDA command at level {self.config.level!r} has shape {tuple(command.shape)};"
-                f" expected ({self.env_count}, {width})."
-            )
+            shape, level = tuple(command.shape), self.config.level
+            raise AirworthyError(f"A CUDA command at level {level!r} has shape {shape}; expected ({self.env_count}, {width}).")
         start = self._inputs_layout.offsets["command"]
         self._arrays.torch_inputs()[start : start + width, : self.env_count] = command.T
 
@@ -262,7 +280,10 @@ class Simulator:
         """External force (world [N]) and moment (body [N m]) of the next launches, shape (env, 3) or (3,)."""
         inputs = self._arrays.inputs()
         for name, value in (("force", force), ("moment", moment)):
-            array = np.broadcast_to(np.asarray(value, float), (self.env_count, 3))
+            array = np.asarray(value, float)
+            if array.shape not in ((), (3,), (self.env_count, 3)):
+                raise AirworthyError(f"External {name} has shape {array.shape}; expected ({self.env_count}, 3) or (3,).")
+            array = np.broadcast_to(array, (self.env_count, 3))
             inputs[self._inputs_layout.rows(name), : self.env_count] = array.T
         self.effects |= Effects.EXTERNAL
         self._arrays.push_inputs()
@@ -280,6 +301,8 @@ class Simulator:
     ) -> None:
         """Start a new flight in some environments; the others are untouched.
 
+        Their commands are forgotten: until the next one, rotors keep their start, and any other level is commanded zeros.
+
         Args:
             env_ids: Indices or a mask, (k,) or (env,); None: all, which also restarts the control clock.
             position: World [m], (3,) or (k, 3); default: that of the last reset, at first the origin.
@@ -289,11 +312,11 @@ class Simulator:
             rotor_speed: Rotor states; default hover.
         """
         ids = resolve_ids(env_ids, self.env_count)
+        given = {"position": position, "velocity": velocity, "attitude": attitude, "rate": rate, "rotor_speed": rotor_speed}
+        start = self._starts.build(ids, given)
         if env_ids is None:
             self.step_count = 0
         self.episode[ids] += 1 if self._uploaded else 0
-        given = {"position": position, "velocity": velocity, "attitude": attitude, "rate": rate, "rotor_speed": rotor_speed}
-        start = self._starts.build(ids, given)
         keys = flight_key(self.seed, self.flight_ids[ids], self.episode[ids])
         self._draw_parameters(ids, keys)
         scatter(start, self.config.randomization, keys)
@@ -312,17 +335,19 @@ class Simulator:
         key_rows[:4, ids] = keys.T
         key_rows[4, ids] = 0
         self._arrays.push_state()
+        self._forget_commands(ids, start)
 
     def save(self) -> Snapshot:
-        """Everything that the future depends on."""
+        """Everything that the future depends on, besides vehicles, configuration, seed and flight ids."""
         return Snapshot(
             state=self._arrays.state().copy(),
             inputs=self._arrays.inputs().copy(),
             keys=self._arrays.keys().copy(),
-            rows=self.rows.copy(),
-            episode=self.episode.copy(),
+            rows=_packed(self.rows),
+            nominal=_packed(self._nominal),
             start_position=self._starts.position.copy(),
             start_attitude=self._starts.attitude.copy(),
+            episode=self.episode.copy(),
             step_count=self.step_count,
             effects=int(self.effects),
         )
@@ -334,18 +359,21 @@ class Simulator:
             AirworthyError: If its arrays are of another shape.
         """
         state = self._arrays.state()
-        if snapshot.state.shape != state.shape or snapshot.rows.shape != self.rows.shape:
+        count = len(snapshot.episode)
+        if snapshot.state.shape != state.shape or len(snapshot.rows) != len(self.rows) or count != self.env_count:
             raise AirworthyError(
-                f"A snapshot of shape {snapshot.state.shape} does not fit a simulator of shape {state.shape};"
-                " restore it into one with the same vehicles and env_count."
+                f"A snapshot of {count} environments and state {snapshot.state.shape} does not fit a simulator of"
+                f" {self.env_count} and {state.shape}; restore it into one with the same vehicles and env_count."
             )
         state[...] = snapshot.state
         self._arrays.inputs()[...] = snapshot.inputs
         self._arrays.keys()[...] = snapshot.keys
-        self.rows = snapshot.rows.copy()
-        self.episode[...] = snapshot.episode
+        self._nominal = _unpacked(snapshot.nominal, self.env_count)
+        same = np.array_equal(snapshot.rows, snapshot.nominal, equal_nan=True)
+        self.rows = self._nominal if same else _unpacked(snapshot.rows, self.env_count)
         self._starts.position[...] = snapshot.start_position
         self._starts.attitude[...] = snapshot.start_attitude
+        self.episode[...] = snapshot.episode
         self.step_count, self.effects = snapshot.step_count, Effects(snapshot.effects)
         self._arrays.push_state()
         self._arrays.push_inputs()
@@ -366,6 +394,37 @@ class Simulator:
         self._arrays.blow(self._group, rows, self.config.downwash)
 
     # ---- inside -----------------------------------------------------------------------------------------------------
+
+    def _launch(self, steps: int, effects: Effects) -> None:
+        self._blow()
+        self._arrays.launch(self.config, effects, steps, LEVELS[self.config.level].number, self.command_rows)
+        if self.effects & Effects.DELAY:
+            self._pass_delay(steps)
+
+    def _pass_delay(self, steps: int) -> None:
+        """Take a launch's steps off the delays that still run."""
+        inputs = self._arrays.inputs()
+        delay = inputs[self._inputs_layout.offsets["delay"]]
+        delay[...] = np.maximum(delay - steps, 0.0)
+        if not delay.any():
+            self.effects &= ~Effects.DELAY
+        self._arrays.push_inputs()
+
+    def _forget_commands(self, ids: Ids, start: dict[str, Array]) -> None:
+        """A flight must not follow what was commanded before it began."""
+        inputs = self._arrays.inputs()
+        for name in ("command", "command_previous", "delay"):
+            inputs[self._inputs_layout.rows(name), ids] = 0.0
+        if self.config.level == "rotor_speed":
+            speeds = start["rotor_speed"].T
+            for name in ("command", "command_previous"):
+                first = self._inputs_layout.offsets[name]
+                inputs[first : first + len(speeds), ids] = speeds
+        self._arrays.push_inputs()
+
+    def _need_imu(self) -> None:
+        if self.config.imu is None:
+            raise AirworthyError("This simulator has no IMU; build it with SimulatorConfig(imu=Imu(...)).")
 
     def _battery_start(self, ids: Ids) -> Array:
         full = self.rows[self._param_layout.offsets["battery"], ids]
@@ -394,3 +453,12 @@ class Simulator:
 
     def _random_effects(self) -> Effects:
         return Effects.WIND if self.config.randomization.wind != 0.0 else Effects(0)
+
+
+def _packed(rows: Rows) -> Rows:
+    """Rows to keep: one column where all environments share one."""
+    return rows[:, :1].copy() if rows.strides[1] == 0 else rows.copy()
+
+
+def _unpacked(rows: Rows, env_count: int) -> Rows:
+    return np.broadcast_to(rows, (len(rows), env_count)) if env_count > 1 and rows.shape[1] == 1 else rows.copy()

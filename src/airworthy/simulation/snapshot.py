@@ -23,9 +23,13 @@ class Snapshot:
     inputs: NDArray[np.float32]
     keys: NDArray[np.uint32]
     rows: NDArray[np.float64]
-    episode: NDArray[np.uint32]
+    """Parameters in force; one column where all environments share one."""
+    nominal: NDArray[np.float64]
+    """Parameters that later flights are drawn around."""
     start_position: NDArray[np.float64]
+    """Start of later flights."""
     start_attitude: NDArray[np.float64]
+    episode: NDArray[np.uint32]
     step_count: int
     effects: int
 
@@ -50,15 +54,26 @@ class Snapshot:
             with safe_open(str(path), framework="numpy") as file:
                 metadata: dict[str, Any] = file.metadata() or {}
                 if metadata.get("format") != FORMAT_VERSION:
-                    raise AssetError(
-                        f"{path} is no snapshot of format {FORMAT_VERSION}; write one with Simulator.save().write(path)."
-                    )
+                    raise AssetError(f"{path} is no snapshot of format {FORMAT_VERSION}; write one with save().write(path).")
                 arrays = {name: file.get_tensor(name) for name in _ARRAYS}
+            step_count, effects = int(metadata["step_count"]), int(metadata["effects"])
         except FileNotFoundError:
             raise AssetError(f"Snapshot {path} does not exist.") from None
-        except (SafetensorError, OSError) as error:
+        except (SafetensorError, OSError, KeyError, ValueError) as error:
             raise AssetError(f"Snapshot {path} cannot be read: {error}.") from None
-        return cls(**arrays, step_count=int(metadata["step_count"]), effects=int(metadata["effects"]))
+        for name, kind in _ARRAYS.items():
+            if arrays[name].dtype != kind:
+                raise AssetError(f"Snapshot {path} holds {name} as {arrays[name].dtype}; expected {np.dtype(kind)}.")
+        return cls(**arrays, step_count=step_count, effects=effects)
 
 
-_ARRAYS = ("state", "inputs", "keys", "rows", "episode", "start_position", "start_attitude")
+_ARRAYS = {
+    "state": np.float32,
+    "inputs": np.float32,
+    "keys": np.uint32,
+    "rows": np.float64,
+    "nominal": np.float64,
+    "start_position": np.float64,
+    "start_attitude": np.float64,
+    "episode": np.uint32,
+}

@@ -12,46 +12,12 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_euler, multiply, to_matrix
 from airworthy.core.layout import Layout
 from airworthy.core.random import Stream, Words, uniforms
+from airworthy.simulation.checks import start_array
 from airworthy.simulation.config import Imu, Randomization
 from airworthy.vehicles import Vehicle, hover_speed
 
 Array = NDArray[np.floating[Any]]
 Ids = NDArray[np.intp]
-
-
-def per_env(vehicles: Vehicle | Sequence[Vehicle], env_count: int | None, what: str) -> list[Vehicle]:
-    """One vehicle per environment.
-
-    Raises:
-        AirworthyError: If the numbers do not fit together.
-    """
-    if isinstance(vehicles, Vehicle):
-        count = 1 if env_count is None else env_count
-        if count < 1:
-            raise AirworthyError(f"env_count is {count}; expected at least 1.")
-        return [vehicles] * count
-    items = list(vehicles)
-    if not items:
-        raise AirworthyError(f"`{what}` is empty; give at least one vehicle.")
-    if env_count is not None and env_count != len(items):
-        raise AirworthyError(
-            f"`{what}` has {len(items)} entries but env_count is {env_count}; leave env_count out or make them equal."
-        )
-    return items
-
-
-def checked_flight_ids(flight_ids: ArrayLike | None, env_count: int) -> NDArray[np.uint32]:
-    """Flight ids, 0, 1, 2, ... where none are given.
-
-    Raises:
-        AirworthyError: If they are not one whole number, not negative, per environment.
-    """
-    if flight_ids is None:
-        return np.arange(env_count, dtype=np.uint32)
-    ids = np.asarray(flight_ids)
-    if ids.shape != (env_count,) or not np.issubdtype(ids.dtype, np.integer) or (ids.size and ids.min() < 0):
-        raise AirworthyError(f"flight_ids has shape {ids.shape}; expected ({env_count},) whole numbers, none negative.")
-    return ids.astype(np.uint32)
 
 
 def resolve_ids(env_ids: ArrayLike | None, env_count: int) -> Ids:
@@ -86,6 +52,7 @@ class Starts:
         count = len(vehicles)
         self._layout, self._dynamics = layout, dynamics
         self._hover = _hover_states(vehicles, rotor_count)
+        self._rotor_count = max(item.rotor_count for item in vehicles)
         self.position, self.attitude = np.zeros((count, 3)), np.tile([0.0, 0.0, 0.0, 1.0], (count, 1))
 
     def build(self, ids: Ids, given: Mapping[str, ArrayLike | None]) -> dict[str, Array]:
@@ -112,12 +79,9 @@ class Starts:
         if value is None:
             kept = {"position": self.position, "attitude": self.attitude, "rotor_speed": self._hover}
             return np.array(kept[name][ids]) if name in kept else np.zeros((len(ids), width))
-        array = np.asarray(value, float)
-        if name == "rotor_speed" and array.ndim and array.shape[-1] < width:
-            array = np.concatenate([array, np.zeros((*array.shape[:-1], width - array.shape[-1]))], axis=-1)
-        if array.shape not in ((width,), (len(ids), width)):
-            raise AirworthyError(f"Reset got {name} of shape {array.shape}; expected ({len(ids)}, {width}) or ({width},).")
-        return np.broadcast_to(array, (len(ids), width)).copy()
+        # Rotors that pad the kernel may be left out.
+        asked = self._rotor_count if name == "rotor_speed" and np.shape(value)[-1:] != (width,) else width
+        return start_array(name, value, len(ids), asked, width)
 
 
 def scatter(start: dict[str, Array], spread: Randomization, keys: Words) -> None:

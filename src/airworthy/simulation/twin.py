@@ -14,8 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from airworthy.control import laws
 from airworthy.control.kernel import LED_LEVELS, control_layout
 from airworthy.core.random import Stream, flight_key, normals, uniforms
+from airworthy.dynamics import contact
 from airworthy.dynamics import equations as eq
 from airworthy.dynamics.parameters import CONTACT_POINTS, rigid_layout
+from airworthy.dynamics.rigid import GROUND_LIFT, GROUND_SLOP, GROUND_SWEEPS, HELD_SHARE
 from airworthy.dynamics.state import COMMAND_ROWS, Effects
 from airworthy.simulation.simulator import Simulator
 
@@ -66,7 +68,7 @@ class Twin:
 
     def _step(self, wanted: Vector) -> None:
         p, s, has = self.p, self.state, self.effects.__contains__
-        noise = normals(self.key, self.clock, Stream.SENSOR_AND_WRENCH, 20).T
+        noise = self._draws()
         force, moment = self._held_wrench(noise)
         wind = self._wind()
         if has(Effects.IMU):
@@ -81,20 +83,27 @@ class Twin:
         y_next, moved, rate_dot, specific = self._integrate(y, s["rotor_command"], wind, force, moment, factor)
         y_next[3:7] = np.array(eq.normalize(tuple(y_next[3:7])))
         y_next[10:] = np.array(eq.clip_rotors(tuple(y_next[10:]), p.rotor_min, p.rotor_max, ceiling))
-        position = s["position"] + moved
         if has(Effects.GROUND):
-            y_next, position = self._ground(y_next, position)
+            y_next, moved, (met, support, turn) = self._ground(y_next, s["position"] + moved, moved)
+            specific = tuple(np.where(met, a + b, a) for a, b in zip(specific, support, strict=True))
+            rate_dot = tuple(np.where(met, a + b, a) for a, b in zip(rate_dot, turn, strict=True))
         if has(Effects.IMU):
             self._accelerometer(specific, y[7:10], rate_dot, noise)
         if has(Effects.BATTERY):
             used, ratio = eq.battery_step(s["battery_charge"], tuple(y_next[10:]), self.dt, p)
             s["battery_charge"], s["battery_ratio"] = used, ratio
         s["acceleration"] = np.array(specific)
-        s["position"] = position
+        s["position"] = s["position"] + moved
         s["velocity"], s["attitude"], s["rate"], s["rotor_speed"] = y_next[:3], y_next[3:7], y_next[7:10], y_next[10:]
         self.clock = self.clock + 1
 
     # ---- what acts -------------------------------------------------------------------------------------------------
+
+    def _draws(self) -> Array:
+        """The 20 normals of a step per environment; zeros where nothing uses them, since drawing takes half the time."""
+        if not self.effects & (Effects.WRENCH_NOISE | Effects.IMU_NOISE):
+            return np.zeros((20, len(self.clock)))
+        return normals(self.key, self.clock, Stream.SENSOR_AND_WRENCH, 20).T
 
     def _held_wrench(self, noise: Array) -> tuple[Vector, Vector]:
         p = self.p
@@ -188,11 +197,10 @@ class Twin:
     # ---- motion ----------------------------------------------------------------------------------------------------
 
     def _derivative(
-        self, y: Array, command: Array, wind: Vector, force: Vector, moment: Vector, factor: Any
+        self, y: Array, command: Array, wind: Vector, force: Vector, moment: Vector, factor: Any, mean_rate: Vector | None
     ) -> tuple[Array, Any, Any]:
-        out = eq.derivative(
-            tuple(y[:3]), tuple(y[3:7]), tuple(y[7:10]), tuple(y[10:]), tuple(command), wind, force, moment, factor, self.p
-        )
+        state = (tuple(y[:3]), tuple(y[3:7]), tuple(y[7:10]), tuple(y[10:]))
+        out = eq.derivative(*state, tuple(command), wind, force, moment, factor, self.p, exact=1.0, mean_rate=mean_rate)
         rates = [np.broadcast_to(x, y.shape[1:]) for part in out[:4] for x in part]
         return np.array(rates), out[2], out[4]
 
@@ -200,12 +208,15 @@ class Twin:
         self, y: Array, command: Array, wind: Vector, force: Vector, moment: Vector, factor: Any
     ) -> tuple[Array, Array, Any, Any]:
         dt, exact = self.dt, Effects.EXACT_ROTORS in self.effects
-        k1, rate_dot, specific = self._derivative(y, command, wind, force, moment, factor)
         half = full = y[10:]
+        mean_rate = None
         if exact:
             p, speed, asked = self.p, tuple(y[10:]), tuple(command)
             half = np.array(eq.rotor_exact(speed, asked, p.rotor_rise_keep_half, p.rotor_fall_keep_half))
             full = np.array(eq.rotor_exact(speed, asked, p.rotor_rise_keep, p.rotor_fall_keep))
+            mean_rate = tuple((full - y[10:]) / dt)
+        acting = (command, wind, force, moment, factor, mean_rate)
+        k1, rate_dot, specific = self._derivative(y, *acting)
         if self.config.integrator == "rk4":
             stages, at = [k1], [y]
             for share, rotors in ((0.5, half), (0.5, half), (1.0, full)):
@@ -213,7 +224,7 @@ class Twin:
                 if exact:
                     z[10:] = rotors
                 at.append(z)
-                stages.append(self._derivative(z, command, wind, force, moment, factor)[0])
+                stages.append(self._derivative(z, *acting)[0])
             weights = (1.0, 2.0, 2.0, 1.0)
             y_next = y + dt / 6.0 * sum(w * k for w, k in zip(weights, stages, strict=True))
             moved = dt / 6.0 * sum(w * z[:3] for w, z in zip(weights, at, strict=True))
@@ -227,19 +238,44 @@ class Twin:
             y_next[10:] = full
         return y_next, np.asarray(moved), rate_dot, specific
 
-    def _ground(self, y: Array, position: Array) -> tuple[Array, Array]:
-        near = position[2] - self.p.contact_reach < self.p.ground_height
-        if not near.any():
-            return y, position
-        deepest = np.zeros_like(position[2])
-        for _ in range(2):
+    def _ground(self, y: Array, position: Array, moved: Array) -> tuple[Array, Array, Any]:
+        """State, displacement, and (mask, support, its angular acceleration) after contact; see `dynamics.contact`."""
+        p, height = self.p, position[2]
+        points = [tuple(np.broadcast_to(x, height.shape) for x in point) for point in p.contact_point]
+        up, u = contact.ground_frame(tuple(y[:3]), tuple(y[3:7]))
+        w: Vector = tuple(y[7:10])
+        u0, w0 = u, w
+        states = [contact.contact_state(height, up, u, w, point, p) for point in points]
+        touch = [(depth > 0.0).astype(float) for depth, _ in states]
+        met = np.any(touch, axis=0)
+        approach = np.max([np.where(depth > 0.0, speed, 0.0) for depth, speed in states] + [np.zeros_like(height)], axis=0)
+        inverse = 1.0 / np.maximum(np.sum(touch, axis=0), 1.0)
+        middle = tuple(sum(t * point[i] for t, point in zip(touch, points, strict=True)) * inverse for i in range(3))
+        share: Any = 0.0
+        deepest = np.zeros_like(height)
+        for turn in range(2):
+            u, w, together = contact.contact_push(met.astype(float), 0.0, u, w, up, middle, p)
+            push = [t * together * inverse for t in touch]
+            for k in list(range(CONTACT_POINTS)) * GROUND_SWEEPS:
+                u, w, push[k] = contact.contact_push(touch[k], push[k], u, w, up, points[k], p)
+            if turn == 0:
+                u, w, share = contact.contact_rebound(approach, u, w, u0, w0, self.dt, p)
             for k in range(CONTACT_POINTS):
-                state = (tuple(y[:3]), tuple(y[3:7]), tuple(y[7:10]))
-                velocity, rate, depth = eq.contact_impulse(position[2], *state, self.p.contact_point[k], self.p)
-                y = np.concatenate([np.array(velocity), y[3:7], np.array(rate), y[10:]])
-                deepest = np.maximum(deepest, depth)
-        lifted = position[2] + np.where(deepest > 2e-4, 0.2 * (deepest - 2e-4), 0.0)
-        return y, np.stack([position[0], position[1], lifted])
+                u, w, leaving = contact.contact_friction(touch[k], push[k] * (1.0 + share), u, w, up, points[k], p)
+                depth, _ = contact.contact_state(height, up, u, w, points[k], p)
+                deepest = np.where((touch[k] > 0.5) & (leaving < 0.05) & (depth > deepest), depth, deepest)
+            share = 0.0
+        rests = met & (approach < contact.bounce_speed(self.dt, p))
+        held = np.where(rests, HELD_SHARE[self.config.integrator] * self.dt, 0.0)
+        risen = sum(n * (a - b) for n, a, b in zip(up, u, u0, strict=True)) * held
+        lift = np.maximum((deepest - risen - GROUND_SLOP) * GROUND_LIFT, 0.0)
+        u, w = contact.contact_lift(lift, u, w, p)
+        change, support = (np.array(x) for x in contact.ground_result(u, u0, tuple(y[3:7]), self.dt))
+        moved = moved + change * held
+        moved[2] += np.where(met, lift, 0.0)
+        turned = np.where(met, np.array(w), y[7:10])
+        y = np.concatenate([np.where(met, y[:3] + change, y[:3]), y[3:7], turned, y[10:]])
+        return y, moved, (met, support, (turned - np.array(w0)) / self.dt)
 
 
 __all__ = ["Twin"]

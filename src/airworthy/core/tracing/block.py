@@ -61,7 +61,9 @@ def trace(
     if len(results) != len(targets):
         raise TracingError(f"{name} returned {len(results)} scalars where its outputs name {len(targets)}.")
     values = [as_value(graph, r) for r in results]
-    signature = ", ".join([*([context] if context else []), *(_parameter(n, k) for n, k in inputs.items()), *(f"F* {n}" for n in outputs)])
+    signature = ", ".join(
+        [*([context] if context else []), *(_parameter(n, k) for n, k in inputs.items()), *(f"F* {n}" for n in outputs)]
+    )
     body, count = _emit(graph, values, targets)
     return Block(name, f"static INLINE void {name}({signature}) {{\n{body}}}\n", count)
 

@@ -1,10 +1,11 @@
 // One step of the equations of motion for one specialised derivative (VARIANT is replaced by its name). The state is Y: velocity,
-// attitude, rate, rotor states; `moved` returns the time integral of velocity over the step. Stages are unrolled and nothing is
-// chosen inside them, so that the compiler keeps intermediate values in registers: this alone is worth a factor of two.
+// attitude, rate, rotor states; `moved` returns the time integral of velocity over the step. Nothing is chosen inside the stages,
+// so that the compiler keeps intermediate values in registers: this alone is worth a factor of two.
 static INLINE void advance_VARIANT(CONTEXT, int integrator, bool exact, float dt, const F* Y, const F* command, const F* wind,
                                     const F* force, const F* moment, const F* factor, const F* half_m, const F* full_m,
-                                    F* next, F* moved, F* first_rate_dot, F* first_specific) {
+                                    const F* mean_rate, F* next, F* moved, F* first_rate_dot, F* first_specific) {
   F K[10 + ROTORS], unused[3];
+  const F exactly = N::c(exact ? 1.0f : 0.0f);
   derivative_VARIANT(CTX, Y, Y + 3, Y + 7, Y + 10, command, wind, force, moment FACTOR, K, K + 3, K + 7, K + 10, first_specific);
   for (int i = 0; i < 3; ++i) first_rate_dot[i] = K[7 + i];
   if (integrator != INTEGRATOR_RK4) {
@@ -15,7 +16,7 @@ static INLINE void advance_VARIANT(CONTEXT, int integrator, bool exact, float dt
     F Z[10 + ROTORS], A[10 + ROTORS], D[3];
     for (int i = 0; i < 10 + ROTORS; ++i) A[i] = K[i];
     for (int i = 0; i < 3; ++i) D[i] = Y[i];
-    UNROLL
+    STAGES
     for (int stage = 1; stage < 4; ++stage) {
       const float h = stage == 3 ? dt : 0.5f * dt, weight = stage == 3 ? 1.0f : 2.0f;
       for (int i = 0; i < 10 + ROTORS; ++i) Z[i] = Y[i] + K[i] * h;

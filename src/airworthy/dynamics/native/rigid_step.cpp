@@ -14,8 +14,11 @@ for (int i = 0; i < 3; ++i) {
   base[i] = N::load(STATE(S_position + i));
   moved[i] = N::load(STATE(S_position_residual + i));
 }
-for (int i = 0; i < 10 + ROTORS; ++i) Y[i] = N::load(STATE(S_velocity + i));
+// Specialised derivatives drop terms that are zero, which can turn a zero negative. Adding 0 makes it positive again, here and
+// where specific force is put out: then no bit depends on the form that a batch needs.
+for (int i = 0; i < 10 + ROTORS; ++i) Y[i] = N::load(STATE(S_velocity + i)) + 0.0f;
 F status = N::load(STATE(S_status));
+status = N::select(N::finite(status), status, N::c(1.0f));
 M alive = status == N::c(0.0f);
 F command[ROTORS], wanted[COMMAND_ROWS];
 for (int i = 0; i < ROTORS; ++i) command[i] = N::load(STATE(S_rotor_command + i));
@@ -132,6 +135,8 @@ for (int step = 0; step < substeps; ++step) {
     }
     F total = N::c(0.0f);
     for (int i = 0; i < ROTORS; ++i) total += N::abs(raw[i]);
+    // The command itself too: a law or a thrust map may turn what is not a number into a rotor state that is one.
+    for (int i = 0; i < command_rows; ++i) total += N::abs(wanted[i]);
     command_ok = N::finite(total);
     over = N::never();
     for (int i = 0; i < ROTORS; ++i)
@@ -145,15 +150,18 @@ for (int step = 0; step < substeps; ++step) {
   saturated += N::select(over, N::c(1.0f), N::c(0.0f));
 
   // The step itself.
-  F factor[ROTORS], half_m[ROTORS], full_m[ROTORS], next[10 + ROTORS], D[3], rate_dot[3], accel[3];
+  F factor[ROTORS], half_m[ROTORS], full_m[ROTORS], mean_rate[ROTORS], next[10 + ROTORS], D[3], rate_dot[3], accel[3];
   if (HAS(E_GROUND_EFFECT)) {
     T::ground_effect(CTX, p[2], q, factor);
   } else {
     for (int i = 0; i < ROTORS; ++i) factor[i] = N::c(1.0f);
   }
-  if (HAS(E_EXACT_ROTORS)) T::rotor_exact(CTX, m, command, half_m, full_m);
-  T::advance(CTX, variant, integrator, HAS(E_EXACT_ROTORS), dt, Y, command, wind, force, moment, factor, half_m, full_m, next, D,
-             rate_dot, specific);
+  if (HAS(E_EXACT_ROTORS)) {
+    T::rotor_exact(CTX, m, command, half_m, full_m);
+    for (int i = 0; i < ROTORS; ++i) mean_rate[i] = (full_m[i] - m[i]) / dt;
+  }
+  T::advance(CTX, variant, integrator, HAS(E_EXACT_ROTORS), dt, Y, command, wind, force, moment, factor, half_m, full_m, mean_rate,
+             next, D, rate_dot, specific);
   if (HAS(E_IMU)) T::accelerometer(CTX, specific, w, rate_dot, accel);
   {
     F unit[4], limited[ROTORS];
@@ -169,35 +177,32 @@ for (int step = 0; step < substeps; ++step) {
 
   // Ground: impulses at the contact points, only where a lane is near it; lanes in the air come out unchanged.
   if (HAS(E_GROUND)) {
-    F height = base[2] + D[2];
+    const F height = base[2] + D[2];
     if (N::any(height - PAR(P_contact_reach) < PAR(P_ground_height))) {
-      F deepest = N::c(0.0f);
-      M met = N::never();
-      F speed_before = -next[2];
-      for (int sweep = 0; sweep < 2; ++sweep) {
-        PRAGMA_NOUNROLL
-        for (int k = 0; k < CONTACT_POINTS; ++k) {
-          F point[3] = {PAR(P_contact_point + 3 * k), PAR(P_contact_point + 3 * k + 1), PAR(P_contact_point + 3 * k + 2)};
-          F nv[3], nw[3], depth;
-          T::contact(CTX, height, next, next + 3, next + 7, point, nv, nw, &depth);
-          for (int i = 0; i < 3; ++i) {
-            next[i] = nv[i];
-            next[7 + i] = nw[i];
-          }
-          deepest = N::select(depth > deepest, depth, deepest);
-          met = met | (depth > N::c(0.0f));
-        }
-      }
-      D[2] += N::select(deepest > 2e-4f, (deepest - 2e-4f) * 0.2f, N::c(0.0f));
+      // Copies, since what a call points to cannot stay in registers.
+      F support[3], support_turn[3], approach, felt[3], body[10], shift[3] = {D[0], D[1], D[2]};
+      for (int i = 0; i < 10; ++i) body[i] = next[i];
+      const float held_share = integrator == INTEGRATOR_RK4 ? 0.5f : integrator == INTEGRATOR_SEMI_IMPLICIT ? 1.0f : 0.0f;
+      const M met = T::ground(CTX, dt, held_share, height, body, shift, support, support_turn, &approach);
+      for (int i = 0; i < 10; ++i) next[i] = body[i];
+      for (int i = 0; i < 3; ++i) D[i] = shift[i];
       touched += N::select(met, N::c(1.0f), N::c(0.0f));
-      impact = N::select(met & (speed_before > impact), speed_before, impact);
+      impact = N::select(met & (approach > impact), approach, impact);
+      for (int i = 0; i < 3; ++i) {
+        specific[i] = N::select(met, specific[i] + support[i], specific[i]);
+        support_turn[i] += rate_dot[i];
+      }
+      if (HAS(E_IMU)) {
+        T::accelerometer(CTX, specific, w, support_turn, felt);
+        for (int i = 0; i < 3; ++i) accel[i] = N::select(met, felt[i], accel[i]);
+      }
     }
   }
 
   // Accelerometer and bias walk.
   if (HAS(E_IMU)) {
     for (int i = 0; i < 3; ++i) {
-      F sample = accel[i] + bias_a[i];
+      F sample = accel[i] + 0.0f + bias_a[i];
       if (HAS(E_IMU_NOISE)) sample += PAR(P_imu_noise + i) * noise[6 + i];
       imu[i] = N::select(sample > PAR(P_imu_limit), PAR(P_imu_limit), N::select(sample < -PAR(P_imu_limit), -PAR(P_imu_limit), sample));
       if (HAS(E_IMU_NOISE)) {
@@ -237,12 +242,21 @@ for (int step = 0; step < substeps; ++step) {
   clock = clock + N::u(1u);
 }
 
+// What is not part of the motion but not a number would reach the user as a reading: it ends a flight too.
+{
+  F rest = N::abs(charge) + N::abs(ceiling);
+  for (int i = 0; i < 3; ++i) rest += N::abs(bias_a[i]) + N::abs(bias_g[i]) + N::abs(wind[i]) + N::abs(specific[i]);
+  for (int i = 0; i < 6; ++i) rest += N::abs(imu[i]);
+  for (int i = 0; i < 5; ++i) rest += N::abs(turbulence[i]);
+  status = N::select(alive & N::invert(N::finite(rest)), N::c(1.0f), status);
+}
+
 // ---- store ----------------------------------------------------------------------------------------------------------
 for (int i = 0; i < 3; ++i) {
   F sum = base[i] + moved[i];
   N::store(STATE(S_position + i), sum);
   N::store(STATE(S_position_residual + i), moved[i] - (sum - base[i]));
-  N::store(STATE(S_acceleration + i), specific[i]);
+  N::store(STATE(S_acceleration + i), specific[i] + 0.0f);
 }
 for (int i = 0; i < 10 + ROTORS; ++i) N::store(STATE(S_velocity + i), Y[i]);
 for (int i = 0; i < ROTORS; ++i) N::store(STATE(S_rotor_command + i), command[i]);

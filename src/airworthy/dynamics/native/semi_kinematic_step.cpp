@@ -45,7 +45,7 @@ for (int step = 0; step < substeps; ++step) {
   // Classic RK4 under held inputs.
   F K[7], Z[7], A[7], D[3], next[7];
   for (int i = 0; i < 7; ++i) Z[i] = Y[i];
-  UNROLL
+  STAGES
   for (int stage = 0; stage < 4; ++stage) {
     const float weight = stage == 0 || stage == 3 ? 1.0f : 2.0f, h = stage == 2 ? dt : 0.5f * dt;
     T::derivative(CTX, Z, Z + 3, u[0], u + 1, force, K, K + 3);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,12 +54,16 @@ class ErrorSamples:
     values: Array
 
     def rms(self) -> Array:
-        """Root mean square, (quantity, horizon)."""
-        return np.sqrt(np.nanmean(self.values**2, axis=0))
+        """Root mean square, (quantity, horizon); NaN where no window can be judged."""
+        return np.sqrt(self._over_windows(np.nanmean, self.values**2))
 
     def median(self) -> Array:
-        """Median, (quantity, horizon)."""
-        return np.nanmedian(self.values, axis=0)
+        """Median, (quantity, horizon); NaN where no window can be judged."""
+        return self._over_windows(np.nanmedian, self.values)
+
+    def _over_windows(self, statistic: Callable[..., Array], values: Array) -> Array:
+        judged = np.isfinite(values).any(axis=0)
+        return np.where(judged, statistic(np.where(judged, values, 0.0), axis=0), np.nan)
 
     def count(self) -> Array:
         """Windows judged per horizon, (horizon,)."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from airworthy.core.errors import AirworthyError
 from airworthy.evaluation.validation.errors import error_vectors
-from airworthy.evaluation.validation.predict import Craft, predict
+from airworthy.evaluation.validation.predict import Craft, Trim, predict
 from airworthy.evaluation.validation.structure import SPEED_NOMINAL, STRUCTURES, Airframe, Structure
 from airworthy.evaluation.validation.windows import Windows
 from airworthy.vehicles import Rotor
@@ -31,6 +31,8 @@ FOLDS = 2
 _STEP = 1e-3
 _FAR = 1e3
 _WINDOWS_MIN = 20
+_ITERATIONS_CHOICE = 6
+_GAIN_MIN = 5e-4
 _WIDE_FACTOR, _SHARE = 0.5, 0.2
 
 
@@ -52,17 +54,19 @@ class Fit:
         return dict(zip(self.structure.free, (float(t) for t in self.theta), strict=True))
 
 
-def residuals(crafts: Sequence[Craft], windows: Windows) -> Array:
+def residuals(crafts: Sequence[Craft], windows: Windows, trim: Trim | None = None) -> Array:
     """Scaled errors, (craft, number); errors at horizons without a trustworthy reference are zero."""
     blocks = [
         (vectors / ERROR_SCALE[i][None, None, :, None] * windows.valid[None, :, :, None]).reshape(len(crafts), -1)
-        for i, vectors in enumerate(error_vectors(predict(windows, crafts), windows))
+        for i, vectors in enumerate(error_vectors(predict(windows, crafts, trim, coarse=True), windows))
     ]
     flat = np.clip(np.nan_to_num(np.concatenate(blocks, axis=1), nan=_FAR), -_FAR, _FAR)
     return flat / np.sqrt(REDUNDANCY)
 
 
-def gauss_newton(make: Callable[[Array], Craft], windows: Windows, size: int, iterations: int = ITERATIONS) -> tuple[Array, float]:
+def gauss_newton(
+    make: Callable[[Array], Craft], windows: Windows, size: int, trim: Trim | None = None, iterations: int = ITERATIONS
+) -> tuple[Array, float]:
     """Minimise soft-L1 prediction errors plus a unit prior about zero.
 
     Args:
@@ -75,25 +79,29 @@ def gauss_newton(make: Callable[[Array], Craft], windows: Windows, size: int, it
         The parameters and the cost of the errors.
     """
     z, damping = np.zeros(size), 1e-3
-    base = residuals([make(z)], windows)[0]
-    best = _cost(base) + 0.5 * float(z @ z)
+    base = residuals([make(z)], windows, trim)[0]
+    best = _cost(base)
     for _ in range(iterations):
-        moved = residuals([make(z + _STEP * e) for e in np.eye(size)], windows)
+        moved = residuals([make(z + _STEP * e) for e in np.eye(size)], windows, trim)
         jacobian = (moved - base).T / _STEP
         # Soft L1 of r in observations: rho' = (1 + r^2)^(-1/2), r in units of the error scale.
         weight = 1.0 / np.sqrt(1.0 + REDUNDANCY * base**2)
         normal = jacobian.T @ (weight[:, None] * jacobian) + np.eye(size)
         gradient = jacobian.T @ (weight * base) + z
-        gained = 0.0
-        while damping < 1e6:
-            step = np.linalg.solve(normal + damping * np.diag(np.diag(normal)), -gradient)
-            tried = residuals([make(z + step)], windows)[0]
-            cost = _cost(tried) + 0.5 * float((z + step) @ (z + step))
-            if cost < best:
-                gained, z, base, best, damping = best - cost, z + step, tried, cost, max(damping / 10.0, 1e-6)
+        # Several dampings are tried in one batch: a batch of four costs hardly more than one.
+        dampings = damping * np.array([0.1, 1.0, 10.0, 1e3])
+        tried = [z - np.linalg.solve(normal + d * np.diag(np.diag(normal)), gradient) for d in dampings]
+        errors = residuals([make(t) for t in tried], windows, trim)
+        costs = [_cost(e) + 0.5 * float(t @ t) for e, t in zip(errors, tried, strict=True)]
+        k = int(np.argmin(costs))
+        gained = best - costs[k]
+        if gained <= 0.0:
+            damping *= 1e4
+            if damping > 1e8:
                 break
-            damping *= 10.0
-        if gained < 1e-4 * best:
+            continue
+        z, base, best, damping = tried[k], errors[k], costs[k], max(float(dampings[k]), 1e-6)
+        if gained < _GAIN_MIN * best:
             break
     return z, _cost(base)
 
@@ -102,12 +110,19 @@ def _cost(residual: Array) -> float:
     return float(np.sum(np.sqrt(1.0 + REDUNDANCY * residual**2) - 1.0) / REDUNDANCY)
 
 
+def cost_per_window(craft: Craft, windows: Windows, trim: Trim | None = None) -> float:
+    """Robust cost of a craft's prediction errors per window."""
+    return _cost(residuals([craft], windows, trim)[0]) / len(windows)
+
+
 def hover_coefficient(windows: Windows, mass: float) -> float:
     """Thrust per squared speed that carries the weight on average [N s^2/rad^2]."""
     return mass * GRAVITY / float(np.mean(np.sum(windows.rotor_speed**2, axis=-1)))
 
 
-def fit(airframe: Airframe, windows: Windows, free: tuple[str, ...]) -> Fit:
+def fit(
+    airframe: Airframe, windows: Windows, free: tuple[str, ...], trim: Trim | None = None, iterations: int = ITERATIONS
+) -> Fit:
     """Fit the free parameters of an airframe to windows.
 
     Raises:
@@ -117,11 +132,11 @@ def fit(airframe: Airframe, windows: Windows, free: tuple[str, ...]) -> Fit:
         raise AirworthyError(f"Only {len(windows)} windows of {airframe.name} can be used; at least {_WINDOWS_MIN} are needed for a fit.")
     structure = Structure(airframe, free, hover_coefficient(windows, airframe.mass))
     mean, deviation = structure.mean, structure.deviation
-    z, cost = gauss_newton(lambda z: structure.craft(mean + deviation * z), windows, len(free))
+    z, cost = gauss_newton(lambda z: structure.craft(mean + deviation * z), windows, len(free), trim, iterations)
     return Fit(structure, mean + deviation * z, cost / len(windows))
 
 
-def choose(airframe: Airframe, windows: Windows) -> tuple[str, dict[str, float]]:
+def choose(airframe: Airframe, windows: Windows, structures: Sequence[str]) -> tuple[str, dict[str, float]]:
     """The structure that predicts best where it was not fitted, by cross-validation inside the given windows.
 
     Returns:
@@ -129,12 +144,12 @@ def choose(airframe: Airframe, windows: Windows) -> tuple[str, dict[str, float]]
     """
     fold = folds(windows)
     costs = {}
-    for name, free in STRUCTURES.items():
-        total = 0.0
+    for name in structures:
+        free, total = STRUCTURES[name], 0.0
         for k in range(FOLDS):
-            fitted = fit(airframe, thinned(windows.select(fold != k)), free)
-            total += _cost(residuals([fitted.craft()], windows.select(fold == k))[0])
-        costs[name] = total / len(windows)
+            fitted = fit(airframe, thinned(windows.select(fold != k)), free, iterations=_ITERATIONS_CHOICE)
+            total += cost_per_window(fitted.craft(), windows.select(fold == k))
+        costs[name] = total / FOLDS
     return min(costs, key=lambda name: costs[name]), costs
 
 
@@ -146,12 +161,12 @@ def folds(windows: Windows) -> NDArray[np.int64]:
     return np.arange(len(windows)) * FOLDS // len(windows)
 
 
-def thinned(windows: Windows, keep: int = 100) -> Windows:
+def thinned(windows: Windows, keep: int = 60) -> Windows:
     """Evenly chosen windows, about `keep` of them."""
     return windows.select(np.arange(0, len(windows), max(1, round(len(windows) / keep))))
 
 
-def refit_thrust(craft: Craft, mass: float, windows: Windows) -> Craft:
+def refit_thrust(craft: Craft, mass: float, windows: Windows, trim: Trim | None = None) -> Craft:
     """A published craft with the measured mass and a thrust map refitted to windows by the same method.
 
     Each rotor gets its own factor, and all share how much of the thrust is linear in speed. The priors are so wide that they only
@@ -177,5 +192,5 @@ def refit_thrust(craft: Craft, mass: float, windows: Windows) -> Craft:
         rotors = tuple(refitted(r, float(f), _SHARE * float(z[4])) for r, f in zip(heavy.rotors, factors, strict=True))
         return replace(craft, vehicle=replace(heavy, rotors=rotors))
 
-    z, _ = gauss_newton(make, windows, 5, 2 * ITERATIONS)
+    z, _ = gauss_newton(make, windows, 5, trim)
     return make(z)

@@ -7,7 +7,7 @@ of the moment before a prediction starts: it is part of the start state, like po
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from scipy.optimize import least_squares
 
 from airworthy.core.errors import AirworthyError
 from airworthy.evaluation.validation.logs import FlightLog
-from airworthy.evaluation.validation.windows import GYRO_DELAY, TIME_STEP, Windows, sample_columns, window_times
+from airworthy.evaluation.validation.windows import GYRO_DELAY, TIME_STEP, Windows, past_speeds, sample_columns, window_times
 
 Array = NDArray[np.float64]
 
@@ -111,9 +111,11 @@ def speeds_from_pwm(windows: Windows, log: FlightLog, motor_map: MotorMap) -> Wi
     ratio = np.mean(log.rotor_speed[:, recorded] / nominal[:, recorded], axis=1)
     times = window_times(windows.time) - GYRO_DELAY
     out = np.empty_like(windows.rotor_speed)
+    past = past_speeds(log.time, nominal, windows.time)
     for index, row in enumerate(times):
         before = (log.time > row[0] - SUPPLY_SPAN) & (log.time <= row[0])
         supply = float(np.mean(ratio[before])) if before.any() else float(ratio[0])
+        past[index] *= supply
         start = supply * sample_columns(log.time, nominal, row[:1])[0]
         last = np.flatnonzero(before)[-5:] if before.any() else np.array([0])
         start[recorded] = log.rotor_speed[np.ix_(last, recorded)].mean(axis=0)
@@ -121,4 +123,4 @@ def speeds_from_pwm(windows: Windows, log: FlightLog, motor_map: MotorMap) -> Wi
         target = motor_map.steady(sample_columns(log.time, log.pwm, middle), supply)
         out[index, 0] = start
         out[index, 1:] = lagged(target, start, 0.5 * TIME_STEP, motor_map.rise, motor_map.fall)
-    return Windows(*(out if name == "rotor_speed" else getattr(windows, name) for name in Windows.__dataclass_fields__))
+    return replace(windows, rotor_speed=out, past_speed=past)

@@ -47,6 +47,7 @@ class Airframe:
 
 
 PRIORS: dict[str, tuple[float, float, str]] = {
+    "thrust": (0.0, 0.3, "log thrust of all rotors over what carries the weight on average"),
     "thrust_1": (0.0, 0.05, "log thrust factor of M1"),
     "thrust_2": (0.0, 0.05, "log thrust factor of M2"),
     "thrust_3": (0.0, 0.05, "log thrust factor of M3"),
@@ -66,18 +67,25 @@ PRIORS: dict[str, tuple[float, float, str]] = {
     "damping_z": (1e-5, 1e-5, "linear damping of yaw rate [N m s/rad]"),
     "linear_share": (0.0, 0.2, "share of hover thrust that is linear in rotor speed"),
     "drag_quadratic": (0.0, 0.003, "quadratic drag along x and y [N s^2/m^2]"),
+    "effective_x": (0.0, 1.0, "log Ixx beyond physics: what input errors leave of the response"),
+    "effective_y": (0.0, 1.0, "log Iyy beyond physics"),
 }
 """Name -> (prior mean, prior standard deviation, meaning)."""
 
-_RIGID = ("thrust_1", "thrust_2", "thrust_3", "thrust_4", "torque", "torque_split", "inertia_x", "inertia_y", "inertia_z", "rotor_inertia")
+_SCALES = ("thrust", "thrust_1", "thrust_2", "thrust_3", "thrust_4", "torque", "torque_split")
+_RIGID = (*_SCALES, "inertia_x", "inertia_y", "inertia_z", "rotor_inertia")
+_DRAG = (*_RIGID, "drag_xy", "drag_z", "tilt_x", "tilt_y")
+_DAMPING = (*_DRAG, "drag_height", "damping_xy", "damping_z")
+_FULL = (*_DAMPING, "linear_share", "drag_quadratic")
 STRUCTURES: dict[str, tuple[str, ...]] = {
     "rigid": _RIGID,
-    "drag": (*_RIGID, "drag_xy", "drag_z", "tilt_x", "tilt_y"),
-    "drag moment": (*_RIGID, "drag_xy", "drag_z", "tilt_x", "tilt_y", "drag_height"),
-    "damping": (*_RIGID, "drag_xy", "drag_z", "tilt_x", "tilt_y", "drag_height", "damping_xy", "damping_z"),
-    "full": tuple(PRIORS),
+    "drag": _DRAG,
+    "drag moment": (*_DRAG, "drag_height"),
+    "damping": _DAMPING,
+    "full": _FULL,
+    "effective inertia": (*_FULL, "effective_x", "effective_y"),
 }
-"""Nested choices of free parameters; what is not free: effects from "drag_xy" on are absent."""
+"""Nested choices of free parameters; effects of what is not free are absent."""
 
 _ABSENT = dict.fromkeys(PRIORS, 0.0)
 
@@ -109,7 +117,7 @@ class Structure:
         axis = (v["tilt_x"] / length, v["tilt_y"] / length, 1.0 / length)
         rotors = []
         for index, ((x, y), spin) in enumerate(zip(CORNERS, SPINS, strict=True)):
-            scale = self.thrust_hover * math.exp(v[f"thrust_{index + 1}"])
+            scale = self.thrust_hover * math.exp(v["thrust"] + v[f"thrust_{index + 1}"])
             thrust = (0.0, scale * v["linear_share"] * SPEED_NOMINAL, scale * (1.0 - v["linear_share"]))
             ratio = frame.torque_ratio * math.exp(v["torque"] + spin * v["torque_split"])
             rotors.append(
@@ -124,7 +132,10 @@ class Structure:
                     inertia=frame.rotor_inertia * math.exp(v["rotor_inertia"]),
                 )
             )
-        inertia = [prior * math.exp(v[f"inertia_{k}"]) for prior, k in zip(frame.inertia, "xyz", strict=True)]
+        beyond = (v["effective_x"], v["effective_y"], 0.0)
+        inertia = [
+            prior * math.exp(v[f"inertia_{k}"] + more) for prior, k, more in zip(frame.inertia, "xyz", beyond, strict=True)
+        ]
         drag = Drag(
             linear=(v["drag_xy"], v["drag_xy"], v["drag_z"]),
             quadratic_norm=(v["drag_quadratic"], v["drag_quadratic"], 0.0),

@@ -22,6 +22,9 @@ STEPS = round(HORIZONS[-1] / TIME_STEP)
 HORIZON_STEPS = tuple(round(h / TIME_STEP) for h in HORIZONS)
 GYRO_DELAY = 0.004
 """The reference runs this much late [s]: gyro and, tied to it, attitude pass the firmware's 80 Hz low-pass, rotor speeds do not."""
+PAST_SPAN = 0.3
+"""How much of the past a model may look at to find its trim [s]."""
+PAST_COUNT = 13
 _MARGIN = 0.12
 
 
@@ -45,6 +48,16 @@ class Windows:
     """Whether the reference at each horizon can be trusted, (w, h)."""
     rotor_speed: Array
     """What the models are fed [rad/s], at every half step, (w, 2 * STEPS + 1, 4)."""
+    past_velocity: Array
+    """Reference over the `PAST_SPAN` before the start, oldest first: velocity [m/s], (w, PAST_COUNT, 3)."""
+    past_attitude: Array
+    """x, y, z, w, (w, PAST_COUNT, 4)."""
+    past_rate: Array
+    """[rad/s], (w, PAST_COUNT, 3)."""
+    past_speed: Array
+    """Rotor speeds [rad/s], (w, PAST_COUNT, 4)."""
+    past_valid: NDArray[np.bool_]
+    """Whether the past can be trusted, (w,)."""
 
     def __len__(self) -> int:
         return len(self.time)
@@ -74,6 +87,7 @@ def cut_windows(source: Reference, rotor_speed: Array | None = None, span: tuple
     def stacked(name: str) -> Array:
         return np.stack([getattr(s, name) for s in states], axis=1)
 
+    past = [source.states(starts + offset) for offset in past_offsets()]
     windows = Windows(
         flight=np.full(len(starts), log.name),
         time=starts,
@@ -83,6 +97,11 @@ def cut_windows(source: Reference, rotor_speed: Array | None = None, span: tuple
         rate=stacked("rate"),
         valid=valid,
         rotor_speed=sampled,
+        past_velocity=np.stack([s.velocity for s in past], axis=1),
+        past_attitude=np.stack([s.attitude for s in past], axis=1),
+        past_rate=np.stack([s.rate for s in past], axis=1),
+        past_speed=past_speeds(log.time, speed, starts),
+        past_valid=np.stack([s.valid for s in past], axis=1).all(axis=1),
     )
     return windows.select(valid.any(axis=1))
 
@@ -92,14 +111,24 @@ def window_times(starts: Array) -> Array:
     return starts[:, None] + np.arange(2 * STEPS + 1) * (TIME_STEP / 2.0)
 
 
-def sample_columns(time: Array, values: Array, query: Array) -> Array:
-    """Columns (n, k) at times of any shape, each the mean over half a step so that faster noise is not folded down, (..., k)."""
-    edges = np.array([-0.5, 0.5]) * (TIME_STEP / 2.0)
+def past_offsets() -> Array:
+    """Times of the past samples from a window's start [s], (PAST_COUNT,)."""
+    return np.linspace(-PAST_SPAN, 0.0, PAST_COUNT)
+
+
+def past_speeds(time: Array, speed: Array, starts: Array) -> Array:
+    """Rotor speeds of the past samples, each a mean over their spacing, (w, PAST_COUNT, 4)."""
+    return sample_columns(time, speed, starts[:, None] + past_offsets() - GYRO_DELAY, PAST_SPAN / (PAST_COUNT - 1))
+
+
+def sample_columns(time: Array, values: Array, query: Array, width: float = TIME_STEP / 2.0) -> Array:
+    """Columns (n, k) at times of any shape, each the mean over `width` [s] so that faster noise is not folded down, (..., k)."""
+    edges = np.array([-0.5, 0.5]) * width
     step = np.diff(time)[:, None]
     integral = np.vstack([np.zeros(values.shape[1]), np.cumsum(0.5 * (values[1:] + values[:-1]) * step, axis=0)])
     inside = np.clip(query, time[0] - edges[0], time[-1] - edges[1])
     ends = [np.stack([np.interp(inside + e, time, column) for column in integral.T], axis=-1) for e in edges]
-    return (ends[1] - ends[0]) / (TIME_STEP / 2.0)
+    return (ends[1] - ends[0]) / width
 
 
 def join_windows(parts: Sequence[Windows]) -> Windows:
@@ -107,4 +136,4 @@ def join_windows(parts: Sequence[Windows]) -> Windows:
     return Windows(*(np.concatenate([getattr(p, name) for p in parts]) for name in Windows.__dataclass_fields__))
 
 
-__all__ = ["HORIZONS", "HORIZON_STEPS", "STEPS", "TIME_STEP", "WINDOW_STEP", "Windows", "cut_windows", "join_windows", "sample_columns", "window_times"]
+__all__ = ["HORIZONS", "HORIZON_STEPS", "STEPS", "TIME_STEP", "WINDOW_STEP", "Windows", "cut_windows", "join_windows"]

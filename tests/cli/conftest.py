@@ -1,0 +1,17 @@
+"""A finished run to look at and to damage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airworthy.evaluation.fly_job import FlyConfig, run_fly
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a run of three randomised flights; not to be changed."""
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    run_fly(FlyConfig(course="hover", envs=3, randomize=("default",), turbulence=0.5, seed=5, hold=0.2, out=folder))
+    return folder

@@ -1,0 +1,130 @@
+"""What people get wrong, and what they are told: one sentence that mends it, exit code 2, nothing on standard output."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from airworthy.cli.main import main
+
+Output = pytest.CaptureFixture[str]
+
+COMMONEST = [
+    ("flly", "Unknown command 'flly'. Closest: 'fly'. Known: [...]. See airworthy --help."),
+    (
+        "fly --vehicle carll",
+        "Unknown vehicle 'carll'. Closest: 'carl'. Known: [...]. Run 'airworthy vehicles' to list them; docs/vehicles.md shows"
+        " how to add one.",
+    ),
+    ("fly --vehicle mine.toml", "There is no file 'mine.toml'."),
+    (
+        "fly --course robustnes",
+        "Unknown course 'robustnes'. Closest: 'robustness'. Known: [...]. A course of your own is given as the path of its JSON"
+        " file.",
+    ),
+    ("fly --pilot geometrik", "Unknown pilot 'geometrik'. Closest: 'geometric'. Known: [...]."),
+    ("fly --waypoints 0,0,1 5,5", "Waypoint '5,5' is not three numbers; write it as x,y,z in metres, e.g. 1,0,1.5."),
+    ("fly --envs 0", "envs is 0; expected 1 to 1000000."),
+    (
+        "fly --randomize mas=0.1",
+        "Unknown quantity to randomize 'mas'. Closest: 'mass'. Known: [...]. Write for example --randomize mass=0.1 wind=2.",
+    ),
+    ("fly --imu bmi88", "Unknown inertial sensor 'bmi88'. Closest: 'bmi088', 'bmi085'. Known: [...]. Devices are listed in"
+     " sensors/imu_devices.toml."),
+    ("replay nowhere", "There is no file 'nowhere/meta.json'."),
+]  # fmt: skip
+"""The ten commonest, word for word; the lists of known names are cut, since they grow."""
+
+MORE = [
+    ("fly --course hover --device tpu", "Unknown device 'tpu'."),
+    ("fly --course hover --device cuda:99", "Unknown device 'cuda:99'."),
+    ("fly --course hover --waypoints 0,0,1 1,1,1", "Both a course and waypoints are given; name one of them."),
+    ("fly --waypoints 0,0,1", "Waypoints must be 2 or more points"),
+    ("fly --waypoints 0,0,1 0,0,1", "Waypoints 0 and 1 are the same point: remove one."),
+    ("fly --waypoints nan,0,1 1,1,1", "Waypoint 'nan,0,1' is not three numbers"),
+    ("fly --waypoints 0,0,1 1e300,1,1", "Waypoint '1e300,1,1' is not three numbers"),
+    ("fly --waypoints 0,0,1 3,0,1 --laps 3", "This course ends 3 m from where it begins, so it cannot be flown for 3 laps."),
+    ("fly --course line --laps 2", "This course ends 4 m from where it begins, so it cannot be flown for 2 laps."),
+    ("fly --course line --laps 0", "laps is 0; expected 1 to 1000."),
+    ("fly --course /", "'/' is a folder; a file was expected."),
+    ("fly --vehicle", "No vehicle is named; `airworthy vehicles` lists them."),
+    ("fly --vehicle carl lmf2", "2 vehicles are named for 1 flights: set --envs to as many or more."),
+    ("fly --vehicle ./carl", "There is no file './carl'."),
+    ("fly --gains leee", "Unknown gain set 'leee'. Closest: 'lee'."),
+    ("fly --dynamics semi_kinematic --pilot mellinger", "Pilot 'mellinger' does not fit semi_kinematic dynamics;"),
+    ("fly --dynamics semi_kinematic --imu bmi088", "Semi-kinematic dynamics have no choice of imu: leave --imu out"),
+    ("fly --dynamics semi_kinematic --wind 1 0 0", "Semi-kinematic dynamics have no choice of wind"),
+    ("fly --control-rate 1000", "control_rate is 1000.0 Hz; expected more than 0 and at most physics_rate (960.0 Hz)."),
+    ("fly --course line --envs 1000000", "Recording 1,000,000 flights of 7 s would take "),
+    ("fly --randomize mass", "--randomize got 'mass'; write it as mass=NUMBER."),
+    ("fly --randomize mass=1.5", "--randomize got 'mass=1.5', a relative half width; expected less than 1."),
+    ("fly --randomize drag=2", "--randomize got 'drag=2'; expected at most 1."),
+    ("fly --randomize wind=nan", "--randomize got 'wind=nan'; expected a number of at least 0."),
+    ("fly --randomize yaw=9", "--randomize got 'yaw=9'; expected at most 3.142."),
+    ("fly --seed -1", "seed is -1; expected 0 to 9223372036854775807."),
+    ("demo --envs 0", "envs is 0; expected 1 to 1000000."),
+    ("demo --device tpu --out x", "Unknown device 'tpu'."),
+]
+
+PARSED = [
+    ("fly --env 3", "--env"),
+    ("fly extra", "extra"),
+    ("fly --envs many", "many"),
+    ("fly --envs 1.5", "1.5"),
+    ("fly --wind 1", "--wind"),
+    ("fly --integrator rk5", "rk5"),
+    ("fly --slower", "--slower"),
+    ("replay", "folder"),
+    ("replay a b", "b"),
+    ("demo --vehicle carl", "--vehicle"),
+]
+
+NUMBERS = ["slower", "speed", "acceleration", "hold", "physics-rate", "control-rate", "record-rate", "turbulence"]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def told(command: str, capsys: Output) -> str:
+    """The sentence that a mistake is answered with."""
+    assert main(command.split()) == 2
+    captured = capsys.readouterr()
+    # The demo prints the command that it stands for before it runs it.
+    assert captured.out == "" or command.startswith("demo")
+    assert "Traceback" not in captured.err
+    assert list(Path().iterdir()) == []
+    return captured.err
+
+
+@pytest.mark.parametrize(("command", "sentence"), COMMONEST)
+def test_the_ten_commonest(command: str, sentence: str, capsys: Output) -> None:
+    assert re.sub(r"Known: .*?\.( |\n)", r"Known: [...].\1", told(command, capsys)) == f"{sentence}\n"
+
+
+@pytest.mark.parametrize(("command", "start"), MORE)
+def test_others(command: str, start: str, capsys: Output) -> None:
+    sentence = told(command, capsys)
+    assert sentence.startswith(start)
+    assert sentence.count("\n") == 1
+
+
+@pytest.mark.parametrize(("command", "what"), PARSED)
+def test_arguments_that_cannot_be_parsed(command: str, what: str, capsys: Output) -> None:
+    assert what in told(command, capsys)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "-1", "1e30"])
+@pytest.mark.parametrize("option", NUMBERS)
+def test_numbers_that_nobody_can_mean(option: str, value: str, capsys: Output) -> None:
+    sentence = told(f"fly --course line --{option}={value}", capsys)
+    assert sentence.startswith(f"{option.replace('-', '_')} is {float(value):.12g}")
+    assert "expected " in sentence
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-101", "1e30"])
+def test_winds_that_nobody_can_mean(value: str, capsys: Output) -> None:
+    assert "expected three numbers of at most 100 in size." in told(f"fly --course line --wind 0 {value} 0", capsys)
