@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
 
 import numpy as np
 
-from airworthy.evaluation.verification.figure import Figure, zero
-from airworthy.simulation import Imu, Simulator, SimulatorConfig, Wind
-from airworthy.vehicles import vehicle
+from airworthy.evaluation.verification.figure import Figure, below, zero
+from airworthy.simulation import Ground, Imu, Simulator, SimulatorConfig, Wind
+from airworthy.vehicles import vehicle, vehicle_names
 
 _CONFIG = SimulatorConfig(
     level="rate_thrust:flightgoggles",
@@ -36,6 +37,7 @@ def promise_figures() -> Iterator[Figure]:
     yield zero("Save and restore points, of 100, that change the future", _restore_failures())
     yield from _containment(batch)
     yield zero("Vehicles that fly otherwise alone and in a mixed batch", _mixed_failures())
+    yield from _soak()
 
 
 def final_states(flight_ids: np.ndarray | range | list[int], steps: int = 40) -> np.ndarray:
@@ -107,3 +109,33 @@ def _mixed_failures() -> int:
 
     together = fly(list(range(len(craft))))
     return sum(fly([k])[0].tobytes() != together[k].tobytes() for k in range(len(craft)))
+
+
+def _soak() -> Iterator[Figure]:
+    """1e7 physics steps of random commands over the whole catalogue; a flight that diverges is labelled and started again."""
+    craft = [vehicle(name) for name in vehicle_names()] * 20
+    config = SimulatorConfig(control_rate=96.0, ground=Ground(-50.0))
+    sim = Simulator(craft, config, seed=11)
+    low, high = sim.parameter("rotor_min")[:, : sim.rotor_count], sim.parameter("rotor_max")[:, : sim.rotor_count]
+    rng = np.random.default_rng(0)
+    launches = int(np.ceil(1e7 / (10 * len(craft))))
+    escapes, memory = 0, 0
+    for k in range(launches):
+        sim.step(low + (high - low) * rng.random(low.shape, dtype=np.float32))
+        if k == launches // 4:
+            memory = _resident()
+        diverged = sim.diverged
+        rows = sim.save().state[:, : sim.env_count] if k % 50 == 0 else sim.position.T
+        escapes += int(np.sum(~np.isfinite(rows[:, ~diverged])))
+        if diverged.any():
+            sim.reset(diverged)
+    yield zero(
+        f"Numbers that are not, in {launches * 10 * len(craft):.3g} random steps of {len(craft) // 20} vehicles", escapes
+    )
+    grown = 100.0 * max(_resident() - memory, 0) / memory
+    yield below("Memory growth over the last three quarters of them", grown, 1.0, "%")
+
+
+def _resident() -> int:
+    """Peak memory of this process so far, in the system's unit."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
