@@ -14,7 +14,7 @@ from airworthy.evaluation.verification.figure import below, within, zero
 
 def test_the_flightgoggles_checks() -> None:
     figures = list(flightgoggles_figures())
-    assert len(figures) == 24
+    assert len(figures) == 26
     assert [f for f in figures if not f.passed] == []
 
 

@@ -19,7 +19,7 @@ G, RATE = 9.81, 960
 OFF = np.zeros(4)
 
 
-def craft(shape: Any, size: tuple[float, float, float], inertia: Any = (0.006, 0.007, 0.011), center: Any = (0.0, 0.0, 0.0)) -> Vehicle:
+def craft(shape: Any, size: Any, inertia: Any = (0.006, 0.007, 0.011), center: Any = (0.0, 0.0, 0.0)) -> Vehicle:
     base = vehicle("flightgoggles")
     body = CollisionBody(shape, size, center)
     return replace(base, wrench_noise=WrenchNoise(), drag=Drag(), mass=1.2, inertia=(*inertia, 0.0, 0.0, 0.0), body=body)
@@ -127,8 +127,8 @@ def test_smooth_ground_keeps_horizontal_momentum() -> None:
     simulator.reset(position=(0, 0, 0.5), velocity=velocity, attitude=rng.normal(size=(n, 4)), rate=rate, rotor_speed=OFF)
 
     def spin() -> np.ndarray:
-        world = np.einsum("eij,j,ej->ei", to_matrix(simulator.attitude.astype(float)), np.array(item.inertia[:3]), simulator.rate)
-        return np.asarray(world[:, 2])
+        turned = to_matrix(simulator.attitude.astype(float))
+        return np.asarray(np.einsum("eij,j,ej->ei", turned, np.array(item.inertia[:3]), simulator.rate)[:, 2])
 
     before = spin()
     simulator.advance(400, OFF)
@@ -168,7 +168,11 @@ def test_tumbling_bodies_come_to_rest() -> None:
     simulator = grounded(items)
     n = len(items)
     simulator.reset(
-        position=(0, 0, 1.0), velocity=rng.uniform(-3, 3, (n, 3)), attitude=rng.normal(size=(n, 4)), rate=rng.uniform(-8, 8, (n, 3)), rotor_speed=OFF
+        position=(0, 0, 1.0),
+        velocity=rng.uniform(-3, 3, (n, 3)),
+        attitude=rng.normal(size=(n, 4)),
+        rate=rng.uniform(-8, 8, (n, 3)),
+        rotor_speed=OFF,
     )
     simulator.advance(10 * RATE, OFF)
     assert np.abs(simulator.velocity).max() < 0.02

@@ -100,12 +100,12 @@ def test_6_stochastic_wrench(name: str) -> None:
     assert variance[960] == pytest.approx(5e-4, rel=0.05)
     # Likewise for the rate, W_M t / J^2 per axis (the drag moment at 0.04 rad/s takes 1 %).
     expected = np.array(item.wrench_noise.moment) * 0.25 / np.array(item.inertia[:3]) ** 2
-    for rate in turn:
-        assert turn[rate] == pytest.approx(expected, rel=0.07)
+    for values in turn.values():
+        assert values == pytest.approx(expected, rel=0.07)
 
 
 def test_7_imu_at_rest() -> None:
-    """Means and variances of 2e6 samples of each axis with the stochastic wrench off; the bias variance grows by 1e-7 per second."""
+    """2e6 samples of each axis with the stochastic wrench off; the bias variance grows by 1e-7 per second."""
     item, count = vehicle("flightgoggles"), 1024
     simulator = Simulator(item, SimulatorConfig(imu=IMU, wrench_noise=False), env_count=count)
     command = np.full(4, hover_speed(item)[0])

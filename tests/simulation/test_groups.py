@@ -22,14 +22,17 @@ MODEL = Downwash()
 Array = NDArray[Any]
 
 
-def kernel_forces(position: Array, groups: Array, flight_ids: Array | None = None, model: Downwash = MODEL) -> Array:
-    """What the kernel writes for vehicles at these places, shape (env,)."""
+def kernel_forces(
+    position: Array, groups: Array, flight_ids: Array | None = None, model: Downwash = MODEL, status: float = 0.0
+) -> Array:
+    """What the kernel writes for vehicles at these places, all of one status, shape (env,)."""
     wp = quiet_warp()
     count = len(position)
     ids = np.arange(count) if flight_ids is None else flight_ids
-    state = wp.array(np.ascontiguousarray(position.T, np.float32).ravel(), device="cpu")
+    rows = np.concatenate([position.T, np.full((1, count), status)])
+    state = wp.array(np.ascontiguousarray(rows, np.float32).ravel(), device="cpu")
     force = wp.array(np.full(count, np.nan, np.float32), device="cpu")
-    Group(groups, ids.astype(np.uint32), "cpu").blow(state, force, (0, 0), count, count, model)
+    Group(groups, ids.astype(np.uint32), "cpu").blow(state, force, (0, 3, 0), count, count, model)
     return np.array(force.numpy())
 
 
@@ -51,6 +54,12 @@ def test_the_published_formula(r: float, dz: float) -> None:
     # float32 positions: the exponent doubles their rounding, (r / b)^2 of them.
     assert lower == pytest.approx(expected, rel=1e-5)
     assert upper == 0.0
+
+
+def test_a_frozen_vehicle_blows_at_nobody() -> None:
+    pair = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    assert kernel_forces(pair, np.zeros(2, int))[0] < 0.0
+    assert np.all(kernel_forces(pair, np.zeros(2, int), status=1.0) == 0.0)
 
 
 @pytest.mark.parametrize(

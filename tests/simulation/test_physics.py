@@ -152,7 +152,7 @@ def momentum(attitude: np.ndarray, rate: np.ndarray, j: np.ndarray) -> np.ndarra
 
 @pytest.mark.parametrize(("source", "rate_hz", "tolerance"), [("twin", 500, 1e-10), ("kernel", 1000, 1e-4)])
 def test_precession_conserves(source: str, rate_hz: int, tolerance: float) -> None:
-    """10 s of torque-free rotation. The twin runs at 500 Hz, where RK4 loses 32 times more than at 1 kHz, and still holds 1e-10."""
+    """10 s of torque-free rotation. The twin runs at 500 Hz, where RK4 loses 32 times more than at 1 kHz, and holds 1e-10."""
     inertias = [PRINCIPAL, PRODUCTS, SYMMETRIC]
     start = np.array([3.0, 1.0, 5.0])
     simulator = Simulator([spinning(j) for j in inertias], SimulatorConfig(physics_rate=rate_hz, control_rate=100))
@@ -260,7 +260,8 @@ def test_gyroscopic_term_does_no_work() -> None:
 
 def test_disturbed_and_noisy_vehicles_are_quiet_when_asked() -> None:
     """wrench_noise=False and disturbance=False leave exact free fall."""
-    item = replace(body(Drag()), wrench_noise=WrenchNoise((1.0,) * 3, (1.0,) * 3), disturbance=Disturbance(1.0, (5.0,) * 3, (1.0,) * 3))
+    noise, shove = WrenchNoise((1.0,) * 3, (1.0,) * 3), Disturbance(1.0, (5.0,) * 3, (1.0,) * 3)
+    item = replace(body(Drag()), wrench_noise=noise, disturbance=shove)
     simulator = Simulator(item, SimulatorConfig(wrench_noise=False, disturbance=False))
     simulator.reset(rotor_speed=np.zeros(4))
     simulator.advance(960, np.zeros(4))

@@ -183,7 +183,7 @@ def test_speed_limits_hold_and_saturation_is_reported() -> None:
 # ---- hover -------------------------------------------------------------------------------------------------------------------
 
 OPEN_LOOP_EXCEPTIONS = {"base_random"}
-"""Its offset centre of mass needs eight unequal thrusts, whose float32 rounding leaves a moment: 3 cm in 10 s without control."""
+"""Its offset centre of mass needs eight unequal thrusts, whose float32 rounding leaves a moment: 3 cm in 10 s uncontrolled."""
 
 
 def test_hover_trim_of_every_vehicle() -> None:

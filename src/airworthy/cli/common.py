@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import redirect_stderr
 from typing import Any, TypeVar
 
 from airworthy.core.files import json_text
@@ -27,7 +29,25 @@ def run_tyro(config_type: type[Config], argv: Sequence[str], prog: str, descript
     """
     import tyro
 
-    return tyro.cli(config_type, args=list(argv), prog=prog, description=description)
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said):
+            return tyro.cli(config_type, args=list(argv), prog=prog, description=description)
+    except SystemExit as stop:
+        if stop.code:
+            sys.stderr.write(f"{_sentence(said.getvalue())} Run '{prog} --help' for the options.\n")
+        raise
+
+
+def _sentence(box: str) -> str:
+    """What tyro says in a box, up to its first rule, as one sentence."""
+    words: list[str] = []
+    for line in box.splitlines()[1:]:
+        text = line.strip("\u2502\u256d\u256e\u2570\u256f ").strip()
+        if text.startswith("\u2500"):
+            break
+        words.append(text)
+    return " ".join(words).rstrip(".") + "."
 
 
 def emit_json(value: Any) -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from airworthy.cli.common import emit_json, run_tyro
 from airworthy.evaluation.validation.run import ValidateConfig, run_validation, summary
+from airworthy.evaluation.validation.simulated_imu import RATE, simulated_at_rest
 from airworthy.evaluation.validation.table import print_tables
 
 _DESCRIPTION = (
     "Predict real Crazyflie flights open loop, 0.1 to 0.5 s ahead, with our fitted model and with published parameter sets; "
-    "fit thrust maps and motor lags; measure inertial sensor noise. Needs the flight logs (AIRWORTHY_DATA or --data); takes minutes."
+    "fit thrust maps and motor lags; measure inertial sensor noise. Needs the flight logs (AIRWORTHY_DATA or --data); takes "
+    "minutes."
 )
 
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
     config = run_tyro(ValidateConfig, argv, "airworthy validate", _DESCRIPTION)
-    found = run_validation(config)
+    found = run_validation(config, {"simulated ADIS16448": (simulated_at_rest("adis16448"), RATE)})
     if config.json:
         emit_json(summary(found))
         return 0

@@ -98,7 +98,7 @@ def drag_wrench(velocity_air: Vector, rate: Vector, rotor_speed: Vector, p: Any,
         rate: Body rate [rad/s].
         rotor_speed: Rotor states, n.
         p: Parameters.
-        simple: Only the linear terms and those with the vector's norm are there.
+        simple: Only the linear terms and those with the vector's norm are there, acting at the centre of mass.
     """
     speed, spin = sqrt(dot(velocity_air, velocity_air)), sqrt(dot(rate, rate))
     total = sum((absolute(w) for w in rotor_speed[1:]), absolute(rotor_speed[0]))
@@ -111,7 +111,9 @@ def drag_wrench(velocity_air: Vector, rate: Vector, rotor_speed: Vector, p: Any,
             t = t + p.angular_axis[i] * absolute(w)
         force.append(-v * f)
         moment.append(-w * t)
-    return tuple(force), tuple(moment)
+    if simple:
+        return tuple(force), tuple(moment)
+    return tuple(force), add(tuple(moment), cross(p.drag_center, tuple(force)))
 
 
 def derivative(

@@ -62,6 +62,7 @@ def rigid_layout(rotor_count: int) -> Layout:
             "drag_norm": (3,),
             "drag_axis": (3,),
             "drag_rotor": (3,),
+            "drag_center": (3,),  # from the centre of mass
             "angular_linear": (3,),
             "angular_norm": (3,),
             "angular_axis": (3,),
@@ -134,6 +135,7 @@ def body_parameters(vehicle: Vehicle, layout: Layout, rotor_count: int) -> Array
     put("drag_norm", drag.quadratic_norm)
     put("drag_axis", drag.quadratic_axis)
     put("drag_rotor", drag.rotor_speed)
+    put("drag_center", drag.center)
     put("angular_linear", drag.angular_linear)
     put("angular_norm", drag.angular_norm)
     put("angular_axis", drag.angular_axis)

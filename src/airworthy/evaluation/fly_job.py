@@ -32,6 +32,7 @@ from airworthy.vehicles import Vehicle, read_vehicle, vehicle
 __all__ = ["FlyConfig", "FlyResult", "planned", "run_fly", "simulator_config"]
 
 DEFAULT_COURSE = "robustness"
+_REACH = 1e5  # float32 keeps a centimetre at this distance [m]
 
 
 @dataclass(frozen=True)
@@ -156,8 +157,10 @@ def _point(text: str) -> list[float]:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:
         numbers = []
-    if len(numbers) != 3 or not all(abs(number) <= 1e6 for number in numbers):
+    if len(numbers) != 3 or not np.all(np.isfinite(numbers)):
         raise AirworthyError(f"Waypoint {text!r} is not three numbers; write it as x,y,z in metres, e.g. 1,0,1.5.")
+    if max(map(abs, numbers)) > _REACH:
+        raise AirworthyError(f"Waypoint {text!r} is in metres, and more than {_REACH / 1000:g} km away.")
     return numbers
 
 

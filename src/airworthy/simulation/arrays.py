@@ -175,7 +175,7 @@ class BatchArrays:
             launcher.launch()
         self._graphs[key] = capture.graph
 
-    def blow(self, group: Group, rows: tuple[int, int], model: Downwash) -> None:
+    def blow(self, group: Group, rows: tuple[int, int, int], model: Downwash) -> None:
         """Write the downwash that each environment feels into its input rows."""
         group.blow(self._warp["state"], self._warp["inputs"], rows, self.stride, self.env_count, model)
 

@@ -90,6 +90,18 @@ class Imu:
     bias_initial: Vector3 = (0.0, 0.0, 0.0)
     """Half width of the uniform initial bias: accelerometer [m/s^2], gyroscope [rad/s], mounting angle per axis [rad]."""
 
+    def mounting(self) -> Quaternion:
+        """The orientation, brought to unit length.
+
+        Raises:
+            AirworthyError: If it has none.
+        """
+        length = math.sqrt(sum(x * x for x in self.orientation))
+        if not (length > 1e-6 and math.isfinite(length)):
+            raise AirworthyError(f"An IMU's orientation is {self.orientation}; expected a quaternion x, y, z, w.")
+        x, y, z, w = (value / length for value in self.orientation)
+        return x, y, z, w
+
     @classmethod
     def named(cls, name: str, position: Vector3 = (0.0, 0.0, 0.0), orientation: Quaternion = (0.0, 0.0, 0.0, 1.0)) -> Imu:
         """A device of `airworthy.sensors.imu_names()`, mounted.

@@ -50,16 +50,22 @@ class Family:
         """Parameter rows of every environment before randomisation, shape (rows, env)."""
         layout = self.parameter_layout(rotor_count)
         start = layout.offsets["control_mass"]
-        known: dict[tuple[int, int], Array] = {}
+        # Equal records share a column, also where each environment brought its own copy.
+        known: dict[Any, Array] = {}
+        seen: dict[tuple[int, int], Array] = {}
         for item, belief in zip(vehicles, believed, strict=True):
-            if (id(item), id(belief)) not in known:
+            if (id(item), id(belief)) in seen:
+                continue
+            key = (item, belief, tuple(sorted(belief.extra.items())))
+            if key not in known:
                 column = self.column(item, config, layout, rotor_count)
                 dt = 1.0 / config.physics_rate
                 column[start:] = control_column(belief, config.control, config.level, dt, rotor_count)
-                known[id(item), id(belief)] = column
+                known[key] = column
+            seen[id(item), id(belief)] = known[key]
         if len(known) == 1:  # one column for all: no memory per environment
             return np.broadcast_to(next(iter(known.values()))[:, None], (layout.size, len(vehicles)))
-        return np.stack([known[id(a), id(b)] for a, b in zip(vehicles, believed, strict=True)], axis=1)
+        return np.stack([seen[id(a), id(b)] for a, b in zip(vehicles, believed, strict=True)], axis=1)
 
     def check_level(self, level: str) -> None:
         """Raise where the family does not take commands at a level."""

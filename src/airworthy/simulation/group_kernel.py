@@ -55,19 +55,19 @@ class Group:
         self._arrays = [wp.array(a.astype(np.int32), device=device) for a in (self.members, self.first, self.count)]
         self._device = device
 
-    def blow(self, state: Any, force: Any, rows: tuple[int, int], stride: int, env_count: int, model: Downwash) -> None:
+    def blow(self, state: Any, force: Any, rows: tuple[int, int, int], stride: int, env_count: int, model: Downwash) -> None:
         """Write the downwash on every environment.
 
         Args:
-            state: Warp array of the state rows; `rows[0]` is the first of the position.
-            force: Warp array of the input rows; `rows[1]` is the downwash.
-            rows: See above.
+            state: Warp array of the state rows.
+            force: Warp array of the input rows.
+            rows: First row of the position and row of the status in `state`, row of the downwash in `force`.
             stride: Environments per row.
             env_count: Environments.
             model: Coefficients.
         """
         numbers = [model.strength, model.spread, model.offset, model.radius, model.reach]
-        inputs = [state, force, *self._arrays, rows[0], rows[1], stride, *numbers]
+        inputs = [state, force, *self._arrays, *rows, stride, *numbers]
         quiet_launch(_downwash_kernel(), env_count, inputs, self._device)
 
 
@@ -82,6 +82,7 @@ def _downwash_kernel() -> Any:
         first: wp.array[wp.int32],
         count: wp.array[wp.int32],
         position_row: int,
+        status_row: int,
         downwash_row: int,
         stride: int,
         strength: float,
@@ -102,7 +103,8 @@ def _downwash_kernel() -> Any:
             dz = state[(position_row + 2) * stride + other] - z
             r = wp.sqrt(dx * dx + dy * dy)
             width = spread * dz + offset
-            if other != env and dz > 0.0 and r < reach and width != 0.0:
+            flying = state[status_row * stride + other] == 0.0
+            if flying and other != env and dz > 0.0 and r < reach and width != 0.0:
                 size = radius / (4.0 * dz)
                 total -= strength * size * size * wp.exp(-0.5 * (r / width) * (r / width))
         inputs[downwash_row * stride + env] = total

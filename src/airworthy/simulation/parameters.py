@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.frames import to_matrix
 from airworthy.core.layout import Layout
-from airworthy.core.random import Stream, Words, uniforms
+from airworthy.core.random import Stream, Words, normals, uniforms
 from airworthy.dynamics.parameters import body_parameters, invert_inertia, rigid_layout
 from airworthy.dynamics.state import Effects
 from airworthy.simulation.config import Imu, Randomization, SimulatorConfig, Wind
@@ -79,8 +79,31 @@ def _cascade_spread(a: float, mix: float) -> float:
     return float(np.sqrt(mix * mix + 2.0 * mix * (1.0 - mix) * cross + (1.0 - mix) ** 2 * square))
 
 
+def started_turbulence(keep: Array, gain: Array, keys: Words) -> Array:
+    """Filter states of Dryden turbulence that has always blown, from each flight's own key, shape (5, env).
+
+    Args:
+        keep: Rows `dryden_keep`, shape (3, env).
+        gain: Rows `dryden_gain`, shape (3, env).
+        keys: Flight keys, shape (env, 4).
+
+    Of the cascade x1+ = a x1 + g n, x2+ = a x2 + (1 - a) x1+ the stationary moments: <x1 x1> = g^2 / (1 - a^2),
+    <x1 x2> = <x1 x1> / (1 + a), and <x2 x2> from its own recursion.
+    """
+    draw = normals(keys, 3, Stream.RESET, 8).T
+    first = gain**2 / (1.0 - keep**2)
+    share = 1.0 / (1.0 + keep)  # of x1 in x2
+    second = (2.0 * keep**2 * (1.0 - keep) * share + (1.0 - keep) ** 2) / (1.0 - keep**2) * first
+    rest = np.sqrt(np.maximum(second - share**2 * first, 0.0))
+    state = [np.sqrt(first[0]) * draw[0]]
+    for axis in (1, 2):
+        outer = np.sqrt(first[axis]) * draw[2 * axis - 1]
+        state += [outer, share[axis] * outer + rest[axis] * draw[2 * axis]]
+    return np.stack(state)
+
+
 def _put_imu(column: Array, layout: Layout, imu: Imu, com: Array, rate: float) -> None:
-    column[layout.rows("imu_rotation")] = to_matrix(np.asarray(imu.orientation, float)).ravel()
+    column[layout.rows("imu_rotation")] = to_matrix(np.asarray(imu.mounting())).ravel()
     column[layout.rows("imu_position")] = np.asarray(imu.position) - com
     column[layout.rows("imu_noise")] = np.array([*imu.accelerometer_noise, *imu.gyroscope_noise]) * np.sqrt(rate)
     column[layout.rows("imu_walk")] = np.array([*imu.accelerometer_walk, *imu.gyroscope_walk]) / np.sqrt(rate)
@@ -204,7 +227,7 @@ def effects_of(rows: Array, layout: Layout, config: SimulatorConfig) -> Effects:
         effects |= Effects.SQUARE
     if any_of("drag_linear", "drag_norm", "drag_axis", "drag_rotor", "angular_linear", "angular_norm", "angular_axis"):
         effects |= Effects.DRAG
-        if any_of("drag_axis", "drag_rotor", "angular_axis"):
+        if any_of("drag_axis", "drag_rotor", "angular_axis", "drag_center"):
             effects |= Effects.DRAG_FULL
     if config.wrench_noise and any_of("force_noise", "moment_noise"):
         effects |= Effects.WRENCH_NOISE
@@ -241,4 +264,4 @@ def _square_rotors(rows: Array, layout: Layout) -> bool:
     return not any(np.any(x != 0.0) for x in (thrust, torque, *second, reversible))
 
 
-__all__ = ["effects_of", "randomize", "rigid_column", "with_parameter"]
+__all__ = ["effects_of", "randomize", "rigid_column", "started_turbulence", "with_parameter"]

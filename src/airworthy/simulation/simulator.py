@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from airworthy.simulation.checks import (
 from airworthy.simulation.config import SimulatorConfig
 from airworthy.simulation.family import FAMILIES
 from airworthy.simulation.group_kernel import Group
-from airworthy.simulation.parameters import randomize, with_parameter
+from airworthy.simulation.parameters import randomize, started_turbulence, with_parameter
 from airworthy.simulation.snapshot import Snapshot
 from airworthy.simulation.starting import (
     Ids,
@@ -82,6 +82,9 @@ class Simulator:
         self.vehicles = vehicles_per_env(vehicles, env_count, "vehicles")
         self.env_count = len(self.vehicles)
         self.rotor_count = max(v.rotor_count for v in self.vehicles)
+        # As whole numbers: a ratio of floats would lose a step after some hours, or where it is whole in decimals only.
+        ratio = self.config.physics_rate / self.config.control_rate
+        self._ratio = Fraction(ratio).limit_denominator(10**6).as_integer_ratio()
         check_device(device)
         self.seed, self.device = whole_number("seed", seed, -(2**63)), device
         padded = padded_rotor_count(self.rotor_count)
@@ -201,9 +204,8 @@ class Simulator:
 
     def substeps(self, control_step: int) -> int:
         """Physics steps between command `control_step` and the next: command k falls on step ceil(k f_physics / f_control)."""
-        ratio = self.config.physics_rate / self.config.control_rate
-        # The small subtraction keeps a ratio that is whole, but not in binary, from gaining a step.
-        return math.ceil((control_step + 1) * ratio - 1e-9) - math.ceil(control_step * ratio - 1e-9)
+        up, down = self._ratio
+        return -(-(control_step + 1) * up // down) + (-control_step * up // down)
 
     def step(self, command: ArrayLike | None = None) -> None:
         """Advance every environment by one control period.
@@ -313,6 +315,8 @@ class Simulator:
         """
         ids = resolve_ids(env_ids, self.env_count)
         given = {"position": position, "velocity": velocity, "attitude": attitude, "rate": rate, "rotor_speed": rotor_speed}
+        if not ids.size:
+            return
         start = self._starts.build(ids, given)
         if env_ids is None:
             self.step_count = 0
@@ -327,6 +331,9 @@ class Simulator:
         if "rotor_speed" in start:
             state[self.layout.rows("rotor_command"), ids] = start["rotor_speed"].T
             state[self.layout.offsets["battery_ratio"], ids] = self._battery_start(ids)
+        if self.effects & Effects.TURBULENCE:
+            keep, gain = (self.rows[self._param_layout.rows(f"dryden_{name}")][:, ids] for name in ("keep", "gain"))
+            state[self.layout.rows("turbulence"), ids] = started_turbulence(keep, gain, keys)
         if self.config.imu is not None:
             biases = initial_biases(self.config.imu, keys)
             state[self.layout.rows("accelerometer_bias"), ids] = biases[:, :3].T
@@ -390,7 +397,8 @@ class Simulator:
     def _blow(self) -> None:
         if self._group is None or self.config.downwash is None:
             return
-        rows = (self.layout.offsets["position"], self._inputs_layout.offsets["downwash"])
+        offsets = self.layout.offsets
+        rows = (offsets["position"], offsets["status"], self._inputs_layout.offsets["downwash"])
         self._arrays.blow(self._group, rows, self.config.downwash)
 
     # ---- inside -----------------------------------------------------------------------------------------------------

@@ -103,21 +103,21 @@ def initial_biases(imu: Imu, keys: Words) -> Array:
 def mounted_rotations(imu: Imu, keys: Words) -> Array:
     """Sensor-to-body matrices by rows, (k, 9): the mount turned by random Euler angles within its tolerance."""
     angles = imu.bias_initial[2] * (2.0 * uniforms(keys, 2, Stream.RESET, 4) - 1.0)
-    turned = multiply(np.asarray(imu.orientation, float), from_euler(angles[:, 0], angles[:, 1], angles[:, 2]))
+    turned = multiply(np.asarray(imu.mounting()), from_euler(angles[:, 0], angles[:, 1], angles[:, 2]))
     return to_matrix(turned).reshape(len(keys), 9)
 
 
 def _hover_states(vehicles: Sequence[Vehicle], padded: int) -> Array:
     """Rotor states at hover per environment, (env, padded); the lower limits for a vehicle that cannot hover."""
-    known: dict[int, Array] = {}
+    known: dict[Vehicle, Array] = {}
     for item in vehicles:
-        if id(item) not in known:
+        if item not in known:
             states = np.zeros(padded)
             try:
                 states[: item.rotor_count] = hover_speed(item)
             except AirworthyError:
                 states[: item.rotor_count] = [r.speed_min for r in item.rotors]
-            known[id(item)] = states
+            known[item] = states
     if len(known) == 1:
         return np.broadcast_to(next(iter(known.values())), (len(vehicles), padded))
-    return np.stack([known[id(item)] for item in vehicles])
+    return np.stack([known[item] for item in vehicles])

@@ -129,6 +129,8 @@ def _check_response(response: RotorResponse, where: str) -> None:
 def _check_energy(vehicle: Vehicle) -> None:
     """Drag must take energy out, never put it in."""
     for item in fields(vehicle.drag):
+        if item.name == "center":
+            continue
         _require(min(getattr(vehicle.drag, item.name)) >= 0.0, f"drag.{item.name} is negative, which would push, not brake")
 
 

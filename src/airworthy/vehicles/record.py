@@ -61,7 +61,7 @@ class Drag:
     """Aerodynamic force and moment of the airframe, in the body frame, v and w relative to the air.
 
     force  = -(linear v + quadratic_norm |v| v + quadratic_axis |v_i| v_i + rotor_speed (sum of |rotor speeds|) v)
-    moment = -(angular_linear w + angular_norm |w| w + angular_axis |w_i| w_i)
+    moment = -(angular_linear w + angular_norm |w| w + angular_axis |w_i| w_i) + center x force
     """
 
     linear: Vector3 = (0.0, 0.0, 0.0)
@@ -78,6 +78,8 @@ class Drag:
     """[N m s^2/rad^2] per axis, times the vector's norm."""
     angular_axis: Vector3 = (0.0, 0.0, 0.0)
     """[N m s^2/rad^2] per axis, times that axis' magnitude."""
+    center: Vector3 = (0.0, 0.0, 0.0)
+    """Where the drag force acts, from the centre of mass, body frame [m]."""
 
 
 @dataclass(frozen=True)

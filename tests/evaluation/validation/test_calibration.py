@@ -34,7 +34,7 @@ def test_reference_states_are_the_truth(synthetic, spoiled):
     assert np.linalg.norm(states.velocity - truth[:, 3:6], axis=1).max() < 0.03
     angle = (Rotation.from_quat(states.attitude).inv() * Rotation.from_quat(truth[:, 6:10])).magnitude()
     assert angle.max() < 4e-3
-    # A local quadratic over 12 samples passes 0.38 of 5 mrad/s of white noise in the middle; its shape error is below 10 mrad/s.
+    # A local quadratic over 12 samples passes 0.4 of 5 mrad/s of white noise; the rest is its shape error.
     assert np.sqrt(np.mean((states.rate - truth[:, 10:13]) ** 2)) < 6e-3
 
 

@@ -59,7 +59,9 @@ def test_cross_validation_sees_that_drag_has_a_moment(halves):
     name, costs = choose(BRUSHED, halves[0], ("rigid", "damping"))
     assert name == "damping"
     assert costs["damping"] < 0.5 * costs["rigid"]
-    np.testing.assert_array_equal(np.bincount(folds(halves[0])), [len(halves[0]) // 2 + len(halves[0]) % 2, len(halves[0]) // 2])
+    np.testing.assert_array_equal(
+        np.bincount(folds(halves[0])), [len(halves[0]) // 2 + len(halves[0]) % 2, len(halves[0]) // 2]
+    )
 
 
 def test_holding_rates_is_no_model(halves, fitted):
@@ -87,5 +89,5 @@ def test_the_fitted_vehicle_can_be_saved_and_hovers(tmp_path, halves, fitted):
     write_vehicle(saved, tmp_path / "fitted.toml")
     back = read_vehicle(tmp_path / "fitted.toml")
     assert back == saved
-    assert back.extra["drag_center_height_m"] == pytest.approx(fitted.values()["drag_height"])
+    assert back.drag.center[2] == pytest.approx(fitted.values()["drag_height"])
     assert np.all(np.abs(hover_speed(back) - 2060.0) < 150.0)

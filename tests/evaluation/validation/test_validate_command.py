@@ -40,7 +40,10 @@ def test_cells_are_rms_over_median():
 def test_the_whole_command(data_dir, tmp_path, capsys):
     import json
 
-    assert main(["validate", "--data", str(data_dir), "--out", str(tmp_path), "--json", "--save-vehicles", str(tmp_path / "v")]) == 0
+    assert (
+        main(["validate", "--data", str(data_dir), "--out", str(tmp_path), "--json", "--save-vehicles", str(tmp_path / "v")])
+        == 0
+    )
     printed = json.loads(capsys.readouterr().out)
     assert printed == json.loads((tmp_path / "validation.json").read_text())
     for experiment in printed["experiments"]:

@@ -50,7 +50,7 @@ for (int i = 0; i < 3; ++i) {
   outside_force[i] = HAS(E_EXTERNAL) ? N::load(INPUT(IN_force + i)) : N::c(0.0f);
   outside_moment[i] = HAS(E_EXTERNAL) ? N::load(INPUT(IN_moment + i)) : N::c(0.0f);
 }
-M command_ok = N::invert(N::never()), over = N::never();
+M asked_ok = N::never(), command_ok = N::never(), over = N::never();
 if (HAS(E_DOWNWASH)) outside_force[2] += N::load(INPUT(IN_downwash));
 F saturated = N::c(0.0f), touched = N::c(0.0f), impact = N::c(0.0f);
 CONTROL_LOAD
@@ -65,6 +65,10 @@ for (int step = 0; step < substeps; ++step) {
       M late = N::load(INPUT(IN_delay)) > N::c((float)step);
       for (int i = 0; i < command_rows; ++i) wanted[i] = N::select(late, N::load(INPUT(IN_command_previous + i)), wanted[i]);
     }
+    // Asked here, since the limits inside a control law can turn a NaN into a number.
+    F size = N::c(0.0f);
+    for (int i = 0; i < command_rows; ++i) size += N::abs(wanted[i]);
+    asked_ok = N::finite(size);
   }
 
   // Random draws of this step: 0-5 stochastic wrench, 6-17 IMU; the numbers do not depend on which effects are on.
@@ -135,9 +139,7 @@ for (int step = 0; step < substeps; ++step) {
     }
     F total = N::c(0.0f);
     for (int i = 0; i < ROTORS; ++i) total += N::abs(raw[i]);
-    // The command itself too: a law or a thrust map may turn what is not a number into a rotor state that is one.
-    for (int i = 0; i < command_rows; ++i) total += N::abs(wanted[i]);
-    command_ok = N::finite(total);
+    command_ok = asked_ok & N::finite(total);
     over = N::never();
     for (int i = 0; i < ROTORS; ++i)
       over = over | (raw[i] > PAR(P_rotor_max + i) * ceiling * 0.9995f) |
@@ -248,6 +250,8 @@ for (int step = 0; step < substeps; ++step) {
   for (int i = 0; i < 3; ++i) rest += N::abs(bias_a[i]) + N::abs(bias_g[i]) + N::abs(wind[i]) + N::abs(specific[i]);
   for (int i = 0; i < 6; ++i) rest += N::abs(imu[i]);
   for (int i = 0; i < 5; ++i) rest += N::abs(turbulence[i]);
+  if (level >= LEVEL_WITH_MEMORY)
+    for (int i = 0; i < 18; ++i) rest += N::abs(memory[i]);
   status = N::select(alive & N::invert(N::finite(rest)), N::c(1.0f), status);
 }
 

@@ -27,6 +27,9 @@ for (int step = 0; step < substeps; ++step) {
     M late = N::load(INPUT(IN_delay)) > N::c((float)step);
     for (int i = 0; i < command_rows; ++i) wanted[i] = N::select(late, N::load(INPUT(IN_command_previous + i)), wanted[i]);
   }
+  // Asked here, since the limits inside a control law can turn a NaN into a number.
+  F size = N::c(0.0f);
+  for (int i = 0; i < command_rows; ++i) size += N::abs(wanted[i]);
   F p[3], asked[4], u[4];
   for (int i = 0; i < 3; ++i) p[i] = base[i] + moved[i];
   if (level == LEVEL_TRACKING) {
@@ -36,7 +39,8 @@ for (int step = 0; step < substeps; ++step) {
   } else {
     for (int i = 0; i < 4; ++i) asked[i] = wanted[i];
   }
-  const M command_ok = N::finite(N::abs(asked[0]) + N::abs(asked[1]) + N::abs(asked[2]) + N::abs(asked[3]));
+  size += N::abs(asked[0]) + N::abs(asked[1]) + N::abs(asked[2]) + N::abs(asked[3]);
+  const M command_ok = N::finite(size);
   T::limited_input(CTX, asked[0], asked + 1, u);
   M over = N::never();
   for (int i = 0; i < 4; ++i) over = over | (u[i] != asked[i]);

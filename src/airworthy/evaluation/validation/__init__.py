@@ -1,4 +1,4 @@
-"""Is the model true? Real flights against open-loop prediction, rotor benches against thrust maps, IMU noise against data sheets."""
+"""Is the model true? Real flights against open-loop prediction, benches against thrust maps, IMU noise against data sheets."""
 
 from airworthy.evaluation.validation.calibration import Calibration, calibrate
 from airworthy.evaluation.validation.imu import AllanDeviation, allan_deviation, imu_statistics

@@ -1,11 +1,12 @@
 """What lies between motion capture and the vehicle: angles, lever arm, latency and gyro bias, from kinematics alone.
 
-The marker body is not the vehicle: its axes are turned (here by two and a half degrees of yaw), its origin sits above the centre of
-mass, and its pose arrives late. Gyro against capture attitudes gives the angles, the bias and the latency; accelerometer against
-capture positions gives the lever. No rotor speed and no model of flight enters, so flights that a model is judged on may take part.
+The marker body is not the vehicle: its axes are turned (here by two and a half degrees of yaw), its origin sits above the
+centre of mass, and its pose arrives late. Gyro against capture attitudes gives the angles, the bias and the latency;
+accelerometer against capture positions gives the lever. No rotor speed and no model of flight enters, so flights that a model
+is judged on may take part.
 
-Both are linear least squares with robust weights. The world rotation, position and velocity at the start of each short stretch are
-nuisances and are projected out.
+Both are linear least squares with robust weights. The world rotation, position and velocity at the start of each short
+stretch are nuisances and are projected out.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from scipy.spatial.transform import Rotation
 from airworthy.evaluation.validation.logs import FlightLog
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.signedinteger]
 
 STRETCH = 0.6
 """Length of a stretch of kinematic comparison [s]."""
@@ -78,7 +80,14 @@ def integrate_gyro(time: Array, rate: Array) -> Array:
     for index, turn in enumerate(turns, start=1):
         x, y, z, w = q
         a, b, c, d = turn
-        q = np.array([w * a + x * d + y * c - z * b, w * b - x * c + y * d + z * a, w * c + x * b - y * a + z * d, w * d - x * a - y * b - z * c])
+        q = np.array(
+            [
+                w * a + x * d + y * c - z * b,
+                w * b - x * c + y * d + z * a,
+                w * c + x * b - y * a + z * d,
+                w * d - x * a - y * b - z * c,
+            ]
+        )
         out[index] = q
     return out / np.linalg.norm(out, axis=1, keepdims=True)
 
@@ -93,11 +102,15 @@ def attitude_at(time: Array, quaternions: Array, query: Array) -> Rotation:
     return Rotation.from_quat(at_times(time, quaternions, query))
 
 
-def stretches(log: FlightLog) -> list[Array]:
+def stretches(log: FlightLog) -> list[Indices]:
     """Indices of the poses in each stretch that holds enough of them."""
     starts = np.arange(log.pose_time[0], log.pose_time[-1] - STRETCH, _STRETCH_STEP)
     groups = [np.flatnonzero((log.pose_time >= s) & (log.pose_time <= s + STRETCH)) for s in starts]
-    return [g for g in groups if g.size >= _SAMPLES_MIN and log.pose_time[g[0]] > log.time[0] and log.pose_time[g[-1]] < log.time[-1]]
+    return [
+        g
+        for g in groups
+        if g.size >= _SAMPLES_MIN and log.pose_time[g[0]] > log.time[0] and log.pose_time[g[-1]] < log.time[-1]
+    ]
 
 
 def _update_angles(flights: list[_Flight]) -> None:
@@ -119,7 +132,7 @@ def _update_angles(flights: list[_Flight]) -> None:
 
 
 def _angle_equations(flight: _Flight) -> tuple[Array, Array]:
-    """Derivatives (n, 3, 7) and residuals (n, 3) of gyro-integrated against captured attitudes, in world axes of the stretch."""
+    """Derivatives (n, 3, 7) and residuals (n, 3) of integrated gyro against captured attitudes, in axes of the stretch."""
     log = flight.log
     turned = integrate_gyro(log.time, log.gyro - flight.bias)
     # d attitude / d bias, in axes of the first sample: the integral of the rotation matrix.
@@ -135,7 +148,7 @@ def _angle_equations(flight: _Flight) -> tuple[Array, Array]:
         error = (offset.mean().inv() * offset).as_rotvec()
         rotation = relative.as_matrix()
         rate = np.einsum("nij,nj->ni", rotation, at_times(log.time, log.gyro, time) - flight.bias)
-        # captured C = D Q; turning C by c (body) moves the offset by Q c; bias b by -int(Q) b -> -(-) ; latency by the rate.
+        # The offset captured * relative^-1 turns with the rotation by Q c, with the bias by int(Q) b, with latency by the rate.
         derivative = np.concatenate([rotation, at_times(log.time, integral, time).reshape(-1, 3, 3), rate[:, :, None]], axis=2)
         derivative = derivative - derivative.mean(axis=0)
         matrix.append(-derivative)
@@ -144,7 +157,7 @@ def _angle_equations(flight: _Flight) -> tuple[Array, Array]:
 
 
 def robust_weights(residual: Array) -> Array:
-    """Huber weights of vector residuals (n, k), scaled by their median length, over their variance: comparable across flights."""
+    """Huber weights of vector residuals (n, k) over their robust variance, so that flights can be added up."""
     length = np.linalg.norm(residual, axis=1)
     scale = max(1.4826 * float(np.median(length)) / np.sqrt(residual.shape[1]), 1e-9)
     return np.minimum(1.0, _HUBER * scale * np.sqrt(residual.shape[1]) / np.maximum(length, 1e-12)) / scale**2
@@ -166,11 +179,11 @@ def _lever(flights: list[_Flight]) -> Array:
         inner = full[keep, drop] @ np.linalg.pinv(full[drop, drop], rcond=1e-12)
         normal += full[keep, keep] - inner @ full[drop, keep]
         right += vector[keep] - inner @ vector[drop]
-    return np.linalg.lstsq(normal, right, rcond=1e-9)[0]
+    return np.asarray(np.linalg.lstsq(normal, right, rcond=1e-9)[0], np.float64)
 
 
-def _lever_equations(flight: _Flight, group: NDArray[np.int64]) -> tuple[Array, Array]:
-    """Derivatives (n, 3, 7: lever, accelerometer bias, scale) and residuals (n, 3) of one stretch, start state projected out."""
+def _lever_equations(flight: _Flight, group: Indices) -> tuple[Array, Array]:
+    """Derivatives (n, 3, 7: lever, accelerometer bias and scale), residuals (n, 3) of one stretch; start projected out."""
     log = flight.log
     time = log.pose_time[group] - flight.latency
     inside = slice(*np.searchsorted(log.time, [time[0] - 0.01, time[-1] + 0.01]))
@@ -188,7 +201,7 @@ def _lever_equations(flight: _Flight, group: NDArray[np.int64]) -> tuple[Array, 
     residual = log.position[group] - travelled[:, :, 3] - gravity
     line = np.stack([np.ones_like(time), time - time.mean()], axis=1)
     project = np.eye(len(time)) - line @ np.linalg.pinv(line)
-    return np.einsum("ab,bij->aij", project, matrix), project @ residual
+    return np.einsum("ab,bij->aij", project, matrix), np.asarray(project @ residual, np.float64)
 
 
 def _twice(time: Array, values: Array) -> Array:

@@ -1,9 +1,9 @@
 """Published Crazyflie parameter sets as crafts, each with its own equations' effects.
 
-The sets of the catalogue are RotorPy's, Crazyflow's L250 and P250, and gym-pybullet-drones' cf2x. For the brushless vehicle the two
-sets published for a brushless Crazyflie are added, since they are the fairer comparison; their numbers stand here with their source.
-Rotors are put in the Crazyflie's order by their corner and turn as the real ones do (gym-pybullet-drones' layout is mirrored, which
-would only spoil its yaw). The lag of a set is not used: predictions are fed rotor speeds.
+The sets of the catalogue are RotorPy's, Crazyflow's L250 and P250, and gym-pybullet-drones' cf2x. For the brushless vehicle
+the two sets published for a brushless Crazyflie are added, since they are the fairer comparison; their numbers stand here
+with their source. Rotors are put in the Crazyflie's order by their corner and turn as the real ones do (gym-pybullet-drones'
+layout is mirrored, which would only spoil its yaw). The lag of a set is not used: predictions are fed rotor speeds.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def in_log_order(published: Vehicle) -> Vehicle:
     for (x, y), spin in zip(CORNERS, SPINS, strict=True):
         found = [r for r in published.rotors if r.position[0] * x > 0.0 and r.position[1] * y > 0.0]
         if len(found) != 1:
-            raise AirworthyError(f"{published.name} has {len(found)} rotors in the corner x {x:+d}, y {y:+d}; one was expected.")
+            raise AirworthyError(
+                f"{published.name} has {len(found)} rotors in the corner x {x:+d}, y {y:+d}; one was expected."
+            )
         rotors.append(replace(found[0], spin=-1 if spin < 0 else 1))
     return replace(published, rotors=tuple(rotors))
 
@@ -91,4 +93,6 @@ def _crazyflow_brushless() -> Craft:
         for r in base.rotors
     )
     drag = Drag(linear=(0.021643637770852733, 0.021643637770852733, 0.02477138502714662))
-    return _ordered(replace(base, name="cf21B_500", mass=0.0434, inertia=(25e-6, 28e-6, 49e-6, 0.0, 0.0, 0.0), rotors=rotors, drag=drag))
+    return _ordered(
+        replace(base, name="cf21B_500", mass=0.0434, inertia=(25e-6, 28e-6, 49e-6, 0.0, 0.0, 0.0), rotors=rotors, drag=drag)
+    )

@@ -129,7 +129,9 @@ def fit(
         AirworthyError: There are too few windows to fit anything.
     """
     if len(windows) < _WINDOWS_MIN:
-        raise AirworthyError(f"Only {len(windows)} windows of {airframe.name} can be used; at least {_WINDOWS_MIN} are needed for a fit.")
+        raise AirworthyError(
+            f"Only {len(windows)} windows of {airframe.name} can be used; at least {_WINDOWS_MIN} are needed for a fit."
+        )
     structure = Structure(airframe, free, hover_coefficient(windows, airframe.mass))
     mean, deviation = structure.mean, structure.deviation
     z, cost = gauss_newton(lambda z: structure.craft(mean + deviation * z), windows, len(free), trim, iterations)
@@ -169,8 +171,9 @@ def thinned(windows: Windows, keep: int = 60) -> Windows:
 def refit_thrust(craft: Craft, mass: float, windows: Windows, trim: Trim | None = None) -> Craft:
     """A published craft with the measured mass and a thrust map refitted to windows by the same method.
 
-    Each rotor gets its own factor, and all share how much of the thrust is linear in speed. The priors are so wide that they only
-    keep the solution finite: this is the thrust map that helps the craft most, whether a real rotor could have it or not.
+    Each rotor gets its own factor, and all share how much of the thrust is linear in speed. The priors are so wide that they
+    only keep the solution finite: this is the thrust map that helps the craft most, whether a real rotor could have it or
+    not.
 
     Args:
         craft: The published craft.

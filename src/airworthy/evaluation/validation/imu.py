@@ -40,7 +40,9 @@ class AllanDeviation:
         """
         inside = (self.tau >= shortest) & (self.tau <= longest)
         if inside.sum() < 3:
-            raise AirworthyError(f"Only {inside.sum()} averaging times lie between {shortest:g} and {longest:g} s; a slope needs three.")
+            raise AirworthyError(
+                f"Only {inside.sum()} averaging times lie between {shortest:g} and {longest:g} s; a slope needs three."
+            )
         return np.polyfit(np.log(self.tau[inside]), np.log(self.deviation[inside]), 1)[0]
 
     def white_density(self, shortest: float, longest: float) -> Array:
@@ -98,7 +100,9 @@ def imu_statistics(samples: Array, rate: float) -> dict[str, Any]:
     """
     values = np.asarray(samples, np.float64)
     if values.ndim != 2 or values.shape[1] != len(AXES):
-        raise AirworthyError(f"An inertial sensor's samples have shape (n, 6): gyro, then accelerometer; shape {values.shape} arrived.")
+        raise AirworthyError(
+            f"An inertial sensor's samples have shape (n, 6): gyro, then accelerometer; shape {values.shape} arrived."
+        )
     allan = allan_deviation(values, rate)
     duration = len(values) / rate
     short = (2.0 / rate, max(duration / 30.0, 20.0 / rate))
@@ -146,7 +150,7 @@ def read_data_sheet(path: Path) -> dict[str, float]:
 
 
 def read_speed(path: Path) -> tuple[Array, Array]:
-    """Times [s] from the first row and speeds [m/s] of an EuRoC ground truth table (time, position, attitude, velocity, biases).
+    """Times [s] from the first row and speeds [m/s] of an EuRoC ground truth (time, position, attitude, velocity, biases).
 
     Raises:
         AssetError: The file is missing or has too few columns.

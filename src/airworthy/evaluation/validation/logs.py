@@ -1,10 +1,10 @@
 """Crazyflie flight logs with motion capture: read, checked, in SI units, on one even clock.
 
-A log holds the 500 Hz stabiliser loop (gyro, accelerometer, rotor speeds, motor PWM, battery) and the motion-capture poses that the
-vehicle received by radio, both stamped by the vehicle. Stamps jitter by half a millisecond, and their second is not a second:
-the capture system sends 100 poses a second, and they lie 9.89 ms apart on the logger's clock, in all six logs, while gyro against
-capture and accelerometer against capture ask for the same 1.1 %. So both streams are put on evenly spaced lattices, and time is
-counted in the capture system's seconds.
+A log holds the 500 Hz stabiliser loop (gyro, accelerometer, rotor speeds, motor PWM, battery) and the motion-capture poses
+that the vehicle received by radio, both stamped by the vehicle. Stamps jitter by half a millisecond, and their second is not
+a second: the capture system sends 100 poses a second, and they lie 9.89 ms apart on the logger's clock, in all six logs,
+while gyro against capture and accelerometer against capture ask for the same 1.1 %. So both streams are put on evenly spaced
+lattices, and time is counted in the capture system's seconds.
 """
 
 from __future__ import annotations
@@ -140,10 +140,14 @@ def _event(path: str | Path, arrays: dict[str, NDArray], event: str) -> tuple[Ar
     """Time stamps and named signals of one event stream, checked."""
     for part in ("t", "names", "data"):
         if f"{event}/{part}" not in arrays:
-            raise AssetError(f"Flight log {str(path)!r} has no array {event + '/' + part!r}; it holds {', '.join(sorted(arrays))}.")
+            raise AssetError(
+                f"Flight log {str(path)!r} has no array {event + '/' + part!r}; it holds {', '.join(sorted(arrays))}."
+            )
     time, names, data = (arrays[f"{event}/{part}"] for part in ("t", "names", "data"))
     if names.dtype.kind != "U" or data.ndim != 2 or data.shape != (time.size, names.size) or data.dtype.kind != "f":
-        raise AssetError(f"Flight log {str(path)!r}: {event}/data has shape {data.shape}, expected ({time.size}, {names.size}) floats.")
+        raise AssetError(
+            f"Flight log {str(path)!r}: {event}/data has shape {data.shape}, expected ({time.size}, {names.size}) floats."
+        )
     time, data = np.asarray(time, np.float64).ravel(), np.asarray(data, np.float64)
     if time.size < 100 or not (np.all(np.isfinite(time)) and np.all(np.isfinite(data))) or np.any(np.diff(time) <= 0.0):
         raise AssetError(f"Flight log {str(path)!r}: {event} needs at least 100 finite samples with increasing times.")

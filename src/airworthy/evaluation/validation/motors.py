@@ -1,8 +1,8 @@
 """Rotor speed from motor PWM: a static map, a lag that differs for rise and fall, and the supply voltage.
 
-The steady speed of motor m is `supply (offset + slope_m pwm)`; speed follows it with one time constant while it rises and another
-while it falls. The battery is not known well enough in every log, so `supply`, a number near one, is found from the measured speeds
-of the moment before a prediction starts: it is part of the start state, like position.
+The steady speed of motor m is `supply (offset + slope_m pwm)`; speed follows it with one time constant while it rises and
+another while it falls. The battery is not known well enough in every log, so `supply`, a number near one, is found from the
+measured speeds of the moment before a prediction starts: it is part of the start state, like position.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ class MotorMap:
 def recorded_motors(log: FlightLog) -> tuple[int, ...]:
     """Motors whose speed sensor worked: its speed never falls to half of its median while the vehicle flies."""
     speed = log.rotor_speed
-    return tuple(int(m) for m in np.flatnonzero((speed.min(axis=0) > 0.5 * np.median(speed)) & (np.median(speed, axis=0) > 0.0)))
+    return tuple(
+        int(m) for m in np.flatnonzero((speed.min(axis=0) > 0.5 * np.median(speed)) & (np.median(speed, axis=0) > 0.0))
+    )
 
 
 def lagged(target: Array, start: Array, step: float, rise: float, fall: float) -> Array:
@@ -79,14 +81,22 @@ def fit_motor_map(log: FlightLog) -> MotorMap:
     step = float(np.median(np.diff(log.time)))
 
     def unpack(x: Array) -> tuple[float, Array, float, float, Array]:
-        return x[0] * 1e3, level * x[1 : 1 + len(motors)], float(np.exp(x[-2])), float(np.exp(x[-1])), 1.0 + x[1 + len(motors) : -2]
+        return (
+            x[0] * 1e3,
+            level * x[1 : 1 + len(motors)],
+            float(np.exp(x[-2])),
+            float(np.exp(x[-1])),
+            1.0 + x[1 + len(motors) : -2],
+        )
 
     def error(x: Array) -> Array:
         offset, slope, rise, fall, drift = unpack(x)
         target = np.interp(log.time, knots, drift)[:, None] * (offset + slope * pwm)
         # Drift is relative: its mean is held at one, its steps are held small.
         held = np.concatenate([[1e3 * np.mean(drift - 1.0)], 1e2 * np.diff(drift)])
-        return np.concatenate([(lagged(target, speed[0], step, rise, fall) - speed)[skip:].ravel() / np.sqrt(speed.size / 1e3), held])
+        return np.concatenate(
+            [(lagged(target, speed[0], step, rise, fall) - speed)[skip:].ravel() / np.sqrt(speed.size / 1e3), held]
+        )
 
     x0 = np.concatenate([[0.8], np.full(len(motors), 0.6), np.zeros(len(knots)), np.log([0.05, 0.05])])
     bounds = (np.full(len(x0), -np.inf), np.full(len(x0), np.inf))
@@ -118,7 +128,7 @@ def speeds_from_pwm(windows: Windows, log: FlightLog, motor_map: MotorMap) -> Wi
         past[index] *= supply
         start = supply * sample_columns(log.time, nominal, row[:1])[0]
         last = np.flatnonzero(before)[-5:] if before.any() else np.array([0])
-        start[recorded] = log.rotor_speed[np.ix_(last, recorded)].mean(axis=0)
+        start[recorded] = log.rotor_speed[last][:, recorded].mean(axis=0)
         middle = row[:-1] + 0.25 * TIME_STEP
         target = motor_map.steady(sample_columns(log.time, log.pwm, middle), supply)
         out[index, 0] = start

@@ -77,8 +77,8 @@ def plot_flight(path: Path, source: Reference, experiment: Experiment, split: in
     windows, fitted = experiment.splits[split].test, experiment.fits[split]
     span = np.arange(windows.time[0], windows.time[-1], 0.02)
     states = source.states(span)
-    quantities = (("position x [m]", "position", 0), ("position y [m]", "position", 1), ("position z [m]", "position", 2))
-    quantities += (("velocity x [m/s]", "velocity", 0), ("velocity y [m/s]", "velocity", 1), ("roll rate [rad/s]", "rate", 0))
+    quantities = [(f"position {axis} [m]", "position", index) for index, axis in enumerate("xyz")]
+    quantities += [("velocity x [m/s]", "velocity", 0), ("velocity y [m/s]", "velocity", 1), ("roll rate [rad/s]", "rate", 0)]
     crafts = [fitted.craft(), comparators(experiment.brushless)["Crazyflow L250"]]
     prediction = predict(windows, crafts)
     figure, axes = _figure(3, 2, 14.0, 9.0)
@@ -86,7 +86,10 @@ def plot_flight(path: Path, source: Reference, experiment: Experiment, split: in
         real = np.where(states.valid, getattr(states, name)[:, component], np.nan)
         axis.plot(span, real, color="black", lw=1.5, label="motion capture and gyro", zorder=3)
         start = getattr(windows, name)[:, 0, component]
-        for craft, color, title in ((1, _COLORS["Crazyflow L250"], "Crazyflow L250 as published"), (0, _COLORS[OURS], "ours, not fitted to this flight")):
+        for craft, color, title in (
+            (1, _COLORS["Crazyflow L250"], "Crazyflow L250 as published"),
+            (0, _COLORS[OURS], "ours, not fitted to this flight"),
+        ):
             path_values = np.concatenate([start[:, None], getattr(prediction, name)[craft, :, :, component]], axis=1)
             times = windows.time[:, None] + np.array([0.0, *HORIZONS])
             axis.plot(times[::2].T, path_values[::2].T, color=color, lw=1.0, alpha=0.8, zorder=2 if craft == 0 else 1)
@@ -115,8 +118,8 @@ def plot_thrust(path: Path, bench: Bench, thrust_map: ThrustMap, experiments: Se
             axis.plot(speed, 1e3 * values, lw=1.1, ls="--", color=_COLORS[name], label=f"{name} (published)")
         inside = np.linspace(*flown, 50)
         for index, rotor in enumerate(experiment.fits[0].craft().vehicle.rotors):
-            label = "fitted to flight, four rotors" if index == 0 else None
-            axis.plot(inside, 1e3 * _thrust(rotor.thrust, inside), color=_COLORS[OURS], lw=2.2, label=label, zorder=4)
+            once = "fitted to flight, four rotors" if index == 0 else None
+            axis.plot(inside, 1e3 * _thrust(rotor.thrust, inside), color=_COLORS[OURS], lw=2.2, label=once, zorder=4)
         axis.axhline(1e3 * experiment.airframe.mass * 9.81 / 4.0, color="black", lw=0.7, ls=":")
         axis.set(xlabel="rotor speed [rad/s]", ylabel="thrust per rotor [mN]", title=experiment.airframe.name, ylim=(0, 220))
         axis.legend(fontsize=8)
@@ -142,7 +145,8 @@ def plot_motors(path: Path, flights: Sequence[tuple[FlightLog, MotorMap]]) -> Pa
         axis.plot(log.time[inside], (target[inside, motor] * slow), color="#bbbbbb", lw=0.7, label="steady speed of the PWM")
         axis.plot(log.time[inside], log.rotor_speed[inside, motor], color="black", lw=1.2, label="measured")
         axis.plot(log.time[inside], predicted[inside] * slow, color=_COLORS[OURS], lw=1.2, label="map and lag")
-        title = f"{log.name}, M{motor + 1}: rise {1e3 * motor_map.rise:.0f} ms, fall {1e3 * motor_map.fall:.0f} ms, error {motor_map.error:.0f} rad/s RMS"
+        lag = f"rise {1e3 * motor_map.rise:.0f} ms, fall {1e3 * motor_map.fall:.0f} ms"
+        title = f"{log.name}, M{motor + 1}: {lag}, error {motor_map.error:.0f} rad/s RMS"
         low, high = np.percentile(log.rotor_speed[:, motor], [0.0, 100.0])
         axis.set(xlabel="time [s]", ylabel="rotor speed [rad/s]", title=title, ylim=(low - 60.0, high + 60.0))
         middle = log.time[len(log.time) // 3]
@@ -158,7 +162,13 @@ def plot_battery(path: Path, bench: Bench, sag: tuple[float, float], logs: Seque
     left, right = axes[0]
     left.plot(bench.current, bench.voltage, ".", ms=3, color="#999999", label="bench")
     current = np.linspace(0.0, bench.current.max(), 50)
-    left.plot(current, sag[0] - sag[1] * current, color=_COLORS[OURS], lw=2, label=f"{sag[0]:.2f} V - {1e3 * sag[1]:.0f} mohm, full battery")
+    left.plot(
+        current,
+        sag[0] - sag[1] * current,
+        color=_COLORS[OURS],
+        lw=2,
+        label=f"{sag[0]:.2f} V - {1e3 * sag[1]:.0f} mohm, full battery",
+    )
     left.set(xlabel="current [A]", ylabel="battery [V]", title="sag on the bench (below the line: charge drawn)")
     for log in logs:
         if np.ptp(log.voltage) > 0.0:
@@ -183,7 +193,9 @@ def plot_allan(path: Path, curves: Mapping[str, AllanDeviation], sheet: Mapping[
                 axis.plot(curve.tau, curve.deviation[:, first + channel], color=f"C{index}", lw=1.4, label=label)
         tau = np.geomspace(5e-3, 30.0, 60)
         white, walk = sheet[f"{group}_noise_density"], sheet[f"{group}_random_walk"]
-        axis.plot(tau, np.sqrt(white**2 / tau + walk**2 * tau / 3.0), "k--", lw=1.5, label="data sheet: white noise and bias walk")
+        axis.plot(
+            tau, np.sqrt(white**2 / tau + walk**2 * tau / 3.0), "k--", lw=1.5, label="data sheet: white noise and bias walk"
+        )
         axis.set(xscale="log", yscale="log", xlabel="averaging time [s]", ylabel=f"Allan deviation [{unit}]", title=title)
         axis.grid(alpha=0.3, which="both")
         axis.legend(fontsize=8)

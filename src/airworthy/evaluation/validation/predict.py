@@ -1,7 +1,7 @@
 """Open-loop prediction: many windows and many parameter sets at once, float64, by the project's own equations of motion.
 
-A prediction starts at the reference state, is fed rotor speeds, and is never corrected. RK4 with the attitude normalised after each
-step; the speeds are linear inside a half step and their slope is the rotors' acceleration.
+A prediction starts at the reference state, is fed rotor speeds, and is never corrected. RK4 with the attitude normalised
+after each step; the speeds are linear inside a half step and their slope is the rotors' acceleration.
 """
 
 from __future__ import annotations
@@ -63,9 +63,8 @@ def predict(windows: Windows, crafts: Sequence[Craft], trim: Trim | None = None,
     """Predict every window with every craft.
 
     Args:
-        windows: Starts and rotor speeds.
-        crafts: Parameter sets with four rotors each, in the order of the log.
-        trim: Let each craft start with the disturbance that its own equations found missing in the moment before; None: without.
+        windows: Starts and rotor speeds. crafts: Parameter sets with four rotors each, in the order of the log. trim: Let
+        each craft start with the disturbance that its own equations found missing in the moment before; None: without.
         coarse: Use the midpoint rule, half the work of RK4: for fits, where its error of the order of 1e-4 does not count.
 
     Returns:

@@ -21,7 +21,13 @@ from airworthy.evaluation.validation.structure import STRUCTURES, Airframe, Stru
 from airworthy.evaluation.validation.windows import Windows, cut_windows, join_windows
 
 OURS, HELD = "Airworthy", "no model"
-FITTED, TRIMMED, PUBLISHED, REFITTED, REFITTED_TRIMMED = "fitted", "fitted, trimmed", "as published", "refitted", "refitted, trimmed"
+FITTED, TRIMMED, PUBLISHED, REFITTED, REFITTED_TRIMMED = (
+    "fitted",
+    "fitted, trimmed",
+    "as published",
+    "refitted",
+    "refitted, trimmed",
+)
 
 BRUSHLESS_FLIGHTS = ("brushless_eckart00", "brushless_eckart17", "brushless_eckart27")
 BRUSHED_FLIGHT = "brushed_jana05"
@@ -120,7 +126,7 @@ def choose_trim(craft: Craft, windows: Windows) -> Trim:
 
 
 def rates_held(airframe: Airframe, windows: Windows) -> Craft:
-    """The yardstick without a model of rotation: body rates stay as they are, thrust is the hover map of the training windows."""
+    """The yardstick without a model of rotation: body rates stay as they are, thrust carries the weight on average."""
     craft = Structure(airframe, (), hover_coefficient(windows, airframe.mass)).craft([])
     immovable = 1e3 * airframe.mass * GRAVITY
     return replace(craft, vehicle=replace(craft.vehicle, inertia=(immovable, immovable, immovable, 0.0, 0.0, 0.0)))
@@ -129,9 +135,7 @@ def rates_held(airframe: Airframe, windows: Windows) -> Craft:
 def measured_experiments(references: dict[str, Reference]) -> list[Experiment]:
     """Fed with measured rotor speeds: brushless flights leaving one out, the brushed flight by halves."""
     cut = {name: cut_windows(references[name]) for name in BRUSHLESS_FLIGHTS}
-    brushless = [
-        Split(out, join_windows([w for name, w in cut.items() if name != out]), cut[out]) for out in BRUSHLESS_FLIGHTS
-    ]
+    brushless = [Split(out, join_windows([w for name, w in cut.items() if name != out]), cut[out]) for out in BRUSHLESS_FLIGHTS]
     log = references[BRUSHED_FLIGHT].log
     middle = 0.5 * (log.time[0] + log.time[-1])
     halves = [
@@ -142,8 +146,20 @@ def measured_experiments(references: dict[str, Reference]) -> list[Experiment]:
         Split(f"{BRUSHED_FLIGHT} second half", halves[0], halves[1]),
     ]
     return [
-        Experiment("brushless", "Brushless, measured rotor speeds: each flight judged by a fit to the other two", BRUSHLESS, brushless, True),
-        Experiment("brushed", "Brushed, measured rotor speeds: each half of the flight judged by a fit to the other", BRUSHED, brushed, False),
+        Experiment(
+            "brushless",
+            "Brushless, measured rotor speeds: each flight judged by a fit to the other two",
+            BRUSHLESS,
+            brushless,
+            True,
+        ),
+        Experiment(
+            "brushed",
+            "Brushed, measured rotor speeds: each half of the flight judged by a fit to the other",
+            BRUSHED,
+            brushed,
+            False,
+        ),
     ]
 
 

@@ -1,9 +1,9 @@
 """What the vehicle really did: its state at any time of a log, from motion capture and gyro.
 
-Attitude: the gyro is integrated, and a rotation that drifts slowly ties it to the captured attitudes; a local mean of that rotation
-is a local fit on the rotation group with the gyro as its shape. Position and velocity: a local cubic in the captured positions,
-moved from the markers to the vehicle. Body rate: a local quadratic in the gyro. Poses whose attitude leaves the gyro's for a moment
-(the capture system swaps markers: 45 degrees in one flight) are thrown away.
+Attitude: the gyro is integrated, and a rotation that drifts slowly ties it to the captured attitudes; a local mean of that
+rotation is a local fit on the rotation group with the gyro as its shape. Position and velocity: a local cubic in the captured
+positions, moved from the markers to the vehicle. Body rate: a local quadratic in the gyro. Poses whose attitude leaves the
+gyro's for a moment (the capture system swaps markers: 45 degrees in one flight) are thrown away.
 """
 
 from __future__ import annotations
@@ -134,7 +134,9 @@ def _smooth(time: Array, tie: Rotation) -> Array:
     quaternions = tie.as_quat()
     return np.stack(
         [
-            Rotation.from_quat(quaternions[slice(*np.searchsorted(time, [t - POSE_HALF_WIDTH, t + POSE_HALF_WIDTH]))]).mean().as_quat()
+            Rotation.from_quat(quaternions[slice(*np.searchsorted(time, [t - POSE_HALF_WIDTH, t + POSE_HALF_WIDTH]))])
+            .mean()
+            .as_quat()
             for t in time
         ]
     )

@@ -16,7 +16,8 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import data_dir, make_folder, write_json
 from airworthy.core.progress import progress
 from airworthy.evaluation.machine import describe_machine
-from airworthy.evaluation.validation import imu, plots
+from airworthy.evaluation.validation import imu as inertial
+from airworthy.evaluation.validation import plots
 from airworthy.evaluation.validation.bench import Bench, ThrustMap, fit_sag, fit_speed, fit_thrust, read_bench
 from airworthy.evaluation.validation.calibration import calibrate
 from airworthy.evaluation.validation.logs import read_flight_log
@@ -66,7 +67,7 @@ class Validation:
     thrust_map: ThrustMap | None
     sag: tuple[float, float] | None
     imu: dict[str, Any] = field(default_factory=dict)
-    allan: dict[str, imu.AllanDeviation] = field(default_factory=dict)
+    allan: dict[str, inertial.AllanDeviation] = field(default_factory=dict)
 
     @property
     def experiments(self) -> list[Experiment]:
@@ -108,10 +109,13 @@ def _flights_folder(given: Path | None) -> Path:
     root = given or data_dir()
     if root is None:
         raise AirworthyError(
-            "Validation needs the flight logs, and AIRWORTHY_DATA is unset: set it to the folder of the reference files, or say --data DIR."
+            "Validation needs the flight logs, and AIRWORTHY_DATA is unset: set it to the folder of the reference files, "
+            "or say --data DIR."
         )
     if not (root / "flights").is_dir():
-        raise AirworthyError(f"{str(root)!r} holds no folder 'flights': --data or AIRWORTHY_DATA must name the folder of the reference files.")
+        raise AirworthyError(
+            f"{str(root)!r} holds no folder 'flights': --data or AIRWORTHY_DATA must name the folder of the reference files."
+        )
     return root / "flights"
 
 
@@ -125,20 +129,22 @@ def load_references(folder: Path) -> dict[str, Reference]:
     return references
 
 
-def imu_section(folder: Path, simulated: Mapping[str, tuple[Array, float]]) -> tuple[dict[str, Any], dict[str, imu.AllanDeviation]]:
+def imu_section(
+    folder: Path, simulated: Mapping[str, tuple[Array, float]]
+) -> tuple[dict[str, Any], dict[str, inertial.AllanDeviation]]:
     """Statistics and Allan deviations of the EuRoC sensor at rest and of simulated sensors, with the data sheet's numbers."""
-    time, samples = imu.read_imu_csv(folder / "imu0.csv")
-    truth_time, speed = imu.read_speed(folder / "groundtruth.csv")
+    time, samples = inertial.read_imu_csv(folder / "imu0.csv")
+    truth_time, speed = inertial.read_speed(folder / "groundtruth.csv")
     rate = (len(time) - 1) / float(time[-1] - time[0])
     takeoff = float(truth_time[np.flatnonzero(speed > 0.05)[0]]) if np.any(speed > 0.05) else float(time[-1])
     records = {
-        "euroc_v101, rotors off": (samples[: imu.still_start(time, samples)], rate),
+        "euroc_v101, rotors off": (samples[: inertial.still_start(time, samples)], rate),
         "euroc_v101, standing, rotors turning": (samples[(time > 0.5) & (time < takeoff - 0.2)], rate),
         **simulated,
     }
-    statistics = {name: imu.imu_statistics(*record) for name, record in records.items()}
-    curves = {name: imu.allan_deviation(*record) for name, record in records.items()}
-    return {"data_sheet": imu.read_data_sheet(folder / "imu0_sensor.yaml"), "sensors": statistics}, curves
+    statistics = {name: inertial.imu_statistics(*record) for name, record in records.items()}
+    curves = {name: inertial.allan_deviation(*record) for name, record in records.items()}
+    return {"data_sheet": inertial.read_data_sheet(folder / "imu0_sensor.yaml"), "sensors": statistics}, curves
 
 
 def draw(found: Validation, folder: Path) -> list[Path]:
@@ -148,7 +154,9 @@ def draw(found: Validation, folder: Path) -> list[Path]:
     pictures = [
         plots.plot_errors(folder / "errors.png", found.experiments),
         plots.plot_flight(folder / "flight.png", found.references[BRUSHLESS_FLIGHTS[held_out]], found.measured[0], held_out),
-        plots.plot_motors(folder / "motor_lag.png", [(logs[n], found.motor_maps[n]) for n in (BRUSHLESS_FLIGHTS[2], PWM_FLIGHTS[1])]),
+        plots.plot_motors(
+            folder / "motor_lag.png", [(logs[n], found.motor_maps[n]) for n in (BRUSHLESS_FLIGHTS[2], PWM_FLIGHTS[1])]
+        ),
     ]
     stock = found.benches[BENCHES[0]]
     if found.thrust_map is not None:

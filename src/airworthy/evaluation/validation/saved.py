@@ -25,7 +25,7 @@ def save_vehicles(fits: Sequence[tuple[Experiment, Fit]], folder: Path) -> list[
 
 
 def flyable(experiment: Experiment, fitted: Fit) -> Vehicle:
-    """The fitted vehicle with a source per value; what the record has no field for stands in `extra`."""
+    """The fitted vehicle with a source per value; the fitted tilt of the thrust stands in `extra`."""
     craft = fitted.craft(experiment.airframe.name)
     flights = ", ".join(dict.fromkeys(str(name) for split in experiment.splits for name in dict.fromkeys(split.test.flight)))
     source = f"fitted to {flights} by airworthy validate"
@@ -42,11 +42,11 @@ def flyable(experiment: Experiment, fitted: Fit) -> Vehicle:
     axis = craft.vehicle.rotors[0].axis
     extra: dict[str, float | str] = {
         "family": "crazyflie",
-        "drag_center_height_m": craft.drag_center[2],
         "thrust_axis_x": axis[0],
         "thrust_axis_y": axis[1],
     }
     # The fitted tilt of the thrust is mostly the IMU's against the arms; upright axes let the vehicle hover level.
     rotors = tuple(replace(rotor, axis=(0.0, 0.0, 1.0)) for rotor in craft.vehicle.rotors)
     body = CollisionBody("cylinder", (0.06, 0.06, 0.0125))
-    return replace(craft.vehicle, rotors=rotors, body=body, sources=sources, extra=extra)
+    drag = replace(craft.vehicle.drag, center=craft.drag_center)
+    return replace(craft.vehicle, rotors=rotors, drag=drag, body=body, sources=sources, extra=extra)

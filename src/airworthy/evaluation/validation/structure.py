@@ -141,5 +141,7 @@ class Structure:
             quadratic_norm=(v["drag_quadratic"], v["drag_quadratic"], 0.0),
             angular_linear=(v["damping_xy"], v["damping_xy"], v["damping_z"]),
         )
-        vehicle = Vehicle(name or frame.name, frame.mass, (inertia[0], inertia[1], inertia[2], 0.0, 0.0, 0.0), tuple(rotors), drag=drag)
+        vehicle = Vehicle(
+            name or frame.name, frame.mass, (inertia[0], inertia[1], inertia[2], 0.0, 0.0, 0.0), tuple(rotors), drag=drag
+        )
         return Craft(vehicle, drag_center=(0.0, 0.0, v["drag_height"]))

@@ -38,7 +38,9 @@ def cells(samples: ErrorSamples) -> list[str]:
 def rows(experiment: Experiment) -> list[tuple[str, str, list[str]]]:
     """(model, variant, cells), ours first, then the published sets, then the yardstick without a model."""
     table = experiment.pooled()
-    order = [k for k in table if k[0] == OURS] + [k for k in table if k[0] not in (OURS, HELD)] + [k for k in table if k[0] == HELD]
+    order = (
+        [k for k in table if k[0] == OURS] + [k for k in table if k[0] not in (OURS, HELD)] + [k for k in table if k[0] == HELD]
+    )
     ordered = sorted(order, key=lambda key: (key[0] != OURS, key[0] == HELD))
     return [(name, variant, cells(table[(name, variant)])) for name, variant in ordered]
 
@@ -48,7 +50,9 @@ def verdict(experiment: Experiment) -> str:
     parts = []
     for ours, others in ((FITTED, (PUBLISHED, REFITTED)), (TRIMMED, (PUBLISHED, REFITTED, REFITTED_TRIMMED))):
         won = [int(np.sum(below_all(experiment, ours, others, statistic))) for statistic in ("rms", "median")]
-        parts.append(f"{ours}: below every other set ({', '.join(others)}) in {won[0]} of 12 columns by RMS, {won[1]} by median")
+        parts.append(
+            f"{ours}: below every other set ({', '.join(others)}) in {won[0]} of 12 columns by RMS, {won[1]} by median"
+        )
     return "; ".join(parts) + "."
 
 
@@ -78,7 +82,9 @@ def _print(title: str, experiments: Sequence[Experiment]) -> None:
             heading = f"{quantity}\n{horizon:g} s" if index == 0 else f"\n{horizon:g} s"
             table.add_column(Text(heading), justify="right", no_wrap=True)
     for experiment in experiments:
-        table.add_row(Text(experiment.name, style="italic"), Text("/".join(map(str, counts(experiment))) + " windows", style="italic"))
+        table.add_row(
+            Text(experiment.name, style="italic"), Text("/".join(map(str, counts(experiment))) + " windows", style="italic")
+        )
         before = ""
         for name, variant, values in rows(experiment):
             style = "bold" if name == OURS else "dim" if name == HELD else ""

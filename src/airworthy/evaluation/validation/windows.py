@@ -17,11 +17,11 @@ HORIZONS = (0.1, 0.25, 0.5)
 WINDOW_STEP = 0.1
 """A window starts this often [s]."""
 TIME_STEP = 0.01
-"""Step of the prediction [s] (RK4; halving it changes no printed digit); the rotor speeds are sampled at half of it."""
+"""Step of the prediction [s]: RK4, half of it changes errors by less than a thousandth. Speeds are sampled at half steps."""
 STEPS = round(HORIZONS[-1] / TIME_STEP)
 HORIZON_STEPS = tuple(round(h / TIME_STEP) for h in HORIZONS)
 GYRO_DELAY = 0.004
-"""The reference runs this much late [s]: gyro and, tied to it, attitude pass the firmware's 80 Hz low-pass, rotor speeds do not."""
+"""The reference runs this much late [s]: gyro, and attitude tied to it, pass the firmware's 80 Hz low-pass, speeds do not."""
 PAST_SPAN = 0.3
 """How much of the past a model may look at to find its trim [s]."""
 PAST_COUNT = 13
@@ -101,9 +101,9 @@ def cut_windows(source: Reference, rotor_speed: Array | None = None, span: tuple
         past_attitude=np.stack([s.attitude for s in past], axis=1),
         past_rate=np.stack([s.rate for s in past], axis=1),
         past_speed=past_speeds(log.time, speed, starts),
-        past_valid=np.stack([s.valid for s in past], axis=1).all(axis=1),
+        past_valid=np.asarray(np.stack([s.valid for s in past], axis=1).all(axis=1)),
     )
-    return windows.select(valid.any(axis=1))
+    return windows.select(np.asarray(valid.any(axis=1)))
 
 
 def window_times(starts: Array) -> Array:
@@ -122,7 +122,7 @@ def past_speeds(time: Array, speed: Array, starts: Array) -> Array:
 
 
 def sample_columns(time: Array, values: Array, query: Array, width: float = TIME_STEP / 2.0) -> Array:
-    """Columns (n, k) at times of any shape, each the mean over `width` [s] so that faster noise is not folded down, (..., k)."""
+    """Columns (n, k) at times of any shape, means over `width` [s] so that faster noise is not folded down, (..., k)."""
     edges = np.array([-0.5, 0.5]) * width
     step = np.diff(time)[:, None]
     integral = np.vstack([np.zeros(values.shape[1]), np.cumsum(0.5 * (values[1:] + values[:-1]) * step, axis=0)])

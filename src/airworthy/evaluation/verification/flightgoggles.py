@@ -12,6 +12,7 @@ from airworthy.control import exact_coefficients
 from airworthy.control.config import ControlConfig
 from airworthy.control.rate_loop import backward_euler_coefficients, low_pass_constants
 from airworthy.core.frames import from_euler, rotate
+from airworthy.evaluation.validation.imu import allan_deviation
 from airworthy.evaluation.verification.figure import Figure, below, within
 from airworthy.simulation import Imu, Simulator, SimulatorConfig, Twin
 from airworthy.vehicles import Drag, Vehicle, hover_speed, vehicle
@@ -29,6 +30,7 @@ def flightgoggles_figures() -> Iterator[Figure]:
     yield from _filters()
     yield from _wrench_noise()
     yield from _imu()
+    yield from _allan()
     yield from _conservation()
     yield from _rate_step()
 
@@ -126,6 +128,20 @@ def _imu() -> Iterator[Figure]:
     sim.advance(1920, hover_speed(craft))
     bias = np.concatenate([sim.field("accelerometer_bias"), sim.field("gyroscope_bias")], axis=1)
     yield within("FlightGoggles 7: bias variance after 2 s", float(bias.var()), 2e-7, 0.02)
+
+
+def _allan() -> Iterator[Figure]:
+    """Slopes of the Allan deviation: -1/2 for white noise, +1/2 for a random walk (quality 12 asks for 10 %)."""
+    for name, sensor, expected in (
+        ("white noise", Imu(gyroscope_noise=(1e-3,) * 3), -0.5),
+        ("bias walk", Imu(gyroscope_walk=(1e-3,) * 3), 0.5),
+    ):
+        config = replace(_QUIET, physics_rate=200.0, control_rate=200.0, imu=sensor)
+        sim = Simulator(vehicle("flightgoggles"), config)
+        parts = [sim.advance(20_000, hover_speed(vehicle("flightgoggles")), imu_log=True) for _ in range(10)]
+        samples = np.concatenate([part[:, 0, 3:] for part in parts if part is not None]).astype(np.float64)
+        slopes = allan_deviation(samples, 200.0).slope(0.05, 5.0)
+        yield within(f"Allan slope of the gyroscope's {name}", float(np.mean(slopes)), expected, 0.1)
 
 
 def _samples(craft: Vehicle, noise: bool) -> NDArray[np.float64]:

@@ -1,0 +1,57 @@
+"""The examples run as printed, headless, from an empty folder, and leave what they promise."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import airworthy
+
+SOURCE = str(Path(airworthy.__file__).parents[1])
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+EXPECTED: dict[str, tuple[str, set[str]]] = {
+    "01_hover.py": ("mm at the end", set()),
+    "02_fly_a_course.py": ("success: ", {"flight.parquet", "meta.json", "report.html", "summary.json"}),
+    "03_thousand_drones.py": ("tinyprop       success ", {"errors.png"}),
+    "04_own_vehicle.py": ("success: ", {"scout.toml", "flight"}),
+    "05_own_pilot.py": (r"\{'success': 16\}", {"config.json", "flight.parquet", "meta.json", "report.html", "summary.json"}),
+    "06_equation_to_kernel.py": (r"14 operations:[\s\S]*differ by [1-9]\.\de-07", set()),
+    "07_imu_allan.py": (r"rad/s/sqrt\(Hz\) measured", {"allan.png"}),
+}
+"""What each prints (a pattern), and what it leaves in its folder below runs/."""
+
+
+def test_every_example_is_expected_and_listed() -> None:
+    found = {path.name for path in EXAMPLES.glob("*.py")}
+    assert found == set(EXPECTED)
+    listed = re.findall(r"\[(\S+\.py)\]\((\S+)\)", (EXAMPLES / "README.md").read_text())
+    assert listed == [(name, name) for name in sorted(found)]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_examples_are_short_and_say_what_they_show(name: str) -> None:
+    text = (EXAMPLES / name).read_text()
+    assert len(text.splitlines()) < 40
+    assert ast.get_docstring(ast.parse(text))
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_examples_run(name: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": SOURCE, "MPLBACKEND": "Agg", "PYTHONWARNINGS": "error::RuntimeWarning"}
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / name)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stderr.splitlines() if not line.startswith("Warp CUDA warning")] == []
+    printed, left = EXPECTED[name]
+    assert re.search(printed, done.stdout)
+    folder = tmp_path / "runs" / Path(name).stem
+    assert {path.name for path in folder.glob("*")} == left
+    assert all(path.stat().st_size > 1000 for path in folder.glob("*.png"))
