@@ -33,8 +33,8 @@ _DESCRIPTION = (
     "List the vehicles there are. Also: airworthy vehicles show NAME | validate FILE | measure [NAME ...] | synthesize --help."
 )
 _MEASURE_DESCRIPTION = (
-    "Measure the kinodynamic indicators by step tests in simulation (full collective, roll and yaw, without motor lag) and print "
-    "them beside the published and the computed ones, the latter for rotors between their speed limits."
+    "Measure the kinodynamic indicators by step tests in simulation (full collective, roll and yaw, without motor lag) and"
+    " print them beside the published and the computed ones, the latter for rotors between their speed limits."
 )
 _INDICATORS = {"thrust_to_weight": "thrust/weight", "alpha_xy_max": "roll", "alpha_z_max": "yaw"}
 
@@ -210,7 +210,7 @@ def _comparison(craft: Vehicle, measured: Indicators) -> dict[str, Any]:
     found, computed = dataclasses.asdict(measured), dataclasses.asdict(indicators(craft, from_rest=False))
     printed = {key: craft.extra[f"published_{key}"] for key in _INDICATORS if f"published_{key}" in craft.extra}
     deviation = {
-        f"from_{kind}": {key: _percent(found[key], values[key]) for key in values}
+        f"from_{kind}": {key: _percent(found[key], float(values[key])) for key in values}
         for kind, values in (("computed", computed), ("printed", printed))
     }
     return {

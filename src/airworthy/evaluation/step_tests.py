@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 MEASURE_RATE = 10_000.0
 """Physics steps per second of the acceleration tests [Hz]."""
 MEASURE_WINDOW = 0.002
-"""Time over which accelerations are measured [s]: at 2000 rad/s^2 the body turns by 4 mrad, too little for gyroscopic moments."""
+"""Time over which accelerations are measured [s]: at 2000 rad/s^2 a body turns by 4 mrad, too little for gyroscopic moments."""
 
 HOVER_TIME, STEP_TIME, HOLD_TIME = 5.0, 5.0, 1.0
 """Flight check [s]: how long hover is watched, when a step must have settled, and how long it must then stay so."""
