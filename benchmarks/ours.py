@@ -40,7 +40,8 @@ def _stepper(scenario: Scenario, env_count: int, threads: int, device: str, full
     clock = {"physics_rate": body.RATE_HZ, "control_rate": body.RATE_HZ / scenario.sub_steps}
     if scenario.full:
         imu = Imu(**{name: (value,) * 3 for name, value in IMU_DENSITIES.items()})
-        config = SimulatorConfig(**clock, integrator=full_integrator, level="rate_thrust", imu=imu, gyro_feedback=True)
+        level = "rate_thrust:flightgoggles"
+        config = SimulatorConfig(**clock, integrator=full_integrator, level=level, imu=imu, gyro_feedback=True)
     else:
         config = SimulatorConfig(**clock, integrator="rk4", level="rotor_speed")
     chosen = vehicle(VEHICLE) if scenario.full else bare(vehicle(VEHICLE))

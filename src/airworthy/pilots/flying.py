@@ -82,17 +82,19 @@ def fly(simulator: Simulator, pilot: Pilot, plan: FlightPlan, quiet: bool = True
     """
     _check(simulator, pilot, plan)
     steps = ceil(plan.duration * simulator.config.control_rate - 1e-9)
-    recorder = Recorder(_columns(simulator, plan), simulator.env_count, steps + 1, every=plan.record_every)
+    # Steps that are not kept are not gathered either: reading the reference costs as much as a small batch's step.
+    recorder = Recorder(_columns(simulator, plan), simulator.env_count, steps // plan.record_every + 1)
     start = np.array(simulator.position)
     ended = _ended(simulator, plan, start)
     _record(recorder, simulator, plan, ended)
     width = LEVELS[pilot.level].width(simulator.rotor_count)
     try:
-        for _ in progress(range(steps), "flying", quiet=quiet):
+        for step in progress(range(1, steps + 1), "flying", quiet=quiet):
             command, lost = decide(pilot, observe(simulator, pilot.observes), simulator.env_count, width)
             simulator.step(command)
             ended = np.where(ended == 0, np.where(lost, 1.0, _ended(simulator, plan, start)), ended)
-            _record(recorder, simulator, plan, ended)
+            if step % plan.record_every == 0:
+                _record(recorder, simulator, plan, ended)
     except KeyboardInterrupt:
         return Flown(recorder.table(), interrupted=True)
     except PilotFailure as failure:
