@@ -67,4 +67,4 @@ def _command(scenario: Scenario, env_count: int) -> Any:
         return np.ascontiguousarray(body.commands(env_count).T, np.float32)
     rates = np.linspace(-0.5, 0.5, env_count)
     thrust = np.full(env_count, 9.81)
-    return np.stack([rates, -rates, 0.2 * rates, thrust], axis=1).astype(np.float32)
+    return np.stack([thrust, rates, -rates, 0.2 * rates], axis=1).astype(np.float32)

@@ -18,7 +18,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("airworthy.cli.demo", "the shortest way to see something fly: a batch, a course, a report"),
     "fly": ("airworthy.cli.fly", "one or many flights -> a folder with summary.json and report.html"),
     "replay": ("airworthy.cli.replay", "fly a recorded run again and compare it bit for bit"),
-    "vehicles": ("airworthy.cli.vehicles", "list the catalogue, show one, check or synthesize a new one"),
+    "vehicles": ("airworthy.cli.vehicles", "list the catalogue, show one, measure, check or synthesize"),
     "courses": ("airworthy.cli.courses", "list the courses, show one, check a new one"),
     "verify": ("airworthy.cli.verify", "acceptance figures of the physics and of the promises, on this machine"),
     "validate": ("airworthy.cli.validate", "prediction error of the dynamics on real flights"),

@@ -36,7 +36,7 @@ _MEASURE_DESCRIPTION = (
     "Measure the kinodynamic indicators by step tests in simulation (full collective, roll and yaw, without motor lag) and"
     " print them beside the published and the computed ones, the latter for rotors between their speed limits."
 )
-_INDICATORS = {"thrust_to_weight": "thrust/weight", "alpha_xy_max": "roll", "alpha_z_max": "yaw"}
+_INDICATORS = {"thrust_to_weight": "T/W", "alpha_xy_max": "roll", "alpha_z_max": "yaw"}
 
 
 @dataclass(frozen=True)
@@ -200,8 +200,8 @@ def _measure(config: MeasureConfig) -> int:
         [row["name"], *((row[kind] or {}).get(key) for key in _INDICATORS for kind in kinds), *map(_worst, _deviations(row))]
         for row in rows
     ]
-    title = f"Indicators of {len(rows)} vehicles: thrust/weight [-], roll and yaw [rad/s^2]; largest deviation of the measured"
-    show_table(title, ["name", *headings, "from computed [%]", "from printed [%]"], cells)
+    title = f"Indicators of {len(rows)} vehicles (roll and yaw in rad/s^2), and the worst deviation of what was measured"
+    show_table(title, ["name", *headings, "computed [%]", "printed [%]"], cells)
     return 0
 
 
@@ -231,10 +231,13 @@ def _deviations(row: dict[str, Any]) -> list[list[float | None]]:
     return [list(row["deviation_percent"][f"from_{kind}"].values()) for kind in ("computed", "printed")]
 
 
-def _worst(deviations: list[float | None]) -> str | None:
-    """The deviation of largest size, with its sign."""
+def _worst(deviations: list[float | None]) -> float | None:
+    """The deviation of largest size, with its sign, to 0.01 %."""
     known = [value for value in deviations if value is not None]
-    return f"{max(known, key=abs):+.2f}" if known else None
+    if not known:
+        return None
+    worst = max(known, key=abs)
+    return round(worst, 2) + 0.0  # no minus before a zero
 
 
 def _synthesize(config: SynthesizeConfig) -> int:
