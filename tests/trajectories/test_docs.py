@@ -22,6 +22,7 @@ def test_the_snippets_run_and_print_what_they_say(text: str, capsys: pytest.Capt
     for code in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(compile(code, "trajectories.md", "exec"), names)
         printed = capsys.readouterr().out.splitlines()
+        assert bool(printed) == ("print(" in code)
         assert printed == [line[2:] for line in code.splitlines() if printed and line.startswith("# ")]
 
 

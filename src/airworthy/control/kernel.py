@@ -204,9 +204,7 @@ def control_column(vehicle: Vehicle, config: ControlConfig, law: str, dt: float,
     """
     layout = control_layout(rotor_count)
     column = np.zeros(layout.size)
-
-    def put(name: str, value: Any) -> None:
-        column[layout.rows(name)] = np.asarray(value, float).ravel()
+    put = layout.writer(column)
 
     allocation = allocation_for(vehicle, rotor_count)
     put("mass", vehicle.mass)

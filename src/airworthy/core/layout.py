@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 Shape = tuple[int, ...]
 
@@ -32,6 +33,14 @@ class Layout:
         """The rows of a field, as a slice of the first axis."""
         start = self.offsets[name]
         return slice(start, start + prod(self.fields[name]))
+
+    def writer(self, column: NDArray[np.float64]) -> Callable[[str, Any], None]:
+        """A function (name, value) that fills a field's rows of one column, shape (size,)."""
+
+        def put(name: str, value: Any) -> None:
+            column[self.rows(name)] = np.asarray(value, float).ravel()
+
+        return put
 
     def row_names(self) -> Iterator[str]:
         """One name per row: `mass`, `inertia_0`, `rotor_lever_2_1`."""

@@ -17,6 +17,7 @@ from airworthy.core.vectors import (
     dot,
     matrix_columns,
     quaternion_derivative,
+    quaternion_multiply,
     scale,
     sub,
     symmetric_multiply,
@@ -269,14 +270,7 @@ def quaternion_exponential(attitude: Vector, rate: Vector, dt: Scalar) -> Vector
     s = dot(half, half)
     sine = 1.0 - s * (1.0 / 6.0) + s * s * (1.0 / 120.0)
     cosine = 1.0 - s * 0.5 + s * s * (1.0 / 24.0)
-    x, y, z = scale(half, sine)
-    qx, qy, qz, qw = attitude
-    return (
-        qw * x + qx * cosine + qy * z - qz * y,
-        qw * y - qx * z + qy * cosine + qz * x,
-        qw * z + qx * y - qy * x + qz * cosine,
-        qw * cosine - qx * x - qy * y - qz * z,
-    )
+    return quaternion_multiply(attitude, (*scale(half, sine), cosine))
 
 
 def normalize(attitude: Vector) -> Vector:

@@ -99,10 +99,8 @@ def rigid_layout(rotor_count: int) -> Layout:
 def body_parameters(vehicle: Vehicle, layout: Layout, rotor_count: int) -> Array:
     """Column of a vehicle's rows, shape (layout.size,); rows that depend on the step are left to `SimulationParameters`."""
     column = np.zeros(layout.size)
+    put = layout.writer(column)
     com = np.asarray(vehicle.center_of_mass, float)
-
-    def put(name: str, value: object) -> None:
-        column[layout.rows(name)] = np.asarray(value, float).ravel()
 
     put("gravity", vehicle.gravity)
     put("mass", vehicle.mass)

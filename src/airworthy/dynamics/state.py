@@ -9,8 +9,6 @@ from airworthy.core.layout import Layout
 COMMAND_ROWS = 16
 """Widest command: a tracking reference (position, velocity, acceleration, jerk, yaw, yaw rate) has 14 numbers."""
 
-STATUS_FLYING, STATUS_DIVERGED, STATUS_COLLISION, STATUS_OUT_OF_BOUNDS = 0, 1, 2, 3
-
 
 def rigid_state_layout(rotor_count: int) -> Layout:
     """State rows of the rigid family for a padded number of rotors."""
@@ -27,7 +25,7 @@ def rigid_state_layout(rotor_count: int) -> Layout:
             "saturated": (),  # share of the last launch's steps with a rotor command beyond a limit
             "contact": (),  # steps of the last launch that touched the ground
             "impact_speed": (),  # fastest approach at ground contact in the last launch [m/s]
-            "status": (),  # STATUS_*; a flight whose status is not 0 is frozen
+            "status": (),  # 0 flying, 1 diverged; a flight whose status is not 0 is frozen
             "acceleration": (3,),  # specific force, body, at the start of the last step [m/s^2]
             "wind": (3,),  # air velocity at the start of the last step, world [m/s]
             "accelerometer_bias": (3,),

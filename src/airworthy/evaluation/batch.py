@@ -108,10 +108,6 @@ class FlightBatch:
         """A column of the table at the flown rows, shape (n,)."""
         return np.asarray(self.table.columns[name][self.flown.rows], dtype=np.float64)
 
-    def reference_of(self, index: int) -> TrackingReference:
-        """What the flight at a place in the table followed."""
-        return self.references[self.reference_of_env.get(int(self.table.envs[index]), 0)]
-
     @cached_property
     def box_of_references(self) -> Array:
         """Least and greatest coordinates of the references [m], shape (2, 3)."""

@@ -1,7 +1,7 @@
 // One launch of the rigid family: every physics step of one control period, state in registers. A task is GROUP blocks of LANES
 // environments (one environment on a GPU), so that parameters which all share are spread into lanes once per task; arrays are (row, environment) with `stride` environments per row, a multiple of LANES. Parameters have a
 // stride per row: 0 where all environments share the number. Traced blocks stand in struct T, enumerators S_*, P_*, C_* and E_*
-// come from the layouts and flags in Python. The readable twin is airworthy.dynamics.twin.
+// come from the layouts and flags in Python. The readable twin is airworthy.simulation.twin.
 #define PARAMETERS_USED level > LEVEL_ROTOR_SPEED ? P_COUNT : P_CONTROL_START
 BATCH_OPEN
 const int variant = flags & (E_PLANAR | E_SQUARE | E_DRAG | E_DRAG_FULL);
