@@ -1,0 +1,1 @@
+"""Places: the scene record, readers and writers of meshes, generators, actors and lights."""

@@ -1,0 +1,284 @@
+"""The scene record: a place, and everything in it that can be seen or hit. No behaviour, no cameras.
+
+Frames and units: world right-handed, z up; SI units; quaternions x, y, z, w, local to world; colours linear RGB unless a texture
+says sRGB. Shapes, materials and textures are tables that instances refer to by name, so that a thousand trees cost one mesh.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.geometry import Shape
+
+Vector3 = tuple[float, float, float]
+Quaternion = tuple[float, float, float, float]
+Color = tuple[float, float, float]
+IDENTITY: Quaternion = (0.0, 0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Texture:
+    """An image that materials refer to by name."""
+
+    pixels: NDArray[np.uint8]
+    """(height, width, 1, 3 or 4), row 0 at the top."""
+    srgb: bool = True
+    """Colour channels are sRGB-encoded (base colour, emission); False for data (normals, roughness, occlusion, height)."""
+    wrap: Literal["repeat", "clamp", "mirror"] = "repeat"
+
+
+@dataclass(frozen=True)
+class Material:
+    """Metallic-roughness surface, as glTF 2.0. Maps are names of the scene's textures; "" where there is none."""
+
+    base_color: tuple[float, float, float, float] = (0.8, 0.8, 0.8, 1.0)
+    """Linear RGBA; multiplies the base colour map."""
+    metallic: float = 0.0
+    roughness: float = 0.8
+    emissive: Color = (0.0, 0.0, 0.0)
+    base_color_map: str = ""
+    metallic_roughness_map: str = ""
+    """Green: roughness; blue: metallic. A smoothness map is 1 - roughness and is turned when it is read."""
+    normal_map: str = ""
+    """Tangent space, OpenGL handedness (green up)."""
+    normal_scale: float = 1.0
+    occlusion_map: str = ""
+    """Red channel; multiplies indirect light."""
+    emissive_map: str = ""
+    height_map: str = ""
+    """Red channel, 0.5 is the surface; `height_scale` metres span 0..1. Kept for export and for baking into normals."""
+    height_scale: float = 0.0
+    detail_map: str = ""
+    """Multiplies the base colour by twice its value, repeated `detail_repeat` times."""
+    detail_repeat: float = 8.0
+    uv_scale: tuple[float, float] = (1.0, 1.0)
+    """Texture coordinates are multiplied by this. Shapes without coordinates use `texture_size`."""
+    texture_size: float = 0.0
+    """> 0: maps are laid along the dominant axes of the local frame, one repeat per this many metres (triplanar); 0: by uv."""
+    double_sided: bool = True
+    alpha_cutoff: float = 0.0
+    """Base colour alpha below this is a hole, also for rays; 0: opaque."""
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One thing in the scene."""
+
+    shape: str
+    """Name in the scene's shapes."""
+    position: Vector3 = (0.0, 0.0, 0.0)
+    """World [m]; of an actor's part, in the actor's frame."""
+    attitude: Quaternion = IDENTITY
+    scale: float = 1.0
+    """Uniform, > 0."""
+    materials: tuple[str, ...] = ()
+    """Names in the scene's materials, picked by the mesh's `face_material`; empty: the default material."""
+    semantic: str = "object"
+    """Class name; its number is in the scene's `semantics`."""
+    instance_id: int = 0
+    """Positive; 0: numbered from 100 on, in order, when the scene is placed."""
+    name: str = ""
+    collide: bool = True
+    visible: bool = True
+
+
+@dataclass(frozen=True)
+class Waypoint:
+    """Pose of a scripted actor at a time."""
+
+    time: float
+    """[s]"""
+    position: Vector3
+    attitude: Quaternion = IDENTITY
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Something that moves: its parts move as one rigid body, or each by its own track (a person's limbs)."""
+
+    name: str
+    parts: tuple[Instance, ...]
+    """In the actor's frame at rest."""
+    motion: Literal["scripted", "velocity", "external"] = "external"
+    """scripted: follows `path`; velocity: integrates `velocity` (world, m/s) and `rate` (world, rad/s); external: posed by the user."""
+    position: Vector3 = (0.0, 0.0, 0.0)
+    attitude: Quaternion = IDENTITY
+    path: tuple[Waypoint, ...] = ()
+    """Linear in position, spherical-linear in attitude; held at both ends, or repeated."""
+    repeat: bool = False
+    velocity: Vector3 = (0.0, 0.0, 0.0)
+    rate: Vector3 = (0.0, 0.0, 0.0)
+    skeleton: str = ""
+    """Name in the scene's skeletons; its joints move the parts. Empty: rigid."""
+    animation: str = ""
+    """Clip of the skeleton that plays along; empty: the rest pose."""
+
+
+@dataclass(frozen=True)
+class Sun:
+    """Light from infinity."""
+
+    direction: Vector3
+    """Towards which the light travels, world, unit length."""
+    color: Color = (1.0, 0.96, 0.9)
+    irradiance: float = 3.0
+    """On a surface that faces it, in units in which a white diffuse surface under 3.14 has radiance 1."""
+
+
+@dataclass(frozen=True)
+class PointLight:
+    """Light from a point, falling with the square of the distance."""
+
+    position: Vector3
+    color: Color = (1.0, 1.0, 1.0)
+    intensity: float = 10.0
+    """Irradiance at 1 m, in the unit of `Sun.irradiance`."""
+    range: float = 0.0
+    """Fades to nothing at this distance [m]; 0: without limit."""
+    attached: str = ""
+    """Name of the actor in whose frame the position is; empty: world."""
+
+
+@dataclass(frozen=True)
+class SpotLight:
+    """A point light within a cone."""
+
+    position: Vector3
+    direction: Vector3
+    inner_angle: float = 0.3
+    """Half angle of full intensity [rad]."""
+    outer_angle: float = 0.5
+    """Half angle where it ends [rad]."""
+    color: Color = (1.0, 1.0, 1.0)
+    intensity: float = 20.0
+    range: float = 0.0
+    attached: str = ""
+
+
+Light = Sun | PointLight | SpotLight
+
+
+@dataclass(frozen=True)
+class Sky:
+    """What a ray sees that hits nothing, and the ambient light: a vertical gradient, linear radiance."""
+
+    zenith: Color = (0.25, 0.45, 0.85)
+    horizon: Color = (0.75, 0.82, 0.9)
+    ground: Color = (0.3, 0.28, 0.26)
+    intensity: float = 1.0
+
+
+@dataclass(frozen=True)
+class Pose:
+    """A place to be at, and a heading."""
+
+    position: Vector3
+    yaw: float = 0.0
+    """[rad], counter-clockwise from world x."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """An axis-aligned box, world [m]."""
+
+    lower: Vector3
+    upper: Vector3
+
+
+@dataclass(frozen=True)
+class GateFrame:
+    """A gate by the corners of its opening, in the order of its markers."""
+
+    name: str
+    corners: tuple[Vector3, Vector3, Vector3, Vector3]
+    """World [m]."""
+
+
+@dataclass(frozen=True)
+class Beacon:
+    """An infrared marker."""
+
+    landmark: str
+    """Of which it is a part ("Gate10")."""
+    marker: str
+    """Its id there ("3")."""
+    position: Vector3
+    """World [m], or in the frame of `attached`."""
+    attached: str = ""
+    """Name of an actor; empty: world."""
+
+
+@dataclass(frozen=True)
+class SplatSlot:
+    """A Gaussian-splat file that gives the scene its colours."""
+
+    path: str
+    position: Vector3 = (0.0, 0.0, 0.0)
+    attitude: Quaternion = IDENTITY
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A place."""
+
+    name: str
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    materials: dict[str, Material] = field(default_factory=dict)
+    textures: dict[str, Texture] = field(default_factory=dict)
+    instances: tuple[Instance, ...] = ()
+    actors: tuple[Actor, ...] = ()
+    lights: tuple[Light, ...] = (Sun((-0.4, 0.3, -0.866)),)
+    sky: Sky = Sky()
+    bounds: Region = Region((-50.0, -50.0, 0.0), (50.0, 50.0, 30.0))
+    """Leaving it is out of bounds."""
+    start: Pose | None = None
+    goal: Pose | None = None
+    spawn: tuple[Region, ...] = ()
+    """Where flights may begin."""
+    gates: tuple[GateFrame, ...] = ()
+    beacons: tuple[Beacon, ...] = ()
+    courses: tuple[str, ...] = ()
+    """Names of courses made for this place."""
+    semantics: dict[str, int] = field(default_factory=dict)
+    """Class name -> number; names that are missing here take the numbers of `DEFAULT_SEMANTICS`, then rise from 200."""
+    splat: SplatSlot | None = None
+    description: str = ""
+    source: str = ""
+    """Where it comes from, and its licence."""
+    facts: dict[str, float] = field(default_factory=dict)
+    """Numbers a generator states about its work (counts, densities, widths, difficulty)."""
+
+
+DEFAULT_SEMANTICS: dict[str, int] = {
+    "thin": 1,
+    "tree": 2,
+    "object": 3,
+    "ground": 4,
+    "building": 5,
+    "person": 6,
+    "gate": 7,
+    "vehicle": 8,
+    "front_wall": 9,
+    "back_wall": 10,
+    "left_wall": 11,
+    "right_wall": 12,
+    "bottom_wall": 13,
+    "top_wall": 14,
+    "wall": 15,
+    "ladder": 16,
+    "monitor": 17,
+    "pillar": 18,
+    "furniture": 19,
+    "panel": 20,
+    "cylinder": 21,
+    "slab": 22,
+    "voxel": 23,
+}
+"""Numbers of class names: 1-3, 9-14 and 20 as in Aerial Gym (spec/aerial_gym 7.1); the others ours."""
+NO_HIT = -2
+"""Semantic and instance number of a ray that hits nothing (spec/aerial_gym 7.1)."""
