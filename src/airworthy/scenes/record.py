@@ -1,18 +1,22 @@
 """The scene record: a place, and everything in it that can be seen or hit. No behaviour, no cameras.
 
-Frames and units: world right-handed, z up; SI units; quaternions x, y, z, w, local to world; colours linear RGB unless a texture
-says sRGB. Shapes, materials and textures are tables that instances refer to by name, so that a thousand trees cost one mesh.
+Frames and units: world right-handed, z up; SI units; quaternions x, y, z, w, local to world; colours linear RGB unless a
+texture says sRGB. Shapes, materials and textures are tables that instances refer to by name, so that a thousand trees cost one
+mesh.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from airworthy.geometry import Shape
+
+if TYPE_CHECKING:  # it is built of these records
+    from airworthy.scenes.formats.model import Skeleton
 
 Vector3 = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
@@ -104,7 +108,7 @@ class Actor:
     parts: tuple[Instance, ...]
     """In the actor's frame at rest."""
     motion: Literal["scripted", "velocity", "external"] = "external"
-    """scripted: follows `path`; velocity: integrates `velocity` (world, m/s) and `rate` (world, rad/s); external: posed by the user."""
+    """scripted: follows `path`; velocity: integrates `velocity` [m/s], `rate` [rad/s], world; external: posed by the user."""
     position: Vector3 = (0.0, 0.0, 0.0)
     attitude: Quaternion = IDENTITY
     path: tuple[Waypoint, ...] = ()
@@ -244,6 +248,8 @@ class Scene:
     beacons: tuple[Beacon, ...] = ()
     courses: tuple[str, ...] = ()
     """Names of courses made for this place."""
+    skeletons: dict[str, Skeleton] = field(default_factory=dict)
+    """Joints, bound meshes and clips of actors (`scenes.formats.Skeleton`)."""
     semantics: dict[str, int] = field(default_factory=dict)
     """Class name -> number; names that are missing here take the numbers of `DEFAULT_SEMANTICS`, then rise from 200."""
     splat: SplatSlot | None = None

@@ -1,0 +1,171 @@
+"""Collects what a hall is made of: shapes are shared by size, textures by kind, instances are named."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from airworthy.core.frames import from_matrix, multiply
+from airworthy.geometry import Box, Cylinder, Mesh, Shape, Sphere
+from airworthy.scenes.generators.halls.meshes import unwrapped_box
+from airworthy.scenes.record import IDENTITY, Instance, Material, PointLight, Quaternion, Texture, Vector3
+from airworthy.scenes.textures import procedural
+
+TEXTURE_SIZE = 256
+"""Side of the halls' textures in pixels."""
+
+
+def turned(yaw: float) -> Quaternion:
+    """Rotation about the vertical."""
+    return (0.0, 0.0, math.sin(0.5 * yaw), math.cos(0.5 * yaw))
+
+
+def along(direction: Sequence[float], yaw: float = 0.0) -> Quaternion:
+    """Rotation that lays local z along a direction; local x stays as near as it can to the heading `yaw`."""
+    z = np.asarray(direction, float) / np.linalg.norm(direction)
+    x = np.array([math.cos(yaw), math.sin(yaw), 0.0])
+    if abs(float(x @ z)) > 0.99:
+        x = np.array([0.0, 0.0, 1.0])
+    y = np.cross(z, x)
+    y /= np.linalg.norm(y)
+    q = from_matrix(np.stack([np.cross(y, z), y, z], axis=1))
+    return (float(q[0]), float(q[1]), float(q[2]), float(q[3]))
+
+
+@dataclasses.dataclass
+class Builder:
+    """What has been collected so far. Every adding method takes world metres and radians."""
+
+    shapes: dict[str, Shape] = dataclasses.field(default_factory=dict)
+    materials: dict[str, Material] = dataclasses.field(default_factory=dict)
+    textures: dict[str, Texture] = dataclasses.field(default_factory=dict)
+    instances: list[Instance] = dataclasses.field(default_factory=list)
+    lights: list[PointLight] = dataclasses.field(default_factory=list)
+    origin: Vector3 = (0.0, 0.0, 0.0)
+    """Where the piece being built stands; `heading` turns it."""
+    heading: float = 0.0
+
+    def at(self, x: float, y: float, z: float = 0.0, yaw: float = 0.0) -> Builder:
+        """The same collection with another place to build at."""
+        return dataclasses.replace(self, origin=(x, y, z), heading=yaw)
+
+    def material(self, name: str, texture: str = "", seed: int = 0, **values: Any) -> str:
+        """Name a material, with a procedural base colour map if a kind is given; defined once, whoever asks first."""
+        if name not in self.materials:
+            if texture:
+                key = f"{texture}_{seed}" if seed else texture
+                self.textures.setdefault(key, procedural(texture, TEXTURE_SIZE, seed))
+                values["base_color_map"] = key
+                values.setdefault("base_color", (1.0, 1.0, 1.0, 1.0))
+            self.materials[name] = Material(**values)
+        return name
+
+    def box(
+        self, center: Vector3, size: Vector3, material: str, semantic: str = "furniture", yaw: float = 0.0, **more: Any
+    ) -> None:
+        """A box of full side lengths `size`."""
+        sides = (float(size[0]), float(size[1]), float(size[2]))
+        shape = Box((0.5 * sides[0], 0.5 * sides[1], 0.5 * sides[2]))
+        self._add(f"box_{_key(sides)}", shape, center, turned(yaw), material, semantic, more)
+
+    def wrapped(
+        self, center: Vector3, size: Vector3, material: str, semantic: str = "furniture", yaw: float = 0.0, **more: Any
+    ) -> None:
+        """A box on whose every face the texture lies once."""
+        sides = (float(size[0]), float(size[1]), float(size[2]))
+        name = f"wrapped_{_key(sides)}"
+        mesh = self.shapes.get(name) or unwrapped_box(sides)
+        self._add(name, mesh, center, turned(yaw), material, semantic, more)
+
+    def upright(
+        self, base: Vector3, radius: float, height: float, material: str, semantic: str = "furniture", **more: Any
+    ) -> None:
+        """A cylinder that stands on its base's centre."""
+        center = (base[0], base[1], base[2] + 0.5 * height)
+        shape = Cylinder(radius, 0.5 * height)
+        self._add(f"cylinder_{_key((radius, height))}", shape, center, IDENTITY, material, semantic, more)
+
+    def rod(self, start: Vector3, end: Vector3, radius: float, material: str, semantic: str = "furniture", **more: Any) -> None:
+        """A cylinder from one point to another."""
+        a, b = np.asarray(start, float), np.asarray(end, float)
+        length = round(float(np.linalg.norm(b - a)), 4)
+        shape = Cylinder(radius, 0.5 * length)
+        center = (0.5 * (a + b)).tolist()
+        self._add(
+            f"cylinder_{_key((radius, length))}",
+            shape,
+            (center[0], center[1], center[2]),
+            along(b - a),
+            material,
+            semantic,
+            more,
+        )
+
+    def beam(
+        self, start: Vector3, end: Vector3, width: float, depth: float, material: str, semantic: str = "furniture", **more: Any
+    ) -> None:
+        """A straight bar of rectangular section from one point to another."""
+        a, b = np.asarray(start, float), np.asarray(end, float)
+        length = round(float(np.linalg.norm(b - a)), 4)
+        center = (0.5 * (a + b)).tolist()
+        shape = Box((0.5 * width, 0.5 * depth, 0.5 * length))
+        place = (center[0], center[1], center[2])
+        self._add(f"box_{_key((width, depth, length))}", shape, place, along(b - a), material, semantic, more)
+
+    def ball(self, center: Vector3, radius: float, material: str, semantic: str = "furniture", **more: Any) -> None:
+        self._add(f"sphere_{_key((radius,))}", Sphere(radius), center, IDENTITY, material, semantic, more)
+
+    def mesh(
+        self,
+        name: str,
+        mesh: Mesh,
+        position: Vector3,
+        material: str,
+        semantic: str = "furniture",
+        yaw: float = 0.0,
+        **more: Any,
+    ) -> None:
+        """An instance of a mesh that is stored once under its name."""
+        self._add(name, mesh, position, turned(yaw), material, semantic, more)
+
+    def light(self, position: Vector3, intensity: float, color: Vector3 = (1.0, 0.97, 0.92), reach: float = 0.0) -> None:
+        self.lights.append(PointLight(self._world(position), color, intensity, reach))
+
+    def _world(self, position: Sequence[float]) -> Vector3:
+        c, s = math.cos(self.heading), math.sin(self.heading)
+        x, y, z = (float(value) for value in position)
+        return (
+            round(self.origin[0] + c * x - s * y, 6),
+            round(self.origin[1] + s * x + c * y, 6),
+            round(self.origin[2] + z, 6),
+        )
+
+    def _add(
+        self,
+        name: str,
+        shape: Shape,
+        position: Sequence[float],
+        attitude: Quaternion,
+        material: str,
+        semantic: str,
+        more: dict[str, Any],
+    ) -> None:
+        if material not in self.materials:
+            raise KeyError(f"material {material!r} is used before it is defined")
+        self.shapes.setdefault(name, shape)
+        place, turn = self._world(position), _product(turned(self.heading), attitude)
+        self.instances.append(Instance(name, place, turn, 1.0, (material,), semantic, **more))
+
+
+def _key(values: Sequence[float]) -> str:
+    return "x".join(f"{value:.4g}" for value in values)
+
+
+def _product(a: Quaternion, b: Quaternion) -> Quaternion:
+    """Hamilton product, rounded so that a scene file holds short numbers."""
+    x, y, z, w = (round(float(value), 9) for value in multiply(a, b))
+    return (x, y, z, w)

@@ -1,0 +1,245 @@
+"""Furniture of the flight halls. Every piece is built at the builder's origin, facing its x axis, and stands on the floor."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from airworthy.scenes.generators.halls.builder import Builder
+from airworthy.scenes.generators.halls.meshes import foliage, turned_profile
+
+
+def gate(b: Builder, opening: tuple[float, float], height: float, bar: float = 0.09) -> None:
+    """A square frame on two feet; flown along x. `height` is that of the opening's centre."""
+    frame = b.material("gate_frame", base_color=(0.90, 0.28, 0.05, 1.0), roughness=0.45)
+    stand = b.material("dark_metal", base_color=(0.05, 0.05, 0.06, 1.0), metallic=0.6, roughness=0.5)
+    light = b.material("gate_light", base_color=(1.0, 1.0, 1.0, 1.0), emissive=(0.2, 1.6, 2.2))
+    width, tall = opening
+    side, up = 0.5 * (width + bar), 0.5 * (tall + bar)
+    for sign in (-1.0, 1.0):
+        b.box((0.0, sign * side, height), (bar, bar, tall), frame, "gate")
+        b.box((0.0, 0.0, height + sign * up), (bar, width + 2 * bar, bar), frame, "gate")
+        b.box((-0.5 * bar - 0.004, sign * side, height), (0.008, 0.02, tall), light, "gate")
+        b.box((-0.5 * bar - 0.004, 0.0, height + sign * up), (0.008, width, 0.02), light, "gate")
+        post = height - up - 0.5 * bar
+        b.box((0.0, sign * side, 0.5 * post), (0.05, 0.05, post), stand, "gate")
+        b.box((0.0, sign * side, 0.015), (0.6, 0.08, 0.03), stand, "gate")
+
+
+def ladder(b: Builder, apex: float = 2.1, spread: float = 1.7, width: float = 0.5) -> None:
+    """A double ladder that straddles the path along x: its halves lean to either side."""
+    rail = b.material("aluminium", "metal", texture_size=0.5, metallic=0.9, roughness=0.35)
+    tread = b.material("tread", base_color=(0.10, 0.10, 0.11, 1.0), roughness=0.9)
+    cap = b.material("ladder_cap", base_color=(0.85, 0.10, 0.08, 1.0), roughness=0.5)
+    steps = 6
+    for side in (-1.0, 1.0):
+        for end in (-1.0, 1.0):
+            x = 0.5 * end * width
+            b.beam((1.15 * x, side * 0.5 * spread, 0.0), (0.8 * x, side * 0.07, apex), 0.065, 0.028, rail, "ladder")
+            b.box((1.15 * x, side * 0.5 * spread, 0.02), (0.09, 0.06, 0.04), tread, "ladder")
+        for step in range(1, steps + 1):
+            share = step / (steps + 0.6)
+            y, z = side * ((1 - share) * 0.5 * spread + share * 0.07), share * apex
+            b.box((0.0, y, z), (width * (1.15 - 0.35 * share) - 0.03, 0.09, 0.03), tread, "ladder")
+    b.box((0.0, 0.0, apex + 0.02), (0.8 * width + 0.06, 0.26, 0.05), cap, "ladder")
+
+
+def monitor(b: Builder, height: float = 1.0, diagonal: float = 1.1, seed: int = 0) -> None:
+    """A screen on a stand with a foot, facing +x; `height` is that of its centre."""
+    body = b.material("monitor_body", base_color=(0.03, 0.03, 0.035, 1.0), roughness=0.35)
+    picture = b.material(f"screen_{seed}", "screen", seed=seed, emissive=(0.9, 0.9, 0.9), emissive_map=_texture("screen", seed))
+    wide, tall = round(0.872 * diagonal, 3), round(0.49 * diagonal, 3)
+    b.box((-0.03, 0.0, height), (0.05, wide + 0.03, tall + 0.03), body, "monitor")
+    b.wrapped((0.0, 0.0, height), (0.012, wide, tall), picture, "monitor")
+    b.upright((-0.09, 0.0, 0.03), 0.03, height - 0.03, body, "monitor")
+    b.box((-0.06, 0.0, height), (0.04, 0.2, 0.2), body, "monitor")
+    b.box((-0.09, 0.0, 0.02), (0.5, 0.6, 0.04), body, "monitor")
+
+
+def _texture(kind: str, seed: int) -> str:
+    return f"{kind}_{seed}" if seed else kind
+
+
+def pillar(b: Builder, height: float, side: float = 0.35) -> None:
+    """A square column with plinth, capital and a warning band."""
+    stone = b.material("pillar_concrete", "concrete", seed=3, texture_size=1.2, roughness=0.85)
+    band = b.material("warning", "stripes", texture_size=0.4, roughness=0.6)
+    b.box((0.0, 0.0, 0.5 * height), (side, side, height), stone, "pillar")
+    b.box((0.0, 0.0, 0.06), (side + 0.08, side + 0.08, 0.12), stone, "pillar")
+    b.box((0.0, 0.0, 0.55), (side + 0.012, side + 0.012, 0.22), band, "pillar")
+
+
+def padded_pillar(b: Builder, height: float, radius: float = 0.17) -> None:
+    """A round column wrapped in blue padding up to 1.8 m."""
+    stone = b.material("pillar_paint", base_color=(0.80, 0.80, 0.78, 1.0), roughness=0.7)
+    pad = b.material("padding", "fabric", texture_size=0.6, base_color=(0.10, 0.22, 0.55, 1.0), roughness=0.9)
+    strap = b.material("strap", base_color=(0.04, 0.04, 0.05, 1.0), roughness=0.8)
+    b.upright((0.0, 0.0, 0.0), radius - 0.03, height, stone, "pillar")
+    b.upright((0.0, 0.0, 0.0), radius, 1.8, pad, "pillar")
+    for z in (0.25, 0.9, 1.55):
+        b.upright((0.0, 0.0, z), radius + 0.006, 0.05, strap, "pillar")
+
+
+def table(b: Builder, size: tuple[float, float, float] = (0.8, 1.6, 0.74)) -> None:
+    """A workbench: wooden top, steel legs, a shelf below."""
+    top = b.material("table_top", "wood", texture_size=1.0, roughness=0.5)
+    leg = b.material("table_leg", base_color=(0.30, 0.32, 0.34, 1.0), metallic=0.7, roughness=0.5)
+    deep, wide, high = size
+    b.box((0.0, 0.0, high - 0.02), (deep, wide, 0.04), top)
+    for x in (-1.0, 1.0):
+        for y in (-1.0, 1.0):
+            b.box((x * (0.5 * deep - 0.05), y * (0.5 * wide - 0.05), 0.5 * (high - 0.04)), (0.05, 0.05, high - 0.04), leg)
+    b.box((0.0, 0.0, 0.22), (deep - 0.12, wide - 0.12, 0.025), top)
+
+
+def chair(b: Builder, color: tuple[float, float, float] = (0.10, 0.12, 0.15)) -> None:
+    """An office chair on five castors."""
+    cloth = b.material(f"seat_{_color_key(color)}", "fabric", texture_size=0.3, base_color=(*color, 1.0), roughness=0.95)
+    metal = b.material("dark_metal", base_color=(0.05, 0.05, 0.06, 1.0), metallic=0.6, roughness=0.5)
+    b.box((0.0, 0.0, 0.47), (0.48, 0.48, 0.09), cloth)
+    b.box((-0.25, 0.0, 0.80), (0.07, 0.44, 0.55), cloth)
+    b.upright((0.0, 0.0, 0.10), 0.03, 0.34, metal)
+    for k in range(5):
+        angle = 2.0 * math.pi * k / 5.0
+        x, y = 0.28 * math.cos(angle), 0.28 * math.sin(angle)
+        b.beam((0.0, 0.0, 0.10), (x, y, 0.07), 0.05, 0.04, metal)
+        b.ball((x, y, 0.03), 0.03, metal)
+
+
+def _color_key(color: tuple[float, float, float]) -> str:
+    return "_".join(f"{round(100 * value):02d}" for value in color)
+
+
+def shelf(b: Builder, seed: int, size: tuple[float, float, float] = (0.45, 1.5, 2.0), levels: int = 5) -> None:
+    """An open rack with boxes and bins on it; its back is at -x."""
+    rng = np.random.default_rng([11, seed])
+    frame = b.material("rack", base_color=(0.07, 0.16, 0.36, 1.0), metallic=0.2, roughness=0.5)
+    board = b.material("rack_board", "plywood", texture_size=1.0)
+    deep, wide, high = size
+    for x in (-1.0, 1.0):
+        for y in (-1.0, 1.0):
+            b.box((x * (0.5 * deep - 0.02), y * (0.5 * wide - 0.02), 0.5 * high), (0.04, 0.04, high), frame)
+    pitch = (high - 0.15) / (levels - 1)
+    for level in range(levels):
+        z = 0.1 + level * pitch
+        b.box((0.0, 0.0, z), (deep - 0.02, wide - 0.06, 0.03), board)
+        y = -0.5 * wide + 0.08
+        while y < 0.5 * wide - 0.2:
+            w, h = float(rng.choice([0.18, 0.24, 0.30, 0.36])), float(rng.choice([0.14, 0.20, 0.26]))
+            if y + w > 0.5 * wide - 0.06:
+                break
+            if rng.random() < 0.8 and (level < levels - 1 or rng.random() < 0.5):
+                _stored(b, rng, (float(rng.uniform(-0.03, 0.03)), y + 0.5 * w, z + 0.015), w, h, deep)
+            y += w + float(rng.choice([0.02, 0.05, 0.12]))
+
+
+def _stored(
+    b: Builder, rng: np.random.Generator, base: tuple[float, float, float], width: float, height: float, deep: float
+) -> None:
+    """One thing on a shelf: a cardboard box or a plastic bin."""
+    x, y, z = base
+    if rng.random() < 0.5:
+        box = b.material("cardboard", "cardboard", roughness=0.9)
+        b.wrapped((x, y, z + 0.5 * height), (round(deep - 0.1, 3), width, height), box)
+        return
+    colors = ((0.55, 0.07, 0.05), (0.05, 0.22, 0.50), (0.75, 0.50, 0.05), (0.06, 0.33, 0.14), (0.35, 0.36, 0.38))
+    k = int(rng.integers(len(colors)))
+    bin_color = b.material(f"bin_{k}", base_color=(*colors[k], 1.0), roughness=0.4)
+    b.box((x, y, z + 0.5 * height), (deep - 0.1, width, height), bin_color)
+    b.box(
+        (x + 0.5 * deep - 0.048, y, z + 0.6 * height),
+        (0.004, 0.6 * width, 0.3 * height),
+        b.material("label", base_color=(0.9, 0.9, 0.86, 1.0)),
+    )
+
+
+def crate(b: Builder, side: float, z: float = 0.0, yaw: float = 0.0) -> None:
+    """A wooden crate."""
+    b.wrapped((0.0, 0.0, z + 0.5 * side), (side, side, side), b.material("crate", "crate", roughness=0.8), "object", yaw)
+
+
+def carton(b: Builder, size: tuple[float, float, float], z: float = 0.0, yaw: float = 0.0) -> None:
+    """A cardboard box."""
+    material = b.material("cardboard", "cardboard", roughness=0.9)
+    b.wrapped((0.0, 0.0, z + 0.5 * size[2]), size, material, "object", yaw)
+
+
+def drum(b: Builder, color: tuple[float, float, float] = (0.06, 0.25, 0.42)) -> None:
+    """A steel drum of 200 litres."""
+    profile = [(0.0, 0.0), (0.28, 0.0), (0.29, 0.02), (0.28, 0.04), (0.28, 0.28), (0.295, 0.30), (0.28, 0.32), (0.28, 0.57)]
+    profile += [(0.295, 0.59), (0.28, 0.61), (0.28, 0.84), (0.29, 0.86), (0.28, 0.88), (0.265, 0.865), (0.0, 0.865)]
+    paint = b.material(f"drum_{_color_key(color)}", base_color=(*color, 1.0), metallic=0.3, roughness=0.45)
+    b.mesh("drum", turned_profile(profile, 32), (0.0, 0.0, 0.0), paint, "object")
+
+
+def cone(b: Builder) -> None:
+    """A traffic cone."""
+    orange = b.material("cone", base_color=(0.95, 0.26, 0.03, 1.0), roughness=0.5)
+    white = b.material("cone_band", base_color=(0.92, 0.92, 0.92, 1.0), roughness=0.4)
+    b.box((0.0, 0.0, 0.015), (0.34, 0.34, 0.03), orange, "object")
+    b.mesh("cone", turned_profile([(0.13, 0.03), (0.035, 0.62), (0.0, 0.62)], 24), (0.0, 0.0, 0.0), orange, "object")
+    b.mesh("cone_band", turned_profile([(0.099, 0.215), (0.071, 0.40)], 24), (0.0, 0.0, 0.0), white, "object", collide=False)
+
+
+def plant(b: Builder, seed: int, height: float = 1.3) -> None:
+    """A potted plant."""
+    pot = b.material("pot", base_color=(0.60, 0.30, 0.18, 1.0), roughness=0.8)
+    soil = b.material("soil", "soil", texture_size=0.4)
+    leaf = b.material("leaf", "leaves", texture_size=0.0, roughness=0.6)
+    stem = b.material("stem", "bark", texture_size=0.4)
+    b.mesh("pot", turned_profile([(0.0, 0.0), (0.15, 0.0), (0.21, 0.34), (0.19, 0.34), (0.18, 0.30)], 28), (0.0, 0.0, 0.0), pot)
+    b.upright((0.0, 0.0, 0.28), 0.18, 0.02, soil)
+    b.rod((0.0, 0.0, 0.3), (0.02, 0.01, height - 0.25), 0.018, stem)
+    for k, (z, radius) in enumerate(((height - 0.38, 0.30), (height - 0.12, 0.24))):
+        b.mesh(f"leaves_{seed}_{k}", foliage(radius, 110, 0.2, 2 * seed + k), (0.02, 0.01, z), leaf)
+
+
+def whiteboard(b: Builder, seed: int = 0) -> None:
+    """A whiteboard on wheels, facing +x."""
+    face = b.material(f"whiteboard_{seed}", "whiteboard", seed=seed, roughness=0.25)
+    metal = b.material("aluminium", "metal", texture_size=0.5, metallic=0.9, roughness=0.35)
+    b.wrapped((0.0, 0.0, 1.35), (0.02, 1.7, 1.05), face)
+    for sign in (-1.0, 1.0):
+        b.box((0.0, 0.875 * sign, 0.98), (0.05, 0.05, 1.86), metal)
+        b.box((0.0, 0.875 * sign, 0.04), (0.6, 0.06, 0.06), metal)
+        b.box((0.0, 0.0, 1.35 + 0.54 * sign), (0.04, 1.7, 0.03), metal)
+    b.box((0.05, 0.0, 0.80), (0.08, 1.2, 0.02), metal)
+
+
+def tripod_light(b: Builder, height: float = 2.1) -> None:
+    """A studio lamp on a tripod; lights along +x, downwards."""
+    metal = b.material("dark_metal", base_color=(0.05, 0.05, 0.06, 1.0), metallic=0.6, roughness=0.5)
+    lamp = b.material("lamp", base_color=(1.0, 1.0, 1.0, 1.0), emissive=(6.0, 5.6, 5.0))
+    b.upright((0.0, 0.0, 0.5), 0.018, height - 0.5, metal)
+    for k in range(3):
+        angle = 2.0 * math.pi * (k + 0.5) / 3.0
+        b.rod((0.0, 0.0, 0.62), (0.45 * math.cos(angle), 0.45 * math.sin(angle), 0.0), 0.012, metal)
+    b.box((0.04, 0.0, height), (0.12, 0.42, 0.30), metal)
+    b.box((0.105, 0.0, height), (0.01, 0.36, 0.24), lamp)
+
+
+def tracking_camera(b: Builder, z: float, yaw: float) -> None:
+    """A motion-capture camera that hangs under a rail at height z, looking along yaw and down."""
+    body = b.material("camera_body", base_color=(0.03, 0.03, 0.035, 1.0), roughness=0.4)
+    ring = b.material("camera_ring", base_color=(0.3, 0.0, 0.0, 1.0), emissive=(1.8, 0.08, 0.05))
+    c, s = math.cos(yaw), math.sin(yaw)
+    b.upright((0.0, 0.0, z - 0.10), 0.015, 0.10, body)
+    b.ball((0.0, 0.0, z - 0.15), 0.065, body)
+    nose, tip = (0.03 * c, 0.03 * s, z - 0.17), (0.09 * c, 0.09 * s, z - 0.21)
+    b.rod(nose, tip, 0.045, body)
+    b.rod(tip, (0.095 * c, 0.095 * s, z - 0.2135), 0.032, ring)
+
+
+def poster(b: Builder, z: float, size: tuple[float, float], kind: str, seed: int) -> None:
+    """A picture on a wall, facing +x."""
+    b.wrapped((0.012, 0.0, z), (0.012, *size), b.material(f"{kind}_{seed}", kind, seed=seed, roughness=0.5), "wall")
+
+
+def extinguisher(b: Builder) -> None:
+    """On a bracket at a wall at -x."""
+    red = b.material("extinguisher", base_color=(0.75, 0.03, 0.03, 1.0), roughness=0.3)
+    black = b.material("strap", base_color=(0.04, 0.04, 0.05, 1.0), roughness=0.8)
+    profile = [(0.0, 0.0), (0.075, 0.0), (0.08, 0.02), (0.08, 0.40), (0.06, 0.46), (0.025, 0.49), (0.025, 0.52), (0.0, 0.52)]
+    b.mesh("extinguisher", turned_profile(profile), (0.1, 0.0, 0.9), red, "wall")
+    b.box((0.1, 0.0, 1.43), (0.12, 0.03, 0.05), black, "wall")
