@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("airworthy.cli.replay", "fly a recorded run again and compare it bit for bit"),
     "vehicles": ("airworthy.cli.vehicles", "list the catalogue, show one, measure, check or synthesize"),
     "courses": ("airworthy.cli.courses", "list the courses, show one, check a new one"),
+    "scenes": ("airworthy.cli.scenes", "list the scenes, show, start, check, export or render one"),
     "verify": ("airworthy.cli.verify", "acceptance figures of the physics and of the promises, on this machine"),
     "validate": ("airworthy.cli.validate", "prediction error of the dynamics on real flights"),
     "bench": ("airworthy.cli.bench", "protocols and speed, measured"),

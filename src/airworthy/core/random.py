@@ -28,6 +28,8 @@ class Stream(IntEnum):
     PARAMETERS = 4
     RESET = 5
     COURSE = 6
+    SENSOR = 7
+    MOUNTING = 8
 
 
 def threefry4x32(key: ArrayLike, counter: ArrayLike, rounds: int = 13) -> Words:

@@ -36,6 +36,8 @@ def semi_kinematic_state_layout() -> Layout:
             "rate": (3,),  # as commanded in the last step, body [rad/s]
             "thrust": (),  # as commanded in the last step [N]
             "position_residual": (3,),
+            "launch_base": (3,),  # of an unfinished launch, as in the rigid family
+            "launch_moved": (3,),
             "saturated": (),
             "contact": (),
             "impact_speed": (),

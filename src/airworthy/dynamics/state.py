@@ -21,6 +21,8 @@ def rigid_state_layout(rotor_count: int) -> Layout:
             "rate": (3,),  # body [rad/s]
             "rotor_speed": (n,),
             "position_residual": (3,),  # what float32 could not keep of the position [m]
+            "launch_base": (3,),  # position that the displacement of an unfinished launch counts from [m]
+            "launch_moved": (3,),  # that displacement; both zero between control periods
             "rotor_command": (n,),  # as followed in the last step
             "saturated": (),  # share of the last launch's steps with a rotor command beyond a limit
             "contact": (),  # steps of the last launch that touched the ground
@@ -82,3 +84,5 @@ class Effects(IntFlag):
     GYRO_FEEDBACK = 1 << 15
     PSEUDO_INVERSE = 1 << 19
     DOWNWASH = 1 << 20
+    UNFINISHED = 1 << 21
+    """A part of a launch: more of it follows."""

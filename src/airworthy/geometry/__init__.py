@@ -1,5 +1,21 @@
 """Shapes, hierarchies over them, and ray, swept, distance and occupancy queries over batches of environments."""
 
+from airworthy.geometry.batch import GeometryBatch
+from airworthy.geometry.native_text import BATCH_ARGUMENTS, BATCH_INTEGERS, native_source
+from airworthy.geometry.placement import Placement
 from airworthy.geometry.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere, bounds
 
-__all__ = ["Box", "Capsule", "Cylinder", "Mesh", "Shape", "Sphere", "bounds"]
+__all__ = [
+    "BATCH_ARGUMENTS",
+    "BATCH_INTEGERS",
+    "Box",
+    "Capsule",
+    "Cylinder",
+    "GeometryBatch",
+    "Mesh",
+    "Placement",
+    "Shape",
+    "Sphere",
+    "bounds",
+    "native_source",
+]

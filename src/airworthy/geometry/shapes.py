@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from airworthy.core.errors import AirworthyError
 
 Vector3 = tuple[float, float, float]
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int32]
+Floats = NDArray[np.floating[Any]]
+Ints = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)

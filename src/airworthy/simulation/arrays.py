@@ -46,6 +46,7 @@ class BatchArrays:
             "keys": np.zeros((5, self.stride), np.uint32),
             "imu_log": np.zeros((1, self.stride), np.float32),
             "param_table": np.zeros((params.size, 2), np.int32),
+            "elapsed": np.zeros(1, np.int32),
         }
         # Padding lanes hold a level, resting vehicle, so that they compute nothing strange.
         self._host["state"][state.offsets["attitude"] + 3] = 1.0
@@ -153,8 +154,13 @@ class BatchArrays:
 
     # ---- launch -----------------------------------------------------------------------------------------------------
 
-    def launch(self, config: SimulatorConfig, effects: Effects, steps: int, level: int, command_rows: int) -> None:
-        """Run the fused kernel over all environments."""
+    def launch(
+        self, config: SimulatorConfig, effects: Effects, steps: int, level: int, command_rows: int, elapsed: int = 0
+    ) -> None:
+        """Run the fused kernel over all environments; `elapsed` steps of the same launch lie behind (its earlier parts)."""
+        if self._host["elapsed"][0] != elapsed:
+            self._host["elapsed"][0] = elapsed
+            self._push("elapsed")
         key = (int(effects), steps, level, command_rows)
         launcher = self._launchers.get(key)
         if launcher is None:

@@ -26,6 +26,7 @@ from airworthy.simulation.checks import (
     whole_number,
 )
 from airworthy.simulation.config import SimulatorConfig
+from airworthy.simulation.events import Events, EventSource
 from airworthy.simulation.family import FAMILIES
 from airworthy.simulation.group_kernel import Group
 from airworthy.simulation.parameters import randomize, started_turbulence, with_parameter
@@ -109,6 +110,7 @@ class Simulator:
         self.command_rows = LEVELS[self.config.level].width(padded)
         self._group = self._make_group(groups)
         self._uploaded = False
+        self._events = Events()
         self.reset()
 
     # ---- state ------------------------------------------------------------------------------------------------------
@@ -290,6 +292,14 @@ class Simulator:
         self.effects |= Effects.EXTERNAL
         self._arrays.push_inputs()
 
+    def add_events(self, source: EventSource) -> None:
+        """Serve a source of events, such as mounted sensors: launches are cut where it is due, and it is told of resets.
+
+        Args:
+            source: See `airworthy.simulation.events.EventSource`.
+        """
+        self._events.add(source)
+
     # ---- reset, save, restore ---------------------------------------------------------------------------------------
 
     def reset(
@@ -343,6 +353,7 @@ class Simulator:
         key_rows[4, ids] = 0
         self._arrays.push_state()
         self._forget_commands(ids, start)
+        self._events.reset(ids)
 
     def save(self) -> Snapshot:
         """Everything that the future depends on, besides vehicles, configuration, seed and flight ids."""
@@ -385,6 +396,7 @@ class Simulator:
         self._arrays.push_state()
         self._arrays.push_inputs()
         self._upload_parameters()
+        self._events.reset(np.arange(self.env_count))
 
     def _make_group(self, groups: ArrayLike | None) -> Group | None:
         if self.config.downwash is None:
@@ -404,8 +416,20 @@ class Simulator:
     # ---- inside -----------------------------------------------------------------------------------------------------
 
     def _launch(self, steps: int, effects: Effects) -> None:
+        """Fly a control period, in parts where an event source is due in between; the parts give the bits of the whole."""
         self._blow()
-        self._arrays.launch(self.config, effects, steps, LEVELS[self.config.level].number, self.command_rows)
+        done = 0
+        while done < steps:
+            part, due = self._events.next_part(self, steps - done)
+            last = done + part == steps
+            self._fly(part, effects if last else effects | Effects.UNFINISHED, done)
+            done += part
+            for source in due:
+                source.fire(self)
+
+    def _fly(self, steps: int, effects: Effects, elapsed: int) -> None:
+        level = LEVELS[self.config.level].number
+        self._arrays.launch(self.config, effects, steps, level, self.command_rows, elapsed)
         if self.effects & Effects.DELAY:
             self._pass_delay(steps)
 

@@ -19,7 +19,7 @@ from airworthy.dynamics.semi_kinematic import (
 )
 from airworthy.dynamics.state import COMMAND_ROWS, Effects, input_layout, rigid_state_layout
 
-ARGUMENTS = ("state", "inputs", "params", "param_table", "keys", "imu_log")
+ARGUMENTS = ("state", "inputs", "params", "param_table", "keys", "imu_log", "elapsed")
 """Array arguments of the kernel, in order; then the scalars below and the first block."""
 SCALARS = ("stride", "dt", "substeps", "integrator", "level", "command_rows", "flags", "block_count")
 
@@ -103,6 +103,7 @@ def _kernel(name: str, snippet: str) -> Any:
         param_table: wp.array[wp.int32],
         keys: wp.array[wp.uint32],
         imu_log: wp.array[wp.float32],
+        elapsed: wp.array[wp.int32],
         stride: int,
         dt: float,
         substeps: int,
@@ -121,6 +122,7 @@ def _kernel(name: str, snippet: str) -> Any:
         param_table: wp.array[wp.int32],
         keys: wp.array[wp.uint32],
         imu_log: wp.array[wp.float32],
+        elapsed: wp.array[wp.int32],
         stride: int,
         dt: float,
         substeps: int,
@@ -138,6 +140,7 @@ def _kernel(name: str, snippet: str) -> Any:
             param_table,
             keys,
             imu_log,
+            elapsed,
             stride,
             dt,
             substeps,

@@ -1,6 +1,6 @@
 F asked[COMMAND_ROWS];
 if (level == LEVEL_TRACKING || level == LEVEL_MELLINGER) {
-  T::extrapolated(wanted, N::c((float)step * dt), asked);
+  T::extrapolated(wanted, N::c((float)(begun + step) * dt), asked);
 } else {
   for (int i = 0; i < command_rows; ++i) asked[i] = wanted[i];
 }

@@ -34,6 +34,44 @@ if (!shared || block == task * GROUP) {
 }
 #endif
 #define CON(r) PAR(P_CONTROL_START + (r))
+
+// A launch may come in parts, cut where sensors sample: `begun` steps of it lie behind. Its parts give the bits of the whole, so
+// the displacement goes on counting from where the launch began, unless someone moved the vehicle in between. Zeros keep their
+// sign in between, too.
+const int begun = elapsed.data[0];
+const bool unfinished = HAS(E_UNFINISHED);
+const float nought = begun > 0 ? -0.0f : 0.0f;
+#define LOAD_POSITION(base, moved) \
+  for (int i = 0; i < 3; ++i) { \
+    base[i] = N::load(STATE(S_position + i)); \
+    moved[i] = N::load(STATE(S_position_residual + i)); \
+  } \
+  if (begun > 0) { \
+    F from[3], way[3]; \
+    M same = base[0] == base[0]; \
+    for (int i = 0; i < 3; ++i) { \
+      from[i] = N::load(STATE(S_launch_base + i)); \
+      way[i] = N::load(STATE(S_launch_moved + i)); \
+      same = same & (from[i] + way[i] == base[i]); \
+    } \
+    for (int i = 0; i < 3; ++i) { \
+      base[i] = N::select(same, from[i], base[i]); \
+      moved[i] = N::select(same, way[i], moved[i]); \
+    } \
+  }
+#define STORE_POSITION(base, moved) \
+  for (int i = 0; i < 3; ++i) { \
+    F sum = base[i] + moved[i]; \
+    N::store(STATE(S_position + i), sum); \
+    N::store(STATE(S_position_residual + i), moved[i] - (sum - base[i])); \
+    if (unfinished || begun > 0) { \
+      N::store(STATE(S_launch_base + i), unfinished ? base[i] : N::c(0.0f)); \
+      N::store(STATE(S_launch_moved + i), unfinished ? moved[i] : N::c(0.0f)); \
+    } \
+  }
+// Steps with a saturated command, kept as a share of the steps so far.
+#define LOAD_SATURATED (begun > 0 ? N::floor(N::load(STATE(S_saturated)) * (float)begun + 0.5f) : N::c(0.0f))
+#define SATURATED_SHARE(count) (count * (1.0f / (float)(begun + substeps > 0 ? begun + substeps : 1)))
 struct T {
 TRACED_BLOCKS
 };

@@ -10,13 +10,10 @@ const int variant = flags & (E_PLANAR | E_SQUARE | E_DRAG | E_DRAG_FULL);
 F Y[10 + ROTORS];  // velocity, attitude, rate, rotor states
 F *const v = Y, *const q = Y + 3, *const w = Y + 7, *const m = Y + 10;
 F base[3], moved[3];
-for (int i = 0; i < 3; ++i) {
-  base[i] = N::load(STATE(S_position + i));
-  moved[i] = N::load(STATE(S_position_residual + i));
-}
+LOAD_POSITION(base, moved)
 // Specialised derivatives drop terms that are zero, which can turn a zero negative. Adding 0 makes it positive again, here and
 // where specific force is put out: then no bit depends on the form that a batch needs.
-for (int i = 0; i < 10 + ROTORS; ++i) Y[i] = N::load(STATE(S_velocity + i)) + 0.0f;
+for (int i = 0; i < 10 + ROTORS; ++i) Y[i] = N::load(STATE(S_velocity + i)) + nought;
 F status = N::load(STATE(S_status));
 status = N::select(N::finite(status), status, N::c(1.0f));
 M alive = status == N::c(0.0f);
@@ -52,7 +49,11 @@ for (int i = 0; i < 3; ++i) {
 }
 M asked_ok = N::never(), command_ok = N::never(), over = N::never();
 if (HAS(E_DOWNWASH)) outside_force[2] += N::load(INPUT(IN_downwash));
-F saturated = N::c(0.0f), touched = N::c(0.0f), impact = N::c(0.0f);
+F saturated = LOAD_SATURATED, touched = N::c(0.0f), impact = N::c(0.0f);
+if (HAS(E_GROUND) && begun > 0) {
+  touched = N::load(STATE(S_contact));
+  impact = N::load(STATE(S_impact_speed));
+}
 CONTROL_LOAD
 
 // ---- the steps ------------------------------------------------------------------------------------------------------
@@ -213,7 +214,7 @@ for (int step = 0; step < substeps; ++step) {
       }
     }
     if (HAS(E_IMU_LOG))
-      for (int i = 0; i < 6; ++i) N::store(imu_log.data + (step * 6 + i) * stride + lane0, imu[i]);
+      for (int i = 0; i < 6; ++i) N::store(imu_log.data + ((begun + step) * 6 + i) * stride + lane0, imu[i]);
   }
   if (HAS(E_BATTERY)) {
     F used, ratio;
@@ -245,7 +246,7 @@ for (int step = 0; step < substeps; ++step) {
 }
 
 // What is not part of the motion but not a number would reach the user as a reading: it ends a flight too.
-{
+if (!unfinished) {
   F rest = N::abs(charge) + N::abs(ceiling);
   for (int i = 0; i < 3; ++i) rest += N::abs(bias_a[i]) + N::abs(bias_g[i]) + N::abs(wind[i]) + N::abs(specific[i]);
   for (int i = 0; i < 6; ++i) rest += N::abs(imu[i]);
@@ -256,16 +257,12 @@ for (int step = 0; step < substeps; ++step) {
 }
 
 // ---- store ----------------------------------------------------------------------------------------------------------
-for (int i = 0; i < 3; ++i) {
-  F sum = base[i] + moved[i];
-  N::store(STATE(S_position + i), sum);
-  N::store(STATE(S_position_residual + i), moved[i] - (sum - base[i]));
-  N::store(STATE(S_acceleration + i), specific[i] + 0.0f);
-}
+STORE_POSITION(base, moved)
+for (int i = 0; i < 3; ++i) N::store(STATE(S_acceleration + i), specific[i] + 0.0f);
 for (int i = 0; i < 10 + ROTORS; ++i) N::store(STATE(S_velocity + i), Y[i]);
 for (int i = 0; i < ROTORS; ++i) N::store(STATE(S_rotor_command + i), command[i]);
 N::store(STATE(S_status), status);
-N::store(STATE(S_saturated), saturated * (1.0f / (float)(substeps > 0 ? substeps : 1)));
+N::store(STATE(S_saturated), SATURATED_SHARE(saturated));
 if (HAS(E_GROUND)) {
   N::store(STATE(S_contact), touched);
   N::store(STATE(S_impact_speed), impact);

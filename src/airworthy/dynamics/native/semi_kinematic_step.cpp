@@ -4,15 +4,14 @@ BATCH_OPEN
 
 F Y[7], base[3], moved[3], force[3];  // velocity, attitude
 F *const v = Y, *const q = Y + 3;
+LOAD_POSITION(base, moved)
 for (int i = 0; i < 3; ++i) {
-  base[i] = N::load(STATE(S_position + i));
-  moved[i] = N::load(STATE(S_position_residual + i));
   force[i] = HAS(E_EXTERNAL) ? N::load(INPUT(IN_force + i)) : N::c(0.0f);
 }
 for (int i = 0; i < 7; ++i) Y[i] = N::load(STATE(S_velocity + i));
 F w[3];
 for (int i = 0; i < 3; ++i) w[i] = N::load(STATE(S_rate + i));
-F status = N::load(STATE(S_status)), saturated = N::c(0.0f), thrust = N::load(STATE(S_thrust));
+F status = N::load(STATE(S_status)), saturated = LOAD_SATURATED, thrust = N::load(STATE(S_thrust));
 M alive = status == N::c(0.0f);
 U key[5], clock;
 for (int i = 0; i < 4; ++i) key[i] = N::load_u(keys.data + i * stride + lane0);
@@ -34,7 +33,7 @@ for (int step = 0; step < substeps; ++step) {
   for (int i = 0; i < 3; ++i) p[i] = base[i] + moved[i];
   if (level == LEVEL_TRACKING) {
     F now[COMMAND_ROWS];
-    T::extrapolated(wanted, N::c((float)step * dt), now);
+    T::extrapolated(wanted, N::c((float)(begun + step) * dt), now);
     T::control_tracking(CTX, p, v, q, w, now, asked);
   } else {
     for (int i = 0; i < 4; ++i) asked[i] = wanted[i];
@@ -84,16 +83,14 @@ for (int step = 0; step < substeps; ++step) {
   clock = clock + N::u(1u);
 }
 
+STORE_POSITION(base, moved)
 for (int i = 0; i < 3; ++i) {
-  F sum = base[i] + moved[i];
-  N::store(STATE(S_position + i), sum);
-  N::store(STATE(S_position_residual + i), moved[i] - (sum - base[i]));
   N::store(STATE(S_rate + i), w[i]);
   N::store(STATE(S_acceleration + i), i == 2 ? thrust * PAR(P_mass_inverse) : N::c(0.0f));
 }
 for (int i = 0; i < 7; ++i) N::store(STATE(S_velocity + i), Y[i]);
 N::store(STATE(S_thrust), thrust);
 N::store(STATE(S_status), status);
-N::store(STATE(S_saturated), saturated * (1.0f / (float)(substeps > 0 ? substeps : 1)));
+N::store(STATE(S_saturated), SATURATED_SHARE(saturated));
 N::store_u(keys.data + 4 * stride + lane0, clock);
 }

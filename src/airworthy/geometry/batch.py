@@ -1,0 +1,369 @@
+"""The shapes of many environments, ready for queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.core.errors import AirworthyError
+from airworthy.core.native_kernel import quiet_warp
+from airworthy.geometry.build_kernel import build_kernel
+from airworthy.geometry.hierarchy import INSTANCE, LAYOUT, NODE, as_warp, run_build, shape_arrays
+from airworthy.geometry.launching import Repeated
+from airworthy.geometry.native_text import BATCH_ARGUMENTS
+from airworthy.geometry.placement import POSITION_LIMIT, Placement, unit_quaternions
+from airworthy.geometry.shapes import Shape
+
+VISIBLE, COLLIDES = 1, 2
+
+
+class GeometryBatch:
+    """Shapes of many environments.
+
+    Every environment has a static layer (a *layout*, which many environments may share) and a small layer of *movers* of its own.
+    There is one hierarchy per unique mesh, one top level per layout, and one per environment's movers. Memory is unique triangles
+    plus instances.
+
+    Args:
+        shapes: What instances refer to by index.
+        layouts: Static layers.
+        env_layout: (env,) layout of each environment; by default environment k has layout k.
+        movers: One per environment, with the same number of instances in all; None: no movers.
+        device: Warp device name.
+        threads: Most threads of a launch on a CPU.
+
+    Raises:
+        AirworthyError: If an index is out of range or the counts of movers differ.
+    """
+
+    def __init__(
+        self,
+        shapes: Sequence[Shape],
+        layouts: Sequence[Placement],
+        env_layout: ArrayLike | None = None,
+        movers: Sequence[Placement] | None = None,
+        device: str = "cpu",
+        threads: int | None = None,
+    ):
+        self.shapes, self.device, self.threads = tuple(shapes), str(device), threads
+        if not layouts:
+            raise AirworthyError("A batch got no layouts; give at least one, `Placement.empty()` for a place without anything.")
+        self.layout_count = len(layouts)
+        chosen = np.arange(self.layout_count) if env_layout is None else np.asarray(env_layout)
+        self._env_layout = np.ascontiguousarray(self._checked_layouts(np.atleast_1d(chosen)))
+        self.env_count = len(self._env_layout)
+        self.version = 0
+        """Rises whenever an array is replaced by another; recorded launches are then made anew."""
+        self._shape_arrays = shape_arrays(self.shapes)
+        self._placements = [self._checked(p) for p in layouts]
+        self._active = [np.ones(len(p), bool) for p in layouts]
+        self._make_layouts()
+        self._make_movers(movers)
+        self._device_arrays: dict[str, Any] = {}
+        self._scratch: dict[str, Any] = {}
+        self._stale = set(BATCH_ARGUMENTS)
+        self._mover_launch: Repeated | None = None
+
+    # ---- layouts ----------------------------------------------------------------------------------------------------
+
+    def _make_layouts(self) -> None:
+        """Fresh arrays in which every layout has its room, and in them every layout."""
+        capacity = [max(len(p), 1) for p in self._placements]
+        self._layout_rows = np.zeros(self.layout_count, LAYOUT)
+        first = np.concatenate([[0], np.cumsum(capacity)]).astype(np.int32)
+        self._layout_rows["first"], self._layout_rows["root"] = first[:-1], 2 * first[:-1]
+        self._layout_rows["capacity"] = capacity
+        self._layout_instances = np.zeros(first[-1], INSTANCE)
+        self._layout_nodes = np.zeros(2 * first[-1], NODE)
+        self._stale_layouts = set(range(self.layout_count))
+        self.mover_start = int(max(capacity))
+        """Instance number of an environment's first mover: the largest number of instances for which a layout has room."""
+
+    def _build_layout(self, index: int) -> None:
+        row, placement = self._layout_rows[index], self._placements[index]
+        row["count"] = len(placement)
+        first, count = int(row["first"]), len(placement)
+        rows = self._layout_instances[first : first + int(row["capacity"])]
+        rows[:] = np.zeros(1, INSTANCE)
+        fill_instances(rows[:count], placement, self._active[index])
+        poses = pose_words(placement.position, placement.attitude, placement.scale)
+        poses = poses if count else np.zeros((1, 11), np.float32)
+        # Built alone at number 0, then told where it lies: the builder's arrays are this layout's only.
+        nodes = self._layout_nodes[2 * first : 2 * (first + int(row["capacity"]))]
+        tasks = np.array([0, count, 0, 0], np.int32)
+        boxes, order = np.zeros((len(poses), 6), np.float32), np.zeros(len(poses), np.int32)
+        arrays = [as_warp(x) for x in (self._shape_arrays.shapes, rows, poses, tasks, nodes, boxes, order)]
+        run_build([*arrays, 1, 1], 1, "cpu")
+        nodes["first"] += np.where(nodes["count"] > 0, 0, 2 * first).astype(np.int32)
+
+    def set_layout(self, index: int, placement: Placement) -> None:
+        """Replace the content of a layout; every environment that uses it sees the change from the next query on.
+
+        Raises:
+            AirworthyError: If there is no such layout or the placement names no shape of this batch.
+        """
+        self._check_layout(index)
+        self._placements[index] = self._checked(placement)
+        self._active[index] = np.ones(len(placement), bool)
+        if len(placement) > self._layout_rows["capacity"][index]:
+            self._make_layouts()
+            self._stale |= {"batch_numbers"}
+            self.version += 1
+        self._stale_layouts.add(index)
+
+    def set_layout_active(self, index: int, active: ArrayLike) -> None:
+        """Let only some instances of a layout exist.
+
+        Args:
+            index: Layout.
+            active: (n,) bool, one per instance.
+        """
+        self._check_layout(index)
+        flags = np.asarray(active)
+        if flags.shape != self._active[index].shape or flags.dtype != bool:
+            raise AirworthyError(
+                f"`active` is an array of {flags.dtype}, shape {flags.shape}; expected bool, one per instance of layout {index}, "
+                f"shape {self._active[index].shape}."
+            )
+        if (flags != self._active[index]).any():
+            self._active[index] = flags.copy()
+            self._stale_layouts.add(index)
+
+    def assign(self, env_ids: ArrayLike, layout_index: ArrayLike) -> None:
+        """Environments use other layouts from now on.
+
+        Args:
+            env_ids: (k,) environments.
+            layout_index: (k,) or one layout.
+        """
+        envs = self.check_environments(env_ids)
+        self._env_layout[envs] = self._checked_layouts(np.broadcast_to(np.asarray(layout_index), envs.shape))
+        self._stale.add("env_layout")
+
+    @property
+    def env_layout(self) -> NDArray[np.int32]:
+        """(env,) layout of each environment; a copy."""
+        return self._env_layout.copy()
+
+    def layout(self, index: int) -> Placement:
+        """The content of a layout."""
+        self._check_layout(index)
+        return self._placements[index]
+
+    # ---- movers -----------------------------------------------------------------------------------------------------
+
+    def _make_movers(self, movers: Sequence[Placement] | None) -> None:
+        self.mover_count = 0 if not movers else len(movers[0])
+        """Movers of every environment."""
+        if movers and len(movers) != self.env_count:
+            raise AirworthyError(f"{len(movers)} placements of movers arrived for {self.env_count} environments; give one each.")
+        room = max(self.env_count * self.mover_count, 1)
+        self._mover_instances = np.zeros(room, INSTANCE)
+        self._mover_poses = np.zeros((room, 11), np.float32)
+        self._mover_poses[:, 9:] = 1.0
+        self._mover_flags = np.zeros(room, np.int32)
+        self._stale_movers = np.zeros(self.env_count, bool)
+        if movers and self.mover_count:
+            self.replace_movers(np.arange(self.env_count), movers)
+
+    def replace_movers(self, env_ids: ArrayLike, movers: Sequence[Placement]) -> None:
+        """Environments get other movers: shapes, numbers, flags and poses.
+
+        Args:
+            env_ids: (k,) environments.
+            movers: k placements of `mover_count` instances.
+        """
+        envs = self.check_environments(env_ids)
+        if len(movers) != len(envs):
+            raise AirworthyError(f"{len(movers)} placements of movers arrived for {len(envs)} environments; give one each.")
+        for env, placement in zip(envs, movers, strict=True):
+            if len(placement) != self.mover_count:
+                raise AirworthyError(
+                    f"Environment {env} got {len(placement)} movers and another {self.mover_count}; give all the same number, "
+                    "and switch the rest off with `set_movers(active=...)`."
+                )
+            self._checked(placement)
+            rows = slice(env * self.mover_count, (env + 1) * self.mover_count)
+            fill_instances(self._mover_instances[rows], placement, np.ones(len(placement), bool))
+            self._mover_flags[rows] = self._mover_instances["flags"][rows]
+            self._mover_poses[rows] = pose_words(placement.position, placement.attitude, placement.scale)
+        self._stale_movers[envs] = True
+        if getattr(self, "_device_arrays", None):
+            self._stale.add("mover_instances")
+
+    def set_movers(
+        self, position: ArrayLike, attitude: ArrayLike, env_ids: ArrayLike | None = None, active: ArrayLike | None = None
+    ) -> None:
+        """Pose the movers of environments; their top levels are built anew at the next query.
+
+        Args:
+            position: (k, movers, 3) world [m].
+            attitude: (k, movers, 4) x, y, z, w, local to world.
+            env_ids: (k,) environments, each once; None: all.
+            active: (k, movers) bool; None: as they were.
+
+        Raises:
+            AirworthyError: If a shape does not fit, a value is not finite or a quaternion is zero.
+        """
+        envs = np.arange(self.env_count) if env_ids is None else self.check_environments(env_ids)
+        shape = (len(envs), self.mover_count)
+        where, turned = np.asarray(position, np.float64), np.asarray(attitude, np.float64)
+        if where.shape != (*shape, 3) or turned.shape != (*shape, 4):
+            raise AirworthyError(
+                f"Movers got positions {where.shape} and attitudes {turned.shape}; expected {(*shape, 3)} and {(*shape, 4)}."
+            )
+        if not (np.abs(where) <= POSITION_LIMIT).all():
+            raise AirworthyError(f"Movers got a position that is not finite or beyond {POSITION_LIMIT:g} m.")
+        poses = self._mover_poses.reshape(self.env_count, -1, 11) if self.mover_count else None
+        if poses is None:
+            return
+        high = where.astype(np.float32)
+        poses[envs, :, 0:3], poses[envs, :, 3:6] = high, where - high
+        poses[envs, :, 6:10] = unit_quaternions(turned, "The movers' attitude")
+        if active is not None:
+            flags = np.asarray(active)
+            if flags.shape != shape or flags.dtype != bool:
+                raise AirworthyError(f"`active` is an array of {flags.dtype}, shape {flags.shape}; expected bool, shape {shape}.")
+            self._switch(envs, flags)
+        self._stale_movers[envs] = True
+
+    def _switch(self, envs: NDArray[np.intp], active: NDArray[np.bool_]) -> None:
+        rows = (envs[:, None] * self.mover_count + np.arange(self.mover_count)).reshape(-1)
+        flags = np.where(active.reshape(-1), self._mover_flags[rows], 0)
+        if (self._mover_instances["flags"][rows] != flags).any():
+            self._mover_instances["flags"][rows] = flags
+            self._stale.add("mover_instances")
+
+    # ---- what queries read ------------------------------------------------------------------------------------------
+
+    def arguments(self) -> list[Any]:
+        """Warp arrays in the order of `BATCH_ARGUMENTS`, brought up to date."""
+        for index in sorted(self._stale_layouts):
+            self._build_layout(index)
+        if self._stale_layouts:
+            self._stale |= {"layout_rows", "layout_nodes", "layout_instances"}
+            self._stale_layouts.clear()
+        if self._stale:
+            self._send()
+        if self.mover_count and self._stale_movers.any():
+            self._build_movers()
+        return [self._device_arrays[name] for name in BATCH_ARGUMENTS]
+
+    def _send(self) -> None:
+        wp = quiet_warp()
+        parts = self._shape_arrays
+        numbers = np.array([self.mover_start, self.mover_count, self.env_count, self.layout_count], np.int32)
+        host: dict[str, Any] = {
+            "shape_rows": parts.shapes, "mesh_nodes": parts.nodes, "mesh_triangles": parts.triangles,
+            "mesh_vertices": parts.vertices, "mesh_faces": parts.faces, "layout_rows": self._layout_rows.view(np.int32),
+            "layout_nodes": self._layout_nodes, "layout_instances": self._layout_instances, "env_layout": self._env_layout,
+            "mover_instances": self._mover_instances, "batch_numbers": numbers,
+        }  # fmt: skip
+        for name in self._stale & set(host):
+            sent = as_warp(host[name])
+            old = self._device_arrays.get(name)
+            if self.device == "cpu":
+                same = old is not None and old.ptr == sent.ptr
+                self._device_arrays[name] = old if same else sent
+            elif old is not None and old.shape == sent.shape:
+                wp.copy(old, sent)
+            else:
+                self._device_arrays[name] = sent.to(self.device)
+        if "mover_nodes" not in self._device_arrays:
+            room = max(2 * self.mover_count * self.env_count, 1)
+            self._device_arrays["mover_nodes"] = wp.zeros(8 * room, dtype=wp.float32, device=self.device)
+        if "batch_numbers" in self._stale:
+            self.version += 1
+        self._stale.clear()
+
+    def _build_movers(self) -> None:
+        wp = quiet_warp()
+        envs = np.flatnonzero(self._stale_movers).astype(np.int32)
+        count, arrays = self.mover_count, self._device_arrays
+        if not self._scratch:
+            room = self.env_count * count
+            self._scratch["boxes"] = wp.zeros(6 * room, dtype=wp.float32, device=self.device)
+            self._scratch["order"] = wp.zeros(room, dtype=wp.int32, device=self.device)
+            self._scratch["tasks"] = np.zeros((self.env_count, 4), np.int32)
+        tasks = self._scratch["tasks"][: len(envs)]
+        tasks[:, 0], tasks[:, 1], tasks[:, 2] = envs * count, count, 2 * count * envs
+        inputs = [
+            arrays["shape_rows"], arrays["mover_instances"], as_warp(self._mover_poses), as_warp(tasks), arrays["mover_nodes"],
+            self._scratch["boxes"], self._scratch["order"], 1, 1,
+        ]  # fmt: skip
+        if self.device != "cpu":
+            inputs[2:4] = [inputs[2].to(self.device), inputs[3].to(self.device)]
+            run_build(inputs, len(envs), self.device)
+        elif len(envs) == self.env_count:
+            if self._mover_launch is None:
+                self._mover_launch = Repeated(build_kernel(), len(envs), inputs, "cpu", self.threads)
+            for index, argument in enumerate(inputs[:7]):
+                self._mover_launch.exchange(index, argument)
+            self._mover_launch.launch()
+        else:
+            run_build(inputs, len(envs), "cpu")
+        self._stale_movers[:] = False
+
+    def memory(self) -> dict[str, int]:
+        """Bytes by part: what all environments share, and what grows with their number."""
+        parts = self._shape_arrays
+        movers = 2 * self.mover_count * self.env_count * NODE.itemsize + self._mover_poses.nbytes + self._mover_instances.nbytes
+        return {
+            "mesh_triangles": parts.triangles.nbytes,
+            "mesh_trees": parts.nodes.nbytes,
+            "mesh_vertices_and_faces": parts.vertices.nbytes + parts.faces.nbytes,
+            "layouts": self._layout_instances.nbytes + self._layout_nodes.nbytes + self._layout_rows.nbytes + parts.shapes.nbytes,
+            "movers": movers if self.mover_count else 0,
+            "environments": self._env_layout.nbytes,
+        }
+
+    # ---- checks -----------------------------------------------------------------------------------------------------
+
+    def check_environments(self, env_ids: ArrayLike) -> NDArray[np.intp]:
+        """Environment numbers (k,), each valid.
+
+        Raises:
+            AirworthyError: If one is out of range or they are not whole numbers.
+        """
+        envs = np.atleast_1d(np.asarray(env_ids))
+        if envs.size == 0:
+            return np.zeros(0, np.intp)
+        if envs.ndim != 1 or not np.issubdtype(envs.dtype, np.integer):
+            raise AirworthyError(f"Environments are an array of {envs.dtype}, shape {envs.shape}; expected whole numbers, (k,).")
+        if envs.min() < 0 or envs.max() >= self.env_count:
+            raise AirworthyError(f"Environments {envs.min()} to {envs.max()} were named; expected 0 to {self.env_count - 1}.")
+        return envs.astype(np.intp)
+
+    def _check_layout(self, index: int) -> None:
+        if not 0 <= index < self.layout_count:
+            raise AirworthyError(f"There is no layout {index}; expected 0 to {self.layout_count - 1}.")
+
+    def _checked_layouts(self, chosen: NDArray[Any]) -> NDArray[np.int32]:
+        if chosen.ndim != 1 or (chosen.size and not np.issubdtype(chosen.dtype, np.integer)):
+            raise AirworthyError(f"Layouts of environments are an array of {chosen.dtype}, shape {chosen.shape}; expected ints, (env,).")
+        if chosen.size and (chosen.min() < 0 or chosen.max() >= self.layout_count):
+            raise AirworthyError(f"Layouts {chosen.min()} to {chosen.max()} were named; expected 0 to {self.layout_count - 1}.")
+        return chosen.astype(np.int32)
+
+    def _checked(self, placement: Placement) -> Placement:
+        if len(placement) and int(placement.shape.max()) >= len(self.shapes):
+            raise AirworthyError(
+                f"A placement names shape {int(placement.shape.max())}, but the batch has {len(self.shapes)} shapes (0 is the first)."
+            )
+        return placement
+
+
+def fill_instances(rows: NDArray[np.void], placement: Placement, active: NDArray[np.bool_]) -> None:
+    """Everything of instance rows but the pose."""
+    for name in ("shape", "instance_id", "semantic_id", "material"):
+        rows[name] = getattr(placement, name)
+    rows["flags"] = np.where(active, VISIBLE * placement.visible + COLLIDES * placement.collide, 0)
+
+
+def pose_words(position: NDArray[np.float64], attitude: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float32]:
+    """(n, 11): position, what single precision leaves of it, quaternion, scale."""
+    high = position.astype(np.float32)
+    return np.concatenate([high, position - high, attitude, scale[:, None]], 1).astype(np.float32)

@@ -1,0 +1,150 @@
+"""Trees over the triangles of meshes. A mesh is built once, whatever number of batches uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core.native_kernel import quiet_launch, quiet_warp
+from airworthy.geometry.build_kernel import build_kernel
+from airworthy.geometry.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere, bounds
+
+LEAF_SIZE = 4
+"""Most triangles of a leaf."""
+
+NODE = np.dtype([("lower", "<f4", 3), ("first", "<i4"), ("upper", "<f4", 3), ("count", "<i4")])
+TRIANGLE = np.dtype([("a", "<f4", 3), ("face", "<i4"), ("b", "<f4", 3), ("spare", "<f4"), ("c", "<f4", 3), ("spare_too", "<f4")])
+SHAPE = np.dtype(
+    [("kind", "<i4"), ("root", "<i4"), ("size", "<f4", 3), ("extent", "<f4"), ("lower", "<f4", 3), ("upper", "<f4", 3)]
+    + [(name, "<i4") for name in ("first_face", "face_count", "first_vertex", "vertex_count")]
+)
+INSTANCE = np.dtype(
+    [("rotation", "<f4", 9), ("scale", "<f4"), ("inverse_scale", "<f4"), ("position", "<f4", 3), ("position_rest", "<f4", 3)]
+    + [(name, "<i4") for name in ("shape", "instance_id", "semantic_id", "material", "flags")]
+    + [("spare", "<f4", 2)]
+)
+LAYOUT = np.dtype([(name, "<i4") for name in ("root", "first", "count", "capacity")])
+"""Rows of `native/batch.h`, field by field."""
+
+KINDS: dict[type, int] = {Box: 0, Sphere: 1, Cylinder: 2, Capsule: 3, Mesh: 4}
+
+
+@dataclass(frozen=True)
+class MeshTree:
+    """A tree and its triangles in leaf order; numbers count from 0."""
+
+    nodes: NDArray[np.void]
+    triangles: NDArray[np.void]
+
+
+_TREES: WeakKeyDictionary[Mesh, MeshTree] = WeakKeyDictionary()
+
+
+def mesh_tree(mesh: Mesh) -> MeshTree:
+    """The tree of a mesh, from memory where it was built before."""
+    if mesh not in _TREES:
+        _TREES[mesh] = _build(mesh)
+    return _TREES[mesh]
+
+
+def _build(mesh: Mesh) -> MeshTree:
+    count = len(mesh.faces)
+    corners = np.asarray(mesh.vertices, np.float32)[mesh.faces]
+    boxes = np.concatenate([corners.min(1), corners.max(1)], 1) if count else np.zeros((1, 6), np.float32)
+    nodes = np.zeros(max(2 * count - 1, 1), NODE)
+    order = np.arange(max(count, 1), dtype=np.int32)
+    tasks = np.array([0, count, 0, 0], np.int32)
+    wp = quiet_warp()
+    none = wp.zeros(1, dtype=wp.float32, device="cpu")
+    sent = [_floats(nodes), _floats(boxes)]
+    run_build([none, none, none, as_warp(tasks), sent[0], sent[1], as_warp(order), LEAF_SIZE, 0], 1, "cpu")
+    triangles = np.zeros(count, TRIANGLE)
+    leaf_order = order[:count]
+    triangles["a"], triangles["b"], triangles["c"] = corners[leaf_order].transpose(1, 0, 2)
+    triangles["face"] = leaf_order
+    return MeshTree(nodes[: tasks[3]].copy(), triangles)
+
+
+def run_build(inputs: list[object], count: int, device: str) -> None:
+    """Launch the builder over `count` tasks."""
+    quiet_launch(build_kernel(), count, [*inputs, 0], device)
+
+
+def as_warp(array: NDArray[np.generic]) -> object:
+    """A NumPy array as a flat Warp array on the CPU, sharing its memory; of rows, their 32-bit words as floats."""
+    wp = quiet_warp()
+    flat = array.reshape(-1)
+    if flat.dtype.names:
+        flat = flat.view(np.float32)
+    return wp.array(flat, dtype=wp.int32 if flat.dtype == np.int32 else wp.float32, device="cpu", copy=False)
+
+
+def _floats(array: NDArray[np.generic]) -> object:
+    return as_warp(array)
+
+
+@dataclass(frozen=True)
+class ShapeArrays:
+    """All shapes of a batch as rows; a shape that occurs twice is stored once."""
+
+    shapes: NDArray[np.void]
+    nodes: NDArray[np.void]
+    triangles: NDArray[np.void]
+    vertices: NDArray[np.float32]
+    faces: NDArray[np.int32]
+
+
+def shape_arrays(shapes: Sequence[Shape]) -> ShapeArrays:
+    """Rows of every shape, and of the meshes their trees, triangles, vertices and faces one after the other."""
+    rows = np.zeros(max(len(shapes), 1), SHAPE)
+    rows["kind"][len(shapes) :] = KINDS[Sphere]
+    nodes, triangles, vertices, faces = [], [], [], []
+    starts = {"node": 0, "face": 0, "vertex": 0}
+    seen: dict[int, int] = {}
+    for index, shape in enumerate(shapes):
+        if id(shape) in seen:
+            rows[index] = rows[seen[id(shape)]]
+            continue
+        seen[id(shape)] = index
+        _fill(rows[index], shape)
+        if not isinstance(shape, Mesh):
+            continue
+        tree = mesh_tree(shape)
+        moved, tris = tree.nodes.copy(), tree.triangles
+        moved["first"] += np.where(moved["count"] > 0, starts["face"], starts["node"]).astype(np.int32)
+        rows[index]["root"], rows[index]["first_face"] = starts["node"], starts["face"]
+        rows[index]["first_vertex"] = starts["vertex"]
+        rows[index]["face_count"], rows[index]["vertex_count"] = len(shape.faces), len(shape.vertices)
+        nodes.append(moved)
+        triangles.append(tris)
+        vertices.append(np.asarray(shape.vertices, np.float32))
+        faces.append(np.asarray(shape.faces, np.int32))
+        starts["node"] += len(moved)
+        starts["face"] += len(tris)
+        starts["vertex"] += len(shape.vertices)
+    return ShapeArrays(
+        rows, _joined(nodes, NODE), _joined(triangles, TRIANGLE), _joined(vertices, np.float32, 3), _joined(faces, np.int32, 3)
+    )
+
+
+def _joined(parts: list[NDArray[np.generic]], kind: object, width: int = 0) -> NDArray[np.generic]:
+    """The parts in one array, never empty: Warp gives empty arrays no memory."""
+    filled = [part for part in parts if len(part)]
+    return np.concatenate(filled) if filled else np.zeros((1, width) if width else 1, kind)
+
+
+def _fill(row: np.void, shape: Shape) -> None:
+    lower, upper = bounds(shape)
+    row["kind"] = KINDS[type(shape)]
+    row["lower"], row["upper"] = lower, upper
+    row["extent"] = np.abs(np.concatenate([lower, upper])).max()
+    if isinstance(shape, Box):
+        row["size"] = shape.half_size
+    elif isinstance(shape, Sphere):
+        row["size"] = (shape.radius, 0.0, 0.0)
+    elif isinstance(shape, Cylinder | Capsule):
+        row["size"] = (shape.radius, shape.half_length, 0.0)

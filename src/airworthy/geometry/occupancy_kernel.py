@@ -1,0 +1,125 @@
+"""The kernel of the occupancy: one task, one block of cells."""
+
+# No postponed annotations here: Warp reads them.
+
+from functools import cache
+from typing import Any
+
+from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp
+from airworthy.geometry.native_text import native_source
+
+_BODY = """
+const Batch batch = BATCH_OF_ARGUMENTS;
+const int nx = shape.data[0], ny = shape.data[1], nz = shape.data[2], ignore = shape.data[3];
+const int by = (ny + BLOCK - 1) / BLOCK, bz = (nz + BLOCK - 1) / BLOCK, blocks = (nx + BLOCK - 1) / BLOCK * by * bz;
+const int grid = task / blocks, block = task % blocks, where = env.data[grid];
+const double h = numbers.data[3], radius = numbers.data[4];
+unsigned char* cells = occupied.data + (long long)grid * nx * ny * nz;
+// A part of the block whose distance to everything is known at its centre is decided as a whole, or cut into eight.
+struct Part {
+  int x, y, z, size;
+} stack[32];
+int top = 0;
+stack[top++] = {block / (by * bz) * BLOCK, block / bz % by * BLOCK, block % bz * BLOCK, BLOCK};
+while (top) {
+  const Part part = stack[--top];
+  if (part.x >= nx || part.y >= ny || part.z >= nz) continue;
+  const double half = 0.5 * part.size * h, corner = half * 1.7320508075688774;
+  const V centre = {numbers.data[0] + part.x * h + half, numbers.data[1] + part.y * h + half, numbers.data[2] + part.z * h + half};
+  Found found = {1.01 * corner + radius, {0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}, -1, -1};
+  Clearance::nearest(batch, closed.data, where, ignore, centre, found);
+  if (found.instance < 0) continue;
+  const bool full = found.distance + (part.size > 1 ? corner : 0.0) <= radius;
+  if (part.size > 1 && !full) {
+    const int s = part.size / 2;
+    for (int i = 0; i < 8; ++i) stack[top++] = {part.x + s * (i >> 2), part.y + s * (i >> 1 & 1), part.z + s * (i & 1), s};
+    continue;
+  }
+  // A surface nearer than almost half a cell certainly lies in the cell.
+  if (!full && found.distance > 0.998 * half && !Overlap::cell(batch, closed.data, where, ignore, centre, half)) continue;
+  for (int x = part.x; x < part.x + part.size && x < nx; ++x)
+    for (int y = part.y; y < part.y + part.size && y < ny; ++y)
+      for (int z = part.z; z < part.z + part.size && z < nz; ++z) cells[((long long)x * ny + y) * nz + z] = 1;
+}
+"""
+
+
+BLOCK = 8
+"""Cells along an edge of the block that one task covers."""
+
+
+def occupancy_source() -> str:
+    """Complete native source of the kernel."""
+    return native_source("distance.h", "clearance.h", "overlap.h") + f"enum {{ BLOCK = {BLOCK} }};" + _BODY
+
+
+@cache
+def occupancy_kernel() -> Any:
+    """Occupied cells of grids, as a Warp kernel; compiled at first launch, then cached on disk."""
+    wp = quiet_warp()
+
+    @wp.func_native(occupancy_source())
+    def native_occupancy(
+        shape_rows: wp.array[wp.float32],
+        mesh_nodes: wp.array[wp.float32],
+        mesh_triangles: wp.array[wp.float32],
+        mesh_vertices: wp.array[wp.float32],
+        mesh_faces: wp.array[wp.int32],
+        layout_rows: wp.array[wp.int32],
+        layout_nodes: wp.array[wp.float32],
+        layout_instances: wp.array[wp.float32],
+        env_layout: wp.array[wp.int32],
+        mover_nodes: wp.array[wp.float32],
+        mover_instances: wp.array[wp.float32],
+        batch_numbers: wp.array[wp.int32],
+        closed: wp.array[wp.int32],
+        env: wp.array[wp.int32],
+        shape: wp.array[wp.int32],
+        numbers: wp.array[wp.float64],
+        occupied: wp.array[wp.uint8],
+        task: int,
+    ): ...
+
+    def airworthy_occupancy(
+        shape_rows: wp.array[wp.float32],
+        mesh_nodes: wp.array[wp.float32],
+        mesh_triangles: wp.array[wp.float32],
+        mesh_vertices: wp.array[wp.float32],
+        mesh_faces: wp.array[wp.int32],
+        layout_rows: wp.array[wp.int32],
+        layout_nodes: wp.array[wp.float32],
+        layout_instances: wp.array[wp.float32],
+        env_layout: wp.array[wp.int32],
+        mover_nodes: wp.array[wp.float32],
+        mover_instances: wp.array[wp.float32],
+        batch_numbers: wp.array[wp.int32],
+        closed: wp.array[wp.int32],
+        env: wp.array[wp.int32],  # (grid,)
+        shape: wp.array[wp.int32],  # nx, ny, nz, instance not seen
+        numbers: wp.array[wp.float64],  # lower corner, resolution, radius [m]
+        # output
+        occupied: wp.array[wp.uint8],  # 1 where occupied, (grid, nx, ny, nz), zeros before
+        first: int,
+    ):
+        native_occupancy(
+            shape_rows,
+            mesh_nodes,
+            mesh_triangles,
+            mesh_vertices,
+            mesh_faces,
+            layout_rows,
+            layout_nodes,
+            layout_instances,
+            env_layout,
+            mover_nodes,
+            mover_instances,
+            batch_numbers,
+            closed,
+            env,
+            shape,
+            numbers,
+            occupied,
+            first + wp.tid(),
+        )
+
+    return wp.kernel(airworthy_occupancy, module="unique", module_options=MODULE_OPTIONS)

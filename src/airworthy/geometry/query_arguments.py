@@ -1,0 +1,61 @@
+"""Checks of what queries are asked: points, numbers per query, environments."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.core.errors import AirworthyError
+
+
+def vectors(name: str, value: ArrayLike, count: int | None = None) -> NDArray[np.float64]:
+    """World vectors (n, 3) [m], contiguous; with `count`, (3,) serves all of them.
+
+    Raises:
+        AirworthyError: If the shape does not fit.
+    """
+    array = np.asarray(value, np.float64)
+    if count is not None and array.shape == (3,):
+        array = np.broadcast_to(array, (count, 3))
+    if array.ndim != 2 or array.shape[1] != 3 or (count is not None and len(array) != count):
+        wanted = "(n, 3)" if count is None else f"({count}, 3)"
+        raise AirworthyError(f"`{name}` has shape {np.shape(value)}; expected {wanted}, world coordinates in metres.")
+    return np.ascontiguousarray(array)
+
+
+def lengths(name: str, value: ArrayLike, count: int) -> NDArray[np.float64]:
+    """Lengths (n,) [m], one number serving all queries; never negative, never NaN.
+
+    Raises:
+        AirworthyError: If the shape does not fit or a value is negative or NaN.
+    """
+    array = np.asarray(value, np.float64)
+    if array.ndim == 0:
+        array = np.broadcast_to(array, (count,))
+    if array.shape != (count,):
+        raise AirworthyError(f"`{name}` has shape {array.shape}; expected one number or ({count},), in metres.")
+    if not (array >= 0.0).all():
+        raise AirworthyError(f"`{name}` holds a negative number or NaN; expected metres, 0 or more.")
+    return np.ascontiguousarray(array)
+
+
+def environments(env: ArrayLike | None, count: int, env_count: int) -> NDArray[np.int32]:
+    """Environment of each query (n,): by default query k asks environment k, or all ask the only one there is.
+
+    Raises:
+        AirworthyError: If there is not one valid number per query.
+    """
+    if env is None:
+        if env_count != 1 and count != env_count:
+            raise AirworthyError(
+                f"{count} queries arrived for {env_count} environments; give `env`, the environment of each query, shape ({count},)."
+            )
+        return np.arange(count, dtype=np.int32) if env_count > 1 else np.zeros(count, np.int32)
+    array = np.asarray(env)
+    if array.ndim == 0:
+        array = np.broadcast_to(array, (count,))
+    if array.shape != (count,) or not np.issubdtype(array.dtype, np.integer):
+        raise AirworthyError(f"`env` is an array of {array.dtype}, shape {array.shape}; expected whole numbers, shape ({count},).")
+    if count and not (0 <= array.min() and array.max() < env_count):
+        raise AirworthyError(f"`env` names environments {array.min()} to {array.max()}; expected 0 to {env_count - 1}.")
+    return np.ascontiguousarray(array, np.int32)

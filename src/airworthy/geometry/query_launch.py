@@ -1,0 +1,92 @@
+"""Runs a kernel of queries on a batch: buffers and recorded launches are kept, so that a repeated question costs microseconds."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core.native_kernel import quiet_launch, quiet_warp
+from airworthy.geometry.batch import GeometryBatch
+from airworthy.geometry.closed import is_closed
+from airworthy.geometry.launching import Repeated
+from airworthy.geometry.shapes import Mesh
+
+_KEPT = 8
+"""Recorded launches kept per batch: kernels times numbers of queries."""
+
+_recorded: WeakKeyDictionary[GeometryBatch, OrderedDict[Any, _Recorded]] = WeakKeyDictionary()
+_closed: WeakKeyDictionary[GeometryBatch, Any] = WeakKeyDictionary()
+
+Output = tuple[Any, int]
+"""Type of the numbers and numbers per query of one output."""
+
+
+class _Recorded:
+    """One kernel for one number of queries, with the arrays that it reads and writes."""
+
+    def __init__(self, batch: GeometryBatch, kernel: Any, inputs: Sequence[NDArray[Any]], outputs: Sequence[Output], count: int):
+        wp = quiet_warp()
+        self.inputs = [np.zeros_like(a) for a in inputs]
+        self.outputs = [np.zeros((count, width), kind) for kind, width in outputs]
+        views = [wp.array(a.reshape(-1), device="cpu", copy=False) for a in (*self.inputs, *self.outputs)]
+        arguments = [*batch.arguments(), closed_flags(batch), *views]
+        self.launcher = Repeated(kernel, count, arguments, "cpu", batch.threads)
+
+    def run(self, batch: GeometryBatch, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+        for mine, given in zip(self.inputs, inputs, strict=True):
+            mine[...] = given
+        for index, argument in enumerate(batch.arguments()):
+            self.launcher.exchange(index, argument)
+        self.launcher.launch()
+        return [a.copy() for a in self.outputs]
+
+
+def run_queries(
+    batch: GeometryBatch, kernel: Any, inputs: Sequence[NDArray[Any]], outputs: Sequence[Output], count: int
+) -> list[NDArray[Any]]:
+    """Ask `count` questions of a batch.
+
+    Args:
+        batch: Asked.
+        kernel: Its arguments are the batch's, the closed flags, the inputs, the outputs, and the first query.
+        inputs: One row per query, contiguous.
+        outputs: Type and numbers per query of each output.
+        count: Questions.
+
+    Returns:
+        Outputs, each (count, width).
+    """
+    if count == 0:
+        return [np.zeros((0, width), kind) for kind, width in outputs]
+    if batch.device != "cpu":
+        return _run_on_device(batch, kernel, inputs, outputs, count)
+    kept = _recorded.setdefault(batch, OrderedDict())
+    key = (kernel.key, count)
+    recorded = kept.pop(key, None) or _Recorded(batch, kernel, inputs, outputs, count)
+    kept[key] = recorded
+    if len(kept) > _KEPT:
+        kept.popitem(last=False)
+    return recorded.run(batch, inputs)
+
+
+def _run_on_device(
+    batch: GeometryBatch, kernel: Any, inputs: Sequence[NDArray[Any]], outputs: Sequence[Output], count: int
+) -> list[NDArray[Any]]:
+    wp = quiet_warp()
+    sent = [wp.array(a.reshape(-1), device=batch.device) for a in inputs]
+    made = [wp.zeros(count * width, dtype=wp.dtype_from_numpy(kind), device=batch.device) for kind, width in outputs]
+    quiet_launch(kernel, count, [*batch.arguments(), closed_flags(batch), *sent, *made, 0], batch.device)
+    return [a.numpy().reshape(count, width) for a, (_, width) in zip(made, outputs, strict=True)]
+
+
+def closed_flags(batch: GeometryBatch) -> Any:
+    """Warp array of one int per shape: 1 for a mesh that encloses a volume; found once per batch."""
+    if batch not in _closed:
+        flags = [int(isinstance(shape, Mesh) and is_closed(shape)) for shape in batch.shapes] or [0]
+        _closed[batch] = quiet_warp().array(np.array(flags, np.int32), device=batch.device)
+    return _closed[batch]

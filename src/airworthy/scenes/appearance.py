@@ -1,0 +1,215 @@
+"""What everything in a batch of scenes looks like, as flat arrays: materials, textures, vertex attributes, lights, sky, baked light.
+
+`airworthy.sensors.shading_kernel` reads them; the names and orders of columns below are the interface. All arrays are 32-bit
+words. Textures are decoded to linear light once, when they are packed, with all their mip levels.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core.errors import AirworthyError
+from airworthy.geometry import Mesh, Shape
+from airworthy.scenes._mesh_words import FACE_WORDS, VERTEX_WORDS, face_words, mesh_flags, uv_density, vertex_words
+from airworthy.scenes._texels import height_to_normal, linear_pixels, mip_chain
+from airworthy.scenes.batch import SceneBatch
+from airworthy.scenes.lights import light_rows, sky_rows
+from airworthy.scenes.record import Material, Texture
+
+__all__ = ["MATERIAL_MAPS", "TEXTURE_SCALES", "Appearance", "appearance_of"]
+
+MATERIAL_COLUMNS = 16
+"""Base colour RGBA, metallic, roughness, emission RGB, normal scale, uv scale (2), 1 / texture size, detail repeat, cutoff, -."""
+MATERIAL_MAPS = ("base_color_map", "metallic_roughness_map", "normal_map", "occlusion_map", "emissive_map", "detail_map")
+"""Texture numbers of a material, -1 where there is none; padded to 8 columns."""
+TEXTURE_COLUMNS = 24
+"""Width, height, levels, wrap (0 repeat, 1 clamp, 2 mirror), squared, 3 spare, then where each level begins (texels)."""
+TEXTURE_SCALES = {1.0: 0, 0.5: 1, 0.25: 2, 0.125: 3}
+"""Largest level of textures that is kept -> levels left out."""
+WRAPS = {"repeat": 0, "clamp": 1, "mirror": 2}
+UNWRAPPED_SIZE = 1.0
+"""Repeats of textures on shapes without coordinates whose material names no `texture_size` [m]."""
+TEXEL_BYTES_MAX = 4 << 30
+
+Words = NDArray[np.uint32]
+
+
+class Appearance:
+    """The looks of a `SceneBatch`.
+
+    Args:
+        batch: The scenes.
+        texture_scale: 1, 1/2, 1/4 or 1/8.
+        texel_bytes_max: Most memory that textures may take.
+
+    Raises:
+        AirworthyError: The scale is none of these, or the textures need more memory.
+    """
+
+    def __init__(self, batch: SceneBatch, texture_scale: float = 1.0, texel_bytes_max: int = TEXEL_BYTES_MAX) -> None:
+        if texture_scale not in TEXTURE_SCALES:
+            raise AirworthyError(f"Textures cannot be scaled by {texture_scale}; expected 1, 0.5, 0.25 or 0.125.")
+        self.texture_scale = texture_scale
+        shapes = list(batch.geometry.shapes)
+        self._pool = _TexturePool(TEXTURE_SCALES[texture_scale], texel_bytes_max)
+        rows = range(len(batch.material_rows))
+        densities = _Densities(shapes, batch)
+        materials = [self._material(*batch.material(row), densities.metres(row)) for row in rows]
+        self.materials = np.array([floats for floats, _ in materials], np.float32)
+        """(material, MATERIAL_COLUMNS)"""
+        self.material_maps = np.array([maps for _, maps in materials], np.int32)
+        """(material, 8)"""
+        self.textures, self.texels = self._pool.arrays()
+        self.shape_rows, self.vertices, self.faces = _mesh_arrays(shapes)
+        self.lights, self.light_spans = light_rows(batch.scenes)
+        """(light, LIGHT_COLUMNS) of all scenes one after the other, and (scene, 2): first and count."""
+        self.skies = sky_rows([scene.sky for scene in batch.scenes])
+        """(scene, SKY_COLUMNS)"""
+
+    def _material(self, material: Material, textures: dict[str, Texture], metres: float) -> tuple[list[float], list[int]]:
+        size = material.texture_size
+        floats = [*material.base_color, material.metallic, material.roughness, *material.emissive, material.normal_scale]
+        floats += [*material.uv_scale, 1.0 / size if size > 0.0 else 0.0, material.detail_repeat, material.alpha_cutoff, 0.0]
+        maps = [self._pool.add(textures.get(getattr(material, name))) for name in MATERIAL_MAPS]
+        if maps[2] < 0 and material.height_map and material.height_scale:
+            repeat = size if size > 0.0 else metres
+            span = (repeat / max(abs(material.uv_scale[0]), 1e-6), repeat / max(abs(material.uv_scale[1]), 1e-6))
+            maps[2] = self._pool.add_height(textures[material.height_map], material.height_scale, span)
+        return floats, [*maps, -1, -1]
+
+    def memory(self) -> dict[str, int]:
+        """Bytes by part."""
+        return {
+            "textures": self.texels.nbytes + self.textures.nbytes,
+            "vertex attributes": self.vertices.nbytes,
+            "face attributes": self.faces.nbytes,
+            "materials": self.materials.nbytes + self.material_maps.nbytes,
+            "lights and skies": self.lights.nbytes + self.skies.nbytes,
+        }
+
+
+class _TexturePool:
+    """Unique textures, packed one after the other."""
+
+    def __init__(self, skip: int, bytes_max: int) -> None:
+        self._skip, self._bytes_max = skip, bytes_max
+        self._index: dict[Any, int] = {}
+        self._kept: list[Any] = []  # whatever ids are keys must stay alive
+        self._rows: list[list[int]] = []
+        self._parts: list[Words] = []
+        self._size = 0
+
+    def add(self, texture: Texture | None) -> int:
+        """Number of a texture, which joins when it is new; -1 for none."""
+        if texture is None:
+            return -1
+        return self._add((id(texture.pixels), texture.srgb, texture.wrap), texture, texture)
+
+    def add_height(self, texture: Texture, scale: float, metres: tuple[float, float]) -> int:
+        """Number of the normal map of a height map."""
+        key = (id(texture.pixels), "height", scale, metres, texture.wrap)
+        if key in self._index:
+            return self._index[key]
+        height = np.asarray(texture.pixels)[..., 0].astype(np.float32) / 255.0
+        return self._add(key, Texture(height_to_normal(height, scale, metres), False, texture.wrap), texture)
+
+    def _add(self, key: Any, texture: Texture, kept: Any) -> int:
+        found = self._index.get(key)
+        if found is not None:
+            return found
+        height, width = texture.pixels.shape[:2]
+        if (self._size + (height * width >> 2 * self._skip)) * 4 > self._bytes_max:
+            raise AirworthyError(
+                f"The textures need more than {self._bytes_max >> 20} MiB; choose a lower texture scale or quality profile."
+            )
+        levels = mip_chain(linear_pixels(texture), self._skip, texture.srgb)[:16]
+        row = [levels[0].shape[1], levels[0].shape[0], len(levels), WRAPS[texture.wrap], int(texture.srgb), 0, 0, 0]
+        for level in levels:
+            row.append(self._size)
+            self._parts.append(level.reshape(-1))
+            self._size += level.size
+        self._rows.append(row + [0] * (TEXTURE_COLUMNS - len(row)))
+        self._kept.append(kept)
+        self._index[key] = len(self._rows) - 1
+        return len(self._rows) - 1
+
+    def arrays(self) -> tuple[NDArray[np.int32], Words]:
+        """Rows (texture, TEXTURE_COLUMNS) and texels."""
+        rows = np.array(self._rows, np.int32).reshape(-1, TEXTURE_COLUMNS)
+        texels = np.concatenate(self._parts) if self._parts else np.zeros(1, np.uint32)
+        return (rows if len(rows) else np.zeros((1, TEXTURE_COLUMNS), np.int32)), texels
+
+
+class _Densities:
+    """How many metres one repeat of a texture covers, for height maps of materials that are laid by coordinates."""
+
+    def __init__(self, shapes: list[Shape], batch: SceneBatch) -> None:
+        self._wanted = {row for row in range(len(batch.material_rows)) if batch.material(row)[0].height_map}
+        self._metres: dict[int, float] = {}
+        if not self._wanted:
+            return
+        for scene in batch.scenes:
+            for item in (*scene.instances, *(part for actor in scene.actors for part in actor.parts)):
+                shape = scene.shapes[item.shape]
+                if isinstance(shape, Mesh) and shape.uv is not None:
+                    self._note(batch, scene.name, item.materials, shape, item.scale)
+
+    def _note(self, batch: SceneBatch, _: str, names: Iterable[str], mesh: Mesh, scale: float) -> None:
+        for row in self._wanted:
+            if batch.material_rows[row][1] in names and row not in self._metres:
+                density = float(np.median(uv_density(mesh))) if len(mesh.faces) else 0.0
+                self._metres[row] = scale / density if density > 0.0 else UNWRAPPED_SIZE
+
+    def metres(self, row: int) -> float:
+        return self._metres.get(row, UNWRAPPED_SIZE)
+
+
+def _mesh_arrays(shapes: list[Shape]) -> tuple[NDArray[np.int32], Words, Words]:
+    """Rows (shape, 4): first vertex, first face, flags, spare; and the words of vertices and faces."""
+    rows = np.zeros((max(len(shapes), 1), 4), np.int32)
+    vertices, faces, vertex, face = [], [], 0, 0
+    for index, shape in enumerate(shapes):
+        if not isinstance(shape, Mesh):
+            continue
+        rows[index] = vertex, face, mesh_flags(shape), 0
+        vertices.append(vertex_words(shape))
+        faces.append(face_words(shape))
+        vertex, face = vertex + len(vertices[-1]), face + len(faces[-1])
+    blank = np.zeros((1, 1), np.uint32)
+    return (
+        rows,
+        np.concatenate(vertices) if vertex else np.repeat(blank, VERTEX_WORDS, 1),
+        np.concatenate(faces) if face else np.repeat(blank, FACE_WORDS, 1),
+    )
+
+
+_CACHE: weakref.WeakKeyDictionary[SceneBatch, dict[float, tuple[tuple[int, int], Appearance]]] = weakref.WeakKeyDictionary()
+
+
+def appearance_of(batch: SceneBatch, texture_scale: float = 1.0) -> Appearance:
+    """The batch's appearance, packed once per texture scale and again when scenes have joined."""
+    state = (len(batch.scenes), id(batch.geometry))
+    kept = _CACHE.setdefault(batch, {})
+    found = kept.get(texture_scale)
+    if found is None or found[0] != state:
+        found = kept[texture_scale] = (state, Appearance(batch, texture_scale))
+    return found[1]
+
+
+def memory_line(parts: dict[str, int]) -> str:
+    """One line of memory by part, in MiB, largest first."""
+    ordered = sorted(parts.items(), key=lambda item: -item[1])
+    total = sum(parts.values())
+    shown = ", ".join(f"{name} {_mib(size)}" for name, size in ordered if size)
+    return f"{_mib(total)} MiB: {shown}"
+
+
+def _mib(size: int) -> str:
+    value = size / 2**20
+    return f"{value:.0f}" if value >= 10 else f"{value:.{max(0, 1 - math.floor(math.log10(max(value, 1e-3))))}f}"

@@ -1,0 +1,456 @@
+"""The scenes of many environments, ready for queries: shapes shared, instances placed, actors posed in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.core import frames
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.geometry import Shape, Sphere
+from airworthy.geometry.batch import GeometryBatch
+from airworthy.geometry.placement import Placement
+from airworthy.scenes._attached import AttachedMarks
+from airworthy.scenes.actors import EXTERNAL, VELOCITY, ActorTable, PathTable, actor_table, still
+from airworthy.scenes.placing import MaterialTable, Rows, ShapeTable, actor_rows, semantic_numbers, static_rows
+from airworthy.scenes.record import Material, Scene, Texture
+from airworthy.scenes.skeletons import PartJoints, part_joints
+
+__all__ = ["SceneBatch"]
+
+Floats = NDArray[np.float64]
+
+
+class SceneBatch:
+    """The scenes of N environments.
+
+    Static instances of a scene are one layout that its environments share; parts of actors, and other vehicles, are movers of each
+    environment. In an environment the first movers are `extra_movers`, then its scene's actors' parts in order; where scenes
+    have different numbers of parts, the rest is inactive.
+
+    Args:
+        scenes: One scene for all environments; or several, of which environment i takes number i (modulo their count). More
+            scenes than environments are a pool for `assign`. The same object given twice is placed once.
+        env_count: Environments; None: one per scene given.
+        device: Where queries run.
+        threads: Of a CPU; None: all.
+        extra_movers: Others that move in every environment (vehicles): rows of their shapes, visibility and numbers. Their poses
+            are set by `pose_movers`; until then they are inactive.
+        extra_shapes: Shapes that `extra_movers.shape` counts in.
+        extra_materials: Materials that `extra_movers.material` counts in.
+
+    Raises:
+        AirworthyError: A scene cannot be placed (`placing`, `actors`), or there is no scene or environment.
+    """
+
+    geometry: GeometryBatch
+    """What rays and distances ask. `assign` replaces it when a scene joins that the batch has never seen."""
+
+    def __init__(
+        self,
+        scenes: Scene | Sequence[Scene],
+        env_count: int | None = None,
+        device: str = "cpu",
+        threads: int | None = None,
+        extra_movers: Placement | None = None,
+        extra_shapes: Sequence[Shape] = (),
+        extra_materials: Sequence[Material] = (),
+    ) -> None:
+        given = [scenes] if isinstance(scenes, Scene) else list(scenes)
+        self.env_count = len(given) if env_count is None else int(env_count)
+        if not given or self.env_count < 1:
+            raise AirworthyError(f"{len(given)} scenes for {self.env_count} environments; expected at least one of each.")
+        self.device, self.threads = device, threads
+        self.scenes: list[Scene] = []
+        """The unique scenes."""
+        self.semantics: list[dict[str, int]] = []
+        """Of every unique scene: class name -> number."""
+        self.instance_names: list[tuple[str, ...]] = []
+        """Of every unique scene: names of its static instances, by slot."""
+        self._shapes, self._materials, self._paths = ShapeTable(), MaterialTable(), PathTable()
+        self._static: list[Rows] = []
+        self._moving: list[Rows] = []
+        self._actors: list[ActorTable] = []
+        self._joints: list[PartJoints] = []
+        self._lights, self._beacons = AttachedMarks(), AttachedMarks()
+        self._index: dict[int, int] = {}
+        self._extra = _extra_rows(extra_movers, extra_shapes, extra_materials, self._shapes, self._materials)
+        chosen = [self._add(scene) for scene in given]
+        self.scene_of_env = np.array([chosen[env % len(chosen)] for env in range(self.env_count)], np.int32)
+        """(env,) index into `scenes`."""
+        self.time = np.zeros(self.env_count)
+        """(env,) [s] of the last `advance`."""
+        self._build()
+
+    @property
+    def material_rows(self) -> list[tuple[int, str]]:
+        """(scene index, material name) of every row that an instance's `material` counts in; (-1, "") is the default."""
+        return self._materials.rows
+
+    def material(self, row: int) -> tuple[Material, dict[str, Texture]]:
+        """Material of a row, and the textures behind its maps by their names."""
+        return self._materials.materials[row], self._materials.textures[row]
+
+    @property
+    def extra_count(self) -> int:
+        """Movers of each environment that are no actors."""
+        return len(self._extra)
+
+    def mover_names(self, scene: int) -> tuple[str, ...]:
+        """Names of the movers of a unique scene, by slot from `geometry.mover_start` on: "actor/part"."""
+        names = [f"vehicle/{index}" for index in range(self.extra_count)]
+        for actor in self.scenes[scene].actors:
+            names += [f"{actor.name}/{part.name or index}" for index, part in enumerate(actor.parts)]
+        return tuple(names)
+
+    # --- construction
+
+    def _add(self, scene: Scene) -> int:
+        """Index of a scene, which joins the pool when it is new."""
+        found = self._index.get(id(scene))
+        if found is not None:
+            return found
+        index = len(self.scenes)
+        static = static_rows(scene, index, self._shapes, self._materials)
+        moving = actor_rows(scene, index, self._shapes, self._materials)
+        actors = actor_table(scene, self._paths)
+        joints = part_joints(scene, moving)
+        lights, beacons = _light_marks(scene), _beacon_marks(scene)
+        self.scenes.append(scene)
+        self.semantics.append(semantic_numbers(scene))
+        self.instance_names.append(tuple(item.name or item.shape for item in scene.instances))
+        self._static.append(static)
+        self._moving.append(moving)
+        self._actors.append(actors)
+        self._joints.append(joints)
+        self._lights.add(*lights)
+        self._beacons.add(*beacons)
+        self._index[id(scene)] = index
+        return index
+
+    def _build(self) -> None:
+        """The engine's batch over the pool, and the state of every actor at its beginning."""
+        self._actor_max = max(len(table) for table in self._actors)
+        self._mover_max = self.extra_count + max(len(rows) for rows in self._moving)
+        self._state = still(self.env_count * self._actor_max)
+        self._position = np.zeros((self.env_count, self._mover_max, 3))
+        self._attitude = np.tile(frames.IDENTITY, (self.env_count, self._mover_max, 1))
+        self._active = np.zeros((self.env_count, self._mover_max), bool)
+        self._overrides: dict[tuple[int, int], Floats] = {}
+        if not self._shapes.shapes:
+            self._shapes.add(Sphere(1e-3))  # the engine wants a shape even where nothing stands
+        movers = [self._mover_placement(scene) for scene in range(len(self.scenes))] if self._mover_max else None
+        self.geometry = GeometryBatch(
+            self._shapes.shapes,
+            [rows.placement() for rows in self._static],
+            self.scene_of_env,
+            [movers[scene] for scene in self.scene_of_env] if movers else None,
+            device=self.device,
+            threads=self.threads,
+        )
+        self._begin(np.arange(self.env_count))
+
+    def _mover_placement(self, scene: int) -> Placement:
+        """Movers of an environment with this scene: vehicles, parts at rest, and rows that nothing uses."""
+        rows = self._moving[scene]
+        spare = self._mover_max - self.extra_count - len(rows)
+        columns = [
+            np.concatenate((getattr(self._extra, name), getattr(rows, name), np.repeat(blank, spare, axis=0)))
+            for name, blank in _BLANK.items()
+        ]
+        return Placement(*columns)
+
+    # --- state
+
+    def _begin(self, env_ids: NDArray[np.int64]) -> None:
+        """Actors of environments at their beginning, which is the environments' present time."""
+        for env in env_ids:
+            table = self._actors[self.scene_of_env[env]]
+            rows = slice(env * self._actor_max, env * self._actor_max + len(table))
+            self._state.put(rows, table)
+            self._state.since[rows] = self.time[env]
+            self._active[env, self.extra_count :] = False
+            self._active[env, self.extra_count : self.extra_count + len(self._moving[self.scene_of_env[env]])] = True
+        if self._overrides:
+            gone = set(env_ids.tolist())
+            self._overrides = {key: value for key, value in self._overrides.items() if key[0] not in gone}
+        self._place(env_ids)
+
+    def reset(self, env_ids: ArrayLike | None = None, time: float = 0.0) -> None:
+        """Actors of environments back to their beginning, at a time [s]: commands and poses given since are forgotten."""
+        envs = self._envs(env_ids)
+        self.time[envs] = time
+        self._begin(envs)
+
+    def advance(self, time: ArrayLike) -> None:
+        """Pose every actor at a time.
+
+        Args:
+            time: [s], one for all environments or (env,). It may go back: poses are functions of time.
+
+        Raises:
+            AirworthyError: A time is not finite, or there are not as many as environments.
+        """
+        given = np.asarray(time, float)
+        if given.shape not in ((), (self.env_count,)) or not np.isfinite(given).all():
+            raise AirworthyError(
+                f"advance() got times of shape {given.shape}; expected one finite time or ({self.env_count},)."
+            )
+        self.time = np.broadcast_to(given, (self.env_count,)).copy()
+        if self._actor_max:
+            self._place(np.arange(self.env_count))
+
+    def actor_pose(self, name: str, env_ids: ArrayLike | None = None) -> tuple[Floats, Floats]:
+        """World positions (k, 3) and attitudes (k, 4) of an actor now, in the environments that have it, or in those given."""
+        rows, envs = self._rows_of(name, env_ids)
+        return self._state.take(rows).pose(self._paths, self.time[envs])
+
+    def pose_actor(
+        self,
+        name: str,
+        position: ArrayLike,
+        attitude: ArrayLike = frames.IDENTITY,
+        env_ids: ArrayLike | None = None,
+        joints: ArrayLike | None = None,
+    ) -> None:
+        """Put an actor at a pose, where it stays, whatever moved it before.
+
+        Args:
+            name: The actor's.
+            position: (3,) or (k, 3), world [m].
+            attitude: (4,) or (k, 4), unit.
+            env_ids: Environments (k,); None: all whose scene has the actor.
+            joints: Of an actor with a skeleton, local turns of its joints, (joints, 4) or (k, joints, 4), as a motion-capture
+                system sends them; None: its clip, or its last such pose, goes on.
+
+        Raises:
+            AirworthyError: Shapes do not fit, a number is not finite, or an environment's scene has no such actor.
+        """
+        rows, envs = self._rows_of(name, env_ids)
+        self._state.position[rows] = _spread(position, len(rows), 3, "position")
+        self._state.attitude[rows] = _unit(attitude, len(rows))
+        self._state.kind[rows] = EXTERNAL
+        if joints is not None:
+            self._override(name, envs, np.asarray(joints, float))
+        self._place(envs)
+
+    def command_actor(
+        self, name: str, velocity: ArrayLike, rate: ArrayLike = (0.0, 0.0, 0.0), env_ids: ArrayLike | None = None
+    ) -> None:
+        """Let an actor move on from where it is now with constant world velocity [m/s] and world rate [rad/s].
+
+        Args:
+            name: The actor's.
+            velocity: (3,) or (k, 3).
+            rate: (3,) or (k, 3).
+            env_ids: Environments (k,); None: all whose scene has the actor.
+
+        Raises:
+            AirworthyError: As `pose_actor`.
+        """
+        rows, envs = self._rows_of(name, env_ids)
+        speed, turn = _spread(velocity, len(rows), 3, "velocity"), _spread(rate, len(rows), 3, "rate")
+        position, attitude = self._state.take(rows).pose(self._paths, self.time[envs])
+        self._state.position[rows], self._state.attitude[rows] = position, attitude
+        self._state.velocity[rows], self._state.rate[rows] = speed, turn
+        self._state.since[rows], self._state.kind[rows] = self.time[envs], VELOCITY
+        self._place(envs)
+
+    def pose_movers(
+        self, position: ArrayLike, attitude: ArrayLike, env_ids: ArrayLike | None = None, active: ArrayLike | None = None
+    ) -> None:
+        """Pose the extra movers: (k, extra_count, 3) [m], (k, extra_count, 4), (k, extra_count) bool; None: all active."""
+        envs = self._envs(env_ids)
+        count = (len(envs), self.extra_count)
+        self._position[envs, : self.extra_count] = np.broadcast_to(np.asarray(position, float), (*count, 3))
+        self._attitude[envs, : self.extra_count] = np.broadcast_to(np.asarray(attitude, float), (*count, 4))
+        self._active[envs, : self.extra_count] = True if active is None else np.broadcast_to(np.asarray(active, bool), count)
+        self._send(envs)
+
+    def assign(self, env_ids: ArrayLike, scenes: Scene | int | Sequence[Scene | int]) -> None:
+        """Swap the whole scene of environments; their actors begin anew at the environments' present time.
+
+        Scenes of the pool cost one small rebuild of the movers; a scene that the batch has never seen is placed first, which
+        replaces `geometry`, so give all of them to the constructor where this happens at every reset.
+
+        Args:
+            env_ids: Environments (k,).
+            scenes: One, or k: scenes, or indices into `scenes`.
+
+        Raises:
+            AirworthyError: Counts do not fit, an index is out of range, or a scene cannot be placed.
+        """
+        envs = self._envs(env_ids)
+        given = list(scenes) if isinstance(scenes, Sequence) else [scenes] * len(envs)
+        if len(given) != len(envs):
+            raise AirworthyError(f"assign() got {len(given)} scenes for {len(envs)} environments; expected as many, or one.")
+        known = len(self.scenes)
+        chosen = [self._add(item) if isinstance(item, Scene) else int(item) for item in given]
+        if min(chosen, default=0) < 0 or max(chosen, default=0) >= len(self.scenes):
+            raise AirworthyError(f"assign() got scene {max(chosen)}; expected 0 to {len(self.scenes) - 1}.")
+        self.scene_of_env[envs] = chosen
+        if len(self.scenes) > known:
+            self._rebuild()
+            return
+        self.geometry.assign(envs, self.scene_of_env[envs])
+        if self._mover_max:
+            self.geometry.replace_movers(envs, [self._mover_placement(scene) for scene in self.scene_of_env[envs]])
+        self._begin(envs)
+
+    def _rebuild(self) -> None:
+        """Place the grown pool, keeping what the extra movers do. Actors of all environments begin anew."""
+        count = self.extra_count
+        kept = [array[:, :count].copy() for array in (self._position, self._attitude, self._active)]
+        self._build()
+        for array, old in zip((self._position, self._attitude, self._active), kept, strict=True):
+            array[:, :count] = old
+        self._send(np.arange(self.env_count))
+
+    # --- attached things
+
+    def light_poses(self) -> tuple[Floats, Floats]:
+        """World positions and directions of the lights now, each (env, lights, 3); NaN where an environment has fewer.
+
+        In the order of the scene's `lights`. The sun has no position, a point light no direction: NaN.
+        """
+        return self._lights.poses(self.scene_of_env, *self._actor_poses())
+
+    def beacon_positions(self) -> Floats:
+        """World positions of the beacons now, (env, beacons, 3), in the order of the scene's `beacons`; NaN padded."""
+        return self._beacons.poses(self.scene_of_env, *self._actor_poses())[0]
+
+    def _actor_poses(self) -> tuple[Floats, Floats]:
+        """World poses of all actors, (env, actors, 3) and (env, actors, 4)."""
+        position, attitude = self._state.pose(self._paths, np.repeat(self.time, self._actor_max))
+        return position.reshape(self.env_count, -1, 3), attitude.reshape(self.env_count, -1, 4)
+
+    # --- inside
+
+    def _place(self, envs: NDArray[np.int64]) -> None:
+        """Pose the parts of environments' actors and tell the engine."""
+        if not self._mover_max:
+            return
+        for scene in np.unique(self.scene_of_env[envs]):
+            self._place_scene(int(scene), envs[self.scene_of_env[envs] == scene])
+        self._send(envs)
+
+    def _place_scene(self, scene: int, envs: NDArray[np.int64]) -> None:
+        """Pose the parts of environments (k,) that share a scene."""
+        rows, count = self._moving[scene], len(self._actors[scene])
+        if not len(rows):
+            return
+        states = (envs[:, None] * self._actor_max + np.arange(count)).reshape(-1)
+        position, attitude = self._state.take(states).pose(self._paths, np.repeat(self.time[envs], count))
+        position = position.reshape(-1, count, 3)[:, rows.actor]
+        attitude = attitude.reshape(-1, count, 4)[:, rows.actor]
+        local, turn = self._joints[scene].poses(rows, envs, self.time[envs], self._overrides)
+        parts = slice(self.extra_count, self.extra_count + len(rows))
+        self._position[envs, parts] = position + frames.rotate(attitude, local)
+        self._attitude[envs, parts] = frames.normalize(frames.multiply(attitude, turn))
+
+    def _send(self, envs: NDArray[np.int64]) -> None:
+        self.geometry.set_movers(self._position[envs], self._attitude[envs], envs, self._active[envs])
+
+    def _envs(self, env_ids: ArrayLike | None) -> NDArray[np.int64]:
+        if env_ids is None:
+            return np.arange(self.env_count)
+        envs = np.atleast_1d(np.asarray(env_ids, np.int64)).reshape(-1)
+        if envs.size and (envs.min() < 0 or envs.max() >= self.env_count):
+            raise AirworthyError(f"Environment {envs.max()} does not exist; expected 0 to {self.env_count - 1}.")
+        return envs
+
+    def _rows_of(self, name: str, env_ids: ArrayLike | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows of an actor in the state, and its environments."""
+        slots = np.array([_slot(scene, name) for scene in self.scenes])[self.scene_of_env]
+        envs = np.flatnonzero(slots >= 0) if env_ids is None else self._envs(env_ids)
+        missing = envs[slots[envs] < 0]
+        if len(missing) or not len(envs):
+            scene = self.scenes[self.scene_of_env[missing[0] if len(missing) else 0]]
+            raise unknown_name("actor", name, [actor.name for actor in scene.actors], f"They are in scene {scene.name!r}.")
+        return envs * self._actor_max + slots[envs], envs
+
+    def _override(self, name: str, envs: NDArray[np.int64], joints: Floats) -> None:
+        for row, env in enumerate(envs):
+            scene = self.scene_of_env[env]
+            slot = _slot(self.scenes[scene], name)
+            count = self._joints[scene].joint_count(slot)
+            pose = joints if joints.ndim == 2 else joints[row] if row < len(joints) else joints[:0]
+            if count == 0 or pose.shape != (count, 4) or not np.isfinite(pose).all():
+                raise AirworthyError(f"Actor {name!r} has {count} joints; got turns of shape {pose.shape}, or not finite ones.")
+            self._overrides[int(env), slot] = frames.normalize(pose)
+
+
+_BLANK: dict[str, NDArray[Any]] = {
+    "shape": np.zeros(1, np.int32),
+    "position": np.zeros((1, 3)),
+    "attitude": np.array([frames.IDENTITY]),
+    "scale": np.ones(1),
+    "instance_id": np.zeros(1, np.int32),
+    "semantic_id": np.zeros(1, np.int32),
+    "material": np.zeros(1, np.int32),
+    "visible": np.zeros(1, bool),
+    "collide": np.zeros(1, bool),
+}
+
+
+def _extra_rows(
+    placement: Placement | None,
+    shapes: Sequence[Shape],
+    materials: Sequence[Material],
+    shape_table: ShapeTable,
+    material_table: MaterialTable,
+) -> Rows:
+    """Rows of the movers that are no actors, their shapes and materials counted in the batch's tables."""
+    if placement is None:
+        return Rows(**{name: blank[:0] for name, blank in _BLANK.items()})
+    if len(placement.shape) and int(placement.shape.max()) >= len(shapes):
+        raise AirworthyError(
+            f"extra_movers names shape {int(placement.shape.max())}, but {len(shapes)} extra_shapes are given."
+        )
+    index = np.array([shape_table.add(shape) for shape in shapes], np.int32)
+    table = Scene("extra", materials={str(number): material for number, material in enumerate(materials)})
+    rows = [material_table.add(table, -1, (name,), 1) for name in table.materials] or [0]
+    return Rows(
+        index[placement.shape],
+        *(getattr(placement, name) for name in ("position", "attitude", "scale", "instance_id", "semantic_id")),
+        np.array(rows, np.int32)[np.minimum(placement.material, len(rows) - 1)],
+        placement.visible,
+        placement.collide,
+    )
+
+
+def _slot(scene: Scene, name: str) -> int:
+    return next((index for index, actor in enumerate(scene.actors) if actor.name == name), -1)
+
+
+def _spread(value: ArrayLike, count: int, width: int, what: str) -> Floats:
+    array = np.asarray(value, float)
+    if array.shape not in ((width,), (count, width)) or not np.isfinite(array).all():
+        raise AirworthyError(f"{what} has shape {array.shape}; expected ({width},) or ({count}, {width}), all finite.")
+    return np.broadcast_to(array, (count, width))
+
+
+def _unit(value: ArrayLike, count: int) -> Floats:
+    attitude = _spread(value, count, 4, "attitude")
+    if (np.abs(np.linalg.norm(attitude, axis=1) - 1.0) > 1e-3).any():
+        raise AirworthyError("attitude is not a quaternion x, y, z, w of length 1; normalise it first.")
+    return frames.normalize(attitude)
+
+
+def _light_marks(scene: Scene) -> tuple[Scene, list[Any], list[Any], list[str]]:
+    none = (np.nan,) * 3
+    lights = scene.lights
+    return (
+        scene,
+        [getattr(light, "position", none) for light in lights],
+        [getattr(light, "direction", none) for light in lights],
+        [getattr(light, "attached", "") for light in lights],
+    )
+
+
+def _beacon_marks(scene: Scene) -> tuple[Scene, list[Any], list[Any], list[str]]:
+    beacons = scene.beacons
+    return scene, [b.position for b in beacons], [(np.nan,) * 3] * len(beacons), [b.attached for b in beacons]

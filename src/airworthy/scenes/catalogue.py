@@ -1,0 +1,124 @@
+"""Scenes by name: generators, scene files, model files and point clouds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.scenes.record import Scene
+
+__all__ = ["Generator", "generated", "parse_name", "register_generator", "scene", "scene_generators", "scene_names"]
+
+Generator = Callable[[int, int], Scene]
+"""From (index, seed); equal arguments give equal scenes."""
+INDEX_MAX = 999_999
+SEED_MAX = 2**63 - 1
+
+_GRAMMAR = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_-]*)(?::(?P<index>[0-9]{1,20}))?(?:@(?P<seed>[0-9]{1,20}))?")
+_HINT = "Run 'airworthy scenes' to list them; the path of a scene.toml, a mesh or a point cloud is a name, too."
+
+
+def scene_generators() -> dict[str, Generator]:
+    """Every generator by its name, the registered ones included."""
+    from airworthy.scenes.generators import GENERATORS  # heavy, and only needed here
+
+    return dict(GENERATORS)
+
+
+def register_generator(name: str, generator: Generator) -> None:
+    """Make a generator of your own known to `scene`, for this process.
+
+    Raises:
+        AirworthyError: The name is not letters, digits, "-" and "_", or is taken.
+    """
+    from airworthy.scenes.generators import register
+
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
+        raise AirworthyError(f"A generator is named {name!r}; expected letters, digits, '-' and '_', a letter first.")
+    register(name, generator)
+
+
+def scene_names() -> list[str]:
+    """Names of all generators, sorted; each is a scene, with ":INDEX" and "@SEED" where wanted."""
+    return sorted(scene_generators())
+
+
+def parse_name(name: str) -> tuple[str, int | None, int]:
+    """Generator, index and seed of "name[:index][@seed]"; None and 0 where not given.
+
+    Raises:
+        AirworthyError: It is not of this form.
+    """
+    match = _GRAMMAR.fullmatch(name)
+    if match is None:
+        raise AirworthyError(f"The scene {name[:80]!r} is not of the form NAME[:INDEX][@SEED] (as 'forest:3@7'), nor a path.")
+    index, seed = int(match["index"] or 0), int(match["seed"] or 0)
+    if index > INDEX_MAX or seed > SEED_MAX:
+        raise AirworthyError(
+            f"The scene {name!r} has index {index} and seed {seed}; at most {INDEX_MAX} and {SEED_MAX} are accepted."
+        )
+    return match["name"], None if match["index"] is None else index, seed
+
+
+def generated(name: str) -> Scene:
+    """A generated scene by "name[:index][@seed]"; without an index, the generator's first configuration.
+
+    Raises:
+        UnknownNameError: There is no such generator; the message names the closest ones.
+        AirworthyError: The name is malformed, or the generator has no such index.
+    """
+    word, index, seed = parse_name(name)
+    known = scene_generators()
+    if word not in known:
+        raise unknown_name("scene", word, known, _HINT)
+    return known[word](first_index(word) if index is None else index, seed)
+
+
+def first_index(name: str) -> int:
+    """Index of a generator's first configuration: the benchmark's scenarios count from 1, all others from 0."""
+    from airworthy.scenes.generators import SCENARIOS
+
+    return 1 if name.removesuffix("_plus") in SCENARIOS else 0
+
+
+def is_path(name: str) -> bool:
+    """Whether a scene's name is that of a file or folder."""
+    from airworthy.scenes.imports import CLOUD_SUFFIXES, MODEL_SUFFIXES
+
+    suffixes = (".toml", *MODEL_SUFFIXES, *CLOUD_SUFFIXES)
+    return "/" in name or "\\" in name or name.lower().endswith(suffixes) or name in (".", "..")
+
+
+def scene(name: str | Path, units: str = "m", up: str = "z") -> Scene:
+    """A scene by its name.
+
+    Args:
+        name: "NAME[:INDEX][@SEED]" of a generator; the path of a scene.toml or of its folder; or the path of a mesh or point cloud, which
+            is stood on the floor with its middle at the origin.
+        units: Of a mesh or cloud: "m", "cm" or "mm".
+        up: Vertical axis of a mesh or cloud: "z" or "y" (glTF is turned already).
+
+    Raises:
+        UnknownNameError: No generator has this name; the message names the closest ones.
+        AssetError: The file cannot be used.
+        AirworthyError: The name is malformed, or the generator has no such index.
+    """
+    text = str(name)
+    if not (isinstance(name, Path) or is_path(text)):
+        return generated(text)
+    options: dict[str, Any] = {"units": units, "up": up}
+    path = Path(text)
+    if path.is_dir() or path.suffix.lower() == ".toml":
+        if units != "m" or up != "z":
+            raise AirworthyError(
+                f"{text!r} is a scene file, which says its own units; units and up belong to meshes and clouds."
+            )
+        from airworthy.scenes.files import read_scene
+
+        return read_scene(path)
+    from airworthy.scenes.imports import model_scene
+
+    return model_scene(path, **options)

@@ -1,0 +1,263 @@
+"""What a scene must satisfy before anything flies in it, and what is worth knowing about it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from airworthy.core.errors import AirworthyError
+from airworthy.geometry import Mesh, Shape
+from airworthy.scenes.extent import instance_box, triangle_count
+from airworthy.scenes.placing import MAPS
+from airworthy.scenes.record import Instance, Pose, Scene, SpotLight, Sun
+
+__all__ = ["CLEARANCE", "TRIANGLES_MAX", "Finding", "check_scene", "findings", "point_clearance"]
+
+CLEARANCE = 0.3
+"""Around start and goal [m]."""
+TRIANGLES_MAX = 5_000_000
+"""Unique triangles beyond which a scene is noted as heavy."""
+
+
+class Finding(str):
+    """One sentence about a scene; `fatal` where the scene cannot be used as it is."""
+
+    fatal: bool = True
+
+    @classmethod
+    def note(cls, text: str) -> Finding:
+        """A remark that stops nothing."""
+        made = cls(text)
+        made.fatal = False
+        return made
+
+
+def check_scene(scene: Scene) -> list[str]:
+    """Problems of a scene, one sentence each, and notes, which begin with "note: "; empty where there is nothing to say."""
+    return [str(item) if item.fatal else f"note: {item}" for item in findings(scene)]
+
+
+def findings(scene: Scene) -> list[Finding]:
+    """Problems and notes; what only makes sense for a sound scene (clearances) is asked only of one."""
+    found = [Finding(text) for text in _problems(scene)]
+    if found:
+        return found
+    found += [Finding(text) for text in _blocked(scene)]
+    return found + [Finding.note(text) for text in _notes(scene)]
+
+
+def _problems(scene: Scene) -> Iterator[str]:
+    for where, value in _numbers(scene):
+        if not math.isfinite(value):
+            yield f"{where} is {value}, but must be a finite number"
+            return  # what follows compares numbers
+    yield from _references(scene)
+    for where, item in _instances(scene):
+        yield from _pose_problems(where, item.attitude)
+        if not item.scale > 0.0:
+            yield f"{where}.scale is {item.scale}, but must be above 0"
+    yield from _shape_problems(scene.shapes)
+    yield from _light_problems(scene)
+    yield from _bounds_problems(scene)
+    yield from _actor_problems(scene)
+    yield from _number_problems(scene)
+
+
+def _instances(scene: Scene) -> Iterator[tuple[str, Instance]]:
+    for index, item in enumerate(scene.instances):
+        yield f"instances[{index}]" + (f" ({item.name})" if item.name else ""), item
+    for actor in scene.actors:
+        for index, part in enumerate(actor.parts):
+            yield f"actor {actor.name!r} part {index}", part
+
+
+def _numbers(scene: Scene) -> Iterator[tuple[str, float]]:
+    """Every number of the records, with its place."""
+    for item in fields(scene):
+        if item.name not in ("shapes", "textures", "skeletons"):
+            yield from _walk(getattr(scene, item.name), item.name)
+    for name, shape in scene.shapes.items():
+        if not isinstance(shape, Mesh):
+            yield from _walk(shape, f"shapes.{name}")
+
+
+def _walk(value: Any, where: str) -> Iterator[tuple[str, float]]:
+    if isinstance(value, str | bool) or value is None:
+        return
+    if isinstance(value, int | float | np.number):
+        yield where, float(value)
+    elif is_dataclass(value):
+        for item in fields(value):
+            yield from _walk(getattr(value, item.name), f"{where}.{item.name}")
+    elif isinstance(value, tuple):
+        for index, part in enumerate(value):
+            yield from _walk(part, f"{where}[{index}]")
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from _walk(part, f"{where}.{key}")
+
+
+def _references(scene: Scene) -> Iterator[str]:
+    for where, item in _instances(scene):
+        if item.shape not in scene.shapes:
+            yield f"{where} names the shape {item.shape!r}, which the scene does not hold"
+        for name in item.materials:
+            if name not in scene.materials:
+                yield f"{where} names the material {name!r}, which the scene does not hold"
+    for name, material in scene.materials.items():
+        for kind in MAPS:
+            texture = getattr(material, kind)
+            if texture and texture not in scene.textures:
+                yield f"materials.{name}.{kind} names the texture {texture!r}, which the scene does not hold"
+    actors = {actor.name for actor in scene.actors}
+    for kind, items in (("lights", scene.lights), ("beacons", scene.beacons)):
+        for index, thing in enumerate(items):
+            attached = getattr(thing, "attached", "")
+            if attached and attached not in actors:
+                yield f"{kind}[{index}] is attached to the actor {attached!r}, which the scene does not hold"
+
+
+def _pose_problems(where: str, attitude: tuple[float, ...]) -> Iterator[str]:
+    length = math.sqrt(sum(q * q for q in attitude))
+    if abs(length - 1.0) > 1e-4:
+        yield f"{where}.attitude has length {length:.6g}, but a rotation has length 1"
+
+
+def _shape_problems(shapes: dict[str, Shape]) -> Iterator[str]:
+    for name, shape in shapes.items():
+        if isinstance(shape, Mesh):
+            for channel in ("normals", "uv", "colors"):
+                values = getattr(shape, channel)
+                if values is not None and not np.isfinite(values).all():
+                    yield f"shapes.{name}.{channel} holds a number that is not finite"
+            continue
+        sizes = [value for _, value in _walk(shape, "")]
+        if min(sizes) < 0.0 or sizes[0] <= 0.0:
+            yield f"shapes.{name} has the size {min(sizes):g} m, but sizes are positive"
+
+
+def _light_problems(scene: Scene) -> Iterator[str]:
+    for index, light in enumerate(scene.lights):
+        where = f"lights[{index}]"
+        if isinstance(light, Sun | SpotLight):
+            length = math.sqrt(sum(v * v for v in light.direction))
+            if abs(length - 1.0) > 1e-2:
+                yield f"{where}.direction has length {length:.4g}, but a direction has length 1"
+        strength = light.irradiance if isinstance(light, Sun) else light.intensity
+        if strength < 0.0 or min(light.color) < 0.0:
+            yield f"{where} has a negative strength or colour"
+        if isinstance(light, SpotLight) and not 0.0 <= light.inner_angle <= light.outer_angle <= math.pi:
+            yield f"{where} has the angles {light.inner_angle:g} and {light.outer_angle:g} rad, but inner <= outer <= pi"
+    if scene.sky.intensity < 0.0:
+        yield "sky.intensity is negative"
+
+
+def _bounds_problems(scene: Scene) -> Iterator[str]:
+    lower, upper = scene.bounds.lower, scene.bounds.upper
+    if not all(low < high for low, high in zip(lower, upper, strict=True)):
+        yield f"bounds reach from {list(lower)} to {list(upper)}, but the lower corner must be below the upper one"
+        return
+    for kind in ("start", "goal"):
+        pose: Pose | None = getattr(scene, kind)
+        if pose is not None and not _inside(scene, pose.position):
+            yield f"{kind} is at {list(pose.position)}, outside the bounds {list(lower)} to {list(upper)}"
+    for index, region in enumerate(scene.spawn):
+        if not (
+            all(a <= b for a, b in zip(region.lower, region.upper, strict=True))
+            and _inside(scene, region.lower)
+            and _inside(scene, region.upper)
+        ):
+            yield f"spawn[{index}] is not a box inside the bounds"
+
+
+def _inside(scene: Scene, point: tuple[float, ...]) -> bool:
+    return all(low <= v <= high for low, v, high in zip(scene.bounds.lower, point, scene.bounds.upper, strict=True))
+
+
+def _actor_problems(scene: Scene) -> Iterator[str]:
+    from airworthy.scenes.actors import PathTable, actor_table
+    from airworthy.scenes.placing import Rows, actor_rows
+    from airworthy.scenes.skeletons import part_joints
+
+    if not scene.actors or any(True for _ in _references(scene)):
+        return
+    try:
+        actor_table(scene, PathTable())
+        rows: Rows = actor_rows(scene, 0, *_tables())
+        part_joints(scene, rows)
+    except AirworthyError as error:
+        yield str(error).rstrip(".")
+
+
+def _tables() -> tuple[Any, Any]:
+    from airworthy.scenes.placing import MaterialTable, ShapeTable
+
+    return ShapeTable(), MaterialTable()
+
+
+def _number_problems(scene: Scene) -> Iterator[str]:
+    given = Counter(item.instance_id for item in scene.instances if item.instance_id)
+    for actor in scene.actors:
+        given.update({part.instance_id for part in actor.parts if part.instance_id})
+    for number, count in given.items():
+        if count > 1:
+            yield f"{count} instances have the number {number}, but each needs its own"
+        if number < 0:
+            yield f"an instance has the number {number}, but numbers are positive"
+    numbers = Counter(scene.semantics.values())
+    for number, count in numbers.items():
+        if count > 1:
+            yield f"semantics gives the number {number} to {count} classes, but each needs its own"
+        if number < 0:
+            yield f"semantics gives a class the number {number}, but numbers are not negative"
+
+
+def _blocked(scene: Scene) -> Iterator[str]:
+    """Start and goal that are too near to something."""
+    asked = [(kind, getattr(scene, kind)) for kind in ("start", "goal") if getattr(scene, kind) is not None]
+    if not asked or not scene.instances:
+        return
+    distances = point_clearance(scene, np.array([pose.position for _, pose in asked], float))
+    for (kind, pose), distance in zip(asked, distances, strict=True):
+        if distance < CLEARANCE:
+            yield f"{kind} at {list(pose.position)} has {distance:.3g} m of clearance, but needs {CLEARANCE:g} m"
+
+
+def point_clearance(scene: Scene, points: np.ndarray) -> np.ndarray:
+    """Distance from points (n, 3) to the nearest thing that can be hit [m], (n,), actors at their beginning included."""
+    from airworthy.geometry import clearance
+    from airworthy.scenes.batch import SceneBatch
+
+    batch = SceneBatch(scene)
+    return clearance(batch.geometry, points).distance
+
+
+def _notes(scene: Scene) -> Iterator[str]:
+    unique, seen = triangle_count(scene)
+    if unique > TRIANGLES_MAX:
+        yield f"it holds {unique:,} triangles, more than {TRIANGLES_MAX:,}: expect slow loading and large memory"
+    if not scene.instances and not scene.actors:
+        yield "it is empty"
+    used = {item.shape for _, item in _instances(scene)}
+    spare = [name for name in scene.shapes if name not in used]
+    if spare:
+        yield f"{len(spare)} shapes are not used ({', '.join(spare[:3])}{', ...' if len(spare) > 3 else ''})"
+    if not scene.lights:
+        yield "it has no light but the sky"
+    if scene.start is None:
+        yield "no start is given"
+    if not scene.source:
+        yield "no source is given"
+    outside = [item.name or item.shape for item in scene.instances if _outside(scene, item)]
+    if outside:
+        yield f"{len(outside)} instances lie outside the bounds ({', '.join(outside[:3])}{', ...' if len(outside) > 3 else ''})"
+
+
+def _outside(scene: Scene, item: Instance) -> bool:
+    low, high = instance_box(scene.shapes[item.shape], item.position, item.attitude, item.scale)
+    return bool((low > scene.bounds.upper).any() or (high < scene.bounds.lower).any())

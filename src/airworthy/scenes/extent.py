@@ -1,0 +1,62 @@
+"""Boxes around what stands in a scene."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.core import frames
+from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
+from airworthy.scenes.record import Instance, Scene
+
+__all__ = ["instance_box", "scene_box", "triangle_count"]
+
+Floats = NDArray[np.float64]
+
+
+def instance_box(shape: Shape, position: ArrayLike, attitude: ArrayLike, scale: float) -> tuple[Floats, Floats]:
+    """Exact lower and upper corner of a placed shape, world [m]; of a mesh without triangles, its position twice."""
+    center = np.asarray(position, float)
+    turn = frames.to_matrix(frames.normalize(attitude))
+    if isinstance(shape, Mesh):
+        if not len(shape.faces):
+            return center, center
+        points = shape.vertices[np.unique(shape.faces)].astype(float) @ (scale * turn).T
+        return center + points.min(0), center + points.max(0)
+    half = scale * _half(shape, turn)
+    return center - half, center + half
+
+
+def _half(shape: Box | Sphere | Cylinder | Capsule, turn: Floats) -> Floats:
+    """Half extents along the world axes of a turned solid."""
+    if isinstance(shape, Box):
+        return np.abs(turn) @ np.asarray(shape.half_size, float)
+    if isinstance(shape, Sphere):
+        return np.full(3, float(shape.radius))
+    along = np.abs(turn[:, 2])
+    # A disc whose normal has the component a along an axis reaches r sqrt(1 - a^2) along it.
+    around = 1.0 if isinstance(shape, Capsule) else np.sqrt(np.maximum(0.0, 1.0 - along**2))
+    return shape.half_length * along + shape.radius * around
+
+
+def instances_box(shapes: dict[str, Shape], instances: Iterable[Instance]) -> tuple[Floats, Floats] | None:
+    """Box around instances; None where there are none."""
+    boxes = [instance_box(shapes[item.shape], item.position, item.attitude, item.scale) for item in instances]
+    if not boxes:
+        return None
+    return np.min([low for low, _ in boxes], axis=0), np.max([high for _, high in boxes], axis=0)
+
+
+def scene_box(scene: Scene) -> tuple[Floats, Floats] | None:
+    """Box around all static instances of a scene; None where it has none."""
+    return instances_box(scene.shapes, scene.instances)
+
+
+def triangle_count(scene: Scene) -> tuple[int, int]:
+    """Triangles stored (once per mesh in use), and triangles seen (once per instance)."""
+    used = [item.shape for item in scene.instances] + [part.shape for actor in scene.actors for part in actor.parts]
+    counts = {name: len(shape.faces) if isinstance(shape, Mesh) else 0 for name, shape in scene.shapes.items()}
+    unique = {id(scene.shapes[name]): counts[name] for name in used}
+    return sum(unique.values()), sum(counts[name] for name in used)

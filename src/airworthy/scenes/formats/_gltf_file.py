@@ -1,0 +1,253 @@
+"""The glTF container: JSON, buffers, accessors. Everything that the JSON claims is held against the bytes that are there."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core.files import parse_json
+from airworthy.scenes.formats._fields import Fields
+from airworthy.scenes.formats._source import Source, shown
+
+EXTENSIONS = {
+    "EXT_texture_webp",
+    "KHR_lights_punctual",
+    "KHR_materials_emissive_strength",
+    "KHR_materials_unlit",
+    "KHR_mesh_quantization",
+    "KHR_texture_transform",
+}
+"""Those that a file may require."""
+_NAMED = {
+    "KHR_draco_mesh_compression": "Draco-compressed",
+    "EXT_meshopt_compression": "meshopt-compressed",
+    "KHR_meshopt_compression": "meshopt-compressed",
+    "KHR_texture_basisu": "Basis-compressed",
+}
+_KINDS = {5120: "<i1", 5121: "<u1", 5122: "<i2", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
+_WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT4": 16}
+_JSON_EXPANSION = 24  # bytes of Python objects per byte of JSON, at worst
+_JSON_USUAL = 10
+_FREE_ZEROS = 4096  # an accessor without bytes of its own may have as many elements as the file has bytes, or this many
+Array = NDArray[Any]
+
+
+class GltfFile:
+    """JSON and bytes of a .glb or .gltf file.
+
+    Raises:
+        AssetError: The container or its JSON is damaged, too large, or requires what is not supported.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._uris: list[str] = []
+        self._binary = b""
+        text = self._chunks() if source.data[:4] == b"glTF" else self._without_data_uris(source.data)
+        self.root = Fields(source, self._parsed(text), "the file")
+        self._check()
+        self._buffers: dict[int, bytes | memoryview] = {}
+        self._lists: dict[str, list[Any]] = {}
+
+    def _chunks(self) -> bytes:
+        """JSON of a GLB; its binary chunk is kept aside."""
+        data, source = self.source.data, self.source
+        if len(data) < 20:
+            source.refuse("it ends within its header")
+        version, length, json_length, json_kind = struct.unpack_from("<4I", data, 4)
+        if version != 2:
+            source.refuse(f"it is glTF {version}; 2 is read")
+        if length > len(data) or json_length > length - 20 or json_kind != 0x4E4F534A:
+            source.refuse(
+                f"it promises {max(length, json_length):,} bytes and has {len(data):,}, or does not begin with its JSON"
+            )
+        start = 20 + json_length
+        while start + 8 <= length:
+            size, kind = struct.unpack_from("<2I", data, start)
+            if size > length - start - 8:
+                source.refuse(f"one of its chunks promises {size:,} bytes and has {length - start - 8:,}")
+            if kind == 0x004E4942:
+                self._binary = memoryview(data)[start + 8 : start + 8 + size]
+                break
+            start += 8 + size
+        return data[20 : 20 + json_length]
+
+    def _without_data_uris(self, text: bytes) -> bytes:
+        """The JSON with its data URIs taken out and numbered: they are long, but do not grow when they are parsed."""
+        parts = []
+        start = 0
+        while (begin := text.find(b'"data:', start)) >= 0:
+            end = text.find(b'"', begin + 1)
+            if end < 0 or len(self._uris) >= self.source.limits.nodes:
+                break
+            uri = text[begin + 1 : end]
+            if b"\\" in uri:  # escaped characters: left to the parser
+                parts.append(text[start : end + 1])
+            else:
+                parts.append(text[start:begin] + b'"data:#%d"' % len(self._uris))
+                self._uris.append(uri.decode("latin-1"))
+            start = end + 1
+        parts.append(text[start:])
+        return b"".join(parts)
+
+    def _parsed(self, text: bytes) -> Any:
+        source, limits = self.source, self.source.limits
+        if len(text) > limits.json_bytes:
+            source.refuse(f"its JSON has {len(text):,} bytes, and at most {limits.json_bytes:,} are accepted")
+        source.take(_JSON_EXPANSION * len(text), "its JSON")
+        try:
+            decoded = text.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            source.refuse("its JSON is not UTF-8 text")
+        value = parse_json(decoded, str(source.path))
+        _check_depth(source, value)
+        source.give_back((_JSON_EXPANSION - _JSON_USUAL) * len(text))
+        return value
+
+    def _check(self) -> None:
+        asset = self.root.object("asset")
+        if not asset.text("version", "").startswith("2."):
+            self.source.refuse(f"it is glTF {shown(asset.text('version', ''))}; 2.0 is read")
+        for name in self.root.items("extensionsRequired"):
+            if name not in EXTENSIONS:
+                what = _NAMED.get(name) if isinstance(name, str) else None
+                advice = f": it is {what}, export it without" if what else ""
+                self.source.refuse(f"it requires the extension {shown(str(name))}, which is not supported{advice}")
+
+    def count(self, key: str) -> int:
+        """Length of one of the lists of the root."""
+        return len(self._list(key))
+
+    def entry(self, key: str, index: int) -> Fields:
+        """An entry of one of the lists of the root ("nodes", 3)."""
+        entries = self._list(key)
+        if not 0 <= index < len(entries):
+            self.source.refuse(f"it refers to {key} {index} of {len(entries)}")
+        return Fields(self.source, entries[index], f"{key} {index}")
+
+    def _list(self, key: str) -> list[Any]:
+        if key not in self._lists:
+            self._lists[key] = self.root.items(key)
+        return self._lists[key]
+
+    def uri(self, text: str) -> bytes:
+        """Bytes of a URI of the file."""
+        if text.startswith("data:#") and text[6:].isascii() and text[6:].isdigit() and len(text) < 16:
+            number = int(text[6:])
+            if number < len(self._uris):
+                text = self._uris[number]
+        return self.source.reference(text, escaped=True)
+
+    def _buffer(self, index: int) -> bytes | memoryview:
+        if index not in self._buffers:
+            buffer = self.entry("buffers", index)
+            if "uri" in buffer:
+                data: bytes | memoryview = self.uri(buffer.text("uri"))
+            elif index == 0 and self._binary:
+                data = self._binary
+            else:
+                self.source.refuse(f"buffer {index} has no bytes")
+            length = buffer.integer("byteLength")
+            if length > len(data):
+                self.source.refuse(f"buffer {index} promises {length:,} bytes and has {len(data):,}")
+            self._buffers[index] = data
+        return self._buffers[index]
+
+    def view(self, index: int) -> memoryview:
+        """Bytes of a buffer view."""
+        view = self.entry("bufferViews", index)
+        data = self._buffer(view.integer("buffer"))
+        start, length = view.integer("byteOffset", 0), view.integer("byteLength")
+        if start + length > len(data):
+            self.source.refuse(f"bufferView {index} ends at byte {start + length:,} of {len(data):,}")
+        return memoryview(data)[start : start + length]
+
+    def accessor(self, index: int, widths: tuple[int, ...], *, integer: bool = False) -> Array:
+        """Elements of an accessor, as a copy.
+
+        Args:
+            index: Its number.
+            widths: Numbers per element that are accepted.
+            integer: Whether whole numbers are wanted; otherwise float32, normalised where the file says so.
+
+        Returns:
+            (count, width) int64 or float32.
+        """
+        source = self.source
+        accessor = self.entry("accessors", index)
+        kind = _KINDS.get(accessor.integer("componentType"))
+        width = _WIDTHS.get(accessor.text("type"))
+        if kind is None or width not in widths or (integer and kind == "<f4"):
+            source.refuse(f"accessor {index} has a type that does not fit its use")
+        count = accessor.integer("count")
+        source.at_most(count, 3 * source.limits.faces, f"elements in accessor {index}")
+        if "bufferView" in accessor:
+            raw = self._strided(accessor, count, width, np.dtype(kind), index)
+        else:
+            if count > max(_FREE_ZEROS, len(source.data)):
+                source.refuse(f"accessor {index} promises {count:,} elements without any bytes")
+            raw = np.zeros((count, width), kind)
+        each = 8 if integer else 4
+        source.take(each * count * width, f"accessor {index}")
+        if "sparse" in accessor:
+            raw = self._sparse(accessor.object("sparse"), raw.copy(), index)
+        return raw.astype(np.int64) if integer else _as_float(raw, accessor.flag("normalized"))
+
+    def _strided(self, accessor: Fields, count: int, width: int, kind: np.dtype, index: int) -> Array:
+        number = accessor.integer("bufferView")
+        data = self.view(number)
+        size = kind.itemsize * width
+        stride = self.entry("bufferViews", number).integer("byteStride", 0, 0, 256) or size
+        start = accessor.integer("byteOffset", 0)
+        if stride < size or (count and start + stride * (count - 1) + size > len(data)):
+            self.source.refuse(
+                f"accessor {index} needs {start + stride * max(count - 1, 0) + size:,} bytes of bufferView {number}, which has"
+                f" {len(data):,}"
+            )
+        return np.ndarray((count, width), kind, data, start if count else 0, (stride, kind.itemsize))
+
+    def _sparse(self, sparse: Fields, values: Array, index: int) -> Array:
+        """Replace single elements."""
+        count = sparse.integer("count", 0, 0, len(values) + 1)
+        where, what = sparse.object("indices"), sparse.object("values")
+        kind = _KINDS.get(where.integer("componentType"))
+        if kind not in ("<u1", "<u2", "<u4"):
+            self.source.refuse(f"the sparse indices of accessor {index} are not unsigned whole numbers")
+        at = self._packed(where, count, 1, np.dtype(kind))[:, 0].astype(np.int64)
+        if len(at) and at.max() >= len(values):
+            self.source.refuse(f"accessor {index} replaces element {at.max()} of {len(values)}")
+        values[at] = self._packed(what, count, values.shape[1], values.dtype)
+        return values
+
+    def _packed(self, fields: Fields, count: int, width: int, kind: np.dtype) -> Array:
+        data = self.view(fields.integer("bufferView"))
+        start = fields.integer("byteOffset", 0)
+        if start + count * width * kind.itemsize > len(data):
+            self.source.refuse(f"{fields.where} needs {count * width * kind.itemsize:,} bytes, and there are {len(data):,}")
+        return np.frombuffer(data, kind, count * width, start).reshape(count, width)
+
+
+def _as_float(raw: Array, normalized: bool) -> NDArray[np.float32]:
+    values = raw.astype(np.float32)
+    if normalized and raw.dtype.kind in "iu":
+        values /= np.float32(np.iinfo(raw.dtype).max)
+        np.maximum(values, -1.0, out=values)
+    return values
+
+
+def _check_depth(source: Source, value: Any) -> None:
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(source.limits.json_depth):
+        if not level:
+            return
+        level = [
+            item
+            for container in level
+            for item in (container.values() if isinstance(container, dict) else container)
+            if isinstance(item, dict | list)
+        ]
+    if level:
+        source.refuse(f"its JSON is nested deeper than {source.limits.json_depth} levels")

@@ -1,0 +1,161 @@
+"""Images inside and beside model files: PNG, JPEG and WebP, decoded only after their size is known to fit."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable, Hashable, Iterable
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core.errors import AssetError
+from airworthy.scenes.formats._source import Source, clean_name, unique_name
+from airworthy.scenes.record import Material, Texture
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+Pixels = NDArray[np.uint8]
+Wrap = Literal["repeat", "clamp", "mirror"]
+MAPS = ("base_color_map", "metallic_roughness_map", "normal_map", "occlusion_map", "emissive_map", "height_map", "detail_map")
+_BAND = 128
+_SMALLEST = 64  # an image is not halved below this many pixels a side
+
+
+def srgb_to_linear(values: NDArray[Any]) -> NDArray[np.float32]:
+    """Linear light of sRGB-encoded values in [0, 1] (IEC 61966-2-1); values outside are clipped, NaN becomes 1."""
+    encoded = np.nan_to_num(values, nan=1.0).clip(0.0, 1.0).astype(np.float32)
+    return np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4).astype(np.float32)
+
+
+def linear_to_srgb(values: NDArray[Any]) -> NDArray[np.float32]:
+    """Inverse of `srgb_to_linear`."""
+    linear = np.asarray(values, np.float32).clip(0.0, 1.0)
+    return np.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear ** (1 / 2.4) - 0.055).astype(np.float32)
+
+
+def image_format(data: bytes) -> str:
+    """Name of the format by the first bytes, empty if it is none of ours."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "PNG"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "JPEG"
+    return "WEBP" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""
+
+
+def decode(source: Source, data: bytes, name: str) -> Pixels:
+    """Pixels of an image, (height, width, 1, 3 or 4); at half, quarter, ... size where it would take too much memory.
+
+    Args:
+        source: The model file, whose limits apply.
+        data: The image file.
+        name: What to call it in messages.
+
+    Raises:
+        AssetError: It is not an image of ours, damaged, or too large.
+    """
+    from PIL import Image
+
+    kind = image_format(data)
+    if not kind:
+        source.refuse(f"its image {name} is neither PNG nor JPEG nor WebP")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(io.BytesIO(data), formats=[kind]) as image:
+                return _decode(source, image, name)
+    except AssetError:
+        raise
+    except Exception as error:  # Pillow raises whatever its many decoders raise, struct.error and SyntaxError among them
+        raise AssetError(f"{str(source.path)!r} cannot be used: its image {name} is damaged.") from error
+
+
+def _decode(source: Source, image: Image.Image, name: str) -> Pixels:
+    source.at_most(image.width * image.height, source.limits.texture_pixels, f"pixels in the image {name}")
+    full = image.size
+    simple = image.mode in ("L", "RGB", "RGBA", "I;16", "I;16B", "I")
+    each = (4 if simple else 8) + 4  # Pillow's own copy, a converted one, and ours
+    while image.width * image.height * each > source.room and min(image.size) > _SMALLEST:
+        before = image.size
+        image.draft(None, (max(before[0] // 2, 1), max(before[1] // 2, 1)))
+        if image.size == before:  # only JPEG can be decoded at a fraction of its size
+            break
+    transient = image.width * image.height * (each - 4)
+    source.take(transient, f"the image {name}")
+    image.load()
+    image = _usable(image)
+    channels = {"RGB": 3, "RGBA": 4}.get(image.mode, 1)
+    factor = 1
+    while _size(image, factor, channels) > source.room and min(image.size) // factor > _SMALLEST:
+        factor *= 2
+    source.take(_size(image, factor, channels), f"the image {name}")
+    pixels = _array(image, channels, factor)
+    source.give_back(transient)
+    if pixels.shape[1] != full[0]:
+        size = f"{pixels.shape[1]} x {pixels.shape[0]} instead of {full[0]} x {full[1]}"
+        source.warn(f"image {name} read at {size} to save memory (raise memory_bytes of the limits)")
+    return pixels
+
+
+def _size(image: Image.Image, factor: int, channels: int) -> int:
+    return -(-image.width // factor) * -(-image.height // factor) * channels
+
+
+def _usable(image: Image.Image) -> Image.Image:
+    if image.mode in ("L", "RGB", "RGBA"):
+        return image
+    if image.mode in ("I;16", "I;16B", "I"):
+        return image if image.mode == "I;16" else image.convert("I;16")
+    transparent = image.mode in ("LA", "PA", "La", "RGBa") or "transparency" in image.info
+    return image.convert("L" if image.mode == "1" else "RGBA" if transparent else "RGB")
+
+
+def _array(image: Image.Image, channels: int, factor: int) -> Pixels:
+    """Copy of the pixels at a fraction of the size, a band at a time: all at once would take three times the memory."""
+    width, height = -(-image.width // factor), -(-image.height // factor)
+    result = np.empty((height, width, channels), np.uint8)
+    rows = max(_BAND // factor, 1)
+    for top in range(0, height, rows):
+        bottom = min(top + rows, height)
+        piece = image.crop((0, top * factor, image.width, min(bottom * factor, image.height)))
+        if piece.mode == "I;16":
+            band = (np.asarray(piece)[::factor, ::factor] >> 8).astype(np.uint8)
+        else:
+            band = np.asarray(piece.reduce(factor) if factor > 1 else piece)
+        result[top:bottom] = band.reshape(bottom - top, width, channels)
+    if channels == 4 and (result[..., 3] == 255).all():
+        result = np.ascontiguousarray(result[..., :3])
+    return result
+
+
+class Images:
+    """Textures of a model: each image is decoded once, and becomes one texture per way of using it."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._pixels: dict[Hashable, Pixels] = {}
+        self._names: dict[Hashable, str] = {}
+        self._textures: dict[str, Texture] = {}
+
+    def pixels(self, key: Hashable, load: Callable[[], bytes], name: str) -> Pixels:
+        """Pixels of an image that is loaded at first use."""
+        if key not in self._pixels:
+            self.source.at_most(len(self._pixels) + 1, self.source.limits.images, "images")
+            self._pixels[key] = decode(self.source, load(), clean_name(name, "image"))
+        return self._pixels[key]
+
+    def texture(self, key: Hashable, pixels: Pixels, name: str, srgb: bool, wrap: Wrap = "repeat") -> str:
+        """Name of the texture of these pixels used in this way."""
+        whole = (key, srgb, wrap)
+        if whole not in self._names:
+            name = unique_name(self._textures, clean_name(name, "image"))
+            self._names[whole] = name
+            self._textures[name] = Texture(pixels, srgb, wrap)
+        return self._names[whole]
+
+    def used_by(self, materials: Iterable[Material]) -> dict[str, Texture]:
+        """The textures that these materials name."""
+        used = {getattr(material, which) for material in materials for which in MAPS}
+        return {name: texture for name, texture in self._textures.items() if name in used}

@@ -1,0 +1,190 @@
+"""Reading PCD 0.7 point clouds: ascii, binary and binary_compressed."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.scenes.formats import _lzf
+from airworthy.scenes.formats._source import Source, shown
+from airworthy.scenes.formats._text import blocks, floats
+from airworthy.scenes.formats.model import DEFAULT_LIMITS, Limits, Points
+from airworthy.scenes.formats.ply import finish_points
+
+_HEADER_MAX = 1 << 14
+_KEYS = ("VERSION", "FIELDS", "SIZE", "TYPE", "COUNT", "WIDTH", "HEIGHT", "VIEWPOINT", "POINTS", "DATA")
+_CODES = {(letter, size): f"<{letter.lower()}{size}" for letter in "IU" for size in (1, 2, 4, 8)}
+_CODES |= {("F", 4): "<f4", ("F", 8): "<f8"}
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class _Header:
+    fields: tuple[str, ...]
+    codes: tuple[str, ...]
+    counts: tuple[int, ...]
+    points: int
+    encoding: str
+    body: int
+
+    @property
+    def width(self) -> int:
+        """Numbers of a point."""
+        return sum(self.counts)
+
+    @property
+    def size(self) -> int:
+        """Bytes of a point."""
+        return sum(np.dtype(code).itemsize * count for code, count in zip(self.codes, self.counts, strict=True))
+
+
+def read_pcd(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> Points:
+    """Points of a PCD file; its view point is not applied, points that are not finite are dropped.
+
+    Raises:
+        AssetError: The file is damaged, too large, or holds no points.
+    """
+    source = Source(path, limits)
+    header = _header(source)
+    source.at_most(header.points, limits.vertices, "points")
+    wanted = [name for name in ("x", "y", "z", "rgb", "rgba", "intensity") if name in header.fields]
+    if wanted[:3] != ["x", "y", "z"]:
+        source.refuse("its fields have no x, y and z")
+    columns = (_text if header.encoding == "ascii" else _binary)(source, header, wanted)
+    with np.errstate(over="ignore", invalid="ignore"):
+        positions = np.stack([columns[name].astype(np.float32) for name in "xyz"], 1)
+        intensity = columns["intensity"].astype(np.float32) if "intensity" in columns else None
+    color = columns.get("rgb", columns.get("rgba"))
+    return finish_points(source, positions, None if color is None else _unpacked(color), intensity)
+
+
+def _header(source: Source) -> _Header:
+    entries: dict[str, list[str]] = {}
+    start = 0
+    while "DATA" not in entries:
+        end = source.data.find(b"\n", start, _HEADER_MAX)
+        if end < 0:
+            source.refuse("its header does not end with a DATA line")
+        words = source.data[start:end].decode("latin-1").split()
+        start = end + 1
+        if words and not words[0].startswith("#"):
+            if words[0] not in _KEYS:
+                source.refuse(f"its header holds the line {shown(' '.join(words))}")
+            entries[words[0]] = words[1:]
+    fields = tuple(entries.get("FIELDS", ()))
+    sizes, types = entries.get("SIZE", []), entries.get("TYPE", [])
+    counts = entries.get("COUNT", ["1"] * len(fields))
+    if not 0 < len(fields) == len(sizes) == len(types) == len(counts) <= 256:
+        source.refuse("the FIELDS, SIZE, TYPE and COUNT of its header do not match")
+    numbers = tuple(_number(source, word, 1 << 16) for word in counts)
+    codes = tuple(_code(source, kind, size) for kind, size in zip(types, sizes, strict=True))
+    limit = len(source.data)
+    points = entries.get("POINTS")
+    if points:
+        count = _number(source, points[0], limit)
+    else:
+        count = _number(source, (entries.get("WIDTH") or ["0"])[0], limit) * _number(
+            source, (entries.get("HEIGHT") or ["1"])[0], limit
+        )
+    encoding = (entries["DATA"] or [""])[0]
+    if encoding not in ("ascii", "binary", "binary_compressed"):
+        source.refuse(f"its data are {shown(encoding)}; ascii, binary and binary_compressed are known")
+    return _Header(fields, codes, numbers, count, encoding, start)
+
+
+def _number(source: Source, word: str, limit: int) -> int:
+    """A count of the header; more than there are bytes is a lie, whatever is counted (except where it is compressed)."""
+    if not (word.isascii() and word.isdigit() and len(word) <= 20) or int(word) > 128 * limit:
+        source.refuse(f"its header holds the count {shown(word)}, which does not fit a file of {len(source.data):,} bytes")
+    return int(word)
+
+
+def _code(source: Source, kind: str, size: str) -> str:
+    code = _CODES.get((kind, int(size))) if size in ("1", "2", "4", "8") else None
+    if code is None:
+        source.refuse(f"its header holds a field of type {shown(kind)} and size {shown(size)}")
+    return code
+
+
+def _text(source: Source, header: _Header, wanted: list[str]) -> dict[str, Array]:
+    body = source.data[header.body :]
+    if header.points * header.width * 2 > len(body) + 1:  # a number takes a digit and a blank
+        _short(source, header)
+    kept = 8 * len(wanted)
+    source.take(kept * header.points, "its points")
+    first = np.cumsum(header.counts) - header.counts
+    at = [int(first[header.fields.index(name)]) for name in wanted]
+    table = np.empty((header.points, len(wanted)))
+    filled, rest = 0, np.zeros(0)
+    for block in blocks(source, body):
+        values = np.concatenate([rest, floats(source, block, "its points")])
+        rows = min(len(values) // header.width, header.points - filled)
+        table[filled : filled + rows] = values[: rows * header.width].reshape(rows, header.width)[:, at]
+        filled += rows
+        rest = values[rows * header.width :]
+        if filled == header.points:
+            break
+    if filled < header.points:
+        _short(source, header)
+    return {name: _as_declared(table[:, i], name, header) for i, name in enumerate(wanted)}
+
+
+def _as_declared(column: Array, name: str, header: _Header) -> Array:
+    """A packed colour written as text is an integer, or the float of the same bits."""
+    if name not in ("rgb", "rgba"):
+        return column
+    sound = np.nan_to_num(column, nan=0.0, posinf=0.0, neginf=0.0)
+    if header.codes[header.fields.index(name)] == "<f4":
+        return sound.clip(-3e38, 3e38).astype("<f4")
+    return sound.clip(0, 2**32 - 1).astype("<u4")
+
+
+def _binary(source: Source, header: _Header, wanted: list[str]) -> dict[str, Array]:
+    if header.encoding == "binary":
+        if header.points * header.size > len(source.data) - header.body:
+            _short(source, header)
+        names = [f"p{index}" for index in range(len(header.fields))]
+        row = np.dtype([(n, c, (k,)) for n, c, k in zip(names, header.codes, header.counts, strict=True)])
+        source.take(24 * header.points, "its points")
+        rows = np.frombuffer(source.data, row, header.points, header.body)
+        return {name: rows[f"p{header.fields.index(name)}"][:, 0] for name in wanted if _has(header, name)}
+    return _compressed(source, header, wanted)
+
+
+def _has(header: _Header, name: str) -> bool:
+    return header.counts[header.fields.index(name)] > 0
+
+
+def _compressed(source: Source, header: _Header, wanted: list[str]) -> dict[str, Array]:
+    """All values of the first field, then all of the second, and so on, compressed as one block."""
+    if len(source.data) < header.body + 8:
+        _short(source, header)
+    packed, size = struct.unpack_from("<II", source.data, header.body)
+    if packed > len(source.data) - header.body - 8 or size < header.points * header.size:
+        _short(source, header)
+    source.take(size + 24 * header.points, "its points")
+    data = _lzf.decompress(source, source.data[header.body + 8 : header.body + 8 + packed], size)
+    columns = {}
+    start = 0
+    for name, code, count in zip(header.fields, header.codes, header.counts, strict=True):
+        if name in wanted and name not in columns and count:
+            values = np.frombuffer(data, code, header.points * count, start)
+            columns[name] = values.reshape(header.points, count)[:, 0]
+        start += header.points * count * np.dtype(code).itemsize
+    return columns
+
+
+def _unpacked(color: Array) -> NDArray[np.uint8]:
+    """(n, 3) of colours packed as 0x00RRGGBB into an integer or the bits of a float32."""
+    packed = np.ascontiguousarray(color)
+    bits = packed.view("<u4") if packed.dtype == np.dtype("<f4") else packed.astype(np.int64).astype(np.uint32)
+    return np.stack([(bits >> shift & 255).astype(np.uint8) for shift in (16, 8, 0)], 1)
+
+
+def _short(source: Source, header: _Header) -> NoReturn:
+    source.refuse(f"it promises {header.points:,} points of {header.size} bytes and ends before the last")

@@ -1,0 +1,140 @@
+"""How difficult a configuration is: four terms along the shortest way, and the proof that there is one.
+
+* detour: length of the shortest way that keeps 0.30 m clearance, over the straight length;
+* tightness: mean of 1 / distance to the nearest obstacle along it [1/m];
+* occlusion: largest share of the view ahead (90 by 60 degrees, 6 m deep) that obstacles fill, along it;
+* turn: sharpest change of direction between a metre before and a metre after a point of it [rad].
+
+The way is a shortest path on a grid (geometry.grid_path), then pulled tight with exact distances.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.geometry.grid_path import shortest_path
+from airworthy.scenes.generators.flyingtrust.layout import Obstacles, goal_of, start_of, straight_is_free
+from airworthy.scenes.generators.flyingtrust.parameters import COLLISION_RADIUS, Scenario
+
+Floats = NDArray[np.float64]
+
+TERMS = ("detour", "tightness", "occlusion", "turn")
+VIEW_REACH = 6.0
+"""How deep the view is [m]."""
+_SPACING = 0.25
+_AHEAD = 1.0
+_RADIUS_MAX = 5.0
+"""An obstacle farther away than this does not make the way tighter or wider [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Difficulty:
+    """The way and the four terms."""
+
+    way: Floats
+    """Corners of the way from start to goal, (k, 3) [m]."""
+    detour: float
+    tightness: float
+    occlusion: float
+    turn: float
+
+    def terms(self) -> tuple[float, float, float, float]:
+        return (self.detour, self.tightness, self.occlusion, self.turn)
+
+
+def blocked_cells(obstacles: Obstacles, stated: Scenario, resolution: float) -> tuple[NDArray[np.bool_], Floats]:
+    """Grid over the area up to the ceiling, True where the way may not go, and its lower corner.
+
+    A way through the centres of free neighbours keeps `COLLISION_RADIUS` everywhere, not only at the centres: neighbours are at
+    most sqrt(3) * 0.1 m apart at the resolution of the proof, so centres keep sqrt(0.3^2 + (sqrt(3) * 0.05)^2) = 0.3123 m.
+    """
+    keep = float(np.hypot(COLLISION_RADIUS, 0.05 * np.sqrt(3.0))) + 1e-6
+    lower = np.array([-0.5 * stated.length, -0.5 * stated.width, 0.0])
+    size = np.array([stated.length, stated.width, stated.ceiling])
+    shape = tuple(int(n) for n in np.rint(size / resolution))
+    grid = obstacles.near(lower, shape, resolution, keep)
+    for axis, count in enumerate(shape):
+        centre = (np.arange(count) + 0.5) * resolution
+        outside = np.minimum(centre, size[axis] - centre) < COLLISION_RADIUS - 1e-9
+        grid[(slice(None),) * axis + (outside,)] = True
+    return grid, lower
+
+
+def measure(obstacles: Obstacles, stated: Scenario) -> Difficulty | None:
+    """The terms, or None where no way leads to the goal."""
+    way = find_way(obstacles, stated)
+    if way is None:
+        return None
+    points = _resampled(way, _SPACING)
+    radius = np.clip(obstacles.distance(points), COLLISION_RADIUS, _RADIUS_MAX)
+    straight = float(np.linalg.norm(goal_of(stated) - start_of(stated)))
+    length = float(np.linalg.norm(np.diff(way, axis=0), axis=1).sum())
+    return Difficulty(way, length / straight, float((1.0 / radius).mean()), _occlusion(obstacles, points), _turn(points))
+
+
+def find_way(obstacles: Obstacles, stated: Scenario) -> Floats | None:
+    """Corners of the shortest way, (k, 3), or None."""
+    start, goal = start_of(stated), goal_of(stated)
+    if straight_is_free(obstacles, stated):
+        return np.stack([start, goal])
+    grid, lower = blocked_cells(obstacles, stated, stated.search)
+    found = shortest_path(grid, stated.search, start, goal, lower=lower)
+    if found is None:
+        return None
+    return _pulled(np.vstack([start, found.points, goal]), obstacles)
+
+
+def _pulled(points: Floats, obstacles: Obstacles) -> Floats:
+    """Corners left when each leads straight to the farthest point that can be reached without coming too near."""
+    corners, at, last = [0], 0, len(points) - 1
+    while at < last:
+        reach, step = at + 1, 2
+        while reach < last and _visible(points[at], points[min(at + step, last)], obstacles):
+            reach, step = min(at + step, last), 2 * step
+        low, high = reach, min(at + step, last)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if _visible(points[at], points[middle], obstacles) else (low, middle)
+        at = low
+        corners.append(at)
+    return points[corners]
+
+
+def _visible(a: Floats, b: Floats, obstacles: Obstacles) -> bool:
+    count = int(np.linalg.norm(b - a) / 0.05) + 2
+    # Samples are at most 0.05 m apart, so that sqrt(0.3011^2 - 0.025^2) > 0.30 m is kept between them.
+    return bool(obstacles.distance(np.linspace(a, b, count)).min() >= COLLISION_RADIUS + 0.0011)
+
+
+def _resampled(way: Floats, spacing: float) -> Floats:
+    """Points along the way at even distances of at most `spacing`, both ends included."""
+    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(way, axis=0), axis=1))])
+    at = np.linspace(0.0, along[-1], int(np.ceil(along[-1] / spacing)) + 1)
+    return np.stack([np.interp(at, along, way[:, k]) for k in range(3)], axis=1)
+
+
+def _turn(points: Floats) -> float:
+    step = round(_AHEAD / _SPACING)
+    leg = points[step:] - points[:-step]
+    before, after = leg[:-step], leg[step:]
+    norm = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
+    cosine = np.sum(before * after, axis=1) / np.maximum(norm, 1e-12)
+    return float(np.arccos(np.clip(cosine, -1.0, 1.0)).max())
+
+
+def _occlusion(obstacles: Obstacles, points: Floats) -> float:
+    every = round(_AHEAD / _SPACING)
+    at = points[:-every:every]
+    ahead = points[every::every][: len(at)] - at
+    heading = np.arctan2(ahead[:, 1], ahead[:, 0])
+    azimuth, elevation = np.meshgrid(np.radians(np.linspace(-45, 45, 19)), np.radians(np.linspace(-30, 30, 13)))
+    azimuth, elevation = azimuth.reshape(-1), elevation.reshape(-1)
+    turned = heading[:, None] + azimuth
+    level = np.cos(elevation)
+    up = np.broadcast_to(np.sin(elevation), turned.shape)
+    rays = np.stack([level * np.cos(turned), level * np.sin(turned), up], axis=-1)
+    hit = obstacles.first_hit(np.repeat(at, rays.shape[1], axis=0), rays.reshape(-1, 3)) < VIEW_REACH
+    return float(hit.reshape(len(at), -1).mean(1).max())

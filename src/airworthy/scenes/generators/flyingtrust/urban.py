@@ -1,0 +1,198 @@
+"""Urban: a regular grid of streets and blocks, buildings in the blocks, and walls, poles and parked cars in the streets.
+
+Buildings are the lots of a block: a block is cut until its pieces are no larger than the largest footprint, and lots are built on
+until the wanted coverage is reached. The rest of the objects stands in the streets.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.scenes.generators.flyingtrust.layout import Layout, goal_of, start_of
+from airworthy.scenes.generators.flyingtrust.parameters import (
+    BLOCK,
+    BUILDING_HEIGHT,
+    CLEAR_RADIUS,
+    CONFIGURATIONS,
+    COVERAGE,
+    FOOTPRINT,
+    PARKED,
+    POLE_HEIGHT,
+    POLE_RADIUS,
+    SCENARIOS,
+    STREET,
+    STREET_WALL,
+    URBAN_COUNT,
+)
+
+Rectangle = tuple[float, float, float, float]
+"""x0, y0, x1, y1 [m]"""
+Rng = np.random.Generator
+_SETBACK = 0.5
+"""Between a lot's edge and its building, so that alleys are at least a metre wide [m]."""
+_APART = 0.9
+"""Least distance between things in the streets, and between them and buildings [m]."""
+_FACADES = ("facade", "brick", "plaster", "concrete")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where blocks begin and end along both axes [m]."""
+
+    x: list[tuple[float, float]]
+    y: list[tuple[float, float]]
+
+
+def object_count(index: int) -> int:
+    """Objects of a configuration, linear in its index."""
+    low, high = URBAN_COUNT
+    return round(low + (high - low) * (index - 1) / (CONFIGURATIONS - 1))
+
+
+def draw_urban(index: int, rng: Rng) -> Layout | None:
+    """One district; None where the lots do not give the wanted coverage with few enough buildings."""
+    stated, count = SCENARIOS["urban"], object_count(index)
+    grid = Grid(_spans(stated.length, rng), _spans(stated.width, rng))
+    wanted = (COVERAGE[0] + (COVERAGE[1] - COVERAGE[0]) * float(rng.random())) * stated.length * stated.width
+    lots = [lot for a in grid.x for b in grid.y for lot in _lots((a[0], b[0], a[1], b[1]), rng)]
+    built = _built(lots, wanted, rng)
+    covered = sum((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in built)
+    share = covered / (stated.length * stated.width)
+    if len(built) > count - 5 or not COVERAGE[0] <= share <= COVERAGE[1]:
+        return None
+    layout = Layout("urban")
+    for lot in built:
+        _building(layout, lot, rng)
+    furniture = _furniture(layout, grid, built, count - len(built), rng)
+    if furniture is None:
+        return None
+    layout.facts = {"obstacles": float(count), "buildings": float(len(built)), "coverage": share, **furniture}
+    return layout
+
+
+def _spans(length: float, rng: Rng) -> list[tuple[float, float]]:
+    """Blocks along one axis, streets between them, at a random phase; what reaches over the edge is cut off."""
+    spans, at = [], -0.5 * length - 20.0 * float(rng.random())
+    block = BLOCK[0] + (BLOCK[1] - BLOCK[0]) * float(rng.random())
+    street = STREET[0] + (STREET[1] - STREET[0]) * float(rng.random())
+    while at < 0.5 * length:
+        low, high = max(at, -0.5 * length), min(at + block, 0.5 * length)
+        if high - low >= FOOTPRINT[0] + 2.0 * _SETBACK:
+            spans.append((low, high))
+        at += block + street
+    return spans
+
+
+def _lots(block: Rectangle, rng: Rng) -> list[Rectangle]:
+    """Cut the longer side of a piece in two while it is too long for a building, sometimes once more."""
+    x0, y0, x1, y1 = block
+    wide, deep = x1 - x0, y1 - y0
+    long, least = max(wide, deep), FOOTPRINT[0] + 2.0 * _SETBACK
+    small = long <= FOOTPRINT[1] + 2.0 * _SETBACK
+    if long < 2.0 * least or (small and rng.random() < 0.6):
+        return [block]
+    cut = least + (long - 2.0 * least) * (0.35 + 0.3 * float(rng.random()))
+    if wide >= deep:
+        parts = [(x0, y0, x0 + cut, y1), (x0 + cut, y0, x1, y1)]
+    else:
+        parts = [(x0, y0, x1, y0 + cut), (x0, y0 + cut, x1, y1)]
+    return [lot for part in parts for lot in _lots(part, rng)]
+
+
+def _built(lots: list[Rectangle], wanted: float, rng: Rng) -> list[Rectangle]:
+    """Footprints on lots taken in random order until the wanted area is covered; start and goal stay clear."""
+    stated = SCENARIOS["urban"]
+    ends = np.stack([start_of(stated), goal_of(stated)])
+    built, covered = [], 0.0
+    for k in np.argsort(rng.random(len(lots)), kind="stable").tolist():
+        x0, y0, x1, y1 = lots[k]
+        spare = _SETBACK + 1.5 * float(rng.random()) * np.array([x1 - x0 > 7.0, y1 - y0 > 7.0])
+        footprint = (x0 + float(spare[0]), y0 + float(spare[1]), x1 - float(spare[0]), y1 - float(spare[1]))
+        if covered >= wanted or _distance(footprint, ends).min() < CLEAR_RADIUS + 0.05:
+            continue
+        built.append(footprint)
+        covered += (footprint[2] - footprint[0]) * (footprint[3] - footprint[1])
+    return built
+
+
+def _distance(rectangle: Rectangle, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Horizontal distance of points to a rectangle, 0 inside."""
+    x0, y0, x1, y1 = rectangle
+    dx = np.maximum(np.maximum(x0 - points[:, 0], points[:, 0] - x1), 0.0)
+    dy = np.maximum(np.maximum(y0 - points[:, 1], points[:, 1] - y1), 0.0)
+    return np.asarray(np.hypot(dx, dy))
+
+
+def _building(layout: Layout, lot: Rectangle, rng: Rng) -> None:
+    x0, y0, x1, y1 = lot
+    height = BUILDING_HEIGHT[0] + (BUILDING_HEIGHT[1] - BUILDING_HEIGHT[0]) * float(rng.random())
+    surface = f"{_FACADES[int(rng.random() * len(_FACADES))]}~{int(rng.random() * 5)}"
+    size = (x1 - x0, y1 - y0, height)
+    layout.box((0.5 * (x0 + x1), 0.5 * (y0 + y1), 0.5 * height), size, "building", surface)
+
+
+def _furniture(layout: Layout, grid: Grid, built: list[Rectangle], count: int, rng: Rng) -> dict[str, float] | None:
+    """Walls, poles and parked cars, none nearer than `_APART` to anything else; None if they find no room."""
+    stated = SCENARIOS["urban"]
+    ends = np.stack([start_of(stated), goal_of(stated)])
+    taken, placed = list(built), {"walls": 0.0, "poles": 0.0, "parked": 0.0}
+    for _ in range(60 * count):
+        if sum(placed.values()) == count:
+            return placed
+        kind = ("walls", "poles", "parked")[int(rng.random() * 3.0)]
+        place = _in_street(grid, kind, rng)
+        size, along_x = _size(kind, rng), bool(rng.random() < 0.5)
+        if not along_x:
+            size = (size[1], size[0], size[2])
+        half = (0.5 * size[0], 0.5 * size[1])
+        spot = (place[0] - half[0], place[1] - half[1], place[0] + half[0], place[1] + half[1])
+        outside = max(abs(spot[0]), abs(spot[2])) > 0.5 * stated.length or max(abs(spot[1]), abs(spot[3])) > 0.5 * stated.width
+        if outside or _distance(spot, ends).min() < CLEAR_RADIUS + 0.05 or any(_gap(spot, t) < _APART for t in taken):
+            continue
+        _put(layout, kind, place, size, rng)
+        taken.append(spot)
+        placed[kind] += 1.0
+    return None
+
+
+def _in_street(grid: Grid, kind: str, rng: Rng) -> tuple[float, float]:
+    """A place between blocks; cars and poles keep to the edges, walls may stand anywhere that is not built on."""
+    stated = SCENARIOS["urban"]
+    while True:
+        x, y = stated.length * (float(rng.random()) - 0.5), stated.width * (float(rng.random()) - 0.5)
+        inside = any(a < x < b for a, b in grid.x) and any(a < y < b for a, b in grid.y)
+        if not inside or kind == "walls":
+            return (x, y)
+
+
+def _size(kind: str, rng: Rng) -> tuple[float, float, float]:
+    """Sizes along and across, and height [m]."""
+    u = rng.random(2).tolist()
+    if kind == "parked":
+        return (PARKED[1], PARKED[0], PARKED[2])
+    if kind == "poles":
+        radius = POLE_RADIUS[0] + (POLE_RADIUS[1] - POLE_RADIUS[0]) * u[0]
+        return (2.0 * radius, 2.0 * radius, POLE_HEIGHT[0] + (POLE_HEIGHT[1] - POLE_HEIGHT[0]) * u[1])
+    thick, (short, long), (low, high) = STREET_WALL
+    return (short + (long - short) * u[0], thick, low + (high - low) * u[1])
+
+
+def _put(layout: Layout, kind: str, place: tuple[float, float], size: tuple[float, float, float], rng: Rng) -> None:
+    x, y = place
+    if kind == "poles":
+        layout.upright(x, y, 0.5 * size[0], size[2], "pillar", "metal")
+        return
+    surface = "car_paint" if kind == "parked" else "brick"
+    semantic = "object" if kind == "parked" else "wall"
+    layout.box((x, y, 0.5 * size[2]), size, semantic, f"{surface}~{int(rng.random() * 5)}")
+
+
+def _gap(a: Rectangle, b: Rectangle) -> float:
+    """Distance between two rectangles, 0 where they overlap."""
+    dx = max(a[0] - b[2], b[0] - a[2], 0.0)
+    dy = max(a[1] - b[3], b[1] - a[3], 0.0)
+    return math.hypot(dx, dy)

@@ -1,0 +1,163 @@
+"""Clutter of cubes on a grid: exact distances, rays, and its surface as a mesh."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.geometry import Mesh
+
+Floats = NDArray[np.float64]
+_WINDOW = 6
+"""Distances below this many voxels are exact; farther ones hold to a tenth of a voxel."""
+
+
+@dataclass(frozen=True, eq=False)
+class Voxels:
+    """Occupied cells of a grid; outside of the grid nothing is occupied."""
+
+    occupied: NDArray[np.bool_]
+    """(nx, ny, nz)"""
+    lower: Floats
+    """Lower corner [m], (3,)."""
+    size: float
+    """Edge of a voxel [m]."""
+
+    @cached_property
+    def _tree(self) -> tuple[Any, Floats]:
+        from scipy.spatial import cKDTree
+
+        centres = self.lower + (np.argwhere(self.occupied & ~_enclosed(self.occupied)) + 0.5) * self.size
+        return cKDTree(centres), centres
+
+    def distance(self, points: ArrayLike) -> Floats:
+        """Distance of points to the nearest voxel [m], (m,); 0 inside, infinite where there are none."""
+        p = np.asarray(points, float).reshape(-1, 3)
+        tree, centres = self._tree
+        if not len(centres) or not len(p):
+            return np.full(len(p), np.inf)
+        _, nearest = tree.query(p, k=min(8, len(centres)))
+        gap = np.maximum(np.abs(p[:, None] - centres[nearest.reshape(len(p), -1)]) - 0.5 * self.size, 0.0)
+        found = np.sqrt((gap * gap).sum(-1)).min(1)
+        close = np.flatnonzero(found < (_WINDOW - 1) * self.size)
+        if len(close):
+            found[close] = self._exact(p[close])
+        return np.asarray(found)
+
+    def _exact(self, p: Floats) -> Floats:
+        """Least distance to the voxels of a window around each point's own cell."""
+        offset = np.stack(np.meshgrid(*3 * [np.arange(-_WINDOW, _WINDOW + 1)], indexing="ij"), -1).reshape(-1, 3)
+        result = np.zeros(len(p))
+        for k in range(0, len(p), 256):
+            part = p[k : k + 256]
+            cells = np.floor((part - self.lower) / self.size).astype(int)[:, None] + offset
+            inside = ((cells >= 0) & (cells < self.occupied.shape)).all(-1)
+            index = np.clip(cells, 0, np.array(self.occupied.shape) - 1)
+            full = inside & self.occupied[index[..., 0], index[..., 1], index[..., 2]]
+            gap = np.maximum(np.abs(part[:, None] - self.lower - (cells + 0.5) * self.size) - 0.5 * self.size, 0.0)
+            result[k : k + 256] = np.sqrt(np.where(full, (gap * gap).sum(-1), np.inf).min(1))
+        return result
+
+    def near(self, lower: ArrayLike, shape: tuple[int, ...], resolution: float, clearance: float) -> NDArray[np.bool_]:
+        """Grid cells of which a voxel's centre lies less than `clearance` from an occupied voxel, (nx, ny, nz).
+
+        The grid's cells must be whole numbers of voxels, aligned with them: a larger cell counts when any of its voxels does.
+        """
+        factor = round(resolution / self.size)
+        first = np.rint((np.asarray(lower, float) - self.lower) / self.size).astype(int)
+        assert abs(factor * self.size - resolution) < 1e-9 and factor >= 1
+        wanted = tuple(factor * n for n in shape)
+        reach = int(np.ceil(clearance / self.size))
+        square = np.where(self._window(first - reach, [n + 2 * reach for n in wanted]), 0.0, np.inf).astype(np.float32)
+        for axis in range(3):
+            square = _spread(square, axis, reach, self.size)
+        grid = square < np.float32(clearance * clearance)
+        blocks = grid.reshape(shape[0], factor, shape[1], factor, shape[2], factor)
+        return np.asarray(blocks.any(axis=(1, 3, 5)))
+
+    def _window(self, first: NDArray[np.integer], size: list[int]) -> NDArray[np.bool_]:
+        """A part of the occupancy, empty where it reaches beyond the grid."""
+        window = np.zeros(size, bool)
+        low = np.maximum(first, 0)
+        high = np.minimum(first + size, self.occupied.shape)
+        if (high > low).all():
+            target = tuple(slice(a, b) for a, b in zip(low - first, high - first, strict=True))
+            window[target] = self.occupied[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
+        return window
+
+    def first_hit(self, origin: ArrayLike, direction: ArrayLike) -> Floats:
+        """Range along unit rays to the first voxel [m], (m,), by samples half a voxel apart up to 6 m; infinite beyond."""
+        o, d = np.asarray(origin, float), np.asarray(direction, float)
+        reach = np.arange(0.0, 6.0, 0.5 * self.size)
+        found = np.full(len(o), np.inf)
+        for k in range(0, len(o), 4096):
+            at = o[k : k + 4096, None] + reach[:, None] * d[k : k + 4096, None]
+            cells = np.floor((at - self.lower) / self.size).astype(np.int32)
+            inside = ((cells >= 0) & (cells < self.occupied.shape)).all(-1)
+            index = np.clip(cells, 0, np.array(self.occupied.shape) - 1)
+            full = inside & self.occupied[index[..., 0], index[..., 1], index[..., 2]]
+            found[k : k + 4096] = np.where(full.any(1), reach[full.argmax(1)], np.inf)
+        return found
+
+    def mesh(self) -> Mesh:
+        """The surface, two triangles per exposed face of a voxel, corners shared: closed, and nothing inside."""
+        return _surface(self.occupied, self.lower, self.size)
+
+
+def _spread(square: NDArray[np.float32], axis: int, reach: int, size: float) -> NDArray[np.float32]:
+    """Least squared gap along one axis, for the cells `reach` inside of both ends."""
+    count = square.shape[axis] - 2 * reach
+    best: NDArray[np.float32] | None = None
+    for offset in range(-reach, reach + 1):
+        part = [slice(None)] * 3
+        part[axis] = slice(reach + offset, reach + offset + count)
+        gap = max(abs(offset) - 0.5, 0.0) * size
+        shifted = square[tuple(part)] + np.float32(gap * gap)
+        best = shifted if best is None else np.minimum(best, shifted, out=best)
+    assert best is not None
+    return best
+
+
+def _enclosed(occupied: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Occupied cells whose six neighbours are occupied too."""
+    inner = np.zeros_like(occupied)
+    core = occupied[1:-1, 1:-1, 1:-1].copy()
+    for axis in range(3):
+        for offset in (0, 2):
+            part = [slice(1, -1)] * 3
+            part[axis] = slice(offset, offset + occupied.shape[axis] - 2)
+            core &= occupied[tuple(part)]
+    inner[1:-1, 1:-1, 1:-1] = core
+    return inner
+
+
+_CORNERS = {
+    # outward face of a voxel: its four corners, counter-clockwise seen from outside
+    (0, 1): ((1, 0, 0), (1, 1, 0), (1, 1, 1), (1, 0, 1)),
+    (0, -1): ((0, 0, 0), (0, 0, 1), (0, 1, 1), (0, 1, 0)),
+    (1, 1): ((0, 1, 0), (0, 1, 1), (1, 1, 1), (1, 1, 0)),
+    (1, -1): ((0, 0, 0), (1, 0, 0), (1, 0, 1), (0, 0, 1)),
+    (2, 1): ((0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1)),
+    (2, -1): ((0, 0, 0), (0, 1, 0), (1, 1, 0), (1, 0, 0)),
+}
+
+
+def _surface(occupied: NDArray[np.bool_], lower: Floats, size: float) -> Mesh:
+    padded = np.pad(occupied, 1)
+    quads = []
+    for (axis, side), corners in _CORNERS.items():
+        beside = np.roll(padded, -side, axis)
+        cells = np.argwhere(padded & ~beside) - 1
+        quads.append(cells[:, None] + np.array(corners))
+    corners = np.concatenate(quads)
+    counts = np.array(occupied.shape) + 1
+    keys = (corners[..., 0] * counts[1] + corners[..., 1]) * counts[2] + corners[..., 2]
+    unique, index = np.unique(keys, return_inverse=True)
+    grid = np.stack(np.unravel_index(unique, counts), axis=1)
+    index = index.reshape(keys.shape)
+    faces = np.concatenate([index[:, [0, 1, 2]], index[:, [0, 2, 3]]])
+    return Mesh(lower + grid * size, faces)

@@ -1,0 +1,7 @@
+"""The environments of Aerial Gym: rooms with panels, objects, trees, rods and movers, one at a time or thousands at once."""
+
+from airworthy.scenes.generators.rooms.batch import RoomArrays, resample, room_arrays, room_batch
+from airworthy.scenes.generators.rooms.parameters import ALIASES, ROOMS, Assets, Room
+from airworthy.scenes.generators.rooms.scene import room_scene, with_level
+
+__all__ = ["ALIASES", "ROOMS", "Assets", "Room", "RoomArrays", "resample", "room_arrays", "room_batch", "room_scene", "with_level"]

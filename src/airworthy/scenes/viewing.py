@@ -1,0 +1,140 @@
+"""Where to look from: cameras for pictures of a scene."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.core import frames
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.scenes.extent import instance_box, scene_box
+from airworthy.scenes.record import Scene
+
+__all__ = ["VIEWS", "View", "look_at", "roofless", "view"]
+
+Floats = NDArray[np.float64]
+MARGIN = 1.04
+"""What is shown over what there is."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A camera: rays of a pinhole, or parallel ones."""
+
+    position: Floats
+    """(3,) world [m]."""
+    attitude: Floats
+    """(4,) optical frame (x right, y down, z forward) to world."""
+    fov: float = 1.2
+    """Across the longer side [rad]."""
+    width: float = 0.0
+    """> 0: rays are parallel, and the longer side spans this much [m]."""
+
+    def rays(self, width: int, height: int) -> tuple[Floats, Floats | None]:
+        """Unit directions (h, w, 3) in the optical frame; origins (h, w, 3), or None where all rays leave from one point."""
+        longer = max(width, height)
+        x = (np.arange(width) + 0.5 - 0.5 * width) / longer
+        y = (np.arange(height) + 0.5 - 0.5 * height) / longer
+        u, v = np.meshgrid(x, y)
+        forward = np.broadcast_to((0.0, 0.0, 1.0), (height, width, 3)).copy()
+        if self.width > 0.0:
+            return forward, np.stack((u * self.width, v * self.width, np.zeros_like(u)), axis=-1)
+        spread = 2.0 * math.tan(0.5 * self.fov)
+        rays = forward + np.stack((u * spread, v * spread, np.zeros_like(u)), axis=-1)
+        return rays / np.linalg.norm(rays, axis=-1, keepdims=True), None
+
+
+def look_at(position: ArrayLike, target: ArrayLike) -> Floats:
+    """Attitude (4,) of an optical frame that looks from one point to another, the world's z up in the image.
+
+    Looking straight up or down, the image's right is the world's x.
+
+    Raises:
+        AirworthyError: The points are the same.
+    """
+    forward = np.asarray(target, float) - np.asarray(position, float)
+    length = float(np.linalg.norm(forward))
+    if not length > 1e-9:
+        raise AirworthyError("A camera cannot look at the point where it is; give two points that are apart.")
+    z = forward / length
+    right = np.cross(z, (0.0, 0.0, 1.0))
+    x = right / np.linalg.norm(right) if np.linalg.norm(right) > 1e-6 else np.array([1.0, 0.0, 0.0])
+    return frames.from_matrix(np.stack((x, np.cross(z, x), z), axis=1))
+
+
+def content_box(scene: Scene) -> tuple[Floats, Floats]:
+    """What there is to see: the box of the instances, cut by the bounds, which hold no endless ground."""
+    box = scene_box(scene)
+    low, high = np.array(scene.bounds.lower, float), np.array(scene.bounds.upper, float)
+    if box is None:
+        return low, high
+    inner = np.maximum(low, box[0]), np.minimum(high, box[1])
+    return inner if (inner[1] - inner[0]).min() >= 0.0 and (inner[1] - inner[0]).max() > 0.0 else box
+
+
+def roofless(scene: Scene) -> Scene:
+    """The scene without what covers it from above, so that it can be looked into; the same where nothing does.
+
+    A roof is an instance in the upper half whose outline covers a third of the scene's.
+    """
+    low, high = content_box(scene)
+    area, middle = float(np.prod((high - low)[:2])), 0.5 * (low[2] + high[2])
+    kept = []
+    for item in scene.instances:
+        box = instance_box(scene.shapes[item.shape], item.position, item.attitude, item.scale)
+        outline = np.maximum(np.minimum(box[1], high) - np.maximum(box[0], low), 0.0)[:2]
+        if not (box[0][2] > middle and float(np.prod(outline)) > area / 3.0):
+            kept.append(item)
+    return scene if len(kept) == len(scene.instances) else replace(scene, instances=tuple(kept))
+
+
+def _top(scene: Scene) -> View:
+    low, high = content_box(scene)
+    size, center = high - low, 0.5 * (low + high)
+    above = np.array([center[0], center[1], max(high[2], scene.bounds.upper[2]) + 1.0])
+    return View(above, look_at(above, above - [0.0, 0.0, 1.0]), width=MARGIN * float(max(size[0], size[1], 0.1)))
+
+
+def _start(scene: Scene) -> View:
+    pose = scene.start
+    if pose is None:
+        raise AirworthyError(f"Scene {scene.name!r} has no start to look from; choose the view 'top' or 'orbit'.")
+    ahead = np.array([math.cos(pose.yaw), math.sin(pose.yaw), 0.0])
+    return View(np.array(pose.position, float), look_at(pose.position, np.asarray(pose.position) + ahead), 1.4)
+
+
+def _orbit(scene: Scene) -> View:
+    """From outside and above, or from an upper corner of a room, whose walls would hide it."""
+    low, high = content_box(scene)
+    size, center = high - low, 0.5 * (low + high)
+    if roofless(scene) is not scene:
+        corner = np.array([low[0] + 0.06 * size[0], low[1] + 0.06 * size[1], low[2] + 0.85 * size[2]])
+        target = np.array([center[0] + 0.15 * size[0], center[1] + 0.15 * size[1], low[2] + 0.25 * size[2]])
+        return View(corner, look_at(corner, target), 1.6)
+    radius = 0.5 * float(np.linalg.norm(size))
+    away = np.array([-0.62, -0.62, 0.48]) / np.linalg.norm((-0.62, -0.62, 0.48))
+    fov = 0.9
+    where = center + away * max(radius, 0.05) * MARGIN / math.sin(0.5 * fov) * 0.82  # corners are seldom filled
+    return View(where, look_at(where, center), fov)
+
+
+def _side(scene: Scene) -> View:
+    low, high = content_box(scene)
+    size, center = high - low, 0.5 * (low + high)
+    where = np.array([center[0], low[1] - max(1.0, size[1]), center[2]])
+    return View(where, look_at(where, center), width=MARGIN * float(max(size[0], size[2], 0.1)))
+
+
+VIEWS: dict[str, Callable[[Scene], View]] = {"orbit": _orbit, "top": _top, "start": _start, "side": _side}
+"""Views by name: from outside above (or a corner of a room), straight down without the roof, from the start, along y."""
+
+
+def view(scene: Scene, name: str) -> View:
+    """A camera by its name; raises UnknownNameError."""
+    if name not in VIEWS:
+        raise unknown_name("view", name, VIEWS)
+    return VIEWS[name](scene)

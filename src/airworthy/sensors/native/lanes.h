@@ -1,0 +1,89 @@
+// More lane operations than prelude.h has: whole numbers, gathers, vectors of three. Needs prelude.h before it.
+struct W {
+#if LANES == 1
+  static INLINE I to_int(F x) { return (int)x; }
+  static INLINE I i(int x) { return x; }
+  static INLINE I pick(M m, I a, I b) { return m ? a : b; }
+  static INLINE F f_bits(I x) { return N::from_bits((unsigned int)x); }
+  static INLINE U unsigned_of(I x) { return (unsigned int)x; }
+  static INLINE F minimum(F a, F b) { return a < b ? a : b; }
+  static INLINE F maximum(F a, F b) { return a > b ? a : b; }
+  static INLINE bool all(M m) { return m; }
+  static INLINE bool at(M m, int) { return m; }
+  static INLINE float get(F x, int) { return x; }
+  static INLINE int get(I x, int) { return x; }
+  static INLINE void set(F& x, int, float v) { x = v; }
+  static INLINE void set(I& x, int, int v) { x = v; }
+  static INLINE void set(M& m, int, bool v) { m = v; }
+  static INLINE M always() { return true; }
+#else
+  static INLINE I to_int(F x) { return __builtin_convertvector(x, I); }
+  static INLINE I i(int x) { return (I)x; }
+  static INLINE I pick(M m, I a, I b) { return (m & a) | (~m & b); }
+  static INLINE F f_bits(I x) { return __builtin_bit_cast(F, x); }
+  static INLINE U unsigned_of(I x) { return __builtin_bit_cast(U, x); }
+  static INLINE F minimum(F a, F b) { return N::select(a < b, a, b); }
+  static INLINE F maximum(F a, F b) { return N::select(a > b, a, b); }
+  static INLINE bool all(M m) { return __builtin_reduce_and(m) != 0; }
+  static INLINE bool at(M m, int k) { return m[k] != 0; }
+  static INLINE float get(F x, int k) { return x[k]; }
+  static INLINE int get(I x, int k) { return x[k]; }
+  static INLINE void set(F& x, int k, float v) { x[k] = v; }
+  static INLINE void set(I& x, int k, int v) { x[k] = v; }
+  static INLINE void set_m(M& m, int k, bool v) { m[k] = v ? -1 : 0; }
+  static INLINE M always() { return (M)-1; }
+#endif
+#if LANES == 1
+  static INLINE void set_m(M& m, int, bool v) { m = v; }
+  static INLINE U gather(const unsigned int* p, I index) { return p[index]; }
+  static INLINE F gather(const float* p, I index) { return p[index]; }
+  static INLINE I gather(const int* p, I index) { return p[index]; }
+#else
+  static INLINE U gather(const unsigned int* p, I index) {
+    U out;
+    for (int k = 0; k < LANES; ++k) out[k] = p[index[k]];
+    return out;
+  }
+  static INLINE F gather(const float* p, I index) {
+    F out;
+    for (int k = 0; k < LANES; ++k) out[k] = p[index[k]];
+    return out;
+  }
+  static INLINE I gather(const int* p, I index) {
+    I out;
+    for (int k = 0; k < LANES; ++k) out[k] = p[index[k]];
+    return out;
+  }
+#endif
+  static INLINE F clamp(F x, float a, float b) { return minimum(maximum(x, N::c(a)), N::c(b)); }
+  static INLINE F mix(F a, F b, F t) { return a + (b - a) * t; }
+  // Base-2 logarithm of a positive normal number, to 0.01: exponent plus a parabola through the mantissa.
+  static INLINE F log2(F x) {
+    const U bits = N::to_bits(x);
+    const F exponent = N::from_int(N::signed_of(bits >> 23u) - 127);
+    const F m = N::from_bits((bits & N::u(0x007fffffu)) | N::u(0x3f800000u)) - 1.0f;
+    return exponent + m * (1.3465f - 0.3465f * m);
+  }
+};
+struct V3 {
+  F x, y, z;
+  static INLINE V3 c(float a, float b, float d) { return {N::c(a), N::c(b), N::c(d)}; }
+  static INLINE V3 all(F a) { return {a, a, a}; }
+  INLINE V3 operator+(const V3& o) const { return {x + o.x, y + o.y, z + o.z}; }
+  INLINE V3 operator-(const V3& o) const { return {x - o.x, y - o.y, z - o.z}; }
+  INLINE V3 operator*(const V3& o) const { return {x * o.x, y * o.y, z * o.z}; }
+  INLINE V3 operator*(F s) const { return {x * s, y * s, z * s}; }
+  INLINE F dot(const V3& o) const { return x * o.x + y * o.y + z * o.z; }
+  INLINE V3 cross(const V3& o) const { return {y * o.z - z * o.y, z * o.x - x * o.z, x * o.y - y * o.x}; }
+  INLINE V3 unit() const { return *this * (N::c(1.0f) / N::sqrt(W::maximum(dot(*this), N::c(1e-20f)))); }
+  static INLINE V3 select(M m, const V3& a, const V3& b) {
+    return {N::select(m, a.x, b.x), N::select(m, a.y, b.y), N::select(m, a.z, b.z)};
+  }
+  static INLINE V3 mix(const V3& a, const V3& b, F t) { return a + (b - a) * t; }
+  // Rotation by a unit quaternion x, y, z, w.
+  static INLINE V3 rotate(const F* q, const V3& v) {
+    const V3 u = {q[0], q[1], q[2]};
+    const V3 t = u.cross(v) * N::c(2.0f);
+    return v + t * q[3] + u.cross(t);
+  }
+};

@@ -1,0 +1,172 @@
+"""What a range sensor makes of true values: noise, dropout, limits, normalisation, in one pass over an image.
+
+Draws are counter-based: key (seed, flight, episode), counter (sample's number, stream, pixel, sensor). A pixel's noise therefore
+depends on its flight, sample, sensor and place in the image, and on nothing else of a batch.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.core.errors import AirworthyError
+from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
+from airworthy.core.random import Stream, Words, flight_key, threefry4x32
+from airworthy.sensors.limits import RangeLimits
+from airworthy.sensors.noise_kernel import noise_kernel
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RangeNoise:
+    """Reading of a true value r: N(r - offset, a r^2 + b r + c + multiplier r), dropped with a probability.
+
+    LiDARs use a, b, c and offset (spec/aerial_gym 7.6), cameras the multiplier.
+
+    Raises:
+        AirworthyError: If a number is not finite or the probability is none.
+    """
+
+    a: float = 0.0
+    """[1/m]"""
+    b: float = 0.0
+    c: float = 0.0
+    """[m]"""
+    offset: float = 0.0
+    """Subtracted from every reading [m]."""
+    multiplier: float = 0.0
+    """Standard deviation per metre."""
+    dropout: float = 0.0
+    """Probability that a reading becomes the limits' near value."""
+
+    def __post_init__(self) -> None:
+        numbers = (self.a, self.b, self.c, self.offset, self.multiplier, self.dropout)
+        if not all(math.isfinite(x) for x in numbers) or not 0.0 <= self.dropout <= 1.0:
+            raise AirworthyError(f"{self} cannot be used; expected finite numbers and a dropout probability in [0, 1].")
+
+    @property
+    def any(self) -> bool:
+        """Whether it changes anything."""
+        return any((self.a, self.b, self.c, self.offset, self.multiplier, self.dropout))
+
+    def sigma(self, r: ArrayLike) -> Array:
+        """Standard deviation at true values [m]."""
+        r = np.asarray(r, np.float64)
+        return np.abs((self.a * r + self.b) * r + self.c + self.multiplier * r)
+
+
+QUIET = RangeNoise()
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Which random numbers a batch of samples gets; build it with `Draw.of`."""
+
+    keys: Words
+    """Key words of each camera's flight, (camera, 4)."""
+    sample: NDArray[np.uint32]
+    """Number of the sample since the start of its flight, (camera,)."""
+    sensor: int = 0
+    """Number of the sensor, see `sensor_number`."""
+
+    @classmethod
+    def of(
+        cls, count: int, seed: int = 0, flight: ArrayLike | None = None, episode: ArrayLike = 0, sample: ArrayLike = 0, sensor: str = ""
+    ) -> Draw:
+        """Draws of `count` cameras, by default flights 0, 1, 2, ..."""
+        flights = np.broadcast_to(np.arange(count) if flight is None else np.asarray(flight), (count,))
+        number = np.ascontiguousarray(np.broadcast_to(np.asarray(sample, np.uint32), (count,)))
+        return cls(flight_key(seed, flights, np.broadcast_to(episode, (count,))), number, sensor_number(sensor))
+
+    def words(self, count: int, stream: Stream = Stream.SENSOR) -> Words:
+        """`count` quadruples of random words per camera, (camera, count, 4)."""
+        counter = np.zeros((len(self.keys), count, 4), np.uint32)
+        counter[..., 0], counter[..., 1], counter[..., 3] = self.sample[:, None], stream, self.sensor
+        counter[..., 2] = np.arange(count)
+        return threefry4x32(self.keys[:, None, :], counter)
+
+
+def sensor_number(name: str) -> int:
+    """Number that a sensor's draws carry: of its name alone, so that mounting another sensor changes nothing."""
+    return zlib.crc32(name.encode())
+
+
+def uniforms_of(word: Words) -> Array:
+    """Uniform numbers in (0, 1), one per word."""
+    return ((word >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23
+
+
+def normal_of(first: Words, second: Words) -> Array:
+    """One standard normal number per pair of words, as `airworthy.core.random.normals` makes its first."""
+    radius = np.sqrt(-2.0 * np.log(uniforms_of(first)))
+    quadrant = (second >> np.uint32(30)).astype(np.float64)
+    inside = ((second << np.uint32(2)) >> np.uint32(9)).astype(np.float64) + 0.5
+    return radius * np.cos((quadrant - 0.5) * (np.pi / 2) + inside * (np.pi / 2**24))
+
+
+def measured_twin(values: ArrayLike, noise: RangeNoise, limits: RangeLimits, draw: Draw | None = None, miss: float = math.inf) -> Array:
+    """The readable form of `measure`, in float64, on a copy."""
+    true = np.asarray(values, np.float64)
+    flat = true.reshape(len(true), -1)
+    flat = np.where(flat == np.inf, miss, flat)
+    if draw is not None and noise.any:
+        word = draw.words(flat.shape[1])
+        finite = np.isfinite(flat)
+        r = np.where(finite, flat, 0.0)
+        noisy = r - noise.offset + noise.sigma(r) * normal_of(word[..., 0], word[..., 1])
+        flat = np.where(finite, noisy, flat)
+        flat = np.where(uniforms_of(word[..., 2]) < noise.dropout, limits.near, flat)
+    return limits.apply(flat).reshape(true.shape)
+
+
+def measure(
+    values: NDArray[np.float32],
+    noise: RangeNoise = QUIET,
+    limits: RangeLimits = RangeLimits(),
+    draw: Draw | None = None,
+    miss: float = math.inf,
+) -> NDArray[np.float32]:
+    """Turn true values into readings, in place.
+
+    Args:
+        values: Ranges or depths [m], (camera, ...), float32, contiguous; +inf where nothing is hit, -inf where the sensor
+            knows a value to be wrong (a stereo shadow), which becomes the near value.
+        noise: Noise and dropout.
+        limits: Limits and normalisation, applied last.
+        draw: Random numbers; None: no noise.
+        miss: What a miss counts as before noise [m] (a ranger's 21 m); +inf: nothing.
+
+    Returns:
+        `values`.
+
+    Raises:
+        AirworthyError: If the array is of another kind or does not fit the draws.
+    """
+    if values.dtype != np.float32 or not values.flags.c_contiguous or values.ndim < 1:
+        raise AirworthyError(f"Readings are made in place of a contiguous float32 array; got {values.dtype} of {values.shape}.")
+    noisy = draw is not None and noise.any
+    cameras = len(values)
+    if noisy and draw is not None and len(draw.keys) != cameras:
+        raise AirworthyError(f"{cameras} images came with draws for {len(draw.keys)}.")
+    if not values.size:
+        return values
+    numbers = (noise.a, noise.b, noise.c, noise.multiplier, noise.offset, noise.dropout, miss)
+    numbers += (limits.minimum, limits.maximum, limits.near, limits.far, limits.divisor, float(noisy))
+    _launch(values.reshape(-1), np.array(numbers, np.float32), values.size // cameras, cameras, draw if noisy else None)
+    return values
+
+
+def _launch(values: NDArray[np.float32], model: NDArray[np.float32], pixels: int, cameras: int, draw: Draw | None) -> None:
+    wp = quiet_warp()
+    keys = np.zeros((1, 5), np.uint32)
+    if draw is not None:
+        keys = np.concatenate([draw.keys, draw.sample[:, None]], axis=1).astype(np.uint32)
+    arrays = [wp.array(a.reshape(-1), device="cpu", copy=False) for a in (values, np.ascontiguousarray(keys), model)]
+    blocks = cameras * -(-pixels // CPU_LANES)
+    number = draw.sensor if draw is not None else 0
+    Launcher(noise_kernel(), blocks, [*arrays, pixels, number, blocks], "cpu", threads=1).launch()

@@ -1,0 +1,108 @@
+"""From linear radiance to display values: exposure, the tone curve, sRGB, grey.
+
+Linear values are scene-referred: 1 is the white of a surface that reflects everything under an irradiance of pi. The sRGB curve
+is IEC 61966-2-1; luminance weights are those of its primaries (ITU-R BT.709).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.core.errors import AirworthyError
+
+Curve = Literal["filmic", "linear"]
+CURVES: tuple[Curve, ...] = ("filmic", "linear")
+
+LUMINANCE = (0.2126, 0.7152, 0.0722)
+"""Weights of linear R, G, B."""
+
+SHOULDER = 0.7
+"""Linear value from which the filmic curve bends; below it is the identity, so colours of surfaces stay what they are."""
+_PATH_TO_WHITE = 0.35
+"""How fast a colour pales as it is compressed: film and sensors lose saturation in the highlights."""
+
+_TABLE_SIZE = 1 << 14
+
+
+def luminance(linear: ArrayLike) -> NDArray[np.floating[Any]]:
+    """Luminance of linear RGB (..., 3)."""
+    rgb = np.asarray(linear)
+    return rgb[..., 0] * LUMINANCE[0] + rgb[..., 1] * LUMINANCE[1] + rgb[..., 2] * LUMINANCE[2]
+
+
+def srgb_from_linear(linear: ArrayLike) -> NDArray[np.float32]:
+    """sRGB-encoded values in [0, 1] of linear ones, clamped."""
+    x = np.clip(np.asarray(linear, np.float32), 0.0, 1.0)
+    return np.where(x <= 0.0031308, 12.92 * x, 1.055 * np.power(x, 1.0 / 2.4) - 0.055).astype(np.float32)
+
+
+def linear_from_srgb(encoded: ArrayLike) -> NDArray[np.float32]:
+    """Linear values of sRGB-encoded ones in [0, 1]; 8-bit integers are taken as 255ths."""
+    given = np.asarray(encoded)
+    x = given.astype(np.float32) / 255.0 if given.dtype == np.uint8 else given.astype(np.float32)
+    return np.where(x <= 0.04045, x / 12.92, np.power((x + 0.055) / 1.055, 2.4)).astype(np.float32)
+
+
+def shoulder(x: ArrayLike) -> NDArray[np.float32]:
+    """The filmic curve on one value: the identity up to `SHOULDER`, then an exponential approach to 1 with the same slope."""
+    value = np.asarray(x, np.float32)
+    room = 1.0 - SHOULDER
+    return np.where(value <= SHOULDER, value, 1.0 - room * np.exp(-np.maximum(value - SHOULDER, 0.0) / room)).astype(np.float32)
+
+
+def filmic(linear: ArrayLike) -> NDArray[np.float32]:
+    """Compress linear RGB (..., 3) into [0, 1]: neutral in hue, paling towards white in the highlights.
+
+    The curve acts on the largest channel and scales the others along, so no hue turns as per-channel curves do; what is
+    compressed much is mixed towards white.
+    """
+    rgb = np.maximum(np.asarray(linear, np.float32), 0.0)
+    peak = rgb.max(axis=-1, keepdims=True)
+    held = shoulder(peak)
+    scaled = rgb * (held / np.maximum(peak, 1e-6))
+    white = 1.0 - 1.0 / (_PATH_TO_WHITE * np.maximum(peak - held, 0.0) + 1.0)
+    return (scaled + (held - scaled) * white).astype(np.float32)
+
+
+def to_8bit(linear: ArrayLike, exposure: ArrayLike = 1.0, curve: Curve = "filmic") -> NDArray[np.uint8]:
+    """sRGB image of linear RGB.
+
+    Args:
+        linear: (..., 3) scene-referred; NaN becomes black.
+        exposure: Factor, one or per image (broadcast over the leading axes).
+        curve: "filmic", or "linear": clipped at 1.
+
+    Raises:
+        AirworthyError: If there is no such curve, or the last axis is not 3.
+    """
+    rgb = np.asarray(linear, np.float32)
+    if curve not in CURVES:
+        raise AirworthyError(f"Unknown tone curve {curve!r}; expected one of {', '.join(CURVES)}.")
+    if rgb.shape[-1:] != (3,):
+        raise AirworthyError(f"A colour image has shape {rgb.shape}; expected (..., 3).")
+    gain = np.asarray(exposure, np.float32)
+    rgb = np.nan_to_num(rgb * gain.reshape(gain.shape + (1,) * (rgb.ndim - gain.ndim)), nan=0.0, posinf=1e6)
+    return encode_8bit(filmic(rgb) if curve == "filmic" else rgb)
+
+
+def encode_8bit(linear: ArrayLike) -> NDArray[np.uint8]:
+    """8-bit sRGB of display-linear values in [0, 1], through a table (within one count of the formula)."""
+    index = np.clip(np.asarray(linear, np.float32), 0.0, 1.0)
+    # The square root spreads the dark values, where the curve is steep, over the table.
+    return _table()[(np.sqrt(index) * (_TABLE_SIZE - 1) + 0.5).astype(np.int32)]
+
+
+def grey_8bit(linear: ArrayLike, exposure: ArrayLike = 1.0, curve: Curve = "filmic") -> NDArray[np.uint8]:
+    """8-bit image of a monochrome camera: the luminance of linear RGB (..., 3), tone-mapped and sRGB-encoded; (...)."""
+    y = luminance(np.asarray(linear, np.float32)).astype(np.float32)
+    return to_8bit(np.repeat(y[..., None], 3, axis=-1), exposure, curve)[..., 0]
+
+
+@cache
+def _table() -> NDArray[np.uint8]:
+    x = (np.arange(_TABLE_SIZE) / (_TABLE_SIZE - 1)) ** 2
+    return np.rint(srgb_from_linear(x) * 255.0).astype(np.uint8)

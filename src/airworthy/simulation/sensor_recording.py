@@ -1,0 +1,163 @@
+"""Records mounted sensors to disk while they sample: one folder per sensor.
+
+`sensors/<name>/<env>/<step>.png` is the first image channel, `<step>_<channel>.png` the others, `<step>.pcd` the points;
+`index.parquet` lists every file with its stamp and pose (and a ranger's or beacon camera's readings), `calibration.json` says
+what the numbers are. Memory is bounded: a sample is on the disk before the next is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.files import make_folder, write_atomic, write_json
+from airworthy.sensors.devices import Device
+from airworthy.sensors.products import depth_16bit, ids_16bit, normals_8bit
+from airworthy.simulation.mounted import Capture, MountedSensors
+from airworthy.simulation.sensor_files import calibration, depth_unit, write_array, write_pcd, write_png
+
+INDEX_EVERY = 4096
+"""Rows after which an index is written anew; until then they are Python objects, afterwards columns."""
+_DISTANCES = ("depth", "range", "true_depth", "true_range")
+_IDS = ("instance_id", "semantic_id")
+_NORMALS = ("normal_world", "normal_sensor", "normal")
+_READINGS = ("ranger", "beacons")
+
+
+class SensorRecorder:
+    """Writes what mounted sensors sample; a context manager, or close it yourself.
+
+    Args:
+        folder: The flight's folder; files go into `sensors/` in it.
+        mounted: Whose samples.
+        names: Sensors to record; None: all.
+        envs: Environments to record; None: all.
+        every: Keep the first and every n-th sample after it.
+
+    Raises:
+        AirworthyError: If a sensor is unknown or the folder cannot be written.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        mounted: MountedSensors,
+        names: Sequence[str] | None = None,
+        envs: Sequence[int] | None = None,
+        every: int = 1,
+    ):
+        if every < 1:
+            raise AirworthyError(f"A sensor recorder keeps every {every}-th sample; expected 1 or more.")
+        self.folder = make_folder(Path(folder) / "sensors")
+        self._every, self._envs = every, None if envs is None else np.asarray(envs, np.intp)
+        self._rate = mounted.simulator.config.physics_rate
+        self._rows: dict[str, list[dict[str, Any]]] = {}
+        self._tables: dict[str, list[Any]] = {}
+        for name in mounted.names if names is None else names:
+            if name not in mounted.names:
+                raise unknown_name("mounted sensor", name, mounted.names)
+            self._rows[name], self._tables[name] = [], []
+            make_folder(self.folder / name)
+        self._simulator = mounted.simulator
+        mounted.listen(self._keep)
+
+    def __enter__(self) -> SensorRecorder:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Write the indices; later samples are still recorded, and indexed at the next close."""
+        for name in self._rows:
+            self._write_index(name)
+
+    # ---- inside -----------------------------------------------------------------------------------------------------
+
+    def _keep(self, capture: Capture) -> None:
+        if capture.name not in self._rows:
+            return
+        rows = self._rows[capture.name]
+        device = capture.sensor.device
+        if not (rows or self._tables[capture.name]):
+            kinds = {channel: _kind(channel, array) for channel, array in capture.data.items()}
+            write_json(self.folder / capture.name / "calibration.json", calibration(device, kinds))
+        for k, env in enumerate(capture.envs):
+            if (self._envs is not None and env not in self._envs) or capture.number[k] % self._every:
+                continue
+            rows.append(self._recorded(capture, k, int(env), device))
+            if len(rows) >= INDEX_EVERY:
+                self._write_index(capture.name)
+
+    def _recorded(self, capture: Capture, k: int, env: int, device: Device) -> dict[str, Any]:
+        """Write one environment's files; its row of the index."""
+        step, episode = int(capture.step[k]), int(self._simulator.episode[env])
+        row: dict[str, Any] = {"env": env, "episode": episode, "t": step / self._rate, "step": step, "number": int(capture.number[k])}
+        row |= {f"position_{a}_m": float(x) for a, x in zip("xyz", capture.position[k], strict=True)}
+        row |= {f"attitude_{a}": float(x) for a, x in zip("xyzw", capture.attitude[k], strict=True)}
+        folder = make_folder(self.folder / capture.name / str(env) / (f"episode_{episode}" if episode else ""))
+        first = True
+        for channel, array in capture.data.items():
+            if device.kind in _READINGS:
+                row[channel] = array[k].ravel().tolist()
+                continue
+            kind = _kind(channel, array)
+            stem = f"{step}" if kind == "pcd" or (kind == "png" and first) else f"{step}_{channel}"
+            first = first and kind != "png"
+            path = folder / f"{stem}.{kind}"
+            _write(path, kind, channel, array[k], device)
+            row[f"file_{channel}"] = path.relative_to(self.folder / capture.name).as_posix()
+        return row
+
+    def _write_index(self, name: str) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if not self._rows[name]:
+            return
+        tables = self._tables[name]
+        tables.append(pa.Table.from_pylist(self._rows[name], tables[0].schema if tables else None))
+        self._rows[name].clear()
+        write_atomic(self.folder / name / "index.parquet", lambda path: pq.write_table(pa.concat_tables(tables), path))
+
+
+def _kind(channel: str, array: NDArray[Any]) -> str:
+    """Kind of file of a channel."""
+    if channel == "points":
+        return "pcd"
+    return "png" if channel in (*_DISTANCES, *_IDS, *_NORMALS, "rgb", "albedo", "valid") else "npy"
+
+
+def _write(path: Path, kind: str, channel: str, array: NDArray[Any], device: Device) -> None:
+    if kind == "pcd":
+        write_pcd(path, array)
+    elif kind == "npy":
+        write_array(path, array)
+    else:
+        write_png(path, _image(channel, array, device))
+
+
+def _image(channel: str, array: NDArray[Any], device: Device) -> NDArray[Any]:
+    if channel in _DISTANCES:
+        metres = device.limits.metres(array) if channel in ("depth", "range") else array
+        return depth_16bit(metres, depth_unit(device))
+    if channel in _IDS:
+        return ids_16bit(array)
+    if channel in _NORMALS:
+        return normals_8bit(array)
+    if channel == "valid":
+        return array.astype(np.uint8) * np.uint8(255)
+    return array if array.dtype == np.uint8 else _encoded(array)
+
+
+def _encoded(linear: NDArray[Any]) -> NDArray[np.uint8]:
+    """Linear colour as 8-bit sRGB."""
+    from airworthy.sensors.tone import encode_srgb
+
+    return np.asarray(encode_srgb(linear), np.uint8)

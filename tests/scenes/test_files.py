@@ -1,0 +1,286 @@
+"""Scene files: what is written comes back to the bit; what is wrong is refused in one sentence that names file and key."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airworthy.cli.scene_starter import STARTER
+from airworthy.core.errors import AssetError
+from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Sphere
+from airworthy.scenes import (
+    Actor,
+    Beacon,
+    GateFrame,
+    Instance,
+    Material,
+    PointLight,
+    Pose,
+    Region,
+    Scene,
+    Sky,
+    SplatSlot,
+    SpotLight,
+    Sun,
+    Texture,
+    Waypoint,
+    add_actor,
+    person,
+    read_scene,
+    scene_digest,
+    write_scene,
+)
+from airworthy.scenes.formats.model import Limits
+
+
+def mesh(rng: np.random.Generator) -> Mesh:
+    vertices = rng.normal(size=(7, 3)).astype(np.float32)
+    return Mesh(
+        vertices,
+        rng.integers(0, 7, (5, 3)),  # faces without area included: nothing may be cleaned away
+        normals=rng.normal(size=(7, 3)),
+        uv=rng.normal(size=(7, 2)),
+        colors=rng.random((7, 4)),
+        face_material=np.array([0, 1, 1, 0, 1]),
+        channels={"heat": rng.random(7).astype(np.float32), "flow:uv": rng.random((7, 2)).astype(np.float32)},
+    )
+
+
+def everything() -> Scene:
+    """A scene that uses every field there is."""
+    rng = np.random.default_rng(11)
+    shapes = {
+        "box": Box((0.1, 1.0 / 3.0, 2.0)),
+        "ball": Sphere(0.25),
+        "can": Cylinder(0.1, 0.2),
+        "pill": Capsule(0.3, 0.0),
+        'odd "name" / ü': mesh(rng),
+        "two:halves": mesh(rng),
+    }
+    part = Instance("pill", (0.1, 0.2, 0.3), (0.6, 0.0, 0.0, 0.8), 1.5, ("b",), "thing", 7, "part", False, True)
+    path = (Waypoint(0.0, (1.0, 2.0, 3.0)), Waypoint(0.1, (1.0, 2.0, 4.0), (0.0, 0.6, 0.0, 0.8)))
+    actors = (
+        Actor("mover", (part,), "scripted", (1.0, 0.0, 0.0), (0.0, 0.0, 0.6, 0.8), path, True),
+        Actor("drifter", (part,), "velocity", velocity=(0.1, 0.2, 0.3), rate=(1.0, 0.0, 0.0)),
+    )
+    scene = Scene(
+        "all of it",
+        shapes,
+        {"a": Material(), "b": Material((0.1, 0.2, 0.3, 0.4), 0.5, 0.6, (1.0, 2.0, 3.0), "grey", "rgb", "rgba", 0.5, "grey")},
+        {
+            "grey": Texture(rng.integers(0, 256, (5, 4, 1), np.uint8), False, "clamp"),
+            "rgb": Texture(rng.integers(0, 256, (3, 6, 3), np.uint8)),
+            "rgba": Texture(rng.integers(0, 256, (2, 2, 4), np.uint8), True, "mirror"),
+        },
+        (Instance("box"), part, Instance("two:halves", materials=("a", "b"))),
+        actors,
+        (
+            Sun((0.0, 0.0, -1.0), (0.1, 0.2, 0.3), 2.5),
+            PointLight((1.0, 2.0, 3.0), (0.1, 0.2, 0.3), 5.0, 6.0, "mover"),
+            SpotLight((1.0, 2.0, 3.0), (0.0, 0.0, -1.0), 0.1, 0.2, (1.0, 0.0, 0.0), 3.0, 4.0, "mover"),
+        ),
+        Sky((0.1, 0.1, 0.1), (0.2, 0.2, 0.2), (0.3, 0.3, 0.3), 0.4),
+        Region((-1.0, -2.0, -3.0), (4.0, 5.0, 6.0)),
+        Pose((0.1, 0.2, 0.3), 1.1),
+        Pose((0.4, 0.5, 0.6)),
+        (Region((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)), Region((1.0, 0.0, 0.0), (2.0, 1.0, 1.0))),
+        (GateFrame("G", ((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 1.0, 1.0), (0.0, 0.0, 1.0))),),
+        (Beacon("G", "1", (0.0, 0.0, 0.1), "mover"),),
+        ("robustness",),
+        semantics={"thing": 77},
+        splat=SplatSlot("cloud.ply", (1.0, 2.0, 3.0), (0.0, 0.0, 0.6, 0.8), 2.0),
+        description='quotes " and \\ and \x7f and\nlines',
+        source="us",
+        facts={"width_m": 1e-300, "count": 3.0},
+    )
+    return add_actor(scene, person("walker", 1.62, animation="walking"))
+
+
+def test_everything_comes_back_to_the_bit(tmp_path: Path) -> None:
+    scene = everything()
+    used = {name for name, value in vars(scene).items() if value not in ((), {}, None, "")}
+    assert used == set(vars(scene)), "this scene must use every field of the record"
+    path = write_scene(scene, tmp_path / "scene")
+    again = read_scene(path)
+    assert scene_digest(again) == scene_digest(scene)
+    assert scene_digest(read_scene(tmp_path / "scene")) == scene_digest(scene)
+    written = {file.name: file.read_bytes() for file in (tmp_path / "scene").rglob("*.*")}
+    write_scene(again, tmp_path / "scene")
+    assert written == {file.name: file.read_bytes() for file in (tmp_path / "scene").rglob("*.*")}
+
+
+def test_the_digest_sees_every_change() -> None:
+    scene = everything()
+    digests = {scene_digest(scene)}
+    digests.add(scene_digest(replace(scene, name="other")))
+    digests.add(scene_digest(replace(scene, start=None)))
+    digests.add(scene_digest(replace(scene, facts={**scene.facts, "count": np.nextafter(3.0, 4.0)})))
+    digests.add(scene_digest(replace(scene, textures={**scene.textures, "rgb": Texture(scene.textures["rgb"].pixels ^ 1)})))
+    digests.add(scene_digest(replace(scene, instances=scene.instances[::-1])))
+    assert len(digests) == 6
+    assert scene_digest(everything()) in digests
+
+
+_numbers = st.floats(-1e6, 1e6, allow_nan=False)
+_three = st.tuples(_numbers, _numbers, _numbers)
+
+
+@given(st.text(max_size=40), st.lists(st.tuples(st.text(max_size=20), _three, st.floats(1e-3, 1e3)), max_size=4))
+def test_any_text_and_number_comes_back(tmp_path_factory: pytest.TempPathFactory, text: str, items: list) -> None:
+    folder = tmp_path_factory.mktemp("scene")
+    instances = tuple(Instance(name, position, scale=scale, name=text) for name, position, scale in items)
+    scene = Scene(text, {name: Sphere(scale) for name, _, scale in items}, instances=instances, description=text)
+    assert scene_digest(read_scene(write_scene(scene, folder))) == scene_digest(scene)
+
+
+def write(folder: Path, text: str, header: str = 'version = 1\nname = "x"\n') -> Path:
+    path = folder / "scene.toml"
+    path.write_text(header + text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("colour = 1", "unknown key 'colour'"),
+        ("instanses = []", "closest: 'instances'"),
+        (
+            '[[instances]]\nshape = "a"\npositon = [0, 0, 0]',
+            r"instances\[0\] has the unknown key 'positon' \(closest: 'position'\)",
+        ),
+        ("[[instances]]\nscale = 1.0", "lacks 'shape'"),
+        ('[[instances]]\nshape = "a"\nposition = [0, 0]', "list of 3 values"),
+        ('[[instances]]\nshape = "a"\nposition = [0, 0, nan]', "finite number"),
+        ('[[instances]]\nshape = "a"\nscale = "big"', "must be a number"),
+        ('[[instances]]\nshape = "a"\ncollide = 1', "true or false"),
+        ('[[instances]]\nshape = "a"\nyaw = 1.0\nattitude = [0, 0, 0, 1]', "both 'yaw' and 'attitude'"),
+        ("[shapes.a]\nkind = 'ring'", "shapes.a.kind must be one of 'box', 'sphere'"),
+        ("[shapes.a]\nkind = 'box'\nsize = [1, 1, 1]", "unknown key 'size'"),
+        ("[shapes.a]\nkind = 'mesh'\nfile = '/etc/passwd'", "remote or absolute"),
+        ("[shapes.a]\nkind = 'mesh'\nfile = 'https://a.b/c.glb'", "remote or absolute"),
+        ("[shapes.a]\nkind = 'mesh'\nfile = 'file:c.glb'", "remote or absolute"),
+        ("[shapes.a]\nkind = 'mesh'\nfile = '../c.glb'", "leads out of"),
+        ("[shapes.a]\nkind = 'mesh'\nfile = 'a/../../c.glb'", "leads out of"),
+        ("[shapes.a]\nkind = 'mesh'\nfile = 'none.safetensors'", "no file"),
+        ("[textures.a]\nfile = '..\\\\c.png'", "leads out of"),
+        ("[textures.a]\nsrgb = true", "either 'file'"),
+        ("[textures.a]\nprocedural = 'concret'", "'concrete'"),
+        ("[textures.a]\nfile = 'broken.png'", "not a usable PNG"),
+        ("[materials.a]\nroughnes = 1", "closest: 'roughness'"),
+        ("[[lights]]\nkind = 'lamp'", "'sun', 'point', 'spot'"),
+        ("[[lights]]\nkind = 'sun'", "lacks 'direction'"),
+        ("[[actors]]\nname = 'a'", "lacks 'parts'"),
+        ("[[actors]]\nname = 'a'\nperson = { hight = 1.8 }", "closest: 'height'"),
+        ("[[actors]]\nname = 'a'\nperson = { height = 9 }", "0.5 to 2.5 m"),
+        ("[[actors]]\nname = 'a'\nperson = {}\nparts = []", "give one of them"),
+        ("[[actors]]\nname = 'a'\nparts = []\n[[actors]]\nname = 'a'\nparts = []", "already has an actor"),
+        ("[[models]]\nfile = 'a.exe'", "'.exe'"),
+        ("[skeletons.a]\nfile = 'broken.safetensors'", "not a usable safetensors file"),
+        ("base = 'no such thing!'", "NAME\\[:INDEX\\]"),
+        ("semantics = { a = 1.5 }", "whole number"),
+        ("bounds = [0, 1]", "must be a table"),
+        ("start = { position = [0, 0, 1], heading = 1 }", "unknown key 'heading'"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_sentence(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(40))
+    (tmp_path / "broken.safetensors").write_bytes(b"\xff" * 64)
+    with pytest.raises(AssetError, match=says) as caught:
+        read_scene(write(tmp_path, text))
+    assert "scene.toml" in str(caught.value) or "none.safetensors" in str(caught.value) or "a.exe" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("header", ["", "version = 2\n", "version = true\nname = 'x'\n", "version = 1\n"])
+def test_version_and_name_are_asked_for(tmp_path: Path, header: str) -> None:
+    with pytest.raises(AssetError, match="version|lacks 'name'"):
+        read_scene(write(tmp_path, "", header))
+
+
+def test_a_link_does_not_lead_out(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (tmp_path / "secret.png").write_bytes(b"x")
+    (inner / "a.png").symlink_to(tmp_path / "secret.png")
+    with pytest.raises(AssetError, match="leads out of"):
+        read_scene(write(inner, "[textures.a]\nfile = 'a.png'"))
+
+
+def test_assets_are_bounded_together(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), np.uint8)
+    scene = Scene("x", textures={str(k): Texture(noise) for k in range(3)})
+    write_scene(scene, tmp_path)
+    size = sum(file.stat().st_size for file in (tmp_path / "assets").iterdir())
+    read_scene(tmp_path, Limits(file_bytes=size))
+    with pytest.raises(AssetError, match="at most"):
+        read_scene(tmp_path, Limits(file_bytes=size - 1))
+    with pytest.raises(AssetError, match="64 x 64 pixels"):
+        read_scene(tmp_path, Limits(texture_pixels=64 * 63))
+
+
+def damaged(data: bytes, rng: np.random.Generator) -> bytes:
+    changed = bytearray(data)
+    for _ in range(int(rng.integers(1, 6))):
+        at = int(rng.integers(0, min(len(changed), 1500)))
+        changed[at] = int(rng.integers(0, 256))
+    return bytes(changed[: int(rng.integers(0, len(changed) + 1))] if rng.random() < 0.3 else changed)
+
+
+def test_damaged_files_load_or_are_refused(tmp_path: Path) -> None:
+    scene = everything()
+    write_scene(scene, tmp_path)
+    files = sorted(file for file in tmp_path.rglob("*.*") if file.is_file())
+    rng = np.random.default_rng(2)
+    refused = 0
+    for number in range(300):
+        file = files[number % len(files)]
+        kept = file.read_bytes()
+        file.write_bytes(damaged(kept, rng))
+        try:
+            read_scene(tmp_path)
+        except AssetError as error:
+            refused += 1
+            assert "\n" not in str(error)
+        finally:
+            file.write_bytes(kept)
+    assert refused > 100
+    assert scene_digest(read_scene(tmp_path)) == scene_digest(scene)
+
+
+def test_the_starter_and_a_base_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from airworthy.scenes import catalogue
+
+    def yard(index: int, seed: int) -> Scene:
+        return Scene(
+            "yard", {"ball": Sphere(float(index))}, instances=(Instance("ball"),), facts={"seed": float(seed)}, courses=("a",)
+        )
+
+    monkeypatch.setattr(catalogue, "scene_generators", lambda: {"yard": yard})
+    folder = tmp_path / "a"
+    folder.mkdir()
+    path = write(folder, STARTER.format(name="mine").replace("version = 1\n", 'version = 1\nbase = "yard:3@7"\n'), "")
+    scene = read_scene(path)
+    assert scene.name == "mine"
+    assert scene.shapes["ball"] == Sphere(3.0)
+    assert [item.shape for item in scene.instances[:2]] == ["ball", "ground"]
+    assert scene.facts == {"seed": 7.0}
+    assert scene.courses == ("a",)
+    assert len(scene.lights) == 2  # the base's sun and the file's
+    path.write_text('version = 1\nbase = "yard:3@7"\n')
+    assert scene_digest(read_scene(path)) == scene_digest(yard(3, 7))
+    path.write_text('version = 1\nbase = "scene.toml"\n')
+    with pytest.raises(AssetError, match="NAME"):  # a base is generated: files cannot refer to files
+        read_scene(path)
+
+
+def test_a_heading_is_a_rotation_about_the_vertical(tmp_path: Path) -> None:
+    text: dict[str, Any] = {"shape": "a", "yaw": 0.5}
+    lines = "\n".join(f"{key} = {value!r}" for key, value in text.items())
+    scene = read_scene(write(tmp_path, f"[[instances]]\n{lines}\n"))
+    np.testing.assert_allclose(scene.instances[0].attitude, (0.0, 0.0, np.sin(0.25), np.cos(0.25)))
