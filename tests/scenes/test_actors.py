@@ -181,7 +181,7 @@ def bar() -> Mesh:
     side = np.array([-0.1, 0.1])
     vertices = np.stack([np.repeat(x, 2), np.tile(side, 41), np.ones(82)], axis=1)
     quads = np.arange(40)[:, None] * 2
-    faces = np.concatenate((quads + [0, 2, 3], quads + [0, 3, 1]))
+    faces = np.concatenate((quads + np.array([0, 2, 3]), quads + np.array([0, 3, 1])))
     return Mesh(vertices, faces, normals=np.tile((0.0, 0.0, 1.0), (82, 1)))
 
 
@@ -222,7 +222,7 @@ def test_a_capsule_is_found_again_from_points_on_it() -> None:
     angle, r = rng.uniform(0.0, 2.0 * np.pi, n), np.sqrt(radius**2 - over**2)
     points = np.stack((r * np.cos(angle), r * np.sin(angle), z), axis=1)
     turn = frames.normalize(rng.normal(size=4))
-    capsule, center, attitude = fit_capsule(frames.rotate(turn, points) + [1.0, 2.0, 3.0])
+    capsule, center, attitude = fit_capsule(frames.rotate(turn, points) + np.array([1.0, 2.0, 3.0]))
     # From 4,000 random points: the middle and the radius to a few per cent of the radius, the axis to a degree or two.
     np.testing.assert_allclose(center, (1.0, 2.0, 3.0), atol=0.005)
     assert capsule.radius == pytest.approx(radius, abs=0.004)

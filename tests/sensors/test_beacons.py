@@ -45,7 +45,9 @@ def test_pixels_are_the_analytic_projection(place: Callable[..., Any], view: Cal
 def test_behind_the_camera_and_on_the_border_nothing_is_seen(place: Callable[..., Any], view: Callable[..., Any]) -> None:
     focal = 384.0 / math.tan(math.radians(35.0))
     border = 10.0 * 512.0 / focal
-    out = _camera([[-5.0, 0, 0], [10.0, border * (1 + 1e-9), 0], [10.0, border * (1 - 1e-6), 0]]).capture(place(FAR_AWAY), view())
+    out = _camera([[-5.0, 0, 0], [10.0, border * (1 + 1e-9), 0], [10.0, border * (1 - 1e-6), 0]]).capture(
+        place(FAR_AWAY), view()
+    )
     assert out["beacon"][0].tolist() == [-1, -1, 2]
 
 

@@ -74,7 +74,9 @@ def test_points_in_the_world(place: Callable[..., Any], view: Callable[..., Any]
     np.testing.assert_allclose(points[..., 0], 5.0, atol=1e-5)
 
 
-def test_a_fisheye_sees_behind_itself_and_nothing_outside_its_circle(place: Callable[..., Any], view: Callable[..., Any]) -> None:
+def test_a_fisheye_sees_behind_itself_and_nothing_outside_its_circle(
+    place: Callable[..., Any], view: Callable[..., Any]
+) -> None:
     lens = Fisheye(64, 64, 12.0, 12.0, 32.0, 32.0, angle_max=2.2)
     item = device("oak_d").variant(projection=lens, limits=RangeLimits(), channels=("range", "instance"))
     out = make_sensor(item).capture(place((Sphere(10.0), (0, 0, 0))), view())

@@ -95,7 +95,9 @@ def test_flightgoggles_camera(data_dir: Path) -> None:
     source = json.loads((data_dir / "flightgoggles" / "sensors.json").read_text())
     camera, item = device("flightgoggles_camera").projection, source["camera"]
     assert isinstance(camera, Pinhole)
-    assert (camera.width, camera.height, camera.cx, camera.cy) == tuple(item[k] for k in ("width_px", "height_px", "cx_px", "cy_px"))
+    assert (camera.width, camera.height, camera.cx, camera.cy) == tuple(
+        item[k] for k in ("width_px", "height_px", "cx_px", "cy_px")
+    )
     assert camera.fx == camera.fy == pytest.approx(item["fx_px"], abs=1e-4)
     laser = source["rangefinder"]
     ranger = device("lightware_sf11b")

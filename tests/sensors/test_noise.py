@@ -27,14 +27,18 @@ def test_the_kernel_is_its_twin(shape: tuple[int, ...], limits: RangeLimits) -> 
     draw = Draw.of(shape[0], seed=9, sample=4, sensor="front")
     twin = measured_twin(values, ODD, limits, draw, 50.0)
     # float32 of up to 50 m, and normals good to 2e-6 times a sigma of up to 1.7 m.
-    np.testing.assert_allclose(measure(values.copy(), ODD, limits, draw, 50.0), twin, atol=1e-5 * (1 if limits.normalize else 2))
+    np.testing.assert_allclose(
+        measure(values.copy(), ODD, limits, draw, 50.0), twin, atol=1e-5 * (1 if limits.normalize else 2)
+    )
 
 
 @pytest.mark.parametrize("r", [0.5, 5.0, 30.0])
 def test_statistics_of_the_lidar_model(r: float) -> None:
     """r' ~ N(r - offset, a r^2 + b r + c) (spec/aerial_gym 7.6) on a million draws."""
     count = 1_000_000
-    reading = measure(np.full((10, count // 10), r, np.float32), OUSTER, RangeLimits(), Draw.of(10, seed=1)).astype(float).ravel()
+    reading = (
+        measure(np.full((10, count // 10), r, np.float32), OUSTER, RangeLimits(), Draw.of(10, seed=1)).astype(float).ravel()
+    )
     sigma = 3.36239104e-05 * r * r - 0.000317199061 * r + 0.0096190386
     # Standard errors of mean and standard deviation of a normal, 5 times; float32 at 30 m rounds to 2e-6.
     assert abs(reading.mean() - (r + 0.05)) < 5 * sigma / math.sqrt(count) + 2e-6
@@ -100,7 +104,9 @@ def test_misses_without_limits_stay_infinite() -> None:
 def test_metres_come_back(name: str) -> None:
     """Also where the far value lies inside the limits (OS1: 35 m told as too far, within 90 m)."""
     limits = device(name).limits
-    true = np.array([[limits.minimum * 1.01, 0.5 * limits.maximum, 0.999 * limits.maximum, np.inf, 0.5 * limits.minimum]], np.float32)
+    true = np.array(
+        [[limits.minimum * 1.01, 0.5 * limits.maximum, 0.999 * limits.maximum, np.inf, 0.5 * limits.minimum]], np.float32
+    )
     metres = limits.metres(measure(true.copy(), limits=limits))
     np.testing.assert_allclose(metres[0, :3], true[0, :3], rtol=1e-6)
     assert np.isinf(metres[0, 3:]).all()

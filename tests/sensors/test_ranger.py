@@ -52,7 +52,8 @@ def test_near_the_ground_noise_may_be_negative(place: Callable[..., Any], view: 
 
 def test_the_sign_of_the_original_messages(place: Callable[..., Any], view: Callable[..., Any]) -> None:
     plain, signed = (
-        make_sensor(device("lightware_sf11b").variant(signed=s), "down").capture(place(GROUND), view((0.0, 0.0, 5.0))) for s in (False, True)
+        make_sensor(device("lightware_sf11b").variant(signed=s), "down").capture(place(GROUND), view((0.0, 0.0, 5.0)))
+        for s in (False, True)
     )
     np.testing.assert_array_equal(signed["range"], -plain["range"])
 

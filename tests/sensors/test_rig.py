@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from airworthy.core.errors import AirworthyError, UnknownNameError
-from airworthy.core.frames import camera_attitude, from_euler, rotate
+from airworthy.core.frames import angle_between, camera_attitude, from_euler, rotate
 from airworthy.sensors import products
+from airworthy.sensors.carried import carried_sensors
 from airworthy.sensors.mounting import mounted_pose
 from airworthy.sensors.projections import Pinhole
 from airworthy.sensors.rig import projection_matrix, rig, rig_names
+from airworthy.vehicles import vehicle
+from airworthy.vehicles.record import SensorMount
 
 
 def test_flightgoggles_stereo() -> None:
@@ -63,3 +68,24 @@ def test_other_images() -> None:
         products.ids_16bit([70000])
     np.testing.assert_array_equal(products.normals_8bit([[0.0, 1.0, -1.0], [np.nan] * 3]), [[128, 255, 0], [0, 0, 0]])
     np.testing.assert_array_equal(products.grey(np.array([[255, 255, 255], [255, 0, 0]])), [255, 76])
+
+
+def test_sensors_of_a_vehicles_record() -> None:
+    """CARL's camera: its record turns the optical frame into the body, so the mount looks straight ahead."""
+    members = carried_sensors(vehicle("carl"))
+    assert list(members) == ["camera", "camera_calibrated"]
+    camera = members["camera"]
+    assert isinstance(camera.projection, Pinhole)
+    assert (camera.projection.fx, camera.projection.cy) == (462.956, 181.184)
+    np.testing.assert_allclose(camera.mount.attitude, (0, 0, 0, 1), atol=1e-12)
+    # The calibrated one differs by some degrees.
+    assert angle_between(members["camera_calibrated"].mount.attitude, camera.mount.attitude) < 0.15
+    assert carried_sensors(vehicle("flightgoggles")) == {}
+
+
+def test_a_record_may_name_devices() -> None:
+    top = SensorMount("top", "lidar", "ouster_os0_64", (0.0, 0.0, 0.1), parameters=(("rate_hz", 20.0),))
+    lidar = carried_sensors(replace(vehicle("carl"), sensors=(top,)))["top"]
+    assert (lidar.name, lidar.rate, lidar.mount.position) == ("ouster_os0_64", 20.0, (0.0, 0.0, 0.1))
+    with pytest.raises(AirworthyError, match="names no device"):
+        carried_sensors(replace(vehicle("carl"), sensors=(replace(top, device=""),)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,14 +15,19 @@ from airworthy.scenes.posing import posed
 from airworthy.scenes.record import Scene
 from airworthy.scenes.viewing import View, roofless, view
 
-CHANNELS = ("rgb", "depth", "semantic", "instance", "normal")
+CHANNELS = ("rgb", "matte", "depth", "semantic", "instance", "normal")
 Image = NDArray[np.uint8]
 _CAST = {"depth": "depth", "semantic": "semantic_id", "instance": "instance_id", "normal": "normal_world"}
 _SKY = np.array([236, 240, 244], np.uint8)
 
 
 def pictures(
-    scene: Scene, camera: str | View, size: tuple[int, int], channels: Sequence[str], time: float = 0.0
+    scene: Scene,
+    camera: str | View,
+    size: tuple[int, int],
+    channels: Sequence[str],
+    time: float = 0.0,
+    samples: int = 4,
 ) -> dict[str, Image]:
     """Images (h, w, 3) of a scene, by channel.
 
@@ -32,6 +37,7 @@ def pictures(
         size: Width and height in pixels.
         channels: Some of `CHANNELS`.
         time: At which actors stand [s].
+        samples: Rays per pixel of rgb.
 
     Raises:
         UnknownNameError: There is no such channel or view.
@@ -41,25 +47,37 @@ def pictures(
             raise unknown_name("channel", channel, CHANNELS)
     still = posed(scene, time)
     seen = camera if isinstance(camera, View) else view(still, camera)
-    if seen.width > 0.0:
+    if seen.parallel:
         still = roofless(still)
     table = RayTable(*seen.rays(*size), axis=(0.0, 0.0, 1.0))
     batch = SceneBatch(still)
     wanted = [_CAST[channel] for channel in channels if channel in _CAST]
+    wanted += [name for name in ("semantic_id", "normal_world") if "matte" in channels and name not in wanted]
     found: dict[str, Any] = (
         cast(batch.geometry, table, seen.position[None], seen.attitude[None], channels=wanted) if wanted else {}
     )
     made = {channel: _DRAWN[channel](found[_CAST[channel]][0]) for channel in channels if channel in _CAST}
+    if "matte" in channels:
+        made["matte"] = _matte(found["semantic_id"][0], found["normal_world"][0])
     if "rgb" in channels:
-        made["rgb"] = _rgb(batch, table, seen)
+        made["rgb"] = _rgb(batch, table, seen, samples)
     return {channel: made[channel] for channel in channels}
 
 
-def _rgb(batch: SceneBatch, table: RayTable, seen: View) -> Image:
-    from airworthy.sensors.capture import render
-    from airworthy.sensors.tone import srgb8
+def _rgb(batch: SceneBatch, table: RayTable, seen: View, samples: int) -> Image:
+    from airworthy.sensors.shading import ShadingOptions, shade
+    from airworthy.sensors.tone import to_8bit
 
-    return srgb8(render(batch, table, seen.position[None], seen.attitude[None], channels=("rgb",))["rgb"])[0]
+    linear = shade(batch, table, seen.position[None], seen.attitude[None], None, ShadingOptions(samples=samples))
+    return to_8bit(linear)[0]
+
+
+def _matte(classes: NDArray[np.integer], normals: NDArray[np.floating]) -> Image:
+    """Colours of classes under an even light from above and the left."""
+    light = np.array([-0.35, -0.55, 0.76])
+    level = 0.62 + 0.38 * (np.nan_to_num(normals) @ light)
+    colors = np.rint(_numbers(classes) * np.where(classes < 0, 1.0, level)[..., None])
+    return np.clip(colors, 0, 255).astype(np.uint8)
 
 
 def _depth(depth: NDArray[np.floating]) -> Image:
@@ -93,4 +111,4 @@ def _normal(normals: NDArray[np.floating]) -> Image:
     return np.where(np.isnan(normals[..., :1]), _SKY, colors)
 
 
-_DRAWN = {"depth": _depth, "semantic": _numbers, "instance": _numbers, "normal": _normal}
+_DRAWN: dict[str, Callable[[Any], Image]] = {"depth": _depth, "semantic": _numbers, "instance": _numbers, "normal": _normal}

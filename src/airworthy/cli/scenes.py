@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import make_folder, write_text
 from airworthy.scenes import Scene, check_scene, findings, read_scene, scene, scene_generators
+from airworthy.scenes.descriptions import description
 from airworthy.scenes.extent import scene_box, triangle_count
 
 PROG = "airworthy scenes"
@@ -25,7 +25,7 @@ _DESCRIPTION = (
     " render NAME --out FILE."
 )
 _SAMPLES = 2001
-Format = Literal["", "glb", "obj", "stl", "ply", "pcd", "dae", "sdf", "toml"]
+Format = Literal["", "glb", "obj", "stl", "ply", "dae", "sdf", "pcd", "cloud.ply", "toml"]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class ExportConfig(_Named):
     time: float = 0.0
     """At which actors stand [s]; toml keeps their motion."""
     spacing: float = 0.1
-    """Between the points of a pcd [m]."""
+    """Between the points of a cloud (pcd, cloud.ply) [m]."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,9 @@ class RenderConfig(_Named):
     height: int = 720
     """Pixels."""
     channels: tuple[str, ...] = ("rgb",)
-    """Some of rgb, depth, semantic, instance, normal."""
+    """Some of rgb (materials and light), matte (classes as colours), depth, semantic, instance, normal."""
+    samples: int = 4
+    """Rays per pixel of rgb: 1, 2, 4 or 8."""
     time: float = 0.0
     """At which actors stand [s]."""
 
@@ -127,19 +129,12 @@ def main(argv: list[str]) -> int:
 
 
 def _list(config: ListConfig) -> int:
-    rows = [{"name": name, "description": _described(make)} for name, make in sorted(scene_generators().items())]
+    rows = [{"name": name, "description": description(name)} for name in sorted(scene_generators())]
     if config.json:
         emit_json(rows)
         return 0
     show_table(f"{len(rows)} scenes; NAME:INDEX@SEED varies them", ["name", "what"], [list(row.values()) for row in rows])
     return 0
-
-
-def _described(make: Callable[..., Any]) -> str:
-    """First sentence of a generator's docstring."""
-    while hasattr(make, "func"):  # partial
-        make = make.func
-    return (inspect.getdoc(make) or "").split("\n")[0].rstrip(".")
 
 
 def _found(config: _Named) -> Scene:
@@ -155,15 +150,16 @@ def _show(config: ShowConfig) -> int:
     for key, value in values.items():
         if isinstance(value, dict):
             for name, inner in value.items():
-                print(f"{key + '.' + name:32}{_shown(inner)}")
+                print(f"{key + '.' + name:40}{_shown(inner)}")
         elif key == "courses":
             for row in value:
-                print(f"{'course ' + row['name']:32}clearance_m {row['clearance_m']:.3f}, {row['length_m']:.4g} m long")
+                near = (f"{key} {row[key]:.3f}" for key in ("clearance_m", "ground_clearance_m") if row[key] is not None)
+                print(f"{'course ' + row['name']:40}{', '.join(near)}; {row['length_m']:.4g} m long")
         elif key == "remarks":
             for line in value:
                 print(line if line.startswith("note: ") else f"problem: {line}")
         elif value not in (None, ""):
-            print(f"{key:32}{_shown(value)}")
+            print(f"{key:40}{_shown(value)}")
     return 0
 
 
@@ -209,17 +205,29 @@ def summary(item: Scene) -> dict[str, Any]:
 
 
 def courses(item: Scene) -> list[dict[str, Any]]:
-    """The scene's courses: length, and least distance of the default trajectory from anything that can be hit."""
-    from airworthy.scenes.checking import point_clearance
+    """The scene's courses: length, and least distances of the default trajectory from obstacles and from the ground.
+
+    The ground (class "ground") is told apart, since courses that land come near it on purpose; None where there is none.
+    """
     from airworthy.trajectories import course
 
+    ground = tuple(part for part in item.instances if part.semantic == "ground")
+    others = replace(item, instances=tuple(part for part in item.instances if part.semantic != "ground"))
     rows = []
     for name in item.courses:
         path = course(name).trajectory()
         points = path.sample(np.linspace(0.0, path.duration, _SAMPLES)).position
-        nearest = float(np.min(point_clearance(item, points)))
-        rows.append({"name": name, "clearance_m": nearest, "length_m": path.length()})
+        nearest = _nearest(others, points), _nearest(replace(item, instances=ground, actors=(), lights=(), beacons=()), points)
+        rows.append({"name": name, "clearance_m": nearest[0], "ground_clearance_m": nearest[1], "length_m": path.length()})
     return rows
+
+
+def _nearest(item: Scene, points: Any) -> float | None:
+    """Least distance of points from anything that can be hit; None where there is nothing."""
+    from airworthy.scenes.checking import point_clearance
+
+    least = float(np.min(point_clearance(item, points)))
+    return least if np.isfinite(least) else None
 
 
 def _new(config: NewConfig) -> int:
@@ -248,9 +256,8 @@ def _validate(config: ValidateConfig) -> int:
     if fatal:
         return 2
     unique, _ = triangle_count(item)
-    print(
-        f"{config.file}: {item.name} is valid ({len(item.instances)} instances, {len(item.actors)} actors, {unique:,} triangles)."
-    )
+    counts = f"{len(item.instances)} instances, {len(item.actors)} actors, {unique:,} triangles"
+    print(f"{config.file}: {item.name} is valid ({counts}).")
     for line in notes:
         print(f"note: {line}")
     return 0
@@ -259,7 +266,8 @@ def _validate(config: ValidateConfig) -> int:
 def _export(config: ExportConfig) -> int:
     from airworthy.cli.scene_exports import FORMATS, export
 
-    ending = config.format or config.out.suffix.lower().removeprefix(".") or "toml"
+    name = config.out.name.lower()
+    ending = config.format or ("cloud.ply" if name.endswith(".cloud.ply") else name.rpartition(".")[2] if "." in name else "toml")
     if ending not in FORMATS:
         raise unknown_name("format", ending, FORMATS, "Say it with --format, or by the ending of --out.")
     written = export(_found(config), config.out, ending, config.time, config.spacing)
@@ -276,7 +284,7 @@ def _render(config: RenderConfig) -> int:
         raise AirworthyError(f"An image of {config.width} x {config.height} pixels: expected 8 to 16384 along each side.")
     if config.out.suffix.lower() not in (".png", ".jpg", ".jpeg", ".webp"):
         raise AirworthyError(f"--out is {str(config.out)!r}; expected an image that ends in .png, .jpg or .webp.")
-    made = pictures(_found(config), _camera(config), (config.width, config.height), config.channels, config.time)
+    made = pictures(_found(config), _camera(config), (config.width, config.height), config.channels, config.time, config.samples)
     make_folder(config.out.parent)
     for channel, pixels in made.items():
         path = config.out if len(made) == 1 else config.out.with_name(f"{config.out.stem}_{channel}{config.out.suffix}")

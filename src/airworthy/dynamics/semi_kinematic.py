@@ -41,6 +41,7 @@ def semi_kinematic_state_layout() -> Layout:
             "saturated": (),
             "contact": (),
             "impact_speed": (),
+            "held": (),  # as in the rigid family
             "status": (),
             "acceleration": (3,),  # specific force, body [m/s^2]
         }

@@ -25,9 +25,10 @@ def rigid_state_layout(rotor_count: int) -> Layout:
             "launch_moved": (3,),  # that displacement; both zero between control periods
             "rotor_command": (n,),  # as followed in the last step
             "saturated": (),  # share of the last launch's steps with a rotor command beyond a limit
-            "contact": (),  # steps of the last launch that touched the ground
-            "impact_speed": (),  # fastest approach at ground contact in the last launch [m/s]
-            "status": (),  # 0 flying, 1 diverged; a flight whose status is not 0 is frozen
+            "contact": (),  # steps of the last launch that touched the ground or the scene
+            "impact_speed": (),  # fastest approach at such a contact in the last launch [m/s]
+            "held": (),  # 1 within a launch while it waits for the exact query of scene contact
+            "status": (),  # 0 flying, 1 diverged, 2 stopped by contact; a flight whose status is not 0 is frozen
             "acceleration": (3,),  # specific force, body, at the start of the last step [m/s^2]
             "wind": (3,),  # air velocity at the start of the last step, world [m/s]
             "accelerometer_bias": (3,),
@@ -56,6 +57,8 @@ def input_layout() -> Layout:
             "force": (3,),  # external, world [N]
             "moment": (3,),  # external, body [N m]
             "downwash": (),  # from the vehicles of the group, along world z [N]
+            "safe_center": (3,),  # ball in which the centre of mass is free of the scene: its centre, world [m]
+            "safe_square": (),  # and its squared radius [m^2]; negative: unknown
         }
     )
 
@@ -86,3 +89,5 @@ class Effects(IntFlag):
     DOWNWASH = 1 << 20
     UNFINISHED = 1 << 21
     """A part of a launch: more of it follows."""
+    CLEARANCE = 1 << 22
+    """Flights are watched for leaving their safe balls."""

@@ -60,11 +60,12 @@ class GeometryBatch:
         self._shape_arrays = shape_arrays(self.shapes)
         self._placements = [self._checked(p) for p in layouts]
         self._active = [np.ones(len(p), bool) for p in layouts]
-        self._make_layouts()
-        self._make_movers(movers)
         self._device_arrays: dict[str, Any] = {}
         self._scratch: dict[str, Any] = {}
         self._stale = set(BATCH_ARGUMENTS)
+        """Arrays whose content changed on the host since they were last sent."""
+        self._make_layouts()
+        self._make_movers(movers)
         self._mover_launch: Repeated | None = None
 
     # ---- layouts ----------------------------------------------------------------------------------------------------
@@ -191,8 +192,7 @@ class GeometryBatch:
             self._mover_flags[rows] = self._mover_instances["flags"][rows]
             self._mover_poses[rows] = pose_words(placement.position, placement.attitude, placement.scale)
         self._stale_movers[envs] = True
-        if getattr(self, "_device_arrays", None):
-            self._stale.add("mover_instances")
+        self._stale.add("mover_instances")
 
     def set_movers(
         self, position: ArrayLike, attitude: ArrayLike, env_ids: ArrayLike | None = None, active: ArrayLike | None = None
@@ -292,7 +292,7 @@ class GeometryBatch:
         tasks[:, 0], tasks[:, 1], tasks[:, 2] = envs * count, count, 2 * count * envs
         inputs = [
             arrays["shape_rows"], arrays["mover_instances"], as_warp(self._mover_poses), as_warp(tasks), arrays["mover_nodes"],
-            self._scratch["boxes"], self._scratch["order"], 1, 1,
+            self._scratch["boxes"], self._scratch["order"], 1, 2,
         ]  # fmt: skip
         if self.device != "cpu":
             inputs[2:4] = [inputs[2].to(self.device), inputs[3].to(self.device)]
@@ -306,6 +306,15 @@ class GeometryBatch:
         else:
             run_build(inputs, len(envs), "cpu")
         self._stale_movers[:] = False
+
+    def instance_shapes(self, env: int) -> NDArray[np.int32]:
+        """(mover_start + mover_count,) shape of every instance number of an environment; -1 where there is none."""
+        shapes = np.full(self.mover_start + self.mover_count, -1, np.int32)
+        placement = self._placements[self._env_layout[env]]
+        shapes[: len(placement)] = placement.shape
+        rows = slice(env * self.mover_count, (env + 1) * self.mover_count)
+        shapes[self.mover_start :] = self._mover_instances["shape"][rows]
+        return shapes
 
     def memory(self) -> dict[str, int]:
         """Bytes by part: what all environments share, and what grows with their number."""

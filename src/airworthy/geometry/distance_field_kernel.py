@@ -67,7 +67,19 @@ def distance_field_kernel() -> Any:
         first: int,
     ):
         native_transform(
-            occupied, squared, scratch, distance, nx, ny, nz, stride, scratch_size, resolution, far_value, along_x, first + wp.tid()
+            occupied,
+            squared,
+            scratch,
+            distance,
+            nx,
+            ny,
+            nz,
+            stride,
+            scratch_size,
+            resolution,
+            far_value,
+            along_x,
+            first + wp.tid(),
         )
 
     return wp.kernel(airworthy_distance_field, module="unique", module_options=MODULE_OPTIONS)

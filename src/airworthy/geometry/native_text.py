@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from itertools import chain
 
 from airworthy.core.native_kernel import shared_source
 
@@ -28,8 +29,21 @@ BATCH_INTEGERS = frozenset({"mesh_faces", "layout_rows", "env_layout", "batch_nu
 def native_source(*names: str) -> str:
     """`prelude.h`, `batch.h`, then the named headers of `geometry/native`, joined.
 
-    Inside a native function write `const Batch batch = BATCH_OF_ARGUMENTS;` after it.
+    Inside a native function write `const Batch batch = BATCH_OF_ARGUMENTS;` after it. The name `rays.h` stands for all that
+    nearest-hit and any-hit rays need: `lanes.h`, `solids.h`, and `traverse.h` as `RayCast` (origins of their own) and
+    `CameraCast` (one origin for all rays of a packet).
     """
+    wanted = chain.from_iterable(_RAYS if name == "rays.h" else (name,) for name in names if name != "batch.h")
+    return "\n".join([shared_source("prelude.h"), _text("batch.h"), *(_text(name) for name in wanted)])
+
+
+_RAYS = ("lanes.h", "solids.h", "RayCast", "CameraCast")
+_ORIGINS = {"RayCast": "F", "CameraCast": "float"}
+
+
+def _text(name: str) -> str:
     folder = files("airworthy.geometry").joinpath("native")
-    texts = [folder.joinpath(name).read_text() for name in ("batch.h", *(n for n in names if n != "batch.h"))]
-    return "\n".join([shared_source("prelude.h"), *texts])
+    if name not in _ORIGINS:
+        return folder.joinpath(name).read_text()
+    text = folder.joinpath("traverse.h").read_text()
+    return f"#define CAST_NAME {name}\n#define ORIGIN {_ORIGINS[name]}\n{text}\n#undef CAST_NAME\n#undef ORIGIN"

@@ -29,7 +29,9 @@ Output = tuple[Any, int]
 class _Recorded:
     """One kernel for one number of queries, with the arrays that it reads and writes."""
 
-    def __init__(self, batch: GeometryBatch, kernel: Any, inputs: Sequence[NDArray[Any]], outputs: Sequence[Output], count: int):
+    def __init__(
+        self, batch: GeometryBatch, kernel: Any, inputs: Sequence[NDArray[Any]], outputs: Sequence[Output], count: int
+    ):
         wp = quiet_warp()
         self.inputs = [np.zeros_like(a) for a in inputs]
         self.outputs = [np.zeros((count, width), kind) for kind, width in outputs]

@@ -1,5 +1,6 @@
 """Places: the scene record, readers and writers of meshes, generators, actors and lights."""
 
+from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.casting import ActorKit, add_actor
 from airworthy.scenes.catalogue import register_generator, scene, scene_generators, scene_names
 from airworthy.scenes.checking import check_scene, findings
@@ -41,6 +42,7 @@ __all__ = [
     "Pose",
     "Region",
     "Scene",
+    "SceneBatch",
     "Sky",
     "SplatSlot",
     "SpotLight",

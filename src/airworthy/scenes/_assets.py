@@ -1,7 +1,7 @@
 """What lies beside a scene.toml: meshes, skeletons and images, read through a gate and written without loss.
 
-Meshes and skeletons of a written scene lie in safetensors files, which hold arrays bit for bit and are checked against the bytes that
-are there; scenes written by people name model files (glTF, OBJ, STL, PLY) instead.
+Meshes and skeletons of a written scene lie in safetensors files, which hold arrays bit for bit and are checked against the
+bytes that are there; scenes written by people name model files (glTF, OBJ, STL, PLY) instead.
 """
 
 from __future__ import annotations
@@ -134,12 +134,13 @@ def skeleton_from_arrays(arrays: Arrays, where: str) -> Skeleton:
     try:
         about = json.loads(arrays["about"].tobytes())
         names = tuple(str(name) for name in about["names"])
+        bound = list(map(str, about["shapes"]))
         skeleton = Skeleton(
-            names,
-            *(arrays[part] for part in _JOINTS),
-            {str(shape): arrays[f"joints.{index}"] for index, shape in enumerate(about["shapes"])},
-            {str(shape): arrays[f"weights.{index}"] for index, shape in enumerate(about["shapes"])},
-            {str(item["name"]): _clip(arrays, index, item) for index, item in enumerate(about["clips"])},
+            names=names,
+            **{part: arrays[part] for part in _JOINTS},
+            joints={shape: arrays[f"joints.{index}"] for index, shape in enumerate(bound)},
+            weights={shape: arrays[f"weights.{index}"] for index, shape in enumerate(bound)},
+            clips={str(item["name"]): _clip(arrays, index, item) for index, item in enumerate(about["clips"])},
         )
         _check_skeleton(skeleton)
     except (KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError) as error:
@@ -202,7 +203,8 @@ def read_image(data: bytes, limits: Limits, where: str) -> NDArray[np.uint8]:
                 raise AssetError(
                     f"{where} has {image.width} x {image.height} pixels; at most {limits.texture_pixels:,} are accepted."
                 )
-            mode = image.mode if image.mode in ("L", "RGB", "RGBA") else "RGBA" if "A" in image.getbands() else "RGB"
+            clear = "A" in image.getbands() or "transparency" in image.info
+            mode = image.mode if image.mode in ("L", "RGB", "RGBA") else "RGBA" if clear else "RGB"
             pixels = np.asarray(image if image.mode == mode else image.convert(mode), np.uint8)
     except AssetError:
         raise

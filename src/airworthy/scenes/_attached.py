@@ -43,7 +43,8 @@ class AttachedMarks:
             position: Of actors, (env, actors, 3).
             attitude: Of actors, (env, actors, 4).
         """
-        points, directions, actor = (array[scene_of_env] for array in self._tables())
+        tables = self._tables()
+        points, directions, actor = tables[0][scene_of_env], tables[1][scene_of_env], tables[2][scene_of_env]
         env, mark = np.nonzero(actor >= 0)
         if len(env):
             turn, origin = attitude[env, actor[env, mark]], position[env, actor[env, mark]]

@@ -91,10 +91,7 @@ def actor_from_table(row: dict[str, Any], folder: Folder, where: str) -> Actor |
             raise AssetError(f"{where} has {' and '.join(extra)} as well as {key!r}; give one of them.")
     actor = _schema.record(Actor, {**body, "parts": []}, where)
     try:
-        if "person" in extra:
-            kit = _person(actor, extra["person"], where)
-        else:
-            kit = _skin(actor, extra["skin"], folder, where)
+        kit = _person(actor, extra["person"], where) if "person" in extra else _skin(actor, extra["skin"], folder, where)
     except AssetError:
         raise
     except AirworthyError as error:

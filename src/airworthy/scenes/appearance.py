@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh, Shape
-from airworthy.scenes._mesh_words import FACE_WORDS, VERTEX_WORDS, face_words, mesh_flags, uv_density, vertex_words
+from airworthy.scenes._mesh_words import FACE_WORDS, VERTEX_WORDS, face_words, mesh_flags, occlusion_bits, uv_density, vertex_words
 from airworthy.scenes._texels import height_to_normal, linear_pixels, mip_chain
 from airworthy.scenes.batch import SceneBatch
+from airworthy.scenes.lightmaps import BakedArrays, BakedLight, baked_arrays
 from airworthy.scenes.lights import light_rows, sky_rows
 from airworthy.scenes.record import Material, Texture
 
@@ -71,6 +72,16 @@ class Appearance:
         """(light, LIGHT_COLUMNS) of all scenes one after the other, and (scene, 2): first and count."""
         self.skies = sky_rows([scene.sky for scene in batch.scenes])
         """(scene, SKY_COLUMNS)"""
+        self._shapes, self._scenes = shapes, list(batch.scenes)
+        sizes = [max(len(batch.geometry.layout(k)), 1) for k in range(len(batch.scenes))]
+        self._slots = [0, *np.cumsum(sizes).tolist()]
+        self._light: dict[int, BakedLight] = {}
+        self.baked: BakedArrays = self._packed()
+        """Baked light of all scenes; off where there is none."""
+        self.version = 0
+        """Rises when arrays are replaced."""
+        self.has_holes = bool((self.materials[:, 14] > 0.0).any())
+        """Some material has an alpha cutoff."""
 
     def _material(self, material: Material, textures: dict[str, Texture], metres: float) -> tuple[list[float], list[int]]:
         size = material.texture_size
@@ -83,6 +94,30 @@ class Appearance:
             maps[2] = self._pool.add_height(textures[material.height_map], material.height_scale, span)
         return floats, [*maps, -1, -1]
 
+    def use(self, scene: int, light: BakedLight | None) -> None:
+        """Light a scene (its index in the batch) with what was baked for it; None: with the open sky."""
+        if light is None:
+            self._light.pop(scene, None)
+        else:
+            self._light[scene] = light
+            self._occlude(scene, light)
+        self.baked = self._packed()
+        self.version += 1
+
+    def _packed(self) -> BakedArrays:
+        return baked_arrays(len(self._scenes), self._slots, self._slots[-1], self._light)
+
+    def _occlude(self, scene: int, light: BakedLight) -> None:
+        numbers = {id(shape): index for index, shape in enumerate(self._shapes)}
+        for name, value in light.occlusion.items():
+            shape = self._scenes[scene].shapes.get(name)
+            index = numbers.get(id(shape))
+            if index is None or not isinstance(shape, Mesh) or len(value) != len(shape.vertices):
+                continue
+            first = self.shape_rows[index, 0]
+            words = self.vertices[first : first + len(value)]
+            words[:, 4] = (words[:, 4] & np.uint32(0xFFFF)) | occlusion_bits(len(value), value)
+
     def memory(self) -> dict[str, int]:
         """Bytes by part."""
         return {
@@ -91,6 +126,7 @@ class Appearance:
             "face attributes": self.faces.nbytes,
             "materials": self.materials.nbytes + self.material_maps.nbytes,
             "lights and skies": self.lights.nbytes + self.skies.nbytes,
+            "baked light": self.baked.nbytes,
         }
 
 

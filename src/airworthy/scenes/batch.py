@@ -27,9 +27,9 @@ Floats = NDArray[np.float64]
 class SceneBatch:
     """The scenes of N environments.
 
-    Static instances of a scene are one layout that its environments share; parts of actors, and other vehicles, are movers of each
-    environment. In an environment the first movers are `extra_movers`, then its scene's actors' parts in order; where scenes
-    have different numbers of parts, the rest is inactive.
+    Static instances of a scene are one layout that its environments share; parts of actors, and other vehicles, are movers of
+    each environment. In an environment the first movers are `extra_movers`, then its scene's actors' parts in order; where
+    scenes have different numbers of parts, the rest is inactive.
 
     Args:
         scenes: One scene for all environments; or several, of which environment i takes number i (modulo their count). More
@@ -37,8 +37,8 @@ class SceneBatch:
         env_count: Environments; None: one per scene given.
         device: Where queries run.
         threads: Of a CPU; None: all.
-        extra_movers: Others that move in every environment (vehicles): rows of their shapes, visibility and numbers. Their poses
-            are set by `pose_movers`; until then they are inactive.
+        extra_movers: Others that move in every environment (vehicles): rows of their shapes, visibility and numbers. Their
+            poses are set by `pose_movers`; until then they are inactive.
         extra_shapes: Shapes that `extra_movers.shape` counts in.
         extra_materials: Materials that `extra_movers.material` counts in.
 
@@ -106,6 +106,11 @@ class SceneBatch:
             names += [f"{actor.name}/{part.name or index}" for index, part in enumerate(actor.parts)]
         return tuple(names)
 
+    @property
+    def mover_poses(self) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """World positions (env, movers, 3), attitudes (env, movers, 4) and which of them exist (env, movers), now; copies."""
+        return self._position.copy(), self._attitude.copy(), self._active.copy()
+
     # --- construction
 
     def _add(self, scene: Scene) -> int:
@@ -135,6 +140,7 @@ class SceneBatch:
         """The engine's batch over the pool, and the state of every actor at its beginning."""
         self._actor_max = max(len(table) for table in self._actors)
         self._mover_max = self.extra_count + max(len(rows) for rows in self._moving)
+        self._parts = self._padded_parts()
         self._state = still(self.env_count * self._actor_max)
         self._position = np.zeros((self.env_count, self._mover_max, 3))
         self._attitude = np.tile(frames.IDENTITY, (self.env_count, self._mover_max, 1))
@@ -167,7 +173,7 @@ class SceneBatch:
 
     def _begin(self, env_ids: NDArray[np.int64]) -> None:
         """Actors of environments at their beginning, which is the environments' present time."""
-        for env in env_ids:
+        for env in env_ids if self._actor_max else ():
             table = self._actors[self.scene_of_env[env]]
             rows = slice(env * self._actor_max, env * self._actor_max + len(table))
             self._state.put(rows, table)
@@ -316,16 +322,17 @@ class SceneBatch:
 
         In the order of the scene's `lights`. The sun has no position, a point light no direction: NaN.
         """
-        return self._lights.poses(self.scene_of_env, *self._actor_poses())
+        return self._lights.poses(self.scene_of_env, *self._actor_poses(np.arange(self.env_count)))
 
     def beacon_positions(self) -> Floats:
         """World positions of the beacons now, (env, beacons, 3), in the order of the scene's `beacons`; NaN padded."""
-        return self._beacons.poses(self.scene_of_env, *self._actor_poses())[0]
+        return self._beacons.poses(self.scene_of_env, *self._actor_poses(np.arange(self.env_count)))[0]
 
-    def _actor_poses(self) -> tuple[Floats, Floats]:
-        """World poses of all actors, (env, actors, 3) and (env, actors, 4)."""
-        position, attitude = self._state.pose(self._paths, np.repeat(self.time, self._actor_max))
-        return position.reshape(self.env_count, -1, 3), attitude.reshape(self.env_count, -1, 4)
+    def _actor_poses(self, envs: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """World poses of the actors of environments (k,), (k, actors, 3) and (k, actors, 4)."""
+        rows = (envs[:, None] * self._actor_max + np.arange(self._actor_max)).reshape(-1)
+        position, attitude = self._state.take(rows).pose(self._paths, np.repeat(self.time[envs], self._actor_max))
+        return position.reshape(len(envs), -1, 3), attitude.reshape(len(envs), -1, 4)
 
     # --- inside
 
@@ -333,23 +340,33 @@ class SceneBatch:
         """Pose the parts of environments' actors and tell the engine."""
         if not self._mover_max:
             return
-        for scene in np.unique(self.scene_of_env[envs]):
-            self._place_scene(int(scene), envs[self.scene_of_env[envs] == scene])
+        if self._actor_max:
+            scenes = self.scene_of_env[envs]
+            actor, local, turn = (array[scenes] for array in self._parts)
+            for scene in np.unique(scenes):
+                if self._joints[scene].moved:
+                    mine = scenes == scene
+                    rows = self._moving[scene]
+                    pose = self._joints[scene].poses(rows, envs[mine], self.time[envs[mine]], self._overrides)
+                    local[mine, : len(rows)], turn[mine, : len(rows)] = pose
+            position, attitude = self._actor_poses(envs)
+            row = np.arange(len(envs))[:, None]
+            position, attitude = position[row, actor], attitude[row, actor]
+            self._position[envs, self.extra_count :] = position + frames.rotate(attitude, local)
+            self._attitude[envs, self.extra_count :] = frames.normalize(frames.multiply(attitude, turn))
         self._send(envs)
 
-    def _place_scene(self, scene: int, envs: NDArray[np.int64]) -> None:
-        """Pose the parts of environments (k,) that share a scene."""
-        rows, count = self._moving[scene], len(self._actors[scene])
-        if not len(rows):
-            return
-        states = (envs[:, None] * self._actor_max + np.arange(count)).reshape(-1)
-        position, attitude = self._state.take(states).pose(self._paths, np.repeat(self.time[envs], count))
-        position = position.reshape(-1, count, 3)[:, rows.actor]
-        attitude = attitude.reshape(-1, count, 4)[:, rows.actor]
-        local, turn = self._joints[scene].poses(rows, envs, self.time[envs], self._overrides)
-        parts = slice(self.extra_count, self.extra_count + len(rows))
-        self._position[envs, parts] = position + frames.rotate(attitude, local)
-        self._attitude[envs, parts] = frames.normalize(frames.multiply(attitude, turn))
+    def _padded_parts(self) -> tuple[NDArray[np.int64], Floats, Floats]:
+        """Of every scene's parts at rest: actor (scene, part), position (scene, part, 3) and attitude (scene, part, 4)."""
+        count = (len(self.scenes), self._mover_max - self.extra_count)
+        actor, local, turn = np.zeros(count, np.int64), np.zeros((*count, 3)), np.tile(frames.IDENTITY, (*count, 1))
+        for scene, rows in enumerate(self._moving):
+            actor[scene, : len(rows)], local[scene, : len(rows)], turn[scene, : len(rows)] = (
+                rows.actor,
+                rows.position,
+                rows.attitude,
+            )
+        return actor, local, turn
 
     def _send(self, envs: NDArray[np.int64]) -> None:
         self.geometry.set_movers(self._position[envs], self._attitude[envs], envs, self._active[envs])
@@ -413,12 +430,11 @@ def _extra_rows(
     index = np.array([shape_table.add(shape) for shape in shapes], np.int32)
     table = Scene("extra", materials={str(number): material for number, material in enumerate(materials)})
     rows = [material_table.add(table, -1, (name,), 1) for name in table.materials] or [0]
+    same = ("position", "attitude", "scale", "instance_id", "semantic_id", "visible", "collide")
     return Rows(
-        index[placement.shape],
-        *(getattr(placement, name) for name in ("position", "attitude", "scale", "instance_id", "semantic_id")),
-        np.array(rows, np.int32)[np.minimum(placement.material, len(rows) - 1)],
-        placement.visible,
-        placement.collide,
+        shape=index[placement.shape],
+        material=np.array(rows, np.int32)[np.minimum(placement.material, len(rows) - 1)],
+        **{name: getattr(placement, name) for name in same},
     )
 
 

@@ -25,7 +25,7 @@ class ActorKit:
 
 
 def add_actor(scene: Scene, kit: ActorKit) -> Scene:
-    """A scene with one more actor. What the scene already holds under a name of the kit's must be the same thing, or of equal value.
+    """A scene with one more actor. What the scene holds under a name of the kit's already must be the same, or of equal value.
 
     Raises:
         AirworthyError: The scene has an actor of this name, or something else under a name of the kit's.

@@ -74,7 +74,10 @@ def generated(name: str) -> Scene:
     known = scene_generators()
     if word not in known:
         raise unknown_name("scene", word, known, _HINT)
-    return known[word](first_index(word) if index is None else index, seed)
+    try:
+        return known[word](first_index(word) if index is None else index, seed)
+    except AirworthyError as error:
+        raise AirworthyError(f"Scene {name!r}: {error}") from None
 
 
 def first_index(name: str) -> int:
@@ -96,8 +99,8 @@ def scene(name: str | Path, units: str = "m", up: str = "z") -> Scene:
     """A scene by its name.
 
     Args:
-        name: "NAME[:INDEX][@SEED]" of a generator; the path of a scene.toml or of its folder; or the path of a mesh or point cloud, which
-            is stood on the floor with its middle at the origin.
+        name: "NAME[:INDEX][@SEED]" of a generator; the path of a scene.toml or of its folder; or the path of a mesh or point
+            cloud, which is stood on the floor with its middle at the origin.
         units: Of a mesh or cloud: "m", "cm" or "mm".
         up: Vertical axis of a mesh or cloud: "z" or "y" (glTF is turned already).
 

@@ -230,7 +230,7 @@ def _blocked(scene: Scene) -> Iterator[str]:
 
 def point_clearance(scene: Scene, points: np.ndarray) -> np.ndarray:
     """Distance from points (n, 3) to the nearest thing that can be hit [m], (n,), actors at their beginning included."""
-    from airworthy.geometry import clearance
+    from airworthy.geometry.distance import clearance
     from airworthy.scenes.batch import SceneBatch
 
     batch = SceneBatch(scene)
@@ -238,7 +238,7 @@ def point_clearance(scene: Scene, points: np.ndarray) -> np.ndarray:
 
 
 def _notes(scene: Scene) -> Iterator[str]:
-    unique, seen = triangle_count(scene)
+    unique, _ = triangle_count(scene)
     if unique > TRIANGLES_MAX:
         yield f"it holds {unique:,} triangles, more than {TRIANGLES_MAX:,}: expect slow loading and large memory"
     if not scene.instances and not scene.actors:

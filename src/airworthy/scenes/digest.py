@@ -17,8 +17,8 @@ __all__ = ["scene_digest"]
 def scene_digest(scene: Scene) -> str:
     """SHA-256 of everything a scene holds, as 64 hexadecimal digits.
 
-    Numbers count by value (1 and 1.0 are equal), arrays by shape, kind and bytes, tables in the order of their names, so that equal
-    digests mean equal scenes, on any machine.
+    Numbers count by value (1 and 1.0 are equal), arrays by shape, kind and bytes, tables in the order of their names, so that
+    equal digests mean equal scenes, on any machine.
     """
     held = hashlib.sha256()
     _feed(held, scene)

@@ -1,7 +1,7 @@
 """A person made of fifteen capsules, standing or walking.
 
-Lengths of limbs are fractions of the height after Drillis and Contini, "Body segment parameters" (1966), as usually tabulated; the
-gait is drawn by simple periodic functions near the angles of normal walking. It is a figure to be seen and avoided, not a
+Lengths of limbs are fractions of the height after Drillis and Contini, "Body segment parameters" (1966), as usually tabulated;
+the gait is drawn by simple periodic functions near the angles of normal walking. It is a figure to be seen and avoided, not a
 biomechanical model. Frame: on the floor between the feet, x forward, y left, z up.
 """
 

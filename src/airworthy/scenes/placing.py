@@ -97,7 +97,7 @@ class ShapeTable:
 class MaterialTable:
     """The unique material lists of many scenes, one after the other; row 0 is the default material.
 
-    Two lists are the same when their values and the pixels behind their maps are, so that a thousand generated scenes share rows.
+    Two lists are the same when their values and the pixels behind their maps are, so a thousand generated scenes share rows.
     """
 
     def __init__(self) -> None:

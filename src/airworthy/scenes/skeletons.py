@@ -1,7 +1,8 @@
 """Skeletons at work: clips to joint poses, joints to the parts and meshes that they move.
 
-A skeleton is data (`formats.Skeleton`): joints with parents, a rest pose, bound meshes, clips. Its frame is the actor's. Parts of an
-actor ride on the joint whose name they bear (up to a "#", where a bone has several); parts named otherwise ride on the actor.
+A skeleton is data (`formats.Skeleton`): joints with parents, a rest pose, bound meshes, clips. Its frame is the actor's. Parts
+of an actor ride on the joint whose name they bear (up to a "#", where a bone has several); parts named otherwise ride on the
+actor.
 """
 
 from __future__ import annotations

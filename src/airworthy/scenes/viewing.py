@@ -31,19 +31,22 @@ class View:
     """(4,) optical frame (x right, y down, z forward) to world."""
     fov: float = 1.2
     """Across the longer side [rad]."""
-    width: float = 0.0
-    """> 0: rays are parallel, and the longer side spans this much [m]."""
+    span: tuple[float, float] = (0.0, 0.0)
+    """> 0: rays are parallel, and at least this much is seen across and upwards [m]."""
+
+    @property
+    def parallel(self) -> bool:
+        """Whether rays are parallel."""
+        return self.span[0] > 0.0
 
     def rays(self, width: int, height: int) -> tuple[Floats, Floats | None]:
         """Unit directions (h, w, 3) in the optical frame; origins (h, w, 3), or None where all rays leave from one point."""
-        longer = max(width, height)
-        x = (np.arange(width) + 0.5 - 0.5 * width) / longer
-        y = (np.arange(height) + 0.5 - 0.5 * height) / longer
-        u, v = np.meshgrid(x, y)
+        u, v = np.meshgrid(np.arange(width) + 0.5 - 0.5 * width, np.arange(height) + 0.5 - 0.5 * height)
         forward = np.broadcast_to((0.0, 0.0, 1.0), (height, width, 3)).copy()
-        if self.width > 0.0:
-            return forward, np.stack((u * self.width, v * self.width, np.zeros_like(u)), axis=-1)
-        spread = 2.0 * math.tan(0.5 * self.fov)
+        if self.parallel:
+            pixel = max(self.span[0] / width, self.span[1] / height)
+            return forward, np.stack((u * pixel, v * pixel, np.zeros_like(u)), axis=-1)
+        spread = 2.0 * math.tan(0.5 * self.fov) / max(width, height)
         rays = forward + np.stack((u * spread, v * spread, np.zeros_like(u)), axis=-1)
         return rays / np.linalg.norm(rays, axis=-1, keepdims=True), None
 
@@ -92,11 +95,15 @@ def roofless(scene: Scene) -> Scene:
     return scene if len(kept) == len(scene.instances) else replace(scene, instances=tuple(kept))
 
 
+def _span(across: float, up: float) -> tuple[float, float]:
+    return MARGIN * max(float(across), 0.1), MARGIN * max(float(up), 0.1)
+
+
 def _top(scene: Scene) -> View:
     low, high = content_box(scene)
     size, center = high - low, 0.5 * (low + high)
     above = np.array([center[0], center[1], max(high[2], scene.bounds.upper[2]) + 1.0])
-    return View(above, look_at(above, above - [0.0, 0.0, 1.0]), width=MARGIN * float(max(size[0], size[1], 0.1)))
+    return View(above, look_at(above, above - [0.0, 0.0, 1.0]), span=_span(size[0], size[1]))
 
 
 def _start(scene: Scene) -> View:
@@ -115,18 +122,22 @@ def _orbit(scene: Scene) -> View:
         corner = np.array([low[0] + 0.06 * size[0], low[1] + 0.06 * size[1], low[2] + 0.85 * size[2]])
         target = np.array([center[0] + 0.15 * size[0], center[1] + 0.15 * size[1], low[2] + 0.25 * size[2]])
         return View(corner, look_at(corner, target), 1.6)
-    radius = 0.5 * float(np.linalg.norm(size))
-    away = np.array([-0.62, -0.62, 0.48]) / np.linalg.norm((-0.62, -0.62, 0.48))
     fov = 0.9
-    where = center + away * max(radius, 0.05) * MARGIN / math.sin(0.5 * fov) * 0.82  # corners are seldom filled
-    return View(where, look_at(where, center), fov)
+    away = np.array([-0.62, -0.62, 0.48])
+    attitude = look_at(away, np.zeros(3))
+    corners = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)]) * np.maximum(size, 0.1)
+    x, y, z = frames.rotate_inverse(attitude, corners).T
+    slope = math.tan(0.5 * fov)
+    # As near as every corner of the box is still in a picture of 16:9.
+    distance = float(np.max(np.maximum(np.abs(x), np.abs(y) * 16.0 / 9.0) / slope - z)) * MARGIN
+    return View(center - frames.rotate(attitude, (0.0, 0.0, distance)), attitude, fov)
 
 
 def _side(scene: Scene) -> View:
     low, high = content_box(scene)
     size, center = high - low, 0.5 * (low + high)
     where = np.array([center[0], low[1] - max(1.0, size[1]), center[2]])
-    return View(where, look_at(where, center), width=MARGIN * float(max(size[0], size[2], 0.1)))
+    return View(where, look_at(where, center), span=_span(size[0], size[2]))
 
 
 VIEWS: dict[str, Callable[[Scene], View]] = {"orbit": _orbit, "top": _top, "start": _start, "side": _side}

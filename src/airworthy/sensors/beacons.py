@@ -51,7 +51,9 @@ class BeaconCamera:
         positions: World positions (n, 3) or (env, n, 3) of the beacons; None: those of the scene.
     """
 
-    def __init__(self, device: Device, name: str = "", options: BeaconOptions = BeaconOptions(), positions: ArrayLike | None = None):
+    def __init__(
+        self, device: Device, name: str = "", options: BeaconOptions = BeaconOptions(), positions: ArrayLike | None = None
+    ):
         if not device.projection.optical:
             raise AirworthyError(f"Device {device.name!r} is no camera; beacons are seen in pixels, so give one with a lens.")
         self.device, self.name, self.options = device, name or device.name, options

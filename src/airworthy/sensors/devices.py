@@ -14,9 +14,9 @@ import numpy as np
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.frames import from_euler
 from airworthy.sensors.distortion import AnglePolynomial, PlumbBob
-from airworthy.sensors.limits import RangeLimits
-from airworthy.sensors.mounting import Mount, MountSpread, Vector3
-from airworthy.sensors.noise import RangeNoise
+from airworthy.sensors.limits import NO_LIMITS, RangeLimits
+from airworthy.sensors.mounting import AT_ORIGIN, Mount, MountSpread, Vector3
+from airworthy.sensors.noise import QUIET, RangeNoise
 from airworthy.sensors.projections import Fisheye, Pinhole, Projection, Spherical, UserRays
 
 KINDS = ("camera", "depth_camera", "stereo_camera", "lidar", "tof", "radar", "ranger", "beacons")
@@ -30,10 +30,10 @@ class Device:
     kind: str
     """One of `KINDS`."""
     projection: Projection
-    limits: RangeLimits = RangeLimits()
-    noise: RangeNoise = RangeNoise()
+    limits: RangeLimits = NO_LIMITS
+    noise: RangeNoise = QUIET
     noise_enabled: bool = False
-    mount: Mount = Mount()
+    mount: Mount = AT_ORIGIN
     randomize_mount: bool = False
     """Whether the mount's spread is drawn at each reset."""
     rate: float = 30.0
@@ -70,7 +70,7 @@ class Device:
     @property
     def effective_noise(self) -> RangeNoise:
         """Noise in force."""
-        return self.noise if self.noise_enabled else RangeNoise()
+        return self.noise if self.noise_enabled else QUIET
 
     @property
     def effective_mount(self) -> Mount:

@@ -86,7 +86,10 @@ class PlumbBob:
         error, matrix = self.distort(found) - target, self.jacobian(found)
         (a, b), (c, d) = (matrix[..., 0, 0], matrix[..., 0, 1]), (matrix[..., 1, 0], matrix[..., 1, 1])
         determinant = a * d - b * c
-        return np.stack([d * error[..., 0] - b * error[..., 1], a * error[..., 1] - c * error[..., 0]], -1) / determinant[..., None]
+        return (
+            np.stack([d * error[..., 0] - b * error[..., 1], a * error[..., 1] - c * error[..., 0]], -1)
+            / determinant[..., None]
+        )
 
     def _unfolded(self, point: Array) -> NDArray[np.bool_]:
         """Whether the image is not folded anywhere between the centre and a point."""
@@ -94,6 +97,10 @@ class PlumbBob:
         for share in np.linspace(0.0, 1.0, 2 * _STEPS + 1):
             good &= np.linalg.det(self.jacobian(share * point)) > 1e-6
         return good
+
+
+STRAIGHT = PlumbBob()
+"""No distortion."""
 
 
 @dataclass(frozen=True)
@@ -107,12 +114,14 @@ class AnglePolynomial:
 
     def radius(self, angle: ArrayLike) -> Any:
         """Radius in the image of unit focal length, of angles off the axis [rad]."""
-        t2 = np.square(np.asarray(angle, np.float64))
-        return angle * (1.0 + t2 * (self.k1 + t2 * (self.k2 + t2 * (self.k3 + t2 * self.k4))))
+        t = np.asarray(angle, np.float64)
+        t2 = t * t
+        return t * (1.0 + t2 * (self.k1 + t2 * (self.k2 + t2 * (self.k3 + t2 * self.k4))))
 
     def slope(self, angle: ArrayLike) -> Any:
         """Derivative of `radius`."""
-        t2 = np.square(np.asarray(angle, np.float64))
+        t = np.asarray(angle, np.float64)
+        t2 = t * t
         return 1.0 + t2 * (3 * self.k1 + t2 * (5 * self.k2 + t2 * (7 * self.k3 + t2 * 9 * self.k4)))
 
     def angle_limit(self, angle_max: float) -> float:
@@ -129,6 +138,10 @@ class AnglePolynomial:
         for _ in range(6):
             found = np.clip(found - (self.radius(found) - target) / np.maximum(self.slope(found), 1e-9), 0.0, limit)
         return np.asarray(found)
+
+
+EQUIDISTANT = AnglePolynomial()
+"""The radius is the angle."""
 
 
 def _columns(point: ArrayLike) -> tuple[Array, Array]:

@@ -48,7 +48,11 @@ def column_poses(
     """
     when, known = -np.asarray(age, np.float64), -np.asarray(past, np.float64)
     count = known.shape[1]
-    after = np.clip((known[:, None, :] < when[None, :, None]).sum(-1), 1, count - 1) if count > 1 else np.zeros((len(known), len(when)), int)
+    after = (
+        np.clip((known[:, None, :] < when[None, :, None]).sum(-1), 1, count - 1)
+        if count > 1
+        else np.zeros((len(known), len(when)), int)
+    )
     before = np.maximum(after - 1, 0)
     row = np.arange(len(known))[:, None]
     start, end = known[row, before], known[row, after]

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core.errors import AirworthyError
 
-
 _HAIR = 1e-6
 """Relative; about ten steps of a float32."""
 
@@ -67,3 +66,7 @@ class RangeLimits:
             if math.isfinite(told):
                 inside &= np.abs(r - told) > _HAIR * abs(told)
         return np.where(inside, r, np.inf)
+
+
+NO_LIMITS = RangeLimits()
+"""Everything positive is a measurement."""

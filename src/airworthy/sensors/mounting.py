@@ -1,7 +1,7 @@
 """Where a sensor sits on its vehicle, and how that differs from flight to flight.
 
-A mount's frame has x where the sensor looks, y left, z its top, also for cameras; `airworthy.core.frames.camera_attitude` turns it
-into the optical frame.
+A mount's frame has x where the sensor looks, y left, z its top, also for cameras; `airworthy.core.frames.camera_attitude`
+turns it into the optical frame.
 """
 
 from __future__ import annotations
@@ -71,6 +71,9 @@ class Mount:
         offset = _between(self.spread.translation_low, self.spread.translation_high, share[:, :3])
         roll, pitch, yaw = _between(self.spread.euler_low, self.spread.euler_high, share[:, 3:6]).T
         return position + offset, multiply(attitude, from_euler(roll, pitch, yaw))
+
+
+AT_ORIGIN = Mount()
 
 
 def mounted_pose(

@@ -1,7 +1,7 @@
 """What a range sensor makes of true values: noise, dropout, limits, normalisation, in one pass over an image.
 
-Draws are counter-based: key (seed, flight, episode), counter (sample's number, stream, pixel, sensor). A pixel's noise therefore
-depends on its flight, sample, sensor and place in the image, and on nothing else of a batch.
+Draws are counter-based: key (seed, flight, episode), counter (sample's number, stream, pixel, sensor). A pixel's noise
+therefore depends on its flight, sample, sensor and place in the image, and on nothing else of a batch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
 from airworthy.core.random import Stream, Words, flight_key, threefry4x32
-from airworthy.sensors.limits import RangeLimits
+from airworthy.sensors.limits import NO_LIMITS, RangeLimits
 from airworthy.sensors.noise_kernel import noise_kernel
 
 Array = NDArray[np.float64]
@@ -76,7 +76,13 @@ class Draw:
 
     @classmethod
     def of(
-        cls, count: int, seed: int = 0, flight: ArrayLike | None = None, episode: ArrayLike = 0, sample: ArrayLike = 0, sensor: str = ""
+        cls,
+        count: int,
+        seed: int = 0,
+        flight: ArrayLike | None = None,
+        episode: ArrayLike = 0,
+        sample: ArrayLike = 0,
+        sensor: str = "",
     ) -> Draw:
         """Draws of `count` cameras, by default flights 0, 1, 2, ..."""
         flights = np.broadcast_to(np.arange(count) if flight is None else np.asarray(flight), (count,))
@@ -109,7 +115,9 @@ def normal_of(first: Words, second: Words) -> Array:
     return radius * np.cos((quadrant - 0.5) * (np.pi / 2) + inside * (np.pi / 2**24))
 
 
-def measured_twin(values: ArrayLike, noise: RangeNoise, limits: RangeLimits, draw: Draw | None = None, miss: float = math.inf) -> Array:
+def measured_twin(
+    values: ArrayLike, noise: RangeNoise, limits: RangeLimits, draw: Draw | None = None, miss: float = math.inf
+) -> Array:
     """The readable form of `measure`, in float64, on a copy."""
     true = np.asarray(values, np.float64)
     flat = true.reshape(len(true), -1)
@@ -127,7 +135,7 @@ def measured_twin(values: ArrayLike, noise: RangeNoise, limits: RangeLimits, dra
 def measure(
     values: NDArray[np.float32],
     noise: RangeNoise = QUIET,
-    limits: RangeLimits = RangeLimits(),
+    limits: RangeLimits = NO_LIMITS,
     draw: Draw | None = None,
     miss: float = math.inf,
 ) -> NDArray[np.float32]:
@@ -155,8 +163,8 @@ def measure(
         raise AirworthyError(f"{cameras} images came with draws for {len(draw.keys)}.")
     if not values.size:
         return values
-    numbers = (noise.a, noise.b, noise.c, noise.multiplier, noise.offset, noise.dropout, miss)
-    numbers += (limits.minimum, limits.maximum, limits.near, limits.far, limits.divisor, float(noisy))
+    numbers = [noise.a, noise.b, noise.c, noise.multiplier, noise.offset, noise.dropout, miss]
+    numbers += [limits.minimum, limits.maximum, limits.near, limits.far, limits.divisor, float(noisy)]
     _launch(values.reshape(-1), np.array(numbers, np.float32), values.size // cameras, cameras, draw if noisy else None)
     return values
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core.errors import AirworthyError
 
-OUTPUT_MODES = {-1: "rgb", 0: "instance_id", 1: "semantic_id", 2: "depth_8bit", 3: "depth_16bit", 4: "normal", 5: "grey", 6: "flow"}
+OUTPUT_MODES = {
+    -1: "rgb",
+    0: "instance_id",
+    1: "semantic_id",
+    2: "depth_8bit",
+    3: "depth_16bit",
+    4: "normal",
+    5: "grey",
+    6: "flow",
+}
 """FlightGoggles' numbers of camera outputs."""
 
 
@@ -50,7 +61,7 @@ def grey(rgb: ArrayLike) -> NDArray[np.uint8]:
     return np.rint(np.asarray(rgb, np.float64) @ (0.299, 0.587, 0.114)).astype(np.uint8)
 
 
-def _counted(metres: ArrayLike, unit: float, kind: type) -> NDArray[np.generic]:
+def _counted(metres: ArrayLike, unit: float, kind: Any) -> NDArray[Any]:
     with np.errstate(invalid="ignore", over="ignore"):
         counts = np.rint(np.asarray(metres, np.float64) / unit)
         fits = (counts > 0) & (counts <= np.iinfo(kind).max)

@@ -36,7 +36,11 @@ class Ranger(RaySensor):
         valid = (distance >= limits.minimum) & (distance <= limits.maximum)
         out: Channels = {name: array[:, 0] for name, array in true.items() if name in wanted}
         reading = measure(
-            np.where(valid, distance, np.inf).astype(np.float32), device.effective_noise, _UNLIMITED, view.draw, device.no_return
+            np.where(valid, distance, np.inf).astype(np.float32),
+            device.effective_noise,
+            _UNLIMITED,
+            view.draw,
+            device.no_return,
         )
         if "true_range" in wanted:
             out["true_range"] = distance

@@ -142,7 +142,9 @@ class RaySensor:
         if any(name in APPEARANCE for name in names):
             from airworthy.sensors.capture import render
 
-            true = render(scene, *where, channels=tuple(names), ignore=view.ignore, **columns)
+            if view.ignore is not None:
+                columns["ignore"] = view.ignore
+            true = render(scene, *where, channels=tuple(names), **columns)
         else:
             reach = self._reach(names)
             true = cast(geometry_of(scene), *where, tuple(names), max_range=reach, ignore=_ignored(view), **columns)

@@ -1,7 +1,7 @@
 """When a sensor samples and when its samples arrive, in whole physics steps.
 
-Sample k of a sensor at rate f falls on step ceil(k f_physics / f) of its flight and is stamped with that step; a sample taken at
-step s with latency d [s] can be read from step s + ceil(d f_physics) on.
+Sample k of a sensor at rate f falls on step ceil(k f_physics / f) of its flight and is stamped with that step; a sample taken
+at step s with latency d [s] can be read from step s + ceil(d f_physics) on.
 """
 
 from __future__ import annotations

@@ -20,6 +20,6 @@ class TimeOfFlight(RaySensor):
         rays, projection = device.sub_rays, device.projection
         if rays < 1 or projection.height % rays or projection.width % rays:
             raise AirworthyError(
-                f"Sensor {self.name!r} has {projection.height} x {projection.width} rays; that is not a whole number of zones of"
-                f" {rays} x {rays}."
+                f"Sensor {self.name!r} has {projection.height} x {projection.width} rays; that is not a whole number of zones"
+                f" of {rays} x {rays}."
             )

@@ -118,13 +118,7 @@ class BatchArrays:
         block[:, : self.env_count] = bits[self._varying]
         self._host["param_table"][...] = table
         self._push("param_table")
-        if "params" in self._host and self._host["params"].size == packed.size:
-            self._host["params"][...] = packed
-            self._push("params")
-        else:
-            self._host["params"] = packed
-            self._warp["params"] = self._send(packed)
-            self._forget_launches()
+        self._replace_parameters(packed)
         return not self._varying.size
 
     def _push_columns(self, rows: NDArray[np.float64], env_ids: NDArray[np.intp]) -> bool:
@@ -141,6 +135,59 @@ class BatchArrays:
         self._push("params")
         return True
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether all environments share every parameter."""
+        return not self._varying.size
+
+    def take_columns(self, other: BatchArrays, ids: NDArray[np.intp], places: NDArray[np.intp]) -> None:
+        """Copy environments of another batch of the same kind: state, inputs, keys and parameters.
+
+        Args:
+            other: Where from.
+            ids: Its environments.
+            places: Where to.
+        """
+        for name, source in (("state", other.state()), ("inputs", other.inputs()), ("keys", other.keys())):
+            self._host[name][:, places] = source[:, ids]
+            self._push(name)
+        self._take_parameters(other, ids, places)
+
+    def _take_parameters(self, other: BatchArrays, ids: NDArray[np.intp], places: NDArray[np.intp]) -> None:
+        table, values = other._host["param_table"], other._host["params"]
+        if other.is_shared:
+            mine, packed = table, values
+        else:  # a column for each, also of what all share: the same numbers, and one form for whichever flights come
+            rows = np.arange(self._params_size)
+            mine = np.stack([rows * self.stride, np.ones_like(rows)], axis=1).astype(np.int32)
+            block = np.zeros((self._params_size, self.stride), np.float32)
+            old = self._host.get("params")
+            if old is not None and old.size == block.size:
+                block[...] = old.reshape(block.shape)
+            else:
+                block[...] = values[table[:, 0] + table[:, 1] * ids[0]][:, None]
+            block[:, places] = values[table[:, :1] + table[:, 1:] * ids[None, :]]
+            packed = block.ravel()
+        self._varying = other._varying
+        self._host["param_table"][...] = mine
+        self._push("param_table")
+        self._replace_parameters(packed)
+
+    def _replace_parameters(self, packed: Floats) -> None:
+        if "params" in self._host and self._host["params"].size == packed.size:
+            self._host["params"][...] = packed
+            self._push("params")
+        else:
+            self._host["params"] = packed.copy()
+            self._warp["params"] = self._send(self._host["params"])
+            self._forget_launches()
+
+    def state_row(self, row: int) -> Floats:
+        """One row of the state; on a GPU only that row is fetched."""
+        if self.on_cpu:
+            return np.asarray(self._host["state"][row])
+        return np.asarray(self._warp["state"][row * self.stride : (row + 1) * self.stride].numpy())
+
     def reserve_log(self, steps: int) -> None:
         """Make room for the IMU samples of a launch."""
         if len(self._host["imu_log"]) < steps * 6:
@@ -151,6 +198,12 @@ class BatchArrays:
     def log(self, steps: int) -> Floats:
         """IMU samples of the last launch, shape (steps, 6, stride)."""
         return self._fetch("imu_log")[: steps * 6].reshape(steps, 6, self.stride)
+
+    def write_log(self, first: int, samples: Floats, ids: NDArray[np.intp]) -> None:
+        """Overwrite IMU samples of some environments, shape (steps, 6, k), from step `first` on."""
+        rows = self._fetch("imu_log")
+        rows[first * 6 : (first + len(samples)) * 6, ids] = samples.reshape(-1, len(ids))
+        self._push("imu_log")
 
     # ---- launch -----------------------------------------------------------------------------------------------------
 
@@ -184,6 +237,7 @@ class BatchArrays:
     def blow(self, group: Group, rows: tuple[int, int, int], model: Downwash) -> None:
         """Write the downwash that each environment feels into its input rows."""
         group.blow(self._warp["state"], self._warp["inputs"], rows, self.stride, self.env_count, model)
+        self._device_wrote_inputs = not self.on_cpu
 
     def _launcher(self, config: SimulatorConfig, effects: int, steps: int, level: int, command_rows: int) -> Launcher:
         blocks = self.stride // CPU_LANES

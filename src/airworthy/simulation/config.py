@@ -48,6 +48,38 @@ class Ground:
 
 
 @dataclass(frozen=True)
+class Contact:
+    """What happens where a vehicle meets the geometry that its simulator was given.
+
+    A sphere is met exactly; boxes and cylinders by spheres that enclose them (`airworthy.dynamics.body_spheres`).
+    """
+
+    mode: Literal["freeze", "reset", "respond"] = "freeze"
+    """"freeze": the flight stops at the impact, with status 2. "reset": a new flight begins at the start pose, rotors at hover,
+    biases drawn anew, command forgotten, in the step after the impact. "respond": the vehicle rebounds."""
+    restitution: float = 0.2
+    """Newton coefficient for approaches faster than 0.1 m/s, 0 to 1; mode "respond"."""
+    friction: float = 0.6
+    """Coulomb coefficient; mode "respond"."""
+
+    def validate(self) -> None:
+        """Check the values.
+
+        Raises:
+            AirworthyError: If one cannot be used.
+        """
+        if self.mode not in CONTACT_MODES:
+            raise unknown_name("contact mode", self.mode, CONTACT_MODES)
+        if not 0.0 <= self.restitution <= 1.0:
+            raise AirworthyError(f"Contact restitution is {self.restitution}; expected 0 to 1.")
+        if not 0.0 <= self.friction < math.inf:
+            raise AirworthyError(f"Contact friction is {self.friction}; expected 0 or more.")
+
+
+CONTACT_MODES = ("freeze", "reset", "respond")
+
+
+@dataclass(frozen=True)
 class Downwash:
     """Air that vehicles of a group blow down on those below: F_z = -a exp(-(r / b)^2 / 2).
 
@@ -167,6 +199,8 @@ class SimulatorConfig:
     """Battery sag, for vehicles that have a battery."""
     ground: Ground | None = None
     """Ground plane; none: the vehicle may fall for ever."""
+    contact: Contact | None = None
+    """Contact with scene geometry; none: vehicles fly through it. Needs `Simulator(..., geometry=...)`."""
     ground_effect: float = 0.0
     """Coefficient of the ground effect (11.36859 for the Crazyflie lineage); 0: none."""
     wind: Wind = field(default_factory=Wind)
@@ -203,3 +237,5 @@ class SimulatorConfig:
                 f"control_rate is {self.control_rate} Hz;"
                 f" expected more than 0 and at most physics_rate ({self.physics_rate} Hz)."
             )
+        if self.contact is not None:
+            self.contact.validate()

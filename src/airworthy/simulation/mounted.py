@@ -7,7 +7,6 @@ carries exactly that step's stamp. Sensors whose steps coincide see the same pos
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,82 +14,23 @@ from numpy.typing import NDArray
 
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.random import flight_key
-from airworthy.sensors.build import Sensor, make_sensor
-from airworthy.sensors.devices import Device, device
-from airworthy.sensors.lidar import Lidar, column_poses
-from airworthy.sensors.mounting import Mount, mounted_pose
+from airworthy.sensors.build import Sensor
+from airworthy.sensors.devices import Device
+from airworthy.sensors.mounting import mounted_pose
 from airworthy.sensors.noise import Draw
 from airworthy.sensors.sampling import View, geometry_of
 from airworthy.sensors.timing import SampleClock
 from airworthy.simulation.events import FAR
 from airworthy.simulation.sensor_movers import VehicleMovers
-from airworthy.simulation.sensor_ring import NEVER, Sample, SampleRing
+from airworthy.simulation.sensor_posts import Capture, MountedSensor, SensorPost
+from airworthy.simulation.sensor_ring import Sample
 from airworthy.simulation.simulator import Simulator
+
+__all__ = ["Capture", "MountedSensor", "MountedSensors", "Sample", "VehicleMovers"]
 
 Ints = NDArray[np.int64]
 Ids = NDArray[np.intp]
 Floats = NDArray[np.float64]
-
-ROLLING_POSES = 16
-"""Poses kept per revolution of a rolling scan; columns between them are interpolated."""
-
-
-@dataclass(frozen=True, eq=False)
-class MountedSensor:
-    """A sensor and how it is used; what is None is as the device says."""
-
-    device: Device | str
-    """Device, or its name in the catalogue."""
-    mount: Mount | None = None
-    """Pose in the body."""
-    rate: float | None = None
-    """Samples per second."""
-    latency: float | None = None
-    """From a sample's instant until it can be read [s]."""
-    channels: tuple[str, ...] | None = None
-    noise: bool | None = None
-    """Switch the device's noise on or off."""
-    randomize_mount: bool | None = None
-    """Draw the device's mounting boxes at each reset."""
-    attached: str = ""
-    """Name of an actor that carries it; empty: the vehicle."""
-    frame_delay: bool = False
-    """Deliver each sample when the next is due, as FlightGoggles does, whose frames show the pose of the trigger before."""
-    options: dict[str, Any] = field(default_factory=dict)
-    """Of a beacon camera: `options`, `positions`."""
-
-    def resolved(self) -> Device:
-        """The device with everything that is said here."""
-        item = device(self.device) if isinstance(self.device, str) else self.device
-        asked = {
-            "mount": self.mount,
-            "rate": self.rate,
-            "latency": self.latency,
-            "channels": self.channels,
-            "noise_enabled": self.noise,
-            "randomize_mount": self.randomize_mount,
-        }
-        return item.variant(**{name: value for name, value in asked.items() if value is not None})
-
-
-@dataclass(frozen=True, eq=False)
-class Capture:
-    """One sample of some environments at the moment it is taken, before its latency; see `MountedSensors.listen`."""
-
-    name: str
-    sensor: Sensor
-    envs: Ids
-    """Environments, (k,)."""
-    number: Ints
-    """(k,)"""
-    step: Ints
-    """(k,)"""
-    position: Floats
-    """Mount, world [m], (k, 3)."""
-    attitude: Floats
-    """Mount to world, (k, 4)."""
-    data: dict[str, NDArray[Any]]
-    """Arrays (k, ...) by channel."""
 
 
 class MountedSensors:
@@ -124,7 +64,7 @@ class MountedSensors:
         if envs != simulator.env_count:
             raise AirworthyError(f"The scenes are of {envs} environments and the simulator has {simulator.env_count}.")
         self._offset = -np.array([v.center_of_mass for v in simulator.vehicles])
-        self._posts = {name: _Post(name, _mounted(item), simulator) for name, item in sensors.items()}
+        self._posts = {name: SensorPost(name, _mounted(item), simulator) for name, item in sensors.items()}
         self._listeners: list[Callable[[Capture], None]] = []
         self.reset(np.arange(simulator.env_count))
         simulator.add_events(self)
@@ -152,10 +92,10 @@ class MountedSensors:
         return self._post(name).ring.newest(self._now(), self.simulator.config.physics_rate)
 
     def listen(self, listener: Callable[[Capture], None]) -> None:
-        """Call somebody with every sample when it is taken (a recorder); samples of step 0 that are already taken are told now."""
+        """Call somebody (a recorder) with every sample when it is taken; those of step 0, already taken, are told now."""
         self._listeners.append(listener)
         for post in self._posts.values():
-            if post.last is not None:
+            if post.last is not None and not post.last.step.any():
                 listener(post.last)
 
     # ---- events -----------------------------------------------------------------------------------------------------
@@ -185,11 +125,12 @@ class MountedSensors:
         Called by the simulator. After restoring a snapshot, `restore` brings the samples back.
         """
         new = env_ids[self._now()[env_ids] == 0]
-        if self._move_scene and hasattr(self.scene, "reset"):
+        if new.size and self._move_scene and hasattr(self.scene, "reset"):
             self.scene.reset(new)
         for post in self._posts.values():
             post.begin(env_ids, self._keys(env_ids))
-        self.fire(self.simulator)
+        if new.size:
+            self.fire(self.simulator)
 
     # ---- save, restore ----------------------------------------------------------------------------------------------
 
@@ -211,7 +152,7 @@ class MountedSensors:
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
-    def _post(self, name: str) -> _Post:
+    def _post(self, name: str) -> SensorPost:
         if name not in self._posts:
             raise unknown_name("mounted sensor", name, self._posts)
         return self._posts[name]
@@ -222,7 +163,7 @@ class MountedSensors:
     def _keys(self, ids: Ids) -> NDArray[np.uint32]:
         return flight_key(self.simulator.seed, self.simulator.flight_ids[ids], self.simulator.episode[ids])
 
-    def _carrier(self, post: _Post, ids: Ids) -> tuple[Floats, Floats]:
+    def _carrier(self, post: SensorPost, ids: Ids) -> tuple[Floats, Floats]:
         """World poses of what carries a sensor's mount: the body's reference point, or an actor."""
         if post.spec.attached:
             position, attitude = self.scene.actor_pose(post.spec.attached, ids)
@@ -239,102 +180,23 @@ class MountedSensors:
             position, attitude, active = self._others.poses(self.simulator.position, self.simulator.attitude)
             self.scene.pose_movers(position, attitude, active=active)
 
-    def _take(self, post: _Post, ids: Ids, step: Ints) -> None:
+    def _take(self, post: SensorPost, ids: Ids, step: Ints) -> None:
         position, attitude = mounted_pose(*self._carrier(post, ids), post.position[ids], post.attitude[ids])
         number = post.clock.taken(step) - 1
         draw = Draw(self._keys(ids), number.astype(np.uint32), post.sensor.number)
         columns = post.columns(ids, step)
         view = View(position, attitude, ids, draw, self._own(post, ids), *columns)
         data = post.sensor.capture(self.scene, view)
-        post.keep(Capture(post.name, post.sensor, ids, number, step, position, attitude, data))
+        capture = Capture(post.name, post.sensor, ids, number, step, position, attitude, data)
+        post.keep(capture)
         for listener in self._listeners:
-            listener(post.last)
+            listener(capture)
 
-    def _own(self, post: _Post, ids: Ids) -> NDArray[np.int32] | None:
+    def _own(self, post: SensorPost, ids: Ids) -> NDArray[np.int32] | None:
         """Number of each vehicle's own body in its scene; a sensor on an actor sees the vehicle."""
         if self._others is None or post.spec.attached:
             return None
         return (geometry_of(self.scene).mover_start + self._others.own_row[ids]).astype(np.int32)
-
-
-class _Post:
-    """One sensor on every vehicle: its clock, mounts, buffers and past poses."""
-
-    def __init__(self, name: str, spec: MountedSensor, simulator: Simulator):
-        self.name, self.spec = name, spec
-        item = spec.resolved()
-        self.sensor: Sensor = make_sensor(item, name, **spec.options)
-        rate, count = simulator.config.physics_rate, simulator.env_count
-        self._rate = rate
-        self.clock = SampleClock(item.rate, rate, item.latency)
-        waiting = -(-self.clock.delay_steps // max(int(rate / item.rate), 1)) + int(spec.frame_delay)
-        self.ring = SampleRing(count, waiting + 1)
-        self.position, self.attitude = np.zeros((count, 3)), np.tile([0.0, 0.0, 0.0, 1.0], (count, 1))
-        self._taken = np.full(count, NEVER, np.int64)
-        self.last: Capture | None = None
-        self.rolling = isinstance(self.sensor, Lidar) and item.rolling
-        self._pose_clock = SampleClock(min(item.rate * ROLLING_POSES, rate), rate) if self.rolling else None
-        depth = ROLLING_POSES + 1 if self.rolling else 0
-        self._past_step = np.full((count, depth), NEVER, np.int64)
-        self._past_position, self._past_attitude = np.zeros((count, depth, 3)), np.zeros((count, depth, 4))
-
-    def next_step(self, now: Ints) -> Ints:
-        """Next step on which this sensor wants to be asked, per environment."""
-        first = self.clock.next_step(now)
-        return first if self._pose_clock is None else np.minimum(first, self._pose_clock.next_step(now))
-
-    def awaits(self, now: Ints) -> NDArray[np.bool_]:
-        """Environments with a sample on this step that is not taken."""
-        return self.clock.due(now) & (self._taken != now)
-
-    def begin(self, ids: Ids, keys: NDArray[np.uint32]) -> None:
-        """New flights of some environments."""
-        self.ring.forget(ids)
-        self._taken[ids] = NEVER
-        self._past_step[ids] = NEVER
-        self.position[ids], self.attitude[ids] = self.sensor.device.effective_mount.drawn(keys, self.sensor.number)
-
-    def remember(self, now: Ints, position: Floats, attitude: Floats) -> None:
-        """Keep the carriers' poses of this step, for the columns of a rolling scan."""
-        if self._pose_clock is None:
-            return
-        fresh = np.flatnonzero((self._past_step[:, -1] != now) & (self._pose_clock.due(now) | self.clock.due(now)))
-        placed, turned = mounted_pose(position[fresh], attitude[fresh], self.position[fresh], self.attitude[fresh])
-        for past, value in ((self._past_step, now[fresh]), (self._past_position, placed), (self._past_attitude, turned)):
-            past[fresh, :-1] = past[fresh, 1:]
-            past[fresh, -1] = value
-
-    def columns(self, ids: Ids, step: Ints) -> tuple[Floats | None, Floats | None]:
-        """Poses of a rolling scan's columns."""
-        if not self.rolling:
-            return None, None
-        assert isinstance(self.sensor, Lidar)
-        known = self._past_step[ids]
-        # Before a flight began the vehicle stood where it started: the first known pose holds.
-        first = np.where(known == NEVER, np.iinfo(np.int64).max, known).argmin(axis=1)
-        source = np.maximum(np.arange(known.shape[1])[None], first[:, None])
-        row = np.arange(len(ids))[:, None]
-        past = (step[:, None] - known[row, source]) / self._rate
-        position, attitude = self._past_position[ids][row, source], self._past_attitude[ids][row, source]
-        return column_poses(self.sensor.column_age(), past, position, attitude)
-
-    def keep(self, capture: Capture) -> None:
-        """Put a sample where readers find it once it has arrived."""
-        sent = self.clock.step_of(capture.number + 1) if self.spec.frame_delay else capture.step
-        pose = (capture.position, capture.attitude)
-        self.ring.put(capture.envs, capture.number, capture.step, sent + self.clock.delay_steps, pose, capture.data)
-        self._taken[capture.envs] = capture.step
-        self.last = capture
-
-    def save(self) -> dict[str, NDArray[Any]]:
-        past = {"past_step": self._past_step, "past_position": self._past_position, "past_attitude": self._past_attitude}
-        return {"taken": self._taken.copy(), **{k: v.copy() for k, v in past.items()}, **self.ring.save()}
-
-    def restore(self, saved: dict[str, NDArray[Any]], every: Ids, keys: NDArray[np.uint32]) -> None:
-        own = ("taken", "past_step", "past_position", "past_attitude")
-        self.ring.restore({name: array for name, array in saved.items() if name not in own})
-        self._taken, self._past_step, self._past_position, self._past_attitude = (saved[name].copy() for name in own)
-        self.position[every], self.attitude[every] = self.sensor.device.effective_mount.drawn(keys, self.sensor.number)
 
 
 def _mounted(item: MountedSensor | Device | str) -> MountedSensor:

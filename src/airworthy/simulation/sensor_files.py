@@ -68,7 +68,7 @@ def write_array(path: Path, array: NDArray[Any]) -> None:
 def replace_file(path: Path, write: Callable[[Path], object]) -> None:
     """Write through a temporary file, so that a reader never sees half an image.
 
-    Images are many, so they are not forced to the disk one by one as `core.files.write_atomic` does; the index that names them is.
+    Images are many, so they are not forced to the disk one by one as `core.files.write_atomic` does; the index is.
     """
     temporary = path.with_name(f".{path.name}.tmp")
     try:
@@ -102,9 +102,10 @@ def calibration(device: Device, channels: dict[str, str]) -> dict[str, Any]:
         "depth_unit_m": depth_unit(device),
         "files": channels,
         "frames": (
-            "world z up; body and mount x forward, y left, z up; optical x right, y down, z forward; poses in the index are of the"
-            " mount in the world, quaternions x, y, z, w; a camera's optical frame is the mount turned by (-0.5, 0.5, -0.5, 0.5);"
-            " pixel (u, v) has its origin at the upper left corner, the ray of column j, row i passes (j + 0.5, i + 0.5)"
+            "world z up; body and mount x forward, y left, z up; optical x right, y down, z forward; poses in the index are of"
+            " the mount in the world, quaternions x, y, z, w; a camera's optical frame is the mount turned by"
+            " (-0.5, 0.5, -0.5, 0.5); pixel (u, v) has its origin at the upper left corner, the ray of column j, row i passes"
+            " (j + 0.5, i + 0.5)"
         ),
     }
 

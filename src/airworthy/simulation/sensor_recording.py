@@ -1,8 +1,9 @@
 """Records mounted sensors to disk while they sample: one folder per sensor.
 
 `sensors/<name>/<env>/<step>.png` is the first image channel, `<step>_<channel>.png` the others, `<step>.pcd` the points;
-`index.parquet` lists every file with its stamp and pose (and a ranger's or beacon camera's readings), `calibration.json` says
-what the numbers are. Memory is bounded: a sample is on the disk before the next is taken.
+flights that begin while it records go into `flight_1/`, `flight_2/`, ... beside them. `index.parquet` lists every file with its
+stamp and pose (and a ranger's or beacon camera's readings), `calibration.json` says what the numbers are. Memory is bounded: a
+sample is on the disk before the next is taken.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ class SensorRecorder:
             self._rows[name], self._tables[name] = [], []
             make_folder(self.folder / name)
         self._simulator = mounted.simulator
+        self._first = mounted.simulator.episode.astype(np.int64)
         mounted.listen(self._keep)
 
     def __enter__(self) -> SensorRecorder:
@@ -98,10 +100,17 @@ class SensorRecorder:
     def _recorded(self, capture: Capture, k: int, env: int, device: Device) -> dict[str, Any]:
         """Write one environment's files; its row of the index."""
         step, episode = int(capture.step[k]), int(self._simulator.episode[env])
-        row: dict[str, Any] = {"env": env, "episode": episode, "t": step / self._rate, "step": step, "number": int(capture.number[k])}
+        row: dict[str, Any] = {
+            "env": env,
+            "episode": episode,
+            "t": step / self._rate,
+            "step": step,
+            "number": int(capture.number[k]),
+        }
         row |= {f"position_{a}_m": float(x) for a, x in zip("xyz", capture.position[k], strict=True)}
         row |= {f"attitude_{a}": float(x) for a, x in zip("xyzw", capture.attitude[k], strict=True)}
-        folder = make_folder(self.folder / capture.name / str(env) / (f"episode_{episode}" if episode else ""))
+        later = episode - int(self._first[env])
+        folder = make_folder(self.folder / capture.name / str(env) / (f"flight_{later}" if later else ""))
         first = True
         for channel, array in capture.data.items():
             if device.kind in _READINGS:
@@ -153,11 +162,8 @@ def _image(channel: str, array: NDArray[Any], device: Device) -> NDArray[Any]:
         return normals_8bit(array)
     if channel == "valid":
         return array.astype(np.uint8) * np.uint8(255)
-    return array if array.dtype == np.uint8 else _encoded(array)
+    if array.dtype == np.uint8:
+        return array
+    from airworthy.sensors.tone import encode_8bit
 
-
-def _encoded(linear: NDArray[Any]) -> NDArray[np.uint8]:
-    """Linear colour as 8-bit sRGB."""
-    from airworthy.sensors.tone import encode_srgb
-
-    return np.asarray(encode_srgb(linear), np.uint8)
+    return encode_8bit(array)

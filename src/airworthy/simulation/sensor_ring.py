@@ -112,7 +112,9 @@ class SampleRing:
             AirworthyError: If it is of another shape.
         """
         if saved["step"].shape != self.step.shape:
-            raise AirworthyError(f"Saved samples of shape {saved['step'].shape} do not fit {self.step.shape}; mount the same sensors.")
+            raise AirworthyError(
+                f"Saved samples of shape {saved['step'].shape} do not fit {self.step.shape}; mount the same sensors."
+            )
         for name in _SAVED:
             setattr(self, name, saved[name].copy())
         self.data = {name.removeprefix("data/"): array.copy() for name, array in saved.items() if name.startswith("data/")}

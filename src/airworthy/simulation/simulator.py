@@ -15,6 +15,7 @@ from airworthy.core.layout import Layout
 from airworthy.core.random import Words, flight_key
 from airworthy.dynamics.parameters import padded_rotor_count
 from airworthy.dynamics.state import Effects, input_layout
+from airworthy.geometry.batch import GeometryBatch
 from airworthy.simulation.arrays import BatchArrays
 from airworthy.simulation.checks import (
     check_beliefs,
@@ -25,11 +26,14 @@ from airworthy.simulation.checks import (
     vehicles_per_env,
     whole_number,
 )
+from airworthy.simulation.compact import Compact
 from airworthy.simulation.config import SimulatorConfig
+from airworthy.simulation.contacts import ContactRecord
 from airworthy.simulation.events import Events, EventSource
 from airworthy.simulation.family import FAMILIES
 from airworthy.simulation.group_kernel import Group
 from airworthy.simulation.parameters import randomize, started_turbulence, with_parameter
+from airworthy.simulation.scene_contact import STEPS_MAX, SceneContact, environments_of
 from airworthy.simulation.snapshot import Snapshot
 from airworthy.simulation.starting import (
     Ids,
@@ -60,6 +64,8 @@ class Simulator:
             and on nothing else of the batch.
         device: "cpu" or a CUDA device ("cuda:0").
         threads: Most threads on a CPU.
+        geometry: What vehicles may hit, for `SimulatorConfig.contact`; on whichever device.
+        geometry_env: Its environment that each environment is in, (env,); default: the same number, or the only one.
 
     Raises:
         AirworthyError: If the numbers do not fit together; the message says how.
@@ -76,6 +82,8 @@ class Simulator:
         groups: ArrayLike | None = None,
         device: str = "cpu",
         threads: int | None = None,
+        geometry: GeometryBatch | None = None,
+        geometry_env: ArrayLike | None = None,
     ):
         self.config = checked_config(config)
         self.family = FAMILIES[self.config.dynamics]
@@ -90,7 +98,7 @@ class Simulator:
         self.seed, self.device = whole_number("seed", seed, -(2**63)), device
         padded = padded_rotor_count(self.rotor_count)
         self.layout: Layout = self.family.state_layout(padded)
-        self._inputs_layout = input_layout()
+        self.inputs_layout = self._inputs_layout = input_layout()
         self._param_layout = self.family.parameter_layout(padded)
         self.flight_ids = flight_id_array(flight_ids, self.env_count)
         self.episode = np.zeros(self.env_count, np.uint32)
@@ -103,14 +111,13 @@ class Simulator:
         """Parameter rows in force, shape (rows, env), float64; see `parameter`."""
         self.effects = self.family.effects(self._nominal, self._param_layout, self.config) | self._random_effects()
         self._starts = Starts(self.vehicles, self.layout, self.config.dynamics, padded)
-        kernel = self.family.kernel(padded)
-        self._arrays = BatchArrays(
-            kernel, self.layout, self._inputs_layout, self._param_layout, self.env_count, device, threads
-        )
+        self._kernel, self._threads = self.family.kernel(padded), threads
+        self._arrays = self._make_arrays(self.env_count)
         self.command_rows = LEVELS[self.config.level].width(padded)
         self._group = self._make_group(groups)
         self._uploaded = False
         self._events = Events()
+        self._scene = self._make_scene(geometry, geometry_env)
         self.reset()
 
     # ---- state ------------------------------------------------------------------------------------------------------
@@ -169,6 +176,11 @@ class Simulator:
         return np.asarray(self.field("status") == 1.0)
 
     @property
+    def contacts(self) -> ContactRecord:
+        """Impacts with the geometry; see `ContactRecord`."""
+        return self._need_scene().record
+
+    @property
     def flight_step(self) -> NDArray[np.uint32]:
         """Physics steps since the start of each flight, (env,)."""
         return self._arrays.keys()[4, : self.env_count].copy()
@@ -198,7 +210,7 @@ class Simulator:
         same, dt = self.rows is self._nominal, 1.0 / self.config.physics_rate
         self._nominal = with_parameter(self._nominal, self._param_layout, name, value, dt)
         self.rows = self._nominal if same else with_parameter(self.rows, self._param_layout, name, value, dt)
-        lasting = self.effects & (Effects.DELAY | Effects.EXTERNAL | Effects.DOWNWASH)
+        lasting = self.effects & (Effects.DELAY | Effects.EXTERNAL | Effects.DOWNWASH | Effects.CLEARANCE)
         self.effects = self.family.effects(self._nominal, self._param_layout, self.config) | self._random_effects() | lasting
         self._upload_parameters()
 
@@ -300,6 +312,16 @@ class Simulator:
         """
         self._events.add(source)
 
+    def geometry_changed(self, env_ids: ArrayLike | None = None) -> None:
+        """The geometry was changed other than by posing movers: what is around these environments is looked up again."""
+        if self._scene is not None:
+            self._scene.forget(resolve_ids(env_ids, self.env_count))
+
+    def set_mover_velocity(self, velocity: ArrayLike | None) -> None:
+        """World velocity of the geometry's movers [m/s], for rebounds: (geometry env, movers, 3); None: they stand still."""
+        scene = self._need_scene()
+        scene.set_mover_velocity(velocity)
+
     # ---- reset, save, restore ---------------------------------------------------------------------------------------
 
     def reset(
@@ -324,12 +346,21 @@ class Simulator:
             rotor_speed: Rotor states; default hover.
         """
         ids = resolve_ids(env_ids, self.env_count)
+        if self._scene is not None:
+            self._scene.record.clear(ids)
         given = {"position": position, "velocity": velocity, "attitude": attitude, "rate": rate, "rotor_speed": rotor_speed}
         if not ids.size:
             return
-        start = self._starts.build(ids, given)
         if env_ids is None:
             self.step_count = 0
+        self._start(ids, self._starts.build(ids, given))
+
+    def restart(self, env_ids: Ids) -> None:
+        """Start new flights where the last reset put them; the record of contacts goes on. What contact does in mode "reset"."""
+        nothing = dict.fromkeys(("position", "velocity", "attitude", "rate", "rotor_speed"))
+        self._start(env_ids, self._starts.build(env_ids, nothing))
+
+    def _start(self, ids: Ids, start: dict[str, Array]) -> None:
         self.episode[ids] += 1 if self._uploaded else 0
         keys = flight_key(self.seed, self.flight_ids[ids], self.episode[ids])
         self._draw_parameters(ids, keys)
@@ -353,6 +384,8 @@ class Simulator:
         key_rows[4, ids] = 0
         self._arrays.push_state()
         self._forget_commands(ids, start)
+        if self._scene is not None:
+            self._scene.forget(ids)
         self._events.reset(ids)
 
     def save(self) -> Snapshot:
@@ -368,6 +401,7 @@ class Simulator:
             episode=self.episode.copy(),
             step_count=self.step_count,
             effects=int(self.effects),
+            contacts=np.zeros((self.env_count, 0)) if self._scene is None else self._scene.record.packed(),
         )
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -392,10 +426,15 @@ class Simulator:
         self._starts.position[...] = snapshot.start_position
         self._starts.attitude[...] = snapshot.start_attitude
         self.episode[...] = snapshot.episode
-        self.step_count, self.effects = snapshot.step_count, Effects(snapshot.effects)
+        watched = self.effects & Effects.CLEARANCE
+        self.step_count, self.effects = snapshot.step_count, Effects(snapshot.effects) & ~Effects.CLEARANCE | watched
         self._arrays.push_state()
         self._arrays.push_inputs()
         self._upload_parameters()
+        if self._scene is not None:
+            self._scene.forget()
+            if snapshot.contacts.shape[1]:
+                self._scene.record.unpack(snapshot.contacts)
         self._events.reset(np.arange(self.env_count))
 
     def _make_group(self, groups: ArrayLike | None) -> Group | None:
@@ -418,9 +457,9 @@ class Simulator:
     def _launch(self, steps: int, effects: Effects) -> None:
         """Fly a control period, in parts where an event source is due in between; the parts give the bits of the whole."""
         self._blow()
-        done = 0
+        done, most = 0, steps if self._scene is None else STEPS_MAX
         while done < steps:
-            part, due = self._events.next_part(self, steps - done)
+            part, due = self._events.next_part(self, min(steps - done, most))
             last = done + part == steps
             self._fly(part, effects if last else effects | Effects.UNFINISHED, done)
             done += part
@@ -429,7 +468,11 @@ class Simulator:
 
     def _fly(self, steps: int, effects: Effects, elapsed: int) -> None:
         level = LEVELS[self.config.level].number
+        if self._scene is not None:
+            self._scene.prepare(steps / self.config.physics_rate)
         self._arrays.launch(self.config, effects, steps, level, self.command_rows, elapsed)
+        if self._scene is not None:
+            self._scene.finish(steps, effects, elapsed)
         if self.effects & Effects.DELAY:
             self._pass_delay(steps)
 
@@ -453,6 +496,31 @@ class Simulator:
                 first = self._inputs_layout.offsets[name]
                 inputs[first : first + len(speeds), ids] = speeds
         self._arrays.push_inputs()
+
+    def compact(self, env_count: int) -> Compact:
+        """A small batch of the same kind, in which single flights can be flown again; see `Compact`."""
+        return Compact(self._make_arrays(env_count), self.layout, self._inputs_layout)
+
+    def _make_arrays(self, env_count: int) -> BatchArrays:
+        layouts = (self.layout, self._inputs_layout, self._param_layout)
+        return BatchArrays(self._kernel, *layouts, env_count, self.device, self._threads)
+
+    def _make_scene(self, geometry: GeometryBatch | None, geometry_env: ArrayLike | None) -> SceneContact | None:
+        contact = self.config.contact
+        if contact is None:
+            return None
+        if geometry is None:
+            raise AirworthyError("SimulatorConfig.contact needs something to meet; give Simulator(..., geometry=...).")
+        env = environments_of(geometry, geometry_env, self.env_count)
+        self.effects |= Effects.CLEARANCE
+        return SceneContact(self, contact, geometry, env, self._arrays)
+
+    def _need_scene(self) -> SceneContact:
+        if self._scene is None:
+            raise AirworthyError(
+                "This simulator has no contact with geometry; build it with SimulatorConfig(contact=Contact(...)) and geometry=."
+            )
+        return self._scene
 
     def _need_imu(self) -> None:
         if self.config.imu is None:

@@ -32,6 +32,8 @@ class Snapshot:
     episode: NDArray[np.uint32]
     step_count: int
     effects: int
+    contacts: NDArray[np.float64]
+    """Record of impacts with the scene, (env, 10), or (env, 0) without one."""
 
     def write(self, path: str | Path) -> None:
         """Write as safetensors, atomically."""
@@ -76,4 +78,5 @@ _ARRAYS = {
     "start_position": np.float64,
     "start_attitude": np.float64,
     "episode": np.uint32,
+    "contacts": np.float64,
 }

@@ -59,14 +59,37 @@ const float nought = begun > 0 ? -0.0f : 0.0f;
       moved[i] = N::select(same, way[i], moved[i]); \
     } \
   }
+// Near geometry a flight may go on only as far as its safe ball reaches: a lane that left it is held, that is, keeps its state of
+// before this part, and the host flies it again with exact contact. So what is stored says nothing of the ball.
+const M flies = N::load(STATE(S_status)) == N::c(0.0f);
+M held = N::never();
+#define CHECK_SAFE_BALL(base, moved) \
+  if (HAS(E_CLEARANCE)) { \
+    F far = N::c(0.0f); \
+    for (int i = 0; i < 3; ++i) { \
+      const F e = (base[i] + moved[i]) - N::load(INPUT(IN_safe_center + i)); \
+      far += e * e; \
+    } \
+    held = held | (flies & N::invert(far <= N::load(INPUT(IN_safe_square)))); \
+  }
+#define HOLD \
+  const bool holding = HAS(E_CLEARANCE) && N::any(held); \
+  if (HAS(E_CLEARANCE)) N::store(STATE(S_held), N::select(held, N::c(1.0f), N::c(0.0f)));
+#define STORE(row, x) N::store(STATE(row), holding ? N::select(held, N::load(STATE(row)), x) : (x))
+#define STORE_CLOCK(now) \
+  { \
+    unsigned int* const at = keys.data + 4 * stride + lane0; \
+    const F before = N::from_bits(N::load_u(at)), after = N::from_bits(now); \
+    N::store_u(at, holding ? N::to_bits(N::select(held, before, after)) : now); \
+  }
 #define STORE_POSITION(base, moved) \
   for (int i = 0; i < 3; ++i) { \
     F sum = base[i] + moved[i]; \
-    N::store(STATE(S_position + i), sum); \
-    N::store(STATE(S_position_residual + i), moved[i] - (sum - base[i])); \
+    STORE(S_position + i, sum); \
+    STORE(S_position_residual + i, moved[i] - (sum - base[i])); \
     if (unfinished || begun > 0) { \
-      N::store(STATE(S_launch_base + i), unfinished ? base[i] : N::c(0.0f)); \
-      N::store(STATE(S_launch_moved + i), unfinished ? moved[i] : N::c(0.0f)); \
+      STORE(S_launch_base + i, unfinished ? base[i] : N::c(0.0f)); \
+      STORE(S_launch_moved + i, unfinished ? moved[i] : N::c(0.0f)); \
     } \
   }
 // Steps with a saturated command, kept as a share of the steps so far.

@@ -50,7 +50,7 @@ for (int i = 0; i < 3; ++i) {
 M asked_ok = N::never(), command_ok = N::never(), over = N::never();
 if (HAS(E_DOWNWASH)) outside_force[2] += N::load(INPUT(IN_downwash));
 F saturated = LOAD_SATURATED, touched = N::c(0.0f), impact = N::c(0.0f);
-if (HAS(E_GROUND) && begun > 0) {
+if (HAS(E_GROUND | E_CLEARANCE) && begun > 0) {
   touched = N::load(STATE(S_contact));
   impact = N::load(STATE(S_impact_speed));
 }
@@ -242,6 +242,7 @@ for (int step = 0; step < substeps; ++step) {
     for (int i = 0; i < 10 + ROTORS; ++i) Y[i] = next[i];
     for (int i = 0; i < 3; ++i) moved[i] = D[i];
   }
+  CHECK_SAFE_BALL(base, moved)
   clock = clock + N::u(1u);
 }
 
@@ -257,31 +258,32 @@ if (!unfinished) {
 }
 
 // ---- store ----------------------------------------------------------------------------------------------------------
+HOLD
 STORE_POSITION(base, moved)
-for (int i = 0; i < 3; ++i) N::store(STATE(S_acceleration + i), specific[i] + 0.0f);
-for (int i = 0; i < 10 + ROTORS; ++i) N::store(STATE(S_velocity + i), Y[i]);
-for (int i = 0; i < ROTORS; ++i) N::store(STATE(S_rotor_command + i), command[i]);
-N::store(STATE(S_status), status);
-N::store(STATE(S_saturated), SATURATED_SHARE(saturated));
-if (HAS(E_GROUND)) {
-  N::store(STATE(S_contact), touched);
-  N::store(STATE(S_impact_speed), impact);
+for (int i = 0; i < 3; ++i) STORE(S_acceleration + i, specific[i] + 0.0f);
+for (int i = 0; i < 10 + ROTORS; ++i) STORE(S_velocity + i, Y[i]);
+for (int i = 0; i < ROTORS; ++i) STORE(S_rotor_command + i, command[i]);
+STORE(S_status, status);
+STORE(S_saturated, SATURATED_SHARE(saturated));
+if (HAS(E_GROUND | E_CLEARANCE)) {
+  STORE(S_contact, touched);
+  STORE(S_impact_speed, impact);
 }
 if (HAS(E_IMU)) {
-  for (int i = 0; i < 6; ++i) N::store(STATE(S_imu + i), imu[i]);
+  for (int i = 0; i < 6; ++i) STORE(S_imu + i, imu[i]);
   for (int i = 0; i < 3; ++i) {
-    N::store(STATE(S_accelerometer_bias + i), bias_a[i]);
-    N::store(STATE(S_gyroscope_bias + i), bias_g[i]);
+    STORE(S_accelerometer_bias + i, bias_a[i]);
+    STORE(S_gyroscope_bias + i, bias_g[i]);
   }
 }
 if (HAS(E_WIND))
-  for (int i = 0; i < 3; ++i) N::store(STATE(S_wind + i), wind[i]);
+  for (int i = 0; i < 3; ++i) STORE(S_wind + i, wind[i]);
 if (HAS(E_TURBULENCE))
-  for (int i = 0; i < 5; ++i) N::store(STATE(S_turbulence + i), turbulence[i]);
+  for (int i = 0; i < 5; ++i) STORE(S_turbulence + i, turbulence[i]);
 if (HAS(E_BATTERY)) {
-  N::store(STATE(S_battery_charge), charge);
-  N::store(STATE(S_battery_ratio), ceiling);
+  STORE(S_battery_charge, charge);
+  STORE(S_battery_ratio, ceiling);
 }
 CONTROL_STORE
-N::store_u(keys.data + 4 * stride + lane0, clock);
+STORE_CLOCK(clock)
 }

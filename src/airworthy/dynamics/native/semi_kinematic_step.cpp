@@ -80,17 +80,23 @@ for (int step = 0; step < substeps; ++step) {
   thrust = N::select(good, u[0], thrust);
   status = N::select(alive & N::invert(ok), N::c(1.0f), status);
   alive = good;
+  CHECK_SAFE_BALL(base, moved)
   clock = clock + N::u(1u);
 }
 
+HOLD
 STORE_POSITION(base, moved)
 for (int i = 0; i < 3; ++i) {
-  N::store(STATE(S_rate + i), w[i]);
-  N::store(STATE(S_acceleration + i), i == 2 ? thrust * PAR(P_mass_inverse) : N::c(0.0f));
+  STORE(S_rate + i, w[i]);
+  STORE(S_acceleration + i, i == 2 ? thrust * PAR(P_mass_inverse) : N::c(0.0f));
 }
-for (int i = 0; i < 7; ++i) N::store(STATE(S_velocity + i), Y[i]);
-N::store(STATE(S_thrust), thrust);
-N::store(STATE(S_status), status);
-N::store(STATE(S_saturated), SATURATED_SHARE(saturated));
-N::store_u(keys.data + 4 * stride + lane0, clock);
+for (int i = 0; i < 7; ++i) STORE(S_velocity + i, Y[i]);
+STORE(S_thrust, thrust);
+STORE(S_status, status);
+STORE(S_saturated, SATURATED_SHARE(saturated));
+if (HAS(E_CLEARANCE)) {  // without a ground plane, contact is the host's to count
+  STORE(S_contact, begun > 0 ? N::load(STATE(S_contact)) : N::c(0.0f));
+  STORE(S_impact_speed, begun > 0 ? N::load(STATE(S_impact_speed)) : N::c(0.0f));
+}
+STORE_CLOCK(clock)
 }

@@ -32,7 +32,7 @@ struct Placer {
     return row.flags != 0 && (shape.kind != KIND_MESH || shape.face_count > 0);
   }
   HOST_OR_DEVICE void layer(const ShapeRow* shapes, InstanceRow* rows, const float* poses, int count, TreeNode* nodes, int base,
-                            Builder::Bounds* boxes, int* order) {
+                            Builder::Bounds* boxes, int* order, bool quick) {
     int present_count = 0;
     for (int i = 0; i < count; ++i) {
       pose(rows[i], poses + 11 * i);
@@ -41,6 +41,6 @@ struct Placer {
       bound(rows[i], shape, boxes[i]);
       order[present_count++] = i;
     }
-    Builder::build(boxes, order, present_count, nodes, base, 1, -1);
+    Builder::build(boxes, order, present_count, nodes, base, 1, -1, quick);
   }
 };

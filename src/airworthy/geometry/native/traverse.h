@@ -16,11 +16,6 @@ struct CAST_NAME {
     O origin[3], rest[3];  // their sum, world
     F direction[3];        // world; t counts in its lengths
   };
-  struct Hits {
-    F t;              // in: how far to look
-    I instance, face; // in: -1
-    F u, v;           // weights of the second and third vertex
-  };
   struct Slabs {
     O near[3], far[3];
     F inverse[3];

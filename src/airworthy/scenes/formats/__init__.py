@@ -1,11 +1,20 @@
 """Readers and writers of meshes and point clouds; the readers hold against hostile files."""
 
+from airworthy.scenes.formats.export import EXPORTS, export_scene
 from airworthy.scenes.formats.maps import pack_metallic_roughness, read_maps
 from airworthy.scenes.formats.model import Clip, Limits, Model, Points, Skeleton, Track
 from airworthy.scenes.formats.read import MODEL_SUFFIXES, POINT_SUFFIXES, read_model, read_points
+from airworthy.scenes.formats.sampling import sample_points
+from airworthy.scenes.formats.simplify import levels_of_detail, simplified, weld
 from airworthy.scenes.formats.tessellate import tessellate
+from airworthy.scenes.formats.write_dae import write_dae
+from airworthy.scenes.formats.write_glb import write_glb
+from airworthy.scenes.formats.write_obj import write_obj
+from airworthy.scenes.formats.write_plain import write_pcd, write_ply, write_points_ply, write_stl
+from airworthy.scenes.formats.write_sdf import write_sdf
 
 __all__ = [
+    "EXPORTS",
     "MODEL_SUFFIXES",
     "POINT_SUFFIXES",
     "Clip",
@@ -14,9 +23,22 @@ __all__ = [
     "Points",
     "Skeleton",
     "Track",
+    "export_scene",
+    "levels_of_detail",
     "pack_metallic_roughness",
     "read_maps",
     "read_model",
     "read_points",
+    "sample_points",
+    "simplified",
     "tessellate",
+    "weld",
+    "write_dae",
+    "write_glb",
+    "write_obj",
+    "write_pcd",
+    "write_ply",
+    "write_points_ply",
+    "write_sdf",
+    "write_stl",
 ]

@@ -38,7 +38,7 @@ def clean(source: Source, raw: RawMesh) -> RawMesh:
         raw: The mesh; its arrays may be changed.
     """
     limit = np.float32(source.limits.coordinate)
-    sound = (np.abs(raw.vertices) <= limit).all(1)  # False also for NaN
+    sound: NDArray[np.bool_] = np.all(np.abs(raw.vertices) <= limit, axis=1)  # False also for NaN
     keep = _with_area(raw.vertices, raw.faces, sound)
     unsound_faces = int((~sound[raw.faces].all(1)).sum()) if not sound.all() else 0
     flat = int(len(keep) - keep.sum()) - unsound_faces
@@ -68,7 +68,7 @@ def _with_area(vertices: Floats, faces: NDArray[np.int32], sound: NDArray[np.boo
     keep = np.empty(len(faces), bool)
     for start in range(0, len(faces), _BLOCK):
         block = faces[start : start + _BLOCK]
-        good = sound[block].all(1)
+        good: NDArray[np.bool_] = np.all(sound[block], axis=1)
         corners = np.where(good[:, None, None], vertices[block], 0).astype(np.float64)
         cross = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         keep[start : start + _BLOCK] = good & (cross != 0).any(1)

@@ -29,11 +29,13 @@ class Fields:
     def integer(self, key: str, default: int | None = None, low: int = 0, high: int = 2**53) -> int:
         """A whole number within limits; 3.0 is one."""
         value = self.value.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value != int(value):
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
             self._wrong(key, "a whole number")
         if not low <= value < high:
             self._wrong(key, f"within {low}..{high - 1}")
-        return int(value)
+        return value
 
     def number(self, key: str, default: float) -> float:
         """A finite number."""

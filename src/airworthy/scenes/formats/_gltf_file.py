@@ -45,7 +45,7 @@ class GltfFile:
     def __init__(self, source: Source) -> None:
         self.source = source
         self._uris: list[str] = []
-        self._binary = b""
+        self._binary: bytes | memoryview = b""
         text = self._chunks() if source.data[:4] == b"glTF" else self._without_data_uris(source.data)
         self.root = Fields(source, self._parsed(text), "the file")
         self._check()
@@ -112,8 +112,8 @@ class GltfFile:
         if not asset.text("version", "").startswith("2."):
             self.source.refuse(f"it is glTF {shown(asset.text('version', ''))}; 2.0 is read")
         for name in self.root.items("extensionsRequired"):
-            if name not in EXTENSIONS:
-                what = _NAMED.get(name) if isinstance(name, str) else None
+            if not isinstance(name, str) or name not in EXTENSIONS:
+                what = _NAMED.get(str(name))
                 advice = f": it is {what}, export it without" if what else ""
                 self.source.refuse(f"it requires the extension {shown(str(name))}, which is not supported{advice}")
 

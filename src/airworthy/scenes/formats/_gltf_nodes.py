@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from airworthy.core import frames
 from airworthy.scenes.formats._fields import Fields
 from airworthy.scenes.formats._gltf_file import GltfFile
 
 Doubles = NDArray[np.float64]
 TURN = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, -1.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
 """From y up to z up. A transformation T of the file is TURN T TURN^-1 in our frame."""
+
+_LARGEST = 1e12  # squares and products of two such matrices are still numbers
 
 
 @dataclass
@@ -75,6 +78,7 @@ def _node(file: GltfFile, index: int, parent: int, nodes: dict[int, Node]) -> No
     fields = file.entry("nodes", index)
     if "matrix" in fields:
         local = np.array(fields.numbers("matrix", 16)).reshape(4, 4).T
+        _check(file, local, index)
         local = TURN @ local @ TURN.T
         position, attitude, scale = decompose(local)
     else:
@@ -89,29 +93,21 @@ def _node(file: GltfFile, index: int, parent: int, nodes: dict[int, Node]) -> No
             file.source.warn("rotations of length zero taken for none")
             attitude = np.array([0.0, 0.0, 0.0, 1.0])
         local = compose(position, attitude, scale)
-    with np.errstate(over="ignore", invalid="ignore"):
-        matrix = local if parent < 0 else nodes[parent].matrix @ local
-    if not (np.abs(matrix) <= 1e12).all():
-        file.source.refuse(f"the transformation of node {index} is beyond all measure")
+    _check(file, local, index)
+    matrix = local if parent < 0 else nodes[parent].matrix @ local
+    _check(file, matrix, index)
     return Node(index, fields, parent, position, attitude, scale, matrix)
 
 
-def rotation_matrix(q: Doubles) -> Doubles:
-    """(3, 3) of a unit quaternion x, y, z, w."""
-    x, y, z, w = q
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+def _check(file: GltfFile, matrix: Doubles, index: int) -> None:
+    if not (np.abs(matrix) <= _LARGEST).all():
+        file.source.refuse(f"the transformation of node {index} holds numbers above {_LARGEST:g}")
 
 
 def compose(position: Doubles, attitude: Doubles, scale: Doubles) -> Doubles:
     """(4, 4) of translation, rotation and scale."""
     matrix = np.eye(4)
-    matrix[:3, :3] = rotation_matrix(attitude) * scale
+    matrix[:3, :3] = frames.to_matrix(attitude) * scale
     matrix[:3, 3] = position
     return matrix
 
@@ -125,19 +121,4 @@ def decompose(matrix: Doubles) -> tuple[Doubles, Doubles, Doubles]:
     columns = linear / np.where(scale == 0, 1.0, scale)
     left, _, right = np.linalg.svd(columns)
     rotation = left @ np.diag([1.0, 1.0, np.sign(np.linalg.det(left @ right)) or 1.0]) @ right
-    return matrix[:3, 3].copy(), quaternion(rotation), scale
-
-
-def quaternion(rotation: Doubles) -> Doubles:
-    """Unit quaternion x, y, z, w (w >= 0) of a rotation matrix: the eigenvector of its symmetric form, sound at every angle."""
-    m = rotation
-    k = np.array(
-        [
-            [m[0, 0] - m[1, 1] - m[2, 2], m[1, 0] + m[0, 1], m[2, 0] + m[0, 2], m[2, 1] - m[1, 2]],
-            [m[1, 0] + m[0, 1], m[1, 1] - m[0, 0] - m[2, 2], m[2, 1] + m[1, 2], m[0, 2] - m[2, 0]],
-            [m[2, 0] + m[0, 2], m[2, 1] + m[1, 2], m[2, 2] - m[0, 0] - m[1, 1], m[1, 0] - m[0, 1]],
-            [m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1], m[0, 0] + m[1, 1] + m[2, 2]],
-        ]
-    )
-    q = np.linalg.eigh(k)[1][:, -1]
-    return -q if q[3] < 0 else q
+    return matrix[:3, 3].copy(), frames.from_matrix(rotation), scale

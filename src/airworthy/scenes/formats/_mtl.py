@@ -114,11 +114,12 @@ def _material(source: Source, images: Images, entry: Entry) -> Material:
     red, green, blue = (_clamped(value) for value in entry.get("kd", (0.8, 0.8, 0.8)))
     alpha = _clamped(entry.get("d", (1.0,))[0])
     roughness = (2.0 / (_clamped(entry["ns"][0], 0.0, 1e6) + 2.0)) ** 0.25 if "ns" in entry else Material.roughness
+    emissive = [_clamped(value, 0.0, 1e6) for value in entry.get("ke", (0.0, 0.0, 0.0))]
     material = Material(
         base_color=(red, green, blue, alpha),
         roughness=_clamped(entry["pr"][0]) if "pr" in entry else roughness,
         metallic=_clamped(entry["pm"][0]) if "pm" in entry else 0.0,
-        emissive=tuple(_clamped(value, 0.0, 1e6) for value in entry.get("ke", (0.0, 0.0, 0.0))),
+        emissive=(emissive[0], emissive[1], emissive[2]),
     )
     return dataclasses.replace(material, **_maps(source, images, entry, material))
 

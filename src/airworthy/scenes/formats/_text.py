@@ -71,7 +71,7 @@ def _numbers(source: Source, text: bytes, allowed: NDArray[np.bool_], kind: type
         # NumPy tells of an unreadable rest by a warning; the count of what it could read says the same.
         warnings.simplefilter("error", DeprecationWarning)
         try:
-            values = np.fromstring(text, kind, sep=" ")
+            values: NDArray = np.fromstring(text, kind, sep=" ")
         except (DeprecationWarning, ValueError):
             values = np.zeros(0, kind)
     if len(values) != count:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +22,12 @@ from airworthy.scenes.formats._source import Source, clean_name, unique_name
 from airworthy.scenes.formats.model import DEFAULT_LIMITS, Limits, Model, Skeleton
 from airworthy.scenes.record import Instance, Light, PointLight, SpotLight, Sun
 
-_CANDELA = 1.0 / 100.0
-"""Our unit of irradiance per lux is a matter of exposure; 100 lux (a lit room) become 1, and 300 in the open a fair sun of 3."""
+LUX = 1.0 / 100.0
+"""Our unit of irradiance per lux is a matter of exposure; 100 lux, a lit room, become 1."""
 
 
 def read_gltf(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> Model:
-    """Model of a .glb or .gltf file: meshes, metallic-roughness materials, lights, skins and animations; y up is turned to z up.
+    """Model of a .glb or .gltf file: meshes, metallic-roughness materials, lights, skins and animations, turned to z up.
 
     A node whose transformation is a uniform scale, rotation and translation becomes an instance; others (stretched, sheared,
     mirrored) get a mesh of their own. A skinned mesh has an instance of identity pose.
@@ -110,7 +111,7 @@ class _Reader:
                 return
         pose = Instance(
             shape,
-            tuple(float(v) for v in position),  # type: ignore[arg-type]
+            tuple(float(v) + 0.0 for v in position),  # type: ignore[arg-type]
             tuple(float(v) for v in attitude),  # type: ignore[arg-type]
             size,
             mesh.materials,
@@ -153,7 +154,7 @@ class _Reader:
         return shape
 
     def _bind(self, name: str, skeleton: Skeleton) -> None:
-        """Where every joint moves the meshes alike in the rest pose, put them into that pose: they then stand as they are shown."""
+        """Put the meshes into the rest pose, where every joint moves them alike: they then stand as they are shown."""
         joints, order = self.orders[name]
         matrix = _gltf_skins.at_rest(skeleton, self.nodes, order, joints)
         if matrix is None:
@@ -178,7 +179,7 @@ class _Reader:
         fields = Fields(self.source, lights[index], f"light {index}")
         red, green, blue = (min(max(v, 0.0), 1.0) for v in fields.numbers("color", 3, (1.0, 1.0, 1.0)))
         color = (red, green, blue)
-        intensity = min(max(fields.number("intensity", 1.0), 0.0), 1e9) * _CANDELA
+        intensity = min(max(fields.number("intensity", 1.0), 0.0), 1e9) * LUX
         reach = min(max(fields.number("range", 0.0), 0.0), 1e9)
         along = unit(node.matrix[None, :3, 1])[0][0]
         x, y, z = (float(v) for v in node.matrix[:3, 3])
@@ -218,7 +219,7 @@ def _is_similar(matrix: NDArray[np.float64], size: float) -> bool:
     return bool(np.abs(linear.T @ linear - size * size * np.eye(3)).max() <= 1e-5 * size * size)
 
 
-def _own(fields: Fields) -> dict[str, object]:
+def _own(fields: Fields) -> dict[str, Any]:
     """What our writer notes of an instance in `extras`."""
     extras = fields.value.get("extras")
     if not isinstance(extras, dict) or not isinstance(extras.get(OWN_EXTRAS), dict):

@@ -78,8 +78,9 @@ class Clip:
 class Skeleton:
     """Joints, and how they move the meshes bound to them.
 
-    A vertex v of a bound mesh moves to the sum over its four joints of weight * G_j @ inverse_bind_j @ v, where G_j is the product
-    of the local matrices (translation, rotation, scale) from the root to joint j. In the rest pose of most files that is v itself.
+    A vertex v of a bound mesh moves to the sum over its four joints of weight * G_j @ inverse_bind_j @ v, where G_j is the
+    product of the local matrices (translation, rotation, scale) from the root to joint j. In the rest pose of most files that
+    is v itself.
     """
 
     names: tuple[str, ...]

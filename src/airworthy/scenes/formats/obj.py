@@ -205,7 +205,7 @@ def _gather(blocks_: list[NDArray[np.float32]], index: Corners, width: int) -> N
 
 def _combine(
     source: Source, corners: dict[str, Corners], counts: dict[str, int]
-) -> tuple[dict[str, Corners], NDArray[np.int64]]:
+) -> tuple[dict[str, Corners], NDArray[np.integer]]:
     """Make one vertex of each combination of indices that occurs.
 
     Returns:

@@ -52,9 +52,10 @@ def read_pcd(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> Points:
     source = Source(path, limits)
     header = _header(source)
     source.at_most(header.points, limits.vertices, "points")
-    wanted = [name for name in ("x", "y", "z", "rgb", "rgba", "intensity") if name in header.fields]
-    if wanted[:3] != ["x", "y", "z"]:
-        source.refuse("its fields have no x, y and z")
+    filled = {name for name, count in zip(header.fields, header.counts, strict=True) if count}
+    wanted: list[str] = [name for name in ("x", "y", "z", "rgb", "rgba", "intensity") if name in filled]
+    if wanted[:3] != ["x", "y", "z"] or any(header.fields.count(name) > 1 for name in wanted):
+        source.refuse("its fields have no x, y and z, or one of them twice")
     columns = (_text if header.encoding == "ascii" else _binary)(source, header, wanted)
     with np.errstate(over="ignore", invalid="ignore"):
         positions = np.stack([columns[name].astype(np.float32) for name in "xyz"], 1)
@@ -152,12 +153,8 @@ def _binary(source: Source, header: _Header, wanted: list[str]) -> dict[str, Arr
         row = np.dtype([(n, c, (k,)) for n, c, k in zip(names, header.codes, header.counts, strict=True)])
         source.take(24 * header.points, "its points")
         rows = np.frombuffer(source.data, row, header.points, header.body)
-        return {name: rows[f"p{header.fields.index(name)}"][:, 0] for name in wanted if _has(header, name)}
+        return {name: rows[f"p{header.fields.index(name)}"][:, 0] for name in wanted}
     return _compressed(source, header, wanted)
-
-
-def _has(header: _Header, name: str) -> bool:
-    return header.counts[header.fields.index(name)] > 0
 
 
 def _compressed(source: Source, header: _Header, wanted: list[str]) -> dict[str, Array]:

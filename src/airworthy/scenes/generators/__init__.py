@@ -1,6 +1,7 @@
 """Generated places: `GENERATORS[name](index, seed) -> Scene`, a pure function of name, index and seed.
 
-The seven scenarios of `SCENARIOS` (and `sudden_drop_plus`) have configurations 1 to 10; all other generators take any index >= 0.
+The seven scenarios of `SCENARIOS` (and `sudden_drop_plus`) have configurations 1 to 10; all other generators take any index
+from 0 on.
 """
 
 from __future__ import annotations

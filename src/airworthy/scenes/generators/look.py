@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from airworthy.scenes.record import Color, Light, Material, Sky, Sun, Texture
 from airworthy.scenes.textures import procedural
 
@@ -39,7 +37,6 @@ _KINDS: dict[str, tuple[str, float, Color, float]] = {
 }
 
 
-@cache
 def surfaces(*names: str) -> dict[str, Material]:
     """Materials by name. `bark~3` is the third tint of `bark`.
 

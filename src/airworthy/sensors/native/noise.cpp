@@ -15,7 +15,7 @@ F r = count < LANES ? N::load(buffer) : N::load(where);
 const float* m = model.data;
 
 // A miss is +inf; -inf is a value that the sensor knows to be wrong.
-r = N::select(r == N::c(INFINITY), N::c(m[MISS]), r);
+r = N::select(r > N::c(3.4028234e38f), N::c(m[MISS]), r);
 if (m[NOISY] != 0.0f) {
   U key[5];
   for (int i = 0; i < 4; ++i) key[i] = N::u(keys.data[camera * 5 + i]);

@@ -7,13 +7,14 @@ struct Texel {
 struct Textures {
   const int* rows;            // (texture, TEXTURE_COLUMNS)
   const unsigned int* texels;
-  // Texel numbers outside 0 ... size - 1 brought back: repeated, held at the border, or mirrored.
+  // Texel numbers -1 ... 2 size brought into 0 ... size - 1: repeated, held at the border, or mirrored.
   static INLINE I wrapped(I k, I size, I wrap) {
-    I r = k % size;
-    r = W::pick(r < 0, r + size, r);
+    I r = W::pick(k < 0, k + size, k);
+    r = W::pick(r >= size, r - size, r);
+    r = W::pick(r >= size, r - size, r);
     const I held = W::pick(k < 0, W::i(0), W::pick(k >= size, size - 1, k));
-    I m = k % (size * 2);
-    m = W::pick(m < 0, m + size * 2, m);
+    I m = W::pick(k < 0, -1 - k, k);
+    m = W::pick(m >= size * 2, m - size * 2, m);
     m = W::pick(m >= size, size * 2 - 1 - m, m);
     return W::pick(wrap == 0, r, W::pick(wrap == 1, held, m));
   }
@@ -46,7 +47,7 @@ struct Textures {
     return mix(top, bottom, ty);
   }
   // One texture at coordinates u, v; footprint: repeats of the texture that a pixel covers. Where row < 0: ones.
-  Texel sample(I row, F u, F v, F footprint) const {
+  SHADING_MEMBER Texel sample(I row, F u, F v, F footprint) const {
     const M there = row >= 0;
     Texel out = {V3::c(1.0f, 1.0f, 1.0f), N::c(1.0f)};
     if (!N::any(there)) return out;

@@ -29,11 +29,18 @@ def build(layout: Layout, index: int, seed: int) -> Scene:
     frame = Layout(name)
     _ground(frame)
     _outer_walls(frame, layout.openings)
+    if layout.voxels is not None:
+        frame.add(layout.voxels.mesh(), (0.0, 0.0, 0.0), "voxel", "concrete~3", name="clutter")
     everything: tuple[Instance, ...] = (*frame.instances, *instances)
     materials = surfaces(*sorted({m for item in everything for m in item.materials}))
     start, goal = start_of(stated), goal_of(stated)
     half = (0.5 * stated.length, 0.5 * stated.width)
-    stated_facts = {"length_m": stated.length, "width_m": stated.width, "ceiling_m": stated.ceiling, "altitude_m": stated.altitude}
+    stated_facts = {
+        "length_m": stated.length,
+        "width_m": stated.width,
+        "ceiling_m": stated.ceiling,
+        "altitude_m": stated.altitude,
+    }
     return Scene(
         name=f"{name}:{index}" + (f"@{seed}" if seed else ""),
         shapes={**frame.shapes, **shapes},

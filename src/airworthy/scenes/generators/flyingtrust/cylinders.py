@@ -28,7 +28,7 @@ def draw_cylinders(index: int, rng: np.random.Generator) -> Layout:
     stated = SCENARIOS["random_cylinder"]
     ends = np.stack([start_of(stated), goal_of(stated)])
     half = 0.5 * np.array([stated.length, stated.width])
-    tilts = []
+    tilts: list[float] = []
     while len(layout.instances) < CYLINDER_COUNT:
         u = rng.random(7)
         radius, length, tilt = (

@@ -45,16 +45,22 @@ class Difficulty:
         return (self.detour, self.tightness, self.occlusion, self.turn)
 
 
-def blocked_cells(obstacles: Obstacles, stated: Scenario, resolution: float) -> tuple[NDArray[np.bool_], Floats]:
+def blocked_cells(
+    obstacles: Obstacles, stated: Scenario, resolution: float, corridor: float = np.inf, top: float = np.inf
+) -> tuple[NDArray[np.bool_], Floats]:
     """Grid over the area up to the ceiling, True where the way may not go, and its lower corner.
+
+    The grid ends `corridor` to either side of the line and at the height `top` [m], and at the latest where the area ends.
 
     A way through the centres of free neighbours keeps `COLLISION_RADIUS` everywhere, not only at the centres: neighbours are at
     most sqrt(3) * 0.1 m apart at the resolution of the proof, so centres keep sqrt(0.3^2 + (sqrt(3) * 0.05)^2) = 0.3123 m.
     """
     keep = float(np.hypot(COLLISION_RADIUS, 0.05 * np.sqrt(3.0))) + 1e-6
-    lower = np.array([-0.5 * stated.length, -0.5 * stated.width, 0.0])
-    size = np.array([stated.length, stated.width, stated.ceiling])
-    shape = tuple(int(n) for n in np.rint(size / resolution))
+    width = min(stated.width, 2.0 * corridor)
+    lower = np.array([-0.5 * stated.length, -0.5 * width, 0.0])
+    size = np.array([stated.length, width, stated.ceiling])
+    high = min(stated.ceiling, top)
+    shape = tuple(int(n) for n in np.rint(np.array([*size[:2], high]) / resolution))
     grid = obstacles.near(lower, shape, resolution, keep)
     for axis, count in enumerate(shape):
         centre = (np.arange(count) + 0.5) * resolution
@@ -80,7 +86,7 @@ def find_way(obstacles: Obstacles, stated: Scenario) -> Floats | None:
     start, goal = start_of(stated), goal_of(stated)
     if straight_is_free(obstacles, stated):
         return np.stack([start, goal])
-    grid, lower = blocked_cells(obstacles, stated, stated.search)
+    grid, lower = blocked_cells(obstacles, stated, stated.search, stated.corridor)
     found = shortest_path(grid, stated.search, start, goal, lower=lower)
     if found is None:
         return None
@@ -106,7 +112,7 @@ def _pulled(points: Floats, obstacles: Obstacles) -> Floats:
 def _visible(a: Floats, b: Floats, obstacles: Obstacles) -> bool:
     count = int(np.linalg.norm(b - a) / 0.05) + 2
     # Samples are at most 0.05 m apart, so that sqrt(0.3011^2 - 0.025^2) > 0.30 m is kept between them.
-    return bool(obstacles.distance(np.linspace(a, b, count)).min() >= COLLISION_RADIUS + 0.0011)
+    return obstacles.keeps(np.linspace(a, b, count), COLLISION_RADIUS + 0.0011)
 
 
 def _resampled(way: Floats, spacing: float) -> Floats:
@@ -130,11 +136,11 @@ def _occlusion(obstacles: Obstacles, points: Floats) -> float:
     at = points[:-every:every]
     ahead = points[every::every][: len(at)] - at
     heading = np.arctan2(ahead[:, 1], ahead[:, 0])
-    azimuth, elevation = np.meshgrid(np.radians(np.linspace(-45, 45, 19)), np.radians(np.linspace(-30, 30, 13)))
-    azimuth, elevation = azimuth.reshape(-1), elevation.reshape(-1)
-    turned = heading[:, None] + azimuth
-    level = np.cos(elevation)
-    up = np.broadcast_to(np.sin(elevation), turned.shape)
-    rays = np.stack([level * np.cos(turned), level * np.sin(turned), up], axis=-1)
-    hit = obstacles.first_hit(np.repeat(at, rays.shape[1], axis=0), rays.reshape(-1, 3)) < VIEW_REACH
-    return float(hit.reshape(len(at), -1).mean(1).max())
+    fan = np.meshgrid(np.radians(np.linspace(-45, 45, 19)), np.radians(np.linspace(-30, 30, 13)))
+    azimuth, elevation = fan[0].reshape(-1), fan[1].reshape(-1)
+    level, up = np.cos(elevation), np.sin(elevation)
+    worst = 0.0
+    for point, turn in zip(at, heading.tolist(), strict=True):
+        rays = np.stack([level * np.cos(turn + azimuth), level * np.sin(turn + azimuth), up], axis=1)
+        worst = max(worst, float(np.isfinite(obstacles.first_hit(point, rays, VIEW_REACH)).mean()))
+    return worst

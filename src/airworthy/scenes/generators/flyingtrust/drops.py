@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from airworthy.scenes.generators.flyingtrust.layout import Layout, goal_of, start_of
@@ -23,15 +25,16 @@ def draw_drop(index: int, rng: np.random.Generator) -> Layout:
 
 
 def draw_drop_plus(index: int, rng: np.random.Generator) -> Layout:
-    """The same; every second configuration has low walls between slabs, so that one has to climb again."""
+    """The same, and every second configuration adds a low wall between two slabs, so that one has to climb again."""
     layout = Layout("sudden_drop_plus")
     edges = _slabs(layout, index, rng)
-    between = list(zip(edges, edges[1:], strict=False)) if index % 2 == 0 else []
-    heights = LOW_WALL[0] + (LOW_WALL[1] - LOW_WALL[0]) * rng.random(len(between))
-    for ((_, end), (begin, _)), height in zip(between, heights.tolist(), strict=True):
+    between = list(pairwise(edges))
+    order = np.argsort(rng.random(len(between)), kind="stable")[: index // 2].tolist()
+    for k in sorted(order):
+        height = LOW_WALL[0] + (LOW_WALL[1] - LOW_WALL[0]) * float(rng.random())
         size = (GAP_WALL, layout.stated.width, height)
-        layout.box((0.5 * (end + begin), 0.0, 0.5 * height), size, "wall", "brick")
-    layout.facts["low_walls"] = float(len(between))
+        layout.box((0.5 * (between[k][0][1] + between[k][1][0]), 0.0, 0.5 * height), size, "wall", "brick")
+    layout.facts["low_walls"] = float(len(order))
     return layout
 
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from airworthy.geometry import Box, Cylinder, Mesh, Shape
 from airworthy.scenes.generators.flyingtrust.parameters import CLEAR_RADIUS, COLLISION_RADIUS, MARGIN, SCENARIOS, Scenario
 from airworthy.scenes.generators.flyingtrust.solids import Solids
+from airworthy.scenes.generators.flyingtrust.voxels import Voxels
 from airworthy.scenes.generators.naming import shape_name
 from airworthy.scenes.record import IDENTITY, Instance, Quaternion, Vector3
 
@@ -23,7 +24,9 @@ class Obstacles(Protocol):
 
     def distance(self, points: ArrayLike) -> Floats: ...
 
-    def first_hit(self, origin: ArrayLike, direction: ArrayLike) -> Floats: ...
+    def keeps(self, points: ArrayLike, clearance: float) -> bool: ...
+
+    def first_hit(self, origin: ArrayLike, directions: ArrayLike, reach: float) -> Floats: ...
 
     def near(self, lower: ArrayLike, shape: tuple[int, ...], resolution: float, clearance: float) -> NDArray[np.bool_]: ...
 
@@ -39,8 +42,8 @@ class Layout:
     facts: dict[str, float] = field(default_factory=dict)
     openings: tuple[float, ...] = ()
     """Widths of the openings in the walls at the start's and the goal's end [m]; none: closed."""
-    voxels: Obstacles | None = None
-    """Stands for the instances where they are a mesh."""
+    voxels: Voxels | None = None
+    """What there is instead of solids; its mesh is made with the scene."""
 
     @property
     def stated(self) -> Scenario:
@@ -119,4 +122,4 @@ def ends_are_clear(obstacles: Obstacles, stated: Scenario) -> bool:
     points = np.repeat(ends, len(heights), axis=0)
     points[:, 2] = np.tile(heights, 2)
     # Between two points 0.05 m apart the distance can be less by at most 0.025^2 / (2 * 2) = 0.00016 m.
-    return bool(obstacles.distance(points).min() >= CLEAR_RADIUS + 2e-4)
+    return obstacles.keeps(points, CLEAR_RADIUS + 2e-4)

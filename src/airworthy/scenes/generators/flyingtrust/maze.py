@@ -1,7 +1,7 @@
 """Maze: walls between 16 x 10 cells of 2.5 m by depth-first backtracking, some dead ends opened, fewer with the index.
 
-Start and goal lie on a corner of four cells; these four are one room at either end, so that 2 m around both stay clear. The maze
-is perfect between rooms and cells before dead ends are opened.
+Start and goal lie on a corner of four cells; these four are one room at either end, so that 2 m around both stay clear. The
+maze is perfect between rooms and cells before dead ends are opened.
 """
 
 from __future__ import annotations

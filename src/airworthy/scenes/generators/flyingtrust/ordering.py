@@ -8,16 +8,15 @@ do not fall.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.generators.flyingtrust.cylinders import draw_cylinders
-from airworthy.scenes.generators.flyingtrust.difficulty import TERMS, Difficulty, measure
+from airworthy.scenes.generators.flyingtrust.difficulty import Difficulty, measure
 from airworthy.scenes.generators.flyingtrust.drops import draw_drop, draw_drop_plus
 from airworthy.scenes.generators.flyingtrust.forest import draw_forest
 from airworthy.scenes.generators.flyingtrust.gaps import draw_gaps
@@ -43,28 +42,32 @@ DRAWS: dict[str, Draw] = {
 INDEXED = {"urban", "narrow_gap", "sudden_drop", "sudden_drop_plus", "maze"}
 """Scenarios in which a stated number rises or falls with the index."""
 _DRAWS_MAX = 3000
-_ROUNDS_MAX = 60
+_FIRST_DRAWS, _ROUNDS_MAX = 2, 100
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """A draw that keeps all rules, measured."""
 
+    draw: tuple[int, int]
+    """Index and number of the attempt, which with name and seed give the draw again."""
     layout: Layout
     free: bool
     difficulty: Difficulty
 
 
-@lru_cache(maxsize=24)
-def configurations(name: str, seed: int) -> tuple[Candidate, ...]:
-    """The ten configurations, with rank sums in their facts."""
-    ten = _arranged(name, seed) if name in INDEXED else _sorted(name, seed)
-    sums = rank_sums([c.difficulty.terms() for c in ten])
-    for candidate, total in zip(ten, sums, strict=True):
-        terms = dict(zip(TERMS, candidate.difficulty.terms(), strict=True))
-        candidate.layout.facts.update({f"difficulty_{key}": value for key, value in terms.items()})
-        candidate.layout.facts.update(difficulty_rank_sum=float(total), straight_line_free=float(candidate.free))
-    return tuple(ten)
+def drawn(name: str, seed: int, index: int, attempt: int) -> Layout | None:
+    """One attempt at a layout; a pure function of its arguments."""
+    return DRAWS[name](index, generator(name, index, seed, attempt))
+
+
+def arrange(name: str, seed: int) -> list[Candidate]:
+    """The ten configurations of a seed, in order.
+
+    Raises:
+        AirworthyError: If no ten configurations keep the rules, which no seed that was tried has shown.
+    """
+    return _arranged(name, seed) if name in INDEXED else _sorted(name, seed)
 
 
 def rank_sums(terms: ArrayLike) -> NDArray[np.float64]:
@@ -92,7 +95,7 @@ class Source:
         """The next draw of a configuration that is solvable, with clear ends, and with a straight line as asked (None: any)."""
         stated = SCENARIOS[self.name]
         for attempt in range(self._next[index], self._next[index] + _DRAWS_MAX):
-            layout = DRAWS[self.name](index, generator(self.name, index, self.seed, attempt))
+            layout = drawn(self.name, self.seed, index, attempt)
             self._next[index] = attempt + 1
             if layout is None:
                 continue
@@ -102,50 +105,64 @@ class Source:
                 continue
             difficulty = measure(obstacles, stated)
             if difficulty is not None:
-                return Candidate(layout, straight, difficulty)
+                return Candidate((index, attempt), layout, straight, difficulty)
         raise AirworthyError(
-            f"No configuration {index} of {self.name!r} with seed {self.seed} was found in {_DRAWS_MAX} draws; use another seed."
+            f"No configuration {index} of {self.name!r} with seed {self.seed} came out of {_DRAWS_MAX} draws; use another seed."
         )
 
 
 def _sorted(name: str, seed: int) -> list[Candidate]:
     source, free = Source(name, seed), free_count(name, seed)
-    drawn = [source.draw(0, True) for _ in range(free)]
-    drawn += [source.draw(0, False) for _ in range(CONFIGURATIONS - free)]
-    order = np.argsort(rank_sums([c.difficulty.terms() for c in drawn]), kind="stable")
-    return [drawn[k] for k in order]
+    ten = [source.draw(0, True) for _ in range(free)]
+    ten += [source.draw(0, False) for _ in range(CONFIGURATIONS - free)]
+    order = np.argsort(rank_sums([c.difficulty.terms() for c in ten]), kind="stable")
+    return [ten[k] for k in order]
 
 
 def _arranged(name: str, seed: int) -> list[Candidate]:
     source, free = Source(name, seed), free_count(name, seed)
-    pools = [[source.draw(i, i <= free)] for i in range(1, CONFIGURATIONS + 1)]
-    picks = [0] * CONFIGURATIONS
+    pools = [[source.draw(i, i <= free) for _ in range(_FIRST_DRAWS)] for i in range(1, CONFIGURATIONS + 1)]
     for _ in range(_ROUNDS_MAX):
-        picks, falls = _best_picks(pools, picks)
+        picks, falls = pick_rising([np.array([c.difficulty.terms() for c in pool]) for pool in pools])
         if not falls.any():
             return [pool[k] for pool, k in zip(pools, picks, strict=True)]
-        for k in np.flatnonzero(falls):
-            for index in (int(k) + 1, int(k) + 2):
-                pools[index - 1].append(source.draw(index, index <= free))
+        for index in sorted({int(k) + side for k in np.flatnonzero(falls) for side in (1, 2)}):
+            pools[index - 1].append(source.draw(index, index <= free))
     raise AirworthyError(f"The difficulty of {name!r} with seed {seed} does not rise with the index; use another seed.")
 
 
-def _best_picks(pools: list[list[Candidate]], picks: list[int]) -> tuple[list[int], NDArray[np.bool_]]:
-    """Exchange one pick at a time for as long as rank sums fall less; returns where they still fall."""
-    picks = list(picks)
-    best = _falls([pool[k] for pool, k in zip(pools, picks, strict=True)])
-    improved = True
-    while improved and best.any():
-        improved = False
-        for slot, pool in enumerate(pools):
-            for k in range(len(pool)):
-                trial = [*picks[:slot], k, *picks[slot + 1 :]]
-                falls = _falls([p[j] for p, j in zip(pools, trial, strict=True)])
-                if falls.sum() < best.sum() - 1e-9:
-                    picks, best, improved = trial, falls, True
-    return picks, best > 0.0
+def pick_rising(pools: Sequence[NDArray[np.float64]]) -> tuple[list[int], NDArray[np.float64]]:
+    """One draw of each pool such that rank sums fall as little as can be.
+
+    Begins with the draws whose place among all draws fits the index best, then exchanges one at a time while that helps.
+
+    Args:
+        pools: Of each index, the terms of its draws, (k, 4).
+
+    Returns:
+        The number of the draw picked in each pool, and by how much rank sums still fall from each to the next.
+    """
+    score = rank_sums(np.concatenate(pools))
+    wanted = np.quantile(score, (np.arange(len(pools)) + 0.5) / len(pools))
+    parts = np.split(score, np.cumsum([len(pool) for pool in pools])[:-1])
+    picks = [int(np.abs(part - target).argmin()) for part, target in zip(parts, wanted, strict=True)]
+    terms = np.stack([pool[k] for pool, k in zip(pools, picks, strict=True)])
+    best = _falls(terms)
+    while best.any():
+        trials = [(slot, k) for slot, pool in enumerate(pools) for k in range(len(pool))]
+        found = []
+        for slot, k in trials:
+            changed = terms.copy()
+            changed[slot] = pools[slot][k]
+            found.append(_falls(changed))
+        least = int(np.argmin([falls.sum() for falls in found]))
+        if found[least].sum() >= best.sum():
+            break
+        slot, picks[trials[least][0]] = trials[least][0], trials[least][1]
+        terms[slot], best = pools[slot][picks[slot]], found[least]
+    return picks, best
 
 
-def _falls(ten: list[Candidate]) -> NDArray[np.float64]:
-    """By how much the rank sum falls from each configuration to the next, (9,)."""
-    return np.maximum(-np.diff(rank_sums([c.difficulty.terms() for c in ten])), 0.0)
+def _falls(terms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By how much the rank sum falls from each row to the next."""
+    return np.maximum(-np.diff(rank_sums(terms)), 0.0)

@@ -1,6 +1,7 @@
 """Stated numbers of the seven scenarios of FLYINGTRUST (arXiv 2510.26588); where the paper is silent, the project's choice.
 
-[P] marks what the paper states. World: x along the line from start to goal, y left, z up; the origin is the centre of the floor.
+[P] marks what the paper states. World: x along the line from start to goal, y left, z up; the origin is the centre of the
+floor.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ class Scenario:
     """Cell of the grid on which difficulty is measured [m]."""
     free: tuple[int, int]
     """Fewest and most of the ten configurations in which the straight line is free."""
+    corridor: float = float("inf")
+    """Difficulty is measured on ways that stay this near to the line, sideways [m]."""
 
 
 SCENARIOS: dict[str, Scenario] = {
@@ -52,7 +55,7 @@ SCENARIOS: dict[str, Scenario] = {
     "narrow_gap": Scenario(50.0, 50.0, 4.0, 1.0, 4.5, 0.2, (1, 1)),
     "sudden_drop": Scenario(50.0, 50.0, 4.0, 2.5, 14.0, 0.2, (0, 0)),
     "maze": Scenario(40.0, 25.0, 2.0, 1.0, 2.5, 0.2, (0, 0)),
-    "perlin": Scenario(50.0, 40.0, 4.0, 1.5, 4.0, 0.2, (0, 0)),
+    "perlin": Scenario(50.0, 40.0, 4.0, 1.5, 4.0, 0.2, (0, 0), 6.0),
 }
 SCENARIOS["sudden_drop_plus"] = SCENARIOS["sudden_drop"]
 

@@ -39,9 +39,7 @@ def draw_perlin(index: int, rng: np.random.Generator) -> Layout:
     threshold = np.partition(field, field.size - wanted, axis=None)[field.size - wanted]
     occupied = field >= threshold
     layout = Layout("perlin")
-    voxels = Voxels(occupied, lower, VOXEL)
-    layout.voxels = voxels
-    layout.add(voxels.mesh(), (0.0, 0.0, 0.0), "voxel", "concrete~3", name="clutter")
+    layout.voxels = Voxels(occupied, lower, VOXEL)
     layout.facts = {"fill": float(occupied.mean()), "threshold": float(threshold), "frequency": NOISE_FREQUENCY}
     layout.facts["voxels"] = float(occupied.sum())
     return layout

@@ -1,7 +1,7 @@
 """Urban: a regular grid of streets and blocks, buildings in the blocks, and walls, poles and parked cars in the streets.
 
-Buildings are the lots of a block: a block is cut until its pieces are no larger than the largest footprint, and lots are built on
-until the wanted coverage is reached. The rest of the objects stands in the streets.
+Buildings are the lots of a block: a block is cut until its pieces are no larger than the largest footprint, and lots are built
+on until the wanted coverage is reached. The rest of the objects stands in the streets.
 """
 
 from __future__ import annotations
@@ -34,17 +34,27 @@ Rectangle = tuple[float, float, float, float]
 Rng = np.random.Generator
 _SETBACK = 0.5
 """Between a lot's edge and its building, so that alleys are at least a metre wide [m]."""
+_LEAST = FOOTPRINT[0] + 2.0 * _SETBACK
+"""Shortest side of a lot [m]."""
 _APART = 0.9
 """Least distance between things in the streets, and between them and buildings [m]."""
 _FACADES = ("facade", "brick", "plaster", "concrete")
 
 
 @dataclass(frozen=True)
-class Grid:
-    """Where blocks begin and end along both axes [m]."""
+class Spans:
+    """Blocks along one axis."""
 
-    x: list[tuple[float, float]]
-    y: list[tuple[float, float]]
+    block: float
+    """Length of a whole block [m]."""
+    street: float
+    """Width of a street [m]."""
+    blocks: list[tuple[float, float]]
+    """Where they begin and end [m]."""
+
+    def holds(self, at: float) -> bool:
+        """Whether a coordinate is within a block."""
+        return any(a < at < b for a, b in self.blocks)
 
 
 def object_count(index: int) -> int:
@@ -56,9 +66,10 @@ def object_count(index: int) -> int:
 def draw_urban(index: int, rng: Rng) -> Layout | None:
     """One district; None where the lots do not give the wanted coverage with few enough buildings."""
     stated, count = SCENARIOS["urban"], object_count(index)
-    grid = Grid(_spans(stated.length, rng), _spans(stated.width, rng))
+    across, along = _spans(stated.length, rng), _spans(stated.width, rng)
+    whole = 0.9 - 0.06 * (index - 1)  # fewer objects cover as much: larger buildings
     wanted = (COVERAGE[0] + (COVERAGE[1] - COVERAGE[0]) * float(rng.random())) * stated.length * stated.width
-    lots = [lot for a in grid.x for b in grid.y for lot in _lots((a[0], b[0], a[1], b[1]), rng)]
+    lots = [lot for a in across.blocks for b in along.blocks for lot in _lots((a[0], b[0], a[1], b[1]), whole, rng)]
     built = _built(lots, wanted, rng)
     covered = sum((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in built)
     share = covered / (stated.length * stated.width)
@@ -67,40 +78,42 @@ def draw_urban(index: int, rng: Rng) -> Layout | None:
     layout = Layout("urban")
     for lot in built:
         _building(layout, lot, rng)
-    furniture = _furniture(layout, grid, built, count - len(built), rng)
+    furniture = _furniture(layout, (across, along), built, count - len(built), rng)
     if furniture is None:
         return None
     layout.facts = {"obstacles": float(count), "buildings": float(len(built)), "coverage": share, **furniture}
+    layout.facts |= {"block_x_m": across.block, "block_y_m": along.block}
+    layout.facts |= {"street_x_m": across.street, "street_y_m": along.street}
     return layout
 
 
-def _spans(length: float, rng: Rng) -> list[tuple[float, float]]:
+def _spans(length: float, rng: Rng) -> Spans:
     """Blocks along one axis, streets between them, at a random phase; what reaches over the edge is cut off."""
-    spans, at = [], -0.5 * length - 20.0 * float(rng.random())
+    blocks, at = [], -0.5 * length - 20.0 * float(rng.random())
     block = BLOCK[0] + (BLOCK[1] - BLOCK[0]) * float(rng.random())
     street = STREET[0] + (STREET[1] - STREET[0]) * float(rng.random())
     while at < 0.5 * length:
         low, high = max(at, -0.5 * length), min(at + block, 0.5 * length)
-        if high - low >= FOOTPRINT[0] + 2.0 * _SETBACK:
-            spans.append((low, high))
+        if high - low >= _LEAST:
+            blocks.append((low, high))
         at += block + street
-    return spans
+    return Spans(block, street, blocks)
 
 
-def _lots(block: Rectangle, rng: Rng) -> list[Rectangle]:
-    """Cut the longer side of a piece in two while it is too long for a building, sometimes once more."""
+def _lots(block: Rectangle, whole: float, rng: Rng) -> list[Rectangle]:
+    """Cut the longer side of a piece in two while it is too long for a building; a shorter one only with the rest to `whole`."""
     x0, y0, x1, y1 = block
     wide, deep = x1 - x0, y1 - y0
-    long, least = max(wide, deep), FOOTPRINT[0] + 2.0 * _SETBACK
+    long = max(wide, deep)
     small = long <= FOOTPRINT[1] + 2.0 * _SETBACK
-    if long < 2.0 * least or (small and rng.random() < 0.6):
+    if long < 2.0 * _LEAST or (small and rng.random() < whole):
         return [block]
-    cut = least + (long - 2.0 * least) * (0.35 + 0.3 * float(rng.random()))
+    cut = _LEAST + (long - 2.0 * _LEAST) * (0.35 + 0.3 * float(rng.random()))
     if wide >= deep:
         parts = [(x0, y0, x0 + cut, y1), (x0 + cut, y0, x1, y1)]
     else:
         parts = [(x0, y0, x1, y0 + cut), (x0, y0 + cut, x1, y1)]
-    return [lot for part in parts for lot in _lots(part, rng)]
+    return [lot for part in parts for lot in _lots(part, whole, rng)]
 
 
 def _built(lots: list[Rectangle], wanted: float, rng: Rng) -> list[Rectangle]:
@@ -110,8 +123,9 @@ def _built(lots: list[Rectangle], wanted: float, rng: Rng) -> list[Rectangle]:
     built, covered = [], 0.0
     for k in np.argsort(rng.random(len(lots)), kind="stable").tolist():
         x0, y0, x1, y1 = lots[k]
-        spare = _SETBACK + 1.5 * float(rng.random()) * np.array([x1 - x0 > 7.0, y1 - y0 > 7.0])
-        footprint = (x0 + float(spare[0]), y0 + float(spare[1]), x1 - float(spare[0]), y1 - float(spare[1]))
+        u = float(rng.random())
+        a, b = (_SETBACK + u * min(1.0, 0.25 * (side - _LEAST)) for side in (x1 - x0, y1 - y0))
+        footprint = (x0 + a, y0 + b, x1 - a, y1 - b)
         if covered >= wanted or _distance(footprint, ends).min() < CLEAR_RADIUS + 0.05:
             continue
         built.append(footprint)
@@ -135,7 +149,9 @@ def _building(layout: Layout, lot: Rectangle, rng: Rng) -> None:
     layout.box((0.5 * (x0 + x1), 0.5 * (y0 + y1), 0.5 * height), size, "building", surface)
 
 
-def _furniture(layout: Layout, grid: Grid, built: list[Rectangle], count: int, rng: Rng) -> dict[str, float] | None:
+def _furniture(
+    layout: Layout, grid: tuple[Spans, Spans], built: list[Rectangle], count: int, rng: Rng
+) -> dict[str, float] | None:
     """Walls, poles and parked cars, none nearer than `_APART` to anything else; None if they find no room."""
     stated = SCENARIOS["urban"]
     ends = np.stack([start_of(stated), goal_of(stated)])
@@ -159,13 +175,12 @@ def _furniture(layout: Layout, grid: Grid, built: list[Rectangle], count: int, r
     return None
 
 
-def _in_street(grid: Grid, kind: str, rng: Rng) -> tuple[float, float]:
+def _in_street(grid: tuple[Spans, Spans], kind: str, rng: Rng) -> tuple[float, float]:
     """A place between blocks; cars and poles keep to the edges, walls may stand anywhere that is not built on."""
     stated = SCENARIOS["urban"]
     while True:
         x, y = stated.length * (float(rng.random()) - 0.5), stated.width * (float(rng.random()) - 0.5)
-        inside = any(a < x < b for a, b in grid.x) and any(a < y < b for a, b in grid.y)
-        if not inside or kind == "walls":
+        if kind == "walls" or not (grid[0].holds(x) and grid[1].holds(y)):
             return (x, y)
 
 

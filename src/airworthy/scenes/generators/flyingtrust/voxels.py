@@ -13,7 +13,7 @@ from airworthy.geometry import Mesh
 
 Floats = NDArray[np.float64]
 _WINDOW = 6
-"""Distances below this many voxels are exact; farther ones hold to a tenth of a voxel."""
+"""Distances below this many voxels are exact."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,10 @@ class Voxels:
         return cKDTree(centres), centres
 
     def distance(self, points: ArrayLike) -> Floats:
-        """Distance of points to the nearest voxel [m], (m,); 0 inside, infinite where there are none."""
+        """Distance of points to the nearest voxel [m], (m,); 0 inside, infinite where there are none.
+
+        Exact below half a metre or so; farther ones may be too large by less than half a voxel.
+        """
         p = np.asarray(points, float).reshape(-1, 3)
         tree, centres = self._tree
         if not len(centres) or not len(p):
@@ -43,24 +46,33 @@ class Voxels:
         _, nearest = tree.query(p, k=min(8, len(centres)))
         gap = np.maximum(np.abs(p[:, None] - centres[nearest.reshape(len(p), -1)]) - 0.5 * self.size, 0.0)
         found = np.sqrt((gap * gap).sum(-1)).min(1)
-        close = np.flatnonzero(found < (_WINDOW - 1) * self.size)
-        if len(close):
-            found[close] = self._exact(p[close])
+        rings = np.floor(found / self.size).astype(int) + 1
+        for reach in range(1, _WINDOW + 1):  # no voxel outside of so many rings around a point's own is nearer than `found`
+            close = np.flatnonzero(rings == reach)
+            if len(close):
+                found[close] = self._exact(p[close], reach)
         return np.asarray(found)
 
-    def _exact(self, p: Floats) -> Floats:
-        """Least distance to the voxels of a window around each point's own cell."""
-        offset = np.stack(np.meshgrid(*3 * [np.arange(-_WINDOW, _WINDOW + 1)], indexing="ij"), -1).reshape(-1, 3)
-        result = np.zeros(len(p))
-        for k in range(0, len(p), 256):
-            part = p[k : k + 256]
-            cells = np.floor((part - self.lower) / self.size).astype(int)[:, None] + offset
-            inside = ((cells >= 0) & (cells < self.occupied.shape)).all(-1)
-            index = np.clip(cells, 0, np.array(self.occupied.shape) - 1)
-            full = inside & self.occupied[index[..., 0], index[..., 1], index[..., 2]]
-            gap = np.maximum(np.abs(part[:, None] - self.lower - (cells + 0.5) * self.size) - 0.5 * self.size, 0.0)
-            result[k : k + 256] = np.sqrt(np.where(full, (gap * gap).sum(-1), np.inf).min(1))
-        return result
+    def keeps(self, points: ArrayLike, clearance: float) -> bool:
+        """Whether all points are at least `clearance` from all voxels."""
+        return bool(self.distance(points).min() >= clearance)
+
+    def _exact(self, p: Floats, reach: int) -> Floats:
+        """Least distance to the voxels of `reach` rings around each point's own cell."""
+        offset = np.arange(-reach, reach + 1)
+        cell = np.floor((p - self.lower) / self.size).astype(int)
+        gaps, index, inside = [], [], []
+        for axis in range(3):
+            at = cell[:, axis, None] + offset
+            gap = np.maximum(np.abs(p[:, axis, None] - self.lower[axis] - (at + 0.5) * self.size) - 0.5 * self.size, 0.0)
+            gaps.append(gap * gap)
+            inside.append((at >= 0) & (at < self.occupied.shape[axis]))
+            index.append(np.clip(at, 0, self.occupied.shape[axis] - 1))
+        x, y, z = index
+        full = self.occupied[x[:, :, None, None], y[:, None, :, None], z[:, None, None, :]]
+        square = np.where(full, _outer(np.add, gaps), np.inf)
+        square = np.where(_outer(np.logical_and, inside), square, np.inf)
+        return np.asarray(np.sqrt(square.reshape(len(p), -1).min(1)))
 
     def near(self, lower: ArrayLike, shape: tuple[int, ...], resolution: float, clearance: float) -> NDArray[np.bool_]:
         """Grid cells of which a voxel's centre lies less than `clearance` from an occupied voxel, (nx, ny, nz).
@@ -69,7 +81,8 @@ class Voxels:
         """
         factor = round(resolution / self.size)
         first = np.rint((np.asarray(lower, float) - self.lower) / self.size).astype(int)
-        assert abs(factor * self.size - resolution) < 1e-9 and factor >= 1
+        assert factor >= 1, resolution
+        assert abs(factor * self.size - resolution) < 1e-9, resolution
         wanted = tuple(factor * n for n in shape)
         reach = int(np.ceil(clearance / self.size))
         square = np.where(self._window(first - reach, [n + 2 * reach for n in wanted]), 0.0, np.inf).astype(np.float32)
@@ -89,23 +102,25 @@ class Voxels:
             window[target] = self.occupied[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
         return window
 
-    def first_hit(self, origin: ArrayLike, direction: ArrayLike) -> Floats:
-        """Range along unit rays to the first voxel [m], (m,), by samples half a voxel apart up to 6 m; infinite beyond."""
-        o, d = np.asarray(origin, float), np.asarray(direction, float)
-        reach = np.arange(0.0, 6.0, 0.5 * self.size)
-        found = np.full(len(o), np.inf)
-        for k in range(0, len(o), 4096):
-            at = o[k : k + 4096, None] + reach[:, None] * d[k : k + 4096, None]
-            cells = np.floor((at - self.lower) / self.size).astype(np.int32)
-            inside = ((cells >= 0) & (cells < self.occupied.shape)).all(-1)
-            index = np.clip(cells, 0, np.array(self.occupied.shape) - 1)
-            full = inside & self.occupied[index[..., 0], index[..., 1], index[..., 2]]
-            found[k : k + 4096] = np.where(full.any(1), reach[full.argmax(1)], np.inf)
-        return found
+    def first_hit(self, origin: ArrayLike, directions: ArrayLike, reach: float) -> Floats:
+        """Range along unit rays from one point to the first voxel [m], (m,), by samples half a voxel apart; infinite beyond."""
+        o, d = np.asarray(origin, float), np.asarray(directions, float)
+        along = np.arange(0.0, reach, 0.5 * self.size)
+        cells = np.floor((o + along[:, None] * d[:, None] - self.lower) / self.size).astype(np.int32)
+        inside = ((cells >= 0) & (cells < self.occupied.shape)).all(-1)
+        index = np.clip(cells, 0, np.array(self.occupied.shape) - 1)
+        full = inside & self.occupied[index[..., 0], index[..., 1], index[..., 2]]
+        return np.where(full.any(1), along[full.argmax(1)], np.inf)
 
     def mesh(self) -> Mesh:
         """The surface, two triangles per exposed face of a voxel, corners shared: closed, and nothing inside."""
         return _surface(self.occupied, self.lower, self.size)
+
+
+def _outer(join: np.ufunc, parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Rows of three axes, each (m, w), joined to (m, w, w, w)."""
+    x, y, z = parts
+    return np.asarray(join(join(x[:, :, None, None], y[:, None, :, None]), z[:, None, None, :]))
 
 
 def _spread(square: NDArray[np.float32], axis: int, reach: int, size: float) -> NDArray[np.float32]:
@@ -149,10 +164,10 @@ _CORNERS = {
 def _surface(occupied: NDArray[np.bool_], lower: Floats, size: float) -> Mesh:
     padded = np.pad(occupied, 1)
     quads = []
-    for (axis, side), corners in _CORNERS.items():
+    for (axis, side), offsets in _CORNERS.items():
         beside = np.roll(padded, -side, axis)
         cells = np.argwhere(padded & ~beside) - 1
-        quads.append(cells[:, None] + np.array(corners))
+        quads.append(cells[:, None] + np.array(offsets))
     corners = np.concatenate(quads)
     counts = np.array(occupied.shape) + 1
     keys = (corners[..., 0] * counts[1] + corners[..., 1]) * counts[2] + corners[..., 2]

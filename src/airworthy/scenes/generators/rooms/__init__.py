@@ -4,4 +4,15 @@ from airworthy.scenes.generators.rooms.batch import RoomArrays, resample, room_a
 from airworthy.scenes.generators.rooms.parameters import ALIASES, ROOMS, Assets, Room
 from airworthy.scenes.generators.rooms.scene import room_scene, with_level
 
-__all__ = ["ALIASES", "ROOMS", "Assets", "Room", "RoomArrays", "resample", "room_arrays", "room_batch", "room_scene", "with_level"]
+__all__ = [
+    "ALIASES",
+    "ROOMS",
+    "Assets",
+    "Room",
+    "RoomArrays",
+    "resample",
+    "room_arrays",
+    "room_batch",
+    "room_scene",
+    "with_level",
+]

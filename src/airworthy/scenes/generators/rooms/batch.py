@@ -1,7 +1,7 @@
 """Thousands of different rooms at once: every number of every environment in a few array operations.
 
-A room is a pure function of (name, seed, environment id, episode): it depends neither on how many others are made with it nor on
-the order. Random numbers are the counter-based ones of `core.random`, under a key of the room's own.
+A room is a pure function of (name, seed, environment id, episode): it depends neither on how many others are made with it
+nor on the order. Random numbers are the counter-based ones of `core.random`, under a key of the room's own.
 """
 
 from __future__ import annotations
@@ -230,7 +230,9 @@ def _stacked(
     )  # fmt: skip
 
 
-def room_batch(name: str, count: SupportsIndex, seed: SupportsIndex = 0, **options: Any) -> tuple[tuple[Shape, ...], list[Placement]]:
+def room_batch(
+    name: str, count: SupportsIndex, seed: SupportsIndex = 0, **options: Any
+) -> tuple[tuple[Shape, ...], list[Placement]]:
     """`count` different rooms as the ray engine takes them: shapes that all share, and one static layout each.
 
     Movers of a dynamic room are part of the layouts here, at the poses with which they begin. Options as `room_arrays`.

@@ -90,8 +90,8 @@ def _piece(rows: RoomArrays, k: int, name: str) -> Instance:
 def _mover(rows: RoomArrays, k: int, piece: Instance) -> Actor:
     """An actor that carries the piece at its own origin and keeps the twist that it is commanded."""
     part = dataclasses.replace(piece, position=(0.0, 0.0, 0.0), attitude=(0.0, 0.0, 0.0, 1.0))
-    twist = {"velocity": _vector(rows.velocity[0, k]), "rate": _vector(rows.rate[0, k])}
-    return Actor(piece.name, (part,), "velocity", piece.position, piece.attitude, **twist)
+    speed, rate = _vector(rows.velocity[0, k]), _vector(rows.rate[0, k])
+    return Actor(piece.name, (part,), "velocity", piece.position, piece.attitude, velocity=speed, rate=rate)
 
 
 def _lights(room: Room, lower: np.ndarray, upper: np.ndarray) -> tuple[Light, ...]:

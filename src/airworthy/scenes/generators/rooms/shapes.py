@@ -105,7 +105,7 @@ class Stock:
 @cache
 def stock(room: Room) -> Stock:
     """The shapes of one room, the same for every environment."""
-    kinds = {a.kind for a in room.assets}
+    kinds: set[str] = {a.kind for a in room.assets}
     shapes: list[Shape] = []
     first: dict[str, int] = {}
     for kind, members in _members(kinds):

@@ -1,4 +1,11 @@
 // More lane operations than prelude.h has: whole numbers, gathers, vectors of three. Needs prelude.h before it.
+#if defined(__CUDA_ARCH__) || defined(__CUDACC__) || defined(__CUDACC_RTC__)
+#define SHADING_FUNCTION static __device__ __noinline__
+#define SHADING_MEMBER __device__ __noinline__
+#else
+#define SHADING_FUNCTION static __attribute__((noinline))
+#define SHADING_MEMBER __attribute__((noinline))
+#endif
 struct W {
 #if LANES == 1
   static INLINE I to_int(F x) { return (int)x; }
@@ -55,8 +62,20 @@ struct W {
     return out;
   }
 #endif
+  // The whole number whose bits are a float's.
+  static INLINE int word(float x) {
+    union { float f; int i; } bits;
+    bits.f = x;
+    return bits.i;
+  }
   static INLINE F clamp(F x, float a, float b) { return minimum(maximum(x, N::c(a)), N::c(b)); }
   static INLINE F mix(F a, F b, F t) { return a + (b - a) * t; }
+  // 2 to the power of x, -126 < x < 127, to 1e-4: whole part into the exponent, a polynomial for the rest.
+  static INLINE F exp2(F x) {
+    const F whole = N::floor(x), r = x - whole;
+    const F m = 1.0f + r * (0.69583282f + r * (0.22606716f + r * 0.07801557f));
+    return m * N::from_bits(unsigned_of((to_int(whole) + 127) << 23));
+  }
   // Base-2 logarithm of a positive normal number, to 0.01: exponent plus a parabola through the mantissa.
   static INLINE F log2(F x) {
     const U bits = N::to_bits(x);

@@ -1,0 +1,96 @@
+"""Occupancy grids: which cells of a box hold a surface, or the inside of a solid."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.core.errors import AirworthyError
+from airworthy.core.native_kernel import quiet_launch, quiet_warp
+from airworthy.geometry.batch import GeometryBatch
+from airworthy.geometry.occupancy_kernel import BLOCK, occupancy_kernel
+from airworthy.geometry.query_arguments import environments
+from airworthy.geometry.query_launch import closed_flags
+
+MAX_CELLS = 1 << 27
+"""Most cells of one call, all grids together: one byte each."""
+
+
+def voxelize(
+    batch: GeometryBatch,
+    env: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    resolution: float,
+    radius: float = 0.0,
+    *,
+    ignore: int = -1,
+) -> NDArray[np.bool_]:
+    """Occupied cells of a box.
+
+    A cell is occupied where a surface or solid reaches more than a thousandth of an edge into it, where its centre is inside a solid
+    or closed mesh, or where its centre is no farther than `radius` from anything. A sheet (a mesh that is not closed) that lies
+    just between two cells occupies the upper one.
+
+    Args:
+        batch: Environments.
+        env: Environment, or (k,) environments.
+        lower: Lower corner of the box, world [m], (3,).
+        upper: Upper corner, world [m], (3,); the last cells may reach beyond it.
+        resolution: Edge of a cell [m].
+        radius: Grows everything by this exact distance, measured at the centres of cells [m].
+        ignore: Instance number that is left out; -1: none.
+
+    Returns:
+        (nx, ny, nz), or (k, nx, ny, nz) for several environments.
+
+    Raises:
+        AirworthyError: If the box is empty or has too many cells, a length is out of range, or an environment does not exist.
+    """
+    corners = np.array([lower, upper], np.float64)
+    shape = grid_shape(corners[0], corners[1], resolution)
+    if not (radius >= 0.0 and math.isfinite(radius)):
+        raise AirworthyError(f"`radius` is {radius}; expected metres, 0 or more.")
+    envs = np.atleast_1d(np.asarray(env))
+    envs = environments(envs, len(envs), batch.env_count)
+    if len(envs) * math.prod(shape) > MAX_CELLS:
+        raise AirworthyError(
+            f"{len(envs)} grids of {shape} cells are more than {MAX_CELLS} cells; use larger cells or a smaller box."
+        )
+    cells = _fill(batch, envs, shape, np.array([*corners[0], resolution, radius]), ignore)
+    return cells if np.ndim(env) else cells[0]
+
+
+def grid_shape(lower: NDArray[np.float64], upper: NDArray[np.float64], resolution: float) -> tuple[int, int, int]:
+    """Cells along x, y, z that cover a box; a remainder below a millionth of a cell counts as rounding.
+
+    Raises:
+        AirworthyError: If the box is empty, not finite, or has too many cells.
+    """
+    if not (resolution > 0.0 and math.isfinite(resolution)):
+        raise AirworthyError(f"`resolution` is {resolution}; expected the edge of a cell in metres, above 0.")
+    if lower.shape != (3,) or not np.isfinite([lower, upper]).all() or not (lower < upper).all():
+        raise AirworthyError(
+            f"The box {lower.tolist()} to {upper.tolist()} is empty or not finite; expected lower < upper, three each."
+        )
+    sides = np.maximum(np.ceil((upper - lower) / resolution - 1e-6), 1.0)
+    if sides.prod() > MAX_CELLS:
+        raise AirworthyError(
+            f"A grid of {' x '.join(f'{s:.0f}' for s in sides)} cells is more than {MAX_CELLS} cells; use larger cells or a smaller box."
+        )
+    return int(sides[0]), int(sides[1]), int(sides[2])
+
+
+def _fill(
+    batch: GeometryBatch, envs: NDArray[np.int32], shape: tuple[int, int, int], numbers: NDArray[np.float64], ignore: int
+) -> NDArray[np.bool_]:
+    wp = quiet_warp()
+    device = batch.device
+    cells = wp.zeros(len(envs) * math.prod(shape), dtype=wp.uint8, device=device)
+    words = np.array([*shape, ignore], np.int32)
+    arrays = [wp.array(a, device=device) for a in (envs, words, numbers)]
+    tasks = len(envs) * math.prod(-(-side // BLOCK) for side in shape)
+    quiet_launch(occupancy_kernel(), tasks, [*batch.arguments(), closed_flags(batch), *arrays, cells, 0], device)
+    return cells.numpy().reshape(len(envs), *shape).view(bool)

@@ -1,0 +1,190 @@
+"""`airworthy scenes`: what it prints, what it writes, what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from airworthy.cli.main import main
+from airworthy.scenes import read_scene, scene, scene_digest, scene_names
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def yard(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("scenes") / "yard"
+    assert main(["scenes", "new", str(folder)]) == 0
+    return folder
+
+
+def run(line: list[str], capsys: Output) -> str:
+    code = main(["scenes", *line])
+    said = capsys.readouterr()
+    assert code == 0, said.err
+    return said.out
+
+
+def test_list_names_every_scene(capsys: Output) -> None:
+    rows = json.loads(run(["list", "--json"], capsys))
+    assert [row["name"] for row in rows] == scene_names()
+    assert all(row["description"] for row in rows)
+    text = run([], capsys)
+    assert all(name in text for name in scene_names())
+
+
+def test_show_counts_what_is_there(yard: Path, capsys: Output) -> None:
+    values = json.loads(run(["show", str(yard), "--json"], capsys))
+    assert (values["name"], values["instances"], values["actors"], values["triangles_stored"]) == ("yard", 4, 1, 0)
+    assert values["classes"] == {"ground": 1, "object": 2, "person": 15, "thin": 1}
+    # The ground is 20 m wide and its upper side is at 0; the mast ends 4 m above it.
+    np.testing.assert_allclose(values["extent_lower_m"], (-10.0, -10.0, -0.2), atol=1e-9)
+    np.testing.assert_allclose(values["extent_upper_m"], (10.0, 10.0, 4.0), atol=1e-9)
+    assert values["remarks"] == []
+    assert values["memory_bytes"]["textures"] == 256 * 256 * 3
+    assert "instances" in run(["show", str(yard)], capsys)
+
+
+def test_show_measures_how_far_courses_keep(yard: Path, capsys: Output, tmp_path: Path) -> None:
+    text = (yard / "scene.toml").read_text()
+    wall = '\n[[instances]]\nshape = "ground"\nposition = [0.0, 0.0, -1.0]\nname = "below"\n'
+    lower = text.replace("position = [0.0, 0.0, -0.1]\nmaterials", "position = [0.0, 0.0, -30.0]\nmaterials") + wall
+    (tmp_path / "scene.toml").write_text(lower.replace('name = "yard"', 'name = "yard"\ncourses = ["line"]', 1))
+    values = json.loads(run(["show", str(tmp_path), "--json"], capsys))
+    row = values["courses"][0]
+    from airworthy.trajectories import course
+
+    path = course("line").trajectory()
+    position = path.sample(np.linspace(0.0, path.duration, 2001)).position
+    crates = [np.array([1.0, 2.0, 0.5]), np.array([1.1, 1.9, 1.35])]
+    near = min(float(np.linalg.norm(position - c, axis=1).min()) for c in crates)
+    assert row["name"] == "line"
+    assert 0.0 < row["clearance_m"] <= near
+    assert row["length_m"] == pytest.approx(path.length())
+    assert "clearance_m" in run(["show", str(tmp_path)], capsys)
+
+
+def test_new_validates_and_is_not_overwritten(yard: Path, capsys: Output) -> None:
+    assert "yard is valid (4 instances, 1 actors, 0 triangles)" in run(["validate", str(yard / "scene.toml")], capsys)
+    assert json.loads(run(["validate", str(yard), "--json"], capsys)) == {
+        "name": "yard",
+        "valid": True,
+        "problems": [],
+        "notes": [],
+    }
+    assert main(["scenes", "new", str(yard)]) == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_validate_names_every_problem(yard: Path, tmp_path: Path, capsys: Output) -> None:
+    text = (
+        (yard / "scene.toml")
+        .read_text()
+        .replace("start = { position = [-7.0, 0.0, 1.5]", "start = { position = [1.0, 2.0, 0.5]")
+    )
+    (tmp_path / "scene.toml").write_text(text)
+    assert main(["scenes", "validate", str(tmp_path)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "start at [1.0, 2.0, 0.5]" in said.err
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("ending", ["glb", "obj", "stl", "ply", "pcd", "dae", "sdf", "toml"])
+def test_export_writes_every_format(yard: Path, tmp_path: Path, capsys: Output, ending: str) -> None:
+    out = tmp_path / f"yard.{ending}" if ending != "toml" else tmp_path / "copy"
+    run(["export", str(yard), "--out", str(out), *(["--format", "toml"] if ending == "toml" else [])], capsys)
+    if ending == "toml":
+        assert scene_digest(read_scene(out)) == scene_digest(read_scene(yard))
+    elif ending in ("glb", "obj", "stl", "ply"):
+        again = scene(out)
+        size = np.array(again.bounds.upper) - np.array(again.bounds.lower)
+        assert size[0] > 20.0  # the ground is 20 m wide, and stands within a margin
+    else:
+        assert out.stat().st_size > 100
+
+
+def test_a_cloud_holds_what_is_solid(yard: Path, tmp_path: Path, capsys: Output) -> None:
+    from airworthy.scenes.formats import read_points
+
+    out = tmp_path / "yard.pcd"
+    run(["export", str(yard), "--out", str(out), "--spacing", "0.25"], capsys)
+    points = read_points(out).positions
+    middle = np.abs(points - np.array([1.0, 2.0, 0.5])).max(1) < 0.3
+    # Within 0.3 m of the crate's middle everything is solid: two or three cells of 0.25 m along each axis.
+    assert 8 <= middle.sum() <= 27
+    assert not (np.abs(points - np.array([-5.0, 5.0, 2.0])).max(1) < 0.5).any()
+
+
+def test_render_shows_what_stands_where(yard: Path, tmp_path: Path, capsys: Output) -> None:
+    out = tmp_path / "top.png"
+    line = ["render", str(yard), "--view", "top", "--out", str(out), "--width", "200", "--height", "200"]
+    run([*line, "--channels", "semantic", "depth", "--time", "4.5"], capsys)
+    with Image.open(tmp_path / "top_semantic.png") as image:
+        pixels = np.asarray(image).astype(int)
+    assert pixels.shape == (200, 200, 3)
+    with Image.open(tmp_path / "top_depth.png") as image:
+        assert image.size == (200, 200)
+    metre = 200 / (20.0 * 1.04)
+
+    def at(x: float, y: float) -> tuple[int, ...]:
+        return tuple(pixels[int(100 - y * metre), int(100 + x * metre)])
+
+    ground, sky = at(-6.0, -6.0), tuple(pixels[0, 0])
+    crate, walker = at(1.0, 2.0), at(4.0, 0.0)  # after 4.5 s the walker is half way
+    assert len({ground, sky, crate, walker}) == 4
+    run(
+        [
+            *line[:-6],
+            "--out",
+            str(out),
+            "--width",
+            "32",
+            "--height",
+            "32",
+            "--eye",
+            "0",
+            "0",
+            "3",
+            "--target",
+            "1",
+            "2",
+            "0",
+            "--channels",
+            "normal",
+        ],
+        capsys,
+    )
+    assert out.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("shw", "Unknown 'airworthy scenes' subcommand 'shw'. Closest: 'show'."),
+        ("show forrest", "Unknown scene 'forrest'. Closest: 'forest'"),
+        ("show forest:99", "forest"),
+        ("show nowhere.toml", "There is no file 'nowhere.toml'."),
+        ("show nothing.glb", "There is no file 'nothing.glb'."),
+        ("show forest:x", "NAME[:INDEX][@SEED]"),
+        ("validate nowhere", "There is no file 'nowhere'."),
+        ("render YARD --view tpo --out a.png", "Unknown view 'tpo'. Closest: 'top'."),
+        ("render YARD --channels dept --out a.png", "Unknown channel 'dept'. Closest: 'depth'."),
+        ("render YARD --out a.gif", "ends in .png"),
+        ("render YARD --width 4 --out a.png", "8 to 16384"),
+        ("render YARD --eye 0 0 1 --out a.png", "--eye and --target go together"),
+        ("export YARD --out a.xyz", "Unknown format 'xyz'."),
+        ("export YARD --out a.pcd --spacing 0", "expected a number above 0"),
+        ("export YARD --out a.pcd --spacing 0.001", "choose a --spacing"),
+    ],
+)
+def test_mistakes_are_told_in_one_sentence(yard: Path, line: str, says: str, capsys: Output) -> None:
+    assert main(["scenes", *(str(yard) if word == "YARD" else word for word in line.split())]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert says in said.err
+    assert said.err.count("\n") == 1

@@ -1,0 +1,359 @@
+"""Contact with scene geometry: nothing is passed through, no impact adds energy, and each mode does what it says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from airworthy.core.errors import AirworthyError
+from airworthy.core.frames import rotate, to_matrix
+from airworthy.dynamics.body_spheres import body_spheres
+from airworthy.geometry.batch import GeometryBatch
+from airworthy.geometry.placement import Placement
+from airworthy.geometry.shapes import Box, Cylinder, Mesh, Sphere
+from airworthy.simulation.config import Contact, Ground, Imu, Randomization, SimulatorConfig
+from airworthy.simulation.obstacles import GAP
+from airworthy.simulation.simulator import Simulator
+from airworthy.vehicles import hover_speed, vehicle
+from airworthy.vehicles.record import CollisionBody, Drag, Vehicle, WrenchNoise
+
+G, RATE = 9.81, 960
+OFF = np.zeros(4)
+
+
+def craft(shape: Any, size: Any, inertia: Any = (0.006, 0.007, 0.011), center: Any = (0.0, 0.0, 0.0)) -> Vehicle:
+    base = vehicle("flightgoggles")
+    body = CollisionBody(shape, size, center)
+    return replace(base, wrench_noise=WrenchNoise(), drag=Drag(), mass=1.2, inertia=(*inertia, 0.0, 0.0, 0.0), body=body)
+
+
+BALL = craft("sphere", (0.15, 0.15, 0.15))
+BODIES = {
+    "sphere": BALL,
+    "box": craft("box", (0.2, 0.15, 0.05)),
+    "cylinder": craft("cylinder", (0.15, 0.15, 0.06)),
+    "box off centre": craft("box", (0.2, 0.15, 0.05), center=(0.05, 0.02, 0.03)),
+}
+
+
+def box_mesh(half: tuple[float, float, float]) -> Mesh:
+    """Twelve triangles."""
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float) * half
+    quads = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    faces = [triangle for a, b, c, d in quads for triangle in ((a, b, c), (a, c, d))]
+    return Mesh(corners, np.array(faces))
+
+
+def place(*instances: tuple[Any, Any], attitude: Any = (0.0, 0.0, 0.0, 1.0)) -> GeometryBatch:
+    """One environment with shapes at positions."""
+    placement = Placement.of(np.arange(len(instances)), np.array([at for _, at in instances], float), attitude)
+    return GeometryBatch([shape for shape, _ in instances], [placement])
+
+
+def build(item: Vehicle | list[Vehicle], geometry: GeometryBatch, mode: Any, env_count: int | None = None, **more: Any) -> Simulator:
+    contact = Contact(mode, more.pop("restitution", 0.2), more.pop("friction", 0.6))
+    count = env_count if isinstance(item, Vehicle) else len(item)
+    config = SimulatorConfig(**{"physics_rate": RATE, "contact": contact, **more})
+    return Simulator(item, config, env_count=env_count, geometry=geometry, geometry_env=np.zeros(count or 1, int))
+
+
+FLOOR = (Box((50.0, 50.0, 1.0)), (0.0, 0.0, -1.0))
+
+
+def random_shots(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Starts on one side of a wall in the plane x = 0, and velocities of 30 m/s that meet it within 2 x 2 m."""
+    start = np.c_[-rng.uniform(0.3, 1.5, count), rng.uniform(-1.0, 1.0, (count, 2))]
+    aim = np.c_[np.zeros(count), rng.uniform(-1.0, 1.0, (count, 2))]
+    way = aim - start
+    return start, 30.0 * way / np.linalg.norm(way, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("mode", ["freeze", "respond"])
+@pytest.mark.parametrize("kind", ["box", "mesh"])
+def test_nothing_tunnels(kind: str, mode: str) -> None:
+    """2,500 shots each at 30 m/s (31 mm per step) against 5 cm, spinning: every one meets the wall, none gets through."""
+    half = (0.025, 4.0, 4.0)
+    wall = place((Box(half) if kind == "box" else box_mesh(half), (0.0, 0.0, 0.0)))
+    rng, count = np.random.default_rng(11), 2500
+    simulator = build(craft("sphere", (0.05, 0.05, 0.05)), wall, mode, count, restitution=0.5)
+    start, velocity = random_shots(rng, count)
+    simulator.reset(position=start, velocity=velocity, attitude=rng.normal(size=(count, 4)), rate=rng.normal(size=(count, 3)) * 5)
+    for _ in range(12):
+        simulator.step(OFF)
+        assert simulator.position[:, 0].max() < -0.025 - 0.05 + 1e-5
+    assert (simulator.contacts.count >= 1).all()
+    assert not simulator.diverged.any()
+
+
+@pytest.mark.parametrize("kind", ["box", "mesh", "sphere", "cylinder"])
+def test_stops_where_the_closed_form_says(kind: str) -> None:
+    """Frozen within 1e-4 m of the analytic contact: the gap kept is 2e-5, a step's arc deviates 1e-6 from its chord."""
+    radius, half = 0.15, (0.3, 0.4, 0.5)
+    shape = {"box": Box(half), "mesh": box_mesh(half), "sphere": Sphere(0.3), "cylinder": Cylinder(0.3, 2.0)}[kind]
+    rng, count = np.random.default_rng(5), 64
+    simulator = build(BALL, place((shape, (0.0, 0.0, 0.0))), "freeze", count)
+    simulator.set_parameter("gravity", 0.0)
+    start = np.c_[np.full(count, -2.0), rng.uniform(-0.2, 0.2, count), rng.uniform(-0.2, 0.2, count)]
+    speed = rng.uniform(3.0, 30.0, count)
+    simulator.reset(position=start, velocity=np.c_[speed, np.zeros((count, 2))], rotor_speed=OFF)
+    simulator.advance(RATE, OFF)
+    across = start[:, 1] ** 2 + (start[:, 2] ** 2 if kind == "sphere" else 0.0)
+    expected = -0.3 - radius if kind in ("box", "mesh") else -np.sqrt((0.3 + radius) ** 2 - across)
+    assert simulator.position[:, 0] == pytest.approx(np.broadcast_to(expected, count), abs=1e-4)
+    assert (simulator.field("status") == 2.0).all()
+    record = simulator.contacts
+    assert (record.count == 1).all()
+    assert (record.instance == 0).all()
+    assert record.time == pytest.approx((simulator.position[:, 0] + 2.0) / speed, abs=1e-6)
+    assert np.abs(record.point - simulator.position + record.normal * radius).max() < 1e-4
+    assert record.speed == pytest.approx(-speed * record.normal[:, 0], rel=1e-5)
+    before = simulator.position.copy()
+    simulator.advance(100, OFF)
+    assert np.array_equal(before, simulator.position)  # and there it stays
+
+
+def test_reset_returns_to_the_start() -> None:
+    """As published (FlightGoggles): start pose, rotors at hover, biases drawn anew, and the collision is counted."""
+    imu = Imu(bias_initial=(0.1, 0.02, 0.0))
+    simulator = build(BALL, place(FLOOR), "reset", 2, imu=imu, randomization=Randomization(mass=0.05))
+    simulator.reset(position=[[0, 0, 1.0], [0, 0, 50.0]], rotor_speed=OFF)
+    bias, mass = simulator.field("accelerometer_bias").copy(), simulator.parameter("mass").copy()
+    others = {name: simulator.field(name)[1].copy() for name in ("accelerometer_bias", "gyroscope_bias")}
+    fall = int(np.ceil(np.sqrt(2 * 0.85 / G) * RATE))
+    simulator.advance(fall + 10, OFF)
+    assert simulator.contacts.count.tolist() == [1, 0]
+    assert simulator.contacts.time[0] == pytest.approx(np.sqrt(2 * (0.85 - GAP) / G), abs=1e-3)
+    assert simulator.contacts.speed[0] == pytest.approx(np.sqrt(2 * G * 0.85), rel=1e-3)
+    assert simulator.flight_step[0] < 12
+    assert simulator.episode.tolist() == [2, 1]
+    assert simulator.position[0] == pytest.approx([0.0, 0.0, 1.0], abs=1e-3)
+    assert simulator.rotor_speed[0] == pytest.approx(hover_speed(BALL), rel=1e-3)
+    assert not np.array_equal(simulator.field("accelerometer_bias")[0], bias[0])
+    assert simulator.parameter("mass")[0] != mass[0]
+    assert simulator.parameter("mass")[1] == mass[1]
+    assert all(np.array_equal(simulator.field(name)[1], value) for name, value in others.items())
+    simulator.reset(env_ids=[0])
+    assert simulator.contacts.count.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.3, 0.8, 1.0])
+def test_bounces_as_told(restitution: float) -> None:
+    """v' = -e v: from 0.5 m above the floor back to e^2 of it. The instant within the step is known, so within 1e-3."""
+    simulator = build(BALL, place(FLOOR), "respond", 1, restitution=restitution, imu=Imu())
+    simulator.reset(position=(0.3, 0.2, 0.15 + 0.5), rotor_speed=OFF)
+    apex, down = 0.0, False
+    for _ in range(620):
+        simulator.advance(1, OFF)
+        down |= bool(simulator.contacts.count[0])
+        if down and simulator.contacts.count[0] == 1:
+            apex = max(apex, float(simulator.position[0, 2]) - 0.15)
+    assert down
+    assert apex == pytest.approx(restitution**2 * 0.5, abs=5e-4)
+
+
+def energy(items: list[Vehicle], simulator: Simulator) -> np.ndarray:
+    mass = np.array([item.mass for item in items])
+    inertia = np.array([item.inertia[:3] for item in items])
+    velocity, rate = simulator.velocity.astype(float), simulator.rate.astype(float)
+    moving = 0.5 * mass * (velocity**2).sum(1) + 0.5 * (inertia * rate**2).sum(1)
+    return np.asarray(moving + mass * G * (simulator.position[:, 2].astype(float) + simulator.field("position_residual")[:, 2]))
+
+
+@pytest.mark.parametrize(("restitution", "friction"), [(0.0, 0.6), (0.5, 0.0), (0.9, 0.3), (1.0, 0.0), (1.0, 1.0)])
+def test_no_impact_adds_energy(restitution: float, friction: float) -> None:
+    """Tumbling bodies among a floor, walls, pillars, a ball and a mesh: no step with contact gains more than 1e-3."""
+    pillars = [(Cylinder(0.2, 2.0), (x, y, 1.0)) for x, y in ((1.0, 0.3), (-0.8, 0.9))]
+    walls = [(Box((0.025, 3.0, 3.0)), (-1.6, 0.0, 1.0)), (box_mesh((3.0, 0.025, 3.0)), (0.0, 1.7, 1.0))]
+    geometry = place(FLOOR, *pillars, *walls, (Sphere(0.4), (0.1, -1.0, 0.3)))
+    items = [BODIES[name] for name in BODIES for _ in range(12)]
+    rng, n = np.random.default_rng(4), len(items)
+    simulator = build(items, geometry, "respond", restitution=restitution, friction=friction)
+    velocity = rng.uniform(-5.0, 5.0, (n, 3)) - [0.0, 0.0, 2.0]
+    simulator.reset(
+        position=(0.0, 0.0, 0.9), velocity=velocity, attitude=rng.normal(size=(n, 4)), rate=rng.uniform(-10, 10, (n, 3)),
+        rotor_speed=OFF,
+    )  # fmt: skip
+    start = before = energy(items, simulator)
+    impacts, gain = 0, -1.0
+    for _ in range(320):
+        simulator.advance(1, OFF)
+        now, met = energy(items, simulator), simulator.field("contact") > 0
+        gain = max(gain, float(((now - before) / start)[met].max(initial=-1.0)))
+        before = now
+        impacts += int(np.count_nonzero(met))
+    assert impacts > 100
+    assert gain < 1e-3
+    assert not simulator.diverged.any()
+    assert simulator.position[:, 2].min() > 0.0
+
+
+def test_smooth_wall_keeps_what_is_along_it() -> None:
+    """Without friction a wall takes only what is normal to it; a sphere that cannot be turned keeps its spin to the bit."""
+    tilt = np.array([0.0, np.sin(0.3), 0.0, np.cos(0.3)])
+    simulator = build(BALL, place((Box((0.05, 4.0, 4.0)), (1.0, 0.0, 0.0)), attitude=tilt), "respond", 1, friction=0.0, restitution=0.7)
+    simulator.set_parameter("gravity", 0.0)
+    simulator.reset(velocity=(8.0, 1.0, -0.5), rate=(0.0, 0.0, 3.0), rotor_speed=OFF)
+    simulator.advance(200, OFF)
+    n = -rotate(tilt, np.array([1.0, 0.0, 0.0]))
+    v = np.array([8.0, 1.0, -0.5])
+    assert simulator.contacts.normal[0] == pytest.approx(n, abs=1e-6)
+    assert simulator.velocity[0] == pytest.approx(v - 1.7 * (v @ n) * n, abs=1e-4)
+    assert simulator.rate[0] == pytest.approx([0.0, 0.0, 3.0], abs=1e-6)
+
+
+def test_rough_wall_turns_a_ball() -> None:
+    """Sticking impact of a solid ball: the contact point ends at rest, so 2/7 of the tangential speed goes into spin."""
+    radius = 0.15
+    item = craft("sphere", (radius,) * 3, (0.4 * 1.2 * radius**2,) * 3)
+    simulator = build(item, place((Box((0.05, 4.0, 4.0)), (1.0, 0.0, 0.0))), "respond", 1, friction=5.0, restitution=0.5)
+    simulator.set_parameter("gravity", 0.0)
+    simulator.reset(velocity=(8.0, 1.4, 0.0), rotor_speed=OFF)
+    simulator.advance(200, OFF)
+    assert simulator.velocity[0] == pytest.approx([-4.0, 1.0, 0.0], abs=1e-4)
+    assert simulator.rate[0] == pytest.approx([0.0, 0.0, -1.0 / radius], rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("rate", [100, 960])
+def test_rests_on_a_table(rate: int) -> None:
+    """Rotors off on a table top, box and ball: within 1 mm, and the accelerometer reads +g."""
+    table = place((box_mesh((0.6, 0.4, 0.4)), (0.0, 0.0, 0.4)))
+    items = [BALL, BODIES["box"], BODIES["cylinder"]]
+    spheres = [body_spheres(item.body, item.center_of_mass) for item in items]
+    rest = np.array([0.8 + (radius - center[:, 2]).max() + GAP for center, radius in spheres])
+    simulator = build(items, table, "respond", physics_rate=rate, imu=Imu())
+    simulator.reset(position=np.c_[np.zeros((3, 2)), rest], rotor_speed=OFF)
+    simulator.advance(2 * rate if rate == 100 else rate, OFF)
+    assert np.abs(simulator.position - np.c_[np.zeros((3, 2)), rest]).max() < 1e-3
+    assert np.abs(simulator.velocity).max() < 1e-3
+    assert simulator.imu[:, :3] == pytest.approx(np.tile([0.0, 0.0, G], (3, 1)), abs=0.05)
+    assert (simulator.field("contact") > 0).all()
+    assert (simulator.contacts.count == 0).all()  # a rest is no impact
+
+
+def test_slides_and_stops() -> None:
+    """A box on a floor with friction 0.5 slides v^2 / (2 mu g), within 3 %."""
+    item = BODIES["box"]
+    center, radius = body_spheres(item.body, item.center_of_mass)
+    rest = float((radius - center[:, 2]).max()) + GAP
+    simulator = build(item, place(FLOOR), "respond", 1, friction=0.5)
+    simulator.reset(position=(0, 0, rest), velocity=(1.0, 0.0, 0.0), rotor_speed=OFF)
+    simulator.advance(300, OFF)
+    assert simulator.position[0, 0] == pytest.approx(1.0 / (2 * 0.5 * G), rel=0.03)
+    assert np.abs(simulator.velocity[0]).max() < 5e-3
+
+
+def test_corners_and_gaps() -> None:
+    """Into a corner of three walls, and along a corridor hardly wider than the ball: held in, and through."""
+    corner = place(FLOOR, (Box((0.05, 4, 4)), (1.0, 0, 0)), (Box((4, 0.05, 4)), (0, 1.0, 0)))
+    rng = np.random.default_rng(2)
+    simulator = build(BALL, corner, "respond", 16, restitution=0.4)
+    simulator.reset(position=(0.5, 0.5, 0.5), velocity=rng.uniform([2, 2, -9], [12, 12, -2], (16, 3)), rotor_speed=OFF)
+    for _ in range(8):
+        simulator.step(OFF)
+        assert simulator.position[:, :2].max() < 0.95 - 0.15 + 1e-5
+        assert simulator.position[:, 2].min() > 0.15 - 1e-5
+    corridor = place((Box((4, 0.05, 4)), (0, 0.21, 0)), (Box((4, 0.05, 4)), (0, -0.21, 0)))
+    simulator = build(BALL, corridor, "freeze", 1)
+    simulator.set_parameter("gravity", 0.0)
+    simulator.reset(position=(-5.0, 0.0, 0.0), velocity=(20.0, 0.0, 0.0), rotor_speed=OFF)
+    simulator.advance(RATE // 2, OFF)
+    assert simulator.position[0, 0] == pytest.approx(5.0, abs=1e-3)
+
+
+def test_take_off_from_a_table_and_land() -> None:
+    """Standing on the scene's own floor is no crash for those that rebound; the position controller takes off and lands."""
+    simulator = build(BALL, place(FLOOR), "respond", 1, level="position", control_rate=96.0)
+    simulator.reset(position=(0, 0, 0.15 + GAP), rotor_speed=OFF)
+    for _ in range(96 * 2):
+        simulator.step([0, 0, 1.0, 0])
+    assert simulator.position[0] == pytest.approx([0, 0, 1.0], abs=0.02)
+    assert simulator.field("contact")[0] == 0
+    for k in range(96 * 3):
+        simulator.step([0, 0, max(1.0 - 0.4 * k / 96, 0.0), 0])
+    assert simulator.position[0, 2] == pytest.approx(0.15, abs=1e-3)
+    assert simulator.field("contact")[0] > 0
+
+
+def test_touching_is_no_crash_for_what_leaves() -> None:
+    """A vehicle that stands on the floor at the start and takes off is not stopped; one that sinks is."""
+    simulator = build(BALL, place(FLOOR), "freeze", 2)
+    simulator.reset(position=(0, 0, 0.15 + GAP / 2))
+    hover = hover_speed(BALL)
+    simulator.advance(480, [1.02 * hover, 0.98 * hover])
+    assert simulator.field("status").tolist() == [0.0, 2.0]
+    assert simulator.position[0, 2] > 0.18
+
+
+def test_ground_plane_beside_scene() -> None:
+    """A plane of the configuration and a wall of the scene act on the same flight."""
+    simulator = build(BALL, place((Box((0.05, 4, 4)), (1.0, 0, 0))), "respond", 1, ground=Ground(restitution=0.5), restitution=0.5)
+    simulator.reset(position=(0, 0, 0.4), velocity=(4.0, 0.0, 0.0), rotor_speed=OFF)
+    simulator.advance(400, OFF)
+    assert simulator.contacts.count[0] == 1
+    assert simulator.velocity[0, 0] < -0.5
+    assert simulator.position[0, 2] > 0.14
+
+
+def test_movers_count_where_they_are() -> None:
+    """A block that comes nearer each launch pushes a hovering ball ahead of it, at its own speed or faster."""
+    geometry = GeometryBatch([Box((0.1, 1.0, 1.0))], [Placement.empty()], [0], [Placement.of([0], [(-1.0, 0.0, 0.0)])])
+    simulator = build(BALL, geometry, "respond", 1, restitution=1.0, friction=0.0, physics_rate=1000.0)
+    simulator.set_parameter("gravity", 0.0)
+    simulator.reset(rotor_speed=OFF)
+    simulator.set_mover_velocity([[[2.0, 0.0, 0.0]]])
+    for k in range(60):
+        geometry.set_movers([[[-1.0 + 0.02 * k, 0.0, 0.0]]], [[[0.0, 0.0, 0.0, 1.0]]])
+        simulator.step(OFF)
+    assert simulator.contacts.count[0] == 1
+    # Elastic, and the block has no end of mass: twice its speed. It comes in steps of 2 cm, so in part by being moved out.
+    assert simulator.velocity[0, 0] == pytest.approx(4.0, rel=1e-3)
+    assert simulator.contacts.instance[0] == geometry.mover_start
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_spheres_enclose_the_body(name: str) -> None:
+    """Every point of the body's surface lies in one of the spheres."""
+    body = BODIES[name].body
+    center, radius = body_spheres(body, (0.0, 0.0, 0.0))
+    rng = np.random.default_rng(1)
+    points = rng.uniform(-1.0, 1.0, (4000, 3))
+    if body.shape == "sphere":
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+    elif body.shape == "cylinder":
+        points[:2000, :2] /= np.linalg.norm(points[:2000, :2], axis=1, keepdims=True)
+        points[2000:, 2] = np.sign(points[2000:, 2])
+        points = points[np.hypot(points[:, 0], points[:, 1]) <= 1.0 + 1e-12]
+    else:
+        face = rng.integers(0, 3, 4000)
+        points[np.arange(4000), face] = np.sign(points[np.arange(4000), face])
+    points = points * body.size + body.center
+    inside = np.linalg.norm(points[:, None] - center, axis=2) - radius
+    assert inside.min(axis=1).max() < 1e-9
+
+
+def test_attitude_of_a_spinning_box_matters() -> None:
+    """A plate flies edge-on through a slit that stops it when it is turned: bodies turn with their attitude."""
+    plate = craft("box", (0.25, 0.25, 0.02))
+    slit = place((Box((0.05, 4, 1.0)), (2.0, 0, 1.2)), (Box((0.05, 4, 1.0)), (2.0, 0, -1.2)))
+    simulator = build(plate, slit, "freeze", 2)
+    simulator.set_parameter("gravity", 0.0)
+    simulator.reset(velocity=(10.0, 0, 0), attitude=[[0, 0, 0, 1], [0, np.sin(0.6), 0, np.cos(0.6)]], rotor_speed=OFF)
+    simulator.advance(480, OFF)
+    assert simulator.field("status").tolist() == [0.0, 2.0]
+    assert to_matrix(simulator.attitude[1].astype(float))[0, 0] < 0.5
+
+
+def test_mistakes_are_told() -> None:
+    with pytest.raises(AirworthyError, match="give Simulator"):
+        Simulator(BALL, SimulatorConfig(contact=Contact()))
+    with pytest.raises(AirworthyError, match="contact mode"):
+        Simulator(BALL, SimulatorConfig(contact=Contact("bounce")))  # type: ignore[arg-type]
+    with pytest.raises(AirworthyError, match="0 to 1"):
+        Simulator(BALL, SimulatorConfig(contact=Contact("respond", restitution=1.5)), geometry=place(FLOOR))
+    with pytest.raises(AirworthyError, match="geometry_env"):
+        Simulator(BALL, SimulatorConfig(contact=Contact()), 2, geometry=place(FLOOR), geometry_env=[0, 1])
+    with pytest.raises(AirworthyError, match="no contact with geometry"):
+        _ = Simulator(BALL).contacts
