@@ -178,8 +178,8 @@ def test_render_shows_what_stands_where(yard: Path, tmp_path: Path, capsys: Outp
         ("render YARD --width 4 --out a.png", "8 to 16384"),
         ("render YARD --eye 0 0 1 --out a.png", "--eye and --target go together"),
         ("export YARD --out a.xyz", "Unknown format 'xyz'."),
-        ("export YARD --out a.pcd --spacing 0", "expected a number above 0"),
-        ("export YARD --out a.pcd --spacing 0.001", "choose a --spacing"),
+        ("export YARD --out a.pcd --spacing 0", "the spacing must be above 0"),
+        ("export YARD --out a.pcd --spacing 0.001", "use a larger spacing"),
     ],
 )
 def test_mistakes_are_told_in_one_sentence(yard: Path, line: str, says: str, capsys: Output) -> None:

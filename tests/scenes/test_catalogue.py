@@ -13,7 +13,7 @@ import airworthy.scenes.generators as rooms
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError, AssetError, UnknownNameError
 from airworthy.geometry import Mesh, Sphere
-from airworthy.scenes import Instance, Scene, register_generator, scene, scene_digest, scene_names, write_scene
+from airworthy.scenes import Instance, Scene, check_scene, register_generator, scene, scene_digest, scene_names, write_scene
 from airworthy.scenes.catalogue import first_index, parse_name
 from airworthy.scenes.descriptions import description
 from airworthy.scenes.extent import scene_box, triangle_count
@@ -163,3 +163,27 @@ def test_every_generator_has_a_line() -> None:
         line = description(name)
         assert 5 < len(line) < 90, name
         assert "`" not in line, f"{name}: write a line in descriptions.py"
+
+
+@pytest.mark.parametrize(
+    ("file", "units", "up", "height"),
+    [
+        # Heights by the sources: the room is 3.5 x 3.9 x 5.0 m (as recorded, not upright), the banana is metric.
+        ("copyroom/copyroom_c2000_opt.obj", "m", "z", 5.0),
+        ("ggg/owl.obj", "mm", "z", None),
+        ("egyptian_cat/cat.glb", "m", "z", None),
+        ("ycb_banana/textured_simple_reoriented.obj", "m", "z", None),
+    ],
+)
+def test_a_scan_is_a_scene(data_dir: Path, file: str, units: str, up: str, height: float | None) -> None:
+    found = scene(data_dir / "meshes" / file, units, up)
+    box = scene_box(found)
+    assert box is not None
+    np.testing.assert_allclose(box[0][:2] + box[1][:2], 0.0, atol=1e-5)  # its middle is the origin
+    assert box[0][2] == pytest.approx(0.0, abs=1e-6)
+    size = box[1] - box[0]
+    assert (size < 6.0).all()
+    if height is not None:
+        assert sorted(size.round(1).tolist()) == [3.5, 3.9, 5.0]
+    assert triangle_count(found)[0] > 1000
+    assert not [line for line in check_scene(found) if not line.startswith("note: ")]

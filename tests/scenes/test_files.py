@@ -33,7 +33,9 @@ from airworthy.scenes import (
     add_actor,
     person,
     read_scene,
+    scene,
     scene_digest,
+    scene_names,
     write_scene,
 )
 from airworthy.scenes.formats.model import Limits
@@ -285,3 +287,15 @@ def test_a_heading_is_a_rotation_about_the_vertical(tmp_path: Path) -> None:
     lines = "\n".join(f"{key} = {value!r}" for key, value in text.items())
     scene = read_scene(write(tmp_path, f"[[instances]]\n{lines}\n"))
     np.testing.assert_allclose(scene.instances[0].attitude, (0.0, 0.0, np.sin(0.25), np.cos(0.25)))
+
+
+def test_the_sign_of_zero_is_kept(tmp_path: Path) -> None:
+    scene = Scene("x", instances=(Instance("a", attitude=(0.0, -0.0, 0.0, 1.0)),))
+    attitude = read_scene(write_scene(scene, tmp_path)).instances[0].attitude
+    assert np.signbit(attitude).tolist() == [False, True, False, False]
+
+
+@pytest.mark.parametrize("name", scene_names())
+def test_every_generated_scene_comes_back(name: str, tmp_path: Path) -> None:
+    made = scene(name)
+    assert scene_digest(read_scene(write_scene(made, tmp_path))) == scene_digest(made)

@@ -266,13 +266,17 @@ def _validate(config: ValidateConfig) -> int:
 def _export(config: ExportConfig) -> int:
     from airworthy.cli.scene_exports import FORMATS, export
 
-    name = config.out.name.lower()
-    ending = config.format or ("cloud.ply" if name.endswith(".cloud.ply") else name.rpartition(".")[2] if "." in name else "toml")
+    ending = config.format or _ending(config.out.name.lower())
     if ending not in FORMATS:
         raise unknown_name("format", ending, FORMATS, "Say it with --format, or by the ending of --out.")
     written = export(_found(config), config.out, ending, config.time, config.spacing)
     print(f"Wrote {written}.")
     return 0
+
+
+def _ending(name: str) -> str:
+    """A format's name by that of its file; a name without an ending is that of a scene's folder."""
+    return "cloud.ply" if name.endswith(".cloud.ply") else name.rpartition(".")[2] if "." in name else "toml"
 
 
 def _render(config: RenderConfig) -> int:
@@ -284,7 +288,8 @@ def _render(config: RenderConfig) -> int:
         raise AirworthyError(f"An image of {config.width} x {config.height} pixels: expected 8 to 16384 along each side.")
     if config.out.suffix.lower() not in (".png", ".jpg", ".jpeg", ".webp"):
         raise AirworthyError(f"--out is {str(config.out)!r}; expected an image that ends in .png, .jpg or .webp.")
-    made = pictures(_found(config), _camera(config), (config.width, config.height), config.channels, config.time, config.samples)
+    size = config.width, config.height
+    made = pictures(_found(config), _camera(config), size, config.channels, config.time, config.samples)
     make_folder(config.out.parent)
     for channel, pixels in made.items():
         path = config.out if len(made) == 1 else config.out.with_name(f"{config.out.stem}_{channel}{config.out.suffix}")

@@ -31,6 +31,14 @@ class FlyConfig:
     """Course name or file (`airworthy courses` lists them); "robustness" where neither course nor waypoints are given."""
     waypoints: tuple[str, ...] = ()
     """Instead of a course: points "x,y,z" [m], flown smoothly under the limits below."""
+    scene: str | None = None
+    """Where: a scene's name (`airworthy scenes` lists them), or a scene, mesh or cloud file; without one, empty air. Its own
+    course is flown where none is named: or through its gates, or straight from its start to its goal."""
+    contact: Literal["freeze", "reset", "respond", "none"] = "freeze"
+    """At an impact with the scene: the flight ends, starts again, or rebounds; "none": vehicles fly through everything."""
+    sensors: tuple[str, ...] = ()
+    """What every vehicle carries and records: DEVICE, NAME=DEVICE or NAME=DEVICE:CHANNEL,CHANNEL (`airworthy sensors` lists
+    devices; channels: rgb, depth, range, instance_id, semantic_id, normal_world, points, ...), or "carried"."""
     pilot: str = "geometric"
     """Who flies: geometric, mellinger, crazyflie, position or velocity."""
     envs: int = 1

@@ -7,7 +7,7 @@ import math
 import platform
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import lock_folder, make_folder, write_json
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.evaluation.fly_config import CONFIG_FILE, FlyConfig, check_config, command_line, randomization, resolved
+from airworthy.evaluation.fly_scene import batch_of, contact_of, mount, mounted_sensors, place_of, recording, region_of, with_way
 from airworthy.evaluation.machine import describe_machine
 from airworthy.evaluation.metrics import evaluate_tracking
 from airworthy.evaluation.report import REPORT_FILE, write_report
@@ -28,6 +29,9 @@ from airworthy.simulation.recorder import MEMORY_LIMIT_BYTES
 from airworthy.tasks import TrackingReference
 from airworthy.trajectories import Gate, Limits, Trajectory, course, from_waypoints, kinematic_state, laps, slow_to
 from airworthy.vehicles import Vehicle, read_vehicle, vehicle
+
+if TYPE_CHECKING:
+    from airworthy.scenes import Scene, SceneBatch
 
 __all__ = ["FlyConfig", "FlyResult", "planned", "run_fly", "simulator_config"]
 
@@ -64,10 +68,15 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
     config = config if pilot is None else replace(config, pilot=pilot.name)
     check_config(config)
     vehicles = [_vehicle(name) for name in config.vehicle]
-    trajectory, gates = planned(config)
+    place = place_of(config)
+    course_name, waypoints = with_way(config, place)
+    way = replace(config, course=course_name, waypoints=waypoints)
+    sensors = mounted_sensors(config, vehicles)
+    trajectory, gates = planned(way)
     pilot = pilot or tracker(config.pilot, trajectory)
     _check_pilot(config, pilot, trajectory)
-    plan = _plan(config, trajectory)
+    batch = batch_of(config, place)
+    plan = _plan(config, trajectory, place, batch)
     _check_size(config, plan, max(item.rotor_count for item in vehicles))
     _check_device(config.device)
     simulator = Simulator(
@@ -75,12 +84,15 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
         simulator_config(config, pilot.level),
         seed=config.seed,
         device=config.device,
+        geometry=None if batch is None or config.contact == "none" else batch.geometry,
     )
     _place(simulator, trajectory)
     with lock_folder(make_folder(config.out)):
         parameters = drawn_parameters(simulator)
-        flown = fly(simulator, pilot, plan, quiet)
-        summary = _write(config, flown, vehicles, trajectory, gates, parameters)
+        mounted = mount(config, simulator, batch, sensors)
+        with recording(config.out, mounted):
+            flown = fly(simulator, pilot, plan, quiet, mounted)
+        summary = _write(way, flown, vehicles, trajectory, gates, parameters, config)
     return FlyResult(summary, config.out, flown.interrupted, flown.pilot_error)
 
 
@@ -174,6 +186,7 @@ def simulator_config(config: FlyConfig, level: str) -> SimulatorConfig:
         level=level,
         control=ControlConfig(gains=config.gains),
         ground=Ground() if config.ground else None,
+        contact=contact_of(config),
         wind=Wind(mean=config.wind, turbulence=(config.turbulence,) * 3),
         imu=None if config.imu is None else Imu.named(config.imu),
         randomization=randomization(config.randomize),
@@ -187,15 +200,17 @@ def _place(simulator: Simulator, trajectory: Trajectory) -> None:
     simulator.reset(position=first.position[0], velocity=first.velocity[0], attitude=attitude)
 
 
-def _plan(config: FlyConfig, trajectory: Trajectory) -> FlightPlan:
+def _plan(config: FlyConfig, trajectory: Trajectory, place: Scene | None, batch: SceneBatch | None) -> FlightPlan:
     path = trajectory.sample(np.linspace(0.0, trajectory.duration, 400)).position
     return FlightPlan(
         duration=trajectory.duration + config.hold,
         reference=trajectory,
         record_every=max(1, round(config.control_rate / config.record_rate)),
         # Without a plane to stand on, a flight that ends under the floor of a course above it has crashed.
-        min_height=0.0 if path[:, 2].min() > 0.05 and not config.ground else -np.inf,
+        min_height=0.0 if path[:, 2].min() > 0.05 and not config.ground and place is None else -np.inf,
         bounds=20.0 + 2.0 * float(np.ptp(path, axis=0).max()),
+        region=region_of(place),
+        geometry=None if batch is None else batch.geometry,
     )
 
 
@@ -226,21 +241,22 @@ def _write(
     trajectory: Trajectory,
     gates: tuple[Gate, ...],
     parameters: dict[str, Any],
+    asked: FlyConfig,
 ) -> dict[str, Any]:
     """Write the folder, the flights first: what judges them can be made again."""
     names = [item.name for item in vehicles]
     place = config.course or ("waypoints" if config.waypoints else DEFAULT_COURSE)
-    labels = {"scene": None, "course": place, "pilot": config.pilot, "seed": config.seed}
-    meta = _meta(config, flown, names, labels)
+    labels = {"scene": config.scene, "course": place, "pilot": config.pilot, "seed": config.seed}
+    meta = _meta(asked, flown, names, labels)
     write_flight(config.out, flown.table, meta)
     for name in (CONFIG_FILE, SUMMARY_FILE, REPORT_FILE):  # of an earlier run: they must not stand beside other flights
         with contextlib.suppress(FileNotFoundError):
             (config.out / name).unlink()
-    write_json(config.out / CONFIG_FILE, resolved(config))
+    write_json(config.out / CONFIG_FILE, resolved(asked))
     reference = TrackingReference.from_trajectory(trajectory)
     summary = summarize(
         evaluate_tracking(flown.table, reference, ended_by=flown.unfinished),
-        command=command_line(config),
+        command=command_line(asked),
         labels=labels,
         flight_labels={env: {"vehicle": names[env % len(names)], **_cause(flown, env)} for env in range(config.envs)},
         parameters=parameters,

@@ -215,9 +215,14 @@ def _measure(env: int, s: dict[str, Any], reference: TrackingReference, protocol
 
 
 def _collisions(s: dict[str, Any], protocol: TrackingProtocol) -> int:
-    """Collision events: by clearance where it was recorded, otherwise each time that the status becomes `COLLISION`."""
+    """Collision events: by clearance where it was recorded, or else each time that the status becomes `COLLISION`.
+
+    A wide body may touch where its centre's clearance is not yet under the protocol's.
+    """
     if "clearance_m" in s:
-        return int(np.sum(collision_events(s["clearance_m"], protocol.collision_start_m, protocol.collision_end_m)))
+        events = int(np.sum(collision_events(s["clearance_m"], protocol.collision_start_m, protocol.collision_end_m)))
+        if events:
+            return events
     hit = s["status"] == FlightStatus.COLLISION
     return int(np.sum(hit & ~np.concatenate(([False], hit[:-1]))))
 

@@ -160,7 +160,9 @@ class GeometryBatch:
         self.mover_count = 0 if not movers else len(movers[0])
         """Movers of every environment."""
         if movers and len(movers) != self.env_count:
-            raise AirworthyError(f"{len(movers)} placements of movers arrived for {self.env_count} environments; give one each.")
+            raise AirworthyError(
+                f"{len(movers)} placements of movers arrived for {self.env_count} environments; give one each."
+            )
         room = max(self.env_count * self.mover_count, 1)
         self._mover_instances = np.zeros(room, INSTANCE)
         self._mover_poses = np.zeros((room, 11), np.float32)
@@ -226,7 +228,9 @@ class GeometryBatch:
         if active is not None:
             flags = np.asarray(active)
             if flags.shape != shape or flags.dtype != bool:
-                raise AirworthyError(f"`active` is an array of {flags.dtype}, shape {flags.shape}; expected bool, shape {shape}.")
+                raise AirworthyError(
+                    f"`active` is an array of {flags.dtype}, shape {flags.shape}; expected bool, shape {shape}."
+                )
             self._switch(envs, flags)
         self._stale_movers[envs] = True
 
@@ -324,7 +328,10 @@ class GeometryBatch:
             "mesh_triangles": parts.triangles.nbytes,
             "mesh_trees": parts.nodes.nbytes,
             "mesh_vertices_and_faces": parts.vertices.nbytes + parts.faces.nbytes,
-            "layouts": self._layout_instances.nbytes + self._layout_nodes.nbytes + self._layout_rows.nbytes + parts.shapes.nbytes,
+            "layouts": self._layout_instances.nbytes
+            + self._layout_nodes.nbytes
+            + self._layout_rows.nbytes
+            + parts.shapes.nbytes,
             "movers": movers if self.mover_count else 0,
             "environments": self._env_layout.nbytes,
         }
@@ -341,7 +348,9 @@ class GeometryBatch:
         if envs.size == 0:
             return np.zeros(0, np.intp)
         if envs.ndim != 1 or not np.issubdtype(envs.dtype, np.integer):
-            raise AirworthyError(f"Environments are an array of {envs.dtype}, shape {envs.shape}; expected whole numbers, (k,).")
+            raise AirworthyError(
+                f"Environments are an array of {envs.dtype}, shape {envs.shape}; expected whole numbers, (k,)."
+            )
         if envs.min() < 0 or envs.max() >= self.env_count:
             raise AirworthyError(f"Environments {envs.min()} to {envs.max()} were named; expected 0 to {self.env_count - 1}.")
         return envs.astype(np.intp)
@@ -352,7 +361,9 @@ class GeometryBatch:
 
     def _checked_layouts(self, chosen: NDArray[Any]) -> NDArray[np.int32]:
         if chosen.ndim != 1 or (chosen.size and not np.issubdtype(chosen.dtype, np.integer)):
-            raise AirworthyError(f"Layouts of environments are an array of {chosen.dtype}, shape {chosen.shape}; expected ints, (env,).")
+            raise AirworthyError(
+                f"Layouts of environments are an array of {chosen.dtype}, shape {chosen.shape}; expected ints, (env,)."
+            )
         if chosen.size and (chosen.min() < 0 or chosen.max() >= self.layout_count):
             raise AirworthyError(f"Layouts {chosen.min()} to {chosen.max()} were named; expected 0 to {self.layout_count - 1}.")
         return chosen.astype(np.int32)

@@ -94,7 +94,11 @@ def cast(
 
 
 def _poses(
-    table: RayTable, position: ArrayLike, attitude: ArrayLike, column_position: ArrayLike | None, column_attitude: ArrayLike | None
+    table: RayTable,
+    position: ArrayLike,
+    attitude: ArrayLike,
+    column_position: ArrayLike | None,
+    column_attitude: ArrayLike | None,
 ) -> tuple[int, NDArray[np.float64], NDArray[np.float64]]:
     """Flags, positions (c, 1 or W, 3) and attitudes (c, 1 or W, 4), checked."""
     flags = OWN_ORIGINS if table.origins is not None else 0

@@ -19,7 +19,7 @@ class Distance:
     """The nearest surface to each of n points."""
 
     distance: NDArray[np.float64]
-    """[m], (n,): negative inside solids and closed meshes; +inf where nothing is within reach; NaN for a point that is not finite."""
+    """[m], (n,): negative inside solids and closed meshes; +inf: nothing within reach; NaN: the point is not finite."""
     point: NDArray[np.float64]
     """Nearest surface point, world [m], (n, 3); NaN where there is none."""
     normal: NDArray[np.float64]
@@ -41,8 +41,8 @@ def clearance(
     """Distance from points to the nearest instance that collides.
 
     Signed for boxes, spheres, cylinders and capsules, and for meshes whose triangles bound a volume counter-clockwise seen from
-    outside; the distance to other meshes is never negative. Where several instances overlap, the least of their distances counts.
-    Of equally near instances the lowest number is reported, of equally near faces the lowest.
+    outside; the distance to other meshes is never negative, and triangles without area do not count. Where several instances
+    overlap, the least of their distances counts. Of equally near instances the lowest number is reported, then the lowest face.
 
     Args:
         batch: Environments.
@@ -56,8 +56,8 @@ def clearance(
     """
     at = vectors("points", points)
     count = len(at)
-    inputs = [at, environments(env, count, batch.env_count), lengths("max_distance", max_distance, count)]
-    inputs.append(instance_numbers(ignore, count))
+    where, limit = environments(env, count, batch.env_count), lengths("max_distance", max_distance, count)
+    inputs = (at, where, limit, instance_numbers(ignore, count))
     result, which = run_queries(batch, clearance_kernel(), inputs, ((np.float64, 7), (np.int32, 2)), count)
     none = which[:, 0] < 0
     result[none, 0], result[none, 1:4] = math.inf, math.nan

@@ -80,7 +80,7 @@ def distance_field(
 def _check(shape: tuple[int, ...], resolution: float) -> None:
     if len(shape) < 3 or min(shape) < 1 or max(shape[-3:]) > MAX_SIDE or math.prod(shape) > MAX_CELLS:
         raise AirworthyError(
-            f"`occupied` has shape {shape}; expected (..., nx, ny, nz) with sides of 1 to {MAX_SIDE} and {MAX_CELLS} cells in all."
+            f"`occupied` has shape {shape}; expected (..., nx, ny, nz) sides of 1 to {MAX_SIDE}, at most {MAX_CELLS} cells."
         )
     if not (resolution > 0.0 and math.isfinite(resolution)):
         raise AirworthyError(f"`resolution` is {resolution}; expected the edge of a cell in metres, above 0.")
@@ -104,11 +104,9 @@ def _transform(grid: NDArray[np.bool_], resolution: float) -> NDArray[np.float32
 
 
 def _grid_numbers(env: ArrayLike | None, points: int, grids: int) -> NDArray[np.int64]:
-    if env is None:
-        number = np.arange(points) if grids > 1 else np.zeros(points, np.int64)
-    else:
-        number = np.asarray(env)
-    if number.shape != (points,) or (points and not (0 <= number.min() and number.max() < grids)):
+    own = np.arange(points) if grids > 1 else np.zeros(points, np.int64)
+    number = own if env is None else np.asarray(env)
+    if number.shape != (points,) or (points and (number.min() < 0 or number.max() >= grids)):
         raise AirworthyError(f"{points} points over {grids} grids: `env` must name one of grids 0..{grids - 1} for each point.")
     return number.astype(np.int64)
 
@@ -123,7 +121,7 @@ def _trilinear(
     t = held - base
     corner = np.empty((len(at), 2, 2, 2))
     for i, j, k in np.ndindex(2, 2, 2):
-        x, y, z = np.minimum(base + (i, j, k), size - 1).T
+        x, y, z = np.minimum(base + np.array([i, j, k]), size - 1).T
         corner[:, i, j, k] = grids[grid, x, y, z]
     empty = ~np.isfinite(corner).all((1, 2, 3))
     corner[empty] = 0.0

@@ -17,7 +17,9 @@ LEAF_SIZE = 4
 """Most triangles of a leaf."""
 
 NODE = np.dtype([("lower", "<f4", 3), ("first", "<i4"), ("upper", "<f4", 3), ("count", "<i4")])
-TRIANGLE = np.dtype([("a", "<f4", 3), ("face", "<i4"), ("b", "<f4", 3), ("spare", "<f4"), ("c", "<f4", 3), ("spare_too", "<f4")])
+TRIANGLE = np.dtype(
+    [("a", "<f4", 3), ("face", "<i4"), ("b", "<f4", 3), ("spare", "<f4"), ("c", "<f4", 3), ("spare_too", "<f4")]
+)
 SHAPE = np.dtype(
     [("kind", "<i4"), ("root", "<i4"), ("size", "<f4", 3), ("extent", "<f4"), ("lower", "<f4", 3), ("upper", "<f4", 3)]
     + [(name, "<i4") for name in ("first_face", "face_count", "first_vertex", "vertex_count")]
@@ -52,21 +54,30 @@ def mesh_tree(mesh: Mesh) -> MeshTree:
 
 
 def _build(mesh: Mesh) -> MeshTree:
-    count = len(mesh.faces)
     corners = np.asarray(mesh.vertices, np.float32)[mesh.faces]
+    kept = np.flatnonzero(~_degenerate(corners))
+    corners, count = corners[kept], len(kept)
     boxes = np.concatenate([corners.min(1), corners.max(1)], 1) if count else np.zeros((1, 6), np.float32)
     nodes = np.zeros(max(2 * count - 1, 1), NODE)
     order = np.arange(max(count, 1), dtype=np.int32)
     tasks = np.array([0, count, 0, 0], np.int32)
     wp = quiet_warp()
     none = wp.zeros(1, dtype=wp.float32, device="cpu")
-    sent = [_floats(nodes), _floats(boxes)]
-    run_build([none, none, none, as_warp(tasks), sent[0], sent[1], as_warp(order), LEAF_SIZE, 0], 1, "cpu")
+    run_build([none, none, none, as_warp(tasks), as_warp(nodes), as_warp(boxes), as_warp(order), LEAF_SIZE, 0], 1, "cpu")
     triangles = np.zeros(count, TRIANGLE)
     leaf_order = order[:count]
     triangles["a"], triangles["b"], triangles["c"] = corners[leaf_order].transpose(1, 0, 2)
-    triangles["face"] = leaf_order
+    triangles["face"] = kept[leaf_order]
     return MeshTree(nodes[: tasks[3]].copy(), triangles)
+
+
+def _degenerate(corners: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Which triangles (n, 3, 3) are points or lines to single precision: they have no inside, and only rounding could hit them."""
+    wide = corners.astype(np.float64)
+    a, b, c = wide[:, 1] - wide[:, 0], wide[:, 2] - wide[:, 1], wide[:, 0] - wide[:, 2]
+    longest = np.max([np.sum(e * e, axis=1) for e in (a, b, c)], axis=0) if len(corners) else np.zeros(0)
+    area = np.sqrt(np.sum(np.cross(a, b) ** 2, axis=1))
+    return area <= 1e-12 * longest
 
 
 def run_build(inputs: list[object], count: int, device: str) -> None:
@@ -81,10 +92,6 @@ def as_warp(array: NDArray[np.generic]) -> object:
     if flat.dtype.names:
         flat = flat.view(np.float32)
     return wp.array(flat, dtype=wp.int32 if flat.dtype == np.int32 else wp.float32, device="cpu", copy=False)
-
-
-def _floats(array: NDArray[np.generic]) -> object:
-    return as_warp(array)
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,7 @@ def shape_arrays(shapes: Sequence[Shape]) -> ShapeArrays:
     rows = np.zeros(max(len(shapes), 1), SHAPE)
     rows["kind"][len(shapes) :] = KINDS[Sphere]
     nodes, triangles, vertices, faces = [], [], [], []
-    starts = {"node": 0, "face": 0, "vertex": 0}
+    starts = {"node": 0, "triangle": 0, "face": 0, "vertex": 0}
     seen: dict[int, int] = {}
     for index, shape in enumerate(shapes):
         if id(shape) in seen:
@@ -115,7 +122,7 @@ def shape_arrays(shapes: Sequence[Shape]) -> ShapeArrays:
             continue
         tree = mesh_tree(shape)
         moved, tris = tree.nodes.copy(), tree.triangles
-        moved["first"] += np.where(moved["count"] > 0, starts["face"], starts["node"]).astype(np.int32)
+        moved["first"] += np.where(moved["count"] > 0, starts["triangle"], starts["node"]).astype(np.int32)
         rows[index]["root"], rows[index]["first_face"] = starts["node"], starts["face"]
         rows[index]["first_vertex"] = starts["vertex"]
         rows[index]["face_count"], rows[index]["vertex_count"] = len(shape.faces), len(shape.vertices)
@@ -124,7 +131,8 @@ def shape_arrays(shapes: Sequence[Shape]) -> ShapeArrays:
         vertices.append(np.asarray(shape.vertices, np.float32))
         faces.append(np.asarray(shape.faces, np.int32))
         starts["node"] += len(moved)
-        starts["face"] += len(tris)
+        starts["triangle"] += len(tris)
+        starts["face"] += len(shape.faces)
         starts["vertex"] += len(shape.vertices)
     return ShapeArrays(
         rows, _joined(nodes, NODE), _joined(triangles, TRIANGLE), _joined(vertices, np.float32, 3), _joined(faces, np.int32, 3)

@@ -25,7 +25,8 @@ while (top) {
   const Part part = stack[--top];
   if (part.x >= nx || part.y >= ny || part.z >= nz) continue;
   const double half = 0.5 * part.size * h, corner = half * 1.7320508075688774;
-  const V centre = {numbers.data[0] + part.x * h + half, numbers.data[1] + part.y * h + half, numbers.data[2] + part.z * h + half};
+  const V first = {numbers.data[0], numbers.data[1], numbers.data[2]};
+  const V centre = first + V{part.x * h + half, part.y * h + half, part.z * h + half};
   Found found = {1.01 * corner + radius, {0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}, -1, -1};
   Clearance::nearest(batch, closed.data, where, ignore, centre, found);
   if (found.instance < 0) continue;

@@ -54,10 +54,14 @@ class Placement:
         if (self.shape < 0).any():
             raise AirworthyError(f"A placement's shape has the index {int(self.shape.min())}; expected 0 or more.")
         if not (np.abs(self.position) <= POSITION_LIMIT).all():
-            raise AirworthyError(f"A placement's position is not finite or beyond {POSITION_LIMIT:g} m; give metres near the origin.")
+            raise AirworthyError(
+                f"A placement's position is not finite or beyond {POSITION_LIMIT:g} m; give metres near the origin."
+            )
         object.__setattr__(self, "attitude", unit_quaternions(self.attitude, "A placement's attitude"))
         if not (np.isfinite(self.scale) & (self.scale > 0.0)).all():
-            raise AirworthyError("A placement's scale holds a value that is not a positive number; expected one factor > 0 each.")
+            raise AirworthyError(
+                "A placement's scale holds a value that is not a positive number; expected one factor > 0 each."
+            )
 
     def __len__(self) -> int:
         return len(self.shape)

@@ -55,10 +55,8 @@ def environments(env: ArrayLike | None, count: int, env_count: int) -> NDArray[n
     if array.ndim == 0:
         array = np.broadcast_to(array, (count,))
     if array.shape != (count,) or not np.issubdtype(array.dtype, np.integer):
-        raise AirworthyError(
-            f"`env` is an array of {array.dtype}, shape {array.shape}; expected whole numbers, shape ({count},)."
-        )
-    if count and not (0 <= array.min() and array.max() < env_count):
+        raise AirworthyError(f"`env` is an array of {array.dtype}, shape {array.shape}; expected whole numbers, ({count},).")
+    if count and (array.min() < 0 or array.max() >= env_count):
         raise AirworthyError(f"`env` names environments {array.min()} to {array.max()}; expected 0 to {env_count - 1}.")
     return np.ascontiguousarray(array, np.int32)
 
@@ -73,7 +71,5 @@ def instance_numbers(ignore: ArrayLike | None, count: int) -> NDArray[np.int32]:
     if array.ndim == 0:
         array = np.broadcast_to(array, (count,))
     if array.shape != (count,) or not np.issubdtype(array.dtype, np.integer):
-        raise AirworthyError(
-            f"`ignore` is an array of {array.dtype}, shape {array.shape}; expected whole numbers, shape ({count},)."
-        )
+        raise AirworthyError(f"`ignore` is an array of {array.dtype}, shape {array.shape}; expected whole numbers, ({count},).")
     return np.ascontiguousarray(array, np.int32)

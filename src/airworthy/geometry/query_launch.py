@@ -1,4 +1,4 @@
-"""Runs a kernel of queries on a batch: buffers and recorded launches are kept, so that a repeated question costs microseconds."""
+"""Runs a kernel of queries on a batch; buffers and recorded launches are kept, so that asking again costs microseconds."""
 
 from __future__ import annotations
 

@@ -35,7 +35,9 @@ class RayTable:
         self.origins = None if origins is None else np.array(origins, np.float64)
         """(H, W, 3) [m], or None."""
         if self.origins is not None and (self.origins.shape != self.directions.shape or not np.isfinite(self.origins).all()):
-            raise AirworthyError(f"Ray origins have shape {self.origins.shape} or are not finite; expected {self.directions.shape}.")
+            raise AirworthyError(
+                f"Ray origins have shape {self.origins.shape} or are not finite; expected {self.directions.shape}."
+            )
         self.axis = np.array(axis, np.float64)
         """(3,)"""
         if self.axis.shape != (3,):

@@ -41,8 +41,8 @@ def sweep_sphere(
 ) -> Impact:
     """First contact of spheres that move straight from `start` to `end`.
 
-    A sphere that touches something at its start, or whose centre is inside a solid or closed mesh, has contact at fraction 0, with
-    what it is deepest in. Equal contacts: the lowest instance number, then the lowest face.
+    A sphere that touches something at its start, or whose centre is inside a solid or closed mesh, has contact at fraction 0,
+    with what it is deepest in. Equal contacts: the lowest instance number, then the lowest face.
 
     Args:
         batch: Environments.
@@ -88,7 +88,7 @@ def sweep_capsule(
     count = len(begin)
     way = vectors("end", end, count) - begin
     motion = np.concatenate([begin, way, vectors("axis", axis, count), lengths("radius", radius, count)[:, None]], 1)
-    inputs = [motion, environments(env, count, batch.env_count), instance_numbers(ignore, count)]
+    inputs = (motion, environments(env, count, batch.env_count), instance_numbers(ignore, count))
     result, which = run_queries(batch, sweep_kernel(), inputs, ((np.float64, 7), (np.int32, 2)), count)
     result[which[:, 0] < 0, 1:4] = math.nan
     result[~np.isfinite(motion).all(1), 0] = math.nan

@@ -115,7 +115,7 @@ def clearance(shapes: Sequence[Shape], closed: Sequence[bool], placement: Placem
     return out
 
 
-def first_contact(distance: Callable[[Array], Array], count: int, halvings: int = 80) -> Array:
+def first_contact(distance: Callable[[Array], Array], count: int, halvings: int = 48) -> Array:
     """First fraction in [0, 1] at which a convex distance of the fraction falls to zero, else +inf, (count,)."""
     low, high = np.zeros(count), np.ones(count)
     for _ in range(halvings):

@@ -7,17 +7,25 @@ from math import ceil
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from airworthy.control.kernel import LEVELS
 from airworthy.core.errors import AirworthyError
 from airworthy.core.progress import progress
+from airworthy.geometry import GeometryBatch
+from airworthy.geometry.distance import clearance
 from airworthy.pilots.deciding import PilotFailure, decide
 from airworthy.pilots.pilot import Pilot, check_observes, observe
 from airworthy.simulation.flights import FlightTable
+from airworthy.simulation.mounted import MountedSensors
 from airworthy.simulation.recorder import Recorder
 from airworthy.simulation.simulator import Simulator
 from airworthy.trajectories import Trajectory
 
+Array = NDArray[np.floating[Any]]
+
+CLEARANCE_MAX = 100.0
+"""Distances are recorded up to here [m]."""
 _STATE = ("position", "velocity", "attitude", "rate")
 _NAMES = {
     "position": [f"position_{a}_m" for a in "xyz"],
@@ -41,6 +49,10 @@ class FlightPlan:
     """Below this height [m] a flight ends as a collision with the ground."""
     bounds: float = np.inf
     """Farther than this from the start [m] a flight ends as out of bounds."""
+    region: tuple[Array, Array] | None = None
+    """Lower and upper corner, world [m], outside which a flight ends as out of bounds."""
+    geometry: GeometryBatch | None = None
+    """What flights may hit: the distance of each vehicle's centre to it is recorded as `clearance_m`."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +76,9 @@ class Flown:
         return {int(env): outcome for env, status in zip(self.table.envs, last, strict=True) if status == 0}
 
 
-def fly(simulator: Simulator, pilot: Pilot, plan: FlightPlan, quiet: bool = True) -> Flown:
+def fly(
+    simulator: Simulator, pilot: Pilot, plan: FlightPlan, quiet: bool = True, mounted: MountedSensors | None = None
+) -> Flown:
     """Fly every environment to the plan's end and return what was recorded.
 
     The simulator is taken as it is: reset it first. Nothing that a pilot does ends in an exception: what it raises, and a
@@ -76,11 +90,12 @@ def fly(simulator: Simulator, pilot: Pilot, plan: FlightPlan, quiet: bool = True
         pilot: Decides.
         plan: Duration and recording.
         quiet: Show no progress.
+        mounted: Sensors of this simulator, for a pilot that observes some of them.
 
     Raises:
         AirworthyError: If pilot, simulator and plan do not fit together.
     """
-    _check(simulator, pilot, plan)
+    _check(simulator, pilot, plan, mounted)
     steps = ceil(plan.duration * simulator.config.control_rate - 1e-9)
     # Steps that are not kept are not gathered either: reading the reference costs as much as a small batch's step.
     recorder = Recorder(_columns(simulator, plan), simulator.env_count, steps // plan.record_every + 1)
@@ -90,7 +105,7 @@ def fly(simulator: Simulator, pilot: Pilot, plan: FlightPlan, quiet: bool = True
     width = LEVELS[pilot.level].width(simulator.rotor_count)
     try:
         for step in progress(range(1, steps + 1), "flying", quiet=quiet):
-            command, lost = decide(pilot, observe(simulator, pilot.observes), simulator.env_count, width)
+            command, lost = decide(pilot, observe(simulator, pilot.observes, mounted), simulator.env_count, width)
             simulator.step(command)
             ended = np.where(ended == 0, np.where(lost, 1.0, _ended(simulator, plan, start)), ended)
             if step % plan.record_every == 0:
@@ -102,12 +117,12 @@ def fly(simulator: Simulator, pilot: Pilot, plan: FlightPlan, quiet: bool = True
     return Flown(recorder.table())
 
 
-def _check(simulator: Simulator, pilot: Pilot, plan: FlightPlan) -> None:
+def _check(simulator: Simulator, pilot: Pilot, plan: FlightPlan, mounted: MountedSensors | None) -> None:
     if pilot.level != simulator.config.level:
         raise AirworthyError(
             f"Pilot {pilot.name!r} commands level {pilot.level!r} but the simulator was built for {simulator.config.level!r}."
         )
-    check_observes(simulator, pilot)
+    check_observes(simulator, pilot, mounted)
     if not (np.isfinite(plan.duration) and plan.duration > 0):
         raise AirworthyError(f"A flight of {plan.duration} s cannot be flown; the duration must be positive.")
     if plan.duration * simulator.config.physics_rate >= 2**32:
@@ -125,7 +140,7 @@ def _columns(simulator: Simulator, plan: FlightPlan) -> list[str]:
     if plan.reference is not None:
         names += [f"reference_{name}" for field in ("position", "velocity") for name in _NAMES[field]]
         names += ["reference_yaw_rad"]
-    return [*names, "saturated", "status"]
+    return [*names, *(["clearance_m"] if plan.geometry is not None else []), "saturated", "status"]
 
 
 def _record(recorder: Recorder, simulator: Simulator, plan: FlightPlan, ended: Any) -> None:
@@ -135,15 +150,24 @@ def _record(recorder: Recorder, simulator: Simulator, plan: FlightPlan, ended: A
     if plan.reference is not None:
         flat = plan.reference.sample(simulator.time)
         blocks += [flat.position.T, flat.velocity.T, flat.yaw]
+    if plan.geometry is not None:
+        blocks.append(clearance(plan.geometry, simulator.position, max_distance=CLEARANCE_MAX).distance.clip(max=CLEARANCE_MAX))
     recorder.record(float(simulator.time.max()), *blocks, simulator.field("saturated"), ended)
 
 
 def _ended(simulator: Simulator, plan: FlightPlan, start: Any) -> Any:
     """Status code per environment: 0 flying, 1 diverged, 2 collision, 3 out of bounds."""
     status = np.array(simulator.field("status"), float)
+    if simulator.config.contact is not None and simulator.config.contact.mode == "reset":
+        # The vehicle flies on from its start, but this flight is over.
+        status = np.where((status == 0) & (simulator.contacts.count > 0), 2.0, status)
     if np.isfinite(plan.bounds):
         away = np.linalg.norm(simulator.position - start, axis=1) > plan.bounds
         status = np.where((status == 0) & away, 3.0, status)
+    if plan.region is not None:
+        lower, upper = plan.region
+        outside = ((simulator.position < lower) | (simulator.position > upper)).any(axis=1)
+        status = np.where((status == 0) & outside, 3.0, status)
     if np.isfinite(plan.min_height):
         status = np.where((status == 0) & (simulator.position[:, 2] < plan.min_height), 2.0, status)
     return status

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from airworthy.core.errors import AirworthyError
+from airworthy.simulation.mounted import MountedSensors
+from airworthy.simulation.sensor_ring import Sample
 from airworthy.simulation.simulator import Simulator
 
 Array = NDArray[np.floating[Any]]
@@ -16,7 +18,9 @@ Array = NDArray[np.floating[Any]]
 PRIVILEGED = ("position", "velocity", "attitude", "rate", "rotor_speed", "wind")
 """State that no sensor gives; a pilot gets it only where it says so."""
 OBSERVABLE = ("imu",)
-"""Simulated sensors."""
+"""Simulated sensors of the vehicle's own motion."""
+SENSOR = "sensor:"
+"""Before the name of a mounted sensor: a pilot that observes "sensor:front" is given the newest sample of `front`."""
 
 
 class Pilot(Protocol):
@@ -34,7 +38,7 @@ class Pilot(Protocol):
 
     @property
     def observes(self) -> tuple[str, ...]:
-        """Fields it is given, besides time; of `PRIVILEGED` and `OBSERVABLE`. Nothing else reaches it."""
+        """Fields it is given, besides time; of `PRIVILEGED` and `OBSERVABLE`, or "sensor:NAME". Nothing else reaches it."""
         ...
 
     def command(self, observation: Observation) -> Array:
@@ -50,14 +54,22 @@ class Observation:
     """Since the start of each flight [s], (env,)."""
     fields: dict[str, Array]
     """The fields it declared, first axis the environment; read only."""
+    samples: dict[str, Sample] = field(default_factory=dict)
+    """The newest sample that has arrived of each mounted sensor it declared, by the sensor's name; read only."""
 
     def __getitem__(self, name: str) -> Array:
         if name not in self.fields:
             raise AirworthyError(f"A pilot read {name!r}, which it does not declare; add it to `observes`.")
         return self.fields[name]
 
+    def sample(self, name: str) -> Sample:
+        """The newest sample of a mounted sensor, which the pilot declares as "sensor:NAME"."""
+        if name not in self.samples:
+            raise AirworthyError(f"A pilot read the sensor {name!r}, which it does not declare; add 'sensor:{name}' to `observes`.")
+        return self.samples[name]
 
-def check_observes(simulator: Simulator, pilot: Pilot) -> None:
+
+def check_observes(simulator: Simulator, pilot: Pilot, mounted: MountedSensors | None = None) -> None:
     """Refuse a pilot that asks for what it may not have, or for what is not simulated.
 
     Raises:
@@ -68,6 +80,9 @@ def check_observes(simulator: Simulator, pilot: Pilot) -> None:
             f"Pilot {pilot.name!r} observes the text {pilot.observes!r}; write a tuple, ({pilot.observes!r},)."
         )
     for name in pilot.observes:
+        if name.startswith(SENSOR):
+            _check_sensor(pilot, name.removeprefix(SENSOR), mounted)
+            continue
         if name not in (*PRIVILEGED, *OBSERVABLE):
             raise AirworthyError(
                 f"Pilot {pilot.name!r} observes {name!r}; it may ask for {', '.join((*PRIVILEGED, *OBSERVABLE))}."
@@ -80,13 +95,31 @@ def check_observes(simulator: Simulator, pilot: Pilot) -> None:
             raise AirworthyError(f"Pilot {pilot.name!r} observes 'imu', but no inertial sensor is simulated; configure one.")
 
 
-def observe(simulator: Simulator, observes: tuple[str, ...]) -> Observation:
-    """The declared fields of every environment, as copies that cannot be written; see `check_observes`."""
-    fields = {name: np.array(_field(simulator, name)) for name in observes}
+def _check_sensor(pilot: Pilot, name: str, mounted: MountedSensors | None) -> None:
+    known = () if mounted is None else mounted.names
+    if name not in known:
+        there = f"mounted are {', '.join(known)}" if known else "none is mounted"
+        raise AirworthyError(f"Pilot {pilot.name!r} observes the sensor {name!r}, but {there}: mount it under this name.")
+
+
+def observe(simulator: Simulator, observes: tuple[str, ...], mounted: MountedSensors | None = None) -> Observation:
+    """The declared fields and samples of every environment, as copies that cannot be written; see `check_observes`."""
+    fields = {name: np.array(_field(simulator, name)) for name in observes if not name.startswith(SENSOR)}
+    sensors = [name.removeprefix(SENSOR) for name in observes if name.startswith(SENSOR)]
+    samples = {} if mounted is None else {name: _copied(mounted.latest(name)) for name in sensors}
     time = simulator.time
     for array in (time, *fields.values()):
         array.flags.writeable = False
-    return Observation(time, fields)
+    return Observation(time, fields, samples)
+
+
+def _copied(sample: Sample) -> Sample:
+    """A sample whose arrays are nobody else's and cannot be written: a sensor's own are buffers that change."""
+    data = {channel: np.array(array) for channel, array in sample.data.items()}
+    rest = {name: np.array(getattr(sample, name)) for name in ("time", "step", "number", "valid", "position", "attitude")}
+    for array in (*data.values(), *rest.values()):
+        array.flags.writeable = False
+    return replace(sample, data=data, **rest)
 
 
 def _field(simulator: Simulator, name: str) -> Array:

@@ -63,7 +63,8 @@ def encode(value: Any) -> Any:
     """A record as plain tables, without fields that hold their default."""
     if is_dataclass(value) and not isinstance(value, type):
         shown = ((item.name, getattr(value, item.name), default_of(item)) for item in fields(value))
-        return {name: encode(held) for name, held, default in shown if held != default}
+        # By their text as well: -0.0 equals 0.0, and both must come back as they were.
+        return {name: encode(held) for name, held, default in shown if held != default or repr(held) != repr(default)}
     if isinstance(value, tuple):
         return [encode(item) for item in value]
     if isinstance(value, dict):

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, read_bytes, write_bytes
 from airworthy.core.progress import progress
@@ -212,13 +213,21 @@ class Surface:
         self.light = np.zeros((len(layout.position), 3))
         self.valid = np.ones(len(layout.position), bool)
         self.sun = sun_visible(geometry, scene, self.lifted)
+        self.attitude = attitudes_towards(layout.normal)
+        turn = np.zeros(len(layout.position))
+        for first, rows, columns in layout.faces:
+            phase = 2 * (np.arange(rows)[:, None] % 2) + np.arange(columns)[None, :] % 2
+            turn[first : first + rows * columns] = phase.reshape(-1) * TURN
+        # Four neighbours look in turned directions; smoothing takes each of the four for a quarter.
+        half = 0.5 * turn
+        spin = np.stack([0.0 * half, 0.0 * half, np.sin(half), np.cos(half)], -1)
+        self.attitude = frames.multiply(self.attitude, spin)
 
     def gather(self, tracer: Tracer, rays: int, text: str, quiet: bool) -> None:
         """Light of all nodes from what the tracer sees."""
         table = hemisphere_table(rays)
-        attitude = attitudes_towards(self.layout.normal)
         for part in _parts(len(self.lifted), rays, text, quiet):
-            radiance, distance, back = tracer(table, self.lifted[part], attitude[part])
+            radiance, distance, back = tracer(table, self.lifted[part], self.attitude[part])
             self.light[part] = np.asarray(radiance, float)[:, 0].mean(1) * np.pi
             seen, near = np.asarray(distance)[:, 0] >= 0.0, np.asarray(distance)[:, 0]
             covered = (seen & (near < 2.0 * LIFT)).mean(1) > 0.5
@@ -226,10 +235,10 @@ class Surface:
         for first, rows, columns in self.layout.faces:
             span = slice(first, first + rows * columns)
             valid = self.valid[span].reshape(rows, columns)
-            if not valid.all():
-                both = np.concatenate([self.light[span], self.sun[span][:, None]], 1).reshape(rows, columns, 4)
-                filled = fill_invalid(both, valid).reshape(-1, 4)
-                self.light[span], self.sun[span] = filled[:, :3], filled[:, 3]
+            both = np.concatenate([self.light[span], self.sun[span][:, None]], 1).reshape(rows, columns, 4)
+            filled = fill_invalid(both, valid)
+            self.light[span] = smoothed(filled[..., :3]).reshape(-1, 3)
+            self.sun[span] = filled[..., 3].reshape(-1)
 
     def words(self) -> NDArray[np.uint32]:
         """(node, 2)"""
@@ -237,6 +246,8 @@ class Surface:
         return np.stack([light, np.rint(self.sun * 255).astype(np.uint32)], -1).astype(np.uint32)
 
 
+TURN = 2.0 * np.pi * 0.1545
+"""Angle between the directions of neighbouring nodes [rad]: no multiple of it is close to a whole turn."""
 LIFT = 0.01
 """Nodes look around from this far above their face [m]."""
 
@@ -254,6 +265,17 @@ def joined(volume: Volume, surface: Surface, occlusion: dict[str, NDArray[np.flo
         surface.words().reshape(-1, 2),
         occlusion,
     )
+
+
+def smoothed(grid: Floats) -> Floats:
+    """Binomial mean over 3 x 3 nodes of a grid (rows, columns, k); borders are repeated."""
+    for axis in (0, 1):
+        pad = [(1, 1) if k == axis else (0, 0) for k in range(grid.ndim)]
+        wide = np.pad(grid, pad, mode="edge")
+        n = grid.shape[axis]
+        parts = [np.take(wide, np.arange(d, d + n), axis=axis) for d in range(3)]
+        grid = 0.25 * parts[0] + 0.5 * parts[1] + 0.25 * parts[2]
+    return grid
 
 
 def sun_visible(geometry: GeometryBatch, scene: Scene, points: Floats) -> Floats:

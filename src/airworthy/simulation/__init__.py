@@ -1,27 +1,35 @@
 """The clock: simulates batches of flights, records them and plays them back."""
 
-from airworthy.simulation.config import Downwash, Ground, Imu, Randomization, SimulatorConfig, Wind
+from airworthy.simulation.config import Contact, Downwash, Ground, Imu, Randomization, SimulatorConfig, Wind
 from airworthy.simulation.flights import FlightTable, flight_columns, read_flight, read_flight_meta, write_flight
+from airworthy.simulation.mounted import MountedSensor, MountedSensors
 from airworthy.simulation.recorder import Recorder
 from airworthy.simulation.replay import Replay
 from airworthy.simulation.semi_kinematic_twin import SemiKinematicTwin
+from airworthy.simulation.sensor_movers import VehicleMovers
+from airworthy.simulation.sensor_recording import SensorRecorder
 from airworthy.simulation.simulator import Simulator
 from airworthy.simulation.snapshot import Snapshot
 from airworthy.simulation.twin import Twin
 
 __all__ = [
+    "Contact",
     "Downwash",
     "FlightTable",
     "Ground",
     "Imu",
+    "MountedSensor",
+    "MountedSensors",
     "Randomization",
     "Recorder",
     "Replay",
     "SemiKinematicTwin",
+    "SensorRecorder",
     "Simulator",
     "SimulatorConfig",
     "Snapshot",
     "Twin",
+    "VehicleMovers",
     "Wind",
     "flight_columns",
     "read_flight",

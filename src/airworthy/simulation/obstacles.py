@@ -104,7 +104,7 @@ class Obstacles:
         again = np.flatnonzero((found.instance >= 0) & (found.fraction <= 0.0) & (inward <= LEAVING))
         if not again.size:
             return found
-        near = clearance(self._geometry, begin[again], env[again], radius[again])
+        near = clearance(self._geometry, begin[again], env[again], radius[again] + SHALLOW)
         depth = radius[again] - near.distance
         again, smaller = again[depth <= SHALLOW], (near.distance - 2.0 * LEAVING)[depth <= SHALLOW]
         again, smaller = again[smaller > 0.0], smaller[smaller > 0.0]

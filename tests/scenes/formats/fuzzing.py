@@ -202,7 +202,7 @@ def seeds() -> dict[str, list[bytes]]:
     beside["images"][0] = {"uri": "image.png"}
     obj = b"mtllib seed.mtl\no cube\nv 0 0 0 1 0 0\nv 1 0 0 0 1 0\nv 0 1 0 0 0 1\nv 0 0 1 1 1 1\nvt 0 0\nvt 1 0\nvt 0 1\nvn 0 0 1\n"
     obj += b"usemtl a\ns 1\nf 1/1/1 2/2/1 3/3/1\nf 1//1 3//1 4//1\nusemtl b\nf -4/-3 -2/-2 -1/-1\nf 1 2 \\\n 3 4\n# end\n"
-    facet = struct.pack("<12fH", *([0, 0, 1] + TRIANGLE[FACES[0]].reshape(-1).tolist()), 0)
+    facet = struct.pack("<12fH", 0, 0, 1, *TRIANGLE[FACES[0]].reshape(-1).tolist(), 0)
     solid = (
         b"solid x\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid x\n"
     )
@@ -366,7 +366,7 @@ class Driver:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        root, binary = gltf_tree()
+        _, binary = gltf_tree()
         (folder / "image.png").write_bytes(image("PNG"))
         (folder / "image.jpg").write_bytes(image("JPEG"))
         (folder / "seed.bin").write_bytes(binary)
@@ -387,7 +387,9 @@ class Driver:
             outcome = "loaded"
         except AssetError as error:
             outcome = str(error)
-            assert outcome.endswith(".") and "\n" not in outcome and len(outcome) < 700, outcome
+            assert outcome.endswith("."), outcome
+            assert "\n" not in outcome, outcome
+            assert len(outcome) < 700, outcome
         seconds = time.perf_counter() - start
         self.slowest = max(self.slowest, seconds)
         assert seconds < SECONDS_MAX, f"{seconds:.1f} s"

@@ -15,8 +15,8 @@ import pytest
 from airworthy.core.errors import AirworthyError, UnknownNameError
 from airworthy.core.frames import to_matrix
 from airworthy.geometry import Box, Cylinder, Mesh
+from airworthy.scenes.digest import scene_digest
 from airworthy.scenes.generators import GENERATORS, SCENARIOS, register
-from airworthy.scenes.generators.fingerprint import fingerprint
 from airworthy.scenes.generators.flyingtrust import layout_of
 from airworthy.scenes.generators.flyingtrust.layout import Layout, straight_clearance
 from airworthy.scenes.generators.flyingtrust.parameters import SCENARIOS as STATED
@@ -99,7 +99,9 @@ def test_difficulty_rises(name: str) -> None:
     assert sums[-1] > sums[0] + 10.0
 
 
-@pytest.mark.parametrize("name", ["forest", "narrow_gap", "sudden_drop", "maze", "random_cylinder", "urban", "sudden_drop_plus"])
+@pytest.mark.parametrize(
+    "name", ["forest", "narrow_gap", "sudden_drop", "maze", "random_cylinder", "urban", "sudden_drop_plus"]
+)
 def test_solvable_on_a_coarse_grid(name: str) -> None:
     """Cells of 0.2 m; at 0.1 m every configuration is proved by the slow test below and by the command `prove`."""
     for index in (1, 4, 7, 10):
@@ -306,9 +308,9 @@ def test_of_the_straight_cases_ten_percent_is_chance_in_the_forest() -> None:
 
 _SCRIPT = """
 from airworthy.scenes.generators import GENERATORS
-from airworthy.scenes.generators.fingerprint import fingerprint
+from airworthy.scenes.digest import scene_digest
 for name, index, seed in {cases}:
-    print(fingerprint(GENERATORS[name](index, seed)))
+    print(scene_digest(GENERATORS[name](index, seed)))
 """
 
 
@@ -318,18 +320,18 @@ def test_equal_seeds_give_equal_bytes_in_another_process() -> None:
         [sys.executable, "-c", _SCRIPT.format(cases=wanted)], capture_output=True, text=True, check=True, timeout=300
     )
     there = [line for line in ran.stdout.splitlines() if len(line) == 64]
-    assert there == [fingerprint(GENERATORS[name](index, seed)) for name, index, seed in wanted]
+    assert there == [scene_digest(GENERATORS[name](index, seed)) for name, index, seed in wanted]
     assert len(set(there)) == len(wanted)
 
 
-def test_the_fingerprint_sees_everything() -> None:
+def test_the_digest_sees_everything() -> None:
     import dataclasses
 
     scene = GENERATORS["sudden_drop"](1, 0)
     moved = dataclasses.replace(scene.instances[0], position=(0.0, 0.0, -0.4999999999))
     changed = dataclasses.replace(scene, instances=(moved, *scene.instances[1:]))
-    assert fingerprint(changed) != fingerprint(scene)
-    assert fingerprint(dataclasses.replace(scene)) == fingerprint(scene)
+    assert scene_digest(changed) != scene_digest(scene)
+    assert scene_digest(dataclasses.replace(scene)) == scene_digest(scene)
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -387,7 +389,7 @@ def test_mistakes(index: int, seed: int, message: str) -> None:
 
 
 def test_unknown_scenario_and_taken_names() -> None:
-    with pytest.raises(UnknownNameError, match="Unknown scenario 'forst'. Closest: 'forest'"):
+    with pytest.raises(UnknownNameError, match=r"Unknown scenario 'forst'. Closest: 'forest'"):
         layout_of("forst", 1)
     with pytest.raises(AirworthyError, match="'forest' is registered already"):
         register("forest", GENERATORS["maze"])

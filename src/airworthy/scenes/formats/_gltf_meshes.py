@@ -38,6 +38,7 @@ class Meshes:
         self._read: dict[int, ReadMesh | None] = {}
         self._vertices = 0
         self._faces = 0
+        self._primitives = 0
 
     def use(self, index: int) -> ReadMesh | None:
         """A mesh by number; None where it holds no triangle."""
@@ -53,6 +54,8 @@ class Meshes:
 
     def _primitive(self, fields: Fields) -> tuple[RawMesh, str] | None:
         source = fields.source
+        self._primitives += 1
+        source.at_most(self._primitives, source.limits.primitives, "primitives")
         mode = _MODES[fields.integer("mode", 4, 0, len(_MODES))]
         if mode in ("points", "lines"):
             source.warn(f"primitives of {mode} left out")

@@ -15,6 +15,7 @@ Doubles = NDArray[np.float64]
 TURN = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, -1.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
 """From y up to z up. A transformation T of the file is TURN T TURN^-1 in our frame."""
 
+_NODE_BYTES = 1500
 _LARGEST = 1e12  # squares and products of two such matrices are still numbers
 
 
@@ -30,6 +31,8 @@ class Node:
     scale: Doubles
     matrix: Doubles
     """(4, 4) to the world."""
+    order: int
+    """Number in the order in which nodes are met, parents first."""
     children: list[int] = field(default_factory=list)
 
 
@@ -53,6 +56,7 @@ def read_nodes(file: GltfFile) -> dict[int, Node]:
     source = file.source
     count = file.count("nodes")
     nodes: dict[int, Node] = {}
+    file.source.take(_NODE_BYTES * count, "its nodes")
     waiting = [(root, -1, 0) for root in reversed(_roots(file, count))]
     while waiting:
         index, parent, depth = waiting.pop()
@@ -96,7 +100,7 @@ def _node(file: GltfFile, index: int, parent: int, nodes: dict[int, Node]) -> No
     _check(file, local, index)
     matrix = local if parent < 0 else nodes[parent].matrix @ local
     _check(file, matrix, index)
-    return Node(index, fields, parent, position, attitude, scale, matrix)
+    return Node(index, fields, parent, position, attitude, scale, matrix, len(nodes))
 
 
 def _check(file: GltfFile, matrix: Doubles, index: int) -> None:

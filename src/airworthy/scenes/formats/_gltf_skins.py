@@ -62,7 +62,7 @@ def _with_ancestors(joints: list[int], nodes: dict[int, Node]) -> list[int]:
         while joint >= 0 and joint not in needed:
             needed.add(joint)
             joint = nodes[joint].parent
-    return [index for index in nodes if index in needed]  # the dictionary was filled parents first
+    return sorted(needed, key=lambda index: nodes[index].order)
 
 
 def _names(order: list[int], nodes: dict[int, Node]) -> tuple[str, ...]:
@@ -84,35 +84,46 @@ def at_rest(
     return matrices[0] if alike and abs(np.linalg.det(matrices[0, :3, :3])) > 1e-18 else None
 
 
-def read_clips(file: GltfFile, order: list[int], skeleton: Skeleton) -> None:
-    """Add the animations that move joints of a skeleton to it."""
-    place = {node: number for number, node in enumerate(order)}
-    for index in range(file.count("animations")):
-        fields = file.entry("animations", index)
-        clip = _clip(file, fields, place)
-        if clip.translation or clip.rotation or clip.scale:
-            name = clean_name(fields.text("name", ""), f"animation_{index}")
-            skeleton.clips[unique_name(skeleton.clips, name)] = clip
+class Animations:
+    """The animations of a file, sorted by the node that they move."""
 
+    def __init__(self, file: GltfFile) -> None:
+        self._file = file
+        self._names: dict[str, None] = {}
+        self._channels: dict[int, list[tuple[str, str, Fields]]] = {}  # of a node: clip, path, sampler
+        for index in range(file.count("animations")):
+            self._sort(file.entry("animations", index), index)
 
-def _clip(file: GltfFile, fields: Fields, place: dict[int, int]) -> Clip:
-    tracks: dict[str, dict[int, Track]] = {"translation": {}, "rotation": {}, "scale": {}}
-    samplers = fields.items("samplers")
-    for number, value in enumerate(fields.items("channels")):
-        channel = Fields(fields.source, value, f"channel {number} of {fields.where}")
-        target = channel.object("target")
-        joint = place.get(target.integer("node", -1, -1), -1)
-        path = target.text("path")
-        if joint < 0 or path not in tracks:
-            fields.source.warn("animation of what is no joint of a skin left out")
-            continue
-        which = channel.integer("sampler", high=max(len(samplers), 1))
-        if which >= len(samplers):
-            fields.source.refuse(f"{channel.where} has no sampler")
-        sampler = Fields(fields.source, samplers[which], f"sampler {which} of {fields.where}")
-        tracks[path][joint] = _track(file, sampler, path)
-    last = max((float(track.times[-1]) for group in tracks.values() for track in group.values()), default=0.0)
-    return Clip(last, **tracks)
+    def _sort(self, fields: Fields, index: int) -> None:
+        samplers = fields.items("samplers")
+        name = unique_name(self._names, clean_name(fields.text("name", ""), f"animation_{index}"))
+        self._names[name] = None
+        for number, value in enumerate(fields.items("channels")):
+            channel = Fields(fields.source, value, f"channel {number} of {fields.where}")
+            target = channel.object("target")
+            path = target.text("path")
+            which = channel.integer("sampler")
+            if which >= len(samplers):
+                fields.source.refuse(f"{channel.where} has no sampler")
+            sampler = Fields(fields.source, samplers[which], f"sampler {which} of {fields.where}")
+            if path in _TURNS and "node" in target:
+                self._channels.setdefault(target.integer("node"), []).append((name, path, sampler))
+            else:
+                fields.source.warn("animations of other things than position, rotation and scale left out")
+
+    def clips(self, order: list[int]) -> dict[str, Clip]:
+        """Clips of a skeleton whose joints are these nodes."""
+        tracks: dict[str, dict[str, dict[int, Track]]] = {}
+        for joint, node in enumerate(order):
+            for name, path, sampler in self._channels.get(node, ()):
+                clip = tracks.setdefault(name, {key: {} for key in _TURNS})
+                clip[path][joint] = _track(self._file, sampler, path)
+        clips = {}
+        for name in self._names:
+            if name in tracks:
+                last = max(float(track.times[-1]) for group in tracks[name].values() for track in group.values())
+                clips[name] = Clip(last, **tracks[name])
+        return clips
 
 
 def _track(file: GltfFile, sampler: Fields, path: str) -> Track:

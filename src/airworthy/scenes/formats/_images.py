@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airworthy.core.errors import AssetError
+from airworthy.core.files import sha256
 from airworthy.scenes.formats._source import Source, clean_name, unique_name
 from airworthy.scenes.record import Material, Texture
 
@@ -77,11 +78,10 @@ def _decode(source: Source, image: Image.Image, name: str) -> Pixels:
     full = image.size
     simple = image.mode in ("L", "RGB", "RGBA", "I;16", "I;16B", "I")
     each = (4 if simple else 8) + 4  # Pillow's own copy, a converted one, and ours
-    while image.width * image.height * each > source.room and min(image.size) > _SMALLEST:
-        before = image.size
-        image.draft(None, (max(before[0] // 2, 1), max(before[1] // 2, 1)))
-        if image.size == before:  # only JPEG can be decoded at a fraction of its size
-            break
+    if image.format == "JPEG":  # the only one that can be decoded at a fraction of its size
+        fractions = [f for f in (1, 2, 4, 8) if image.width * image.height * each <= f * f * source.room] or [8]
+        if fractions[0] > 1:
+            image.draft(None, (max(image.width // fractions[0], 1), max(image.height // fractions[0], 1)))
     transient = image.width * image.height * (each - 4)
     source.take(transient, f"the image {name}")
     image.load()
@@ -136,6 +136,7 @@ class Images:
     def __init__(self, source: Source) -> None:
         self.source = source
         self._pixels: dict[Hashable, Pixels] = {}
+        self._decoded: dict[str, Pixels] = {}
         self._names: dict[Hashable, str] = {}
         self._textures: dict[str, Texture] = {}
 
@@ -143,7 +144,11 @@ class Images:
         """Pixels of an image that is loaded at first use."""
         if key not in self._pixels:
             self.source.at_most(len(self._pixels) + 1, self.source.limits.images, "images")
-            self._pixels[key] = decode(self.source, load(), clean_name(name, "image"))
+            data = load()
+            content = sha256(data)  # the same image under another number or name is not decoded again
+            if content not in self._decoded:
+                self._decoded[content] = decode(self.source, data, clean_name(name, "image"))
+            self._pixels[key] = self._decoded[content]
         return self._pixels[key]
 
     def texture(self, key: Hashable, pixels: Pixels, name: str, srgb: bool, wrap: Wrap = "repeat") -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -13,6 +15,7 @@ from airworthy.scenes.formats._text import floats
 
 _HEADER_MAX = 1 << 16
 _PROPERTIES_MAX = 256
+_BLOCK = 1 << 15
 _CODES = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "float": "f4", "double": "f8"}
 _WIDE = {
     "int8": "i1",
@@ -144,31 +147,52 @@ def _text_lists(source: Source, element: Element, values: Array, start: int) -> 
         block = values[start : start + width * element.count].reshape(element.count, width)
         return _split(element, block, lengths), start + width * element.count
     table = Table()
-    places: dict[str, list[int]] = {p.name: [] for p in element.properties}
-    counts: dict[str, list[int]] = {p.name: [] for p in element.properties}
+    places, counts = _rows(source, element)
     end = len(values)
-    source.take(80 * element.count * len(element.properties), f"its rows of {element.name[:30]}")
-    for _ in range(element.count):
-        for p in element.properties:
+    for row in range(element.count):
+        for index, p in enumerate(element.properties):
             if start >= end:
                 _short(source, element)
             length = 1
             if p.length:
                 length = _length(source, float(values[start]))
                 start += 1
-            places[p.name].append(start)
-            counts[p.name].append(length)
+            places[index][row] = start
+            counts[index][row] = length
             start += length
     if start > end:
         _short(source, element)
-    for p in element.properties:
-        at = np.array(places[p.name], np.int64)
+    for index, p in enumerate(element.properties):
+        at = np.frombuffer(places[index], np.int64)
         if p.length:
-            number = np.array(counts[p.name], np.int64)
-            table.lists[p.name] = (values[_spread(at, number)], number)
+            number = np.frombuffer(counts[index], np.int64)
+            flat = np.empty(int(number.sum()))
+            for here, block in _in_blocks(at, number, 1):
+                flat[here] = values[block]
+            table.lists[p.name] = (flat, number)
         else:
             table.columns[p.name] = values[at]
     return table, start
+
+
+def _rows(source: Source, element: Element) -> tuple[list[array[int]], list[array[int]]]:
+    """Where the values of each row lie and how many they are, to be filled in, per property."""
+    size = 16 * element.count * len(element.properties)
+    source.take(size, f"its rows of {element.name[:30]}")
+    empty = bytes(8 * element.count)
+    pairs = [(array("q", empty), array("q", empty)) for _ in element.properties]
+    return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+
+
+def _in_blocks(at: NDArray[np.int64], number: NDArray[np.int64], step: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+    """Place in the flat result, and where the values lie, for some rows after the other: all at once would take much memory."""
+    done = 0
+    for start in range(0, len(at), _BLOCK):
+        first, count = at[start : start + _BLOCK], number[start : start + _BLOCK]
+        total = int(count.sum())
+        within = np.arange(total) - np.repeat(np.cumsum(count) - count, count)
+        yield slice(done, done + total), np.repeat(first, count) + step * within
+        done += total
 
 
 def _length(source: Source, value: float) -> int:
@@ -213,12 +237,6 @@ def _split(element: Element, block: Array, lengths: dict[str, int]) -> Table:
     return table
 
 
-def _spread(first: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
-    """first, first + 1, ... for each row."""
-    total = int(count.sum())
-    return np.arange(total) + np.repeat(first - (np.cumsum(count) - count), count)
-
-
 def _binary_tables(
     source: Source, elements: list[Element], wanted: tuple[str, ...], order: str, start: int
 ) -> dict[str, Table]:
@@ -257,6 +275,7 @@ def _named(element: Element, rows: Array | None) -> Table:
 
 def _binary_lists(source: Source, element: Element, order: str, start: int) -> tuple[Table, int]:
     """Rows with lists: at once where all are as long as the first, else walked through."""
+    source.take(8 * element.count, f"its rows of {element.name[:30]}")
     if not element.count:
         return Table(lists={p.name: (np.zeros(0), np.zeros(0, np.int64)) for p in element.properties if p.length}), start
     lengths = _first_lengths(source, element, order, start)
@@ -296,23 +315,21 @@ def _read_length(source: Source, element: Element, p: Property, order: str, star
 
 def _walk(source: Source, element: Element, order: str, start: int) -> tuple[Table, int]:
     """Rows of different length: where each value lies is found row by row, the values are then fetched at once."""
-    source.take(80 * element.count * len(element.properties), f"its rows of {element.name[:30]}")
-    places: dict[int, list[int]] = {index: [] for index in range(len(element.properties))}
-    counts: dict[int, list[int]] = {index: [] for index in range(len(element.properties))}
+    places, counts = _rows(source, element)
     sizes = [np.dtype(p.kind).itemsize for p in element.properties]
-    for _ in range(element.count):
+    for row in range(element.count):
         for index, p in enumerate(element.properties):
             length = 1
             if p.length:
                 length, start = _read_length(source, element, p, order, start)
-            places[index].append(start)
-            counts[index].append(length)
+            places[index][row] = start
+            counts[index][row] = length
             start += length * sizes[index]
     if start > len(source.data):
         _short(source, element)
     table = Table()
     for index, p in enumerate(element.properties):
-        at, number = np.array(places[index], np.int64), np.array(counts[index], np.int64)
+        at, number = np.frombuffer(places[index], np.int64), np.frombuffer(counts[index], np.int64)
         values = _fetch(source, at, number, np.dtype(order + p.kind))
         if p.length:
             table.lists[p.name] = (values, number)
@@ -325,14 +342,11 @@ def _fetch(source: Source, at: NDArray[np.int64], number: NDArray[np.int64], kin
     """Values of a type at byte positions that need not be aligned."""
     data = np.frombuffer(source.data, np.uint8)
     total = int(number.sum())
-    source.take(16 * total * kind.itemsize, "its lists")
-    size = kind.itemsize
-    within = np.arange(total) - np.repeat(np.cumsum(number) - number, number)
-    first = np.repeat(at, number) + size * within
-    values = np.empty((total, size), np.uint8)
-    for byte in range(size):
-        values[:, byte] = data[first + byte]
-    source.give_back(16 * total * kind.itemsize)
+    source.take(total * kind.itemsize, "its lists")
+    values = np.empty((total, kind.itemsize), np.uint8)
+    for here, first in _in_blocks(at, number, kind.itemsize):
+        for byte in range(kind.itemsize):
+            values[here, byte] = data[first + byte]
     return values.view(kind).reshape(-1)
 
 

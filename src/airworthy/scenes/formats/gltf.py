@@ -47,6 +47,7 @@ class _Reader:
         self.materials = Materials(file, self.images)
         self.meshes = Meshes(file, self.materials)
         self.nodes = read_nodes(file)
+        self.animations = _gltf_skins.Animations(file)
         self.raw: dict[str, RawMesh] = {}
         self.plain: dict[int, str] = {}  # name of the shape of a mesh that is placed as it is
         self.instances: list[Instance] = []
@@ -136,7 +137,7 @@ class _Reader:
             skeleton, joints, order = _gltf_skins.read_skin(self.file, index, self.nodes)
             name = clean_name(self.file.entry("skins", index).text("name", ""), f"skin_{index}")
             name = unique_name(self.skeletons, name)
-            _gltf_skins.read_clips(self.file, order, skeleton)
+            skeleton.clips.update(self.animations.clips(order))
             self.skins[index], self.skeletons[name], self.orders[name] = name, skeleton, (joints, order)
             self.bound[name] = []
         name = self.skins[index]

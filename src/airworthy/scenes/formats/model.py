@@ -39,8 +39,10 @@ class Limits:
     """Of a path or key; longer names are cut."""
     images: int = 256
     materials: int = 4096
-    nodes: int = 100_000
+    nodes: int = 30_000
     """Also of meshes, accessors and whatever else a file lists."""
+    primitives: int = 10_000
+    """Pieces of meshes, of all meshes together."""
     node_depth: int = 128
     joints: int = 1024
     """Of one skeleton, with the nodes above its joints."""

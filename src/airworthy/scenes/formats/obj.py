@@ -153,7 +153,7 @@ class _Reader:
         total = int(pieces.sum())
         self._triangle_count += total
         self.source.at_most(self._triangle_count, self.source.limits.faces, "triangles")
-        self.source.take(20 * total, "its faces")
+        self.source.take(28 * total, "its faces")
         first = np.repeat(np.cumsum(counts) - counts, pieces) + self._corner_count
         step = np.arange(total) - np.repeat(np.cumsum(pieces) - pieces, pieces)
         self._triangles.append(np.stack([first, first + step + 1, first + step + 2], 1).astype(np.int32))
@@ -165,12 +165,12 @@ class _Reader:
         """Everything read as one mesh, and the names of its materials, "" for faces before the first usemtl."""
         if not self._triangles or not self._vertices:
             self.source.refuse("it holds no triangle")
-        corners = {key: np.concatenate(self._corners[key]) for key in ("v", "vt", "vn")}
+        corners = {key: _joined(self._corners[key]) for key in ("v", "vt", "vn")}
         for key, index in corners.items():
             if len(index) and index.max() >= self._counts[key]:
                 self.source.refuse(f"a face uses {key} {index.max() + 1} of {self._counts[key]}")
         take, vertex_of_corner = _combine(self.source, corners, self._counts)
-        triangles = vertex_of_corner[np.concatenate(self._triangles)].astype(np.int32)
+        triangles = vertex_of_corner.astype(np.int32)[_joined(self._triangles)]
         raw = _clean.RawMesh(np.concatenate(self._vertices)[take["v"]], triangles)
         raw.normals = _gather(self._normals, take["vn"], 3)
         raw.uv = _gather(self._uv, take["vt"], 2)
@@ -192,6 +192,13 @@ class _Reader:
         if len(present) > 1:
             raw.face_material = number.astype(np.int32)
         return ["" if index < 0 else names[index] for index in present]
+
+
+def _joined(blocks_: list[Corners]) -> Corners:
+    """One array of many; the many are let go."""
+    whole = np.concatenate(blocks_)
+    blocks_.clear()
+    return whole
 
 
 def _gather(blocks_: list[NDArray[np.float32]], index: Corners, width: int) -> NDArray[np.float32] | None:
@@ -218,11 +225,11 @@ def _combine(
     if all(counts[key] == counts["v"] and np.array_equal(index, v) for key, index in others.items()):
         none = np.full(len(plain), -1, np.int32)
         return {key: plain if key == "v" or key in others else none for key in ("v", "vt", "vn")}, v
-    source.take(40 * len(v), "its combinations of vertices, texture coordinates and normals")
+    source.take(56 * len(v), "its combinations of vertices, texture coordinates and normals")
     pair, first, of_corner = np.unique(v * np.int64(counts["vt"] + 1) + vt + 1, return_index=True, return_inverse=True)
     if vn.max(initial=-1) >= 0:
         key = of_corner * np.int64(counts["vn"] + 1) + vn + 1
         pair, first, of_corner = np.unique(key, return_index=True, return_inverse=True)
-    source.give_back(40 * len(v))
+    source.give_back(56 * len(v))
     source.take(44 * len(pair), "its vertices")
     return {"v": v[first], "vt": vt[first], "vn": vn[first]}, of_corner

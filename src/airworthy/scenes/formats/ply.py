@@ -19,6 +19,7 @@ _UV = (("u", "v"), ("s", "t"), ("texture_u", "texture_v"))
 _RGB = (("red", "green", "blue"), ("r", "g", "b"), ("diffuse_red", "diffuse_green", "diffuse_blue"))
 _INTENSITY = ("intensity", "scalar_intensity", "scalar_Intensity", "reflectance")
 Array = NDArray[Any]
+_BLOCK = 1 << 15
 
 
 def read_ply(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> Model:
@@ -107,17 +108,25 @@ def _triangles(source: Source, values: Array, counts: NDArray[np.int64], vertex_
         source.refuse(f"a face uses a vertex that does not exist; there are {vertex_count:,}")
     if (counts < 3).any():
         source.warn("faces of fewer than three corners dropped", int((counts < 3).sum()))
+    source.take(16 * len(counts), "its faces")
     pieces = np.maximum(counts - 2, 0)
     total = int(pieces.sum())
     source.at_most(total, source.limits.faces, "triangles")
     if len(counts) and (counts == 3).all():
         source.take(12 * total, "its faces")
         return values.astype(np.int32).reshape(-1, 3)
-    source.take(44 * total, "its faces")
-    corner = values.astype(np.int32)
-    first = np.repeat(np.cumsum(counts) - counts, pieces)
-    step = np.arange(total) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    return np.stack([corner[first], corner[first + step + 1], corner[first + step + 2]], 1)
+    source.take(12 * total + 8 * len(counts), "its faces")
+    faces = np.empty((total, 3), np.int32)
+    corner, done = 0, 0
+    for start in range(0, len(counts), _BLOCK):
+        count, piece = counts[start : start + _BLOCK], pieces[start : start + _BLOCK]
+        first = np.repeat(corner + np.cumsum(count) - count, piece)
+        step = np.arange(len(first)) - np.repeat(np.cumsum(piece) - piece, piece)
+        fans = (first, first + step + 1, first + step + 2)
+        for column, index in enumerate(fans):
+            faces[done : done + len(first), column] = values[index]
+        corner, done = corner + int(count.sum()), done + len(first)
+    return faces
 
 
 def _rgb(table: Table) -> tuple[str, ...] | None:

@@ -106,13 +106,13 @@ def _areas(mesh: Mesh) -> NDArray[np.float64]:
     return total + 1e-12 * max(float(total.max(initial=0.0)), 1e-12)
 
 
-def _means(values: NDArray, group: NDArray[np.int64], weight: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+def _means(values: NDArray, group: NDArray[np.int64], weight: NDArray[np.float64], count: int) -> NDArray:
     table = values.reshape(len(values), -1).astype(np.float64)
     total = np.bincount(group, weight, count)
     result: NDArray[np.float64] = np.empty((count, table.shape[1]))
     for column in range(table.shape[1]):
         result[:, column] = np.bincount(group, weight * table[:, column], count) / total
-    return result.reshape((count, *values.shape[1:])).astype(np.float64, copy=False)
+    return result.reshape((count, *values.shape[1:]))
 
 
 def _first_of_each(corner: NDArray[np.int64]) -> NDArray[np.bool_]:

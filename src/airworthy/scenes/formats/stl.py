@@ -83,9 +83,11 @@ def _text(source: Source) -> NDArray[np.float32]:
 
 def _merged(source: Source, corners: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
     """Equal corners as one vertex, numbered in the order in which they first come."""
-    size = 60 * len(corners)
+    size = 72 * len(corners)
     source.take(size, "its vertices")
-    rows = np.ascontiguousarray(corners + np.float32(0.0)).view(np.dtype((np.void, 12))).reshape(-1)  # -0 becomes 0
+    with np.errstate(invalid="ignore"):
+        plain = np.ascontiguousarray(corners + np.float32(0.0))  # -0 becomes 0
+    rows = plain.view(np.dtype((np.void, 12))).reshape(-1)
     _, first, number = np.unique(rows, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
     place = np.empty(len(order), np.int32)

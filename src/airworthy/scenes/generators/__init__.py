@@ -11,6 +11,7 @@ from functools import partial
 
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.generators.flyingtrust import scene_of
+from airworthy.scenes.generators.halls import HALLS
 from airworthy.scenes.generators.rooms import ALIASES, ROOMS, resample, room_arrays, room_batch, room_scene, with_level
 from airworthy.scenes.record import Scene
 
@@ -22,6 +23,7 @@ SCENARIOS = ("forest", "urban", "random_cylinder", "narrow_gap", "sudden_drop", 
 GENERATORS: dict[str, Generator] = {name: partial(scene_of, name) for name in (*SCENARIOS, "sudden_drop_plus")}
 """Name -> scene from (index, seed)."""
 GENERATORS.update({name: partial(room_scene, name) for name in (*ROOMS, *ALIASES)})
+GENERATORS.update(HALLS)
 
 __all__ = [
     "GENERATORS",

@@ -55,7 +55,7 @@ def _tree(layout: Layout, centre: NDArray[np.float64], radius: float, height: fl
     x, y = float(centre[0]), float(centre[1])
     number = len(layout.instances) // 2
     layout.upright(x, y, radius, height, "tree", f"bark~{number % 3}")
-    kind, size, yaw = int(rng.random() * CROWNS), 1.1 + 1.1 * float(rng.random()), 2.0 * math.pi * float(rng.random())
+    kind, size, yaw = int(rng.random() * CROWNS), 1.4 + 1.2 * float(rng.random()), 2.0 * math.pi * float(rng.random())
     name = f"crown_{kind}"
     layout.shapes.setdefault(name, crown(kind))
     top = max(height - 0.2, _CROWN_FLOOR + size)
@@ -66,12 +66,15 @@ def _tree(layout: Layout, centre: NDArray[np.float64], radius: float, height: fl
 
 @cache
 def crown(kind: int) -> Mesh:
-    """A clump of leaves within the unit sphere: a subdivided icosahedron pushed in and out by smooth noise."""
-    vertices, faces = _icosphere(2)
+    """A clump of leaves within the unit sphere: a subdivided icosahedron that bulges around nine boughs, with tufts."""
+    vertices, faces = _icosphere(3)
     rng = generator("forest crown", kind)
-    waves = 2.0 * rng.random((6, 3)) - 1.0
-    push = sum(np.sin(4.0 * vertices @ wave + 6.28 * k * 0.37) for k, wave in enumerate(waves)) / len(waves)
-    vertices = vertices * (0.82 + 0.17 * push)[:, None] * np.array([1.0, 1.0, 0.85])
+    boughs = 2.0 * rng.random((9, 3)) - 1.0
+    boughs /= np.sqrt((boughs * boughs).sum(1, keepdims=True))
+    toward = np.stack([(vertices * bough).sum(1) for bough in boughs], axis=1)
+    bulge = np.exp(5.0 * (toward.max(1) - 1.0))
+    tufts = rng.random(len(vertices)) - 0.5
+    vertices = vertices * (0.6 + 0.33 * bulge + 0.12 * tufts)[:, None] * np.array([1.0, 1.0, 0.85])
     return Mesh(vertices, faces, _vertex_normals(vertices, faces))
 
 

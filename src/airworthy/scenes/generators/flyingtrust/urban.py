@@ -101,7 +101,7 @@ def _spans(length: float, rng: Rng) -> Spans:
 
 
 def _lots(block: Rectangle, whole: float, rng: Rng) -> list[Rectangle]:
-    """Cut the longer side of a piece in two while it is too long for a building; a shorter one only with the rest to `whole`."""
+    """Cut the longer side of a piece in two while it is too long for a building; else it stays whole that often."""
     x0, y0, x1, y1 = block
     wide, deep = x1 - x0, y1 - y0
     long = max(wide, deep)

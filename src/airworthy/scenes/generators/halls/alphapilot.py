@@ -101,7 +101,6 @@ def alphapilot(index: int = 0, seed: int = 0) -> Scene:
         start=Pose(tuple(start["position"]), math.radians(start["yaw_deg"])),
         gates=frames,
         beacons=beacons,
-        courses=("alphapilot",),
         description="AlphaPilot 2019 qualifier: eleven race gates, eleven decoys, in a procedural hall.",
         source=_published()["source"],
         facts={

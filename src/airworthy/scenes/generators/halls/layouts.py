@@ -25,7 +25,7 @@ SKY = Sky(intensity=1.2)
 Piece = Callable[[Builder, np.random.Generator], None]
 
 
-def mid_gate(index: int = 1, seed: int = 0) -> Scene:
+def mid_gate(index: int = 0, seed: int = 0) -> Scene:
     """The hall of the course `robustness`: gate at fo2, ladder above fo3, monitor facing the end."""
     b = _furnished(index, seed)
     gate = _gate(b, (-0.6, 0.0, 1.35), 0.0, (1.3, 1.1))
@@ -43,7 +43,7 @@ def mid_gate(index: int = 1, seed: int = 0) -> Scene:
     return _scene(b, HALL, "mid_gate", index, seed, ("robustness",), (gate,), text, Pose((-4.5, 1.0, 1.0), -1.57))
 
 
-def flightroom(index: int = 1, seed: int = 0) -> Scene:
+def flightroom(index: int = 0, seed: int = 0) -> Scene:
     """The hall of the course `extended`: two rows of pillars to fly around, a gate on the way out, a ladder on the way back."""
     b = _furnished(index, seed)
     gate = _gate(b, (0.0, 0.9, 1.0), 0.21, (1.3, 1.1))
@@ -62,7 +62,7 @@ def flightroom(index: int = 1, seed: int = 0) -> Scene:
     return _scene(b, HALL, "flightroom", index, seed, ("extended",), (gate,), text, Pose((-5.0, 1.0, 1.0), 0.0))
 
 
-def backroom(index: int = 1, seed: int = 0) -> Scene:
+def backroom(index: int = 0, seed: int = 0) -> Scene:
     """The workshop of the course `cluttered`: a lap around a row of benches, with about 1.0 m between obstacles."""
     _check(index, seed)
     b, rng = Builder(), np.random.default_rng([7, seed & 0xFFFFFFFF, index])
@@ -259,7 +259,7 @@ def _scene(
     """The finished record."""
     lower, upper = (room.x[0], room.y[0], 0.0), (room.x[1], room.y[1], room.height)
     return Scene(
-        name=f"{name}:{index}@{seed}" if (index, seed) != (1, 0) else name,
+        name=f"{name}:{index}@{seed}" if (index, seed) != (0, 0) else name,
         shapes=b.shapes,
         materials=b.materials,
         textures=b.textures,

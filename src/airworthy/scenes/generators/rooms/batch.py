@@ -150,7 +150,7 @@ def room_arrays(
 
 def _whole(what: str, values: ArrayLike) -> NDArray[np.int64]:
     array = np.asarray(values)
-    if not np.issubdtype(array.dtype, np.integer) or (array.size and (array.min() < 0 or array.max() >= 1 << 32)):
+    if array.size and (not np.issubdtype(array.dtype, np.integer) or array.min() < 0 or array.max() >= 1 << 32):
         raise AirworthyError(f"`{what}` holds {array.dtype} numbers; expected integers from 0 to 2^32 - 1.")
     return array.astype(np.int64)
 

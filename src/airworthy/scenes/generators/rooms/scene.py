@@ -16,7 +16,8 @@ from airworthy.scenes.generators.rooms.parameters import Room
 from airworthy.scenes.generators.seeding import checked
 from airworthy.scenes.record import Actor, Instance, Light, PointLight, Pose, Quaternion, Region, Scene, Vector3
 
-_SURFACES = {"panel": "wood", "object": "crate", "tree": "bark", "thin": "metal", "ground": "floor"}
+_SURFACES = {"panel": "wood", "tree": "bark", "thin": "metal", "ground": "floor", "bottom_wall": "floor"}
+_OBJECT_SURFACES = ("crate", "concrete", "rust", "plaster")
 _GOAL = (0.92, 0.5, 0.5)
 _SOURCE = "Generated after Aerial Gym (arXiv 2503.01471), BSD-3 configuration of ntnu-arl/aerial_gym_simulator"
 
@@ -75,7 +76,9 @@ def _names(room: Room, rows: RoomArrays) -> list[str]:
 
 def _piece(rows: RoomArrays, k: int, name: str) -> Instance:
     kind = name.partition(".")[0].rstrip("0123456789").rstrip("_")
-    surface = f"{_SURFACES.get(kind, 'plaster')}~{k % 5}" if kind != "ground" else "floor"
+    surface = _OBJECT_SURFACES[k % len(_OBJECT_SURFACES)] if kind == "object" else _SURFACES.get(kind, "plaster")
+    if not kind.endswith(("wall", "ground")):
+        surface += f"~{k % 5}"
     return Instance(
         shape_name(rows.shapes[rows.shape[0, k]]),
         _vector(rows.position[0, k]),

@@ -1,0 +1,78 @@
+"""Exported clouds and meshes of generated scenes fill the same cells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from airworthy.geometry import Placement
+from airworthy.geometry.batch import GeometryBatch
+from airworthy.geometry.occupancy import voxelize
+from airworthy.scenes.formats import read_model, read_points
+from airworthy.scenes.formats.export import export_scene
+from airworthy.scenes.generators import GENERATORS
+from airworthy.scenes.generators.flyingtrust import layout_of
+
+CELL = 0.1
+
+
+def cells_of_cloud(path: Path, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Cells that hold a point."""
+    shape = np.rint((upper - lower) / CELL).astype(int)
+    grid = np.zeros(shape, bool)
+    index = np.floor((read_points(path).positions - lower) / CELL).astype(int)
+    index = index[((index >= 0) & (index < shape)).all(1)]
+    grid[tuple(index.T)] = True
+    return grid
+
+
+def cells_of_mesh(path: Path, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    model = read_model(path)
+    names = list(model.shapes)
+    placed = Placement.of(
+        shape=[names.index(i.shape) for i in model.instances],
+        position=[i.position for i in model.instances],
+        attitude=[i.attitude for i in model.instances],
+        scale=[i.scale for i in model.instances],
+    )
+    batch = GeometryBatch([model.shapes[name] for name in names], [placed])
+    return voxelize(batch, 0, lower, upper - 0.5 * CELL, CELL)
+
+
+def overlap(a: np.ndarray, b: np.ndarray) -> float:
+    return float((a & b).sum() / (a | b).sum())
+
+
+def check(name: str, folder: Path, half_width: float = 6.0) -> None:
+    """Compare a strip along the line, up to the ceiling; a crown is exported to be seen but is no obstacle, and lies above."""
+    scene = GENERATORS[name](2, 0)
+    export_scene(scene, folder / "cloud.pcd")
+    export_scene(scene, folder / "mesh.ply")
+    top = scene.bounds.upper
+    lower, upper = np.array([-np.floor(top[0]), -half_width, 0.0]), np.array([np.floor(top[0]), half_width, top[2]])
+    cloud = cells_of_cloud(folder / "cloud.pcd", lower, upper)
+    mesh = cells_of_mesh(folder / "mesh.ply", lower, upper)
+    assert cloud.sum() > 1000
+    assert overlap(cloud, mesh) > 0.98
+
+
+def test_a_corridor_of_slabs(tmp_path: Path) -> None:
+    check("sudden_drop", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["forest", "urban", "random_cylinder", "narrow_gap", "maze", "perlin", "sudden_drop_plus"])
+def test_every_scenario(name: str, tmp_path: Path) -> None:
+    check(name, tmp_path)
+
+
+@pytest.mark.slow
+def test_clutter_is_exported_voxel_by_voxel(tmp_path: Path) -> None:
+    """The cloud of the noise holds the generator's own voxels, no more and no fewer."""
+    voxels = layout_of("perlin", 2).voxels
+    assert voxels is not None
+    export_scene(GENERATORS["perlin"](2, 0), tmp_path / "cloud.pcd")
+    upper = voxels.lower + np.array(voxels.occupied.shape) * CELL
+    assert overlap(cells_of_cloud(tmp_path / "cloud.pcd", voxels.lower, upper), voxels.occupied) > 0.999
