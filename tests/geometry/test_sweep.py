@@ -130,7 +130,7 @@ def test_grazing_just_touches_or_just_misses() -> None:
     batch = GeometryBatch([Sphere(1.0)], [Placement.of(0)])
     heights = 1.5 + np.array([-1e-6, 1e-6])
     start = np.stack([np.full(2, -3.0), np.zeros(2), heights], 1)
-    found = sweep_sphere(batch, start, start + [6.0, 0, 0], 0.5, env=0)
+    found = sweep_sphere(batch, start, start + np.array([6.0, 0, 0]), 0.5, env=0)
     np.testing.assert_array_equal(found.instance, [0, -1])
     # The way enters the grown sphere half a chord before the middle.
     assert found.fraction[0] == pytest.approx(0.5 - np.sqrt(1.5**2 - heights[0] ** 2) / 6.0, abs=1e-6)

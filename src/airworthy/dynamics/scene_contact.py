@@ -6,7 +6,6 @@ approaches, the rebound, friction. No part of it adds energy in the frame of wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +22,8 @@ Vector = tuple[Any, ...]
 
 SWEEPS = 12
 """Passes over the points of a body that touches with several."""
+SETTLED = 1e-9
+"""Change of velocity by a push below which a body's passes end [m/s]."""
 
 
 @dataclass
@@ -115,18 +116,48 @@ def stacked(vector: Vector) -> Array:
 
 def approach_speed(bodies: Bodies, motion: Motion, normal: Array) -> Array:
     """Speed at which each sphere's contact point moves against its normal [m/s], (k, m)."""
-    q, u, w = split(motion.attitude), split(motion.velocity), split(motion.rate)
-    speeds = []
-    for m, n in _points(normal):
-        up = rotate_inverse(q, n)
-        lever = sub(split(bodies.center[:, m]), scale(up, bodies.radius[:, m]))
-        speeds.append(-(dot(n, u) + dot(up, cross(w, lever))))
-    return np.stack(speeds, axis=1)
+    return -_Levers(bodies, motion, normal).leaving(_twist(motion))
+
+
+class _Levers:
+    """How pushes along the normals of all spheres act on the twists (velocity and rate, body frame, (k, 6)) of their bodies."""
+
+    def __init__(self, bodies: Bodies, motion: Motion, normal: Array):
+        q = tuple(c[:, None] for c in split(motion.attitude))
+        self.up = rotate_inverse(q, split(normal))
+        arm = cross(sub(split(bodies.center), scale(self.up, bodies.radius)), self.up)
+        inverse = tuple(c[:, None] for c in split(bodies.inertia_inverse))
+        turn = symmetric_multiply(inverse, arm)
+        light = 1.0 / bodies.mass[:, None]
+        self.row = stacked((*self.up, *arm))
+        """(k, m, 6): its product with a twist is the speed at which the point leaves."""
+        self.act = stacked((*scale(self.up, light), *turn))
+        """(k, m, 6): change of the twist per unit of impulse."""
+        self.give = light + dot(arm, turn)
+        """(k, m): change of the point's own speed per unit of impulse; positive."""
+
+    def leaving(self, twist: Array) -> Array:
+        """Speed at which each contact point moves along its normal, (k, m)."""
+        return np.asarray(np.sum(self.row * twist[:, None], axis=2))
+
+    def push(self, m: int, wanted: NDArray[np.bool_], push: Array, twist: Array) -> tuple[Array, Array]:
+        """The push of sphere m and the twist after it was corrected so that the point does not approach.
+
+        As `contact.contact_push`: corrections may take a push back, but never below zero.
+        """
+        leaving = np.sum(self.row[:, m] * twist, axis=1)
+        change = np.where(wanted, np.maximum(push - leaving / self.give[:, m], 0.0) - push, 0.0)
+        return push + change, twist + self.act[:, m] * change[:, None]
+
+
+def _twist(motion: Motion) -> Array:
+    """Velocity and rate in the body frame, (k, 6)."""
+    return stacked((*rotate_inverse(split(motion.attitude), split(motion.velocity)), *split(motion.rate)))
 
 
 def collide(
-    bodies: Bodies, motion: Motion, touch: NDArray[np.bool_], normal: Array, restitution: float, friction: float, dt: float
-) -> tuple[Array, Array, Array]:
+    bodies: Bodies, motion: Motion, touch: NDArray[np.bool_], normal: Array, restitution: Any, friction: float, dt: float
+) -> tuple[Array, Array]:
     """Velocities after an impact of bodies on what is at rest.
 
     Args:
@@ -134,37 +165,84 @@ def collide(
         motion: At the impact.
         touch: Which spheres touch, (k, m).
         normal: World normal of the surface at each, from it to the body, (k, m, 3).
-        restitution: Newton's coefficient.
+        restitution: Newton's coefficient, a number or (k,).
         friction: Coulomb's coefficient.
         dt: Physics step [s]; slow approaches, for which see `contact.bounce_speed`, do not rebound.
 
     Returns:
-        Velocity, world [m/s], (k, 3), rate, body [rad/s], (k, 3), and the fastest approach before [m/s], (k,).
+        Velocity, world [m/s], (k, 3), and rate, body [rad/s], (k, 3).
     """
-    q = split(motion.attitude)
-    u = u0 = rotate_inverse(q, split(motion.velocity))
-    w = w0 = split(motion.rate)
-    inside = touch.astype(float)
-    ups = {m: rotate_inverse(q, n) for m, n in _points(normal) if touch[:, m].any()}
-    points = {m: (split(bodies.center[:, m]), bodies.parameters(restitution, friction, bodies.radius[:, m])) for m in ups}
-    fastest = np.max(np.where(touch, approach_speed(bodies, motion, normal), 0.0), axis=1, initial=0.0)
-    push = {m: np.zeros(len(fastest)) for m in ups}
+    levers = _Levers(bodies, motion, normal)
+    before = twist = _twist(motion)
+    used = np.flatnonzero(touch.any(axis=0))
+    fastest = np.where(touch, -levers.leaving(twist), 0.0).max(axis=1)
+    even = _even_points(bodies, touch, normal)
     share: Any = 0.0
-    for turn in range(2):
-        if turn == 1:  # friction turned the body, and so pressed points into the surface: those pushes count anew
-            push = {m: np.zeros(len(fastest)) for m in ups}
-        for _ in range(SWEEPS if len(ups) > 1 else 1):
-            for m, (point, p) in points.items():
-                u, w, push[m] = contact.contact_push(inside[:, m], push[m], u, w, ups[m], point, p)
+    for turn in range(2):  # friction turns a body, and so presses points into the surface that had come to rest
+        twist, push = _pushed(bodies, levers, touch, used, even, motion, twist)
+        u, w = split(twist)[:3], split(twist)[3:]
         if turn == 0:
             p = bodies.parameters(restitution, friction, bodies.radius[:, 0])
-            u, w, share = contact.contact_rebound(fastest, u, w, u0, w0, dt, p)
-        for m, (point, p) in points.items():
-            u, w, _ = contact.contact_friction(inside[:, m], push[m] * (1.0 + share), u, w, ups[m], point, p)
-        share = 0.0
+            u, w, share = contact.contact_rebound(fastest, u, w, split(before)[:3], split(before)[3:], dt, p)
+        for m in used:
+            p = bodies.parameters(restitution, friction, bodies.radius[:, m])
+            up, point = tuple(c[:, m] for c in levers.up), split(bodies.center[:, m])
+            u, w, _ = contact.contact_friction(touch[:, m].astype(float), push[m] * (1.0 + share), u, w, up, point, p)
+        twist, share = stacked((*u, *w)), 0.0
     met = touch.any(axis=1)[:, None]
-    velocity = np.where(met, stacked(rotate(q, u)), motion.velocity)
-    return velocity, np.where(met, stacked(w), motion.rate), fastest
+    velocity = stacked(rotate(split(motion.attitude), split(twist)[:3]))
+    # Adding 0 makes zeros positive: pushes of nothing, which others in the batch cause, would change their sign.
+    return np.where(met, velocity, motion.velocity) + 0.0, np.where(met, twist[:, 3:], motion.rate) + 0.0
+
+
+def _pushed(
+    bodies: Bodies, levers: _Levers, touch: NDArray[np.bool_], used: Any, even: Any, motion: Motion, twist: Array
+) -> tuple[Array, dict[int, Array]]:
+    """Twist after pushes that stop what approaches, and the pushes: projected Gauss-Seidel over the points."""
+    twist, each = _push_together(bodies, even, motion, twist, touch)
+    push = {int(m): np.where(touch[:, m], each, 0.0) for m in used}
+    unsettled = np.ones(len(twist), bool)
+    for _ in range(SWEEPS):
+        change = np.zeros(len(twist))
+        for m in push:
+            old = push[m]
+            push[m], twist = levers.push(m, touch[:, m] & unsettled, old, twist)
+            change = np.maximum(change, np.abs(push[m] - old) / bodies.mass)
+        # Each body by itself: its impulses must not depend on who else is in the batch.
+        unsettled = unsettled & (change > SETTLED)
+        if not unsettled.any():
+            break
+    return twist, push
+
+
+def _even_points(bodies: Bodies, touch: NDArray[np.bool_], normal: Array) -> tuple[NDArray[np.bool_], Array, Array, Array]:
+    """Where several spheres touch one plane: whether, (k,), its normal, (k, 3), their mean centre, (k, 3), and radius, (k,)."""
+    which, first = np.arange(len(touch)), touch.argmax(axis=1)
+    plane = normal[which, first]
+    same = np.abs(normal - plane[:, None]).max(axis=2) < 1e-9
+    count = touch.sum(axis=1)
+    weight = touch / np.maximum(count, 1)[:, None]
+    middle, radius = np.zeros_like(plane), np.zeros(len(touch))
+    for m in range(touch.shape[1]):  # in order: a sum must not depend on how many bodies there are
+        middle = middle + weight[:, m, None] * bodies.center[:, m]
+        radius = radius + weight[:, m] * bodies.radius[:, m]
+    alike = np.abs(bodies.radius - radius[:, None]) < 1e-12
+    return (count > 1) & ((same & alike) | ~touch).all(axis=1), plane, middle, radius
+
+
+def _push_together(
+    bodies: Bodies, even: tuple[NDArray[np.bool_], Array, Array, Array], motion: Motion, twist: Array, touch: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """All points of a plane at once, and the push of each: exact where a body stands evenly, a good start elsewhere."""
+    flat, plane, middle, radius = even
+    if not flat.any():
+        return twist, np.zeros(len(flat))
+    p = bodies.parameters(0.0, 0.0, radius)
+    up = rotate_inverse(split(motion.attitude), split(plane))
+    u, w = split(twist)[:3], split(twist)[3:]
+    u, w, together = contact.contact_push(flat.astype(float), np.zeros(len(flat)), u, w, up, split(middle), p)
+    each = np.where(flat, together, 0.0) / np.maximum(touch.sum(axis=1), 1.0)
+    return np.where(flat[:, None], stacked((*u, *w)), twist), each
 
 
 def lifted(bodies: Bodies, motion: Motion, lift: Array) -> tuple[Array, Array]:
@@ -200,8 +278,3 @@ def held_torque(bodies: Bodies, start: Motion, end: Motion, dt: float) -> Array:
     w = split(0.5 * (start.rate + end.rate))
     change = split((end.rate - start.rate) / dt)
     return stacked(add(symmetric_multiply(inertia, change), cross(w, symmetric_multiply(inertia, w))))
-
-
-def _points(normal: Array) -> Iterator[tuple[int, Vector]]:
-    for m in range(normal.shape[1]):
-        yield m, split(normal[:, m])

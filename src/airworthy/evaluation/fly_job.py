@@ -17,7 +17,16 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import lock_folder, make_folder, write_json
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.evaluation.fly_config import CONFIG_FILE, FlyConfig, check_config, command_line, randomization, resolved
-from airworthy.evaluation.fly_scene import batch_of, contact_of, mount, mounted_sensors, place_of, recording, region_of, with_way
+from airworthy.evaluation.fly_scene import (
+    batch_of,
+    contact_of,
+    mount,
+    mounted_sensors,
+    place_of,
+    recording,
+    region_of,
+    with_way,
+)
 from airworthy.evaluation.machine import describe_machine
 from airworthy.evaluation.metrics import evaluate_tracking
 from airworthy.evaluation.report import REPORT_FILE, write_report

@@ -21,9 +21,9 @@ NOTHING = np.array([22, 25, 31], np.uint8)
 @cache
 def _colormap(name: str) -> NDArray[np.uint8]:
     """256 colours, from low to high."""
-    import matplotlib
+    import matplotlib as mpl
 
-    table: NDArray[Any] = matplotlib.colormaps[name](np.arange(256))[:, :3]
+    table: NDArray[Any] = mpl.colormaps[name](np.arange(256))[:, :3]
     return np.rint(255.0 * table).astype(np.uint8)
 
 

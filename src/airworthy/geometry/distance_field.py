@@ -127,7 +127,7 @@ def _trilinear(
     corner[empty] = 0.0
     pair = np.stack([1.0 - t, t], -1)
     slope = np.where((at == held)[..., None], np.array([-1.0, 1.0]) / resolution, 0.0)
-    weights = [(pair[:, 0], pair[:, 1], pair[:, 2])]
+    weights: list[tuple[NDArray[np.float64], ...]] = [(pair[:, 0], pair[:, 1], pair[:, 2])]
     weights += [tuple(slope[:, b] if a == b else pair[:, b] for b in range(3)) for a in range(3)]
     value, *gradient = (np.einsum("nijk,ni,nj,nk->n", corner, *w) for w in weights)
     value[empty] = np.inf

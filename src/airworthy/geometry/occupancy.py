@@ -30,9 +30,9 @@ def voxelize(
 ) -> NDArray[np.bool_]:
     """Occupied cells of a box.
 
-    A cell is occupied where a surface or solid reaches more than a thousandth of an edge into it, where its centre is inside a
-    solid or closed mesh, or where its centre is no farther than `radius` from anything. A sheet (a mesh that is not closed) that
-    lies just between two cells occupies the upper one.
+    A cell is occupied where a surface or solid reaches more than a thousandth of an edge into it, where its centre is inside
+    a solid or closed mesh, or where its centre is no farther than `radius` from anything. A sheet (a mesh that is not closed)
+    that lies just between two cells occupies the upper one.
 
     Args:
         batch: Environments.
@@ -40,7 +40,7 @@ def voxelize(
         lower: Lower corner of the box, world [m], (3,).
         upper: Upper corner, world [m], (3,); the last cells may reach beyond it.
         resolution: Edge of a cell [m].
-        radius: Grows everything by this exact distance, measured at the centres of cells [m].
+        radius: Grows everything by this exact distance, at the centres of cells [m].
         ignore: Instance number that is left out; -1: none.
 
     Returns:
@@ -56,7 +56,7 @@ def voxelize(
     envs = np.atleast_1d(np.asarray(env))
     envs = environments(envs, len(envs), batch.env_count)
     if len(envs) * math.prod(shape) > MAX_CELLS:
-        raise AirworthyError(f"{len(envs)} grids of {shape} cells exceed {MAX_CELLS} cells; use larger cells or a smaller box.")
+        raise AirworthyError(f"{len(envs)} grids of {shape} cells exceed {MAX_CELLS}; use larger cells or a smaller box.")
     cells = _fill(batch, envs, shape, np.array([*corners[0], resolution, radius]), ignore)
     return cells if np.ndim(env) else cells[0]
 
@@ -70,13 +70,11 @@ def grid_shape(lower: NDArray[np.float64], upper: NDArray[np.float64], resolutio
     if not (resolution > 0.0 and math.isfinite(resolution)):
         raise AirworthyError(f"`resolution` is {resolution}; expected the edge of a cell in metres, above 0.")
     if lower.shape != (3,) or not np.isfinite([lower, upper]).all() or not (lower < upper).all():
-        raise AirworthyError(
-            f"The box {lower.tolist()} to {upper.tolist()} is empty or not finite; give lower < upper, three each."
-        )
+        raise AirworthyError(f"The box {lower.tolist()} to {upper.tolist()} is empty or not finite; give lower < upper.")
     sides = np.maximum(np.ceil((upper - lower) / resolution - 1e-6), 1.0)
     if sides.prod() > MAX_CELLS:
         raise AirworthyError(
-            f"A grid of {' x '.join(f'{s:.0f}' for s in sides)} cells exceed {MAX_CELLS} cells; use larger cells or a smaller box."
+            f"A grid of {' x '.join(f'{s:.0f}' for s in sides)} cells exceed {MAX_CELLS}; use larger cells or a smaller box."
         )
     return int(sides[0]), int(sides[1]), int(sides[2])
 

@@ -48,7 +48,7 @@ def environments(env: ArrayLike | None, count: int, env_count: int) -> NDArray[n
     if env is None:
         if env_count != 1 and count != env_count:
             raise AirworthyError(
-                f"{count} queries arrived for {env_count} environments; give `env`, the environment of each query, shape ({count},)."
+                f"{count} queries arrived for {env_count} environments; give `env`, the environment of each query."
             )
         return np.arange(count, dtype=np.int32) if env_count > 1 else np.zeros(count, np.int32)
     array = np.asarray(env)

@@ -100,7 +100,7 @@ def shape_distance(shape: Shape, points: Array, closed: bool = False) -> Array:
     return np.where(winding_number(points, triangles) > 0.5, -distance, distance) if closed else distance
 
 
-def to_local(placement: Placement, k: int, points: Array) -> Array:
+def to_local(placement: Placement, k: int | np.intp, points: Array) -> Array:
     """World points (n, 3) in instance k's frame, in which its shape has its own size."""
     return (points - placement.position[k]) @ rotation(placement.attitude[k]) / placement.scale[k]
 
@@ -194,7 +194,7 @@ def sweep(
 
 
 def _gap(
-    body: Shape | Array, placement: Placement, k: int, start: Array, end: Array, axis: Array, radius: Array, cuts: int
+    body: Shape | Array, placement: Placement, k: int | np.intp, start: Array, end: Array, axis: Array, radius: Array, cuts: int
 ) -> Callable[[Array], Array]:
     """Distance of the moving core to one convex body less the radius, as a function of the fraction, in the body's frame."""
 

@@ -65,7 +65,9 @@ class Observation:
     def sample(self, name: str) -> Sample:
         """The newest sample of a mounted sensor, which the pilot declares as "sensor:NAME"."""
         if name not in self.samples:
-            raise AirworthyError(f"A pilot read the sensor {name!r}, which it does not declare; add 'sensor:{name}' to `observes`.")
+            raise AirworthyError(
+                f"A pilot read the sensor {name!r}, which it does not declare; add 'sensor:{name}' to `observes`."
+            )
         return self.samples[name]
 
 

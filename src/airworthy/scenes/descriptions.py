@@ -10,7 +10,7 @@ from airworthy.scenes.catalogue import scene_generators
 __all__ = ["description"]
 
 _LINES: dict[str, str] = {
-    "forest": "49 trees; 1 to 10, denser and thicker",
+    "forest": "49 trees; 1 to 10, harder to get through",
     "urban": "buildings and street furniture; 1 to 10",
     "random_cylinder": "cylinders leaning every way; 1 to 10",
     "narrow_gap": "walls with one slit each; 1 to 10",
@@ -19,15 +19,15 @@ _LINES: dict[str, str] = {
     "maze": "a maze with loops; 1 to 10",
     "perlin": "thresholded noise in three dimensions; 1 to 10",
     "mid_gate": "furnished flight hall: gate, ladder, monitor (course robustness)",
-    "flightroom": "furnished flight hall, wide open (course extended)",
-    "backroom": "furnished flight hall, cluttered (course cluttered)",
+    "flightroom": "furnished flight hall: pillars, gate, ladder (course extended)",
+    "backroom": "cluttered workshop around a row of benches (course cluttered)",
     "alphapilot": "race hall with the eleven gates of the AlphaPilot qualifier",
     "empty_room": "a floor, nothing else",
     "obstacle_room": "panels, walls and objects between start and goal",
     "thin_room": "thin rods and wires",
     "gym_forest": "a tree and objects on a plain",
     "lidar_room": "a walled room full of panels and objects",
-    "dynamic_room": "objects that move; curriculum by index",
+    "dynamic_room": "objects that move",
     "empty_env": "as empty_room, by its published name",
     "env_with_obstacles": "as obstacle_room, by its published name",
     "forest_env": "as gym_forest, by its published name",

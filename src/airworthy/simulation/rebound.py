@@ -86,7 +86,7 @@ def rebound(
         at.rate = np.where(rests[:, None], last.rate, at.rate)
         acceleration[rows] = np.where(rests[:, None], 0.0, acceleration[rows])
         torque[rows] = np.where(rests[:, None], 0.0, torque[rows])
-        at.velocity, at.rate, _ = collide(own, at, touch, normal, np.where(rests, 0.0, restitution), friction, dt)
+        at.velocity, at.rate = collide(own, at, touch, normal, np.where(rests, 0.0, restitution), friction, dt)
         _step_out(own, at, touch, normal, depth)
         at.velocity += moving
         faster = fastest > speed[rows]
@@ -95,7 +95,9 @@ def rebound(
         now.put(rows, at)
         goal.put(rows, drift(own, at, acceleration[rows], torque[rows], left[rows]))
     waiting = now.take(rows)
-    waiting.velocity, waiting.rate = goal.velocity[rows], goal.rate[rows]
+    # The step's gravity acted, and the way down that it would have taken is not made: the motion pays for that.
+    missed = np.maximum(-waiting.velocity * left[rows, None], 0.0)
+    waiting.velocity, waiting.rate = lifted(bodies.take(rows), waiting, missed)
     end.put(rows, waiting)
     return Rebound(end, met, record, np.maximum(speed, 0.0))
 

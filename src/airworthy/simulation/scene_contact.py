@@ -190,6 +190,37 @@ class SceneContact:
         small.fly(self._simulator.config, flags, *self._level(), elapsed + step, 1)
         small.shorten_delays(1)
 
+    def acted(self, envs: Ints, before: Motion, after: Motion) -> tuple[Motion, NDArray[np.bool_], NDArray[np.bool_]]:
+        """What contact makes of one physics step, without touching the simulator: the twin's.
+
+        Args:
+            envs: Environments, (k,).
+            before: At the begin of the step, (k,).
+            after: At its end, had nothing been there.
+
+        Returns:
+            The motion at its end, which flights met something, and which of them stop there, (k,).
+
+        Raises:
+            AirworthyError: In mode "reset", which draws a new flight.
+        """
+        bodies, obstacles = self._bodies(envs), Obstacles(self._geometry, self._env[envs])
+        if self._config.mode == "reset":
+            raise AirworthyError("The twin cannot begin new flights; compare with it in contact mode 'freeze' or 'respond'.")
+        if self._config.mode == "respond":
+            out = self._rebound(envs, before, after)
+            return out.end, out.met, np.zeros(len(envs), bool)
+        hits = obstacles.first(bodies, before, after)
+        met = hits.instance >= 0
+        end = after.take(slice(None))
+        end.put(met, before.between(after, hits.fraction).take(met))
+        return end, met, met
+
+    def _rebound(self, envs: Ints, before: Motion, after: Motion) -> Rebound:
+        obstacles, config = Obstacles(self._geometry, self._env[envs]), self._config
+        acts = (self._dt, config.restitution, config.friction, self._velocities(envs))
+        return rebound(obstacles, self._bodies(envs), before, after, *acts)
+
     # ---- what contact does ------------------------------------------------------------------------------------------
 
     def _meet(self, small: Compact, ids: Ints, rows: Ints, before: Motion, step: int, effects: Effects, elapsed: int) -> None:
@@ -198,10 +229,8 @@ class SceneContact:
         envs = ids[rows]
         bodies, obstacles = self._bodies(envs), Obstacles(self._geometry, self._env[envs])
         if self._config.mode == "respond":
-            self._respond(small, rows, envs, rebound(
-                obstacles, bodies, before, after, self._dt, self._config.restitution, self._config.friction,
-                self._velocities(envs),
-            ), after, elapsed + step if Effects.IMU_LOG in effects else None)  # fmt: skip
+            log = elapsed + step if Effects.IMU_LOG in effects else None
+            self._respond(small, rows, envs, self._rebound(envs, before, after), after, log)
             return
         hits = obstacles.first(bodies, before, after)
         met = hits.instance >= 0

@@ -117,7 +117,8 @@ class Simulator:
         self._group = self._make_group(groups)
         self._uploaded = False
         self._events = Events()
-        self._scene = self._make_scene(geometry, geometry_env)
+        self.scene = self._make_scene(geometry, geometry_env)
+        """Contact with the geometry, if the configuration has it."""
         self.reset()
 
     # ---- state ------------------------------------------------------------------------------------------------------
@@ -314,8 +315,8 @@ class Simulator:
 
     def geometry_changed(self, env_ids: ArrayLike | None = None) -> None:
         """The geometry was changed other than by posing movers: what is around these environments is looked up again."""
-        if self._scene is not None:
-            self._scene.forget(resolve_ids(env_ids, self.env_count))
+        if self.scene is not None:
+            self.scene.forget(resolve_ids(env_ids, self.env_count))
 
     def set_mover_velocity(self, velocity: ArrayLike | None) -> None:
         """World velocity of the geometry's movers [m/s], for rebounds: (geometry env, movers, 3); None: they stand still."""
@@ -346,8 +347,8 @@ class Simulator:
             rotor_speed: Rotor states; default hover.
         """
         ids = resolve_ids(env_ids, self.env_count)
-        if self._scene is not None:
-            self._scene.record.clear(ids)
+        if self.scene is not None:
+            self.scene.record.clear(ids)
         given = {"position": position, "velocity": velocity, "attitude": attitude, "rate": rate, "rotor_speed": rotor_speed}
         if not ids.size:
             return
@@ -384,8 +385,8 @@ class Simulator:
         key_rows[4, ids] = 0
         self._arrays.push_state()
         self._forget_commands(ids, start)
-        if self._scene is not None:
-            self._scene.forget(ids)
+        if self.scene is not None:
+            self.scene.forget(ids)
         self._events.reset(ids)
 
     def save(self) -> Snapshot:
@@ -401,7 +402,7 @@ class Simulator:
             episode=self.episode.copy(),
             step_count=self.step_count,
             effects=int(self.effects),
-            contacts=np.zeros((self.env_count, 0)) if self._scene is None else self._scene.record.packed(),
+            contacts=np.zeros((self.env_count, 0)) if self.scene is None else self.scene.record.packed(),
         )
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -431,10 +432,10 @@ class Simulator:
         self._arrays.push_state()
         self._arrays.push_inputs()
         self._upload_parameters()
-        if self._scene is not None:
-            self._scene.forget()
+        if self.scene is not None:
+            self.scene.forget()
             if snapshot.contacts.shape[1]:
-                self._scene.record.unpack(snapshot.contacts)
+                self.scene.record.unpack(snapshot.contacts)
         self._events.reset(np.arange(self.env_count))
 
     def _make_group(self, groups: ArrayLike | None) -> Group | None:
@@ -457,7 +458,7 @@ class Simulator:
     def _launch(self, steps: int, effects: Effects) -> None:
         """Fly a control period, in parts where an event source is due in between; the parts give the bits of the whole."""
         self._blow()
-        done, most = 0, steps if self._scene is None else STEPS_MAX
+        done, most = 0, steps if self.scene is None else STEPS_MAX
         while done < steps:
             part, due = self._events.next_part(self, min(steps - done, most))
             last = done + part == steps
@@ -468,11 +469,11 @@ class Simulator:
 
     def _fly(self, steps: int, effects: Effects, elapsed: int) -> None:
         level = LEVELS[self.config.level].number
-        if self._scene is not None:
-            self._scene.prepare(steps / self.config.physics_rate)
+        if self.scene is not None:
+            self.scene.prepare(steps / self.config.physics_rate)
         self._arrays.launch(self.config, effects, steps, level, self.command_rows, elapsed)
-        if self._scene is not None:
-            self._scene.finish(steps, effects, elapsed)
+        if self.scene is not None:
+            self.scene.finish(steps, effects, elapsed)
         if self.effects & Effects.DELAY:
             self._pass_delay(steps)
 
@@ -516,11 +517,11 @@ class Simulator:
         return SceneContact(self, contact, geometry, env, self._arrays)
 
     def _need_scene(self) -> SceneContact:
-        if self._scene is None:
+        if self.scene is None:
             raise AirworthyError(
                 "This simulator has no contact with geometry; build it with SimulatorConfig(contact=Contact(...)) and geometry=."
             )
-        return self._scene
+        return self.scene
 
     def _need_imu(self) -> None:
         if self.config.imu is None:

@@ -18,7 +18,9 @@ from airworthy.dynamics import contact
 from airworthy.dynamics import equations as eq
 from airworthy.dynamics.parameters import CONTACT_POINTS, rigid_layout
 from airworthy.dynamics.rigid import GROUND_LIFT, GROUND_SLOP, GROUND_SWEEPS, HELD_SHARE
+from airworthy.dynamics.scene_contact import Motion
 from airworthy.dynamics.state import COMMAND_ROWS, Effects
+from airworthy.simulation.scene_contact import SceneContact
 from airworthy.simulation.simulator import Simulator
 
 Array = NDArray[np.float64]
@@ -49,6 +51,7 @@ class Twin:
         self.key = flight_key(simulator.seed, simulator.flight_ids, simulator.episode)
         self.clock = simulator.flight_step.astype(np.int64)
         self.rotor_count = n
+        self.scene = simulator.scene
         self.force, self.moment = np.zeros((3, simulator.env_count)), np.zeros((3, simulator.env_count))
 
     def field(self, name: str) -> Array:
@@ -68,6 +71,7 @@ class Twin:
 
     def _step(self, wanted: Vector) -> None:
         p, s, has = self.p, self.state, self.effects.__contains__
+        before, stopped = self._motion(), s["status"] == 2.0
         noise = self._draws()
         force, moment = self._held_wrench(noise)
         wind = self._wind()
@@ -96,6 +100,20 @@ class Twin:
         s["position"] = s["position"] + moved
         s["velocity"], s["attitude"], s["rate"], s["rotor_speed"] = y_next[:3], y_next[3:7], y_next[7:10], y_next[10:]
         self.clock = self.clock + 1
+        if self.scene is not None:
+            self._meet(self.scene, before, stopped)
+
+    def _motion(self) -> Motion:
+        return Motion(*(self.state[name].T.copy() for name in ("position", "velocity", "attitude", "rate")))
+
+    def _meet(self, scene: SceneContact, before: Motion, stopped: NDArray[np.bool_]) -> None:
+        """Contact with the scene; what it adds to the accelerometer's sample is left out."""
+        s, after = self.state, self._motion()
+        end, _, stops = scene.acted(np.arange(len(self.clock)), before, after)
+        end.put(stopped, before.take(stopped))
+        s["status"] = np.where(stops & ~stopped, 2.0, s["status"])
+        for name in ("position", "velocity", "attitude", "rate"):
+            s[name] = getattr(end, name).T.copy()
 
     # ---- what acts -------------------------------------------------------------------------------------------------
 

@@ -200,8 +200,11 @@ def seeds() -> dict[str, list[bytes]]:
     embedded["buffers"][0]["uri"] = "data:application/octet-stream;base64," + base64.b64encode(binary).decode()
     beside = json.loads(json.dumps(embedded))
     beside["images"][0] = {"uri": "image.png"}
-    obj = b"mtllib seed.mtl\no cube\nv 0 0 0 1 0 0\nv 1 0 0 0 1 0\nv 0 1 0 0 0 1\nv 0 0 1 1 1 1\nvt 0 0\nvt 1 0\nvt 0 1\nvn 0 0 1\n"
+    obj = b"mtllib seed.mtl\no cube\nv 0 0 0 1 0 0\nv 1 0 0 0 1 0\nv 0 1 0 0 0 1\nv 0 0 1 1 1 1\nvt 0 0\nvt 1 0\n"
+    obj += b"vt 0 1\nvn 0 0 1\n"
     obj += b"usemtl a\ns 1\nf 1/1/1 2/2/1 3/3/1\nf 1//1 3//1 4//1\nusemtl b\nf -4/-3 -2/-2 -1/-1\nf 1 2 \\\n 3 4\n# end\n"
+    mtl = b"newmtl a\nKd 0.5 0.5 0.5\nNs 10\nd 1\nmap_Kd -s 1 1 1 image.png\nmap_Bump -bm 0.5 image.png\nPr 0.5\n"
+    mtl += b"map_Pr image.png\nmap_Pm image.png\nnewmtl b\nKe 1 1 1\nnorm image.png\nmap_Ka image.jpg\ndisp image.png\nKd 1\n"
     facet = struct.pack("<12fH", 0, 0, 1, *TRIANGLE[FACES[0]].reshape(-1).tolist(), 0)
     solid = (
         b"solid x\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 1 0 0\nvertex 0 1 0\nendloop\nendfacet\nendsolid x\n"
@@ -210,10 +213,7 @@ def seeds() -> dict[str, list[bytes]]:
         "glb": [glb(root, binary)],
         "gltf": [json.dumps(embedded).encode(), json.dumps(beside).encode()],
         "obj": [obj],
-        "mtl": [
-            b"newmtl a\nKd 0.5 0.5 0.5\nNs 10\nd 1\nmap_Kd -s 1 1 1 image.png\nmap_Bump -bm 0.5 image.png\nPr 0.5\nmap_Pr image.png\n"
-            b"map_Pm image.png\nnewmtl b\nKe 1 1 1\nnorm image.png\nmap_Ka image.jpg\ndisp image.png\nKd 1\n"
-        ],
+        "mtl": [mtl],
         "stl": [b"\0" * 80 + struct.pack("<I", 3) + facet * 3, solid, b"solid".ljust(80) + struct.pack("<I", 1) + facet],
         "ply": ply_seeds(),
         "pcd": pcd_seeds(),
@@ -245,8 +245,8 @@ def lzf(data: bytes) -> bytes:
 
 
 def pcd_seeds() -> list[bytes]:
-    head = "# .PCD v0.7\nVERSION 0.7\nFIELDS x y z rgb intensity\nSIZE 4 4 4 4 4\nTYPE F F F U F\nCOUNT 1 1 1 1 1\nWIDTH 4\nHEIGHT 1\n"
-    head += "VIEWPOINT 0 0 0 1 0 0 0\nPOINTS 4\nDATA {}\n"
+    head = "# .PCD v0.7\nVERSION 0.7\nFIELDS x y z rgb intensity\nSIZE 4 4 4 4 4\nTYPE F F F U F\nCOUNT 1 1 1 1 1\n"
+    head += "WIDTH 4\nHEIGHT 1\nVIEWPOINT 0 0 0 1 0 0 0\nPOINTS 4\nDATA {}\n"
     rows = b"".join(struct.pack("<3fIf", *row, 0x102030, 0.5) for row in TRIANGLE.tolist())
     columns = b"".join(rows[i + 20 * k : i + 20 * k + 4] for i in range(0, 20, 4) for k in range(4))
     packed = lzf(columns)
@@ -375,7 +375,7 @@ class Driver:
         self.slowest = 0.0
 
     def read(self, name: str, data: bytes) -> str:
-        """Read one input; returns "loaded" or the reason why it was refused. Raises AssertionError where it breaks the promise."""
+        """Read one input: "loaded", or why it was refused. Raises AssertionError where the promise is broken."""
         (self.folder / f"seed.{name}").write_bytes(data)
         path = self.folder / ("seed.obj" if name == "mtl" else f"seed.{name}")
         start = time.perf_counter()

@@ -128,7 +128,7 @@ def _hungry() -> dict[str, bytes]:
         "vertices.obj": b"v 0 0 0\n" * (size // 8) + b"f 1 2 3\n",
         "faces.obj": triangle + b"f 1/2/1 2/1/1 3/2/1\n" * (size // 20),
         "fans.obj": triangle + (b"f" + b" 1 2 3" * 20_000 + b"\n") * (size // 120_000),
-        "uses.obj": triangle + b"usemtl a\n" * (size // 9) + b"f 1 2 3\n",
+        "uses.obj": triangle + b"usemtl a\n" * (size // 36) + b"f 1 2 3\n",
         "text.stl": b"solid\n" + b"vertex 0 0 1\nvertex 0 1 0\nvertex 1 0 0\n" * (size // 39),
         "mixed.ply": (PLY.format("ascii", 3) + FACE.format(size // 9)).encode()
         + corners
@@ -139,8 +139,8 @@ def _hungry() -> dict[str, bytes]:
         + struct.pack("<II", 300_002, 264 * 100_000)
         + b"\0\0"
         + b"\xe0\xff\0" * 100_000,
-        "lists.gltf": b'{"asset":{"version":"2.0"},"x":[' + b"[]," * 680_000 + b"[]]}",
-        "nodes.gltf": b'{"asset":{"version":"2.0"},"nodes":[' + b'{"scale":[1,1,2]},' * 20_000 + b"{}]}",
+        "lists.gltf": b'{"asset":{"version":"2.0"},"x":[' + b"[]," * 340_000 + b"[]]}",
+        "nodes.gltf": b'{"asset":{"version":"2.0"},"nodes":[' + b'{"scale":[1,1,2]},' * 4_000 + b"{}]}",
         "image.glb": _image_bomb(4096),
         "small_image.glb": _image_bomb(2048),
         "shared.glb": _shared(),

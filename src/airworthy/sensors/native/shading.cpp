@@ -182,8 +182,13 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
   }
   const M valid = pixel >= 0;
   if (!N::any(valid)) continue;
-  way = V3::rotate(q, way);
-  if (flags & USE_OWN_ORIGINS) rest = rest + V3::rotate(q, V3{N::load(ray + 64), N::load(ray + 80), N::load(ray + 96)});
+  // As airworthy.geometry casts, operation by operation: rays traced here and there are the same to the bit.
+  const F qx = q[0], qy = q[1], qz = q[2], qw = q[3];
+  const F rotation[9] = {1.0f - 2.0f * (qy * qy + qz * qz), 2.0f * (qx * qy - qz * qw), 2.0f * (qx * qz + qy * qw),
+                         2.0f * (qx * qy + qz * qw), 1.0f - 2.0f * (qx * qx + qz * qz), 2.0f * (qy * qz - qx * qw),
+                         2.0f * (qx * qz - qy * qw), 2.0f * (qy * qz + qx * qw), 1.0f - 2.0f * (qx * qx + qy * qy)};
+  way = Surfaces::turned(rotation, way);
+  if (flags & USE_OWN_ORIGINS) rest = rest + Surfaces::turned(rotation, V3{N::load(ray + 64), N::load(ray + 80), N::load(ray + 96)});
   Found hit;
   hit.instance = hit.face = W::i(-1);
   hit.range = hit.b1 = hit.b2 = N::c(0.0f);

@@ -99,10 +99,4 @@ struct V3 {
     return {N::select(m, a.x, b.x), N::select(m, a.y, b.y), N::select(m, a.z, b.z)};
   }
   static INLINE V3 mix(const V3& a, const V3& b, F t) { return a + (b - a) * t; }
-  // Rotation by a unit quaternion x, y, z, w.
-  static INLINE V3 rotate(const F* q, const V3& v) {
-    const V3 u = {q[0], q[1], q[2]};
-    const V3 t = u.cross(v) * N::c(2.0f);
-    return v + t * q[3] + u.cross(t);
-  }
 };
