@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,8 @@ HERO = (1280, 600)
 """Width and height of the large pictures [px]."""
 CARD = 520
 """Width of a device's picture [px]."""
+NEAR = 6.0
+"""A sensor that sees no farther than this is shown from nearby [m]."""
 _KINDS = {
     "camera": "Cameras",
     "depth_camera": "Depth cameras",
@@ -77,6 +79,17 @@ class Stage:
     attitude: Floats
     """Their mount to world, (4,)."""
     baked_seconds: float
+
+    def approached(self) -> Stage:
+        """The same place from nearby."""
+        position, attitude = _pose(self.scene, near=True)
+        return replace(self, position=position, attitude=attitude)
+
+
+def _pose(scene: Scene, near: bool = False) -> tuple[Floats, Floats]:
+    """Where sensors stand in a place, and their attitude."""
+    position, yaw, pitch = hero_pose(scene, near)
+    return np.array(position, float), np.asarray(from_euler(0.0, -pitch, yaw), float)
 
 
 def write_gallery(config: GalleryConfig, quiet: bool = True) -> Path:
@@ -136,9 +149,7 @@ def _stage(title: str, scene: Scene, bake: bool, quiet: bool) -> Stage:
     start = time.perf_counter()
     if bake:
         use_baked(batch, quiet=quiet)
-    position, yaw, pitch = hero_pose(scene)
-    attitude = from_euler(0.0, -pitch, yaw)
-    return Stage(title, scene, batch, np.array(position, float), np.asarray(attitude, float), time.perf_counter() - start)
+    return Stage(title, scene, batch, *_pose(scene), time.perf_counter() - start)
 
 
 def _place(stage: Stage) -> dict[str, Any]:
@@ -201,7 +212,8 @@ def _channels(stage: Stage) -> list[dict[str, str]]:
 
 def _device_card(item: Device, stages: list[Stage], seed: int) -> dict[str, Any]:
     """One device in every place."""
-    shots = [{"place": stage.title, **_shot(item, stage, seed)} for stage in stages]
+    near = item.limits.maximum <= NEAR
+    shots = [{"place": stage.title, **_shot(item, stage.approached() if near else stage, seed)} for stage in stages]
     return {"name": item.name, "kind": item.kind, "summary": item.summary, "facts": device_facts(item), "shots": shots}
 
 
@@ -257,10 +269,12 @@ def _lidar_shot(item: Device, sensor: Any, stage: Stage, view: View) -> dict[str
     points = got["points"][0].reshape(-1, 3)
     if not item.points_in_world:
         points = rotate(stage.attitude, points) + stage.position
-    eye = stage.position + np.array([-1.5, -3.5, 4.0])
-    target = stage.position + np.array([3.0, 1.0, -1.2])
-    below = points[:, 2] < stage.scene.bounds.upper[2] - 0.6  # without the ceiling one sees into the room
-    cloud = pictures.points_picture(points[below], points[below, 2], eye, target, (2 * CARD, CARD))
+    middle = 0.5 * (np.array(stage.scene.bounds.lower) + np.array(stage.scene.bounds.upper))
+    target = 0.5 * (stage.position + middle) - [0.0, 0.0, 0.6]
+    # Without the ceiling one sees into a room; a sensor that looks upwards sees hardly anything else.
+    below = points[:, 2] < stage.scene.bounds.upper[2] - 0.7
+    shown = points[below] if below.mean() > 0.5 else points
+    cloud = pictures.points_picture(shown, shown[:, 2], target + np.array([-8.5, -6.5, 9.0]), target, (2 * CARD, CARD), 0.95)
     return _shown([pictures.enlarged(band, 480), cloud], f"{spent}, {np.isfinite(metres).sum():,} returns", True)
 
 

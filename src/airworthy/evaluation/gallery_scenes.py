@@ -22,7 +22,7 @@ ROOM = Room((-5.0, 6.0), (-4.0, 4.0), 4.2, floor="planks", window_sill=0.7, wind
 
 # File under the reference data's `meshes`, place on the floor, heading, height it is shown at, vertical axis of the file.
 SCULPTURE: tuple[tuple[str, tuple[float, float], float, float, str], ...] = (
-    ("threedscans/Hermes/Hermes.obj", (2.6, 0.2), 3.3, 2.1, "y"),
+    ("threedscans/Hermes/Hermes.obj", (2.6, 0.2), 0.2, 2.1, "y"),
     ("threedscans/Plato/Plato.obj", (1.2, 2.2), -2.4, 0.9, "y"),
     ("threedscans/Gutenberg/Gutenberg.obj", (1.6, -2.2), 2.2, 1.0, "y"),
     ("threedscans/BootlegEve/BootlegEve.obj", (4.3, 2.3), -2.6, 1.9, "y"),
@@ -85,8 +85,8 @@ def museum(folder: Path) -> Scene:
         materials=b.materials,
         textures=b.textures,
         instances=tuple(b.instances),
-        lights=(Sun((-0.30, -0.78, -0.55), irradiance=4.0), *b.lights),
-        sky=Sky(intensity=1.2),
+        lights=(Sun((-0.30, -0.78, -0.55), irradiance=5.0), *b.lights),
+        sky=Sky(intensity=1.8),
         bounds=Region((ROOM.x[0], ROOM.y[0], 0.0), (ROOM.x[1], ROOM.y[1], ROOM.height)),
         start=Pose((-3.6, 0.0, 1.5), 0.0),
         description="Scanned sculpture in a room.",
@@ -118,14 +118,24 @@ def _stood(place: Scene, path: Path, foot: tuple[float, float, float], yaw: floa
     )
 
 
-def hero_pose(place: Scene) -> tuple[tuple[float, float, float], float, float]:
-    """Position, heading and pitch [rad] of the picture that stands for a place."""
-    poses = {
-        "mid_gate": ((-6.6, -2.6, 1.7), 0.42, -0.08),
-        "museum": ((-3.9, 0.1, 1.75), 0.0, -0.06),
-    }
-    if place.name in poses:
-        return poses[place.name]
+ViewPose = tuple[tuple[float, float, float], float, float]
+_POSES: dict[tuple[str, bool], ViewPose] = {
+    ("mid_gate", False): ((-6.6, -2.6, 1.7), 0.42, -0.08),
+    ("mid_gate", True): ((-2.3, 0.2, 1.3), -0.05, 0.0),
+    ("museum", False): ((-3.9, 0.1, 1.75), 0.0, -0.06),
+    ("museum", True): ((-1.75, -1.15, 1.35), -0.48, 0.0),
+}
+
+
+def hero_pose(place: Scene, near: bool = False) -> ViewPose:
+    """Position, heading and pitch [rad] of the picture that stands for a place.
+
+    Args:
+        place: The scene.
+        near: For sensors that see a few metres only.
+    """
+    if (place.name, near) in _POSES:
+        return _POSES[place.name, near]
     if place.start is not None:
         x, y, z = place.start.position
         return (x, y, z), place.start.yaw, 0.0

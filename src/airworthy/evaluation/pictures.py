@@ -129,9 +129,8 @@ def points_picture(
     u = (0.5 * width + focal * local[:, 0] / local[:, 2]).astype(int)
     v = (0.5 * height + focal * local[:, 1] / local[:, 2]).astype(int)
     low, high = np.percentile(value, [2.0, 98.0]) if len(value) else (0.0, 1.0)
-    colors = _colormap("turbo")[(255.0 * np.clip((value - low) / max(high - low, 1e-9), 0.0, 1.0)).astype(int)]
-    fade = np.clip(1.25 - local[:, 2] / (2.2 * float(np.median(local[:, 2]))), 0.35, 1.0)
-    colors = (colors * fade[:, None]).astype(np.uint8)
+    # Turbo's darkest blues would vanish against the background.
+    colors = _colormap("turbo")[(28.0 + 227.0 * np.clip((value - low) / max(high - low, 1e-9), 0.0, 1.0)).astype(int)]
     far_first = np.argsort(-local[:, 2], kind="stable")
     for du, dv in ((0, 0), (1, 0), (0, 1), (1, 1)):
         a, b = u[far_first] + du, v[far_first] + dv

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from airworthy.core.errors import AirworthyError
 from airworthy.sensors.beacons import BeaconCamera
 from airworthy.sensors.camera import Camera
 from airworthy.sensors.devices import Device, device
@@ -36,6 +37,7 @@ def make_sensor(what: Device | str, name: str = "", **options: Any) -> Sensor:
 
     Raises:
         UnknownNameError: If there is no such device.
+        AirworthyError: If the device is no camera and asks for a camera's realism.
     """
     item = device(what) if isinstance(what, str) else what
     kinds: dict[str, Any] = {
@@ -48,5 +50,7 @@ def make_sensor(what: Device | str, name: str = "", **options: Any) -> Sensor:
         "ranger": Ranger,
         "beacons": BeaconCamera,
     }
+    if item.realism is not None and kinds[item.kind] is not Camera:
+        raise AirworthyError(f"Sensor {item.name!r} is a {item.kind}; only cameras have a realism. Leave it None.")
     sensor: Sensor = kinds[item.kind](item, name, **options)
     return sensor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -18,6 +19,7 @@ from airworthy.sensors.limits import NO_LIMITS, RangeLimits
 from airworthy.sensors.mounting import AT_ORIGIN, Mount, MountSpread, Vector3
 from airworthy.sensors.noise import QUIET, RangeNoise
 from airworthy.sensors.projections import Fisheye, Pinhole, Projection, Spherical, UserRays
+from airworthy.sensors.realism.settings import Realism
 
 KINDS = ("camera", "depth_camera", "stereo_camera", "lidar", "tof", "radar", "ranger", "beacons")
 
@@ -54,6 +56,10 @@ class Device:
     """What a ranger tells where nothing returns, before noise [m]."""
     signed: bool = False
     """A ranger's readings are negative, as in FlightGoggles' messages."""
+    realism: Realism | str | Mapping[str, Any] | None = None
+    """Of a camera's colours: a preset of `REALISM` by name, settings, or a table of pieces; None: linear radiance as it is."""
+    quality: str = ""
+    """Of a camera's colours: a profile of `sensors.quality`; empty: the shading's own defaults."""
     summary: str = ""
     source: str = ""
 

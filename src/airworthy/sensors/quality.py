@@ -14,20 +14,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.geometry import Mesh
 from airworthy.scenes.appearance import appearance_of, memory_line
 from airworthy.scenes.batch import SceneBatch
+from airworthy.scenes.levels import coarser
+from airworthy.scenes.record import Scene
 from airworthy.sensors.shading import ShadingOptions
 
-__all__ = ["PROFILES", "Profile", "choose_level", "memory", "memory_report", "profile", "profile_names", "projected_size", "simplified"]
+__all__ = ["PROFILES", "Profile", "choose_level", "memory", "memory_report", "profile", "profile_names", "projected_size", "scene_at"]
 
 LEVELS = ("high", "medium", "low")
 """Of a mesh, finest first; below the last one a thing is not drawn at all."""
 LEVEL_SIZES = (0.60, 0.25, 0.08)
 """Least share of the image's height at which high, medium and low are shown."""
+LEVEL_SHARES = (1.0, 0.25, 0.06)
+"""Share of a mesh's triangles at each level."""
 HYSTERESIS = 0.10
 """A level is kept until the size is this share beyond its border."""
-TWO_GIGABYTES = 2_000_000_000
 
 
 @dataclass(frozen=True)
@@ -117,56 +119,9 @@ def choose_level(
     return np.maximum(fresh, finest).astype(np.int32)
 
 
-def simplified(mesh: Mesh, share: float) -> Mesh:
-    """A coarser mesh: vertices that fall into one cell of a grid become one (Rossignac and Borrel, 1993).
-
-    Args:
-        mesh: The fine one; its own vertex channels are left out.
-        share: Of its faces that about remain, 0 to 1.
-
-    Raises:
-        AirworthyError: If the share is out of range.
-    """
-    if not 0.0 < share <= 1.0:
-        raise AirworthyError(f"A mesh cannot be simplified to {share} of its faces; expected more than 0, up to 1.")
-    if share == 1.0 or len(mesh.faces) < 8:
-        return mesh
-    lower, upper = mesh.vertices.min(0), mesh.vertices.max(0)
-    low, high = 1.0, float(len(mesh.faces))
-    best = mesh
-    for _ in range(12):  # cells along the longest side, halved until the count of faces fits
-        cells = float(np.sqrt(low * high))
-        candidate = _clustered(mesh, lower, float((upper - lower).max()) / cells)
-        if len(candidate.faces) > share * len(mesh.faces):
-            high = cells
-        else:
-            low, best = cells, candidate
-    return best
-
-
-def _clustered(mesh: Mesh, lower: NDArray[np.float32], cell: float) -> Mesh:
-    key = np.floor((mesh.vertices - lower) / max(cell, 1e-12)).astype(np.int64)
-    _, first, group = np.unique(key, axis=0, return_index=True, return_inverse=True)
-    group = group.reshape(-1)
-    count = np.bincount(group)
-
-    def mean(values: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
-        if values is None:
-            return None
-        sums = np.stack([np.bincount(group, values[:, k]) for k in range(values.shape[1])], -1)
-        return (sums / count[:, None]).astype(np.float32)
-
-    faces = group[mesh.faces].astype(np.int32)
-    kept = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 0] != faces[:, 2])
-    vertices = mean(mesh.vertices)
-    assert vertices is not None
-    normals = mean(mesh.normals)
-    if normals is not None:
-        normals = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-9)
-    # Coordinates of a mean vertex would cross seams of the texture: one of its vertices lends its own.
-    uv = None if mesh.uv is None else mesh.uv[first]
-    material = None if mesh.face_material is None else mesh.face_material[kept]
-    return Mesh(vertices, faces[kept], normals, uv, mean(mesh.colors), material)
+def scene_at(scene: Scene, of: Profile) -> Scene:
+    """A scene whose meshes are at the profile's finest level."""
+    return coarser(scene, LEVEL_SHARES[of.finest_level])
 
 
 def memory(batch: SceneBatch, of: Profile) -> dict[str, int]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from airworthy.core.frames import camera_attitude, rotate
 from airworthy.geometry import GeometryBatch, RayTable, cast
 from airworthy.sensors.devices import Device
 from airworthy.sensors.noise import Draw, measure, sensor_number
+
+if TYPE_CHECKING:
+    from airworthy.sensors.shading import ShadingOptions
 
 Channels = dict[str, NDArray[Any]]
 
@@ -138,17 +141,36 @@ class RaySensor:
                 "column_position": view.column_position,
                 "column_attitude": self.optical_attitude(view.column_attitude),
             }
-        where = (self.table, view.position, attitude, view.env)
+        return self._masked(self._traced(scene, view, self.table, view.position, attitude, names, columns))
+
+    def _traced(
+        self,
+        scene: Any,
+        view: View,
+        table: RayTable,
+        position: Any,
+        attitude: Any,
+        names: Sequence[str],
+        columns: dict[str, Any],
+    ) -> Channels:
+        """Channels of one table of rays, from poses of the frame that the rays are in."""
+        where = (table, position, attitude, view.env)
         if any(name in APPEARANCE for name in names):
             from airworthy.sensors.capture import render
 
             if view.ignore is not None:
-                columns["ignore"] = view.ignore
-            true = render(scene, *where, channels=tuple(names), **columns)
+                columns = {**columns, "ignore": view.ignore}
+            true = render(scene, *where, tuple(names), self._shading(), **columns)
         else:
             reach = self._reach(names)
             true = cast(geometry_of(scene), *where, tuple(names), max_range=reach, ignore=_ignored(view), **columns)
-        return self._masked(dict(true))
+        return dict(true)
+
+    def _shading(self) -> ShadingOptions:
+        """How colours are found."""
+        from airworthy.sensors.shading import ShadingOptions
+
+        return ShadingOptions()
 
     def _reach(self, names: Sequence[str]) -> float:
         """How long a ray must be so that noise at the far limit is right [m]."""

@@ -268,6 +268,8 @@ _OUTPUTS = {
     "out_back": ("back", 1),
 }
 _TYPES = {"f": np.float32, "i": np.int32, "u": np.uint32}
+_PREFIX = ""
+"""Put before the kernel's text; `#define SCALAR_PATH` lets a CPU run the form of a GPU (tests do)."""
 _LAUNCHES_KEPT = 8
 _launches: WeakKeyDictionary[SceneBatch, dict[Any, Repeated]] = WeakKeyDictionary()
 _LOOKS = ("materials", "material_maps", "shape_looks", "looks_vertices", "looks_faces", "textures", "texels", "lights", "skies")
@@ -287,17 +289,18 @@ def _launch(
     if not len(cameras):
         return {key: outputs[name] for name, (key, _) in _OUTPUTS.items() if name in outputs}
     host = {**_frame_arrays(batch, table, cameras, options, appearance), **_hit_arrays(hits, shape), **outputs}
-    tasks = len(cameras) * (-(-table.packet_count // PACKETS_PER_TASK) if device == "cpu" else table.packet_count * CPU_LANES)
+    in_lanes = device == "cpu" and not _PREFIX
+    tasks = len(cameras) * (-(-table.packet_count // PACKETS_PER_TASK) if in_lanes else table.packet_count * CPU_LANES)
     scalars = [table.packet_count, table.height * table.width, table.width, flags]
-    key = (table, len(cameras), flags, batch.geometry.version, batch.geometry.device)
+    key = (table, len(cameras), flags, batch.geometry.version, _PREFIX)
     kept = _launches.setdefault(batch, {})
-    if device == "cpu":
+    if in_lanes:
         host["task_order"] = _order(tasks, batch.threads)
     words = _device_words(host, appearance, device)
     arrays = [*batch.geometry.arguments(), *words]
     launch = kept.pop(key, None)
     if launch is None:
-        launch = Repeated(shading_kernel(), tasks, [*arrays, *scalars], device, batch.threads)
+        launch = Repeated(shading_kernel(_PREFIX), tasks, [*arrays, *scalars], device, batch.threads)
     kept[key] = launch
     while len(kept) > _LAUNCHES_KEPT:
         kept.pop(next(iter(kept)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airworthy.sensors.build import Sensor, make_sensor
+from airworthy.sensors.camera import Camera
 from airworthy.sensors.devices import Device, device
 from airworthy.sensors.lidar import Lidar, column_poses
 from airworthy.sensors.mounting import Mount, mounted_pose
+from airworthy.sensors.realism.settings import Realism
 from airworthy.sensors.timing import SampleClock
 from airworthy.simulation.sensor_ring import NEVER, SampleRing
 from airworthy.simulation.simulator import Simulator
@@ -41,6 +44,10 @@ class MountedSensor:
     """Switch the device's noise on or off."""
     randomize_mount: bool | None = None
     """Draw the device's mounting boxes at each reset."""
+    realism: Realism | str | Mapping[str, Any] | None = None
+    """What a real camera adds to colours; see docs/realism.md."""
+    quality: str | None = None
+    """Quality profile of a camera's colours."""
     attached: str = ""
     """Name of an actor that carries it; empty: the vehicle."""
     frame_delay: bool = False
@@ -58,6 +65,8 @@ class MountedSensor:
             "channels": self.channels,
             "noise_enabled": self.noise,
             "randomize_mount": self.randomize_mount,
+            "realism": self.realism,
+            "quality": self.quality,
         }
         return item.variant(**{name: value for name, value in asked.items() if value is not None})
 
@@ -118,6 +127,8 @@ class SensorPost:
         self._taken[ids] = NEVER
         self._past_step[ids] = NEVER
         self.position[ids], self.attitude[ids] = self.sensor.device.effective_mount.drawn(keys, self.sensor.number)
+        if isinstance(self.sensor, Camera):
+            self.sensor.reset(ids)
 
     def remember(self, now: Ints, position: Floats, attitude: Floats) -> None:
         """Keep the carriers' poses of this step, for the columns of a rolling scan."""
@@ -153,10 +164,14 @@ class SensorPost:
 
     def save(self) -> dict[str, NDArray[Any]]:
         past = {"past_step": self._past_step, "past_position": self._past_position, "past_attitude": self._past_attitude}
-        return {"taken": self._taken.copy(), **{k: v.copy() for k, v in past.items()}, **self.ring.save()}
+        own = {f"camera/{k}": v for k, v in self.sensor.save().items()} if isinstance(self.sensor, Camera) else {}
+        return {"taken": self._taken.copy(), **{k: v.copy() for k, v in past.items()}, **own, **self.ring.save()}
 
     def restore(self, saved: dict[str, NDArray[Any]], every: Ids, keys: NDArray[np.uint32]) -> None:
         own = ("taken", "past_step", "past_position", "past_attitude")
-        self.ring.restore({name: array for name, array in saved.items() if name not in own})
+        camera = {name.removeprefix("camera/"): array for name, array in saved.items() if name.startswith("camera/")}
+        if isinstance(self.sensor, Camera):
+            self.sensor.restore(camera)
+        self.ring.restore({name: array for name, array in saved.items() if name not in own and not name.startswith("camera/")})
         self._taken, self._past_step, self._past_position, self._past_attitude = (saved[name].copy() for name in own)
         self.position[every], self.attitude[every] = self.sensor.device.effective_mount.drawn(keys, self.sensor.number)

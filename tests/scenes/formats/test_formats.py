@@ -62,7 +62,8 @@ def scene() -> Scene:
             "red": Material((1.0, 0.25, 0.0, 1.0), emissive=(2.0, 0.0, 0.0)),
             "map": Material(
                 (1.0, 1.0, 1.0, 1.0), 0.5, 0.25, base_color_map="grid", metallic_roughness_map="rough",
-                height_map="rough", height_scale=0.05, detail_map="grid", detail_repeat=3.0, normal_map="rough", normal_scale=0.5, alpha_cutoff=0.25,
+                height_map="rough", height_scale=0.05, detail_map="grid", detail_repeat=3.0, normal_map="rough",
+                normal_scale=0.5, alpha_cutoff=0.25,
             ),
         },
         {"grid": Texture(grid), "rough": Texture(grid[:2], False, "clamp")},

@@ -102,7 +102,7 @@ def _areas(mesh: Mesh) -> NDArray[np.float64]:
     """(V,) area of the faces around each vertex, and a little so that lone vertices count."""
     corners = mesh.vertices[mesh.faces].astype(np.float64)
     area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
-    total = np.bincount(mesh.faces.reshape(-1), np.repeat(area, 3), len(mesh.vertices))
+    total: NDArray[np.float64] = np.bincount(mesh.faces.reshape(-1), np.repeat(area, 3), len(mesh.vertices))
     return total + 1e-12 * max(float(total.max(initial=0.0)), 1e-12)
 
 

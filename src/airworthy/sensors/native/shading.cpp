@@ -108,7 +108,7 @@ struct Shader {
     for (int k = 0; k < light_count; ++k) {
       const float* lamp = lights + LIGHT_COLUMNS * (light_first + k);
       V3 l, path;
-      const V3 given = Lighting::arriving(lamp, start, l, path);
+      const V3 given = Lighting::arriving(lamp, s.point, l, path);
       const F nl = s.normal.dot(l);
       const F strength = given.x + given.y + given.z;
       M lit = there & (nl > 0.0f) & (s.geometric.dot(l) > 0.0f) & (strength > 0.0f);
@@ -116,7 +116,7 @@ struct Shader {
       F clear = N::c(1.0f);
       if (flags & USE_SHADOWS) {
         const M asked = lit & near;
-        if (N::any(asked)) lit = lit & N::invert(Lighting::blocked(batch, env, start, path, asked, ignore) & asked);
+        if (N::any(asked)) lit = lit & N::invert(Lighting::blocked(batch, env, start, path - (start - s.point), asked, ignore) & asked);
         // Beyond the shadows' distance, what was baked of the sun.
         if (has_volume && (int)lamp[0] == LIGHT_SUN) clear = N::select(near, clear, sun);
       }

@@ -1,34 +1,33 @@
-"""Camera realism: each effect on its own, presets, and the chain that joins them."""
+"""What a real camera adds to an ideal image: shutter, lens, exposure, noise; see docs/realism.md."""
 
-from airworthy.sensors.realism.chain import CameraChain, Frame
-from airworthy.sensors.realism.options import (
-    PRESETS,
+from airworthy.sensors.realism.settings import (
+    REALISM,
     AutoExposure,
     Bloom,
     ChromaticAberration,
     DepthOfField,
     LensDirt,
     MotionBlur,
+    Quantization,
     Realism,
     RollingShutter,
     SensorNoise,
     Vignetting,
-    preset,
+    realism,
 )
 
 __all__ = [
-    "PRESETS",
+    "REALISM",
     "AutoExposure",
     "Bloom",
-    "CameraChain",
     "ChromaticAberration",
     "DepthOfField",
-    "Frame",
     "LensDirt",
     "MotionBlur",
+    "Quantization",
     "Realism",
     "RollingShutter",
     "SensorNoise",
     "Vignetting",
-    "preset",
+    "realism",
 ]

@@ -1,7 +1,7 @@
 """Depth of field of a thin lens.
 
 A camera's focal length in pixels is the distance v of the image behind the lens; in focus at depth s the lens has the focal
-length f = v s / (v + s) and the aperture A = f / N. A point at depth d is imaged as a disc of diameter A f |d - s| / (d (s - f)).
+length f = v s / (v + s) and the aperture A = f / N. A point at depth d becomes a disc of diameter A f |d - s| / (d (s - f)).
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def aperture_points(samples: int) -> Floats:
 
 
 def _spread(samples: int) -> NDArray[np.int64]:
-    """A permutation that steps by about the golden section: instants of an exposure are paired with places all over the lens."""
-    stride = max(int(round(samples * 0.618)), 1)
+    """A permutation that steps by about the golden section: instants of an exposure meet places all over the lens."""
+    stride = max(round(samples * 0.618), 1)
     while np.gcd(stride, samples) != 1:
         stride += 1
     return (np.arange(samples) * stride) % samples

@@ -45,11 +45,13 @@ def bright_part(image: Image, threshold: float) -> Image:
     """What exceeds a threshold in the brightest channel, with the colour it has: (..., 3)."""
     peak = image.max(axis=-1, keepdims=True)
     share = np.maximum(peak - np.float32(threshold), 0.0) / np.maximum(peak, np.float32(1e-12))
-    return np.where(np.isfinite(share), np.nan_to_num(image, nan=0.0, posinf=1e6) * np.nan_to_num(share), 0.0).astype(np.float32)
+    return np.where(np.isfinite(share), np.nan_to_num(image, nan=0.0, posinf=1e6) * np.nan_to_num(share), 0.0).astype(
+        np.float32
+    )
 
 
 def bloom_layer(bright: Image, levels: int) -> Image:
-    """Mean of the levels of a pyramid (H, W, 3), each half the one before and brought back to full size: its sum is the input's.
+    """Mean of the levels of a pyramid (H, W, 3), each half the one before, brought back to full size: its sum is the input's.
 
     A side that is one pixel is not halved further. The border is held, so a uniform image stays what it is.
     """

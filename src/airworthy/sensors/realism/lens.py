@@ -50,7 +50,7 @@ def aberrated(image: Image, shift: float, center: tuple[float, float]) -> Image:
     return out
 
 
-def resampled(array: NDArray[np.float32], places: NDArray[np.float64], axis: int) -> NDArray[np.float32]:
+def resampled(array: NDArray[np.float32], places: NDArray[Any], axis: int) -> NDArray[np.float32]:
     """Linear interpolation along one axis at fractional indices (n,); beyond the ends the end holds."""
     size = array.shape[axis]
     at = np.clip(places, 0.0, size - 1.0)

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 def exposure_ages(percent: float, samples: int) -> Floats:
-    """Ages of the exposures of one row, (samples,), evenly over `percent` of the period, oldest first, in the middles of parts."""
+    """Ages of the exposures of a row, (samples,): the middles of equal parts of `percent` of the period, oldest first."""
     return percent * (1.0 - (np.arange(samples) + 0.5) / samples)
 
 

@@ -199,7 +199,7 @@ def _hall(b: Builder) -> None:
             b.box((x, y, top - 0.02), (5.0, 1.6, 0.03), strip, "top_wall", collide=False)
     for x in (-24.0, 12.0):
         for y in (-34.0, -10.0, 14.0, 38.0):
-            b.light((x, y, top - 3.0), 120.0)
+            b.lamp((x, y, top - 2.2), 900.0)
     for x in (-20.0, 4.0, 28.0):
         b.box((x, cy, 0.003), (0.15, wide - 6, 0.006), lane, "ground", collide=False)
 

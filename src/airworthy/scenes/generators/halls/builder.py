@@ -12,7 +12,7 @@ import numpy as np
 from airworthy.core.frames import from_matrix, multiply
 from airworthy.geometry import Box, Cylinder, Mesh, Shape, Sphere
 from airworthy.scenes.generators.halls.meshes import unwrapped_box
-from airworthy.scenes.record import IDENTITY, Instance, Material, PointLight, Quaternion, Texture, Vector3
+from airworthy.scenes.record import IDENTITY, Instance, Material, Quaternion, SpotLight, Texture, Vector3
 from airworthy.scenes.textures import procedural
 
 TEXTURE_SIZE = 256
@@ -44,7 +44,7 @@ class Builder:
     materials: dict[str, Material] = dataclasses.field(default_factory=dict)
     textures: dict[str, Texture] = dataclasses.field(default_factory=dict)
     instances: list[Instance] = dataclasses.field(default_factory=list)
-    lights: list[PointLight] = dataclasses.field(default_factory=list)
+    lights: list[SpotLight] = dataclasses.field(default_factory=list)
     origin: Vector3 = (0.0, 0.0, 0.0)
     """Where the piece being built stands; `heading` turns it."""
     heading: float = 0.0
@@ -132,8 +132,9 @@ class Builder:
         """An instance of a mesh that is stored once under its name."""
         self._add(name, mesh, position, turned(yaw), material, semantic, more)
 
-    def light(self, position: Vector3, intensity: float, color: Vector3 = (1.0, 0.97, 0.92), reach: float = 0.0) -> None:
-        self.lights.append(PointLight(self._world(position), color, intensity, reach))
+    def lamp(self, position: Vector3, intensity: float, color: Vector3 = (1.0, 0.97, 0.92), reach: float = 0.0) -> None:
+        """A shaded lamp that shines downwards: a bare one would burn a spot into the ceiling."""
+        self.lights.append(SpotLight(self._world(position), (0.0, 0.0, -1.0), 0.8, 1.5, color, intensity, reach))
 
     def _world(self, position: Sequence[float]) -> Vector3:
         c, s = math.cos(self.heading), math.sin(self.heading)

@@ -140,7 +140,7 @@ def _ceiling(b: Builder, room: Room) -> None:
     for i in range(lamps):
         for j in range(rows):
             x, y = x0 + (i + 0.5) * long / lamps, y0 + (j + 0.5) * wide / rows
-            b.light((x, y, height - 0.45), 5.5 * (height / 4.0) ** 2)
+            b.lamp((x, y, height - 0.3), 34.0 * (height / 4.0) ** 2)
 
 
 def _rail(b: Builder, room: Room) -> None:
