@@ -45,7 +45,8 @@ def test_every_channel_is_delivered_alone_and_together() -> None:
         assert array.shape[:3] == (1, 30, 40), name
         alone = render(batch(), CAMERA.rays(), POSITION, ATTITUDE, channels=(name,), motion=motion)
         assert list(alone) == [name]
-        np.testing.assert_array_equal(alone[name], array)
+        # Behind cut-out sheets a ray begins anew, a rounding away: the last bit of colours may differ.
+        np.testing.assert_allclose(alone[name], array, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(everything["grey"], luminance(everything["rgb"]), rtol=1e-6)
 
 
@@ -92,9 +93,11 @@ def test_a_camera_does_not_see_what_it_ignores() -> None:
 def test_names_and_shapes_are_checked() -> None:
     with pytest.raises(UnknownNameError, match="heat"):
         render(batch(), CAMERA.rays(), POSITION, ATTITUDE, channels=("heet",))
-    with pytest.raises(AirworthyError, match="environments|sensors"):
+    with pytest.raises(AirworthyError, match=r"environments|sensors"):
         render(batch(), CAMERA.rays(), POSITION, ATTITUDE, env=np.array([3]))
     with pytest.raises(AirworthyError, match="finite"):
         render(batch(), CAMERA.rays(), POSITION * np.nan, ATTITUDE, channels=("rgb",))
-    empty = render(batch(), CAMERA.rays(), np.zeros((0, 3)), np.zeros((0, 4)), np.zeros(0, int), options=ShadingOptions(samples=2))
+    empty = render(
+        batch(), CAMERA.rays(), np.zeros((0, 3)), np.zeros((0, 4)), np.zeros(0, int), options=ShadingOptions(samples=2)
+    )
     assert empty["rgb"].shape == (0, 30, 40, 3)

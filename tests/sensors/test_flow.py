@@ -30,7 +30,9 @@ def test_sideways_motion_in_front_of_a_wall_has_flow_focal_length_times_shift_ov
     motion = Motion(CAMERA, next_p, ATTITUDE)
     found = render(batch(), CAMERA.rays(), p, ATTITUDE, channels=("flow", "depth"), motion=motion)
     wall = np.isfinite(found["depth"][0])
-    np.testing.assert_allclose(found["flow"][0][wall], np.array([CAMERA.fx * 0.2 / 5.0, 0.0]) * np.ones((wall.sum(), 2)), atol=1e-4)
+    np.testing.assert_allclose(
+        found["flow"][0][wall], np.array([CAMERA.fx * 0.2 / 5.0, 0.0]) * np.ones((wall.sum(), 2)), atol=1e-4
+    )
     np.testing.assert_allclose(found["flow"][0][~wall], 0.0, atol=1e-9)  # the sky is at no distance
 
 

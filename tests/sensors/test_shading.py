@@ -23,9 +23,9 @@ from airworthy.scenes.record import (
     Sun,
     Texture,
 )
-from airworthy.sensors import shading
+from airworthy.sensors import shading_launch
 from airworthy.sensors.projections import Pinhole
-from airworthy.sensors.shading import Cameras, ShadingOptions, shade, shade_channels
+from airworthy.sensors.shading import HIT_CHANNELS, Cameras, ShadingOptions, shade, shade_channels
 
 BLACK = Sky((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 WHITE = Sky((1.0, 1.0, 1.0), (1.0, 1.0, 1.0), (1.0, 1.0, 1.0))
@@ -98,7 +98,9 @@ def test_the_sky_is_a_gradient_and_lights_a_floor_by_its_integral() -> None:
     batch = place(sky=sky, instances=())
     directions = np.array([[[0.0, 0.6, 0.8], [1.0, 0.0, 0.0], [0.6, 0.0, -0.8], [0.0, 0.99995, -0.01]]])
     seen = shade(batch, RayTable(directions), [[0.0, 0.0, 1.0]], [[0.0, 0.0, 0.0, 1.0]], options=LAMBERT)[0, 0]
-    np.testing.assert_allclose(seen, sky_radiance(sky, directions[0] / np.linalg.norm(directions[0], axis=-1)[:, None]), rtol=1e-4)
+    np.testing.assert_allclose(
+        seen, sky_radiance(sky, directions[0] / np.linalg.norm(directions[0], axis=-1)[:, None]), rtol=1e-4
+    )
     # Radiance h + (z - h) sqrt(cos): the cosine-weighted mean of the root is 4 / 5.
     closed = np.pi * 1.3 * (0.2 * np.array(sky.horizon) + 0.8 * np.array(sky.zenith))
     np.testing.assert_allclose(sky_irradiance(sky, 1.0), closed, rtol=1e-5)
@@ -114,9 +116,13 @@ def test_irradiance_of_a_tilted_surface_is_the_integral_over_its_hemisphere() ->
     np.testing.assert_allclose(sky_irradiance(sky, 0.6), brute, rtol=5e-3)  # Monte Carlo: 4e5 samples
 
 
-@pytest.mark.parametrize("material", [Material((1.0, 1.0, 1.0, 1.0), roughness=r, metallic=m) for r in (0.1, 0.5, 1.0) for m in (0.0, 1.0)])
+@pytest.mark.parametrize(
+    "material", [Material((1.0, 1.0, 1.0, 1.0), roughness=r, metallic=m) for r in (0.1, 0.5, 1.0) for m in (0.0, 1.0)]
+)
 def test_a_white_furnace_gives_back_what_it_sends(material: Material) -> None:
-    batch = place(shapes={"ball": Sphere(1.0)}, instances=(Instance("ball", materials=("m",)),), materials={"m": material}, sky=WHITE)
+    batch = place(
+        shapes={"ball": Sphere(1.0)}, instances=(Instance("ball", materials=("m",)),), materials={"m": material}, sky=WHITE
+    )
     directions = np.array([[[x, 0.0, -1.0] for x in np.linspace(0.0, 0.55, 12)]])
     seen = shade(batch, RayTable(directions), [[0.0, 0.0, 2.0]], [[0.0, 0.0, 0.0, 1.0]], options=ShadingOptions(sun_disc=False))
     # White surfaces under white light vanish: no more than rounding and the table of irradiance is lost or made.
@@ -132,7 +138,9 @@ def test_gloss_does_not_send_more_than_arrives() -> None:
     for roughness in (0.2, 0.5, 1.0):
         batch = place(lights=(lamp,), materials={"m": Material((1.0, 1.0, 1.0, 1.0), roughness=roughness, metallic=0.0)})
         table = RayTable(-views[None], origins=5.0 * views[None])
-        seen = shade(batch, table, [[0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0, 1.0]], options=ShadingOptions(sun_disc=False))[0, 0, :, 0]
+        seen = shade(batch, table, [[0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0, 1.0]], options=ShadingOptions(sun_disc=False))[
+            0, 0, :, 0
+        ]
         assert 0.85 < np.pi * seen.mean() < 1.05
 
 
@@ -142,7 +150,9 @@ def test_gloss_does_not_send_more_than_arrives() -> None:
 def quad(uv: Any = None) -> Mesh:
     """Unit square in z = 0, u along x, v along -y (the image's top is at y = 1)."""
     vertices = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], np.float32)
-    return Mesh(vertices, np.array([[0, 1, 2], [0, 2, 3]]), uv=np.stack([vertices[:, 0], 1 - vertices[:, 1]], -1) if uv is None else uv)
+    return Mesh(
+        vertices, np.array([[0, 1, 2], [0, 2, 3]]), uv=np.stack([vertices[:, 0], 1 - vertices[:, 1]], -1) if uv is None else uv
+    )
 
 
 def textured(material: Material, pixels: np.ndarray, srgb: bool = True, **parts: Any) -> SceneBatch:
@@ -215,7 +225,8 @@ def test_a_mesh_and_solids_have_the_same_laid_texture_and_upright_walls() -> Non
     for direction in ((1.0, 0.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, -1.0, 0.0)):
         table = RayTable(np.array([[direction]]))
         start = -1.01 * np.array(direction)
-        poses = np.array([start + [0.0, 0.0, z] for z in (0.25, -0.25)])  # v = -z: 0.25 is 3/4 down a repeat, below the middle
+        # v = -z: 0.25 is three quarters down a repeat, below its middle
+        poses = start + np.array([[0.0, 0.0, 0.25], [0.0, 0.0, -0.25]])
         cameras = Cameras.of(batch, table, poses, np.tile([0.0, 0.0, 0.0, 1.0], (2, 1)), [0, 0])
         upper, lower = shade_channels(batch, table, cameras, ("albedo",), LAMBERT)["albedo"][:, 0, 0, 0]
         assert upper < 0.02
@@ -255,7 +266,9 @@ def test_cut_out_materials_are_holes_for_eyes_and_for_colours() -> None:
     cut = Material((0.0, 0.0, 0.0, 1.0), base_color_map="t", alpha_cutoff=0.5)
     lifted = Instance("quad", (0.0, 0.0, 1.0), materials=("cut",))
     glow = Material((0.0, 0.0, 0.0, 1.0), emissive=(1.0, 1.0, 1.0))
-    batch = place(shapes=shapes, instances=(*ON_FLOOR, lifted), materials={"m": glow, "cut": cut}, textures={"t": Texture(pixels)})
+    batch = place(
+        shapes=shapes, instances=(*ON_FLOOR, lifted), materials={"m": glow, "cut": cut}, textures={"t": Texture(pixels)}
+    )
     through, stopped = down([[0.2, 0.5], [0.8, 0.5]], batch)[:, 0]
     assert through == 1.0
     assert stopped == 0.0
@@ -305,7 +318,10 @@ def room(index: int) -> Scene:
         "g": Material((0.9, 0.5, 0.2, 1.0), metallic=0.7, roughness=0.2),
         "t": Material((1.0, 1.0, 1.0, 1.0), base_color_map="t", normal_map="n"),
     }
-    textures = {"t": Texture(rng.integers(0, 256, (16, 16, 3), dtype=np.uint8)), "n": Texture(rng.integers(100, 156, (8, 8, 3), dtype=np.uint8), False)}
+    textures = {
+        "t": Texture(rng.integers(0, 256, (16, 16, 3), dtype=np.uint8)),
+        "n": Texture(rng.integers(100, 156, (8, 8, 3), dtype=np.uint8), False),
+    }
     lights = (Sun((-0.3, 0.4, -0.86)), PointLight((1.0, 0.0, 2.0 + index)))
     return Scene(f"room{index}", shapes, materials, textures, tuple(instances), lights=lights)
 
@@ -342,7 +358,7 @@ def test_threads_do_not_change_a_bit() -> None:
 
 def test_the_form_of_a_gpu_gives_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     lanes = seen_from(SceneBatch(room(0)), [0], EVERYTHING)
-    monkeypatch.setattr(shading, "_PREFIX", "#define SCALAR_PATH\n")
+    monkeypatch.setattr(shading_launch, "_PREFIX", "#define SCALAR_PATH\n")
     scalar = seen_from(SceneBatch(room(0)), [0], EVERYTHING)
     for name, array in lanes.items():
         np.testing.assert_array_equal(scalar[name], array)
@@ -354,14 +370,17 @@ def test_known_hits_give_the_same_image_as_traced_ones() -> None:
     batch = SceneBatch(room(2))
     table = CAMERA.rays()
     cameras = Cameras.of(batch, table, [[-3.0, -1.0, 3.0]], [ATTITUDE])
-    hits = cast(batch.geometry, table, [[-3.0, -1.0, 3.0]], [ATTITUDE], channels=shading.HIT_CHANNELS)
+    hits = cast(batch.geometry, table, [[-3.0, -1.0, 3.0]], [ATTITUDE], channels=HIT_CHANNELS)
     np.testing.assert_array_equal(
-        shade_channels(batch, table, cameras, ("rgb",), hits=hits)["rgb"], shade_channels(batch, table, cameras, ("rgb",))["rgb"]
+        shade_channels(batch, table, cameras, ("rgb",), hits=hits)["rgb"],
+        shade_channels(batch, table, cameras, ("rgb",))["rgb"],
     )
 
 
 def test_more_samples_smooth_an_edge() -> None:
-    batch = place(materials={"m": Material((0.0, 0.0, 0.0, 1.0), emissive=(1.0, 1.0, 1.0))}, shapes={"floor": Box((1.0, 1.0, 0.5))})
+    batch = place(
+        materials={"m": Material((0.0, 0.0, 0.0, 1.0), emissive=(1.0, 1.0, 1.0))}, shapes={"floor": Box((1.0, 1.0, 0.5))}
+    )
     cam = Pinhole.from_fov(64, 64, vertical=1.0)
     poses = ([[0.07, 0.03, 3.0]], [from_euler(np.pi, 0.0, 0.2)])
     image = shade(batch, cam.rays(), *poses, options=ShadingOptions(samples=8, specular=False))[0, ..., 0]

@@ -129,7 +129,9 @@ def test_schedule_is_exact(rate: Fraction, physics: Fraction | int, step: int) -
         return
     schedule = Schedule(Fraction(physics), rate)
     latest, wait = int(schedule.latest(step)), int(schedule.due(step))
-    falls = [-(-(k * Fraction(physics) / rate).numerator // (k * Fraction(physics) / rate).denominator) for k in (latest, latest + 1)]
+    falls = [
+        -(-(k * Fraction(physics) / rate).numerator // (k * Fraction(physics) / rate).denominator) for k in (latest, latest + 1)
+    ]
     assert falls[0] <= step < falls[1] == step + wait
     assert bool(schedule.is_due(step)) == (falls[0] == step)
 

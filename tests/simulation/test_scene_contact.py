@@ -53,7 +53,9 @@ def place(*instances: tuple[Any, Any], attitude: Any = (0.0, 0.0, 0.0, 1.0)) -> 
     return GeometryBatch([shape for shape, _ in instances], [placement])
 
 
-def build(item: Vehicle | list[Vehicle], geometry: GeometryBatch, mode: Any, env_count: int | None = None, **more: Any) -> Simulator:
+def build(
+    item: Vehicle | list[Vehicle], geometry: GeometryBatch, mode: Any, env_count: int | None = None, **more: Any
+) -> Simulator:
     contact = Contact(mode, more.pop("restitution", 0.2), more.pop("friction", 0.6))
     count = env_count if isinstance(item, Vehicle) else len(item)
     config = SimulatorConfig(**{"physics_rate": RATE, "contact": contact, **more})
@@ -80,7 +82,9 @@ def test_nothing_tunnels(kind: str, mode: str) -> None:
     rng, count = np.random.default_rng(11), 2500
     simulator = build(craft("sphere", (0.05, 0.05, 0.05)), wall, mode, count, restitution=0.5)
     start, velocity = random_shots(rng, count)
-    simulator.reset(position=start, velocity=velocity, attitude=rng.normal(size=(count, 4)), rate=rng.normal(size=(count, 3)) * 5)
+    simulator.reset(
+        position=start, velocity=velocity, attitude=rng.normal(size=(count, 4)), rate=rng.normal(size=(count, 3)) * 5
+    )
     for _ in range(12):
         simulator.step(OFF)
         assert simulator.position[:, 0].max() < -0.025 - 0.05 + 1e-5
@@ -168,7 +172,7 @@ def test_no_impact_adds_energy(restitution: float, friction: float) -> None:
     pillars = [(Cylinder(0.2, 2.0), (x, y, 1.0)) for x, y in ((1.0, 0.3), (-0.8, 0.9))]
     walls = [(Box((0.025, 3.0, 3.0)), (-1.6, 0.0, 1.0)), (box_mesh((3.0, 0.025, 3.0)), (0.0, 1.7, 1.0))]
     geometry = place(FLOOR, *pillars, *walls, (Sphere(0.4), (0.1, -1.0, 0.3)))
-    items = [BODIES[name] for name in BODIES for _ in range(12)]
+    items = [BODIES[name] for name in BODIES for _ in range(8)]
     rng, n = np.random.default_rng(4), len(items)
     simulator = build(items, geometry, "respond", restitution=restitution, friction=friction)
     velocity = rng.uniform(-5.0, 5.0, (n, 3)) - [0.0, 0.0, 2.0]
@@ -178,14 +182,13 @@ def test_no_impact_adds_energy(restitution: float, friction: float) -> None:
     )  # fmt: skip
     start = before = energy(items, simulator)
     impacts, gain = 0, -1.0
-    for _ in range(320):
+    for _ in range(240):
         simulator.advance(1, OFF)
         now, met = energy(items, simulator), simulator.field("contact") > 0
         gain = max(gain, float(((now - before) / start)[met].max(initial=-1.0)))
         before = now
         impacts += int(np.count_nonzero(met))
-    assert impacts > 60
-    print(gain, impacts)
+    assert impacts > 40
     assert gain < 1e-3
     assert not simulator.diverged.any()
     assert simulator.position[:, 2].min() > 0.0
@@ -194,7 +197,9 @@ def test_no_impact_adds_energy(restitution: float, friction: float) -> None:
 def test_smooth_wall_keeps_what_is_along_it() -> None:
     """Without friction a wall takes only what is normal to it; a sphere that cannot be turned keeps its spin to the bit."""
     tilt = np.array([0.0, np.sin(0.3), 0.0, np.cos(0.3)])
-    simulator = build(BALL, place((Box((0.05, 4.0, 4.0)), (1.0, 0.0, 0.0)), attitude=tilt), "respond", 1, friction=0.0, restitution=0.7)
+    simulator = build(
+        BALL, place((Box((0.05, 4.0, 4.0)), (1.0, 0.0, 0.0)), attitude=tilt), "respond", 1, friction=0.0, restitution=0.7
+    )
     simulator.set_parameter("gravity", 0.0)
     simulator.reset(velocity=(8.0, 1.0, -0.5), rate=(0.0, 0.0, 3.0), rotor_speed=OFF)
     simulator.advance(200, OFF)
@@ -226,12 +231,25 @@ def test_rests_on_a_table(rate: int) -> None:
     rest = np.array([0.8 + (radius - center[:, 2]).max() + GAP for center, radius in spheres])
     simulator = build(items, table, "respond", physics_rate=rate, imu=Imu())
     simulator.reset(position=np.c_[np.zeros((3, 2)), rest], rotor_speed=OFF)
-    simulator.advance(2 * rate if rate == 100 else rate, OFF)
+    simulator.advance(rate if rate == 100 else 200, OFF)
     assert np.abs(simulator.position - np.c_[np.zeros((3, 2)), rest]).max() < 1e-3
     assert np.abs(simulator.velocity).max() < 1e-3
     assert simulator.imu[:, :3] == pytest.approx(np.tile([0.0, 0.0, G], (3, 1)), abs=0.05)
     assert (simulator.field("contact") > 0).all()
     assert (simulator.contacts.count == 0).all()  # a rest is no impact
+
+
+@pytest.mark.slow
+def test_rests_for_ten_seconds() -> None:
+    """10 s on a table with rotors off: within 1 mm and 1 mrad."""
+    items = [BALL, BODIES["box"], BODIES["cylinder"]]
+    spheres = [body_spheres(item.body, item.center_of_mass) for item in items]
+    start = np.array([[0.0, 0.0, 0.8 + (radius - center[:, 2]).max() + GAP] for center, radius in spheres])
+    simulator = build(items, place((box_mesh((0.6, 0.4, 0.4)), (0.0, 0.0, 0.4))), "respond")
+    simulator.reset(position=start, rotor_speed=OFF)
+    simulator.advance(10 * RATE, OFF)
+    assert np.abs(simulator.position - start).max() < 1e-3
+    assert np.abs(simulator.attitude - [0, 0, 0, 1]).max() < 1e-3
 
 
 def test_slides_and_stops() -> None:
@@ -241,7 +259,7 @@ def test_slides_and_stops() -> None:
     rest = float((radius - center[:, 2]).max()) + GAP
     simulator = build(item, place(FLOOR), "respond", 1, friction=0.5)
     simulator.reset(position=(0, 0, rest), velocity=(1.0, 0.0, 0.0), rotor_speed=OFF)
-    simulator.advance(300, OFF)
+    simulator.advance(210, OFF)
     assert simulator.position[0, 0] == pytest.approx(1.0 / (2 * 0.5 * G), rel=0.03)
     assert np.abs(simulator.velocity[0]).max() < 5e-3
 
@@ -290,7 +308,9 @@ def test_touching_is_no_crash_for_what_leaves() -> None:
 
 def test_ground_plane_beside_scene() -> None:
     """A plane of the configuration and a wall of the scene act on the same flight."""
-    simulator = build(BALL, place((Box((0.05, 4, 4)), (1.0, 0, 0))), "respond", 1, ground=Ground(restitution=0.5), restitution=0.5)
+    simulator = build(
+        BALL, place((Box((0.05, 4, 4)), (1.0, 0, 0))), "respond", 1, ground=Ground(restitution=0.5), restitution=0.5
+    )
     simulator.reset(position=(0, 0, 0.4), velocity=(4.0, 0.0, 0.0), rotor_speed=OFF)
     simulator.advance(400, OFF)
     assert simulator.contacts.count[0] == 1

@@ -82,9 +82,9 @@ def assert_same(a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_alone_or_among_1024_in_any_order(mode: str) -> None:
+def test_alone_or_in_a_crowd_in_any_order(mode: str) -> None:
     """A flight that hits things is a function of its id: its place and its company change no bit."""
-    count = 1024 if mode != "respond" else 256
+    count = {"freeze": 1024, "reset": 256, "respond": 96}[mode]
     together = fly(mode, np.arange(count))
     hit = together.contacts.count
     assert np.count_nonzero(hit) > count // 8
@@ -139,15 +139,24 @@ def test_in_parts_and_with_delays(mode: str) -> None:
         log = simulator.advance(50, imu_log=True)
         assert log is not None
         assert np.isfinite(log).all()
-        assert np.array_equal(log[-1], simulator.imu)
+        assert mode == "reset" or np.array_equal(log[-1], simulator.imu)  # a new flight has no sample yet
         ends.append(states(simulator) | {"log": log})
     assert np.count_nonzero(ends[0]["contact count"]) > 5
     assert_same(*ends)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_restores_to_the_same_bytes(mode: str, tmp_path: Any) -> None:
-    """100 times: saved at a random step among impacts, flown on, restored, flown again."""
+@pytest.mark.parametrize(
+    ("mode", "times"),
+    [
+        ("freeze", 100),
+        ("reset", 15),
+        ("respond", 8),
+        pytest.param("reset", 100, marks=pytest.mark.slow),
+        pytest.param("respond", 100, marks=pytest.mark.slow),
+    ],
+)
+def test_restores_to_the_same_bytes(mode: str, times: int, tmp_path: Any) -> None:
+    """Saved at a random step among impacts, flown on, restored, flown again."""
     from airworthy.simulation.snapshot import Snapshot
 
     ids, rng = np.arange(16), np.random.default_rng(1)
@@ -155,7 +164,7 @@ def test_restores_to_the_same_bytes(mode: str, tmp_path: Any) -> None:
     begin(simulator, ids)
     other = Simulator(BOX, config(mode), 16, 3, geometry=ROOMS, geometry_env=ids % 7)
     impacts = 0
-    for k in range(100 if mode != "respond" else 40):
+    for k in range(times):
         if k % 10 == 0:
             begin(simulator, ids)
         simulator.step(commands(ids))
@@ -173,7 +182,7 @@ def test_restores_to_the_same_bytes(mode: str, tmp_path: Any) -> None:
         assert_same(after, states(again))
         simulator.restore(again.save())
         impacts += int(simulator.contacts.count.sum())
-    assert impacts > 20
+    assert impacts > 10
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -227,7 +236,7 @@ def test_containment_still_holds(mode: str) -> None:
     others = np.setdiff1d(ids, [3, 4, 5])
     a, b = states(calm), states(sick)
     assert_same({n: v[others] for n, v in a.items()}, {n: v[others] for n, v in b.items()})
-    assert sick.diverged[[3, 4, 5]].all()
+    assert (sick.field("status")[[3, 4, 5]] != 0.0).all()  # stopped by contact before, or diverged
 
 
 @pytest.mark.parametrize("mode", ["freeze", "respond"])

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,11 @@ from tyro.conf import Positional
 from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.errors import unknown_name
 from airworthy.sensors.devices import Device, device, device_names
-from airworthy.sensors.projections import Fisheye, Pinhole, Spherical
+from airworthy.sensors.fields_of_view import fields_of_view
 from airworthy.sensors.rig import rig, rig_names
 
 PROG = "airworthy sensors"
-_DESCRIPTION = "List the sensors there are. Also: airworthy sensors show NAME."
+_DESCRIPTION = "List the sensors there are. Also: airworthy sensors show NAME | gallery."
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,31 @@ class ShowConfig:
     """Print every field as JSON."""
 
 
+@dataclass(frozen=True)
+class GalleryOptions:
+    """What to show and where to write it."""
+
+    scene: str = "mid_gate"
+    """The generated place (`airworthy scenes` lists them)."""
+    scan: str = ""
+    """The scanned place: a scene, mesh or cloud file; empty: scanned sculpture, where AIRWORTHY_DATA names the reference
+    files."""
+    bake: bool = True
+    """Bake indirect light first; takes some seconds per place, once."""
+    seed: int = 0
+    """Key of the sensors' random numbers."""
+    out: Path = Path("runs/gallery")
+    """Folder for gallery.html."""
+    json: bool = False
+    """Print the page's path as JSON."""
+
+
 def main(argv: list[str]) -> int:
     """Run `airworthy sensors`; users' mistakes raise AirworthyError, which the command line prints."""
     commands: dict[str, tuple[Any, Callable[[Any], int], str]] = {
         "list": (ListConfig, _list, _DESCRIPTION),
         "show": (ShowConfig, _show, "Show every number of one sensor, and where it comes from."),
+        "gallery": (GalleryOptions, _gallery, "Make one page that shows every sensor in a generated and in a scanned place."),
     }
     word = argv[0] if argv and not argv[0].startswith("-") else ""
     if word and word not in commands:
@@ -72,25 +93,6 @@ def summary(item: Device) -> dict[str, Any]:
     }
 
 
-def fields_of_view(item: Device) -> tuple[float | None, float | None]:
-    """Horizontal and vertical field of view [deg]; None where a sensor has none."""
-    projection = item.projection
-    if isinstance(projection, Pinhole):
-        angles = (projection.horizontal_fov, projection.vertical_fov)
-    elif isinstance(projection, Spherical):
-        angles = (projection.azimuth[1] - projection.azimuth[0], projection.elevation[1] - projection.elevation[0])
-    elif isinstance(projection, Fisheye):
-        middle = (0.5 * projection.width, 0.5 * projection.height)
-        rays = projection.unproject(
-            [[0.0, middle[1]], [projection.width, middle[1]], [middle[0], 0.0], [middle[0], projection.height]]
-        )
-        off = np.arccos(np.clip(rays[:, 2], -1.0, 1.0))
-        angles = (float(off[0] + off[1]), float(off[2] + off[3]))
-    else:
-        return None, None
-    return round(math.degrees(angles[0]), 4), round(math.degrees(angles[1]), 4)
-
-
 def _list(config: ListConfig) -> int:
     items = [device(name) for name in device_names()]
     if config.kind:
@@ -106,6 +108,18 @@ def _list(config: ListConfig) -> int:
     show_table(f"{len(rows)} sensors", heads, [list(row.values()) for row in rows])
     if not config.kind:
         print(f"\nRigs: {', '.join(rig_names())}.")
+    return 0
+
+
+def _gallery(options: GalleryOptions) -> int:
+    from airworthy.evaluation.gallery import GalleryConfig, write_gallery
+
+    config = GalleryConfig(options.scene, options.scan, options.bake, options.seed, options.out)
+    path = write_gallery(config, quiet=options.json)
+    if options.json:
+        emit_json({"page": str(path)})
+    else:
+        print(f"Gallery: {path}")
     return 0
 
 

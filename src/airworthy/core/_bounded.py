@@ -53,8 +53,10 @@ def _read_open(descriptor: int, path: str | Path, limit_bytes: int) -> bytes:
         _too_large(path, status.st_size, limit_bytes)
     blocks: list[bytes] = []
     length = 0
-    # The size is checked again while reading: a file may grow, and some system files report a size of 0.
-    while block := os.read(descriptor, _BLOCK):
+    # The size is checked again while reading: a file may grow, and some system files report a size of 0. One byte more than
+    # there should be is asked for: a small file then takes two small reads, not a block that is as large as any.
+    size = min(_BLOCK, status.st_size + 1)
+    while block := os.read(descriptor, size):
         blocks.append(block)
         length += len(block)
         if length > limit_bytes:

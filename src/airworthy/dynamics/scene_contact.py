@@ -49,11 +49,9 @@ class Motion:
             mine[rows] = value
 
     def between(self, other: Motion, share: Array) -> Motion:
-        """On the straight way to another motion; share (k,) from 0 to 1. Attitudes: the straight way, brought to unit length."""
+        """On the straight way to another motion, attitudes brought to unit length; share (k,) from 0 to 1."""
         s = share[:, None]
-        position, velocity, attitude, rate = (
-            a + s * (b - a) for a, b in zip(self._arrays(), other._arrays(), strict=True)
-        )
+        position, velocity, attitude, rate = (a + s * (b - a) for a, b in zip(self._arrays(), other._arrays(), strict=True))
         return Motion(position, velocity, stacked(normalize(split(attitude))), rate)
 
     def finite(self) -> NDArray[np.bool_]:
@@ -174,7 +172,7 @@ def collide(
     """
     levers = _Levers(bodies, motion, normal)
     before = twist = _twist(motion)
-    used = np.flatnonzero(touch.any(axis=0))
+    used = [int(m) for m in np.flatnonzero(touch.any(axis=0))]
     fastest = np.where(touch, -levers.leaving(twist), 0.0).max(axis=1)
     even = _even_points(bodies, touch, normal)
     share: Any = 0.0
@@ -189,7 +187,7 @@ def collide(
             up, point = tuple(c[:, m] for c in levers.up), split(bodies.center[:, m])
             u, w, _ = contact.contact_friction(touch[:, m].astype(float), push[m] * (1.0 + share), u, w, up, point, p)
         twist, share = stacked((*u, *w)), 0.0
-    met = touch.any(axis=1)[:, None]
+    met = np.asarray(touch.any(axis=1))[:, None]
     velocity = stacked(rotate(split(motion.attitude), split(twist)[:3]))
     # Adding 0 makes zeros positive: pushes of nothing, which others in the batch cause, would change their sign.
     return np.where(met, velocity, motion.velocity) + 0.0, np.where(met, twist[:, 3:], motion.rate) + 0.0
@@ -200,12 +198,11 @@ def _pushed(
 ) -> tuple[Array, dict[int, Array]]:
     """Twist after pushes that stop what approaches, and the pushes: projected Gauss-Seidel over the points."""
     twist, each = _push_together(bodies, even, motion, twist, touch)
-    push = {int(m): np.where(touch[:, m], each, 0.0) for m in used}
+    push = {m: np.where(touch[:, m], each, 0.0) for m in used}
     unsettled = np.ones(len(twist), bool)
     for _ in range(SWEEPS):
         change = np.zeros(len(twist))
-        for m in push:
-            old = push[m]
+        for m, old in list(push.items()):
             push[m], twist = levers.push(m, touch[:, m] & unsettled, old, twist)
             change = np.maximum(change, np.abs(push[m] - old) / bodies.mass)
         # Each body by itself: its impulses must not depend on who else is in the batch.

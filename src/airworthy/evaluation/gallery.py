@@ -222,7 +222,7 @@ def _shot(item: Device, stage: Stage, seed: int) -> dict[str, Any]:
     sensor = make_sensor(item)
     draw = Draw.of(1, seed=seed, sensor=item.name)
     view = View(stage.position[None], stage.attitude[None], np.zeros(1, int), draw)
-    takers: dict[str, Callable[..., tuple[list[Picture], str, bool]]] = {
+    takers: dict[str, Callable[..., dict[str, Any]]] = {
         "camera": _camera_shot,
         "lidar": _lidar_shot,
         "radar": _lidar_shot,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from airworthy.sensors import Device, Fisheye, Pinhole, Spherical
+from airworthy.sensors import Device
+from airworthy.sensors.fields_of_view import fields_of_view
 
 
 def device_facts(item: Device) -> list[tuple[str, str]]:
@@ -24,23 +23,6 @@ def device_facts(item: Device) -> list[tuple[str, str]]:
     if item.noise_enabled:
         facts.append(("noise", "on"))
     return facts
-
-
-def fields_of_view(item: Device) -> tuple[float | None, float | None]:
-    """Horizontal and vertical field of view [deg]; None where a sensor has none."""
-    lens = item.projection
-    if isinstance(lens, Pinhole):
-        angles = (lens.horizontal_fov, lens.vertical_fov)
-    elif isinstance(lens, Spherical):
-        angles = (lens.azimuth[1] - lens.azimuth[0], lens.elevation[1] - lens.elevation[0])
-    elif isinstance(lens, Fisheye):
-        middle = (0.5 * lens.width, 0.5 * lens.height)
-        rays = lens.unproject([[0.0, middle[1]], [lens.width, middle[1]], [middle[0], 0.0], [middle[0], lens.height]])
-        off = np.arccos(np.clip(rays[:, 2], -1.0, 1.0))
-        angles = (float(off[0] + off[1]), float(off[2] + off[3]))
-    else:
-        return None, None
-    return math.degrees(angles[0]), math.degrees(angles[1])
 
 
 def bytes_shown(count: float) -> str:

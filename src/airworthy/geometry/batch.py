@@ -23,9 +23,9 @@ VISIBLE, COLLIDES = 1, 2
 class GeometryBatch:
     """Shapes of many environments.
 
-    Every environment has a static layer (a *layout*, which many environments may share) and a small layer of *movers* of its own.
-    There is one hierarchy per unique mesh, one top level per layout, and one per environment's movers. Memory is unique triangles
-    plus instances.
+    Every environment has a static layer (a *layout*, which many environments may share) and a small layer of *movers* of its
+    own. There is one hierarchy per unique mesh, one top level per layout, and one per environment's movers. Memory is unique
+    triangles plus instances.
 
     Args:
         shapes: What instances refer to by index.
@@ -126,8 +126,8 @@ class GeometryBatch:
         flags = np.asarray(active)
         if flags.shape != self._active[index].shape or flags.dtype != bool:
             raise AirworthyError(
-                f"`active` is an array of {flags.dtype}, shape {flags.shape}; expected bool, one per instance of layout {index}, "
-                f"shape {self._active[index].shape}."
+                f"`active` is an array of {flags.dtype}, shape {flags.shape}; expected bool, one per instance of layout "
+                f"{index}, shape {self._active[index].shape}."
             )
         if (flags != self._active[index]).any():
             self._active[index] = flags.copy()
@@ -371,7 +371,7 @@ class GeometryBatch:
     def _checked(self, placement: Placement) -> Placement:
         if len(placement) and int(placement.shape.max()) >= len(self.shapes):
             raise AirworthyError(
-                f"A placement names shape {int(placement.shape.max())}, but the batch has {len(self.shapes)} shapes (0 is the first)."
+                f"A placement names shape {placement.shape.max()}, but the batch has {len(self.shapes)} shapes, counted from 0."
             )
         return placement
 

@@ -15,15 +15,18 @@ if (mode == 0) {
   TreeNode* tree = (TreeNode*)nodes.data + row[2];
   tasks.data[4 * task + 3] = Builder::build(mine, order.data + row[0], row[1], tree, row[2], leaf_size, row[0], false);
 } else {
-  Placer::layer((const ShapeRow*)shape_rows.data, (InstanceRow*)instances.data + row[0], poses.data + 11 * (long long)row[0], row[1],
-                (TreeNode*)nodes.data + row[2], row[2], mine, order.data + row[0], mode == 2);
+  Placer::layer((const ShapeRow*)shape_rows.data, (InstanceRow*)instances.data + row[0], poses.data + 11 * (long long)row[0],
+                row[1], (TreeNode*)nodes.data + row[2], row[2], mine, order.data + row[0], mode == 2);
 }
 """
 
 
 @cache
 def build_kernel() -> Any:
-    """The Warp kernel: task rows are (first item, items, first node, nodes made); mode 0 a mesh, 1 a layer of instances, 2 a layer in haste."""
+    """The Warp kernel.
+
+    Task rows are (first item, items, first node, nodes made). Mode 0: a mesh; 1: a layer of instances; 2: such a layer in haste.
+    """
     wp = quiet_warp()
 
     @wp.func_native(native_source("build.h", "place.h") + _BODY)

@@ -22,7 +22,7 @@ from airworthy.geometry.shapes import Mesh
 NO_HIT = -2
 """Instance and semantic number of a ray that meets nothing."""
 SEGMENT_MARGIN = 1e-4
-"""How much of a segment's either end `occluded` leaves out [m], so that the surface it ends on does not count; at most a tenth."""
+"""What `occluded` leaves out at either end of a segment [m], so that the surface it ends on does not count; at most a tenth."""
 CAMERA = np.dtype(
     [("position", "<f4", 3), ("rest", "<f4", 3), ("attitude", "<f4", 4), ("env", "<i4"), ("ignore", "<i4")]
 )  # of native/cast.h
@@ -134,7 +134,7 @@ def sensor_environments(env: ArrayLike | None, count: int, env_count: int) -> ND
             raise AirworthyError(f"{count} sensors or rays arrived for {env_count} environments; give `env`, one number each.")
         return np.arange(count, dtype=np.int32)
     numbers = _numbers("env", env, count)
-    if count and not (0 <= numbers.min() and numbers.max() < env_count):
+    if count and not (numbers.min() >= 0 and numbers.max() < env_count):
         raise AirworthyError(f"`env` names environments {numbers.min()} to {numbers.max()}; expected 0 to {env_count - 1}.")
     return numbers
 
@@ -168,7 +168,7 @@ def _output(name: str, shape: tuple[int, ...], out: dict[str, NDArray[Any]] | No
     array = out[name]
     if array.shape != full or array.dtype != kind or not array.flags.c_contiguous:
         raise AirworthyError(
-            f"`out[{name!r}]` is an array of {array.dtype}, shape {array.shape}; expected {np.dtype(kind)}, {full}, C-contiguous."
+            f"`out[{name!r}]` is {array.dtype}, shape {array.shape}; expected {np.dtype(kind)}, {full}, C-contiguous."
         )
     return array
 
@@ -292,7 +292,8 @@ def interpolate(batch: GeometryBatch, hits: dict[str, NDArray[Any]], channel: st
 
     Args:
         batch: The batch that was cast into.
-        hits: What `cast` gave, with `instance`, `face` and `barycentric`; add `env` (c,) where sensor k is not in environment k.
+        hits: What `cast` gave, with `instance`, `face` and `barycentric`; add `env` (c,) where sensor k is not in
+            environment k.
         channel: Name of a channel of the meshes, or an array (V,) or (V, k) that belongs to every mesh met.
 
     Returns:

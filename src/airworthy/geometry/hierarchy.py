@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -72,7 +73,7 @@ def _build(mesh: Mesh) -> MeshTree:
 
 
 def _degenerate(corners: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Which triangles (n, 3, 3) are points or lines to single precision: they have no inside, and only rounding could hit them."""
+    """Which triangles (n, 3, 3) are points or lines: they have no inside, and only rounding could hit them."""
     wide = corners.astype(np.float64)
     a, b, c = wide[:, 1] - wide[:, 0], wide[:, 2] - wide[:, 1], wide[:, 0] - wide[:, 2]
     longest = np.max([np.sum(e * e, axis=1) for e in (a, b, c)], axis=0) if len(corners) else np.zeros(0)
@@ -80,12 +81,12 @@ def _degenerate(corners: NDArray[np.float32]) -> NDArray[np.bool_]:
     return area <= 1e-12 * longest
 
 
-def run_build(inputs: list[object], count: int, device: str) -> None:
+def run_build(inputs: list[Any], count: int, device: str) -> None:
     """Launch the builder over `count` tasks."""
     quiet_launch(build_kernel(), count, [*inputs, 0], device)
 
 
-def as_warp(array: NDArray[np.generic]) -> object:
+def as_warp(array: NDArray[np.generic]) -> Any:
     """A NumPy array as a flat Warp array on the CPU, sharing its memory; of rows, their 32-bit words as floats."""
     wp = quiet_warp()
     flat = array.reshape(-1)
@@ -139,7 +140,7 @@ def shape_arrays(shapes: Sequence[Shape]) -> ShapeArrays:
     )
 
 
-def _joined(parts: list[NDArray[np.generic]], kind: object, width: int = 0) -> NDArray[np.generic]:
+def _joined(parts: Sequence[NDArray[Any]], kind: Any, width: int = 0) -> NDArray[Any]:
     """The parts in one array, never empty: Warp gives empty arrays no memory."""
     filled = [part for part in parts if len(part)]
     return np.concatenate(filled) if filled else np.zeros((1, width) if width else 1, kind)

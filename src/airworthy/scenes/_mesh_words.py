@@ -31,7 +31,8 @@ def vertex_words(mesh: Mesh, occlusion: NDArray[np.float32] | None = None) -> Wo
     """(V, VERTEX_WORDS) of a mesh; occlusion (V,): share of the hemisphere that the mesh leaves open, 1 everywhere if None."""
     count = len(mesh.vertices)
     words = np.zeros((count, VERTEX_WORDS), np.uint32)
-    normals = mesh.normals if mesh.normals is not None else np.tile(np.float32([0, 0, 1]), (count, 1))
+    up = np.array([[0.0, 0.0, 1.0]], np.float32)
+    normals = mesh.normals if mesh.normals is not None else np.repeat(up, count, axis=0)
     words[:, 0] = octahedral(normals)
     if mesh.uv is not None:
         words[:, 1:3] = np.ascontiguousarray(mesh.uv, np.float32).view(np.uint32)

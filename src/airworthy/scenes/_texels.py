@@ -1,8 +1,8 @@
 """Texels and colours packed into 32 bits, and mip chains of them.
 
-A word holds 9 bits each of red, green and blue and 5 of alpha. Colours are stored as square roots of linear values, which spreads
-the levels about as sRGB does but decodes by one multiplication; filtering happens on decoded values. Data (normals, roughness)
-are stored as they are, every 8-bit value exactly.
+A word holds 9 bits each of red, green and blue and 5 of alpha. Colours are stored as square roots of linear values, which
+spreads the levels about as sRGB does but decodes by one multiplication; filtering happens on decoded values. Data (normals,
+roughness) are stored as they are, every 8-bit value exactly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What everything in a batch of scenes looks like, as flat arrays: materials, textures, vertex attributes, lights, sky, baked light.
+"""What everything in a batch of scenes looks like, as flat arrays: materials, textures, vertices, lights, sky, baked light.
 
 `airworthy.sensors.shading_kernel` reads them; the names and orders of columns below are the interface. All arrays are 32-bit
 words. Textures are decoded to linear light once, when they are packed, with all their mip levels.
@@ -16,17 +16,25 @@ from numpy.typing import NDArray
 
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh, Shape
-from airworthy.scenes._mesh_words import FACE_WORDS, VERTEX_WORDS, face_words, mesh_flags, occlusion_bits, uv_density, vertex_words
+from airworthy.scenes._mesh_words import (
+    FACE_WORDS,
+    VERTEX_WORDS,
+    face_words,
+    mesh_flags,
+    occlusion_bits,
+    uv_density,
+    vertex_words,
+)
 from airworthy.scenes._texels import height_to_normal, linear_pixels, mip_chain
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.lightmaps import BakedArrays, BakedLight, baked_arrays
 from airworthy.scenes.lights import light_rows, sky_rows
 from airworthy.scenes.record import Material, Texture
 
-__all__ = ["MATERIAL_MAPS", "TEXTURE_SCALES", "Appearance", "appearance_of"]
+__all__ = ["FACE_WORDS", "MATERIAL_MAPS", "TEXTURE_SCALES", "VERTEX_WORDS", "Appearance", "appearance_of", "memory_line"]
 
 MATERIAL_COLUMNS = 16
-"""Base colour RGBA, metallic, roughness, emission RGB, normal scale, uv scale (2), 1 / texture size, detail repeat, cutoff, -."""
+"""Base colour RGBA, metallic, roughness, emission RGB, normal scale, uv scale (2), 1 / texture size, detail repeat, cutoff."""
 MATERIAL_MAPS = ("base_color_map", "metallic_roughness_map", "normal_map", "occlusion_map", "emissive_map", "detail_map")
 """Texture numbers of a material, -1 where there is none; padded to 8 columns."""
 TEXTURE_COLUMNS = 24

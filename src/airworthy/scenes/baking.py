@@ -1,38 +1,28 @@
 """Baked light: sun and sky, walls and floors sending light on to each other, traced once and kept.
 
-The indirect light of a point is the mean of what comes from directions over its hemisphere; what a direction brings is asked of a
-`Tracer` (`airworthy.sensors.light_baking` gives the renderer itself). Each pass lights surfaces with what the last one found,
-so that n passes follow light over n bounces. Directions are the same for all nodes of a kind: results are smooth and depend on
-nothing but the scene and the settings.
+The indirect light of a point is the mean of what comes from directions over its hemisphere; what a direction brings is asked
+of a `Tracer` (`airworthy.sensors.light_baking` gives the renderer itself). Each pass lights surfaces with what the last one
+found, so that n passes follow light over n bounces. Directions are the same for all nodes of a kind: results depend on nothing
+but the scene and the settings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, is_dataclass
-from hashlib import sha256
-from pathlib import Path
-from typing import Any, Protocol
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
-from airworthy.core.files import make_folder, read_bytes, write_bytes
-from airworthy.core.progress import progress
-from airworthy.geometry import GeometryBatch, Mesh, Placement, RayTable, bounds, cast, occluded
-from airworthy.scenes._texels import pack_shared_exponent
-from airworthy.scenes.lightmaps import PROBE_WORDS, VOLUME_COLUMNS, BakedLight, MapLayout, fill_invalid, map_layout
-from airworthy.scenes.record import Scene, Sun
+from airworthy.geometry import GeometryBatch, bounds
+from airworthy.scenes._bake_nodes import Surface, Tracer, Volume, joined
+from airworthy.scenes.lightmaps import BakedLight, map_layout
+from airworthy.scenes.occlusion import scene_occlusion
+from airworthy.scenes.record import Scene
 
-__all__ = ["PROBE_WORDS", "VOLUME_COLUMNS", "BakeSettings", "Tracer", "bake_occlusion", "load_baked", "save_baked", "solve"]
+__all__ = ["DEFAULT_BAKE", "BakeSettings", "Tracer", "solve"]
 
 Floats = NDArray[np.float64]
-
-RAYS_PER_PASS = 1 << 20
-FORMAT = 1
-"""Of the cached files; part of their names."""
 
 
 @dataclass(frozen=True)
@@ -68,48 +58,7 @@ class BakeSettings:
             raise AirworthyError(f"Light cannot be baked with {self}; expected counts of at least 1 and lengths above 0.")
 
 
-class Tracer(Protocol):
-    """Answers what comes from directions."""
-
-    def __call__(self, table: RayTable, position: Floats, attitude: Floats) -> tuple[Any, Any, Any]:
-        """Radiance (n, 1, K, 3), distance (n, 1, K) (-1: the sky) and whether a back face is seen (n, 1, K), of n points."""
-        ...
-
-    def use(self, baked: BakedLight) -> None:
-        """Light surfaces with this from now on."""
-        ...
-
-
-def sphere_table(count: int) -> RayTable:
-    """Directions spread evenly over the sphere (a Fibonacci spiral), in an order in which neighbours are close."""
-    k = np.arange(count) + 0.5
-    z = 1.0 - 2.0 * k / count
-    return _spiral_table(k, z)
-
-
-def hemisphere_table(count: int) -> RayTable:
-    """Directions over the half of the sphere around z, as dense as their cosine: every one counts the same."""
-    k = np.arange(count) + 0.5
-    return _spiral_table(k, np.sqrt(1.0 - k / count))
-
-
-def _spiral_table(k: Floats, z: Floats) -> RayTable:
-    azimuth = k * (np.pi * (3.0 - np.sqrt(5.0))) % (2.0 * np.pi)
-    flat = np.sqrt(np.maximum(1.0 - z * z, 0.0))
-    directions = np.stack([np.cos(azimuth) * flat, np.sin(azimuth) * flat, z], -1)
-    # Octants one after the other, azimuths within them: packets of rays that stay together are fast.
-    octant = (directions < 0.0) @ np.array([1, 2, 4])
-    order = np.lexsort((azimuth, octant))
-    return RayTable(directions[order][None])
-
-
-def attitudes_towards(normals: Floats) -> Floats:
-    """Quaternions (n, 4) that turn z onto unit vectors (n, 3)."""
-    n = np.asarray(normals, np.float64)
-    w = 1.0 + n[:, 2]
-    q = np.stack([-n[:, 1], n[:, 0], np.zeros(len(n)), w], -1)
-    q[w < 1e-9] = [1.0, 0.0, 0.0, 0.0]
-    return np.asarray(q / np.linalg.norm(q, axis=1, keepdims=True))
+DEFAULT_BAKE = BakeSettings()
 
 
 def solve(scene: Scene, geometry: GeometryBatch, tracer: Tracer, settings: BakeSettings, quiet: bool = True) -> BakedLight:
@@ -131,7 +80,9 @@ def solve(scene: Scene, geometry: GeometryBatch, tracer: Tracer, settings: BakeS
     lower, spacing, counts = probe_grid(scene, geometry, settings)
     volume = Volume(geometry, scene, lower, spacing, counts)
     surface = Surface(geometry, scene, layout)
-    occlusion = bake_occlusion(scene, settings) if settings.occlusion_rays else {}
+    occlusion: dict[str, NDArray[np.float32]] = {}
+    if settings.occlusion_rays:
+        occlusion = scene_occlusion(scene, settings.occlusion_rays, settings.occlusion_distance, settings.vertices_max)
     baked = joined(volume, surface, occlusion)
     for bounce in range(settings.bounces):
         tracer.use(baked)
@@ -165,258 +116,3 @@ def _extent(geometry: GeometryBatch) -> tuple[Floats, Floats] | None:
     reach = np.array([max(np.linalg.norm(c) for c in bounds(shape)) for shape in geometry.shapes])
     radius = (reach[placement.shape] * placement.scale)[:, None]
     return (placement.position - radius).min(0), (placement.position + radius).max(0)
-
-
-class Volume:
-    """Probes on a grid."""
-
-    def __init__(self, geometry: GeometryBatch, scene: Scene, lower: Floats, spacing: Floats, counts: NDArray[np.int32]) -> None:
-        self.lower, self.spacing, self.counts = lower, spacing, counts
-        grid = np.stack(np.meshgrid(*(np.arange(n) for n in counts), indexing="ij"), -1).reshape(-1, 3)
-        self.position = lower + grid * spacing
-        self.light = np.zeros((len(self.position), 6, 3))
-        self.valid = np.ones(len(self.position), bool)
-        self.sun = sun_visible(geometry, scene, self.position)
-
-    def gather(self, tracer: Tracer, rays: int, text: str, quiet: bool) -> None:
-        """Light of all probes from what the tracer sees."""
-        table = sphere_table(2 * rays)
-        direction = table.directions[0]
-        sides = np.stack([np.maximum(s * direction[:, k], 0.0) for k in range(3) for s in (-1.0, 1.0)])  # (6, K)
-        weight = sides * (4.0 * np.pi / direction.shape[0])
-        identity = np.array([0.0, 0.0, 0.0, 1.0])
-        for part in _parts(len(self.position), 2 * rays, text, quiet):
-            where = self.position[part]
-            radiance, distance, back = tracer(table, where, np.tile(identity, (len(where), 1)))
-            self.light[part] = np.einsum("sk,nkc->nsc", weight, np.asarray(radiance, float)[:, 0])
-            self.valid[part] = (np.asarray(back)[:, 0] * (np.asarray(distance)[:, 0] >= 0)).mean(1) < 0.25
-        grid = self.light.reshape(*self.counts, 18)
-        filled = fill_invalid(grid, self.valid.reshape(*self.counts), rounds=4)
-        self.light = filled.reshape(-1, 6, 3)
-
-    def words(self) -> NDArray[np.uint32]:
-        """(probe, PROBE_WORDS)"""
-        words = np.zeros((len(self.position), PROBE_WORDS), np.uint32)
-        words[:, :6] = pack_shared_exponent(self.light)
-        # Probes inside things got the light of their neighbours: they count, but less.
-        valid = np.where(self.valid, 255, 16).astype(np.uint32)
-        words[:, 6] = valid | np.rint(self.sun * 255).astype(np.uint32) << 8
-        return words
-
-
-class Surface:
-    """Nodes on the faces of boxes."""
-
-    def __init__(self, geometry: GeometryBatch, scene: Scene, layout: MapLayout) -> None:
-        self.layout = layout
-        self.lifted = layout.position + layout.normal * LIFT
-        self.light = np.zeros((len(layout.position), 3))
-        self.valid = np.ones(len(layout.position), bool)
-        self.sun = sun_visible(geometry, scene, self.lifted)
-        self.attitude = attitudes_towards(layout.normal)
-        turn = np.zeros(len(layout.position))
-        for first, rows, columns in layout.faces:
-            phase = 2 * (np.arange(rows)[:, None] % 2) + np.arange(columns)[None, :] % 2
-            turn[first : first + rows * columns] = phase.reshape(-1) * TURN
-        # Four neighbours look in turned directions; smoothing takes each of the four for a quarter.
-        half = 0.5 * turn
-        spin = np.stack([0.0 * half, 0.0 * half, np.sin(half), np.cos(half)], -1)
-        self.attitude = frames.multiply(self.attitude, spin)
-
-    def gather(self, tracer: Tracer, rays: int, text: str, quiet: bool) -> None:
-        """Light of all nodes from what the tracer sees."""
-        table = hemisphere_table(rays)
-        for part in _parts(len(self.lifted), rays, text, quiet):
-            radiance, distance, back = tracer(table, self.lifted[part], self.attitude[part])
-            self.light[part] = np.asarray(radiance, float)[:, 0].mean(1) * np.pi
-            seen, near = np.asarray(distance)[:, 0] >= 0.0, np.asarray(distance)[:, 0]
-            covered = (seen & (near < 2.0 * LIFT)).mean(1) > 0.5
-            self.valid[part] = ((np.asarray(back)[:, 0] * seen).mean(1) < 0.2) & ~covered
-        for first, rows, columns in self.layout.faces:
-            span = slice(first, first + rows * columns)
-            valid = self.valid[span].reshape(rows, columns)
-            both = np.concatenate([self.light[span], self.sun[span][:, None]], 1).reshape(rows, columns, 4)
-            filled = fill_invalid(both, valid)
-            self.light[span] = smoothed(filled[..., :3]).reshape(-1, 3)
-            self.sun[span] = filled[..., 3].reshape(-1)
-
-    def words(self) -> NDArray[np.uint32]:
-        """(node, 2)"""
-        light = pack_shared_exponent(self.light).reshape(-1)
-        return np.stack([light, np.rint(self.sun * 255).astype(np.uint32)], -1).astype(np.uint32)
-
-
-TURN = 2.0 * np.pi * 0.1545
-"""Angle between the directions of neighbouring nodes [rad]: no multiple of it is close to a whole turn."""
-LIFT = 0.01
-"""Nodes look around from this far above their face [m]."""
-
-
-def joined(volume: Volume, surface: Surface, occlusion: dict[str, NDArray[np.float32]]) -> BakedLight:
-    """What has been found so far."""
-    layout = surface.layout
-    return BakedLight(
-        volume.lower,
-        volume.spacing,
-        volume.counts,
-        volume.words(),
-        layout.map_of_instance,
-        layout.maps,
-        surface.words().reshape(-1, 2),
-        occlusion,
-    )
-
-
-def smoothed(grid: Floats) -> Floats:
-    """Binomial mean over 3 x 3 nodes of a grid (rows, columns, k); borders are repeated."""
-    for axis in (0, 1):
-        pad = [(1, 1) if k == axis else (0, 0) for k in range(grid.ndim)]
-        wide = np.pad(grid, pad, mode="edge")
-        n = grid.shape[axis]
-        parts = [np.take(wide, np.arange(d, d + n), axis=axis) for d in range(3)]
-        grid = 0.25 * parts[0] + 0.5 * parts[1] + 0.25 * parts[2]
-    return grid
-
-
-def sun_visible(geometry: GeometryBatch, scene: Scene, points: Floats) -> Floats:
-    """1 where the first sun reaches a point, else 0, (n,); 1 everywhere without one."""
-    suns = [light for light in scene.lights if isinstance(light, Sun)]
-    if not suns or not len(points):
-        return np.ones(len(points))
-    way = -np.array(suns[0].direction, float)
-    return 1.0 - occluded(geometry, points, points + way / np.linalg.norm(way) * 1e3, np.zeros(len(points), np.int32))
-
-
-def _parts(count: int, rays: int, text: str, quiet: bool) -> Iterable[slice]:
-    size = max(1, RAYS_PER_PASS // rays)
-    return progress([slice(k, min(k + size, count)) for k in range(0, count, size)], text, quiet=quiet)
-
-
-# ---- occlusion of meshes by themselves -------------------------------------------------------------------------------------
-
-
-def bake_occlusion(scene: Scene, settings: BakeSettings) -> dict[str, NDArray[np.float32]]:
-    """Of every mesh in use, the share of the hemisphere over each vertex that the mesh itself leaves open, (V,)."""
-    scales: dict[str, float] = {}
-    for item in (*scene.instances, *(part for actor in scene.actors for part in actor.parts)):
-        scales.setdefault(item.shape, item.scale)
-    found = {}
-    for name, scale in scales.items():
-        mesh = scene.shapes[name]
-        if isinstance(mesh, Mesh) and 0 < len(mesh.vertices) <= settings.vertices_max and len(mesh.faces):
-            found[name] = vertex_occlusion(mesh, settings.occlusion_rays, settings.occlusion_distance / scale)
-    return found
-
-
-def vertex_occlusion(mesh: Mesh, rays: int, distance: float) -> NDArray[np.float32]:
-    """Share of the cosine-weighted hemisphere over each vertex that the mesh leaves open within a distance [m], (V,)."""
-    normals = vertex_normals(mesh)
-    lower, upper = bounds(mesh)
-    lift = 1e-3 * float(np.linalg.norm(upper - lower))
-    batch = GeometryBatch([mesh], [Placement.of(0)])
-    table = hemisphere_table(rays)
-    open_share = np.ones(len(mesh.vertices), np.float32)
-    positions, attitude = mesh.vertices.astype(np.float64) + normals * lift, attitudes_towards(normals)
-    for part in _parts(len(positions), rays, "", True):
-        count = part.stop - part.start
-        hits = cast(batch, table, positions[part], attitude[part], np.zeros(count, np.int32), ("range",), max_range=distance)
-        open_share[part] = np.isinf(hits["range"][:, 0]).mean(1)
-    return open_share
-
-
-def vertex_normals(mesh: Mesh) -> Floats:
-    """The mesh's own vertex normals, or means of its faces' weighted by area, (V, 3)."""
-    if mesh.normals is not None:
-        normals = mesh.normals.astype(np.float64)
-    else:
-        p = mesh.vertices.astype(np.float64)[mesh.faces]
-        face = np.repeat(np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]), 3, axis=0)
-        corner, count = mesh.faces.reshape(-1), len(mesh.vertices)
-        normals = np.stack([np.bincount(corner, face[:, k], count) for k in range(3)], -1)
-    length = np.linalg.norm(normals, axis=1, keepdims=True)
-    return np.where(length > 0.0, normals / np.maximum(length, 1e-300), np.array([0.0, 0.0, 1.0]))
-
-
-# ---- the cache -------------------------------------------------------------------------------------------------------------
-
-
-def scene_hash(scene: Scene, settings: BakeSettings) -> str:
-    """64 hexadecimal digits that change with anything that baked light depends on."""
-    digest = sha256(f"airworthy baked light {FORMAT}".encode())
-    parts = (scene.shapes, scene.materials, scene.textures, scene.instances, scene.lights, scene.sky, scene.bounds, settings)
-    for part in parts:
-        _feed(digest.update, part)
-    return digest.hexdigest()
-
-
-def _feed(update: Callable[[bytes], None], value: Any) -> None:
-    if isinstance(value, np.ndarray):
-        update(f"{value.dtype}{value.shape}".encode())
-        update(np.ascontiguousarray(value).tobytes())
-    elif isinstance(value, dict):
-        for key in sorted(value):
-            update(f"<{key}>".encode())
-            _feed(update, value[key])
-    elif is_dataclass(value) and not isinstance(value, type):
-        update(type(value).__name__.encode())
-        for part in fields(value):
-            _feed(update, getattr(value, part.name))
-    elif isinstance(value, list | tuple):
-        update(f"({len(value)}".encode())
-        for item in value:
-            _feed(update, item)
-    else:
-        update(f"{value!r};".encode())
-
-
-_ARRAYS = ("lower", "spacing", "counts", "probes", "map_of_instance", "maps", "nodes")
-
-
-def save_baked(baked: BakedLight, path: str | Path) -> Path:
-    """Write baked light to a file of named arrays (safetensors)."""
-    from safetensors.numpy import save
-
-    make_folder(Path(path).parent)
-    arrays = {name: np.ascontiguousarray(getattr(baked, name)) for name in _ARRAYS}
-    arrays.update({f"occlusion/{name}": np.ascontiguousarray(value) for name, value in baked.occlusion.items()})
-    return write_bytes(path, save(arrays))
-
-
-def load_baked(path: str | Path) -> BakedLight:
-    """Read what `save_baked` wrote.
-
-    Raises:
-        AssetError: The file is missing or damaged.
-    """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
-    from airworthy.core.errors import AssetError
-
-    data = read_bytes(path)
-    try:
-        arrays = load(data)
-        parts = {name: arrays[name] for name in _ARRAYS}
-    except (SafetensorError, KeyError, ValueError) as error:
-        raise AssetError(f"{str(path)!r} holds no baked light ({error}); delete it, and it is baked anew.") from error
-    occlusion = {name.removeprefix("occlusion/"): array for name, array in arrays.items() if name.startswith("occlusion/")}
-    baked = BakedLight(**parts, occlusion=occlusion)
-    _check(baked, path)
-    return baked
-
-
-def _check(baked: BakedLight, path: str | Path) -> None:
-    """Refuse arrays that shading would read past the end of."""
-    from airworthy.core.errors import AssetError
-
-    good = baked.lower.shape == (3,) and baked.spacing.shape == (3,) and baked.counts.shape == (3,)
-    good = good and (baked.counts >= 2).all() and np.isfinite(baked.spacing).all() and (baked.spacing > 0).all()
-    good = good and baked.probes.shape == (int(np.prod(baked.counts.astype(np.int64))), PROBE_WORDS)
-    good = good and baked.maps.ndim == 2 and baked.nodes.ndim == 2 and baked.nodes.shape[1] == 2
-    if good and len(baked.maps):
-        x, y, z = (baked.maps[:, k].astype(np.int64) for k in (1, 2, 3))
-        last = baked.maps[:, 0] + 2 * (y * z + x * z + x * y)
-        good = (baked.maps[:, 1:] >= 2).all() and (baked.maps[:, 0] >= 0).all() and (last <= len(baked.nodes)).all()
-    good = good and (baked.map_of_instance < len(baked.maps)).all()
-    if not good:
-        raise AssetError(f"{str(path)!r} holds baked light whose arrays do not fit; delete it, and it is baked anew.")

@@ -156,8 +156,8 @@ def _other_axes(axis: int) -> tuple[int, int]:
 
 
 def _face_nodes(size: Floats, counts: NDArray[np.int64], face: int, texel: float) -> tuple[Floats, Floats]:
-    """Nodes of a face of a box in its frame [m], (n, 3), and the face's normal. The outermost are drawn in a little: on the edge
-    itself they would lie in the corner of a room, half inside the next wall."""
+    """Nodes of a face of a box in its frame [m], (n, 3), and the face's normal. The outermost are drawn in a little: on the
+    edge itself they would lie in the corner of a room, half inside the next wall."""
     axis = face >> 1
     b, c = _other_axes(axis)
     side = 1.0 if face & 1 else -1.0

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from airworthy.scenes.record import Light, PointLight, Scene, Sky, SpotLight, Sun
 
 LIGHT_COLUMNS = 16
-"""Kind, position (3), direction of travel (3), colour times strength (3), range, cosines of the inner and outer angle, 3 spare."""
+"""Kind, position (3), direction of travel (3), colour times strength (3), range, cosines of inner and outer angle, 3 spare."""
 LIGHT_SUN, LIGHT_POINT, LIGHT_SPOT = 0, 1, 2
 SKY_STEPS = 33
 """Entries of the table of sky irradiance, from the normal pointing down to pointing up, equal steps of its z."""
@@ -24,8 +24,8 @@ Floats = NDArray[np.float32]
 
 
 def sky_radiance(sky: Sky, direction: ArrayLike) -> NDArray[np.float64]:
-    """Radiance (..., 3) from unit directions (..., 3): from the horizon to the zenith with the root of the elevation's sine, and
-    to the ground's colour within a thin band of haze."""
+    """Radiance (..., 3) from unit directions (..., 3): from the horizon to the zenith with the root of the elevation's sine,
+    and to the ground's colour within a thin band of haze."""
     z = np.asarray(direction, np.float64)[..., 2:3]
     zenith, horizon, ground = (np.array(c, float) * sky.intensity for c in (sky.zenith, sky.horizon, sky.ground))
     up, down = np.sqrt(np.maximum(z, 0.0)), np.clip(-z / HAZE, 0.0, 1.0)

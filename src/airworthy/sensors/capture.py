@@ -19,7 +19,7 @@ from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
 from airworthy.sensors.flow import MoverPoses, optical_flow
 from airworthy.sensors.projections import Projection
-from airworthy.sensors.shading import HIT_CHANNELS, Cameras, ShadingOptions, shade_channels
+from airworthy.sensors.shading import DEFAULT_OPTIONS, HIT_CHANNELS, Cameras, ShadingOptions, shade_channels
 from airworthy.sensors.tone import luminance
 
 __all__ = ["CHANNEL_NAMES", "Motion", "render"]
@@ -55,7 +55,7 @@ def render(
     attitude: ArrayLike,
     env: ArrayLike | None = None,
     channels: Sequence[str] = ("rgb", "depth"),
-    options: ShadingOptions = ShadingOptions(),
+    options: ShadingOptions = DEFAULT_OPTIONS,
     *,
     ignore: ArrayLike | None = None,
     column_position: ArrayLike | None = None,
@@ -119,7 +119,9 @@ def _check(batch: SceneBatch, own: list[str], motion: Motion | None, names: list
             if name not in there:
                 raise unknown_name("channel", name, [*CHANNEL_NAMES, *sorted(there)])
     if "flow" in names and motion is None:
-        raise AirworthyError("The channel 'flow' needs to know the next image; give `motion=Motion(projection, position, attitude)`.")
+        raise AirworthyError(
+            "The channel 'flow' needs to know the next image; give `motion=Motion(...)`: projection and poses."
+        )
 
 
 def _flow(batch: SceneBatch, cameras: Cameras, found: Arrays, attitude: ArrayLike, motion: Motion) -> NDArray[np.float32]:
@@ -159,7 +161,7 @@ def _geometry(batch: SceneBatch, table: RayTable, cameras: Cameras, names: list[
 def _through_holes(
     batch: SceneBatch, table: RayTable, cameras: Cameras, names: list[str], options: ShadingOptions, found: Arrays
 ) -> Arrays:
-    """The same channels where rays go on through the holes of cut-out materials: cast once more, from just before what is met."""
+    """The same channels where rays go on through the holes of cut-out materials: cast again, from just before what is met."""
     seen = shade_channels(batch, table, cameras, ("hits",), options)["range"]
     rows = cameras.rows
     where, attitude = rows["position"].astype(np.float64) + rows["rest"], rows["attitude"].astype(np.float64)

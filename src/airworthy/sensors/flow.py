@@ -57,7 +57,7 @@ def optical_flow(
     points = np.asarray(point_world, np.float64)
     if points.ndim != 4 or points.shape[-1] != 3 or points.shape[1:3] != (projection.height, projection.width):
         raise AirworthyError(
-            f"Flow got points of shape {points.shape}; expected (cameras, {projection.height}, {projection.width}, 3), one per pixel."
+            f"Flow got points of shape {points.shape}; expected one per pixel, (c, {projection.height}, {projection.width}, 3)."
         )
     if movers is not None and next_movers is not None and instance is not None:
         count = len(points)
@@ -88,4 +88,3 @@ def carried(points: Floats, mover: NDArray[np.int64], env: NDArray[np.int64], be
     local = frames.rotate_inverse(q0, points[camera, row, column] - p0)
     out[camera, row, column] = frames.rotate(q1, local) + p1
     return out
-

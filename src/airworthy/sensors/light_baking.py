@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from airworthy.core.errors import AssetError
 from airworthy.geometry import RayTable
 from airworthy.scenes.appearance import appearance_of
-from airworthy.scenes.baking import BakeSettings, load_baked, save_baked, scene_hash, solve
+from airworthy.scenes.baked_files import load_baked, save_baked, scene_hash
+from airworthy.scenes.baking import DEFAULT_BAKE, BakeSettings, solve
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.lightmaps import BakedLight
 from airworthy.scenes.record import Scene
@@ -44,7 +45,7 @@ class RenderTracer:
         appearance_of(self.batch, _OPTIONS.texture_scale).use(0, baked)
 
 
-def bake(scene: Scene, settings: BakeSettings = BakeSettings(), quiet: bool = True, threads: int | None = None) -> BakedLight:
+def bake(scene: Scene, settings: BakeSettings = DEFAULT_BAKE, quiet: bool = True, threads: int | None = None) -> BakedLight:
     """Bake the light of a scene; its actors, and lamps on them, are left out.
 
     Args:
@@ -68,7 +69,7 @@ def cache_folder() -> Path:
 
 
 def baked_light(
-    scene: Scene, settings: BakeSettings = BakeSettings(), folder: str | Path | None = None, quiet: bool = True
+    scene: Scene, settings: BakeSettings = DEFAULT_BAKE, folder: str | Path | None = None, quiet: bool = True
 ) -> BakedLight:
     """The baked light of a scene, from the cache where it lies there by its content; else baked and kept.
 
@@ -91,7 +92,7 @@ def baked_light(
 
 def use_baked(
     batch: SceneBatch,
-    settings: BakeSettings = BakeSettings(),
+    settings: BakeSettings = DEFAULT_BAKE,
     texture_scale: float = 1.0,
     folder: str | Path | None = None,
     quiet: bool = True,

@@ -1,7 +1,7 @@
-"""Quality profiles and levels of detail (spec/flightgoggles 2.5, 2.6).
+"""Quality profiles (spec/flightgoggles 2.5): how much memory and time images may take.
 
-A profile says how much memory and time images may take: the largest level of textures, mirrors, how far shadows reach, samples
-per pixel, the finest level of meshes. A level of a mesh is chosen by how large the thing is in the image.
+A profile sets the largest level of textures, mirrors, how far shadows reach, samples per pixel, and the finest level of meshes.
+`airworthy.sensors.detail` chooses levels by size in the image.
 """
 
 from __future__ import annotations
@@ -10,31 +10,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.scenes.appearance import appearance_of, memory_line
+from airworthy.scenes.appearance import Appearance
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.levels import coarser
 from airworthy.scenes.record import Scene
 from airworthy.sensors.shading import ShadingOptions
 
-__all__ = ["PROFILES", "Profile", "choose_level", "memory", "memory_report", "profile", "profile_names", "projected_size", "scene_at"]
+__all__ = ["LEVELS", "LEVEL_SHARES", "PROFILES", "Profile", "memory", "memory_table", "profile", "profile_names", "scene_at"]
 
 LEVELS = ("high", "medium", "low")
-"""Of a mesh, finest first; below the last one a thing is not drawn at all."""
-LEVEL_SIZES = (0.60, 0.25, 0.08)
-"""Least share of the image's height at which high, medium and low are shown."""
+"""Of a mesh, finest first."""
 LEVEL_SHARES = (1.0, 0.25, 0.06)
 """Share of a mesh's triangles at each level."""
-HYSTERESIS = 0.10
-"""A level is kept until the size is this share beyond its border."""
+PIXEL_BYTES = {"rays": 36, "hits": 20, "colours": 12, "depth": 4, "8-bit colours": 3}
+"""Of one pixel of one camera that gives colour and depth; rays are shared by equal cameras."""
 
 
 @dataclass(frozen=True)
 class Profile:
-    """One row of the table."""
+    """One column of the table."""
 
     name: str
     texture_scale: float
@@ -44,11 +39,13 @@ class Profile:
     shadow_distance: float
     """[m]"""
     samples: int
-    """Per pixel."""
+    """Per pixel (multisampling; "0" in the table is one sample)."""
     level_bias: float
     """Multiplies the projected size."""
-    paper_gigabytes: float
-    """What FlightGoggles took with one camera."""
+    published_mono: float
+    """What FlightGoggles took with one camera [GB]."""
+    published_stereo: float
+    """With two [GB]."""
 
     def options(self, **changes: Any) -> ShadingOptions:
         """Shading options of the profile, some of them changed."""
@@ -64,15 +61,15 @@ class Profile:
 PROFILES = {
     row.name: row
     for row in (
-        Profile("VeryLow2GB", 0.125, False, 2, 15.0, 1, 1.0, 1.45),
-        Profile("Low2GB", 0.25, False, 1, 20.0, 1, 1.0, 1.56),
-        Profile("Medium", 0.5, False, 0, 20.0, 1, 1.0, 1.73),
-        Profile("High", 1.0, True, 0, 40.0, 1, 1.0, 4.28),
-        Profile("VeryHigh", 1.0, True, 0, 70.0, 2, 2.0, 4.28),
-        Profile("Ultra", 1.0, True, 0, 150.0, 2, 4.0, 4.28),
+        Profile("VeryLow2GB", 0.125, False, 2, 15.0, 1, 1.0, 1.45, 2.00),
+        Profile("Low2GB", 0.25, False, 1, 20.0, 1, 1.0, 1.56, 2.07),
+        Profile("Medium", 0.5, False, 0, 20.0, 1, 1.0, 1.73, 2.30),
+        Profile("High", 1.0, True, 0, 40.0, 1, 1.0, 4.28, 4.97),
+        Profile("VeryHigh", 1.0, True, 0, 70.0, 2, 2.0, 4.28, 4.97),
+        Profile("Ultra", 1.0, True, 0, 150.0, 2, 4.0, 4.28, 4.97),
     )
 }
-"""The six profiles; "High" is the default."""
+"""The six profiles, cheapest first; "High" is the default."""
 
 
 def profile_names() -> list[str]:
@@ -91,47 +88,71 @@ def profile(name: str = "High") -> Profile:
     return PROFILES[name]
 
 
-def projected_size(radius: ArrayLike, distance: ArrayLike, vertical_fov: float) -> NDArray[np.float64]:
-    """Share of the image's height that a ball of a radius [m] covers at a distance [m]: 2 r / (2 d tan(fov / 2))."""
-    return np.asarray(radius, float) / np.maximum(np.asarray(distance, float) * np.tan(0.5 * vertical_fov), 1e-9)
-
-
-def choose_level(
-    size: ArrayLike, current: ArrayLike | None = None, *, bias: float = 1.0, finest: int = 0, hysteresis: float = HYSTERESIS
-) -> NDArray[np.int32]:
-    """Level of detail by projected size: 0 high, 1 medium, 2 low, 3 not drawn.
-
-    Args:
-        size: Share of the image's height, (...).
-        current: Levels shown now, (...): kept while the size is within the hysteresis; None: none.
-        bias: Multiplies the size.
-        finest: No finer level than this.
-        hysteresis: Share of a border by which it must be passed.
-    """
-    seen = np.asarray(size, float) * bias
-    borders = np.array(LEVEL_SIZES)
-    fresh = np.sum(seen[..., None] < borders, axis=-1)
-    if current is not None:
-        # Coarser only below the border less the hysteresis, finer only above it plus the hysteresis.
-        coarser = np.sum(seen[..., None] < borders * (1.0 - hysteresis), axis=-1)
-        finer = np.sum(seen[..., None] < borders * (1.0 + hysteresis), axis=-1)
-        fresh = np.clip(np.asarray(current), coarser, finer)
-    return np.maximum(fresh, finest).astype(np.int32)
-
-
 def scene_at(scene: Scene, of: Profile) -> Scene:
-    """A scene whose meshes are at the profile's finest level."""
+    """A scene whose meshes are no finer than the profile allows."""
     return coarser(scene, LEVEL_SHARES[of.finest_level])
 
 
-def memory(batch: SceneBatch, of: Profile) -> dict[str, int]:
-    """Bytes that a batch takes under a profile, by part."""
-    return {**batch.geometry.memory(), **appearance_of(batch, of.texture_scale).memory()}
+def memory(batch: SceneBatch, of: Profile, width: int = 1024, height: int = 768, cameras: int = 1) -> dict[str, int]:
+    """Bytes that images of a batch take under a profile, by part: the sizes of the arrays themselves.
+
+    The batch's scenes are simplified, placed and packed anew as the profile says, so this takes time and memory of its own.
+
+    Args:
+        batch: Scenes at full detail.
+        of: The profile.
+        width: Of the image [px].
+        height: Of the image [px].
+        cameras: Per environment.
+
+    Raises:
+        AirworthyError: If the textures need more memory than they may have.
+    """
+    scenes = [scene_at(scene, of) for scene in batch.scenes]
+    placed = SceneBatch([scenes[index] for index in batch.scene_of_env], batch.env_count, threads=batch.threads)
+    pixels = width * height
+    buffers = PIXEL_BYTES["rays"] * of.samples + cameras * batch.env_count * sum(list(PIXEL_BYTES.values())[1:])
+    looks = Appearance(placed, of.texture_scale).memory()
+    return {**placed.geometry.memory(), **looks, "images": pixels * buffers}
 
 
-def memory_report(batch: SceneBatch, names: Sequence[str] = ()) -> str:
-    """One line per profile: memory of the batch's geometry, textures and light."""
-    lines = []
+def memory_table(
+    batch: SceneBatch, names: Sequence[str] = (), width: int = 1024, height: int = 768, show: bool = True
+) -> dict[str, tuple[int, int]]:
+    """Memory with one camera and with two per environment, by profile; printed as a table.
+
+    Args:
+        batch: Scenes at full detail.
+        names: Profiles; none: all.
+        width: Of the image [px].
+        height: Of the image [px].
+        show: Print it.
+
+    Returns:
+        Bytes (mono, stereo) by profile; profiles whose textures do not fit are left out.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    lines = [f"{'profile':<11}{'textures':>10}{'meshes':>10}{'images':>10}{'mono':>10}{'stereo':>10}   [MB]"]
+    known: dict[Any, dict[str, int]] = {}
     for name in names or profile_names():
-        lines.append(f"{name:<11} {memory_line(memory(batch, profile(name)))}")
-    return "\n".join(lines)
+        row = profile(name)
+        key = (row.texture_scale, row.finest_level)
+        try:
+            parts = known.setdefault(key, memory(batch, row, width, height)) if key not in known else known[key]
+        except AirworthyError as error:
+            lines.append(f"{name:<11} {error}")
+            continue
+        lines.append(_row(name, row, parts, width * height, batch.env_count, found))
+    if show:
+        print("\n".join(lines))
+    return found
+
+
+def _row(name: str, row: Profile, parts: dict[str, int], pixels: int, envs: int, found: dict[str, tuple[int, int]]) -> str:
+    more = pixels * PIXEL_BYTES["rays"] * (row.samples - 1)  # rays beside the middles of pixels
+    view = pixels * envs * sum(value for part, value in PIXEL_BYTES.items() if part != "rays")
+    images = pixels * PIXEL_BYTES["rays"] + view + more
+    rest = sum(value for part, value in parts.items() if part != "images")
+    found[name] = (rest + images, rest + images + view)
+    numbers = (parts["textures"], rest - parts["textures"], images, *found[name])
+    return f"{name:<11}" + "".join(f"{value / 1e6:>10.1f}" for value in numbers)

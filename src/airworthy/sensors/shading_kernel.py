@@ -8,8 +8,8 @@ from typing import Any
 
 from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp
 from airworthy.geometry import native_source
-from airworthy.scenes import appearance, baking, lights
-from airworthy.scenes._mesh_words import FACE_WORDS, VERTEX_WORDS
+from airworthy.scenes import appearance, lightmaps, lights
+from airworthy.scenes.appearance import FACE_WORDS, VERTEX_WORDS
 
 PACKETS_PER_TASK = 8
 """Packets of 16 rays that one CPU task covers."""
@@ -65,8 +65,8 @@ def shading_source() -> str:
         "LIGHT_SPOT": lights.LIGHT_SPOT,
         "SKY_STEPS": lights.SKY_STEPS,
         "SKY_COLUMNS": lights.SKY_COLUMNS,
-        "VOLUME_COLUMNS": baking.VOLUME_COLUMNS,
-        "PROBE_WORDS": baking.PROBE_WORDS,
+        "VOLUME_COLUMNS": lightmaps.VOLUME_COLUMNS,
+        "PROBE_WORDS": lightmaps.PROBE_WORDS,
     }
     reals = {
         "HAZE": lights.HAZE,
@@ -79,7 +79,9 @@ def shading_source() -> str:
     names = "\n".join(f"#define {name} {number}" for name, number in whole.items())
     numbers = "\n".join(f"#define {name} {number!r}f" for name, number in reals.items())
     folder = files("airworthy.sensors").joinpath("native")
-    texts = [folder.joinpath(name).read_text() for name in ("shading_lanes.h", "textures.h", "surface.h", "light.h", "shading.cpp")]
+    texts = [
+        folder.joinpath(name).read_text() for name in ("shading_lanes.h", "textures.h", "surface.h", "light.h", "shading.cpp")
+    ]
     return "\n".join([native_source("rays.h"), names, numbers, *texts])
 
 

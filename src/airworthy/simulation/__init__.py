@@ -17,7 +17,6 @@ from airworthy.simulation.twin import Twin
 
 __all__ = [
     "Contact",
-    "Contact",
     "ContactRecord",
     "Downwash",
     "EventSource",

@@ -1,5 +1,7 @@
-"""A small batch beside the large one, in which single flights are flown again: flights do not depend on their place, so the bits
-are those they would have had."""
+"""A small batch beside the large one, in which single flights are flown again.
+
+Flights do not depend on their place, so the bits are those they would have had.
+"""
 
 from __future__ import annotations
 
@@ -57,9 +59,7 @@ class Compact:
         self.arrays.inputs()[row, : self.count] = other.inputs()[row, ids]
         self.arrays.push_inputs()
 
-    def fly(
-        self, config: SimulatorConfig, effects: Effects, level: int, command_rows: int, elapsed: int, steps: int
-    ) -> None:
+    def fly(self, config: SimulatorConfig, effects: Effects, level: int, command_rows: int, elapsed: int, steps: int) -> None:
         """Some physics steps of a launch of which `elapsed` lie behind."""
         effects = effects if self.arrays.is_shared else effects & ~Effects.SHARED_PARAMETERS
         self.arrays.launch(config, effects, steps, level, command_rows, elapsed)

@@ -57,7 +57,14 @@ class ContactRecord:
 
     def packed(self) -> Array:
         """All of it as one array, (env, 10): for snapshots."""
-        numbers = (self.count[:, None], self.time[:, None], self.point, self.normal, self.speed[:, None], self.instance[:, None])
+        numbers = (
+            self.count[:, None],
+            self.time[:, None],
+            self.point,
+            self.normal,
+            self.speed[:, None],
+            self.instance[:, None],
+        )
         return np.concatenate(numbers, axis=1).astype(np.float64)
 
     def unpack(self, packed: Array) -> None:

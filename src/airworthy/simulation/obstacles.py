@@ -71,7 +71,7 @@ class Obstacles:
         return np.minimum(found.distance, farthest + reach) - reach
 
     def first(self, bodies: Bodies, start: Motion, end: Motion) -> Contacts:
-        """First contact of each body that moves straight between two motions; each sphere goes from where it was to where it is."""
+        """First contact of each body between two motions: its spheres move straight from where they were to where they are."""
         block = max(PAIRS_MAX // bodies.radius.shape[1], 1)
         count = len(self.env)
         if count > block:

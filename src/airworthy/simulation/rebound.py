@@ -16,6 +16,9 @@ Array = NDArray[np.float64]
 PASSES = 8
 """Impacts of a body within one step; after the last it waits for the next step where it is."""
 
+STEP_OUT = 8e-3
+"""Most that a body is moved out of an overlap in a step [m]."""
+
 
 @dataclass
 class Rebound:
@@ -45,8 +48,8 @@ def rebound(
 
     Bodies go along the free motion to their first contact, rebound there, and go on for what is left of the step, until they
     meet nothing more. A fast impact is taken at its instant, with the velocity of that instant, and what is left is flown under
-    the step's acceleration. A slow one is a rest: the support acts all through the step, so the velocity at its end is what loses
-    its part into the surface, and nothing accelerates afterwards.
+    the step's acceleration. A slow one is a rest: the support acts all through the step, so it is the velocity at its end
+    that loses its part into the surface, and nothing accelerates afterwards.
 
     Args:
         obstacles: Geometry, of k bodies.
@@ -63,7 +66,9 @@ def rebound(
     acceleration, torque = (free.velocity - start.velocity) / dt, held_torque(bodies, start, free, dt)
     left, speed = np.full(count, dt), np.full(count, -1.0)
     met = np.zeros(count, bool)
-    record = Contacts(np.ones(count), np.zeros(count, np.intp), np.zeros((count, 3)), np.full((count, 3), np.nan), _nothing(count))
+    record = Contacts(
+        np.ones(count), np.zeros(count, np.intp), np.zeros((count, 3)), np.full((count, 3), np.nan), _nothing(count)
+    )
     rows = np.arange(count)
     for _ in range(PASSES):
         hit = obstacles.take(rows).first(bodies.take(rows), now.take(rows), goal.take(rows))
@@ -87,29 +92,39 @@ def rebound(
         acceleration[rows] = np.where(rests[:, None], 0.0, acceleration[rows])
         torque[rows] = np.where(rests[:, None], 0.0, torque[rows])
         at.velocity, at.rate = collide(own, at, touch, normal, np.where(rests, 0.0, restitution), friction, dt)
-        _step_out(own, at, touch, normal, depth)
+        deep = _step_out(own, at, touch, normal, depth)
         at.velocity += moving
         faster = fastest > speed[rows]
         _keep(record, rows[faster], _take(hit, faster), 1.0 - left[rows[faster]] / dt)
         speed[rows] = np.maximum(fastest, speed[rows])
         now.put(rows, at)
         goal.put(rows, drift(own, at, acceleration[rows], torque[rows], left[rows]))
-    waiting = now.take(rows)
-    # The step's gravity acted, and the way down that it would have taken is not made: the motion pays for that.
-    missed = np.maximum(-waiting.velocity * left[rows, None], 0.0)
-    waiting.velocity, waiting.rate = lifted(bodies.take(rows), waiting, missed)
-    end.put(rows, waiting)
+        _wait(end, bodies, now, left, rows[deep])
+        rows = rows[~deep]
+    _wait(end, bodies, now, left, rows)
     return Rebound(end, met, record, np.maximum(speed, 0.0))
 
 
-def _step_out(bodies: Bodies, at: Motion, touch: NDArray[np.bool_], normal: Array, depth: Array) -> None:
-    """Bring bodies back to their gap from what they are deepest in, in place; a deep overlap bit by bit."""
+def _wait(end: Motion, bodies: Bodies, now: Motion, left: Array, rows: NDArray[np.intp]) -> None:
+    """End the step of some bodies where they are.
+
+    Gravity acted all through the step, and the way down that it would have taken is not made: the motion pays for that.
+    """
+    waiting = now.take(rows)
+    missed = np.maximum(-waiting.velocity * left[rows, None], 0.0)
+    waiting.velocity, waiting.rate = lifted(bodies.take(rows), waiting, missed)
+    end.put(rows, waiting)
+
+
+def _step_out(bodies: Bodies, at: Motion, touch: NDArray[np.bool_], normal: Array, depth: Array) -> NDArray[np.bool_]:
+    """Bring bodies back to their gap from what they are deepest in, in place, a deep overlap bit by bit; which are deep."""
     worst = np.where(touch, depth, -np.inf).argmax(axis=1)
     which = np.arange(len(worst))
-    way = np.clip(depth[which, worst], 0.0, SHALLOW)
+    way = np.clip(depth[which, worst], 0.0, STEP_OUT)
     lift = np.where(np.isfinite(way), way, 0.0)[:, None] * normal[which, worst]
     at.position += lift
     at.velocity, at.rate = lifted(bodies, at, lift)
+    return np.asarray(depth[which, worst] > SHALLOW)
 
 
 def _velocities(velocity_of: Array | None, rows: NDArray[np.intp], instance: NDArray[np.int32]) -> Array:

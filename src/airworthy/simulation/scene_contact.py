@@ -262,14 +262,19 @@ class SceneContact:
         self._note(small, rows[struck], envs[struck], hit, out.speed[met][struck])
         self._feel(small, rows, envs, attitude, change / self._dt, turn / self._dt, log)
 
-    def _feel(self, small: Compact, rows: Ints, envs: Ints, attitude: Array, force: Array, turn: Array, log: int | None) -> None:
+    def _feel(
+        self, small: Compact, rows: Ints, envs: Ints, attitude: Array, force: Array, turn: Array, log: int | None
+    ) -> None:
         """Add what contact does to a step's specific force, and to its accelerometer sample."""
         felt = rotate_inverse(split(attitude), split(force))
         layout, state = self._simulator.layout, small.arrays.state()
         place = layout.offsets["acceleration"]
         state[place : place + 3, rows] += stacked(felt).T
         if self._simulator.config.imu is not None and "imu" in layout:
-            p = [self._simulator.parameter(f"imu_{name}")[envs] for name in ("rotation", "position", "limit")]
+            p = [
+                np.asarray(self._simulator.parameter(f"imu_{name}")[envs], np.float64)
+                for name in ("rotation", "position", "limit")
+            ]
             still = (0.0, 0.0, 0.0)
             sample = eq.accelerometer(felt, still, split(turn), split(p[0]), split(p[1]))
             place, limit = layout.offsets["imu"], p[2][:, 0]

@@ -30,7 +30,8 @@ class Schedule:
     def __init__(self, physics_rate: float | Fraction, rate: float | Fraction):
         if not 0 < rate <= physics_rate:
             raise AirworthyError(
-                f"A sample rate is {float(rate):g} Hz; expected more than 0 and at most physics_rate ({float(physics_rate):g} Hz)."
+                f"A sample rate is {float(rate):g} Hz;"
+                f" expected more than 0 and at most physics_rate ({float(physics_rate):g} Hz)."
             )
         ratio = _exact(physics_rate) / _exact(rate)
         self.steps_per_sample = ratio.limit_denominator(_DENOMINATOR)

@@ -347,17 +347,18 @@ class Simulator:
             rotor_speed: Rotor states; default hover.
         """
         ids = resolve_ids(env_ids, self.env_count)
-        if self.scene is not None:
-            self.scene.record.clear(ids)
         given = {"position": position, "velocity": velocity, "attitude": attitude, "rate": rate, "rotor_speed": rotor_speed}
         if not ids.size:
             return
+        start = self._starts.build(ids, given)
         if env_ids is None:
             self.step_count = 0
-        self._start(ids, self._starts.build(ids, given))
+        if self.scene is not None:
+            self.scene.record.clear(ids)
+        self._start(ids, start)
 
     def restart(self, env_ids: Ids) -> None:
-        """Start new flights where the last reset put them; the record of contacts goes on. What contact does in mode "reset"."""
+        """Start new flights where the last reset put them, without clearing `contacts`: what contact does in mode "reset"."""
         nothing = dict.fromkeys(("position", "velocity", "attitude", "rate", "rotor_speed"))
         self._start(env_ids, self._starts.build(env_ids, nothing))
 
@@ -519,7 +520,8 @@ class Simulator:
     def _need_scene(self) -> SceneContact:
         if self.scene is None:
             raise AirworthyError(
-                "This simulator has no contact with geometry; build it with SimulatorConfig(contact=Contact(...)) and geometry=."
+                "This simulator has no contact with geometry;"
+                " build it with SimulatorConfig(contact=Contact(...)) and Simulator(..., geometry=...)."
             )
         return self.scene
 

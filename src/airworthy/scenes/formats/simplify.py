@@ -102,8 +102,8 @@ def _areas(mesh: Mesh) -> NDArray[np.float64]:
     """(V,) area of the faces around each vertex, and a little so that lone vertices count."""
     corners = mesh.vertices[mesh.faces].astype(np.float64)
     area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
-    total: NDArray[np.float64] = np.bincount(mesh.faces.reshape(-1), np.repeat(area, 3), len(mesh.vertices))
-    return total + 1e-12 * max(float(total.max(initial=0.0)), 1e-12)
+    total = np.bincount(mesh.faces.reshape(-1), np.repeat(area, 3), len(mesh.vertices)).astype(np.float64)
+    return total + np.float64(1e-12 * max(float(total.max(initial=0.0)), 1e-12))
 
 
 def _means(values: NDArray, group: NDArray[np.int64], weight: NDArray[np.float64], count: int) -> NDArray:

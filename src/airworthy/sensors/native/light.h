@@ -74,7 +74,8 @@ struct Baked {
     I row = W::i(-1);
     for (int k = 0; k < LANES; ++k) {
       const int slot = W::get(o.static_slot, k);
-      if (W::get(hit.instance, k) >= 0 && slot >= 0 && slot < slot_count) W::set(row, k, slots[slot]);
+      const bool known = W::get(hit.instance, k) >= 0 && slot >= 0 && slot < slot_count;
+      if (known && W::get(o.kind, k) == KIND_BOX) W::set(row, k, slots[slot]);
     }
     const M there = row >= 0;
     if (!N::any(there)) return;

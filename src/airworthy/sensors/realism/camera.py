@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 Trace = Callable[[RayTable, Floats, Floats, Sequence[str], dict[str, Any]], Channels]
 """(table, position (c, 3), optical attitude (c, 4), channels, poses per column) -> channels."""
 
-_TABLE_PIXELS_MAX = 1 << 21
+_TABLE_PIXELS_MAX = 1 << 22
 """Most pixels of all lens tables together that are kept; larger ones are made anew for each image."""
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airworthy.sensors.limits import RangeLimits
 from airworthy.sensors.noise import Draw, RangeNoise, measure
 from airworthy.sensors.realism.settings import Quantization, SensorNoise
 
@@ -44,7 +45,7 @@ def noisy(image: Image, settings: SensorNoise, draw: Draw | None, gain: ArrayLik
 def _normals(shape: tuple[int, ...], draw: Draw) -> Image:
     """Standard normal numbers, by the native kernel of ranges: readings of nothing with a deviation of one."""
     flat = np.zeros((shape[0], int(np.prod(shape[1:]))), np.float32)
-    return measure(flat, RangeNoise(c=1.0), draw=replace(draw, sensor=draw.sensor ^ _OWN_DRAWS)).reshape(shape)
+    return measure(flat, RangeNoise(c=1.0), RangeLimits(-1e30), replace(draw, sensor=draw.sensor ^ _OWN_DRAWS)).reshape(shape)
 
 
 def quantized(image: Image, settings: Quantization) -> Image:

@@ -79,9 +79,11 @@ def lens_table(table: RayTable, lens: ThinLens, point: ArrayLike) -> RayTable:
     Args:
         table: Rays through the middle of the lens, in the optical frame (z forward).
         lens: Aperture and focus.
-        point: On the unit disc, (2,).
+        point: On the unit disc, (2,). It is turned about the axis from pixel to pixel, so that few points look like grain and
+            not like so many edges.
     """
-    offset = np.array([*(0.5 * lens.aperture * np.asarray(point, np.float64)), 0.0])
+    offset = np.zeros_like(table.directions)
+    offset[..., :2] = 0.5 * lens.aperture * _turned(np.asarray(point, np.float64), table.height, table.width)
     cosine = table.directions @ table.axis
     usable = cosine > _SHARP_ANGLE
     target = table.directions * (lens.focus / np.where(usable, cosine, 1.0))[..., None]
@@ -90,43 +92,62 @@ def lens_table(table: RayTable, lens: ThinLens, point: ArrayLike) -> RayTable:
     return RayTable(directions, origins if table.origins is None else table.origins + origins, table.axis)
 
 
+def _turned(point: Floats, height: int, width: int) -> Floats:
+    """A point (2,) turned by an angle that differs between neighbours, (H, W, 2): gradient noise of Jimenez (2014)."""
+    row, column = np.arange(height)[:, None], np.arange(width)[None, :]
+    angle = 2.0 * np.pi * np.mod(52.9829189 * np.mod(0.06711056 * column + 0.00583715 * row, 1.0), 1.0)
+    cosine, sine = np.cos(angle), np.sin(angle)
+    return np.stack([cosine * point[0] - sine * point[1], sine * point[0] + cosine * point[1]], -1)
+
+
 def gathered(image: NDArray[np.float32], depth: NDArray[Any], lens: ThinLens, samples: int) -> NDArray[np.float32]:
     """An image blurred by its own depth: every pixel takes from places of a disc those whose own disc reaches it.
 
     What hides behind an edge is not known to the image, so the fringe of near things that are out of focus is approximate.
+    Pixels that nothing wider than a pixel reaches stay as they are.
 
     Args:
         image: Linear, (c, H, W, 3).
         depth: [m], (c, H, W); +inf: nothing.
         lens: Its aperture and focus.
-        samples: Places besides the pixel itself.
+        samples: Places on each disc.
     """
-    height, width = image.shape[1:3]
-    radius = np.minimum(0.5 * lens.circle_pixels(depth), _GATHER_MAX * height).astype(np.float32)
-    out = np.empty_like(image)
+    radius = np.minimum(0.5 * lens.circle_pixels(depth), _GATHER_MAX * image.shape[1]).astype(np.float32)
+    out = image.copy()
     for number in range(len(image)):
-        out[number] = _gathered(image[number], depth[number], radius[number], samples, (height, width))
+        wide = radius[number] >= 0.5
+        if not wide.any():
+            continue
+        reach = int(np.ceil(radius[number].max()))
+        rows, columns = np.flatnonzero(wide.any(1)), np.flatnonzero(wide.any(0))
+        # Only what a disc can touch; the window is wide enough to hold all that reaches into its inner part.
+        window = tuple(slice(max(k[0] - 2 * reach, 0), k[-1] + 2 * reach + 1) for k in (rows, columns))
+        out[number][window] = _gathered(image[number][window], depth[number][window], radius[number][window], reach, samples)
     return out
 
 
 def _gathered(
-    image: NDArray[np.float32], depth: NDArray[Any], radius: NDArray[np.float32], samples: int, size: tuple[int, int]
+    image: NDArray[np.float32], depth: NDArray[Any], radius: NDArray[np.float32], reach: int, samples: int
 ) -> NDArray[np.float32]:
-    reach = float(radius.max(initial=0.0))
-    if reach < 0.5:
-        return image.copy()  # nothing is spread over more than its own pixel
-    row, column = np.arange(size[0])[:, None], np.arange(size[1])[None, :]
-    # A pixel stands for its share of the disc: with `samples` places on it, that of one place.
-    total, weight = image.copy(), np.ones(size, np.float32)
-    for x, y in aperture_points(samples) * reach:
-        i = np.clip(row + round(float(y)), 0, size[0] - 1)
-        j = np.clip(column + round(float(x)), 0, size[1] - 1)
-        away = float(np.hypot(x, y))
+    from scipy.ndimage import maximum_filter
+
+    around = maximum_filter(radius, size=2 * reach + 1, mode="nearest")
+    touched = np.flatnonzero(around >= 0.5)
+    flat, far, own, width = image.reshape(-1, 3), depth.reshape(-1), radius.reshape(-1), image.shape[1]
+    row, column = np.divmod(touched, width)
+    disc, mine = around.reshape(-1)[touched], own[touched]
+    weight = 1.0 / np.maximum(np.pi * mine**2, 1.0)  # the pixel itself: one of those on its disc
+    total = weight[:, None] * flat[touched]
+    for x, y in aperture_points(samples):
+        i = np.clip(np.rint(row + y * disc), 0, len(image) - 1).astype(np.int64)
+        j = np.clip(np.rint(column + x * disc), 0, width - 1).astype(np.int64)
+        there = i * width + j
         # Farther things do not spill over nearer ones that are sharper than they.
-        spill = np.where(depth[i, j] > depth + 0.1, np.minimum(radius[i, j], radius), radius[i, j])
-        area = np.maximum(spill, 0.5) ** 2
-        share = np.clip(spill - away + 0.5, 0.0, 1.0) * (reach**2 / area) / samples
-        share = np.minimum(share, 8.0).astype(np.float32)
-        total += share[..., None] * image[i, j]
+        spill = np.where(far[there] > far[touched] + 0.1, np.minimum(own[there], mine), own[there])
+        away = np.hypot(i - row, j - column)
+        share = np.clip(spill - away + 0.5, 0.0, 1.0) * (disc / np.maximum(spill, 0.5)) ** 2 / samples
+        total += share[:, None] * flat[there]
         weight += share
-    return total / weight[..., None]
+    out = image.copy()
+    out.reshape(-1, 3)[touched] = total / weight[:, None]
+    return out

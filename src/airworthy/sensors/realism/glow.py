@@ -43,7 +43,7 @@ def bloomed(image: Image, bloom: Bloom, dirt: LensDirt | None = None) -> Image:
 
 def bright_part(image: Image, threshold: float) -> Image:
     """What exceeds a threshold in the brightest channel, with the colour it has: (..., 3)."""
-    peak = image.max(axis=-1, keepdims=True)
+    peak = np.maximum(np.maximum(image[..., :1], image[..., 1:2]), image[..., 2:])  # faster than a maximum over three
     share = np.maximum(peak - np.float32(threshold), 0.0) / np.maximum(peak, np.float32(1e-12))
     return np.where(np.isfinite(share), np.nan_to_num(image, nan=0.0, posinf=1e6) * np.nan_to_num(share), 0.0).astype(
         np.float32
