@@ -201,10 +201,10 @@ def test_what_is_in_focus_is_sharp() -> None:
 
 def test_the_fast_way_agrees_with_the_exact_one_on_a_flat_wall() -> None:
     scene = wall(2.0, whole=True)
-    lens = DepthOfField(0.1, 5.0, 0.06, 64)
+    lens = DepthOfField(0.1, 5.0, 0.036, 64)
     exact = camera(Realism(depth_of_field=lens)).capture(scene, view())["rgb"][0, ..., 0]
     fast = camera(Realism(depth_of_field=replace(lens, method="gather"))).capture(scene, view())["rgb"][0, ..., 0]
-    # 64 places on a disc of 9 px, rounded to pixels.
+    # 64 places on a disc of 5.5 px, rounded to pixels.
     np.testing.assert_allclose(fast[8:-8].mean(0), exact[8:-8].mean(0), atol=0.06)
     assert box_width(fast[30]) == pytest.approx(box_width(exact.mean(0)), rel=0.1)
 
