@@ -40,6 +40,7 @@ class Camera(RaySensor):
             )
         self.real = None if settings is None else RealCamera(settings, device.projection, self.table, device.rate)
         """Its lens, shutter and chip; None: an ideal camera."""
+        self._shading()  # an unknown profile is told here, and not at the first image
 
     def capture(self, scene: Any, view: View, channels: Sequence[str] = ()) -> Channels:
         out = super().capture(scene, view, channels)
