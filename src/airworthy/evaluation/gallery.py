@@ -32,7 +32,9 @@ from airworthy.sensors.tone import to_8bit
 GALLERY_FILE = "gallery.html"
 HERO = (1280, 600)
 """Width and height of the large pictures [px]."""
-CARD = 520
+CARD = 480
+"""Width of a small picture [px]."""
+SHOT = 720
 """Width of a device's picture [px]."""
 NEAR = 6.0
 """A sensor that sees no farther than this is shown from nearby [m]."""
@@ -120,7 +122,7 @@ def write_gallery(config: GalleryConfig, quiet: bool = True) -> Path:
         device_count=len(items),
         realism=_realism(stages[0], config.seed),
         command=_command(config),
-        machine=", ".join(str(value) for value in describe_machine().values()),
+        machine="{processor}, {cores} cores, {system}, {python}".format(**describe_machine()),
         version=__version__,
         missing=len(stages) < 2,
     )
@@ -243,7 +245,7 @@ def _timed(capture: Callable[[], dict[str, NDArray[Any]]]) -> tuple[dict[str, ND
 
 
 def _shown(images: list[Picture], note: str, photo: bool) -> dict[str, Any]:
-    return {"images": [pictures.data_uri(pictures.fitted(image, 2 * CARD), photo) for image in images], "note": note}
+    return {"images": [pictures.data_uri(pictures.fitted(image, SHOT), photo) for image in images], "note": note}
 
 
 def _camera_shot(item: Device, sensor: Any, stage: Stage, view: View) -> dict[str, Any]:

@@ -36,7 +36,12 @@ TURN = 1.2
 # Name, what is to be seen, settings, and whether the camera moves.
 _SHOWN: tuple[tuple[str, str, Realism, bool], ...] = (
     ("ideal", "everything off", REALISM["ideal"], False),
-    ("motion blur", "shutter open 60 % of a frame, 2 m/s sideways and 1.2 rad/s", Realism(motion_blur=MotionBlur(0.6, 16)), True),
+    (
+        "motion blur",
+        "shutter open 60 % of a frame, 2 m/s sideways and 1.2 rad/s",
+        Realism(motion_blur=MotionBlur(0.6, 16)),
+        True,
+    ),
     ("rolling shutter", "rows over 90 % of a frame, the same motion", Realism(rolling_shutter=RollingShutter(0.9)), True),
     ("depth of field", "f/1.4, focus at 3 m", Realism(depth_of_field=DepthOfField(1.4, 3.0, samples=32)), False),
     ("vignetting", "all of cos^4", Realism(vignetting=Vignetting(1.0)), False),
@@ -44,7 +49,12 @@ _SHOWN: tuple[tuple[str, str, Realism, bool], ...] = (
     ("bloom", "from linear 1 on, four times the default weight", Realism(bloom=Bloom(weight=0.2)), False),
     ("lens dirt", "where the bloom shines on it", Realism(bloom=Bloom(weight=0.3), lens_dirt=LensDirt(1.0)), False),
     ("auto-exposure", "settled on a mean luminance of 0.18", Realism(auto_exposure=AutoExposure()), False),
-    ("shot and read noise", "600 photons at white, 12 electrons of read noise", Realism(noise=SensorNoise(600.0, read_noise=12.0)), False),
+    (
+        "shot and read noise",
+        "600 photons at white, 12 electrons of read noise",
+        Realism(noise=SensorNoise(600.0, read_noise=12.0)),
+        False,
+    ),
     ("cinematic", "the preset, still", REALISM["cinematic"], False),
     ("cinematic, moving", "the preset, in motion", REALISM["cinematic"], True),
 )

@@ -161,7 +161,7 @@ def data_uri(picture: Picture, photo: bool = True) -> str:
 
     buffer, image = io.BytesIO(), Image.fromarray(picture)
     if photo:
-        image.save(buffer, "JPEG", quality=88, subsampling=0, optimize=True)
+        image.save(buffer, "JPEG", quality=84, optimize=True)
     else:
         image.convert("P", palette=Image.Palette.ADAPTIVE, colors=256).save(buffer, "PNG", optimize=True)
     kind = "jpeg" if photo else "png"

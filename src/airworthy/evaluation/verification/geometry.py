@@ -60,7 +60,7 @@ def _closed_forms() -> Iterator[Figure]:
     """Each solid in 40 poses 10 m away, and a plane whose distance along the axis is 10 m, tilted by up to 60 degrees."""
     rng, table, wrong = np.random.default_rng(0), ray_table(), 0
     for name, shape in SOLIDS.items():
-        position = rng.normal(0.0, 0.5, (_POSES, 3)) + [0.0, 0.0, 10.0]
+        position = rng.normal((0.0, 0.0, 10.0), 0.5, (_POSES, 3))
         attitude = quaternions(rng, _POSES)
         layouts = [Placement.of([0], position[k], attitude[k]) for k in range(_POSES)]
         rays = table.directions.reshape(-1, 3)
@@ -107,7 +107,7 @@ def world_corners(mesh: Mesh, placement: Placement) -> Array:
 
 def brute_force_figures(meshes: int = 100) -> Iterator[Figure]:
     """Random meshes in random poses 8 m away, against every triangle in float64."""
-    rng, table = np.random.default_rng(1), ray_table(48, 36, 130.0)
+    rng, table = np.random.default_rng(1), ray_table(64, 48, 175.0)
     shapes = [random_mesh(rng, k % 3) for k in range(meshes)]
     turned, scale = quaternions(rng, meshes), rng.uniform(0.5, 1.5, meshes)
     layouts = [Placement.of([k], [0.0, 0.0, 8.0], turned[k], scale[k]) for k in range(meshes)]
@@ -208,7 +208,5 @@ def _memory() -> Iterator[Figure]:
     corner = (np.arange(100)[:, None] * 101 + np.arange(100)).reshape(-1)
     mesh = Mesh(points, np.concatenate([corner[:, None] + [0, 101, 102], corner[:, None] + [0, 102, 1]]))
     few, many = (sum(GeometryBatch([mesh], [Placement.of([0])] * n).memory().values()) for n in (1, 1025))
-    yield below(
-        "Memory of one more environment with a mesh of 20,000 triangles that is there", (many - few) / 1024, 256.0, "bytes"
-    )
-    yield below("Memory of that mesh, per triangle", few / 20_000, 128.0, "bytes")
+    yield below("Memory of one more environment with a mesh that is there", (many - few) / 1024, 256.0, "bytes")
+    yield below("Memory of a mesh of 20,000 triangles, per triangle", few / 20_000, 128.0, "bytes")
