@@ -24,6 +24,17 @@ EXPECTED: dict[str, tuple[str, set[str]]] = {
     "05_own_pilot.py": (r"\{'success': 16\}", {"config.json", "flight.parquet", "meta.json", "report.html", "summary.json"}),
     "06_equation_to_kernel.py": (r"14 operations:[\s\S]*differ by [1-9]\.\de-07", set()),
     "07_imu_allan.py": (r"rad/s/sqrt\(Hz\) measured", {"allan.png"}),
+    "08_own_scene.py": ("7 things, the nearest 3.17 m away", {"view.png", "shed"}),
+    "09_sensors_in_flight.py": (
+        r"at 15\.000 s: image 217, taken at 14\.966 s; scan of [56]\d{4} points",
+        {"depth.png", "lidar.png", "cloud.ply"},
+    ),
+    "10_thousand_places.py": (r"4096 forests of 57 things[\s\S]*million rays per second", {"forests.png"}),
+    "11_pilot_that_sees.py": (r"0 of 16 hit something; they stand 1\.\d\d to 1\.\d\d m before it", set()),
+    "12_contact.py": (
+        r"respond  drone 3: impacts [1-9][\s\S]*freeze   drone 3: impacts 1, last with the wall at 30.0 m/s",
+        set(),
+    ),
 }
 """What each prints (a pattern), and what it leaves in its folder below runs/."""
 

@@ -101,7 +101,12 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
         mounted = mount(config, simulator, batch, sensors)
         with recording(config.out, mounted):
             flown = fly(simulator, pilot, plan, quiet, mounted)
-        summary = _write(way, flown, vehicles, trajectory, gates, parameters, config)
+        pictured = {}
+        if place is not None and config.report:
+            from airworthy.evaluation.fly_pictures import run_pictures
+
+            pictured = run_pictures(place, flown.table, mounted)
+        summary = _write(way, flown, vehicles, trajectory, gates, parameters, config, pictured)
     return FlyResult(summary, config.out, flown.interrupted, flown.pilot_error)
 
 
@@ -251,6 +256,7 @@ def _write(
     gates: tuple[Gate, ...],
     parameters: dict[str, Any],
     asked: FlyConfig,
+    pictured: dict[str, Any],
 ) -> dict[str, Any]:
     """Write the folder, the flights first: what judges them can be made again."""
     names = [item.name for item in vehicles]
@@ -281,6 +287,7 @@ def _write(
             meta=meta,
             reference=reference,
             gates=[_corners(gate) for gate in gates],
+            place=pictured,
             rotor_limits=([r.speed_min for r in rotors], [r.speed_max for r in rotors]) if len(vehicles) == 1 else None,
         )
     return summary

@@ -86,7 +86,7 @@ def museum(folder: Path) -> Scene:
         textures=b.textures,
         instances=tuple(b.instances),
         lights=(Sun((-0.30, -0.78, -0.55), irradiance=5.0), *b.lights),
-        sky=Sky(intensity=1.8),
+        sky=Sky(intensity=1.0),
         bounds=Region((ROOM.x[0], ROOM.y[0], 0.0), (ROOM.x[1], ROOM.y[1], ROOM.height)),
         start=Pose((-3.6, 0.0, 1.5), 0.0),
         description="Scanned sculpture in a room.",

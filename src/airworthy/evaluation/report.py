@@ -51,6 +51,7 @@ def write_report(
     rotor_limits: tuple[ArrayLike, ArrayLike] | None = None,
     title: str | None = None,
     notes: Sequence[str] | None = None,
+    place: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write `report.html` into a folder.
 
@@ -70,6 +71,7 @@ def write_report(
             `rotor_speed_min_rad_s` and `rotor_speed_max_rad_s`, if they are there.
         title: Heading; made of vehicle, course and pilot where None.
         notes: What the reader should know, in place of the standard notes on what the simulation leaves out.
+        place: Pictures of the scene and of what sensors saw, from `fly_pictures.run_pictures`.
 
     Returns:
         The path of the report.
@@ -88,7 +90,7 @@ def write_report(
     corners = [np.asarray(gate, dtype=np.float64).reshape(-1, 3) for gate in gates]
     limits = _limits(meta) if rotor_limits is None else rotor_limits
     content = words.content(summary, meta, title, notes)
-    content |= _pictures(batch, summary, corners, limits)
+    content |= _pictures(batch, summary, corners, limits) | dict(place or {})
     page = _render(content)
     make_folder(folder)
     return write_text(folder / REPORT_FILE, page)
@@ -196,7 +198,7 @@ def _render(content: Mapping[str, Any]) -> str:
         here.joinpath("report.html.j2").read_text("utf-8")
     )
     css, js = (Markup(here.joinpath(f"report.{kind}").read_text("utf-8")) for kind in ("css", "js"))  # noqa: S704
-    known = {"drawn_note": "", "ended_note": "", "scene_data": None, "faint": 1.0}
+    known = {"drawn_note": "", "ended_note": "", "scene_data": None, "faint": 1.0, "place": None, "place_note": "", "seen": ()}
     figures = dict.fromkeys(("views", "error", "motion", "commands", "distribution", "parameters"))
     merged = {**known, **content, "figures": {**figures, **content["figures"]}}
     return template.render(**merged, css=css, js=js)

@@ -25,7 +25,8 @@ if (mode == 0) {
 def build_kernel() -> Any:
     """The Warp kernel.
 
-    Task rows are (first item, items, first node, nodes made). Mode 0: a mesh; 1: a layer of instances; 2: such a layer in haste.
+    Task rows are (first item, items, first node, nodes made). Mode 0: a mesh; 1: a layer of instances;
+    2: such a layer in haste.
     """
     wp = quiet_warp()
 

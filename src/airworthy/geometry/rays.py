@@ -81,7 +81,7 @@ def _unit(directions: ArrayLike) -> NDArray[np.float64]:
 def packet_pixels(height: int, width: int) -> NDArray[np.int32]:
     """Pixels (row * width + column) in packets of neighbours (packets, 16); -1 for padding.
 
-    A packet is a tile, as square as the image allows. Tiles follow each other along a row of tiles; neighbours in memory are neighbours in the image.
+    A packet is a tile, as square as the image allows; neighbours in memory are neighbours in the image.
     """
     rows = 4 if height >= 3 else (2 if height == 2 else 1)
     columns = CPU_LANES // rows

@@ -30,13 +30,13 @@ from airworthy.scenes.formats import (
     write_stl,
 )
 
-FORMATS = ("glb", "obj", "stl", "ply", "pcd", "cloud.ply")
+FORMATS = ("glb", "obj", "mtl", "stl", "ply", "pcd", "cloud.ply")
 SECONDS_MAX = 2.0
 _SENTENCE = 700
 _NUMBERS = (0, 1, 2, 255, 256, 65535, 65536, 2**24, 2**31 - 1, 2**31, 2**32 - 1, 2**53, 2**60, 2**63)
 _WORDS = (
     *(str(number).encode() for number in _NUMBERS),
-    *(b"-1", b"1e308", b"1e999", b"nan", b"-inf", b"1.5.2", b"", b"null", b"[]", b"{}", b"[" * 40, b"../../x", b"file:///x", b"\0"),
+    *(b"-1", b"1e308", b"1e999", b"nan", b"-inf", b"1.5", b"", b"null", b"[]", b"{}", b"[" * 40, b"../../x", b"file:/x", b"\0"),
 )  # fmt: skip
 
 
@@ -53,12 +53,14 @@ def broken_promises(name: str, count: int, seed: int = 0) -> tuple[int, float, i
     """
     rng = np.random.default_rng([seed, FORMATS.index(name)])
     with TemporaryDirectory() as folder:
-        path = Path(folder) / f"seed.{name}"
-        whole = _written(path, name)
+        path = Path(folder) / ("seed.obj" if name == "mtl" else f"seed.{name}")
+        _write(path, name)
+        changed = path.with_suffix(".mtl") if name == "mtl" else path
+        whole = changed.read_bytes()
         reader = read_points if name in ("pcd", "cloud.ply") else read_model
         wrong, slowest, loaded = 0, 0.0, 0
         for _ in range(count):
-            path.write_bytes(damaged(whole, rng))
+            changed.write_bytes(damaged(whole, rng))
             start = time.perf_counter()
             outcome = read_outcome(reader, path)
             seconds = time.perf_counter() - start
@@ -91,12 +93,12 @@ def _sound(result: Model | Points) -> bool:
     return finite and placed
 
 
-def _written(path: Path, name: str) -> bytes:
+def _write(path: Path, name: str) -> None:
     """A small whole file of a format."""
     points = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], np.float32)
     faces = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
-    colors = np.tile(np.float32([1.0, 0.5, 0.2, 1.0]), (4, 1))
-    mesh = Mesh(points, faces, uv=points[:, :2], colors=colors, normals=np.tile(np.float32([0, 0, 1]), (4, 1)))
+    colors = np.tile(np.array([1.0, 0.5, 0.2, 1.0], np.float32), (4, 1))
+    mesh = Mesh(points, faces, uv=points[:, :2], colors=colors, normals=np.tile(np.array([0, 0, 1], np.float32), (4, 1)))
     texture = Texture((np.arange(48) * 5 % 256).astype(np.uint8).reshape(4, 4, 3))
     material = Material(base_color_map="paint", roughness=0.4)
     model = Model({"part": mesh}, {"skin": material}, {"paint": texture}, (Instance("part", materials=("skin",)),))
@@ -104,12 +106,13 @@ def _written(path: Path, name: str) -> bytes:
     write: dict[str, Callable[[], Path]] = {
         "glb": lambda: write_glb(path, model),
         "obj": lambda: write_obj(path, model),
+        "mtl": lambda: write_obj(path, model),
         "stl": lambda: write_stl(path, model),
         "ply": lambda: write_ply(path, model),
         "pcd": lambda: write_pcd(path, cloud),
         "cloud.ply": lambda: write_points_ply(path, cloud),
     }
-    return write[name]().read_bytes()
+    write[name]()
 
 
 def damaged(data: bytes, rng: np.random.Generator) -> bytes:

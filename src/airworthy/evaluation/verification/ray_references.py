@@ -101,7 +101,7 @@ def _nearest(found: list[Array]) -> Array:
 
 
 def triangle_hits(origin: Array, direction: Array, corners: Array) -> tuple[Array, NDArray[np.int64]]:
-    """Nearest of triangles (m, 3, 3) along rays (n, 3), (n, 3): distance [m], +inf, and its number, -1 (Moeller, Trumbore 1997)."""
+    """Nearest of triangles (m, 3, 3) along rays (n, 3), (n, 3): distance [m], +inf, and its number, -1 (Moeller-Trumbore)."""
     rows = max(_BLOCK // max(len(corners), 1), 1)
     parts = [_hits(origin[k : k + rows], direction[k : k + rows], corners) for k in range(0, len(origin), rows)]
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])

@@ -86,7 +86,7 @@ def straight_figure(name: str, free: list[bool]) -> Figure:
 def _solved(indices: tuple[int, ...]) -> Figure:
     found = [np.isfinite(solvable(_plans(name)[index - 1])) for name in SCENARIOS for index in indices]
     which = "all" if len(indices) == len(_INDICES) else f"configurations {indices[0]} and {indices[-1]}"
-    name = f"FLYINGTRUST: without a way of 0.30 m clearance on a 0.1 m grid, {which} ({len(found)})"
+    name = f"FLYINGTRUST: without a way of 0.30 m clearance, 0.1 m grid, {which} ({len(found)})"
     return zero(name, sum(not one for one in found))
 
 
@@ -164,5 +164,5 @@ def _gates(folder: Path) -> Figure:
 
 def _damaged(name: str, count: int) -> Figure:
     wrong, slowest, loaded = broken_promises(name, count)
-    text = f"{count:,} damaged files {name}, {loaded:,} readable, {slowest:.2f} s at most: neither loaded nor refused in a sentence"
+    text = f"Damaged {name} of {count:,}, neither loaded ({loaded:,}) nor refused in a sentence in {slowest:.2f} s"
     return zero(text, wrong)

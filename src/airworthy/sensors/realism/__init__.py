@@ -1,7 +1,6 @@
 """What a real camera adds to an ideal image: shutter, lens, exposure, noise; see docs/realism.md."""
 
-from airworthy.sensors.realism.settings import (
-    REALISM,
+from airworthy.sensors.realism.pieces import (
     AutoExposure,
     Bloom,
     ChromaticAberration,
@@ -9,12 +8,11 @@ from airworthy.sensors.realism.settings import (
     LensDirt,
     MotionBlur,
     Quantization,
-    Realism,
     RollingShutter,
     SensorNoise,
     Vignetting,
-    realism,
 )
+from airworthy.sensors.realism.settings import REALISM, Realism, realism
 
 __all__ = [
     "REALISM",

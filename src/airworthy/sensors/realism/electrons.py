@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from airworthy.sensors.limits import RangeLimits
 from airworthy.sensors.noise import Draw, RangeNoise, measure
-from airworthy.sensors.realism.settings import Quantization, SensorNoise
+from airworthy.sensors.realism.pieces import Quantization, SensorNoise
 
 __all__ = ["noisy", "quantized"]
 

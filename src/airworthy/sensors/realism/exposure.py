@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from airworthy.sensors.realism.settings import AutoExposure
+from airworthy.sensors.realism.pieces import AutoExposure
 from airworthy.sensors.tone import luminance
 
 __all__ = ["exposed", "exposure_factors", "next_stops", "wanted_stops"]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airworthy.geometry import RayTable
-from airworthy.sensors.realism.settings import DepthOfField
+from airworthy.sensors.realism.pieces import DepthOfField
 
 __all__ = ["ThinLens", "aperture_points", "gathered", "lens_table"]
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.sensors.realism.settings import Bloom, LensDirt
+from airworthy.sensors.realism.pieces import Bloom, LensDirt
 
 Image = NDArray[np.float32]
 

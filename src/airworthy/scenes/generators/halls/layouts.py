@@ -20,7 +20,7 @@ from airworthy.scenes.record import GateFrame, Pose, Region, Scene, Sky, Sun, Ve
 HALL = Room((-8.5, 9.5), (-5.0, 5.0), 4.4, mats=(-6.5, -3.0, 7.5, 3.0))
 WORKSHOP = Room((-3.4, 3.4), (-2.2, 9.4), 3.1, wall="brick", floor="concrete", window_sill=1.1, window_top=2.4, window_count=2)
 SUN = Sun((-0.35, -0.80, -0.49), irradiance=5.0)
-SKY = Sky(intensity=1.8)
+SKY = Sky(intensity=1.0)
 
 Piece = Callable[[Builder, np.random.Generator], None]
 

@@ -1,0 +1,97 @@
+// One physics step of one body that meets scene geometry and rebounds. Readable twin: simulation/rebound.py; there is told what the
+// passes mean. Needs scene_impact.h, scene_sweep.h, PASSES and STEP_OUT.
+struct Outcome {
+  Pose end;
+  Contact first;  // the fastest; its fraction is that of the step
+  double speed;   // approach there [m/s]
+  bool met;
+};
+struct Rebounding {
+  static INLINE bool finite(const Pose& p) {
+    double sum = 0.0;
+    for (int i = 0; i < 3; ++i) sum += p.position[i] + p.velocity[i] + p.rate[i];
+    for (int i = 0; i < 4; ++i) sum += p.attitude[i];
+    return sum - sum == 0.0;
+  }
+  // On the straight way to another motion, the attitude brought to unit length.
+  FUNCTION Pose between(const Pose& a, const Pose& b, double share) {
+    Pose out;
+    double q[4];
+    for (int i = 0; i < 3; ++i) {
+      out.position[i] = a.position[i] + share * (b.position[i] - a.position[i]);
+      out.velocity[i] = a.velocity[i] + share * (b.velocity[i] - a.velocity[i]);
+      out.rate[i] = a.rate[i] + share * (b.rate[i] - a.rate[i]);
+    }
+    for (int i = 0; i < 4; ++i) q[i] = a.attitude[i] + share * (b.attitude[i] - a.attitude[i]);
+    Equations::normalize(q, out.attitude);
+    return out;
+  }
+  // Pays for a lift (only the way up counts) with motion.
+  static INLINE void lifted(const double* body, Pose& at, double up) {
+    Equations::contact_lift(body, up > 0.0 ? up : 0.0, at.velocity, at.rate, at.velocity, at.rate);
+  }
+  // Back to the gap from what the body is deepest in, a deep overlap bit by bit; whether it is deep.
+  FUNCTION bool step_out(const double* body, Pose& at, const Touches& touch, Spheres& spheres) {
+    int worst = 0;
+    for (int k = 1; k < touch.count; ++k)
+      if (touch.depth[k] > touch.depth[worst]) worst = k;
+    const double depth = touch.depth[worst], way = depth < 0.0 ? 0.0 : (depth > STEP_OUT ? STEP_OUT : depth);
+    for (int i = 0; i < 3; ++i) at.position[i] += way * touch.normal[worst][i];
+    for (int m = 0; m < spheres.count; ++m) spheres.free[m] -= way;
+    lifted(body, at, way * touch.normal[worst][2]);
+    return depth > SHALLOW;
+  }
+  // Ends the step where the body is: the way down that gravity would have taken is not made, and the motion pays for that.
+  FUNCTION void wait(const double* body, Outcome& out, const Pose& now, double left) {
+    out.end = now;
+    lifted(body, out.end, -now.velocity[2] * left);
+  }
+  // `start` and `free`: the motion over the step had nothing been there. `velocity_of`: world velocity of each mover, or null.
+  FUNCTION void step(Scene& scene, Spheres& spheres, double* body, const Pose& start, const Pose& free, double dt, double restitution,
+                     const double* velocity_of, Outcome& out) {
+    Pose now = start, goal = free;
+    double acceleration[3], torque[3], left = dt, still[3] = {0.0, 0.0, 0.0};
+    out.met = false;
+    out.speed = -1.0;
+    out.end = free;
+    for (int i = 0; i < 3; ++i) acceleration[i] = (free.velocity[i] - start.velocity[i]) / dt;
+    Equations::held_torque(body, start.rate, free.rate, dt, torque);
+    for (int pass = 0; pass < PASSES; ++pass) {
+      Contact hit;
+      if (!Meeting::first(scene, spheres, body[B_reach], now, goal, hit)) {
+        out.end = goal;
+        return;
+      }
+      out.met = true;
+      Touches touch;
+      Pose at = between(now, goal, hit.fraction);
+      left *= 1.0 - hit.fraction;
+      Meeting::touching(scene, spheres, at, hit, touch);
+      const int mover = hit.instance - scene.batch->mover_start;
+      const double* moving = velocity_of && mover >= 0 ? velocity_of + 3 * mover : still;
+      for (int i = 0; i < 3; ++i) at.velocity[i] -= moving[i];
+      const double fastest = Impulse::approach(body, at, touch);
+      const bool rests = fastest < Impulse::bounce(body, dt);
+      if (rests)
+        for (int i = 0; i < 3; ++i) {
+          at.velocity[i] = goal.velocity[i] - moving[i];
+          at.rate[i] = goal.rate[i];
+          acceleration[i] = torque[i] = 0.0;
+        }
+      body[B_restitution] = rests ? 0.0 : restitution;
+      Impulse::collide(body, at, touch, rests ? Impulse::approach(body, at, touch) : fastest, dt);
+      const bool deep = step_out(body, at, touch, spheres);
+      for (int i = 0; i < 3; ++i) at.velocity[i] += moving[i];
+      if (fastest > out.speed) {
+        out.first = hit;
+        out.first.fraction = 1.0 - left / dt;
+        out.speed = fastest;
+      }
+      now = at;
+      if (deep) break;
+      Equations::drift(body, now.position, now.velocity, now.attitude, now.rate, acceleration, torque, left, goal.position,
+                       goal.velocity, goal.attitude, goal.rate);
+    }
+    wait(body, out, now, left);
+  }
+};

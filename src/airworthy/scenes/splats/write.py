@@ -1,0 +1,111 @@
+"""Writing splats: PLY as 3DGS has it, and SPZ versions 2 and 3. The same splats give the same bytes."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import struct
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core import files, frames
+from airworthy.core.errors import AirworthyError
+from airworthy.scenes.splats._spz import COLOR_SLOPE, MAGIC, NINE_BITS
+from airworthy.scenes.splats._unpack import SQRT_HALF, smallest_three
+from airworthy.scenes.splats.record import Splats
+from airworthy.scenes.splats.transforming import transformed, up_turn
+
+_LOGIT_MAX = 16.0
+"""Of an opacity: 1 - 1e-7, the last below 1 in float32."""
+_FRACTION = 12
+_FIXED_MAX = (1 << 23) - 1
+
+
+def write_splats(splats: Splats, path: str | Path, *, up: str | None = None, spz_version: int = 3) -> Path:
+    """Write splats as .ply (3DGS, float32) or .spz, by the suffix; an existing file is replaced whole.
+
+    Args:
+        splats: In the frame of a scene, z up.
+        path: Where to.
+        up: The axis that points up in the file. PLY: "-y" as of 3DGS unless given, and stated in a comment of the header; SPZ
+            has y up.
+        spz_version: 2 (quaternions of 3 bytes) or 3 (of 4).
+
+    Raises:
+        AirworthyError: The suffix is neither, there is nothing to write, or SPZ cannot hold the positions.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in (".ply", ".spz"):
+        raise AirworthyError(f"{str(path)!r} cannot be written as splats: its name must end in .ply or .spz.")
+    if not len(splats):
+        raise AirworthyError("There are no gaussians to write.")
+    if suffix == ".ply":
+        return files.write_bytes(path, _ply(splats, up or "-y"))
+    if up not in (None, "y"):
+        raise AirworthyError(f"SPZ files have y up; up={up!r} cannot be written.")
+    if spz_version not in (2, 3):
+        raise AirworthyError(f"SPZ version {spz_version} was asked for; 2 and 3 are written.")
+    return files.write_bytes(path, gzip.compress(_spz(splats, spz_version), 6, mtime=0))
+
+
+def _in_file(splats: Splats, up: str) -> Splats:
+    turn = up_turn(up)
+    return splats if up == "z" else transformed(splats, frames.conjugate(np.array(turn)))
+
+
+def _ply(splats: Splats, up: str) -> bytes:
+    turned = _in_file(splats, up)
+    count, k, _ = turned.harmonics.shape
+    names = ["x", "y", "z", "nx", "ny", "nz", "f_dc_0", "f_dc_1", "f_dc_2"]
+    names += [f"f_rest_{index}" for index in range(3 * (k - 1))]
+    names += ["opacity", *(f"scale_{axis}" for axis in range(3)), *(f"rot_{index}" for index in range(4))]
+    head = ["ply", "format binary_little_endian 1.0", f"comment Vertical Axis: {up}", f"element vertex {count}"]
+    head += [*(f"property float {name}" for name in names), "end_header", ""]
+    rows = np.zeros((count, len(names)), "<f4")
+    rows[:, :3] = turned.position
+    rows[:, 6:9] = turned.harmonics[:, 0]
+    rows[:, 9:-8] = turned.harmonics[:, 1:].transpose(0, 2, 1).reshape(count, -1)
+    with np.errstate(divide="ignore"):
+        opacity = turned.opacity.astype(np.float64)
+        rows[:, -8] = (np.log(opacity) - np.log1p(-opacity)).clip(-_LOGIT_MAX, _LOGIT_MAX)
+    rows[:, -7:-4] = np.log(turned.scale)
+    rows[:, -4:] = turned.rotation[:, [3, 0, 1, 2]]
+    return "\n".join(head).encode() + rows.tobytes()
+
+
+def _spz(splats: Splats, version: int) -> bytes:
+    turned = _in_file(splats, "y")
+    count = len(turned)
+    largest = float(np.abs(turned.position).max())
+    fraction = min(_FRACTION, math.floor(math.log2(_FIXED_MAX / max(largest, 1e-6))))
+    if fraction < 0:
+        raise AirworthyError(f"SPZ holds positions up to {_FIXED_MAX:,} m, and these reach {largest:.3g} m; crop or move them.")
+    head = MAGIC + struct.pack("<IIBBBB", version, count, turned.degree, fraction, 0, 0)
+    fixed = np.round(turned.position.astype(np.float64) * 2.0**fraction).astype("<i4")
+    position = np.ascontiguousarray(fixed).view(np.uint8).reshape(-1, 4)[:, :3]
+    # The colour of degree 0 is 0.5 + C0 h; SPZ keeps 0.5 + 0.15 h, which leaves room for colours outside 0 to 1.
+    color = _byte(turned.harmonics[:, 0] * (COLOR_SLOPE * 255) + 127.5)
+    scale = _byte((np.log(turned.scale) + 10) * 16)
+    rest = _byte(turned.harmonics[:, 1:] * 128 + 128)
+    rotation = _first_three(turned.rotation) if version == 2 else _smallest_three(turned.rotation)
+    parts = (position, _byte(turned.opacity * 255), color, scale, rotation, rest)
+    return head + b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
+
+
+def _byte(values: NDArray[np.floating]) -> NDArray[np.uint8]:
+    return np.round(values).clip(0, 255).astype(np.uint8)
+
+
+def _first_three(rotation: NDArray[np.floating]) -> NDArray[np.uint8]:
+    sign = np.where(rotation[:, 3:] < 0, -1.0, 1.0)
+    return _byte(rotation[:, :3] * sign * 127.5 + 127.5)
+
+
+def _smallest_three(rotation: NDArray[np.floating]) -> NDArray[np.uint32]:
+    largest, three = smallest_three(rotation)
+    size = np.minimum(np.abs(three) / SQRT_HALF * NINE_BITS + 0.5, NINE_BITS).astype("<u4")
+    parts = size | (three < 0).astype("<u4") << np.uint32(9)
+    return (largest.astype("<u4") << np.uint32(30)) | parts[:, 0] << np.uint32(20) | parts[:, 1] << np.uint32(10) | parts[:, 2]

@@ -1,0 +1,161 @@
+// Gaussians of a scene into the image of a camera: mean, form and extent (EWA: the projection linearised at the mean), opacity,
+// colour from harmonics. On a CPU a task is a chunk of one camera, and what is visible is packed at the chunk's beginning; on a
+// GPU it is one Gaussian of one camera.
+struct Projection {
+  const CameraRow& camera;
+  const float* rows;  // of the first lane: GEOMETRY_ROWS numbers, LANE_STRIDE apart
+  const float* harmonics;
+  int coefficients, width, height, flags;
+  float near, dilation;
+  // out
+  F x, y, z, a, b, c, peak, ridge_y, ridge_x, half_x, half_y;
+  F away[3];
+  F colour[3];
+
+  INLINE F row(int k) const { return N::load(rows + k * LANE_STRIDE); }
+  static INLINE F dot(const F* p, const F* q) { return L::fma(p[0], q[0], L::fma(p[1], q[1], p[2] * q[2])); }
+  static INLINE F turned(const float* r, const F* v) { return L::fma(v[0], N::c(r[0]), L::fma(v[1], N::c(r[1]), v[2] * r[2])); }
+
+  // Which lie in front of the camera; their place along the axis.
+  INLINE M in_front() {
+    for (int k = 0; k < 3; ++k) away[k] = row(k) - camera.position[k];
+    z = turned(camera.rotation + 6, away);
+    return (z > near) & (z < FAR_LIMIT) & (row(ROW_OPACITY) >= LEAST_ALPHA);
+  }
+
+  // Which can be seen, and how.
+  INLINE M shape(M wanted) {
+    const F near_z = N::select(wanted, z, N::c(1.0f));
+    const F inverse = 1.0f / near_z;
+    const F slope_x = turned(camera.rotation, away) * inverse, slope_y = turned(camera.rotation + 3, away) * inverse;
+    x = L::fma(slope_x, N::c(camera.fx), N::c(camera.cx));
+    y = L::fma(slope_y, N::c(camera.fy), N::c(camera.cy));
+    // Rows of the linear map from the world to the image, times the axes of the Gaussian.
+    const F at_x = L::max(N::c(camera.x_low), L::min(slope_x, N::c(camera.x_high)));
+    const F at_y = L::max(N::c(camera.y_low), L::min(slope_y, N::c(camera.y_high)));
+    const float* const r = camera.rotation;
+    F to_x[3], to_y[3], u[3], v[3];
+    for (int k = 0; k < 3; ++k) {
+      to_x[k] = (camera.fx * inverse) * (r[k] - at_x * r[6 + k]);
+      to_y[k] = (camera.fy * inverse) * (r[3 + k] - at_y * r[6 + k]);
+    }
+    for (int k = 0; k < 3; ++k) {
+      const F axis[3] = {row(ROW_AXES + k), row(ROW_AXES + 3 + k), row(ROW_AXES + 6 + k)};
+      u[k] = dot(to_x, axis);
+      v[k] = dot(to_y, axis);
+    }
+    // The determinant as squares of minors: differences of products would lose that of a thin Gaussian.
+    const F m0 = u[1] * v[2] - u[2] * v[1], m1 = u[2] * v[0] - u[0] * v[2], m2 = u[0] * v[1] - u[1] * v[0];
+    const F bare = L::fma(m0, m0, L::fma(m1, m1, m2 * m2));
+    const F uu = dot(u, u), vv = dot(v, v), xy = dot(u, v);
+    const F xx = uu + dilation, yy = vv + dilation;
+    const F determinant = bare + dilation * (uu + vv) + dilation * dilation;
+    const F over = 1.0f / determinant;
+    F opacity = row(ROW_OPACITY);
+    if (flags & FLAG_ANTIALIASED) opacity = opacity * N::sqrt(bare * over);
+    const M seen = wanted & (opacity >= LEAST_ALPHA);
+    peak = L::log2(L::max(opacity, N::c(LEAST_ALPHA)));
+    a = yy * over * -HALF_LOG2_E;
+    b = xy * over * (2.0f * HALF_LOG2_E);
+    c = xx * over * -HALF_LOG2_E;
+    ridge_y = xy / xx;
+    ridge_x = xy / yy;
+    const F reach = (peak - LEAST_PEAK) * (1.0f / HALF_LOG2_E);
+    half_x = N::sqrt(reach * xx) * 1.0001f + 0.001f;
+    half_y = N::sqrt(reach * yy) * 1.0001f + 0.001f;
+    // Some pixel centre lies between its bounds, in the image.
+    return seen & (x + half_x > 0.5f) & (x - half_x < (float)width - 0.5f) & (y + half_y > 0.5f) &
+           (y - half_y < (float)height - 0.5f);
+  }
+
+  INLINE F coefficient(int k, int channel) const { return N::load(harmonics + (k * 3 + channel) * LANE_STRIDE); }
+
+  // Real spherical harmonics of the direction from the camera to the mean.
+  INLINE void look() {
+    F basis[16];
+    basis[0] = N::c(0.28209479f);
+    if (coefficients > 1) {
+      const F over = 1.0f / N::sqrt(L::max(dot(away, away), N::c(1e-20f)));
+      basis_of(away[0] * over, away[1] * over, away[2] * over, coefficients, basis);
+    }
+    for (int channel = 0; channel < 3; ++channel) {
+      F sum = N::c(0.5f);
+      for (int k = 0; k < coefficients; ++k) sum = L::fma(basis[k], coefficient(k, channel), sum);
+      colour[channel] = L::max(sum, N::c(0.0f));
+    }
+  }
+
+  static INLINE void basis_of(F dx, F dy, F dz, int count, F* basis) {
+    basis[1] = -0.48860251f * dy;
+    basis[2] = 0.48860251f * dz;
+    basis[3] = -0.48860251f * dx;
+    if (count < 9) return;
+    const F xx = dx * dx, yy = dy * dy, zz = dz * dz;
+    basis[4] = 1.09254843f * dx * dy;
+    basis[5] = -1.09254843f * dy * dz;
+    basis[6] = 0.31539157f * (2.0f * zz - xx - yy);
+    basis[7] = -1.09254843f * dx * dz;
+    basis[8] = 0.54627422f * (xx - yy);
+    if (count < 16) return;
+    basis[9] = -0.59004359f * dy * (3.0f * xx - yy);
+    basis[10] = 2.89061144f * dx * dy * dz;
+    basis[11] = -0.45704580f * dy * (4.0f * zz - xx - yy);
+    basis[12] = 0.37317633f * dz * (2.0f * zz - 3.0f * xx - 3.0f * yy);
+    basis[13] = -0.45704580f * dx * (4.0f * zz - xx - yy);
+    basis[14] = 1.44530572f * dz * (xx - yy);
+    basis[15] = -0.59004359f * dx * (xx - 3.0f * yy);
+  }
+
+  // Whether nothing of a chunk can be seen: its ball of means, widened by the farthest that one can reach in the image.
+  static INLINE bool hidden(const CameraRow& k, const ChunkRow& chunk, int width, int height, float near, float dilation) {
+    float d[3], at[3];
+    for (int i = 0; i < 3; ++i) d[i] = chunk.centre[i] - k.position[i];
+    for (int i = 0; i < 3; ++i) {
+      const float* const r = k.rotation + 3 * i;
+      at[i] = r[0] * d[0] + r[1] * d[1] + r[2] * d[2];
+    }
+    const float ball = chunk.radius * 1.0001f + 1e-4f;
+    const float nearest = at[2] - ball, farthest = at[2] + ball;
+    if (farthest <= near) return true;
+    if (nearest <= near) return false;
+    return outside(at[0], ball, nearest, farthest, k.fx, k.cx, k.x_low, k.x_high, width, chunk, dilation) ||
+           outside(at[1], ball, nearest, farthest, k.fy, k.cy, k.y_low, k.y_high, height, chunk, dilation);
+  }
+  static INLINE bool outside(float at, float ball, float nearest, float farthest, float focal, float centre, float low,
+                             float high, int size, const ChunkRow& chunk, float dilation) {
+    const float slope = -low > high ? -low : high;
+    const float steep = 1.0f + slope * slope;
+    const float reach = focal / nearest * (steep > 1.0f ? steep : 1.0f) * chunk.extent + chunk.reach * (dilation + 1.0f) + 1.0f;
+    const float right = at + ball, left = at - ball;
+    const float greatest = right / (right > 0.0f ? nearest : farthest), least = left / (left > 0.0f ? farthest : nearest);
+    return focal * greatest + centre + reach < 0.0f || focal * least + centre - reach > (float)size;
+  }
+};
+// First and last tile along one axis.
+struct Tiles {
+  static INLINE int first(float middle, float half) {
+    const float p = middle - half - 0.5f;
+    return p <= 0.0f ? 0 : (int)p / TILE;
+  }
+  static INLINE int last(float middle, float half, int size) {
+    const float p = middle + half - 0.5f;
+    return (p >= (float)(size - 1) ? size - 1 : (int)p) / TILE;
+  }
+};
+struct Writer {
+  float* records;
+  int* tags;  // four planes: rows, columns of tiles, key of the depth, number of the Gaussian
+  // Puts Gaussian `lane` into place k of its chunk; how many tiles its bounds meet.
+  static INLINE int tag(int* tags, int k, const Record& g, float half_x, float half_y, int key, int source, int width, int height) {
+    const int left = Tiles::first(g.x, half_x), right = Tiles::last(g.x, half_x, width);
+    const int top = Tiles::first(g.y, half_y), bottom = Tiles::last(g.y, half_y, height);
+    tags[k] = top | bottom << 16;
+    tags[CHUNK + k] = left | right << 16;
+    tags[2 * CHUNK + k] = key;
+    tags[3 * CHUNK + k] = source;
+    return (right - left + 1) * (bottom - top + 1);
+  }
+  static INLINE int key(float z, float near) {
+    return N::signed_bits(z) - N::signed_bits(near);
+  }
+};
