@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from airworthy.cli import verify
 from airworthy.cli.verify import main
 from airworthy.evaluation.verification import flightgoggles_figures, promise_figures, published_figures
 from airworthy.evaluation.verification.figure import below, within, zero
@@ -47,7 +48,34 @@ def test_figures_can_fail() -> None:
     assert not zero("a", 1).passed
 
 
+def test_the_command_prints_one_group(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AIRWORTHY_DATA", raising=False)
+    assert main(["--only", "sensors"]) == 0
+    said = capsys.readouterr().out
+    assert "FlightGoggles 12: focal length of the camera" in said
+    assert "Rays" not in said
+    assert "figures are as they must be." in said
+    assert "AIRWORTHY_DATA is unset" in said
+    assert "run with --all" in said
+
+
+def test_the_command_tells_of_a_figure_that_is_not_as_it_must_be(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(verify.GROUPS, "sensors", lambda everything: iter([zero("made up", 3)]))
+    assert main(["--only", "sensors"]) == 1
+    assert "0 of 1 figures" in capsys.readouterr().out
+
+
+def test_a_group_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--only", "sounds"])
+    assert "'motion', 'geometry', 'scenes', 'sensors'" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)) >= 36
+    found = json.loads(capsys.readouterr().out)
+    assert len(found) >= 100
+    assert max(len(figure["name"]) for figure in found) <= 100  # as wide as a table of them may be

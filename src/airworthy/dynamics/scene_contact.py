@@ -1,4 +1,5 @@
-"""Impulses of a rigid body against surfaces of any direction, on NumPy float64 arrays over a batch of bodies.
+"""Impulses of a rigid body against surfaces of any direction, on NumPy float64 arrays over a batch of bodies: the readable twin
+of `native/scene_impact.h`, which flies.
 
 The equations are those of ground contact (`airworthy.dynamics.contact`), with a normal for each point: pushes that stop what
 approaches, the rebound, friction. No part of it adds energy in the frame of what was hit. Bodies are rows: shapes are (k, ...).
@@ -13,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.core.vectors import add, cross, dot, rotate, rotate_inverse, scale, sub, symmetric_multiply
-from airworthy.dynamics import contact
-from airworthy.dynamics.equations import normalize, quaternion_exponential
+from airworthy.core.vectors import rotate, rotate_inverse, scale
+from airworthy.dynamics import contact, scene_equations
+from airworthy.dynamics.equations import normalize
 
 Array = NDArray[np.float64]
 Vector = tuple[Any, ...]
@@ -122,17 +123,16 @@ class _Levers:
 
     def __init__(self, bodies: Bodies, motion: Motion, normal: Array):
         q = tuple(c[:, None] for c in split(motion.attitude))
-        self.up = rotate_inverse(q, split(normal))
-        arm = cross(sub(split(bodies.center), scale(self.up, bodies.radius)), self.up)
-        inverse = tuple(c[:, None] for c in split(bodies.inertia_inverse))
-        turn = symmetric_multiply(inverse, arm)
-        light = 1.0 / bodies.mass[:, None]
+        p = SimpleNamespace(
+            mass_inverse=1.0 / bodies.mass[:, None],
+            inertia_inverse=tuple(c[:, None] for c in split(bodies.inertia_inverse)),
+            contact_radius=bodies.radius,
+        )
+        self.up, arm, turn, self.give = scene_equations.lever(q, split(normal), split(bodies.center), p)
         self.row = stacked((*self.up, *arm))
         """(k, m, 6): its product with a twist is the speed at which the point leaves."""
-        self.act = stacked((*scale(self.up, light), *turn))
+        self.act = stacked((*scale(self.up, p.mass_inverse), *turn))
         """(k, m, 6): change of the twist per unit of impulse."""
-        self.give = light + dot(arm, turn)
-        """(k, m): change of the point's own speed per unit of impulse; positive."""
 
     def leaving(self, twist: Array) -> Array:
         """Speed at which each contact point moves along its normal, (k, m)."""
@@ -259,19 +259,12 @@ def drift(bodies: Bodies, now: Motion, acceleration: Array, torque: Array, time:
         torque: Body [N m], (k, 3), held; the gyroscopic one is added.
         time: Its length [s], (k,).
     """
-    w, q = split(now.rate), split(now.attitude)
-    inertia, inverse = split(bodies.inertia), split(bodies.inertia_inverse)
-    spin = symmetric_multiply(inverse, sub(split(torque), cross(w, symmetric_multiply(inertia, w))))
-    rate = stacked(add(w, scale(spin, time)))
-    velocity = now.velocity + acceleration * time[:, None]
-    turned = quaternion_exponential(q, split(0.5 * (now.rate + rate)), time)
-    position = now.position + 0.5 * (now.velocity + velocity) * time[:, None]
-    return Motion(position, velocity, stacked(normalize(turned)), rate)
+    p = bodies.parameters(0.0, 0.0, bodies.radius[:, 0])
+    motion = (now.position, now.velocity, now.attitude, now.rate, acceleration, torque)
+    return Motion(*(stacked(part) for part in scene_equations.drift(*(split(part) for part in motion), time, p)))
 
 
 def held_torque(bodies: Bodies, start: Motion, end: Motion, dt: float) -> Array:
     """Torque (body [N m], (k, 3)) that turned bodies over a step, besides the gyroscopic one."""
-    inertia = split(bodies.inertia)
-    w = split(0.5 * (start.rate + end.rate))
-    change = split((end.rate - start.rate) / dt)
-    return stacked(add(symmetric_multiply(inertia, change), cross(w, symmetric_multiply(inertia, w))))
+    p = bodies.parameters(0.0, 0.0, bodies.radius[:, 0])
+    return stacked(scene_equations.held_torque(split(start.rate), split(end.rate), dt, p))

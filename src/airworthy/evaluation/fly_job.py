@@ -19,6 +19,7 @@ from airworthy.core.native_kernel import quiet_warp
 from airworthy.evaluation.fly_config import CONFIG_FILE, FlyConfig, check_config, command_line, randomization, resolved
 from airworthy.evaluation.fly_scene import (
     batch_of,
+    clear_recording,
     contact_of,
     mount,
     mounted_sensors,
@@ -98,6 +99,7 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
     _place(simulator, trajectory)
     with lock_folder(make_folder(config.out)):
         parameters = drawn_parameters(simulator)
+        clear_recording(config.out)
         mounted = mount(config, simulator, batch, sensors)
         with recording(config.out, mounted):
             flown = fly(simulator, pilot, plan, quiet, mounted)

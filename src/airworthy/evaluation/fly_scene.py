@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -14,6 +15,7 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.evaluation.fly_config import FlyConfig
 from airworthy.sensors import carried_sensors, device, device_names
 from airworthy.simulation import Contact, MountedSensor, MountedSensors, SensorRecorder, Simulator
+from airworthy.simulation.flights import META_FILE
 from airworthy.trajectories import course_names
 from airworthy.vehicles import Vehicle
 
@@ -132,6 +134,13 @@ def _add(found: dict[str, MountedSensor], name: str, item: MountedSensor) -> Non
     if not name.replace("_", "").replace("-", "").isalnum():
         raise AirworthyError(f"A sensor is named {name!r}; expected letters, digits, '-' and '_'.")
     found[name] = item
+
+
+def clear_recording(folder: Path) -> None:
+    """Remove what the sensors of an earlier run in this folder recorded: it must not stand beside other flights."""
+    old = folder / "sensors"
+    if (folder / META_FILE).is_file() and old.is_dir() and not old.is_symlink():
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def recording(folder: Path, mounted: MountedSensors | None) -> AbstractContextManager[Any]:

@@ -37,15 +37,19 @@ struct Impulse {
     Equations::bounce_speed(body, dt, &limit);
     return limit;
   }
+  FUNCTION void levers(double* body, const Pose& at, const Touches& touch, Lever* out) {
+    for (int k = 0; k < touch.count; ++k) {
+      Lever& l = out[k];
+      body[B_contact_radius] = touch.radius[k];
+      Equations::lever(body, at.attitude, touch.normal[k], touch.center[k], l.up, l.arm, l.turn, &l.give);
+    }
+  }
   // Fastest approach of the touching points [m/s], at least 0.
-  FUNCTION double approach(double* body, const Pose& at, const Touches& touch) {
+  FUNCTION double approach(const Pose& at, const Touches& touch, const Lever* levers) {
     double fastest = 0.0, u[3];
     Equations::rotate_inverse(at.attitude, at.velocity, u);
     for (int k = 0; k < touch.count; ++k) {
-      Lever l;
-      body[B_contact_radius] = touch.radius[k];
-      Equations::lever(body, at.attitude, touch.normal[k], touch.center[k], l.up, l.arm, l.turn, &l.give);
-      const double speed = -leaving(l, u, at.rate);
+      const double speed = -leaving(levers[k], u, at.rate);
       fastest = speed > fastest ? speed : fastest;
     }
     return fastest;
@@ -96,15 +100,9 @@ struct Impulse {
     }
   }
   // Velocity and rate of `at` after an impact on what is at rest; body[B_restitution] and body[B_friction] are those of the impact.
-  FUNCTION void collide(double* body, Pose& at, const Touches& touch, double fastest, double dt) {
-    Lever levers[SPHERES];
+  FUNCTION void collide(double* body, Pose& at, const Touches& touch, const Lever* levers, double fastest, double dt) {
     double u[3], w[3], u0[3], w0[3], pushes[SPHERES], middle[3], radius, share = 0.0, unused;
     Equations::rotate_inverse(at.attitude, at.velocity, u);
-    for (int k = 0; k < touch.count; ++k) {
-      Lever& l = levers[k];
-      body[B_contact_radius] = touch.radius[k];
-      Equations::lever(body, at.attitude, touch.normal[k], touch.center[k], l.up, l.arm, l.turn, &l.give);
-    }
     for (int i = 0; i < 3; ++i) {
       u0[i] = u[i];
       w0[i] = w[i] = at.rate[i];

@@ -46,6 +46,10 @@ struct Rebounding {
     out.end = now;
     lifted(body, out.end, -now.velocity[2] * left);
   }
+  // First contact of a step.
+  static INLINE bool ahead(Scene& scene, Spheres& spheres, double reach, const Pose& start, const Pose& free, Contact& hit) {
+    return Meeting::sight(scene, spheres, reach, start, free) && Meeting::first(scene, spheres, reach, start, free, hit);
+  }
   // `start` and `free`: the motion over the step had nothing been there. `velocity_of`: world velocity of each mover, or null.
   FUNCTION void step(Scene& scene, Spheres& spheres, double* body, const Pose& start, const Pose& free, double dt, double restitution,
                      const double* velocity_of, Outcome& out) {
@@ -58,7 +62,8 @@ struct Rebounding {
     Equations::held_torque(body, start.rate, free.rate, dt, torque);
     for (int pass = 0; pass < PASSES; ++pass) {
       Contact hit;
-      if (!Meeting::first(scene, spheres, body[B_reach], now, goal, hit)) {
+      if (pass ? !Meeting::first(scene, spheres, body[B_reach], now, goal, hit)
+               : !ahead(scene, spheres, body[B_reach], now, goal, hit)) {
         out.end = goal;
         return;
       }
@@ -70,7 +75,9 @@ struct Rebounding {
       const int mover = hit.instance - scene.batch->mover_start;
       const double* moving = velocity_of && mover >= 0 ? velocity_of + 3 * mover : still;
       for (int i = 0; i < 3; ++i) at.velocity[i] -= moving[i];
-      const double fastest = Impulse::approach(body, at, touch);
+      Impulse::Lever levers[SPHERES];
+      Impulse::levers(body, at, touch, levers);
+      const double fastest = Impulse::approach(at, touch, levers);
       const bool rests = fastest < Impulse::bounce(body, dt);
       if (rests)
         for (int i = 0; i < 3; ++i) {
@@ -79,7 +86,7 @@ struct Rebounding {
           acceleration[i] = torque[i] = 0.0;
         }
       body[B_restitution] = rests ? 0.0 : restitution;
-      Impulse::collide(body, at, touch, rests ? Impulse::approach(body, at, touch) : fastest, dt);
+      Impulse::collide(body, at, touch, levers, fastest, dt);
       const bool deep = step_out(body, at, touch, spheres);
       for (int i = 0; i < 3; ++i) at.velocity[i] += moving[i];
       if (fastest > out.speed) {

@@ -85,12 +85,28 @@ struct Meeting {
     sweep(s, {begin, way, {0.0, 0.0, 0.0}, smaller < radius ? smaller : radius}, hit);
     return hit;
   }
+  // Looks at what is around a step's way for the first time; false: nothing that its spheres could reach.
+  FUNCTION bool sight(Scene& s, Spheres& spheres, double reach, const Pose& now, const Pose& goal) {
+    around_way(s, reach, now, goal);
+    if (s.count == 0) return false;
+    for (int m = 0; m < spheres.count; ++m) spheres.free[m] = -1.0;
+    if (spheres.count < 3) return true;
+    const double limit = reach + 2.0 * SHALLOW, found = nearest(s, vector(now.position), limit).distance;
+    for (int m = 0; m < spheres.count; ++m) {
+      const double* row = spheres.rows + 4 * m;
+      spheres.free[m] = (found < limit ? found : limit) - vector(row).norm() - row[3] - GAP - WHISKER;
+    }
+    return true;
+  }
+  // Spheres go straight, so they stay within reach of the body's straight way.
+  static INLINE void around_way(Scene& s, double reach, const Pose& now, const Pose& goal) {
+    const V start = vector(now.position), end = vector(goal.position);
+    look(s, (start + end) * 0.5, reach + 0.5 * (end - start).norm() + 2.0 * SHALLOW + BAND + GAP + WHISKER);
+  }
   // First contact on the way from `now` to `goal`; false: none.
   FUNCTION bool first(Scene& s, const Spheres& spheres, double reach, const Pose& now, const Pose& goal, Contact& out) {
-    const V start = vector(now.position), end = vector(goal.position);
     out.fraction = 2.0;
-    // Spheres go straight, so they stay within reach of the straight way; what comes after an impact is in the room left.
-    look(s, (start + end) * 0.5, reach + 0.5 * (end - start).norm() + 2.0 * SHALLOW + BAND + GAP + WHISKER);
+    around_way(s, reach, now, goal);
     if (s.count == 0) return false;
     for (int m = 0; m < spheres.count; ++m) {
       const double* row = spheres.rows + 4 * m;

@@ -52,9 +52,7 @@ def decode_ply(source: Source) -> Decoded:
 def _need(source: Source, table: Table, names: tuple[str, ...], what: str) -> None:
     missing = [name for name in names if name not in table.columns]
     if missing:
-        source.refuse(
-            f"its {what} have no {' and no '.join(missing)}; splats were expected, a mesh or cloud is read as a model"
-        )
+        source.refuse(f"its {what} have no {' and no '.join(missing)}; splats were expected")
 
 
 def _stacked(table: Table, names: tuple[str, ...]) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,7 +100,7 @@ def checked(source: Source, raw: Raw) -> tuple[Splats, dict[str, int]]:
     keep = np.ones(len(raw.position), bool)
     dropped: dict[str, int] = {}
 
-    def drop(reason: str, bad: NDArray[np.bool_]) -> None:
+    def drop(reason: str, bad: Any) -> None:
         number = int((bad & keep).sum())
         if number:
             dropped[reason] = number

@@ -42,23 +42,21 @@ def finished(raw: Raw, antialiased: bool, container: str, levels: int = 1) -> De
     return Decoded(raw, container, "-y", _AXES, antialiased, levels)
 
 
-def decode_images(source: Source, meta: Fields, fetch: Fetch, part: slice | None = None) -> tuple[Raw, bool]:
-    """Gaussians of a meta.json and its images, or a part of them; and whether they were trained anti-aliased."""
+def decode_images(source: Source, meta: Fields, fetch: Fetch) -> tuple[Raw, bool]:
+    """Gaussians of a meta.json and its images, and whether they were trained anti-aliased."""
     if meta.integer("version", 0) != 2:
         source.refuse(f"{meta.where} is not of SOG version 2")
     count = meta.integer("count")
     source.at_most(count, source.limits.vertices, "gaussians")
-    here = part or slice(0, count)
-    if here.stop > count:
-        source.refuse(f"{meta.where} has {count:,} gaussians, and {here.stop:,} are asked of it")
     rest = meta.object("shN") if "shN" in meta else None
+    fetch = _fetched(meta, fetch)
     bands = rest.integer("bands", 0, 0, len(COEFFICIENTS)) if rest is not None else 0
-    reserve(source, here.stop - here.start, bands)
-    images = _Images(source, fetch, count, here)
+    reserve(source, count, bands)
+    images = _Images(source, fetch, count)
     sh0 = meta.object("sh0")
     first = images.rgba(_file(sh0, 0))
     scales = meta.object("scales")
-    harmonics = np.empty((here.stop - here.start, COEFFICIENTS[bands], 3), np.float32)
+    harmonics = np.empty((count, COEFFICIENTS[bands], 3), np.float32)
     harmonics[:, 0] = _table(sh0)[first[:, :3]]
     if bands and rest is not None:
         harmonics[:, 1:] = _palette(source, rest, fetch, bands)[_labels(source, rest, images)]
@@ -66,25 +64,33 @@ def decode_images(source: Source, meta: Fields, fetch: Fetch, part: slice | None
         _positions(meta.object("means"), images),
         _rotations(images.rgba(_file(meta.object("quats"), 0))),
         exponential(_table(scales))[images.rgba(_file(scales, 0))[:, :3]],
-        first[:, 3] / np.float32(255),
+        first[:, 3].astype(np.float32) / np.float32(255),
         harmonics,
     )
     return raw, meta.flag("antialias")
 
 
+def _fetched(meta: Fields, fetch: Fetch) -> Fetch:
+    """All files that a meta.json names, read first: what a file may take in memory depends on how large it is in all."""
+    parts = [meta.object(key) for key in ("means", "scales", "quats", "sh0", "shN") if key in meta]
+    names = {_file(part, index) for part in parts for index in range(min(len(part.items("files")), 2))}
+    held = {name: fetch(name) for name in sorted(names)}
+    return lambda name: held[name]
+
+
 class _Images:
     """The images that have a pixel per gaussian."""
 
-    def __init__(self, source: Source, fetch: Fetch, count: int, part: slice) -> None:
-        self.source, self.fetch, self.count, self.part = source, fetch, count, part
+    def __init__(self, source: Source, fetch: Fetch, count: int) -> None:
+        self.source, self.fetch, self.count = source, fetch, count
 
     def rgba(self, name: str) -> Bytes:
-        """(n, 4) of the wanted gaussians."""
+        """(n, 4)."""
         image = pixels(self.source, self.fetch, name)
         if image.shape[0] * image.shape[1] < self.count:
             self.source.refuse(f"its images have {image.shape[0] * image.shape[1]:,} pixels for {self.count:,} gaussians")
         self.source.give_back(image.size)
-        return image.reshape(-1, 4)[self.part]
+        return image.reshape(-1, 4)[: self.count]
 
 
 def _file(fields: Fields, index: int) -> str:

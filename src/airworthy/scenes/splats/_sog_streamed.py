@@ -9,9 +9,11 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.formats._fields import Fields
-from airworthy.scenes.formats._source import Source
+from airworthy.scenes.formats._source import Source, shown
 from airworthy.scenes.formats.model import Limits
 from airworthy.scenes.splats._folders import beside, read_fields
 from airworthy.scenes.splats._raw import Decoded, Raw, joined
@@ -31,26 +33,41 @@ def decode_streamed(source: Source, meta: Fields, level: int, chunks: Sequence[i
         raise AirworthyError(f"Level {level} of {str(source.path)!r} was asked for; it has the levels 0 to {levels - 1}.")
     names = meta.items("filenames")
     leaves = [leaf for leaf in _leaves(source, meta.object("tree")) if str(level) in leaf]
-    parts, antialiased = [], False
+    wanted: dict[int, list[slice]] = {}
     for leaf in _chosen(source, leaves, chunks):
         piece = leaf.object(str(level))
-        name = names[piece.integer("file", None, 0, len(names))]
         start = piece.integer("offset", 0)
-        raw, flag = _piece(source, name, slice(start, start + piece.integer("count")))
-        parts.append(raw)
+        here = slice(start, start + piece.integer("count"))
+        wanted.setdefault(piece.integer("file", None, 0, len(names)), []).append(here)
+    parts, antialiased = [], False
+    for number, pieces in wanted.items():
+        raw, flag = _file(source, names[number])
+        parts.append(_pieces(source, raw, pieces))
         antialiased |= flag
     if meta.value.get("environment") is not None and chunks is None:
-        parts.append(_piece(source, meta.text("environment"), None)[0])
+        parts.append(_file(source, meta.text("environment"))[0])
     if not parts:
         source.refuse(f"it holds nothing at level {level}")
     return finished(joined(parts), antialiased, "streamed SOG", levels)
 
 
-def _piece(source: Source, name: object, part: slice | None) -> tuple[Raw, bool]:
+def _file(source: Source, name: object) -> tuple[Raw, bool]:
+    """One SOG of the set, whole; and whether it was trained anti-aliased."""
     if not isinstance(name, str):
         source.refuse("its filenames are not all text")
-    meta = read_fields(source, source.reference(name, escaped=False), name[:60])
-    return decode_images(source, meta, beside(source, name.rpartition("/")[0]), part)
+    meta = read_fields(source, source.reference(name, escaped=False), shown(name))
+    return decode_images(source, meta, beside(source, name.rpartition("/")[0]))
+
+
+def _pieces(source: Source, raw: Raw, pieces: list[slice]) -> Raw:
+    """Stretches of a SOG's gaussians; itself where they are all of it."""
+    count = len(raw.position)
+    if any(piece.stop > count for piece in pieces) or sum(piece.stop - piece.start for piece in pieces) > count:
+        source.refuse(f"its tree asks for more than the {count:,} gaussians of a file")
+    if pieces == [slice(0, count)]:
+        return raw
+    index = np.concatenate([np.arange(piece.start, piece.stop) for piece in pieces])
+    return Raw(raw.position[index], raw.rotation[index], raw.scale[index], raw.opacity[index], raw.harmonics[index])
 
 
 def _leaves(source: Source, root: Fields) -> Iterator[Fields]:

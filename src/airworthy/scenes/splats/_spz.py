@@ -156,7 +156,7 @@ def _decoded(header: _Header, body: bytes) -> Raw:
         _positions(position, header.fraction),
         _first_three(rotation) if header.version == 2 else _smallest_three(rotation),
         np.exp(scale.astype(np.float32) / 16 - 10),
-        opacity[:, 0] / np.float32(255),
+        opacity[:, 0].astype(np.float32) / np.float32(255),
         harmonics,
     )
 

@@ -100,7 +100,7 @@ def _frame(degree: int) -> tuple[Doubles, Doubles]:
     angle = number * np.pi * (3.0 - np.sqrt(5.0))
     across = np.sqrt(1.0 - z * z)
     directions = np.stack([across * np.cos(angle), across * np.sin(angle), z], -1)
-    return directions, np.linalg.pinv(basis(directions, degree))
+    return directions, np.asarray(np.linalg.pinv(basis(directions, degree)), np.float64)
 
 
 def turned(harmonics: Floats, rotation: ArrayLike) -> NDArray[np.float32]:

@@ -10,7 +10,7 @@ from airworthy.scenes.splats.record import Splats
 SPLAT_LIMITS = Limits(
     file_bytes=2 * 1024**3,
     memory_bytes=64 * 1024**2,
-    memory_ratio=48.0,
+    memory_ratio=64.0,
     vertices=40_000_000,
     coordinate=1e6,
 )

@@ -1,4 +1,4 @@
-"""Nerfstudio's frame: splats it exports lie in the frame of its training, which its dataparser_transforms.json leads back from."""
+"""Nerfstudio's frame: its splats lie in the frame of its training, and its dataparser_transforms.json leads back from there."""
 
 from __future__ import annotations
 
