@@ -39,7 +39,7 @@ def test_with_everything() -> None:
 def test_numbers_out_of_range_show() -> None:
     forest = layout_of("forest", 2)
     assert violations(forest, 2) == []
-    forest.instances.pop()
+    forest.instances.remove(next(item for item in forest.instances if item.semantic == "tree" and item.collide))
     assert any("number of trees is 48, stated 49 to 49" in phrase for phrase in violations(forest, 2))
     drop = layout_of("sudden_drop", 3)
     slab = next(k for k, item in enumerate(drop.instances) if item.semantic == "slab")
@@ -50,11 +50,10 @@ def test_numbers_out_of_range_show() -> None:
     assert any("share of dead ends" in phrase for phrase in violations(maze, 9))
 
 
-@pytest.mark.parametrize(
-    ("name", "count", "passed"), [("forest", 0, False), ("forest", 3, False), ("maze", 1, False), ("urban", 2, True)]
-)
-def test_straight_flights_must_be_as_many_as_published(name: str, count: int, passed: bool) -> None:
-    assert straight_figure(name, [True] * count + [False] * (10 - count)).passed is passed
+@pytest.mark.parametrize(("name", "right"), [("forest", {1, 2}), ("urban", {1, 2}), ("narrow_gap", {1}), ("maze", {0})])
+def test_straight_flights_must_be_as_many_as_published(name: str, right: set[int]) -> None:
+    for count in range(11):
+        assert straight_figure(name, [True] * count + [False] * (10 - count)).passed is (count in right)
 
 
 def test_what_cannot_be_solved_shows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,9 +66,8 @@ def test_a_chair_in_the_way_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     start = hall.start
     assert start is not None
     chair = Instance("chair", start.position, semantic="furniture")
-    monkeypatch.setattr(
-        scenes, "scene", lambda name: replace(hall, shapes={**hall.shapes, "chair": Box((0.2,) * 3)}, instances=(chair,))
-    )
+    full = replace(hall, shapes={**hall.shapes, "chair": Box((0.2, 0.2, 0.2))}, instances=(chair,))
+    monkeypatch.setattr(scenes, "scene", lambda name: full)
     figure = clearance_figure("mid_gate", "robustness")
     assert figure.measured < 0.0
     assert not figure.passed
@@ -113,4 +111,5 @@ def test_some_damaged_files_load_and_some_do_not(name: str) -> None:
     wrong, slowest, loaded = broken_promises(name, 100, seed=9)
     assert wrong == 0
     assert slowest < 2.0
-    assert 5 <= loaded <= 95
+    assert loaded >= 5
+    assert loaded <= 95 or name == "mtl"  # what is wrong with a material is left out with a warning

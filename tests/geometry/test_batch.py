@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import airworthy.geometry.cast as _  # noqa: F401 - the module; its name in the package is the function
 from airworthy.core import native_kernel
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, quiet_warp
@@ -269,7 +268,7 @@ def test_mistakes_get_one_sentence() -> None:
         "one per instance": lambda: geometry.set_layout_active(0, np.ones(3, bool)),
         "index -1": lambda: Placement.of([-1]),
         "one row per instance": lambda: Placement.of([0, 0], scale=np.ones(3)),
-        "factors > 0": lambda: Placement.of([0], scale=0.0),
+        "one factor > 0": lambda: Placement.of([0], scale=0.0),
     }
     for words, mistake in mistakes.items():
         with pytest.raises(AirworthyError) as caught:

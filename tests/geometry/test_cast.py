@@ -187,7 +187,7 @@ def test_depth_keeps_its_digits_far_from_the_origin() -> None:
     mesh = Mesh(np.array([[0, -5, -5], [0, 5, -5], [0, 0, 5]], np.float32), np.array([[0, 1, 2]]))
     for shape in (Box((1.0, 2.0, 2.0)), Sphere(2.0), mesh):
         near = cast(one(shape), pinhole(), [[0, 0, 0]], [FORWARD], channels=("depth", "instance"))
-        away = cast(one(shape, far + [10.0, 0, 0]), pinhole(), [far], [FORWARD], channels=("depth", "instance"))
+        away = cast(one(shape, far + np.array([10.0, 0, 0])), pinhole(), [far], [FORWARD], channels=("depth", "instance"))
         same = near["instance"] == away["instance"]
         assert same.mean() > 0.995  # the silhouette's band
         both = same & (near["instance"] >= 0)

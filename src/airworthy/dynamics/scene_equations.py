@@ -35,7 +35,14 @@ def lever(attitude: Vector, normal: Vector, point: Vector, p: Any) -> tuple[Vect
 
 
 def drift(
-    position: Vector, velocity: Vector, attitude: Vector, rate: Vector, acceleration: Vector, torque: Vector, time: Scalar, p: Any
+    position: Vector,
+    velocity: Vector,
+    attitude: Vector,
+    rate: Vector,
+    acceleration: Vector,
+    torque: Vector,
+    time: Scalar,
+    p: Any,
 ) -> tuple[Vector, Vector, Vector, Vector]:
     """Free motion over a part of a physics step: position, velocity, attitude and rate at its end.
 

@@ -188,6 +188,18 @@ class BatchArrays:
             return np.asarray(self._host["state"][row])
         return np.asarray(self._warp["state"][row * self.stride : (row + 1) * self.stride].numpy())
 
+    def lent(self, name: str, device: str) -> Any:
+        """An array ("state", "keys", "imu_log") for a kernel on `device`: the memory itself if it lies there, else a copy."""
+        if device == self.device:
+            return self._warp[name]
+        return self._wp.array(self._fetch(name).ravel(), device=device)
+
+    def give_back(self, name: str, array: Any) -> None:
+        """Take over what a kernel wrote into a lent array."""
+        if array is not self._warp[name]:
+            self._host[name].ravel()[...] = array.numpy()
+            self._push(name)
+
     def reserve_log(self, steps: int) -> None:
         """Make room for the IMU samples of a launch."""
         if len(self._host["imu_log"]) < steps * 6:

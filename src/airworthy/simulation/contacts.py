@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.simulation.obstacles import Contacts
-
 Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
@@ -49,11 +47,12 @@ class ContactRecord:
         self.count[ids], self.instance[ids], self.speed[ids] = 0, -1, 0.0
         self.time[ids], self.point[ids], self.normal[ids] = np.nan, np.nan, np.nan
 
-    def add(self, ids: Ints, time: Array, hit: Contacts, speed: Array) -> None:
-        """Note an impact in each of some environments."""
-        self.count[ids] += 1
-        self.time[ids], self.speed[ids] = time, speed
-        self.point[ids], self.normal[ids], self.instance[ids] = hit.point, hit.normal, hit.instance
+    def add(self, ids: Ints, packed: Array) -> None:
+        """Note the impacts of some environments since they were last noted, as `packed` puts them, (k, 10)."""
+        some = packed[:, 0] > 0.0
+        ids, new = ids[some], packed[some]
+        self.count[ids] += new[:, 0].astype(np.int64)
+        self._put(ids, new)
 
     def packed(self) -> Array:
         """All of it as one array, (env, 10): for snapshots."""
@@ -69,5 +68,9 @@ class ContactRecord:
 
     def unpack(self, packed: Array) -> None:
         """Take over what `packed` returned."""
-        self.count[:], self.instance[:] = packed[:, 0], packed[:, 9]
-        self.time[:], self.point[:], self.normal[:], self.speed[:] = packed[:, 1], packed[:, 2:5], packed[:, 5:8], packed[:, 8]
+        self.count[:] = packed[:, 0]
+        self._put(slice(None), packed)
+
+    def _put(self, ids: Ints | slice, packed: Array) -> None:
+        self.time[ids], self.point[ids], self.normal[ids] = packed[:, 1], packed[:, 2:5], packed[:, 5:8]
+        self.speed[ids], self.instance[ids] = packed[:, 8], packed[:, 9]

@@ -1,4 +1,7 @@
-"""What bodies made of spheres meet in scene geometry: first contacts of a sub-step, and what touches at an instant."""
+"""What bodies made of spheres meet in scene geometry: first contacts of a sub-step, and what touches at an instant.
+
+On NumPy arrays over many bodies: the readable twin of `dynamics/native/scene_sweep.h`, which flies.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,10 @@ class Contacts:
     """On the surface, world [m], (k, 3); NaN where there is none."""
     instance: NDArray[np.int32]
     """What was hit, (k,); -1: nothing."""
+
+    def drop(self, rows: NDArray[np.bool_]) -> None:
+        """Some bodies meet nothing."""
+        self.fraction[rows], self.instance[rows], self.normal[rows], self.point[rows] = 1.0, -1, 0.0, np.nan
 
 
 class Obstacles:
@@ -100,7 +107,8 @@ class Obstacles:
         hit = sweep_sphere(self._geometry, begin, final, radius, env)
         found = Contacts(hit.fraction, np.zeros(len(env), np.intp), hit.normal, hit.point, hit.instance)
         way = final - begin
-        inward = -_dot(way, found.normal)
+        inward, length = -_dot(way, found.normal), np.sqrt(_dot(way, way))
+        found.drop((found.instance >= 0) & (found.fraction > 0.0) & (length <= LEAVING))
         again = np.flatnonzero((found.instance >= 0) & (found.fraction <= 0.0) & (inward <= LEAVING))
         if not again.size:
             return found

@@ -8,7 +8,6 @@ acts. Balls only decide how a flight is computed, never where it goes: flown eit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,19 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from airworthy.control.kernel import LEVELS
 from airworthy.core.errors import AirworthyError
-from airworthy.core.vectors import rotate_inverse
-from airworthy.dynamics import equations as eq
-from airworthy.dynamics.body_spheres import body_spheres, reach
-from airworthy.dynamics.scene_contact import Bodies, Motion, approach_speed, split, stacked
+from airworthy.core.native_kernel import quiet_warp
+from airworthy.dynamics.scene_contact import Motion
 from airworthy.dynamics.state import Effects
 from airworthy.geometry.batch import GeometryBatch
 from airworthy.simulation.arrays import BatchArrays
 from airworthy.simulation.compact import Compact, motion_of
 from airworthy.simulation.config import Contact
+from airworthy.simulation.contact_step import ContactStep
 from airworthy.simulation.contacts import ContactRecord
-from airworthy.simulation.obstacles import Contacts, Obstacles
+from airworthy.simulation.obstacles import Obstacles
 from airworthy.simulation.rebound import Rebound, rebound
-from airworthy.vehicles import Vehicle
+from airworthy.simulation.scene_bodies import SceneBodies
 
 if TYPE_CHECKING:
     from airworthy.simulation.simulator import Simulator
@@ -37,9 +35,7 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 STEPS_MAX = 32
-"""Physics steps that fly in one go where there is geometry: what is near something keeps a state for each."""
-STOPPED = 2.0
-"""Status of a flight that contact stopped."""
+"""Physics steps that fly in one go where there is geometry: a flight that is held flies all of them once more."""
 _ROUNDING = 1e-6
 """Share of a position that the step's single precision may be wrong by, doubled for the ball's centre."""
 _MARGIN = 1e-4
@@ -63,20 +59,23 @@ class SceneContact:
         self.record = ContactRecord.of(simulator.env_count)
         self.mover_velocity: Array | None = None
         """World velocity of the movers of each geometry environment [m/s], (geometry env, movers, 3); None: at rest."""
-        self._spheres = _Spheres(simulator.vehicles)
+        self._bodies = SceneBodies(simulator)
         self._small: dict[int, Compact] = {}
+        self._steps: dict[int, ContactStep] = {}
+        self._mover_velocity_sent: Any = None
         self._seen: Any = None
         self._known = np.zeros(simulator.env_count, bool)
 
     def set_mover_velocity(self, velocity: ArrayLike | None) -> None:
         """See `Simulator.set_mover_velocity`."""
         if velocity is None:
-            self.mover_velocity = None
+            self.mover_velocity = self._mover_velocity_sent = None
             return
         array, shape = np.asarray(velocity, np.float64), (self._geometry.env_count, self._geometry.mover_count, 3)
         if array.shape != shape or not np.isfinite(array).all():
             raise AirworthyError(f"Movers got velocities of shape {array.shape}; expected finite numbers, shape {shape}.")
         self.mover_velocity = array
+        self._mover_velocity_sent = quiet_warp().array(array.ravel(), device=self._geometry.device)
 
     # ---- safe balls -------------------------------------------------------------------------------------------------
 
@@ -107,7 +106,7 @@ class SceneContact:
         fine = motion.finite()
         centre = np.where(fine[:, None], motion.position, 0.0)
         farthest = np.inf if horizon == np.inf else _speed(motion, fine) * horizon + 0.1
-        radius = Obstacles(self._geometry, self._env[ids]).safe_radius(centre, self._spheres.reach[ids], farthest)
+        radius = Obstacles(self._geometry, self._env[ids]).safe_radius(centre, self._bodies.reach[ids], farthest)
         radius = radius - _MARGIN - _ROUNDING * np.abs(centre).max(axis=1)
         inputs, offsets = self._arrays.inputs(), self._simulator.inputs_layout.offsets
         inputs[offsets["safe_center"] : offsets["safe_center"] + 3, ids] = centre.T
@@ -145,50 +144,31 @@ class SceneContact:
         return np.asarray(done)
 
     def _fly_closely(self, ids: Ints, steps: int, effects: Effects, elapsed: int) -> None:
-        """Fly step by step, look for contacts in all steps at once, and let those happen that there are."""
+        """Fly step by step, and let contact act after each."""
         small = self._compact(len(ids), steps, effects, elapsed)
         small.take(self._arrays, ids)
-        kept, motions = [small.columns()], [small.motion()]
-        flying = [small.row("status") == 0.0]
+        acts = self._acts(small)
+        self._begin(acts, ids)
         for step in range(steps):
-            self._fly_one(small, step, steps, effects, elapsed)
-            kept.append(small.columns())
-            motions.append(small.motion())
-            flying.append(small.row("status") == 0.0)
-        first = self._first_contacts(ids, motions, flying)
-        free = first == steps
-        self._store(small, ids, free, steps, effects, elapsed)
-        if not free.all():
-            begin = int(first.min())
-            columns = tuple(part[..., ~free] for part in kept[begin])
-            self._collide(ids[~free], columns, begin, steps, effects, elapsed)
-
-    def _first_contacts(self, ids: Ints, motions: list[Motion], flying: list[NDArray[np.bool_]]) -> Ints:
-        """Step in which each flight first meets something, (k,); the number of steps where it meets nothing."""
-        steps, count = len(motions) - 1, len(ids)
-        bodies, obstacles = self._bodies(np.tile(ids, steps)), Obstacles(self._geometry, np.tile(self._env[ids], steps))
-        hits = obstacles.first(bodies, _joined(motions[:-1]), _joined(motions[1:]))
-        met = (hits.instance >= 0).reshape(steps, count) & np.array(flying[:-1])
-        return np.where(met.any(axis=0), met.argmax(axis=0), steps)
-
-    def _collide(self, ids: Ints, columns: Any, begin: int, steps: int, effects: Effects, elapsed: int) -> None:
-        """Fly step by step from step `begin` on, with contact."""
-        small = self._compact(len(ids), steps, effects, elapsed)
-        small.take(self._arrays, ids)
-        small.put(columns)
-        small.shorten_delays(begin)
-        for step in range(begin, steps):
-            before, flying = small.motion(), small.row("status") == 0.0
-            self._fly_one(small, step, steps, effects, elapsed)
-            rows = np.flatnonzero(flying & (small.row("status") == 0.0))
-            if rows.size:
-                self._meet(small, ids, rows, before.take(rows), step, effects, elapsed)
+            flags = effects if step == steps - 1 else effects | Effects.UNFINISHED
+            small.fly(self._simulator.config, flags, *self._level(), elapsed + step, 1)
+            if Effects.DELAY in effects:
+                small.shorten_delays(1)
+            met = acts.act(elapsed + step if Effects.IMU_LOG in effects else -1)
+            if self._config.mode == "reset" and met.any():
+                self._restart(small, acts, ids, np.flatnonzero(met))
+        self.record.add(ids, acts.record())
         self._store(small, ids, np.ones(len(ids), bool), steps, effects, elapsed)
 
-    def _fly_one(self, small: Compact, step: int, steps: int, effects: Effects, elapsed: int) -> None:
-        flags = effects if step == steps - 1 else effects | Effects.UNFINISHED
-        small.fly(self._simulator.config, flags, *self._level(), elapsed + step, 1)
-        small.shorten_delays(1)
+    def _restart(self, small: Compact, acts: ContactStep, ids: Ints, rows: Ints) -> None:
+        """Begin new flights at some places of the small batch."""
+        self.record.add(ids, acts.record())
+        self._simulator.restart(ids[rows])
+        small.take(self._arrays, ids[rows], rows)
+        self._begin(acts, ids)
+
+    def _begin(self, acts: ContactStep, ids: Ints) -> None:
+        acts.begin(self._env[ids], self._bodies.kind[ids], self._bodies.numbers(ids), self._mover_velocity_sent)
 
     def acted(self, envs: Ints, before: Motion, after: Motion) -> tuple[Motion, NDArray[np.bool_], NDArray[np.bool_]]:
         """What contact makes of one physics step, without touching the simulator: the twin's.
@@ -204,7 +184,7 @@ class SceneContact:
         Raises:
             AirworthyError: In mode "reset", which draws a new flight.
         """
-        bodies, obstacles = self._bodies(envs), Obstacles(self._geometry, self._env[envs])
+        bodies, obstacles = self._bodies.bodies(envs), Obstacles(self._geometry, self._env[envs])
         if self._config.mode == "reset":
             raise AirworthyError("The twin cannot begin new flights; compare with it in contact mode 'freeze' or 'respond'.")
         if self._config.mode == "respond":
@@ -219,76 +199,7 @@ class SceneContact:
     def _rebound(self, envs: Ints, before: Motion, after: Motion) -> Rebound:
         obstacles, config = Obstacles(self._geometry, self._env[envs]), self._config
         acts = (self._dt, config.restitution, config.friction, self._velocities(envs))
-        return rebound(obstacles, self._bodies(envs), before, after, *acts)
-
-    # ---- what contact does ------------------------------------------------------------------------------------------
-
-    def _meet(self, small: Compact, ids: Ints, rows: Ints, before: Motion, step: int, effects: Effects, elapsed: int) -> None:
-        """Let contact act on flights of the small batch in the step that they just flew."""
-        after = small.motion().take(rows)
-        envs = ids[rows]
-        bodies, obstacles = self._bodies(envs), Obstacles(self._geometry, self._env[envs])
-        if self._config.mode == "respond":
-            log = elapsed + step if Effects.IMU_LOG in effects else None
-            self._respond(small, rows, envs, self._rebound(envs, before, after), after, log)
-            return
-        hits = obstacles.first(bodies, before, after)
-        met = hits.instance >= 0
-        if not met.any():
-            return
-        at = before.between(after, hits.fraction)
-        speed = _closing(at, hits, bodies)
-        chosen = Contacts(*(getattr(hits, name)[met] for name in Contacts.__dataclass_fields__))
-        self._note(small, rows[met], envs[met], chosen, speed[met])
-        small.add_contact(rows[met], speed[met])
-        if self._config.mode == "freeze":
-            small.set_motion(rows[met], at.take(met))
-            small.stop(rows[met], STOPPED)
-        else:
-            self._simulator.restart(envs[met])
-            small.take(self._arrays, envs[met], rows[met])
-
-    def _respond(self, small: Compact, rows: Ints, envs: Ints, out: Rebound, free: Motion, log: int | None) -> None:
-        met = np.flatnonzero(out.met)
-        if not met.size:
-            return
-        rows, envs, change = rows[met], envs[met], out.end.velocity[met] - free.velocity[met]
-        turn, attitude = out.end.rate[met] - free.rate[met], free.attitude[met]
-        small.set_motion(rows, out.end.take(met))
-        struck = out.speed[met] >= np.maximum(2.0 * self._gravity(envs) * self._dt, 0.1)
-        first = Contacts(*(getattr(out.first, name)[met] for name in Contacts.__dataclass_fields__))
-        small.add_contact(rows, out.speed[met])
-        hit = Contacts(*(getattr(first, name)[struck] for name in Contacts.__dataclass_fields__))
-        self._note(small, rows[struck], envs[struck], hit, out.speed[met][struck])
-        self._feel(small, rows, envs, attitude, change / self._dt, turn / self._dt, log)
-
-    def _feel(
-        self, small: Compact, rows: Ints, envs: Ints, attitude: Array, force: Array, turn: Array, log: int | None
-    ) -> None:
-        """Add what contact does to a step's specific force, and to its accelerometer sample."""
-        felt = rotate_inverse(split(attitude), split(force))
-        layout, state = self._simulator.layout, small.arrays.state()
-        place = layout.offsets["acceleration"]
-        state[place : place + 3, rows] += stacked(felt).T
-        if self._simulator.config.imu is not None and "imu" in layout:
-            p = [
-                np.asarray(self._simulator.parameter(f"imu_{name}")[envs], np.float64)
-                for name in ("rotation", "position", "limit")
-            ]
-            still = (0.0, 0.0, 0.0)
-            sample = eq.accelerometer(felt, still, split(turn), split(p[0]), split(p[1]))
-            place, limit = layout.offsets["imu"], p[2][:, 0]
-            state[place : place + 3, rows] = np.clip(state[place : place + 3, rows] + stacked(sample).T, -limit, limit)
-            if log is not None:
-                small.arrays.write_log(log, state[None, place : place + 6, rows], rows)
-        small.arrays.push_state()
-
-    def _note(self, small: Compact, rows: Ints, envs: Ints, hit: Contacts, speed: Array) -> None:
-        """Record impacts; the clock of a flight stands at the end of the step."""
-        if not rows.size:
-            return
-        steps = small.clock()[rows].astype(np.int64) - 1 + hit.fraction
-        self.record.add(envs, steps * self._dt, hit, speed)
+        return rebound(obstacles, self._bodies.bodies(envs), before, after, *acts)
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
@@ -298,20 +209,6 @@ class SceneContact:
 
     def _level(self) -> tuple[int, int]:
         return LEVELS[self._simulator.config.level].number, self._simulator.command_rows
-
-    def _gravity(self, envs: Ints) -> Array:
-        return np.asarray(self._simulator.parameter("gravity")[envs], np.float64)
-
-    def _bodies(self, envs: Ints) -> Bodies:
-        """Bodies of environments, with the parameters in force."""
-        mass = np.asarray(self._simulator.parameter("mass")[envs], np.float64)
-        shape = (len(envs), 6)
-        known = self._simulator.config.dynamics == "rigid"
-        inertia, inverse = (
-            np.asarray(self._simulator.parameter(name)[envs], np.float64) if known else np.zeros(shape)
-            for name in ("inertia", "inertia_inverse")
-        )
-        return Bodies(self._spheres.center[envs], self._spheres.radius[envs], mass, inertia, inverse, self._gravity(envs))
 
     def _velocities(self, envs: Ints) -> Array | None:
         """Velocity of each instance that environments may hit, (k, instances, 3): only movers have one."""
@@ -324,12 +221,20 @@ class SceneContact:
         """A small batch with room for `count` environments."""
         room = 16
         while room < count:
-            room *= 4
+            room *= 2
         if room not in self._small:
             self._small[room] = self._simulator.compact(room)
         if Effects.IMU_LOG in effects:
             self._small[room].arrays.reserve_log(elapsed + steps)
         return self._small[room]
+
+    def _acts(self, small: Compact) -> ContactStep:
+        """Contact of the flights of a small batch."""
+        room = small.arrays.stride
+        if room not in self._steps:
+            numbers = (self._config, self._dt, self._bodies.table)
+            self._steps[room] = ContactStep(small, self._simulator.layout, self._geometry, *numbers)
+        return self._steps[room]
 
     def _store(self, small: Compact, ids: Ints, done: NDArray[np.bool_], steps: int, effects: Effects, elapsed: int) -> None:
         """Take flights of the small batch, which has those of `ids`, over into the simulator's memory."""
@@ -346,67 +251,6 @@ class SceneContact:
             self._arrays.write_log(elapsed, small.arrays.log(until)[elapsed:, :, rows], ids[rows])
 
 
-class _Spheres:
-    """Spheres of every environment's body, to the largest number of them."""
-
-    def __init__(self, vehicles: Sequence[Vehicle]):
-        known: dict[int, tuple[Array, Array]] = {}
-        for item in vehicles:
-            if id(item) not in known:
-                known[id(item)] = body_spheres(item.body, item.center_of_mass)
-        widest = max(len(radius) for _, radius in known.values())
-        padded = {key: _padded(*value, widest) for key, value in known.items()}
-        count = len(vehicles)
-        if len(padded) == 1:
-            center, radius = next(iter(padded.values()))
-            self.center = np.broadcast_to(center, (count, widest, 3))
-            self.radius = np.broadcast_to(radius, (count, widest))
-        else:
-            self.center = np.stack([padded[id(item)][0] for item in vehicles])
-            self.radius = np.stack([padded[id(item)][1] for item in vehicles])
-        extents = {key: reach(*value) for key, value in known.items()}
-        self.reach = np.array([extents[id(item)] for item in vehicles])
-        """Farthest that each body extends from its centre of mass [m], (env,)."""
-
-
-def _padded(center: Array, radius: Array, count: int) -> tuple[Array, Array]:
-    missing = count - len(radius)
-    return np.concatenate([center, np.zeros((missing, 3))]), np.concatenate([radius, np.full(missing, -1.0)])
-
-
-def environments_of(geometry: GeometryBatch, env: ArrayLike | None, env_count: int) -> Ints:
-    """Environment of the geometry for each of a simulator, by default the same number, or the only one.
-
-    Raises:
-        AirworthyError: If the numbers do not fit.
-    """
-    if env is None:
-        if geometry.env_count not in (1, env_count):
-            raise AirworthyError(
-                f"`geometry` has {geometry.env_count} environments and the simulator {env_count}; give `geometry_env`, the"
-                " geometry environment of each."
-            )
-        return np.arange(env_count) if geometry.env_count > 1 else np.zeros(env_count, np.intp)
-    array = np.asarray(env)
-    whole = np.issubdtype(array.dtype, np.integer)
-    if array.shape != (env_count,) or not whole or array.min() < 0 or array.max() >= geometry.env_count:
-        raise AirworthyError(
-            f"`geometry_env` is an array of {array.dtype}, shape {array.shape}; expected whole numbers from 0 to"
-            f" {geometry.env_count - 1}, shape ({env_count},)."
-        )
-    return array.astype(np.intp)
-
-
-def _joined(motions: list[Motion]) -> Motion:
-    return Motion(*(np.concatenate([getattr(m, name) for m in motions]) for name in Motion.__dataclass_fields__))
-
-
 def _speed(motion: Motion, fine: NDArray[np.bool_]) -> Array:
     v = np.where(fine[:, None], motion.velocity, 0.0)
     return np.asarray(np.sqrt(v[:, 0] * v[:, 0] + v[:, 1] * v[:, 1] + v[:, 2] * v[:, 2]))
-
-
-def _closing(at: Motion, hit: Contacts, bodies: Bodies) -> Array:
-    """Speed at which the sphere that hit approaches the surface [m/s], (k,)."""
-    speeds = approach_speed(bodies, at, np.repeat(hit.normal[:, None], bodies.radius.shape[1], axis=1))
-    return np.maximum(speeds[np.arange(len(hit.sphere)), hit.sphere], 0.0)

@@ -33,7 +33,8 @@ from airworthy.simulation.events import Events, EventSource
 from airworthy.simulation.family import FAMILIES
 from airworthy.simulation.group_kernel import Group
 from airworthy.simulation.parameters import randomize, started_turbulence, with_parameter
-from airworthy.simulation.scene_contact import STEPS_MAX, SceneContact, environments_of
+from airworthy.simulation.scene_bodies import environments_of
+from airworthy.simulation.scene_contact import STEPS_MAX, SceneContact
 from airworthy.simulation.snapshot import Snapshot
 from airworthy.simulation.starting import (
     Ids,

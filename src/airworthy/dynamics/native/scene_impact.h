@@ -112,6 +112,7 @@ struct Impulse {
       push(body, at, touch, levers, flat, middle, radius, u, w, pushes);
       if (turn == 0) Equations::contact_rebound(body, fastest, u, w, u0, w0, dt, u, w, &share);
       for (int k = 0; k < touch.count; ++k) {
+        if (pushes[k] == 0.0) continue;
         body[B_contact_radius] = touch.radius[k];
         Equations::contact_friction(body, 1.0, pushes[k] * (1.0 + share), u, w, levers[k].up, touch.center[k], u, w, &unused);
       }

@@ -15,7 +15,7 @@ struct Scene {  // geometry around one body
 struct Spheres {
   const double* rows;  // centre in the body frame, radius; negative: none
   int count;
-  double free[SPHERES];  // way that each is known to be able to go without touching anything [m]
+  double free[SPHERES];  // way that each is known to be able to go without touching anything [m]; negative: how deep it may be
 };
 struct Contact {
   double fraction;
@@ -78,7 +78,8 @@ struct Meeting {
     const Hit none = {limit, FAR_AWAY, {0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}, -1, -1};
     Hit hit = none;
     sweep(s, {begin, way, {0.0, 0.0, 0.0}, radius}, hit);
-    if (hit.instance < 0 || hit.fraction > 0.0 || -way.dot(hit.normal) > LEAVING) return hit;
+    if (hit.instance < 0 || -way.dot(hit.normal) > LEAVING) return hit;
+    if (hit.fraction > 0.0) return way.norm() > LEAVING ? hit : none;
     const double distance = nearest(s, begin, radius + SHALLOW).distance, smaller = distance - 2.0 * LEAVING;
     if (radius - distance > SHALLOW || !(smaller > 0.0)) return hit;
     hit = none;
@@ -89,7 +90,7 @@ struct Meeting {
   FUNCTION bool sight(Scene& s, Spheres& spheres, double reach, const Pose& now, const Pose& goal) {
     around_way(s, reach, now, goal);
     if (s.count == 0) return false;
-    for (int m = 0; m < spheres.count; ++m) spheres.free[m] = -1.0;
+    for (int m = 0; m < spheres.count; ++m) spheres.free[m] = -FAR_AWAY;
     if (spheres.count < 3) return true;
     const double limit = reach + 2.0 * SHALLOW, found = nearest(s, vector(now.position), limit).distance;
     for (int m = 0; m < spheres.count; ++m) {
@@ -112,7 +113,8 @@ struct Meeting {
       const double* row = spheres.rows + 4 * m;
       if (row[3] < 0.0) continue;
       const V begin = centre(now, row), way = centre(goal, row) - begin;
-      if (way.norm() < spheres.free[m]) continue;
+      const double length = way.norm();
+      if (length < spheres.free[m] || (length <= LEAVING && spheres.free[m] > WHISKER - SHALLOW)) continue;
       const Hit hit = sweep_sphere(s, begin, way, row[3] + GAP, out.fraction < 1.0 ? out.fraction : 1.0);
       if (hit.instance < 0 || !(hit.fraction < out.fraction)) continue;
       out = {hit.fraction, m, hit.instance, hit.normal, hit.point};

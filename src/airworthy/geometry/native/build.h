@@ -96,6 +96,11 @@ struct Builder {
     }
     return i - task.first;
   }
+  static INLINE void leaf(TreeNode& node, const Bounds& bounds, int first, int count) {
+    for (int k = 0; k < 3; ++k) node.lower[k] = bounds.lower[k], node.upper[k] = bounds.upper[k];
+    node.first = first;
+    node.count = count;
+  }
   // Builds over boxes[order[0 ... count - 1]]. `nodes` has room for 2 count - 1, at least 1; numbers written into them are `base`
   // plus the place. Leaves hold at most `leaf_size` items, from `item_base` plus the place in `order`, or, where `item_base` is
   // negative, the one item order[place]. `quick`: by the middle plane. Returns the number of nodes.
@@ -112,27 +117,30 @@ struct Builder {
     stack[top++] = {0, 0, count, 0};
     while (top) {
       const Task task = stack[--top];
+      if (task.count == 1) {
+        leaf(nodes[task.node], boxes[order[task.first]], item_base < 0 ? order[task.first] : item_base + task.first, 1);
+        continue;
+      }
       Bounds all, centres;
       all.clear();
       centres.clear();
       for (int i = task.first; i < task.first + task.count; ++i) {
         const Bounds& b = boxes[order[i]];
         all.add(b);
-        Bounds c;
-        for (int k = 0; k < 3; ++k) c.lower[k] = c.upper[k] = b.middle(k);
-        centres.add(c);
+        for (int k = 0; k < 3; ++k) {
+          const float c = b.middle(k);
+          centres.lower[k] = c < centres.lower[k] ? c : centres.lower[k];
+          centres.upper[k] = c > centres.upper[k] ? c : centres.upper[k];
+        }
       }
       TreeNode& node = nodes[task.node];
-      for (int k = 0; k < 3; ++k) node.lower[k] = all.lower[k], node.upper[k] = all.upper[k];
-      Plane plane = {0, 0, 3e38f, 0.0f, 0.0f};
-      if (task.count > 1) plane = quick ? middle_plane(centres) : best_plane(boxes, order, task, centres);
+      const Plane plane = quick ? middle_plane(centres) : best_plane(boxes, order, task, centres);
       // A node visit costs about as much as one triangle.
-      const bool cheap = all.area() * (float)task.count <= plane.cost + all.area();
-      if (task.count == 1 || (task.count <= leaf_size && cheap)) {
-        node.first = item_base < 0 ? order[task.first] : item_base + task.first;
-        node.count = task.count;
+      if (task.count <= leaf_size && all.area() * (float)task.count <= plane.cost + all.area()) {
+        leaf(node, all, item_base + task.first, task.count);
         continue;
       }
+      for (int k = 0; k < 3; ++k) node.lower[k] = all.lower[k], node.upper[k] = all.upper[k];
       int left = plane.cut && task.depth < DEEP ? part(boxes, order, task, plane) : 0;
       if (left <= 0 || left >= task.count) left = task.count / 2;
       node.first = base + used;

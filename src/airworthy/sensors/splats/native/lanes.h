@@ -31,6 +31,12 @@ struct L {
     return s[0];
   }
 #endif
+  // The whole number whose bits are a float's.
+  static INLINE int word(float x) {
+    union { float f; int i; } bits;
+    bits.f = x;
+    return bits.i;
+  }
   static INLINE F min(F a, F b) { return N::select(a < b, a, b); }
   static INLINE F max(F a, F b) { return N::select(a > b, a, b); }
 #if LANES != 1
@@ -95,10 +101,10 @@ struct Record {  // 12 words
   float red, green, blue, depth;
 };
 struct Touch {
-  // Whether a Gaussian reaches `least` anywhere in a square of pixel centres that begins at (x, y) from its mean: the greatest
+  // Whether a Gaussian reaches `least` anywhere in a rectangle of pixel centres that begins at (x, y) from its mean: the greatest
   // value of a concave form over a rectangle lies on an edge that faces the mean, or at the mean.
-  static INLINE M square(const Record& g, F x, F y, float side, float least) {
-    const F far_x = x + side, far_y = y + side, zero = N::c(0.0f);
+  static INLINE M rectangle(const Record& g, F x, F y, float width, float height, float least) {
+    const F far_x = x + width, far_y = y + height, zero = N::c(0.0f);
     const F edge_x = L::max(x, L::min(zero, far_x)), edge_y = L::max(y, L::min(zero, far_y));
     const F along_y = L::max(y, L::min(edge_x * g.ridge_y, far_y));
     const F along_x = L::max(x, L::min(edge_y * g.ridge_x, far_x));

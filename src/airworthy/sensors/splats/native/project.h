@@ -143,19 +143,17 @@ struct Tiles {
   }
 };
 struct Writer {
-  float* records;
-  int* tags;  // four planes: rows, columns of tiles, key of the depth, number of the Gaussian
-  // Puts Gaussian `lane` into place k of its chunk; how many tiles its bounds meet.
-  static INLINE int tag(int* tags, int k, const Record& g, float half_x, float half_y, int key, int source, int width, int height) {
-    const int left = Tiles::first(g.x, half_x), right = Tiles::last(g.x, half_x, width);
-    const int top = Tiles::first(g.y, half_y), bottom = Tiles::last(g.y, half_y, height);
-    tags[k] = top | bottom << 16;
-    tags[CHUNK + k] = left | right << 16;
-    tags[2 * CHUNK + k] = key;
+  // Notes the Gaussian in place k of its chunk in four planes: rows and columns of tiles, key of the depth, number of the Gaussian.
+  static INLINE void tag(int* tags, int k, const Record& g, float half_x, float half_y, float near, int source, int width,
+                         int height) {
+    tags[k] = Tiles::first(g.y, half_y) | Tiles::last(g.y, half_y, height) << 16;
+    tags[CHUNK + k] = Tiles::first(g.x, half_x) | Tiles::last(g.x, half_x, width) << 16;
+    tags[2 * CHUNK + k] = L::word(g.depth) - L::word(near);
     tags[3 * CHUNK + k] = source;
-    return (right - left + 1) * (bottom - top + 1);
   }
-  static INLINE int key(float z, float near) {
-    return N::signed_bits(z) - N::signed_bits(near);
+  static INLINE void fields(const Projection& p, F* f) {
+    f[0] = p.x, f[1] = p.y, f[2] = p.a, f[3] = p.b, f[4] = p.c, f[5] = p.peak, f[6] = p.ridge_y, f[7] = p.ridge_x;
+    for (int k = 0; k < 3; ++k) f[8 + k] = p.colour[k];
+    f[11] = p.z;
   }
 };

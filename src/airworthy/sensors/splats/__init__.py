@@ -1,0 +1,5 @@
+"""Images of Gaussian splats."""
+
+from airworthy.sensors.splats.renderer import SplatRenderer
+
+__all__ = ["SplatRenderer"]

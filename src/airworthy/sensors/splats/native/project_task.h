@@ -1,0 +1,58 @@
+// The task of project_kernel.py.
+#if LANES == 1
+const int per_camera = chunk_stride * CHUNK;
+const int camera_index = task / per_camera, chunk_index = task % per_camera / CHUNK;
+#else
+const int here = order.data[task];
+const int camera_index = here / chunk_stride, chunk_index = here % chunk_stride;
+#endif
+const CameraRow& camera = ((const CameraRow*)cameras.data)[camera_index];
+const size_t place = (size_t)camera_index * chunk_stride + chunk_index;
+Record* const found = (Record*)records.data + place * CHUNK;
+int* const notes = tags.data + place * (4 * CHUNK);
+const bool mine = chunk_index < camera.chunk_count;
+const int chunk_number = camera.first_chunk + (mine ? chunk_index : 0);
+const ChunkRow& chunk = ((const ChunkRow*)chunks.data)[chunk_number];
+const bool hidden = !mine || Projection::hidden(camera, chunk, width, height, near, dilation);
+const float* const rows = geometry.data + (size_t)chunk_number * (CHUNK * GEOMETRY_ROWS);
+const float* const colours = harmonics.data + (size_t)chunk.harmonics * LANE_STRIDE;
+#if LANES == 1
+const int k = task % CHUNK, block = k / LANE_STRIDE, lane = k % LANE_STRIDE;
+int tiles = 0;
+if (!hidden) {
+  Projection p = {camera, rows + block * (LANE_STRIDE * GEOMETRY_ROWS) + lane,
+                  colours + block * (LANE_STRIDE * 3 * chunk.coefficients) + lane,
+                  chunk.coefficients, width, height, flags, near, dilation};
+  if (p.in_front() && p.shape(true)) {
+    p.look();
+    Writer::fields(p, (float*)&found[k]);
+    Writer::tag(notes, k, found[k], p.half_x, p.half_y, near, chunk_number * CHUNK + k, width, height);
+    tiles = Span(notes[k], notes[CHUNK + k]).count(found[k]);
+  }
+}
+counts.data[place * CHUNK + k] = tiles;
+#else
+int count = 0, top = 0xffff, bottom = 0;
+for (int block = 0; block < CHUNK / LANES && !hidden; ++block) {
+  Projection p = {camera, rows + block * (LANES * GEOMETRY_ROWS), colours + block * (LANES * 3 * chunk.coefficients),
+                  chunk.coefficients, width, height, flags, near, dilation};
+  const M ahead = p.in_front();
+  if (!N::any(ahead)) continue;
+  unsigned int seen = L::bits(p.shape(ahead));
+  if (!seen) continue;
+  p.look();
+  F fields[RECORD_WORDS];
+  Writer::fields(p, fields);
+  for (; seen; seen &= seen - 1, ++count) {
+    const int lane = __builtin_ctz(seen);
+    for (int i = 0; i < RECORD_WORDS; ++i) ((float*)&found[count])[i] = fields[i][lane];
+    Writer::tag(notes, count, found[count], p.half_x[lane], p.half_y[lane], near, chunk_number * CHUNK + block * LANES + lane,
+                width, height);
+    const int from = notes[count] & 0xffff, to = notes[count] >> 16;
+    top = from < top ? from : top;
+    bottom = to > bottom ? to : bottom;
+  }
+}
+counts.data[2 * place] = count;
+counts.data[2 * place + 1] = top | bottom << 16;
+#endif

@@ -1,0 +1,68 @@
+// Compositing, front to back. On a CPU a task is a tile, 16 pixels (a block of BLOCK_X by BLOCK_Y) per lane vector; on a GPU it is
+// one pixel, the 256 of a tile side by side. Both read the same list and do the same arithmetic in the same order.
+struct Pixels {
+  F left, red, green, blue, depth;  // `left`: what light still passes
+  static INLINE F nowhere() { return N::from_bits(N::u(0x7f800000u)); }
+  INLINE void clear(int flags) {
+    left = N::c(1.0f);
+    red = green = blue = N::c(0.0f);
+    depth = flags & FLAG_MEDIAN ? nowhere() : N::c(0.0f);
+  }
+  static INLINE F weight(const Record& g, F dx, F dy) {
+    const F slope = L::fma(N::c(g.a), dx, g.b * dy);
+    return L::fma(slope, dx, L::fma(g.c * dy, dy, N::c(g.peak)));
+  }
+  static INLINE F alpha(F weight) { return L::min(L::exp2(weight), N::c(MOST_ALPHA)); }
+  // Blends a Gaussian seen at offsets from its mean; whether any pixel still lets light pass.
+  INLINE bool blend(const Record& g, F dx, F dy, const int depth_flags) {
+    const F power = weight(g, dx, dy);
+    const M hit = (power >= LEAST_PEAK) & (left >= LEAST_LEFT);
+    if (!L::bits(hit)) return true;
+    const F part = N::select(hit, alpha(power), N::c(0.0f)) * left;
+    red = L::fma(part, N::c(g.red), red);
+    green = L::fma(part, N::c(g.green), green);
+    blue = L::fma(part, N::c(g.blue), blue);
+    const F rest = left - part;
+    if (depth_flags & FLAG_EXPECTED) depth = L::fma(part, N::c(g.depth), depth);
+    if (depth_flags & FLAG_MEDIAN) depth = N::select((left > 0.5f) & (rest <= 0.5f), N::c(g.depth), depth);
+    left = rest;
+    return N::any(left >= LEAST_LEFT);
+  }
+  // Depth to deliver: the mean over what was seen, or where half of the light has been stopped.
+  INLINE F distance(int flags) const {
+    const F seen = 1.0f - left;
+    if (flags & FLAG_MEDIAN) return depth;
+    return N::select(seen >= LEAST_ALPHA, depth / L::max(seen, N::c(LEAST_ALPHA)), nowhere());
+  }
+};
+struct Tile {
+#if LANES == 1
+  static INLINE void composite(const Record* records, const int* list, int count, float x, float y, int flags, Pixels& p) {
+    for (int e = 0; e < count; ++e) {
+      const Record& g = records[list[e]];
+      if (!p.blend(g, x - g.x, y - g.y, flags)) return;
+    }
+  }
+#else
+  // x, y: the first pixel's centre.
+  static INLINE void composite(const Record* records, const int* list, int count, float x, float y, const int flags,
+                               Pixels* blocks, unsigned int alive) {
+    const F pixel_x = L::counted(1, BLOCK_X), pixel_y = L::counted(BLOCK_X, BLOCK_Y);
+    const F block_x = L::counted(1, TILE / BLOCK_X) * (float)BLOCK_X, block_y = L::counted(TILE / BLOCK_X, TILE) * (float)BLOCK_Y;
+    for (int e = 0; e < count && alive; ++e) {
+      if (e + AHEAD < count) __builtin_prefetch(records + list[e + AHEAD]);
+      const Record& g = records[list[e]];
+      const float from_x = x - g.x, from_y = y - g.y;
+      unsigned int met = alive & L::bits(touched(g, block_x + from_x, block_y + from_y));
+      for (; met; met &= met - 1) {
+        const int k = __builtin_ctz(met);
+        const float corner_x = (float)(k % (TILE / BLOCK_X) * BLOCK_X), corner_y = (float)(k / (TILE / BLOCK_X) * BLOCK_Y);
+        if (!blocks[k].blend(g, pixel_x + (from_x + corner_x), pixel_y + (from_y + corner_y), flags)) alive &= ~(1u << k);
+      }
+    }
+  }
+  static INLINE M touched(const Record& g, F x, F y) {
+    return Touch::rectangle(g, x, y, (float)(BLOCK_X - 1), (float)(BLOCK_Y - 1), LEAST_PEAK - TOUCH_MARGIN);
+  }
+#endif
+};

@@ -1,0 +1,64 @@
+// The task of raster_kernel.py.
+#if LANES == 1
+const int pixel = task % (TILE * TILE), tile = task / (TILE * TILE);
+#else
+const int tile = order.data[task];
+#endif
+const int columns = (width + TILE - 1) / TILE, rows = (height + TILE - 1) / TILE;
+const int camera_index = tile / (rows * columns), row = tile / columns % rows, column = tile % columns;
+const CameraRow& camera = ((const CameraRow*)cameras.data)[camera_index];
+const Record* const seen = (const Record*)records.data + (size_t)camera_index * chunk_stride * CHUNK;
+const int begin = tiles.data[2 * (size_t)tile], count = tiles.data[2 * (size_t)tile + 1] - begin;
+const int left = column * TILE, top = row * TILE;
+#if LANES == 1
+const int* const places = lists.data + begin;
+// 4 by 4 pixels after another, so that those that run together lie together.
+const int block = pixel / 16, within = pixel % 16;
+const int x = left + block % 4 * 4 + within % 4, y = top + block / 4 * 4 + within / 4;
+if (x < width && y < height) {
+  Pixels p;
+  p.clear(flags);
+  Tile::composite(seen, places, count, (float)x + 0.5f, (float)y + 0.5f, flags, p);
+  const size_t at = ((size_t)camera_index * height + y) * width + x;
+  if (flags & FLAG_RGB) {
+    rgb.data[3 * at] = L::fma(p.left, camera.background[0], p.red);
+    rgb.data[3 * at + 1] = L::fma(p.left, camera.background[1], p.green);
+    rgb.data[3 * at + 2] = L::fma(p.left, camera.background[2], p.blue);
+  }
+  if (flags & FLAG_DEPTH) depth.data[at] = p.distance(flags);
+  if (flags & FLAG_ALPHA) alpha.data[at] = 1.0f - p.left;
+}
+#else
+const int bands = (rows + band_rows - 1) / band_rows;
+const int* const places = lists.data + ((size_t)camera_index * bands + row / band_rows) * capacity + begin;
+Pixels blocks[TILE * TILE / LANES];
+unsigned int alive = 0;
+for (int k = 0; k < TILE * TILE / LANES; ++k) {
+  blocks[k].clear(flags);
+  const int x = left + k % (TILE / BLOCK_X) * BLOCK_X, y = top + k / (TILE / BLOCK_X) * BLOCK_Y;
+  if (x < width && y < height) alive |= 1u << k;
+}
+const unsigned int shown = alive;
+const float first_x = (float)left + 0.5f, first_y = (float)top + 0.5f;
+switch (flags & (FLAG_EXPECTED | FLAG_MEDIAN)) {
+  case FLAG_EXPECTED: Tile::composite(seen, places, count, first_x, first_y, FLAG_EXPECTED, blocks, alive); break;
+  case FLAG_MEDIAN: Tile::composite(seen, places, count, first_x, first_y, FLAG_MEDIAN, blocks, alive); break;
+  default: Tile::composite(seen, places, count, first_x, first_y, 0, blocks, alive);
+}
+for (int k = 0; k < TILE * TILE / LANES; ++k) {
+  if (!(shown >> k & 1u)) continue;
+  const Pixels& p = blocks[k];
+  const F out[5] = {L::fma(p.left, N::c(camera.background[0]), p.red), L::fma(p.left, N::c(camera.background[1]), p.green),
+                    L::fma(p.left, N::c(camera.background[2]), p.blue), p.distance(flags), 1.0f - p.left};
+  for (int lane = 0; lane < LANES; ++lane) {
+    const int x = left + k % (TILE / BLOCK_X) * BLOCK_X + lane % BLOCK_X;
+    const int y = top + k / (TILE / BLOCK_X) * BLOCK_Y + lane / BLOCK_X;
+    if (x >= width || y >= height) continue;
+    const size_t at = ((size_t)camera_index * height + y) * width + x;
+    if (flags & FLAG_RGB)
+      for (int i = 0; i < 3; ++i) rgb.data[3 * at + i] = out[i][lane];
+    if (flags & FLAG_DEPTH) depth.data[at] = out[3][lane];
+    if (flags & FLAG_ALPHA) alpha.data[at] = out[4][lane];
+  }
+}
+#endif

@@ -1,0 +1,88 @@
+"""Native texts of the splat renderer and the numbers that they share with Python."""
+
+from __future__ import annotations
+
+import math
+from importlib.resources import files
+
+import numpy as np
+
+from airworthy.core.native_kernel import CPU_LANES, shared_source
+
+CHUNK = 512
+"""Gaussians that are culled, and on a CPU projected, together."""
+TILE = 16
+"""Pixels along the side of a tile."""
+GEOMETRY_ROWS = 13
+"""Numbers of a Gaussian that every camera reads: mean (3), axes times their standard deviations (3 x 3), opacity."""
+RECORD_WORDS = 12
+CAMERA = np.dtype(
+    [
+        ("rotation", "<f4", 9),
+        ("position", "<f4", 3),
+        ("intrinsics", "<f4", 4),
+        ("slopes", "<f4", 4),
+        ("background", "<f4", 3),
+        ("first_chunk", "<i4"),
+        ("chunk_count", "<i4"),
+        ("spare", "<f4", 7),
+    ]
+)
+CHUNK_ROW = np.dtype(
+    [("centre", "<f4", 3), ("radius", "<f4"), ("extent", "<f4"), ("reach", "<f4"), ("harmonics", "<i4"), ("coefficients", "<i4")]
+)
+
+LEAST_ALPHA = 1.0 / 255.0
+"""What a Gaussian adds with less opacity than this at a pixel is left out there."""
+MOST_ALPHA = 0.99
+LEAST_LEFT = 1e-4
+"""A pixel that lets less light pass than this is finished."""
+FAR_LIMIT = 1e7
+"""Means beyond are not seen [m]."""
+STAGES = {"collect": 0, "sort": 1, "lists": 2}
+"""Of arranging on a CPU, each with those before it; for measuring. On a GPU 0 writes keys, 1 finds each tile's list in them."""
+FLAGS = {name: 1 << k for k, name in enumerate(("rgb", "depth", "alpha", "expected", "median", "antialiased"))}
+
+_WHOLE = {
+    "CHUNK": CHUNK,
+    "LANE_STRIDE": CPU_LANES,
+    "GEOMETRY_ROWS": GEOMETRY_ROWS,
+    "ROW_AXES": 3,
+    "ROW_OPACITY": 12,
+    "RECORD_WORDS": RECORD_WORDS,
+    "TILE": TILE,
+    "TEST_SIDE": 4,
+    "BLOCK_X": 4,
+    "BLOCK_Y": 4,
+    "DIGITS": 3,
+    "DIGIT_BITS": 10,
+    "AHEAD": 8,
+    "STAGE_EMIT": 0,
+    "STAGE_SORT": STAGES["sort"],
+    "STAGE_LISTS": STAGES["lists"],
+    **{f"FLAG_{name.upper()}": bit for name, bit in FLAGS.items()},
+}
+_REAL = {
+    "LEAST_ALPHA": LEAST_ALPHA,
+    "LEAST_PEAK": math.log2(LEAST_ALPHA),
+    "MOST_ALPHA": MOST_ALPHA,
+    "LEAST_LEFT": LEAST_LEFT,
+    "FAR_LIMIT": FAR_LIMIT,
+    "HALF_LOG2_E": 0.5 * math.log2(math.e),
+    "TOUCH_MARGIN": 0.01,  # rounding of the form at a tile's edge must not hide what a pixel would see
+    # 2 to the power of r, |r| <= 1/2: fitted for the least largest relative error, 2.6e-6 before rounding.
+    "EXP2_0": 0.9999992847442627,
+    "EXP2_1": 0.6931217908859253,
+    "EXP2_2": 0.240247443318367,
+    "EXP2_3": 0.05591785907745361,
+    "EXP2_4": 0.009570101276040077,
+}
+
+
+def native_source(*names: str) -> str:
+    """`prelude.h`, `lanes.h` and the named texts of this folder, with their numbers."""
+    numbers = [f"#define {name} {value}" for name, value in _WHOLE.items()]
+    numbers += [f"#define {name} ({value!r}f)" for name, value in _REAL.items()]
+    folder = files("airworthy.sensors.splats").joinpath("native")
+    texts = [folder.joinpath(name).read_text() for name in ("lanes.h", *names)]
+    return "\n".join([shared_source("prelude.h"), *numbers, *texts])
