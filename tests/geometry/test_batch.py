@@ -29,8 +29,9 @@ from airworthy.geometry import (
 )
 from airworthy.geometry.build_kernel import build_kernel
 from airworthy.geometry.cast_kernel import SEGMENTS, cast_kernel
+from airworthy.geometry.launching import Repeated
 
-cast_module: Any = sys.modules["airworthy.geometry.cast"]
+MODULES: list[Any] = [sys.modules[f"airworthy.geometry.{name}"] for name in ("cast", "occlusion")]
 FORWARD = (-0.5, 0.5, -0.5, 0.5)
 ENVS, MOVERS = 6, 5
 ALL = tuple(CHANNELS)
@@ -110,7 +111,7 @@ def test_threads_and_neighbouring_rays_change_no_bit(monkeypatch: pytest.MonkeyP
     assert all(mirrored[n][:, ::-1, ::-1].tobytes() == expected[n].tobytes() for n in ALL)
 
 
-class Singly(cast_module.Repeated):  # type: ignore[misc]
+class Singly(Repeated):
     """One task per ray, as on a GPU."""
 
     def __init__(self, kernel: Any, count: int, arguments: list[Any], device: str, threads: int | None):
@@ -134,8 +135,9 @@ def test_the_gpu_form_gives_the_bytes_of_the_lanes(monkeypatch: pytest.MonkeyPat
 
     lanes = everything()
     single = cast_kernel("#define SCALAR_PATH\n")
-    monkeypatch.setattr(cast_module, "cast_kernel", lambda: single)
-    monkeypatch.setattr(cast_module, "Repeated", Singly)
+    for module in MODULES:
+        monkeypatch.setattr(module, "cast_kernel", lambda: single)
+        monkeypatch.setattr(module, "Repeated", Singly)
     for mine, theirs in zip(lanes, everything(), strict=True):
         assert same(mine, theirs)
     assert 0.1 < lanes[3]["occluded"].mean() < 0.9

@@ -176,7 +176,7 @@ def _equals_embree(mesh: Mesh, origin: Floats, side: int = 96) -> None:
     inner = _band((theirs >= 0).astype(int))
     np.testing.assert_array_equal(hits["instance"][0][inner], np.where(theirs >= 0, 0, -1)[inner])
     both = (theirs >= 0) & (hits["face"][0] >= 0)
-    assert both.sum() > 300
+    assert both.sum() > 100
     far = np.asarray(reference["tfar"]).reshape(side, side)
     close = np.abs(far - hits["range"][0]) <= 1e-4
     # Where a ray passes between two sheets' edges one of us sees the sheet behind: fewer than one pixel in a thousand.

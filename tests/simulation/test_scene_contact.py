@@ -239,7 +239,6 @@ def test_rests_on_a_table(rate: int) -> None:
     assert (simulator.contacts.count == 0).all()  # a rest is no impact
 
 
-@pytest.mark.slow
 def test_rests_for_ten_seconds() -> None:
     """10 s on a table with rotors off: within 1 mm and 1 mrad."""
     items = [BALL, BODIES["box"], BODIES["cylinder"]]

@@ -22,7 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sensors": ("airworthy.cli.sensors", "list the cameras, LiDARs and rangers, show one"),
     "courses": ("airworthy.cli.courses", "list the courses, show one, check a new one"),
     "scenes": ("airworthy.cli.scenes", "list the scenes, show, start, check, export or render one"),
-    "verify": ("airworthy.cli.verify", "acceptance figures of the physics and of the promises, on this machine"),
+    "verify": ("airworthy.cli.verify", "acceptance figures of physics, scenes, sensors and promises, on this machine"),
     "validate": ("airworthy.cli.validate", "prediction error of the dynamics on real flights"),
     "bench": ("airworthy.cli.bench", "protocols and speed, measured"),
 }
@@ -34,6 +34,7 @@ _EXTRAS = {
     "torch": "learn",
     "gymnasium": "learn",
     "viser": "viewer",
+    "zstandard": "splats",
     "newton": "articulated",
     "pycolmap": "capture",
     "cv2": "capture",

@@ -24,7 +24,7 @@ Vector = tuple[Any, ...]
 SWEEPS = 12
 """Passes over the points of a body that touches with several."""
 SETTLED = 1e-9
-"""Change of velocity by a push below which a body's passes end [m/s]."""
+"""Change of velocity by a push below which a body's passes end, and slip that friction leaves [m/s]."""
 
 
 @dataclass
@@ -185,7 +185,8 @@ def collide(
         for m in used:
             p = bodies.parameters(restitution, friction, bodies.radius[:, m])
             up, point = tuple(c[:, m] for c in levers.up), split(bodies.center[:, m])
-            u, w, _ = contact.contact_friction(touch[:, m].astype(float), push[m] * (1.0 + share), u, w, up, point, p)
+            slips = touch[:, m] & (scene_equations.slip_square(u, w, up, point, p) > SETTLED * SETTLED)
+            u, w, _ = contact.contact_friction(slips.astype(float), push[m] * (1.0 + share), u, w, up, point, p)
         twist, share = stacked((*u, *w)), 0.0
     met = np.asarray(touch.any(axis=1))[:, None]
     velocity = stacked(rotate(split(motion.attitude), split(twist)[:3]))

@@ -34,6 +34,21 @@ def lever(attitude: Vector, normal: Vector, point: Vector, p: Any) -> tuple[Vect
     return up, arm, turn, p.mass_inverse + dot(arm, turn)
 
 
+def slip_square(velocity: Vector, rate: Vector, up: Vector, point: Vector, p: Any) -> Scalar:
+    """Square of the speed at which a contact point moves along the surface [m^2/s^2].
+
+    Args:
+        velocity: Of the centre of mass, body [m/s].
+        rate: Body rate [rad/s].
+        up: Normal of the surface, body.
+        point: As in `lever`.
+        p: Parameters: contact_radius.
+    """
+    at_point = add(velocity, cross(rate, sub(point, scale(up, p.contact_radius))))
+    slip = sub(at_point, scale(up, dot(up, at_point)))
+    return dot(slip, slip)
+
+
 def drift(
     position: Vector,
     velocity: Vector,

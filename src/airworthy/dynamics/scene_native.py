@@ -53,6 +53,7 @@ def scene_blocks() -> list[Block]:
         (contact.contact_lift, {"lift": None, **motion}, after),
         (contact.bounce_speed, {"dt": None}, {"out": None}),
         (scene_equations.lever, {"attitude": 4, "normal": 3, "point": 3}, arm),
+        (scene_equations.slip_square, {**motion, "up": 3, "point": 3}, {"out": None}),
         (scene_equations.drift, {**pose, "acceleration": 3, "torque": 3, "time": None}, ends),
         (scene_equations.held_torque, {"rate": 3, "next_rate": 3, "dt": None}, {"out": 3}),
     ]

@@ -12,12 +12,11 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.geometry.build_kernel import build_kernel
 from airworthy.geometry.hierarchy import INSTANCE, LAYOUT, NODE, as_warp, run_build, shape_arrays
+from airworthy.geometry.instances import fill_instances, pose_words
 from airworthy.geometry.launching import Repeated
 from airworthy.geometry.native_text import BATCH_ARGUMENTS
 from airworthy.geometry.placement import POSITION_LIMIT, Placement, unit_quaternions
 from airworthy.geometry.shapes import Shape
-
-VISIBLE, COLLIDES = 1, 2
 
 
 class GeometryBatch:
@@ -374,16 +373,3 @@ class GeometryBatch:
                 f"A placement names shape {placement.shape.max()}, but the batch has {len(self.shapes)} shapes, counted from 0."
             )
         return placement
-
-
-def fill_instances(rows: NDArray[np.void], placement: Placement, active: NDArray[np.bool_]) -> None:
-    """Everything of instance rows but the pose."""
-    for name in ("shape", "instance_id", "semantic_id", "material"):
-        rows[name] = getattr(placement, name)
-    rows["flags"] = np.where(active, VISIBLE * placement.visible + COLLIDES * placement.collide, 0)
-
-
-def pose_words(position: NDArray[np.float64], attitude: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float32]:
-    """(n, 11): position, what single precision leaves of it, quaternion, scale."""
-    high = position.astype(np.float32)
-    return np.concatenate([high, position - high, attitude, scale[:, None]], 1).astype(np.float32)

@@ -148,8 +148,9 @@ class BatchArrays:
             ids: Its environments.
             places: Where to.
         """
+        to, of = columns(places), columns(ids)
         for name, source in (("state", other.state()), ("inputs", other.inputs()), ("keys", other.keys())):
-            self._host[name][:, places] = source[:, ids]
+            self._host[name][:, to] = source[:, of]
             self._push(name)
         self._take_parameters(other, ids, places)
 
@@ -285,3 +286,9 @@ class BatchArrays:
         if not self.on_cpu:
             self._host[name].ravel()[...] = self._warp[name].numpy()
         return self._host[name]
+
+
+def columns(ids: NDArray[np.intp]) -> Any:
+    """An index of columns, as a slice where they lie in a row: those are copied many times faster."""
+    first = int(ids[0]) if ids.size else 0
+    return slice(first, first + ids.size) if np.array_equal(ids, np.arange(first, first + ids.size)) else ids

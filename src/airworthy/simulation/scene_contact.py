@@ -19,7 +19,7 @@ from airworthy.core.native_kernel import quiet_warp
 from airworthy.dynamics.scene_contact import Motion
 from airworthy.dynamics.state import Effects
 from airworthy.geometry.batch import GeometryBatch
-from airworthy.simulation.arrays import BatchArrays
+from airworthy.simulation.arrays import BatchArrays, columns
 from airworthy.simulation.compact import Compact, motion_of
 from airworthy.simulation.config import Contact
 from airworthy.simulation.contact_step import ContactStep
@@ -241,10 +241,10 @@ class SceneContact:
         rows = np.flatnonzero(done)
         if not rows.size:
             return
-        state = self._arrays.state()
-        self._arrays.keys()[4, ids[rows]] = small.clock()[rows]
-        state[:, ids[rows]] = small.arrays.state()[:, rows]
-        state[self._simulator.layout.offsets["held"], ids[rows]] = 0.0
+        state, to, of = self._arrays.state(), columns(ids[rows]), columns(rows)
+        self._arrays.keys()[4, to] = small.clock()[of]
+        state[:, to] = small.arrays.state()[:, of]
+        state[self._simulator.layout.offsets["held"], to] = 0.0
         self._arrays.push_state()
         if Effects.IMU_LOG in effects:
             until = elapsed + steps

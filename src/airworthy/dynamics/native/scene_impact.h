@@ -85,6 +85,14 @@ struct Impulse {
     const double light = body[B_mass_inverse];
     for (int sweep = 0; sweep < PUSH_SWEEPS; ++sweep) {
       double change = 0.0;
+      // What one pass would change at most, were the points on their own: these do not wait for each other.
+      for (int k = 0; k < touch.count; ++k) {
+        const double wanted = pushes[k] - leaving(levers[k], u, w) / levers[k].give, next = wanted > 0.0 ? wanted : 0.0;
+        const double size = ::fabs(next - pushes[k]);
+        change = size > change ? size : change;
+      }
+      if (!(change > SETTLED * body[B_mass])) break;
+      change = 0.0;
       for (int k = 0; k < touch.count; ++k) {
         const Lever& l = levers[k];
         const double wanted = pushes[k] - leaving(l, u, w) / l.give, next = wanted > 0.0 ? wanted : 0.0, more = next - pushes[k];
@@ -93,7 +101,7 @@ struct Impulse {
           u[i] += l.up[i] * light * more;
           w[i] += l.turn[i] * more;
         }
-        const double size = ::fabs(more) / body[B_mass];
+        const double size = ::fabs(more) * light;
         change = size > change ? size : change;
       }
       if (!(change > SETTLED)) break;
@@ -101,7 +109,7 @@ struct Impulse {
   }
   // Velocity and rate of `at` after an impact on what is at rest; body[B_restitution] and body[B_friction] are those of the impact.
   FUNCTION void collide(double* body, Pose& at, const Touches& touch, const Lever* levers, double fastest, double dt) {
-    double u[3], w[3], u0[3], w0[3], pushes[SPHERES], middle[3], radius, share = 0.0, unused;
+    double u[3], w[3], u0[3], w0[3], pushes[SPHERES], middle[3], radius, share = 0.0, slip, unused;
     Equations::rotate_inverse(at.attitude, at.velocity, u);
     for (int i = 0; i < 3; ++i) {
       u0[i] = u[i];
@@ -114,6 +122,8 @@ struct Impulse {
       for (int k = 0; k < touch.count; ++k) {
         if (pushes[k] == 0.0) continue;
         body[B_contact_radius] = touch.radius[k];
+        Equations::slip_square(body, u, w, levers[k].up, touch.center[k], &slip);
+        if (!(slip > SETTLED * SETTLED)) continue;
         Equations::contact_friction(body, 1.0, pushes[k] * (1.0 + share), u, w, levers[k].up, touch.center[k], u, w, &unused);
       }
       share = 0.0;

@@ -118,18 +118,17 @@ def _section(source: Source, section: _Section, level: int, span: tuple[float, f
     reserve(source, section.count, section.degree)
     rows = np.frombuffer(source.data, section.kind, section.count, section.records)
     color = rows["color"].astype(np.float32) / np.float32(255)
-    with np.errstate(invalid="ignore", over="ignore"):
-        position = rows["position"].astype(np.float32)
-        if level:
-            step = np.float32(section.block / 2 / section.reach)
-            position = (position - section.reach) * step + _centres(source, section)
-        return Raw(
-            np.ascontiguousarray(position),
-            wxyz_to_xyzw(rows["rotation"].astype(np.float32)),
-            rows["scale"].astype(np.float32),
-            color[:, 3].copy(),
-            _harmonics(section, rows, first_harmonic(color[:, :3]), level, span),
-        )
+    position = rows["position"].astype(np.float32)
+    if level:
+        step = np.float32(section.block / 2 / section.reach)
+        position = (position - section.reach) * step + _centres(source, section)
+    return Raw(
+        np.ascontiguousarray(position),
+        wxyz_to_xyzw(rows["rotation"].astype(np.float32)),
+        rows["scale"].astype(np.float32),
+        color[:, 3].copy(),
+        _harmonics(section, rows, first_harmonic(color[:, :3]), level, span),
+    )
 
 
 def _centres(source: Source, section: _Section) -> Floats:

@@ -116,14 +116,12 @@ def _placed(source: Source, node: Node, raw: Raw) -> Raw:
     if size <= 0 or not np.allclose(node.matrix[:3, :3], linear, rtol=0, atol=_UNEVEN * size):
         source.refuse(f"node {node.index} stretches or mirrors its splats; only uniform scales can be applied to them")
     raw = _turned(raw, frames.multiply(attitude, np.array(UP_TURNS["y"])))
-    with np.errstate(over="ignore", invalid="ignore"):
-        moved = (raw.position.astype(np.float64) * size + position).astype(np.float32)
-        return replace(raw, position=moved, scale=raw.scale * np.float32(size))
+    moved = (raw.position.astype(np.float64) * size + position).astype(np.float32)
+    return replace(raw, position=moved, scale=raw.scale * np.float32(size))
 
 
 def _turned(raw: Raw, rotation: NDArray[np.float64]) -> Raw:
     matrix, product = frames.to_matrix(rotation), frames.multiply(rotation, np.eye(4))
-    with np.errstate(over="ignore", invalid="ignore"):
-        position = (raw.position @ matrix.T).astype(np.float32)
-        attitude = (raw.rotation @ product).astype(np.float32)
-        return replace(raw, position=position, rotation=attitude, harmonics=turned(raw.harmonics, rotation))
+    position = (raw.position @ matrix.T).astype(np.float32)
+    attitude = (raw.rotation @ product).astype(np.float32)
+    return replace(raw, position=position, rotation=attitude, harmonics=turned(raw.harmonics, rotation))

@@ -59,9 +59,8 @@ def _stacked(table: Table, names: tuple[str, ...]) -> Floats:
     """(n, len(names)) float32."""
     first = table.columns[names[0]]
     result = np.empty((len(first), len(names)), np.float32)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for index, name in enumerate(names):
-            result[:, index] = table.columns[name]
+    for index, name in enumerate(names):
+        result[:, index] = table.columns[name]
     return result
 
 
@@ -84,10 +83,9 @@ def _filled(source: Source, first: Floats, table: Table, rest: int, convert: Any
     stride, wanted = (rest + 1) ** 2 - 1, COEFFICIENTS[degree] - 1
     result = np.empty((len(first), wanted + 1, 3), np.float32)
     result[:, :1] = first
-    with np.errstate(over="ignore", invalid="ignore"):
-        for channel in range(3):
-            for index in range(wanted):
-                result[:, 1 + index, channel] = convert(table.columns[f"f_rest_{channel * stride + index}"])
+    for channel in range(3):
+        for index in range(wanted):
+            result[:, 1 + index, channel] = convert(table.columns[f"f_rest_{channel * stride + index}"])
     return result
 
 
@@ -152,9 +150,8 @@ def _eleven_ten_eleven(word: NDArray[np.uint32]) -> Floats:
 
 
 def _between(chunk: Table, of_chunk: NDArray[np.int64], low: tuple[str, ...], high: tuple[str, ...], part: Floats) -> Floats:
-    with np.errstate(over="ignore", invalid="ignore"):
-        least, most = _stacked(chunk, low)[of_chunk], _stacked(chunk, high)[of_chunk]
-        return least * (1 - part) + most * part
+    least, most = _stacked(chunk, low)[of_chunk], _stacked(chunk, high)[of_chunk]
+    return least * (1 - part) + most * part
 
 
 def _rotation(word: NDArray[np.uint32]) -> Floats:

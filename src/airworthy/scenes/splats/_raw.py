@@ -1,4 +1,7 @@
-"""Gaussians as decoded from a file, before they are checked: activated values that may be nonsense."""
+"""Gaussians as decoded from a file, before they are checked: activated values that may be nonsense.
+
+The reader silences NumPy's floating-point warnings for all decoders: what is not finite in the end is dropped here.
+"""
 
 from __future__ import annotations
 
@@ -61,14 +64,12 @@ def reserve(source: Source, count: int, degree: int) -> None:
 
 def sigmoid(values: NDArray[np.floating]) -> Floats:
     """Opacities of logits; infinities become 0 and 1, NaN stays."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(1.0 / (1.0 + np.exp(-values.astype(np.float32))), np.float32)
+    return np.asarray(1.0 / (1.0 + np.exp(-values.astype(np.float32))), np.float32)
 
 
 def exponential(values: NDArray[np.floating]) -> Floats:
     """Scales of their logarithms; too large ones become infinite, and are dropped later."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.exp(values.astype(np.float32))
+    return np.exp(values.astype(np.float32))
 
 
 def first_harmonic(colors: NDArray[np.floating]) -> Floats:
@@ -106,14 +107,13 @@ def checked(source: Source, raw: Raw) -> tuple[Splats, dict[str, int]]:
             dropped[reason] = number
             keep[bad] = False
 
-    with np.errstate(invalid="ignore", over="ignore"):
-        drop(f"position not finite or beyond {limit:g} m", ~_all_within(raw.position, limit))
-        norm = np.sqrt(np.einsum("ij,ij->i", raw.rotation, raw.rotation))
-        drop("rotation zero or not finite", ~(np.isfinite(norm) & (norm > _NORM_MIN)))
-        drop("scale zero or not finite", ~((raw.scale > 0) & np.isfinite(raw.scale)).all(1))
-        drop(f"scale above {SCALE_MAX:g} m", (raw.scale > SCALE_MAX).any(1))
-        drop("opacity outside 0 to 1", ~((raw.opacity >= -1e-3) & (raw.opacity <= 1 + 1e-3)))
-        drop("colour not finite or absurd", ~_all_within(raw.harmonics.reshape(len(keep), -1), np.float32(_HARMONIC_MAX)))
+    drop(f"position not finite or beyond {limit:g} m", ~_all_within(raw.position, limit))
+    norm = np.sqrt(np.einsum("ij,ij->i", raw.rotation, raw.rotation))
+    drop("rotation zero or not finite", ~(np.isfinite(norm) & (norm > _NORM_MIN)))
+    drop("scale zero or not finite", ~((raw.scale > 0) & np.isfinite(raw.scale)).all(1))
+    drop(f"scale above {SCALE_MAX:g} m", (raw.scale > SCALE_MAX).any(1))
+    drop("opacity outside 0 to 1", ~((raw.opacity >= -1e-3) & (raw.opacity <= 1 + 1e-3)))
+    drop("colour not finite or absurd", ~_all_within(raw.harmonics.reshape(len(keep), -1), np.float32(_HARMONIC_MAX)))
     for reason, number in dropped.items():
         source.warn(f"gaussians dropped: {reason}", number)
     if not keep.any():

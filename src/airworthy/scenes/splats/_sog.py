@@ -106,8 +106,7 @@ def _table(fields: Fields) -> Floats:
     if not 0 < len(items) <= 256:
         fields.source.refuse(f"the codebook of {fields.where} has {len(items)} entries; 256 were expected")
     result = np.full(256, np.nan, np.float32)
-    with np.errstate(over="ignore"):
-        result[: len(items)] = np.array([_number(fields, "codebook", item) for item in items]).astype(np.float32)
+    result[: len(items)] = np.array([_number(fields, "codebook", item) for item in items]).astype(np.float32)
     return result
 
 
@@ -115,9 +114,8 @@ def _positions(means: Fields, images: _Images) -> Floats:
     low, high = (np.array(means.numbers(key, 3)) for key in ("mins", "maxs"))
     lower, upper = (images.rgba(_file(means, index))[:, :3] for index in (0, 1))
     part = (upper.astype(np.float32) * 256 + lower) / np.float32(65535)
-    with np.errstate(over="ignore", invalid="ignore"):
-        value = (low + part * (high - low)).astype(np.float32)
-        return np.sign(value) * np.expm1(np.abs(value))
+    value = (low + part * (high - low)).astype(np.float32)
+    return np.sign(value) * np.expm1(np.abs(value))
 
 
 def _rotations(rgba: Bytes) -> Floats:

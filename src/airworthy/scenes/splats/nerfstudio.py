@@ -16,6 +16,7 @@ CHECKPOINTS = (".ckpt", ".pt", ".pth")
 EXPORT = "ns-export gaussian-splat --load-config CONFIG.yml --output-dir FOLDER"
 _BYTES_MAX = 1 << 16
 _ROTATION_ERROR = 1e-3
+_LARGEST = 1e9
 
 
 def refuse_checkpoint(path: Path) -> None:
@@ -40,8 +41,10 @@ def read_transforms(path: str | Path) -> SourceFrame:
         scale = float(value["scale"])
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise AssetError(f"{str(path)!r} cannot be used: it has no transform of numbers and no scale.") from error
-    if matrix.shape not in ((3, 4), (4, 4)) or not np.isfinite(matrix).all() or not (np.isfinite(scale) and scale > 0):
-        raise AssetError(f"{str(path)!r} cannot be used: its transform is not 3 x 4 finite numbers, or its scale not above 0.")
+    if matrix.shape not in ((3, 4), (4, 4)) or not (np.abs(matrix) < _LARGEST).all() or not 1 / _LARGEST < scale < _LARGEST:
+        raise AssetError(
+            f"{str(path)!r} cannot be used: its transform is not 3 x 4 sound numbers, or its scale is not above 0."
+        )
     rotation = matrix[:3, :3]
     off = np.abs(rotation @ rotation.T - np.eye(3)).max()
     if not off < _ROTATION_ERROR or np.linalg.det(rotation) < 0:

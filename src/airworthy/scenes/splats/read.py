@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from airworthy.core.errors import AssetError
 from airworthy.scenes.formats._source import Source
 from airworthy.scenes.formats.model import Limits
@@ -68,6 +70,18 @@ def read_splats(
     path = Path(path)
     if up is not None:
         up_turn(up)
+    with np.errstate(all="ignore"):  # files hold numbers that overflow; what is not finite in the end is dropped
+        return _read(path, limits, up, level, chunks, transforms)
+
+
+def _read(
+    path: Path,
+    limits: Limits,
+    up: str | None,
+    level: int,
+    chunks: Sequence[int] | None,
+    transforms: str | Path | bool | None,
+) -> LoadedSplats:
     if path.suffix.lower() in nerfstudio.CHECKPOINTS:
         nerfstudio.refuse_checkpoint(path)
     if os.path.isdir(path):
@@ -94,7 +108,7 @@ def _decode_json(source: Source, level: int, chunks: Sequence[int] | None) -> De
 def _read_folder(path: Path, limits: Limits, up: str | None, level: int, chunks: Sequence[int] | None) -> LoadedSplats:
     for name in ("lod-meta.json", "meta.json"):
         if (path / name).is_file():
-            return read_splats(path / name, limits, up=up, level=level, chunks=chunks)
+            return _read(path / name, limits, up, level, chunks, None)
     files, levels = _sog_streamed.chunk_folders(path, level, chunks)
     if not files:
         raise AssetError(f"{str(path)!r} is a folder without lod-meta.json, meta.json or chunks; a splat file was expected.")

@@ -80,7 +80,8 @@ struct Projection {
     }
     for (int channel = 0; channel < 3; ++channel) {
       F sum = N::c(0.5f);
-      for (int k = 0; k < coefficients; ++k) sum = L::fma(basis[k], coefficient(k, channel), sum);
+      for (int k = 0; k < 16; ++k)  // a fixed end keeps the basis in registers
+        if (k < coefficients) sum = L::fma(basis[k], coefficient(k, channel), sum);
       colour[channel] = L::max(sum, N::c(0.0f));
     }
   }

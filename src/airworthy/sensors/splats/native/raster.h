@@ -36,15 +36,18 @@ struct Pixels {
   }
 };
 struct Tile {
+  // x, y: the centre of the tile's first pixel. Offsets are summed in one order everywhere: tile, block, pixel.
 #if LANES == 1
-  static INLINE void composite(const Record* records, const int* list, int count, float x, float y, int flags, Pixels& p) {
+  static INLINE void composite(const Record* records, const int* list, int count, float x, float y, int block, int pixel,
+                               int flags, Pixels& p) {
+    const float block_x = (float)(block % (TILE / BLOCK_X) * BLOCK_X), block_y = (float)(block / (TILE / BLOCK_X) * BLOCK_Y);
+    const float pixel_x = (float)(pixel % BLOCK_X), pixel_y = (float)(pixel / BLOCK_X);
     for (int e = 0; e < count; ++e) {
       const Record& g = records[list[e]];
-      if (!p.blend(g, x - g.x, y - g.y, flags)) return;
+      if (!p.blend(g, pixel_x + (x - g.x + block_x), pixel_y + (y - g.y + block_y), flags)) return;
     }
   }
 #else
-  // x, y: the first pixel's centre.
   static INLINE void composite(const Record* records, const int* list, int count, float x, float y, const int flags,
                                Pixels* blocks, unsigned int alive) {
     const F pixel_x = L::counted(1, BLOCK_X), pixel_y = L::counted(BLOCK_X, BLOCK_Y);

@@ -12,13 +12,14 @@ const int begin = tiles.data[2 * (size_t)tile], count = tiles.data[2 * (size_t)t
 const int left = column * TILE, top = row * TILE;
 #if LANES == 1
 const int* const places = lists.data + begin;
-// 4 by 4 pixels after another, so that those that run together lie together.
-const int block = pixel / 16, within = pixel % 16;
-const int x = left + block % 4 * 4 + within % 4, y = top + block / 4 * 4 + within / 4;
+// Block after block, so that pixels that run together lie together.
+const int block = pixel / LANE_STRIDE, within = pixel % LANE_STRIDE;
+const int x = left + block % (TILE / BLOCK_X) * BLOCK_X + within % BLOCK_X;
+const int y = top + block / (TILE / BLOCK_X) * BLOCK_Y + within / BLOCK_X;
 if (x < width && y < height) {
   Pixels p;
   p.clear(flags);
-  Tile::composite(seen, places, count, (float)x + 0.5f, (float)y + 0.5f, flags, p);
+  Tile::composite(seen, places, count, (float)left + 0.5f, (float)top + 0.5f, block, within, flags, p);
   const size_t at = ((size_t)camera_index * height + y) * width + x;
   if (flags & FLAG_RGB) {
     rgb.data[3 * at] = L::fma(p.left, camera.background[0], p.red);
