@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from airworthy.cli.main import main
-from airworthy.sensors.fields_of_view import fields_of_view
 from airworthy.sensors.devices import device, device_names
+from airworthy.sensors.fields_of_view import fields_of_view
 from airworthy.sensors.rig import rig_names
 
 

@@ -261,8 +261,9 @@ def drift(bodies: Bodies, now: Motion, acceleration: Array, torque: Array, time:
         time: Its length [s], (k,).
     """
     p = bodies.parameters(0.0, 0.0, bodies.radius[:, 0])
-    motion = (now.position, now.velocity, now.attitude, now.rate, acceleration, torque)
-    return Motion(*(stacked(part) for part in scene_equations.drift(*(split(part) for part in motion), time, p)))
+    x, v, q, w = (split(part) for part in (now.position, now.velocity, now.attitude, now.rate))
+    end = scene_equations.drift(x, v, q, w, split(acceleration), split(torque), time, p)
+    return Motion(*(stacked(part) for part in end))
 
 
 def held_torque(bodies: Bodies, start: Motion, end: Motion, dt: float) -> Array:

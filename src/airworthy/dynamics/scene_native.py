@@ -6,6 +6,9 @@ The readable twins are `airworthy.dynamics.scene_contact` (impulses) and, a room
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from airworthy.core.layout import Layout
 from airworthy.core.tracing import Block, trace
 from airworthy.core.vectors import rotate, rotate_inverse
@@ -33,20 +36,22 @@ BODY_LAYOUT = Layout(
 )
 """Numbers per body, in double precision."""
 
+Lengths = dict[str, int | None]
+
 _CONTEXT = "const double* body"
 
 
 def scene_blocks() -> list[Block]:
     """The traced equations."""
     record = {"p": (BODY_LAYOUT, "BODY")}
-    motion: dict[str, int | None] = {"velocity": 3, "rate": 3}
-    after: dict[str, int | None] = {"next_velocity": 3, "next_rate": 3}
-    at_point = {"touches": None, "push": None, **motion, "up": 3, "point": 3}
-    pose: dict[str, int | None] = {"position": 3, "velocity": 3, "attitude": 4, "rate": 3}
-    ends = {f"next_{name}": length for name, length in pose.items()}
-    arm: dict[str, int | None] = {"up": 3, "arm": 3, "turn": 3, "give": None}
-    before: dict[str, int | None] = {"velocity_before": 3, "rate_before": 3, "dt": None}
-    table = [
+    motion: Lengths = {"velocity": 3, "rate": 3}
+    after: Lengths = {"next_velocity": 3, "next_rate": 3}
+    at_point: Lengths = {"touches": None, "push": None, **motion, "up": 3, "point": 3}
+    pose: Lengths = {"position": 3, "velocity": 3, "attitude": 4, "rate": 3}
+    ends: Lengths = {f"next_{name}": length for name, length in pose.items()}
+    arm: Lengths = {"up": 3, "arm": 3, "turn": 3, "give": None}
+    before: Lengths = {"velocity_before": 3, "rate_before": 3, "dt": None}
+    table: list[tuple[Callable[..., Any], Lengths, Lengths]] = [
         (contact.contact_push, at_point, {**after, "next_push": None}),
         (contact.contact_rebound, {"approach": None, **motion, **before}, {**after, "share": None}),
         (contact.contact_friction, at_point, {**after, "leaving": None}),
@@ -58,7 +63,7 @@ def scene_blocks() -> list[Block]:
         (scene_equations.held_torque, {"rate": 3, "next_rate": 3, "dt": None}, {"out": 3}),
     ]
     blocks = [trace(function, function.__name__, ins, outs, record, None, _CONTEXT) for function, ins, outs in table]
-    felt: dict[str, int | None] = {"specific": 3, "rate_dot": 3, "rotation": 9, "position": 3}
+    felt: Lengths = {"specific": 3, "rate_dot": 3, "rotation": 9, "position": 3}
     still = {"rate": (0.0, 0.0, 0.0)}
     return [
         *blocks,

@@ -16,9 +16,7 @@ from airworthy.dynamics.state import Effects
 from airworthy.simulation.arrays import BatchArrays
 from airworthy.simulation.config import SimulatorConfig
 
-Array = NDArray[np.float64]
 Ints = NDArray[np.intp]
-Columns = tuple[NDArray[np.float32], NDArray[np.uint32]]
 
 _MOTION = ("velocity", "attitude", "rate")
 
@@ -44,15 +42,6 @@ class Compact:
         self.arrays.inputs()[self._inputs.offsets["safe_square"], places] = np.inf
         self.arrays.push_inputs()
 
-    def columns(self) -> Columns:
-        """State and clocks; copies."""
-        return self.arrays.state()[:, : self.count].copy(), self.arrays.keys()[4, : self.count].copy()
-
-    def put(self, columns: Columns) -> None:
-        """State and clocks, as `columns` returned them."""
-        self.arrays.state()[:, : self.count], self.arrays.keys()[4, : self.count] = columns
-        self.arrays.push_state()
-
     def set_balls(self, other: BatchArrays, ids: Ints) -> None:
         """Watch for the safe balls of environments of a batch, those last taken."""
         row = self._inputs.offsets["safe_square"]
@@ -69,21 +58,6 @@ class Compact:
         self.arrays.inputs()[self._inputs.offsets["delay"], : self.count] -= np.float32(steps)
         self.arrays.push_inputs()
 
-    def motion(self) -> Motion:
-        """Position with its residual, velocity, attitude and rate."""
-        return motion_of(self.arrays.state()[:, : self.count], self._state)
-
-    def set_motion(self, rows: Ints, motion: Motion) -> None:
-        """Put some flights elsewhere; the next part of the launch counts from there."""
-        state = self.arrays.state()
-        coarse = motion.position.astype(np.float32)
-        rest = (motion.position - coarse).astype(np.float32)
-        for name, value in (("position", coarse), ("position_residual", rest), ("launch_base", coarse), ("launch_moved", rest)):
-            state[self._state.rows(name), rows] = value.T
-        for name in _MOTION:
-            state[self._state.rows(name), rows] = getattr(motion, name).T
-        self.arrays.push_state()
-
     def clock(self) -> NDArray[np.uint32]:
         """Physics steps since the start of each flight."""
         return self.arrays.keys()[4, : self.count]
@@ -91,18 +65,6 @@ class Compact:
     def row(self, name: str) -> Any:
         """A scalar state row, to be read."""
         return self.arrays.state_row(self._state.offsets[name])[: self.count]
-
-    def stop(self, rows: Ints, status: float) -> None:
-        """End some flights with a status."""
-        self.arrays.state()[self._state.offsets["status"], rows] = status
-        self.arrays.push_state()
-
-    def add_contact(self, rows: Ints, speed: Array) -> None:
-        """Count a physics step with contact, and its approach [m/s]."""
-        state, offsets = self.arrays.state(), self._state.offsets
-        state[offsets["contact"], rows] += 1.0
-        state[offsets["impact_speed"], rows] = np.maximum(state[offsets["impact_speed"], rows], speed)
-        self.arrays.push_state()
 
 
 def motion_of(state: NDArray[np.float32], layout: Layout) -> Motion:

@@ -1,9 +1,11 @@
-"""Compiles the kernels that flying needs into Warp's cache: `python -m airworthy.simulation.warmup`."""
+"""Compiles the kernels that flying and seeing need into Warp's cache: `python -m airworthy.simulation.warmup`."""
 
 from __future__ import annotations
 
 import sys
 import time
+
+import numpy as np
 
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.dynamics.parameters import ROTOR_COUNTS
@@ -18,7 +20,34 @@ def warm_up(device: str = "cpu") -> float:
         for count in ROTOR_COUNTS:
             wp.load_module(step_kernel(count).module, device=device)
         wp.load_module(semi_kinematic_kernel(ROTOR_COUNTS[0]).module, device=device)
+        _look_around(device)
     return time.perf_counter() - start
+
+
+def _look_around(device: str) -> None:
+    """Ask every question about a scene of one wall."""
+    from airworthy.geometry import Box
+    from airworthy.geometry.distance import clearance
+    from airworthy.geometry.distance_field import distance_field
+    from airworthy.geometry.grid_path import shortest_path
+    from airworthy.geometry.occupancy import voxelize
+    from airworthy.geometry.sweep import sweep_capsule, sweep_sphere
+    from airworthy.scenes import Instance, Scene, SceneBatch
+    from airworthy.sensors import Draw, Pinhole, RangeLimits, RangeNoise
+    from airworthy.sensors.capture import render
+    from airworthy.sensors.noise import measure
+
+    place = Scene("wall", {"wall": Box((0.1, 1.0, 1.0))}, instances=(Instance("wall", (2.0, 0.0, 0.0)),))
+    batch = SceneBatch(place, device=device)
+    here, ahead, level = np.zeros((1, 3)), np.array([[3.0, 0.0, 0.0]]), np.array([[0.0, 0.0, 0.0, 1.0]])
+    depth = render(batch, Pinhole.from_fov(16, 16, horizontal=1.0).rays(), here, level, channels=("rgb", "depth"))["depth"]
+    measure(np.ascontiguousarray(depth), RangeNoise(c=0.01), RangeLimits(), Draw.of(1))
+    clearance(batch.geometry, here)
+    sweep_sphere(batch.geometry, here, ahead, 0.1)
+    sweep_capsule(batch.geometry, here, ahead, np.array([[0.0, 0.0, 0.1]]), 0.1)
+    occupied = voxelize(batch.geometry, 0, (0.0, -1.0, -1.0), (3.0, 1.0, 1.0), 0.25)
+    distance_field(occupied, 0.25)
+    shortest_path(occupied, 0.25, (0.1, 0.1, 0.1), (0.9, 0.1, 0.1))
 
 
 if __name__ == "__main__":

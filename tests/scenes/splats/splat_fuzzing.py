@@ -80,7 +80,7 @@ def _inside(container: str, files: Files, rng: np.random.Generator) -> Files | N
         return {name: gzip.compress(models.mutated(gzip.decompress(files[name]), rng, [files[name]]), 1, mtime=0)}
     if container == "sog":
         members = build.sog_files(FEW)
-        member = list(members)[int(rng.integers(len(members)))]
+        member = list(members)[int(rng.integers(len(members))) * int(rng.integers(2))]  # meta.json half of the time
         return {name: build.bundle(members | {member: _damaged(members, member, rng)})}
     if container == "gltf":
         tree, binary = build.gltf_tree(FEW)
