@@ -24,7 +24,7 @@ export WARP_CACHE_PATH ?= $(CURDIR)/.warp-cache
 
 PYTEST = $(BIN)/python -m pytest $(TESTS)
 
-.PHONY: help demo test test-slow test-gpu bench validate lint format kernels install clean
+.PHONY: help demo test test-slow test-gpu bench bench-rays validate lint format kernels install clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -55,6 +55,9 @@ test-gpu: $(STAMP) ## the tests that need an NVIDIA GPU
 
 bench: $(STAMP) ## speed of the physics, against others where they are installed
 	$(BIN)/python benchmarks/physics.py
+
+bench-rays: $(STAMP) ## speed of the ray caster beside Embree and Warp
+	$(BIN)/python benchmarks/rays.py
 
 validate: $(STAMP) ## prediction error on real flights
 	$(BIN)/airworthy validate

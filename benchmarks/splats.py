@@ -138,7 +138,9 @@ def _stages(renderer: SplatRenderer, size: tuple[int, int], poses: tuple[Any, An
             ("rgb",), "expected",
         )  # fmt: skip
         total["projection"] += _seconds(lambda asked=asked: engine.project(asked), rounds)
-        parts = {stage: _seconds(lambda asked=asked, s=stage: engine.arrange(asked, s), rounds) for stage in ("collect", "sort")}
+        parts = {
+            stage: _seconds(lambda asked=asked, s=stage: engine.arrange(asked, s), rounds) for stage in ("collect", "sort")
+        }
         whole = _seconds(lambda asked=asked: engine.arrange(asked), rounds)
         total["sorting"] += parts["sort"] - parts["collect"]
         total["binning"] += whole - parts["sort"] + parts["collect"]

@@ -22,7 +22,7 @@ WORDS = [*SHELL, *re.findall(r"`((?:airworthy|make) [^`\n]+)`", README)]
 AIRWORTHY = list(dict.fromkeys(line for line in WORDS if line.startswith("airworthy ")))
 MAKE = sorted({word for line in WORDS if line.startswith("make ") for word in line.split()[1:]})
 PYTHON = [text for kind, text in FENCES if kind == "python"]
-SLOW = {"bench", "validate", "verify"}
+SLOW = {"bench", "bench-rays", "validate", "verify"}
 """Commands of minutes: they are only asked for their help here; suites of their own run them."""
 
 

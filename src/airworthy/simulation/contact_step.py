@@ -58,7 +58,7 @@ class ContactStep:
             for name, array in self._host.items()
         }
         self._still = self._wp.zeros(3, dtype=self._wp.float64, device=geometry.device)
-        self._launcher: Repeated | None = None
+        self._launchers: dict[str, Repeated] = {}
 
     def begin(self, env: Ints, kind: Ints, bodies: Array, mover_velocity: Any = None) -> None:
         """Flights were taken into the batch: those of its first places, in order.
@@ -75,19 +75,19 @@ class ContactStep:
         self._push("bodies", "places")
         self._sent["mover_velocity"] = self._still if mover_velocity is None else mover_velocity
         self._set(count=count, moving=mover_velocity is not None, begin=1, log=-1)
-        self._launch()
+        self._launch("begin")
 
-    def act(self, log: int = -1) -> NDArray[np.int32]:
+    def act(self, log: int = -1) -> None:
         """Let contact act on the step that the batch just flew.
 
         Args:
             log: Step of the IMU log that it wrote; -1: none.
-
-        Returns:
-            Whether each flight met something, (k,), 0 or 1.
         """
         self._set(begin=0, log=log)
-        self._launch()
+        self._launch("busy" if self._is_busy() else "quiet")
+
+    def met(self) -> NDArray[np.int32]:
+        """Whether each flight met something in the last step, (k,), 0 or 1."""
         return np.asarray(self._fetch("met")[: self._small.count])
 
     def record(self) -> Array:
@@ -100,17 +100,23 @@ class ContactStep:
         for name, value in numbers.items():
             self._host["numbers"][NUMBERS.index(name)] = value
 
-    def _launch(self) -> None:
+    def _is_busy(self) -> bool:
+        """Whether many flights met something in the last step, and so will in the next."""
+        return self._on_cpu and 8 * int(np.count_nonzero(self._host["met"])) > self._small.arrays.stride
+
+    def _launch(self, kind: str) -> None:
+        """Launch; of each kind the shortest launch so far decides whether it gains from more threads."""
         self._push("numbers")
         arrays = self._small.arrays
         flights = [arrays.lent(name, self._geometry.device) for name in _FLIGHTS]
         arguments = [*self._geometry.arguments(), closed_flags(self._geometry), *flights, *(self._sent[name] for name in _OWN)]
-        if self._launcher is None:
+        launcher = self._launchers.get(kind)
+        if launcher is None:
             room, threads = arrays.stride, self._geometry.threads
-            self._launcher = Repeated(contact_kernel(), room, arguments, self._geometry.device, threads)
+            launcher = self._launchers[kind] = Repeated(contact_kernel(), room, arguments, self._geometry.device, threads)
         for index, argument in enumerate(arguments):
-            self._launcher.exchange(index, argument)
-        self._launcher.launch()
+            launcher.exchange(index, argument)
+        launcher.launch()
         for name, array in zip(_FLIGHTS, flights, strict=True):
             arrays.give_back(name, array)
 

@@ -1,4 +1,7 @@
-"""One physics step of bodies that meet scene geometry and rebound, on NumPy float64 arrays; also the twin of itself."""
+"""One physics step of bodies that meet scene geometry and rebound, on NumPy float64 arrays.
+
+The readable twin of `dynamics/native/scene_rebound.h`, which flies.
+"""
 
 from __future__ import annotations
 

@@ -154,9 +154,9 @@ class SceneContact:
             small.fly(self._simulator.config, flags, *self._level(), elapsed + step, 1)
             if Effects.DELAY in effects:
                 small.shorten_delays(1)
-            met = acts.act(elapsed + step if Effects.IMU_LOG in effects else -1)
-            if self._config.mode == "reset" and met.any():
-                self._restart(small, acts, ids, np.flatnonzero(met))
+            acts.act(elapsed + step if Effects.IMU_LOG in effects else -1)
+            if self._config.mode == "reset" and acts.met().any():
+                self._restart(small, acts, ids, np.flatnonzero(acts.met()))
         self.record.add(ids, acts.record())
         self._store(small, ids, np.ones(len(ids), bool), steps, effects, elapsed)
 

@@ -80,6 +80,7 @@ def _liars() -> dict[str, bytes]:
     """Files that promise 2^60 of something, or as much as their field can hold."""
     ply, packed, spz, spz4 = build.ply(FEW), build.packed_ply(FEW), build.spz(FEW, packed=False), build.spz(FEW, 4)
     ksplat = build.ksplat(FEW)
+    tree = {"lodLevels": 1, "filenames": [], "tree": {"lods": {"0": {"file": BIG, "count": BIG}}}}
     return {
         "vertex.ply": ply.replace(b"vertex 5", b"vertex %d" % BIG),
         "fits.ply": ply.replace(b"vertex 5", b"vertex %d" % (len(ply) - 1)),
@@ -104,9 +105,7 @@ def _liars() -> dict[str, bytes]:
         "partial.ksplat": _patched(ksplat, 4096 + 36, "<I", 2**32 - 1),
         "full.ksplat": _patched(ksplat, 4096 + 32, "<I", 2**32 - 1),
         "accessor.glb": _accessor(BIG),
-        "lod-meta.json": json.dumps(
-            {"lodLevels": 1, "filenames": [], "tree": {"lods": {"0": {"file": BIG, "count": BIG}}}}
-        ).encode(),
+        "lod-meta.json": json.dumps(tree).encode(),
     }
 
 
@@ -122,7 +121,7 @@ def test_liars_cost_nothing(name: str, tmp_path: Path) -> None:
             read_splats(path)
         seconds.append(time.perf_counter() - start)
     assert min(seconds) < 0.010
-    assert _peak(read_splats, path) - _peak(lambda p: files.read_bytes(p), path) < 1_000_000
+    assert _peak(read_splats, path) - _peak(files.read_bytes, path) < 1_000_000
 
 
 def _peak(read: Callable[[Path], object], path: Path) -> int:
@@ -197,8 +196,8 @@ def test_images_stay_in_the_folder(name: str, tmp_path: Path) -> None:
     (folder / "meta.json").write_text(json.dumps(meta))
     with pytest.raises(AssetError, match="cannot be used: it refers to"):
         read_splats(folder)
+    (tmp_path / "a.sog").write_bytes(build.bundle(members | {"meta.json": json.dumps(meta).encode()}))
     with pytest.raises(AssetError, match="not in the archive"):
-        (tmp_path / "a.sog").write_bytes(build.bundle(members | {"meta.json": json.dumps(meta).encode()}))
         read_splats(tmp_path / "a.sog")
 
 
@@ -282,6 +281,40 @@ def test_each_dropped_gaussian_is_counted_once(tmp_path: Path) -> None:
     loaded = read_splats(tmp_path / "a.glb")
     assert sum(loaded.dropped.values()) == 2
     assert len(loaded.splats) == 4
+
+
+def _empty() -> dict[str, bytes]:
+    """Files that promise nothing at all, and keep the promise."""
+    ply, packed, four, ksplat = build.ply(FEW), build.packed_ply(FEW), build.spz(FEW, 4), build.ksplat(FEW)
+    return {
+        "plain.ply": ply.replace(b"vertex 5", b"vertex 0"),
+        "packed.ply": packed.replace(b"vertex 5", b"vertex 0").replace(b"sh 5", b"sh 0"),
+        "bare.spz": _patched(build.spz(FEW, packed=False), 8, "<I", 0),
+        "gzip.spz": gzip.compress(_patched(build.spz(FEW, packed=False), 8, "<I", 0)),
+        "four.spz": _patched(four, 8, "<I", 0),
+        "a.sog": _meta(lambda meta: meta.update(count=0)),
+        "a.splat": b"",
+        "a.ksplat": _patched(ksplat, 4096, "<I", 0),
+        "sections.ksplat": _patched(ksplat, 4, "<I", 0),
+        "a.glb": _accessor(0),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(_empty()))
+def test_empty_files_are_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(_empty()[name])
+    with pytest.raises(AssetError, match=r"no gaussian|no multiple|was expected|were expected"):
+        read_splats(tmp_path / name)
+
+
+def test_empty_stretches_of_a_streamed_set_are_refused(tmp_path: Path) -> None:
+    folder = build.write_files(tmp_path, build.streamed_files(FEW, FEW))
+    meta = json.loads((folder / "lod-meta.json").read_text())
+    for leaf in meta["tree"]["children"]:
+        leaf["lods"]["0"]["count"] = 0
+    (folder / "lod-meta.json").write_text(json.dumps(meta))
+    with pytest.raises(AssetError, match="no gaussian"):
+        read_splats(folder)
 
 
 def test_nothing_sound_is_refused(tmp_path: Path) -> None:

@@ -110,13 +110,13 @@ struct Flight {
 // One task, one flight. Tasks in a row are spread over all flights: each thread then has as many of them to do.
 const int* const nums = numbers.data;
 const int flight = (task & 15) * (nums[R_room] >> 4) + (task >> 4);
+if (!nums[R_begin]) met.data[flight] = 0;
 if (flight >= nums[R_count]) return;
 const Flight f = {state.data, nums, flight};
 double* const prior = before.data + 14ll * flight;  // motion at the begin of the step, and whether it flew
 if (nums[R_begin]) {
   for (int i = 0; i < 10; ++i) record.data[10ll * flight + i] = 0.0;
 } else {
-  met.data[flight] = 0;
   Pose start, free;
   for (int i = 0; i < 3; ++i) {
     start.position[i] = prior[i];

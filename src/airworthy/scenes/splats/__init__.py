@@ -1,18 +1,39 @@
 """Gaussian splats: one internal form, readers and writers of every container, editing."""
 
+from airworthy.scenes.splats.editing import (
+    EditBox,
+    brightened,
+    cropped,
+    deleted,
+    duplicated,
+    merged,
+    recolored,
+    selected,
+)
 from airworthy.scenes.splats.loaded import SPLAT_LIMITS, LoadedSplats, SourceFrame
 from airworthy.scenes.splats.read import SPLAT_SUFFIXES, read_splats
 from airworthy.scenes.splats.record import Splats
+from airworthy.scenes.splats.thinning import levels_of_detail, thinned
 from airworthy.scenes.splats.transforming import transformed
 from airworthy.scenes.splats.write import write_splats
 
 __all__ = [
     "SPLAT_LIMITS",
     "SPLAT_SUFFIXES",
+    "EditBox",
     "LoadedSplats",
     "SourceFrame",
     "Splats",
+    "brightened",
+    "cropped",
+    "deleted",
+    "duplicated",
+    "levels_of_detail",
+    "merged",
     "read_splats",
+    "recolored",
+    "selected",
+    "thinned",
     "transformed",
     "write_splats",
 ]

@@ -103,8 +103,8 @@ class _Section:
         end = records + kind.itemsize * most
         if count > most or records + kind.itemsize * count > len(data):
             source.refuse(f"its section {number} promises {count:,} gaussians and the file ends before the last")
-        if level and storage < 12 and buckets:
-            source.refuse(f"its section {number} has buckets of {storage} bytes")
+        if level and (full + partial > buckets or (buckets and storage < 12)):
+            source.refuse(f"its section {number} has {full + partial:,} of {buckets:,} buckets, of {storage} bytes each")
         return cls(count, capacity, buckets, block, reach or _RANGE[level], full, partial, degree, start, records, end, kind)
 
 

@@ -57,7 +57,9 @@ class Decoded:
 
 
 def reserve(source: Source, count: int, degree: int) -> None:
-    """Refuse more gaussians than the limits allow, and count their memory, before anything is allocated."""
+    """Refuse none, or more gaussians than the limits allow, and count their memory, before anything is allocated."""
+    if not count:
+        source.refuse("it holds no gaussian")
     source.at_most(count, source.limits.vertices, "gaussians")
     source.take(_HELD * count * 4 * (11 + 3 * COEFFICIENTS[degree]), f"its {count:,} gaussians")
 
@@ -97,6 +99,8 @@ def checked(source: Source, raw: Raw) -> tuple[Splats, dict[str, int]]:
     Raises:
         AssetError: Nothing is left.
     """
+    if not len(raw.position):
+        source.refuse("it holds no gaussian")
     limit = np.float32(source.limits.coordinate)
     keep = np.ones(len(raw.position), bool)
     dropped: dict[str, int] = {}

@@ -42,9 +42,7 @@ def read_transforms(path: str | Path) -> SourceFrame:
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise AssetError(f"{str(path)!r} cannot be used: it has no transform of numbers and no scale.") from error
     if matrix.shape not in ((3, 4), (4, 4)) or not (np.abs(matrix) < _LARGEST).all() or not 1 / _LARGEST < scale < _LARGEST:
-        raise AssetError(
-            f"{str(path)!r} cannot be used: its transform is not 3 x 4 sound numbers, or its scale none."
-        )
+        raise AssetError(f"{str(path)!r} cannot be used: its transform is not 3 x 4 sound numbers, or its scale none.")
     rotation = matrix[:3, :3]
     off = np.abs(rotation @ rotation.T - np.eye(3)).max()
     if not off < _ROTATION_ERROR or np.linalg.det(rotation) < 0:

@@ -55,7 +55,7 @@ def make_cloud(scenes: Sequence[Splats]) -> Cloud:
         order = morton_order(splats.position)
         count = max(1, -(-len(splats) // CHUNK))
         rows = _padded(_geometry(splats)[order], count * CHUNK)
-        colours = _padded(splats.harmonics[order].reshape(len(splats), -1), count * CHUNK)
+        colours = _padded(splats.harmonics[order].reshape(len(splats), 3 * splats.harmonics.shape[1]), count * CHUNK)
         geometry.append(_blocks(rows))
         harmonics.append(_blocks(colours).reshape(-1))
         table = _chunk_rows(rows, _padded(splats.scale[order].max(axis=1, initial=0.0)[:, None], count * CHUNK)[:, 0])
@@ -150,8 +150,14 @@ def _check(splats: Splats, index: int) -> None:
         if not np.isfinite(values).all():
             raise AirworthyError(f"Scene {index} of a splat renderer has {name} that is not finite; drop such Gaussians first.")
         if name in _LIMITS and len(values) and float(np.abs(values).max()) > _LIMITS[name]:
-            raise AirworthyError(f"Scene {index} of a splat renderer has {name} beyond {_LIMITS[name]:g}; drop such Gaussians first.")
-    if len(splats) and (float(splats.opacity.min()) < 0.0 or float(splats.opacity.max()) > 1.0 or float(splats.scale.min()) < 0.0):
+            raise AirworthyError(
+                f"Scene {index} of a splat renderer has {name} beyond {_LIMITS[name]:g}; drop such Gaussians first."
+            )
+    if len(splats) and (
+        float(splats.opacity.min()) < 0.0 or float(splats.opacity.max()) > 1.0 or float(splats.scale.min()) < 0.0
+    ):
         raise AirworthyError(f"Scene {index} of a splat renderer has opacities outside [0, 1] or negative scales.")
     if len(splats) and float(np.abs(np.square(splats.rotation.astype(np.float64)).sum(axis=1) - 1.0).max()) > 1e-3:
-        raise AirworthyError(f"Scene {index} of a splat renderer has rotations that are not unit quaternions; normalise them first.")
+        raise AirworthyError(
+            f"Scene {index} of a splat renderer has rotations that are not unit quaternions; normalise them first."
+        )

@@ -29,7 +29,14 @@ CAMERA = np.dtype(
     ]
 )
 CHUNK_ROW = np.dtype(
-    [("centre", "<f4", 3), ("radius", "<f4"), ("extent", "<f4"), ("reach", "<f4"), ("harmonics", "<i4"), ("coefficients", "<i4")]
+    [
+        ("centre", "<f4", 3),
+        ("radius", "<f4"),
+        ("extent", "<f4"),
+        ("reach", "<f4"),
+        ("harmonics", "<i4"),
+        ("coefficients", "<i4"),
+    ]
 )
 
 LEAST_ALPHA = 1.0 / 255.0

@@ -43,7 +43,9 @@ class SplatRenderer:
         self._spans = self._cloud.spans
         kind = device.partition(":")[0]
         if kind not in RECORDS_AT_ONCE or (kind == "cuda" and not _has_device(device)):
-            raise AirworthyError(f"Splats cannot be rendered on device {device!r}; expected cpu, or a CUDA device that is present.")
+            raise AirworthyError(
+                f"Splats cannot be rendered on device {device!r}; expected cpu, or a CUDA device that is present."
+            )
         self._engine: Lanes | Single = Lanes(self._cloud, threads) if kind == "cpu" else Single(self._cloud, device)
         self._group = max(1, RECORDS_AT_ONCE[kind] // (self._cloud.chunk_stride * CHUNK))
 

@@ -49,9 +49,7 @@ class Single:
         tiles, lists = self._lists(shot, cameras, records, tags, counts, slots, tile_count)
         images = self._images(out)
         arrays = [cameras, nothing, records, tiles, lists, *images.values()]
-        self._launch(
-            raster_kernel, tile_count * TILE * TILE, arrays, [stride, shot.width, shot.height, 1, 1, shot.flags]
-        )
+        self._launch(raster_kernel, tile_count * TILE * TILE, arrays, [stride, shot.width, shot.height, 1, 1, shot.flags])
         if self._device != "cpu":
             for name, image in out.items():
                 image[...] = images[name].numpy()[: image.size].reshape(image.shape)
@@ -83,7 +81,9 @@ class Single:
             if name not in out:
                 images[name] = nothing
             else:
-                images[name] = as_warp(out[name]) if self._device == "cpu" else self._buffers.take(name, out[name].size, np.float32)
+                images[name] = (
+                    as_warp(out[name]) if self._device == "cpu" else self._buffers.take(name, out[name].size, np.float32)
+                )
         return images
 
     def _launch(self, kernel: Any, tasks: int, arrays: list[Any], numbers: list[Any]) -> None:

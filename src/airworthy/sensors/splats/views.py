@@ -134,7 +134,9 @@ def _scene_numbers(scene: ArrayLike | None, count: int, scene_count: int) -> NDA
         return np.zeros(count, np.int64) if scene_count == 1 else np.arange(count)
     numbers = np.broadcast_to(np.asarray(scene), (count,)) if np.ndim(scene) == 0 else np.asarray(scene)
     if numbers.shape != (count,) or not np.issubdtype(numbers.dtype, np.integer):
-        raise AirworthyError(f"`scene` is an array of {numbers.dtype}, shape {numbers.shape}; expected whole numbers ({count},).")
+        raise AirworthyError(
+            f"`scene` is an array of {numbers.dtype}, shape {numbers.shape}; expected whole numbers ({count},)."
+        )
     if count and not (numbers.min() >= 0 and numbers.max() < scene_count):
         raise AirworthyError(f"`scene` names scenes {numbers.min()} to {numbers.max()}; expected 0 to {scene_count - 1}.")
     return numbers
