@@ -1,13 +1,13 @@
 """How fast Gaussian splats are rendered on a CPU or a GPU: whole frames, and the part of each stage.
 
     python benchmarks/splats.py                     the cloud `room200k`, 640x360 and 224x224, about a minute
-    python benchmarks/splats.py --file scene.ply    a scene of your own beside it
+    python benchmarks/splats.py --file scene.ply    a scene of your own beside it (several files: parts of one scene)
     python benchmarks/splats.py --device cuda:0     on a GPU
 
 `room200k` is made here from a seed: 200,000 Gaussians of degree 0: 100,000 on the walls, floor and ceiling of a room of
-12 x 8 x 3.5 m (standard deviations around 4 cm, log-normal, one third as thick), 80,000 on 40 balls and boxes in it (2.5 cm), 20,000
-faint ones in the air (10 cm), as training leaves them; half of those on surfaces are nearly opaque, the others anything. Every ray
-ends at something. Ten cameras stand on a ring in it and look across.
+12 x 8 x 3.5 m (standard deviations around 4 cm, log-normal, one third as thick), 80,000 on 40 balls and boxes in it (2.5 cm),
+20,000 faint ones in the air (10 cm), as training leaves them; half of those on surfaces are nearly opaque, the others anything.
+Every ray ends at something. Ten cameras stand on a ring in it and look across. A scene of files is seen from a ring around it.
 """
 
 from __future__ import annotations
@@ -186,19 +186,21 @@ def main() -> int:
 
 def _scenes(paths: list[Path]) -> list[tuple[str, Splats, tuple[Any, Any]]]:
     scenes = [("room200k", room_cloud(), ring(np.array([0.0, 0.0, 1.5]), 3.0))]
-    for path in paths:
+    if paths:
         from airworthy.scenes.splats import read_splats
 
-        splats = read_splats(path).splats
+        parts = [read_splats(path).splats for path in paths]
+        names = ("position", "rotation", "scale", "opacity", "harmonics")
+        splats = Splats(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
         low, high = np.percentile(splats.position, [5.0, 95.0], axis=0)
-        scenes.append((path.name, splats, ring(0.5 * (low + high), 0.9 * float(np.linalg.norm(high - low)))))
+        scenes.append((paths[0].name, splats, ring(0.5 * (low + high), 0.6 * float(np.linalg.norm(high - low)))))
     return scenes
 
 
 def _print_row(size: tuple[int, int], found: dict[str, Any], aim: float) -> None:
     print(
-        f"  {size[0]}x{size[1]}: {found['frames_per_second']:.1f} frames/s one by one, {found['frames_per_second_batch']:.1f} in one "
-        f"call of {CAMERAS} (aim {aim:g})"
+        f"  {size[0]}x{size[1]}: {found['frames_per_second']:.1f} frames/s one by one, "
+        f"{found['frames_per_second_batch']:.1f} in one call of {CAMERAS} (aim {aim:g})"
     )
     stages = found.get("stages_ms", {})
     whole = sum(stages.values()) or 1.0

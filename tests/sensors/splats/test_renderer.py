@@ -242,7 +242,8 @@ from airworthy.scenes.splats.record import Splats
 from airworthy.sensors.splats import SplatRenderer
 rng = np.random.default_rng(1)
 q = rng.normal(size=(2000, 4)); q /= np.linalg.norm(q, axis=1, keepdims=True)
-s = Splats(rng.uniform(-3, 3, (2000, 3)), q, np.exp(rng.normal(-2, .7, (2000, 3))), rng.uniform(0, 1, 2000), rng.normal(size=(2000, 4, 3)))
+scale, colours = np.exp(rng.normal(-2, .7, (2000, 3))), rng.normal(size=(2000, 4, 3))
+s = Splats(rng.uniform(-3, 3, (2000, 3)), q, scale, rng.uniform(0, 1, 2000), colours)
 o = SplatRenderer(s).render(120, 80, (90, 90, 60, 40), rng.uniform(-1, 1, (4, 3)), q[:4])
 print(hashlib.sha256(b"".join(o[k].tobytes() for k in sorted(o))).hexdigest())
 """

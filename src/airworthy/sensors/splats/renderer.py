@@ -68,7 +68,7 @@ class SplatRenderer:
 
         Channels:
 
-        * `rgb` (c, H, W, 3): over the background, encoded as the splats' colours are (sRGB), at least 0, above 1 where colours are.
+        * `rgb` (c, H, W, 3): over the background, encoded as the splats' colours are (sRGB); at least 0, above 1 where they are.
         * `depth` (c, H, W): along the optical axis [m], `expected`: the mean over what is seen, or `median`: of the Gaussian at
           which half of the light has been stopped; +inf where nothing, or less than half, is seen.
         * `alpha` (c, H, W): in [0, 1], how much of the background is covered.

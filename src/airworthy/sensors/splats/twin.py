@@ -1,4 +1,4 @@
-"""The renderer as plain NumPy in float64: every Gaussian at every pixel, no tiles, no bounds. What the kernels are tested against.
+"""The renderer as plain NumPy in float64, every Gaussian at every pixel: what the kernels are tested against.
 
 Source of the equations: Zwicker, Pfister, van Baar, Gross: EWA volume splatting (2001), for the linearised projection; Kerbl,
 Kopanas, Leimkuehler, Drettakis: 3D Gaussian splatting (2023), for opacity, harmonics and compositing; Yu et al.: Mip-splatting
