@@ -277,3 +277,23 @@ def test_mistakes_get_one_sentence() -> None:
             mistake()
         assert words in str(caught.value)
         assert "\n" not in str(caught.value)
+
+
+def test_the_revision_rises_with_every_change() -> None:
+    """Whoever keeps what it found around a point sees that it must look again."""
+    place = Placement.of(shape=[0], position=[[1.0, 0.0, 0.0]])
+    batch = GeometryBatch([Box((0.1, 0.1, 0.1))], [place, place], [0, 1], [place, place])
+    seen = [batch.revision]
+    changes = (
+        lambda: batch.set_movers(np.zeros((2, 1, 3)), np.tile([0.0, 0.0, 0.0, 1.0], (2, 1, 1))),
+        lambda: batch.set_layout(0, place),
+        lambda: batch.set_layout_active(1, [False]),
+        lambda: batch.assign([0], [1]),
+        lambda: batch.replace_movers([1], [place]),
+    )
+    for change in changes:
+        change()
+        seen.append(batch.revision)
+    assert (np.diff(seen) > 0).all()
+    batch.arguments()
+    assert batch.revision == seen[-1]

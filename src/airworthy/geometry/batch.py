@@ -54,6 +54,8 @@ class GeometryBatch:
         chosen = np.arange(self.layout_count) if env_layout is None else np.asarray(env_layout)
         self._env_layout = np.ascontiguousarray(self._checked_layouts(np.atleast_1d(chosen)))
         self.env_count = len(self._env_layout)
+        self.revision = 0
+        """Rises whenever something is placed, switched or moved: what was found around a point may no longer hold."""
         self.version = 0
         """Rises whenever an array is replaced by another; recorded launches are then made anew."""
         self._shape_arrays = shape_arrays(self.shapes)
@@ -113,6 +115,7 @@ class GeometryBatch:
             self._stale |= {"batch_numbers"}
             self.version += 1
         self._stale_layouts.add(index)
+        self.revision += 1
 
     def set_layout_active(self, index: int, active: ArrayLike) -> None:
         """Let only some instances of a layout exist.
@@ -131,6 +134,7 @@ class GeometryBatch:
         if (flags != self._active[index]).any():
             self._active[index] = flags.copy()
             self._stale_layouts.add(index)
+            self.revision += 1
 
     def assign(self, env_ids: ArrayLike, layout_index: ArrayLike) -> None:
         """Environments use other layouts from now on.
@@ -142,6 +146,7 @@ class GeometryBatch:
         envs = self.check_environments(env_ids)
         self._env_layout[envs] = self._checked_layouts(np.broadcast_to(np.asarray(layout_index), envs.shape))
         self._stale.add("env_layout")
+        self.revision += 1
 
     @property
     def env_layout(self) -> NDArray[np.int32]:
@@ -194,6 +199,7 @@ class GeometryBatch:
             self._mover_poses[rows] = pose_words(placement.position, placement.attitude, placement.scale)
         self._stale_movers[envs] = True
         self._stale.add("mover_instances")
+        self.revision += 1
 
     def set_movers(
         self, position: ArrayLike, attitude: ArrayLike, env_ids: ArrayLike | None = None, active: ArrayLike | None = None
@@ -232,6 +238,7 @@ class GeometryBatch:
                 )
             self._switch(envs, flags)
         self._stale_movers[envs] = True
+        self.revision += 1
 
     def _switch(self, envs: NDArray[np.intp], active: NDArray[np.bool_]) -> None:
         rows = (envs[:, None] * self.mover_count + np.arange(self.mover_count)).reshape(-1)

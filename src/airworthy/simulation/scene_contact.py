@@ -89,10 +89,8 @@ class SceneContact:
         Args:
             seconds: Length of the launch.
         """
-        revision = getattr(self._geometry, "revision", None)
-        moved = revision != self._seen if revision is not None else self._geometry.mover_count > 0
-        self._seen = revision
-        if moved:
+        if self._geometry.revision != self._seen:
+            self._seen = self._geometry.revision
             self.forget()
         unknown = np.flatnonzero(~self._known)
         if unknown.size:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.dynamics.parameters import ROTOR_COUNTS
 from airworthy.simulation.step_kernel import semi_kinematic_kernel, step_kernel
+
+if TYPE_CHECKING:
+    from airworthy.geometry import GeometryBatch
 
 
 def warm_up(device: str = "cpu") -> float:
@@ -48,6 +52,19 @@ def _look_around(device: str) -> None:
     occupied = voxelize(batch.geometry, 0, (0.0, -1.0, -1.0), (3.0, 1.0, 1.0), 0.25)
     distance_field(occupied, 0.25)
     shortest_path(occupied, 0.25, (0.1, 0.1, 0.1), (0.9, 0.1, 0.1))
+    _bump(batch.geometry, device)
+
+
+def _bump(geometry: GeometryBatch, device: str) -> None:
+    """Fly into it."""
+    from airworthy.simulation.config import Contact, SimulatorConfig
+    from airworthy.simulation.simulator import Simulator
+    from airworthy.vehicles import vehicle
+
+    simulator = Simulator(vehicle("carl"), SimulatorConfig(contact=Contact()), 1, geometry=geometry, device=device)
+    simulator.reset(position=(1.5, 0.0, 0.0), velocity=(20.0, 0.0, 0.0))
+    for _ in range(5):
+        simulator.step()
 
 
 if __name__ == "__main__":

@@ -16,6 +16,11 @@ TILE = 16
 GEOMETRY_ROWS = 13
 """Numbers of a Gaussian that every camera reads: mean (3), axes times their standard deviations (3 x 3), opacity."""
 RECORD_WORDS = 12
+BACK_WORDS = 10
+"""Derivatives with respect to a record: x, y, a, b, c, peak, red, green, blue, depth."""
+SLOPE_ROWS = 15
+"""Derivatives with respect to a Gaussian: mean (3), axes (3 x 3), opacity; then length of that with respect to its place in the
+image, and how many images it was in."""
 CAMERA = np.dtype(
     [
         ("rotation", "<f4", 9),
@@ -64,6 +69,9 @@ _WHOLE = {
     "DIGITS": 3,
     "DIGIT_BITS": 10,
     "AHEAD": 8,
+    "BACK_WORDS": BACK_WORDS,
+    "BACK_TILES": 0,
+    "SLOPE_ROWS": SLOPE_ROWS,
     "STAGE_EMIT": 0,
     "STAGE_SORT": STAGES["sort"],
     "STAGE_LISTS": STAGES["lists"],
@@ -75,6 +83,8 @@ _REAL = {
     "MOST_ALPHA": MOST_ALPHA,
     "LEAST_LEFT": LEAST_LEFT,
     "FAR_LIMIT": FAR_LIMIT,
+    "LN_2": math.log(2.0),
+    "LOG2_E": math.log2(math.e),
     "HALF_LOG2_E": 0.5 * math.log2(math.e),
     "TOUCH_MARGIN": 0.01,  # rounding of the form at a tile's edge must not hide what a pixel would see
     # 2 to the power of r, |r| <= 1/2: fitted for the least largest relative error, 2.6e-6 before rounding.

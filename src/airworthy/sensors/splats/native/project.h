@@ -11,6 +11,9 @@ struct Projection {
   F x, y, z, a, b, c, peak, ridge_y, ridge_x, half_x, half_y;
   F away[3];
   F colour[3];
+  // on the way
+  F inverse, slope_x, slope_y, at_x, at_y, bare, xx, yy, xy, opacity;
+  F to_x[3], to_y[3], u[3], v[3];
 
   INLINE F row(int k) const { return N::load(rows + k * LANE_STRIDE); }
   static INLINE F dot(const F* p, const F* q) { return L::fma(p[0], q[0], L::fma(p[1], q[1], p[2] * q[2])); }
@@ -26,15 +29,15 @@ struct Projection {
   // Which can be seen, and how.
   INLINE M shape(M wanted) {
     const F near_z = N::select(wanted, z, N::c(1.0f));
-    const F inverse = 1.0f / near_z;
-    const F slope_x = turned(camera.rotation, away) * inverse, slope_y = turned(camera.rotation + 3, away) * inverse;
+    inverse = 1.0f / near_z;
+    slope_x = turned(camera.rotation, away) * inverse;
+    slope_y = turned(camera.rotation + 3, away) * inverse;
     x = L::fma(slope_x, N::c(camera.fx), N::c(camera.cx));
     y = L::fma(slope_y, N::c(camera.fy), N::c(camera.cy));
     // Rows of the linear map from the world to the image, times the axes of the Gaussian.
-    const F at_x = L::max(N::c(camera.x_low), L::min(slope_x, N::c(camera.x_high)));
-    const F at_y = L::max(N::c(camera.y_low), L::min(slope_y, N::c(camera.y_high)));
+    at_x = L::max(N::c(camera.x_low), L::min(slope_x, N::c(camera.x_high)));
+    at_y = L::max(N::c(camera.y_low), L::min(slope_y, N::c(camera.y_high)));
     const float* const r = camera.rotation;
-    F to_x[3], to_y[3], u[3], v[3];
     for (int k = 0; k < 3; ++k) {
       to_x[k] = (camera.fx * inverse) * (r[k] - at_x * r[6 + k]);
       to_y[k] = (camera.fy * inverse) * (r[3 + k] - at_y * r[6 + k]);
@@ -46,12 +49,14 @@ struct Projection {
     }
     // The determinant as squares of minors: differences of products would lose that of a thin Gaussian.
     const F m0 = u[1] * v[2] - u[2] * v[1], m1 = u[2] * v[0] - u[0] * v[2], m2 = u[0] * v[1] - u[1] * v[0];
-    const F bare = L::fma(m0, m0, L::fma(m1, m1, m2 * m2));
-    const F uu = dot(u, u), vv = dot(v, v), xy = dot(u, v);
-    const F xx = uu + dilation, yy = vv + dilation;
+    bare = L::fma(m0, m0, L::fma(m1, m1, m2 * m2));
+    const F uu = dot(u, u), vv = dot(v, v);
+    xy = dot(u, v);
+    xx = uu + dilation;
+    yy = vv + dilation;
     const F determinant = bare + dilation * (uu + vv) + dilation * dilation;
     const F over = 1.0f / determinant;
-    F opacity = row(ROW_OPACITY);
+    opacity = row(ROW_OPACITY);
     if (flags & FLAG_ANTIALIASED) opacity = opacity * N::sqrt(bare * over);
     const M seen = wanted & (opacity >= LEAST_ALPHA);
     peak = L::log2(L::max(opacity, N::c(LEAST_ALPHA)));

@@ -1,0 +1,83 @@
+"""Builds the kernel that carries derivatives of Gaussians in images back to those in space (on a CPU)."""
+
+# No postponed annotations here: Warp reads them.
+
+from functools import cache
+from typing import Any
+
+from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp
+from airworthy.sensors.splats.native_text import native_source
+
+
+@cache
+def project_back_kernel() -> Any:
+    """The Warp kernel."""
+    wp = quiet_warp()
+
+    @wp.func_native(native_source("project.h", "project_back.h", "project_back_task.h"))
+    def native_project_back(
+        geometry: wp.array[wp.float32],
+        harmonics: wp.array[wp.float32],
+        chunks: wp.array[wp.float32],
+        cameras: wp.array[wp.float32],
+        order: wp.array[wp.int32],
+        tags: wp.array[wp.int32],
+        counts: wp.array[wp.int32],
+        record_slopes: wp.array[wp.float32],
+        slopes: wp.array[wp.float32],
+        colour_slopes: wp.array[wp.float32],
+        pose_slopes: wp.array[wp.float32],
+        chunk_stride: int,
+        camera_count: int,
+        width: int,
+        height: int,
+        flags: int,
+        near: float,
+        dilation: float,
+        task: int,
+    ): ...
+
+    def airworthy_splats_project_back(
+        geometry: wp.array[wp.float32],  # (block, GEOMETRY_ROWS, 16)
+        harmonics: wp.array[wp.float32],  # (block, k, 3, 16)
+        chunks: wp.array[wp.float32],  # ChunkRow
+        cameras: wp.array[wp.float32],  # CameraRow
+        order: wp.array[wp.int32],  # of tasks
+        tags: wp.array[wp.int32],  # (camera, chunk_stride, 4, CHUNK)
+        counts: wp.array[wp.int32],  # seen and rows (camera, chunk_stride, 2)
+        record_slopes: wp.array[wp.float32],  # of each record, BACK_WORDS
+        slopes: wp.array[wp.float32],  # output, added to: (block, SLOPE_ROWS, 16)
+        colour_slopes: wp.array[wp.float32],  # output, added to: as harmonics
+        pose_slopes: wp.array[wp.float32],  # output: position and rotation matrix of each camera (camera, chunk_stride, 12)
+        chunk_stride: int,
+        camera_count: int,
+        width: int,
+        height: int,
+        flags: int,
+        near: float,
+        dilation: float,
+        first: int,
+    ):
+        native_project_back(
+            geometry,
+            harmonics,
+            chunks,
+            cameras,
+            order,
+            tags,
+            counts,
+            record_slopes,
+            slopes,
+            colour_slopes,
+            pose_slopes,
+            chunk_stride,
+            camera_count,
+            width,
+            height,
+            flags,
+            near,
+            dilation,
+            first + wp.tid(),
+        )
+
+    return wp.kernel(airworthy_splats_project_back, module="unique", module_options=MODULE_OPTIONS)
