@@ -34,7 +34,6 @@ _EXTRAS = {
     "torch": "learn",
     "gymnasium": "learn",
     "viser": "viewer",
-    "zstandard": "splats",
     "newton": "articulated",
     "pycolmap": "capture",
     "cv2": "capture",

@@ -189,8 +189,8 @@ def webp(pixels: np.ndarray) -> bytes:
     return file.getvalue()
 
 
-def sog_files(splats: Splats, width: int = 3) -> dict[str, bytes]:
-    """meta.json and images of a SOG; every gaussian has an entry of the palette of its own."""
+def sog_files(splats: Splats, width: int = 3, entries: int = 256) -> dict[str, bytes]:
+    """meta.json and images of a SOG with tables of so many values; each gaussian has an entry of the palette of its own."""
     n, k, _ = splats.harmonics.shape
     height = -(-n // width)
 
@@ -200,7 +200,7 @@ def sog_files(splats: Splats, width: int = 3) -> dict[str, bytes]:
         return webp(full.reshape(height, width, 4))
 
     def book(values: np.ndarray) -> tuple[list[float], np.ndarray]:
-        levels = np.linspace(values.min(), values.max(), 256)
+        levels = np.linspace(values.min(), values.max(), entries)
         return levels.tolist(), np.abs(values[..., None] - levels).argmin(-1)
 
     logs = np.sign(splats.position) * np.log1p(np.abs(splats.position.astype(float)))
@@ -248,7 +248,7 @@ def bundle(files: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
     return file.getvalue()
 
 
-def streamed_files(fine: Splats, coarse: Splats) -> dict[str, bytes]:
+def streamed_files(fine: Splats, coarse: Splats, entries: int = 256) -> dict[str, bytes]:
     """Two levels in two leaves each, both leaves of a level in one file."""
     leaves = []
     for part in range(2):
@@ -260,7 +260,7 @@ def streamed_files(fine: Splats, coarse: Splats) -> dict[str, bytes]:
     meta = {"lodLevels": 2, "filenames": ["0_0/meta.json", "1_0/meta.json"], "tree": {"children": leaves}}
     files = {"lod-meta.json": json.dumps(meta).encode()}
     for level, splats in enumerate((fine, coarse)):
-        files |= {f"{level}_0/{name}": data for name, data in sog_files(splats).items()}
+        files |= {f"{level}_0/{name}": data for name, data in sog_files(splats, entries=entries).items()}
     return files
 
 

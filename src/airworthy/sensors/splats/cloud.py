@@ -40,19 +40,20 @@ class Cloud:
         return int(self.spans[:, 1].max())
 
 
-def make_cloud(scenes: Sequence[Splats]) -> Cloud:
-    """Pack scenes.
+def make_cloud(scenes: Sequence[Splats], orders: Sequence[NDArray[np.int64] | None] | None = None) -> Cloud:
+    """Pack scenes; `orders` says how those are to lie whose places are kept.
 
     Raises:
         AirworthyError: If a value is not finite or beyond what float32 arithmetic carries.
     """
     if not scenes:
         raise AirworthyError("A splat renderer got no scenes; expected at least one.")
-    geometry, harmonics, chunks, spans, orders = [], [], [], [], []
+    geometry, harmonics, chunks, spans, used = [], [], [], [], []
     first, numbers = 0, 0
     for index, splats in enumerate(scenes):
         _check(splats, index)
-        order = morton_order(splats.position)
+        kept = orders[index] if orders is not None else None
+        order = morton_order(splats.position) if kept is None else kept
         count = max(1, -(-len(splats) // CHUNK))
         rows = _padded(_geometry(splats)[order], count * CHUNK)
         colours = _padded(splats.harmonics[order].reshape(len(splats), 3 * splats.harmonics.shape[1]), count * CHUNK)
@@ -63,10 +64,10 @@ def make_cloud(scenes: Sequence[Splats]) -> Cloud:
         table["coefficients"] = splats.harmonics.shape[1]
         chunks.append(table)
         spans.append((first, count))
-        orders.append(order)
+        used.append(order)
         first, numbers = first + count, numbers + colours.size
     return Cloud(
-        np.concatenate(geometry), np.concatenate(harmonics), np.concatenate(chunks), np.array(spans, np.int32), tuple(orders)
+        np.concatenate(geometry), np.concatenate(harmonics), np.concatenate(chunks), np.array(spans, np.int32), tuple(used)
     )
 
 

@@ -29,10 +29,16 @@ class Lanes:
 
     def __init__(self, cloud: Cloud, threads: int | None):
         self._threads = threads or thread_limit()
-        self._chunk_stride = cloud.chunk_stride
-        self._sent = [as_warp(array) for array in (cloud.geometry, cloud.harmonics, cloud.chunks)]
-        self._buffers = Buffers("cpu")
+        self.capacity, self._entries = 0, 0
+        self.band_rows = 1
+        self.buffers = Buffers("cpu")
         self._launches: dict[tuple[Any, ...], Repeated] = {}
+        self.take(cloud)
+
+    def take(self, cloud: Cloud) -> None:
+        """Render this cloud from now on."""
+        self.chunk_stride = cloud.chunk_stride
+        self.sent = [as_warp(array) for array in (cloud.geometry, cloud.harmonics, cloud.chunks)]
 
     def render(self, shot: Shot, out: Arrays) -> None:
         """Fill the arrays of `out`, one per channel."""
@@ -42,51 +48,54 @@ class Lanes:
 
     def project(self, shot: Shot) -> None:
         """Every Gaussian into every image."""
-        count, stride = len(shot.cameras), self._chunk_stride
-        take, tasks = self._buffers.take, count * stride
-        self._cameras = as_warp(shot.cameras)
-        self._records = take("records", tasks * CHUNK * RECORD_WORDS, np.float32)
-        self._tags = take("tags", tasks * 4 * CHUNK, np.int32)
-        self._counts = take("counts", tasks * 2, np.int32)
-        arrays = [*self._sent, self._cameras, self._order(tasks), self._records, self._tags, self._counts]
-        self._launch(project_kernel, tasks, arrays, [stride, shot.width, shot.height, shot.flags, shot.near, shot.dilation])
+        count, stride = len(shot.cameras), self.chunk_stride
+        take, tasks = self.buffers.take, count * stride
+        self.cameras = as_warp(shot.cameras)
+        self.records = take("records", tasks * CHUNK * RECORD_WORDS, np.float32)
+        self.tags = take("tags", tasks * 4 * CHUNK, np.int32)
+        self.counts = take("counts", tasks * 2, np.int32)
+        arrays = [*self.sent, self.cameras, self.order(tasks), self.records, self.tags, self.counts]
+        self.launch(project_kernel, tasks, arrays, [stride, shot.width, shot.height, shot.flags, shot.near, shot.dilation])
 
     def arrange(self, shot: Shot, stage: str = "lists") -> None:
         """Lists per tile; where they turn out longer than what is reserved, more is reserved and they are made again."""
-        count, stride = len(shot.cameras), self._chunk_stride
+        count, stride = len(shot.cameras), self.chunk_stride
         columns, rows = -(-shot.width // TILE), -(-shot.height // TILE)
-        self._band_rows = max(1, rows * count // _BAND_TASKS)
-        tasks = count * -(-rows // self._band_rows)
-        take = self._buffers.take
-        seen = self._buffers.host("counts")[: count * stride * 2].reshape(count, stride, 2)[..., 0].sum(axis=1)
-        entries = _round_up(int(seen.max(initial=0)))
+        self.band_rows = max(1, rows * count // _BAND_TASKS)
+        tasks = count * -(-rows // self.band_rows)
+        take = self.buffers.take
+        seen = self.buffers.host("counts")[: count * stride * 2].reshape(count, stride, 2)[..., 0].sum(axis=1)
+        # Never less than before: launches are recorded per set of numbers, and a new one runs on one thread at first.
+        self._entries = entries = max(self._entries, _round_up(int(seen.max(initial=0))))
         scratch, heads = take("scratch", tasks * 4 * entries, np.int32), take("heads", count * rows * columns, np.int32)
-        self._tiles, needed = take("tiles", 2 * count * rows * columns, np.int32), take("needed", tasks, np.int32)
-        self._capacity = max(getattr(self, "_capacity", 0), _round_up(entries // max(1, tasks // count) * 2))
+        self.tiles, needed = take("tiles", 2 * count * rows * columns, np.int32), take("needed", tasks, np.int32)
+        self.capacity = max(self.capacity, _round_up(entries // max(1, tasks // count) * 2))
         while True:
-            self._lists = take("lists", tasks * self._capacity, np.int32)
-            arrays = [self._cameras, self._order(tasks), self._records, self._tags, self._counts, scratch, heads]
-            arrays += [take("keys", 1, np.int64), self._tiles, self._lists, needed]
-            numbers = [stride, columns, rows, self._band_rows, entries, self._capacity, STAGES[stage]]
-            self._launch(arrange_kernel, tasks, arrays, numbers)
-            longest = int(self._buffers.host("needed")[:tasks].max(initial=0)) if stage == "lists" else 0
-            if longest <= self._capacity:
+            self.lists = take("lists", tasks * self.capacity, np.int32)
+            arrays = [self.cameras, self.order(tasks), self.records, self.tags, self.counts, scratch, heads]
+            arrays += [take("keys", 1, np.int64), self.tiles, self.lists, needed]
+            numbers = [stride, columns, rows, self.band_rows, entries, self.capacity, STAGES[stage]]
+            self.launch(arrange_kernel, tasks, arrays, numbers)
+            longest = int(self.buffers.host("needed")[:tasks].max(initial=0)) if stage == "lists" else 0
+            if longest <= self.capacity:
                 return
-            self._capacity = _round_up(longest)
+            self.capacity = _round_up(longest)
 
     def raster(self, shot: Shot, out: Arrays) -> None:
         """Pixels from the lists."""
         tasks = len(shot.cameras) * -(-shot.width // TILE) * -(-shot.height // TILE)
-        nothing = self._buffers.take("nothing", 1, np.float32)
+        nothing = self.buffers.take("nothing", 1, np.float32)
         images = [as_warp(out[name]) if name in out else nothing for name in ("rgb", "depth", "alpha")]
-        arrays = [self._cameras, self._order(tasks), self._records, self._tiles, self._lists, *images]
-        numbers = [self._chunk_stride, shot.width, shot.height, self._band_rows, self._capacity, shot.flags]
-        self._launch(raster_kernel, tasks, arrays, numbers)
+        arrays = [self.cameras, self.order(tasks), self.records, self.tiles, self.lists, *images]
+        numbers = [self.chunk_stride, shot.width, shot.height, self.band_rows, self.capacity, shot.flags]
+        self.launch(raster_kernel, tasks, arrays, numbers)
 
-    def _order(self, tasks: int) -> Any:
-        return self._buffers.constant(("order", tasks), lambda: striped(tasks, self._threads))
+    def order(self, tasks: int) -> Any:
+        """An order of tasks in which each thread's share is spread over all."""
+        return self.buffers.constant(("order", tasks), lambda: striped(tasks, self._threads))
 
-    def _launch(self, kernel: Callable[[], Any], tasks: int, arrays: list[Any], numbers: list[Any]) -> None:
+    def launch(self, kernel: Callable[[], Any], tasks: int, arrays: list[Any], numbers: list[Any]) -> None:
+        """Run a kernel over tasks, split over threads where that gains time."""
         key = (kernel, tasks, *numbers)
         launch = self._launches.pop(key, None)
         if launch is None:

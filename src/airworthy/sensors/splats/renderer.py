@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.scenes.splats.record import Splats
 from airworthy.sensors.splats.cloud import make_cloud
+from airworthy.sensors.splats.gradients import Gradients, PoseGradients, gradients_of, pose_gradients
 from airworthy.sensors.splats.lanes import Lanes
+from airworthy.sensors.splats.lanes_back import Slopes
 from airworthy.sensors.splats.native_text import CHUNK
 from airworthy.sensors.splats.single import Single
 from airworthy.sensors.splats.views import CHANNELS, DILATION, Shot, shot
 
 RECORDS_AT_ONCE = {"cpu": 1 << 22, "cuda": 1 << 25}
 """Gaussians times cameras in one go; more cameras are rendered in groups. 64 bytes each."""
+
+Loss = Callable[[dict[str, NDArray[np.float32]], slice], dict[str, NDArray[Any]]]
 
 
 class SplatRenderer:
@@ -39,7 +45,7 @@ class SplatRenderer:
         scenes = [splats] if isinstance(splats, Splats) else list(splats)
         self.device = device
         self.scene_count = len(scenes)
-        self._cloud = make_cloud(scenes)
+        self._scenes, self._cloud = scenes, make_cloud(scenes)
         self._spans = self._cloud.spans
         kind = device.partition(":")[0]
         if kind not in RECORDS_AT_ONCE or (kind == "cuda" and not _has_device(device)):
@@ -68,7 +74,7 @@ class SplatRenderer:
 
         Channels:
 
-        * `rgb` (c, H, W, 3): over the background, encoded as the splats' colours are (sRGB); at least 0, above 1 where they are.
+        * `rgb` (c, H, W, 3): over the background, encoded as the splats' colours are (sRGB); above 1 where these are.
         * `depth` (c, H, W): along the optical axis [m], `expected`: the mean over what is seen, or `median`: of the Gaussian at
           which half of the light has been stopped; +inf where nothing, or less than half, is seen.
         * `alpha` (c, H, W): in [0, 1], how much of the background is covered.
@@ -96,19 +102,121 @@ class SplatRenderer:
         Raises:
             AirworthyError: If a name is unknown, a shape does not fit or a value cannot be used.
         """
-        asked = shot(
-            self._spans, width, height, intrinsics, position, attitude, scene, background, antialiased, near, dilation, channels,
-            depth_mode,
-        )  # fmt: skip
-        shapes = {name: (len(asked.cameras), height, width) for name in asked.channels}
-        images = {name: np.empty((*s, 3) if name == "rgb" else s, np.float32) for name, s in shapes.items()}
-        if not images:
-            return images
-        for first in range(0, len(asked.cameras), self._group):
-            some = slice(first, first + self._group)
-            part = Shot(**{**vars(asked), "cameras": asked.cameras[some]})
+        asked = self._asked(
+            width, height, intrinsics, position, attitude, scene, background, antialiased, near, channels, depth_mode, dilation
+        )
+        images = _images(asked)
+        for part, some in self._groups(asked):
             self._engine.render(part, {name: image[some] for name, image in images.items()})
         return images
+
+    def gradients(
+        self,
+        loss: Loss,
+        width: int,
+        height: int,
+        intrinsics: ArrayLike,
+        position: ArrayLike,
+        attitude: ArrayLike,
+        scene: ArrayLike | None = None,
+        background: ArrayLike = (0.0, 0.0, 0.0),
+        antialiased: bool = False,
+        near: float = 0.05,
+        dilation: float = DILATION,
+    ) -> tuple[list[Gradients], PoseGradients]:
+        """Derivatives of a loss of images with respect to every Gaussian and every camera's pose. On a CPU.
+
+        Sums are made in one order, so that equal calls give equal bytes whatever the threads. Choices are held still: which
+        Gaussians a pixel leaves out, their order, that none counts more than 0.99 and no colour is below 0.
+
+        Args:
+            loss: Called with the images of some of the cameras (all channels, depth `expected`) and which these are; returns
+                the loss' derivative with respect to each channel it depends on, in the channel's shape.
+            width: As of `render`, and so the others.
+            height: [px]
+            intrinsics: (c, 4) or (4,) [px].
+            position: (c, 3) [m].
+            attitude: (c, 4) or (4,).
+            scene: (c,) or None.
+            background: (3,) or (c, 3).
+            antialiased: As of `render`.
+            near: [m].
+            dilation: [px^2].
+
+        Returns:
+            Per scene, and of the cameras.
+
+        Raises:
+            AirworthyError: As `render`; or the renderer is on a GPU, or the loss' answer does not fit.
+        """
+        if not isinstance(self._engine, Lanes):
+            raise AirworthyError("Derivatives of splats are computed on a CPU only; make the renderer with device='cpu'.")
+        asked = self._asked(
+            width, height, intrinsics, position, attitude, scene, background, antialiased, near, CHANNELS, "expected", dilation
+        )
+        slopes = Slopes(self._cloud)
+        for part, some in self._groups(asked):
+            images = _images(part)
+            self._engine.render(part, images)
+            slopes.add(self._engine, part, images, _answer(loss(images, some), images))
+        return gradients_of(self._scenes, self._cloud, slopes), pose_gradients(asked.cameras, slopes)
+
+    def replace(self, splats: Splats | Sequence[Splats]) -> None:
+        """Render other clouds from now on; while counts and degrees stay, Gaussians keep their places in memory (training).
+
+        Raises:
+            AirworthyError: As when a renderer is made, or the number of scenes is another.
+        """
+        scenes = [splats] if isinstance(splats, Splats) else list(splats)
+        if len(scenes) != self.scene_count:
+            raise AirworthyError(f"{len(scenes)} scenes were to replace {self.scene_count}; expected as many as before.")
+        self._set(scenes, [len(s) == len(old) for s, old in zip(scenes, self._scenes, strict=True)])
+
+    def _set(self, scenes: list[Splats], keep: Sequence[bool]) -> None:
+        orders = [self._cloud.order[k] if kept else None for k, kept in enumerate(keep)] if any(keep) else None
+        self._scenes, self._cloud = scenes, make_cloud(scenes, orders)
+        self._spans = self._cloud.spans
+        self._engine.take(self._cloud)
+        self._group = max(1, RECORDS_AT_ONCE[self.device.partition(":")[0]] // (self._cloud.chunk_stride * CHUNK))
+
+    def _asked(
+        self,
+        width: int,
+        height: int,
+        intrinsics: ArrayLike,
+        position: ArrayLike,
+        attitude: ArrayLike,
+        scene: ArrayLike | None,
+        background: ArrayLike,
+        antialiased: bool,
+        near: float,
+        channels: Sequence[str],
+        depth_mode: str,
+        dilation: float,
+    ) -> Shot:
+        camera = (intrinsics, position, attitude, scene, background)
+        return shot(self._spans, width, height, *camera, antialiased, near, dilation, channels, depth_mode)
+
+    def _groups(self, asked: Shot) -> Iterator[tuple[Shot, slice]]:
+        for first in range(0, len(asked.cameras) if asked.channels else 0, self._group):
+            some = slice(first, min(first + self._group, len(asked.cameras)))
+            yield replace(asked, cameras=asked.cameras[some]), some
+
+
+def _images(asked: Shot) -> dict[str, NDArray[np.float32]]:
+    shape = (len(asked.cameras), asked.height, asked.width)
+    return {name: np.empty((*shape, 3) if name == "rgb" else shape, np.float32) for name in asked.channels}
+
+
+def _answer(answer: dict[str, NDArray[Any]], images: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[Any]]:
+    for name, slope in answer.items():
+        if name not in images:
+            raise unknown_name("channel", name, CHANNELS)
+        if np.shape(slope) != images[name].shape:
+            raise AirworthyError(
+                f"A loss gave derivatives of {name} of shape {np.shape(slope)}; expected {images[name].shape}, as the images."
+            )
+    return answer
 
 
 def _has_device(device: str) -> bool:

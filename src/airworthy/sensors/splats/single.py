@@ -32,9 +32,13 @@ class Single:
 
     def __init__(self, cloud: Cloud, device: str, prefix: str = ""):
         self._device, self._prefix = device, prefix
-        self._chunk_stride = cloud.chunk_stride
-        self._sent = [as_warp(array, device) for array in (cloud.geometry, cloud.harmonics, cloud.chunks)]
         self._buffers = Buffers(device)
+        self.take(cloud)
+
+    def take(self, cloud: Cloud) -> None:
+        """Render this cloud from now on."""
+        self._chunk_stride = cloud.chunk_stride
+        self._sent = [as_warp(array, self._device) for array in (cloud.geometry, cloud.harmonics, cloud.chunks)]
 
     def render(self, shot: Shot, out: Arrays) -> None:
         """Fill the arrays of `out`, one per channel."""

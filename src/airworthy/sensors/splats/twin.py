@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from airworthy.scenes.splats.harmonics import basis
-from airworthy.scenes.splats.record import Splats
-from airworthy.sensors.splats.cloud import rotation_matrices
 from airworthy.sensors.splats.native_text import LEAST_ALPHA, LEAST_LEFT, MOST_ALPHA
 from airworthy.sensors.splats.views import DILATION, slope_limits
 
-Array = NDArray[np.float64]
+Array = NDArray[Any]
+"""float64, or complex for derivatives by a complex step: every choice here looks at real parts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +37,7 @@ class Projected:
 
 
 def project(
-    splats: Splats,
+    splats: Any,
     width: int,
     height: int,
     intrinsics: ArrayLike,
@@ -51,35 +49,61 @@ def project(
 ) -> Projected:
     """Gaussians of a cloud in one camera's image."""
     fx, fy, cx, cy = np.asarray(intrinsics, np.float64)
-    to_camera = rotation_matrices(np.asarray(attitude, np.float64)[None])[0].T
-    away = splats.position.astype(np.float64) - np.asarray(position, np.float64)
+    to_camera = rotations(np.asarray(attitude)[None])[0].T
+    away = splats.position - np.asarray(position)
     inside = away @ to_camera.T
-    ahead = np.flatnonzero(inside[:, 2] > near)
-    ahead = ahead[np.argsort(inside[ahead, 2], kind="stable")]
+    ahead = np.flatnonzero(inside[:, 2].real > near)
+    ahead = ahead[np.argsort(inside[ahead, 2].real, kind="stable")]
     x, y, z = inside[ahead].T
     low_x, high_x, low_y, high_y = slope_limits(width, height, np.array([[fx, fy, cx, cy]]))[0]
-    jacobian = np.zeros((len(ahead), 2, 3))
-    jacobian[:, 0, 0], jacobian[:, 0, 2] = fx / z, -fx / z * np.clip(x / z, low_x, high_x)
-    jacobian[:, 1, 1], jacobian[:, 1, 2] = fy / z, -fy / z * np.clip(y / z, low_y, high_y)
-    axes = rotation_matrices(splats.rotation[ahead]) * splats.scale[ahead, None, :].astype(np.float64)
-    flat = jacobian @ to_camera @ axes
+    jacobian = np.zeros((len(ahead), 2, 3), inside.dtype)
+    jacobian[:, 0, 0], jacobian[:, 0, 2] = fx / z, -fx / z * np.minimum(np.maximum(x / z, low_x), high_x)
+    jacobian[:, 1, 1], jacobian[:, 1, 2] = fy / z, -fy / z * np.minimum(np.maximum(y / z, low_y), high_y)
+    flat = jacobian @ to_camera @ (rotations(splats.rotation[ahead]) * splats.scale[ahead, None, :])
     bare = flat @ flat.swapaxes(1, 2)
     wide = bare + dilation * np.eye(2)
-    opacity = splats.opacity[ahead].astype(np.float64)
+    opacity = splats.opacity[ahead] + 0.0
     if antialiased:
-        opacity = opacity * np.sqrt(np.maximum(np.linalg.det(bare), 0.0) / np.linalg.det(wide))
+        opacity = opacity * np.sqrt(np.linalg.det(bare) / np.linalg.det(wide))
     mean = np.stack([fx * x / z + cx, fy * y / z + cy], axis=1)
-    return Projected(ahead, mean, np.linalg.inv(wide), opacity, z, colours(splats, away)[ahead])
+    return Projected(ahead, mean, np.linalg.inv(wide), opacity, z, colours(splats.harmonics, away)[ahead])
 
 
-def colours(splats: Splats, away: Array) -> Array:
-    """Colours (n, 3) seen along directions `away` (n, 3), of any length."""
-    unit = away / np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-12)
-    return np.maximum(0.5 + np.einsum("nk,nkc->nc", basis(unit, splats.degree), splats.harmonics.astype(np.float64)), 0.0)
+def rotations(quaternion: Array) -> Array:
+    """Rotations (n, 3, 3) of unit quaternions x, y, z, w (n, 4)."""
+    x, y, z, w = (quaternion + np.float64(0.0)).T
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.moveaxis(np.array(rows), -1, 0)
+
+
+def colours(harmonics: Array, away: Array) -> Array:
+    """Colours (n, 3) of coefficients (n, k, 3) seen along directions `away` (n, 3), of any length."""
+    x, y, z = (away / np.sqrt(np.sum(away * away, axis=1, keepdims=True) + 1e-30)).T
+    one, pi = np.ones_like(x), np.pi
+    basis = [
+        np.sqrt(1 / (4 * pi)) * one,
+        *(np.sqrt(3 / (4 * pi)) * v for v in (-y, z, -x)),
+        *(np.sqrt(15 / (4 * pi)) * v for v in (x * y, -y * z)),
+        np.sqrt(5 / (16 * pi)) * (2 * z * z - x * x - y * y),
+        *(np.sqrt(15 / (4 * pi)) * v for v in (-x * z, 0.5 * (x * x - y * y))),
+        np.sqrt(35 / (32 * pi)) * -y * (3 * x * x - y * y),
+        np.sqrt(105 / (4 * pi)) * x * y * z,
+        np.sqrt(21 / (32 * pi)) * -y * (4 * z * z - x * x - y * y),
+        np.sqrt(7 / (16 * pi)) * z * (2 * z * z - 3 * x * x - 3 * y * y),
+        np.sqrt(21 / (32 * pi)) * -x * (4 * z * z - x * x - y * y),
+        np.sqrt(105 / (16 * pi)) * z * (x * x - y * y),
+        np.sqrt(35 / (32 * pi)) * -x * (x * x - 3 * y * y),
+    ]
+    values = np.stack(basis[: harmonics.shape[1]], axis=1)
+    return np.maximum(0.5 + np.einsum("nk,nkc->nc", values, harmonics), 0.0)
 
 
 def render(
-    splats: Splats,
+    splats: Any,
     width: int,
     height: int,
     intrinsics: ArrayLike,
@@ -92,8 +116,9 @@ def render(
     """Images of one camera: `rgb` (H, W, 3), `depth` and `alpha` (H, W); arguments as of `SplatRenderer.render`."""
     seen = project(splats, width, height, intrinsics, position, attitude, **options)
     x, y = np.arange(width) + 0.5, (np.arange(height) + 0.5)[:, None]
-    left, rgb = np.ones((height, width)), np.zeros((height, width, 3))
-    mean_depth, half_depth = np.zeros((height, width)), np.full((height, width), np.inf)
+    kind = np.result_type(seen.mean, seen.precision, seen.opacity, seen.colour)
+    left, rgb = np.ones((height, width), kind), np.zeros((height, width, 3), kind)
+    mean_depth, half_depth = np.zeros((height, width), kind), np.full((height, width), np.inf, kind)
     for mean, form, opacity, depth, colour in zip(
         seen.mean, seen.precision, seen.opacity, seen.depth, seen.colour, strict=True
     ):
