@@ -278,6 +278,25 @@ def test_the_view_of_the_policy_is_the_resized_and_cropped_one(cloud: Any) -> No
     assert psnr(cropped, direct) >= 35.0
 
 
+def test_extreme_clouds_give_finite_images(cloud: Any) -> None:
+    """The largest and smallest values that are let in, seen from among them."""
+    rng = np.random.default_rng(8)
+    base = cloud(rng, 2000, 3)
+    scale = 10.0 ** rng.uniform(-30, 5, (2000, 3))
+    scale[:50] = 0.0
+    where = base.position * 10.0 ** rng.uniform(-6, 5, (2000, 1))
+    opacity = rng.choice([0.0, 1e-30, 1.0 / 255.0, 0.5, 1.0], 2000)
+    splats = Splats(where, base.rotation, scale, opacity, base.harmonics * 2e3)
+    for lens in ((100.0, 100.0, 30.0, 20.0), (1e30, 1e-30, 0.0, 0.0), (1e4, 1e4, -1e5, 1e5)):
+        for antialiased in (False, True):
+            poses = rng.normal(size=(6, 3)), base.rotation[:6]
+            images = SplatRenderer(splats).render(60, 40, lens, *poses, antialiased=antialiased, near=1e-4)
+            assert np.isfinite(images["rgb"]).all()
+            assert images["alpha"].min() >= 0.0
+            assert images["alpha"].max() <= 1.0
+            assert not np.isnan(images["depth"]).any()
+
+
 # ---- mistakes ------------------------------------------------------------------------------------------------------------
 
 

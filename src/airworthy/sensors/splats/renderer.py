@@ -23,6 +23,9 @@ from airworthy.sensors.splats.views import CHANNELS, DILATION, Shot, shot
 RECORDS_AT_ONCE = {"cpu": 1 << 22, "cuda": 1 << 25}
 """Gaussians times cameras in one go; more cameras are rendered in groups. 64 bytes each."""
 
+GRADIENT_SHARE = 4
+"""How many times the memory of an image its derivatives need, about."""
+
 Loss = Callable[[dict[str, NDArray[np.float32]], slice], dict[str, NDArray[Any]]]
 
 
@@ -155,7 +158,7 @@ class SplatRenderer:
             width, height, intrinsics, position, attitude, scene, background, antialiased, near, CHANNELS, "expected", dilation
         )
         slopes = Slopes(self._cloud)
-        for part, some in self._groups(asked):
+        for part, some in self._groups(asked, GRADIENT_SHARE):
             images = _images(part)
             self._engine.render(part, images)
             slopes.add(self._engine, part, images, _answer(loss(images, some), images))
@@ -197,9 +200,11 @@ class SplatRenderer:
         camera = (intrinsics, position, attitude, scene, background)
         return shot(self._spans, width, height, *camera, antialiased, near, dilation, channels, depth_mode)
 
-    def _groups(self, asked: Shot) -> Iterator[tuple[Shot, slice]]:
-        for first in range(0, len(asked.cameras) if asked.channels else 0, self._group):
-            some = slice(first, min(first + self._group, len(asked.cameras)))
+    def _groups(self, asked: Shot, share: int = 1) -> Iterator[tuple[Shot, slice]]:
+        """Cameras that are rendered in one go, as many as the memory for `share` times as much allows."""
+        size = max(1, self._group // share)
+        for first in range(0, len(asked.cameras) if asked.channels else 0, size):
+            some = slice(first, min(first + size, len(asked.cameras)))
             yield replace(asked, cameras=asked.cameras[some]), some
 
 
