@@ -46,7 +46,8 @@ def read_obj(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> Model:
         materials[name or "default"] = known.get(name, Material())
     shape = clean_name(source.path.stem, "mesh")
     mesh = _clean.finish(source, raw)
-    instance = Instance(shape, materials=tuple(materials), name=shape)
+    # A file may have faces before its first usemtl and a material named "default": two numbers, one name.
+    instance = Instance(shape, materials=tuple(name or "default" for name in names), name=shape)
     return Model({shape: mesh}, materials, images.used_by(materials.values()), (instance,), warnings=source.warnings)
 
 
