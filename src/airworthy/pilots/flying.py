@@ -108,8 +108,11 @@ def fly(
             command, lost = decide(pilot, observe(simulator, pilot.observes, mounted), simulator.env_count, width)
             simulator.step(command)
             ended = np.where(ended == 0, np.where(lost, 1.0, _ended(simulator, plan, start)), ended)
-            if step % plan.record_every == 0:
+            over = plan.region is not None and bool(ended.all())
+            if step % plan.record_every == 0 or over:
                 _record(recorder, simulator, plan, ended)
+            if over:  # in a place most flights that end early end at once, and cameras cost more than flights
+                break
     except KeyboardInterrupt:
         return Flown(recorder.table(), interrupted=True)
     except PilotFailure as failure:
