@@ -37,7 +37,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --constraint constraints.txt
 	@touch $@
 
-demo: $(STAMP) ## fly 64 drones along a course; the report is runs/demo/report.html
+demo: $(STAMP) ## fly 64 drones through a hall; the report is runs/demo/report.html
 	$(BIN)/airworthy demo --out $(RUNS)/demo
 
 # Compiled once before the tests: their worker processes would otherwise all compile the same kernels.

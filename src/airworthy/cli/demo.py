@@ -9,7 +9,7 @@ from pathlib import Path
 from airworthy.cli.common import run_tyro
 from airworthy.cli.fly import main as fly
 
-_DESCRIPTION = "Fly a batch of randomised race quadrotors along a published course in wind, and write a report."
+_DESCRIPTION = "Fly a batch of randomised race quadrotors through a furnished hall in wind, and write a report."
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class DemoConfig:
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
     config = run_tyro(DemoConfig, argv, "airworthy demo", _DESCRIPTION)
-    words = ["--vehicle", "flightgoggles", "--course", "robustness", "--pilot", "geometric", "--randomize", "default"]
+    words = ["--vehicle", "flightgoggles", "--scene", "mid_gate", "--pilot", "geometric", "--randomize", "default"]
     words += ["--turbulence", "0.5", "--envs", str(config.envs), "--seed", str(config.seed), "--device", config.device]
     words += ["--out", str(config.out), *(["--json"] if config.json else [])]
     if not config.json:
