@@ -92,7 +92,7 @@ def test_version() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["vehicels"], "Unknown command 'vehicels'. Closest: 'vehicles'. Known: "),
+        (["vehicels"], "Unknown command 'vehicels'. Closest: 'vehicles', 'view'. Known: "),
         (
             ["--envs", "3", "fly"],
             "The command comes first, '--envs' after it: airworthy COMMAND [options]; see airworthy --help.",

@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "fly": ("airworthy.cli.fly", "one or many flights -> a folder with summary.json and report.html"),
     "replay": ("airworthy.cli.replay", "fly a recorded run again and compare it bit for bit"),
     "vehicles": ("airworthy.cli.vehicles", "list the catalogue, show one, measure, check or synthesize"),
+    "view": ("airworthy.cli.view", "look at a scene or a flight in the browser"),
     "sensors": ("airworthy.cli.sensors", "list the cameras, LiDARs and rangers, show one, or all in one gallery"),
     "courses": ("airworthy.cli.courses", "list the courses, show one, check a new one"),
     "scenes": ("airworthy.cli.scenes", "list the scenes, show, start, check, export or render one"),

@@ -1,0 +1,126 @@
+"""A recorded flight, ready to be asked for poses at any time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core.errors import AirworthyError
+from airworthy.simulation.flights import FLIGHT_FILE, FlightTable, read_flight
+from airworthy.vehicles import Vehicle, read_vehicle, vehicle
+from airworthy.viewer.poses import between
+
+__all__ = ["ShownFlight", "Track", "load_flight"]
+
+Floats = NDArray[np.floating[Any]]
+STATUS = {0: "flying", 1: "diverged", 2: "collided", 3: "out of bounds"}
+_POINTS_MAX = 4000
+"""Points of a drawn path."""
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """One environment's flight."""
+
+    times: Floats
+    """(n,) [s]."""
+    position: Floats
+    """(n, 3) [m]."""
+    attitude: Floats
+    """(n, 4)."""
+    velocity: Floats
+    """(n, 3) [m/s]."""
+    status: NDArray[np.int8]
+    planned: Floats | None
+    """(n, 3) [m], what the pilot was asked to follow; None where it was not recorded."""
+
+    def pose(self, time: float) -> tuple[Floats, Floats]:
+        """Position (3,) and attitude (4,) at a time [s], held before the first row and after the last."""
+        return between(self.times, self.position, self.attitude, time)
+
+    def words(self, time: float) -> str:
+        """What is told beside the picture: time, speed, distance from the plan, status."""
+        row = int(np.clip(np.searchsorted(self.times, time, side="right") - 1, 0, len(self.times) - 1))
+        said = [f"{time:.2f} s", f"{float(np.linalg.norm(self.velocity[row])):.2f} m/s"]
+        if self.planned is not None:
+            said.append(f"{float(np.linalg.norm(self.position[row] - self.planned[row])):.3f} m from the plan")
+        return ", ".join([*said, STATUS.get(int(self.status[row]), "ended")])
+
+
+@dataclass(frozen=True, eq=False)
+class ShownFlight:
+    """The flights of a folder."""
+
+    folder: Path
+    table: FlightTable
+    scene: str | None
+    """Name of the scene that was flown in."""
+    vehicles: tuple[Vehicle, ...]
+    """Dealt out to the environments in turn."""
+
+    @property
+    def envs(self) -> tuple[int, ...]:
+        """Environments that have rows."""
+        return tuple(int(env) for env in self.table.envs)
+
+    @cached_property
+    def duration(self) -> float:
+        """Last recorded time [s]."""
+        return float(self.table.t.max())
+
+    def vehicle(self, env: int) -> Vehicle:
+        """Who flew in an environment."""
+        return self.vehicles[env % len(self.vehicles)]
+
+    def track(self, env: int) -> Track:
+        """One environment's flight; raises AirworthyError where it has none."""
+        table = self.table.flight(env)
+        keep = np.isfinite(table.vector("position")).all(1) & np.isfinite(table.vector("attitude")).all(1)
+        if not keep.any():
+            raise AirworthyError(f"The flight of environment {env} in {str(self.folder)!r} has no finite pose to show.")
+        planned = table.vector("reference_position")[keep] if table.has_reference else None
+        return Track(
+            table.t[keep],
+            table.vector("position")[keep],
+            table.vector("attitude")[keep],
+            table.vector("velocity")[keep],
+            table.status[keep],
+            planned,
+        )
+
+
+def load_flight(folder: str | Path) -> ShownFlight:
+    """Read the folder of `airworthy fly`.
+
+    Raises:
+        AssetError: It is none, or damaged.
+        AirworthyError: It has no rows, or its vehicle is unknown.
+    """
+    folder = Path(folder)
+    table, meta = read_flight(folder)
+    if not table.row_count:
+        raise AirworthyError(f"{str(folder / FLIGHT_FILE)!r} has no rows: nothing was flown.")
+    config = meta.get("config")
+    names = config.get("vehicle") if isinstance(config, dict) else None
+    names = names if isinstance(names, list) and names else [meta.get("vehicle", "")]
+    scene = meta.get("scene")
+    return ShownFlight(
+        folder, table, scene if isinstance(scene, str) and scene else None, tuple(_vehicle(str(name)) for name in names)
+    )
+
+
+def _vehicle(name: str) -> Vehicle:
+    return read_vehicle(name) if name.endswith(".toml") or "/" in name else vehicle(name)
+
+
+def segments(points: Floats, limit: int = _POINTS_MAX) -> NDArray[np.float32]:
+    """(m, 2, 3) pieces of a path through the finite ones of points (n, 3), thinned to `limit` points."""
+    few = points[np.isfinite(points).all(1)].astype(np.float32)
+    if len(few) > limit:
+        few = few[np.linspace(0, len(few) - 1, limit).astype(int)]
+    return np.stack([few[:-1], few[1:]], axis=1) if len(few) > 1 else np.zeros((0, 2, 3), np.float32)

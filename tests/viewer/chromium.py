@@ -1,0 +1,86 @@
+"""A page in headless Chromium, driven through its debugging port: real time, so that a live page can be pictured."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+PROGRAM = Path("/usr/bin/chromium")
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--remote-debugging-port=0",
+)
+
+
+class Page:
+    """A browser with one page; ends with the `with` block.
+
+    Args:
+        folder: For the browser's own files.
+        size: Of the window [px].
+    """
+
+    def __init__(self, folder: Path, size: tuple[int, int] = (960, 600)):
+        self._folder = folder
+        window = f"--window-size={size[0]},{size[1]}"
+        line = [str(PROGRAM), *FLAGS, window, f"--user-data-dir={folder}", "about:blank"]
+        self._process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._socket: Any = None
+        self._count = 0
+
+    def __enter__(self) -> Page:
+        from websockets.sync.client import connect
+
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        marker = self._folder / "DevToolsActivePort"
+        deadline = time.monotonic() + 60.0
+        while not (marker.is_file() and marker.read_text().count("\n")):
+            assert time.monotonic() < deadline, "Chromium did not start"
+            time.sleep(0.1)
+        port = marker.read_text().splitlines()[0]
+        with opener.open(f"http://127.0.0.1:{port}/json", timeout=30) as answer:
+            pages = [entry for entry in json.load(answer) if entry["type"] == "page"]
+        self._socket = connect(pages[0]["webSocketDebuggerUrl"], max_size=None, proxy=None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._socket is not None:
+            self._socket.close()
+        self._process.terminate()
+        self._process.wait(20)
+
+    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """One command of the debugging protocol, and its result."""
+        self._count += 1
+        self._socket.send(json.dumps({"id": self._count, "method": method, "params": parameters}))
+        while True:
+            answer = json.loads(self._socket.recv(timeout=120))
+            if answer.get("id") == self._count:
+                assert "error" not in answer, answer
+                return answer["result"]
+
+    def open(self, url: str) -> None:
+        """Go to a page."""
+        self.call("Page.navigate", url=url)
+
+    def text(self) -> str:
+        """What stands on the page."""
+        found = self.call("Runtime.evaluate", expression="document.body ? document.body.innerText : ''", returnByValue=True)
+        return str(found["result"].get("value", ""))
+
+    def picture(self, path: Path) -> Path:
+        """A picture of the page as PNG."""
+        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+        return path
