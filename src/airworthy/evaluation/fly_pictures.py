@@ -32,7 +32,10 @@ _MARGIN = 0.12
 
 def run_pictures(place: Scene, table: FlightTable, mounted: MountedSensors | None) -> dict[str, Any]:
     """What the report shows of a place: "place" and "place_note", and "seen": a list of name, note and image."""
-    shown = {"place": pictures.data_uri(place_picture(place, table)), "place_note": " ".join((f"{place.name}:", place.description.rstrip(".") + "."))}
+    shown = {
+        "place": pictures.data_uri(place_picture(place, table)),
+        "place_note": " ".join((f"{place.name}:", place.description.rstrip(".") + ".")),
+    }
     return {**shown, "seen": [] if mounted is None else sensor_pictures(mounted)}
 
 
