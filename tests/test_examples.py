@@ -35,6 +35,8 @@ EXPECTED: dict[str, tuple[str, set[str]]] = {
         r"respond  drone 3: impacts [1-9][\s\S]*freeze   drone 3: impacts 1, last with the wall at 30.0 m/s",
         set(),
     ),
+    "13_train_a_splat.py": (r"PSNR (28|29|30)\.\d dB on 12 images", {"photos", "splats", "compared.png"}),
+    "14_fly_in_a_splat.py": ("9 pairs of images; 0 impacts", {"seen.png"}),
 }
 """What each prints (a pattern), and what it leaves in its folder below runs/."""
 

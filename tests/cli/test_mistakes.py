@@ -12,7 +12,7 @@ from airworthy.cli.main import main
 Output = pytest.CaptureFixture[str]
 
 COMMONEST = {
-    "flly": "Unknown command 'flly'. Closest: 'fly'. Known: [...]. See airworthy --help.",
+    "flly": "Unknown command 'flly'. Closest: 'fly', 'film'. Known: [...]. See airworthy --help.",
     "fly --vehicle carll": (
         "Unknown vehicle 'carll'. Closest: 'carl'. Known: [...]. Run 'airworthy vehicles' to list them;"
         " docs/vehicles.md shows how to add one."

@@ -7,8 +7,12 @@ import json
 import subprocess
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 PROGRAM = Path("/usr/bin/chromium")
 FLAGS = (
@@ -22,6 +26,10 @@ FLAGS = (
     "--enable-unsafe-swiftshader",
     "--remote-debugging-port=0",
 )
+
+
+class PageError(RuntimeError):
+    """The browser could not do what it was told."""
 
 
 class Page:
@@ -68,19 +76,54 @@ class Page:
         while True:
             answer = json.loads(self._socket.recv(timeout=120))
             if answer.get("id") == self._count:
-                assert "error" not in answer, answer
+                if "error" in answer:
+                    raise PageError(str(answer["error"]))
                 return answer["result"]
 
     def open(self, url: str) -> None:
-        """Go to a page."""
+        """Go to a page, and wait until it can be pictured."""
         self.call("Page.navigate", url=url)
+        deadline = time.monotonic() + 60.0
+        while True:
+            try:
+                self.call("Page.captureScreenshot", format="png")
+            except PageError:
+                assert time.monotonic() < deadline, f"{url} does not open"
+                time.sleep(0.1)
+            else:
+                return
 
     def text(self) -> str:
         """What stands on the page."""
         found = self.call("Runtime.evaluate", expression="document.body ? document.body.innerText : ''", returnByValue=True)
         return str(found["result"].get("value", ""))
 
+    def press(self, key: str, code: str, number: int) -> None:
+        """A key, by its name, its place on the keyboard, and its number in Windows' table."""
+        for kind in ("rawKeyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=code, windowsVirtualKeyCode=number)
+
+    def until_text(self, words: str, timeout: float = 60.0) -> None:
+        """Wait for words on the page."""
+        deadline = time.monotonic() + timeout
+        while words not in self.text():
+            assert time.monotonic() < deadline, f"{words!r} is not in {self.text()!r}"
+            time.sleep(0.1)
+
     def picture(self, path: Path) -> Path:
         """A picture of the page as PNG."""
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
         return path
+
+    def until_seen(self, path: Path, wanted: Callable[[NDArray[Any]], bool], timeout: float = 60.0) -> NDArray[Any]:
+        """Wait for a picture (h, w, 3) that is as wanted; software WebGL needs seconds for its first frames."""
+        from PIL import Image
+
+        deadline = time.monotonic() + timeout
+        while True:
+            with Image.open(self.picture(path)) as picture:
+                seen = np.asarray(picture.convert("RGB")).astype(int)
+            if wanted(seen):
+                return seen
+            assert time.monotonic() < deadline, f"{path} is not as wanted"
+            time.sleep(0.2)

@@ -14,6 +14,7 @@ from airworthy.evaluation.fly_job import FlyConfig, FlyResult, run_fly
 
 _DESCRIPTION = "Fly any vehicle on any course with a built-in pilot, many at once; writes flights, numbers and a report."
 _KEPT = "Interrupted: what was flown until then is kept; unfinished flights count as aborted."
+_UNFILMED = "Interrupted while filming: the flights and their evidence are whole; nothing is left of the film."
 
 
 def main(argv: list[str]) -> int:
@@ -22,12 +23,14 @@ def main(argv: list[str]) -> int:
     with _stopped_by_terminate() as received:
         result = run_fly(config, quiet=config.json)
     if config.json:
-        ended = {"interrupted": result.interrupted, "pilot_error": result.pilot_error or None}
+        ended = {"interrupted": result.interrupted or result.film_interrupted, "pilot_error": result.pilot_error or None}
+        if result.video is not None:
+            ended["video"] = str(result.video.path)
         emit_json({"folder": str(result.folder), **ended, **result.summary["aggregate"]})
     else:
         _show(result)
-    if result.interrupted:
-        print(_KEPT, file=sys.stderr)
+    if result.interrupted or result.film_interrupted:
+        print(_KEPT if result.interrupted else _UNFILMED, file=sys.stderr)
         return 128 + (received[0] if received else signal.SIGINT)
     return 0
 
@@ -64,6 +67,8 @@ def _show(result: FlyResult) -> None:
     show_table("", ("", "mean", "spread"), rows)
     if result.pilot_error:
         print(f"The pilot failed, which ended the run: {result.pilot_error}")
+    if result.video is not None:
+        print(result.video.told)
     report = result.folder / "report.html"
     print(f"Report: {report}" if report.exists() else f"Flights: {result.folder}")
 

@@ -65,11 +65,12 @@ def pictures(
 
 
 def _rgb(batch: SceneBatch, table: RayTable, seen: View, samples: int) -> Image:
-    from airworthy.sensors.shading import ShadingOptions, shade
+    from airworthy.sensors.capture import render
+    from airworthy.sensors.shading import ShadingOptions
     from airworthy.sensors.tone import to_8bit
 
-    linear = shade(batch, table, seen.position[None], seen.attitude[None], None, ShadingOptions(samples=samples))
-    return to_8bit(linear)[0]
+    pose = seen.position[None], seen.attitude[None]
+    return to_8bit(render(batch, table, *pose, channels=("rgb",), options=ShadingOptions(samples=samples))["rgb"])[0]
 
 
 def _matte(classes: NDArray[np.integer], normals: NDArray[np.floating]) -> Image:

@@ -76,6 +76,13 @@ semantic = "thin"
 #   position = [3.0, 0.0, 0.0]
 #   floor = true
 
+# A captured object or place, as Gaussian splats with a pose:
+#   [clouds.statue]
+#   file = "assets/statue.spz"
+#   [[splats]]
+#   cloud = "statue"
+#   position = [3.0, 0.0, 0.0]
+
 [[lights]]
 kind = "sun"
 direction = [-0.4, 0.3, -0.866]

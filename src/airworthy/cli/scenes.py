@@ -17,7 +17,7 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import make_folder, write_text
 from airworthy.scenes import Scene, check_scene, findings, read_scene, scene, scene_generators
 from airworthy.scenes.descriptions import description
-from airworthy.scenes.extent import scene_box, triangle_count
+from airworthy.scenes.extent import gaussian_count, scene_box, triangle_count
 
 PROG = "airworthy scenes"
 _DESCRIPTION = (
@@ -25,7 +25,7 @@ _DESCRIPTION = (
     " render NAME --out FILE."
 )
 _SAMPLES = 2001
-Format = Literal["", "glb", "obj", "stl", "ply", "dae", "sdf", "pcd", "cloud.ply", "toml"]
+Format = Literal["", "glb", "obj", "stl", "ply", "dae", "sdf", "pcd", "cloud.ply", "splats.ply", "spz", "toml"]
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,12 @@ class ListConfig:
 @dataclass(frozen=True)
 class _Named:
     name: Positional[str]
-    """NAME[:INDEX][@SEED] (`airworthy scenes` lists them), or the path of a scene.toml, a mesh or a point cloud."""
+    """NAME[:INDEX][@SEED] (`airworthy scenes` lists them), or the path of a scene.toml, mesh, point cloud or splat file."""
     units: Literal["m", "cm", "mm"] = "m"
-    """Of a mesh or point cloud."""
-    up: Literal["z", "y"] = "z"
-    """Vertical axis of a mesh or point cloud (glTF is turned already)."""
+    """Of a mesh, point cloud or splat file."""
+    up: Literal["auto", "z", "y", "-y", "-z", "x", "-x"] = "auto"
+    """Vertical axis of the file: z or y of a mesh or point cloud, z by default (glTF is turned already); any of splats, by
+    default as their container says."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class ExportConfig(_Named):
     out: Path = Path("scene.glb")
     """File to write; a folder for toml."""
     format: Format = ""
-    """Empty: by the file's ending."""
+    """Empty: by the file's ending. splats.ply and spz hold the splats alone, the others all but them; toml holds all."""
     time: float = 0.0
     """At which actors stand [s]; toml keeps their motion."""
     spacing: float = 0.1
@@ -138,7 +139,7 @@ def _list(config: ListConfig) -> int:
 
 
 def _found(config: _Named) -> Scene:
-    return scene(config.name, config.units, config.up)
+    return scene(config.name, config.units, None if config.up == "auto" else config.up)
 
 
 def _show(config: ShowConfig) -> int:
@@ -174,6 +175,7 @@ def summary(item: Scene) -> dict[str, Any]:
     from airworthy.scenes.batch import SceneBatch
 
     unique, seen = triangle_count(item)
+    stored, shown = gaussian_count(item)
     box = scene_box(item)
     batch = SceneBatch(item)
     classes: dict[str, int] = {}
@@ -190,6 +192,9 @@ def summary(item: Scene) -> dict[str, Any]:
         "textures": len(item.textures),
         "triangles_stored": unique,
         "triangles_seen": seen,
+        "clouds": len(item.clouds),
+        "gaussians_stored": stored,
+        "gaussians_seen": shown,
         "bounds_lower_m": list(item.bounds.lower),
         "bounds_upper_m": list(item.bounds.upper),
         "extent_lower_m": None if box is None else box[0].tolist(),
@@ -198,9 +203,17 @@ def summary(item: Scene) -> dict[str, Any]:
         "goal_m": None if item.goal is None else list(item.goal.position),
         "gates": len(item.gates),
         "beacons": len(item.beacons),
-        "memory_bytes": {**batch.geometry.memory(), "textures": sum(t.pixels.nbytes for t in item.textures.values())},
+        "memory_bytes": {**batch.geometry.memory(), **_memory(item)},
         "classes": dict(sorted(classes.items())),
         "facts": dict(item.facts),
+    }
+
+
+def _memory(item: Scene) -> dict[str, int]:
+    parts = ("position", "rotation", "scale", "opacity", "harmonics")
+    return {
+        "textures": sum(texture.pixels.nbytes for texture in item.textures.values()),
+        "clouds": sum(getattr(cloud, part).nbytes for cloud in item.clouds.values() for part in parts),
     }
 
 
@@ -257,6 +270,8 @@ def _validate(config: ValidateConfig) -> int:
         return 2
     unique, _ = triangle_count(item)
     counts = f"{len(item.instances)} instances, {len(item.actors)} actors, {unique:,} triangles"
+    if item.clouds:
+        counts += f", {gaussian_count(item)[0]:,} gaussians"
     print(f"{config.file}: {item.name} is valid ({counts}).")
     for line in notes:
         print(f"note: {line}")
@@ -264,19 +279,25 @@ def _validate(config: ValidateConfig) -> int:
 
 
 def _export(config: ExportConfig) -> int:
-    from airworthy.cli.scene_exports import FORMATS, export
+    from airworthy.cli.scene_exports import FORMATS, SPLAT_FORMATS, export
 
     ending = config.format or _ending(config.out.name.lower())
     if ending not in FORMATS:
         raise unknown_name("format", ending, FORMATS, "Say it with --format, or by the ending of --out.")
-    written = export(_found(config), config.out, ending, config.time, config.spacing)
+    place = _found(config)
+    written = export(place, config.out, ending, config.time, config.spacing)
     print(f"Wrote {written}.")
+    if place.splats and ending not in (*SPLAT_FORMATS, "toml"):
+        print(f"Its splats are not in it, since {ending} holds none; --out NAME.spz or NAME.splats.ply writes them.")
     return 0
 
 
 def _ending(name: str) -> str:
     """A format's name by that of its file; a name without an ending is that of a scene's folder."""
-    return "cloud.ply" if name.endswith(".cloud.ply") else name.rpartition(".")[2] if "." in name else "toml"
+    for ending in ("cloud.ply", "splats.ply"):
+        if name.endswith("." + ending):
+            return ending
+    return name.rpartition(".")[2] if "." in name else "toml"
 
 
 def _render(config: RenderConfig) -> int:

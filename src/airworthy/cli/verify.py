@@ -1,4 +1,4 @@
-"""`airworthy verify`: acceptance figures of physics, geometry, places and sensors, and of what the documentation promises."""
+"""`airworthy verify`: acceptance figures of physics, geometry, places, sensors and splats, and of promises."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from airworthy.evaluation.verification import (
     published_figures,
     scene_figures,
     sensor_figures,
+    splat_figures,
 )
 
-_DESCRIPTION = "Measure physics, geometry, places and sensors on this machine, and print each figure beside what it must be."
+_DESCRIPTION = "Measure physics, geometry, places, sensors and splats here, and print each figure beside what it must be."
 
-Group = Literal["motion", "geometry", "scenes", "sensors"]
+Group = Literal["motion", "geometry", "scenes", "sensors", "splats"]
 
 
 @dataclass(frozen=True)
@@ -76,4 +77,5 @@ GROUPS: dict[Group, Callable[[bool], Iterator[Figure]]] = {
     "geometry": geometry_figures,
     "scenes": scene_figures,
     "sensors": sensor_figures,
+    "splats": splat_figures,
 }

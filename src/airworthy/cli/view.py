@@ -40,8 +40,8 @@ class ViewConfig:
     """Most gaussians to show; more are merged."""
     host: str = "127.0.0.1"
     """Address to listen on: a loopback address, since the server asks nobody for a password."""
-    port: int = 8080
-    """Port to listen on; 0 for any free one."""
+    port: int | None = None
+    """Port to listen on, 0 for any free one; without it, the first free one from 8080 on."""
     open: bool = False
     """Open the browser."""
 
@@ -51,26 +51,29 @@ def main(argv: list[str]) -> int:
     config = run_tyro(ViewConfig, argv, "airworthy view", _DESCRIPTION)
     if config.splats < 1:
         raise AirworthyError(f"--splats is {config.splats}; expected 1 or more.")
-    from airworthy.viewer.server import serve
+    from airworthy.viewer.server import PORT, free_port, serve, stop
     from airworthy.viewer.subjects import load_subject
     from airworthy.viewer.viewing import Viewer
 
     subject = load_subject(config.what, config.scene)
     _check(config, subject)
     camera = camera_of(config.camera, subject)
-    server = serve(config.host, config.port)
-    viewer = Viewer(server, subject, camera, config.splats)
+    port = free_port(config.host) if config.port is None else config.port
+    server = serve(config.host, port)
+    viewer: Viewer | None = None
     try:
+        viewer = Viewer(server, subject, camera, config.splats)
         if config.env is not None:
             viewer.choose(config.env)
-        print(f"{subject.title}: {viewer.url} (Ctrl-C ends)", flush=True)
+        taken = "" if config.port is not None or port == PORT else f", since port {PORT} is taken"
+        print(f"{subject.title}: {viewer.url}{taken} (Ctrl-C ends)", flush=True)
         if config.open:
             webbrowser.open(viewer.url)
         viewer.run()
     except KeyboardInterrupt:
         print("Closed.")
     finally:
-        viewer.close()
+        stop(server) if viewer is None else viewer.close()
     return 0
 
 
@@ -111,4 +114,4 @@ def camera_of(word: str, subject: Subject) -> CameraSource | None:
         if kind == "auto":
             return None
         raise AirworthyError("A camera needs something to see: name a --scene (`airworthy scenes` lists them).")
-    return LiveCamera(subject.scene, "" if kind == "auto" else word)
+    return LiveCamera(subject.scene, "" if kind == "auto" else word, flight.vehicle(flight.envs[0]))

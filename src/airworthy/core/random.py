@@ -30,6 +30,9 @@ class Stream(IntEnum):
     COURSE = 6
     SENSOR = 7
     MOUNTING = 8
+    SYNTHESIS = 9
+    SENSED = 10
+    SPLATS = 64
 
 
 def threefry4x32(key: ArrayLike, counter: ArrayLike, rounds: int = 13) -> Words:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import read_json
+from airworthy.evaluation.video_files import RATE_MAX, check_video_size
 from airworthy.simulation import Randomization
 
 CONFIG_FILE = "config.json"
@@ -84,6 +85,17 @@ class FlyConfig:
     """Folder for flight.parquet, meta.json, summary.json, config.json and report.html."""
     report: bool = True
     """Write report.html; its figures take longer than the flights."""
+    record: tuple[str, ...] = ()
+    """What to make besides: "video", a film of one flight with its contact sheet; needs a scene."""
+    video_camera: str = "auto"
+    """Of the film: onboard, chase, orbit, fixed, a camera of the vehicle's record or a device; two joined by a plus put the
+    second into the corner; "auto" is onboard+chase."""
+    video_env: int = 0
+    """Which flight is filmed."""
+    video_size: tuple[int, int] | None = None
+    """Width and height of the film [px]; without one, 640 wide in the camera's shape."""
+    video_rate: float = 30.0
+    """Frames of the film per second [Hz]."""
     json: bool = False
     """Print summary.json's aggregate instead of a table."""
 
@@ -100,8 +112,12 @@ _BOUNDS: dict[str, tuple[float, float, str]] = {
     "physics_rate": (1.0, 1e5, " Hz"),
     "control_rate": (1.0, 1e5, " Hz"),
     "record_rate": (10.0, 1e5, " Hz"),
+    "video_env": (0, 1_000_000, ""),
+    "video_rate": (1.0, RATE_MAX, " Hz"),
 }
 _WIND_MAX = 100.0
+RECORDINGS = ("video",)
+"""Words of `--record`."""
 _SPREAD_MAX = {"drag": 1.0, "wind": 100.0, "position": 1000.0, "yaw": math.pi}
 
 
@@ -130,6 +146,21 @@ def check_config(config: FlyConfig) -> None:
         raise AirworthyError(f"out is {str(config.out)!r}, which has letters that are not text; choose another folder.")
     if config.dynamics == "semi_kinematic":
         _check_semi_kinematic(config)
+    _check_recordings(config)
+
+
+def _check_recordings(config: FlyConfig) -> None:
+    for word in config.record:
+        if word not in RECORDINGS:
+            raise unknown_name("recording", word, RECORDINGS, "Write --record video.")
+    if "video" in config.record and config.scene is None:
+        raise AirworthyError("A film needs something to see: name a --scene (`airworthy scenes` lists them).")
+    if config.video_env >= config.envs:
+        raise AirworthyError(
+            f"video_env is {config.video_env}; expected less than the {config.envs} flights, which count from 0."
+        )
+    if config.video_size is not None:
+        check_video_size(config.video_size)
 
 
 def _shown(value: float) -> str:

@@ -28,10 +28,12 @@ from airworthy.evaluation.fly_scene import (
     region_of,
     with_way,
 )
+from airworthy.evaluation.fly_video import Filmed, check_film, clear_film, film_run
 from airworthy.evaluation.machine import describe_machine
 from airworthy.evaluation.metrics import evaluate_tracking
 from airworthy.evaluation.report import REPORT_FILE, write_report
 from airworthy.evaluation.summary import SUMMARY_FILE, summarize, write_summary
+from airworthy.evaluation.video import Video
 from airworthy.pilots import FlightPlan, Flown, Pilot, fly, pilot_names, tracker
 from airworthy.simulation import Ground, Imu, Simulator, SimulatorConfig, Wind, write_flight
 from airworthy.simulation.family import FAMILIES
@@ -61,6 +63,10 @@ class FlyResult:
     """Stopped before the end; the unfinished flights count as aborted."""
     pilot_error: str = ""
     """What the pilot raised or did wrong; the unfinished flights count as pilot_error."""
+    video: Video | None = None
+    """The film, where one was asked for and made."""
+    film_interrupted: bool = False
+    """Somebody stopped the filming: the flights are whole, and nothing is left of the film."""
 
 
 def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -> FlyResult:
@@ -82,6 +88,7 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
     course_name, waypoints = with_way(config, place)
     way = replace(config, course=course_name, waypoints=waypoints)
     sensors = mounted_sensors(config, vehicles)
+    check_film(config, vehicles)
     trajectory, gates = planned(way)
     pilot = pilot or tracker(config.pilot, trajectory)
     _check_pilot(config, pilot, trajectory)
@@ -103,13 +110,17 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
         mounted = mount(config, simulator, batch, sensors)
         with recording(config.out, mounted):
             flown = fly(simulator, pilot, plan, quiet, mounted)
+        meta = _write_flights(way, flown, vehicles, config)
+        filmed = Filmed() if flown.interrupted else film_run(config, flown.table, place, vehicles, quiet)
         pictured = {}
         if place is not None and config.report:
             from airworthy.evaluation.fly_pictures import run_pictures
 
             pictured = run_pictures(place, flown.table, mounted)
-        summary = _write(way, flown, vehicles, trajectory, gates, parameters, config, pictured)
-    return FlyResult(summary, config.out, flown.interrupted, flown.pilot_error)
+        summary = _write_evidence(way, flown, vehicles, trajectory, gates, parameters, meta, pictured, filmed.video)
+    if filmed.error is not None:
+        raise filmed.error
+    return FlyResult(summary, config.out, flown.interrupted, flown.pilot_error, filmed.video, filmed.interrupted)
 
 
 def _vehicle(name: str) -> Vehicle:
@@ -250,35 +261,46 @@ def drawn_parameters(simulator: Simulator) -> dict[str, Any]:
     return {name: values for name, values in found.items() if np.ptp(values) > 0.0}
 
 
-def _write(
+def _labels(config: FlyConfig) -> dict[str, Any]:
+    course_name = config.course or ("waypoints" if config.waypoints else DEFAULT_COURSE)
+    return {"scene": config.scene, "course": course_name, "pilot": config.pilot, "seed": config.seed}
+
+
+def _write_flights(config: FlyConfig, flown: Flown, vehicles: list[Vehicle], asked: FlyConfig) -> dict[str, Any]:
+    """Write the flights first: what judges and shows them can be made again; returns their meta data."""
+    meta = _meta(asked, flown, [item.name for item in vehicles], _labels(config))
+    write_flight(config.out, flown.table, meta)
+    for name in (CONFIG_FILE, SUMMARY_FILE, REPORT_FILE):  # of an earlier run: they must not stand beside other flights
+        with contextlib.suppress(FileNotFoundError):
+            (config.out / name).unlink()
+    clear_film(config.out)
+    write_json(config.out / CONFIG_FILE, resolved(asked))
+    return meta
+
+
+def _write_evidence(
     config: FlyConfig,
     flown: Flown,
     vehicles: list[Vehicle],
     trajectory: Trajectory,
     gates: tuple[Gate, ...],
     parameters: dict[str, Any],
-    asked: FlyConfig,
+    meta: dict[str, Any],
     pictured: dict[str, Any],
+    video: Video | None,
 ) -> dict[str, Any]:
-    """Write the folder, the flights first: what judges them can be made again."""
+    """Judge the flights and write the rest of the folder."""
     names = [item.name for item in vehicles]
-    place = config.course or ("waypoints" if config.waypoints else DEFAULT_COURSE)
-    labels = {"scene": config.scene, "course": place, "pilot": config.pilot, "seed": config.seed}
-    meta = _meta(asked, flown, names, labels)
-    write_flight(config.out, flown.table, meta)
-    for name in (CONFIG_FILE, SUMMARY_FILE, REPORT_FILE):  # of an earlier run: they must not stand beside other flights
-        with contextlib.suppress(FileNotFoundError):
-            (config.out / name).unlink()
-    write_json(config.out / CONFIG_FILE, resolved(asked))
     reference = TrackingReference.from_trajectory(trajectory)
     summary = summarize(
         evaluate_tracking(flown.table, reference, ended_by=flown.unfinished),
-        command=command_line(asked),
-        labels=labels,
+        command=meta["command"],
+        labels=_labels(config),
         flight_labels={env: {"vehicle": names[env % len(names)], **_cause(flown, env)} for env in range(config.envs)},
         parameters=parameters,
         seed=config.seed,
     )
+    summary |= {} if video is None else {"video": video.described()}
     write_summary(config.out, summary)
     if config.report:
         rotors = vehicles[0].rotors

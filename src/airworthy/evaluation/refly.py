@@ -50,8 +50,8 @@ def refly(folder: str | Path, quiet: bool = True) -> Comparison:
         raise AssetError(f"The run in {str(folder)!r} was interrupted; only a finished run can be repeated and compared.")
     if sha256_file(folder / FLIGHT_FILE) != recorded["sha256"]:
         raise AssetError(f"{str(folder / FLIGHT_FILE)!r} is damaged: its SHA-256 is not the one in {META_FILE}.")
-    # Sensors look, and change nothing of a flight.
-    config = replace(config, report=False, sensors=())
+    # Sensors and films look, and change nothing of a flight.
+    config = replace(config, report=False, sensors=(), record=())
     with tempfile.TemporaryDirectory(prefix="airworthy-") as out:
         run_fly(replace(config, out=Path(out)), quiet)
         repeated = read_flight_meta(out)

@@ -26,6 +26,7 @@ from airworthy.evaluation.figures import (
     outcome_role,
 )
 from airworthy.evaluation.summary import read_summary
+from airworthy.evaluation.video_report import film_content
 from airworthy.simulation.flights import META_FILE, FlightTable, read_flight, read_flight_meta
 from airworthy.tasks import TrackingProtocol, TrackingReference
 
@@ -71,7 +72,8 @@ def write_report(
             `rotor_speed_min_rad_s` and `rotor_speed_max_rad_s`, if they are there.
         title: Heading; made of vehicle, course and pilot where None.
         notes: What the reader should know, in place of the standard notes on what the simulation leaves out.
-        place: Pictures of the scene and of what sensors saw, from `fly_pictures.run_pictures`.
+        place: Pictures of the scene and of what sensors saw, from `fly_pictures.run_pictures`. The film that the summary names,
+            if it lies in the folder, is shown besides.
 
     Returns:
         The path of the report.
@@ -90,7 +92,7 @@ def write_report(
     corners = [np.asarray(gate, dtype=np.float64).reshape(-1, 3) for gate in gates]
     limits = _limits(meta) if rotor_limits is None else rotor_limits
     content = words.content(summary, meta, title, notes)
-    content |= _pictures(batch, summary, corners, limits) | dict(place or {})
+    content |= _pictures(batch, summary, corners, limits) | dict(place or {}) | {"film": film_content(folder, summary)}
     page = _render(content)
     make_folder(folder)
     return write_text(folder / REPORT_FILE, page)
@@ -199,6 +201,7 @@ def _render(content: Mapping[str, Any]) -> str:
     )
     css, js = (Markup(here.joinpath(f"report.{kind}").read_text("utf-8")) for kind in ("css", "js"))  # noqa: S704
     known = {"drawn_note": "", "ended_note": "", "scene_data": None, "faint": 1.0, "place": None, "place_note": "", "seen": ()}
+    known["film"] = None
     figures = dict.fromkeys(("views", "error", "motion", "commands", "distribution", "parameters"))
     merged = {**known, **content, "figures": {**figures, **content["figures"]}}
     return template.render(**merged, css=css, js=js)

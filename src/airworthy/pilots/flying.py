@@ -15,6 +15,7 @@ from airworthy.core.progress import progress
 from airworthy.geometry import GeometryBatch
 from airworthy.geometry.distance import clearance
 from airworthy.pilots.deciding import PilotFailure, decide
+from airworthy.pilots.latency import CommandDelay
 from airworthy.pilots.pilot import Pilot, check_observes, observe
 from airworthy.simulation.flights import FlightTable
 from airworthy.simulation.mounted import MountedSensors
@@ -53,6 +54,8 @@ class FlightPlan:
     """Lower and upper corner, world [m], outside which a flight ends as out of bounds."""
     geometry: GeometryBatch | None = None
     """What flights may hit: the distance of each vehicle's centre to it is recorded as `clearance_m`."""
+    latency: float = 0.0
+    """From what a pilot sees until its command acts [s], in whole physics steps; see `CommandDelay`."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +106,11 @@ def fly(
     ended = _ended(simulator, plan, start)
     _record(recorder, simulator, plan, ended)
     width = LEVELS[pilot.level].width(simulator.rotor_count)
+    delay = CommandDelay(simulator, plan.latency)
     try:
         for step in progress(range(1, steps + 1), "flying", quiet=quiet):
             command, lost = decide(pilot, observe(simulator, pilot.observes, mounted), simulator.env_count, width)
-            simulator.step(command)
+            delay.step(command)
             ended = np.where(ended == 0, np.where(lost, 1.0, _ended(simulator, plan, start)), ended)
             over = plan.region is not None and bool(ended.all())
             if step % plan.record_every == 0 or over:

@@ -15,7 +15,9 @@ from airworthy.simulation.simulator import Simulator
 
 Array = NDArray[np.floating[Any]]
 
-PRIVILEGED = ("position", "velocity", "attitude", "rate", "rotor_speed", "wind")
+HEIGHT = "height"
+"""World z alone, for pilots that are not to know where they are."""
+PRIVILEGED = ("position", "velocity", "attitude", "rate", "rotor_speed", "wind", HEIGHT)
 """State that no sensor gives; a pilot gets it only where it says so."""
 OBSERVABLE = ("imu",)
 """Simulated sensors of the vehicle's own motion."""
@@ -89,7 +91,7 @@ def check_observes(simulator: Simulator, pilot: Pilot, mounted: MountedSensors |
             raise AirworthyError(
                 f"Pilot {pilot.name!r} observes {name!r}; it may ask for {', '.join((*PRIVILEGED, *OBSERVABLE))}."
             )
-        if name not in simulator.layout:
+        if name != HEIGHT and name not in simulator.layout:
             raise AirworthyError(
                 f"Pilot {pilot.name!r} observes {name!r}, which {simulator.config.dynamics} dynamics do not have."
             )
@@ -125,5 +127,7 @@ def _copied(sample: Sample) -> Sample:
 
 
 def _field(simulator: Simulator, name: str) -> Array:
+    if name == HEIGHT:
+        return np.asarray(simulator.position[:, 2])
     # Without the rows that pad the kernel's rotors.
     return simulator.rotor_speed if name == "rotor_speed" else simulator.field(name)

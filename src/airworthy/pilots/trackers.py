@@ -43,7 +43,7 @@ class TrackerPilot:
     @property
     def level(self) -> str:
         """Control level of the law."""
-        return _LAWS[self.name][0]
+        return tracker_level(self.name)
 
     def command(self, observation: Observation) -> Array:
         """The reference at each environment's time, (env, width)."""
@@ -62,6 +62,11 @@ class TrackerPilot:
 def pilot_names() -> dict[str, str]:
     """Built-in pilots and what they do."""
     return {name: text for name, (_, text) in _LAWS.items()}
+
+
+def tracker_level(name: str) -> str:
+    """Control level of a tracker's law."""
+    return _LAWS[name][0]
 
 
 def tracker(name: str, trajectory: Trajectory) -> TrackerPilot:

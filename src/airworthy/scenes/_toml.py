@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_SECTIONS = ("shapes", "textures", "materials", "skeletons")
+_SECTIONS = ("shapes", "textures", "materials", "skeletons", "clouds")
 """Tables of tables, one section per entry."""
-_TABLES = ("semantics", "facts", "sky", "splat")
+_TABLES = ("semantics", "facts", "sky")
 """One section each."""
-_ROWS = ("instances", "models", "spawn", "gates", "beacons")
+_ROWS = ("instances", "splats", "models", "spawn", "gates", "beacons")
 """Lists of one line per entry."""
 
 

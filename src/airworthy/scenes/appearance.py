@@ -238,6 +238,7 @@ _CACHE: weakref.WeakKeyDictionary[SceneBatch, dict[float, tuple[tuple[int, int],
 
 def appearance_of(batch: SceneBatch, texture_scale: float = 1.0) -> Appearance:
     """The batch's appearance, packed once per texture scale and again when scenes have joined."""
+    batch = batch.origin  # what colours see of a batch looks as the batch does
     state = (len(batch.scenes), id(batch.geometry))
     kept = _CACHE.setdefault(batch, {})
     found = kept.get(texture_scale)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,11 @@ from airworthy.geometry import Shape, Sphere
 from airworthy.geometry.batch import GeometryBatch
 from airworthy.geometry.placement import Placement
 from airworthy.scenes._attached import AttachedMarks
+from airworthy.scenes._ghosts import SeenBatch, is_ghost
+from airworthy.scenes._riding import RidingSplats
 from airworthy.scenes.actors import EXTERNAL, VELOCITY, ActorTable, PathTable, actor_table, still
 from airworthy.scenes.placing import MaterialTable, Rows, ShapeTable, actor_rows, semantic_numbers, static_rows
-from airworthy.scenes.record import Material, Scene, Texture
+from airworthy.scenes.record import Instance, Material, Scene, Texture
 from airworthy.scenes.skeletons import PartJoints, part_joints
 
 __all__ = ["SceneBatch"]
@@ -75,7 +77,9 @@ class SceneBatch:
         self._moving: list[Rows] = []
         self._actors: list[ActorTable] = []
         self._joints: list[PartJoints] = []
-        self._lights, self._beacons = AttachedMarks(), AttachedMarks()
+        self._lights, self._beacons, self._riding = AttachedMarks(), AttachedMarks(), RidingSplats()
+        self._origin: SceneBatch | None = None
+        self._twin: SeenBatch | None = None
         self._index: dict[int, int] = {}
         self._extra = _extra_rows(extra_movers, extra_shapes, extra_materials, self._shapes, self._materials)
         chosen = [self._add(scene) for scene in given]
@@ -93,6 +97,11 @@ class SceneBatch:
     def material(self, row: int) -> tuple[Material, dict[str, Texture]]:
         """Material of a row, and the textures behind its maps by their names."""
         return self._materials.materials[row], self._materials.textures[row]
+
+    @property
+    def origin(self) -> SceneBatch:
+        """Of what `seen` gives, the batch that was asked; of every other batch, itself."""
+        return self if self._origin is None else self._origin
 
     @property
     def extra_count(self) -> int:
@@ -124,6 +133,7 @@ class SceneBatch:
         actors = actor_table(scene, self._paths)
         joints = part_joints(scene, moving)
         lights, beacons = _light_marks(scene), _beacon_marks(scene)
+        self._riding.add(scene)
         self.scenes.append(scene)
         self.semantics.append(semantic_numbers(scene))
         self.instance_names.append(tuple(item.name or item.shape for item in scene.instances))
@@ -148,7 +158,7 @@ class SceneBatch:
         self._overrides: dict[tuple[int, int], Floats] = {}
         if not self._shapes.shapes:
             self._shapes.add(Sphere(1e-3))  # the engine wants a shape even where nothing stands
-        movers = [self._mover_placement(scene) for scene in range(len(self.scenes))] if self._mover_max else None
+        movers = [self.mover_placement(scene) for scene in range(len(self.scenes))] if self._mover_max else None
         self.geometry = GeometryBatch(
             self._shapes.shapes,
             [rows.placement() for rows in self._static],
@@ -159,8 +169,8 @@ class SceneBatch:
         )
         self._begin(np.arange(self.env_count))
 
-    def _mover_placement(self, scene: int) -> Placement:
-        """Movers of an environment with this scene: vehicles, parts at rest, and rows that nothing uses."""
+    def mover_placement(self, scene: int) -> Placement:
+        """Movers of an environment with a unique scene, at rest: vehicles, parts at rest, and rows that nothing uses."""
         rows = self._moving[scene]
         spare = self._mover_max - self.extra_count - len(rows)
         columns = [
@@ -303,7 +313,7 @@ class SceneBatch:
             return
         self.geometry.assign(envs, self.scene_of_env[envs])
         if self._mover_max:
-            self.geometry.replace_movers(envs, [self._mover_placement(scene) for scene in self.scene_of_env[envs]])
+            self.geometry.replace_movers(envs, [self.mover_placement(scene) for scene in self.scene_of_env[envs]])
         self._begin(envs)
 
     def _rebuild(self) -> None:
@@ -327,6 +337,25 @@ class SceneBatch:
     def beacon_positions(self) -> Floats:
         """World positions of the beacons now, (env, beacons, 3), in the order of the scene's `beacons`; NaN padded."""
         return self._beacons.poses(self.scene_of_env, *self._actor_poses(np.arange(self.env_count)))[0]
+
+    def splat_poses(self) -> tuple[Floats, Floats]:
+        """World positions (env, placements, 3) and attitudes (env, placements, 4) of clouds that ride on actors, now.
+
+        In the order of those of the scene's `splats` that are attached; NaN padded.
+        """
+        return self._riding.poses(self.scene_of_env, *self._actor_poses(np.arange(self.env_count)))
+
+    def seen(self) -> SceneBatch:
+        """The batch as colours see it: without what is covered and invisible, at whose place only splats are seen.
+
+        It shares everything with this one and is of this instant; it is this one where there is nothing of the kind.
+        """
+        if self._twin is None or not self._twin.fits(self):
+            things = (item for scene in self.scenes for item in (*scene.instances, *_parts(scene)))
+            if not any(map(is_ghost, things)):
+                return self
+            self._twin = SeenBatch(self)
+        return self._twin.view(self)
 
     def _actor_poses(self, envs: NDArray[np.int64]) -> tuple[Floats, Floats]:
         """World poses of the actors of environments (k,), (k, actors, 3) and (k, actors, 4)."""
@@ -436,6 +465,10 @@ def _extra_rows(
         material=np.array(rows, np.int32)[np.minimum(placement.material, len(rows) - 1)],
         **{name: getattr(placement, name) for name in same},
     )
+
+
+def _parts(scene: Scene) -> Iterator[Instance]:
+    return (part for actor in scene.actors for part in actor.parts)
 
 
 def _slot(scene: Scene, name: str) -> int:

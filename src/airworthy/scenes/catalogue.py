@@ -1,11 +1,10 @@
-"""Scenes by name: generators, scene files, model files and point clouds."""
+"""Scenes by name: generators, scene files, model files, point clouds and Gaussian splats."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.scenes.record import Scene
@@ -18,7 +17,7 @@ INDEX_MAX = 999_999
 SEED_MAX = 2**63 - 1
 
 _GRAMMAR = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9_-]*)(?::(?P<index>[0-9]{1,20}))?(?:@(?P<seed>[0-9]{1,20}))?")
-_HINT = "Run 'airworthy scenes' to list them; the path of a scene.toml, a mesh or a point cloud is a name, too."
+_HINT = "Run 'airworthy scenes' to list them; the path of a scene.toml, a mesh, a point cloud or a splat file is a name, too."
 
 
 def scene_generators() -> dict[str, Generator]:
@@ -90,38 +89,53 @@ def first_index(name: str) -> int:
 def is_path(name: str) -> bool:
     """Whether a scene's name is that of a file or folder."""
     from airworthy.scenes.imports import CLOUD_SUFFIXES, MODEL_SUFFIXES
+    from airworthy.scenes.splats.detecting import SETS, SPLAT_ONLY
 
-    suffixes = (".toml", *MODEL_SUFFIXES, *CLOUD_SUFFIXES)
+    suffixes = (".toml", *MODEL_SUFFIXES, *CLOUD_SUFFIXES, *SPLAT_ONLY, *SETS)
     return "/" in name or "\\" in name or name.lower().endswith(suffixes) or name in (".", "..")
 
 
-def scene(name: str | Path, units: str = "m", up: str = "z") -> Scene:
+def scene(name: str | Path, units: str = "m", up: str | None = None) -> Scene:
     """A scene by its name.
 
     Args:
-        name: "NAME[:INDEX][@SEED]" of a generator; the path of a scene.toml or of its folder; or the path of a mesh or point
-            cloud, which is stood on the floor with its middle at the origin.
-        units: Of a mesh or cloud: "m", "cm" or "mm".
-        up: Vertical axis of a mesh or cloud: "z" or "y" (glTF is turned already).
+        name: "NAME[:INDEX][@SEED]" of a generator; the path of a scene.toml or of its folder; the path of a mesh or point
+            cloud, which is stood on the floor with its middle at the origin; or that of a splat file or folder, which stands
+            in its own frame (`splat_file_scene`).
+        units: Of a mesh, cloud or splats: "m", "cm" or "mm".
+        up: Vertical axis. Of a mesh or cloud: "z", the default, or "y" (glTF is turned already); of splats: "y", "-y", "z",
+            ..., by default as their container says.
 
     Raises:
-        UnknownNameError: No generator has this name; the message names the closest ones.
+        UnknownNameError: No generator has this name, or there are no such units; the message names the closest ones.
         AssetError: The file cannot be used.
         AirworthyError: The name is malformed, or the generator has no such index.
     """
     text = str(name)
     if not (isinstance(name, Path) or is_path(text)):
         return generated(text)
-    options: dict[str, Any] = {"units": units, "up": up}
     path = Path(text)
-    if path.is_dir() or path.suffix.lower() == ".toml":
-        if units != "m" or up != "z":
-            raise AirworthyError(
-                f"{text!r} is a scene file, which says its own units; units and up belong to meshes and clouds."
-            )
-        from airworthy.scenes.files import read_scene
+    if path.suffix.lower() == ".toml" or (path.is_dir() and (path / "scene.toml").is_file()):
+        return _scene_file(path, units, up)
+    from airworthy.scenes.imports import UNITS, model_scene
+    from airworthy.scenes.splats.detecting import holds_splats
 
-        return read_scene(path)
-    from airworthy.scenes.imports import model_scene
+    if holds_splats(path):
+        from airworthy.scenes.splats.file_scenes import splat_file_scene
 
-    return model_scene(path, **options)
+        if units not in UNITS:
+            raise unknown_name("unit", units, UNITS)
+        return splat_file_scene(path, UNITS[units], up)
+    if path.is_dir():
+        return _scene_file(path, units, up)
+    return model_scene(path, units=units, up=up or "z")
+
+
+def _scene_file(path: Path, units: str, up: str | None) -> Scene:
+    if units != "m" or up not in (None, "z"):
+        raise AirworthyError(
+            f"{str(path)!r} is a scene file, which says its own units; units and up belong to meshes, clouds and splats."
+        )
+    from airworthy.scenes.files import read_scene
+
+    return read_scene(path)

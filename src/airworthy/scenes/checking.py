@@ -61,6 +61,10 @@ def _problems(scene: Scene) -> Iterator[str]:
         yield from _pose_problems(where, item.attitude)
         if not item.scale > 0.0:
             yield f"{where}.scale is {item.scale}, but must be above 0"
+    for index, splat in enumerate(scene.splats):
+        yield from _pose_problems(f"splats[{index}]", splat.attitude)
+        if not splat.scale > 0.0:
+            yield f"splats[{index}].scale is {splat.scale}, but must be above 0"
     yield from _shape_problems(scene.shapes)
     yield from _light_problems(scene)
     yield from _bounds_problems(scene)
@@ -79,7 +83,7 @@ def _instances(scene: Scene) -> Iterator[tuple[str, Instance]]:
 def _numbers(scene: Scene) -> Iterator[tuple[str, float]]:
     """Every number of the records, with its place."""
     for item in fields(scene):
-        if item.name not in ("shapes", "textures", "skeletons"):
+        if item.name not in ("shapes", "textures", "skeletons", "clouds"):
             yield from _walk(getattr(scene, item.name), item.name)
     for name, shape in scene.shapes.items():
         if not isinstance(shape, Mesh):
@@ -114,8 +118,11 @@ def _references(scene: Scene) -> Iterator[str]:
             texture = getattr(material, kind)
             if texture and texture not in scene.textures:
                 yield f"materials.{name}.{kind} names the texture {texture!r}, which the scene does not hold"
+    for index, splat in enumerate(scene.splats):
+        if splat.cloud not in scene.clouds:
+            yield f"splats[{index}] names the cloud {splat.cloud!r}, which the scene does not hold"
     actors = {actor.name for actor in scene.actors}
-    for kind, items in (("lights", scene.lights), ("beacons", scene.beacons)):
+    for kind, items in (("lights", scene.lights), ("beacons", scene.beacons), ("splats", scene.splats)):
         for index, thing in enumerate(items):
             attached = getattr(thing, "attached", "")
             if attached and attached not in actors:
@@ -241,8 +248,9 @@ def _notes(scene: Scene) -> Iterator[str]:
     unique, _ = triangle_count(scene)
     if unique > TRIANGLES_MAX:
         yield f"it holds {unique:,} triangles, more than {TRIANGLES_MAX:,}: expect slow loading and large memory"
-    if not scene.instances and not scene.actors:
+    if not scene.instances and not scene.actors and not scene.splats:
         yield "it is empty"
+    yield from _splat_notes(scene)
     used = {item.shape for _, item in _instances(scene)}
     spare = [name for name in scene.shapes if name not in used]
     if spare:
@@ -256,6 +264,14 @@ def _notes(scene: Scene) -> Iterator[str]:
     outside = [item.name or item.shape for item in scene.instances if _outside(scene, item)]
     if outside:
         yield f"{len(outside)} instances lie outside the bounds ({', '.join(outside[:3])}{', ...' if len(outside) > 3 else ''})"
+
+
+def _splat_notes(scene: Scene) -> Iterator[str]:
+    spare = sorted(scene.clouds.keys() - {splat.cloud for splat in scene.splats})
+    if spare:
+        yield f"{len(spare)} clouds are not used ({', '.join(spare[:3])}{', ...' if len(spare) > 3 else ''})"
+    if scene.splats and not any(item.covered for _, item in _instances(scene)):
+        yield "nothing that can be hit lies under its splats (`scenes.splats.placing.with_surface` puts it there)"
 
 
 def _outside(scene: Scene, item: Instance) -> bool:

@@ -21,6 +21,8 @@ _LINES: dict[str, str] = {
     "mid_gate": "furnished flight hall: gate, ladder, monitor (course robustness)",
     "flightroom": "furnished flight hall: pillars, gate, ladder (course extended)",
     "backroom": "cluttered workshop around a row of benches (course cluttered)",
+    "hall": "the same hall as mid_gate, photoreal: Gaussian splats (course robustness)",
+    "hall_statues": "hall, with captured statues and a sign as a gate (needs AIRWORTHY_DATA)",
     "alphapilot": "race hall with the eleven gates of the AlphaPilot qualifier",
     "empty_room": "a floor, nothing else",
     "obstacle_room": "panels, walls and objects between start and goal",

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core import frames
 from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
-from airworthy.scenes.record import Instance, Scene
+from airworthy.scenes.record import Instance, Scene, SplatPlacement
 
-__all__ = ["instance_box", "scene_box", "triangle_count"]
+if TYPE_CHECKING:
+    from airworthy.scenes.splats.record import Splats
+
+__all__ = ["gaussian_count", "instance_box", "scene_box", "splats_box", "triangle_count"]
+
+OPAQUE = 0.5
+"""Opacity from which on a gaussian counts as part of a thing."""
 
 Floats = NDArray[np.float64]
 
@@ -50,8 +57,26 @@ def instances_box(shapes: dict[str, Shape], instances: Iterable[Instance]) -> tu
 
 
 def scene_box(scene: Scene) -> tuple[Floats, Floats] | None:
-    """Box around all static instances of a scene; None where it has none."""
-    return instances_box(scene.shapes, scene.instances)
+    """Box around all static instances and splats of a scene; None where it has none."""
+    boxes = [instances_box(scene.shapes, scene.instances)]
+    boxes += [splats_box(scene.clouds[item.cloud], item) for item in scene.splats if not item.attached]
+    found = [box for box in boxes if box is not None]
+    if not found:
+        return None
+    return np.min([low for low, _ in found], axis=0), np.max([high for _, high in found], axis=0)
+
+
+def splats_box(splats: Splats, placed: SplatPlacement, share: float = 0.001) -> tuple[Floats, Floats] | None:
+    """Box around the opaque gaussians of a placed cloud, a share left out at each side: captures have strays far away.
+
+    None where nothing in it is opaque.
+    """
+    means = splats.position[splats.opacity >= OPAQUE].astype(np.float64)
+    if not len(means):
+        return None
+    where = np.asarray(placed.position) + placed.scale * frames.rotate(frames.normalize(np.array(placed.attitude)), means)
+    low, high = np.quantile(where, [share, 1.0 - share], axis=0)
+    return low, high
 
 
 def triangle_count(scene: Scene) -> tuple[int, int]:
@@ -60,3 +85,9 @@ def triangle_count(scene: Scene) -> tuple[int, int]:
     counts = {name: len(shape.faces) if isinstance(shape, Mesh) else 0 for name, shape in scene.shapes.items()}
     unique = {id(scene.shapes[name]): counts[name] for name in used}
     return sum(unique.values()), sum(counts[name] for name in used)
+
+
+def gaussian_count(scene: Scene) -> tuple[int, int]:
+    """Gaussians stored (once per cloud), and gaussians seen (once per placement)."""
+    seen = sum(len(scene.clouds[item.cloud]) for item in scene.splats)
+    return sum(len(cloud) for cloud in scene.clouds.values()), seen

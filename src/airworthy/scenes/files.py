@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import make_folder, read_toml, write_text
 from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
-from airworthy.scenes import _assets, _schema, _toml
+from airworthy.scenes import _assets, _clouds, _schema, _toml
 from airworthy.scenes._assets import Folder
+from airworthy.scenes._clouds import CLOUD_FORMS, CloudForm
 from airworthy.scenes._extras import actor_from_table, model_from_table, with_yaw
 from airworthy.scenes.casting import ActorKit
 from airworthy.scenes.formats.model import Limits, Skeleton
@@ -27,7 +28,7 @@ from airworthy.scenes.record import (
     Region,
     Scene,
     Sky,
-    SplatSlot,
+    SplatPlacement,
     SpotLight,
     Sun,
     Texture,
@@ -54,14 +55,13 @@ _PLAIN: dict[str, Any] = {
     "goal": Pose,
     "courses": tuple[str, ...],
     "sky": Sky,
-    "splat": SplatSlot,
     "spawn": tuple[Region, ...],
     "gates": tuple[GateFrame, ...],
     "beacons": tuple[Beacon, ...],
     "semantics": dict[str, int],
     "facts": dict[str, float],
 }
-_TABLES = ("shapes", "textures", "materials", "skeletons", "instances", "models", "actors", "lights")
+_TABLES = ("shapes", "textures", "materials", "skeletons", "clouds", "instances", "splats", "models", "actors", "lights")
 
 
 def read_scene(path: str | Path, limits: Limits | None = None) -> Scene:
@@ -125,6 +125,8 @@ def _tables(base: Scene | None, body: dict[str, Any], folder: Folder, where: str
     materials = {k: _schema.record(Material, v, f"{where}: materials.{k}") for k, v in _items(body, "materials", where)}
     skeletons = {k: _skeleton(v, folder, f"{where}: skeletons.{k}") for k, v in _items(body, "skeletons", where)}
     instances = tuple(_schema.record(Instance, with_yaw(row, place), place) for place, row in _rows(body, "instances", where))
+    clouds = _clouds.read_clouds(_items(body, "clouds", where), folder, where)
+    splats = tuple(_schema.record(SplatPlacement, with_yaw(row, place), place) for place, row in _rows(body, "splats", where))
     lights = tuple(_light(row, place) for place, row in _rows(body, "lights", where))
     if "lights" not in body:
         lights = scene.lights
@@ -136,7 +138,9 @@ def _tables(base: Scene | None, body: dict[str, Any], folder: Folder, where: str
         textures={**scene.textures, **textures},
         materials={**scene.materials, **materials},
         skeletons={**scene.skeletons, **skeletons},
+        clouds={**scene.clouds, **clouds},
         instances=scene.instances + instances,
+        splats=scene.splats + splats,
         lights=lights,
     )
     for place, row in _rows(body, "models", where):
@@ -235,25 +239,29 @@ def _light(value: Any, where: str) -> Any:
 # ---- writing ------------------------------------------------------------------------------------------------------------
 
 
-def write_scene(scene: Scene, folder: str | Path) -> Path:
+def write_scene(scene: Scene, folder: str | Path, clouds: CloudForm = "exact") -> Path:
     """Write a scene into a folder; `read_scene` returns the same values, bit for bit.
 
     Args:
         scene: The scene.
         folder: Made where missing; its scene.toml and the files of the same names in its assets folder are overwritten.
+        clouds: How its splats are kept: "exact", bit for bit; "ply", for other programs; "spz", a tenth as large, rounded.
 
     Returns:
         Path of the scene.toml.
 
     Raises:
-        AirworthyError: The file system refused, or a texture is not an image.
+        AirworthyError: The file system refused, a texture is not an image, or `clouds` is none of these.
     """
+    if clouds not in CLOUD_FORMS:
+        raise unknown_name("form of clouds", clouds, CLOUD_FORMS)
     root = make_folder(folder)
     make_folder(root / ASSETS)
     table = _table(scene)
     table["shapes"] = _write_shapes(scene, root)
     table["textures"] = _write_textures(scene, root)
     table["skeletons"] = _write_skeletons(scene, root)
+    table["clouds"] = _write_clouds(scene, root, clouds)
     return write_text(
         root / SCENE_FILE, _HEADER + _toml.text_of({key: item for key, item in table.items() if item not in ({}, None)})
     )
@@ -266,6 +274,7 @@ def _table(scene: Scene) -> dict[str, Any]:
     table["bounds"] = {"lower": list(scene.bounds.lower), "upper": list(scene.bounds.upper)}
     table["materials"] = {name: _schema.encode(material) for name, material in scene.materials.items()}
     table["instances"] = [_schema.encode(item) for item in scene.instances]
+    table["splats"] = [_schema.encode(item) for item in scene.splats]
     names = {kind: name for name, kind in _LIGHTS.items()}
     table["lights"] = [{"kind": names[type(light)], **_schema.encode(light)} for light in scene.lights]
     table["actors"] = [_schema.encode(actor) for actor in scene.actors]
@@ -303,6 +312,13 @@ def _write_skeletons(scene: Scene, root: Path) -> dict[str, Any]:
         _assets.write_arrays(root / file, _assets.skeleton_arrays(skeleton))
         table[name] = {"file": file}
     return table
+
+
+def _write_clouds(scene: Scene, root: Path, form: CloudForm) -> dict[str, Any]:
+    return {
+        name: _clouds.write_cloud(splats, root, f"{ASSETS}/{_slug(name, index)}", form)
+        for index, (name, splats) in enumerate(scene.clouds.items())
+    }
 
 
 def _slug(name: str, index: int) -> str:

@@ -229,7 +229,7 @@ def _rows(
         np.array(numbers, np.int32),
         np.array([semantic[item.semantic] for item in items], np.int32),
         np.array([firsts[item.materials, slots[item.shape][1]] for item in items], np.int32),
-        np.array([item.visible for item in items], bool),
+        np.array([item.visible or item.covered for item in items], bool),  # rays meet what is covered
         np.array([item.collide for item in items], bool),
     )
     _check(rows, items, scene)

@@ -57,17 +57,20 @@ def posed(scene: Scene, time: float = 0.0, skins: bool = True) -> Scene:
         skeletons={},
         lights=tuple(_detached(light, at_rest) for light in scene.lights),
         beacons=tuple(_detached(beacon, at_rest) for beacon in scene.beacons),
+        splats=tuple(_detached(item, at_rest) for item in scene.splats),
     )
 
 
 def _detached(item: Any, poses: dict[str, tuple[Any, Any]]) -> Any:
-    """A light or beacon of an actor, in the world."""
+    """A light, beacon or cloud of an actor, in the world."""
     if not getattr(item, "attached", ""):
         return item
     position, attitude = poses[item.attached]
-    moved = {"position": three(position + frames.rotate(attitude, item.position)), "attached": ""}
+    moved: dict[str, Any] = {"position": three(position + frames.rotate(attitude, item.position)), "attached": ""}
     if hasattr(item, "direction"):
         moved["direction"] = three(frames.rotate(attitude, item.direction))
+    if hasattr(item, "attitude"):
+        moved["attitude"] = four(frames.normalize(frames.multiply(attitude, np.asarray(item.attitude, float))))
     return replace(item, **moved)
 
 

@@ -17,6 +17,7 @@ from airworthy.geometry import Shape
 
 if TYPE_CHECKING:  # it is built of these records
     from airworthy.scenes.formats.model import Skeleton
+    from airworthy.scenes.splats.record import Splats
 
 Vector3 = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
@@ -88,6 +89,10 @@ class Instance:
     name: str = ""
     collide: bool = True
     visible: bool = True
+    covered: bool = False
+    """Splats give its colour: rays and bodies meet it, depth and labels come from it, and what is seen are the splats before
+    it, on it and up to 0.2 m behind it; where they do not cover, its own colour. If it is not `visible`, it has no colour of
+    its own and hides nothing: what is seen in its place is what splats, things and the sky behind it show."""
 
 
 @dataclass(frozen=True)
@@ -217,13 +222,19 @@ class Beacon:
 
 
 @dataclass(frozen=True)
-class SplatSlot:
-    """A Gaussian-splat file that gives the scene its colours."""
+class SplatPlacement:
+    """A cloud of Gaussian splats, standing in the scene or riding on an actor."""
 
-    path: str
+    cloud: str
+    """Name in the scene's clouds."""
     position: Vector3 = (0.0, 0.0, 0.0)
+    """World [m], or in the frame of `attached`."""
     attitude: Quaternion = IDENTITY
     scale: float = 1.0
+    """Uniform, > 0: metres per unit of the cloud."""
+    attached: str = ""
+    """Name of the actor with which it moves, as one rigid body; empty: it stands in the world."""
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -252,7 +263,10 @@ class Scene:
     """Joints, bound meshes and clips of actors (`scenes.formats.Skeleton`)."""
     semantics: dict[str, int] = field(default_factory=dict)
     """Class name -> number; names that are missing here take the numbers of `DEFAULT_SEMANTICS`, then rise from 200."""
-    splat: SplatSlot | None = None
+    clouds: dict[str, Splats] = field(default_factory=dict)
+    """Gaussian splats as they were read: z up, in the frame of their file, metres unless the placement scales them."""
+    splats: tuple[SplatPlacement, ...] = ()
+    """Clouds that are seen, and where."""
     description: str = ""
     source: str = ""
     """Where it comes from, and its licence."""

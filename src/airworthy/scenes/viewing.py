@@ -12,13 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.scenes.extent import instance_box, scene_box
-from airworthy.scenes.record import Scene
+from airworthy.scenes.record import Scene, SplatPlacement
 
 __all__ = ["VIEWS", "View", "look_at", "roofless", "view"]
 
 Floats = NDArray[np.float64]
 MARGIN = 1.04
 """What is shown over what there is."""
+_ROOF_SPLATS = 0.15
+"""Splats this far under a roof belong to it [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +72,7 @@ def look_at(position: ArrayLike, target: ArrayLike) -> Floats:
 
 
 def content_box(scene: Scene) -> tuple[Floats, Floats]:
-    """What there is to see: the box of the instances, cut by the bounds, which hold no endless ground."""
+    """What there is to see: the box of instances and splats, cut by the bounds, which hold no endless ground."""
     box = scene_box(scene)
     low, high = np.array(scene.bounds.lower, float), np.array(scene.bounds.upper, float)
     if box is None:
@@ -82,17 +84,41 @@ def content_box(scene: Scene) -> tuple[Floats, Floats]:
 def roofless(scene: Scene) -> Scene:
     """The scene without what covers it from above, so that it can be looked into; the same where nothing does.
 
-    A roof is an instance in the upper half whose outline covers a third of the scene's.
+    A roof is an instance in the upper half whose outline covers a third of the scene's. With it go the splats above its lower
+    side, which show it; in a scene whose walls and roof are splats alone nothing is taken off.
     """
     low, high = content_box(scene)
     area, middle = float(np.prod((high - low)[:2])), 0.5 * (low[2] + high[2])
-    kept = []
+    kept, height = [], math.inf
     for item in scene.instances:
         box = instance_box(scene.shapes[item.shape], item.position, item.attitude, item.scale)
         outline = np.maximum(np.minimum(box[1], high) - np.maximum(box[0], low), 0.0)[:2]
         if not (box[0][2] > middle and float(np.prod(outline)) > area / 3.0):
             kept.append(item)
-    return scene if len(kept) == len(scene.instances) else replace(scene, instances=tuple(kept))
+        else:
+            height = min(height, float(box[0][2]))
+    if len(kept) == len(scene.instances):
+        return scene
+    return _below(replace(scene, instances=tuple(kept)), height - _ROOF_SPLATS)
+
+
+def _below(scene: Scene, height: float) -> Scene:
+    """The scene with the standing splats under a height [m] only."""
+    from airworthy.scenes.splats.editing import selected
+    from airworthy.scenes.splats.placing import placed
+
+    if not scene.splats:
+        return scene
+    clouds, items = dict(scene.clouds), []
+    for index, item in enumerate(scene.splats):
+        if item.attached:
+            items.append(item)
+            continue
+        cloud = placed(scene.clouds[item.cloud], item)
+        name = f"{item.cloud} {index} below the roof"
+        clouds[name] = selected(cloud, cloud.position[:, 2] < height)
+        items.append(SplatPlacement(name, name=item.name))
+    return replace(scene, clouds=clouds, splats=tuple(items))
 
 
 def _span(across: float, up: float) -> tuple[float, float]:

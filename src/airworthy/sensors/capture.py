@@ -2,6 +2,7 @@
 
 A channel that is not named is not computed. Geometric channels come from `geometry.cast`, colours from `sensors.shading`; where
 both are asked for, rays are traced once. In scenes with cut-out materials the geometric channels too look through the holes.
+In scenes with splats colours are those of `sensors.splats.overlay`; geometric channels are of the geometry all the same.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ __all__ = ["CHANNEL_NAMES", "Motion", "render"]
 Arrays = dict[str, NDArray[Any]]
 
 COLOR_CHANNELS = ("rgb", "grey", "albedo", "normal")
-CHANNEL_NAMES = (*CHANNELS, *COLOR_CHANNELS, "flow")
+SPLAT_CHANNELS = ("splat_depth", "splat_alpha")
+CHANNEL_NAMES = (*CHANNELS, *COLOR_CHANNELS, "flow", *SPLAT_CHANNELS)
 """Channels of `render`; names of the meshes' own vertex channels may be given too."""
 
 
@@ -61,6 +63,7 @@ def render(
     column_position: ArrayLike | None = None,
     column_attitude: ArrayLike | None = None,
     motion: Motion | None = None,
+    projection: Projection | None = None,
 ) -> Arrays:
     """Render c cameras.
 
@@ -69,6 +72,7 @@ def render(
     * `rgb` (3): linear radiance; `grey`: its luminance; `albedo` (3): reflectance, 0 on a miss;
     * `normal` (3): shading normal with vertex normals and normal maps, world, 0 on a miss;
     * `flow` (2): pixels to the place in the next image; needs `motion`;
+    * `splat_depth`: mean depth of the splats that are seen [m], +inf where there are none; `splat_alpha`: how much they cover;
     * the name of a vertex channel of the scenes' meshes: interpolated, NaN elsewhere.
 
     Args:
@@ -83,6 +87,7 @@ def render(
         column_position: (c, W, 3) a pose per column instead; None: none.
         column_attitude: (c, W, 4)
         motion: For `flow`.
+        projection: What the table came from, if that is known: splats are then projected through a lens directly.
 
     Raises:
         AirworthyError: A name is unknown, a shape does not fit, or `flow` is asked for without `motion`.
@@ -91,6 +96,7 @@ def render(
     own = [name for name in names if name not in CHANNEL_NAMES]
     _check(batch, own, motion, names)
     colors = list(dict.fromkeys("rgb" if name == "grey" else name for name in names if name in COLOR_CHANNELS))
+    splats = [name for name in names if name in SPLAT_CHANNELS]
     geometric = [name for name in names if name in CHANNELS]
     if "flow" in names:
         geometric += ["point_world", "instance"]
@@ -99,7 +105,14 @@ def render(
     cameras = Cameras.of(batch, table, position, attitude, env, ignore, column_position, column_attitude)
     if (colors and geometric) and options.samples == 1:
         geometric += HIT_CHANNELS
+    over = ("rgb" in colors or splats) and any(scene.splats for scene in batch.scenes)
     found = _geometry(batch, table, cameras, list(dict.fromkeys(geometric)), options) if geometric else {}
+    if splats and not over:
+        shape = (len(cameras), table.height, table.width)
+        found.update(splat_depth=np.full(shape, np.inf, np.float32), splat_alpha=np.zeros(shape, np.float32))
+    if over:
+        found.update(_with_splats(batch, table, cameras, projection, [*colors, *splats], options))
+        colors = [name for name in colors if name != "rgb"]
     if colors:
         hits = found if options.samples == 1 and geometric else None
         found.update(shade_channels(batch, table, cameras, colors, options, hits))
@@ -140,6 +153,26 @@ def _flow(batch: SceneBatch, cameras: Cameras, found: Arrays, attitude: ArrayLik
         next_movers=motion.next_movers,
         sky=motion.sky,
     )
+
+
+def _with_splats(
+    batch: SceneBatch,
+    table: RayTable,
+    cameras: Cameras,
+    projection: Projection | None,
+    names: list[str],
+    options: ShadingOptions,
+) -> Arrays:
+    """`rgb`, `splat_depth` and `splat_alpha`, those that are asked for: splats over what is shaded behind them."""
+    from airworthy.sensors.splats.overlay import overlaid
+
+    seen = batch.seen()
+    front = _geometry(seen, table, cameras, ["depth", *HIT_CHANNELS], options)
+    behind = None
+    if "rgb" in names:
+        hits = front if options.samples == 1 else None
+        behind = shade_channels(seen, table, cameras, ("rgb",), options, hits)["rgb"]
+    return overlaid(batch, table, cameras, projection, front, behind, [name for name in names if name in SPLAT_CHANNELS])
 
 
 def _geometry(batch: SceneBatch, table: RayTable, cameras: Cameras, names: list[str], options: ShadingOptions) -> Arrays:

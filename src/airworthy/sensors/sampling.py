@@ -37,10 +37,10 @@ GEOMETRIC = (
 """Channels of `geometry.cast` that a sensor passes on as they are; "depth" and "range" it measures."""
 MEASURED = ("depth", "range")
 DERIVED = ("true_depth", "true_range", "points", "valid", "disparity")
-APPEARANCE = ("rgb", "albedo", "normal", "flow")
+APPEARANCE = ("rgb", "albedo", "normal", "flow", "splat_depth", "splat_alpha")
 SIGHT = 1000.0
 """How far colour is seen [m]."""
-_NOTHING = {"instance": -1, "face": -1, "instance_id": -2, "semantic_id": -2}
+_NOTHING = {"instance": -1, "face": -1, "instance_id": -2, "semantic_id": -2, "splat_depth": np.inf}
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +160,8 @@ class RaySensor:
 
             if view.ignore is not None:
                 columns = {**columns, "ignore": view.ignore}
-            true = render(scene, *where, tuple(names), self._shading(), **columns)
+            lens = self.device.projection
+            true = render(scene, *where, tuple(names), self._shading(), projection=lens, **columns)
         else:
             reach = self._reach(names)
             true = cast(geometry_of(scene), *where, tuple(names), max_range=reach, ignore=_ignored(view), **columns)

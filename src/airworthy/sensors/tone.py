@@ -22,10 +22,15 @@ LUMINANCE = (0.2126, 0.7152, 0.0722)
 
 SHOULDER = 0.7
 """Linear value from which the filmic curve bends; below it is the identity, so colours of surfaces stay what they are."""
-_PATH_TO_WHITE = 0.35
+PATH_TO_WHITE = 0.35
 """How fast a colour pales as it is compressed: film and sensors lose saturation in the highlights."""
 
-_TABLE_SIZE = 1 << 14
+BRIGHTEST = 0.998
+"""Value of the filmic curve up to which it is taken back: 8 bits show it as 255, and it stands for a radiance of 2.2."""
+PURE = 0.02
+"""What pure bright colours may pale by as they are taken back, display-linear."""
+
+TABLE_SIZE = 1 << 14
 
 
 def luminance(linear: ArrayLike) -> NDArray[np.floating[Any]]:
@@ -61,11 +66,59 @@ def filmic(linear: ArrayLike) -> NDArray[np.float32]:
     compressed much is mixed towards white.
     """
     rgb = np.maximum(np.asarray(linear, np.float32), 0.0)
-    peak = rgb.max(axis=-1, keepdims=True)
+    peak = _largest(rgb)[..., None]
     held = shoulder(peak)
     scaled = rgb * (held / np.maximum(peak, 1e-6))
-    white = 1.0 - 1.0 / (_PATH_TO_WHITE * np.maximum(peak - held, 0.0) + 1.0)
+    white = 1.0 - 1.0 / (PATH_TO_WHITE * np.maximum(peak - held, 0.0) + 1.0)
     return (scaled + (held - scaled) * white).astype(np.float32)
+
+
+def display_from_linear(linear: ArrayLike) -> NDArray[np.float32]:
+    """What a picture holds of linear RGB (..., 3): through the filmic curve, sRGB-encoded (by a table, to 5e-5), in [0, 1]."""
+    root = np.sqrt(np.minimum(filmic(linear), 1.0))
+    return encoding_table()[(root * (TABLE_SIZE - 1) + 0.5).astype(np.int32)]
+
+
+def linear_from_display(encoded: ArrayLike) -> NDArray[np.float32]:
+    """Linear RGB (..., 3) that `display_from_linear` turns into a picture's values: its inverse, from values rounded to 2^-14.
+
+    Up to `SHOULDER` that is the sRGB curve; above it the highlights that the curve compressed are unfolded again, and a colour
+    that it paled regains its strength. White is taken as a radiance of 2.2; values beyond [0, 1] count as these. A colour both
+    bright and pure, which the curve shows of nothing (it pales all highlights), comes back a little darker and paler.
+    """
+    index = np.asarray(encoded, np.float32) * np.float32(TABLE_SIZE - 1) + np.float32(0.5)
+    display = decoding_table()[np.clip(index, 0.0, TABLE_SIZE - 1).astype(np.int32)]
+    bright = _largest(display) > SHOULDER
+    if bright.any():
+        display[bright] = _unfolded(display[bright])
+    return display
+
+
+def _largest(rgb: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The largest channel (...): three times as fast as a reduction over so short an axis."""
+    return np.maximum(np.maximum(rgb[..., 0], rgb[..., 1]), rgb[..., 2])
+
+
+def _unfolded(display: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Linear RGB (n, 3) of display-linear highlights: see `filmic`, which this inverts."""
+    peaks, pale = paleness_table()
+    held = np.minimum(_largest(display), BRIGHTEST)
+    peak = SHOULDER - (1.0 - SHOULDER) * np.log((1.0 - held) / (1.0 - SHOULDER))
+    # The curve leaves no channel below its paleness at a peak: a smaller one calls for a lower peak.
+    peak = np.minimum(peak, np.interp(-_largest(-display) + PURE, pale, peaks))[:, None].astype(np.float32)
+    held = shoulder(peak)
+    white = 1.0 - 1.0 / (PATH_TO_WHITE * (peak - held) + 1.0)
+    scaled = (np.minimum(display, held) - held * white) / (1.0 - white)
+    return np.maximum(scaled * (peak / held), 0.0).astype(np.float32)
+
+
+@cache
+def paleness_table() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Peaks from `SHOULDER` to white, and the least value of any channel that the filmic curve shows of each."""
+    end = SHOULDER - (1.0 - SHOULDER) * np.log((1.0 - BRIGHTEST) / (1.0 - SHOULDER))
+    peaks = np.linspace(SHOULDER, end, 257)
+    held = 1.0 - (1.0 - SHOULDER) * np.exp(-(peaks - SHOULDER) / (1.0 - SHOULDER))
+    return peaks, held * (1.0 - 1.0 / (PATH_TO_WHITE * (peaks - held) + 1.0))
 
 
 def to_8bit(linear: ArrayLike, exposure: ArrayLike = 1.0, curve: Curve = "filmic") -> NDArray[np.uint8]:
@@ -93,7 +146,7 @@ def encode_8bit(linear: ArrayLike) -> NDArray[np.uint8]:
     """8-bit sRGB of display-linear values in [0, 1], through a table (within one count of the formula)."""
     index = np.clip(np.asarray(linear, np.float32), 0.0, 1.0)
     # The square root spreads the dark values, where the curve is steep, over the table.
-    return _table()[(np.sqrt(index) * (_TABLE_SIZE - 1) + 0.5).astype(np.int32)]
+    return _table()[(np.sqrt(index) * (TABLE_SIZE - 1) + 0.5).astype(np.int32)]
 
 
 def grey_8bit(linear: ArrayLike, exposure: ArrayLike = 1.0, curve: Curve = "filmic") -> NDArray[np.uint8]:
@@ -104,5 +157,17 @@ def grey_8bit(linear: ArrayLike, exposure: ArrayLike = 1.0, curve: Curve = "film
 
 @cache
 def _table() -> NDArray[np.uint8]:
-    x = (np.arange(_TABLE_SIZE) / (_TABLE_SIZE - 1)) ** 2
+    x = (np.arange(TABLE_SIZE) / (TABLE_SIZE - 1)) ** 2
     return np.rint(srgb_from_linear(x) * 255.0).astype(np.uint8)
+
+
+@cache
+def encoding_table() -> NDArray[np.float32]:
+    """sRGB of linear values whose square roots are evenly spaced, where the curve is steep."""
+    return srgb_from_linear((np.arange(TABLE_SIZE) / (TABLE_SIZE - 1)) ** 2)
+
+
+@cache
+def decoding_table() -> NDArray[np.float32]:
+    """Linear values of evenly spaced sRGB."""
+    return linear_from_srgb(np.arange(TABLE_SIZE) / (TABLE_SIZE - 1))

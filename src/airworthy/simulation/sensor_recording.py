@@ -164,6 +164,6 @@ def _image(channel: str, array: NDArray[Any], device: Device) -> NDArray[Any]:
         return array.astype(np.uint8) * np.uint8(255)
     if array.dtype == np.uint8:
         return array
-    from airworthy.sensors.tone import encode_8bit
+    from airworthy.sensors.tone import encode_8bit, to_8bit
 
-    return encode_8bit(array)
+    return to_8bit(array) if channel == "rgb" else encode_8bit(array)  # radiance as in every picture; the rest as it is

@@ -29,7 +29,7 @@ def warm_up(device: str = "cpu") -> float:
 
 
 def _look_around(device: str) -> None:
-    """Ask every question about a scene of one wall."""
+    """Ask every question about a scene of one wall and one splat."""
     from airworthy.geometry import Box
     from airworthy.geometry.distance import clearance
     from airworthy.geometry.distance_field import distance_field
@@ -37,11 +37,16 @@ def _look_around(device: str) -> None:
     from airworthy.geometry.occupancy import voxelize
     from airworthy.geometry.sweep import sweep_capsule, sweep_sphere
     from airworthy.scenes import Instance, Scene, SceneBatch
+    from airworthy.scenes.splats import Splats
+    from airworthy.scenes.splats.placing import add_splats, with_surface
     from airworthy.sensors import Draw, Pinhole, RangeLimits, RangeNoise
     from airworthy.sensors.capture import render
     from airworthy.sensors.noise import measure
 
     place = Scene("wall", {"wall": Box((0.1, 1.0, 1.0))}, instances=(Instance("wall", (2.0, 0.0, 0.0)),))
+    upright = np.array([[0.0, 0.0, 0.0, 1.0]])
+    splat = Splats(np.zeros((1, 3)), upright, np.full((1, 3), 0.2), np.ones(1), np.zeros((1, 1, 3)))
+    place = with_surface(add_splats(place, splat, "splat", (1.0, 0.5, 0.5)), 0.1)
     batch = SceneBatch(place, device=device)
     here, ahead, level = np.zeros((1, 3)), np.array([[3.0, 0.0, 0.0]]), np.array([[0.0, 0.0, 0.0, 1.0]])
     depth = render(batch, Pinhole.from_fov(16, 16, horizontal=1.0).rays(), here, level, channels=("rgb", "depth"))["depth"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,15 +15,19 @@ from airworthy.core.files import read_bytes, read_json
 from airworthy.core.frames import camera_attitude
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.record import Scene
-from airworthy.sensors.devices import device
-from airworthy.sensors.mounting import mounted_pose
-from airworthy.sensors.projections import Pinhole
+from airworthy.sensors.carried import carried_sensors
+from airworthy.sensors.devices import Device, device
+from airworthy.sensors.mounting import AT_ORIGIN, mounted_pose
+from airworthy.sensors.projections import Pinhole, Projection
+from airworthy.vehicles import Vehicle
 
 __all__ = ["CameraSource", "LiveCamera", "RecordedCamera", "Shot", "recorded_names"]
 
 Floats = NDArray[Any]
-SIZE = (240, 150)
-"""Width and height of the live image where no device is named: small enough for ten a second on two cores."""
+SIZE = (320, 200)
+"""Width and height of the live image where no device is named: small enough for several a second on two cores."""
+WIDTH_MAX = 320
+"""Images of devices are reduced to this width."""
 FOV = math.radians(90.0)
 _ANGLE_MAX = math.radians(150.0)
 _IMAGE_BYTES = 64 << 20
@@ -55,38 +59,66 @@ class CameraSource(Protocol):
 
 
 class LiveCamera:
-    """Renders the scene, without other vehicles.
+    """Renders the scene, splats included, without other vehicles.
 
     Args:
         scene: What is seen.
-        name: A camera of the device catalogue; "" for a plain one at the middle of the body.
+        name: A camera of the device catalogue; "" for the first colour camera that the vehicle carries, or a plain one at its
+            middle where it carries none.
+        vehicle: Who carries it; flights are recorded of its centre of mass, cameras sit relative to its reference point.
 
     Raises:
         AirworthyError: The device is no camera.
     """
 
-    def __init__(self, scene: Scene, name: str = ""):
-        mounted = device(name) if name else None
-        projection = Pinhole.from_fov(*SIZE, horizontal=FOV) if mounted is None else mounted.projection
-        if mounted is not None and not (mounted.projection.optical and "camera" in mounted.kind):
+    def __init__(self, scene: Scene, name: str = "", vehicle: Vehicle | None = None):
+        mounted = device(name) if name else _carried(vehicle)
+        if mounted is not None and not _takes_images(mounted):
             raise AirworthyError(f"--camera is {name!r}, a {mounted.kind}; name one that takes images (`airworthy sensors`).")
-        self._mount = None if mounted is None else mounted.effective_mount
-        self._rays = projection.rays()
-        self._batch = SceneBatch(scene, 1)
+        plain = Pinhole.from_fov(*SIZE, horizontal=FOV)
+        self._projection = plain if mounted is None else _small(mounted.projection)
+        mount = AT_ORIGIN if mounted is None else mounted.effective_mount
+        mass = np.zeros(3) if vehicle is None or mounted is None else np.array(vehicle.center_of_mass, float)
+        self._offset, self._turn = np.asarray(mount.position, float) - mass, mount.attitude
+        self._rays = self._projection.rays()
+        self._scene = scene
+        self._batch: SceneBatch | None = None
         self.fov = _fov(self._rays.directions)
-        self.aspect = projection.width / projection.height
+        self.aspect = self._projection.width / self._projection.height
 
     def shot(self, env: int, time: float, position: Floats, attitude: Floats) -> Shot:
         """Render at a pose of the body; every environment flies in the same scene."""
         from airworthy.sensors.capture import render
         from airworthy.sensors.tone import to_8bit
 
-        if self._mount is not None:
-            position, attitude = mounted_pose(position, attitude, self._mount.position, self._mount.attitude)
+        if self._batch is None:  # here, in the thread that renders: placing a large scene takes a while
+            self._batch = SceneBatch(self._scene, 1)
+        position, attitude = mounted_pose(position, attitude, self._offset, self._turn)
         optical = camera_attitude(attitude)
         self._batch.advance(float(time))
-        linear = render(self._batch, self._rays, np.asarray(position)[None], optical[None], [0], ("rgb",))["rgb"]
+        where = np.asarray(position)[None], optical[None], [0]
+        linear = render(self._batch, self._rays, *where, ("rgb",), projection=self._projection)["rgb"]
         return Shot(to_8bit(linear)[0], np.asarray(position), optical)
+
+
+def _carried(vehicle: Vehicle | None) -> Device | None:
+    """The first camera of a vehicle's record that sees colours."""
+    found = () if vehicle is None else carried_sensors(vehicle).values()
+    return next((item for item in found if _takes_images(item) and "rgb" in item.channels), None)
+
+
+def _takes_images(item: Device) -> bool:
+    return item.projection.optical and "camera" in item.kind
+
+
+def _small(projection: Projection) -> Projection:
+    """A pinhole's image reduced to the width of a live one; other lenses as they are."""
+    if not isinstance(projection, Pinhole) or projection.width <= WIDTH_MAX:
+        return projection
+    ratio = WIDTH_MAX / projection.width
+    height = max(1, round(ratio * projection.height))
+    focal = {name: ratio * getattr(projection, name) for name in ("fx", "fy", "cx", "cy")}
+    return replace(projection, width=WIDTH_MAX, height=height, **focal)
 
 
 class RecordedCamera:

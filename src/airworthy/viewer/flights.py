@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airworthy.core.errors import AirworthyError
+from airworthy.core.files import read_json
+from airworthy.evaluation.summary import SUMMARY_FILE
 from airworthy.simulation.flights import FLIGHT_FILE, FlightTable, read_flight
 from airworthy.vehicles import Vehicle, read_vehicle, vehicle
 from airworthy.viewer.poses import between
 
-__all__ = ["ShownFlight", "Track", "load_flight"]
+__all__ = ["Event", "ShownFlight", "Track", "load_flight"]
 
 Floats = NDArray[np.floating[Any]]
 STATUS = {0: "flying", 1: "diverged", 2: "collided", 3: "out of bounds"}
+EVENTS_MAX = 200
+"""Most events of a flight that are marked: one that respawns may collide every second."""
 _POINTS_MAX = 4000
 """Points of a drawn path."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened at a time of a flight."""
+
+    time: float
+    """[s]"""
+    word: str
+    position: tuple[float, float, float]
+    """World [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,18 +54,56 @@ class Track:
     status: NDArray[np.int8]
     planned: Floats | None
     """(n, 3) [m], what the pilot was asked to follow; None where it was not recorded."""
+    rotors: Floats
+    """(n, rotors) as recorded, rad/s or N; 0 where nothing is known."""
 
     def pose(self, time: float) -> tuple[Floats, Floats]:
         """Position (3,) and attitude (4,) at a time [s], held before the first row and after the last."""
         return between(self.times, self.position, self.attitude, time)
 
+    def row(self, time: float) -> int:
+        """The last row up to a time [s]."""
+        return int(np.clip(np.searchsorted(self.times, time, side="right") - 1, 0, len(self.times) - 1))
+
     def words(self, time: float) -> str:
         """What is told beside the picture: time, speed, distance from the plan, status."""
-        row = int(np.clip(np.searchsorted(self.times, time, side="right") - 1, 0, len(self.times) - 1))
+        row = self.row(time)
         said = [f"{time:.2f} s", f"{float(np.linalg.norm(self.velocity[row])):.2f} m/s"]
         if self.planned is not None:
             said.append(f"{float(np.linalg.norm(self.position[row] - self.planned[row])):.3f} m from the plan")
         return ", ".join([*said, STATUS.get(int(self.status[row]), "ended")])
+
+    def turning(self, time: float) -> Floats:
+        """How fast each rotor turns at a time [s], as a share of the fastest of the flight, (rotors,) in [0, 1]."""
+        return self._share[self.row(time)]
+
+    def turned(self, time: float) -> Floats:
+        """How long each rotor would have turned at the highest speed to be where it is [s], (rotors,)."""
+        row = self.row(time)
+        rest = float(np.clip(time, self.times[0], self.times[-1]) - self.times[row])
+        return self._turned[row] + rest * self._share[row]
+
+    @cached_property
+    def _share(self) -> Floats:
+        fastest = float(np.abs(self.rotors).max(initial=0.0))
+        return np.abs(self.rotors).astype(np.float64) / (fastest or 1.0)
+
+    @cached_property
+    def _turned(self) -> Floats:
+        steps = np.diff(self.times, prepend=self.times[:1])[:, None]
+        # The speed of a row holds until the next one.
+        return np.cumsum(steps * np.vstack((np.zeros((1, self._share.shape[1])), self._share[:-1])), axis=0)
+
+    @cached_property
+    def events(self) -> tuple[Event, ...]:
+        """Rows at which the status changes to something else than flying: collisions, and how the flight ended."""
+        before = np.concatenate(([0], self.status[:-1]))
+        rows = np.flatnonzero((self.status != before) & (self.status != 0))
+        return tuple(self._event(int(row)) for row in rows[:EVENTS_MAX])
+
+    def _event(self, row: int) -> Event:
+        x, y, z = (float(v) for v in self.position[row])
+        return Event(float(self.times[row]), STATUS.get(int(self.status[row]), "ended"), (x, y, z))
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +116,8 @@ class ShownFlight:
     """Name of the scene that was flown in."""
     vehicles: tuple[Vehicle, ...]
     """Dealt out to the environments in turn."""
+    outcomes: Mapping[int, str] = field(default_factory=dict)
+    """How each environment's flight ended, by the task's judgement; without those that nobody judged."""
 
     @property
     def envs(self) -> tuple[int, ...]:
@@ -84,6 +140,7 @@ class ShownFlight:
         if not keep.any():
             raise AirworthyError(f"The flight of environment {env} in {str(self.folder)!r} has no finite pose to show.")
         planned = table.vector("reference_position")[keep] if table.has_reference else None
+        rotors = np.nan_to_num(table.rotors("rotor_speed")[keep], posinf=0.0, neginf=0.0)
         return Track(
             table.t[keep],
             table.vector("position")[keep],
@@ -91,6 +148,7 @@ class ShownFlight:
             table.vector("velocity")[keep],
             table.status[keep],
             planned,
+            rotors[:, : self.vehicle(env).rotor_count],
         )
 
 
@@ -109,9 +167,19 @@ def load_flight(folder: str | Path) -> ShownFlight:
     names = config.get("vehicle") if isinstance(config, dict) else None
     names = names if isinstance(names, list) and names else [meta.get("vehicle", "")]
     scene = meta.get("scene")
-    return ShownFlight(
-        folder, table, scene if isinstance(scene, str) and scene else None, tuple(_vehicle(str(name)) for name in names)
-    )
+    where = scene if isinstance(scene, str) and scene else None
+    return ShownFlight(folder, table, where, tuple(_vehicle(str(name)) for name in names), _outcomes(folder))
+
+
+def _outcomes(folder: Path) -> dict[int, str]:
+    """What summary.json says of each flight; a folder without one, as a recorder leaves it, has none."""
+    path = folder / SUMMARY_FILE
+    if not path.is_file():
+        return {}
+    content = read_json(path)
+    flights = content.get("flights") if isinstance(content, dict) else None
+    rows = [row for row in flights if isinstance(row, dict)] if isinstance(flights, list) else []
+    return {row["env"]: str(row["outcome"])[:40] for row in rows if isinstance(row.get("env"), int) and "outcome" in row}
 
 
 def _vehicle(name: str) -> Vehicle:

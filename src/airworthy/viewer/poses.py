@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -29,3 +30,8 @@ def between(times: Floats, position: Floats, attitude: Floats, time: float) -> t
     share = float(np.clip((time - times[before]) / span, 0.0, 1.0)) if span > 0.0 else 0.0
     place = (1.0 - share) * position[before].astype(np.float64) + share * position[after].astype(np.float64)
     return place, frames.slerp(attitude[before].astype(np.float64), attitude[after].astype(np.float64), share)
+
+
+def word(text: str) -> str:
+    """A name as a part of a node's path."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", text)[:48] or "part"

@@ -1,104 +1,146 @@
-"""A scene as nodes of the viewer: one batch of instances per shape and materials, actors as nodes that move."""
+"""A scene's meshes as nodes of the viewer: one batch of instances per shape and materials, standing or moving."""
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from airworthy.core import frames
 from airworthy.geometry import Mesh, Shape
 from airworthy.scenes.formats import tessellate, write_glb
-from airworthy.scenes.posing import posed
-from airworthy.scenes.record import Instance, Material, Scene
-from airworthy.viewer.poses import GLTF_TURN
+from airworthy.scenes.record import IDENTITY, Instance, Material, Scene
+from airworthy.viewer.actor_poses import ActorPoses
+from airworthy.viewer.poses import GLTF_TURN, word
 from airworthy.viewer.wrapping import wrapped
 
-__all__ = ["SceneNodes"]
+__all__ = ["LAYERS", "SceneNodes"]
 
 ROOT = "/scene"
+LAYERS = {"meshes": "meshes", "roof": "roof", "covered": "meshes behind splats", "collision": "what vehicles hit"}
+"""Parts of a scene that are shown or hidden together, and what their switches say."""
+SHOWN = ("meshes", "roof")
+"""Those that are shown at first. The others are sent when they are asked for."""
 _SEGMENTS = 20
 """Sides of round solids; the eye needs fewer than an export."""
+_FEW = 4
+"""Textured things in at most as many places come in one file; of others one is sent, with all its places."""
+_HIT = (225, 60, 110)
+"""Colour of what can be hit."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Things of one shape and materials that are one batch of instances."""
+
+    layer: str
+    name: str
+    items: tuple[Instance, ...]
+    """As placed; of actors' parts, only shape, scale and materials count."""
+    parts: NDArray[np.int64]
+    """Rows of actors' parts, (n,); empty for what stands."""
 
 
 class SceneNodes:
-    """The scene's nodes; `advance` moves its actors.
+    """The meshes; `advance` moves those of actors, `switch` shows and hides layers.
 
     Args:
         api: `viser.ViserServer.scene`.
         scene: What to show.
+        lowered: The scene without its roof (`scenes.viewing.roofless`); itself where it has none.
+        poses: Where its actors are.
     """
 
-    def __init__(self, api: Any, scene: Scene):
-        self._scene = scene
-        self._api = api
-        self._static = len(scene.instances)
+    def __init__(self, api: Any, scene: Scene, lowered: Scene, poses: ActorPoses):
+        self._api, self._scene, self._lowered, self._poses = api, scene, lowered, poses
+        self._groups = _groups(scene, lowered, poses)
+        self._made: dict[str, list[tuple[_Group, Any, bool]]] = {}
         self.nodes: dict[str, Any] = {}
         """Handle of each node, by its name."""
         api.add_frame(ROOT, show_axes=False)
-        groups: dict[tuple[str, tuple[str, ...]], list[Instance]] = {}
-        for item in scene.instances:
-            if item.visible:
-                groups.setdefault((item.shape, item.materials), []).append(item)
-        for number, items in enumerate(groups.values()):
-            self._add(f"{ROOT}/static/{number}_{word(items[0].name or items[0].shape)}", items)
-        self._actors: list[tuple[int, str]] = []
-        for number, item in enumerate(self._moving(0.0)):
-            if item.visible:
-                name = f"{ROOT}/actors/{number}_{word(item.name)}"
-                self._actors.append((number, name))
-                self._add(name, [replace(item, position=(0.0, 0.0, 0.0), attitude=(0.0, 0.0, 0.0, 1.0))])
-        self.advance(0.0)
+        for layer in SHOWN:
+            self.switch(layer, True)
 
-    def advance(self, time: float) -> None:
-        """Put the actors where they are at a time [s]."""
-        if not self._actors:
-            return
-        items = self._moving(time)
-        for number, name in self._actors:
-            self.nodes[name].position = np.array(items[number].position)
-            self.nodes[name].wxyz = frames.to_wxyz(items[number].attitude)
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """Layers that have something in them."""
+        return tuple(layer for layer in LAYERS if self.has(layer))
 
-    def _moving(self, time: float) -> Sequence[Instance]:
-        """Parts of actors; people as the capsules that can be hit, since a skin would be sent anew at every time."""
-        if not self._scene.actors:
-            return ()
-        return posed(self._scene, time, skins=False).instances[self._static :]
+    def switch(self, layer: str, on: bool) -> None:
+        """Show or hide a layer."""
+        if layer not in self._made:
+            if not on:
+                return
+            self._made[layer] = self._make(layer)
+            self.advance()
+        for _, handle, _ in self._made[layer]:
+            handle.visible = on
 
-    def _add(self, name: str, items: list[Instance]) -> None:
-        first = items[0]
+    def has(self, layer: str) -> bool:
+        """Whether a layer has something in it."""
+        return any(group.layer == layer for group in self._groups)
+
+    def extend(self, scene: Scene) -> None:
+        """Take a scene that has more things in it; what is shown already stays."""
+        self._scene = scene
+        there = {group.name for group in self._groups}
+        self._groups += [group for group in _groups(scene, self._lowered, self._poses) if group.name not in there]
+
+    def advance(self) -> None:
+        """Put the actors' parts where they are now."""
+        for group, handle, is_gltf in (made for layer in self._made.values() for made in layer if len(made[0].parts)):
+            handle.batched_positions = self._poses.part_position[group.parts].astype(np.float32)
+            handle.batched_wxyzs = _turned(self._poses.part_attitude[group.parts], is_gltf)
+
+    # ---- inside -----------------------------------------------------------------------------------------------------
+
+    def _make(self, layer: str) -> list[tuple[_Group, Any, bool]]:
+        """Nodes of a layer: batches, and one file of everything textured that stands in a few places only."""
+        batches, few = [], []
+        for group in (group for group in self._groups if group.layer == layer):
+            mesh = tessellate(self._scene.shapes[group.items[0].shape], _SEGMENTS)
+            if not len(mesh.faces):
+                continue
+            color = _HIT if layer == "collision" else self._plain(group.items[0], mesh)
+            if color is None and not len(group.parts) and len(group.items) <= _FEW:
+                few.append((group, mesh))
+            else:
+                batches.append(self._batch(group, mesh, color))
+        return batches + ([self._file(layer, few)] if few else [])
+
+    def _batch(self, group: _Group, mesh: Mesh, color: tuple[int, int, int] | None) -> tuple[_Group, Any, bool]:
+        items, first = group.items, group.items[0]
         position = np.array([item.position for item in items], np.float32)
         attitude = frames.normalize(np.array([item.attitude for item in items], np.float64))
         scales = np.array([item.scale for item in items], np.float32)
-        mesh = tessellate(self._scene.shapes[first.shape], _SEGMENTS)
-        if not len(mesh.faces):
-            return
-        color = self._plain(first, mesh)
+        shared: dict[str, Any] = {"batched_scales": scales, "lod": "off", "cast_shadow": False}
         if color is None:
-            turned = frames.to_wxyz(frames.multiply(attitude, GLTF_TURN)).astype(np.float32)
-            handle = self._api.add_batched_glb(
-                name, self._glb(first, mesh), turned, position, batched_scales=scales, lod="off", cast_shadow=False
-            )
+            still = replace(first, position=(0.0, 0.0, 0.0), attitude=IDENTITY, scale=1.0)
+            data = self._glb([(still, self._dressed(first, mesh))])
+            handle = self._api.add_batched_glb(group.name, data, _turned(attitude, True), position, **shared)
         else:
+            flat = mesh.normals is None or not _round(mesh)
+            opacity = 0.4 if group.layer == "collision" else None
+            shared |= {"batched_colors": color, "flat_shading": flat, "side": "double", "opacity": opacity}
             handle = self._api.add_batched_meshes_simple(
-                name,
-                mesh.vertices,
-                mesh.faces,
-                frames.to_wxyz(attitude).astype(np.float32),
-                position,
-                batched_scales=scales,
-                batched_colors=color,
-                lod="off",
-                flat_shading=mesh.normals is None or not _round(mesh),
-                side="double",
-                cast_shadow=False,
+                group.name, mesh.vertices, mesh.faces, _turned(attitude, False), position, **shared
             )
+        self.nodes[group.name] = handle
+        return group, handle, color is None
+
+    def _file(self, layer: str, few: Sequence[tuple[_Group, Mesh]]) -> tuple[_Group, Any, bool]:
+        """Things that share textures come in one file, in which each texture is once."""
+        name = f"{ROOT}/{layer}/static/textured"
+        things = [(item, self._dressed(item, mesh)) for group, mesh in few for item in group.items]
+        wxyz = frames.to_wxyz(GLTF_TURN)
+        handle = self._api.add_glb(name, self._glb(things), wxyz=wxyz, cast_shadow=False, receive_shadow=False)
         self.nodes[name] = handle
+        return _Group(layer, name, tuple(item for item, _ in things), np.zeros(0, np.int64)), handle, True
 
     def _plain(self, item: Instance, mesh: Mesh) -> tuple[int, int, int] | None:
         """The one colour of an instance, linear as batches take it; None where it has several, a texture, or one per vertex."""
@@ -110,23 +152,59 @@ class SceneNodes:
         red, green, blue = (int(v) for v in np.rint(255.0 * glow))
         return red, green, blue
 
-    def _glb(self, item: Instance, mesh: Mesh) -> bytes:
-        """One instance at the origin as a file in memory: what viser takes with textures and colours per vertex."""
-        still = replace(item, position=(0.0, 0.0, 0.0), attitude=(0.0, 0.0, 0.0, 1.0), scale=1.0)
+    def _dressed(self, item: Instance, mesh: Mesh) -> Mesh:
+        """The mesh with texture coordinates where its materials have textures by size."""
         kinds = [self._scene.materials.get(name, Material()) for name in item.materials] or [Material()]
-        shapes: dict[str, Shape] = {item.shape: wrapped(mesh, kinds, item.scale)}
-        only = replace(
-            self._scene, shapes=shapes, instances=(still,), actors=(), lights=(), beacons=(), skeletons={}, splat=None
-        )
+        return wrapped(mesh, kinds, item.scale)
+
+    def _glb(self, things: Sequence[tuple[Instance, Mesh]]) -> bytes:
+        """Things as a file in memory: what viser takes with textures and colours per vertex."""
+        shapes: dict[str, Shape] = {}
+        stood = []
+        for number, (item, mesh) in enumerate(things):
+            shapes[str(number)] = mesh
+            stood.append(replace(item, shape=str(number), visible=True, covered=False))
+        bare: dict[str, Any] = {"actors": (), "lights": (), "beacons": (), "skeletons": {}, "clouds": {}, "splats": ()}
+        only = replace(self._scene, shapes=shapes, instances=tuple(stood), **bare)
         with tempfile.TemporaryDirectory() as folder:
             return write_glb(Path(folder) / "part.glb", only).read_bytes()
+
+
+def _groups(scene: Scene, lowered: Scene, poses: ActorPoses) -> list[_Group]:
+    """Everything that stands or moves, by layer, shape and materials."""
+    under = {id(item) for item in lowered.instances}
+    found: dict[tuple[str, bool, str, tuple[str, ...]], list[tuple[Instance, int]]] = {}
+
+    def put(layer: str, item: Instance, part: int) -> None:
+        # What can be hit has one colour, whatever its materials.
+        materials = () if layer == "collision" else item.materials
+        found.setdefault((layer, part >= 0, item.shape, materials), []).append((item, part))
+
+    things = [*((item, -1) for item in scene.instances), *((item, row) for row, item in enumerate(poses.parts))]
+    for item, part in things:
+        if item.covered:
+            put("covered", item, part)
+        elif item.visible:
+            put("meshes" if part >= 0 or id(item) in under else "roof", item, part)
+        if item.collide:
+            put("collision", item, part)
+    return [_group(number, key, rows) for number, (key, rows) in enumerate(found.items())]
+
+
+def _group(number: int, key: tuple[str, bool, str, tuple[str, ...]], rows: Sequence[tuple[Instance, int]]) -> _Group:
+    layer, moving, shape, _ = key
+    place = "actors" if moving else "static"
+    name = f"{ROOT}/{layer}/{place}/{number}_{word(rows[0][0].name or shape)}"
+    items = tuple(item for item, _ in rows)
+    return _Group(layer, name, items, np.array([part for _, part in rows if part >= 0], np.int64))
+
+
+def _turned(attitude: NDArray[Any], is_gltf: bool) -> NDArray[np.float32]:
+    """w, x, y, z as viser takes them, from the frame of the file where the shape is one."""
+    turned = frames.multiply(attitude, GLTF_TURN) if is_gltf else attitude
+    return np.asarray(frames.to_wxyz(turned), np.float32)
 
 
 def _round(mesh: Mesh) -> bool:
     """Whether neighbouring faces share vertices, so that shading over them is smooth as it should be."""
     return len(mesh.vertices) < 2 * len(mesh.faces)
-
-
-def word(text: str) -> str:
-    """A name as a part of a node's path."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "_", text)[:48] or "part"

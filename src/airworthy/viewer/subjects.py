@@ -5,18 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from airworthy.core.errors import AssetError
+import numpy as np
+
+from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.scenes import scene
-from airworthy.scenes.record import Scene
+from airworthy.scenes.catalogue import is_path
+from airworthy.scenes.posing import three
+from airworthy.scenes.record import Region, Scene, SplatPlacement
 from airworthy.scenes.splats import SPLAT_SUFFIXES, Splats, read_splats
+from airworthy.scenes.splats.detecting import holds_splats
 from airworthy.simulation.flights import FLIGHT_FILE, META_FILE
 from airworthy.viewer.flights import ShownFlight, load_flight
 
 __all__ = ["Subject", "load_subject"]
 
-_SHARED = {".ply": (b"f_dc_0", b"packed_position"), ".glb": (b"KHR_gaussian_splatting",), ".gltf": (b"KHR_gaussian_splatting",)}
-"""Suffixes of meshes and of splats alike, and what stands near the beginning of a file of splats."""
+
 _HEAD = 1 << 20
+_STRAY, _EDGE = 0.02, 0.05
+"""Share of the gaussians that is left out at each side of a file's bounds, and the room around the others, of their extent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +31,9 @@ class Subject:
 
     title: str
     scene: Scene | None = None
-    splats: Splats | None = None
-    """In the scene's slot, or alone in the world."""
     flight: ShownFlight | None = None
+    bare: bool = False
+    """The scene is a splat file without the surface that vehicles hit, which takes longer to find than the file to read."""
 
 
 def load_subject(name: str, scene_name: str | None = None) -> Subject:
@@ -41,45 +47,51 @@ def load_subject(name: str, scene_name: str | None = None) -> Subject:
         AirworthyError: There is none of this name, or it is damaged.
     """
     path = Path(name)
-    if (path / FLIGHT_FILE).is_file() or ((path / META_FILE).is_file() and not _is_splats(path)):
+    if _is_flight(path):
         flight = load_flight(path)
-        where = scene_name or flight.scene
-        found, splats = (None, None) if where is None else _scene(where)
-        return Subject(path.name or name, found, splats, flight)
-    if _is_splats(path):
-        return Subject(path.name, None, read_splats(path).splats)
-    if not path.exists() and path.suffix.lower() in SPLAT_SUFFIXES and path.suffix.lower() not in _SHARED:
-        raise AssetError(f"There is no file {name!r}.")
-    found, splats = _scene(name)
-    return Subject(found.name, found, splats)
+        found, bare = _where(flight, scene_name)
+        return Subject(path.resolve().name, found, flight, bare)
+    found, bare = _scene(name)
+    return Subject(path.name if bare else found.name, found, None, bare)
 
 
-def _scene(name: str) -> tuple[Scene, Splats | None]:
-    found = scene(name)
-    return found, None if found.splat is None else read_splats(_slot_path(found.splat.path, name)).splats
-
-
-def _slot_path(path: str, scene_name: str) -> Path:
-    """The file of a slot: beside the scene's file, or as it stands."""
-    home = Path(scene_name)
-    beside = (home if home.is_dir() else home.parent) / path
-    return beside if beside.exists() else Path(path)
-
-
-def _is_splats(path: Path) -> bool:
-    """Whether a file or folder holds splats; a folder of streamed ones has a meta.json too, which says "means"."""
-    if path.is_dir():
-        meta = path / META_FILE
-        return (path / "lod-meta.json").is_file() or (meta.is_file() and b'"means"' in _head(meta))
-    suffix = path.suffix.lower()
-    if suffix not in SPLAT_SUFFIXES or not path.is_file():
-        return False
-    return suffix not in _SHARED or any(mark in _head(path) for mark in _SHARED[suffix])
-
-
-def _head(path: Path) -> bytes:
+def _where(flight: ShownFlight, scene_name: str | None) -> tuple[Scene | None, bool]:
+    """The scene that is named, else the one that was flown in."""
+    if scene_name is not None:
+        return _scene(scene_name)
+    if flight.scene is None:
+        return None, False
     try:
-        with open(path, "rb") as file:
-            return file.read(_HEAD)
-    except OSError as error:
-        raise AssetError(f"Could not read {str(path)!r}: {error.strerror or error}.") from error
+        return _scene(flight.scene)
+    except AirworthyError as error:
+        hint = f"The flight's scene {flight.scene!r} is not to be had (--scene takes another)"
+        raise AirworthyError(f"{hint}: {error}") from error
+
+
+def _is_flight(path: Path) -> bool:
+    """Whether a folder is one of `airworthy fly`, damaged or not; one of splats has a meta.json that says "means"."""
+    if (path / FLIGHT_FILE).is_file():
+        return True
+    meta = path / META_FILE
+    try:
+        return meta.is_file() and b'"means"' not in meta.read_bytes()[:_HEAD]
+    except OSError:
+        return True  # whoever reads it says why it cannot be
+
+
+def _scene(name: str) -> tuple[Scene, bool]:
+    path = Path(name)
+    if is_path(name) and holds_splats(path):
+        splats = read_splats(path).splats
+        cloud, bounds = path.stem or "splats", _bounds(splats)
+        return Scene(cloud, clouds={cloud: splats}, splats=(SplatPlacement(cloud),), lights=(), bounds=bounds), True
+    if not path.exists() and path.suffix.lower() in SPLAT_SUFFIXES:
+        raise AssetError(f"There is no file {name!r}.")
+    return scene(name), False
+
+
+def _bounds(splats: Splats) -> Region:
+    """A box around most gaussians: a few often float far away from what was captured."""
+    low, high = np.quantile(splats.position.astype(np.float64), (_STRAY, 1.0 - _STRAY), axis=0)
+    edge = _EDGE * max(float((high - low).max()), 1e-3)
+    return Region(three(low - edge), three(high + edge))

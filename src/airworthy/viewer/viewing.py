@@ -1,4 +1,4 @@
-"""The viewer: a subject's nodes in the browser, and the controls that play it."""
+"""The viewer: a subject's nodes in the browser, and the clock that plays it."""
 
 from __future__ import annotations
 
@@ -7,30 +7,36 @@ import time as clock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core import frames
-from airworthy.scenes.extent import scene_box
-from airworthy.viewer.flight_nodes import FlightNodes
-from airworthy.viewer.scene_nodes import SceneNodes
+from airworthy.scenes.splats.placing import with_surface
+from airworthy.scenes.viewing import roofless
+from airworthy.viewer.actor_poses import ActorPoses
+from airworthy.viewer.controls import Actions, Controls
+from airworthy.viewer.first_view import FirstView, first_view
+from airworthy.viewer.flight_nodes import SWITCHES, FlightNodes
+from airworthy.viewer.following import Follower, look
+from airworthy.viewer.images import ImageFeed, Request
+from airworthy.viewer.scene_nodes import LAYERS, SHOWN, SceneNodes
 from airworthy.viewer.server import stop, url_of
-from airworthy.viewer.splat_nodes import SPLATS_MAX, add_splats
+from airworthy.viewer.splat_nodes import SPLATS_MAX, SplatNodes
 from airworthy.viewer.subjects import Subject
+from airworthy.viewer.surroundings import surround
 
 if TYPE_CHECKING:
     import viser
 
-    from airworthy.viewer.cameras import CameraSource
+    from airworthy.viewer.cameras import CameraSource, Shot
 
 __all__ = ["Viewer"]
 
 TICK = 1.0 / 30.0
 """Between two updates while playing [s]."""
-IMAGE_EVERY = 0.12
-"""Between two images of the camera while playing [s], so that rendering does not hold up the motion."""
+WORDS_EVERY = 0.1
+"""Between two changes of the time line and the words above it while playing [s]."""
 ACTORS_DURATION = 60.0
 """Length of the time line of a scene that moves by itself [s]."""
-SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
+SPLATS = "splats"
+"""Key of a switch, beside those of layers, of flights and of what stands around."""
 
 
 class Viewer:
@@ -50,150 +56,226 @@ class Viewer:
         camera: CameraSource | None = None,
         splats_max: int = SPLATS_MAX,
     ):
-        self.server = server
-        self.subject = subject
+        self.server, self.subject = server, subject
         self._lock = threading.RLock()
-        self._image_at = 0.0
-        api = server.scene
-        self.scene = None if subject.scene is None else SceneNodes(api, subject.scene)
-        self.splats = self._splats(api, splats_max)
-        self.flight = None if subject.flight is None else FlightNodes(api, server.gui, subject.flight, camera)
+        self._told = -np.inf
+        api, scene = server.scene, subject.scene
+        self.poses: ActorPoses | None = None
+        self.scene: SceneNodes | None = None
+        self.splats: SplatNodes | None = None
+        if scene is not None:
+            lowered = roofless(scene)
+            self.poses = ActorPoses(scene)
+            self.scene = SceneNodes(api, scene, lowered, self.poses)
+            self.splats = SplatNodes(api, scene, lowered, splats_max) if scene.splats else None
+        self.flight = None if subject.flight is None else FlightNodes(api, subject.flight, camera)
+        self.follower = None if subject.flight is None else Follower(subject.flight.vehicle(subject.flight.envs[0]))
         self.duration = self._duration()
         """Of the time line [s]; 0 without one."""
         self.time = 0.0
         """Shown now [s]."""
-        self._aim(server)
-        self._controls(server.gui)
+        self.view = first_view(scene, None if self.flight is None else self.flight.track)
+        """Where a browser looks from at first."""
+        self._aim(self.view)
+        self._others = surround(api, scene, self.view)
+        self.controls = self._controls()
+        self.images = None if camera is None or self.flight is None else ImageFeed(camera, self._shown)
         self.show(0.0)
 
     @property
     def nodes(self) -> dict[str, Any]:
         """Handle of every node that shows something, by its name."""
-        shown = {} if self.scene is None else dict(self.scene.nodes)
-        shown |= {} if self.splats is None else {self.splats.name: self.splats}
-        return shown | ({} if self.flight is None else self.flight.nodes)
+        parts = [part.nodes for part in (self.scene, self.splats, self.flight) if part is not None]
+        return {name: handle for part in parts for name, handle in part.items()}
 
     @property
     def url(self) -> str:
         """What to open in a browser."""
         return url_of(self.server)
 
-    def show(self, time: float, image: bool = True) -> None:
+    def show(self, time: float, tell: bool = True) -> None:
         """Put everything where it is at a time.
 
         Args:
             time: [s], held within the time line.
-            image: Also renew the camera's image.
+            tell: Also renew the time line and the words above it.
         """
-        with self._lock:
+        with self._lock, self.server.atomic():
             self.time = float(np.clip(time, 0.0, self.duration))
-            if self.scene is not None:
-                self.scene.advance(self.time)
+            self._move()
+            words = f"{self.time:.2f} s"
             if self.flight is not None:
-                self.flight.show(self.time, image)
-            if self.duration:
-                self.slider.value = round(self.time, 2)
+                position, attitude = self.flight.show(self.time)
+                words = f"flight {self.flight.env}: {self.flight.track.words(self.time)}"
+                if self.images is not None and (self.images.idle or tell):
+                    self.images.ask(Request(self.flight.env, self.time, position, attitude))
+                self._follow(position, attitude)
+            if tell:
+                self.controls.show_time(self.time, words)
 
     def choose(self, env: int) -> None:
-        """Show the flight of another environment, at the same time."""
-        with self._lock:
-            if self.flight is not None:
-                self.flight.choose(env)
-                self.flight.show(self.time)
+        """Show the flight of another environment, at the same time; raises AirworthyError where there is none."""
+        with self._lock, self.server.atomic():
+            if self.flight is None or self.follower is None or self.subject.flight is None:
+                return
+            self.flight.choose(env)
+            self.follower.aim(self.subject.flight.vehicle(env))
+            if self.controls.flight is not None:
+                self.controls.choose(env)
+            self._show_vehicle()
+            self.show(self.time)
 
     def step(self, elapsed: float) -> None:
         """Go on by a real time [s] if playing, at the chosen speed; at the end, begin again."""
-        if not self.duration or not self.playing.value:
+        if not self.duration or not self.controls.playing.value:
             return
         with self._lock:
-            later = self.time + elapsed * float(self.speed.value)
+            later = self.time + elapsed * float(self.controls.speed.value)
             now = clock.monotonic()
-            image = now - self._image_at >= IMAGE_EVERY
-            self._image_at = now if image else self._image_at
-            self.show(0.0 if later > self.duration else later, image)
+            tell = now - self._told >= WORDS_EVERY
+            self._told = now if tell else self._told
+            self.show(0.0 if later > self.duration else later, tell)
 
     def run(self) -> None:
         """Play until interrupted."""
         last = clock.monotonic()
         while True:
-            clock.sleep(TICK)
+            clock.sleep(max(0.0, TICK - (clock.monotonic() - last)))
             now = clock.monotonic()
             self.step(now - last)
             last = now
 
+    def settle(self, timeout: float = 60.0) -> bool:
+        """Wait until the camera's image is that of the time shown; False where it took longer [s]."""
+        return self.images is None or self.images.wait(timeout)
+
+    def follow(self, mode: str) -> None:
+        """Look on freely, from behind the vehicle ("chase") or with its eyes ("onboard")."""
+        with self._lock:
+            if self.follower is not None:
+                self.follower.choose(mode)
+                self.controls.view.value = mode
+                self._show_vehicle()
+                self.show(self.time)
+
+    def reset(self) -> None:
+        """Look as at the beginning, with every browser."""
+        self.follow("free")
+        for client in self.server.get_clients().values():
+            look(client, (self.view.position, self.view.target, np.array([0.0, 0.0, 1.0])))
+
+    def switch(self, key: str, on: bool) -> None:
+        """Show or hide a layer of the scene, a part of the flight, the splats or the grid."""
+        with self._lock:
+            if key in LAYERS and self.scene is not None:
+                self._surface(key, on)
+                self.scene.switch(key, on)
+                if key == "roof" and self.splats is not None:
+                    self.splats.switch(on, roof=True)
+            elif key in SWITCHES and self.flight is not None:
+                self.flight.switch(key, on)
+                self._show_vehicle()
+            elif key == SPLATS and self.splats is not None:
+                self.splats.switch(on)
+            elif key in self._others:
+                self._others[key].visible = on
+            if key in self.controls.boxes:
+                self.controls.boxes[key].value = on
+
     def close(self) -> None:
-        """End the server."""
+        """End the server and the thread of the images."""
+        if self.images is not None:
+            self.images.close()
         stop(self.server)
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
-    def _splats(self, api: Any, limit: int) -> Any:
-        if self.subject.splats is None:
-            return None
-        slot = None if self.subject.scene is None else self.subject.scene.splat
-        where: dict[str, Any] = (
-            {} if slot is None else {"position": slot.position, "attitude": slot.attitude, "scale": slot.scale}
-        )
-        return add_splats(api, "/splats", self.subject.splats, limit=limit, **where)
+    def _move(self) -> None:
+        """Actors, and what rides on them."""
+        if self.poses is None or not self.poses.parts:
+            return
+        self.poses.advance(self.time)
+        if self.scene is not None:
+            self.scene.advance()
+        if self.splats is not None:
+            self.splats.advance(self.poses)
+
+    def _follow(self, position: Any, attitude: Any) -> None:
+        view = None if self.follower is None else self.follower.place(self.time, position, attitude)
+        if view is not None:
+            for client in self.server.get_clients().values():
+                look(client, view)
+
+    def _show_vehicle(self) -> None:
+        """The vehicle is not seen out of its own eyes, and its frustum would stand in the way from behind, too."""
+        if self.flight is not None and self.follower is not None:
+            self.flight.cover("vehicle", self.follower.mode == "onboard")
+            self.flight.cover("camera", self.follower.mode != "free")
+
+    def _shown(self, shot: Shot | None, problem: str) -> None:
+        """An image has been made, in the thread of the images."""
+        with self._lock:
+            if problem:
+                self.controls.show_time(self.time, f"The camera shows nothing: {problem}")
+            if shot is not None and self.flight is not None:
+                self.flight.expose(shot)
+                self._show_vehicle()
+                self.controls.show_image(shot.image)
+
+    def _surface(self, key: str, on: bool) -> None:
+        """A splat file's surface is found when it is asked for."""
+        if key == "collision" and on and self.subject.bare and self.scene is not None and not self.scene.has(key):
+            assert self.subject.scene is not None  # it is what is bare
+            self.scene.extend(with_surface(self.subject.scene))
 
     def _duration(self) -> float:
         if self.subject.flight is not None:
             return self.subject.flight.duration
         return ACTORS_DURATION if self.subject.scene is not None and self.subject.scene.actors else 0.0
 
-    def _aim(self, server: viser.ViserServer) -> None:
-        """Look at the flight from behind and above, at a scene as its orbit view does, at splats from outside."""
-        position, target = self._first_view()
-        server.initial_camera.position = position
-        server.initial_camera.look_at = target
-        server.initial_camera.up = np.array([0.0, 0.0, 1.0])
-        size = float(np.linalg.norm(target - position))
-        server.initial_camera.near = float(np.clip(0.005 * size, 0.005, 0.1))
-        server.initial_camera.far = max(1000.0, 20.0 * size)
+    def _aim(self, view: FirstView) -> None:
+        camera = self.server.initial_camera
+        camera.position, camera.look_at, camera.up = view.position, view.target, np.array([0.0, 0.0, 1.0])
+        camera.fov = view.fov
+        camera.near, camera.far = view.near, view.far
 
-    def _first_view(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        if self.subject.scene is not None:
-            from airworthy.scenes.viewing import view
+    def _controls(self) -> Controls:
+        flight = self.subject.flight
+        labels = (
+            {}
+            if flight is None
+            else {env: f"{env}  {flight.outcomes.get(env, '')}".replace("_", " ").strip() for env in flight.envs}
+        )
+        actions = Actions(self.show, self._play, self.choose, self.follow, self.reset, self.switch)
+        return Controls(
+            self.server.gui,
+            self.subject.title,
+            self._facts(),
+            self.duration,
+            labels,
+            flight is not None,
+            self._switches(),
+            actions,
+        )
 
-            seen = view(self.subject.scene, "orbit")
-            if self.flight is not None:
-                return seen.position, self.flight.middle()
-            # The view's angle is across its width; the browser's is from top to bottom.
-            self.server.initial_camera.fov = 2.0 * float(np.arctan(np.tan(0.5 * seen.fov) * 9.0 / 16.0))
-            forward = frames.rotate(seen.attitude, np.array([0.0, 0.0, 1.0]))
-            box = scene_box(self.subject.scene)
-            middle = seen.position + 5.0 * forward if box is None else 0.5 * (box[0] + box[1])
-            return seen.position, seen.position + max(float(forward @ (middle - seen.position)), 1.0) * forward
-        low, high = self._extent()
-        center, size = 0.5 * (low + high), max(float(np.linalg.norm(high - low)), 1.0)
-        return center + size * np.array([-0.6, -0.6, 0.45]), center
+    def _play(self) -> None:
+        self.controls.playing.value = not self.controls.playing.value
 
-    def _extent(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        points = self.subject.splats.position if self.subject.splats is not None else np.zeros((1, 3))
-        if self.flight is not None:
-            points = self.flight.track.position
-        # A few splats often float far away from what was captured.
-        low, high = np.quantile(points.astype(np.float64), (0.03, 0.97), axis=0)
-        return low, high
+    def _switches(self) -> list[tuple[str, str, bool]]:
+        """What can be shown and hidden."""
+        rows = [] if self.flight is None else [(kind, SWITCHES[kind], on) for kind, on in self.flight.switches.items()]
+        rows += [] if self.splats is None else [(SPLATS, "splats", True)]
+        layers = set() if self.scene is None else set(self.scene.layers)
+        layers |= {"roof"} if self.splats is not None and self.splats.has_roof else set()
+        rows += [(layer, says, layer in SHOWN) for layer, says in LAYERS.items() if layer in layers]
+        if self.subject.bare:
+            rows.append(("collision", LAYERS["collision"], False))
+        return rows + [(key, key, True) for key in self._others]
 
-    def _controls(self, gui: Any) -> None:
-        gui.set_panel_label(f"Airworthy: {self.subject.title}")
-        if not self.duration:
-            return
-        self.playing = gui.add_checkbox("play", self.subject.flight is not None)
-        self.slider = gui.add_slider("time [s]", 0.0, round(max(self.duration, 0.01), 2), 0.01, 0.0)
-        self.speed = gui.add_dropdown("speed", SPEEDS, initial_value="1")
-
-        @self.slider.on_update
-        def _(event: Any) -> None:
-            if event.client is not None:  # not our own while playing
-                self.show(self.slider.value)
-
-        if self.subject.flight is not None and len(self.subject.flight.envs) > 1:
-            count = len(self.subject.flight.envs)
-            self.environment = gui.add_slider("flight", 0, count - 1, 1, 0)
-            envs = self.subject.flight.envs
-
-            @self.environment.on_update
-            def _(_: Any) -> None:
-                self.choose(envs[int(self.environment.value)])
+    def _facts(self) -> str:
+        """A line about what is shown."""
+        said = []
+        if self.splats is not None:
+            merged = "" if self.splats.count == self.splats.whole else f", merged from {self.splats.whole:,}"
+            said.append(f"{self.splats.count:,} gaussians{merged}, mean colours.")
+        return " ".join(said)

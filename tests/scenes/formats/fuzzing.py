@@ -376,6 +376,7 @@ class Driver:
 
     def read(self, name: str, data: bytes) -> str:
         """Read one input: "loaded", or why it was refused. Raises AssertionError where the promise is broken."""
+        (self.folder / f"seed.{name}").unlink(missing_ok=True)  # made anew: the disk is not waited for
         (self.folder / f"seed.{name}").write_bytes(data)
         path = self.folder / ("seed.obj" if name == "mtl" else f"seed.{name}")
         start = time.perf_counter()

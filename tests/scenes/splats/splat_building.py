@@ -312,5 +312,7 @@ def glb(root: dict | bytes, binary: bytes) -> bytes:
 def write_files(folder: Path, files: dict[str, bytes]) -> Path:
     for name, data in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        # A file that is made anew is not waited for, as one that is cut and written again is.
+        (folder / name).unlink(missing_ok=True)
         (folder / name).write_bytes(data)
     return folder

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from airworthy.core import frames
 from airworthy.scenes.splats.record import Splats
 
 C0 = 0.28209479177387814
@@ -61,5 +62,20 @@ def plain() -> Callable[..., Splats]:
         identity = np.tile([0.0, 0.0, 0.0, 1.0], (n, 1))
         size = np.broadcast_to(np.asarray(scale, float), (n, 3))
         return Splats(where, identity, size, np.broadcast_to(np.asarray(opacity, float), (n,)), harmonics[:, None])
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def ring() -> Callable[..., tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Positions (10, 3) and attitudes (10, 4) of level cameras on a circle around a cloud, looking at its middle."""
+
+    def make(splats: Splats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        low, high = np.percentile(splats.position.astype(float), [5.0, 95.0], axis=0)
+        angle = 2.0 * np.pi * np.arange(10) / 10
+        away = 0.6 * float(np.linalg.norm(high - low))
+        where = 0.5 * (low + high) + away * np.column_stack([np.cos(angle), np.sin(angle), np.zeros(10)])
+        body = np.column_stack([np.zeros((10, 2)), np.sin(0.5 * (angle + np.pi)), np.cos(0.5 * (angle + np.pi))])
+        return where, frames.camera_attitude(body)
 
     return make

@@ -11,7 +11,6 @@ from airworthy.geometry import Box, Cylinder
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.record import Instance, Material, PointLight, Region, Scene
 from airworthy.scenes.splats import Splats
-from airworthy.sensors.splats.build_hall import BuildHall, build
 from airworthy.sensors.splats.converting import ConvertOptions, seen_color, splats_from_scene
 from airworthy.sensors.splats.refining import HELD_OUT, RefineOptions, image_psnr, refined, scene_views, splat_psnr
 from airworthy.sensors.splats.surfaces import SIZE_DOUBLES, evenly, exposure_of, patches_of, spread_points, viewpoints
@@ -146,7 +145,7 @@ def test_tone_and_psnr() -> None:
     assert image_psnr(np.full((4, 4, 3), 0.6), np.full((4, 4, 3), 0.5)) == pytest.approx(20.0)
 
 
-def test_bad_requests_are_refused(batch: SceneBatch, tmp_path) -> None:
+def test_bad_requests_are_refused(batch: SceneBatch) -> None:
     for request in ({}, {"spacing": 0.1, "count": 5}, {"count": -1}):
         with pytest.raises(AirworthyError, match="give one of them"):
             splats_from_scene(batch, **request)
@@ -156,12 +155,3 @@ def test_bad_requests_are_refused(batch: SceneBatch, tmp_path) -> None:
         ConvertOptions(opacity=1.0)
     with pytest.raises(AirworthyError, match="cannot be refined"):
         RefineOptions(steps=-1)
-    with pytest.raises(AirworthyError, match="cannot be built"):
-        build(BuildHall(tmp_path / "hall.spz", count=0))
-
-
-@pytest.mark.slow
-def test_a_hall_is_built(tmp_path) -> None:
-    found = build(BuildHall(tmp_path / "hall.spz", count=60_000, views=40, steps=60, quiet=True))
-    assert found["bytes"] < 6e6
-    assert found["psnr"] > 22.0  # 60 thousand instead of 220, and hardly refined

@@ -2,69 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import SimpleNamespace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from tests.sensors.splats.gradient_cases import FIELDS, LENS, SIZE, assert_as_the_twin, in_view, weights
 
 from airworthy.core.errors import AirworthyError
+from airworthy.scenes.splats import merged
 from airworthy.scenes.splats.record import Splats
-from airworthy.sensors.splats import SplatRenderer, twin
-
-FIELDS = ("position", "rotation", "scale", "opacity", "harmonics")
-SIZE = (26, 21)
-LENS = np.array([20.0, 22.0, 12.0, 11.0])
-STEP = 1e-30
-"""Of a complex step: the derivative is the imaginary part over it, with nothing cancelled."""
-
-
-def in_view(rng: np.random.Generator, count: int, degree: int) -> Splats:
-    """Gaussians before a camera near the origin, some beyond the image's edges."""
-    rotation = rng.normal(size=(count, 4))
-    rotation /= np.linalg.norm(rotation, axis=1, keepdims=True)
-    scale = np.exp(rng.normal(-1.5, 0.6, (count, 3)))
-    where = rng.uniform([-2.5, -2.0, 1.0], [2.5, 2.0, 5.0], (count, 3))
-    return Splats(where, rotation, scale, rng.uniform(0.1, 0.95, count), 0.3 * rng.normal(size=(count, (degree + 1) ** 2, 3)))
-
-
-def weights(rng: np.random.Generator, cameras: int) -> dict[str, NDArray[np.float32]]:
-    """A loss that is a random sum of all pixels of all channels."""
-    shape = (cameras, SIZE[1], SIZE[0])
-    found = {"rgb": rng.normal(size=(*shape, 3)), "depth": 0.1 * rng.normal(size=shape), "alpha": rng.normal(size=shape)}
-    return {name: value.astype(np.float32) for name, value in found.items()}
-
-
-def twin_loss(fields: dict[str, Any], position: Any, attitude: Any, weight: dict[str, Any], options: dict[str, Any]) -> Any:
-    images = twin.render(SimpleNamespace(**fields), *SIZE, LENS, position, attitude, **options)
-    known = np.isfinite(images["depth"].real)
-    total = np.sum(np.where(known, images["depth"], 0.0) * weight["depth"])
-    return total + np.sum(images["rgb"] * weight["rgb"]) + np.sum(images["alpha"] * weight["alpha"])
-
-
-def slopes(loss: Callable[[Any], Any], at: NDArray[Any]) -> NDArray[np.float64]:
-    """Derivative of a loss with respect to every number of an array."""
-    point, found = at.astype(complex), np.zeros(at.shape)
-    for index in np.ndindex(at.shape):
-        point[index] += STEP * 1j
-        found[index] = loss(point).imag / STEP
-        point[index] = at[index]
-    return found
-
-
-def turned(attitude: NDArray[np.float64], turn: NDArray[Any]) -> NDArray[Any]:
-    """attitude * (turn / 2, 1): a small turn about the camera's own axes."""
-    x, y, z, w = attitude
-    a, b, c = 0.5 * turn
-    return np.array(
-        [x + w * a + y * c - z * b, y + w * b + z * a - x * c, z + w * c + x * b - y * a, w - x * a - y * b - z * c]
-    )
-
-
-def close(found: NDArray[Any], expected: NDArray[Any], tolerance: float) -> bool:
-    return bool(np.linalg.norm(found - expected) <= tolerance * np.linalg.norm(expected))
+from airworthy.sensors.splats import SplatRenderer
+from airworthy.sensors.splats.lanes_back import Slopes
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -75,21 +24,7 @@ def test_derivatives_equal_those_of_the_twin(seed: int) -> None:
     options: dict[str, Any] = {"antialiased": bool(seed & 4), "background": rng.uniform(size=3)}
     position, attitude = 0.2 * rng.normal(size=3), np.array([0.05, -0.03, 0.1, 1.0])
     attitude /= np.linalg.norm(attitude)
-    (found,), poses = SplatRenderer(splats).gradients(
-        lambda images, some: weight, *SIZE, LENS, position[None], attitude, **options
-    )
-    fields = {name: getattr(splats, name).astype(float) for name in FIELDS}
-    one = {name: value[0] for name, value in weight.items()}
-    for name in FIELDS:
-        expected = slopes(lambda x, name=name: twin_loss({**fields, name: x}, position, attitude, one, options), fields[name])
-        if name == "rotation":  # along the sphere of unit quaternions
-            expected -= fields[name] * np.sum(expected * fields[name], axis=1, keepdims=True)
-        # float32 sums over 546 pixels of both signs; a single pixel at 1/255 decided otherwise would be up to 1e-2.
-        assert close(getattr(found, name), expected, 2e-3), name
-    by_position = slopes(lambda x: twin_loss(fields, x, attitude, one, options), position)
-    assert close(poses.position[0], by_position, 2e-3)
-    by_turn = slopes(lambda x: twin_loss(fields, position, turned(attitude, x), one, options), np.zeros(3))
-    assert close(poses.rotation[0], by_turn, 2e-3)
+    found = assert_as_the_twin(splats, position, attitude, weight, options)
     assert set(np.unique(found.seen)) <= {0.0, 1.0}
 
 
@@ -159,6 +94,39 @@ def test_a_wrong_colour_is_learned(plain: Any) -> None:
         )  # fmt: skip
         renderer.replace(splats)
     assert errors[-1] < 0.01 * errors[0]
+
+
+def test_chunks_that_no_camera_sees_are_not_touched() -> None:
+    """Nothing is written there, and forgetting leaves nothing behind."""
+    rng = np.random.default_rng(30)
+    seen, hidden = in_view(rng, 1500, 2), in_view(rng, 2000, 2)
+    splats = merged([seen, replace(hidden, position=hidden.position * [1.0, 1.0, -1.0])])
+    renderer = SplatRenderer([splats, in_view(rng, 600, 1)])
+    asked = renderer._asked(*SIZE, LENS, np.zeros((1, 3)), [0.0, 0.0, 0.0, 1.0], [0], 0.0 * np.ones(3), False, 0.05,
+                            ("rgb",), "expected", 0.3)  # fmt: skip
+    images = {"rgb": np.empty((1, SIZE[1], SIZE[0], 3), np.float32)}
+    renderer._engine.render(asked, images)
+    slopes = Slopes(renderer._cloud)
+    slopes.add(renderer._engine, asked, images, {"rgb": np.ones_like(images["rgb"])})
+    chunks = slopes.gaussians.reshape(len(slopes.touched), -1)
+    assert 3 <= slopes.touched.sum() <= 5 < len(slopes.touched)
+    assert not slopes.touched[7:].any()  # the other scene
+    np.testing.assert_array_equal(chunks.any(axis=1), slopes.touched)
+    slopes.clear()
+    assert not slopes.gaussians.any()
+    assert not slopes.harmonics.any()
+    assert not slopes.touched.any()
+
+
+def test_a_loss_may_not_change_the_images(plain: Any) -> None:
+    renderer = SplatRenderer(plain([0.0, 0.0, 3.0], 0.1, 0.5, 0.5))
+
+    def loss(images: dict[str, Any], some: slice) -> dict[str, Any]:
+        images["rgb"] -= 0.5
+        return images
+
+    with pytest.raises(ValueError, match="read-only"):
+        renderer.gradients(loss, *SIZE, LENS, np.zeros((1, 3)), np.array([0.0, 0.0, 0.0, 1.0]))
 
 
 def test_answers_of_a_loss_that_do_not_fit(plain: Any) -> None:

@@ -7,6 +7,7 @@ from airworthy.evaluation.verification.promises import promise_figures
 from airworthy.evaluation.verification.published import published_figures
 from airworthy.evaluation.verification.scenes import scene_figures
 from airworthy.evaluation.verification.sensors import sensor_figures
+from airworthy.evaluation.verification.splats import splat_figures
 
 __all__ = [
     "Figure",
@@ -16,4 +17,5 @@ __all__ = [
     "published_figures",
     "scene_figures",
     "sensor_figures",
+    "splat_figures",
 ]

@@ -56,26 +56,52 @@ def broken_promises(name: str, count: int, seed: int = 0) -> tuple[int, float, i
         path = Path(folder) / ("seed.obj" if name == "mtl" else f"seed.{name}")
         _write(path, name)
         changed = path.with_suffix(".mtl") if name == "mtl" else path
-        whole = changed.read_bytes()
         reader = read_points if name in ("pcd", "cloud.ply") else read_model
-        wrong, slowest, loaded = 0, 0.0, 0
-        for _ in range(count):
-            changed.write_bytes(damaged(whole, rng))
-            start = time.perf_counter()
-            outcome = read_outcome(reader, path)
-            seconds = time.perf_counter() - start
-            slowest = max(slowest, seconds)
-            loaded += outcome == "loaded"
-            wrong += outcome == "broken" or seconds > SECONDS_MAX
+        return damage_outcome(path, reader, _sound, count, rng, changed)
+
+
+def damage_outcome(
+    path: Path,
+    reader: Callable[[Path], Any],
+    sound: Callable[[Any], bool],
+    count: int,
+    rng: np.random.Generator,
+    changed: Path | None = None,
+) -> tuple[int, float, int]:
+    """Damage a whole file again and again, and read it.
+
+    Args:
+        path: What is read.
+        reader: How.
+        sound: Whether what was loaded keeps its promises.
+        count: How many times.
+        rng: Of the damage.
+        changed: The file that is damaged; None: `path`.
+
+    Returns:
+        As `broken_promises`.
+    """
+    changed = changed or path
+    whole = changed.read_bytes()
+    wrong, slowest, loaded = 0, 0.0, 0
+    for _ in range(count):
+        changed.unlink()  # made anew: the disk is not waited for
+        changed.write_bytes(damaged(whole, rng))
+        start = time.perf_counter()
+        outcome = read_outcome(reader, path, sound)
+        seconds = time.perf_counter() - start
+        slowest = max(slowest, seconds)
+        loaded += outcome == "loaded"
+        wrong += outcome == "broken" or seconds > SECONDS_MAX
     return wrong, slowest, loaded
 
 
-def read_outcome(reader: Callable[[Path], Any], path: Path) -> str:
+def read_outcome(reader: Callable[[Path], Any], path: Path, sound: Callable[[Any], bool] | None = None) -> str:
     """ "loaded", "refused" with one sentence, or "broken"."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            return "loaded" if _sound(reader(path)) else "broken"
+            return "loaded" if (sound or _sound)(reader(path)) else "broken"
     except AssetError as error:
         text = str(error)
         return "refused" if text.endswith(".") and "\n" not in text and len(text) < _SENTENCE else "broken"

@@ -1,7 +1,7 @@
 """Generated places: `GENERATORS[name](index, seed) -> Scene`, a pure function of name, index and seed.
 
-The seven scenarios of `SCENARIOS` (and `sudden_drop_plus`) have configurations 1 to 10; all other generators take any index
-from 0 on.
+The seven scenarios of `SCENARIOS` (and `sudden_drop_plus`) have configurations 1 to 10, the halls of splats one; all other
+generators take any index from 0 on.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import partial
 
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.generators.flyingtrust import scene_of
-from airworthy.scenes.generators.halls import HALLS
+from airworthy.scenes.generators.halls import HALLS, SPLAT_HALLS
 from airworthy.scenes.generators.rooms import ALIASES, ROOMS, resample, room_arrays, room_batch, room_scene, with_level
 from airworthy.scenes.record import Scene
 
@@ -24,6 +24,7 @@ GENERATORS: dict[str, Generator] = {name: partial(scene_of, name) for name in (*
 """Name -> scene from (index, seed)."""
 GENERATORS.update({name: partial(room_scene, name) for name in (*ROOMS, *ALIASES)})
 GENERATORS.update(HALLS)
+GENERATORS.update(SPLAT_HALLS)
 
 __all__ = [
     "GENERATORS",

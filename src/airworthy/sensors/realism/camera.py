@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -65,7 +66,8 @@ class RealCamera:
         """Channels of one image per camera; "rgb" is what the lens lets through, before `develop`.
 
         Motion blur and depth of field concern colour alone; every other channel is of one instant, that at which its row's
-        exposure ends. With a rolling shutter that instant differs from row to row.
+        exposure ends. With a rolling shutter that instant differs from row to row. In scenes with splats, which no ray through
+        a point of the lens meets, depth of field is gathered.
 
         Args:
             trace: Casts a table from poses.
@@ -78,27 +80,40 @@ class RealCamera:
         where, turned = np.asarray(position, np.float64), np.asarray(attitude, np.float64)
         envs = np.arange(len(where)) if env is None else np.asarray(env, np.intp)
         past = self.state.poses(envs, where, turned)
-        names = list(channels)
-        lens = self.settings.depth_of_field
-        if lens is not None and lens.method == "gather" and "rgb" in names and "depth" not in names:
+        kinds = self._settings_in(scene, envs) if "rgb" in channels else []
+        names = [name for name in channels if name != "rgb" or any(kind.samples == 1 for kind, _ in kinds)]
+        if "depth" not in names and any(_gathers(kind) for kind, _ in kinds):
             names.append("depth")
-        several = self.settings.samples > 1 and "rgb" in names
-        single = [name for name in names if not (several and name == "rgb")]
-        out = self._once(trace, past, 0.0, self.table, single) if single else {}
-        if several:
-            out["rgb"] = self._colors(trace, past, scene)
-        if lens is not None and lens.method == "gather" and "rgb" in out:
-            out["rgb"] = gathered(out["rgb"], out["depth"], self._lens, lens.samples)
+        out = self._once(trace, past, 0.0, self.table, names) if names else {}
+        images = []
+        for kind, _ in kinds:
+            image = out["rgb"] if kind.samples == 1 else self._colors(trace, past, scene, kind)
+            lens = kind.depth_of_field
+            images.append(gathered(image, out["depth"], self._lens, lens.samples) if lens and _gathers(kind) else image)
+        if kinds:
+            out["rgb"] = images[0] if len(kinds) == 1 else np.where(kinds[0][1][:, None, None, None], *images)
         self.state.remember(envs, where, turned)
         return {name: out[name] for name in channels}
 
-    def _colors(self, trace: Trace, past: tuple[Floats, Floats], scene: Any) -> NDArray[np.float32]:
-        blur, count = self.settings.motion_blur, self.settings.samples
+    def _settings_in(self, scene: Any, envs: NDArray[np.intp]) -> list[tuple[Realism, NDArray[np.bool_]]]:
+        """Settings, and which cameras they are for: with splats before the camera, depth of field is gathered."""
+        every = np.ones(len(envs), bool)
+        lens = self.settings.depth_of_field
+        if lens is None or _gathers(self.settings) or not any(one.splats for one in getattr(scene, "scenes", ())):
+            return [(self.settings, every)]
+        gather = self.settings.variant(depth_of_field=replace(lens, method="gather"))
+        splats = np.array([bool(one.splats) for one in scene.scenes])[scene.scene_of_env[envs]]
+        if splats.all() or not splats.any():
+            return [(gather if splats.any() else self.settings, every)]
+        return [(self.settings, ~splats), (gather, splats)]
+
+    def _colors(self, trace: Trace, past: tuple[Floats, Floats], scene: Any, settings: Realism) -> NDArray[np.float32]:
+        blur, count = settings.motion_blur, settings.samples
         ages = exposure_ages(blur.percent if blur is not None else 0.0, count)
 
         def one(number: int) -> NDArray[np.float32]:
             with self._scene_before(scene, float(ages[number])):
-                return self._once(trace, past, float(ages[number]), self._table_of(number), ("rgb",))["rgb"]
+                return self._once(trace, past, float(ages[number]), self._table_of(number, settings), ("rgb",))["rgb"]
 
         return averaged(one, range(count))
 
@@ -144,9 +159,9 @@ class RealCamera:
     def _keeps_tables(self) -> bool:
         return self.table.height * self.table.width * self.settings.samples <= _TABLE_PIXELS_MAX
 
-    def _table_of(self, number: int) -> RayTable:
+    def _table_of(self, number: int, settings: Realism) -> RayTable:
         """Rays of one of the exposures: through its own point of the lens, where there is one."""
-        lens = self.settings.depth_of_field
+        lens = settings.depth_of_field
         if lens is None or lens.method != "lens":
             return self.table
         if number in self._tables:
@@ -175,3 +190,7 @@ class RealCamera:
         image = develop(linear, self.settings, self.optics, stops, 1.0 / self.rate, draw)
         self.state.stops[envs] = stops
         return image
+
+
+def _gathers(settings: Realism) -> bool:
+    return settings.depth_of_field is not None and settings.depth_of_field.method == "gather"

@@ -44,6 +44,8 @@ _SHADE = ShadingOptions(sun_disc=False, max_range=1e4)
 _RAYS_AT_ONCE = 1 << 18
 _LENGTHS = (1e-3, 5.0)
 """Least and greatest standard deviation along a surface [m]."""
+_NEAR = 0.5
+"""What is at most this far outside the bounds counts as inside [m]."""
 _CHOICE = 3
 """Points among which one is chosen."""
 _FLAT = 0.03
@@ -134,12 +136,22 @@ def splats_from_scene(
     if count is None:
         count = max(1, int(patches.area.sum() / float(spacing or 1.0) ** 2))
     sight = Sight(patches, np.where(behind[:, None], -patches.normal, patches.normal), eyes, witnesses)
-    # The square root keeps some for what is seen small from most places but may be flown to.
-    weight = patches.area * np.sqrt(seen)
+    weight = patches.area * _worth(seen, patches, batch.scenes[0])
     if options.detail:
         weight *= _variety(batch, sight, weight, max(1, count // 2), options)
     splats = _covered(batch, sight, weight, count, options)
     return _with_sky(batch, splats, eyes, options) if options.sky else splats
+
+
+def _worth(seen: Floats, patches: Patches, scene: Scene) -> NDArray[np.float64]:
+    """Density (n,) of Gaussians for solid angles per area `seen`. The square root keeps some for what is seen small from most
+    places but may be flown to; what lies beyond the bounds may not."""
+    middle = patches.corners.mean(axis=1)
+    beyond = np.linalg.norm(middle - np.clip(middle, scene.bounds.lower, scene.bounds.upper), axis=-1) > _NEAR
+    worth = np.sqrt(seen)
+    if beyond.any() and not beyond.all():
+        worth[beyond] *= np.minimum(1.0, worth[beyond] / np.sqrt(np.median(seen[~beyond])))
+    return np.asarray(worth, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +253,7 @@ def _shaded(
         # Places on a sunflower, the first in the middle.
         reach, angle = 0.55 * np.sqrt(k / max(rays, 1)), 2.399963229728653 * k
         at = place + width[:, None] * reach * (np.cos(angle) * side + np.sin(angle) * other)
-        color, met = _straight_down(batch, at, normal)
+        color, met = _straight_down(batch, at, normal, k % batch.env_count)
         encoded = seen_color(color, exposure) * met[:, None]
         total += encoded
         square += encoded**2
@@ -250,19 +262,19 @@ def _shaded(
     return mean, np.sqrt(np.maximum(square / np.maximum(number, 1) - mean**2, 0.0)).mean(axis=1)
 
 
-def _straight_down(batch: SceneBatch, at: Floats, normal: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+def _straight_down(batch: SceneBatch, at: Floats, normal: Floats, env: int) -> tuple[Floats, NDArray[np.bool_]]:
     colors, met = [], []
     for first in range(0, len(at), _RAYS_AT_ONCE):
         some = slice(first, first + _RAYS_AT_ONCE)
-        found = _along(batch, at[some] + LIFT * normal[some], -normal[some])
+        found = _along(batch, at[some] + LIFT * normal[some], -normal[some], env)
         colors.append(found["rgb"][0, 0])
         met.append(np.abs(found["range"][0, 0] - LIFT) < 0.5 * LIFT)
     return np.concatenate(colors), np.concatenate(met)
 
 
-def _along(batch: SceneBatch, start: Floats, way: Floats) -> dict[str, NDArray[Any]]:
+def _along(batch: SceneBatch, start: Floats, way: Floats, env: int = 0) -> dict[str, NDArray[Any]]:
     table = RayTable(way[None], start[None])
-    cameras = Cameras.of(batch, table, np.zeros((1, 3)), np.array([[0.0, 0.0, 0.0, 1.0]]), np.zeros(1, np.int32))
+    cameras = Cameras.of(batch, table, np.zeros((1, 3)), np.array([[0.0, 0.0, 0.0, 1.0]]), np.array([env], np.int32))
     return shade_channels(batch, table, cameras, ("rgb", "hits"), _SHADE)
 
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.native_kernel import CPU_LANES
 from airworthy.scenes.splats.record import Splats
-from airworthy.sensors.splats.cloud import Cloud, rotation_matrices
+from airworthy.sensors.splats.cloud import Cloud
 from airworthy.sensors.splats.lanes_back import Slopes
 from airworthy.sensors.splats.native_text import CHUNK, SLOPE_ROWS
+from airworthy.sensors.splats.single_back import SingleSlopes
+from airworthy.sensors.splats.views import Shot
 
 Array = NDArray[np.float32]
+Loss = Callable[[dict[str, Array], slice], dict[str, NDArray[Any]]]
+"""Of the images of some of the cameras, and which these are: derivatives with respect to the channels it depends on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,54 +49,101 @@ class PoseGradients:
     """(c, 3) of a small turn about the camera's own axes [1/rad]: attitude times the turn."""
 
 
-def gradients_of(scenes: list[Splats], cloud: Cloud, slopes: Slopes) -> list[Gradients]:
-    """What was found of every scene, in the order of its Gaussians."""
-    found, first = [], 0
-    for splats, order, (chunk, chunks) in zip(scenes, cloud.order, cloud.spans, strict=True):
-        k = splats.harmonics.shape[1]
-        blocks = slice(chunk * CHUNK // 16, (chunk + chunks) * CHUNK // 16)
-        rows = _unpacked(slopes.gaussians[blocks], order, SLOPE_ROWS)
-        size = chunks * CHUNK * 3 * k
-        colours = _unpacked(slopes.harmonics[first : first + size].reshape(-1, 3 * k, 16), order, 3 * k)
-        first += size
-        rotation, scale = _of_axes(splats, rows[:, 3:12].reshape(-1, 3, 3))
-        parts = (rows[:, :3], rotation, scale, rows[:, 12], colours.reshape(-1, k, 3), rows[:, 13], rows[:, 14])
-        found.append(Gradients(*(np.ascontiguousarray(part, np.float32) for part in parts)))
-    return found
+def gradients_of(scenes: list[Splats], cloud: Cloud, slopes: Slopes | SingleSlopes) -> list[Gradients]:
+    """What was found of every scene, in the order of its Gaussians; costs what was seen."""
+    found = (slopes.gaussians, slopes.harmonics, slopes.touched)
+    return [_of_scene(splats, cloud, scene, *found) for scene, splats in enumerate(scenes)]
 
 
-def pose_gradients(cameras: NDArray[np.void], slopes: Slopes) -> PoseGradients:
+def _of_scene(
+    splats: Splats, cloud: Cloud, scene: int, gaussians: Array, harmonics: Array, touched: NDArray[np.bool_]
+) -> Gradients:
+    first, count = cloud.spans[scene]
+    chunks = first + np.flatnonzero(touched[first : first + count])
+    rows = _rows(gaussians.reshape(len(touched), -1)[chunks], SLOPE_ROWS)
+    seen = np.flatnonzero(rows[14] > 0.0)
+    place = ((chunks - first)[:, None] * CHUNK + np.arange(CHUNK)).reshape(-1)[seen]
+    which, rows = cloud.order[scene][place], rows[:, seen]
+    k = splats.harmonics.shape[1]
+    numbers = int(cloud.chunks["harmonics"][first]) * CPU_LANES
+    blocks = harmonics[numbers : numbers + count * CHUNK * 3 * k].reshape(count, -1)
+    colours = _rows(blocks[chunks - first], 3 * k)[:, seen].reshape(k, 3, -1)
+    rotation, scale = _of_axes(splats.rotation[which], splats.scale[which], rows[3:12].reshape(3, 3, -1))
+    parts = (rows[:3], rotation, scale, rows[12], colours, rows[13], rows[14])
+    return Gradients(*(_placed(part, which, len(splats)) for part in parts))
+
+
+def pose_gradients(cameras: NDArray[np.void], slopes: Slopes | SingleSlopes) -> PoseGradients:
     """What was found of the cameras, rows of `CAMERA`."""
     rows = np.concatenate([*slopes.poses, np.zeros((0, 12))])
-    # A turn by w about the camera's axes takes the matrix R to R - [w] R: the derivative is the antisymmetric part.
-    part = rows[:, 3:].reshape(-1, 3, 3) @ cameras["rotation"].reshape(-1, 3, 3).astype(np.float64).swapaxes(1, 2)
-    turn = np.stack([part[:, 1, 2] - part[:, 2, 1], part[:, 2, 0] - part[:, 0, 2], part[:, 0, 1] - part[:, 1, 0]], axis=1)
-    return PoseGradients(rows[:, :3], turn)
+    matrices = cameras["rotation"][: len(rows)].reshape(-1, 3, 3).astype(np.float64)
+    return PoseGradients(rows[:, :3], turns(rows[:, 3:].reshape(-1, 3, 3), matrices))
 
 
-def _unpacked(blocks: Array, order: NDArray[np.int64], width: int) -> Array:
-    """(block, width, 16) -> (n, width) in the user's order."""
-    rows = blocks.swapaxes(1, 2).reshape(-1, width)[: len(order)]
-    found = np.empty_like(rows)
-    found[order] = rows
+def turns(slopes: NDArray[np.float64], matrices: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Derivatives (c, 3) with respect to small turns about the cameras' axes, from those with respect to their matrices.
+
+    A turn by w takes the matrix R to R - [w] R: the derivative is the antisymmetric part.
+    """
+    part = slopes @ matrices.swapaxes(1, 2)
+    return np.stack([part[:, 1, 2] - part[:, 2, 1], part[:, 2, 0] - part[:, 0, 2], part[:, 0, 1] - part[:, 1, 0]], axis=1)
+
+
+def answered(loss: Loss, shot: Shot, some: slice, images: dict[str, Array]) -> dict[str, Array]:
+    """Ask a loss for its derivatives with respect to images just rendered, which it may read only.
+
+    Raises:
+        AirworthyError: If it names something else, or gives another shape.
+    """
+    cosines = shot.scale  # a fisheye is rendered with distances
+    shown = {name: image.view() for name, image in images.items()}
+    if cosines is not None:
+        with np.errstate(invalid="ignore"):
+            shown["depth"] = np.where(np.isfinite(images["depth"]), images["depth"] * cosines, np.inf).astype(np.float32)
+    for image in shown.values():
+        image.flags.writeable = False
+    answer = {name: np.asarray(slope, np.float32) for name, slope in loss(shown, some).items()}
+    for name, slope in answer.items():
+        if name not in images:
+            raise unknown_name("channel", name, tuple(images))
+        if slope.shape != images[name].shape:
+            raise AirworthyError(
+                f"A loss gave derivatives of {name} of shape {slope.shape}; expected {images[name].shape}, as the images."
+            )
+    if cosines is not None and "depth" in answer:
+        answer["depth"] = (answer["depth"] * cosines).astype(np.float32)
+    return answer
+
+
+def _rows(chunks: Array, width: int) -> Array:
+    """(chunk, numbers of its blocks) -> (width, n)"""
+    return chunks.reshape(-1, width, CPU_LANES).swapaxes(0, 1).reshape(width, -1)
+
+
+def _placed(values: Array, which: NDArray[np.int64], count: int) -> Array:
+    """(..., n) of some -> (count, ...) of all."""
+    found = np.zeros((count, *values.shape[:-1]), np.float32)
+    found[which] = np.moveaxis(values, -1, 0)
     return found
 
 
-def _of_axes(splats: Splats, axes: Array) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Derivatives with respect to quaternions and scales from those with respect to the axes R diag(scale)."""
-    turned = rotation_matrices(splats.rotation)
-    scale = np.einsum("njk,njk->nk", turned, axes)
-    g = axes * splats.scale[:, None, :].astype(np.float64)
-    x, y, z, w = splats.rotation.astype(np.float64).T
-    a, b, c = g[:, 0], g[:, 1], g[:, 2]
-    quaternion = np.stack(
-        [
-            2 * (y * (a[:, 1] + b[:, 0]) + z * (a[:, 2] + c[:, 0]) - 2 * x * (b[:, 1] + c[:, 2]) + w * (c[:, 1] - b[:, 2])),
-            2 * (x * (a[:, 1] + b[:, 0]) + z * (b[:, 2] + c[:, 1]) - 2 * y * (a[:, 0] + c[:, 2]) + w * (a[:, 2] - c[:, 0])),
-            2 * (x * (a[:, 2] + c[:, 0]) + y * (b[:, 2] + c[:, 1]) - 2 * z * (a[:, 0] + b[:, 1]) + w * (b[:, 0] - a[:, 1])),
-            2 * (x * (c[:, 1] - b[:, 2]) + y * (a[:, 2] - c[:, 0]) + z * (b[:, 0] - a[:, 1])),
-        ],
-        axis=1,
+def _of_axes(rotation: Array, scale: Array, axes: Array) -> tuple[Array, Array]:
+    """Derivatives with respect to quaternions (4, n) and scales (3, n) from those with respect to the axes R diag(scale)."""
+    unit = np.ascontiguousarray(rotation.T)
+    x, y, z, w = unit
+    matrix = (
+        (1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)),
+        (2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)),
+        (2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)),
     )
-    unit = splats.rotation.astype(np.float64)
-    return quaternion - unit * np.sum(unit * quaternion, axis=1, keepdims=True), scale
+    along = np.stack([sum(matrix[row][k] * axes[row, k] for row in range(3)) for k in range(3)])
+    (aa, ab, ac), (ba, bb, bc), (ca, cb, cc) = axes * np.ascontiguousarray(scale.T)
+    quaternion = 2 * np.stack(
+        [
+            y * (ab + ba) + z * (ac + ca) - 2 * x * (bb + cc) + w * (cb - bc),
+            x * (ab + ba) + z * (bc + cb) - 2 * y * (aa + cc) + w * (ac - ca),
+            x * (ac + ca) + y * (bc + cb) - 2 * z * (aa + bb) + w * (ba - ab),
+            x * (cb - bc) + y * (ac - ca) + z * (ba - ab),
+        ]
+    )
+    return quaternion - unit * (unit * quaternion).sum(axis=0), along

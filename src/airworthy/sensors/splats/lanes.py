@@ -48,7 +48,7 @@ class Lanes:
 
     def project(self, shot: Shot) -> None:
         """Every Gaussian into every image."""
-        count, stride = len(shot.cameras), self.chunk_stride
+        count, stride = shot.count, shot.stride
         take, tasks = self.buffers.take, count * stride
         self.cameras = as_warp(shot.cameras)
         self.records = take("records", tasks * CHUNK * RECORD_WORDS, np.float32)
@@ -59,7 +59,7 @@ class Lanes:
 
     def arrange(self, shot: Shot, stage: str = "lists") -> None:
         """Lists per tile; where they turn out longer than what is reserved, more is reserved and they are made again."""
-        count, stride = len(shot.cameras), self.chunk_stride
+        count, stride = shot.count, shot.stride
         columns, rows = -(-shot.width // TILE), -(-shot.height // TILE)
         self.band_rows = max(1, rows * count // _BAND_TASKS)
         tasks = count * -(-rows // self.band_rows)
@@ -83,11 +83,12 @@ class Lanes:
 
     def raster(self, shot: Shot, out: Arrays) -> None:
         """Pixels from the lists."""
-        tasks = len(shot.cameras) * -(-shot.width // TILE) * -(-shot.height // TILE)
+        tasks = shot.count * -(-shot.width // TILE) * -(-shot.height // TILE)
         nothing = self.buffers.take("nothing", 1, np.float32)
         images = [as_warp(out[name]) if name in out else nothing for name in ("rgb", "depth", "alpha")]
-        arrays = [self.cameras, self.order(tasks), self.records, self.tiles, self.lists, *images]
-        numbers = [self.chunk_stride, shot.width, shot.height, self.band_rows, self.capacity, shot.flags]
+        arrays = [self.cameras, self.order(tasks), self.records, self.tiles, self.lists]
+        arrays += [nothing if shot.limit is None else as_warp(shot.limit), *images]
+        numbers = [shot.stride, shot.width, shot.height, self.band_rows, self.capacity, shot.flags]
         self.launch(raster_kernel, tasks, arrays, numbers)
 
     def order(self, tasks: int) -> Any:

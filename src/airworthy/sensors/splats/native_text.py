@@ -30,7 +30,18 @@ CAMERA = np.dtype(
         ("background", "<f4", 3),
         ("first_chunk", "<i4"),
         ("chunk_count", "<i4"),
-        ("spare", "<f4", 7),
+        ("slot", "<i4"),
+        ("slot_count", "<i4"),
+        ("more_first", "<i4"),
+        ("more_count", "<i4"),
+        ("lens", "<f4", 8),
+        ("lens_limit", "<f4"),
+        ("field", "<f4"),
+        ("least_gain", "<f4"),
+        ("steepest", "<f4"),
+        ("kept", "<f4", 2),
+        ("spread", "<f4", 2),
+        ("spare", "<f4", 3),
     ]
 )
 CHUNK_ROW = np.dtype(
@@ -53,7 +64,14 @@ FAR_LIMIT = 1e7
 """Means beyond are not seen [m]."""
 STAGES = {"collect": 0, "sort": 1, "lists": 2}
 """Of arranging on a CPU, each with those before it; for measuring. On a GPU 0 writes keys, 1 finds each tile's list in them."""
-FLAGS = {name: 1 << k for k, name in enumerate(("rgb", "depth", "alpha", "expected", "median", "antialiased"))}
+FLAGS = {
+    name: 1 << k
+    for k, name in enumerate(
+        ("rgb", "depth", "alpha", "expected", "median", "antialiased", "limit", "opencv", "fisheye", "reduced")
+    )
+}
+_NEEDED = {"project.h": ("lens.h", "project.h")}
+"""Texts that stand on others."""
 
 _WHOLE = {
     "CHUNK": CHUNK,
@@ -93,6 +111,12 @@ _REAL = {
     "EXP2_2": 0.240247443318367,
     "EXP2_3": 0.05591785907745361,
     "EXP2_4": 0.009570101276040077,
+    # Area tangent of q over q by powers of q^2 <= 0.16: fitted for the least largest error, 1.3e-8 before rounding.
+    "ATAN_0": 1.0,
+    "ATAN_1": -0.3333292603492737,
+    "ATAN_2": 0.19979040324687958,
+    "ATAN_3": -0.1390335112810135,
+    "ATAN_4": 0.08162977546453476,
 }
 
 
@@ -101,5 +125,6 @@ def native_source(*names: str) -> str:
     numbers = [f"#define {name} {value}" for name, value in _WHOLE.items()]
     numbers += [f"#define {name} ({value!r}f)" for name, value in _REAL.items()]
     folder = files("airworthy.sensors.splats").joinpath("native")
-    texts = [folder.joinpath(name).read_text() for name in ("lanes.h", *names)]
+    wanted = ["lanes.h", *(part for name in names for part in _NEEDED.get(name, (name,)))]
+    texts = [folder.joinpath(name).read_text() for name in wanted]
     return "\n".join([shared_source("prelude.h"), *numbers, *texts])

@@ -1,4 +1,5 @@
-"""Builds the kernel that carries derivatives of Gaussians in images back to those in space (on a CPU)."""
+"""Builds the kernel that carries derivatives of Gaussians in images back to those in space, on a CPU and on a GPU."""
+
 
 # No postponed annotations here: Warp reads them.
 
@@ -14,7 +15,7 @@ def project_back_kernel() -> Any:
     """The Warp kernel."""
     wp = quiet_warp()
 
-    @wp.func_native(native_source("project.h", "project_back.h", "project_back_task.h"))
+    @wp.func_native(native_source("project.h", "group.h", "lens_back.h", "project_back.h", "project_back_task.h"))
     def native_project_back(
         geometry: wp.array[wp.float32],
         harmonics: wp.array[wp.float32],
@@ -27,11 +28,13 @@ def project_back_kernel() -> Any:
         slopes: wp.array[wp.float32],
         colour_slopes: wp.array[wp.float32],
         pose_slopes: wp.array[wp.float32],
+        touched: wp.array[wp.bool],
         chunk_stride: int,
-        camera_count: int,
+        image_count: int,
         width: int,
         height: int,
         flags: int,
+        packed: int,
         near: float,
         dilation: float,
         task: int,
@@ -42,18 +45,22 @@ def project_back_kernel() -> Any:
         harmonics: wp.array[wp.float32],  # (block, k, 3, 16)
         chunks: wp.array[wp.float32],  # ChunkRow
         cameras: wp.array[wp.float32],  # CameraRow
-        order: wp.array[wp.int32],  # of tasks
+        order: wp.array[wp.int32],  # of tasks; on a CPU
         tags: wp.array[wp.int32],  # (camera, chunk_stride, 4, CHUNK)
-        counts: wp.array[wp.int32],  # seen and rows (camera, chunk_stride, 2)
-        record_slopes: wp.array[wp.float32],  # of each record, BACK_WORDS
+        counts: wp.array[wp.int32],  # seen and rows (camera, chunk_stride, 2); or ends of the records' places in the list
+        record_slopes: wp.array[wp.float32],  # of each record, 16 numbers
         slopes: wp.array[wp.float32],  # output, added to: (block, SLOPE_ROWS, 16)
         colour_slopes: wp.array[wp.float32],  # output, added to: as harmonics
-        pose_slopes: wp.array[wp.float32],  # output: position and rotation matrix of each camera (camera, chunk_stride, 12)
+        pose_slopes: wp.array[
+            wp.float32
+        ],  # output, of what was seen: position and rotation matrix (camera, chunk or block, 16)
+        touched: wp.array[wp.bool],  # output: chunks that were seen
         chunk_stride: int,
-        camera_count: int,
+        image_count: int,
         width: int,
         height: int,
         flags: int,
+        packed: int,  # whether what was seen of a chunk lies at its beginning
         near: float,
         dilation: float,
         first: int,
@@ -70,11 +77,13 @@ def project_back_kernel() -> Any:
             slopes,
             colour_slopes,
             pose_slopes,
+            touched,
             chunk_stride,
-            camera_count,
+            image_count,
             width,
             height,
             flags,
+            packed,
             near,
             dilation,
             first + wp.tid(),

@@ -1,4 +1,5 @@
-"""Builds the kernel that carries derivatives of pixels back to the Gaussians in an image (on a CPU)."""
+"""Builds the kernel that carries derivatives of pixels back to the Gaussians in an image, on a CPU and on a GPU."""
+
 
 # No postponed annotations here: Warp reads them.
 
@@ -14,7 +15,7 @@ def raster_back_kernel() -> Any:
     """The Warp kernel."""
     wp = quiet_warp()
 
-    @wp.func_native(native_source("raster.h", "raster_back.h", "raster_back_task.h"))
+    @wp.func_native(native_source("raster.h", "group.h", "raster_back.h", "raster_back_task.h"))
     def native_raster_back(
         cameras: wp.array[wp.float32],
         order: wp.array[wp.int32],
@@ -22,9 +23,16 @@ def raster_back_kernel() -> Any:
         counts: wp.array[wp.int32],
         tiles: wp.array[wp.int32],
         lists: wp.array[wp.int32],
+        owners: wp.array[wp.int32],
+        places: wp.array[wp.int32],
+        limits: wp.array[wp.float32],
+        seen_rgb: wp.array[wp.float32],
+        seen_depth: wp.array[wp.float32],
+        seen_alpha: wp.array[wp.float32],
         rgb: wp.array[wp.float32],
         depth: wp.array[wp.float32],
         alpha: wp.array[wp.float32],
+        used: wp.array[wp.int32],
         partials: wp.array[wp.float32],
         record_slopes: wp.array[wp.float32],
         chunk_stride: int,
@@ -39,23 +47,30 @@ def raster_back_kernel() -> Any:
 
     def airworthy_splats_raster_back(
         cameras: wp.array[wp.float32],  # CameraRow
-        order: wp.array[wp.int32],  # of tasks
+        order: wp.array[wp.int32],  # of tasks; on a CPU
         records: wp.array[wp.float32],  # Record (camera, chunk_stride, CHUNK)
-        counts: wp.array[wp.int32],  # seen and rows (camera, chunk_stride, 2)
+        counts: wp.array[wp.int32],  # seen and rows (camera, chunk_stride, 2); or ends of the records' places in the list
         tiles: wp.array[wp.int32],  # begin and end of each tile's list (camera, rows, columns, 2)
-        lists: wp.array[wp.int32],  # places of records (camera, band, capacity)
-        rgb: wp.array[wp.float32],  # derivatives (camera, height, width, 3)
-        depth: wp.array[wp.float32],  # of the sum of weights times depths (camera, height, width)
-        alpha: wp.array[wp.float32],  # derivatives (camera, height, width)
-        partials: wp.array[wp.float32],  # work: of each place in the lists, BACK_WORDS
-        record_slopes: wp.array[wp.float32],  # output: of each record, BACK_WORDS
+        lists: wp.array[wp.int32],  # places of records (camera, band, capacity); or all in one
+        owners: wp.array[wp.int32],  # output of the first stage: of each place in the one list, number of the record
+        places: wp.array[wp.int32],  # likewise the place; later in the order of the owners
+        limits: wp.array[wp.float32],  # depth beyond which nothing was blended (camera, height, width)
+        seen_rgb: wp.array[wp.float32],  # images (camera, height, width, 3)
+        seen_depth: wp.array[wp.float32],  # (camera, height, width)
+        seen_alpha: wp.array[wp.float32],
+        rgb: wp.array[wp.float32],  # derivatives of the loss, as the images
+        depth: wp.array[wp.float32],
+        alpha: wp.array[wp.float32],
+        used: wp.array[wp.int32],  # work: how much of each tile's list was walked (camera, rows, columns)
+        partials: wp.array[wp.float32],  # work: of each place in the lists, 16 numbers
+        record_slopes: wp.array[wp.float32],  # output: of each record, 16 numbers
         chunk_stride: int,
         width: int,
         height: int,
-        band_rows: int,
+        band_rows: int,  # of tiles; 0: one list for all
         capacity: int,
         flags: int,
-        stage: int,  # BACK_TILES, then 1: sums
+        stage: int,  # BACK_TILES, BACK_CAMERAS or BACK_RECORDS
         first: int,
     ):
         native_raster_back(
@@ -65,9 +80,16 @@ def raster_back_kernel() -> Any:
             counts,
             tiles,
             lists,
+            owners,
+            places,
+            limits,
+            seen_rgb,
+            seen_depth,
+            seen_alpha,
             rgb,
             depth,
             alpha,
+            used,
             partials,
             record_slopes,
             chunk_stride,

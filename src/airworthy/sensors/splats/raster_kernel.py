@@ -21,6 +21,7 @@ def raster_kernel(prefix: str = "") -> Any:
         records: wp.array[wp.float32],
         tiles: wp.array[wp.int32],
         lists: wp.array[wp.int32],
+        limits: wp.array[wp.float32],
         rgb: wp.array[wp.float32],
         depth: wp.array[wp.float32],
         alpha: wp.array[wp.float32],
@@ -39,6 +40,7 @@ def raster_kernel(prefix: str = "") -> Any:
         records: wp.array[wp.float32],  # Record (camera, chunk_stride, CHUNK)
         tiles: wp.array[wp.int32],  # begin and end of each tile's list (camera, rows, columns, 2)
         lists: wp.array[wp.int32],  # places of records; CPU: (camera, band, capacity)
+        limits: wp.array[wp.float32],  # depth beyond which nothing is blended (camera, height, width)
         # output
         rgb: wp.array[wp.float32],  # (camera, height, width, 3)
         depth: wp.array[wp.float32],  # (camera, height, width)
@@ -57,6 +59,7 @@ def raster_kernel(prefix: str = "") -> Any:
             records,
             tiles,
             lists,
+            limits,
             rgb,
             depth,
             alpha,

@@ -1,23 +1,21 @@
 """Making splats look like given images, by the derivatives of their own; and how alike they are.
 
-The number of Gaussians stays. Adam moves colour, opacity, size, turn and place (Kingma and Ba, 2015, algorithm 1).
+The number of Gaussians stays; `training` moves colour, opacity, size, turn and place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 from airworthy.core.progress import progress
 from airworthy.geometry import RayTable
 from airworthy.scenes.batch import SceneBatch
-from airworthy.scenes.splats.harmonics import C0
 from airworthy.scenes.splats.record import Splats
 from airworthy.scenes.viewing import look_at
 from airworthy.sensors.capture import render
@@ -25,10 +23,16 @@ from airworthy.sensors.shading import ShadingOptions
 from airworthy.sensors.splats.converting import seen_color
 from airworthy.sensors.splats.renderer import SplatRenderer
 from airworthy.sensors.splats.surfaces import sequence, viewpoints
+from airworthy.sensors.splats.training.image_loss import likeness_map
+from airworthy.sensors.splats.training.optimizer import Rates, SplatOptimizer
 
-__all__ = ["PosedImages", "RefineOptions", "image_psnr", "refined", "scene_views", "splat_psnr"]
+__all__ = ["PosedImages", "RefineOptions", "image_psnr", "image_ssim", "refined", "scene_views", "splat_psnr"]
 
 Floats = NDArray[np.floating[Any]]
+_LEAST_SCALE = 1e-4
+"""No standard deviation falls below this [m]."""
+_DECAYS = (0.9, 0.99)
+"""Of Adam's moments: few steps are made, so the second forgets fast."""
 HELD_OUT = 1000
 """First number of the places of `scene_views` that are kept for judging."""
 
@@ -82,30 +86,6 @@ class RefineOptions:
             raise AirworthyError(f"Splats cannot be refined with {self}; expected counts and rates of 0 or more.")
 
 
-@dataclass(eq=False)
-class _Adam:
-    """First and second moments of one array; where the derivative is zero (not in the image), nothing moves."""
-
-    shape: tuple[int, ...]
-    mean: NDArray[np.float32] = field(init=False)
-    square: NDArray[np.float32] = field(init=False)
-    times: NDArray[np.float32] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.mean, self.square = np.zeros(self.shape, np.float32), np.zeros(self.shape, np.float32)
-        self.times = np.zeros((self.shape[0], *(1 for _ in self.shape[1:])), np.float32)
-
-    def step(self, slope: NDArray[np.float32], seen: NDArray[np.intp], rate: float) -> NDArray[np.float32]:
-        """What to subtract from the rows `seen`."""
-        part = slope[seen]
-        self.times[seen] += 1.0
-        self.mean[seen] = mean = 0.9 * self.mean[seen] + 0.1 * part
-        self.square[seen] = square = 0.99 * self.square[seen] + 0.01 * part * part
-        times = self.times[seen]
-        step = rate * (mean / (1.0 - 0.9**times)) / (np.sqrt(square / (1.0 - 0.99**times)) + 1e-12)
-        return np.asarray(step, np.float32)
-
-
 def scene_views(
     batch: SceneBatch,
     count: int,
@@ -144,10 +124,33 @@ def scene_views(
     return PosedImages(images, np.tile((focal, focal, 0.5 * width, 0.5 * height), (count, 1)), position, attitude)
 
 
-def image_psnr(image: Floats, truth: Floats) -> float:
-    """Peak signal to noise [dB] of values in [0, 1]: 10 log10(1 / mean squared error)."""
-    error = float(np.square(np.clip(image, 0.0, 1.0).astype(np.float64) - truth).mean())
-    return float(-10.0 * np.log10(max(error, 1e-12)))
+def image_psnr(image: Floats, truth: Floats, mask: NDArray[np.bool_] | None = None) -> float:
+    """Peak signal to noise [dB] of values in [0, 1]: 10 log10(1 / mean squared error).
+
+    Args:
+        image: (H, W, 3).
+        truth: The same.
+        mask: (H, W) pixels that count; None: all.
+    """
+    square = np.square(np.clip(image, 0.0, 1.0).astype(np.float64) - truth)
+    kept = square if mask is None or not mask.any() else square[mask]
+    return float(-10.0 * np.log10(max(float(kept.mean()), 1e-12)))
+
+
+def image_ssim(image: Floats, truth: Floats, mask: NDArray[np.bool_] | None = None) -> float:
+    """Mean structural similarity of values in [0, 1] (Wang, Bovik, Sheikh, Simoncelli: Image quality assessment, 2004).
+
+    Per colour, with a Gaussian window of 11 x 11 and standard deviation 1.5, where the window lies in the image whole.
+
+    Args:
+        image: (H, W, 3), 11 pixels or more each way; smaller ones are judged with zeros around them.
+        truth: The same.
+        mask: (H, W) pixels that count; None: all.
+    """
+    values = likeness_map(np.clip(image, 0.0, 1.0), truth)
+    inner = (slice(5, -5), slice(5, -5)) if min(values.shape[:2]) >= 11 else (slice(None), slice(None))
+    values, kept = values[inner], None if mask is None else mask[inner]
+    return float(values.mean() if kept is None or not kept.any() else values[kept].mean())
 
 
 def splat_psnr(splats: Splats | SplatRenderer, views: PosedImages) -> list[float]:
@@ -178,20 +181,18 @@ def refined(splats: Splats, views: PosedImages, options: RefineOptions | None = 
     if not len(views):
         raise AirworthyError("Splats cannot be refined without views.")
     order = _order(len(views), options)
-    renderer = SplatRenderer(splats)
-    moments = {name: _Adam(getattr(splats, name).shape) for name in ("position", "rotation", "scale", "opacity", "harmonics")}
+    optimizer = SplatOptimizer(splats, options.seed, _LEAST_SCALE)
     work: Iterable[int] = progress(range(options.steps), "Refining", options.steps, quiet=quiet)
     for step in work:
-        truth = views.rgb[order[step]]
+        truth = views.rgb[order[step] : order[step] + 1]
 
-        def slopes(images: dict[str, Any], some: slice, truth: Any = truth) -> dict[str, Any]:
-            off = images["rgb"] - truth
-            return {"rgb": ((np.sign(off) + 2.0 * off) / truth.size).astype(np.float32)}
+        def loss(image: NDArray[np.float32], truth: Any = truth) -> tuple[float, NDArray[np.float32]]:
+            off = image - truth
+            slope = ((np.sign(off) + 2.0 * off) / truth.size).astype(np.float32)
+            return float(np.abs(off).mean() + np.square(off).mean()), slope
 
-        found = renderer.gradients(slopes, *views.camera(order[step]))[0][0]
-        splats = _moved(splats, found, moments, options, 0.1 ** (step / max(options.steps - 1, 1)))
-        renderer.replace(splats)
-    return splats
+        optimizer.step(optimizer.shot(*views.camera(order[step])), loss, _rates(options, step))
+    return optimizer.splats()
 
 
 def _order(count: int, options: RefineOptions) -> NDArray[np.int64]:
@@ -202,24 +203,16 @@ def _order(count: int, options: RefineOptions) -> NDArray[np.int64]:
     return np.concatenate(shuffled) if shuffled else np.zeros(0, np.int64)
 
 
-def _moved(splats: Splats, found: Any, moments: dict[str, _Adam], options: RefineOptions, fall: float) -> Splats:
-    """One step, of those that were in the image."""
-    seen = np.flatnonzero(found.seen > 0)
-    new = {name: getattr(splats, name).copy() for name in moments}
-    scale, opacity = new["scale"][seen], np.clip(new["opacity"][seen], 1e-3, 0.999)
-    extent = scale.max(axis=1, keepdims=True)
-    chain = {
-        "harmonics": (found.harmonics, options.color_rate / C0),
-        "opacity": (found.opacity * splats.opacity * (1.0 - splats.opacity), options.opacity_rate),
-        "scale": (found.scale * splats.scale, options.scale_rate),
-        "rotation": (found.rotation, options.rotation_rate),
-        "position": (found.position * splats.scale.max(axis=1, keepdims=True), options.place_rate),
-    }
-    move = {name: moments[name].step(slope, seen, rate * fall) for name, (slope, rate) in chain.items()}
-    logit = np.log(opacity / (1.0 - opacity)) - move["opacity"]
-    new["opacity"][seen] = 1.0 / (1.0 + np.exp(-logit))
-    new["scale"][seen] = np.clip(scale * np.exp(-move["scale"]), 1e-4, None)
-    new["rotation"][seen] = frames.normalize(new["rotation"][seen] - move["rotation"])
-    new["position"][seen] -= move["position"] * extent
-    new["harmonics"][seen] -= move["harmonics"]
-    return replace(splats, **new)
+def _rates(options: RefineOptions, step: int) -> Rates:
+    """Falling to a tenth."""
+    fall = 0.1 ** (step / max(options.steps - 1, 1))
+    return Rates(
+        place=0.0,
+        place_share=options.place_rate * fall,
+        scale=options.scale_rate * fall,
+        rotation=options.rotation_rate * fall,
+        opacity=options.opacity_rate * fall,
+        color=options.color_rate * fall,
+        color_rest=options.color_rate * fall,
+        decays=_DECAYS,
+    )

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.scenes.splats.record import Splats
+from airworthy.sensors.splats.cameras import Window
 from airworthy.sensors.splats.cloud import make_cloud
-from airworthy.sensors.splats.gradients import Gradients, PoseGradients, gradients_of, pose_gradients
+from airworthy.sensors.splats.gradients import Gradients, Loss, PoseGradients, answered, gradients_of, pose_gradients
 from airworthy.sensors.splats.lanes import Lanes
 from airworthy.sensors.splats.lanes_back import Slopes
+from airworthy.sensors.splats.lens import Lens
+from airworthy.sensors.splats.movers import SplatMovers
 from airworthy.sensors.splats.native_text import CHUNK
 from airworthy.sensors.splats.single import Single
+from airworthy.sensors.splats.single_back import SingleSlopes
 from airworthy.sensors.splats.views import CHANNELS, DILATION, Shot, shot
 
 RECORDS_AT_ONCE = {"cpu": 1 << 22, "cuda": 1 << 25}
@@ -25,8 +28,6 @@ RECORDS_AT_ONCE = {"cpu": 1 << 22, "cuda": 1 << 25}
 
 GRADIENT_SHARE = 4
 """How many times the memory of an image its derivatives need, about."""
-
-Loss = Callable[[dict[str, NDArray[np.float32]], slice], dict[str, NDArray[Any]]]
 
 
 class SplatRenderer:
@@ -72,6 +73,12 @@ class SplatRenderer:
         channels: Sequence[str] = CHANNELS,
         depth_mode: str = "expected",
         dilation: float = DILATION,
+        lens: Lens | None = None,
+        movers: SplatMovers | None = None,
+        limit: ArrayLike | None = None,
+        distances: bool = False,
+        window: Window | None = None,
+        reduced: tuple[float, float] | None = None,
     ) -> dict[str, NDArray[np.float32]]:
         """Images of c cameras.
 
@@ -91,13 +98,22 @@ class SplatRenderer:
             intrinsics: (c, 4) or (4,) fx, fy, cx, cy [px], the upper left corner of the image being (0, 0).
             position: (c, 3) of the cameras, world [m].
             attitude: (c, 4) or (4,) quaternion x, y, z, w, camera (x right, y down, z forward) to world.
-            scene: (c,) which scene each camera sees; None: all the only one, or camera k scene k.
+            scene: (c,) which scene each camera sees, -1: none; None: all the only one, or camera k scene k.
             background: (3,) or (c, 3) colour where nothing is.
             antialiased: Whether a Gaussian narrower than a pixel loses opacity as it is widened to one (for clouds trained so).
             near: Means nearer than this along the axis are not seen [m].
             channels: What to deliver.
             depth_mode: `expected` or `median`.
             dilation: Variance by which a pixel's width spreads every Gaussian [px^2].
+            lens: How the cameras bend rays; None: a pinhole. A fisheye sorts by distance instead of depth.
+            movers: Clouds that stand or move before the cameras, beside the scene; all are sorted together.
+            limit: (c, H, W) depth of something opaque [m]; Gaussians whose mean is beyond it are not blended. What is there is
+                then seen by (1 - alpha).
+            distances: Whether `depth` and `limit` are distances along the pixels' rays instead.
+            window: The larger image of which this is a part; None: it is whole.
+            reduced: What a camera's image is resized by, across and down (0.5: to half as many pixels): Gaussians are spread by
+                the camera's pixels, and then, keeping their light, by an antialiased linear filter, so that the image is what
+                resizing that of the camera gives. None: the pixels are the camera's.
 
         Returns:
             An array per channel, float32.
@@ -106,9 +122,38 @@ class SplatRenderer:
             AirworthyError: If a name is unknown, a shape does not fit or a value cannot be used.
         """
         asked = self._asked(
-            width, height, intrinsics, position, attitude, scene, background, antialiased, near, channels, depth_mode, dilation
-        )
+            width, height, intrinsics, position, attitude, scene, background, antialiased, near, channels, depth_mode, dilation,
+            lens, movers, limit, distances, window, reduced,
+        )  # fmt: skip
         images = _images(asked)
+        for part, some in self._groups(asked):
+            self._engine.render(part, {name: image[some] for name, image in images.items()})
+        if asked.scale is not None and "depth" in images:
+            depth = images["depth"]
+            np.multiply(depth, asked.scale, out=depth, where=np.isfinite(depth), casting="same_kind")
+        return images
+
+    def render_on_device(self, *camera: Any, **options: Any) -> dict[str, Any]:
+        """As `render`, but the images stay where they were made: on a GPU Warp arrays, whose memory `warp.to_torch` shares.
+
+        Copying images to the host takes longer than making them when many cameras look at once. On a CPU the same as `render`.
+
+        Args:
+            camera: Arguments of `render`.
+            options: The others, by name.
+
+        Raises:
+            AirworthyError: As `render`; or depths were to be turned into distances, or back, which is done on the host.
+        """
+        if not isinstance(self._engine, Single):
+            return dict(self.render(*camera, **options))
+        asked = self._asked(*camera, **options)
+        if asked.scale is not None:
+            raise AirworthyError(
+                "Depths of fisheyes and distances of other lenses are made on the host; call `render`, or leave `depth` and"
+                " `limit` out."
+            )
+        images = self._engine.images(asked)
         for part, some in self._groups(asked):
             self._engine.render(part, {name: image[some] for name, image in images.items()})
         return images
@@ -126,15 +171,19 @@ class SplatRenderer:
         antialiased: bool = False,
         near: float = 0.05,
         dilation: float = DILATION,
+        lens: Lens | None = None,
+        movers: SplatMovers | None = None,
+        limit: ArrayLike | None = None,
     ) -> tuple[list[Gradients], PoseGradients]:
-        """Derivatives of a loss of images with respect to every Gaussian and every camera's pose. On a CPU.
+        """Derivatives of a loss of images with respect to every Gaussian and every camera's pose.
 
         Sums are made in one order, so that equal calls give equal bytes whatever the threads. Choices are held still: which
         Gaussians a pixel leaves out, their order, that none counts more than 0.99 and no colour is below 0.
 
         Args:
             loss: Called with the images of some of the cameras (all channels, depth `expected`) and which these are; returns
-                the loss' derivative with respect to each channel it depends on, in the channel's shape.
+                the loss' derivative with respect to each channel it depends on, in the channel's shape. It must neither change
+                the images nor render with this renderer.
             width: As of `render`, and so the others.
             height: [px]
             intrinsics: (c, 4) or (4,) [px].
@@ -145,23 +194,26 @@ class SplatRenderer:
             antialiased: As of `render`.
             near: [m].
             dilation: [px^2].
+            lens: As of `render`; the derivatives of what it does to a Gaussian's form are in.
+            movers: As of `render`; their Gaussians' derivatives are in the frames of their clouds.
+            limit: (c, H, W) or None.
 
         Returns:
             Per scene, and of the cameras.
 
         Raises:
-            AirworthyError: As `render`; or the renderer is on a GPU, or the loss' answer does not fit.
+            AirworthyError: As `render`; or the loss' answer does not fit.
         """
-        if not isinstance(self._engine, Lanes):
-            raise AirworthyError("Derivatives of splats are computed on a CPU only; make the renderer with device='cpu'.")
         asked = self._asked(
-            width, height, intrinsics, position, attitude, scene, background, antialiased, near, CHANNELS, "expected", dilation
-        )
-        slopes = Slopes(self._cloud)
+            width, height, intrinsics, position, attitude, scene, background, antialiased, near, CHANNELS, "expected", dilation,
+            lens, movers, limit,
+        )  # fmt: skip
+        on_cpu = isinstance(self._engine, Lanes)
+        slopes: Any = Slopes(self._cloud) if on_cpu else SingleSlopes(self._cloud, self.device)
         for part, some in self._groups(asked, GRADIENT_SHARE):
             images = _images(part)
             self._engine.render(part, images)
-            slopes.add(self._engine, part, images, _answer(loss(images, some), images))
+            slopes.add(self._engine, part, images, answered(loss, part, some, images))
         return gradients_of(self._scenes, self._cloud, slopes), pose_gradients(asked.cameras, slopes)
 
     def replace(self, splats: Splats | Sequence[Splats]) -> None:
@@ -189,39 +241,34 @@ class SplatRenderer:
         intrinsics: ArrayLike,
         position: ArrayLike,
         attitude: ArrayLike,
-        scene: ArrayLike | None,
-        background: ArrayLike,
-        antialiased: bool,
-        near: float,
-        channels: Sequence[str],
-        depth_mode: str,
-        dilation: float,
+        scene: ArrayLike | None = None,
+        background: ArrayLike = (0.0, 0.0, 0.0),
+        antialiased: bool = False,
+        near: float = 0.05,
+        channels: Sequence[str] = CHANNELS,
+        depth_mode: str = "expected",
+        dilation: float = DILATION,
+        lens: Lens | None = None,
+        movers: SplatMovers | None = None,
+        limit: ArrayLike | None = None,
+        distances: bool = False,
+        window: Window | None = None,
+        reduced: tuple[float, float] | None = None,
     ) -> Shot:
-        camera = (intrinsics, position, attitude, scene, background)
-        return shot(self._spans, width, height, *camera, antialiased, near, dilation, channels, depth_mode)
+        camera, how = (intrinsics, position, attitude, scene, background), (antialiased, near, dilation, channels, depth_mode)
+        return shot(self._spans, width, height, *camera, *how, lens, movers, limit, distances, window, reduced)
 
     def _groups(self, asked: Shot, share: int = 1) -> Iterator[tuple[Shot, slice]]:
         """Cameras that are rendered in one go, as many as the memory for `share` times as much allows."""
-        size = max(1, self._group // share)
-        for first in range(0, len(asked.cameras) if asked.channels else 0, size):
-            some = slice(first, min(first + size, len(asked.cameras)))
-            yield replace(asked, cameras=asked.cameras[some]), some
+        size = max(1, self._group * self._cloud.chunk_stride // (asked.stride * share))
+        for first in range(0, asked.count if asked.channels else 0, size):
+            some = slice(first, min(first + size, asked.count))
+            yield asked.part(some), some
 
 
 def _images(asked: Shot) -> dict[str, NDArray[np.float32]]:
-    shape = (len(asked.cameras), asked.height, asked.width)
+    shape = (asked.count, asked.height, asked.width)
     return {name: np.empty((*shape, 3) if name == "rgb" else shape, np.float32) for name in asked.channels}
-
-
-def _answer(answer: dict[str, NDArray[Any]], images: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[Any]]:
-    for name, slope in answer.items():
-        if name not in images:
-            raise unknown_name("channel", name, CHANNELS)
-        if np.shape(slope) != images[name].shape:
-            raise AirworthyError(
-                f"A loss gave derivatives of {name} of shape {np.shape(slope)}; expected {images[name].shape}, as the images."
-            )
-    return answer
 
 
 def _has_device(device: str) -> bool:

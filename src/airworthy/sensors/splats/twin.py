@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airworthy.sensors.splats.cameras import lens_numbers, slope_limits
+from airworthy.sensors.splats.lens import Lens
 from airworthy.sensors.splats.native_text import LEAST_ALPHA, LEAST_LEFT, MOST_ALPHA
-from airworthy.sensors.splats.views import DILATION, slope_limits
+from airworthy.sensors.splats.views import DILATION, PINHOLE, reduced_spread
 
 Array = NDArray[Any]
 """float64, or complex for derivatives by a complex step: every choice here looks at real parts."""
@@ -32,6 +34,7 @@ class Projected:
     """Inverse covariance (n, 2, 2) [1/px^2]."""
     opacity: Array
     depth: Array
+    """By which they are ordered: along the axis, of a fisheye the distance."""
     colour: Array
     """(n, 3)"""
 
@@ -46,27 +49,55 @@ def project(
     antialiased: bool = False,
     near: float = 0.05,
     dilation: float = DILATION,
+    lens: Lens | None = None,
+    reduced: tuple[float, float] | None = None,
 ) -> Projected:
     """Gaussians of a cloud in one camera's image."""
+    lens = lens or PINHOLE
     fx, fy, cx, cy = np.asarray(intrinsics, np.float64)
     to_camera = rotations(np.asarray(attitude)[None])[0].T
     away = splats.position - np.asarray(position)
     inside = away @ to_camera.T
-    ahead = np.flatnonzero(inside[:, 2].real > near)
-    ahead = ahead[np.argsort(inside[ahead, 2].real, kind="stable")]
-    x, y, z = inside[ahead].T
-    low_x, high_x, low_y, high_y = slope_limits(width, height, np.array([[fx, fy, cx, cy]]))[0]
-    jacobian = np.zeros((len(ahead), 2, 3), inside.dtype)
-    jacobian[:, 0, 0], jacobian[:, 0, 2] = fx / z, -fx / z * np.minimum(np.maximum(x / z, low_x), high_x)
-    jacobian[:, 1, 1], jacobian[:, 1, 2] = fy / z, -fy / z * np.minimum(np.maximum(y / z, low_y), high_y)
+    place, derivative, depth, shown = mapped(lens, inside, width, height, (fx, fy, cx, cy))
+    ahead = np.flatnonzero(shown & (depth.real > near))
+    ahead = ahead[np.argsort(depth[ahead].real, kind="stable")]
+    jacobian = derivative[ahead] * np.array([fx, fy])[:, None]
     flat = jacobian @ to_camera @ (rotations(splats.rotation[ahead]) * splats.scale[ahead, None, :])
     bare = flat @ flat.swapaxes(1, 2)
-    wide = bare + dilation * np.eye(2)
+    wide = kept = bare + dilation * np.eye(2)
+    if reduced is not None:
+        kept, wide = (bare + np.diag(spread) for spread in reduced_spread(reduced, dilation))
     opacity = splats.opacity[ahead] + 0.0
-    if antialiased:
-        opacity = opacity * np.sqrt(np.linalg.det(bare) / np.linalg.det(wide))
-    mean = np.stack([fx * x / z + cx, fy * y / z + cy], axis=1)
-    return Projected(ahead, mean, np.linalg.inv(wide), opacity, z, colours(splats.harmonics, away)[ahead])
+    if antialiased or reduced is not None:
+        opacity = opacity * np.sqrt(np.linalg.det(bare if antialiased else kept) / np.linalg.det(wide))
+    mean = place[ahead] * (fx, fy) + (cx, cy)
+    return Projected(ahead, mean, np.linalg.inv(wide), opacity, depth[ahead], colours(splats.harmonics, away)[ahead])
+
+
+def mapped(
+    lens: Lens, point: Array, width: int, height: int, intrinsics: tuple[float, ...]
+) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+    """Points of the camera's frame (n, 3) in the image of unit focal length.
+
+    Returns:
+        Place (n, 2); its derivative (n, 2, 3), at ray slopes held within the image and its surroundings; depth (n,), of a
+        fisheye the distance; which the lens shows, were they far enough.
+    """
+    if lens.model == "fisheye":
+        place, derivative, angle = lens.unroll(point)
+        return place, derivative, np.sqrt(np.sum(point * point, axis=1)), angle.real <= lens.limit
+    z = np.where(point[:, 2].real > 0.0, point[:, 2], 1.0)
+    slope = point[:, :2] / z[:, None]
+    shown = point[:, 2].real > 0.0
+    if lens.straight:
+        limits, bent = slope_limits(width, height, np.array([intrinsics]))[0], slope
+    else:
+        limits, bent = lens_numbers(lens, width, height, tuple(intrinsics))["slopes"], lens.bend(slope)
+        shown = shown & (np.linalg.norm(slope.real, axis=1) <= lens.limit)
+    held = np.minimum(np.maximum(slope, limits[0::2]), limits[1::2])
+    matrix = np.broadcast_to(np.eye(2), (len(z), 2, 2)) if lens.straight else lens.slopes(held)
+    derivative = np.concatenate([matrix, -matrix @ held[:, :, None]], axis=2) / z[:, None, None]
+    return bent, derivative, point[:, 2], shown
 
 
 def rotations(quaternion: Array) -> Array:
@@ -111,10 +142,16 @@ def render(
     attitude: ArrayLike,
     background: ArrayLike = (0.0, 0.0, 0.0),
     depth_mode: str = "expected",
+    limit: ArrayLike | None = None,
+    lens: Lens | None = None,
     **options: Any,
 ) -> dict[str, Array]:
     """Images of one camera: `rgb` (H, W, 3), `depth` and `alpha` (H, W); arguments as of `SplatRenderer.render`."""
-    seen = project(splats, width, height, intrinsics, position, attitude, **options)
+    seen = project(splats, width, height, intrinsics, position, attitude, lens=lens, **options)
+    farthest, along = np.inf if limit is None else np.asarray(limit, np.float64), np.ones(())
+    if lens is not None and lens.model == "fisheye":
+        along = lens.pixel_rays(width, height, intrinsics)[0][..., 2]
+        farthest = np.where(np.isinf(farthest), np.inf, farthest / along)
     x, y = np.arange(width) + 0.5, (np.arange(height) + 0.5)[:, None]
     kind = np.result_type(seen.mean, seen.precision, seen.opacity, seen.colour)
     left, rgb = np.ones((height, width), kind), np.zeros((height, width, 3), kind)
@@ -124,7 +161,8 @@ def render(
     ):
         dx, dy = x - mean[0], y - mean[1]
         alpha = opacity * np.exp(-0.5 * (form[0, 0] * dx * dx + 2.0 * form[0, 1] * dx * dy + form[1, 1] * dy * dy))
-        alpha = np.where((alpha >= LEAST_ALPHA) & (left >= LEAST_LEFT), np.minimum(alpha, MOST_ALPHA), 0.0)
+        counts = (alpha >= LEAST_ALPHA) & (left >= LEAST_LEFT) & (depth.real <= farthest)
+        alpha = np.where(counts, np.minimum(alpha, MOST_ALPHA), 0.0)
         rgb += (alpha * left)[..., None] * colour
         mean_depth += alpha * left * depth
         rest = left * (1.0 - alpha)
@@ -133,4 +171,6 @@ def render(
     seen_alpha = 1.0 - left
     mean_depth = np.where(seen_alpha >= LEAST_ALPHA, mean_depth / np.maximum(seen_alpha, LEAST_ALPHA), np.inf)
     rgb += left[..., None] * np.asarray(background, np.float64)
-    return {"rgb": rgb, "depth": half_depth if depth_mode == "median" else mean_depth, "alpha": seen_alpha}
+    depths = half_depth if depth_mode == "median" else mean_depth
+    known = np.isfinite(depths.real)
+    return {"rgb": rgb, "depth": np.where(known, np.where(known, depths, 0.0) * along, np.inf), "alpha": seen_alpha}

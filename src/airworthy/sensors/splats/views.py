@@ -1,28 +1,28 @@
-"""What a splat renderer is asked for, checked, and its cameras as rows of the kernels."""
+"""What a splat renderer is asked for, checked."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.sensors.splats.cloud import rotation_matrices
-from airworthy.sensors.splats.native_text import CAMERA, FLAGS
+from airworthy.sensors.splats.cameras import SIDE_MARGIN, Window, camera_rows, part_of, slope_limits
+from airworthy.sensors.splats.lens import Lens
+from airworthy.sensors.splats.movers import SplatMovers
+from airworthy.sensors.splats.native_text import FLAGS
+
+__all__ = ["CHANNELS", "DEPTH_MODES", "DILATION", "SIDE_MARGIN", "Shot", "shot", "slope_limits"]
 
 CHANNELS = ("rgb", "depth", "alpha")
 DEPTH_MODES = ("expected", "median")
 DILATION = 0.3
 """Variance that the width of a pixel adds to every Gaussian in the image [px^2]."""
-SIDE_MARGIN = 0.15
-"""Part of the image, beyond its edges, up to which a Gaussian's projection is linearised at its own mean; one farther out is
-linearised there, or its image would grow without bound towards the plane of the camera."""
 SIZE_LIMIT = 8192
 NEAR_LIMITS = (1e-4, 1e3)
-POSITION_LIMIT = 1e6
+PINHOLE = Lens()
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,24 @@ class Shot:
     near: float
     dilation: float
     cameras: NDArray[np.void]
-    """Rows of `CAMERA`, one each."""
+    """Rows of `CAMERA`: one per image, then those of movers."""
+    count: int
+    """Images."""
+    stride: int
+    """Slots of each image: chunks of all that may be before it."""
+    limit: NDArray[np.float32] | None = None
+    """(c, H, W) of what the kernels sort by: depth, of a fisheye distance; beyond it nothing is blended [m]."""
+    scale: NDArray[np.float64] | None = None
+    """(c or 1, H, W) the depths to deliver, per what the kernels sort by; None: 1."""
+
+    def part(self, some: slice) -> Shot:
+        """Some of the images, neighbours."""
+        if some == slice(0, self.count):
+            return self
+        limit = None if self.limit is None else self.limit[some]
+        scale = self.scale if self.scale is None or len(self.scale) == 1 else self.scale[some]
+        rows = part_of(self.cameras[: self.count], self.cameras, some)
+        return replace(self, cameras=rows, count=some.stop - some.start, limit=limit, scale=scale)
 
 
 def shot(
@@ -53,6 +70,12 @@ def shot(
     dilation: float,
     channels: Sequence[str],
     depth_mode: str,
+    lens: Lens | None = None,
+    movers: SplatMovers | None = None,
+    limit: ArrayLike | None = None,
+    distances: bool = False,
+    window: Window | None = None,
+    reduced: tuple[float, float] | None = None,
 ) -> Shot:
     """Check a call of `SplatRenderer.render`.
 
@@ -70,73 +93,63 @@ def shot(
             raise unknown_name("channel", name, CHANNELS)
     if depth_mode not in DEPTH_MODES:
         raise unknown_name("depth mode", depth_mode, DEPTH_MODES)
+    lens = lens or PINHOLE
     flags = sum(FLAGS[name] for name in dict.fromkeys(channels)) | FLAGS["antialiased"] * bool(antialiased)
-    flags |= FLAGS[depth_mode] * ("depth" in channels)
-    cameras = _camera_rows(spans, width, height, intrinsics, position, attitude, scene, background)
-    return Shot(width, height, flags, tuple(dict.fromkeys(channels)), float(near), float(dilation), cameras)
+    flags |= FLAGS[depth_mode] * ("depth" in channels) | FLAGS["limit"] * (limit is not None)
+    flags |= 0 if lens.straight else FLAGS[lens.model]
+    cameras, count = camera_rows(spans, width, height, intrinsics, position, attitude, scene, background, lens, movers, window)
+    if reduced is not None:
+        flags |= FLAGS["reduced"]
+        cameras["kept"], cameras["spread"] = reduced_spread(reduced, dilation)
+        dilation = float(cameras["spread"].max(initial=dilation))
+    asked = Shot(
+        width, height, flags, tuple(dict.fromkeys(channels)), float(near), float(dilation), cameras, count,
+        _stride(int(spans[:, 1].max()), cameras[:count]),
+    )  # fmt: skip
+    other = distances != (lens.model == "fisheye") and (limit is not None or "depth" in channels)
+    scale = _scale(asked, lens, distances) if other else None
+    return replace(asked, limit=None if limit is None else _limit(asked, limit, scale), scale=scale)
 
 
-def _camera_rows(
-    spans: NDArray[np.int32],
-    width: int,
-    height: int,
-    intrinsics: ArrayLike,
-    position: ArrayLike,
-    attitude: ArrayLike,
-    scene: ArrayLike | None,
-    background: ArrayLike,
-) -> NDArray[np.void]:
-    where = _values("position", position, 3)
-    count = len(where)
-    turned, lens = _values("attitude", attitude, 4, count), _values("intrinsics", intrinsics, 4, count)
-    behind = _values("background", background, 3, count)
-    if not (np.abs(where) <= POSITION_LIMIT).all():
-        raise AirworthyError(f"A camera's position is beyond {POSITION_LIMIT:g} m.")
-    if not (lens[:, :2] > 0.0).all():
-        raise AirworthyError("A focal length is not above 0; expected fx, fy, cx, cy in pixels.")
-    norm = np.linalg.norm(turned, axis=1, keepdims=True)
-    if not (norm > 1e-9).all():
-        raise AirworthyError("A camera's attitude is a quaternion of zeros; expected x, y, z, w.")
-    rows = np.zeros(count, CAMERA)
-    rows["rotation"] = rotation_matrices(turned / norm).swapaxes(1, 2).reshape(count, 9)
-    rows["position"], rows["intrinsics"], rows["background"] = where, lens, behind
-    rows["slopes"] = slope_limits(width, height, lens)
-    numbers = _scene_numbers(scene, count, len(spans))
-    rows["first_chunk"], rows["chunk_count"] = spans[numbers].T
-    return rows
+def reduced_spread(reduced: tuple[float, float], dilation: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Variances across and down [px^2] by which an image that was reduced has spread Gaussians: by the camera's pixels, in all.
+
+    The filter is a triangle that ends where the next pixels' centres are (of the camera's pixels, where these are wider): its
+    variance is a sixth of the square of that.
+    """
+    share = np.asarray(reduced, np.float64)
+    if share.shape != (2,) or not ((share > 1e-3) & (share < 1e3)).all():
+        raise AirworthyError(f"`reduced` is {reduced}; expected two factors, of the width and the height, 0.001 to 1000.")
+    kept = dilation * share**2
+    return kept, kept + np.maximum(1.0, share) ** 2 / 6.0
 
 
-def slope_limits(width: int, height: int, lens: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ray slopes x_low, x_high, y_low, y_high (c, 4) between which projections are linearised at the mean."""
-    size = np.array([width, height], np.float64)
-    low = (-SIDE_MARGIN * size - lens[:, 2:]) / lens[:, :2]
-    high = ((1.0 + SIDE_MARGIN) * size - lens[:, 2:]) / lens[:, :2]
-    return np.stack([low[:, 0], high[:, 0], low[:, 1], high[:, 1]], axis=1)
+def _stride(most: int, images: NDArray[np.void]) -> int:
+    """Slots per image; beyond a whole scene in few sizes, so that memory and recorded launches stay when movers come and go."""
+    needed = int(images["slot_count"].max(initial=0))
+    if needed <= most:
+        return most
+    step = max(8, 1 << max(needed.bit_length() - 3, 0))
+    return -(-needed // step) * step
 
 
-def _values(name: str, value: ArrayLike, size: int, count: int | None = None) -> NDArray[np.float64]:
-    """(count, size) from that, or, for all cameras, from (size,)."""
-    array = np.asarray(value, np.float64)
-    if array.ndim == 1 and count is not None:
-        array = np.broadcast_to(array, (count, len(array)))
-    if array.ndim != 2 or array.shape[1] != size or (count is not None and len(array) != count):
-        wanted = f"({'c' if count is None else count}, {size})"
-        raise AirworthyError(f"Cameras got {name} of shape {np.shape(value)}; expected {wanted}, one row per camera.")
-    if not np.isfinite(array).all():
-        raise AirworthyError(f"Cameras got {name} that is not finite.")
-    return array
+def _scale(asked: Shot, lens: Lens, distances: bool) -> NDArray[np.float64]:
+    """Distances along rays per depth along the axis, or the other way round."""
+    kinds, which = np.unique(asked.cameras["intrinsics"][: asked.count], axis=0, return_inverse=True)
+    kinds = kinds.astype(np.float64)
+    found = np.stack([lens.pixel_rays(asked.width, asked.height, kind)[0][..., 2] for kind in kinds] or [np.zeros((0, 0))])
+    found = found if len(kinds) <= 1 else found[which.reshape(-1)]
+    return 1.0 / found if distances else found
 
 
-def _scene_numbers(scene: ArrayLike | None, count: int, scene_count: int) -> NDArray[Any]:
-    if scene is None:
-        if scene_count not in (1, count):
-            raise AirworthyError(f"{count} cameras arrived for {scene_count} scenes; give `scene`, one number per camera.")
-        return np.zeros(count, np.int64) if scene_count == 1 else np.arange(count)
-    numbers = np.broadcast_to(np.asarray(scene), (count,)) if np.ndim(scene) == 0 else np.asarray(scene)
-    if numbers.shape != (count,) or not np.issubdtype(numbers.dtype, np.integer):
+def _limit(asked: Shot, limit: ArrayLike, scale: NDArray[np.float64] | None) -> NDArray[np.float32]:
+    shape = (asked.count, asked.height, asked.width)
+    given = np.asarray(limit)
+    if given.shape != shape or given.dtype.kind != "f" or np.isnan(given).any():
         raise AirworthyError(
-            f"`scene` is an array of {numbers.dtype}, shape {numbers.shape}; expected whole numbers ({count},)."
+            f"`limit` is of {given.dtype}, shape {given.shape}; expected depths {shape} in metres, +inf where nothing is."
         )
-    if count and not (numbers.min() >= 0 and numbers.max() < scene_count):
-        raise AirworthyError(f"`scene` names scenes {numbers.min()} to {numbers.max()}; expected 0 to {scene_count - 1}.")
-    return numbers
+    if scale is not None:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            given = np.where(np.isinf(given), given, given / scale)
+    return np.ascontiguousarray(given, np.float32)

@@ -76,14 +76,22 @@ struct L {
     return exponent + s * (2.8853900818f + s2 * (0.9617966939f + s2 * (0.5770780164f + s2 * 0.4121985831f)));
   }
 };
-struct CameraRow {  // 32 words
-  float rotation[9];  // world to camera, row by row
+// A camera before a cloud. Row k is image k before its scene; where clouds stand or move on their own, `more_count` rows from
+// `more_first` are the same camera in the frame of each of these. Image k has `slot_count` slots, chunks of all its clouds, one
+// cloud after the other; a row's begin at `slot`.
+struct CameraRow {  // 48 words
+  float rotation[9];  // of the cloud to the camera, row by row
   float position[3];
   float fx, fy, cx, cy;
   float x_low, x_high, y_low, y_high;  // where the projection is linearised at most: ray slopes
   float background[3];
   int first_chunk, chunk_count;
-  float spare[7];
+  int slot, slot_count, more_first, more_count;
+  float lens[8];
+  float lens_limit;                         // greatest slope, or angle [rad], at which the lens can be inverted
+  float field, least_gain, steepest;        // image's radius [px], and what the lens makes at least and at most of a length
+  float kept_x, kept_y, spread_x, spread_y;  // of an image that is a reduced one: variances of the camera's pixel, of both [px^2]
+  float spare[3];
 };
 struct ChunkRow {  // 8 words
   float centre[3], radius;  // a ball that holds the means

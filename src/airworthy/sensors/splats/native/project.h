@@ -9,6 +9,7 @@ struct Projection {
   float near, dilation;
   // out
   F x, y, z, a, b, c, peak, ridge_y, ridge_x, half_x, half_y;
+  F depth;  // by which Gaussians are sorted: along the axis, of a fisheye the distance
   F away[3];
   F colour[3];
   // on the way
@@ -23,25 +24,49 @@ struct Projection {
   INLINE M in_front() {
     for (int k = 0; k < 3; ++k) away[k] = row(k) - camera.position[k];
     z = turned(camera.rotation + 6, away);
-    return (z > near) & (z < FAR_LIMIT) & (row(ROW_OPACITY) >= LEAST_ALPHA);
+    depth = flags & FLAG_FISHEYE ? N::sqrt(dot(away, away)) : z;
+    return (depth > near) & (depth < FAR_LIMIT) & (row(ROW_OPACITY) >= LEAST_ALPHA);
+  }
+
+  // The place in the image, and the rows of the linear map from the world to it; which a lens shows at all.
+  INLINE M place(M wanted) {
+    const float* const r = camera.rotation;
+    if (!(flags & FLAG_FISHEYE)) {
+      inverse = 1.0f / N::select(wanted, z, N::c(1.0f));
+      slope_x = turned(r, away) * inverse;
+      slope_y = turned(r + 3, away) * inverse;
+      at_x = L::max(N::c(camera.x_low), L::min(slope_x, N::c(camera.x_high)));
+      at_y = L::max(N::c(camera.y_low), L::min(slope_y, N::c(camera.y_high)));
+      if (!(flags & FLAG_OPENCV)) {
+        x = L::fma(slope_x, N::c(camera.fx), N::c(camera.cx));
+        y = L::fma(slope_y, N::c(camera.fy), N::c(camera.cy));
+        for (int k = 0; k < 3; ++k) {
+          to_x[k] = (camera.fx * inverse) * (r[k] - at_x * r[6 + k]);
+          to_y[k] = (camera.fy * inverse) * (r[3 + k] - at_y * r[6 + k]);
+        }
+        return wanted;
+      }
+    }
+    LensMap map;
+    if (flags & FLAG_OPENCV) {
+      map.opencv(camera.lens, camera.lens_limit, slope_x, slope_y, at_x, at_y, inverse);
+    } else {
+      const F range = N::select(wanted, depth, N::c(1.0f));
+      map.fisheye(camera.lens, camera.lens_limit, turned(r, away), turned(r + 3, away), z, range);
+    }
+    x = L::fma(map.u, N::c(camera.fx), N::c(camera.cx));
+    y = L::fma(map.v, N::c(camera.fy), N::c(camera.cy));
+    for (int k = 0; k < 3; ++k) {
+      to_x[k] = camera.fx * (map.xx * r[k] + map.xy * r[3 + k] + map.xz * r[6 + k]);
+      to_y[k] = camera.fy * (map.xy * r[k] + map.yy * r[3 + k] + map.yz * r[6 + k]);
+    }
+    return wanted & map.good;
   }
 
   // Which can be seen, and how.
   INLINE M shape(M wanted) {
-    const F near_z = N::select(wanted, z, N::c(1.0f));
-    inverse = 1.0f / near_z;
-    slope_x = turned(camera.rotation, away) * inverse;
-    slope_y = turned(camera.rotation + 3, away) * inverse;
-    x = L::fma(slope_x, N::c(camera.fx), N::c(camera.cx));
-    y = L::fma(slope_y, N::c(camera.fy), N::c(camera.cy));
-    // Rows of the linear map from the world to the image, times the axes of the Gaussian.
-    at_x = L::max(N::c(camera.x_low), L::min(slope_x, N::c(camera.x_high)));
-    at_y = L::max(N::c(camera.y_low), L::min(slope_y, N::c(camera.y_high)));
-    const float* const r = camera.rotation;
-    for (int k = 0; k < 3; ++k) {
-      to_x[k] = (camera.fx * inverse) * (r[k] - at_x * r[6 + k]);
-      to_y[k] = (camera.fy * inverse) * (r[3 + k] - at_y * r[6 + k]);
-    }
+    wanted = place(wanted);
+    // The linear map, times the axes of the Gaussian.
     for (int k = 0; k < 3; ++k) {
       const F axis[3] = {row(ROW_AXES + k), row(ROW_AXES + 3 + k), row(ROW_AXES + 6 + k)};
       u[k] = dot(to_x, axis);
@@ -52,12 +77,19 @@ struct Projection {
     bare = L::fma(m0, m0, L::fma(m1, m1, m2 * m2));
     const F uu = dot(u, u), vv = dot(v, v);
     xy = dot(u, v);
-    xx = uu + dilation;
-    yy = vv + dilation;
-    const F determinant = bare + dilation * (uu + vv) + dilation * dilation;
-    const F over = 1.0f / determinant;
+    F kept = bare, over;  // the determinant of what keeps its light; one over that of the form
+    if (flags & FLAG_REDUCED) {
+      if (!(flags & FLAG_ANTIALIASED)) kept = widened(camera.kept_x, camera.kept_y, uu, vv);
+      over = 1.0f / widened(camera.spread_x, camera.spread_y, uu, vv);
+      xx = uu + camera.spread_x;
+      yy = vv + camera.spread_y;
+    } else {
+      over = 1.0f / (bare + dilation * (uu + vv) + dilation * dilation);
+      xx = uu + dilation;
+      yy = vv + dilation;
+    }
     opacity = row(ROW_OPACITY);
-    if (flags & FLAG_ANTIALIASED) opacity = opacity * N::sqrt(bare * over);
+    if (flags & (FLAG_ANTIALIASED | FLAG_REDUCED)) opacity = opacity * N::sqrt(kept * over);
     const M seen = wanted & (opacity >= LEAST_ALPHA);
     peak = L::log2(L::max(opacity, N::c(LEAST_ALPHA)));
     a = yy * over * -HALF_LOG2_E;
@@ -72,6 +104,9 @@ struct Projection {
     return seen & (x + half_x > 0.5f) & (x - half_x < (float)width - 0.5f) & (y + half_y > 0.5f) &
            (y - half_y < (float)height - 0.5f);
   }
+
+  // The determinant with variances added along the axes.
+  INLINE F widened(float across, float down, F uu, F vv) const { return bare + across * vv + down * uu + across * down; }
 
   INLINE F coefficient(int k, int channel) const { return N::load(harmonics + (k * 3 + channel) * LANE_STRIDE); }
 
@@ -113,7 +148,8 @@ struct Projection {
   }
 
   // Whether nothing of a chunk can be seen: its ball of means, widened by the farthest that one can reach in the image.
-  static INLINE bool hidden(const CameraRow& k, const ChunkRow& chunk, int width, int height, float near, float dilation) {
+  static INLINE bool hidden(const CameraRow& k, const ChunkRow& chunk, int width, int height, int flags, float near,
+                            float dilation) {
     float d[3], at[3];
     for (int i = 0; i < 3; ++i) d[i] = chunk.centre[i] - k.position[i];
     for (int i = 0; i < 3; ++i) {
@@ -121,11 +157,27 @@ struct Projection {
       at[i] = r[0] * d[0] + r[1] * d[1] + r[2] * d[2];
     }
     const float ball = chunk.radius * 1.0001f + 1e-4f;
+    if (flags & (FLAG_OPENCV | FLAG_FISHEYE)) return lost(k, chunk, flags & FLAG_FISHEYE, near, dilation, at, ball);
     const float nearest = at[2] - ball, farthest = at[2] + ball;
     if (farthest <= near) return true;
     if (nearest <= near) return false;
     return outside(at[0], ball, nearest, farthest, k.fx, k.cx, k.x_low, k.x_high, width, chunk, dilation) ||
            outside(at[1], ball, nearest, farthest, k.fy, k.cy, k.y_low, k.y_high, height, chunk, dilation);
+  }
+  // The same before a lens, by distances from its axis alone.
+  static INLINE bool lost(const CameraRow& k, const ChunkRow& chunk, int fisheye, float near, float dilation, const float* at,
+                          float ball) {
+    const float across = ::sqrtf(at[0] * at[0] + at[1] * at[1]);
+    const float depth = fisheye ? ::sqrtf(across * across + at[2] * at[2]) : at[2];
+    const float nearest = depth - ball, farthest = depth + ball;
+    if (farthest <= near) return true;
+    if (nearest <= near) return false;
+    // Least slope; or least angle, from sin t <= t, asin s <= pi s / 2 (in the middle, behind, and across the ball).
+    const float sine = across / depth;
+    const float turn = fisheye ? (at[2] > 0.0f ? sine : 3.1415926f - 1.5707964f * sine) - 1.5707964f * ball / depth
+                               : (across - ball) / farthest;
+    const float reach = k.steepest / nearest * chunk.extent + chunk.reach * (dilation + 1.0f) + 1.0f;
+    return turn > k.lens_limit || k.least_gain * turn - reach > k.field;
   }
   static INLINE bool outside(float at, float ball, float nearest, float farthest, float focal, float centre, float low,
                              float high, int size, const ChunkRow& chunk, float dilation) {
@@ -135,6 +187,21 @@ struct Projection {
     const float right = at + ball, left = at - ball;
     const float greatest = right / (right > 0.0f ? nearest : farthest), least = left / (left > 0.0f ? farthest : nearest);
     return focal * greatest + centre + reach < 0.0f || focal * least + centre - reach > (float)size;
+  }
+};
+// Where a slot of an image belongs.
+struct Slots {
+  // The row whose slots hold it: the last of the image's rows that begins at or before it.
+  static INLINE int row(const CameraRow* rows, int image, int slot) {
+    const CameraRow& first = rows[image];
+    if (!first.more_count || slot < first.chunk_count) return image;
+    int low = 0, high = first.more_count;
+    while (high - low > 1) {
+      const int middle = (low + high) / 2;
+      if (rows[first.more_first + middle].slot <= slot) low = middle;
+      else high = middle;
+    }
+    return first.more_first + low;
   }
 };
 // First and last tile along one axis.
@@ -160,6 +227,6 @@ struct Writer {
   static INLINE void fields(const Projection& p, F* f) {
     f[0] = p.x, f[1] = p.y, f[2] = p.a, f[3] = p.b, f[4] = p.c, f[5] = p.peak, f[6] = p.ridge_y, f[7] = p.ridge_x;
     for (int k = 0; k < 3; ++k) f[8 + k] = p.colour[k];
-    f[11] = p.z;
+    f[11] = p.depth;
   }
 };

@@ -1,24 +1,26 @@
 // Derivatives of a projection: from those with respect to a record to those with respect to the Gaussian and the camera.
 struct ProjectionBack {
-  F position[3], axes[9], opacity;
+  const Projection& p;
+  const M seen;  // what the others' derivatives come out as is arbitrary
+  F position[3], axes[9], opacity, shift;
   F turn[9];  // with respect to the camera's rotation matrix
-  // s: x, y, a, b, c, peak, red, green, blue, depth.
-  INLINE void go(const Projection& p, const F* s) {
+  // s: of the record over its pixels (Sums), and `up` being the derivative with respect to the logarithm of the opacity there:
+  // red, green, blue, depth; of up, up dx dx, up dx dy, up dy dy, up dx, up dy.
+  INLINE void go(const F* s) {
     const CameraRow& camera = p.camera;
     const float* const r = camera.rotation;
-    for (int k = 0; k < 9; ++k) turn[k] = N::c(0.0f);
-    // Precision P = [i, j; j, k] of the image's Gaussian; a = -h i, b = -2 h j, c = -h k.
-    const float h = -HALF_LOG2_E;
+    // Precision P = [i, j; j, k] of the image's Gaussian: the logarithm is that of its peak - (i dx dx + 2 j dx dy + k dy dy) / 2.
     const F over = 1.0f / (p.bare + p.dilation * (p.xx + p.yy - 2.0f * p.dilation) + p.dilation * p.dilation);
     const F i = p.yy * over, j = -p.xy * over, k = p.xx * over;
-    const F g_i = s[2] * h, g_j = s[3] * h, g_k = s[4] * h;  // symmetric: the off-diagonal's derivative is halved
-    // -P G P
-    const F m00 = i * g_i + j * g_j, m01 = i * g_j + j * g_k, m10 = j * g_i + k * g_j, m11 = j * g_j + k * g_k;
-    F s_xx = -(m00 * i + m01 * j), s_xy = -(m00 * j + m01 * k), s_yy = -(m10 * j + m11 * k);
-    opacity = s[5] * LOG2_E / p.row(ROW_OPACITY);
+    const F at_x = i * s[8] + j * s[9], at_y = j * s[8] + k * s[9];
+    shift = N::sqrt(at_x * at_x + at_y * at_y);
+    // -P G P, where G = -[s5, s6; s6, s7] / 2
+    const F m00 = i * s[5] + j * s[6], m01 = i * s[6] + j * s[7], m10 = j * s[5] + k * s[6], m11 = j * s[6] + k * s[7];
+    F s_xx = 0.5f * (m00 * i + m01 * j), s_xy = 0.5f * (m00 * j + m01 * k), s_yy = 0.5f * (m10 * j + m11 * k);
+    opacity = s[4] / p.row(ROW_OPACITY);
     if (p.flags & FLAG_ANTIALIASED) {
-      // log2 of the opacity holds half of log2(bare / determinant).
-      const F half = s[5] * (0.5f * LOG2_E), bare = L::max(p.bare, N::c(1e-12f));
+      // The logarithm of the opacity holds half of that of bare / determinant.
+      const F half = 0.5f * s[4], bare = L::max(p.bare, N::c(1e-12f));
       s_xx = s_xx + half * ((p.yy - p.dilation) / bare - i);
       s_yy = s_yy + half * ((p.xx - p.dilation) / bare - k);
       s_xy = s_xy - half * (p.xy / bare + j);
@@ -28,8 +30,11 @@ struct ProjectionBack {
       d_u[n] = 2.0f * (s_xx * p.u[n] + s_xy * p.v[n]);
       d_v[n] = 2.0f * (s_yy * p.v[n] + s_xy * p.u[n]);
     }
-    F grown_x = N::c(0.0f), grown_y = N::c(0.0f), bent_x = N::c(0.0f), bent_y = N::c(0.0f);
-    const F e_x = camera.fx * p.inverse, e_y = camera.fy * p.inverse;
+    LensBack lens;
+    if (p.flags & FLAG_FISHEYE) lens.fisheye_matrix(p);
+    else lens.straight_matrix(p);
+    F in_x[3], in_y[3];
+    for (int m = 0; m < 3; ++m) in_x[m] = in_y[m] = N::c(0.0f);
     for (int n = 0; n < 3; ++n) {
       d_x[n] = d_y[n] = N::c(0.0f);
       for (int m = 0; m < 3; ++m) {
@@ -38,28 +43,34 @@ struct ProjectionBack {
         d_y[n] = L::fma(d_v[m], axis, d_y[n]);
         axes[3 * n + m] = d_u[m] * p.to_x[n] + d_v[m] * p.to_y[n];
       }
-      grown_x = grown_x + d_x[n] * (r[n] - p.at_x * r[6 + n]);
-      grown_y = grown_y + d_y[n] * (r[3 + n] - p.at_y * r[6 + n]);
-      bent_x = bent_x - e_x * d_x[n] * r[6 + n];
-      bent_y = bent_y - e_y * d_y[n] * r[6 + n];
-      turn[n] = e_x * d_x[n];
-      turn[3 + n] = e_y * d_y[n];
-      turn[6 + n] = -(e_x * p.at_x * d_x[n] + e_y * p.at_y * d_y[n]);
+      d_x[n] = d_x[n] * camera.fx;
+      d_y[n] = d_y[n] * camera.fy;
+      turn[n] = d_x[n] * lens.xx + d_y[n] * lens.xy;
+      turn[3 + n] = d_x[n] * lens.xy + d_y[n] * lens.yy;
+      turn[6 + n] = d_x[n] * lens.xz + d_y[n] * lens.yz;
+      for (int m = 0; m < 3; ++m) {
+        in_x[m] = L::fma(d_x[n], N::c(r[3 * m + n]), in_x[m]);
+        in_y[m] = L::fma(d_y[n], N::c(r[3 * m + n]), in_y[m]);
+      }
     }
-    const F zero = N::c(0.0f);
-    const F slope_x = s[0] * camera.fx + N::select(p.at_x == p.slope_x, bent_x, zero);
-    const F slope_y = s[1] * camera.fy + N::select(p.at_y == p.slope_y, bent_y, zero);
-    const F d_inverse = grown_x * camera.fx + grown_y * camera.fy + (slope_x * p.slope_x + slope_y * p.slope_y) * p.z;
-    const F inside[3] = {slope_x * p.inverse, slope_y * p.inverse, s[9] - d_inverse * p.inverse * p.inverse};
+    lens.d_u = at_x * camera.fx;
+    lens.d_v = at_y * camera.fy;
+    lens.d_xx = in_x[0];
+    lens.d_xy = in_x[1] + in_y[0];
+    lens.d_yy = in_y[1];
+    lens.d_xz = in_x[2];
+    lens.d_yz = in_y[2];
+    if (p.flags & FLAG_FISHEYE) lens.fisheye_point(p, s[3]);
+    else lens.straight_point(p, s[3]);
     for (int n = 0; n < 3; ++n) {
-      position[n] = inside[0] * r[n] + inside[1] * r[3 + n] + inside[2] * r[6 + n];
-      for (int m = 0; m < 3; ++m) turn[3 * m + n] = turn[3 * m + n] + inside[m] * p.away[n];
+      position[n] = lens.point[0] * r[n] + lens.point[1] * r[3 + n] + lens.point[2] * r[6 + n];
+      for (int m = 0; m < 3; ++m) turn[3 * m + n] = turn[3 * m + n] + lens.point[m] * p.away[n];
     }
   }
   // Of the colours: harmonics and, through the direction, the position.
-  INLINE void look(const Projection& p, const F* s, F* harmonics) {
+  INLINE void look(const F* s, float* harmonics) {
     F lit[3], basis[16], way[16][3];
-    for (int c = 0; c < 3; ++c) lit[c] = N::select(p.colour[c] > 0.0f, s[6 + c], N::c(0.0f));
+    for (int c = 0; c < 3; ++c) lit[c] = N::select(seen & (p.colour[c] > 0.0f), s[c], N::c(0.0f));
     basis[0] = N::c(0.28209479f);
     const F over = 1.0f / N::sqrt(L::max(Projection::dot(p.away, p.away), N::c(1e-20f)));
     const F d[3] = {p.away[0] * over, p.away[1] * over, p.away[2] * over};
@@ -71,13 +82,20 @@ struct ProjectionBack {
     for (int k = 0; k < p.coefficients; ++k) {
       F weight = N::c(0.0f);
       for (int c = 0; c < 3; ++c) {
-        harmonics[3 * k + c] = basis[k] * lit[c];
+        Group::add(harmonics + (3 * k + c) * LANE_STRIDE, basis[k] * lit[c]);
         weight = L::fma(p.coefficient(k, c), lit[c], weight);
       }
       for (int n = 0; n < 3 && k; ++n) g[n] = L::fma(weight, way[k][n], g[n]);
     }
     const F along = Projection::dot(g, d);
     for (int n = 0; n < 3; ++n) position[n] = position[n] + (g[n] - d[n] * along) * over;
+  }
+  // To the rows of a block, but for whether it was seen.
+  INLINE void add_to(float* rows) const {
+    for (int k = 0; k < 14; ++k) {
+      const F value = k < 3 ? position[k] : k < 12 ? axes[k - 3] : k < 13 ? opacity : shift;
+      Group::add(rows + k * LANE_STRIDE, N::select(seen, value, N::c(0.0f)));
+    }
   }
   // Derivatives of the harmonics with respect to x, y, z.
   static INLINE void ways_of(F x, F y, F z, int count, F (*w)[3]) {

@@ -1,61 +1,83 @@
-// The task of project_back_kernel.py: a chunk of a scene, over the cameras that see it, one after the other.
-#if LANES != 1
-const int chunk_number = order.data[task];
+// The task of project_back_kernel.py: a chunk of a scene over the cameras that see it, one after the other; on a GPU sixteen
+// neighbours of a chunk. Records lie packed at their chunk's beginning, in the order of the Gaussians (`packed`), or each in its
+// Gaussian's place, where `counts` tells which were seen. Gaussians side by side are worked on side by side, seen or not.
+#if LANES == 1
+const int chunk_number = task / CHUNK, first_block = task % CHUNK / Group::SIZE, past = first_block + 1;
+#else
+const int chunk_number = packed ? order.data[task] : task, first_block = 0, past = CHUNK / LANES;
+#endif
 const ChunkRow& chunk = ((const ChunkRow*)chunks.data)[chunk_number];
-const int coefficients = chunk.coefficients;
+const int shades = 3 * chunk.coefficients;
 const float* const rows = geometry.data + (size_t)chunk_number * (CHUNK * GEOMETRY_ROWS);
-const float* const colours = harmonics.data + (size_t)chunk.harmonics * LANES;
+const float* const colours = harmonics.data + (size_t)chunk.harmonics * LANE_STRIDE;
 float* const out = slopes.data + (size_t)chunk_number * (CHUNK * SLOPE_ROWS);
-float* const out_colours = colour_slopes.data + (size_t)chunk.harmonics * LANES;
-for (int camera_index = 0; camera_index < camera_count; ++camera_index) {
-  const CameraRow& camera = ((const CameraRow*)cameras.data)[camera_index];
+float* const out_colours = colour_slopes.data + (size_t)chunk.harmonics * LANE_STRIDE;
+const CameraRow* const all = (const CameraRow*)cameras.data;
+int image = 0, more = 0;  // rows are taken image by image, its scene and then its movers
+while (image < image_count) {
+  const int camera_index = image;
+  const CameraRow& camera = more ? all[all[image].more_first + more - 1] : all[image];
+  if (++more > all[image].more_count) {
+    more = 0;
+    ++image;
+  }
   const int chunk_index = chunk_number - camera.first_chunk;
   if (chunk_index < 0 || chunk_index >= camera.chunk_count) continue;
-  const size_t place = (size_t)camera_index * chunk_stride + chunk_index;
-  const int count = counts.data[2 * place];
+  const size_t place = (size_t)camera_index * chunk_stride + camera.slot + chunk_index;
+  const int count = packed ? counts.data[2 * place] : CHUNK;
+  if (!count) continue;
   const int* const sources = tags.data + place * (4 * CHUNK) + 3 * CHUNK;
-  const float* const found = record_slopes.data + place * (CHUNK * BACK_WORDS);
-  F moved[3], turned[9];
-  for (int k = 0; k < 3; ++k) moved[k] = N::c(0.0f);
-  for (int k = 0; k < 9; ++k) turned[k] = N::c(0.0f);
-  for (int first = 0; first < count; first += LANES) {
-    // Sixteen that were seen, side by side; the last repeated where they end, with derivatives of zero.
-    float gathered[GEOMETRY_ROWS * LANES], seen_colours[48 * LANES];
-    F s[BACK_WORDS], shades[48];
-    int from[LANES];
-    for (int lane = 0; lane < LANES; ++lane) {
-      const int k = first + lane < count ? first + lane : count - 1;
-      from[lane] = sources[k] % CHUNK;
-      const int block = from[lane] / LANES, own = from[lane] % LANES;
-      for (int i = 0; i < GEOMETRY_ROWS; ++i)
-        gathered[i * LANES + lane] = rows[block * (GEOMETRY_ROWS * LANES) + i * LANES + own];
-      for (int i = 0; i < 3 * coefficients; ++i)
-        seen_colours[i * LANES + lane] = colours[block * (3 * coefficients * LANES) + i * LANES + own];
-      for (int i = 0; i < BACK_WORDS; ++i) s[i][lane] = first + lane < count ? found[k * BACK_WORDS + i] : 0.0f;
-    }
-    Projection p = {camera, gathered, seen_colours, coefficients, width, height, flags, near, dilation};
-    p.shape(p.in_front());
-    p.look();
-    ProjectionBack back;
-    back.go(p, s);
-    back.look(p, s, shades);
-    for (int k = 0; k < 3; ++k) moved[k] = moved[k] - back.position[k];
-    for (int k = 0; k < 9; ++k) turned[k] = turned[k] + back.turn[k];
-    const F shift = N::sqrt(s[0] * s[0] + s[1] * s[1]);
-    for (int lane = 0; lane < LANES && first + lane < count; ++lane) {
-      const int block = from[lane] / LANES, own = from[lane] % LANES;
-      float* const row = out + block * (SLOPE_ROWS * LANES) + own;
-      for (int k = 0; k < 3; ++k) row[k * LANES] += back.position[k][lane];
-      for (int k = 0; k < 9; ++k) row[(3 + k) * LANES] += back.axes[k][lane];
-      row[12 * LANES] += back.opacity[lane];
-      row[13 * LANES] += shift[lane];
-      row[14 * LANES] += 1.0f;
-      float* const shade = out_colours + block * (3 * coefficients * LANES) + own;
-      for (int k = 0; k < 3 * coefficients; ++k) shade[k * LANES] += shades[k][lane];
-    }
-  }
-  float* const pose = pose_slopes.data + place * 12;
-  for (int k = 0; k < 3; ++k) pose[k] = L::sum(moved[k]);
-  for (int k = 0; k < 9; ++k) pose[3 + k] = L::sum(turned[k]);
-}
+  const float* const found = record_slopes.data + place * (CHUNK * Group::WORDS);
+  F pose[12];
+  for (int k = 0; k < 12; ++k) pose[k] = N::c(0.0f);
+  bool met = false;
+  int next = 0;
+  for (int block = first_block; block < past && next < count; ++block) {
+    F s[BACK_WORDS + 1];  // and whether it was seen
+    for (int i = 0; i <= BACK_WORDS; ++i) s[i] = N::c(0.0f);
+    if (packed) {
+#if LANES != 1
+      float rank[(BACK_WORDS + 1) * LANES];
+      if (sources[next] % CHUNK / LANES != block) continue;
+      for (int i = 0; i <= BACK_WORDS; ++i) N::store(rank + i * LANES, N::c(0.0f));
+      for (; next < count && sources[next] % CHUNK / LANES == block; ++next) {
+        const int lane = sources[next] % LANES;
+        for (int i = 0; i < BACK_WORDS; ++i) rank[i * LANES + lane] = found[next * Group::WORDS + Group::place(i)];
+        rank[BACK_WORDS * LANES + lane] = 1.0f;
+      }
+      for (int i = 0; i <= BACK_WORDS; ++i) s[i] = N::load(rank + i * LANES);
 #endif
+    } else {
+      EACH_LANE(lane) {
+        const int own = block * Group::SIZE + lane;
+        const size_t record = place * CHUNK + own;
+        if (counts.data[record] <= (record ? counts.data[record - 1] : 0)) continue;
+        for (int i = 0; i < BACK_WORDS; ++i) Group::set(s[i], lane, found[(size_t)own * Group::WORDS + Group::place(i)]);
+        Group::set(s[BACK_WORDS], lane, 1.0f);
+      }
+    }
+    const M seen = s[BACK_WORDS] > 0.5f;
+    if (!Group::any(seen)) continue;
+    Projection p = {camera, rows + block * (LANE_STRIDE * GEOMETRY_ROWS) + Group::own(),
+                    colours + block * (LANE_STRIDE * shades) + Group::own(), chunk.coefficients, width, height, flags, near, dilation};
+    p.in_front();
+    p.shape(seen);
+    p.look();
+    ProjectionBack back = {p, seen};
+    back.go(s);
+    back.look(s, out_colours + block * (LANE_STRIDE * shades) + Group::own());
+    back.add_to(out + block * (LANE_STRIDE * SLOPE_ROWS) + Group::own());
+    Group::add(out + block * (LANE_STRIDE * SLOPE_ROWS) + 14 * LANE_STRIDE + Group::own(), s[BACK_WORDS]);
+    for (int k = 0; k < 3; ++k) pose[k] = pose[k] - N::select(seen, back.position[k], N::c(0.0f));
+    for (int k = 0; k < 9; ++k) pose[3 + k] = pose[3 + k] + N::select(seen, back.turn[k], N::c(0.0f));
+    met = true;
+  }
+  if (met) {
+#if LANES == 1
+    N::store(pose_slopes.data + (place * (CHUNK / Group::SIZE) + first_block) * Group::WORDS + Group::own(), Group::sums(pose, 12));
+#else
+    N::store(pose_slopes.data + place * Group::WORDS, Group::sums(pose, 12));
+#endif
+    touched.data[chunk_number] = true;
+  }
+}

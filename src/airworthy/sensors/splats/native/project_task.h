@@ -6,14 +6,16 @@ const int camera_index = task / per_camera, chunk_index = task % per_camera / CH
 const int here = order.data[task];
 const int camera_index = here / chunk_stride, chunk_index = here % chunk_stride;
 #endif
-const CameraRow& camera = ((const CameraRow*)cameras.data)[camera_index];
+const CameraRow* const all = (const CameraRow*)cameras.data;
+const CameraRow& camera = all[Slots::row(all, camera_index, chunk_index)];
 const size_t place = (size_t)camera_index * chunk_stride + chunk_index;
 Record* const found = (Record*)records.data + place * CHUNK;
 int* const notes = tags.data + place * (4 * CHUNK);
-const bool mine = chunk_index < camera.chunk_count;
-const int chunk_number = camera.first_chunk + (mine ? chunk_index : 0);
+const int own = chunk_index - camera.slot;
+const bool mine = own < camera.chunk_count;
+const int chunk_number = camera.first_chunk + (mine ? own : 0);
 const ChunkRow& chunk = ((const ChunkRow*)chunks.data)[chunk_number];
-const bool hidden = !mine || Projection::hidden(camera, chunk, width, height, near, dilation);
+const bool hidden = !mine || Projection::hidden(camera, chunk, width, height, flags, near, dilation);
 const float* const rows = geometry.data + (size_t)chunk_number * (CHUNK * GEOMETRY_ROWS);
 const float* const colours = harmonics.data + (size_t)chunk.harmonics * LANE_STRIDE;
 #if LANES == 1

@@ -13,18 +13,23 @@ struct Pixels {
     return L::fma(slope, dx, L::fma(g.c * dy, dy, N::c(g.peak)));
   }
   static INLINE F alpha(F weight) { return L::min(L::exp2(weight), N::c(MOST_ALPHA)); }
-  // Blends a Gaussian seen at offsets from its mean; whether any pixel still lets light pass.
-  INLINE bool blend(const Record& g, F dx, F dy, const int depth_flags) {
+  // Blends a Gaussian seen at offsets from its mean, where it is not beyond `limit`; whether any pixel still takes what follows.
+  INLINE bool blend(const Record& g, F dx, F dy, const int mode, F limit) {
     const F power = weight(g, dx, dy);
-    const M hit = (power >= LEAST_PEAK) & (left >= LEAST_LEFT);
+    M hit = (power >= LEAST_PEAK) & (left >= LEAST_LEFT);
+    if (mode & FLAG_LIMIT) {
+      const M near = limit >= g.depth;
+      if (!N::any(near)) return false;  // nor is any of those that follow
+      hit = hit & near;
+    }
     if (!L::bits(hit)) return true;
     const F part = N::select(hit, alpha(power), N::c(0.0f)) * left;
     red = L::fma(part, N::c(g.red), red);
     green = L::fma(part, N::c(g.green), green);
     blue = L::fma(part, N::c(g.blue), blue);
     const F rest = left - part;
-    if (depth_flags & FLAG_EXPECTED) depth = L::fma(part, N::c(g.depth), depth);
-    if (depth_flags & FLAG_MEDIAN) depth = N::select((left > 0.5f) & (rest <= 0.5f), N::c(g.depth), depth);
+    if (mode & FLAG_EXPECTED) depth = L::fma(part, N::c(g.depth), depth);
+    if (mode & FLAG_MEDIAN) depth = N::select((left > 0.5f) & (rest <= 0.5f), N::c(g.depth), depth);
     left = rest;
     return N::any(left >= LEAST_LEFT);
   }
@@ -39,17 +44,17 @@ struct Tile {
   // x, y: the centre of the tile's first pixel. Offsets are summed in one order everywhere: tile, block, pixel.
 #if LANES == 1
   static INLINE void composite(const Record* records, const int* list, int count, float x, float y, int block, int pixel,
-                               int flags, Pixels& p) {
+                               int flags, float limit, Pixels& p) {
     const float block_x = (float)(block % (TILE / BLOCK_X) * BLOCK_X), block_y = (float)(block / (TILE / BLOCK_X) * BLOCK_Y);
     const float pixel_x = (float)(pixel % BLOCK_X), pixel_y = (float)(pixel / BLOCK_X);
     for (int e = 0; e < count; ++e) {
       const Record& g = records[list[e]];
-      if (!p.blend(g, pixel_x + (x - g.x + block_x), pixel_y + (y - g.y + block_y), flags)) return;
+      if (!p.blend(g, pixel_x + (x - g.x + block_x), pixel_y + (y - g.y + block_y), flags, limit)) return;
     }
   }
 #else
   static INLINE void composite(const Record* records, const int* list, int count, float x, float y, const int flags,
-                               Pixels* blocks, unsigned int alive) {
+                               const F* limits, Pixels* blocks, unsigned int alive) {
     const F pixel_x = L::counted(1, BLOCK_X), pixel_y = L::counted(BLOCK_X, BLOCK_Y);
     const F block_x = L::counted(1, TILE / BLOCK_X) * (float)BLOCK_X, block_y = L::counted(TILE / BLOCK_X, TILE) * (float)BLOCK_Y;
     for (int e = 0; e < count && alive; ++e) {
@@ -60,7 +65,8 @@ struct Tile {
       for (; met; met &= met - 1) {
         const int k = __builtin_ctz(met);
         const float corner_x = (float)(k % (TILE / BLOCK_X) * BLOCK_X), corner_y = (float)(k / (TILE / BLOCK_X) * BLOCK_Y);
-        if (!blocks[k].blend(g, pixel_x + (from_x + corner_x), pixel_y + (from_y + corner_y), flags)) alive &= ~(1u << k);
+        const F limit = flags & FLAG_LIMIT ? limits[k] : pixel_x;
+        if (!blocks[k].blend(g, pixel_x + (from_x + corner_x), pixel_y + (from_y + corner_y), flags, limit)) alive &= ~(1u << k);
       }
     }
   }

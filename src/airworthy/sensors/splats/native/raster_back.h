@@ -1,63 +1,91 @@
 // Derivatives of pixels with respect to the records of a tile, front to back again. With w the weight of a Gaussian at a pixel and
-// `value` the derivative of the loss with respect to w, what lies behind is (sum of w * value) less what has passed; so
-//   d loss / d opacity here = left * value - behind / (1 - opacity).
-struct Slopes {  // of the loss, at the pixels of a block
-  F red, green, blue, depth, alpha;
+// `worth` the derivative of the loss with respect to w, what lies behind is (sum of w * worth) less what has passed; so
+//   d loss / d opacity here = left * worth - behind / (1 - opacity).
+// The sum is known from the image: colours less the background, and the alpha, times their derivatives; an expected depth, a mean,
+// adds nothing to it.
+struct Block {  // the pixels of a block; derivatives of the loss
+  F red, green, blue;
+  F base;   // of the alpha, less that of the background which is covered
+  F share;  // of the depth, over the alpha
+  F depth;  // of the image
+  F limit;  // depth up to which Gaussians were blended
+  F left, behind;
+  INLINE F worth(const Record& g, const int mode) const {
+    const F lit = L::fma(red, N::c(g.red), L::fma(green, N::c(g.green), L::fma(blue, N::c(g.blue), base)));
+    return mode & FLAG_DEPTH ? L::fma(share, g.depth - depth, lit) : lit;
+  }
 };
-struct Back {
-  F sums[16];  // of a Gaussian over the pixels: red, green, blue, depth, peak, dx dx, dx dy, dy dy, dx, dy
+struct Sums {  // of a Gaussian over pixels: red, green, blue, depth, then, of the slope of the logarithm, 1, dx^2, dx dy, dy^2, dx, dy
+  F of[10];
   INLINE void clear() {
-    for (int k = 0; k < 16; ++k) sums[k] = N::c(0.0f);
+    for (int k = 0; k < 10; ++k) of[k] = N::c(0.0f);
   }
-  static INLINE F value(const Record& g, const Slopes& s) {
-    return L::fma(s.red, N::c(g.red), L::fma(s.green, N::c(g.green), L::fma(s.blue, N::c(g.blue), L::fma(s.depth, N::c(g.depth), s.alpha))));
-  }
-  // As Pixels::blend, but sums up weights times values.
-  static INLINE bool total(const Record& g, F dx, F dy, const Slopes& s, F& left, F& sum) {
+  // As Pixels::blend; whether any pixel still takes what follows.
+  INLINE bool blend(const Record& g, F dx, F dy, Block& block, const int mode) {
     const F power = Pixels::weight(g, dx, dy);
-    const M hit = (power >= LEAST_PEAK) & (left >= LEAST_LEFT);
-    if (!L::bits(hit)) return true;
-    const F part = N::select(hit, Pixels::alpha(power), N::c(0.0f)) * left;
-    sum = L::fma(part, value(g, s), sum);
-    left = left - part;
-    return N::any(left >= LEAST_LEFT);
-  }
-  INLINE bool blend(const Record& g, F dx, F dy, const Slopes& s, F& left, F& behind) {
-    const F power = Pixels::weight(g, dx, dy);
-    const M hit = (power >= LEAST_PEAK) & (left >= LEAST_LEFT);
-    if (!L::bits(hit)) return true;
-    const F bare = L::exp2(power);
-    const F most = N::c(MOST_ALPHA), zero = N::c(0.0f);
+    M hit = (power >= LEAST_PEAK) & (block.left >= LEAST_LEFT);
+    if (mode & FLAG_LIMIT) {
+      const M near = block.limit >= g.depth;
+      if (!Group::any(near)) return false;
+      hit = hit & near;
+    }
+    if (!Group::any(hit)) return true;
+    const F bare = L::exp2(power), most = N::c(MOST_ALPHA), zero = N::c(0.0f);
     const F alpha = N::select(hit, L::min(bare, most), zero);
-    const F part = alpha * left, worth = value(g, s);
-    behind = behind - part * worth;
-    const F slope = L::fma(left, worth, -behind / (1.0f - alpha));
+    const F part = alpha * block.left, worth = block.worth(g, mode);
+    block.behind = L::fma(-part, worth, block.behind);
+    const F slope = L::fma(block.left, worth, -block.behind / (1.0f - alpha));
     // One that counts the most does not count more with a higher peak.
-    const F up = N::select(hit & (bare < most), slope * alpha * LN_2, zero);
-    sums[0] = L::fma(part, s.red, sums[0]);
-    sums[1] = L::fma(part, s.green, sums[1]);
-    sums[2] = L::fma(part, s.blue, sums[2]);
-    sums[3] = L::fma(part, s.depth, sums[3]);
-    sums[4] = sums[4] + up;
+    const F up = N::select(hit & (bare < most), slope * alpha, zero);
     const F up_x = up * dx, up_y = up * dy;
-    sums[5] = L::fma(up_x, dx, sums[5]);
-    sums[6] = L::fma(up_x, dy, sums[6]);
-    sums[7] = L::fma(up_y, dy, sums[7]);
-    sums[8] = sums[8] + up_x;
-    sums[9] = sums[9] + up_y;
-    left = left - part;
-    return N::any(left >= LEAST_LEFT);
+    of[0] = L::fma(part, block.red, of[0]);
+    of[1] = L::fma(part, block.green, of[1]);
+    of[2] = L::fma(part, block.blue, of[2]);
+    if (mode & FLAG_DEPTH) of[3] = L::fma(part, block.share, of[3]);
+    of[4] = of[4] + up;
+    of[5] = L::fma(up_x, dx, of[5]);
+    of[6] = L::fma(up_x, dy, of[6]);
+    of[7] = L::fma(up_y, dy, of[7]);
+    of[8] = of[8] + up_x;
+    of[9] = of[9] + up_y;
+    block.left = block.left - part;
+    return Group::any(block.left >= LEAST_LEFT);
   }
-  // Sums over lanes, in one order on every machine. Out: x, y, a, b, c, peak, red, green, blue, depth.
-  INLINE void finish(const Record& g, float* out) const {
-    float s[10];
-    for (int k = 0; k < 10; ++k) s[k] = L::sum(sums[k]);
-    out[0] = -2.0f * g.a * s[8] - g.b * s[9];
-    out[1] = -g.b * s[8] - 2.0f * g.c * s[9];
-    out[2] = s[5];
-    out[3] = s[6];
-    out[4] = s[7];
-    out[5] = s[4];
-    for (int k = 0; k < 4; ++k) out[6 + k] = s[k];
+};
+enum { BACK_CAMERAS = 1, BACK_RECORDS = 2 };  // stages after BACK_TILES
+struct BackTile {
+  enum { ACROSS = TILE / BLOCK_X, BLOCKS = TILE * TILE / (BLOCK_X * BLOCK_Y) };
+  const Record* records;
+  const int* list;
+  int count;
+  int left, top;  // first pixel
+  float* out;     // Group::WORDS per place in the list
+  Block blocks[BLOCKS];
+  unsigned int shown;
+
+  // One after the other; how many were walked before no light passed any more. What is not met anywhere gets sums of zero.
+  INLINE int walk(const int mode) {
+    const F pixel_x = Group::counted(1, BLOCK_X), pixel_y = Group::counted(BLOCK_X, BLOCK_Y);
+    const F block_x = Group::counted(1, ACROSS) * (float)BLOCK_X, block_y = Group::counted(ACROSS, TILE) * (float)BLOCK_Y;
+    unsigned int alive = shown;
+    int e = 0;
+    for (; e < count && alive; ++e) {
+#if LANES != 1
+      if (e + AHEAD < count) __builtin_prefetch(records + list[e + AHEAD]);
+#endif
+      const Record& g = records[list[e]];
+      const float from_x = (float)left + 0.5f - g.x, from_y = (float)top + 0.5f - g.y;
+      unsigned int met = alive & Group::bits(Touch::rectangle(g, block_x + from_x, block_y + from_y, (float)(BLOCK_X - 1),
+                                                              (float)(BLOCK_Y - 1), LEAST_PEAK - TOUCH_MARGIN));
+      Sums sums;
+      sums.clear();
+      for (; met; met &= met - 1) {
+        const int k = Group::lowest(met);
+        const F dx = pixel_x + (from_x + (float)(k % ACROSS * BLOCK_X)), dy = pixel_y + (from_y + (float)(k / ACROSS * BLOCK_Y));
+        if (!sums.blend(g, dx, dy, blocks[k], mode)) alive &= ~(1u << k);
+      }
+      N::store(out + (size_t)e * Group::WORDS + Group::own(), Group::sums(sums.of, 10));
+    }
+    return e;
   }
 };

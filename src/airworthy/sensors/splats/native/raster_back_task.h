@@ -1,85 +1,101 @@
-// The task of raster_back_kernel.py: a tile, or, in the second stage, all of a camera.
-#if LANES != 1
+// The task of raster_back_kernel.py. BACK_TILES: a tile, on a GPU half a warp. BACK_CAMERAS: sums over the tiles of a camera, where
+// their lists lie band after band. BACK_RECORDS: sums of one record, where all lists are one. For that BACK_TILES has written whose
+// each place in it is (`owners`), and by this the places have been sorted.
+#if LANES == 1
+const int here = task / Group::SIZE;
+#else
+const int here = task;
+#endif
 const int columns = (width + TILE - 1) / TILE, rows = (height + TILE - 1) / TILE;
-const int bands = (rows + band_rows - 1) / band_rows;
 if (stage == BACK_TILES) {
-  const int tile = order.data[task];
+  const int tile = band_rows ? order.data[here] : here;
   const int camera_index = tile / (rows * columns), row = tile / columns % rows, column = tile % columns;
   const CameraRow& camera = ((const CameraRow*)cameras.data)[camera_index];
-  const Record* const seen = (const Record*)records.data + (size_t)camera_index * chunk_stride * CHUNK;
-  const int begin = tiles.data[2 * (size_t)tile], count = tiles.data[2 * (size_t)tile + 1] - begin;
-  const size_t first = ((size_t)camera_index * bands + row / band_rows) * capacity + begin;
-  const int* const places = lists.data + first;
-  float* const out = partials.data + first * BACK_WORDS;
-  const int left = column * TILE, top = row * TILE;
-  enum { BLOCKS = TILE * TILE / LANES };
-  Slopes slopes[BLOCKS];
-  F light[BLOCKS], behind[BLOCKS];
-  unsigned int shown = 0;
-  for (int k = 0; k < BLOCKS; ++k) {
-    F s[5] = {N::c(0.0f), N::c(0.0f), N::c(0.0f), N::c(0.0f), N::c(0.0f)};
-    const int from_x = left + k % (TILE / BLOCK_X) * BLOCK_X, from_y = top + k / (TILE / BLOCK_X) * BLOCK_Y;
-    for (int lane = 0; lane < LANES; ++lane) {
+  const int begin = tiles.data[2 * (size_t)tile], end = tiles.data[2 * (size_t)tile + 1];
+  size_t first = begin;
+  if (band_rows) first += ((size_t)camera_index * ((rows + band_rows - 1) / band_rows) + row / band_rows) * capacity;
+  BackTile b;
+  b.records = (const Record*)records.data + (size_t)camera_index * chunk_stride * CHUNK;
+  b.list = lists.data + first;
+  b.count = end - begin;
+  b.left = column * TILE;
+  b.top = row * TILE;
+  b.out = partials.data + first * Group::WORDS;
+  b.shown = 0;
+  for (int k = 0; k < BackTile::BLOCKS; ++k) {
+    const int from_x = b.left + k % BackTile::ACROSS * BLOCK_X, from_y = b.top + k / BackTile::ACROSS * BLOCK_Y;
+    F s[8];
+    for (int i = 0; i < 8; ++i) s[i] = N::c(0.0f);
+    EACH_LANE(lane) {
       const int x = from_x + lane % BLOCK_X, y = from_y + lane / BLOCK_X;
       if (x >= width || y >= height) continue;
       const size_t at = ((size_t)camera_index * height + y) * width + x;
-      if (flags & FLAG_RGB)
-        for (int i = 0; i < 3; ++i) s[i][lane] = rgb.data[3 * at + i];
-      if (flags & FLAG_DEPTH) s[3][lane] = depth.data[at];
-      if (flags & FLAG_ALPHA) s[4][lane] = alpha.data[at];
+      float base = 0.0f, behind = 0.0f;
+      if (flags & FLAG_RGB) {
+        for (int i = 0; i < 3; ++i) {
+          const float slope = rgb.data[3 * at + i];
+          Group::set(s[i], lane, slope);
+          behind += slope * (seen_rgb.data[3 * at + i] - camera.background[i]);
+          base -= slope * camera.background[i];
+        }
+      }
+      if (flags & FLAG_ALPHA) {
+        base += alpha.data[at];
+        behind += alpha.data[at] * seen_alpha.data[at];
+      }
+      if (flags & FLAG_DEPTH && seen_alpha.data[at] >= LEAST_ALPHA) {  // elsewhere it is infinite: its derivative counts for nothing
+        Group::set(s[4], lane, depth.data[at] / seen_alpha.data[at]);
+        Group::set(s[5], lane, seen_depth.data[at]);
+      }
+      if (flags & FLAG_LIMIT) Group::set(s[6], lane, limits.data[at]);
+      Group::set(s[3], lane, base);
+      Group::set(s[7], lane, behind);
     }
-    // What is covered is no longer background.
-    const F covered = s[0] * camera.background[0] + s[1] * camera.background[1] + s[2] * camera.background[2];
-    slopes[k] = {s[0], s[1], s[2], s[3], s[4] - covered};
-    light[k] = N::c(1.0f);
-    behind[k] = N::c(0.0f);
-    if (from_x < width && from_y < height) shown |= 1u << k;
+    b.blocks[k] = {s[0], s[1], s[2], s[3], s[4], s[5], s[6], N::c(1.0f), s[7]};
+    if (from_x < width && from_y < height) b.shown |= 1u << k;
   }
-  const F pixel_x = L::counted(1, BLOCK_X), pixel_y = L::counted(BLOCK_X, BLOCK_Y);
-  const F block_x = L::counted(1, TILE / BLOCK_X) * (float)BLOCK_X, block_y = L::counted(TILE / BLOCK_X, TILE) * (float)BLOCK_Y;
-  for (int pass = 0; pass < 2; ++pass) {
-    unsigned int alive = shown;
-    for (int k = 0; k < BLOCKS && pass; ++k) light[k] = N::c(1.0f);
-    for (int e = 0; e < count; ++e) {
-      if (!alive && !pass) break;
-      if (e + AHEAD < count) __builtin_prefetch(seen + places[e + AHEAD]);
-      const Record& g = seen[places[e]];
-      const float from_x = (float)left + 0.5f - g.x, from_y = (float)top + 0.5f - g.y;
-      unsigned int met = alive;
-      if (met) met &= L::bits(Tile::touched(g, block_x + from_x, block_y + from_y));
-      if (pass && !met) {
-        for (int k = 0; k < BACK_WORDS; ++k) out[(size_t)e * BACK_WORDS + k] = 0.0f;
-        continue;
+  // One loop per mode, without the questions of the others; a limit alone runs that with a depth.
+  const int walked = flags & FLAG_LIMIT ? b.walk(FLAG_DEPTH | FLAG_LIMIT) : flags & FLAG_DEPTH ? b.walk(FLAG_DEPTH) : b.walk(0);
+  if (band_rows) {
+    used.data[tile] = walked;
+  } else {
+    for (int e = walked; e < b.count; ++e) N::store(b.out + (size_t)e * Group::WORDS + Group::own(), N::c(0.0f));
+    for (int e = 0; e < b.count; e += Group::SIZE) {
+      EACH_LANE(lane) {
+        if (e + lane >= b.count) continue;
+        owners.data[first + e + lane] = camera_index * chunk_stride * CHUNK + b.list[e + lane];
+        places.data[first + e + lane] = (int)first + e + lane;
       }
-      Back sums;
-      sums.clear();
-      for (; met; met &= met - 1) {
-        const int k = __builtin_ctz(met);
-        const F dx = pixel_x + (from_x + (float)(k % (TILE / BLOCK_X) * BLOCK_X));
-        const F dy = pixel_y + (from_y + (float)(k / (TILE / BLOCK_X) * BLOCK_Y));
-        const bool goes_on = pass ? sums.blend(g, dx, dy, slopes[k], light[k], behind[k])
-                                  : Back::total(g, dx, dy, slopes[k], light[k], behind[k]);
-        if (!goes_on) alive &= ~(1u << k);
-      }
-      if (pass) sums.finish(g, out + (size_t)e * BACK_WORDS);
     }
   }
-} else {
+} else if (stage == BACK_CAMERAS) {
+#if LANES != 1
   // Tile after tile, so that every record's sum is made in one order.
-  const CameraRow& camera = ((const CameraRow*)cameras.data)[task];
-  float* const sums = record_slopes.data + (size_t)task * chunk_stride * CHUNK * BACK_WORDS;
-  for (int chunk = 0; chunk < camera.chunk_count; ++chunk) {
-    const int count = counts.data[2 * ((size_t)task * chunk_stride + chunk)];
-    for (int k = 0; k < count * BACK_WORDS; ++k) sums[(size_t)chunk * CHUNK * BACK_WORDS + k] = 0.0f;
+  const CameraRow& camera = ((const CameraRow*)cameras.data)[here];
+  float* const sums = record_slopes.data + (size_t)here * chunk_stride * CHUNK * Group::WORDS;
+  for (int chunk = 0; chunk < camera.slot_count; ++chunk) {
+    const int count = counts.data[2 * ((size_t)here * chunk_stride + chunk)];
+    for (int k = 0; k < count; ++k) N::store(sums + ((size_t)chunk * CHUNK + k) * Group::WORDS, N::c(0.0f));
   }
   for (int tile = 0; tile < rows * columns; ++tile) {
-    const size_t span = 2 * ((size_t)task * rows * columns + tile);
-    const size_t first = ((size_t)task * bands + tile / columns / band_rows) * capacity;
-    for (int e = tiles.data[span]; e < tiles.data[span + 1]; ++e) {
-      const float* const part = partials.data + (first + e) * BACK_WORDS;
-      float* const sum = sums + (size_t)lists.data[first + e] * BACK_WORDS;
-      for (int k = 0; k < BACK_WORDS; ++k) sum[k] += part[k];
+    const size_t own = (size_t)here * rows * columns + tile;
+    const size_t first = ((size_t)here * ((rows + band_rows - 1) / band_rows) + tile / columns / band_rows) * capacity;
+    const int* const list = lists.data + first + tiles.data[2 * own];
+    const float* const part = partials.data + (first + tiles.data[2 * own]) * Group::WORDS;
+    const int count = used.data[own];
+    for (int e = 0; e < count; ++e) {
+      if (e + AHEAD < count) __builtin_prefetch(sums + (size_t)list[e + AHEAD] * Group::WORDS);
+      float* const sum = sums + (size_t)list[e] * Group::WORDS;
+      N::store(sum, N::load(sum) + N::load(part + (size_t)e * Group::WORDS));
     }
   }
-}
 #endif
+} else {
+  // The order of places is that of the tiles.
+  const int begin = here ? counts.data[here - 1] : 0, end = counts.data[here];
+  if (begin < end) {
+    F sum = N::c(0.0f);
+    for (int k = begin; k < end; ++k) sum = sum + N::load(partials.data + (size_t)places.data[k] * Group::WORDS + Group::own());
+    N::store(record_slopes.data + (size_t)here * Group::WORDS + Group::own(), sum);
+  }
+}

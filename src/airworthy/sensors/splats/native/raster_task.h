@@ -19,8 +19,9 @@ const int y = top + block / (TILE / BLOCK_X) * BLOCK_Y + within / BLOCK_X;
 if (x < width && y < height) {
   Pixels p;
   p.clear(flags);
-  Tile::composite(seen, places, count, (float)left + 0.5f, (float)top + 0.5f, block, within, flags, p);
   const size_t at = ((size_t)camera_index * height + y) * width + x;
+  const float limit = flags & FLAG_LIMIT ? limits.data[at] : 0.0f;
+  Tile::composite(seen, places, count, (float)left + 0.5f, (float)top + 0.5f, block, within, flags, limit, p);
   if (flags & FLAG_RGB) {
     rgb.data[3 * at] = L::fma(p.left, camera.background[0], p.red);
     rgb.data[3 * at + 1] = L::fma(p.left, camera.background[1], p.green);
@@ -40,12 +41,26 @@ for (int k = 0; k < TILE * TILE / LANES; ++k) {
   if (x < width && y < height) alive |= 1u << k;
 }
 const unsigned int shown = alive;
+F farthest[TILE * TILE / LANES];
+if (flags & FLAG_LIMIT)
+  for (int k = 0; k < TILE * TILE / LANES; ++k)
+    for (int lane = 0; lane < LANES; ++lane) {
+      const int x = left + k % (TILE / BLOCK_X) * BLOCK_X + lane % BLOCK_X;
+      const int y = top + k / (TILE / BLOCK_X) * BLOCK_Y + lane / BLOCK_X;
+      farthest[k][lane] = x < width && y < height ? limits.data[((size_t)camera_index * height + y) * width + x] : 0.0f;
+    }
 const float first_x = (float)left + 0.5f, first_y = (float)top + 0.5f;
-switch (flags & (FLAG_EXPECTED | FLAG_MEDIAN)) {
-  case FLAG_EXPECTED: Tile::composite(seen, places, count, first_x, first_y, FLAG_EXPECTED, blocks, alive); break;
-  case FLAG_MEDIAN: Tile::composite(seen, places, count, first_x, first_y, FLAG_MEDIAN, blocks, alive); break;
-  default: Tile::composite(seen, places, count, first_x, first_y, 0, blocks, alive);
+// One loop per mode, without the questions of the others; a limit without a depth runs that of the mean.
+#define AIRWORTHY_COMPOSITE(mode) \
+  case (mode): Tile::composite(seen, places, count, first_x, first_y, (mode), farthest, blocks, alive); break;
+switch (flags & (FLAG_EXPECTED | FLAG_MEDIAN | FLAG_LIMIT)) {
+  AIRWORTHY_COMPOSITE(0)
+  AIRWORTHY_COMPOSITE(FLAG_EXPECTED)
+  AIRWORTHY_COMPOSITE(FLAG_MEDIAN)
+  AIRWORTHY_COMPOSITE(FLAG_MEDIAN | FLAG_LIMIT)
+  default: Tile::composite(seen, places, count, first_x, first_y, FLAG_EXPECTED | FLAG_LIMIT, farthest, blocks, alive);
 }
+#undef AIRWORTHY_COMPOSITE
 for (int k = 0; k < TILE * TILE / LANES; ++k) {
   if (!(shown >> k & 1u)) continue;
   const Pixels& p = blocks[k];

@@ -1,0 +1,172 @@
+"""The gate: every byte of a capture comes through here, and nothing outside of its folder."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core import files
+from airworthy.core.errors import AssetError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_ROOM = 64 * 1024 * 1024
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".PNG", ".JPG", ".JPEG")
+
+
+@dataclass(frozen=True)
+class CaptureLimits:
+    """What a capture may ask for. One that asks for more is refused before anything is allocated."""
+
+    model_bytes: int = 1024 * 1024 * 1024
+    """Of one file that lists cameras, images or points."""
+    json_bytes: int = 32 * 1024 * 1024
+    """Of one JSON file. In Python it can take 24 times as much."""
+    image_bytes: int = 256 * 1024 * 1024
+    """Of one image file."""
+    image_pixels: int = 64 * 1024 * 1024
+    """Of one image as it is on disk."""
+    image_ratio: int = 100
+    """Pixels' bytes that a byte of an image file may become, beyond 64 MiB."""
+    total_pixels: int = 4_000_000_000
+    """Of all images at the size at which they are kept; 3 bytes each."""
+    frames: int = 50_000
+    """Images that are listed."""
+    cameras: int = 50_000
+    points: int = 20_000_000
+    coordinate: float = 1e7
+    """Poses and points beyond this along an axis are dropped as if they were not finite."""
+
+
+CAPTURE_LIMITS = CaptureLimits()
+
+
+def shown(text: str) -> str:
+    """A string of a file as a message quotes it: short, and without what would disturb a terminal."""
+    text = _UNPRINTABLE.sub("?", text)
+    return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def clean(text: str) -> str:
+    """A name from a file, fit for terminals and tables."""
+    text = "".join(character if character.isprintable() else "?" for character in text[:121])
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+class DamagedImageError(Exception):
+    """An image that cannot be used; the message completes a sentence that begins with its name."""
+
+
+class Gate:
+    """The folder of a capture: which files may be read, and how much of them.
+
+    Args:
+        folder: Where all of it lies.
+        limits: What it may ask for.
+    """
+
+    def __init__(self, folder: str | Path, limits: CaptureLimits) -> None:
+        self.folder = Path(folder)
+        self.limits = limits
+        self._root = os.path.realpath(self.folder)
+
+    def refuse(self, reason: str) -> NoReturn:
+        """Raise the AssetError of this folder, for a reason that completes "... cannot be used:"."""
+        raise AssetError(f"{str(self.folder)!r} cannot be used: {reason}.")
+
+    def at_most(self, count: int, limit: int, what: str) -> None:
+        """Refuse more of something than the limits allow."""
+        if count > limit:
+            self.refuse(f"it has {count:,} {what}, and at most {limit:,} are accepted")
+
+    def locate(self, name: str) -> Path | None:
+        """Path of a file that the capture names; None where there is none.
+
+        Raises:
+            AssetError: It is remote, absolute, or outside of the folder, also by way of a link.
+        """
+        if not name or len(name) > 1024 or _UNPRINTABLE.search(name):
+            self.refuse(f"it refers to a file by the name {shown(name)}")
+        plain = name.replace("\\", "/")
+        if _SCHEME.match(plain) or plain.startswith("/"):
+            self.refuse(f"it refers to {shown(name)}; only files in its own folder are read, no remote or absolute ones")
+        try:
+            path = os.path.realpath(os.path.join(self._root, plain))
+            inside = os.path.commonpath([path, self._root]) == self._root
+            there = inside and os.path.isfile(path)
+        except (OSError, ValueError):
+            inside = there = False
+        if not inside:
+            self.refuse(f"it refers to {shown(name)}, which is outside its own folder")
+        return Path(path) if there else None
+
+    def locate_image(self, name: str) -> Path | None:
+        """Path of an image that the capture names, perhaps without its ending; None where there is none."""
+        found = self.locate(name)
+        if found is None and not Path(name).suffix[1:].isalpha():
+            found = next((path for end in SUFFIXES if (path := self.locate(name + end)) is not None), None)
+        return found
+
+    def size(self, path: Path) -> tuple[int, int]:
+        """Width and height of an image [px], which is not decoded; raises DamagedImageError."""
+        with self._opened(path) as image:
+            return image.width, image.height
+
+    def color(self, path: Path) -> NDArray[np.uint8]:
+        """(height, width, 3) of an image, 4 where it has transparency; raises DamagedImageError."""
+        with self._opened(path) as image:
+            clear = image.mode in ("LA", "PA", "La", "RGBa", "RGBA") or "transparency" in image.info
+            return np.asarray(image.convert("RGBA" if clear else "RGB"))
+
+    def grey(self, path: Path) -> NDArray[np.uint8]:
+        """(height, width) of an image; raises DamagedImageError."""
+        with self._opened(path) as image:
+            return np.asarray(image.convert("L"))
+
+    @contextmanager
+    def _opened(self, path: Path) -> Iterator[Image.Image]:
+        from PIL import Image
+
+        try:
+            data = files.read_bytes(path, self.limits.image_bytes)
+            kind = _kind(data)
+            if not kind:
+                raise DamagedImageError("is neither PNG nor JPEG nor WebP")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                with Image.open(io.BytesIO(data), formats=[kind]) as image:
+                    self._check(image, len(data))
+                    yield image
+        except DamagedImageError:
+            raise
+        except Exception as error:  # Pillow raises whatever its many decoders raise, struct.error and SyntaxError among them
+            raise DamagedImageError("is damaged") from error
+
+    def _check(self, image: Image.Image, size: int) -> None:
+        """Before it is decoded."""
+        count = image.width * image.height
+        if count > self.limits.image_pixels or 3 * count > _ROOM + self.limits.image_ratio * size:
+            raise DamagedImageError(f"has {image.width:,} x {image.height:,} pixels, too many for its size or the limits")
+        if image.mode in ("I;16", "I;16B", "I", "F"):
+            raise DamagedImageError("has 16 bits a channel, or more")
+
+
+def _kind(data: bytes) -> str:
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "PNG"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "JPEG"
+    return "WEBP" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""

@@ -1,0 +1,209 @@
+"""From the frame of a reconstruction to that of a marker on the floor: metric, its centre the origin, z up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.capture.edges import refined_corners
+from airworthy.capture.markers import SIDE, MarkerPose, detect_marker, marker_corners, marker_poses
+from airworthy.capture.record import CaptureImages
+from airworthy.capture.similarity import FoundSimilarity, Similarity, find_similarity
+from airworthy.core import frames
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.progress import progress
+
+__all__ = ["Alignment", "aligned", "corners_by_name", "find_alignment", "find_markers"]
+
+Array = NDArray[np.float64]
+TOLERANCE = 0.05
+"""Distance within which a camera's places by marker and by reconstruction agree [m]."""
+TRIALS = 1000
+_STEPS, _ROUNDS = 20, 5
+_FAR, _NEAR = 3.0, 2.0
+"""Corners of an image are left out beyond so many times the median of the images, and never within so many pixels."""
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """The similarity from a capture's frame to the marker's, and how well it fits."""
+
+    similarity: Similarity
+    places: FoundSimilarity
+    """What the cameras' places alone say."""
+    images: NDArray[np.intp]
+    """Numbers of the images with the marker."""
+    agreeing: NDArray[np.intp]
+    """Those of them whose corners it was refined on."""
+    error: float
+    """Root mean square distance of these corners from where the similarity puts them [px]."""
+    side: float
+    """Of the marker [m]."""
+
+    def record(self) -> dict[str, Any]:
+        """Figures for files and tables."""
+        return {
+            "scale": self.similarity.scale,
+            "rotation": self.similarity.rotation.tolist(),
+            "translation": self.similarity.translation.tolist(),
+            "marker_side_m": self.side,
+            "images_with_marker": len(self.images),
+            "images_agreeing": len(self.agreeing),
+            "inlier_ratio": self.places.inlier_ratio,
+            "residual_m": self.places.residual,
+            "corner_error_px": self.error,
+        }
+
+
+def find_markers(images: CaptureImages, number: int = 0, quiet: bool = True) -> dict[int, Array]:
+    """Corners (4, 2) [px] by the number of the image, of all images that show the marker; needs OpenCV."""
+    found = {}
+    for k in progress(range(len(images)), "Looking for the marker", quiet=quiet):
+        corners = detect_marker(images.rgb[k], number)
+        if corners is not None:
+            found[k] = corners
+    return found
+
+
+def find_alignment(
+    images: CaptureImages,
+    corners: Mapping[int, ArrayLike],
+    side: float = SIDE,
+    tolerance: float = TOLERANCE,
+    trials: int = TRIALS,
+    seed: int = 0,
+) -> Alignment:
+    """The similarity that brings a capture into the frame of a marker.
+
+    Of every image with the marker the camera's place in the marker's frame follows from its corners. Most of these places and
+    those of the capture agree on a similarity (random samples of three), which is then refined on the corners themselves,
+    without the images in which they are three times as far off as in most.
+
+    Args:
+        images: The capture.
+        corners: (4, 2) [px] by the number of the image; upper left, upper right, lower right, lower left.
+        side: Of the marker's black square [m].
+        tolerance: Distance within which places agree [m].
+        trials: Samples.
+        seed: Of the samples.
+
+    Raises:
+        AirworthyError: Under 3 images show the marker, under half agree, or all were taken from places on a line.
+    """
+    numbers = np.array(sorted(corners), np.intp)
+    if len(numbers) < 3:
+        raise AirworthyError(
+            f"The marker is seen in {len(numbers)} images, and 3 are needed, better 20 from all around: film it for longer,"
+            " or check the marker's number."
+        )
+    if numbers.min() < 0 or numbers.max() >= len(images):
+        raise AirworthyError(f"Corners are given of the image {numbers.max()}, and there are {len(images)}.")
+    seen: list[MarkerPose] = [marker_poses(corners[k], images.intrinsics[k], side)[0] for k in numbers]
+    by_marker = np.array([pose.camera[0] for pose in seen])
+    found = find_similarity(images.position[numbers], by_marker, tolerance, trials, seed)
+    _check_line(images.position[numbers][found.inliers] * found.similarity.scale, tolerance)
+    agreeing = numbers[found.inliers]
+    similarity = found.similarity
+    for _ in range(_ROUNDS):
+        pixels = np.array([np.asarray(corners[k], np.float64) for k in agreeing])
+        similarity, errors = _on_corners(images, agreeing, pixels, side, similarity)
+        good = errors <= max(_FAR * float(np.median(errors)), _NEAR)
+        if good.all() or np.count_nonzero(good) < 3:
+            break
+        agreeing = agreeing[good]
+    return Alignment(similarity, found, numbers, agreeing, float(np.sqrt(np.square(errors).mean())), side)
+
+
+def aligned(images: CaptureImages, alignment: Alignment) -> CaptureImages:
+    """The capture in the frame of the marker: metric, z up."""
+    found = alignment.similarity
+    note = (
+        f"aligned to a marker of {alignment.side:g} m seen in {len(alignment.images)} images: scale {found.scale:.6g},"
+        f" {alignment.places.inlier_ratio:.0%} of the places agree, {1000 * alignment.places.residual:.1f} mm,"
+        f" corners {alignment.error:.2f} px"
+    )
+    return images.moved(found.rotation, found.translation, found.scale, note, metric=True)
+
+
+def corners_by_name(images: CaptureImages, table: Mapping[str, Any], refine: bool = True) -> dict[int, Array]:
+    """Corners by the number of the image, of those by its name.
+
+    Args:
+        images: The capture.
+        table: Four pairs [px] by name: upper left, upper right, lower right, lower left.
+        refine: Move them to where the edges of the square meet in the image.
+
+    Raises:
+        AirworthyError: There is no such image, or its corners are not four pairs of numbers.
+    """
+    number = {name: k for k, name in enumerate(images.names)}
+    result = {}
+    for name, value in table.items():
+        if name not in number:
+            raise unknown_name("image", name, number)
+        try:
+            array = np.array(value, np.float64)
+        except (TypeError, ValueError, OverflowError):
+            array = np.zeros(0)
+        if array.shape != (4, 2) or not np.isfinite(array).all():
+            raise AirworthyError(f"The corners of the image {name!r} are not four pairs of numbers [px].")
+        k = number[name]
+        result[k] = refined_corners(images.rgb[k], array) if refine else array
+    return result
+
+
+def _check_line(places: NDArray[Any], tolerance: float) -> None:
+    """Refuse places on a line, about which the scene could turn: across it they are no further apart than they may be off."""
+    across = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)[1] / np.sqrt(len(places))
+    if across < 0.5 * tolerance:
+        raise AirworthyError(
+            f"The places from which the marker was seen lie within {across:.3f} m of a line: film it from all around."
+        )
+
+
+def _on_corners(
+    images: CaptureImages, numbers: NDArray[np.intp], pixels: Array, side: float, start: Similarity
+) -> tuple[Similarity, Array]:
+    """Gauss-Newton on all corners (n, 4, 2): seven numbers, the place of the marker in the frame of the capture.
+
+    Returns:
+        The similarity, and the root mean square distance of the corners of each image (n,) [px].
+    """
+    square, back = marker_corners(side), start.inverse
+    rotation, offset, scale = back.rotation, back.translation, back.scale
+    lens, place, turn = images.intrinsics[numbers], images.position[numbers], images.attitude[numbers]
+
+    def residuals(rotation: Array, offset: Array, scale: float) -> tuple[Array, Array]:
+        world = scale * frames.rotate(rotation, square) + offset
+        eye = frames.rotate_inverse(turn[:, None], world[None] - place[:, None])
+        with np.errstate(all="ignore"):
+            found = eye[..., :2] / eye[..., 2:] * lens[:, None, :2] + lens[:, None, 2:] - pixels
+        return np.where(np.isfinite(found) & (eye[..., 2:] > 0.0), found, 1e6), eye
+
+    error, eye = residuals(rotation, offset, scale)
+    for _ in range(_STEPS):
+        arm = scale * frames.rotate(rotation, square)
+        x, y, z = np.moveaxis(eye, -1, 0)
+        zero = np.zeros_like(x)
+        across = np.stack((1.0 / z, zero, -x / z**2), axis=-1) * lens[:, None, :1]
+        down = np.stack((zero, 1.0 / z, -y / z**2), axis=-1) * lens[:, None, 1:2]
+        # Slopes with respect to a point of the world: those in the camera, turned.
+        slope = frames.rotate(turn[:, None, None], np.stack((across, down), axis=2))
+        turned = np.cross(arm[None, :, None], slope)
+        grown = (slope * arm[None, :, None]).sum(axis=-1, keepdims=True)
+        matrix = np.concatenate((slope, turned, grown), axis=-1).reshape(-1, 7)
+        step = np.linalg.lstsq(matrix, -error.ravel(), rcond=None)[0]
+        new = frames.normalize(frames.multiply(frames.from_rotation_vector(step[3:6]), rotation))
+        moved, sized = offset + step[:3], scale * float(np.exp(step[6]))
+        after, eye_after = residuals(new, moved, sized)
+        gain = float(np.square(error).sum() - np.square(after).sum())
+        if not gain > 0.0:
+            break
+        rotation, offset, scale, error, eye = new, moved, sized, after, eye_after
+        if gain < 1e-12 * float(np.square(error).sum() + 1e-12):
+            break
+    return Similarity(rotation, offset, scale).inverse, np.sqrt(np.square(error).sum(axis=-1).mean(axis=-1))

@@ -1,0 +1,186 @@
+"""Square markers: where they are in an image, and from where they were seen.
+
+The frame of a marker: its centre, x to its right, y to its top, z out of it. Corners are in the order upper left, upper right,
+lower right, lower left of the marker as it is drawn, in pixels whose origin is the upper left corner of the image.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.capture.edges import refined_corners
+from airworthy.core import frames
+from airworthy.core.errors import AirworthyError
+
+__all__ = ["SIDE", "MarkerPose", "detect_marker", "draw_marker", "marker_corners", "marker_poses"]
+
+Array = NDArray[np.float64]
+SIDE = 0.341
+"""Side of the black square of the published marker [m]."""
+DICTIONARY = "4x4_50"
+_ZERO = ("1011", "0101", "0011", "0010")
+"""Marker 0 of that dictionary: white cells are 1; around them a black cell."""
+_STEPS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class MarkerPose:
+    """A marker in the frame of a camera (x right, y down, z forward)."""
+
+    position: Array
+    """(3,) its centre [m]."""
+    attitude: Array
+    """(4,) marker to camera."""
+    error: float
+    """Root mean square distance of its corners from those in the image [px]."""
+
+    @property
+    def camera(self) -> tuple[Array, Array]:
+        """Optical centre (3,) and camera-to-marker attitude (4,), frame of the marker."""
+        return -frames.rotate_inverse(self.attitude, self.position), frames.conjugate(self.attitude)
+
+
+def marker_corners(side: float) -> Array:
+    """(4, 3) corners in the frame of the marker [m]."""
+    return 0.5 * side * np.array([[-1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [1.0, -1.0, 0.0], [-1.0, -1.0, 0.0]])
+
+
+def marker_poses(corners: ArrayLike, intrinsics: ArrayLike, side: float) -> tuple[MarkerPose, MarkerPose]:
+    """The two poses at which a square looks like this, the better first.
+
+    From the homography of the corners follow two poses (Collins and Bartoli, 2014, Infinitesimal plane-based pose estimation);
+    each is refined by Gauss-Newton on the corners. Seen small or from straight ahead, the two are nearly equally good.
+
+    Args:
+        corners: (4, 2) [px].
+        intrinsics: (4,) fx, fy, cx, cy [px] of a pinhole.
+        side: Of the black square [m].
+
+    Raises:
+        AirworthyError: The corners are those of no square in front of the camera, or a number cannot be used.
+    """
+    pixels, lens = np.asarray(corners, np.float64), np.asarray(intrinsics, np.float64)
+    if pixels.shape != (4, 2) or lens.shape != (4,) or not np.isfinite([*pixels.ravel(), *lens, side]).all() or not side > 0.0:
+        raise AirworthyError("A marker's pose needs 4 corners, fx, fy, cx, cy and a side above 0, all finite.")
+    flat = (pixels - lens[2:]) / lens[:2]
+    square = marker_corners(side)
+    found = []
+    for rotation, place in _starts(flat, side):
+        position, attitude = _refined(square, pixels, lens, place, frames.from_matrix(rotation))
+        error = float(np.sqrt(np.square(_residuals(square, pixels, lens, position, attitude)).sum(axis=-1).mean()))
+        found.append(MarkerPose(position, attitude, error))
+    found.sort(key=lambda pose: pose.error)
+    return found[0], found[1]
+
+
+def _starts(flat: Array, side: float) -> list[tuple[Array, Array]]:
+    """Rotation and place of a square whose corners are seen at (4, 2) of the plane z = 1, both ways.
+
+    At the centre, the image of the plane moves by J = B R22 / z, where R22 is the upper left of the rotation about the ray to
+    the centre; a rotation's R22 has the largest singular value 1, which gives z, and its third row up to its sign.
+    """
+    matrix = _homography(marker_corners(side)[:, :2], flat)
+    q = matrix[:2, 2]
+    slope = matrix[:2, :2] - np.outer(q, matrix[2, :2])
+    ray = np.array([*q, 1.0]) / np.sqrt(1.0 + q @ q)
+    axis = np.cross([0.0, 0.0, 1.0], ray)
+    turn = frames.to_matrix(frames.from_axis_angle(axis, np.array(np.arctan2(np.linalg.norm(axis), ray[2]))))
+    upper = np.linalg.solve((np.eye(2, 3) - np.outer(q, [0.0, 0.0, 1.0])) @ turn[:, :2], slope)
+    largest = float(np.linalg.svd(upper, compute_uv=False)[0])
+    if not (np.isfinite(largest) and largest > 0.0):
+        raise AirworthyError("The corners of a marker are those of no square in front of the camera.")
+    upper = upper / largest
+    rest = np.eye(2) - upper.T @ upper
+    row = np.sqrt(np.maximum(np.diag(rest), 0.0)) * (1.0, np.sign(rest[0, 1]) or 1.0)
+    place = np.array([*q, 1.0]) / largest
+    results = []
+    for third in (row, -row):
+        columns = np.vstack((upper, third))
+        local = np.column_stack((columns, np.cross(columns[:, 0], columns[:, 1])))
+        results.append((turn @ local, place))
+    return results
+
+
+def _homography(plane: Array, image: Array) -> Array:
+    """(3, 3) with a last entry of 1 that maps points (4, 2) of a plane onto others, exactly."""
+    rows, values = [], []
+    for (x, y), (u, v) in zip(plane, image, strict=True):
+        rows += [[x, y, 1.0, 0.0, 0.0, 0.0, -u * x, -u * y], [0.0, 0.0, 0.0, x, y, 1.0, -v * x, -v * y]]
+        values += [u, v]
+    try:
+        return np.append(np.linalg.solve(np.array(rows), np.array(values)), 1.0).reshape(3, 3)
+    except np.linalg.LinAlgError as error:
+        raise AirworthyError("The corners of a marker lie on a line; four corners of a square were expected.") from error
+
+
+def _residuals(square: Array, pixels: Array, lens: Array, position: Array, attitude: Array) -> Array:
+    seen = frames.rotate(attitude, square) + position
+    with np.errstate(all="ignore"):
+        return np.asarray(seen[:, :2] / seen[:, 2:] * lens[:2] + lens[2:] - pixels)
+
+
+def _refined(square: Array, pixels: Array, lens: Array, position: Array, attitude: Array) -> tuple[Array, Array]:
+    """Gauss-Newton on the eight coordinates; stops where a step does not help."""
+    best = float(np.square(_residuals(square, pixels, lens, position, attitude)).sum())
+    for _ in range(_STEPS):
+        arm = frames.rotate(attitude, square)
+        x, y, z = (arm + position).T
+        zero = np.zeros(4)
+        across = lens[0] * np.stack((1.0 / z, zero, -x / z**2), axis=-1)
+        down = lens[1] * np.stack((zero, 1.0 / z, -y / z**2), axis=-1)
+        slope = np.stack((across, down), axis=1)
+        turned = np.cross(arm[:, None], slope)  # d(w x arm) . slope = w . (arm x slope)
+        matrix = np.concatenate((slope, turned), axis=2).reshape(8, 6)
+        residual = _residuals(square, pixels, lens, position, attitude).ravel()
+        step = np.linalg.lstsq(matrix, -residual, rcond=None)[0]
+        moved = position + step[:3]
+        turn = frames.normalize(frames.multiply(frames.from_rotation_vector(step[3:]), attitude))
+        error = float(np.square(_residuals(square, pixels, lens, moved, turn)).sum())
+        if not error < best or not moved[2] > 0.0:
+            break
+        gain, best = best - error, error
+        position, attitude = moved, turn
+        if gain < 1e-14 * (1.0 + best):
+            break
+    return position, attitude
+
+
+def detect_marker(rgb: NDArray[np.uint8], number: int = 0) -> Array | None:
+    """Corners (4, 2) [px] of a marker of the dictionary 4x4_50 in an image (h, w, 3); None where it is not seen.
+
+    Raises:
+        AirworthyError: OpenCV is not installed, or the dictionary has no such marker.
+    """
+    if not 0 <= number < 50:
+        raise AirworthyError(f"The dictionary {DICTIONARY} has the markers 0 to 49; {number} is none of them.")
+    detector = _detector()
+    corners, numbers, _ = detector.detectMarkers(np.ascontiguousarray(rgb[..., ::-1]))
+    for found, which in zip(corners, [] if numbers is None else np.ravel(numbers), strict=True):
+        if which == number:
+            # OpenCV's origin is the centre of the first pixel.
+            return refined_corners(rgb, np.asarray(found, np.float64).reshape(4, 2) + 0.5)
+    return None
+
+
+def _detector() -> Any:
+    try:
+        cv2 = importlib.import_module("cv2")
+    except ModuleNotFoundError as error:
+        raise AirworthyError(
+            "Finding markers in images needs the package 'cv2': pip install 'airworthy[capture]'; or give their corners."
+        ) from error
+    parameters = cv2.aruco.DetectorParameters()
+    parameters.cornerRefinementMethod = cv2.aruco.CORNER_REFINE_SUBPIX
+    return cv2.aruco.ArucoDetector(cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50), parameters)
+
+
+def draw_marker(cell: int = 100) -> NDArray[np.uint8]:
+    """Marker 0 to print, (8 cell, 8 cell): six cells of black square, and a white cell around it."""
+    inner = np.array([[255 * int(bit) for bit in row] for row in _ZERO], np.uint8)
+    cells = np.pad(np.pad(inner, 1), 1, constant_values=255)
+    return np.kron(cells, np.ones((cell, cell), np.uint8))

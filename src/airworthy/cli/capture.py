@@ -1,0 +1,273 @@
+"""`airworthy capture`: posed images of a place - show, render, align to a marker, train splats."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from tyro.conf import Positional
+
+from airworthy.cli.common import emit_json, run_tyro, show_table
+from airworthy.core.errors import AirworthyError, unknown_name
+
+if TYPE_CHECKING:
+    from airworthy.capture import CaptureImages
+
+PROG = "airworthy capture"
+_DESCRIPTION = (
+    "Show the posed images of a folder: transforms.json (instant-ngp, Nerfstudio, Blender sets) or a sparse model of COLMAP."
+    " Also: airworthy capture render SCENE | marker | align FOLDER | train FOLDER."
+)
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class CaptureConfig:
+    """Which capture, and how it is read."""
+
+    folder: Positional[Path]
+    """Folder of the capture, or its transforms.json."""
+    width: int | None = None
+    """Widest image; wider ones are reduced by averaging areas [px]."""
+    every: int = 8
+    """Where the set has no split of its own, every so many-th image is held out to judge on; 0: none."""
+    up: str | None = None
+    """Axis of the set that points up (y, -y, z, ...), or none to leave its frame; by default as the set says, else as most of
+    its cameras are held."""
+    images: str | None = None
+    """Folder of COLMAP's images in the capture; by default images, else images_2, images_4, images_8."""
+
+
+@dataclass(frozen=True)
+class ShowConfig(CaptureConfig):
+    """What to show."""
+
+    json: bool = False
+    """Print JSON."""
+
+
+@dataclass(frozen=True)
+class RenderConfig:
+    """What to capture."""
+
+    scene: Positional[str]
+    """NAME[:INDEX][@SEED] (`airworthy scenes` lists them), or the path of a scene."""
+    out: Path
+    """Folder to write; what is there already of the same capture is kept."""
+    views: int = 200
+    """Images to train on."""
+    held_out: int = 20
+    """Further images from other free places, to judge on; along a course or flight every eighth is one."""
+    size: tuple[int, int] = (320, 180)
+    """Width and height of the images [px]."""
+    fov: float = 1.4
+    """Field of view across the width [rad]."""
+    along: str = ""
+    """A course, or the folder of a flight, to follow; by default free places all over the scene."""
+    points: int = 0
+    """Surface points to write beside the images."""
+    exposure: float = 1.0
+    """Factor on the light."""
+    samples: int = 4
+    """Rays per pixel: 1, 2, 4 or 8."""
+    seed: int = 0
+    """Of the choice of points."""
+    json: bool = False
+    """Print JSON, and no progress."""
+
+
+@dataclass(frozen=True)
+class MarkerConfig:
+    """What to print."""
+
+    out: Path = Path("marker.png")
+    """Image to write."""
+    side: float = 0.16
+    """Side of the black square when the image is printed at its own size [m]; measure it on paper. 0.16 m fits A4."""
+
+
+@dataclass(frozen=True)
+class AlignConfig(CaptureConfig):
+    """What to align."""
+
+    out: Path = Path("aligned")
+    """Folder to write the metric capture to."""
+    side: float = 0.341
+    """Side of the marker's black square, measured on paper [m]."""
+    marker: int = 0
+    """Its number in the dictionary 4x4_50."""
+    corners: Path | None = None
+    """JSON of its corners, {image: [[u, v], ...]}: upper left, upper right, lower right, lower left [px of the straight image];
+    without it they are looked for, which needs the extra 'capture'."""
+    refine: bool = True
+    """Move the corners of the file to where the edges of the square meet in the image."""
+    splats: Path | None = None
+    """Splats trained from this capture: written aligned into the folder, too."""
+    tolerance: float = 0.05
+    """Distance within which a camera's places by marker and by reconstruction agree [m]."""
+    trials: int = 1000
+    """Samples of three cameras."""
+    seed: int = 0
+    """Of the samples."""
+    json: bool = False
+    """Print JSON, and no progress."""
+
+
+def main(argv: list[str]) -> int:
+    """Run `airworthy capture`; users' mistakes raise AirworthyError, which the command line prints."""
+    commands: dict[str, tuple[Callable[[], Any], Callable[[Any], int], str]] = {
+        "show": (lambda: ShowConfig, _show, _DESCRIPTION),
+        "render": (lambda: RenderConfig, _render, "Render a scene's views with exact poses, metric, to train on."),
+        "marker": (lambda: MarkerConfig, _marker, "Draw the marker that makes a capture metric."),
+        "align": (lambda: AlignConfig, _align, "Bring a capture into the frame of a marker on its floor: metres, z up."),
+        "train": (_train_config, _train, "Train splats from posed images; a stopped run goes on where it was."),
+    }
+    word = argv[0] if argv and not argv[0].startswith("-") else ""
+    if word not in commands:
+        if word:
+            raise unknown_name(f"'{PROG}' subcommand", word, commands)
+        word, argv = "show", ["show", *(argv or ["--help"])]
+    kind, run, description = commands[word]
+    return run(run_tyro(kind(), argv[1:], f"{PROG} {word}", description))
+
+
+def _read(config: Any, quiet: bool) -> CaptureImages:
+    from airworthy.capture import read_capture
+
+    return read_capture(config.folder, config.width, config.every, config.up, images=config.images, quiet=quiet)
+
+
+def _show(config: ShowConfig) -> int:
+    images = _read(config, config.json)
+    values = summary(images)
+    if config.json:
+        emit_json(values)
+        return 0
+    unit = "m" if images.metric else "unit of the set"
+    rows = [(key.replace("_", " "), _words(value)) for key, value in values.items() if isinstance(value, str | int | float)]
+    for name in ("camera_extent", "points_extent"):
+        if values[name] is not None:
+            rows.append((f"{name.replace('_', ' ')} [{unit}]", " to ".join(_words(corner) for corner in values[name])))
+    show_table(str(config.folder), ("", ""), rows)
+    for line in (*images.skipped, *images.notes):
+        print(line[0].upper() + line[1:] + ".")
+    return 0
+
+
+def summary(images: CaptureImages) -> dict[str, Any]:
+    """What there is to say of a capture."""
+    sizes = sorted({f"{width} x {height}" for width, height in images.sizes.tolist()})
+    masked = sum(mask is not None for mask in images.masks)
+    return {
+        "images": len(images),
+        "held_out": len(images.judging),
+        "sizes_px": ", ".join(sizes[:4]) + (f", ... ({len(sizes)})" if len(sizes) > 4 else ""),
+        "focal_length_px": float(np.median(images.intrinsics[:, 0])),
+        "images_with_mask": masked,
+        "points": 0 if images.points is None else len(images.points),
+        "metric": images.metric,
+        "camera_extent": _extent(images.position),
+        "points_extent": None if images.points is None else _extent(images.points),
+        "frame": {"rotation": list(images.source.rotation), "translation": list(images.source.translation)}
+        | {"scale": images.source.scale},
+        "skipped": list(images.skipped),
+        "notes": list(images.notes),
+    }
+
+
+def _extent(points: Any) -> list[list[float]]:
+    return [np.round(points.min(axis=0), 4).tolist(), np.round(points.max(axis=0), 4).tolist()]
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list):
+        return "(" + ", ".join(f"{number:.4g}" for number in value) + ")"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _render(config: RenderConfig) -> int:
+    from airworthy.capture.rendering import RenderCaptureOptions, render_capture
+    from airworthy.scenes import scene
+
+    names = ("views", "held_out", "fov", "along", "points", "exposure", "samples", "seed")
+    options = RenderCaptureOptions(width=config.size[0], height=config.size[1], **{n: getattr(config, n) for n in names})
+    place = scene(config.scene)
+    try:
+        path = render_capture(place, config.out, options, quiet=config.json)
+    except KeyboardInterrupt:
+        print(f"Stopped; the images in {str(config.out)!r} are kept, and the same command goes on with them.", file=sys.stderr)
+        return INTERRUPTED
+    if config.json:
+        emit_json({"scene": place.name, "transforms": path, "images": len(list((config.out / "images").glob("*.png")))})
+    else:
+        print(f"Wrote {path}. Next: airworthy capture train {config.out} --out {config.out.name}_splats")
+    return 0
+
+
+def _marker(config: MarkerConfig) -> int:
+    from PIL import Image
+
+    from airworthy.capture.markers import draw_marker
+    from airworthy.core.files import make_folder, write_atomic
+
+    if not 0.01 <= config.side <= 5.0 or config.out.suffix.lower() != ".png":
+        raise AirworthyError(f"A marker of {config.side} m in {str(config.out)!r}: expected 0.01 to 5 m, and a .png.")
+    cell = 120
+    density = 6 * cell / config.side * 0.0254
+    picture = Image.fromarray(draw_marker(cell))
+    make_folder(config.out.parent)
+    write_atomic(config.out, lambda path: picture.save(path, "PNG", dpi=(density, density)))
+    print(f"Wrote {config.out}: print it at 100 %, measure the black square, and lay it flat on the floor.")
+    return 0
+
+
+def _align(config: AlignConfig) -> int:
+    from airworthy.capture import write_capture
+    from airworthy.capture.alignment import aligned, corners_by_name, find_alignment, find_markers
+    from airworthy.core.files import read_json, write_json
+    from airworthy.scenes.splats import read_splats, write_splats
+
+    if config.out.resolve() == config.folder.resolve():
+        raise AirworthyError(f"--out is the capture itself, {str(config.folder)!r}; choose another folder.")
+    images = _read(config, config.json)
+    if config.corners is not None:
+        table = read_json(config.corners)
+        if not isinstance(table, dict):
+            raise AirworthyError(f"{str(config.corners)!r} is no JSON object of images and corners.")
+        corners = corners_by_name(images, table, config.refine)
+    else:
+        corners = find_markers(images, config.marker, config.json)
+    found = find_alignment(images, corners, config.side, config.tolerance, config.trials, config.seed)
+    record = found.record()
+    write_capture(aligned(images, found), config.out)
+    write_json(config.out / "alignment.json", {**record, "images": [images.names[k] for k in found.images]})
+    if config.splats is not None:
+        write_splats(found.similarity.splats(read_splats(config.splats).splats), config.out / f"{config.splats.stem}.ply")
+    if config.json:
+        emit_json({"out": config.out, **record})
+        return 0
+    print(
+        f"Wrote {config.out}: {record['images_with_marker']} images show the marker, {found.places.inlier_ratio:.0%} agree"
+        f" within {1000 * found.places.residual:.1f} mm, corners within {found.error:.2f} px; a unit was"
+        f" {found.similarity.scale:.4g} m."
+    )
+    return 0
+
+
+def _train_config() -> Any:
+    """Its module is not read for other subcommands: the options of training are."""
+    from airworthy.cli.capture_training import TrainConfig
+
+    return TrainConfig
+
+
+def _train(config: Any) -> int:
+    from airworthy.cli.capture_training import train
+
+    return train(config, _read(config, config.json))

@@ -1,0 +1,230 @@
+"""Many tracking problems at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.control.mpc.config import INPUT_SIZE, STATE_SIZE, MpcConfig
+from airworthy.control.mpc.mpc_kernel import mpc_kernel, work_rows
+from airworthy.core.errors import AirworthyError
+from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
+
+__all__ = ["MpcReference", "MpcSolution", "MpcSolver"]
+
+Floats = NDArray[np.float32]
+GRAVITY = 9.81
+_SINGLE = "#define SCALAR_PATH\n"
+
+
+@dataclass(frozen=True, eq=False)
+class MpcReference:
+    """What is to be followed: one table of rows at the problem's rate, of one path or of several, one behind the other."""
+
+    states: NDArray[np.float64]
+    """(rows, 10): position, velocity (world, z up), quaternion x, y, z, w, its sign continuous along a path."""
+    thrust: NDArray[np.float64]
+    """(rows,) acceleration by thrust [m/s^2]; each drone's own share of full command follows from it."""
+    rates: NDArray[np.float64]
+    """(rows, 3) body rates [rad/s]."""
+
+    def __post_init__(self) -> None:
+        count = len(self.states)
+        shapes = (np.shape(self.states), np.shape(self.thrust), np.shape(self.rates))
+        if shapes != ((count, STATE_SIZE), (count,), (count, 3)) or not count:
+            raise AirworthyError(
+                f"An MPC reference has shapes {shapes}; expected (rows, 10), (rows,) and (rows, 3), a row or more."
+            )
+        if not all(np.isfinite(part).all() for part in (self.states, self.thrust, self.rates)):
+            raise AirworthyError("An MPC reference holds values that are not finite.")
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def rows(self) -> NDArray[np.float64]:
+        """(rows, 14) as the kernel reads them."""
+        return np.concatenate([self.states, self.thrust[:, None], self.rates], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class MpcSolution:
+    """Of every problem; views of the solver's memory, valid until its next call."""
+
+    inputs: Floats
+    """(n, N, 4): thrust command in [0, 1] and body rates [rad/s]."""
+    states: Floats
+    """(n, N + 1, 10) that they lead to."""
+    cost: Floats
+    """(n,)"""
+    iterations: NDArray[np.int64]
+    """(n,)"""
+    failed: NDArray[np.bool_]
+    """(n,) where no finite solution was found; the inputs are then the reference's."""
+
+
+class MpcSolver:
+    """Solves n problems of one horizon, each with its own drone, start and piece of the reference.
+
+    Every call starts from the inputs of the last one (`shift` moves them on by a step); at first from the reference's. A
+    problem's result does not depend on the others.
+
+    Args:
+        count: Problems n.
+        reference: What is to be followed.
+        config: Weights, bounds, iterations.
+        device: `cpu`, or a CUDA device of Warp.
+        threads: Most threads of a CPU; None: as many as the machine allows.
+        single: Run the form of a GPU on a CPU, one problem after the other (tests).
+
+    Raises:
+        AirworthyError: If there are no problems.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        reference: MpcReference,
+        config: MpcConfig | None = None,
+        device: str = "cpu",
+        threads: int | None = None,
+        single: bool = False,
+    ):
+        if count < 1:
+            raise AirworthyError(f"An MPC solver was asked for {count} problems; expected 1 or more.")
+        self.config = config or MpcConfig()
+        self.count, self.device = count, device
+        self.reference = reference
+        horizon = self.config.horizon
+        self._lanes = 1 if single or device != "cpu" else CPU_LANES
+        self._stride = -(-count // CPU_LANES) * CPU_LANES
+        shapes = {"start": (STATE_SIZE,), "params": (2,), "inputs": (horizon, INPUT_SIZE)}
+        shapes |= {"states": (horizon + 1, STATE_SIZE), "result": (2,)}
+        self._host: dict[str, Any] = {name: np.zeros((*shape, self._stride), np.float32) for name, shape in shapes.items()}
+        self._host["window"] = np.zeros((2, self._stride), np.int32)
+        self._host["weights"] = _weights(self.config)
+        self._host["reference"] = reference.rows().astype(np.float32)
+        self._host["work"] = np.empty(work_rows(horizon) * self._stride, np.float32)
+        self._host["start"][-1] = 1.0
+        self._host["params"][0], self._host["params"][1] = 2.0 * GRAVITY, GRAVITY
+        self._warp = {name: _shared(array, device) for name, array in self._host.items()}
+        self._fresh = np.ones(count, bool)
+        self._launcher = self._launch(threads, single)
+
+    def _launch(self, threads: int | None, single: bool) -> Launcher:
+        config = self.config
+        names = ("start", "params", "window", "reference", "weights", "inputs", "states", "result", "work")
+        numbers = [
+            self._stride,
+            config.horizon,
+            work_rows(config.horizon),
+            config.iterations,
+            1.0 / config.rate,
+            config.tolerance,
+        ]
+        arguments = [*(self._warp[name] for name in names), *numbers]
+        return Launcher(mpc_kernel(_SINGLE if single else ""), self._stride // self._lanes, arguments, self.device, threads)
+
+    def solve(
+        self,
+        start: ArrayLike,
+        full: ArrayLike,
+        row: ArrayLike,
+        last: ArrayLike | None = None,
+        gravity: ArrayLike = GRAVITY,
+        which: NDArray[np.bool_] | None = None,
+    ) -> MpcSolution:
+        """Solve all problems.
+
+        Args:
+            start: (n, 10) state now.
+            full: (n,) or one: thrust at full command over mass [m/s^2].
+            row: (n,) or one: row of the reference that is wanted now.
+            last: (n,) or one: row at which the path ends, and which then is wanted on; None: the table's last.
+            gravity: (n,) or one [m/s^2].
+            which: (n,) whose solution counts; the others' inputs stay as they were. None: all.
+
+        Raises:
+            AirworthyError: If a shape does not fit, or a row is not of the table. States that are not finite are contained:
+                these problems fail.
+        """
+        resting = np.flatnonzero(~which) if which is not None else np.zeros(0, np.intp)
+        kept = self._host["inputs"][..., resting]
+        fresh = self._fresh[resting]
+        self._fill(start, full, row, last, gravity)
+        self._send("start", "params", "window", "inputs")
+        self._launcher.launch()
+        if self.device != "cpu":
+            for name in ("inputs", "states", "result"):
+                self._host[name][...] = self._warp[name].numpy().reshape(self._host[name].shape)
+        self._host["inputs"][..., resting], self._fresh[resting] = kept, fresh
+        return self._found()
+
+    def shift(self, which: NDArray[np.bool_] | None = None) -> None:
+        """A step of the horizon has passed: the next call starts from the inputs moved on, the last one held.
+
+        Args:
+            which: (n,) of which problems; None: all.
+        """
+        inputs = self._host["inputs"]
+        if which is None or which.all():
+            inputs[:-1] = inputs[1:].copy()
+        else:
+            ids = np.flatnonzero(which)
+            inputs[:-1, :, ids] = inputs[1:, :, ids]
+
+    def reset(self, ids: ArrayLike | None = None) -> None:
+        """Forget the inputs of problems (None: all): their next call starts from the reference's."""
+        self._fresh[slice(None) if ids is None else np.asarray(ids)] = True
+
+    def _fill(self, start: ArrayLike, full: ArrayLike, row: ArrayLike, last: ArrayLike | None, gravity: ArrayLike) -> None:
+        n, host = self.count, self._host
+        state = np.asarray(start, np.float64)
+        if state.shape != (n, STATE_SIZE):
+            raise AirworthyError(f"The MPC got states of shape {state.shape}; expected ({n}, {STATE_SIZE}).")
+        host["start"][:, :n] = state.T
+        host["params"][0, :n], host["params"][1, :n] = _column("full", full, n), _column("gravity", gravity, n)
+        if not (host["params"][0] > 0.0).all():
+            raise AirworthyError("The MPC got a drone without thrust: `full` must be above 0.")
+        rows = np.broadcast_to(np.asarray(row, np.int64), n)
+        ends = np.broadcast_to(np.asarray(len(self.reference) - 1 if last is None else last, np.int64), n)
+        if n and not (
+            rows.min() >= 0 and rows.max() <= len(self.reference) - 1 and ends.min() >= 0 and ends.max() < len(self.reference)
+        ):
+            raise AirworthyError(f"The MPC got a row outside its reference of {len(self.reference)} rows.")
+        host["window"][0, :n], host["window"][1, :n] = rows, ends
+        # What is not finite takes the reference's input, in the kernel.
+        host["inputs"][:, :, :n][:, :, self._fresh] = np.nan
+        self._fresh[:] = False
+
+    def _send(self, *names: str) -> None:
+        if self.device != "cpu":
+            for name in names:
+                self._warp[name].assign(self._host[name].reshape(-1))
+
+    def _found(self) -> MpcSolution:
+        n, host = self.count, self._host
+        cost = host["result"][0, :n]
+        inputs, states = (np.moveaxis(host[name][..., :n], -1, 0) for name in ("inputs", "states"))
+        return MpcSolution(inputs, states, cost, host["result"][1, :n].astype(np.int64), ~np.isfinite(cost))
+
+
+def _weights(config: MpcConfig) -> Floats:
+    parts = (config.state_weights, config.input_weights, config.terminal_weights, config.lower, config.upper)
+    return np.concatenate(parts).astype(np.float32)
+
+
+def _column(name: str, value: ArrayLike, count: int) -> NDArray[np.float64]:
+    given = np.asarray(value, np.float64)
+    if given.shape not in ((), (count,)) or not np.isfinite(given).all():
+        raise AirworthyError(f"The MPC got {name!r} of shape {given.shape}; expected one finite number or ({count},).")
+    return np.broadcast_to(given, (count,))
+
+
+def _shared(array: NDArray[Any], device: str) -> Any:
+    wp = quiet_warp()
+    kind = wp.int32 if array.dtype == np.int32 else wp.float32
+    shared = wp.array(array.reshape(-1), dtype=kind, device="cpu", copy=False)
+    return shared if device == "cpu" else shared.to(device)

@@ -1,0 +1,190 @@
+"""The contact sheet of a film: evenly spaced frames with their times, and the path in plan view with where they were taken."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core.files import write_bytes
+from airworthy.core.frames import rotate_inverse
+from airworthy.evaluation.video_track import FlightTrack
+from airworthy.evaluation.video_words import font
+
+if TYPE_CHECKING:
+    from airworthy.scenes import Scene
+    from airworthy.scenes.viewing import View
+
+__all__ = ["contact_sheet", "plan_view", "write_sheet"]
+
+Picture = NDArray[np.uint8]
+Floats = NDArray[np.float64]
+
+COLUMNS = 4
+FRAME_WIDTH = 400
+"""Of each frame [px]."""
+GAP, EDGE = 14, 36
+_CAPTION, _HEAD = 30, 74
+PAGE, INK, MUTED, FLOWN = (255, 255, 255), (27, 36, 49), (95, 105, 123), (255, 92, 40)
+_FINER = 2
+_MARK = 11
+"""Radius of a numbered mark [px]."""
+_DOT = 4
+"""Of one whose number has no room [px]."""
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A place on the sheet [px]."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+def write_sheet(
+    path: str | Path, stills: Sequence[Picture], times: Floats, track: FlightTrack, place: Scene, vehicle: str
+) -> Path:
+    """Write the contact sheet of a film as a PNG, whole or not at all; see `contact_sheet`."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(contact_sheet(stills, times, track, place, vehicle)).save(buffer, "PNG", optimize=True)
+    return write_bytes(path, buffer.getvalue())
+
+
+def contact_sheet(stills: Sequence[Picture], times: Floats, track: FlightTrack, place: Scene, vehicle: str) -> Picture:
+    """The plan and the frames on one page, (height, width, 3).
+
+    Args:
+        stills: Frames (h, w, 3) of one size.
+        times: Of each [s], (k,).
+        track: The flight.
+        place: The scene, for the plan.
+        vehicle: Name of who flew.
+    """
+    from PIL import Image, ImageDraw
+
+    high = round(FRAME_WIDTH * stills[0].shape[0] / stills[0].shape[1])
+    plan, cells, size = _cells(len(stills), high)
+    page = Image.new("RGB", size, PAGE)
+    draw = ImageDraw.Draw(page)
+    draw.text((EDGE, EDGE + 16), f"{vehicle} in {place.name}", font=font(24, True), fill=INK, anchor="lm")
+    draw.text((size[0] - EDGE, EDGE + 16), _summary(track), font=font(16), fill=MUTED, anchor="rm")
+    taken, _, _ = track.pose(times)
+    picture = plan_view(place, track, taken, (plan.width, plan.height))
+    page.paste(Image.fromarray(picture), (plan.x, plan.y))
+    words = "The path from above; dots mark the frames"
+    draw.text((plan.x, plan.y + plan.height + 8), words, font=font(15), fill=MUTED, anchor="lt")
+    for number, (cell, still, time) in enumerate(zip(cells, stills, times, strict=True), 1):
+        small = Image.fromarray(still).resize((cell.width, cell.height), Image.Resampling.LANCZOS)
+        page.paste(small, (cell.x, cell.y))
+        below = cell.y + cell.height + 8
+        draw.text((cell.x, below), str(number), font=font(15, True), fill=INK, anchor="lt")
+        draw.text((cell.x + cell.width, below), f"{time:.1f} s", font=font(15), fill=MUTED, anchor="rt")
+    return np.asarray(page)
+
+
+def _summary(track: FlightTrack) -> str:
+    steps = np.linalg.norm(np.diff(track.position, axis=0), axis=1)
+    speed = float(np.linalg.norm(track.velocity, axis=1).max())
+    return f"{track.duration:.1f} s   {float(steps[~track.jumps].sum()):.1f} m   up to {speed:.1f} m/s"
+
+
+def _cells(count: int, high: int) -> tuple[_Cell, list[_Cell], tuple[int, int]]:
+    """The plan's cell, two frames wide and high, at the upper left; the frames' cells from left to right round it; the page."""
+    step_x, step_y = FRAME_WIDTH + GAP, high + _CAPTION + GAP
+    free = [(column, row) for row in range(2) for column in range(2, COLUMNS)]
+    free += [(k % COLUMNS, 2 + k // COLUMNS) for k in range(max(0, count - len(free)))]
+    top = EDGE + _HEAD - 24
+    cells = [_Cell(EDGE + column * step_x, top + row * step_y, FRAME_WIDTH, high) for column, row in free[:count]]
+    plan = _Cell(EDGE, top, 2 * FRAME_WIDTH + GAP, 2 * high + _CAPTION + GAP)
+    rows = max(2, 1 + max(row for _, row in free[: max(count, 1)]))
+    return plan, cells, (2 * EDGE + COLUMNS * step_x - GAP, top + rows * step_y - GAP + EDGE - 12)
+
+
+def plan_view(place: Scene, track: FlightTrack, marks: Floats, size: tuple[int, int]) -> Picture:
+    """The scene from above without its roof, with the path and numbered marks (k, 3) on it.
+
+    Args:
+        place: The scene.
+        track: The flight.
+        marks: Where frames were taken, world [m].
+        size: Width and height [px].
+    """
+    from PIL import Image, ImageDraw
+
+    from airworthy.geometry import RayTable
+    from airworthy.scenes import SceneBatch
+    from airworthy.scenes.viewing import roofless, view
+    from airworthy.sensors.capture import render
+    from airworthy.sensors.shading import ShadingOptions
+    from airworthy.sensors.tone import to_8bit
+
+    camera = _holding(view(place, "top"), track.position)
+    rays = RayTable(*camera.rays(*size), axis=(0.0, 0.0, 1.0))
+    batch = SceneBatch(roofless(place), 1)
+    seen = render(batch, rays, camera.position[None], camera.attitude[None], [0], ("rgb",), ShadingOptions(samples=4))
+    image = Image.fromarray(_pale(to_8bit(seen["rgb"])[0]))
+    image = image.resize((_FINER * size[0], _FINER * size[1]), Image.Resampling.BICUBIC)
+    draw = ImageDraw.Draw(image)
+    scale = _FINER / max(camera.span[0] / size[0], camera.span[1] / size[1])
+
+    def pixels(points: Floats) -> Floats:
+        flat = rotate_inverse(camera.attitude, points - camera.position)[:, :2]
+        return np.asarray(scale * flat + 0.5 * _FINER * np.asarray(size))
+
+    _draw_path(draw, pixels(track.position), track.jumps)
+    places = pixels(marks)
+    numbered = _apart(places)
+    for point in places:
+        _draw_mark(draw, point)
+    for number in numbered:
+        _draw_mark(draw, places[number - 1], number)
+    return np.asarray(image.resize(size, Image.Resampling.LANCZOS))
+
+
+def _holding(camera: View, path: Floats) -> View:
+    """A view from above that shows the whole path too, round the same middle."""
+    flat = np.abs(rotate_inverse(camera.attitude, path - camera.position))[:, :2].max(axis=0)
+    span = np.maximum(camera.span, 2.1 * flat)
+    return replace(camera, span=(float(span[0]), float(span[1])))
+
+
+def _pale(picture: Picture) -> Picture:
+    """Half as strong, on white: what lies under a drawing."""
+    return np.rint(0.45 * picture.astype(np.float32) + 0.55 * 255.0).astype(np.uint8)
+
+
+def _draw_path(draw: Any, line: Floats, jumps: NDArray[np.bool_]) -> None:
+    cuts = [0, *(np.flatnonzero(jumps) + 1).tolist(), len(line)]
+    for first, last in pairwise(cuts):
+        points = [(float(u), float(v)) for u, v in line[first:last]]
+        if len(points) > 1:
+            draw.line(points, fill=PAGE, width=4 * _FINER, joint="curve")
+            draw.line(points, fill=FLOWN, width=round(2.2 * _FINER), joint="curve")
+
+
+def _apart(points: Floats) -> list[int]:
+    """Numbers, from 1, of the marks that are drawn large: those that do not lie on an earlier one."""
+    kept: list[int] = []
+    for number, point in enumerate(points, 1):
+        if all(float(np.linalg.norm(point - points[other - 1])) >= 2.0 * _MARK * _FINER for other in kept):
+            kept.append(number)
+    return kept
+
+
+def _draw_mark(draw: Any, point: Floats, number: int = 0) -> None:
+    """A dot, or a ring with a number in it."""
+    radius = (_MARK if number else _DOT) * _FINER
+    u, v = float(point[0]), float(point[1])
+    draw.ellipse((u - radius, v - radius, u + radius, v + radius), fill=PAGE, outline=FLOWN, width=round(1.5 * _FINER))
+    if number:
+        draw.text((u, v), str(number), font=font(round(1.1 * radius), True), fill=INK, anchor="mm")

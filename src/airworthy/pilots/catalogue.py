@@ -1,0 +1,101 @@
+"""Pilots by the word that names them on a command line: a tracker's law, `mpc`, or `svnet:FOLDER`."""
+
+from __future__ import annotations
+
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.pilots.expert import ExpertPilot, expert_for
+from airworthy.pilots.expert_reference import expert_reference
+from airworthy.pilots.pilot import Pilot
+from airworthy.pilots.trackers import pilot_names as tracker_names
+from airworthy.pilots.trackers import tracker, tracker_level
+from airworthy.simulation.mounted import MountedSensors
+from airworthy.simulation.sensor_posts import MountedSensor
+from airworthy.simulation.simulator import Simulator
+from airworthy.trajectories import Course, Trajectory
+from airworthy.vehicles import Vehicle
+
+__all__ = ["pilot_for", "pilot_level", "pilot_names", "pilot_sensors"]
+
+SVNET, CAMERA = "svnet", "policy_view"
+_OTHERS = {
+    ExpertPilot.name: "model predictive control with the true state and parameters: the expert that others learn from",
+    SVNET: "an SV-Net policy, written svnet:FOLDER: sees through a camera, knows height, velocity and attitude only",
+}
+
+
+def pilot_names() -> dict[str, str]:
+    """Built-in pilots and what they do."""
+    return {**tracker_names(), **_OTHERS}
+
+
+def _name(word: str) -> str:
+    name = word.partition(":")[0]
+    if name not in pilot_names():
+        raise unknown_name("pilot", name, pilot_names())
+    return name
+
+
+def _parts(word: str) -> tuple[str, str]:
+    """Name, and the folder behind it.
+
+    Raises:
+        UnknownNameError: If there is no such pilot.
+        AirworthyError: SV-Net without a folder, or another pilot with one.
+    """
+    name, folder = _name(word), word.partition(":")[2]
+    if (name == SVNET) != bool(folder):
+        raise AirworthyError(f"The pilot is named {word!r}; write svnet:FOLDER for a policy, other pilots without a colon.")
+    return name, folder
+
+
+def pilot_level(word: str) -> str:
+    """Control level of a pilot's commands, for which the simulator must be built; a policy's folder may be left out.
+
+    Raises:
+        UnknownNameError: If there is no such pilot.
+    """
+    name = _name(word)
+    return ExpertPilot.level if name in _OTHERS else tracker_level(name)
+
+
+def pilot_sensors(word: str, vehicle: Vehicle) -> dict[str, MountedSensor]:
+    """What a pilot needs mounted, by name: a policy's camera, as it was trained to see.
+
+    Raises:
+        AssetError: The folder holds no policy.
+        AirworthyError: As `pilot_for`, or the vehicle's record has no camera.
+    """
+    name, folder = _parts(word)
+    if name != SVNET:
+        return {}
+    from airworthy.pilots.svnet.contract import read_contract
+    from airworthy.pilots.svnet.seeing import policy_camera
+
+    contract = read_contract(folder)
+    return {} if contract.view is None else {CAMERA: MountedSensor(policy_camera(vehicle, contract))}
+
+
+def pilot_for(
+    word: str, simulator: Simulator, path: Course | Trajectory, mounted: MountedSensors | None = None, device: str = "cpu"
+) -> Pilot:
+    """A pilot for a simulator's vehicles as they are now: make it after parameters were drawn.
+
+    Args:
+        word: Of `pilot_names`; a policy as svnet:FOLDER.
+        simulator: Built for the level of `pilot_level`.
+        path: What to follow.
+        mounted: With the sensors of `pilot_sensors`.
+        device: Of the MPC and of the policy's images.
+
+    Raises:
+        UnknownNameError: If there is no such pilot.
+        AirworthyError: A policy without its camera, or one that cannot be used.
+    """
+    name, folder = _parts(word)
+    if name == ExpertPilot.name:
+        return expert_for(simulator, expert_reference(path), device=device)
+    if name != SVNET:
+        return tracker(name, path.trajectory() if isinstance(path, Course) else path)
+    from airworthy.pilots.svnet.pilot import svnet_pilot
+
+    return svnet_pilot(folder, simulator, path, CAMERA, mounted, device)

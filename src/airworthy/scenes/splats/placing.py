@@ -1,0 +1,213 @@
+"""Splats as parts of scenes: placed, stood on floors, riding on actors, and with something that can be hit at their place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.core import frames
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.geometry import Mesh
+from airworthy.scenes.casting import ActorKit, add_actor
+from airworthy.scenes.extent import OPAQUE
+from airworthy.scenes.record import IDENTITY, Actor, Instance, Quaternion, Scene, SplatPlacement, Vector3
+from airworthy.scenes.splats.editing import merged
+from airworthy.scenes.splats.geometry import SplatGeometry, splat_box, splat_geometry
+from airworthy.scenes.splats.record import Splats
+from airworthy.scenes.splats.transforming import transformed
+
+__all__ = [
+    "SURFACE",
+    "add_splat_actor",
+    "add_splats",
+    "placed",
+    "standing",
+    "static_splats",
+    "stood",
+    "surface_geometry",
+    "surface_resolution",
+    "with_surface",
+]
+
+SURFACE = "splat_surface"
+"""Name of the shape and the instance that are hit in the place of a scene's splats."""
+RESOLUTIONS = (0.02, 0.1)
+"""Finest and, where memory allows, coarsest edge of a cell of a surface [m]."""
+CELLS_MAX = 3_000_000
+"""Of a surface whose resolution nobody gave."""
+_CELLS_ALONG = 80
+
+
+def placed(splats: Splats, item: SplatPlacement) -> Splats:
+    """A cloud where its placement puts it: in the world, or in the frame of the actor it is attached to."""
+    if (item.position, item.attitude, item.scale) == ((0.0, 0.0, 0.0), IDENTITY, 1.0):
+        return splats
+    return transformed(splats, item.attitude, item.position, item.scale)
+
+
+def static_splats(scene: Scene) -> Splats | None:
+    """All gaussians of a scene that stand still, in the world; None where there are none.
+
+    Raises:
+        UnknownNameError: A placement names a cloud that the scene does not hold.
+    """
+    parts = [placed(_cloud(scene, item), item) for item in scene.splats if not item.attached]
+    return None if not parts else merged(parts) if len(parts) > 1 else parts[0]
+
+
+def _cloud(scene: Scene, item: SplatPlacement) -> Splats:
+    if item.cloud not in scene.clouds:
+        raise unknown_name("cloud", item.cloud, scene.clouds, f"Splats of scene {scene.name!r} name it.")
+    return scene.clouds[item.cloud]
+
+
+def add_splats(
+    scene: Scene,
+    splats: Splats,
+    name: str,
+    position: Vector3 = (0.0, 0.0, 0.0),
+    attitude: Quaternion = IDENTITY,
+    scale: float = 1.0,
+    attached: str = "",
+) -> Scene:
+    """A scene with one more cloud, placed once. It is seen, not hit: see `with_surface`.
+
+    Raises:
+        AirworthyError: The scene holds another cloud of this name.
+    """
+    if scene.clouds.get(name, splats) is not splats:
+        raise AirworthyError(f"Scene {scene.name!r} already has another cloud {name!r}; give the new one another name.")
+    item = SplatPlacement(name, position, attitude, scale, attached, name)
+    return replace(scene, clouds={**scene.clouds, name: splats}, splats=(*scene.splats, item))
+
+
+# ---- objects ------------------------------------------------------------------------------------------------------------
+
+
+def stood(
+    cloud: str, splats: Splats, position: ArrayLike, yaw: float = 0.0, scale: float = 1.0, foot: float = 0.005
+) -> SplatPlacement:
+    """The placement that stands a cloud on a floor: upright as it is, the middle of its foot print at a place.
+
+    Args:
+        cloud: Its name in the scene.
+        splats: The cloud, of one object, z up.
+        position: Where it stands [m], (3,).
+        yaw: Turn about z [rad].
+        scale: Metres per unit.
+        foot: Share of the opaque gaussians that may lie below its foot (captures have some under the ground).
+
+    Raises:
+        AirworthyError: Nothing is opaque, or a number is not usable.
+    """
+    if not 0.0 <= foot < 0.5:
+        raise AirworthyError(f"`foot` is {foot}; expected a share of the gaussians, 0 or more and below 0.5.")
+    if not (np.isfinite([yaw, scale]).all() and scale > 0.0):
+        raise AirworthyError(f"A cloud cannot stand with yaw {yaw} and scale {scale}; expected finite numbers, scale above 0.")
+    means = splats.position[splats.opacity >= OPAQUE].astype(np.float64)
+    if not len(means):
+        raise AirworthyError(f"None of {len(splats)} gaussians has an opacity of {OPAQUE} or more; there is nothing to stand.")
+    low, high = np.quantile(means, [foot, 1.0 - foot], axis=0)
+    turn = np.array([0.0, 0.0, np.sin(0.5 * yaw), np.cos(0.5 * yaw)])
+    middle = np.array([*(0.5 * (low + high))[:2], low[2]])
+    x, y, z = (float(v) for v in np.asarray(position, np.float64) - scale * frames.rotate(turn, middle))
+    return SplatPlacement(cloud, (x, y, z), (0.0, 0.0, float(turn[2]), float(turn[3])), float(scale), name=cloud)
+
+
+def standing(splats: Splats, position: ArrayLike, yaw: float = 0.0, scale: float = 1.0, foot: float = 0.005) -> Splats:
+    """The splats themselves where `stood` puts them; arguments and errors are its."""
+    return placed(splats, stood("", splats, position, yaw, scale, foot))
+
+
+# ---- what is hit --------------------------------------------------------------------------------------------------------
+
+
+def surface_resolution(lower: ArrayLike, upper: ArrayLike) -> float:
+    """Edge of the cells that suit a box [m]: an eightieth of its longest side within `RESOLUTIONS`, but few enough cells."""
+    size = np.maximum(np.asarray(upper, float) - np.asarray(lower, float), 1e-3)
+    fit = float(np.clip(size.max() / _CELLS_ALONG, *RESOLUTIONS))
+    return max(fit, float(np.cbrt(np.prod(size) / CELLS_MAX)))
+
+
+def surface_geometry(scene: Scene, resolution: float | None = None, **options: Any) -> SplatGeometry:
+    """Occupied cells of a scene's standing splats, within its bounds.
+
+    Args:
+        scene: The scene.
+        resolution: Edge of a cell [m]; None: as `surface_resolution` finds.
+        **options: Of `scenes.splats.geometry.occupancy`: `threshold`, `support`, `filled`. `filled` closes objects; a room
+            that was captured from inside is closed as well, and would be filled.
+
+    Raises:
+        AirworthyError: The scene has no standing splats, none within its bounds, or a number is out of range.
+    """
+    splats = static_splats(scene)
+    if splats is None:
+        raise AirworthyError(
+            f"Scene {scene.name!r} has no splats that stand still to put a surface around; `add_splats` adds some."
+        )
+    box = splat_box(splats)
+    cell = surface_resolution(*_cut(scene, *box, 0.0)) if resolution is None else resolution
+    lower, upper = _cut(scene, *box, cell)  # a floor lies on the bounds, so a cell more
+    return splat_geometry(splats, cell, lower, upper, **{"support": 8, **options})
+
+
+def _cut(
+    scene: Scene, low: NDArray[np.float64], high: NDArray[np.float64], margin: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    lower = np.maximum(low, np.asarray(scene.bounds.lower) - margin)
+    upper = np.minimum(high, np.asarray(scene.bounds.upper) + margin)
+    if not (lower < upper).all():
+        raise AirworthyError(
+            f"The splats of {scene.name!r} lie from {np.round(low, 2).tolist()} to {np.round(high, 2).tolist()}, outside its"
+            f" bounds {scene.bounds.lower} to {scene.bounds.upper}; move them or set the bounds."
+        )
+    return lower, upper
+
+
+def with_surface(scene: Scene, resolution: float | None = None, **options: Any) -> Scene:
+    """The scene with what is hit where its standing splats are: a closed mesh around what is opaque.
+
+    The mesh has no look of its own (`covered`, not `visible`): depth, labels and contact come from it, colour from the splats.
+    Options and errors are those of `surface_geometry`; where all is too faint or too small, the scene comes back as it was.
+
+    Raises:
+        AirworthyError: As `surface_geometry`; or the scene has such a surface already.
+    """
+    if SURFACE in scene.shapes:
+        raise AirworthyError(f"Scene {scene.name!r} has a shape {SURFACE!r} already; give the scene without it.")
+    return _surfaced(scene, surface_geometry(scene, resolution, **options).mesh)
+
+
+def _surfaced(scene: Scene, mesh: Mesh) -> Scene:
+    if not len(mesh.faces):
+        return scene
+    item = Instance(SURFACE, name=SURFACE, visible=False, covered=True)
+    return replace(scene, shapes={**scene.shapes, SURFACE: mesh}, instances=(*scene.instances, item))
+
+
+def add_splat_actor(scene: Scene, actor: Actor, splats: Splats, resolution: float | None = None, **options: Any) -> Scene:
+    """A scene with a moving group of splats: an actor on which the cloud rides, and with which one can collide.
+
+    Args:
+        scene: The scene.
+        actor: How it moves. Where it has no parts, a closed mesh around what is opaque in the cloud becomes its only one.
+        splats: The cloud, in the actor's frame. It gets the actor's name.
+        resolution: Edge of a cell of that mesh [m]; None: as `surface_resolution` finds.
+        **options: Of `scenes.splats.geometry.occupancy`.
+
+    Raises:
+        AirworthyError: A name is taken, nothing in the cloud is opaque, or a number is out of range.
+    """
+    shapes = {}
+    if not actor.parts:
+        low, high = splat_box(splats)
+        cells = splat_geometry(splats, resolution or surface_resolution(low, high), low, high, **{"support": 8, **options})
+        name = f"{actor.name}/{SURFACE}"
+        shapes = {name: cells.mesh}
+        actor = replace(actor, parts=(Instance(name, name=SURFACE, visible=False, covered=True),))
+    joined = add_actor(scene, ActorKit(actor, shapes=dict(shapes)))
+    return add_splats(joined, splats, actor.name, attached=actor.name)

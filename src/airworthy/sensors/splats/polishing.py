@@ -1,0 +1,131 @@
+"""Training splats on images of several sizes at once: what a converted scene needs to look right from near and from far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core import frames
+from airworthy.core.errors import AirworthyError
+from airworthy.core.progress import progress
+from airworthy.scenes.splats.record import Splats
+from airworthy.sensors.splats.refining import PosedImages
+from airworthy.sensors.splats.training import ImageLoss, Rates, SplatOptimizer
+
+__all__ = ["PolishOptions", "polished"]
+
+_LEAST_SCALE = 1e-4
+"""No standard deviation falls below this [m]."""
+_HOLD_EVERY = 100
+"""Steps after which Gaussians are brought back to their surfaces."""
+
+
+@dataclass(frozen=True)
+class PolishOptions:
+    """How splats are trained. Rates are those at first; they fall to `fall` of that, evenly in their logarithm.
+
+    Raises:
+        AirworthyError: If a number is out of range.
+    """
+
+    steps: int = 6000
+    """Images looked at, one per step."""
+    likeness: float = 0.2
+    """Share of the structural similarity in the loss; the rest is the mean absolute difference."""
+    color: float = 0.025
+    opacity: float = 0.04
+    """Of its logit."""
+    scale: float = 0.025
+    """Of its logarithm."""
+    rotation: float = 0.006
+    place: float = 0.06
+    """In standard deviations along the longest axis."""
+    drift: float = 0.01
+    """Farthest that a mean may leave the plane in which its Gaussian lay at first [m]; inf: anywhere."""
+    fall: float = 0.05
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        rates = (self.color, self.opacity, self.scale, self.rotation, self.place)
+        if self.steps < 0 or min(*rates, self.drift) < 0.0 or not 0.0 <= self.likeness <= 1.0 or not 0.0 < self.fall <= 1.0:
+            raise AirworthyError(
+                f"Splats cannot be trained with {self}; expected counts and rates of 0 or more, shares up to 1."
+            )
+
+    def rates(self, step: int) -> Rates:
+        """Of a step."""
+        now = self.fall ** (step / max(self.steps - 1, 1))
+        return Rates(
+            place=0.0,
+            place_share=self.place * now,
+            scale=self.scale * now,
+            rotation=self.rotation * now,
+            opacity=self.opacity * now,
+            color=self.color * now,
+            color_rest=self.color * now,
+            decays=(0.9, 0.99),  # few steps are made, so the second forgets fast
+        )
+
+
+def polished(splats: Splats, sets: Sequence[PosedImages], options: PolishOptions | None = None, quiet: bool = True) -> Splats:
+    """Splats that look more like the images; the same number and order. The same input gives the same bytes.
+
+    Args:
+        splats: To begin with.
+        sets: Images of one size each, float or 8 bits; all are looked at once, shuffled, and again.
+        options: How.
+        quiet: Show no progress.
+
+    Raises:
+        AirworthyError: There are no images.
+    """
+    options = options or PolishOptions()
+    views = [(one, k) for one in sets for k in range(len(one))]
+    if not views:
+        raise AirworthyError("Splats cannot be trained without images.")
+    # Behind them is another colour at every step: dark places must not become holes, through which a bright sky would shine.
+    rng, behind = (np.random.default_rng([options.seed, k]) for k in range(2))
+    planes = _Planes(splats, options.drift)
+    rounds = [rng.permutation(len(views)) for _ in range(-(-options.steps // len(views)))]
+    optimizer, loss = SplatOptimizer(splats, options.seed, _LEAST_SCALE), ImageLoss(options.likeness)
+    work: Iterable[int] = progress(range(options.steps), "Training", options.steps, quiet=quiet)
+    for step in work:
+        one, k = views[rounds[step // len(views)][step % len(views)]]
+        truth = _floats(one.rgb[k : k + 1])
+
+        def off(image: NDArray[np.float32], truth: NDArray[np.float32] = truth) -> tuple[float, NDArray[np.float32]]:
+            return loss(image, truth)
+
+        width, height, lens, place, turn = one.camera(k)
+        asked = optimizer.shot(width, height, lens, place, turn, background=behind.random(3))
+        optimizer.step(asked, off, options.rates(step))
+        if step % _HOLD_EVERY == _HOLD_EVERY - 1 or step == options.steps - 1:
+            planes.hold(optimizer)
+    return optimizer.splats()
+
+
+class _Planes:
+    """In which flat Gaussians lay at first. One that looks right may stand off its surface, and no image brings it back."""
+
+    def __init__(self, splats: Splats, drift: float):
+        self._drift, self._place = drift, splats.position.astype(np.float64)
+        thin = np.eye(3)[np.argmin(splats.scale, axis=1)]
+        self._normal = frames.rotate(splats.rotation.astype(np.float64), thin)
+
+    def hold(self, optimizer: SplatOptimizer) -> None:
+        """Bring back what has left its plane too far."""
+        if not np.isfinite(self._drift):
+            return
+        found = optimizer.fields()
+        normal = self._normal[found.number]
+        away = ((found.position - self._place[found.number]) * normal).sum(axis=-1, keepdims=True)
+        over = away - np.clip(away, -self._drift, self._drift)
+        optimizer.replace(replace(found, position=(found.position - over * normal).astype(np.float32)))
+
+
+def _floats(rgb: NDArray[Any]) -> NDArray[np.float32]:
+    return rgb.astype(np.float32) / np.float32(255.0) if rgb.dtype == np.uint8 else rgb

@@ -1,0 +1,145 @@
+"""`airworthy capture`: what it prints and writes, and how mistakes end."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from airworthy.capture import read_capture
+from airworthy.capture.markers import marker_corners
+from airworthy.cli.main import main
+from airworthy.core import frames
+
+
+@pytest.fixture(scope="module")
+def build() -> ModuleType:
+    """The writer of small captures of the capture room's tests."""
+    path = Path(__file__).parents[1] / "capture" / "capture_building.py"
+    spec = importlib.util.spec_from_file_location("capture_building_for_cli", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_show(build: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = build.transforms(9)
+    del files["images/4.png"]
+    build.write(tmp_path, files)
+    assert main(["capture", "show", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "images " in out
+    assert "1 listed image left out (images/4.png): there is no such file." in out
+    assert "Up: the mean of the cameras' upward directions" in out
+    assert main(["capture", "show", str(tmp_path), "--json", "--up", "z"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["images"], found["held_out"], found["metric"], found["points"]) == (8, 1, False, 3)
+    assert found["camera_extent"][0][0] == pytest.approx(-2.8191, abs=1e-3)
+    assert found["frame"]["scale"] == 1.0
+
+
+def test_render_and_train_and_their_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, out = str(tmp_path / "set"), str(tmp_path / "out")
+    size = ("--size", "32", "24", "--samples", "1")
+    assert main(["capture", "render", "mid_gate", "--out", folder, "--views", "4", "--held-out", "1", *size, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said == {"scene": said["scene"], "transforms": f"{folder}/transforms.json", "images": 5}
+    few = ("--steps", "3", "--count", "200", "--start", "random", "--degree", "0", "--json")
+    assert main(["capture", "train", folder, "--out", out, *few]) == 0
+    captured = capsys.readouterr()
+    result = json.loads(captured.out)
+    assert (result["steps"], result["held_out"]) == (3, 1)
+    assert Path(result["splats"]).is_file()
+    assert captured.err == ""
+
+
+def test_marker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from PIL import Image
+
+    path = tmp_path / "m.png"
+    assert main(["capture", "marker", "--out", str(path), "--side", "0.2"]) == 0
+    assert "print it at 100 %" in capsys.readouterr().out
+    with Image.open(path) as image:
+        # Six of eight cells are the square: its size on paper.
+        assert image.width * 6 / 8 / image.info["dpi"][0] * 0.0254 == pytest.approx(0.2, rel=1e-3)
+    assert main(["capture", "marker", "--out", str(tmp_path / "m.jpg")]) == 2
+    assert "expected 0.01 to 5 m, and a .png" in capsys.readouterr().err
+
+
+def test_align_with_corners_of_a_file(build: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The unit of the set is 2 m, and a marker of 0.5 m lies at (0.3, 0, 0) of it, turned by a right angle."""
+    build.write(tmp_path / "set", build.transforms(8, fl_x=10.0, fl_y=10.0, k1=0.0, k2=0.0, p1=0.0, cx=6.0, cy=4.0))
+    images = read_capture(tmp_path / "set", up="none")
+    turn, middle = frames.from_euler(0.0, 0.0, 0.5 * np.pi), np.array([0.3, 0.0, 0.0])
+    world = frames.rotate(turn, marker_corners(0.5) / 2.0) + middle
+    eye = frames.rotate_inverse(images.attitude[:, None], world - images.position[:, None])
+    pixels = eye[..., :2] / eye[..., 2:] * 10.0 + (6.0, 4.0)
+    corners = {name: pixels[k].tolist() for k, name in enumerate(images.names)}
+    (tmp_path / "corners.json").write_text(json.dumps(corners))
+    ask = ["capture", "align", str(tmp_path / "set"), "--up", "none", "--corners", str(tmp_path / "corners.json")]
+    ask += ["--no-refine", "--side", "0.5", "--out", str(tmp_path / "out")]
+    assert main([*ask, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["scale"] == pytest.approx(2.0, rel=1e-6)
+    assert found["images_agreeing"] == 8
+    assert json.loads((tmp_path / "out" / "alignment.json").read_text())["inlier_ratio"] == 1.0
+    metric = read_capture(tmp_path / "out")
+    assert metric.metric
+    assert metric.position == pytest.approx(2.0 * frames.rotate_inverse(turn, images.position - middle), abs=1e-5)
+    assert main(ask) == 0
+    assert "8 images show the marker, 100% agree within 0.0 mm" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["show", "gone"], "'gone' cannot be used: it is no folder, and no transforms.json."),
+        (["shwo"], "Unknown 'airworthy capture' subcommand 'shwo'. Closest: 'show'."),
+        (["align", "x", "--out", "x"], "--out is the capture itself, 'x'; choose another folder."),
+        (["render", "mid_gait", "--out", "x"], "Unknown scene 'mid_gait'"),
+        (["render", "mid_gate", "--out", "x", "--samples", "5"], "A scene cannot be captured with"),
+        (["train", "gone", "--steps", "0"], "Training got steps=0; expected 1 or more."),
+    ],
+)
+def test_mistakes_are_one_sentence(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["capture", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
+    assert "Traceback" not in captured.err
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_stopped_render_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from airworthy.capture import rendering
+
+    made = rendering._image
+    count = 0
+
+    def stopping(*arguments: object) -> object:
+        nonlocal count
+        count += 1
+        if count == 3:
+            raise KeyboardInterrupt
+        return made(*arguments)  # type: ignore[arg-type]
+
+    ask = ["capture", "render", "mid_gate", "--out", str(tmp_path / "set"), "--views", "3", "--held-out", "0"]
+    ask += ["--size", "16", "12", "--samples", "1"]
+    monkeypatch.setattr(rendering, "_image", stopping)
+    assert main(ask) == 130
+    assert "the same command goes on with them" in capsys.readouterr().err
+    assert len(list((tmp_path / "set" / "images").iterdir())) == 2
+    monkeypatch.setattr(rendering, "_image", made)
+    assert main(ask) == 0
+    assert len(read_capture(tmp_path / "set")) == 3
