@@ -11,7 +11,8 @@ import pytest
 from airworthy.control.kernel import LEVELS
 from airworthy.core.errors import AirworthyError, UnknownNameError
 from airworthy.evaluation.fly_job import FlyConfig, run_fly
-from airworthy.pilots import Observation, TrackerPilot, pilot_names, tracker
+from airworthy.pilots import Observation, TrackerPilot, tracker
+from airworthy.pilots.trackers import pilot_names
 from airworthy.trajectories import course
 from airworthy.vehicles import vehicle_names
 

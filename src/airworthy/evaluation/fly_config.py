@@ -41,7 +41,10 @@ class FlyConfig:
     """What every vehicle carries and records: DEVICE, NAME=DEVICE or NAME=DEVICE:CHANNEL,CHANNEL (`airworthy sensors` lists
     devices; channels: rgb, depth, range, instance_id, semantic_id, normal_world, points, ...), or "carried"."""
     pilot: str = "geometric"
-    """Who flies: geometric, mellinger, crazyflie, position or velocity."""
+    """Who flies: geometric, mellinger, crazyflie, position, velocity; mpc, the expert with the true state; or svnet:FOLDER, a
+    trained policy."""
+    latency: float = 0.0
+    """From what the pilot sees until its command acts [s]."""
     envs: int = 1
     """Flights at once."""
     dynamics: Literal["rigid", "semi_kinematic"] = "rigid"
@@ -111,6 +114,7 @@ _BOUNDS: dict[str, tuple[float, float, str]] = {
     "turbulence": (0.0, 100.0, " m/s"),
     "physics_rate": (1.0, 1e5, " Hz"),
     "control_rate": (1.0, 1e5, " Hz"),
+    "latency": (0.0, 2.0, " s"),
     "record_rate": (10.0, 1e5, " Hz"),
     "video_env": (0, 1_000_000, ""),
     "video_rate": (1.0, RATE_MAX, " Hz"),

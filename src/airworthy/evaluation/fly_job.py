@@ -34,7 +34,7 @@ from airworthy.evaluation.metrics import evaluate_tracking
 from airworthy.evaluation.report import REPORT_FILE, write_report
 from airworthy.evaluation.summary import SUMMARY_FILE, summarize, write_summary
 from airworthy.evaluation.video import Video
-from airworthy.pilots import FlightPlan, Flown, Pilot, fly, pilot_names, tracker
+from airworthy.pilots import FlightPlan, Flown, Pilot, fly, pilot_for, pilot_level, pilot_names, pilot_sensors
 from airworthy.simulation import Ground, Imu, Simulator, SimulatorConfig, Wind, write_flight
 from airworthy.simulation.family import FAMILIES
 from airworthy.simulation.recorder import MEMORY_LIMIT_BYTES
@@ -90,15 +90,18 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
     sensors = mounted_sensors(config, vehicles)
     check_film(config, vehicles)
     trajectory, gates = planned(way)
-    pilot = pilot or tracker(config.pilot, trajectory)
-    _check_pilot(config, pilot, trajectory)
+    level = pilot_level(config.pilot) if pilot is None else pilot.level
+    _check_pilot(config, level)
+    needed = {} if pilot is not None else pilot_sensors(config.pilot, vehicles[0])
+    if needed and place is None:
+        raise AirworthyError(f"Pilot {config.pilot!r} sees: name a --scene (`airworthy scenes` lists them).")
     batch = batch_of(config, place)
     plan = _plan(config, trajectory, place, batch)
     _check_size(config, plan, max(item.rotor_count for item in vehicles))
     _check_device(config.device)
     simulator = Simulator(
         [vehicles[i % len(vehicles)] for i in range(config.envs)],
-        simulator_config(config, pilot.level),
+        simulator_config(config, level),
         seed=config.seed,
         device=config.device,
         geometry=None if batch is None or config.contact == "none" else batch.geometry,
@@ -107,8 +110,9 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
     with lock_folder(make_folder(config.out)):
         parameters = drawn_parameters(simulator)
         clear_recording(config.out)
-        mounted = mount(config, simulator, batch, sensors)
-        with recording(config.out, mounted):
+        mounted = mount(config, simulator, batch, {**needed, **sensors})
+        pilot = pilot or pilot_for(config.pilot, simulator, trajectory, mounted, config.device)
+        with recording(config.out, mounted, tuple(sensors)):
             flown = fly(simulator, pilot, plan, quiet, mounted)
         meta = _write_flights(way, flown, vehicles, config)
         filmed = Filmed() if flown.interrupted else film_run(config, flown.table, place, vehicles, quiet)
@@ -127,12 +131,12 @@ def _vehicle(name: str) -> Vehicle:
     return read_vehicle(name) if name.endswith(".toml") or "/" in name else vehicle(name)
 
 
-def _check_pilot(config: FlyConfig, pilot: Pilot, trajectory: Trajectory) -> None:
+def _check_pilot(config: FlyConfig, level: str) -> None:
     levels = FAMILIES[config.dynamics].levels
-    if pilot.level not in levels:
-        fitting = [name for name in pilot_names() if tracker(name, trajectory).level in levels]
+    if level not in levels:
+        fitting = [name for name in pilot_names() if pilot_level(name) in levels]
         raise AirworthyError(
-            f"Pilot {pilot.name!r} does not fit {config.dynamics} dynamics; built-in pilots that do: {', '.join(fitting)}."
+            f"Pilot {config.pilot!r} does not fit {config.dynamics} dynamics; built-in pilots that do: {', '.join(fitting)}."
         )
 
 
@@ -238,6 +242,7 @@ def _plan(config: FlyConfig, trajectory: Trajectory, place: Scene | None, batch:
         bounds=20.0 + 2.0 * float(np.ptp(path, axis=0).max()),
         region=region_of(place),
         geometry=None if batch is None else batch.geometry,
+        latency=config.latency,
     )
 
 

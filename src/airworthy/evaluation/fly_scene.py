@@ -143,9 +143,9 @@ def clear_recording(folder: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def recording(folder: Path, mounted: MountedSensors | None) -> AbstractContextManager[Any]:
-    """Writes what the sensors sample, as long as it is open."""
-    return nullcontext() if mounted is None else SensorRecorder(folder, mounted)
+def recording(folder: Path, mounted: MountedSensors | None, names: tuple[str, ...]) -> AbstractContextManager[Any]:
+    """Writes what the named sensors sample, as long as it is open."""
+    return nullcontext() if mounted is None or not names else SensorRecorder(folder, mounted, names)
 
 
 def mount(

@@ -1,0 +1,115 @@
+"""`airworthy evaluate`: pilots under every condition of SOUS VIDE's experiments -> a table of flights and a report."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from airworthy.cli.common import emit_json, run_tyro, show_table
+from airworthy.evaluation.tracking_protocol.config import EvaluateConfig
+from airworthy.evaluation.tracking_protocol.job import Evaluated, evaluate
+
+PROG = "airworthy evaluate"
+_LISTS = ("--pilot", "--conditions", "--family")
+_DESCRIPTION = (
+    "Try pilots in simulation under the conditions of SOUS VIDE's experiments (baseline, light, people, missing things,"
+    " payload, wind, and sweeps) and set the numbers beside the published ones of real flights. A stopped run goes on where it"
+    " was."
+)
+
+
+def main(argv: list[str]) -> int:
+    """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
+    config = run_tyro(EvaluateConfig, _gathered(argv), PROG, _DESCRIPTION)
+    with _stopped_by_terminate() as received:
+        done = evaluate(config, quiet=config.json)
+    if config.json:
+        emit_json(_told(done))
+    else:
+        _show(done)
+    if done.interrupted:
+        left = done.blocks - done.finished
+        print(f"Interrupted: finished flights are kept; the same command flies the other {left} blocks.", file=sys.stderr)
+        return 128 + (received[0] if received else signal.SIGINT)
+    return 0
+
+
+def _gathered(argv: Sequence[str]) -> list[str]:
+    """The same arguments with what a list option is given several times in one place: --pilot A --pilot B is --pilot A B."""
+    lists: dict[str, list[str]] = {}
+    rest: list[str] = []
+    current: list[str] = rest
+    for word in argv:
+        if word.startswith("-"):
+            option, equals, value = word.partition("=")
+            if option in _LISTS:
+                current = lists.setdefault(option, [])
+                current += [value] if equals else []
+                continue
+            current = rest
+        current.append(word)
+    return rest + [word for option, values in lists.items() for word in (option, *values)]
+
+
+def _told(done: Evaluated) -> dict[str, Any]:
+    state = {"folder": str(done.folder), "report": None if done.report is None else str(done.report)}
+    names = ("command", "state", "aggregate", "against_first_pilot", "against_baseline", "adaptation")
+    return {**state, "interrupted": done.interrupted, **{name: done.summary[name] for name in names}}
+
+
+def _show(done: Evaluated) -> None:
+    columns = (
+        "condition",
+        "pilot",
+        "family",
+        "success [%]",
+        "interval",
+        "TTE [m]",
+        "within 0.3 m [%]",
+        "hits/m",
+        "real TTE [m]",
+    )
+    rows = []
+    for entry in done.summary["aggregate"]:
+        rate, beside = entry["success_rate"], entry["published"]
+        rows.append(
+            (
+                entry["title"],
+                entry["pilot"],
+                entry["family"],
+                100.0 * rate["value"],
+                f"{100.0 * rate['low']:.0f} to {100.0 * rate['high']:.0f}",
+                entry["tracking_error_m"]["mean"],
+                entry["proximity_percent"]["mean"],
+                entry["collisions_per_m_pooled"],
+                None
+                if beside is None or beside["tracking_error_m"] != beside["tracking_error_m"]
+                else beside["tracking_error_m"],
+            )
+        )
+    if rows:
+        show_table("", columns, rows)
+    print(f"Report: {done.report}" if done.report else f"Results: {done.folder}")
+
+
+@contextlib.contextmanager
+def _stopped_by_terminate() -> Iterator[list[int]]:
+    """Let SIGTERM, by which batch systems announce the end, stop a run as Ctrl-C does; yields what was received."""
+    received: list[int] = []
+
+    def stop(number: int, frame: Any) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield received
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, before)

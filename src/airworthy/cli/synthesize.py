@@ -1,0 +1,199 @@
+"""`airworthy synthesize`: expert roll-outs with what the drone sees -> a data set to train on."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from tyro.conf import Positional
+
+from airworthy.cli.common import emit_json, run_tyro, show_table
+from airworthy.core.errors import unknown_name
+from airworthy.learning.datasets import DatasetConfig, ExpertDataset, Made, synthesize_dataset
+
+PROG = "airworthy synthesize"
+_DESCRIPTION = (
+    "Fly the expert with other drones from other states along a course, render what it sees, and write a data set to train on:"
+    " SOUS VIDE's Algorithm 1 with its published values. A stopped run goes on where it was. Also: airworthy synthesize check"
+    " FOLDER | card FOLDER | export FOLDER."
+)
+_RUN_OPTIONS = ("out", "workers", "device", "cluster", "repair", "card", "json")
+
+
+@dataclass(frozen=True)
+class SynthesizeConfig(DatasetConfig):
+    """What to make, and how."""
+
+    out: Path = Path("runs/synthesize")
+    """Folder of the data set."""
+    workers: int = 1
+    """Processes, which share the processors; the data are the same."""
+    device: str = "cpu"
+    """Where roll-outs and images are computed: cpu or an NVIDIA GPU (cuda:0)."""
+    cluster: str | None = None
+    """Make shards on a Ray cluster whose machines all see the folder: auto, local or HOST:PORT (extra 'cluster')."""
+    repair: bool = False
+    """Make damaged shards again, instead of refusing them."""
+    card: bool = True
+    """Write card.html: what is in it, to look at."""
+    json: bool = False
+    """Print JSON, and no progress."""
+
+    def dataset(self) -> DatasetConfig:
+        """The part that the data depend on."""
+        return DatasetConfig(**{field.name: getattr(self, field.name) for field in fields(DatasetConfig)})
+
+    def command(self) -> str:
+        """The exact command that makes the data set again."""
+        words = PROG.split()
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value == field.default or field.name in ("json", "repair"):
+                continue
+            option = "--" + field.name.replace("_", "-")
+            if isinstance(value, bool):
+                words.append(option if value else f"--no-{option[2:]}")
+            else:
+                words += [option, *(str(v) for v in (value if isinstance(value, tuple) else (value,)))]
+        return shlex.join(words)
+
+
+@dataclass(frozen=True)
+class FolderConfig:
+    """Which data set."""
+
+    folder: Positional[Path]
+    """Of a finished data set."""
+    json: bool = False
+    """Print JSON."""
+
+
+@dataclass(frozen=True)
+class ExportConfig(FolderConfig):
+    """What to export, and how."""
+
+    out: Path = Path("runs/lerobot")
+    """Folder to write; it must be empty or not there."""
+    images: str = "png"
+    """How images are kept: png (lossless, inside the tables) or video (mp4, smaller, not exact; extra 'video')."""
+
+
+def main(argv: list[str]) -> int:
+    """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
+    commands: dict[str, tuple[type, Callable[[Any], int], str]] = {
+        "make": (SynthesizeConfig, _make, _DESCRIPTION),
+        "check": (FolderConfig, _check, "Compare every file of a data set with its checksum."),
+        "card": (FolderConfig, _card, "Write the card of a data set again."),
+        "export": (ExportConfig, _export, "Write a data set in the layout of LeRobot v3.0."),
+    }
+    word = argv[0] if argv and not argv[0].startswith("-") else ""
+    if not word:
+        return _make(run_tyro(SynthesizeConfig, argv, PROG, _DESCRIPTION))
+    if word not in commands:
+        raise unknown_name(f"'{PROG}' subcommand", word, commands)
+    kind, run, description = commands[word]
+    return run(run_tyro(kind, argv[1:], f"{PROG} {word}", description))
+
+
+def _make(config: SynthesizeConfig) -> int:
+    from airworthy.learning.datasets.recording import write_run
+
+    with _stopped_by_terminate() as received:
+        made = synthesize_dataset(
+            config.dataset(),
+            config.out,
+            workers=config.workers,
+            device=config.device,
+            cluster=config.cluster,
+            repair=config.repair,
+            quiet=config.json,
+        )
+        run = write_run(made, config.command(), config.workers)
+        card = None
+        if config.card and made.complete and not made.interrupted:
+            card = _written_card(made.folder)
+    if config.json:
+        emit_json({"folder": str(made.folder), **run, "card": None if card is None else str(card)})
+    else:
+        _show(made, run, card)
+    if made.interrupted:
+        left = made.shard_count - len(made.shards)
+        print(f"Interrupted: finished shards are kept; the same command makes the other {left}.", file=sys.stderr)
+        return 128 + (received[0] if received else signal.SIGINT)
+    return 0
+
+
+def _show(made: Made, run: dict[str, Any], card: Path | None) -> None:
+    flown = made.total("rollouts")
+    rows: list[tuple[str, Any, str]] = [
+        ("shards", len(made.shards), f"of {made.shard_count}, {made.new['shards']} of them new"),
+        ("roll-outs kept", made.total("kept"), f"of {flown:,} flown, {100.0 * made.total('kept') / max(flown, 1):.2f} %"),
+        ("pairs", made.total("pairs"), ""),
+        ("this run [s]", made.seconds, f"{run['pairs_per_second']:,.0f} pairs/s" if made.new["pairs"] else ""),
+    ]
+    total = sum(made.stages.values()) or 1.0
+    rows += [(f"  {name} [s]", seconds, f"{100.0 * seconds / total:.0f} %") for name, seconds in run["stages_s"].items()]
+    show_table("", ("", "", ""), rows)
+    print(f"Data set: {made.folder}" if card is None else f"Data card: {card}")
+
+
+def _check(config: FolderConfig) -> int:
+    dataset = ExpertDataset.open(config.folder)
+    facts = {"rollouts": dataset.rollouts, "pairs": dataset.count, "shards": len(dataset.shards), "sha256": dataset.digest}
+    if config.json:
+        emit_json({"folder": str(config.folder), **facts})
+    else:
+        print(f"Whole: {dataset.count:,} pairs of {dataset.rollouts:,} roll-outs in {len(dataset.shards)} shards.")
+    return 0
+
+
+def _card(config: FolderConfig) -> int:
+    card = _written_card(config.folder)
+    if config.json:
+        emit_json({"card": str(card)})
+    else:
+        print(f"Data card: {card}")
+    return 0
+
+
+def _written_card(folder: Path) -> Path:
+    from airworthy.learning.datasets.card import write_card
+
+    return write_card(ExpertDataset.open(folder, verify=False))
+
+
+def _export(config: ExportConfig) -> int:
+    from airworthy.learning.datasets.lerobot import export_lerobot
+
+    told = export_lerobot(ExpertDataset.open(config.folder), config.out, config.images, quiet=config.json)
+    if config.json:
+        emit_json(told)
+    else:
+        print(f"LeRobot {told['codebase_version']}: {told['episodes']:,} episodes, {told['frames']:,} frames in {config.out}")
+    return 0
+
+
+@contextlib.contextmanager
+def _stopped_by_terminate() -> Iterator[list[int]]:
+    """Let SIGTERM stop a run as Ctrl-C does; yields what was received."""
+    received: list[int] = []
+
+    def stop(number: int, frame: Any) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield received
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, before)

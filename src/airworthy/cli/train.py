@@ -1,0 +1,203 @@
+"""`airworthy train KIND DATA`: expert data -> weights that fly."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from tyro.conf import OmitArgPrefixes, Positional
+
+from airworthy.cli.common import emit_json, run_tyro, show_table
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.files import make_folder, write_json
+from airworthy.learning.svnet import RunOptions, SvNetOptions, TrainedSvNet
+from airworthy.pilots.svnet.variants import VARIANTS
+
+PROG = "airworthy train"
+KINDS = {
+    "svnet": "SV-Net, a visuomotor policy, from expert data (airworthy synthesize)",
+    "adaptation": "nothing new: measures what the history network of a trained SV-Net knows in flight",
+}
+ALL = "all"
+_DESCRIPTION = (
+    "Train SV-Net from a data set of expert roll-outs: first its history network learns the drone's parameters, then the rest"
+    " learns the expert's commands. Defaults are the published values. A stopped run goes on where it was, and gives the same"
+    " weights as one that was not stopped."
+)
+
+
+@dataclass(frozen=True)
+class DataConfig:
+    """What to train from."""
+
+    data: Positional[Path]
+    """Folder of a data set."""
+
+
+@dataclass(frozen=True)
+class TrainSvNetConfig(SvNetOptions, DataConfig):
+    """What to train, and how."""
+
+    variant: str = "sv_net"
+    """sv_net, no_rma, no_pretrain, no_latent, hp_net, or all: one after the other, each in a folder of its own below --out."""
+    out: Path = Path("runs/svnet")
+    """Folder for weights.safetensors, contract.json, report.html, training.jsonl."""
+    run: OmitArgPrefixes[RunOptions] = field(default_factory=RunOptions)
+    """Where, and for how long."""
+    resume: bool = True
+    """Go on with a training that was stopped; --no-resume refuses a folder that holds one."""
+    verify: bool = True
+    """Compare every file of the data with its checksum first."""
+    json: bool = False
+    """Print JSON, and no progress."""
+
+    def __post_init__(self) -> None:
+        if self.variant != ALL:
+            super().__post_init__()
+
+    def options(self, name: str) -> SvNetOptions:
+        """Of one variant."""
+        chosen = {item.name: getattr(self, item.name) for item in fields(SvNetOptions)}
+        return SvNetOptions(**{**chosen, "variant": name})
+
+    def command(self, name: str, out: Path) -> str:
+        """The exact command that makes a variant again."""
+        words = [*PROG.split(), "svnet", str(self.data)]
+        whole = replace(self, variant=name, out=out)
+        for item in (*fields(SvNetOptions), *(f for f in fields(self) if f.name == "out")):
+            value = getattr(whole, item.name)
+            if value == item.default:
+                continue
+            option = "--" + item.name.replace("_", "-")
+            words += [option if value else f"--no-{option[2:]}"] if isinstance(value, bool) else [option, str(value)]
+        return shlex.join(words)
+
+
+def main(argv: list[str]) -> int:
+    """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
+    word = argv[0] if argv and not argv[0].startswith("-") else ""
+    if not word:
+        print(_help())
+        return 0 if argv and argv[0] in ("-h", "--help") else 2
+    if word not in KINDS:
+        raise unknown_name("kind of network", word, KINDS, f"It is the first word: {PROG} svnet DATA --out FOLDER.")
+    if word == "adaptation":
+        from airworthy.cli.train_adaptation import measure
+
+        return measure(argv[1:], f"{PROG} {word}")
+    return _train(run_tyro(TrainSvNetConfig, argv[1:], f"{PROG} {word}", _DESCRIPTION))
+
+
+def _help() -> str:
+    width = max(map(len, KINDS))
+    lines = [f"  {name:{width}}  {what}" for name, what in KINDS.items()]
+    return "\n".join([f"usage: {PROG} KIND DATA [options]", "", "kinds:", *lines, "", f"  {PROG} KIND --help  its options"])
+
+
+def _train(config: TrainSvNetConfig) -> int:
+    from airworthy.learning.datasets import ExpertDataset
+
+    importlib.import_module("torch")  # first of all: without it there is nothing to wait for
+    names = list(VARIANTS) if config.variant == ALL else [config.variant]
+    places = {name: config.out / name if config.variant == ALL else config.out for name in names}
+    if not config.resume:
+        _refuse_begun(places)
+    pairs = ExpertDataset.open(config.data, verify=config.verify)
+    done: list[TrainedSvNet] = []
+    with _terminated() as received:
+        try:
+            for name in names:
+                if not config.json and len(names) > 1:
+                    print(f"Variant {name}: {VARIANTS[name].summary}.", file=sys.stderr)
+                command = config.command(name, places[name])
+                done.append(_one(config, pairs, name, places[name], command))
+                if not done[-1].finished:
+                    break
+        except KeyboardInterrupt:
+            print("Stopped; what is learnt is kept, and the same command goes on from there.", file=sys.stderr)
+            return 128 + (received[0] if received else signal.SIGINT)
+    if config.variant == ALL and len(done) == len(names) and done[-1].finished:
+        make_folder(config.out)
+        write_json(config.out / "ablation.json", {"variants": [_row(item) for item in done]})
+    _say(config, done)
+    return 0
+
+
+def _one(config: TrainSvNetConfig, pairs: Any, name: str, out: Path, command: str) -> TrainedSvNet:
+    from airworthy.learning.svnet import train_svnet
+
+    return train_svnet(pairs, out, config.options(name), config.run, command, quiet=config.json)
+
+
+def _refuse_begun(places: dict[str, Path]) -> None:
+    for out in places.values():
+        if out.is_dir() and any(out.iterdir()):
+            raise AirworthyError(f"{str(out)!r} is not empty, and --no-resume was asked for: choose another folder.")
+
+
+def _row(item: TrainedSvNet) -> dict[str, Any]:
+    figures, known = item.figures, item.figures.get("history_full") or {}
+    explained = 1.0 - figures["command_mse"] / max(figures["command_mse_of_mean"], 1e-30)
+    return {
+        "variant": item.variant,
+        "command_mse": figures["command_mse"],
+        "variance_explained": explained,
+        "ratio_error": known.get("ratio_error"),
+        "ratio_error_of_mean": known.get("ratio_error_of_mean"),
+        "pairs_per_second": figures["pairs_per_second"].get("command"),
+        "view": figures["view"],
+        "folder": str(item.folder),
+    }
+
+
+def _say(config: TrainSvNetConfig, done: list[TrainedSvNet]) -> None:
+    last = done[-1]
+    if config.json:
+        whole = [item for item in done if item.finished]
+        left = {} if last.finished else {"minibatches": last.minibatches, "total": last.total}
+        emit_json({"finished": last.finished, **left, "variants": [_row(item) | {"figures": item.figures} for item in whole]})
+        return
+    rows = [_row(item) for item in done if item.finished]
+    if rows:
+        columns = ("variant", "held-out MSE", "explained [%]", "k/m error [%]", "the mean's [%]", "pairs/s, forward + backward")
+        show_table("", columns, [_cells(row) for row in rows])
+    for item in done:
+        if item.finished:
+            print(f"Weights: {item.folder / 'weights.safetensors'}, report: {item.folder / 'report.html'}")
+    if not last.finished:
+        share = 100.0 * last.minibatches / max(last.total, 1)
+        print(
+            f"Stopped after the minutes it was given, at {share:.1f} % of {last.variant}; the same command goes on from there."
+        )
+
+
+def _cells(row: dict[str, Any]) -> list[Any]:
+    percent = [None if row[name] is None else 100.0 * row[name] for name in ("ratio_error", "ratio_error_of_mean")]
+    return [row["variant"], row["command_mse"], 100.0 * row["variance_explained"], *percent, row["pairs_per_second"]]
+
+
+@contextlib.contextmanager
+def _terminated() -> Iterator[list[int]]:
+    """Let SIGTERM stop a run as Ctrl-C does; yields what was received."""
+    received: list[int] = []
+
+    def stop(number: int, frame: Any) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield received
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, before)

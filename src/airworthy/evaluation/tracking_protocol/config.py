@@ -1,0 +1,196 @@
+"""What a user chooses about an evaluation, checked; what its numbers depend on; the command that makes them again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from math import isfinite
+from pathlib import Path
+from typing import Any, Literal
+
+from airworthy import __version__
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.files import json_text, parse_json, sha256
+from airworthy.evaluation.tracking_protocol.block import PHYSICS_RATE, Block
+from airworthy.evaluation.tracking_protocol.conditions import expanded
+from airworthy.evaluation.tracking_protocol.drones import Spread
+from airworthy.evaluation.tracking_protocol.entrants import Entrant
+from airworthy.tasks import TrackingProtocol
+
+__all__ = ["EvaluateConfig", "blocks_of", "changed", "check", "command_line", "identity_of", "quick"]
+
+Family = Literal["semi_kinematic", "rigid"]
+FREE = ("out", "report", "quick", "json")
+"""Fields that no number depends on."""
+
+
+@dataclass(frozen=True)
+class EvaluateConfig:
+    """Who is tried, on what, under which conditions."""
+
+    pilot: tuple[str, ...] = ("mpc",)
+    """Who flies: mpc (the expert, which knows the true state), svnet:FOLDER (what `airworthy train svnet` wrote); the first is
+    the one that others are compared with."""
+    course: str = "robustness"
+    """Course name or file."""
+    scene: str = "hall"
+    """Where: a scene's name or file."""
+    conditions: tuple[str, ...] = ("table_2",)
+    """Conditions (baseline, lighting, dynamic, static, payload, wind, drones, extended, cluttered), points of sweeps (wind:2.5,
+    lighting:0.3, delay:0.02, payload:1.5, noise:extreme), whole sweeps (wind_sweep, lighting_sweep, delay_sweep, payload_sweep,
+    noise_levels), and groups (table_2, multi_objective, skills, sweeps, all)."""
+    flights: int = 20
+    """Per pilot, family and condition."""
+    family: tuple[Family, ...] = ("semi_kinematic",)
+    """Equations of motion: semi_kinematic as published, rigid body with rotors, or both."""
+    vehicle: str = "carl"
+    """What flies; pilots were made for the nominal one."""
+    spread: Spread = field(default_factory=Spread)
+    """What every flight draws."""
+    protocol: TrackingProtocol = field(default_factory=TrackingProtocol)
+    """By which flights are judged."""
+    contact: Literal["respond", "freeze", "none"] = "respond"
+    """At an impact: the vehicle rebounds and may go on, the flight ends, or it flies through everything."""
+    batch: int = 20
+    """Flights at once; those of a batch are kept together when a run is stopped."""
+    seed: int = 0
+    """Of everything that is drawn; flight k draws the same for every pilot and condition."""
+    device: str = "cpu"
+    """Where it is computed: cpu or an NVIDIA GPU (cuda:0)."""
+    out: Path = Path("runs/evaluate")
+    """Folder of the results; a stopped run goes on where it was."""
+    report: bool = True
+    """Write report.html."""
+    quick: bool = False
+    """Two flights of baseline and payload only, for a quick look."""
+    json: bool = False
+    """Print JSON, and no progress."""
+
+
+def quick(config: EvaluateConfig) -> EvaluateConfig:
+    """The same with `quick` done: what the user named stays, what was left at its default becomes small."""
+    if not config.quick:
+        return config
+    small: dict[str, Any] = {"conditions": ("baseline", "payload"), "flights": 2}
+    default = EvaluateConfig()
+    wanted = {name: value for name, value in small.items() if getattr(config, name) == getattr(default, name)}
+    values = {item.name: getattr(config, item.name) for item in fields(config)}
+    return EvaluateConfig(**{**values, **wanted})
+
+
+def check(config: EvaluateConfig) -> None:
+    """Refuse what cannot be done.
+
+    Raises:
+        AirworthyError: One sentence.
+    """
+    if not config.pilot:
+        raise AirworthyError("An evaluation needs at least one pilot, as --pilot mpc.")
+    for name in ("pilot", "family"):
+        values = getattr(config, name)
+        if len(set(values)) != len(values):
+            raise AirworthyError(f"The same {name} was named twice: {', '.join(values)}.")
+    if not config.family:
+        raise AirworthyError("An evaluation needs a family of dynamics: semi_kinematic or rigid.")
+    for family in config.family:
+        if family not in PHYSICS_RATE:
+            raise unknown_name("family of dynamics", family, PHYSICS_RATE)
+    if not 1 <= config.flights <= 100_000 or not 1 <= config.batch <= 100_000:
+        raise AirworthyError(
+            f"An evaluation got {config.flights} flights, {config.batch} at once; expected 1 to 100,000 of each."
+        )
+    for item in fields(config.spread):
+        value = getattr(config.spread, item.name)
+        if not (isfinite(value) and 0.0 <= value <= (0.9 if item.name in ("mass", "thrust") else 10.0)):
+            raise AirworthyError(f"The spread of {item.name} is {value}; expected 0 to {0.9 if item.name == 'mass' else 10}.")
+    expanded(config.conditions)
+
+
+def blocks_of(config: EvaluateConfig, entrants: Sequence[Entrant]) -> list[Block]:
+    """What is flown, in order: condition by condition, so that the comparison of pilots fills up evenly."""
+    found = []
+    for condition in expanded(config.conditions):
+        for family in config.family:
+            for entrant in entrants:
+                for first in range(0, config.flights, config.batch):
+                    count = min(config.batch, config.flights - first)
+                    place = condition.course or config.course, condition.scene or config.scene
+                    found.append(Block(entrant.name, family, condition, *place, first, count))
+    return found
+
+
+def identity_of(config: EvaluateConfig, entrants: Sequence[Entrant], places: Mapping[str, str]) -> dict[str, Any]:
+    """Everything that the numbers depend on, as plain data.
+
+    Args:
+        config: What was chosen.
+        entrants: Who flies.
+        places: Digest of each scene by name.
+    """
+    chosen = {item.name: getattr(config, item.name) for item in fields(config) if item.name not in FREE}
+    conditions = [asdict(item) for item in expanded(config.conditions)]
+    pilots = {item.name: dict(item.identity) for item in entrants}
+    told = {"version": __version__, "config": chosen, "conditions": conditions, "pilots": pilots, "scenes": dict(places)}
+    plain: dict[str, Any] = parse_json(json_text(told), "the configuration")
+    return plain
+
+
+def digest_of(identity: Mapping[str, Any]) -> str:
+    """SHA-256 of an identity."""
+    return sha256(json_text(dict(identity)))
+
+
+def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """What differs between two identities, in a few words; empty where nothing does."""
+    words = []
+    for key in dict.fromkeys([*before, *now]):
+        # What the conditions are follows from their names, which are in the configuration, and from the version.
+        if key != "conditions":
+            words += _differences("" if key == "config" else key, before.get(key), now.get(key))
+    return "; ".join(words[:3]) or ("" if before == now else "the conditions mean something else")
+
+
+def _differences(name: str, a: Any, b: Any) -> list[str]:
+    if a == b:
+        return []
+    if name.startswith("pilots.") and isinstance(a, Mapping) and isinstance(b, Mapping):
+        return [f"pilot {name[7:]!r} has other weights"]
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        head = f"{name}." if name else ""
+        return [word for key in dict.fromkeys([*a, *b]) for word in _differences(f"{head}{key}", a.get(key), b.get(key))]
+    return [f"{name}: {_short(a)} before, {_short(b)} now"]
+
+
+def _short(value: Any) -> str:
+    if value is None or isinstance(value, Mapping):
+        return "none" if value is None else "some"
+    text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def command_line(config: EvaluateConfig) -> str:
+    """The exact command that makes the results again."""
+    words, default = ["airworthy", "evaluate"], EvaluateConfig()
+    for item in fields(config):
+        value = getattr(config, item.name)
+        if value == getattr(default, item.name) or item.name in ("json", "quick"):
+            continue
+        words += _words(f"--{item.name.replace('_', '-')}", value, getattr(default, item.name))
+    return shlex.join(words)
+
+
+def _words(option: str, value: Any, default: Any) -> list[str]:
+    if isinstance(value, bool):
+        return [option if value else f"--no-{option[2:]}"]
+    if isinstance(value, tuple):
+        return [option, *map(str, value)]
+    if isinstance(value, Spread | TrackingProtocol):
+        inner = [(f.name.replace("_", "-"), getattr(value, f.name)) for f in fields(value)]
+        return [
+            word
+            for name, number in inner
+            if number != getattr(default, name.replace("-", "_"))
+            for word in (f"{option}.{name}", f"{number:g}" if float(f"{number:g}") == number else repr(number))
+        ]
+    return [option, str(value)]

@@ -1,0 +1,1 @@
+"""Expert data, imitation and training."""

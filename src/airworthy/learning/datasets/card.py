@@ -1,0 +1,254 @@
+"""The card of a data set: one page that says and shows what is in it; readable offline, in light, dark and print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from airworthy import __version__
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import json_text, read_json, write_text
+from airworthy.core.frames import yaw_of
+from airworthy.evaluation.metrics import tilt_of
+from airworthy.learning.datasets.card_pictures import data_uri, plan_picture, sheet, spread_pairs
+from airworthy.learning.datasets.card_svg import Panel, histogram, time_bar
+from airworthy.learning.datasets.identity import scene_of
+from airworthy.learning.datasets.layout import CARD_FILE, RUN_FILE
+from airworthy.learning.datasets.reader import ExpertDataset
+from airworthy.learning.synthesis.config import RATE
+from airworthy.pilots.expert import full_thrust_of
+from airworthy.scenes import Scene
+from airworthy.scenes.digest import scene_digest
+from airworthy.vehicles import vehicle
+
+__all__ = ["write_card"]
+
+Content = dict[str, Any]
+SHEET_IMAGES, SHEET_COLUMNS, STRIP_IMAGES = 32, 8, 8
+
+
+def write_card(dataset: ExpertDataset) -> Path:
+    """Write `card.html` into a data set's folder.
+
+    Raises:
+        AirworthyError: The file system refused.
+    """
+    run = _run_of(dataset.folder)
+    content = {**_head(dataset, run), **_time(run), **_pictures(dataset), "groups": _groups(dataset), **_courses(dataset)}
+    return write_text(dataset.folder / CARD_FILE, _render(content))
+
+
+def _run_of(folder: Path) -> Mapping[str, Any]:
+    """How the last run went; empty where nothing is known."""
+    try:
+        found = read_json(folder / RUN_FILE, 1 << 20)
+    except AssetError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _head(dataset: ExpertDataset, run: Mapping[str, Any]) -> Content:
+    config, flown, identity = dataset.config, dataset.flown, dataset.identity
+    kept, error = flown["kept"], flown["end_error_m"]
+    size = sum(size for item in dataset.shards for size, _ in item.files.values())
+    names = ", ".join(config.courses)
+    seen = f" in {config.scene}" if config.pictured else ""
+    camera = dataset.camera
+    image = f"{camera['width']} x {camera['height']}" if camera else "none"
+    cards = [
+        _card("pairs", f"{dataset.count:,}", "", f"{_duration(dataset.count / RATE)} of flight at {RATE:g} Hz"),
+        _card("roll-outs kept", f"{dataset.rollouts:,}", "", f"of {len(kept):,} flown"),
+        _card(
+            "keep rate",
+            f"{100.0 * kept.mean():.1f}",
+            "%",
+            f"within {config.keep_within:g} m of the course" if config.keep_within else "all are kept",
+        ),
+        _card("end error", f"{np.median(error):.3f}", "m", "median distance to the course"),
+        _card("images", image, "", "8 bits, lossless" if camera else "states and commands alone"),
+        _card("on disk", *_bytes(size), f"{len(dataset.shards)} shards"),
+    ]
+    facts = [
+        _fact("vehicle", config.vehicle),
+        _fact("courses", names),
+        _fact("scene", config.scene if config.pictured else "none"),
+        _fact("camera", f"{config.camera}, view {config.view}" if config.pictured else "none"),
+        _fact("noise level", config.noise),
+        _fact("seed", str(config.seed)),
+        _fact("made with", f"airworthy {identity['airworthy']} on {identity['device']}"),
+        _fact("machine", str(_at(run, "hardware", "processor") or "not recorded")),
+        _fact("data set", dataset.digest, True),
+        _fact("scene's bytes", str(identity["scene_sha256"] or "none"), True),
+    ]
+    verdict = (
+        f"{config.vehicle} flown by the expert over {names}{seen}: {len(kept):,} roll-outs of {config.length:g} s with other"
+        f" drones from other states, {dataset.rollouts:,} of them kept, as {dataset.count:,} pairs of what was seen and sensed"
+        " and what the expert did."
+    )
+    title = f"{names}: {dataset.count:,} pairs"
+    command = str(run.get("command") or "not recorded")
+    return {
+        "title": title,
+        "verdict": verdict,
+        "cards": cards,
+        "facts": facts,
+        "command": command,
+        "config": json_text(identity),
+    }
+
+
+def _time(run: Mapping[str, Any]) -> Content:
+    from markupsafe import Markup
+
+    stages, seconds, new = run.get("stages_s"), run.get("seconds"), run.get("new")
+    if not (isinstance(stages, dict) and isinstance(seconds, int | float) and isinstance(new, dict) and new.get("pairs")):
+        return {"stages": "", "stages_note": ""}
+    workers = run.get("workers")
+    note = (
+        f"The last run made {new['pairs']:,} pairs in {seconds:,.1f} s, {new['pairs'] / seconds:,.0f} pairs/s, with {workers}"
+        f" worker{'s' if workers != 1 else ''}; seconds are summed over workers."
+    )
+    return {"stages": Markup(time_bar({str(k): float(v) for k, v in stages.items()})), "stages_note": note}  # noqa: S704
+
+
+def _pictures(dataset: ExpertDataset) -> Content:
+    config = dataset.config
+    place = _same_scene(dataset)
+    note = "Every roll-out that was kept, from above; dark: the course."
+    found: Content = {"plan": data_uri(plan_picture(dataset, place)), "plan_note": note, "sheet": "", "strip": ""}
+    images = dataset.images
+    if images is None or not len(images):
+        return found
+    pairs = spread_pairs(dataset, SHEET_IMAGES)
+    found["sheet"] = data_uri(sheet(images, pairs, [f"{dataset.true[k, 0]:.2f} s" for k in pairs], SHEET_COLUMNS))
+    middle = int(pairs[len(pairs) // 2]) // config.ticks
+    ticks = np.unique(np.round(np.linspace(0, config.ticks - 1, STRIP_IMAGES)).astype(int))
+    words = [f"{tick / 20.0:.2f} s" for tick in ticks]
+    found["strip"] = data_uri(sheet(images, middle * config.ticks + ticks, words, STRIP_IMAGES))
+    mass, force = dataset.parameters[middle]
+    found["strip_note"] = (
+        f"Roll-out {dataset.number[middle]:,} from start to end: {mass:.3f} kg, {force:.2f} N per rotor, from"
+        f" {dataset.start[middle]:.2f} s of the course."
+    )
+    camera = dataset.camera or {}
+    found["sheet_note"] = (
+        f"{camera['width']} x {camera['height']} pixels, rendered at the true pose through the mounted camera; image, sensed"
+        " state and command of a pair are of the same instant."
+    )
+    return found
+
+
+def _same_scene(dataset: ExpertDataset) -> Scene | None:
+    """The scene of the data set, if it can still be had."""
+    try:
+        place = scene_of(dataset.config)
+    except AirworthyError:
+        return None
+    return place if place is not None and scene_digest(place) == dataset.identity["scene_sha256"] else None
+
+
+def _groups(dataset: ExpertDataset) -> list[Content]:
+    config, flown, nominal = dataset.config, dataset.flown, vehicle(dataset.config.vehicle)
+    true, command = dataset.true, dataset.command
+    force = full_thrust_of(nominal) / nominal.rotor_count
+    ratio = nominal.rotor_count * flown["rotor_force_N"] / (flown["mass_kg"] * nominal.gravity)
+    weight = nominal.rotor_count * force / (nominal.mass * nominal.gravity)
+    groups: dict[str, list[Panel]] = {
+        "States": [
+            *(Panel(f"position {axis}", "m", true[:, 1 + k]) for k, axis in enumerate("xyz")),
+            Panel("speed", "m/s", np.linalg.norm(true[:, 4:7], axis=1), bounds=(0.0, 0.0)),
+            *(Panel(f"velocity {axis}", "m/s", true[:, 4 + k]) for k, axis in enumerate("xyz")),
+            Panel("tilt", "deg", np.degrees(tilt_of(true[:, 7:])), bounds=(0.0, 0.0)),
+            Panel("heading", "deg", np.degrees(yaw_of(true[:, 7:]))),
+            Panel("time on the course", "s", true[:, 0]),
+        ],
+        "Commands of the expert": [
+            Panel("thrust", "share of full", command[:, 0], (1.0 / weight,), (0.0, 1.0)),
+            *(Panel(f"{name} rate", "rad/s", command[:, 1 + k]) for k, name in enumerate(("roll", "pitch", "yaw"))),
+        ],
+        "Drones": [
+            Panel("mass", "kg", flown["mass_kg"], (nominal.mass,)),
+            Panel("force of a rotor", "N", flown["rotor_force_N"], (force,)),
+            Panel("thrust to weight", "", ratio, (weight,)),
+        ],
+        "Ends": [
+            Panel(
+                "end error, all flown",
+                "m",
+                flown["end_error_m"],
+                (config.keep_within,) * (config.keep_within > 0.0),
+                (0.0, 0.0),
+            ),
+        ],
+    }
+    if config.noise != "baseline":
+        off = dataset.sensed - dataset.true
+        groups["Noise of what is sensed"] = [
+            *(Panel(f"position {axis}", "m", off[:, 1 + k]) for k, axis in enumerate("xyz")),
+            *(Panel(f"velocity {axis}", "m/s", off[:, 4 + k]) for k, axis in enumerate("xyz")),
+        ]
+    return [{"title": title, "panels": [_drawn(panel) for panel in panels]} for title, panels in groups.items()]
+
+
+def _drawn(panel: Panel) -> Any:
+    from markupsafe import Markup
+
+    return Markup(histogram(panel))  # noqa: S704 - it escapes its words
+
+
+def _courses(dataset: ExpertDataset) -> Content:
+    rows = []
+    for index, name in enumerate(dataset.config.courses):
+        mine = dataset.flown["course"] == index
+        kept, error = dataset.flown["kept"][mine], dataset.flown["end_error_m"][mine]
+        train, held = dataset.split(name)
+        numbers = {"rollouts": len(kept), "kept": int(kept.sum()), "pairs": len(train) + len(held), "train": len(train)}
+        row = {key: f"{value:,}" for key, value in {**numbers, "held": len(held)}.items()}
+        rows.append({"name": name, "rate": f"{100.0 * kept.mean():.2f} %", "error": f"{np.median(error):.4f}", **row})
+    failed = int(dataset.flown["failed_ticks"].sum())
+    notes = [
+        "Dynamics are the published point mass with attitude kinematics: no inertia, motor lag, drag or wind.",
+        "Start states are uniform boxes round the course; nothing keeps them out of furniture, as published.",
+        f"The expert found no solution at {failed:,} ticks; roll-outs with any are not kept.",
+    ]
+    return {"courses": rows, "notes": notes}
+
+
+def _render(content: Mapping[str, Any]) -> str:
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    css = Markup(files("airworthy.evaluation").joinpath("report.css").read_text("utf-8"))  # noqa: S704
+    text = files("airworthy.learning.datasets").joinpath("card.html.j2").read_text("utf-8")
+    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(text)
+    return template.render(**{"sheet_note": "", "strip_note": "", **content}, css=css, version=__version__)
+
+
+def _card(label: str, value: str, unit: str, below: str) -> Content:
+    return {"label": label, "value": value, "unit": unit, "below": below}
+
+
+def _fact(name: str, value: str, is_hash: bool = False) -> Content:
+    return {"name": name, "value": value, "hash": is_hash}
+
+
+def _at(values: Mapping[str, Any], *names: str) -> Any:
+    found: Any = values
+    for name in names:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60.0:,.0f} min" if seconds >= 600.0 else f"{seconds:,.0f} s"
+
+
+def _bytes(size: int) -> tuple[str, str]:
+    for unit, scale in (("GB", 1e9), ("MB", 1e6)):
+        if size >= scale:
+            return f"{size / scale:,.1f}", unit
+    return f"{size / 1e3:,.0f}", "kB"

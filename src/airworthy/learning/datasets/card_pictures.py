@@ -1,0 +1,134 @@
+"""Pictures of a data set's card: all roll-outs from above, and what was seen."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.evaluation.video_words import font
+from airworthy.geometry import RayTable
+from airworthy.learning.datasets.images import ImageStack
+from airworthy.learning.datasets.reader import ExpertDataset
+from airworthy.scenes import Scene, SceneBatch
+from airworthy.scenes.viewing import View, look_at, roofless
+from airworthy.sensors.capture import render
+from airworthy.sensors.shading import ShadingOptions
+from airworthy.sensors.tone import to_8bit
+from airworthy.trajectories import course
+
+__all__ = ["data_uri", "plan_picture", "sheet", "spread_pairs"]
+
+Array = NDArray[np.float64]
+Picture = NDArray[np.uint8]
+WIDTH = 1080
+_FINER = 2
+_ROOM = 0.8
+"""Shown round the roll-outs [m]."""
+PAGE, INK, FLOWN, GRID = (255, 255, 255), (27, 36, 49), (43, 108, 176), (222, 226, 232)
+MANY = (255, 92, 40)
+
+
+def data_uri(picture: Picture, quality: int = 88) -> str:
+    """A picture as a JPEG inside a page."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(picture).save(buffer, "JPEG", quality=quality, subsampling=0)
+    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
+
+
+def plan_picture(dataset: ExpertDataset, place: Scene | None) -> Picture:
+    """Every roll-out that was kept, from above, over the scene without its roof or over a grid of metres."""
+    from PIL import Image, ImageDraw
+
+    paths = dataset.of_rollouts(dataset.true[:, 1:4])
+    lines = [course(name).trajectory() for name in dataset.config.courses]
+    wanted = [line.sample(np.linspace(0.0, line.duration, 400)).position for line in lines]
+    points = np.concatenate([paths.reshape(-1, 3), *wanted])
+    low, high = points.min(axis=0) - _ROOM, points.max(axis=0) + _ROOM
+    scale = WIDTH / (high[0] - low[0])
+    size = (WIDTH, int(np.clip(round(scale * (high[1] - low[1])), 120, 1400)))
+    base = _from_above(place, low, high, size) if place is not None else np.full((size[1], size[0], 3), PAGE[0], np.uint8)
+    image = Image.fromarray(base).resize((_FINER * size[0], _FINER * size[1]), Image.Resampling.BICUBIC)
+    draw = ImageDraw.Draw(image, "RGBA")
+
+    def pixels(path: Array) -> list[tuple[float, float]]:
+        u, v = _FINER * scale * (path[:, 0] - low[0]), _FINER * (size[1] - scale * (path[:, 1] - low[1]))
+        return list(zip(u.tolist(), v.tolist(), strict=True))
+
+    _draw_grid(draw, low, high, pixels)
+    strength = int(np.clip(30000 / max(len(paths), 1), 10, 200))
+    for path in paths:
+        draw.line(pixels(path), fill=(*(MANY if place is not None else FLOWN), strength), width=_FINER)
+    for path in wanted:
+        draw.line(pixels(path), fill=(*PAGE, 255), width=4 * _FINER, joint="curve")
+        draw.line(pixels(path), fill=(*INK, 255), width=2 * _FINER, joint="curve")
+    return np.asarray(image.resize(size, Image.Resampling.LANCZOS))
+
+
+def _from_above(place: Scene, low: Array, high: Array, size: tuple[int, int]) -> Picture:
+    """The scene between two corners, pale, x to the right."""
+    top = float(max(place.bounds.upper[2], high[2])) + 1.0
+    above = np.array([0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), top])
+    camera = View(above, look_at(above, above - [0.0, 0.0, 1.0]), span=(float(high[0] - low[0]), float(high[1] - low[1])))
+    rays = RayTable(*camera.rays(*size), axis=(0.0, 0.0, 1.0))
+    where = (SceneBatch(roofless(place), 1), rays, camera.position[None], camera.attitude[None])
+    linear = render(*where, [0], ("rgb",), ShadingOptions(samples=2))["rgb"]
+    pale: Picture = np.rint(0.45 * to_8bit(linear)[0].astype(np.float32) + 0.55 * 255.0).astype(np.uint8)
+    return pale
+
+
+def _draw_grid(draw: Any, low: Array, high: Array, pixels: Any) -> None:
+    """Lines every one, two or five metres, with their numbers at the lower and left edge."""
+    step = next(s for s in (1, 2, 5, 10, 20, 50, 100, 1000) if (high[0] - low[0]) / s <= 16)
+    words = font(13 * _FINER)
+    for axis in (0, 1):
+        for k in range(int(np.ceil(low[axis] / step)), int(np.floor(high[axis] / step)) + 1):
+            ends = np.array([[low[0], low[1], 0.0], [high[0], high[1], 0.0]])
+            ends[:, axis] = k * step
+            line = pixels(ends)
+            draw.line(line, fill=(*INK, 26), width=1)
+            u, v = line[0]
+            place, anchor = ((u, v - 4), "mb") if axis == 0 else ((u + 6, v), "lm")
+            draw.text(place, f"{k * step} m" if k == 0 else f"{k * step}", font=words, fill=(*INK, 190), anchor=anchor)
+
+
+def spread_pairs(dataset: ExpertDataset, count: int) -> NDArray[np.int64]:
+    """Pairs spread evenly over the courses' time, each of another roll-out where there are enough."""
+    chosen: list[int] = []
+    ticks, names = dataset.config.ticks, dataset.config.courses
+    share = [count // len(names) + (k < count % len(names)) for k in range(len(names))]
+    for name, wanted in zip(names, share, strict=True):
+        rollouts = np.flatnonzero(dataset.course == name)
+        if not len(rollouts):
+            continue
+        by_time = rollouts[np.argsort(dataset.start[rollouts], kind="stable")]
+        picked = by_time[np.round(np.linspace(0, len(by_time) - 1, min(wanted, len(by_time)))).astype(int)]
+        chosen += [int(row) * ticks + (7 * k) % ticks for k, row in enumerate(picked)]
+    return np.array(sorted(chosen, key=lambda k: (names.index(str(dataset.course[k // ticks])), dataset.true[k, 0])), np.int64)
+
+
+def sheet(images: ImageStack, pairs: NDArray[np.int64], words: Sequence[str], columns: int, width: int = 2 * WIDTH) -> Picture:
+    """Images beside and below each other, each with a word on it."""
+    from PIL import Image, ImageDraw
+
+    height, wide = images.shape[1:3]
+    gap = 8
+    cell = (width - (columns - 1) * gap) // columns
+    size = (cell, max(1, round(cell * height / wide)))
+    rows = -(-len(pairs) // columns)
+    page = Image.new("RGB", (width, rows * (size[1] + gap) - gap), PAGE)
+    draw = ImageDraw.Draw(page, "RGBA")
+    letters = font(max(12, cell // 14))
+    for k, (index, word) in enumerate(zip(pairs.tolist(), words, strict=True)):
+        x, y = (k % columns) * (cell + gap), (k // columns) * (size[1] + gap)
+        page.paste(Image.fromarray(images[index]).resize(size, Image.Resampling.BICUBIC), (x, y))
+        box = draw.textbbox((x + 10, y + size[1] - 8), word, font=letters, anchor="lb")
+        draw.rectangle((box[0] - 6, box[1] - 4, box[2] + 6, box[3] + 4), fill=(0, 0, 0, 120))
+        draw.text((x + 10, y + size[1] - 8), word, font=letters, fill=(255, 255, 255, 255), anchor="lb")
+    return np.asarray(page)

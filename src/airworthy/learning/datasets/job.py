@@ -1,0 +1,224 @@
+"""The job behind `airworthy synthesize`: every shard that is not there yet, by one process, several, or several machines."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from airworthy.core.errors import AirworthyError, AssetError, unknown_name
+from airworthy.core.files import lock_folder, make_folder
+from airworthy.core.native_kernel import quiet_warp
+from airworthy.core.progress import progress
+from airworthy.learning.datasets.config import DatasetConfig
+from airworthy.learning.datasets.identity import changed_field, described_identity, digest_of, scene_of
+from airworthy.learning.datasets.layout import DATASET_FILE, shard_name
+from airworthy.learning.datasets.making import ShardMaker, ShardTask
+from airworthy.learning.datasets.manifest import read_manifest, write_manifest
+from airworthy.learning.datasets.shard_files import ShardFacts, clear_unfinished, read_facts, remove_shard, verify_shard
+from airworthy.learning.datasets.workers import Finished, Group, made_by_processes, made_here, made_on_cluster
+
+__all__ = ["Made", "synthesize_dataset"]
+
+GROUP_ROLLOUTS = 500
+"""Roll-outs that are flown together where there are no images: the solver's launches are then long enough."""
+WORKERS_MAX = 256
+_PAIR_BYTES = 110
+"""Of a row of `pairs.parquet`, about."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a run left."""
+
+    folder: Path
+    shards: tuple[ShardFacts, ...]
+    """Those that are finished, in order."""
+    shard_count: int
+    new: Mapping[str, int]
+    """Shards, rollouts, kept and pairs that this run made."""
+    seconds: float
+    """Of this run, by the wall's clock."""
+    stages: Mapping[str, float] = field(default_factory=dict)
+    """Where this run's time went, summed over processes [s]."""
+    interrupted: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether every shard is there."""
+        return len(self.shards) == self.shard_count
+
+    def total(self, name: str) -> int:
+        """Of all finished shards: rollouts, kept or pairs."""
+        return sum(getattr(item, name) for item in self.shards)
+
+
+def synthesize_dataset(
+    config: DatasetConfig,
+    out: str | Path,
+    *,
+    workers: int = 1,
+    device: str = "cpu",
+    cluster: str | None = None,
+    repair: bool = False,
+    quiet: bool = True,
+) -> Made:
+    """Make a data set, or go on with one.
+
+    Shards that are there and whole are never made again. Interrupted (KeyboardInterrupt), it keeps them and says so.
+
+    Args:
+        config: What to make.
+        out: Its folder.
+        workers: Processes, which share the processors.
+        device: Where roll-outs and images are computed.
+        cluster: Address of a Ray cluster ("auto", "local" or HOST:PORT) whose machines see the folder; None: this one alone.
+        repair: Make damaged shards again instead of refusing them.
+        quiet: Show no progress.
+
+    Raises:
+        AirworthyError: Something cannot be used, the folder holds another data set, a shard is damaged, or the file system
+            refused.
+    """
+    _check(workers, device)
+    begun = time.perf_counter()
+    place = scene_of(config)
+    identity = described_identity(config, device, place)
+    with lock_folder(make_folder(out)) as folder:
+        _check_folder(folder, identity)
+        clear_unfinished(folder)
+        task = ShardTask(config, folder.resolve(), digest_of(identity), device)
+        maker = ShardMaker(task, place)
+        run = _Run(folder, identity, maker, quiet)
+        run.find(repair)
+        interrupted = run.make(_source(task, maker, run.missing, workers, cluster))
+    shards = tuple(run.done[k] for k in sorted(run.done))
+    seconds = time.perf_counter() - begun
+    return Made(folder, shards, run.count, run.new, seconds, dict(maker.stages.seconds), interrupted)
+
+
+class _Run:
+    """A run over the shards of a folder."""
+
+    def __init__(self, folder: Path, identity: Mapping[str, Any], maker: ShardMaker, quiet: bool):
+        self._folder, self._identity, self._maker, self._quiet = folder, identity, maker, quiet
+        self._digest = digest_of(dict(identity))
+        self.count = len(maker.sharding)
+        self.done: dict[int, ShardFacts] = {}
+        self.new = dict.fromkeys(("shards", "rollouts", "kept", "pairs"), 0)
+
+    @property
+    def missing(self) -> list[int]:
+        return [shard for shard in range(self.count) if shard not in self.done]
+
+    def find(self, repair: bool) -> None:
+        """Take what is there and whole."""
+        there = [shard for shard in range(self.count) if (self._folder / shard_name(shard)).exists()]
+        for shard in progress(there, "Checking", quiet=self._quiet):
+            folder = self._folder / shard_name(shard)
+            try:
+                self.done[shard] = _whole(folder, self._digest)
+            except AssetError as error:
+                if not repair:
+                    raise AssetError(f"{error} Run the same command with --repair to make it again.") from error
+                remove_shard(folder)
+
+    def make(self, source: Finished) -> bool:
+        """Make what is missing; returns whether somebody interrupted it."""
+        _check_space(self._folder, self._maker, self.missing)
+        self._write()
+        try:
+            for shard, facts in progress(source, "Synthesising", len(self.missing), quiet=self._quiet):
+                self._count(shard, facts)
+        except KeyboardInterrupt:
+            return True
+        finally:
+            close = getattr(source, "close", None)
+            if close is not None:
+                close()
+            clear_unfinished(self._folder)
+            self._adopt()
+            with contextlib.suppress(AirworthyError):  # on a full disk, what was there before stays
+                self._write()
+        return False
+
+    def _adopt(self) -> None:
+        """Count shards that were finished and not told of any more, when the run was stopped."""
+        for shard in self.missing:
+            folder = self._folder / shard_name(shard)
+            if folder.exists():
+                with contextlib.suppress(AssetError):
+                    self._count(shard, _whole(folder, self._digest))
+
+    def _count(self, shard: int, facts: ShardFacts) -> None:
+        self.done[shard] = facts
+        self.new["shards"] += 1
+        for name in ("rollouts", "kept", "pairs"):
+            self.new[name] += getattr(facts, name)
+
+    def _write(self) -> None:
+        plan = self._maker.plan
+        objectives = {name: (np.round(plan.objectives[k], 9) + 0.0).tolist() for k, name in enumerate(plan.config.courses)}
+        write_manifest(self._folder, self._identity, objectives, [self.done[k] for k in sorted(self.done)], self.count)
+
+
+def _source(task: ShardTask, maker: ShardMaker, missing: Sequence[int], workers: int, cluster: str | None) -> Finished:
+    hands = 1 if not (workers > 1 or cluster) else 4 * workers
+    together = 1 if task.config.pictured else max(1, GROUP_ROLLOUTS // task.config.shard)
+    size = max(1, min(together, -(-len(missing) // hands)))
+    groups: list[Group] = [missing[k : k + size] for k in range(0, len(missing), size)]
+    if cluster:
+        return made_on_cluster(task, groups, cluster, maker.stages)
+    if workers > 1 and len(groups) > 1:
+        return made_by_processes(task, groups, min(workers, len(groups)), maker.stages)
+    return made_here(maker, groups)
+
+
+def _whole(folder: Path, digest: str) -> ShardFacts:
+    facts = read_facts(folder)
+    if facts.digest != digest or facts.name != folder.name:
+        raise AssetError(f"{str(folder)!r} belongs to another data set.")
+    verify_shard(folder, facts)
+    return facts
+
+
+def _check(workers: int, device: str) -> None:
+    if not 1 <= workers <= WORKERS_MAX:
+        raise AirworthyError(f"Synthesis got {workers} workers; expected 1 to {WORKERS_MAX}.")
+    if device == "cpu":
+        return
+    wp = quiet_warp()
+    known = [found.alias for found in wp.get_devices()]
+    if device not in known:
+        raise unknown_name("device", device, known, "Devices are the processor and the NVIDIA GPUs of this machine.")
+
+
+def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:
+    """Refuse a folder that holds something else."""
+    path = folder / DATASET_FILE
+    if not path.exists():
+        return
+    try:
+        manifest, _ = read_manifest(folder)
+    except AssetError as error:
+        raise AssetError(f"{error} Remove the file and run the same command: shards that are whole are kept.") from error
+    if manifest.digest != digest_of(dict(identity)):
+        raise changed_field(dict(manifest.identity), dict(identity), str(folder))
+
+
+def _check_space(folder: Path, maker: ShardMaker, missing: Sequence[int]) -> None:
+    """Refuse what would not fit on the disk, before anything is made."""
+    rollouts = sum(len(maker.sharding.numbers(shard)) for shard in missing)
+    needed = rollouts * maker.plan.config.ticks * (_PAIR_BYTES + maker.image_bytes)
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise AirworthyError(
+            f"The data set would take {needed / 1e9:,.1f} GB more and {str(folder)!r} has {free / 1e9:,.1f} GB left: choose a"
+            " smaller --view, fewer --repetitions, or another disk."
+        )

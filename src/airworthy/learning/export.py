@@ -1,0 +1,155 @@
+"""Policies as ONNX: the graph is written from weights and contract, layer by layer; no torch is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy import __version__
+from airworthy.core.errors import AirworthyError
+from airworthy.core.files import make_folder, read_text, write_bytes
+from airworthy.pilots.svnet.contract import CONTRACT_FILE, CONTRACT_KEY, CONTRACT_LIMIT_BYTES, Contract, read_policy
+from airworthy.pilots.svnet.ports import ports_of
+from airworthy.pilots.svnet.squeezenet import FIRES, POOLS
+from airworthy.pilots.svnet.variants import COMMAND_HIDDEN, HEAD_HIDDEN, HISTORY_HIDDEN, Variant, variant
+
+__all__ = ["export_onnx", "onnx_model"]
+
+OPSET, IR_VERSION = 17, 8
+
+
+def export_onnx(folder: str | Path, out: str | Path) -> Path:
+    """Write a policy as an ONNX model with named inputs and outputs, any batch, its contract embedded.
+
+    Args:
+        folder: With contract.json and weights.safetensors.
+        out: The file, `.onnx`.
+
+    Returns:
+        The file.
+
+    Raises:
+        AssetError: The folder holds no policy.
+        AirworthyError: The file's name does not end in `.onnx`.
+        ModuleNotFoundError: The package onnx is missing; it comes with the extra `export`.
+    """
+    path = Path(out)
+    if path.suffix != ".onnx":
+        raise AirworthyError(f"{str(path)!r} does not end in '.onnx'; an exported policy does.")
+    contract, weights = read_policy(folder)
+    text = read_text(Path(folder) / CONTRACT_FILE, CONTRACT_LIMIT_BYTES)
+    make_folder(path.parent)
+    write_bytes(path, onnx_model(contract, weights, text).SerializeToString(deterministic=True))
+    return path
+
+
+def onnx_model(contract: Contract, weights: Mapping[str, NDArray[np.float32]], text: str) -> Any:
+    """The model in memory; `text` is that of the contract."""
+    from onnx import TensorProto, checker, helper
+
+    kind = variant(contract.variant)
+    graph = _Graph(weights)
+    graph.build(contract, kind)
+    types = {"uint8": TensorProto.UINT8, "float32": TensorProto.FLOAT}
+    inputs, outputs = (
+        [helper.make_tensor_value_info(port["name"], types[port["type"]], ["batch", *port["shape"]]) for port in ports]
+        for ports in ports_of(kind, contract.image_size)
+    )
+    made = helper.make_graph(graph.nodes, f"svnet_{contract.variant}", inputs, outputs, graph.constants)
+    opsets = [helper.make_opsetid("", OPSET)]
+    model = helper.make_model(made, opset_imports=opsets, ir_version=IR_VERSION, producer_name="airworthy")
+    model.producer_version = __version__
+    helper.set_model_props(model, {CONTRACT_KEY: text})
+    checker.check_model(model, full_check=True)
+    return model
+
+
+class _Graph:
+    """Nodes and constants as they are added; a tensor is known by its name."""
+
+    def __init__(self, weights: Mapping[str, NDArray[np.float32]]):
+        self.weights = weights
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self._known: set[str] = set()
+
+    def build(self, contract: Contract, kind: Variant) -> None:
+        """From the inputs to the outputs; concatenations in the specification's order."""
+        told = ["state", "objective"]
+        if kind.history != "none":
+            latent = self.chain("history", "history.body", len(HISTORY_HIDDEN) + 1, rectified=True)
+            self.add("Identity", [self.linear(latent, "history.estimate")], "estimate")
+            told.append(latent if kind.history == "latent" else "estimate")
+        if kind.vision:
+            seen = self.add("Concat", [self.backbone(contract), self.vision_state()], axis=1)
+            told.append(self.chain(seen, "vision.head", len(HEAD_HIDDEN) + 1))
+        read = self.add("Concat", told, axis=1)
+        self.add("Identity", [self.chain(read, "command", len(COMMAND_HIDDEN) + 1)], "command")
+
+    def add(self, operator: str, inputs: list[str], name: str = "", **attributes: Any) -> str:
+        """A node of one output, whose name is returned."""
+        from onnx import helper
+
+        out = name or f"{operator.lower()}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, inputs, [out], name=f"node_{out}", **attributes))
+        return out
+
+    def constant(self, name: str, array: NDArray[Any]) -> str:
+        """A constant, kept once."""
+        from onnx import numpy_helper
+
+        if name not in self._known:
+            self._known.add(name)
+            self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def tensor(self, name: str) -> str:
+        """A tensor of the weights."""
+        return self.constant(name, self.weights[name])
+
+    def linear(self, x: str, name: str) -> str:
+        """x W' + b."""
+        return self.add("Gemm", [x, self.tensor(f"{name}.weight"), self.tensor(f"{name}.bias")], transB=1)
+
+    def chain(self, x: str, name: str, count: int, rectified: bool = False) -> str:
+        """Linear layers with rectifiers between them."""
+        for number in range(count):
+            x = self.linear(x, f"{name}.{number}")
+            if rectified or number < count - 1:
+                x = self.add("Relu", [x])
+        return x
+
+    def vision_state(self) -> str:
+        """Height and quaternion, of the observable state."""
+        return self.add("Gather", ["state", self.constant("vision_columns", np.array([0, 4, 5, 6, 7], np.int64))], axis=1)
+
+    def convolution(self, x: str, name: str, stride: int = 1, padding: int = 0) -> str:
+        """A convolution and its rectifier."""
+        inputs = [x, self.tensor(f"{name}.weight"), self.tensor(f"{name}.bias")]
+        return self.add("Relu", [self.add("Conv", inputs, strides=[stride] * 2, pads=[padding] * 4)])
+
+    def backbone(self, contract: Contract) -> str:
+        """SqueezeNet 1.1 on 8-bit images with channels last; scores (n, 1000)."""
+        shades = self.add("Cast", ["image"], to=1)
+        scaled = self.add("Div", [shades, self.constant("white", np.array(255.0, np.float32))])
+        centred = self.add("Sub", [scaled, self.constant("image_mean", np.array(contract.image_mean, np.float32))])
+        spread = self.add("Div", [centred, self.constant("image_std", np.array(contract.image_std, np.float32))])
+        x = self.add("Transpose", [spread], perm=[0, 3, 1, 2])
+        x = self.convolution(x, "vision.backbone.features.0", stride=2)
+        for number in sorted((*FIRES, *POOLS), key=int):
+            if number in POOLS:
+                x = self.add("MaxPool", [x], kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+            else:
+                x = self.fire(x, f"vision.backbone.features.{number}")
+        x = self.convolution(x, "vision.backbone.classifier.1")
+        return self.add("Flatten", [self.add("GlobalAveragePool", [x])], axis=1)
+
+    def fire(self, x: str, name: str) -> str:
+        """Squeeze, and both expansions side by side."""
+        small = self.convolution(x, f"{name}.squeeze")
+        sides = [self.convolution(small, f"{name}.expand1x1"), self.convolution(small, f"{name}.expand3x3", padding=1)]
+        return self.add("Concat", sides, axis=1)

@@ -1,0 +1,214 @@
+"""From expert roll-outs to the numbers and images that SV-Net reads. NumPy alone.
+
+Everything passes through `airworthy.pilots.svnet.features`, as it does in flight: the lateral position ends there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.core.errors import AirworthyError
+from airworthy.pilots.svnet.features import Form, from_command, history_features, observable, to_objective, z_down
+from airworthy.pilots.svnet.variants import FULL_STATE_SIZE, Variant
+from airworthy.sensors.splats.policy_view import PolicyView, triangle_matrix
+
+__all__ = ["ExpertPairs", "SizedImages", "TrainingData", "batch_order", "training_data"]
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+Images = NDArray[np.uint8]
+POLICY_SIDE, RESIZED_SIDE = 224, 256
+"""Of the published view: resized to 256, the middle 224 cut out [px]."""
+
+
+class Stack(Protocol):
+    """Images (k, H, W, 3) of 8 bits that are read where they are asked for."""
+
+    shape: tuple[int, ...]
+
+    def take(self, which: Ints) -> Images:
+        """Images (n, H, W, 3) by their numbers (n,)."""
+
+
+class ExpertPairs(Protocol):
+    """What training reads of a data set: `airworthy.learning.datasets.ExpertDataset`, or whatever has these."""
+
+    sensed: NDArray[np.float64]
+    """(pairs, 11) time, position, velocity, quaternion; z up."""
+    command: NDArray[np.float64]
+    """(pairs, 4) share of full thrust, body rates."""
+    rollout: Ints
+    """(pairs,) index into what is per roll-out."""
+    parameters: NDArray[np.float64]
+    """(rollouts, 2) mass [kg], force of one rotor [N]."""
+    objective: NDArray[np.float64]
+    """(rollouts, 18)"""
+    course: NDArray[np.str_]
+    """(rollouts,)"""
+
+    @property
+    def digest(self) -> str:
+        """Of everything its bytes depend on."""
+
+    @property
+    def camera(self) -> Mapping[str, Any] | None:
+        """Size, intrinsics, view; None: there are no images."""
+
+    @property
+    def images(self) -> Stack | None:
+        """None: there are none."""
+
+    def split(self, course: str | None = None) -> tuple[Ints, Ints]:
+        """Indices of pairs to train on, and held out."""
+
+    def of_rollouts(self, values: ArrayLike) -> NDArray[Any]:
+        """(pairs, ...) as (rollouts, ticks, ...)."""
+
+
+class SizedImages:
+    """Images of a data set at the size that the network sees.
+
+    Args:
+        stack: Of the data set.
+        camera: Of them.
+        side: Wanted [px]; 0: as they are, whole images at the published view.
+
+    Raises:
+        AirworthyError: The view cannot be made of these images.
+    """
+
+    def __init__(self, stack: Stack, camera: Mapping[str, Any], side: int = 0):
+        self._stack, self._whole = stack, camera["view"] == "full"
+        height, width = stack.shape[1:3]
+        self.side = side or (POLICY_SIDE if self._whole else height)
+        if not self._whole and self.side > height:
+            raise AirworthyError(
+                f"The view is to have a side of {self.side} px, but the data's images have {height}: choose a smaller one, or"
+                " render the data again."
+            )
+        if self._whole and self.side * RESIZED_SIDE % POLICY_SIDE:
+            raise AirworthyError(f"A view of {self.side} px cannot be cut from whole images; choose a multiple of 7.")
+        self._view = self._cut() if self._whole else None
+        self._matrix = None if self._whole or self.side == height == width else triangle_matrix(height, self.side)
+        self.intrinsics = self._intrinsics(camera, (width, height))
+        """fx, fy, cx, cy [px]"""
+
+    def __len__(self) -> int:
+        return int(self._stack.shape[0])
+
+    def take(self, which: Ints) -> Images:
+        """Images (n, side, side, 3) by their numbers (n,)."""
+        found = self._stack.take(which)
+        if self._view is not None:
+            return np.asarray(self._view.of(found), np.uint8)
+        if self._matrix is None:
+            return found
+        rows = np.einsum("ih,nhwc->niwc", self._matrix, found.astype(np.float32), optimize=True)
+        small = np.einsum("jw,niwc->nijc", self._matrix, rows, optimize=True)
+        return np.asarray(np.clip(np.rint(small), 0, 255), np.uint8)
+
+    def _cut(self) -> PolicyView:
+        resized = self.side * RESIZED_SIDE // POLICY_SIDE
+        return PolicyView((resized, resized), (self.side, self.side))
+
+    def _intrinsics(self, camera: Mapping[str, Any], size: tuple[int, int]) -> NDArray[np.float64]:
+        numbers = np.array([camera[name] for name in ("fx", "fy", "cx", "cy")], np.float64)
+        return self._view.intrinsics(numbers, size) if self._view is not None else numbers * (self.side / size[0])
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """k pairs as the network reads them: world z down, float32."""
+
+    state: Floats
+    """(k, 8) observable, or (k, 11) for the network that is told everything."""
+    objective: Floats
+    """(k, 18)"""
+    history: Floats
+    """(k, 75)"""
+    command: Floats
+    """(k, 4) of the expert: thrust in [-1, 0], body rates."""
+    parameters: Floats
+    """(k, 2) mass [kg], force of one rotor [N]."""
+    train: Ints
+    """Pairs to learn from."""
+    held_out: Ints
+    """Pairs to judge by."""
+    course: NDArray[np.str_]
+    """(k,) name of the course."""
+    ticks: NDArray[np.int64]
+    """(k,) ticks flown before, of which the history knows."""
+    images: SizedImages | None
+    digest: str
+    """Of the data set."""
+
+
+def training_data(pairs: ExpertPairs, kind: Variant, form: Form = "paper", side: int = 0) -> TrainingData:
+    """What a variant reads of a data set.
+
+    Args:
+        pairs: The data set.
+        kind: The variant.
+        form: Of the history's position rows.
+        side: Of the images [px]; 0: as they are.
+
+    Raises:
+        AirworthyError: There is nothing to train on, nothing held out, or no images for a network that sees.
+    """
+    train, held_out = pairs.split()
+    if not len(train) or not len(held_out):
+        raise AirworthyError(
+            f"The data set has {len(train)} pairs to train on and {len(held_out)} held out (the last shard of each course);"
+            " expected some of both: make more roll-outs, or smaller shards."
+        )
+    if kind.vision and (pairs.images is None or pairs.camera is None):
+        raise AirworthyError(
+            f"Variant {kind.name!r} sees, but the data set has no images; make it with a view, or train the variant 'hp_net'."
+        )
+    sensed = np.asarray(pairs.sensed, np.float64)
+    state = observable(sensed[:, 1:]) if kind.vision else np.concatenate([sensed[:, :1], z_down(sensed[:, 1:])], axis=1)
+    assert state.shape[1] == (kind.state_size if kind.vision else FULL_STATE_SIZE)
+    flown = pairs.of_rollouts(sensed)
+    history = history_features(flown[..., 0], flown[..., 1:], pairs.of_rollouts(pairs.command), form)
+    ticks = np.broadcast_to(np.arange(flown.shape[1]), flown.shape[:2])
+    images = None
+    if kind.vision and pairs.images is not None and pairs.camera is not None:
+        images = SizedImages(pairs.images, pairs.camera, side)
+    return TrainingData(
+        state=state.astype(np.float32),
+        objective=to_objective(pairs.objective).astype(np.float32)[pairs.rollout],
+        history=history.reshape(len(sensed), -1).astype(np.float32),
+        command=from_command(pairs.command).astype(np.float32),
+        parameters=np.asarray(pairs.parameters, np.float32)[pairs.rollout],
+        train=np.asarray(train, np.int64),
+        held_out=np.asarray(held_out, np.int64),
+        course=np.asarray(pairs.course)[pairs.rollout],
+        ticks=ticks.reshape(-1),
+        images=images,
+        digest=pairs.digest,
+    )
+
+
+_STAGES = ("history", "command")
+
+
+def batch_order(which: Ints, size: int, seed: int, stage: str, epoch: int) -> Iterator[Ints]:
+    """Minibatches of an epoch: an order that depends on (seed, stage, epoch) alone; the last may be smaller.
+
+    The pairs of a minibatch are sorted, which changes nothing but lets images be read in the order of the file.
+
+    Args:
+        which: Indices of pairs.
+        size: Of a minibatch.
+        seed: Of the training.
+        stage: "history" or "command".
+        epoch: From 0.
+    """
+    order = np.random.default_rng((seed, _STAGES.index(stage), epoch)).permutation(which)
+    for first in range(0, len(order), size):
+        yield np.sort(order[first : first + size])

@@ -1,0 +1,124 @@
+"""Minibatches on their way to the device: read ahead by one thread, turned into normalised images where they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from airworthy.learning.svnet.data import TrainingData
+from airworthy.learning.svnet.model import Inputs
+from airworthy.pilots.svnet.features import IMAGE_MEAN, IMAGE_STD
+
+__all__ = ["Feed", "normalized"]
+
+Ints = NDArray[np.int64]
+AHEAD = 3
+"""Minibatches that are read before they are asked for."""
+CHUNK = 512
+GAMMA = 2.2
+"""Of images: brightness is a factor of linear light."""
+
+
+def normalized(images: Tensor, generator: torch.Generator | None = None, brightness: float = 0.0, noise: float = 0.0) -> Tensor:
+    """(n, H, W, 3) of 8 bits -> (n, 3, H, W), channels last in memory, mean and spread of ImageNet taken off.
+
+    Args:
+        images: Red, green, blue.
+        generator: Draws what is augmented; None: nothing is.
+        brightness: Light is scaled by a factor within 1 - this and 1 + this.
+        noise: Standard deviation of each pixel's noise [counts of 255].
+    """
+    device = images.device
+    x = images.permute(0, 3, 1, 2).float() / 255.0
+    if generator is not None and brightness:
+        drawn = torch.rand((len(x), 1, 1, 1), generator=generator, device=device)
+        x = (x * (1.0 + brightness * (2.0 * drawn - 1.0)) ** (1.0 / GAMMA)).clamp(0.0, 1.0)
+    if generator is not None and noise:
+        x = (x + torch.randn(x.shape, generator=generator, device=device) * (noise / 255.0)).clamp(0.0, 1.0)
+    mean, std = (torch.tensor(values, device=device).view(1, 3, 1, 1) for values in (IMAGE_MEAN, IMAGE_STD))
+    return ((x - mean) / std).contiguous(memory_format=torch.channels_last)
+
+
+class Feed:
+    """The pairs of a training on a device. Numbers lie there whole; images do where they fit, and are read ahead otherwise.
+
+    Args:
+        data: The pairs.
+        device: Where they are used.
+        resident: "yes", "no" or "auto": whether all images lie on the device.
+    """
+
+    def __init__(self, data: TrainingData, device: torch.device, resident: str = "auto"):
+        self.data, self.device = data, device
+        names = ("state", "objective", "history", "command", "parameters")
+        self._tables = {name: torch.from_numpy(np.ascontiguousarray(getattr(data, name))).to(device) for name in names}
+        self._resident: Tensor | None = None
+        if data.images is not None and (resident == "yes" or (resident == "auto" and self._fits())):
+            self._resident = self._loaded()
+
+    def table(self, name: str) -> Tensor:
+        """A field of the data, whole."""
+        return self._tables[name]
+
+    def numbers(self, which: Ints, name: str) -> Tensor:
+        """Rows of a field."""
+        return self._tables[name][torch.from_numpy(which).to(self.device)]
+
+    def inputs(self, which: Ints, images: Tensor | None) -> Inputs:
+        """What the network reads of some pairs; `images` normalised."""
+        index = torch.from_numpy(which).to(self.device)
+        return Inputs(self._tables["state"][index], self._tables["objective"][index], self._tables["history"][index], images)
+
+    def stream(self, batches: Iterable[Ints]) -> Iterator[tuple[Ints, Tensor | None]]:
+        """Minibatches with their images (n, H, W, 3) of 8 bits on the device; None where the network sees none."""
+        if self.data.images is None:
+            yield from ((which, None) for which in batches)
+            return
+        if self._resident is not None:
+            for which in batches:
+                yield which, self._resident[torch.from_numpy(which).to(self.device)]
+            return
+        yield from self._ahead(batches)
+
+    def _ahead(self, batches: Iterable[Ints]) -> Iterator[tuple[Ints, Tensor]]:
+        waiting: list[tuple[Ints, Future[Tensor]]] = []
+        with ThreadPoolExecutor(1, "images") as reader:
+            try:
+                for which in batches:
+                    waiting.append((which, reader.submit(self._read, which)))
+                    if len(waiting) > AHEAD:
+                        yield self._arrived(*waiting.pop(0))
+                while waiting:
+                    yield self._arrived(*waiting.pop(0))
+            finally:
+                for _, later in waiting:
+                    later.cancel()
+
+    def _arrived(self, which: Ints, later: Future[Tensor]) -> tuple[Ints, Tensor]:
+        return which, later.result().to(self.device, non_blocking=True)
+
+    def _read(self, which: Ints) -> Tensor:
+        assert self.data.images is not None
+        images = torch.from_numpy(self.data.images.take(which))
+        return images.pin_memory() if self.device.type == "cuda" else images
+
+    def _fits(self) -> bool:
+        if self.device.type != "cuda" or self.data.images is None:
+            return False
+        free, _ = torch.cuda.mem_get_info(self.device)
+        return 2 * len(self.data.images) * self.data.images.side**2 * 3 < free
+
+    def _loaded(self) -> Tensor:
+        assert self.data.images is not None
+        count, side = len(self.data.images), self.data.images.side
+        whole: Any = torch.empty((count, side, side, 3), dtype=torch.uint8, device=self.device)
+        for first in range(0, count, CHUNK):
+            some = np.arange(first, min(first + CHUNK, count))
+            whole[first : first + len(some)] = torch.from_numpy(self.data.images.take(some)).to(self.device)
+        return whole

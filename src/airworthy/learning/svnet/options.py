@@ -1,0 +1,135 @@
+"""What is chosen for a training, and what is not part of it: where and how long it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from math import isfinite
+from typing import Any, Literal
+
+from airworthy.core.errors import AirworthyError
+from airworthy.pilots.svnet.variants import variant
+
+__all__ = ["RunOptions", "SvNetOptions"]
+
+SIDE_MIN, SIDE_MAX = 17, 1024
+"""Of images; the smallest leaves something after three poolings."""
+
+
+@dataclass(frozen=True)
+class SvNetOptions:
+    """A training of SV-Net; defaults are the published values.
+
+    Raises:
+        AirworthyError: If a number is out of range or a name unknown.
+    """
+
+    variant: str = "sv_net"
+    """sv_net, no_rma, no_pretrain, no_latent, or hp_net."""
+    epochs: int = 200
+    """Of the command step: image, feature and command networks learn the expert's commands."""
+    history_epochs: int = 50
+    """Of the history step: the history network learns the drone's parameters."""
+    batch: int = 64
+    """Pairs per minibatch of the command step."""
+    history_batch: int = 64
+    """Of the history step."""
+    rate: float = 1e-4
+    """Adam's step in the command step."""
+    history_rate: float = 1e-4
+    """In the history step."""
+    schedule: Literal["constant", "cosine"] = "constant"
+    """Of both rates over a step's epochs; cosine ends at zero."""
+    warmup: int = 0
+    """Minibatches over which the rates rise to their full size at first."""
+    dropout: float = 0.2
+    """Share of numbers dropped behind hidden layers of the feature and command networks."""
+    history_dropout: float = 0.2
+    """Of the history network."""
+    form: Literal["paper", "code"] = "paper"
+    """Of the history's position rows: dt v as the paper says, or v as the published code stores."""
+    normalize: bool = False
+    """Show the history network its numbers, and ask for its estimates, with their mean and spread taken off while it
+    learns; the finished weights have both folded in."""
+    clip: float = 0.0
+    """Longest gradient of a minibatch; longer ones are shortened to it; 0: none are."""
+    balance: bool = False
+    """Weigh errors of thrust and rates by their spread in the data, instead of as they are."""
+    view: int = 0
+    """Side of the images the network sees [px], resized from those of the data; 0: as they are, full images at 224."""
+    brightness: float = 0.0
+    """Augmentation: the light of each image is scaled by up to this share, down or up."""
+    image_noise: float = 0.0
+    """Augmentation: standard deviation of each pixel's noise [counts of 255]."""
+    weights: str = ""
+    """SqueezeNet 1.1 to begin with, a .safetensors with torchvision's names; empty: random numbers."""
+    keep: Literal["best", "last"] = "best"
+    """Which weights weights.safetensors holds: those of the lowest held-out loss (of the history network: of the lowest error
+    of k/m), or of the last epoch."""
+    judge_every: int = 1
+    """Epochs between two looks at the held-out pairs."""
+    skip_most: int = 100
+    """Minibatches without finite numbers that are left out before the training stops."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Of the image network; auto takes bfloat16 where the machine computes with it."""
+    compile: Literal["none", "default", "reduce-overhead", "max-autotune"] = "none"
+    """Mode of torch.compile for the command step."""
+    seed: int = 0
+    """Of the weights, of the order of the pairs, of dropout and of augmentation."""
+
+    def __post_init__(self) -> None:
+        variant(self.variant)
+        for name in ("epochs", "batch", "history_batch", "judge_every"):
+            self._least(name, 1)
+        for name in ("history_epochs", "warmup", "skip_most", "seed", "image_noise", "brightness", "clip"):
+            self._least(name, 0)
+        for name in ("rate", "history_rate"):
+            if not 0.0 < getattr(self, name) <= 1.0:
+                raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected above 0, up to 1.")
+        for name in ("dropout", "history_dropout", "brightness"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected 0 or more, below 1.")
+        if self.view and not SIDE_MIN <= self.view <= SIDE_MAX:
+            raise AirworthyError(f"The view has a side of {self.view} px; expected {SIDE_MIN} to {SIDE_MAX}, or 0.")
+        if self.seed >= 1 << 63:
+            raise AirworthyError(f"The seed is {self.seed}; expected 0 to 2^63 - 1.")
+
+    def _least(self, name: str, least: int) -> None:
+        value = getattr(self, name)
+        if not isfinite(value) or value < least:
+            raise AirworthyError(f"The training has {name} {value}; expected {least} or more.")
+
+    def differences(self, before: Mapping[str, Any]) -> list[str]:
+        """Fields in which an earlier training differs, in words."""
+        now = asdict(self)
+        names = [field.name for field in fields(self)]
+        return [f"{name} was {before.get(name)}, not {now[name]}" for name in names if before.get(name) != now[name]]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Where a training runs, and for how long; it can be stopped here and go on there.
+
+    Raises:
+        AirworthyError: If a number is out of range.
+    """
+
+    device: str = "auto"
+    """cpu, cuda, cuda:1; auto: a GPU where there is one."""
+    threads: int = 0
+    """Of the CPU; 0: all it has. A training goes on with the number it began with."""
+    checkpoint_minutes: float = 5.0
+    """Between two checkpoints [min]."""
+    minutes: float = 0.0
+    """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
+    resident: Literal["auto", "yes", "no"] = "auto"
+    """Keep all images on the device; auto: on a GPU where they take less than half of its free memory."""
+    tensorboard: bool = False
+    """Write curves for TensorBoard, too."""
+
+    def __post_init__(self) -> None:
+        if self.threads < 0:
+            raise AirworthyError(f"The training has {self.threads} threads; expected 0 or more.")
+        for name in ("checkpoint_minutes", "minutes"):
+            if not (isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
+                raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected 0 or more.")

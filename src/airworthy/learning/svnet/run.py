@@ -1,0 +1,204 @@
+"""One training under way: where it is, one minibatch at a time, and all that the next one depends on."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from airworthy.core.errors import AirworthyError
+from airworthy.learning.svnet.backbone import read_backbone
+from airworthy.learning.svnet.checkpoints import Checkpoint
+from airworthy.learning.svnet.data import TrainingData, batch_order
+from airworthy.learning.svnet.feed import Feed
+from airworthy.learning.svnet.judging import judged_commands, judged_history
+from airworthy.learning.svnet.model import SvNet
+from airworthy.learning.svnet.options import SvNetOptions
+from airworthy.learning.svnet.stages import CommandStage, HistoryStage, Stage, stage_names
+
+__all__ = ["SvNetRun"]
+
+_STAGES: dict[str, Any] = {"history": HistoryStage, "command": CommandStage}
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
+
+class SvNetRun:
+    """A training, begun anew.
+
+    Args:
+        data: The pairs.
+        options: Chosen.
+        device: Where it computes.
+        precision: Of the image network: "float32" or "bfloat16".
+        resident: See `Feed`.
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        options: SvNetOptions,
+        device: torch.device,
+        precision: str = "float32",
+        resident: str = "auto",
+    ):
+        self.data, self.options, self.device = data, options, device
+        self.feed = Feed(data, device, resident)
+        self.model = _network(options, precision).to(device)
+        self._names = stage_names(options, self.model)
+        self._index, self._step = 0, 0
+        self._sum, self._counted = 0.0, 0
+        self._best: dict[str, Tensor] = {}
+        self.notes: dict[str, Any] = {"journal": [], "skipped": 0, "best": {}, "seconds": {}, "pairs": {}}
+        """Journal by epoch, minibatches left out, best epoch of each step, time and pairs of forward and backward passes."""
+        self.stage: Stage = self._stage()
+
+    @property
+    def finished(self) -> bool:
+        """Whether all is learnt."""
+        return self._index == len(self._names)
+
+    @property
+    def number(self) -> int:
+        """Minibatches done."""
+        return sum(self._sizes()[: self._index]) + self._step
+
+    @property
+    def total(self) -> int:
+        """Minibatches of the whole training."""
+        return sum(self._sizes())
+
+    def minibatches(self) -> Iterator[int]:
+        """Learn; yields the number of minibatches done after each. It may be left, and saved, at any of them."""
+        while not self.finished:
+            stage = self.stage
+            epoch, done = divmod(self._step, stage.per_epoch)
+            order = batch_order(self.data.train, stage.plan.batch, self.options.seed, stage.name, epoch)
+            for which, images in stage.stream(islice(order, done, None)):
+                begun = time.perf_counter()
+                self._learn(which, images)
+                self._clock(stage.name, len(which), time.perf_counter() - begun)
+                if self._step % stage.per_epoch == 0:
+                    self._close_epoch(epoch)
+                yield self.number
+
+    def weights(self, kind: str) -> dict[str, NDArray[np.float32]]:
+        """Tensors of the "best" epoch, or of the "last"."""
+        state = self._best if kind == "best" and self._best else self.model.state_dict()
+        return {key: value.detach().cpu().numpy().copy() for key, value in state.items()}
+
+    def save(self) -> Checkpoint:
+        """Everything that the next minibatch depends on."""
+        arrays = {f"model.{key}": value for key, value in self.model.state_dict().items()}
+        arrays |= {f"best.{key}": value for key, value in self._best.items()}
+        for name, parameter in self.stage.trained.items():
+            state = self.stage.optimizer.state.get(parameter, {})
+            arrays |= {f"adam.{name}.{key}": state[key] for key in _MOMENTS if key in state}
+        at = {"stage": self._index, "step": self._step, "sum": self._sum, "counted": self._counted}
+        # Everything random is a function of these: that is the whole state of the generators.
+        random = {"seed": self.options.seed, "stage": self._index, "step": self._step}
+        found = {key: value.detach().cpu().numpy() for key, value in arrays.items()}
+        return Checkpoint(self.number, found, {"at": at, "random": random, **self.notes})
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from what `save` gave."""
+        notes = dict(checkpoint.notes)
+        at = notes.pop("at")
+        notes.pop("random")
+        self.notes = notes
+        self._index, self._step, self._sum, self._counted = at["stage"], at["step"], at["sum"], at["counted"]
+        state = {key: torch.from_numpy(np.array(value)) for key, value in checkpoint.arrays.items()}
+        self.model.load_state_dict(_under(state, "model."))
+        self._best = {key: value.to(self.device) for key, value in _under(state, "best.").items()}
+        if not self.finished:
+            self.stage = self._stage()
+            self._restore_moments(_under(state, "adam."))
+
+    def _restore_moments(self, state: Mapping[str, Tensor]) -> None:
+        fused = self.device.type == "cuda"
+        for name, parameter in self.stage.trained.items():
+            if f"{name}.step" in state:
+                moments = {key: torch.empty_like(parameter).copy_(state[f"{name}.{key}"]) for key in _MOMENTS[1:]}
+                step = state[f"{name}.step"]
+                self.stage.optimizer.state[parameter] = {"step": step.to(self.device) if fused else step, **moments}
+
+    def _stage(self) -> Stage:
+        found: Stage = _STAGES[self._names[self._index]](self.model, self.feed, self.options)
+        return found
+
+    def _sizes(self) -> list[int]:
+        o, pairs = self.options, len(self.data.train)
+        sizes = {"history": (o.history_epochs, o.history_batch), "command": (o.epochs, o.batch)}
+        return [sizes[name][0] * math.ceil(pairs / sizes[name][1]) for name in self._names]
+
+    def _learn(self, which: Any, images: Tensor | None) -> None:
+        loss = self.stage.learn(self._step, which, images)
+        self._step += 1
+        if math.isfinite(loss):
+            self._sum += loss
+            self._counted += 1
+            return
+        self.notes["skipped"] += 1
+        if self.notes["skipped"] > self.options.skip_most:
+            raise AirworthyError(
+                f"{self.notes['skipped']} minibatches of the {self.stage.name} step gave numbers that are not finite, more than"
+                f" skip_most allows ({self.options.skip_most}): look at the data, or lower the rate."
+            )
+
+    def _clock(self, name: str, pairs: int, seconds: float) -> None:
+        for key, value in (("seconds", seconds), ("pairs", pairs)):
+            self.notes[key][name] = self.notes[key].get(name, 0) + value
+
+    def _close_epoch(self, epoch: int) -> None:
+        stage, last = self.stage, epoch + 1 == self.stage.plan.epochs
+        row: dict[str, Any] = {"stage": stage.name, "epoch": epoch + 1, "minibatches": self._step}
+        row |= {"rate": stage.rate(self._step - 1), "train_loss": self._sum / self._counted if self._counted else None}
+        self._sum, self._counted = 0.0, 0
+        if last or (epoch + 1) % self.options.judge_every == 0:
+            row |= self._judge(epoch)
+        self.notes["journal"].append({**row, "skipped": self.notes["skipped"]})
+        if last:
+            self._close_stage()
+
+    def _judge(self, epoch: int) -> dict[str, Any]:
+        """Held-out pairs; the best epoch's weights are kept."""
+        history = self.stage.name == "history"
+        loss, predicted = self.stage.judged(self.data.held_out)
+        figures = (judged_history if history else judged_commands)(self.data, predicted)
+        # Most of the history step's loss cannot be learnt (mass and force apart from their ratio): it would choose by chance.
+        score = figures["ratio_error"] if history else loss
+        best = self.notes["best"].get(self.stage.name)
+        if score is not None and math.isfinite(score) and (best is None or score < best["score"]):
+            self.notes["best"][self.stage.name] = {"epoch": epoch + 1, "score": score}
+            self._best = {key: value.detach().clone() for key, value in self.model.state_dict().items()}
+        return {"held_out_loss": loss if math.isfinite(loss) else None, **figures}
+
+    def _close_stage(self) -> None:
+        if self.stage.name == "history":
+            chosen = self._best if self.options.keep == "best" and self._best else self.model.state_dict()
+            self.model.load_state_dict(self.stage.finish(dict(chosen)))
+            self._best = {}
+        self._index, self._step = self._index + 1, 0
+        if not self.finished:
+            self.stage = self._stage()
+
+
+def _network(options: SvNetOptions, precision: str) -> SvNet:
+    model = SvNet(options.variant, options.seed)
+    model.precision = torch.bfloat16 if precision == "bfloat16" else torch.float32
+    if model.variant.vision:
+        if options.weights:
+            state = {key: torch.from_numpy(value) for key, value in read_backbone(options.weights).items()}
+            model.vision.backbone.load_state_dict(state)
+        model.vision.to(memory_format=torch.channels_last)
+    return model
+
+
+def _under(state: Mapping[str, Tensor], head: str) -> dict[str, Tensor]:
+    return {key[len(head) :]: value for key, value in state.items() if key.startswith(head)}

@@ -1,0 +1,233 @@
+"""The two steps of a training: the history network learns the drone's parameters, then the rest learns the commands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from airworthy.learning.svnet.feed import Feed, normalized
+from airworthy.learning.svnet.model import SvNet, draw_masks, mask_widths
+from airworthy.learning.svnet.options import SvNetOptions
+
+__all__ = ["CommandStage", "HistoryStage", "Stage", "stage_names"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float32]
+JUDGED_AT_ONCE = 256
+_NUMBERS = {"history": 1, "command": 2}
+"""Of the generators; part of every result."""
+
+
+def stage_names(options: SvNetOptions, model: SvNet) -> tuple[str, ...]:
+    """Steps of a training, in order."""
+    before = ("history",) if model.variant.learns_history and options.history_epochs else ()
+    return (*before, "command")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a step learns."""
+
+    epochs: int
+    batch: int
+    rate: float
+    dropout: Mapping[str, float]
+    """Share dropped, by block."""
+
+
+class Stage:
+    """A step of a training: what learns, from what, by how much.
+
+    Args:
+        name: "history" or "command".
+        model: Whose parameters learn.
+        feed: The pairs.
+        options: Of the training.
+        plan: Of this step.
+        trained: Names of the tensors that learn.
+    """
+
+    def __init__(self, name: str, model: SvNet, feed: Feed, options: SvNetOptions, plan: Plan, trained: Callable[[str], bool]):
+        self.name, self.model, self.feed, self.options, self.plan = name, model, feed, options, plan
+        self.per_epoch = math.ceil(len(feed.data.train) / plan.batch)
+        self.minibatches = plan.epochs * self.per_epoch
+        """Of the whole step."""
+        for key, parameter in model.named_parameters():
+            parameter.requires_grad_(trained(key))
+        self.trained = {key: value for key, value in model.named_parameters() if value.requires_grad}
+        fused = feed.device.type == "cuda"
+        self.optimizer = torch.optim.Adam(list(self.trained.values()), lr=plan.rate, fused=fused, foreach=not fused)
+        self._generator = torch.Generator(device=feed.device)
+        found = mask_widths(model.variant, name)
+        self._widths = [(width, plan.dropout[block]) for block, widths in found.items() for width in widths]
+
+    def learn(self, step: int, which: Ints, images: Tensor | None) -> float:
+        """Learn from a minibatch.
+
+        Args:
+            step: Minibatches of this step before it: everything random follows from it and the seed.
+            which: Pairs.
+            images: Of them, 8 bits.
+
+        Returns:
+            The loss; NaN where something was not finite, and nothing was learnt.
+        """
+        entropy = np.random.SeedSequence((self.options.seed, _NUMBERS[self.name], step)).generate_state(1, np.uint64)[0]
+        self._generator.manual_seed(int(entropy >> np.uint64(1)))
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate(step)
+        self.optimizer.zero_grad(set_to_none=True)
+        masks = draw_masks(len(which), self._widths, self._generator, self.feed.device)
+        loss = self.loss(self.predicted(which, self._shown(images), masks), which)
+        loss.backward()
+        length = nn.utils.clip_grad_norm_(list(self.trained.values()), self.options.clip or math.inf)
+        value, finite = torch.stack([loss.detach(), torch.isfinite(loss + length).float()]).tolist()
+        if not finite:
+            return math.nan
+        self.optimizer.step()
+        return float(value)
+
+    def rate(self, step: int) -> float:
+        """Size of Adam's step."""
+        share = min(1.0, (step + 1) / self.options.warmup) if self.options.warmup else 1.0
+        if self.options.schedule == "cosine":
+            share *= 0.5 * (1.0 + math.cos(math.pi * step / self.minibatches))
+        return self.plan.rate * share
+
+    def judged(self, which: Ints) -> tuple[float, Floats]:
+        """Loss over some pairs with nothing dropped, and what is predicted (n, k)."""
+        found, total = [], 0.0
+        batches = [which[first : first + JUDGED_AT_ONCE] for first in range(0, len(which), JUDGED_AT_ONCE)]
+        with torch.no_grad():
+            for some, images in self.stream(batches):
+                shown = None if images is None else normalized(images)
+                predicted = self.predicted(some, shown, None)
+                total += float(self.loss(predicted, some)) * len(some)
+                found.append(self.physical(predicted).cpu().numpy())
+        return total / max(len(which), 1), np.concatenate(found)
+
+    def stream(self, batches: Any) -> Any:
+        """Minibatches, with images where this step sees them."""
+        return ((which, None) for which in batches)
+
+    def predicted(self, which: Ints, images: Tensor | None, masks: Any) -> Tensor:
+        """(n, k)"""
+        raise NotImplementedError
+
+    def loss(self, predicted: Tensor, which: Ints) -> Tensor:
+        """Mean of squares."""
+        raise NotImplementedError
+
+    def physical(self, predicted: Tensor) -> Tensor:
+        """In units of the data."""
+        return predicted
+
+    def finish(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Weights as they are used afterwards."""
+        return state
+
+    def _shown(self, images: Tensor | None) -> Tensor | None:
+        o = self.options
+        return None if images is None else normalized(images, self._generator, o.brightness, o.image_noise)
+
+
+class HistoryStage(Stage):
+    """Mean squared error of mass and force of a rotor; only the history network learns."""
+
+    def __init__(self, model: SvNet, feed: Feed, options: SvNetOptions):
+        plan = Plan(options.history_epochs, options.history_batch, options.history_rate, {"history": options.history_dropout})
+        super().__init__("history", model, feed, options, plan, lambda key: key.startswith("history."))
+        train = feed.data.train
+        self._given = self._spread("history", train)
+        self._asked = self._spread("parameters", train)
+
+    def predicted(self, which: Ints, images: Tensor | None, masks: Any) -> Tensor:
+        """(n, 2)"""
+        mean, spread = self._given
+        found: Tensor = self.model.history((self.feed.numbers(which, "history") - mean) / spread, masks)[1]
+        return found
+
+    def loss(self, predicted: Tensor, which: Ints) -> Tensor:
+        """Over both numbers."""
+        mean, spread = self._asked
+        return ((predicted - (self.feed.numbers(which, "parameters") - mean) / spread) ** 2).mean()
+
+    def physical(self, predicted: Tensor) -> Tensor:
+        """kg, N"""
+        mean, spread = self._asked
+        return predicted * spread + mean
+
+    def finish(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Mean and spread of inputs and outputs, folded into the first and last layer."""
+        if not self.options.normalize:
+            return state
+        (mean, spread), (offset, scale) = self._given, self._asked
+        first = state["history.body.0.weight"].double() / spread.double()
+        last = {key: state[f"history.estimate.{key}"].double() for key in ("weight", "bias")}
+        folded = {
+            "history.body.0.weight": first,
+            "history.body.0.bias": state["history.body.0.bias"].double() - first @ mean.double(),
+            "history.estimate.weight": last["weight"] * scale.double()[:, None],
+            "history.estimate.bias": last["bias"] * scale.double() + offset.double(),
+        }
+        return state | {key: value.float() for key, value in folded.items()}
+
+    def _spread(self, name: str, train: Ints) -> tuple[Tensor, Tensor]:
+        """Mean and standard deviation of a field; 0 and 1 where they are not taken off, or where nothing varies."""
+        values = getattr(self.feed.data, name)[train].astype(np.float64)
+        values = values[np.isfinite(values).all(axis=1)]
+        mean, spread = np.zeros(values.shape[1]), np.ones(values.shape[1])
+        if self.options.normalize and len(values):
+            mean, spread = values.mean(axis=0), values.std(axis=0)
+            spread = np.where(spread > 1e-6, spread, 1.0)
+        device = self.feed.device
+        return torch.from_numpy(mean.astype(np.float32)).to(device), torch.from_numpy(spread.astype(np.float32)).to(device)
+
+
+class CommandStage(Stage):
+    """Mean squared error of the expert's commands; a history network that learnt before stays as it is."""
+
+    def __init__(self, model: SvNet, feed: Feed, options: SvNetOptions):
+        shares = {"history": options.history_dropout, "vision": options.dropout, "command": options.dropout}
+        frozen = model.variant.learns_history
+        plan = Plan(options.epochs, options.batch, options.rate, shares)
+        super().__init__(
+            "command", model, feed, options, plan, lambda key: not (frozen and key.startswith("history.")) and _used(model, key)
+        )
+        self._frozen = frozen
+        self._call: Any = model if options.compile == "none" else torch.compile(model, mode=options.compile)
+        spread = np.ones(4)
+        if options.balance:
+            commands = feed.data.command[feed.data.train].astype(np.float64)
+            spread = np.maximum(commands[np.isfinite(commands).all(axis=1)].std(axis=0), 1e-6)
+        self._weight = torch.from_numpy((1.0 / spread).astype(np.float32)).to(feed.device)
+
+    def predicted(self, which: Ints, images: Tensor | None, masks: Any) -> Tensor:
+        """(n, 4)"""
+        inputs = self.feed.inputs(which, images)
+        told = None
+        if self._frozen:
+            with torch.no_grad():
+                told = self.model.history(inputs.history)
+        found: Tensor = self._call(inputs, masks, told)
+        return found
+
+    def loss(self, predicted: Tensor, which: Ints) -> Tensor:
+        """Over all four numbers."""
+        return (((predicted - self.feed.numbers(which, "command")) * self._weight) ** 2).mean()
+
+    def stream(self, batches: Any) -> Any:
+        """With images."""
+        return self.feed.stream(batches)
+
+
+def _used(model: SvNet, key: str) -> bool:
+    """The estimate is not read by a network that is given the latent: it would only be carried along."""
+    return not key.startswith("history.estimate.") or model.variant.history == "estimate"

@@ -1,0 +1,149 @@
+"""What is synthesised: SOUS VIDE's Algorithm 1 with every published input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.control.mpc import MPC_PRESETS
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.trajectories import course
+
+__all__ = ["NOISE_LEVELS", "RATE", "NoiseLevel", "SynthesisConfig", "evaluation_set", "noise_level"]
+
+RATE = 20.0
+"""Of sensing and control [Hz]."""
+
+Ten = tuple[float, float, float, float, float, float, float, float, float, float]
+
+
+@dataclass(frozen=True)
+class NoiseLevel:
+    """Standard deviations of position x, y, z [m], velocity [m/s] and quaternion x, y, z, w."""
+
+    sensor: Ten = (0.0,) * 10
+    """Of what is sensed, at every tick."""
+    model: Ten = (0.0,) * 10
+    """Of what is added to the state between two ticks, divided over the steps of the simulation."""
+
+
+# StanfordMSL/SousVide at 7cd1a50, configs/rollout/*.json. Signs of axes do not matter to a standard deviation.
+NOISE_LEVELS = {
+    "baseline": NoiseLevel(),
+    "assisted": NoiseLevel((0.042, 0.036, 0.0064, 0.066, 0.053, 0.026, 0.0021, 0.0026, 0.0034, 0.0023)),
+    "challenged": NoiseLevel((3.0, 3.0, 0.03, 0.05, 0.05, 0.03, 0.01, 0.01, 0.01, 0.01)),
+    "extreme": NoiseLevel(
+        (3.0, 3.0, 0.15, 0.3, 0.3, 0.15, 0.03, 0.03, 0.03, 0.03), (0.01, 0.01, 0.01, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01, 0.01)
+    ),
+}
+"""By name. The 3 m of the last two prove that a policy does not use its lateral position."""
+
+
+def noise_level(name: str) -> NoiseLevel:
+    """A noise level by name.
+
+    Raises:
+        UnknownNameError: If there is none of this name.
+    """
+    if name not in NOISE_LEVELS:
+        raise unknown_name("noise level", name, NOISE_LEVELS)
+    return NOISE_LEVELS[name]
+
+
+@dataclass(frozen=True)
+class SynthesisConfig:
+    """Roll-outs of the expert: where they begin, with which drones, how long. Published values, if not said otherwise.
+
+    Raises:
+        AirworthyError: If a number is out of range or a name unknown.
+    """
+
+    courses: tuple[str, ...] = ("robustness",)
+    """Names of courses (see `airworthy courses`)."""
+    vehicle: str = "carl"
+    """Name of a vehicle; its mass and rotors are the nominal ones."""
+    per_second: float = 10.0
+    """Start points per second of a course."""
+    repetitions: int = 30
+    """Roll-outs per start point."""
+    length: float = 2.0
+    """Of a roll-out [s]."""
+    jitter: float = 0.1
+    """Start times are moved by up to this much [s], and stay on the course."""
+    position: float = 0.4
+    """A start is moved by up to this much along each axis [m]."""
+    velocity: float = 0.4
+    """So is its velocity [m/s]."""
+    attitude: float = 0.2
+    """So is each component of its quaternion, before it is normalised."""
+    mass: float = 0.3
+    """Masses are uniform within this share of the vehicle's."""
+    thrust: float = 0.3
+    """So are forces of the rotors at full command."""
+    keep_within: float = 0.07
+    """A roll-out is kept if it ends this close to the course [m]; 0: all are kept."""
+    noise: str = "baseline"
+    """Level of what is sensed: baseline (none), assisted, challenged or extreme."""
+    delay: float = 0.0
+    """Of the command [s], in whole steps of the simulation."""
+    mpc: str = "flightroom"
+    """Weights of the expert's MPC: flightroom (as published for synthesis) or backroom."""
+    physics_rate: float = 100.0
+    """Steps of the simulation per second [Hz], a multiple of 20."""
+    seed: int = 0
+    """Of everything that is drawn."""
+
+    def __post_init__(self) -> None:
+        if not self.courses:
+            raise AirworthyError("Data cannot be synthesised without a course; name one.")
+        noise_level(self.noise)
+        if self.mpc not in MPC_PRESETS:
+            raise unknown_name("MPC preset", self.mpc, MPC_PRESETS)
+        numbers = {f.name: getattr(self, f.name) for f in fields(self) if f.type == "float"}
+        for name, value in numbers.items():
+            if not (isfinite(value) and value >= 0.0):
+                raise AirworthyError(f"Synthesis got {name} {value}; expected a finite number of 0 or more.")
+        if not (self.per_second > 0.0 and self.length >= 0.05 and self.repetitions >= 1):
+            raise AirworthyError(
+                f"Synthesis got {self.per_second} start points per second, {self.repetitions} repetitions and roll-outs of"
+                f" {self.length} s; expected more than 0, 1 or more, and 0.05 s or more."
+            )
+        if not (self.mass < 1.0 and self.thrust < 1.0):
+            raise AirworthyError(f"Synthesis got shares of mass {self.mass} and thrust {self.thrust}; expected less than 1.")
+        if self.physics_rate < RATE or self.physics_rate % RATE:
+            raise AirworthyError(f"Synthesis got a physics_rate of {self.physics_rate} Hz; expected a multiple of {RATE:g} Hz.")
+        if not self.delay <= 1.0 / RATE:
+            raise AirworthyError(
+                f"Synthesis got a delay of {self.delay} s; expected at most a period of control, {1.0 / RATE} s."
+            )
+
+    @property
+    def ticks(self) -> int:
+        """Pairs of a roll-out."""
+        return round(self.length * RATE)
+
+    @property
+    def half_width(self) -> NDArray[np.float64]:
+        """Of the start's offset, (10,)."""
+        return np.repeat([self.position, self.velocity, self.attitude], [3, 3, 4])
+
+
+def evaluation_set(name: str, **changes: Any) -> SynthesisConfig:
+    """The published flights by which a policy is judged: 30 of a whole course, from milder offsets, sensed with noise.
+
+    Args:
+        name: Of the course.
+        changes: Other fields.
+
+    Raises:
+        UnknownNameError: There is no such course.
+    """
+    duration = course(name).trajectory().duration
+    given: dict[str, Any] = {"position": 0.2, "velocity": 0.2, "attitude": 0.1, "mass": 0.15, "thrust": 0.15}
+    # One start point, at the beginning of the course.
+    given |= {"courses": (name,), "per_second": 1.0 / duration, "jitter": 0.0, "length": duration}
+    return SynthesisConfig(**{**given, "noise": "challenged", "keep_within": 0.0, **changes})

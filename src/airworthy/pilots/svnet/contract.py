@@ -1,0 +1,265 @@
+"""What a policy's folder holds: `weights.safetensors`, and `contract.json`, which says what the numbers mean.
+
+Both come from strangers, perhaps: sizes are bounded before anything is read, every tensor is compared with its variant, and
+whatever does not fit is refused in one sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import json_text, make_folder, read_bytes, read_json, sha256, write_bytes, write_json
+from airworthy.pilots.svnet.features import HISTORY_TICKS, IMAGE_MEAN, IMAGE_STD, Form
+from airworthy.pilots.svnet.ports import ports_of
+from airworthy.pilots.svnet.squeezenet import least_size
+from airworthy.pilots.svnet.tensors import checked_tensors, tensor_bytes
+from airworthy.pilots.svnet.variants import variant
+
+__all__ = ["CONTRACT_FILE", "WEIGHTS_FILE", "Contract", "View", "contract_from", "read_contract", "read_policy", "write_policy"]
+
+Floats = NDArray[np.float32]
+CONTRACT_FILE, WEIGHTS_FILE = "contract.json", "weights.safetensors"
+KIND, VERSION = "airworthy-svnet", 1
+CONTRACT_KEY = "airworthy_contract"
+"""Of an exported model's metadata; the value is the text of contract.json."""
+CONTRACT_LIMIT_BYTES = 256 * 1024
+WEIGHTS_LIMIT_BYTES = 16 * 1024 * 1024
+"""Twice what the largest variant takes."""
+SIDE_MAX = 1024
+
+
+@dataclass(frozen=True)
+class View:
+    """The image that the policy was shown: a pinhole's, without distortion.
+
+    The default is SOUS VIDE's: the reference drone's 640 x 360 image resized to 256 x 256, its middle 224 x 224.
+
+    Raises:
+        AirworthyError: If a number is out of range.
+    """
+
+    width: int = 224
+    """[px]"""
+    height: int = 224
+    fx: float = 185.1824
+    """[px]"""
+    fy: float = 329.24586666666664
+    cx: float = 113.2304
+    """From the left edge of the image [px]."""
+    cy: float = 112.84195555555556
+
+    def __post_init__(self) -> None:
+        least = least_size()
+        if not all(type(side) is int and least <= side <= SIDE_MAX for side in (self.width, self.height)):
+            raise AirworthyError(
+                f"A policy's view is {self.width} x {self.height} px; expected whole numbers of {least} to {SIDE_MAX}."
+            )
+        for name in ("fx", "fy", "cx", "cy"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e6:
+                raise AirworthyError(f"A policy's view has {name} {value!r}; expected a finite number of pixels.")
+        if not (self.fx > 0.0 and self.fy > 0.0):
+            raise AirworthyError(f"A policy's view has focal lengths {self.fx} and {self.fy}; expected more than 0.")
+
+    @classmethod
+    def of_side(cls, side: int) -> View:
+        """The published view in other pixels, `side` of them along each side."""
+        share = side / 224
+        fx, fy, cx, cy = (value * share for value in (cls.fx, cls.fy, cls.cx, cls.cy))
+        return cls(side, side, fx, fy, cx, cy)
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What a policy reads and gives, and where it comes from.
+
+    Raises:
+        AirworthyError: If a number is out of range.
+        UnknownNameError: There is no such variant.
+    """
+
+    variant: str = "sv_net"
+    view: View | None = field(default_factory=View)
+    """None for a variant that does not see."""
+    rate: float = 20.0
+    """Decisions per second [Hz]; the time between two ticks of the history."""
+    history: Form = "paper"
+    """Form of the history's position rows."""
+    image_mean: tuple[float, ...] = IMAGE_MEAN
+    """Taken off red, green, blue in [0, 1]."""
+    image_std: tuple[float, ...] = IMAGE_STD
+    """By which they are then divided."""
+    training: Mapping[str, Any] = field(default_factory=dict)
+    """Configuration of the training; free."""
+    data: str = ""
+    """Digest of the data that it learnt from."""
+    notes: str = ""
+    """A sentence or two for people."""
+
+    @property
+    def image_size(self) -> tuple[int, int] | None:
+        """Rows and columns of the image; None of a variant that does not see."""
+        return None if self.view is None else (self.view.height, self.view.width)
+
+    def __post_init__(self) -> None:
+        kind = variant(self.variant)
+        if kind.vision and self.view is None:
+            raise AirworthyError(f"A contract of variant {self.variant!r}, which sees, has no view.")
+        if self.history not in ("paper", "code"):
+            raise AirworthyError(f"A contract has the history form {self.history!r}; expected 'paper' or 'code'.")
+        if not (isfinite(self.rate) and 1.0 <= self.rate <= 1000.0):
+            raise AirworthyError(f"A contract has a rate of {self.rate} Hz; expected 1 to 1,000.")
+        for name in ("image_mean", "image_std"):
+            values = getattr(self, name)
+            if len(values) != 3 or not all(isfinite(v) and abs(v) < 1e3 for v in values):
+                raise AirworthyError(f"A contract has {name} {list(values)}; expected three finite numbers.")
+        if min(self.image_std) < 1e-3:
+            raise AirworthyError(f"A contract has image_std {list(self.image_std)}; expected 0.001 or more of each.")
+
+
+def write_policy(folder: str | Path, contract: Contract, weights: Mapping[str, NDArray[Any]]) -> Path:
+    """Write a policy's folder; the contract last, so that a folder with one is whole.
+
+    Args:
+        folder: Made where it is missing.
+        contract: What it means.
+        weights: Tensors by the names of `variants.tensor_shapes`, float32.
+
+    Returns:
+        The folder.
+
+    Raises:
+        AirworthyError: A tensor is missing, superfluous, of another shape, or not finite.
+    """
+    where = make_folder(folder)
+    data = tensor_bytes(weights, contract.variant)
+    table = _table(contract, data)
+    if (size := len(json_text(table).encode())) > CONTRACT_LIMIT_BYTES:
+        raise AirworthyError(
+            f"The contract would have {size:,} bytes, more than {CONTRACT_LIMIT_BYTES:,}: note less in `training`."
+        )
+    (where / CONTRACT_FILE).unlink(missing_ok=True)
+    write_bytes(where / WEIGHTS_FILE, data)
+    write_json(where / CONTRACT_FILE, table)
+    return where
+
+
+def read_contract(folder: str | Path) -> Contract:
+    """The contract of a policy's folder, without its weights; raises AssetError as `read_policy`."""
+    return _parsed(read_json(Path(folder) / CONTRACT_FILE, CONTRACT_LIMIT_BYTES), str(Path(folder) / CONTRACT_FILE))[0]
+
+
+def read_policy(folder: str | Path) -> tuple[Contract, dict[str, Floats]]:
+    """Contract and tensors of a policy's folder.
+
+    Raises:
+        AssetError: A file is missing, too large, damaged, of another variant, or not the one that the contract names.
+    """
+    where = Path(folder)
+    contract, digest = _parsed(read_json(where / CONTRACT_FILE, CONTRACT_LIMIT_BYTES), str(where / CONTRACT_FILE))
+    path = where / WEIGHTS_FILE
+    data = read_bytes(path, WEIGHTS_LIMIT_BYTES)
+    if (found := sha256(data)) != digest:
+        raise AssetError(
+            f"{str(path)!r} has the SHA-256 {found[:12]}..., its contract says {digest[:12]}...: it was changed or damaged."
+        )
+    return contract, checked_tensors(data, contract.variant, str(path))
+
+
+def contract_from(table: Any, where: str) -> Contract:
+    """The contract in a parsed contract.json; raises AssetError where it cannot be used, `where` being its place in words."""
+    return _parsed(table, where)[0]
+
+
+def _table(contract: Contract, data: bytes) -> dict[str, Any]:
+    """Content of contract.json."""
+    kind = variant(contract.variant)
+    inputs, outputs = ports_of(kind, contract.image_size)
+    head = {"kind": KIND, "version": VERSION, "variant": contract.variant, "summary": kind.summary}
+    image = {"mean": list(contract.image_mean), "std": list(contract.image_std)}
+    return {
+        **head,
+        "rate_hz": contract.rate,
+        "history": {"form": contract.history, "ticks": HISTORY_TICKS},
+        "view": asdict(contract.view) if contract.view and kind.vision else None,
+        "image": image if kind.vision else None,
+        "inputs": inputs,
+        "outputs": outputs,
+        "weights": {"file": WEIGHTS_FILE, "sha256": sha256(data), "bytes": len(data)},
+        "data": contract.data,
+        "training": dict(contract.training),
+        "notes": contract.notes,
+    }
+
+
+def _parsed(table: Any, where: str) -> tuple[Contract, str]:
+    """Contract and the digest of its weights."""
+    try:
+        return _fields(table)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        named = f"lacks {error.args[0]!r}" if isinstance(error, KeyError) and error.args else f"cannot be read: {error}"
+        raise AssetError(f"{where!r} is not a contract of SV-Net: it {named}."[:500]) from None
+    except AirworthyError as error:
+        raise AssetError(f"{where!r} cannot be used. {error}"[:500]) from None
+
+
+def _fields(table: Any) -> tuple[Contract, str]:
+    if not isinstance(table, dict) or table.get("kind") != KIND:
+        raise TypeError(f"its kind is not {KIND!r}")
+    if table.get("version") != VERSION:
+        raise TypeError(f"its version is {table.get('version')!r}, this program reads {VERSION}")
+    name = _text(table["variant"])
+    kind = variant(name)
+    view = View(**_named(table["view"], View.__dataclass_fields__)) if kind.vision else None
+    image = table["image"] if kind.vision else {"mean": list(IMAGE_MEAN), "std": list(IMAGE_STD)}
+    if table["history"]["ticks"] != HISTORY_TICKS:
+        raise TypeError(f"its history has {table['history']['ticks']!r} ticks, this program's {HISTORY_TICKS}")
+    contract = Contract(
+        name,
+        view,
+        _number(table["rate_hz"]),
+        table["history"]["form"],
+        tuple(map(_number, image["mean"])),
+        tuple(map(_number, image["std"])),
+        _named(table.get("training", {}), None),
+        _text(table.get("data", "")),
+        _text(table.get("notes", "")),
+    )
+    _check_ports(table, contract)
+    return contract, _text(table["weights"]["sha256"])
+
+
+def _check_ports(table: Mapping[str, Any], contract: Contract) -> None:
+    """Names and shapes must be ours; what people wrote about them is free."""
+    for side, wanted in zip(("inputs", "outputs"), ports_of(variant(contract.variant), contract.image_size), strict=True):
+        given = [(port["name"], port["shape"]) for port in table[side]]
+        if given != [(port["name"], port["shape"]) for port in wanted]:
+            raise TypeError(f"its {side} are {given}, those of variant {contract.variant!r} are others")
+
+
+def _named(value: Any, known: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{value!r} is no table")
+    if known is not None and set(value) != set(known):
+        raise TypeError(f"a table has the entries {sorted(value)}, expected {sorted(known)}")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is no number")
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value

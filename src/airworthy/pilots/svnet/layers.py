@@ -1,0 +1,224 @@
+"""Layers as the native kernel reads them: a table, weights in blocks of 16 channels, and where each image lies in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core.native_kernel import CPU_LANES
+from airworthy.pilots.svnet.kernel import PIXELS_ALONE
+from airworthy.pilots.svnet.squeezenet import CLASSES, FIRES, POOLS
+
+__all__ = ["Area", "Layers", "backbone_layers", "chain_layers"]
+
+Floats = NDArray[np.float32]
+NORMALISE, CONVOLVE, POOL, MEAN = range(4)
+_FIELDS = (
+    *("kind", "from", "from_row", "from_pixel", "into", "into_row", "into_pixel", "columns", "count", "stride", "height"),
+    *("width", "rows", "length", "weights", "bias", "vectors", "blocks", "rectified"),
+)
+"""`Layer` of native/layers.h."""
+
+
+@dataclass(frozen=True)
+class Area:
+    """An image of floats in work memory, channels last."""
+
+    offset: int
+    height: int
+    width: int
+    channels: int
+    border: int = 0
+    """Pixels of zeros around it, counted in `offset` but not in height and width."""
+
+    @property
+    def row(self) -> int:
+        """Floats from row to row."""
+        return (self.width + 2 * self.border) * self.channels
+
+    @property
+    def size(self) -> int:
+        """Floats, with the border."""
+        return (self.height + 2 * self.border) * self.row
+
+    @property
+    def inside(self) -> int:
+        """Offset of the first pixel within the border."""
+        return self.offset + self.border * (self.row + self.channels)
+
+
+@dataclass
+class Layers:
+    """Layers one after the other, and their weights."""
+
+    rows: list[dict[str, int]] = field(default_factory=list)
+    parts: list[Floats] = field(default_factory=list)
+    """Of the weights."""
+    weight_count: int = 0
+    size: int = 0
+    """Floats of work memory for an image."""
+
+    def area(self, height: int, width: int, channels: int, border: int = 0) -> Area:
+        """Room for an image, on a cache line."""
+        made = Area(self.size, height, width, channels, border)
+        self.size += -(-made.size // CPU_LANES) * CPU_LANES
+        return made
+
+    def normalise(self, into: Area) -> None:
+        """Colours of 8 bits to floats."""
+        self._add(kind=NORMALISE, into=into.inside, into_row=into.row, height=into.height, width=into.width)
+
+    def convolve(
+        self,
+        given: Area,
+        into: Area,
+        weight: Floats,
+        bias: Floats,
+        *,
+        stride: int = 1,
+        channel: int = 0,
+        rectified: bool = True,
+    ) -> None:
+        """A convolution (out, in, side, side), of side 3 with the border of `given` as padding.
+
+        Args:
+            given: What it reads.
+            into: What it writes, `channel` being the first.
+            weight: As torch has it.
+            bias: (out,)
+            stride: Pixels of `given` from one to the next.
+            channel: Of `into`.
+            rectified: Negative sums become 0.
+        """
+        side = weight.shape[-1]
+        # Padded by its border, a convolution of 3 x 3 begins on it; one of 1 x 1 within it.
+        start = given.offset if side > 1 else given.inside
+        vectors, blocks, packed, offsets = self._pack(weight, bias)
+        taps = {"rows": side, "length": side * weight.shape[1], "weights": offsets[0], "bias": offsets[1]}
+        where = {"from": start, "from_row": given.row, "from_pixel": given.channels}
+        where |= {"into": into.inside + channel, "into_row": into.row, "into_pixel": into.channels}
+        rest = {"columns": into.width, "count": into.height * into.width, "stride": stride, "rectified": int(rectified)}
+        self.parts += packed
+        self._add(
+            kind=CONVOLVE, vectors=vectors, blocks=blocks, height=given.height, width=given.width, **where, **taps, **rest
+        )
+
+    def pool(self, given: Area, into: Area) -> None:
+        """The largest of 3 x 3, every second pixel, windows over the edge included."""
+        where = {"from": given.inside, "from_row": given.row, "from_pixel": given.channels}
+        where |= {"into": into.inside, "into_row": into.row, "into_pixel": into.channels}
+        size = {"height": given.height, "width": given.width, "columns": into.width, "count": into.height * into.width}
+        self._add(kind=POOL, blocks=given.channels // CPU_LANES, **where, **size)
+
+    def mean(self, given: Area) -> None:
+        """Over all pixels, to the scores."""
+        where = {"from": given.inside, "from_row": given.row, "from_pixel": given.channels}
+        self._add(kind=MEAN, blocks=given.channels // CPU_LANES, height=given.height, width=given.width, **where)
+
+    def table(self) -> NDArray[np.int32]:
+        """What the kernel reads."""
+        return np.array([[row.get(name, 0) for name in _FIELDS] for row in self.rows], np.int32)
+
+    def weights(self) -> Floats:
+        """All of them, in blocks."""
+        return np.concatenate(self.parts) if self.parts else np.zeros(0, np.float32)
+
+    def items(self) -> list[int]:
+        """Parts of each layer that a GPU computes apart; see `Layer::items` of native/layers.h."""
+        found = []
+        for row in self.rows:
+            kind, count, lanes = row["kind"], row.get("count", 0), row.get("blocks", 0) * CPU_LANES
+            tiles = {NORMALISE: 0, CONVOLVE: -(-count // PIXELS_ALONE), POOL: count, MEAN: 1}[kind]
+            found.append(row["height"] if kind == NORMALISE else tiles * lanes)
+        return found
+
+    def _pack(self, weight: Floats, bias: Floats) -> tuple[int, int, list[Floats], tuple[int, int]]:
+        """Vectors computed together, groups of so many, the weights laid by group, tap and channel, and their offsets."""
+        out = len(weight)
+        vectors = next(v for v in (4, 3, 2, 1) if -(-out // CPU_LANES) % v == 0 or v == 1)
+        wide = vectors * CPU_LANES
+        blocks = -(-out // wide)
+        taps = np.moveaxis(weight, (0, 1), (3, 2)).reshape(-1, out)  # row, column, channel; out
+        packed = np.zeros((len(taps), blocks * wide), np.float32)
+        packed[:, :out] = taps
+        shift = np.zeros(blocks * wide, np.float32)
+        shift[:out] = bias
+        laid = np.ascontiguousarray(packed.reshape(len(taps), blocks, wide).swapaxes(0, 1)).reshape(-1)
+        offsets = self.weight_count, self.weight_count + laid.size
+        self.weight_count += laid.size + shift.size
+        return vectors, blocks, [laid, shift], offsets
+
+    def _add(self, **row: int) -> None:
+        self.rows.append(row)
+
+
+def backbone_layers(weights: Mapping[str, Floats], height: int, width: int) -> Layers:
+    """SqueezeNet 1.1 on images of a size, from the tensors of `squeezenet.backbone_shapes`."""
+    net = Layers()
+    seen = net.area(height, width, 3)
+    net.normalise(seen)
+    x = net.area((height - 3) // 2 + 1, (width - 3) // 2 + 1, 64)
+    # Two pieces of memory in turn: the first image is the largest, and what the first fire makes of its pooled form the next.
+    rooms = [x, net.area(_pooled(x.height), _pooled(x.width), 2 * FIRES["3"][2])]
+    net.convolve(seen, x, weights["features.0.weight"], weights["features.0.bias"], stride=2)
+    for number in sorted((*FIRES, *POOLS), key=int):
+        rooms.reverse()
+        if number in POOLS:
+            y = _within(rooms[0], _pooled(x.height), _pooled(x.width), x.channels)
+            net.pool(x, y)
+        else:
+            y = _within(rooms[0], x.height, x.width, 2 * FIRES[number][2])
+            _fire(net, x, y, weights, number)
+        x = y
+    last = _within(rooms[1], x.height, x.width, -(-CLASSES // CPU_LANES) * CPU_LANES)
+    net.convolve(x, last, weights["classifier.1.weight"], weights["classifier.1.bias"])
+    net.mean(last)
+    return net
+
+
+def _within(room: Area, height: int, width: int, channels: int) -> Area:
+    """An image where another one was."""
+    found = Area(room.offset, height, width, channels)
+    assert found.size <= room.size
+    return found
+
+
+def _fire(net: Layers, x: Area, y: Area, weights: Mapping[str, Floats], number: str) -> None:
+    """Squeeze, and both expansions side by side."""
+    _, squeezed, expanded = FIRES[number]
+    small = net.area(x.height, x.width, squeezed, border=1)
+    name = f"features.{number}"
+    for layer, given, into, channel in (
+        ("squeeze", x, small, 0),
+        ("expand1x1", small, y, 0),
+        ("expand3x3", small, y, expanded),
+    ):
+        net.convolve(given, into, weights[f"{name}.{layer}.weight"], weights[f"{name}.{layer}.bias"], channel=channel)
+
+
+def _pooled(side: int) -> int:
+    return -(-(side - 3) // 2) + 1
+
+
+def chain_layers(weights: Sequence[tuple[Floats, Floats]], rows: int, rectified: bool = False) -> tuple[Layers, Area, Area]:
+    """Linear layers with a rectifier between them, on `rows` rows at once; work memory of what goes in and of what comes out.
+
+    Args:
+        weights: Matrices (out, in) and biases (out,).
+        rows: Handled together.
+        rectified: The last one's output, too.
+    """
+    net = Layers()
+    first = x = net.area(1, rows, weights[0][0].shape[1])
+    for number, (matrix, bias) in enumerate(weights):
+        wide = -(-len(matrix) // CPU_LANES) * CPU_LANES
+        y = net.area(1, rows, wide)
+        behind = rectified or number < len(weights) - 1
+        padded = np.zeros((len(matrix), x.channels), np.float32)
+        padded[:, : matrix.shape[1]] = matrix
+        net.convolve(x, y, padded[:, :, None, None], bias, rectified=behind)
+        x = y
+    return net, first, x

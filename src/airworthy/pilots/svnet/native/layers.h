@@ -1,0 +1,49 @@
+// Layers of a network on images with channels last. Channels go through lanes, 16 at a time: on a CPU they are one vector, on a
+// GPU each is a thread's, `lane` its number. Sums run over the taps in one order, whatever is computed beside them.
+struct L {
+  // a * b + c, rounded once where the processor can (every machine of one instruction set does the same).
+  static INLINE F fma(F a, F b, F c) {
+#if LANES == 1 && (defined(__CUDA_ARCH__) || defined(__CUDACC__) || defined(__CUDACC_RTC__))
+    return ::fmaf(a, b, c);
+#elif LANES == 1 && (defined(__FMA__) || defined(__aarch64__))
+    return __builtin_fmaf(a, b, c);
+#elif defined(__FMA__) || defined(__aarch64__)
+    return __builtin_elementwise_fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+  }
+};
+// Pixels that are computed together with 1, 2, 3 or 4 vectors of channels: their sums fill the registers and do not spill.
+#if LANES == 1
+enum { PIXELS_1 = 6, PIXELS_2 = 6, PIXELS_3 = 6, PIXELS_4 = 6 };
+#elif defined(__AVX512F__)
+enum { PIXELS_1 = 8, PIXELS_2 = 8, PIXELS_3 = 8, PIXELS_4 = 6 };
+#else
+enum { PIXELS_1 = 6, PIXELS_2 = 3, PIXELS_3 = 2, PIXELS_4 = 1 };
+#endif
+#define UNROLL _Pragma("unroll")
+enum { NORMALISE = 0, CONVOLVE = 1, POOL = 2, MEAN = 3 };
+// One row of the table of layers; offsets count floats in an image's work memory, or in the weights.
+struct Layer {
+  int kind;
+  int from, from_row, from_pixel;  // where it reads: offset, and steps from row to row and from pixel to pixel
+  int into, into_row, into_pixel;
+  int columns, count;              // pixels that it writes: of a row, and in all
+  int stride;                      // pixels of the input from one to the next
+  int height, width;               // of the input
+  int rows, length;                // taps: rows, and neighbouring floats in each
+  int weights, bias;
+  int vectors, blocks;             // 16 channels each: computed together, and groups of so many
+  int rectified;
+  INLINE int pixels() const {
+    return vectors == 1 ? PIXELS_1 : vectors == 2 ? PIXELS_2 : vectors == 3 ? PIXELS_3 : PIXELS_4;
+  }
+  INLINE int tiles() const { return (count + pixels() - 1) / pixels(); }
+  // Parts that do not depend on each other.
+  INLINE int items() const {
+    if (kind == NORMALISE) return height;
+    if (kind == CONVOLVE) return tiles() * blocks * (16 / LANES);
+    return (kind == POOL ? count : 1) * blocks * (16 / LANES);
+  }
+};

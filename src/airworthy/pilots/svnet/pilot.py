@@ -1,0 +1,189 @@
+"""SV-Net as a pilot: a camera's image, height, velocity and attitude in, thrust and body rates out; never where it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.core.errors import AirworthyError
+from airworthy.pilots.expert import believed_thrust
+from airworthy.pilots.pilot import HEIGHT, SENSOR, Observation
+from airworthy.pilots.svnet.contract import Contract, read_policy
+from airworthy.pilots.svnet.features import History, observable, to_command, to_objective, z_down
+from airworthy.pilots.svnet.network import Reading, SvNetwork
+from airworthy.pilots.svnet.objective import objective_of
+from airworthy.pilots.svnet.seeing import check_camera, policy_images
+from airworthy.simulation.mounted import MountedSensors
+from airworthy.simulation.simulator import Simulator
+from airworthy.trajectories import Course, Trajectory
+
+__all__ = ["SvNetPilot", "svnet_pilot"]
+
+Array = NDArray[np.float64]
+RATE_MAX = 5.0
+"""Bound of each body rate [rad/s], as the expert's that it learnt from; thrust is bound to [0, 1] of full."""
+_EARLY = 1e-3
+"""Of a period: by as much the clock of a tick may be early."""
+
+
+class SvNetPilot:
+    """Decides at the policy's rate and holds the command in between; all flights of a tick together.
+
+    Args:
+        contract: What the policy is.
+        network: Runs it.
+        objective: (18,) or (env, 18) of `objective_of`: what it is told of its course.
+        full: (env,) thrust of all rotors at full command as the vehicle's allocation believes it to be [N].
+        sensor: Name of the mounted camera.
+        idle: (env,) or one: thrust until the first image has arrived [N].
+
+    Raises:
+        AirworthyError: Shapes do not fit.
+    """
+
+    name = "svnet"
+    level = "rate_thrust"
+
+    def __init__(
+        self,
+        contract: Contract,
+        network: SvNetwork,
+        objective: ArrayLike,
+        full: ArrayLike,
+        sensor: str = "camera",
+        idle: ArrayLike = 0.0,
+    ):
+        self.contract, self.network, self._sensor = contract, network, sensor
+        self._full = np.atleast_1d(np.asarray(full, float))
+        count = len(self._full)
+        told = to_objective(objective)
+        if told.shape not in ((18,), (count, 18)):
+            raise AirworthyError(f"{count} flights got objectives of shape {told.shape}; expected (18,) or ({count}, 18).")
+        self._objective = np.broadcast_to(told, (count, 18))
+        self._idle = np.broadcast_to(np.asarray(idle, float), count)
+        self.history = History(count, contract.history)
+        self._tick = np.full(count, -1, np.int64)
+        self._turn = np.zeros((count, 4))
+        self._given = np.zeros((count, 4))
+        self._command = np.zeros((count, 4))
+        self.raw = np.zeros((count, 4))
+        """(env, 4) what the network last gave, before it was clipped: share of full thrust and body rates, z up."""
+        self.estimate = np.full((count, 2), np.nan)
+        """(env, 2) mass [kg] and force of one rotor [N] as it last believed them; NaN without a history network."""
+        self.decisions = np.zeros(count, np.int64)
+        """(env,) since the flight began."""
+        self.clipped = np.zeros(count, np.int64)
+        """(env,) decisions that were clipped to the bounds, since the flight began."""
+
+    @property
+    def sees(self) -> bool:
+        """Whether it is given images; the variant that does not is told its position instead."""
+        return self.network.kind.vision
+
+    @property
+    def observes(self) -> tuple[str, ...]:
+        """A camera, height, velocity and attitude."""
+        own = (f"{SENSOR}{self._sensor}", HEIGHT) if self.sees else ("position",)
+        return (*own, "velocity", "attitude")
+
+    def command(self, observation: Observation) -> Array:
+        """Collective thrust [N] and body rates [rad/s], (env, 4)."""
+        tick = np.floor(observation.time * self.contract.rate + _EARLY).astype(np.int64)
+        new = tick != self._tick
+        if new.any():
+            self._begin(np.flatnonzero(new & (tick < np.maximum(self._tick, 1))))
+            self._tick = tick
+            self._decide(observation, new)
+        return self._command.copy()
+
+    def _begin(self, ids: NDArray[np.intp]) -> None:
+        """New flights: nothing of the last ones counts."""
+        self.history.reset(ids)
+        self._turn[ids] = 0.0
+        self.estimate[ids], self.raw[ids] = np.nan, 0.0
+        self.decisions[ids], self.clipped[ids] = 0, 0
+        self._command[ids] = 0.0
+        self._command[ids, 0] = self._idle[ids]
+        self._given[ids] = 0.0
+        self._given[ids, 0] = -(self._idle / self._full)[ids]
+
+    def _decide(self, observation: Observation, new: NDArray[np.bool_]) -> None:
+        state = self._state(observation, new)
+        seen = observable(state)
+        self.history.push(observation.time, seen, self._given, new)
+        ids = np.flatnonzero(new & self._shown(observation))
+        if not ids.size:
+            return
+        told = seen if self.sees else np.concatenate([observation.time[:, None], z_down(state)], axis=1)
+        reading = Reading(told[ids], self._objective[ids], self.history.features()[ids], self._images(observation, ids))
+        decision = self.network(reading)
+        self.raw[ids] = to_command(decision.command)
+        if decision.estimate is not None:
+            self.estimate[ids] = decision.estimate
+        bound = np.clip(self.raw[ids], (0.0, *[-RATE_MAX] * 3), (1.0, *[RATE_MAX] * 3))
+        self.decisions[ids] += 1
+        self.clipped[ids] += (bound != self.raw[ids]).any(axis=1)
+        self._given[ids] = to_command(bound)
+        self._command[ids] = np.concatenate([bound[:, :1] * self._full[ids, None], bound[:, 1:]], axis=1)
+
+    def _state(self, observation: Observation, new: NDArray[np.bool_]) -> Array:
+        """(env, 10) z up, the quaternion's sign that of the tick before; a pilot that sees does not know x and y."""
+        if self.sees:
+            height = np.asarray(observation[HEIGHT], float)
+            position = np.stack([np.zeros_like(height), np.zeros_like(height), height], axis=1)
+        else:
+            position = np.asarray(observation["position"], float)
+        attitude = np.asarray(observation["attitude"], float)
+        attitude = attitude * np.where((attitude * self._turn).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0)
+        self._turn[new] = attitude[new]
+        return np.concatenate([position, np.asarray(observation["velocity"], float), attitude], axis=1)
+
+    def _shown(self, observation: Observation) -> NDArray[np.bool_]:
+        """(env,) which flights have an image."""
+        return observation.sample(self._sensor).valid if self.sees else np.ones(len(self._full), bool)
+
+    def _images(self, observation: Observation, ids: NDArray[np.intp]) -> NDArray[np.uint8] | None:
+        if not self.sees or self.contract.view is None:
+            return None
+        return policy_images(self.contract.view, observation.sample(self._sensor)["rgb"][ids])
+
+
+def svnet_pilot(
+    folder: str | Path,
+    simulator: Simulator,
+    course: Course | Trajectory,
+    sensor: str = "camera",
+    mounted: MountedSensors | None = None,
+    device: str = "cpu",
+    threads: int | None = None,
+) -> SvNetPilot:
+    """The pilot of a policy's folder for a simulator's vehicles.
+
+    Args:
+        folder: With contract.json and weights.safetensors.
+        simulator: Whose vehicles fly.
+        course: Of which it is told the objective.
+        sensor: Name of the mounted camera.
+        mounted: Where it is mounted, to be compared with what the policy was trained on; None: it is not.
+        device: Where images are computed on.
+        threads: Most threads of a CPU.
+
+    Raises:
+        AssetError: The folder holds no policy.
+        AirworthyError: The camera is another than that of the policy's training, or the simulator takes commands too rarely.
+    """
+    contract, weights = read_policy(folder)
+    if (rate := simulator.config.control_rate) < contract.rate - 1e-6:
+        raise AirworthyError(
+            f"The policy decides at {contract.rate:g} Hz, the simulator takes commands at {rate:g} Hz: raise it."
+        )
+    if mounted is not None and contract.view is not None:
+        check_camera(contract, mounted.sensor(sensor).device)
+    path = course.trajectory() if isinstance(course, Course) else course
+    vehicles = simulator.vehicles
+    objective = objective_of(path, vehicles[0].gravity)
+    idle = np.array([item.mass * item.gravity for item in vehicles])
+    network = SvNetwork(contract, weights, device, threads)
+    return SvNetPilot(contract, network, objective, believed_thrust(simulator), sensor, idle)
