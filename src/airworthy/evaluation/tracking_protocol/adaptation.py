@@ -130,8 +130,20 @@ def check_formula(
     return checks
 
 
+def _free_rows(table: FlightTable) -> list[slice]:
+    """Rows of each flight before its first impact, after which other forces act."""
+    clearance = table.columns.get("clearance_m", np.ones(table.row_count))
+    found = []
+    for first, last in zip(table.starts[:-1], table.starts[1:], strict=True):
+        met = np.flatnonzero(clearance[first:last] <= 0.0)
+        found.append(slice(int(first), int(first + met[0] if len(met) else last)))
+    return found
+
+
 def flown_ratio(table: FlightTable, full: ArrayLike, rotors: int, gravity: float = GRAVITY) -> Array:
-    """(flights,) force of one rotor over mass [N/kg] that explains each flight best: what its own motion tells anybody.
+    """(flights,) force of one rotor over mass [N/kg] that explains each flight best, up to its first impact.
+
+    It is what its own motion tells anybody.
 
     From the change of velocity from row to row, the share of full thrust commanded between them, and the thrust axis in their
     middle; exact for the semi-kinematic family without other forces, but for the turn within a tick.
@@ -147,8 +159,7 @@ def flown_ratio(table: FlightTable, full: ArrayLike, rotors: int, gravity: float
     velocity, attitude = table.vector("velocity").astype(float), table.vector("attitude").astype(float)
     whole = np.broadcast_to(np.asarray(full, float), table.env_count)
     found = []
-    for k, (first, last) in enumerate(zip(table.starts[:-1], table.starts[1:], strict=True)):
-        rows = slice(first, last)
+    for k, rows in enumerate(_free_rows(table)):
         share = table.columns["command_thrust_n"][rows].astype(float) / whole[k]
         found.append(_ratio_of(table.t[rows], velocity[rows], attitude[rows], share, gravity) / rotors)
     return np.array(found)
@@ -169,14 +180,14 @@ def _ratio_of(time: Array, velocity: Array, attitude: Array, share: Array, gravi
 
 
 def told_ratio(table: FlightTable) -> tuple[Array, Array]:
-    """Mean and standard deviation (flights,) over each flight of a pilot's estimate: force of a rotor over mass [N/kg]."""
+    """Mean and standard deviation (flights,) of a pilot's estimate up to an impact: force of a rotor over mass [N/kg]."""
     if "estimate_mass_kg" not in table.columns:
         return np.full(table.env_count, np.nan), np.full(table.env_count, np.nan)
     mass, force = (table.columns[name].astype(float) for name in ("estimate_mass_kg", "estimate_force_n"))
     means, spreads = [], []
-    for first, last in zip(table.starts[:-1], table.starts[1:], strict=True):
+    for rows in _free_rows(table):
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = force[first:last] / mass[first:last]
+            ratio = force[rows] / mass[rows]
         ratio = ratio[np.isfinite(ratio)]
         means.append(float(ratio.mean()) if len(ratio) else np.nan)
         spreads.append(float(ratio.std()) if len(ratio) else np.nan)

@@ -28,7 +28,7 @@ from airworthy.tasks import TrackingProtocol, TrackingReference
 from airworthy.trajectories import Course, FlatSample, Trajectory, course
 from airworthy.vehicles import Vehicle
 
-__all__ = ["CONTROL_RATE", "PHYSICS_RATE", "Block", "BlockResult", "Setting", "fly_block"]
+__all__ = ["CONTROL_RATE", "PHYSICS_RATE", "Block", "BlockResult", "Setting", "file_name", "fly_block"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -56,13 +56,17 @@ class Block:
     @property
     def name(self) -> str:
         """Unique in a run, and good for a file's name."""
-        word = "__".join((self.entrant, self.family, self.condition.name, f"{self.first:05d}"))
-        return "".join(c if c.isalnum() or c in "._-" else "-" for c in word)
+        return file_name("__".join((self.entrant, self.family, self.condition.name, f"{self.first:05d}")))
 
     @property
     def number(self) -> Ints:
         """(count,) of the flights."""
         return np.arange(self.first, self.first + self.count)
+
+
+def file_name(word: str) -> str:
+    """A word as part of a file's name."""
+    return "".join(c if c.isalnum() or c in "._-" else "-" for c in word)
 
 
 class Setting:

@@ -102,8 +102,9 @@ def check(config: EvaluateConfig) -> None:
         )
     for item in fields(config.spread):
         value = getattr(config.spread, item.name)
-        if not (isfinite(value) and 0.0 <= value <= (0.9 if item.name in ("mass", "thrust") else 10.0)):
-            raise AirworthyError(f"The spread of {item.name} is {value}; expected 0 to {0.9 if item.name == 'mass' else 10}.")
+        most = 0.9 if item.name in ("mass", "thrust") else 10.0
+        if not (isfinite(value) and 0.0 <= value <= most):
+            raise AirworthyError(f"The spread of {item.name} is {value}; expected 0 to {most:g}.")
     expanded(config.conditions)
 
 

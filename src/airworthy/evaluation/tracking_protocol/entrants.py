@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ from airworthy.simulation import MountedSensor, MountedSensors, Simulator
 from airworthy.trajectories import Course
 from airworthy.vehicles import Vehicle
 
-__all__ = ["CAMERA", "Entrant", "MakePilot", "entrant", "expert_entrant", "policy_camera"]
+__all__ = ["CAMERA", "Entrant", "MakePilot", "entrant", "entrants_of", "expert_entrant", "policy_camera"]
 
 CAMERA = "camera"
 """Name under which a policy's camera is mounted."""
@@ -65,6 +65,20 @@ def entrant(word: str) -> Entrant:
     if kind == "svnet" and colon and folder:
         return svnet_entrant(Path(folder))
     raise unknown_name("pilot to evaluate", word, ("mpc", "svnet:FOLDER"))
+
+
+def entrants_of(words: Sequence[str]) -> list[Entrant]:
+    """Pilots by their words; of those whose folders have one name the folder above is named, too.
+
+    Raises:
+        UnknownNameError, AssetError: As `entrant`.
+    """
+    found = [entrant(word) for word in words]
+    names = [item.name for item in found]
+    for k, word in enumerate(words):
+        if names.count(names[k]) > 1 and ":" in word:
+            found[k] = replace(found[k], name="-".join(Path(word.partition(":")[2]).resolve().parts[-2:]))
+    return found
 
 
 def expert_entrant(name: str = "mpc") -> Entrant:

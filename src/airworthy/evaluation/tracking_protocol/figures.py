@@ -18,7 +18,17 @@ from airworthy.evaluation.figures import outcome_role
 from airworthy.evaluation.tracking_protocol.conditions import Sweep
 from airworthy.evaluation.tracking_protocol.tables import condition_row, select
 
-__all__ = ["Plan", "Series", "figure_beside", "figure_distributions", "figure_plans", "figure_sweep", "series_of"]
+__all__ = [
+    "Plan",
+    "Series",
+    "Told",
+    "figure_beside",
+    "figure_distributions",
+    "figure_plans",
+    "figure_sweep",
+    "figure_told",
+    "series_of",
+]
 
 Array = NDArray[np.float64]
 WIDTH = 10.6
@@ -260,6 +270,37 @@ def _sweep_lines(panels: Any, sweep: Sweep, rows: Sequence[Mapping[str, Any]], o
         axes.vlines(x, values[:, 1], values[:, 2], color=PALETTE[one.color], linewidth=1.0, alpha=0.7)
         axes.plot(x, values[:, 0], linestyle=one.line, linewidth=1.1, markersize=3.6, markeredgewidth=0.9, **one.mark)
         axes.margins(x=0.04)
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What pilots of one kind told of their drones, over time."""
+
+    title: str
+    lines: Sequence[tuple[str, Array, Array, float]]
+    """Condition, times (n,), estimates of force over mass (flights, n) [N/kg], the mean of the true ones."""
+
+
+def figure_told(panels: Sequence[Told]) -> str:
+    """Estimates over time: mean and standard deviation over flights, dashed what is true."""
+    with _style():
+        figure = _figure(2.5 * (-(-len(panels) // 2)))
+        grid = np.atleast_1d(figure.subplots(-(-len(panels) // 2), min(2, len(panels)), squeeze=False)).ravel()
+        figure.subplots_adjust(left=0.05, right=0.985, top=0.88, bottom=0.17, wspace=0.12, hspace=0.5)
+        for axes, panel in zip(grid, panels, strict=False):
+            axes.set_title(f"{panel.title}: force of a rotor over mass [N/kg]")
+            axes.set_xlabel("time [s]")
+            for (name, time, values, true), color in zip(panel.lines, ("flown", "warn", "muted", "ink"), strict=False):
+                mean, spread = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+                axes.fill_between(time, mean - spread, mean + spread, color=PALETTE[color], alpha=0.18)
+                axes.plot(time, mean, color=PALETTE[color], linewidth=1.1, label=name)
+                axes.axhline(true, color=PALETTE[color], linewidth=0.8, linestyle=DASHES)
+            most = max(true for *_, true in panel.lines)
+            axes.set_ylim(0.0, 1.8 * most)  # an estimate that is far off leaves the picture; the table has its numbers
+            axes.legend(loc="upper right", ncols=4)
+        for axes in grid[len(panels) :]:
+            axes.set_visible(False)
+        return inline_svg(figure, "told", "Estimated ratio of force to mass over time, by condition")
 
 
 def _legend(figure: Any, series: Sequence[Series], published: bool = False) -> None:

@@ -13,10 +13,10 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, make_folder, write_json
 from airworthy.core.progress import progress
 from airworthy.evaluation.machine import describe_machine
-from airworthy.evaluation.tracking_protocol.block import CONTROL_RATE, Block, Setting, fly_block
+from airworthy.evaluation.tracking_protocol.block import CONTROL_RATE, Block, Setting, file_name, fly_block
 from airworthy.evaluation.tracking_protocol.conditions import Condition, expanded
 from airworthy.evaluation.tracking_protocol.config import EvaluateConfig, blocks_of, check, identity_of, quick
-from airworthy.evaluation.tracking_protocol.entrants import Entrant, entrant
+from airworthy.evaluation.tracking_protocol.entrants import Entrant, entrants_of
 from airworthy.evaluation.tracking_protocol.store import Store
 from airworthy.evaluation.tracking_protocol.summing import summarize
 from airworthy.scenes import Scene, scene, scene_digest
@@ -66,8 +66,8 @@ def evaluate(
     """
     config = quick(config)
     check(config)
-    flying = [entrant(word) for word in config.pilot] if entrants is None else list(entrants)
-    names = [item.name for item in flying]
+    flying = entrants_of(config.pilot) if entrants is None else list(entrants)
+    names = [file_name(item.name) for item in flying]
     if not names or len(set(names)) != len(names):
         raise AirworthyError(f"Pilots of one evaluation need names of their own; they are {', '.join(names) or 'none'}.")
     conditions, scenes = expanded(config.conditions), dict[str, Scene]()

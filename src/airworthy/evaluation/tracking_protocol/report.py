@@ -13,21 +13,24 @@ from numpy.typing import NDArray
 
 from airworthy.core.files import write_text
 from airworthy.evaluation.tracking_protocol import report_words as words
-from airworthy.evaluation.tracking_protocol.block import Block, Setting
+from airworthy.evaluation.tracking_protocol.block import CONTROL_RATE, Block, Setting
 from airworthy.evaluation.tracking_protocol.conditions import Condition, sweeps
 from airworthy.evaluation.tracking_protocol.config import EvaluateConfig
 from airworthy.evaluation.tracking_protocol.figures import (
     Plan,
     Series,
+    Told,
     figure_beside,
     figure_distributions,
     figure_plans,
     figure_sweep,
+    figure_told,
     series_of,
 )
 from airworthy.evaluation.tracking_protocol.places import ROOM, extent
 from airworthy.evaluation.tracking_protocol.store import Store
 from airworthy.scenes import Scene, scene
+from airworthy.simulation import FlightTable
 
 __all__ = ["REPORT_FILE", "write_report"]
 
@@ -41,6 +44,8 @@ FLYING = (0.3, 2.0)
 AROUND = 1.2
 """Round a course, in plans [m]."""
 JPEG_QUALITY = 82
+TOLD = ("baseline", "payload", "wind")
+"""Conditions whose estimates are drawn over time."""
 
 
 def write_report(
@@ -71,6 +76,7 @@ def write_report(
             for sweep in sweeps()
             if sum(any(row["condition"] == name for row in rows) for name in sweep.conditions) > 1
         ],
+        "told": _told(main, blocks, store, series),
         "seen": _seen(main or list(conditions), blocks, store),
     }
     return write_text(store.folder / REPORT_FILE, _render(content))
@@ -131,6 +137,35 @@ def _plan(condition: Condition, setting: Setting, blocks: Sequence[Block], store
         if item.semantic not in ROOM and at_height and (lower[:2] < high).all() and (upper[:2] > low).all():
             things.append((lower, upper))
     return Plan(condition.title, course, paths, things, (low, high))
+
+
+def _told(main: Sequence[Condition], blocks: Sequence[Block], store: Store, series: Sequence[Series]) -> Any:
+    """What pilots with a history network told over time; nothing where none did."""
+    panels = []
+    for one in series:
+        lines = []
+        for item in (item for item in main if item.name in TOLD):
+            mine = [b for b in blocks if (b.entrant, b.family, b.condition.name) == (one.pilot, one.family, item.name)]
+            tables = [table for b in mine if "estimate_mass_kg" in (table := store.flights(b.name)).columns]
+            if tables:
+                true = float(np.mean([row["ratio_true"] for b in mine for row in store.rows(b.name)]))
+                lines.append((item.title.lower(), *_over_time(tables), true))
+        if lines and any(np.isfinite(values).any() for _, _, values, _ in lines):
+            panels.append(Told(one.label, [line for line in lines if np.isfinite(line[2]).any(axis=0).all()]))
+    return _markup(figure_told(panels)) if panels else None
+
+
+def _over_time(tables: Sequence[FlightTable]) -> tuple[Array, Array]:
+    """Times (n,) and estimates (flights, n), NaN where a flight had ended, from the second tick on."""
+    rows = []
+    for table in tables:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = table.columns["estimate_force_n"].astype(float) / table.columns["estimate_mass_kg"].astype(float)
+        rows += [ratio[first:last] for first, last in zip(table.starts[:-1], table.starts[1:], strict=True)]
+    longest = max(map(len, rows))
+    padded = np.stack([np.pad(row, (0, longest - len(row)), constant_values=np.nan) for row in rows])[:, 1:-1]
+    known = np.isfinite(padded).any(axis=0)
+    return (np.arange(1, longest - 1) / CONTROL_RATE)[known], padded[:, known]
 
 
 def _seen(conditions: Sequence[Condition], blocks: Sequence[Block], store: Store) -> list[dict[str, Any]]:

@@ -242,7 +242,10 @@ def _adaptation(told: Mapping[str, Any]) -> dict[str, Any]:
         "estimates": estimates,
         "ratios": [{**row, "off": f"{100 * (row['mean'] / row['true'] - 1):+.1f} %"} for row in told["published"]],
         "published_step": f"{100 * step:.0f} %",
-        "formula": [{key: f"{value:.3f}" for key, value in item.items()} for item in told["formula"]],
+        "formula": [
+            {key: f"{value:.3f}" for key, value in item.items()} | {"angle_deg": f"{item['angle_deg']:.0f}"}
+            for item in told["formula"]
+        ],
     }
 
 

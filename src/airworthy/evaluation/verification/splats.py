@@ -17,8 +17,14 @@ from numpy.typing import NDArray
 from airworthy.core.files import data_dir
 from airworthy.evaluation.verification.damaged_files import damage_outcome
 from airworthy.evaluation.verification.figure import Figure, below, zero
+from airworthy.scenes.batch import SceneBatch
+from airworthy.scenes.generators.halls.splat_hall import hall, hall_recipe, hall_splats
 from airworthy.scenes.splats import LoadedSplats, Splats, read_splats, thinned, transformed, write_splats
 from airworthy.sensors.splats import SplatRenderer, twin
+from airworthy.sensors.splats.judging import depth_error
+from airworthy.sensors.splats.policy_view import CAMERA_INTRINSICS, CAMERA_SIZE, PolicyView
+from airworthy.sensors.splats.refining import HELD_OUT, PosedImages
+from airworthy.sensors.splats.soft_light import free_poses
 
 Array = NDArray[Any]
 Camera = tuple[int, int, Array, Array, Array]
@@ -53,7 +59,8 @@ def splat_figures(everything: bool = False) -> Iterator[Figure]:
     """Run the checks one after the other; those without their reference files are left out.
 
     Args:
-        everything: 50 random scenes instead of 10, and 10,000 damaged files of each written container.
+        everything: 50 random scenes instead of 10, 10,000 damaged files of each written container, 20 views of the hall
+            instead of 6.
     """
     data = data_dir()
     folder = None if data is None else data / "splats"
@@ -66,6 +73,7 @@ def splat_figures(everything: bool = False) -> Iterator[Figure]:
     yield _order()
     yield _bytes()
     yield from _derivatives()
+    yield from _hall(everything)
 
 
 # ---- containers ---------------------------------------------------------------------------------------------------------
@@ -194,6 +202,28 @@ def _bytes() -> Figure:
         command = [sys.executable, "-c", _PROGRAM]
         digests.add(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.strip())
     return zero("Splat images with other bytes in fresh processes of 1 and 2 threads", len(digests) - 1)
+
+
+# ---- the hall -----------------------------------------------------------------------------------------------------------
+
+
+def _hall(everything: bool) -> Iterator[Figure]:
+    """The shipped hall: its size, its depth against that of its meshes, and the policy's view in it."""
+    yield below("The hall of splats: its file", hall_recipe()["measured"]["bytes"] / 1e6, 6.0, "MB")
+    batch, count = SceneBatch(hall()), 20 if everything else 6
+    place, attitude = free_poses(batch, count, first=HELD_OUT)
+    focal = 320.0 / np.tan(0.7)
+    lens = np.tile((focal, focal, 320.0, 180.0), (count, 1))
+    renderer = SplatRenderer(hall_splats())
+    views = PosedImages(np.zeros((count, 360, 640, 3), np.float32), lens, place, attitude)
+    depth = depth_error(renderer, batch, views)
+    yield below("The hall: depth of splats against meshes 4.5 to 5.5 m away, median", 100.0 * depth.median, 2.0, "cm")
+    view = PolicyView()
+    direct = view.render(renderer, place, attitude, channels=("rgb",))["rgb"]
+    whole = renderer.render(*CAMERA_SIZE, CAMERA_INTRINSICS, place, attitude, channels=("rgb",))["rgb"]
+    error = np.square(np.clip(direct, 0, 1) - np.clip(view.of(whole), 0, 1)).mean(axis=(1, 2, 3))
+    psnr = float(-10.0 * np.log10(error.max()))
+    yield Figure("The hall: policy's view against resizing and cropping, worst view", psnr, "at least 32", psnr >= 32.0, "dB")
 
 
 # ---- derivatives --------------------------------------------------------------------------------------------------------
