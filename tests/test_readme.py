@@ -22,8 +22,9 @@ WORDS = [*SHELL, *re.findall(r"`((?:airworthy|make) [^`\n]+)`", README)]
 AIRWORTHY = list(dict.fromkeys(line for line in WORDS if line.startswith("airworthy ")))
 MAKE = sorted({word for line in WORDS if line.startswith("make ") for word in line.split()[1:]})
 PYTHON = [text for kind, text in FENCES if kind == "python"]
-SLOW = {"bench", "bench-rays", "validate", "verify"}
-"""Commands of minutes: they are only asked for their help here; suites of their own run them."""
+SLOW = {"bench", "bench-rays", "evaluate", "film", "synthesize", "train", "validate", "verify", "view"}
+"""Commands of minutes, or that serve until they are stopped: they are only asked for their help here; suites of their own run
+them."""
 
 
 def test_the_readme_shows_commands() -> None:

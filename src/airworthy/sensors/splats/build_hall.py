@@ -44,13 +44,13 @@ class BuildHall:
     """File to write (.spz or .ply); a .toml with the recipe and the figures goes beside it."""
     scene: str = "mid_gate"
     """Which scene."""
-    count: int = 374_000
+    count: int = 380_000
     """Gaussians on surfaces."""
-    views: int = 400
+    views: int = 300
     """Rendered views to train on, 320x180."""
     large_views: int = 600
     """And 640x360; both together at most 1000, so that none is one to judge on."""
-    steps: int = 12_000
+    steps: int = 10_000
     """Of training, one view each; 0: only converted."""
     held_out: int = 20
     """Views to judge on, of either size."""
@@ -140,6 +140,9 @@ def _write_recipe(asked: BuildHall, path: Path, numbers: dict[str, float]) -> No
         "",
         "[recipe]",
         *(f"{name} = {_toml(value)}" for name, value in recipe.items()),
+        "",
+        "[training]",
+        *(f"{name} = {_toml(value)}" for name, value in asdict(PolishOptions(steps=asked.steps)).items()),
         "",
         "[measured]",
         *(f"{name} = {_toml(round(value, 4))}" for name, value in numbers.items()),

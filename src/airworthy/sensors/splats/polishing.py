@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -44,8 +45,10 @@ class PolishOptions:
     rotation: float = 0.006
     place: float = 0.06
     """In standard deviations along the longest axis."""
-    drift: float = 0.01
+    drift: float = math.inf
     """Farthest that a mean may leave the plane in which its Gaussian lay at first [m]; inf: anywhere."""
+    closed: bool = False
+    """Show the views before another colour at every step, not black: dark details are no longer left to holes."""
     fall: float = 0.05
     seed: int = 0
 
@@ -87,8 +90,7 @@ def polished(splats: Splats, sets: Sequence[PosedImages], options: PolishOptions
     views = [(one, k) for one in sets for k in range(len(one))]
     if not views:
         raise AirworthyError("Splats cannot be trained without images.")
-    # Behind them is another colour at every step: dark places must not become holes, through which a bright sky would shine.
-    rng, behind = (np.random.default_rng([options.seed, k]) for k in range(2))
+    rng, behind = np.random.default_rng(options.seed), np.random.default_rng([options.seed, 1])
     planes = _Planes(splats, options.drift)
     rounds = [rng.permutation(len(views)) for _ in range(-(-options.steps // len(views)))]
     optimizer, loss = SplatOptimizer(splats, options.seed, _LEAST_SCALE), ImageLoss(options.likeness)
@@ -101,7 +103,8 @@ def polished(splats: Splats, sets: Sequence[PosedImages], options: PolishOptions
             return loss(image, truth)
 
         width, height, lens, place, turn = one.camera(k)
-        asked = optimizer.shot(width, height, lens, place, turn, background=behind.random(3))
+        color = behind.random(3) if options.closed else np.zeros(3)
+        asked = optimizer.shot(width, height, lens, place, turn, background=color)
         optimizer.step(asked, off, options.rates(step))
         if step % _HOLD_EVERY == _HOLD_EVERY - 1 or step == options.steps - 1:
             planes.hold(optimizer)
