@@ -74,14 +74,26 @@ def test_hall_is_mid_gate_under_splats() -> None:
     assert not [line for line in check_scene(found) if "cloud" in line or "splat" in line]
 
 
-def test_splats_lie_on_the_meshes() -> None:
-    """Metric: of the gaussians inside the hall, the means are on surfaces; the sky's are far outside."""
+def _distances() -> tuple[np.ndarray, np.ndarray]:
+    """Of some gaussians inside the hall to its meshes [m], and which are inside."""
     splats, place = hall_splats(), hall()
     low, high = np.array(place.bounds.lower) - 0.1, np.array(place.bounds.upper) + 0.1  # walls lie on the bounds
     inside = ((splats.position > low) & (splats.position < high)).all(axis=1)
     some = splats.position[inside][::37].astype(np.float64)
     batch = SceneBatch(place)
     far = clearance(batch.geometry, some, np.zeros(len(some), np.int32), 1.0).distance
+    return far, inside
+
+
+@pytest.mark.xfail(strict=True, reason="the shipped hall's gaussians lie 1.03 cm off in the median, not 1")
+def test_splats_lie_within_a_centimetre() -> None:
+    far, _ = _distances()
+    assert np.median(np.abs(far)) < 0.01
+
+
+def test_splats_lie_on_the_meshes() -> None:
+    """Metric: of the gaussians inside the hall, the means are on surfaces; the sky's are far outside."""
+    far, inside = _distances()
     # Training moves gaussians by about a centimetre from the plane they lay in (1.03 cm in the median), which the file rounds
     # to less than a millimetre. A scale 1 % off would be 4 cm over half the hall's width.
     assert np.median(np.abs(far)) < 0.015

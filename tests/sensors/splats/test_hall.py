@@ -55,6 +55,20 @@ def test_depth_of_splats_is_that_of_the_meshes() -> None:
     assert abs(found.bias) <= 0.02
 
 
+@pytest.mark.xfail(strict=True, reason="at 320x180 the shipped hall is 2.22 cm off in the median, not 2")
+def test_depth_also_in_small_images() -> None:
+    batch = SceneBatch(hall())
+    assert depth_error(hall_splats(), batch, poses(batch, 20)).median <= 0.02
+
+
+@pytest.mark.xfail(strict=True, reason="0.55 % of the shipped hall's pixels are covered to less than nine tenths, not 0.5 %")
+def test_hardly_a_pixel_is_left_open() -> None:
+    batch = SceneBatch(hall())
+    view = poses(batch, 8, 160, 90)
+    alpha = SplatRenderer(hall_splats()).render(*view.camera(np.arange(8)), channels=("alpha",))["alpha"]
+    assert (alpha > 0.9).mean() > 0.995
+
+
 def test_the_hall_hides_what_is_behind_it() -> None:
     """From inside, splats cover everything: walls have no holes, windows a sky."""
     batch = SceneBatch(hall())

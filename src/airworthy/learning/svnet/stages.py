@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +43,7 @@ class Plan:
     """Share dropped, by block."""
 
 
-class Stage:
+class Stage(ABC):
     """A step of a training: what learns, from what, by how much.
 
     Args:
@@ -117,13 +118,13 @@ class Stage:
         """Minibatches, with images where this step sees them."""
         return ((which, None) for which in batches)
 
+    @abstractmethod
     def predicted(self, which: Ints, images: Tensor | None, masks: Any) -> Tensor:
         """(n, k)"""
-        raise NotImplementedError
 
+    @abstractmethod
     def loss(self, predicted: Tensor, which: Ints) -> Tensor:
         """Mean of squares."""
-        raise NotImplementedError
 
     def physical(self, predicted: Tensor) -> Tensor:
         """In units of the data."""
