@@ -17,8 +17,8 @@ import pytest
 
 from airworthy.capture.images import CaptureImages
 from airworthy.capture.training import TrainOptions, train_splats
-from airworthy.capture.training_checkpoints import Checkpoint, Checkpoints
 from airworthy.capture.training_plan import Plan, reduced
+from airworthy.core.checkpoints import Checkpoint, Checkpoints
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder
 from airworthy.scenes.splats import read_splats
@@ -162,7 +162,7 @@ def test_killed_and_resumed_it_writes_the_same_bytes(images: CaptureImages, tmp_
 
 
 def test_damaged_checkpoints_are_found_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    kept = Checkpoints(tmp_path)
+    kept = Checkpoints(tmp_path, digits=8)
     identity: dict[str, Any] = {"options": {"seed": 0}}
     for step in (10, 20, 30):
         kept.save(Checkpoint(step, {"a": np.full(4, step, np.float32)}, {"loss": []}), identity)
@@ -172,7 +172,7 @@ def test_damaged_checkpoints_are_found_out(tmp_path: Path, capsys: pytest.Captur
     (tmp_path / "step_00000030.safetensors").write_bytes(data)
     found = kept.newest()
     assert found is not None
-    assert found.step == 20
+    assert found.number == 20
     assert "checkpoint of step 30 is damaged" in capsys.readouterr().err
     (tmp_path / "step_00000020.json").write_text("{")
     assert kept.newest() is None

@@ -66,13 +66,6 @@ def test_a_run_for_machines(capsys: Output) -> None:
     assert {path.name for path in Path("run").iterdir()} == FILES - {"report.html"}
 
 
-def test_the_demo_is_a_command_that_it_prints(capsys: Output) -> None:
-    assert main(["demo", "--envs", "2", "--out", "a"]) == 0
-    command = capsys.readouterr().out.splitlines()[0]
-    assert main([*shlex.split(command)[1:-1], "b", "--no-report"]) == 0
-    assert Path("a/flight.parquet").read_bytes() == Path("b/flight.parquet").read_bytes()
-
-
 def test_a_run_in_a_thread_of_a_larger_program() -> None:
     """Signals belong to the main thread: elsewhere the command leaves them alone."""
     codes: list[int] = []

@@ -25,12 +25,13 @@ from airworthy.evaluation.tracking_protocol import config as configs
 from airworthy.evaluation.tracking_protocol import job, store
 from airworthy.evaluation.tracking_protocol.config import EvaluateConfig, command_line, quick
 from airworthy.evaluation.tracking_protocol.drones import Spread
-from airworthy.evaluation.tracking_protocol.entrants import CAMERA, Entrant, entrant, policy_camera
+from airworthy.evaluation.tracking_protocol.entrants import CAMERA, Entrant, entrant
 from airworthy.evaluation.tracking_protocol.job import evaluate
 from airworthy.evaluation.tracking_protocol.store import read_results
 from airworthy.pilots.expert import expert_for
 from airworthy.pilots.expert_reference import expert_reference
 from airworthy.sensors.projections import Pinhole
+from airworthy.sensors.splats.policy_camera import vehicle_camera
 from airworthy.simulation import MountedSensor
 from airworthy.tasks import TrackingProtocol
 
@@ -218,7 +219,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Any:
         return Believing(expert_for(simulator, expert_reference(course)), simulator.env_count)
 
     def sensors(vehicle: Any) -> Any:
-        return {CAMERA: MountedSensor(policy_camera(vehicle).variant(projection=Pinhole(24, 24, 20.0, 20.0, 12.0, 12.0)))}
+        eye = vehicle_camera(vehicle).variant(projection=Pinhole(24, 24, 20.0, 20.0, 12.0, 12.0), rate=20.0)
+        return {CAMERA: MountedSensor(eye)}
 
     worse = Entrant("<b>worse</b>", make, sensors, variant="no_rma", identity={"pilot": "worse"})
     words = ("baseline", "payload", "dynamic", "wind:1", "wind:2")

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from airworthy.cli.main import main
+from airworthy.core.checkpoints import Checkpoint, Checkpoints
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.learning.svnet import RunOptions, SvNetOptions
 from airworthy.learning.svnet.adaptation import AdaptationConfig, absorbed_ratio, best_ratio, unexplained
 from airworthy.learning.svnet.backbone import read_backbone
-from airworthy.learning.svnet.checkpoints import Checkpoint, Checkpoints
 from airworthy.learning.svnet.data import SizedImages, TrainingData, batch_order, training_data
 from airworthy.learning.svnet.drawing import Line, lines, scatter
 from airworthy.learning.svnet.judging import history_figures
@@ -170,7 +170,7 @@ def test_a_backbone_is_read_and_strangers_are_refused(tmp_path: Path) -> None:
 
 
 def saved(folder: Path, count: int) -> Checkpoints:
-    kept = Checkpoints(folder)
+    kept = Checkpoints(folder, "minibatch")
     for number in range(1, count + 1):
         kept.save(Checkpoint(number, {"a": np.full(8, number, np.float32)}, {"x": 0.1 * number}), {"options": {"seed": 0}})
     return kept

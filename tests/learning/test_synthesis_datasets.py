@@ -210,6 +210,7 @@ def test_without_its_manifest_a_data_set_is_found_again(made: Path, copied: Path
         ({"view": "32"}, "with view 16, not 32"),
         ({"courses": ("line",)}, "with courses robustness line, not line"),
         ({"light": (0.5, 1.0)}, "with light 1.0 1.0, not 0.5 1.0"),
+        ({"clear": 1.3}, "with clear 0.0, not 1.3"),
     ],
 )
 def test_other_options_are_refused(made: Path, changes: dict[str, Any], words: str) -> None:
@@ -278,6 +279,7 @@ def test_mistakes_of_a_run(tmp_path: Path, options: dict[str, Any], words: str) 
         ({"seed": -1}, "seed is -1"),
         ({"courses": ("line", "line")}, "one twice"),
         ({"image_noise": -1.0}, "image_noise -1.0"),
+        ({"clear": -1.0}, "clear -1.0"),
     ],
 )
 def test_mistakes_of_a_configuration(changes: dict[str, Any], words: str) -> None:

@@ -355,6 +355,6 @@ def test_pilots_by_name() -> None:
     assert pilot_for("position", sim, course("hover")).name == "position"
     with pytest.raises(UnknownNameError, match="Unknown pilot"):
         pilot_level("mpcc")
-    for word in ("svnet", "mpc:x"):
+    for word in ("svnet:", "svnet:nowhere", "mpc:x", "mpc:"):
         with pytest.raises(AirworthyError, match="svnet:FOLDER"):
             pilot_sensors(word, CARL)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from airworthy.capture.record import CaptureImages
-from airworthy.capture.training_checkpoints import Checkpoint, Checkpoints
 from airworthy.capture.training_options import TrainOptions
 from airworthy.capture.training_report import write_training_report
 from airworthy.capture.training_run import Judged, TrainingRun
 from airworthy.capture.training_start import first_splats
+from airworthy.core.checkpoints import Checkpoint, Checkpoints
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, read_json, sha256, write_json
 from airworthy.core.progress import progress
+from airworthy.core.stopping import stoppable
 from airworthy.scenes.splats import write_splats
 
 __all__ = ["TrainOptions", "TrainResult", "train_splats"]
@@ -75,7 +72,7 @@ def train_splats(
         done = _known(folder, options, identity)
         if done is not None:
             return done
-        kept = Checkpoints(folder / CHECKPOINTS)
+        kept = Checkpoints(folder / CHECKPOINTS, digits=8)
         run = _begun(images, options, kept, identity, quiet)
         _trained(run, kept, identity, quiet)
         result = _written(run, folder, identity)
@@ -127,16 +124,22 @@ def _begun(
         nothing = np.zeros((1, 3), np.float32)
         dummy = Splats(nothing, np.array([[0.0, 0.0, 0.0, 1.0]]), nothing + 1.0, np.zeros(1), nothing[:, None])
         run = TrainingRun(images, options, dummy)
-        run.restore(saved.step, saved.arrays, saved.notes)
-        _say(quiet, f"Going on after step {saved.step:,} of {options.steps:,}.")
+        run.restore(saved.number, dict(saved.arrays), dict(saved.notes))
+        _say(quiet, f"Going on after step {saved.number:,} of {options.steps:,}.")
         return run
     start = time.perf_counter()
     splats, words = first_splats(images[images.training], options, quiet)
     run = TrainingRun(images, options, splats)
     run.notes |= {"start": words, "seconds": time.perf_counter() - start}
     _say(quiet, f"Gaussians at first: {words}.")
-    kept.save(Checkpoint(0, run.save(), run.notes), identity)
+    _save(run, kept, identity)
     return run
+
+
+def _save(run: TrainingRun, kept: Checkpoints, identity: dict[str, Any]) -> None:
+    # Everything random is a function of the seed and the step: that is the whole state of the generators.
+    random = {"seed": run.options.seed, "step": run.step}
+    kept.save(Checkpoint(run.step, run.save(), run.notes), {"step": run.step, "random": random, **identity})
 
 
 def _trained(run: TrainingRun, kept: Checkpoints, identity: dict[str, Any], quiet: bool) -> None:
@@ -148,10 +151,10 @@ def _trained(run: TrainingRun, kept: Checkpoints, identity: dict[str, Any], quie
         nonlocal since, saved
         now = time.perf_counter()
         run.notes["seconds"] += now - since
-        kept.save(Checkpoint(run.step, run.save(), run.notes), identity)
+        _save(run, kept, identity)
         since, saved = now, time.perf_counter()
 
-    with _stoppable(save) as stopped:
+    with stoppable() as stopped:
         for _ in progress(range(run.step, o.steps), "Training", o.steps - run.step, quiet=quiet):
             run.advance()
             if run.step % o.judge_every == 0 or run.step == o.steps:
@@ -174,24 +177,6 @@ def _judge(run: TrainingRun, quiet: bool) -> None:
         f"step {run.step:,} of {run.options.steps:,}: loss {loss:.4f}, PSNR {psnr:.2f} dB, SSIM {ssim:.3f} on {len(found)} "
         f"{what} images, {len(run.optimizer):,} gaussians",
     )
-
-
-@contextmanager
-def _stoppable(save: Callable[[], None]) -> Iterator[Callable[[], bool]]:
-    """Whether SIGINT or SIGTERM has come; it takes effect behind the block, when everything is saved."""
-    came: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(came)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if came:
-        signal.raise_signal(came[0])
-        raise KeyboardInterrupt  # where the signal is ignored, as in a job behind a script, it stops here all the same
 
 
 def _written(run: TrainingRun, folder: Path, identity: dict[str, Any]) -> TrainResult:

@@ -1,11 +1,13 @@
-"""What every command shares: options from a dataclass, machine output, tables."""
+"""What every command shares: options from a dataclass, being stopped, machine output, tables."""
 
 from __future__ import annotations
 
 import io
+import signal
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import redirect_stderr
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr
 from typing import Any, TypeVar
 
 from airworthy.core.files import json_text
@@ -48,6 +50,28 @@ def _sentence(box: str) -> str:
             break
         words.append(text)
     return " ".join(words).rstrip(".") + "."
+
+
+@contextmanager
+def stopped_by_terminate() -> Iterator[list[int]]:
+    """Let SIGTERM, by which batch systems announce the end, stop a run as Ctrl-C does; yields what was received.
+
+    Outside of the main thread, which alone is given signals, nothing changes.
+    """
+    received: list[int] = []
+
+    def stop(number: int, frame: Any) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield received
+        return
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def emit_json(value: Any) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import sys
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from airworthy.cli.common import emit_json, run_tyro, show_table
+from airworthy.cli.common import emit_json, run_tyro, show_table, stopped_by_terminate
 from airworthy.evaluation.tracking_protocol.config import EvaluateConfig
 from airworthy.evaluation.tracking_protocol.job import Evaluated, evaluate
 
@@ -25,7 +23,7 @@ _DESCRIPTION = (
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
     config = run_tyro(EvaluateConfig, _gathered(argv), PROG, _DESCRIPTION)
-    with _stopped_by_terminate() as received:
+    with stopped_by_terminate() as received:
         done = evaluate(config, quiet=config.json)
     if config.json:
         emit_json(_told(done))
@@ -94,22 +92,3 @@ def _show(done: Evaluated) -> None:
     if rows:
         show_table("", columns, rows)
     print(f"Report: {done.report}" if done.report else f"Results: {done.folder}")
-
-
-@contextlib.contextmanager
-def _stopped_by_terminate() -> Iterator[list[int]]:
-    """Let SIGTERM, by which batch systems announce the end, stop a run as Ctrl-C does; yields what was received."""
-    received: list[int] = []
-
-    def stop(number: int, frame: Any) -> None:
-        received.append(number)
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield received
-        return
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield received
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import sys
-import threading
-from collections.abc import Iterator
 from typing import Any
 
-from airworthy.cli.common import emit_json, run_tyro, show_table
+from airworthy.cli.common import emit_json, run_tyro, show_table, stopped_by_terminate
 from airworthy.evaluation.fly_job import FlyConfig, FlyResult, run_fly
 
 _DESCRIPTION = "Fly any vehicle on any course with a built-in pilot, many at once; writes flights, numbers and a report."
@@ -20,7 +17,7 @@ _UNFILMED = "Interrupted while filming: the flights and their evidence are whole
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
     config = run_tyro(FlyConfig, argv, "airworthy fly", _DESCRIPTION)
-    with _stopped_by_terminate() as received:
+    with stopped_by_terminate() as received:
         result = run_fly(config, quiet=config.json)
     if config.json:
         ended = {"interrupted": result.interrupted or result.film_interrupted, "pilot_error": result.pilot_error or None}
@@ -33,25 +30,6 @@ def main(argv: list[str]) -> int:
         print(_KEPT if result.interrupted else _UNFILMED, file=sys.stderr)
         return 128 + (received[0] if received else signal.SIGINT)
     return 0
-
-
-@contextlib.contextmanager
-def _stopped_by_terminate() -> Iterator[list[int]]:
-    """Let SIGTERM, by which batch systems announce the end, stop a run as Ctrl-C does; yields what was received."""
-    received: list[int] = []
-
-    def stop(number: int, frame: Any) -> None:
-        received.append(number)
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield received
-        return
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield received
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _show(result: FlyResult) -> None:

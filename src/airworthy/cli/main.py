@@ -15,7 +15,7 @@ from airworthy import __version__
 from airworthy.core.errors import AirworthyError, unknown_name
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("airworthy.cli.demo", "the shortest way to see something fly: a batch, a course, a report"),
+    "demo": ("airworthy.cli.demo", "from a place to a policy with evidence, in minutes, on one page"),
     "fly": ("airworthy.cli.fly", "one or many flights -> a folder with summary.json and report.html"),
     "replay": ("airworthy.cli.replay", "fly a recorded run again and compare it bit for bit"),
     "film": ("airworthy.cli.film", "film a recorded flight, from any camera, with a contact sheet"),

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from tyro.conf import Positional
 
-from airworthy.cli.common import emit_json, run_tyro, show_table
+from airworthy.cli.common import emit_json, run_tyro, show_table, stopped_by_terminate
 from airworthy.core.errors import unknown_name
 from airworthy.learning.datasets import DatasetConfig, ExpertDataset, Made, synthesize_dataset
 
@@ -105,7 +103,7 @@ def main(argv: list[str]) -> int:
 def _make(config: SynthesizeConfig) -> int:
     from airworthy.learning.datasets.recording import write_run
 
-    with _stopped_by_terminate() as received:
+    with stopped_by_terminate() as received:
         made = synthesize_dataset(
             config.dataset(),
             config.out,
@@ -178,22 +176,3 @@ def _export(config: ExportConfig) -> int:
     else:
         print(f"LeRobot {told['codebase_version']}: {told['episodes']:,} episodes, {told['frames']:,} frames in {config.out}")
     return 0
-
-
-@contextlib.contextmanager
-def _stopped_by_terminate() -> Iterator[list[int]]:
-    """Let SIGTERM stop a run as Ctrl-C does; yields what was received."""
-    received: list[int] = []
-
-    def stop(number: int, frame: Any) -> None:
-        received.append(number)
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield received
-        return
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield received
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -1,4 +1,4 @@
-"""`airworthy verify`: acceptance figures of physics, geometry, places, sensors and splats, and of promises."""
+"""`airworthy verify`: acceptance figures of physics, geometry, places, sensors, splats, SOUS VIDE, and of promises."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from itertools import chain
 from typing import Literal
 
+from airworthy.capture.verification import marker_figures
 from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.files import data_dir
 from airworthy.core.progress import progress
@@ -21,10 +22,14 @@ from airworthy.evaluation.verification import (
     sensor_figures,
     splat_figures,
 )
+from airworthy.learning.verification import sousvide_figures, sousvide_left_out
 
-_DESCRIPTION = "Measure physics, geometry, places, sensors and splats here, and print each figure beside what it must be."
+_DESCRIPTION = (
+    "Measure physics, geometry, places, sensors, splats and SOUS VIDE's acceptance list here, and print each figure beside what"
+    " it must be."
+)
 
-Group = Literal["motion", "geometry", "scenes", "sensors", "splats"]
+Group = Literal["motion", "geometry", "scenes", "sensors", "splats", "sousvide"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,8 @@ class VerifyConfig:
     json: bool = False
     """Print a JSON list of figures."""
     all: bool = False
-    """Also what takes minutes: every way and export, 10,000 damaged files of each format, ten times the draws."""
+    """Also what takes minutes: every way and export, 10,000 damaged files of each format, ten times the draws, the published
+    data set twice."""
     only: tuple[Group, ...] = ()
     """Groups of figures; none: all of them."""
 
@@ -63,6 +69,8 @@ def left_out(config: VerifyConfig) -> list[str]:
         lines.append("AIRWORTHY_DATA is unset: comparisons with reference files were left out.")
     if find_spec("embreex") is None and ("geometry" in config.only or not config.only):
         lines.append("The package embreex is not installed: comparisons with Embree were left out.")
+    if "sousvide" in config.only or not config.only:
+        lines += sousvide_left_out()
     if not config.all:
         lines.append("What takes minutes was left out: run with --all.")
     return lines
@@ -72,10 +80,15 @@ def _motion(everything: bool) -> Iterator[Figure]:
     return chain(flightgoggles_figures(), promise_figures(), published_figures())
 
 
+def _sousvide(everything: bool) -> Iterator[Figure]:
+    return chain(sousvide_figures(everything), marker_figures(everything))
+
+
 GROUPS: dict[Group, Callable[[bool], Iterator[Figure]]] = {
     "motion": _motion,
     "geometry": geometry_figures,
     "scenes": scene_figures,
     "sensors": sensor_figures,
     "splats": splat_figures,
+    "sousvide": _sousvide,
 }

@@ -28,7 +28,7 @@ class ViewConfig:
     """What to look at."""
 
     what: Positional[str]
-    """A folder of `airworthy fly`; NAME[:INDEX][@SEED] of a scene or the path of one; or a splat file."""
+    """A folder of `airworthy fly` or `airworthy demo`; NAME[:INDEX][@SEED] of a scene or the path of one; or a splat file."""
     scene: str | None = None
     """Of a flight: show it in this scene instead of the one it was flown in."""
     env: int | None = None

@@ -41,8 +41,8 @@ class FlyConfig:
     """What every vehicle carries and records: DEVICE, NAME=DEVICE or NAME=DEVICE:CHANNEL,CHANNEL (`airworthy sensors` lists
     devices; channels: rgb, depth, range, instance_id, semantic_id, normal_world, points, ...), or "carried"."""
     pilot: str = "geometric"
-    """Who flies: geometric, mellinger, crazyflie, position, velocity; mpc, the expert with the true state; or svnet:FOLDER, a
-    trained policy."""
+    """Who flies: geometric, mellinger, crazyflie, position, velocity; mpc, the expert with the true state; svnet, the
+    shipped policy; or svnet:FOLDER, a trained one."""
     latency: float = 0.0
     """From what the pilot sees until its command acts [s]."""
     envs: int = 1

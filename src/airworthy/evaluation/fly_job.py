@@ -45,7 +45,7 @@ from airworthy.vehicles import Vehicle, read_vehicle, vehicle
 if TYPE_CHECKING:
     from airworthy.scenes import Scene, SceneBatch
 
-__all__ = ["FlyConfig", "FlyResult", "planned", "run_fly", "simulator_config"]
+__all__ = ["FlyConfig", "FlyResult", "check_device", "planned", "run_fly", "simulator_config"]
 
 DEFAULT_COURSE = "robustness"
 _REACH = 1e5  # float32 keeps a centimetre at this distance [m]
@@ -98,7 +98,7 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
     batch = batch_of(config, place)
     plan = _plan(config, trajectory, place, batch)
     _check_size(config, plan, max(item.rotor_count for item in vehicles))
-    _check_device(config.device)
+    check_device(config.device)
     simulator = Simulator(
         [vehicles[i % len(vehicles)] for i in range(config.envs)],
         simulator_config(config, level),
@@ -151,7 +151,12 @@ def _check_size(config: FlyConfig, plan: FlightPlan, rotor_count: int) -> None:
         )
 
 
-def _check_device(name: str) -> None:
+def check_device(name: str) -> None:
+    """Refuse a device that is not there.
+
+    Raises:
+        UnknownNameError: With the devices that are.
+    """
     if name == "cpu":
         return
     wp = quiet_warp()

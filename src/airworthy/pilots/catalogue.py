@@ -1,4 +1,4 @@
-"""Pilots by the word that names them on a command line: a tracker's law, `mpc`, or `svnet:FOLDER`."""
+"""Pilots by the word that names them on a command line: a tracker's law, `mpc`, `svnet`, or `svnet:FOLDER`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["pilot_for", "pilot_level", "pilot_names", "pilot_sensors"]
 SVNET, CAMERA = "svnet", "policy_view"
 _OTHERS = {
     ExpertPilot.name: "model predictive control with the true state and parameters: the expert that others learn from",
-    SVNET: "an SV-Net policy, written svnet:FOLDER: sees through a camera, knows height, velocity and attitude only",
+    SVNET: "an SV-Net policy, the shipped one or svnet:FOLDER: sees through a camera, knows height, velocity and attitude only",
 }
 
 
@@ -36,14 +36,14 @@ def _name(word: str) -> str:
 
 
 def _parts(word: str) -> tuple[str, str]:
-    """Name, and the folder behind it.
+    """Name, and what stands behind the colon.
 
     Raises:
         UnknownNameError: If there is no such pilot.
-        AirworthyError: SV-Net without a folder, or another pilot with one.
+        AirworthyError: A pilot with a folder that is no policy.
     """
-    name, folder = _name(word), word.partition(":")[2]
-    if (name == SVNET) != bool(folder):
+    name, colon, folder = _name(word), *word.partition(":")[1:]
+    if colon and (name != SVNET or not folder):
         raise AirworthyError(f"The pilot is named {word!r}; write svnet:FOLDER for a policy, other pilots without a colon.")
     return name, folder
 
@@ -70,8 +70,9 @@ def pilot_sensors(word: str, vehicle: Vehicle) -> dict[str, MountedSensor]:
         return {}
     from airworthy.pilots.svnet.contract import read_contract
     from airworthy.pilots.svnet.seeing import policy_camera
+    from airworthy.pilots.svnet.shipped import policy_folder
 
-    contract = read_contract(folder)
+    contract = read_contract(policy_folder(folder))
     return {} if contract.view is None else {CAMERA: MountedSensor(policy_camera(vehicle, contract))}
 
 
@@ -81,7 +82,7 @@ def pilot_for(
     """A pilot for a simulator's vehicles as they are now: make it after parameters were drawn.
 
     Args:
-        word: Of `pilot_names`; a policy as svnet:FOLDER.
+        word: Of `pilot_names`; a policy as svnet:FOLDER, the shipped one as svnet.
         simulator: Built for the level of `pilot_level`.
         path: What to follow.
         mounted: With the sensors of `pilot_sensors`.
@@ -97,5 +98,6 @@ def pilot_for(
     if name != SVNET:
         return tracker(name, path.trajectory() if isinstance(path, Course) else path)
     from airworthy.pilots.svnet.pilot import svnet_pilot
+    from airworthy.pilots.svnet.shipped import policy_folder
 
-    return svnet_pilot(folder, simulator, path, CAMERA, mounted, device)
+    return svnet_pilot(policy_folder(folder), simulator, path, CAMERA, mounted, device)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import read_json
 from airworthy.scenes import scene
 from airworthy.scenes.catalogue import is_path
 from airworthy.scenes.posing import three
@@ -21,6 +22,8 @@ __all__ = ["Subject", "load_subject"]
 
 
 _HEAD = 1 << 20
+_DEMO = "demo.json"
+"""In the folder of `airworthy demo`."""
 _STRAY, _EDGE = 0.02, 0.05
 """Share of the gaussians that is left out at each side of a file's bounds, and the room around the others, of their extent."""
 
@@ -46,7 +49,7 @@ def load_subject(name: str, scene_name: str | None = None) -> Subject:
     Raises:
         AirworthyError: There is none of this name, or it is damaged.
     """
-    path = Path(name)
+    path = _of_demo(Path(name))
     if _is_flight(path):
         flight = load_flight(path)
         found, bare = _where(flight, scene_name)
@@ -66,6 +69,26 @@ def _where(flight: ShownFlight, scene_name: str | None) -> tuple[Scene | None, b
     except AirworthyError as error:
         hint = f"The flight's scene {flight.scene!r} is not to be had (--scene takes another)"
         raise AirworthyError(f"{hint}: {error}") from error
+
+
+def _of_demo(path: Path) -> Path:
+    """Of a demo's folder, that of the flight it ends with; any other path as it is.
+
+    Raises:
+        AssetError: The demo has not come to it yet, or its journal is damaged.
+    """
+    journal = path / _DEMO
+    if not journal.is_file():
+        return path
+    found = read_json(journal, _HEAD)
+    shown = found.get("view") if isinstance(found, dict) else None
+    if not isinstance(shown, str) or Path(shown).name != shown:
+        raise AssetError(f"{str(journal)!r} is damaged: it does not name the flight to show.")
+    if not _is_flight(path / shown):
+        raise AssetError(
+            f"The demo in {str(path)!r} has not come to its last flight yet: the same command goes on."
+        )
+    return path / shown
 
 
 def _is_flight(path: Path) -> bool:

@@ -15,7 +15,7 @@ from airworthy.evaluation.tracking_protocol.adaptation import flown_ratio, told_
 from airworthy.evaluation.tracking_protocol.causes import causes_of
 from airworthy.evaluation.tracking_protocol.conditions import Condition, noise_level
 from airworthy.evaluation.tracking_protocol.drones import Drones, Spread, draw_drones, equip, keys_of
-from airworthy.evaluation.tracking_protocol.entrants import Entrant, policy_camera
+from airworthy.evaluation.tracking_protocol.entrants import Entrant
 from airworthy.evaluation.tracking_protocol.people import Ground, Walkers, free_ground
 from airworthy.evaluation.tracking_protocol.places import place_of
 from airworthy.evaluation.tracking_protocol.seeing import Image, seen_by
@@ -23,6 +23,8 @@ from airworthy.evaluation.tracking_protocol.trial import TrialSimulator, Watched
 from airworthy.pilots import FlightPlan, Flown, fly
 from airworthy.scenes import Scene, SceneBatch, scene
 from airworthy.sensors.devices import Device
+from airworthy.sensors.projections import Pinhole
+from airworthy.sensors.splats.policy_camera import POLICY_SIDE, vehicle_camera
 from airworthy.simulation import Contact, FlightTable, MountedSensors, SimulatorConfig
 from airworthy.tasks import TrackingProtocol, TrackingReference
 from airworthy.trajectories import Course, FlatSample, Trajectory, course
@@ -183,9 +185,16 @@ def fly_block(
     table = _table(flown, pilot, simulator, number)
     rows = _rows(block, setting, entrant, drones, flown, table, pilot, protocol, batch)
     carried = (item.device for item in sensors.values() if isinstance(item.device, Device))
-    camera = next(carried, None) or policy_camera(vehicle)
+    camera = next(carried, None) or _own_camera(vehicle)
     image = seen_by(batch, walkers, vehicle, camera, table) if picture and block.first == 0 else None
     return BlockResult(rows, table, image)
+
+
+def _own_camera(vehicle: Vehicle) -> Device:
+    """The camera of a vehicle's record for the picture of a flight whose pilot sees nothing: at the policy's view, or whole."""
+    whole = vehicle_camera(vehicle)
+    straight = isinstance(whole.projection, Pinhole) and not whole.projection.distortion.any
+    return vehicle_camera(vehicle, side=POLICY_SIDE) if straight else whole
 
 
 def _model_noise(block: Block) -> tuple[float, ...]:

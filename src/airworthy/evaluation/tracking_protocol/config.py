@@ -30,8 +30,8 @@ class EvaluateConfig:
     """Who is tried, on what, under which conditions."""
 
     pilot: tuple[str, ...] = ("mpc",)
-    """Who flies: mpc (the expert, which knows the true state), svnet:FOLDER (what `airworthy train svnet` wrote); the first is
-    the one that others are compared with."""
+    """Who flies: mpc (the expert, which knows the true state), svnet (the shipped policy), svnet:FOLDER (what `airworthy train
+    svnet` wrote); the first is the one that others are compared with."""
     course: str = "robustness"
     """Course name or file."""
     scene: str = "hall"

@@ -7,24 +7,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from airworthy.core.errors import AirworthyError, AssetError, unknown_name
+from airworthy.core.errors import unknown_name
 from airworthy.core.files import sha256_file
 from airworthy.pilots import Pilot
 from airworthy.pilots.expert import expert_for
 from airworthy.pilots.expert_reference import expert_reference
-from airworthy.sensors.carried import carried_sensors
-from airworthy.sensors.devices import Device
-from airworthy.sensors.projections import Pinhole
-from airworthy.sensors.splats.policy_view import PolicyView
+from airworthy.pilots.svnet.shipped import policy_folder, shipped_name
 from airworthy.simulation import MountedSensor, MountedSensors, Simulator
 from airworthy.trajectories import Course
 from airworthy.vehicles import Vehicle
 
-__all__ = ["CAMERA", "Entrant", "MakePilot", "entrant", "entrants_of", "expert_entrant", "policy_camera"]
+__all__ = ["CAMERA", "Entrant", "MakePilot", "entrant", "entrants_of", "expert_entrant"]
 
 CAMERA = "camera"
 """Name under which a policy's camera is mounted."""
-POLICY_RATE = 20.0
 
 
 class MakePilot(Protocol):
@@ -53,7 +49,7 @@ class Entrant:
 
 
 def entrant(word: str) -> Entrant:
-    """A pilot by its word: "mpc" (the expert), or "svnet:FOLDER" with what `airworthy train svnet` wrote.
+    """A pilot by its word: mpc (the expert), svnet (the shipped policy), or svnet:FOLDER (what `airworthy train svnet` wrote).
 
     Raises:
         UnknownNameError: There is no such pilot.
@@ -62,9 +58,9 @@ def entrant(word: str) -> Entrant:
     kind, colon, folder = word.partition(":")
     if word == "mpc":
         return expert_entrant()
-    if kind == "svnet" and colon and folder:
-        return svnet_entrant(Path(folder))
-    raise unknown_name("pilot to evaluate", word, ("mpc", "svnet:FOLDER"))
+    if kind == "svnet" and bool(colon) == bool(folder):
+        return svnet_entrant(policy_folder(folder))
+    raise unknown_name("pilot to evaluate", word, ("mpc", "svnet", "svnet:FOLDER"))
 
 
 def entrants_of(words: Sequence[str]) -> list[Entrant]:
@@ -94,8 +90,6 @@ def svnet_entrant(folder: Path) -> Entrant:
     """A trained policy; it is told nothing but what it senses, and carries the camera that its contract names."""
     from airworthy.pilots.svnet.contract import CONTRACT_FILE, WEIGHTS_FILE, read_contract
 
-    if not folder.is_dir():
-        raise AssetError(f"{str(folder)!r} is no folder; svnet:FOLDER names what `airworthy train svnet` wrote.")
     contract = read_contract(folder)
     digests = {name: sha256_file(folder / name) for name in (CONTRACT_FILE, WEIGHTS_FILE)}
 
@@ -105,27 +99,10 @@ def svnet_entrant(folder: Path) -> Entrant:
         return svnet_pilot(folder, simulator, course, CAMERA, mounted, simulator.device)
 
     def sensors(vehicle: Vehicle) -> Mapping[str, MountedSensor]:
-        from airworthy.pilots.svnet.seeing import policy_camera as camera_of
+        from airworthy.pilots.svnet.seeing import policy_camera
 
-        return {} if contract.view is None else {CAMERA: MountedSensor(camera_of(vehicle, contract))}
+        return {} if contract.view is None else {CAMERA: MountedSensor(policy_camera(vehicle, contract))}
 
-    label = folder.name if folder.name not in ("", ".", "..") else contract.variant
+    shipped = shipped_name(folder)
+    label = (f"svnet:{shipped}" if shipped else folder.name) if folder.name not in ("", ".", "..") else contract.variant
     return Entrant(label, make, sensors, identity={"pilot": "svnet", **digests}, variant=contract.variant)
-
-
-def policy_camera(vehicle: Vehicle) -> Device:
-    """The camera of a vehicle's record at the published view of a policy, idealised mount.
-
-    Raises:
-        AirworthyError: The vehicle carries no camera.
-    """
-    carried = [device for device in carried_sensors(vehicle).values() if device.kind == "camera"]
-    if not carried:
-        raise AirworthyError(f"Vehicle {vehicle.name!r} carries no camera, which a policy needs.")
-    device = carried[0].variant(channels=("rgb",), randomize_mount=False, rate=POLICY_RATE)
-    whole, view = device.projection, PolicyView()
-    if not isinstance(whole, Pinhole):
-        return device
-    numbers = view.intrinsics((whole.fx, whole.fy, whole.cx, whole.cy), (whole.width, whole.height))
-    fx, fy, cx, cy = (float(value) for value in numbers)
-    return device.variant(projection=Pinhole(*view.size, fx, fy, cx, cy))

@@ -10,25 +10,21 @@ from typing import Any
 import numpy as np
 
 from airworthy import __version__
-from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.errors import AssetError
 from airworthy.core.files import json_text, read_json, write_text
 from airworthy.core.frames import yaw_of
 from airworthy.evaluation.metrics import tilt_of
-from airworthy.learning.datasets.card_pictures import data_uri, plan_picture, sheet, spread_pairs
+from airworthy.learning.datasets.card_courses import pictures_of
 from airworthy.learning.datasets.card_svg import Panel, histogram, time_bar
-from airworthy.learning.datasets.identity import scene_of
 from airworthy.learning.datasets.layout import CARD_FILE, RUN_FILE
 from airworthy.learning.datasets.reader import ExpertDataset
 from airworthy.learning.synthesis.config import RATE
 from airworthy.pilots.expert import full_thrust_of
-from airworthy.scenes import Scene
-from airworthy.scenes.digest import scene_digest
 from airworthy.vehicles import vehicle
 
 __all__ = ["write_card"]
 
 Content = dict[str, Any]
-SHEET_IMAGES, SHEET_COLUMNS, STRIP_IMAGES = 32, 8, 8
 
 
 def write_card(dataset: ExpertDataset) -> Path:
@@ -38,7 +34,7 @@ def write_card(dataset: ExpertDataset) -> Path:
         AirworthyError: The file system refused.
     """
     run = _run_of(dataset.folder)
-    content = {**_head(dataset, run), **_time(run), **_pictures(dataset), "groups": _groups(dataset), **_courses(dataset)}
+    content = {**_head(dataset, run), **_time(run), **pictures_of(dataset), "groups": _groups(dataset), **_courses(dataset)}
     return write_text(dataset.folder / CARD_FILE, _render(content))
 
 
@@ -56,7 +52,7 @@ def _head(dataset: ExpertDataset, run: Mapping[str, Any]) -> Content:
     kept, error = flown["kept"], flown["end_error_m"]
     size = sum(size for item in dataset.shards for size, _ in item.files.values())
     names = ", ".join(config.courses)
-    seen = f" in {config.scene}" if config.pictured else ""
+    seen = f" in {config.place_words}" if config.pictured else ""
     camera = dataset.camera
     image = f"{camera['width']} x {camera['height']}" if camera else "none"
     cards = [
@@ -75,7 +71,7 @@ def _head(dataset: ExpertDataset, run: Mapping[str, Any]) -> Content:
     facts = [
         _fact("vehicle", config.vehicle),
         _fact("courses", names),
-        _fact("scene", config.scene if config.pictured else "none"),
+        _fact("scene", config.place_words),
         _fact("camera", f"{config.camera}, view {config.view}" if config.pictured else "none"),
         _fact("noise level", config.noise),
         _fact("seed", str(config.seed)),
@@ -113,42 +109,6 @@ def _time(run: Mapping[str, Any]) -> Content:
         f" worker{'s' if workers != 1 else ''}; seconds are summed over workers."
     )
     return {"stages": Markup(time_bar({str(k): float(v) for k, v in stages.items()})), "stages_note": note}  # noqa: S704
-
-
-def _pictures(dataset: ExpertDataset) -> Content:
-    config = dataset.config
-    place = _same_scene(dataset)
-    note = "Every roll-out that was kept, from above; dark: the course."
-    found: Content = {"plan": data_uri(plan_picture(dataset, place)), "plan_note": note, "sheet": "", "strip": ""}
-    images = dataset.images
-    if images is None or not len(images):
-        return found
-    pairs = spread_pairs(dataset, SHEET_IMAGES)
-    found["sheet"] = data_uri(sheet(images, pairs, [f"{dataset.true[k, 0]:.2f} s" for k in pairs], SHEET_COLUMNS))
-    middle = int(pairs[len(pairs) // 2]) // config.ticks
-    ticks = np.unique(np.round(np.linspace(0, config.ticks - 1, STRIP_IMAGES)).astype(int))
-    words = [f"{tick / 20.0:.2f} s" for tick in ticks]
-    found["strip"] = data_uri(sheet(images, middle * config.ticks + ticks, words, STRIP_IMAGES))
-    mass, force = dataset.parameters[middle]
-    found["strip_note"] = (
-        f"Roll-out {dataset.number[middle]:,} from start to end: {mass:.3f} kg, {force:.2f} N per rotor, from"
-        f" {dataset.start[middle]:.2f} s of the course."
-    )
-    camera = dataset.camera or {}
-    found["sheet_note"] = (
-        f"{camera['width']} x {camera['height']} pixels, rendered at the true pose through the mounted camera; image, sensed"
-        " state and command of a pair are of the same instant."
-    )
-    return found
-
-
-def _same_scene(dataset: ExpertDataset) -> Scene | None:
-    """The scene of the data set, if it can still be had."""
-    try:
-        place = scene_of(dataset.config)
-    except AirworthyError:
-        return None
-    return place if place is not None and scene_digest(place) == dataset.identity["scene_sha256"] else None
 
 
 def _groups(dataset: ExpertDataset) -> list[Content]:
@@ -225,7 +185,7 @@ def _render(content: Mapping[str, Any]) -> str:
     css = Markup(files("airworthy.evaluation").joinpath("report.css").read_text("utf-8"))  # noqa: S704
     text = files("airworthy.learning.datasets").joinpath("card.html.j2").read_text("utf-8")
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(text)
-    return template.render(**{"sheet_note": "", "strip_note": "", **content}, css=css, version=__version__)
+    return template.render(**content, css=css, version=__version__)
 
 
 def _card(label: str, value: str, unit: str, below: str) -> Content:

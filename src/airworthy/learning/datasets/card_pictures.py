@@ -42,17 +42,17 @@ def data_uri(picture: Picture, quality: int = 88) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
-def plan_picture(dataset: ExpertDataset, place: Scene | None) -> Picture:
-    """Every roll-out that was kept, from above, over the scene without its roof or over a grid of metres."""
+def plan_picture(dataset: ExpertDataset, name: str, place: Scene | None, width: int = WIDTH) -> Picture:
+    """Every roll-out of a course that was kept, from above, over the scene without its roof or over a grid of metres."""
     from PIL import Image, ImageDraw
 
-    paths = dataset.of_rollouts(dataset.true[:, 1:4])
-    lines = [course(name).trajectory() for name in dataset.config.courses]
-    wanted = [line.sample(np.linspace(0.0, line.duration, 400)).position for line in lines]
-    points = np.concatenate([paths.reshape(-1, 3), *wanted])
+    paths = dataset.of_rollouts(dataset.true[:, 1:4])[dataset.course == name]
+    line = course(name).trajectory()
+    wanted = line.sample(np.linspace(0.0, line.duration, 400)).position
+    points = np.concatenate([paths.reshape(-1, 3), wanted])
     low, high = points.min(axis=0) - _ROOM, points.max(axis=0) + _ROOM
-    scale = WIDTH / (high[0] - low[0])
-    size = (WIDTH, int(np.clip(round(scale * (high[1] - low[1])), 120, 1400)))
+    scale = width / (high[0] - low[0])
+    size = (width, int(np.clip(round(scale * (high[1] - low[1])), 120, 1400)))
     base = _from_above(place, low, high, size) if place is not None else np.full((size[1], size[0], 3), PAGE[0], np.uint8)
     image = Image.fromarray(base).resize((_FINER * size[0], _FINER * size[1]), Image.Resampling.BICUBIC)
     draw = ImageDraw.Draw(image, "RGBA")
@@ -65,9 +65,8 @@ def plan_picture(dataset: ExpertDataset, place: Scene | None) -> Picture:
     strength = int(np.clip(30000 / max(len(paths), 1), 10, 200))
     for path in paths:
         draw.line(pixels(path), fill=(*(MANY if place is not None else FLOWN), strength), width=_FINER)
-    for path in wanted:
-        draw.line(pixels(path), fill=(*PAGE, 255), width=4 * _FINER, joint="curve")
-        draw.line(pixels(path), fill=(*INK, 255), width=2 * _FINER, joint="curve")
+    draw.line(pixels(wanted), fill=(*PAGE, 255), width=4 * _FINER, joint="curve")
+    draw.line(pixels(wanted), fill=(*INK, 255), width=2 * _FINER, joint="curve")
     return np.asarray(image.resize(size, Image.Resampling.LANCZOS))
 
 
@@ -98,19 +97,22 @@ def _draw_grid(draw: Any, low: Array, high: Array, pixels: Any) -> None:
             draw.text(place, f"{k * step} m" if k == 0 else f"{k * step}", font=words, fill=(*INK, 190), anchor=anchor)
 
 
-def spread_pairs(dataset: ExpertDataset, count: int) -> NDArray[np.int64]:
-    """Pairs spread evenly over the courses' time, each of another roll-out where there are enough."""
-    chosen: list[int] = []
-    ticks, names = dataset.config.ticks, dataset.config.courses
+def spread_pairs(dataset: ExpertDataset, count: int, courses: Sequence[str] = ()) -> NDArray[np.int64]:
+    """Pairs spread evenly over the time of courses (none named: all), each of another roll-out, as far as there are so many."""
+    names = tuple(courses) or dataset.config.courses
     share = [count // len(names) + (k < count % len(names)) for k in range(len(names))]
-    for name, wanted in zip(names, share, strict=True):
-        rollouts = np.flatnonzero(dataset.course == name)
-        if not len(rollouts):
-            continue
-        by_time = rollouts[np.argsort(dataset.start[rollouts], kind="stable")]
-        picked = by_time[np.round(np.linspace(0, len(by_time) - 1, min(wanted, len(by_time)))).astype(int)]
-        chosen += [int(row) * ticks + (7 * k) % ticks for k, row in enumerate(picked)]
-    return np.array(sorted(chosen, key=lambda k: (names.index(str(dataset.course[k // ticks])), dataset.true[k, 0])), np.int64)
+    return np.concatenate([_spread(dataset, name, wanted) for name, wanted in zip(names, share, strict=True)])
+
+
+def _spread(dataset: ExpertDataset, name: str, count: int) -> NDArray[np.int64]:
+    rollouts = np.flatnonzero(dataset.course == name)
+    if not len(rollouts):
+        return np.zeros(0, np.int64)
+    by_time = rollouts[np.argsort(dataset.start[rollouts], kind="stable")]
+    picked = by_time[np.round(np.linspace(0, len(by_time) - 1, min(count, len(by_time)))).astype(int)]
+    ticks = dataset.config.ticks
+    chosen = picked * ticks + (7 * np.arange(len(picked))) % ticks
+    return np.asarray(chosen[np.argsort(dataset.true[chosen, 0], kind="stable")], np.int64)
 
 
 def sheet(images: ImageStack, pairs: NDArray[np.int64], words: Sequence[str], columns: int, width: int = 2 * WIDTH) -> Picture:

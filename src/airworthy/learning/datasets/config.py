@@ -16,6 +16,9 @@ from airworthy.learning.synthesis.config import SynthesisConfig
 __all__ = ["DatasetConfig", "config_from"]
 
 SEED_LIMIT = 1 << 64
+LATER: dict[str, Any] = {"clear": 0.0}
+"""Fields that came after data sets had been made: at these values they are left out of what is described, so that a data set of
+before is still itself."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,9 @@ class DatasetConfig(SynthesisConfig):
 
     scene: str = "hall"
     """What is seen: a scene by name (see `airworthy scenes`) or path."""
+    clear: float = 0.0
+    """Each course is seen in the scene without what stands this near its path [m], as `airworthy evaluate` clears it; 0: as it
+    is."""
     view: str = "224"
     """Of the images: the side of the policy's view [px] (224 as published, 112 shows the same in a quarter of the pixels), full
     for the camera's own, none for no images."""
@@ -61,8 +67,16 @@ class DatasetConfig(SynthesisConfig):
         return self.view != "none"
 
     def described(self) -> dict[str, Any]:
-        """Every field as plain data, in order."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        """Every field as plain data, in order, but those of `LATER` that are not used."""
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        return {name: value for name, value in plain.items() if name not in LATER or value != LATER[name]}
+
+    @property
+    def place_words(self) -> str:
+        """What is seen, in words."""
+        if not self.pictured:
+            return "none"
+        return f"{self.scene}, cleared {self.clear:g} m round each course" if self.clear else self.scene
 
 
 def config_from(values: Mapping[str, Any], where: str) -> DatasetConfig:
@@ -77,6 +91,7 @@ def config_from(values: Mapping[str, Any], where: str) -> DatasetConfig:
     """
     hints = typing.get_type_hints(DatasetConfig)
     names = {field.name for field in fields(DatasetConfig)}
+    values = {**LATER, **values}
     wrong = sorted(names.symmetric_difference(values))
     if wrong:
         raise AssetError(f"{where!r} has no field {wrong[0]!r}, or one too many: another version wrote it, or it was edited.")

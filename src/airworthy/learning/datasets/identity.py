@@ -9,7 +9,7 @@ import numpy as np
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text, sha256
-from airworthy.learning.datasets.config import DatasetConfig
+from airworthy.learning.datasets.config import LATER, DatasetConfig
 from airworthy.learning.datasets.layout import SCHEMA_VERSION
 from airworthy.learning.synthesis.cameras import flight_camera
 from airworthy.scenes import Scene, scene
@@ -71,7 +71,7 @@ def digest_of(identity: dict[str, Any]) -> str:
 
 def changed_field(before: dict[str, Any], now: dict[str, Any], where: str) -> AirworthyError:
     """The error for a folder that holds another data set: names the first difference."""
-    old, new = before.get("configuration", {}), now["configuration"]
+    old, new = {**LATER, **before.get("configuration", {})}, {**LATER, **now["configuration"]}
     for name, value in new.items():
         if old.get(name) != value:
             return AirworthyError(

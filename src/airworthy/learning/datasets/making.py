@@ -27,6 +27,7 @@ from airworthy.learning.datasets.layout import (
 from airworthy.learning.datasets.shard_files import ShardFacts, write_images, write_shard
 from airworthy.learning.datasets.sharding import Sharding
 from airworthy.learning.synthesis.cameras import flight_camera
+from airworthy.learning.synthesis.clearing import cleared_for
 from airworthy.learning.synthesis.config import RATE
 from airworthy.learning.synthesis.pictures import Pictures
 from airworthy.learning.synthesis.plan import RolloutPlan
@@ -52,7 +53,7 @@ class ShardTask:
 
 
 class ShardMaker:
-    """Makes shards of one data set; paths and the scene are prepared once.
+    """Makes shards of one data set; paths and the scene are prepared once, a cleared scene once per course.
 
     Args:
         task: What to make.
@@ -66,21 +67,31 @@ class ShardMaker:
         with self.stages("planning"):
             self.plan = RolloutPlan(config)
             self.sharding = Sharding(self.plan, config.shard)
-        self._pictures: Pictures | None = None
+        self._place: Scene | None = None
+        self._pictures: tuple[int, Pictures] | None = None
         if config.pictured:
             with self.stages("rendering"):
-                self._pictures = self._prepared(place or scene_of(config))
+                self._place = place or scene_of(config)
+            self._pictures_of(0)
 
-    def _prepared(self, place: Scene | None) -> Pictures:
+    def _pictures_of(self, course: int) -> Pictures | None:
+        """Those of a course of the configuration; only the last ones are kept, since shards come course by course."""
         config, vehicle = self._task.config, self.plan.vehicle
-        assert place is not None
-        camera = flight_camera(vehicle, config.camera, config.view)
-        return Pictures(place, vehicle, camera, config.light, config.image_noise, config.seed, self._task.device)
+        if self._place is None:
+            return None
+        if self._pictures is None or (config.clear and self._pictures[0] != course):
+            self._pictures = None  # its memory, before more is asked for
+            with self.stages("rendering"):
+                camera = flight_camera(vehicle, config.camera, config.view)
+                place = cleared_for(self._place, config.courses[course], config.clear)
+                drawn = (config.light, config.image_noise, config.seed)
+                self._pictures = (course, Pictures(place, vehicle, camera, *drawn, self._task.device))
+        return self._pictures[1]
 
     @property
     def image_bytes(self) -> int:
         """Of one image."""
-        return 0 if self._pictures is None else math.prod(self._pictures.shape)
+        return 0 if self._pictures is None else math.prod(self._pictures[1].shape)
 
     def make(self, shards: Sequence[int]) -> Iterator[ShardFacts]:
         """Fly the roll-outs of some shards together, then write one after the other.
@@ -98,29 +109,31 @@ class ShardMaker:
 
     def _written(self, shard: int, flown: Rollouts) -> ShardFacts:
         kept = flown.selected(flown.kept)
-        course = self._task.config.courses[int(self.sharding.course[shard])]
+        index = int(self.sharding.course[shard])
+        course, pictures = self._task.config.courses[index], self._pictures_of(index)
         counts = (len(flown.number), len(kept.number), kept.command.shape[0] * kept.command.shape[1])
 
         def facts(files: dict[str, tuple[int, str]]) -> ShardFacts:
             return ShardFacts(shard_name(shard), self._task.digest, course, *counts, files)
 
-        return write_shard(self._task.folder / shard_name(shard), lambda folder: self._filled(folder, flown, kept), facts)
+        return write_shard(
+            self._task.folder / shard_name(shard), lambda folder: self._filled(folder, flown, kept, pictures), facts
+        )
 
-    def _filled(self, folder: Path, flown: Rollouts, kept: Rollouts) -> dict[str, str]:
+    def _filled(self, folder: Path, flown: Rollouts, kept: Rollouts, pictures: Pictures | None) -> dict[str, str]:
         pairs = pair_columns(kept)
         with self.stages("writing"):
             write_columns(folder / ROLLOUTS_FILE, ROLLOUT_FIELDS, rollout_columns(flown))
             write_columns(folder / PAIRS_FILE, PAIR_FIELDS, pairs)
-            if self._pictures is None:
+            if pictures is None:
                 return {}
-            shape = (len(pairs["tick"]), *self._pictures.shape)
-            return {IMAGES_FILE: write_images(folder, shape, self._rendered(kept, pairs))}
+            shape = (len(pairs["tick"]), *pictures.shape)
+            return {IMAGES_FILE: write_images(folder, shape, self._rendered(kept, pairs, pictures))}
 
-    def _rendered(self, kept: Rollouts, pairs: Columns) -> Iterator[Images]:
+    def _rendered(self, kept: Rollouts, pairs: Columns, pictures: Pictures) -> Iterator[Images]:
         """Blocks of images; their time is rendering's, not writing's."""
-        assert self._pictures is not None
         state = kept.state[:, :-1].reshape(-1, kept.state.shape[-1])
-        blocks = self._pictures.images(pairs["rollout"], pairs["tick"], pairs["t_s"], state)
+        blocks = pictures.images(pairs["rollout"], pairs["tick"], pairs["t_s"], state)
         while True:
             self._alive()
             before = self.stages.seconds.get("rendering", 0.0)

@@ -15,15 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError
 from airworthy.pilots.svnet.features import Form, from_command, history_features, observable, to_objective, z_down
 from airworthy.pilots.svnet.variants import FULL_STATE_SIZE, Variant
-from airworthy.sensors.splats.policy_view import PolicyView, triangle_matrix
+from airworthy.sensors.splats.policy_camera import POLICY_SIDE, policy_cut
+from airworthy.sensors.splats.policy_view import PolicyView
 
 __all__ = ["ExpertPairs", "SizedImages", "TrainingData", "batch_order", "training_data"]
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Images = NDArray[np.uint8]
-POLICY_SIDE, RESIZED_SIDE = 224, 256
-"""Of the published view: resized to 256, the middle 224 cut out [px]."""
 
 
 class Stack(Protocol):
@@ -91,10 +90,7 @@ class SizedImages:
                 f"The view is to have a side of {self.side} px, but the data's images have {height}: choose a smaller one, or"
                 " render the data again."
             )
-        if self._whole and self.side * RESIZED_SIDE % POLICY_SIDE:
-            raise AirworthyError(f"A view of {self.side} px cannot be cut from whole images; choose a multiple of 7.")
-        self._view = self._cut() if self._whole else None
-        self._matrix = None if self._whole or self.side == height == width else triangle_matrix(height, self.side)
+        self._view = self._sized(height, width)
         self.intrinsics = self._intrinsics(camera, (width, height))
         """fx, fy, cx, cy [px]"""
 
@@ -104,21 +100,20 @@ class SizedImages:
     def take(self, which: Ints) -> Images:
         """Images (n, side, side, 3) by their numbers (n,)."""
         found = self._stack.take(which)
-        if self._view is not None:
-            return np.asarray(self._view.of(found), np.uint8)
-        if self._matrix is None:
-            return found
-        rows = np.einsum("ih,nhwc->niwc", self._matrix, found.astype(np.float32), optimize=True)
-        small = np.einsum("jw,niwc->nijc", self._matrix, rows, optimize=True)
-        return np.asarray(np.clip(np.rint(small), 0, 255), np.uint8)
+        return found if self._view is None else np.asarray(self._view.of(found), np.uint8)
 
-    def _cut(self) -> PolicyView:
-        resized = self.side * RESIZED_SIDE // POLICY_SIDE
-        return PolicyView((resized, resized), (self.side, self.side))
+    def _sized(self, height: int, width: int) -> PolicyView | None:
+        """How images are resized and cut; None: they are as wanted."""
+        if not self._whole:
+            return None if self.side == height == width else PolicyView((self.side, self.side), (self.side, self.side))
+        cut = policy_cut(self.side, self.side)
+        if cut is None:
+            raise AirworthyError(f"A view of {self.side} px cannot be cut from whole images; choose a multiple of 7.")
+        return cut
 
     def _intrinsics(self, camera: Mapping[str, Any], size: tuple[int, int]) -> NDArray[np.float64]:
         numbers = np.array([camera[name] for name in ("fx", "fy", "cx", "cy")], np.float64)
-        return self._view.intrinsics(numbers, size) if self._view is not None else numbers * (self.side / size[0])
+        return numbers if self._view is None else self._view.intrinsics(numbers, size)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from airworthy.learning.svnet.data import TrainingData
 from airworthy.learning.svnet.model import Inputs
 from airworthy.pilots.svnet.features import IMAGE_MEAN, IMAGE_STD
 
-__all__ = ["Feed", "normalized"]
+__all__ = ["Feed", "normalized", "pasted"]
 
 Ints = NDArray[np.int64]
 AHEAD = 3
@@ -23,9 +23,17 @@ AHEAD = 3
 CHUNK = 512
 GAMMA = 2.2
 """Of images: brightness is a factor of linear light."""
+PIECES, PIECE_USED = 4, 0.6
+"""Most pieces that are pasted into an image, and the share of them that is."""
+PIECE_LEAST, PIECE_MORE = 0.08, 0.37
+"""Least height and width of a piece, and how much more there may be, of the image's."""
+PLAIN = 0.4
+"""Share of images whose pieces are of a plain colour."""
 
 
-def normalized(images: Tensor, generator: torch.Generator | None = None, brightness: float = 0.0, noise: float = 0.0) -> Tensor:
+def normalized(
+    images: Tensor, generator: torch.Generator | None = None, brightness: float = 0.0, noise: float = 0.0, paste: float = 0.0
+) -> Tensor:
     """(n, H, W, 3) of 8 bits -> (n, 3, H, W), channels last in memory, mean and spread of ImageNet taken off.
 
     Args:
@@ -33,9 +41,12 @@ def normalized(images: Tensor, generator: torch.Generator | None = None, brightn
         generator: Draws what is augmented; None: nothing is.
         brightness: Light is scaled by a factor within 1 - this and 1 + this.
         noise: Standard deviation of each pixel's noise [counts of 255].
+        paste: Share of images into which others' pieces and plain ones are pasted.
     """
     device = images.device
     x = images.permute(0, 3, 1, 2).float() / 255.0
+    if generator is not None and paste:
+        x = pasted(x, generator, paste)
     if generator is not None and brightness:
         drawn = torch.rand((len(x), 1, 1, 1), generator=generator, device=device)
         x = (x * (1.0 + brightness * (2.0 * drawn - 1.0)) ** (1.0 / GAMMA)).clamp(0.0, 1.0)
@@ -43,6 +54,36 @@ def normalized(images: Tensor, generator: torch.Generator | None = None, brightn
         x = (x + torch.randn(x.shape, generator=generator, device=device) * (noise / 255.0)).clamp(0.0, 1.0)
     mean, std = (torch.tensor(values, device=device).view(1, 3, 1, 1) for values in (IMAGE_MEAN, IMAGE_STD))
     return ((x - mean) / std).contiguous(memory_format=torch.channels_last)
+
+
+def pasted(images: Tensor, generator: torch.Generator, share: float) -> Tensor:
+    """Images with things in them that do not belong there: rectangles of a plain colour, or of another image, mirrored.
+
+    Random erasing (Zhong et al., arXiv 1708.04896) and CutMix (Yun et al., arXiv 1905.04899) without its change of the target:
+    what a drone has to do does not depend on what else stands about.
+
+    Args:
+        images: (n, 3, H, W) in [0, 1].
+        generator: Draws which, where and how large.
+        share: Of images that get some.
+    """
+    count, _, height, width = images.shape
+    drawn = torch.rand((count, PIECES, 6), generator=generator, device=images.device)
+    color = torch.rand((count, 3, 1, 1), generator=generator, device=images.device)
+    rows = torch.arange(height, device=images.device).view(1, height, 1) / height
+    columns = torch.arange(width, device=images.device).view(1, 1, width) / width
+    covered = torch.zeros((count, height, width), dtype=torch.bool, device=images.device)
+    for piece in drawn.unbind(1):
+        high, wide, top, left, used, _ = (value.view(count, 1, 1) for value in piece.unbind(1))
+        high, wide = PIECE_LEAST + PIECE_MORE * high, PIECE_LEAST + PIECE_MORE * wide
+        top, left = top * (1.0 + high) - high, left * (1.0 + wide) - wide
+        inside = (rows >= top) & (rows < top + high) & (columns >= left) & (columns < left + wide)
+        covered |= inside & (used < PIECE_USED)
+    chosen = drawn[:, :2, 5]
+    covered &= (chosen[:, 0] < share).view(count, 1, 1)
+    plain = (chosen[:, 1] < PLAIN).view(count, 1, 1, 1)
+    fill = torch.where(plain, color, images.roll(1, 0).flip(3))
+    return torch.where(covered.unsqueeze(1), fill, images)
 
 
 class Feed:

@@ -61,6 +61,9 @@ class SvNetOptions:
     """Augmentation: the light of each image is scaled by up to this share, down or up."""
     image_noise: float = 0.0
     """Augmentation: standard deviation of each pixel's noise [counts of 255]."""
+    paste: float = 0.0
+    """Augmentation: share of images into which things are pasted that do not belong there, so that the network does not come to
+    depend on any one of those that do."""
     weights: str = ""
     """SqueezeNet 1.1 to begin with, a .safetensors with torchvision's names; empty: random numbers."""
     keep: Literal["best", "last"] = "best"
@@ -89,6 +92,8 @@ class SvNetOptions:
         for name in ("dropout", "history_dropout", "brightness"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected 0 or more, below 1.")
+        if not 0.0 <= self.paste <= 1.0:
+            raise AirworthyError(f"The training has paste {self.paste}; expected 0 to 1.")
         if self.view and not SIDE_MIN <= self.view <= SIDE_MAX:
             raise AirworthyError(f"The view has a side of {self.view} px; expected {SIDE_MIN} to {SIDE_MAX}, or 0.")
         if self.seed >= 1 << 63:
@@ -101,9 +106,9 @@ class SvNetOptions:
 
     def differences(self, before: Mapping[str, Any]) -> list[str]:
         """Fields in which an earlier training differs, in words."""
-        now = asdict(self)
-        names = [field.name for field in fields(self)]
-        return [f"{name} was {before.get(name)}, not {now[name]}" for name in names if before.get(name) != now[name]]
+        # An option that an earlier version did not have was at its default.
+        now, then = asdict(self), {field.name: before.get(field.name, field.default) for field in fields(self)}
+        return [f"{name} was {then[name]}, not {now[name]}" for name in now if then[name] != now[name]]
 
 
 @dataclass(frozen=True)

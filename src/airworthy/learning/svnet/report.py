@@ -18,7 +18,7 @@ from airworthy.learning.svnet.judging import ratio_of
 from airworthy.learning.svnet.results import REPORT_FILE
 from airworthy.pilots.svnet.features import HISTORY_TICKS
 
-__all__ = ["write_training_report"]
+__all__ = ["training_curves", "write_training_report"]
 
 OUTPUTS = (("thrust", "share of full, z down"), ("roll rate", "rad/s"), ("pitch rate", "rad/s"), ("yaw rate", "rad/s"))
 
@@ -48,7 +48,7 @@ def write_training_report(
         css=files("airworthy.evaluation").joinpath("report.css").read_text("utf-8"),
         figures=figures,
         cards=_cards(figures),
-        curves=[(title, svg) for title, svg in _curves(journal, figures) if svg],
+        curves=[(title, svg) for title, svg in training_curves(journal, figures) if svg],
         outputs=_outputs(data, commands),
         ratio=_ratio(data, estimate),
         history=_history_rows(figures),
@@ -76,7 +76,8 @@ def _cards(figures: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     return cards
 
 
-def _curves(journal: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> list[tuple[str, str]]:
+def training_curves(journal: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Titles and figures (SVG) of a journal: loss of both steps, error of k/m; a figure is empty where there is nothing."""
     found = []
     for stage, title in (("command", "Command step: loss"), ("history", "History step: loss")):
         rows = [row for row in journal if row["stage"] == stage]

@@ -13,9 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from airworthy.core.checkpoints import Checkpoint
 from airworthy.core.errors import AirworthyError
 from airworthy.learning.svnet.backbone import read_backbone
-from airworthy.learning.svnet.checkpoints import Checkpoint
 from airworthy.learning.svnet.data import TrainingData, batch_order
 from airworthy.learning.svnet.feed import Feed
 from airworthy.learning.svnet.judging import judged_commands, judged_history

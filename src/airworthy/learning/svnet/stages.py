@@ -136,7 +136,7 @@ class Stage(ABC):
 
     def _shown(self, images: Tensor | None) -> Tensor | None:
         o = self.options
-        return None if images is None else normalized(images, self._generator, o.brightness, o.image_noise)
+        return None if images is None else normalized(images, self._generator, o.brightness, o.image_noise, o.paste)
 
 
 class HistoryStage(Stage):

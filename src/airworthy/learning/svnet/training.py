@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from airworthy.core.checkpoints import Checkpoints
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, read_json, sha256_file, write_json
 from airworthy.core.progress import progress
-from airworthy.learning.svnet.checkpoints import Checkpoints
+from airworthy.core.stopping import stoppable
 from airworthy.learning.svnet.curves import Curves
 from airworthy.learning.svnet.data import ExpertPairs, TrainingData, training_data
 from airworthy.learning.svnet.machine import Machine, computing, machine_for
@@ -26,7 +27,6 @@ from airworthy.learning.svnet.report import write_training_report
 from airworthy.learning.svnet.results import FIGURES_FILE, figures_of, write_figures, write_journal, write_results
 from airworthy.learning.svnet.run import SvNetRun
 from airworthy.learning.svnet.stages import CommandStage, stage_names
-from airworthy.learning.svnet.stopping import stoppable
 from airworthy.pilots.svnet.variants import variant
 
 __all__ = ["train"]
@@ -48,7 +48,7 @@ def train(
         machine = machine_for(run, options, before.get("machine") if before else None)
         _announce(folder, before, identity, machine, quiet)
         with computing(machine) as device:
-            kept = Checkpoints(folder / CHECKPOINTS)
+            kept = Checkpoints(folder / CHECKPOINTS, "minibatch")
             work = SvNetRun(data, options, device, machine.precision, run.resident)
             saved = kept.newest()
             if saved is not None:

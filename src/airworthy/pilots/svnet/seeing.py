@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.errors import AirworthyError
 from airworthy.pilots.svnet.contract import Contract, View
-from airworthy.sensors.carried import carried_sensors
 from airworthy.sensors.devices import Device
 from airworthy.sensors.projections import Pinhole
+from airworthy.sensors.splats.policy_camera import policy_cut, vehicle_camera
 from airworthy.sensors.splats.policy_view import PolicyView
 from airworthy.sensors.tone import to_8bit
 from airworthy.vehicles import Vehicle
@@ -39,14 +39,14 @@ def policy_images(view: View, rgb: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _cut(view: View, width: int, height: int) -> PolicyView:
-    """How whole images are resized and cut: an eighth of the resized image is left out."""
-    share = [side * 8 / 7 for side in (view.width, view.height)]
-    if width < view.width or height < view.height or any(side % 1 for side in share):
+    """How whole images are resized and cut."""
+    found = policy_cut(view.width, view.height)
+    if found is None or width < view.width or height < view.height:
         raise AirworthyError(
             f"A policy that sees {view.width} x {view.height} px got images of {width} x {height}: give it a camera at its own"
             " view (`policy_camera`)."
         )
-    return PolicyView((int(share[0]), int(share[1])), (view.width, view.height))
+    return found
 
 
 def policy_camera(vehicle: Vehicle, contract: Contract, camera: str = "camera") -> Device:
@@ -64,11 +64,8 @@ def policy_camera(vehicle: Vehicle, contract: Contract, camera: str = "camera") 
     view = contract.view
     if view is None:
         raise AirworthyError(f"A policy of variant {contract.variant!r} does not see; it needs no camera.")
-    carried = {name: device for name, device in carried_sensors(vehicle).items() if device.kind == "camera"}
-    if camera not in carried:
-        raise unknown_name("camera", camera, carried, f"These are the cameras of vehicle {vehicle.name!r}.")
     lens = Pinhole(view.width, view.height, view.fx, view.fy, view.cx, view.cy)
-    return carried[camera].variant(projection=lens, rate=contract.rate, channels=("rgb",), randomize_mount=False)
+    return vehicle_camera(vehicle, camera).variant(projection=lens, rate=contract.rate)
 
 
 def check_camera(contract: Contract, device: Device) -> None:

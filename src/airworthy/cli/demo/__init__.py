@@ -1,0 +1,92 @@
+"""`airworthy demo`: from a place and a course to a visuomotor policy with evidence, in minutes and on one page."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from airworthy.cli.common import emit_json, run_tyro
+from airworthy.cli.demo.journal import Journal
+from airworthy.cli.demo.parts import Part, parts_of
+from airworthy.core.errors import AirworthyError
+from airworthy.core.files import lock_folder, make_folder
+from airworthy.evaluation.fly_job import check_device
+
+PROG = "airworthy demo"
+_DESCRIPTION = (
+    "Fly the expert through a photoreal hall, make data of what a drone would see, train a network on them from scratch, and"
+    " put the policy that comes with this version through every condition of the tracking protocol; one page tells it all."
+    " Each part is a command of its own, which is printed. A stopped demo goes on where it was."
+)
+
+
+@dataclass(frozen=True)
+class DemoConfig:
+    """How much of it, and where."""
+
+    flights: int = 5
+    """Per condition and family of dynamics; the published experiments had five."""
+    seed: int = 0
+    """Of everything that is drawn."""
+    device: str = "cpu"
+    """"cpu", or a CUDA device such as "cuda:0"."""
+    quick: bool = False
+    """As little of everything as shows that it works: a few minutes less, and numbers that say little."""
+    out: Path = Path("runs/demo")
+    """Folder of everything that it makes, and of report.html."""
+    json: bool = False
+    """Print JSON, and nothing of the parts."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.flights <= 10_000:
+            raise AirworthyError(f"The demo got {self.flights} flights; expected 1 to 10,000.")
+
+
+def main(argv: list[str]) -> int:
+    """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
+    config = run_tyro(DemoConfig, argv, PROG, _DESCRIPTION)
+    check_device(config.device)
+    with lock_folder(make_folder(config.out)):
+        parts = parts_of(config.out, config.flights, config.seed, config.device, config.quick)
+        journal = Journal.open(config.out, [part.told for part in parts])
+        code = _run(config, parts, journal)
+        from airworthy.cli.demo.page import write_page
+
+        page = write_page(config.out, parts, journal)
+    if config.json:
+        emit_json({"folder": str(config.out), "report": str(page), "interrupted": code != 0, **journal.described()})
+    else:
+        print(f"\nReport: {page}\nReplay: airworthy view {config.out}")
+    return code
+
+
+def _run(config: DemoConfig, parts: list[Part], journal: Journal) -> int:
+    """Make what is not made; returns the exit code of the part that somebody stopped, or 0."""
+    for number, part in enumerate(parts, 1):
+        if part.left_out:
+            journal.leave_out(part.name, part.left_out)
+            _say(config, f"\n[{number}/{len(parts)}] {part.title}: left out. {part.left_out}")
+            continue
+        if journal.has(part.name):
+            _say(config, f"\n[{number}/{len(parts)}] {part.title}: made already.")
+            continue
+        _say(config, f"\n[{number}/{len(parts)}] {part.title}\n$ {part.told}")
+        with journal.clocked(part.name), _muted(config.json):
+            code = part.run()
+        if code:
+            print(f"The demo stopped in part {number} of {len(parts)}; the same command goes on there.", file=sys.stderr)
+            return code
+        journal.keep(part.name)
+    return 0
+
+
+def _say(config: DemoConfig, text: str) -> None:
+    if not config.json:
+        print(text, flush=True)
+
+
+def _muted(quiet: bool) -> contextlib.AbstractContextManager[object]:
+    return contextlib.redirect_stdout(io.StringIO()) if quiet else contextlib.nullcontext()

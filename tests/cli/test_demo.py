@@ -1,0 +1,150 @@
+"""The demo: parts that are commands of their own, a journal that goes on, a page that says what there is."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airworthy.cli.demo import journal as journals
+from airworthy.cli.demo import parts as makers
+from airworthy.cli.demo.page import write_page
+from airworthy.cli.demo.parts import PARTS, Part, parts_of
+from airworthy.cli.main import COMMANDS, main
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.viewer.subjects import load_subject
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the parts that ran, which do nothing else here; torch and statues are there."""
+    found: list[str] = []
+
+    def run(part: Part) -> int:
+        found.append(part.name)
+        return 0
+
+    monkeypatch.setattr(Part, "run", run)
+    monkeypatch.setattr(makers, "find_spec", lambda name: object())
+    monkeypatch.setattr(makers, "_has_statues", lambda: True)
+    monkeypatch.setattr("airworthy.cli.demo.page.write_page", lambda folder, parts, journal: folder / "report.html")
+    return found
+
+
+def test_parts_are_commands_that_each_can_be_called(tmp_path: Path) -> None:
+    parts = parts_of(tmp_path / "demo", 5, 3, "cpu")
+    assert [part.name for part in parts] == list(PARTS)
+    for part in parts:
+        words = shlex.split(part.told)
+        assert words[0] == "airworthy"
+        assert words[1] in COMMANDS
+        assert words[words.index("--out") + 1] == str(tmp_path / "demo" / part.name)
+        assert words[words.index("--seed") + 1] == "3"
+        # What follows is read by the command itself: an option that it does not know would end here, before any work.
+        assert main([words[1], *([words[2]] if words[1] == "train" else []), "--help"]) == 0
+
+
+def test_the_evidence_is_the_published_table_in_both_families(tmp_path: Path) -> None:
+    words = next(part.words for part in parts_of(tmp_path, 5, 0, "cpu") if part.name == "evidence")
+    told = " ".join(words)
+    assert "--pilot svnet mpc" in told
+    assert "--family semi_kinematic rigid" in told
+    assert "--conditions table_2 --flights 5" in told
+
+
+def test_all_parts_run_once(ran: list[str], capsys: Output) -> None:
+    assert main(["demo", "--out", "demo"]) == 0
+    assert ran == list(PARTS)
+    told = capsys.readouterr().out
+    assert re.findall(r"^\[(\d)/7\]", told, re.MULTILINE) == list("1234567")
+    assert "airworthy view demo" in told
+    assert main(["demo", "--out", "demo"]) == 0
+    assert ran == list(PARTS)
+    found = json.loads(Path("demo/demo.json").read_text())
+    assert found["made"] == list(PARTS)
+    assert set(found["seconds"]) == set(PARTS)
+
+
+def test_a_stopped_demo_goes_on(ran: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    whole = Part.run
+    monkeypatch.setattr(Part, "run", lambda part: 130 if part.name == "training" else whole(part))
+    assert main(["demo", "--out", "demo"]) == 130
+    assert ran == ["expert", "data"]
+    assert "stopped in part 3 of 7" in capsys.readouterr().err
+    monkeypatch.setattr(Part, "run", whole)
+    assert main(["demo", "--out", "demo", "--json"]) == 0
+    assert ran == list(PARTS)
+    found = json.loads(capsys.readouterr().out)
+    assert found["made"] == list(PARTS)
+    assert found["interrupted"] is False
+
+
+def test_what_cannot_be_made_is_left_out_and_said(ran: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    monkeypatch.setattr(makers, "find_spec", lambda name: None)
+    monkeypatch.setattr(makers, "_has_statues", lambda: False)
+    assert main(["demo", "--out", "demo"]) == 0
+    assert ran == ["expert", "data", "evidence", "policy"]
+    told = capsys.readouterr().out
+    assert told.count("pip install torch==2.13.0") == 2
+    assert "AIRWORTHY_DATA" in told
+
+
+def test_another_demo_in_the_folder_is_refused(ran: list[str], capsys: Output) -> None:
+    assert main(["demo", "--out", "demo"]) == 0
+    assert main(["demo", "--out", "demo", "--seed", "1"]) == 2
+    assert "holds a demo with other options" in capsys.readouterr().err
+    Path("demo/demo.json").write_text('{"commands": 3}')
+    assert main(["demo", "--out", "demo"]) == 2
+    assert "damaged" in capsys.readouterr().err
+
+
+def test_the_page_of_an_empty_demo_says_so(tmp_path: Path) -> None:
+    parts = parts_of(tmp_path, 1, 0, "cpu", quick=True)
+    page = write_page(tmp_path, parts, journals.Journal(tmp_path, [part.told for part in parts]))
+    text = page.read_text()
+    assert "has not come to the evidence yet" in text
+    assert text.count("<li>") == len(PARTS)
+    assert not re.search(r"https?://", text)
+
+
+def test_numbers_that_one_flight_cannot_have() -> None:
+    from airworthy.cli.demo.page import _single
+
+    metric = {"mean": 0.1, "low": None, "high": None}
+    entry: dict[str, Any] = {"condition": "baseline", "tracking_error_m": metric, "proximity_percent": metric, "published": None}
+    found = _single({"aggregate": [entry, {**entry, "condition": "all:1"}]})
+    assert len(found) == 1
+    assert str(found[0]["tracking_error_m"]["low"]) == "nan"
+
+
+def test_the_viewer_is_told_when_there_is_nothing_yet(tmp_path: Path) -> None:
+    (tmp_path / "demo.json").write_text('{"view": "policy"}')
+    with pytest.raises(AssetError, match="has not come to its last flight yet"):
+        load_subject(str(tmp_path))
+    (tmp_path / "demo.json").write_text('{"view": "../elsewhere"}')
+    with pytest.raises(AirworthyError, match="damaged"):
+        load_subject(str(tmp_path))
+
+
+@pytest.mark.slow
+def test_the_whole_demo(capsys: Output) -> None:
+    assert main(["demo", "--quick", "--flights", "1", "--out", "demo", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["made"] == [name for name in PARTS if name not in found["left_out"]]
+    text = Path("demo/report.html").read_text()
+    assert "2 of 2 simulated flights" in text
+    assert text.count("<video") == 2 or text.count('alt="The film"') == 2
+    assert not re.search(r'(src|href)="(https?:)?//', text)
+    subject = load_subject("demo")
+    assert subject.flight is not None
