@@ -34,10 +34,12 @@ install: $(STAMP) ## the virtual environment .venv with everything the other tar
 $(STAMP): pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer with venv is needed: install it, or say make PYTHON=/path/to/python."; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@# torch first and by itself: asked for together with others, pip may look at builds of many gigabytes before it settles.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch --constraint constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' --constraint constraints.txt
 	@touch $@
 
-demo: $(STAMP) ## fly 64 drones through a hall; the report is runs/demo/report.html
+demo: $(STAMP) ## from a place to a policy with evidence, in ten minutes; the page is runs/demo/report.html
 	$(BIN)/airworthy demo --out $(RUNS)/demo
 
 # Compiled once before the tests: their worker processes would otherwise all compile the same kernels.

@@ -15,6 +15,8 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 os.environ.setdefault("WARP_CACHE_PATH", str(REPOSITORY / ".warp-cache"))
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Several workers share the processors: threads of torch that wait by spinning would starve one another.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # The same examples on every run; no deadline, since first calls compile kernels and machines are shared.
 settings.register_profile(

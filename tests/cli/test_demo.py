@@ -122,7 +122,8 @@ def test_numbers_that_one_flight_cannot_have() -> None:
     from airworthy.cli.demo.page import _single
 
     metric = {"mean": 0.1, "low": None, "high": None}
-    entry: dict[str, Any] = {"condition": "baseline", "tracking_error_m": metric, "proximity_percent": metric, "published": None}
+    metrics = {"tracking_error_m": metric, "proximity_percent": metric}
+    entry: dict[str, Any] = {"condition": "baseline", **metrics, "published": None}
     found = _single({"aggregate": [entry, {**entry, "condition": "all:1"}]})
     assert len(found) == 1
     assert str(found[0]["tracking_error_m"]["low"]) == "nan"
