@@ -1,0 +1,1 @@
+"""What all navigation pilots share: missions, set-points, local maps, splines and their optimisation."""
