@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import struct
 import time
 import tracemalloc
@@ -41,7 +42,18 @@ def test_a_hundred_thousand_damaged_captures(layout: str, tmp_path: Path) -> Non
     fuzzing.run(layout, 100_000, 1, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["../outside.png", "/etc/hostname", "https://a.org/b.png", "C:\\a.png", "a/../../outside.png"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../outside.png",
+        "/etc/hostname",
+        "https://a.org/b.png",
+        "FILE:///etc/hostname",
+        "C:\\a.png",
+        "..\\outside.png",
+        "a/../../outside.png",
+    ],
+)
 @pytest.mark.parametrize("which", ["file_path", "mask_path", "ply_file_path"])
 def test_names_lead_nowhere_else(name: str, which: str, tmp_path: Path) -> None:
     (tmp_path / "outside.png").write_bytes(build.picture())
@@ -78,6 +90,30 @@ def test_links_out_of_the_folder_are_refused(tmp_path: Path) -> None:
     (tmp_path / "model" / "sparse").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(AssetError, match="outside its own folder"):
         read_capture(tmp_path / "model")
+
+
+@pytest.mark.parametrize("name", ["a\0.png", "\ud800.png", "x" * 1025])
+def test_names_that_are_none_are_refused(name: str, tmp_path: Path) -> None:
+    table = json.loads(build.transforms(2)["transforms.json"])
+    table["frames"][0]["file_path"] = name
+    build.write(tmp_path, build.transforms(2) | {"transforms.json": json.dumps(table).encode()})
+    with pytest.raises(AssetError, match="it refers to a file by "):
+        read_capture(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["pipe.png", "folder.png", "loop.png", "x" * 300 + ".png", "images/%30.png"])
+def test_what_is_no_file_is_left_out(name: str, tmp_path: Path) -> None:
+    """A pipe is not waited for; %30 is not decoded into the name of an image that is there."""
+    files = build.transforms(2)
+    table = json.loads(files["transforms.json"])
+    table["frames"][0]["file_path"] = name
+    build.write(tmp_path, files | {"transforms.json": json.dumps(table).encode()})
+    os.mkfifo(tmp_path / "pipe.png")
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "loop.png").symlink_to("loop.png")
+    found = read_capture(tmp_path)
+    assert len(found) == 1
+    assert len(found.skipped) == 1
 
 
 def _patched(data: bytes, at: int, form: str, *values: float) -> bytes:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airworthy.capture._colmap_binary import CameraRow, ImageRow
-from airworthy.capture._gate import Gate, shown
+from airworthy.capture._gate import Gate
+from airworthy.core.untrusted import shown
 
 _WIDEST = 2**31
 

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from airworthy.core import files
-from airworthy.core.errors import AssetError
+from airworthy.core.untrusted import Untrusted, image_kind
 
 if TYPE_CHECKING:
     from PIL import Image
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _ROOM = 64 * 1024 * 1024
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".PNG", ".JPG", ".JPEG")
 
@@ -54,12 +51,6 @@ class CaptureLimits:
 CAPTURE_LIMITS = CaptureLimits()
 
 
-def shown(text: str) -> str:
-    """A string of a file as a message quotes it: short, and without what would disturb a terminal."""
-    text = _UNPRINTABLE.sub("?", text)
-    return repr(text if len(text) <= 60 else text[:57] + "...")
-
-
 def clean(text: str) -> str:
     """A name from a file, fit for terminals and tables."""
     text = "".join(character if character.isprintable() else "?" for character in text[:121])
@@ -70,7 +61,7 @@ class DamagedImageError(Exception):
     """An image that cannot be used; the message completes a sentence that begins with its name."""
 
 
-class Gate:
+class Gate(Untrusted):
     """The folder of a capture: which files may be read, and how much of them.
 
     Args:
@@ -81,37 +72,12 @@ class Gate:
     def __init__(self, folder: str | Path, limits: CaptureLimits) -> None:
         self.folder = Path(folder)
         self.limits = limits
-        self._root = os.path.realpath(self.folder)
-
-    def refuse(self, reason: str) -> NoReturn:
-        """Raise the AssetError of this folder, for a reason that completes "... cannot be used:"."""
-        raise AssetError(f"{str(self.folder)!r} cannot be used: {reason}.")
-
-    def at_most(self, count: int, limit: int, what: str) -> None:
-        """Refuse more of something than the limits allow."""
-        if count > limit:
-            self.refuse(f"it has {count:,} {what}, and at most {limit:,} are accepted")
+        super().__init__(self.folder, self.folder)
 
     def locate(self, name: str) -> Path | None:
-        """Path of a file that the capture names; None where there is none.
-
-        Raises:
-            AssetError: It is remote, absolute, or outside of the folder, also by way of a link.
-        """
-        if not name or len(name) > 1024 or _UNPRINTABLE.search(name):
-            self.refuse(f"it refers to a file by the name {shown(name)}")
-        plain = name.replace("\\", "/")
-        if _SCHEME.match(plain) or plain.startswith("/"):
-            self.refuse(f"it refers to {shown(name)}; only files in its own folder are read, no remote or absolute ones")
-        try:
-            path = os.path.realpath(os.path.join(self._root, plain))
-            inside = os.path.commonpath([path, self._root]) == self._root
-            there = inside and os.path.isfile(path)
-        except (OSError, ValueError):
-            inside = there = False
-        if not inside:
-            self.refuse(f"it refers to {shown(name)}, which is outside its own folder")
-        return Path(path) if there else None
+        """Path of a file that the capture names; None where there is no regular one; raises AssetError as `inside`."""
+        path = self.inside(name)
+        return path if os.path.isfile(path) else None
 
     def locate_image(self, name: str) -> Path | None:
         """Path of an image that the capture names, perhaps without its ending; None where there is none."""
@@ -142,7 +108,7 @@ class Gate:
 
         try:
             data = files.read_bytes(path, self.limits.image_bytes)
-            kind = _kind(data)
+            kind = image_kind(data)
             if not kind:
                 raise DamagedImageError("is neither PNG nor JPEG nor WebP")
             with warnings.catch_warnings():
@@ -162,11 +128,3 @@ class Gate:
             raise DamagedImageError(f"has {image.width:,} x {image.height:,} pixels, too many for its size or the limits")
         if image.mode in ("I;16", "I;16B", "I", "F"):
             raise DamagedImageError("has 16 bits a channel, or more")
-
-
-def _kind(data: bytes) -> str:
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "PNG"
-    if data.startswith(b"\xff\xd8\xff"):
-        return "JPEG"
-    return "WEBP" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""

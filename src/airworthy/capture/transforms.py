@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.capture._gate import Gate, shown
+from airworthy.capture._gate import Gate
 from airworthy.capture.cameras import MODELS, Rational, SourceCamera
 from airworthy.capture.listing import Frame, Listing
 from airworthy.core import files, frames
 from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.untrusted import shown
 from airworthy.scenes.formats import Limits, read_points
 from airworthy.sensors.distortion import AnglePolynomial, PlumbBob
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
 import sys
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import Any
 from tyro.conf import Positional
 
 from airworthy.cli.common import emit_json, run_tyro, show_table, stopped_by_terminate
+from airworthy.core.commands import command_line
 from airworthy.core.errors import unknown_name
 from airworthy.learning.datasets import DatasetConfig, ExpertDataset, Made, synthesize_dataset
 
@@ -50,17 +50,7 @@ class SynthesizeConfig(DatasetConfig):
 
     def command(self) -> str:
         """The exact command that makes the data set again."""
-        words = PROG.split()
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value == field.default or field.name in ("json", "repair"):
-                continue
-            option = "--" + field.name.replace("_", "-")
-            if isinstance(value, bool):
-                words.append(option if value else f"--no-{option[2:]}")
-            else:
-                words += [option, *(str(v) for v in (value if isinstance(value, tuple) else (value,)))]
-        return shlex.join(words)
+        return command_line(PROG, self, leave_out=("json", "repair"))
 
 
 @dataclass(frozen=True)

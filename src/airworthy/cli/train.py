@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import shlex
 import signal
 import sys
 from dataclasses import dataclass, field, fields, replace
@@ -14,6 +13,7 @@ from typing import Any
 from tyro.conf import OmitArgPrefixes, Positional
 
 from airworthy.cli.common import emit_json, run_tyro, show_table, stopped_by_terminate
+from airworthy.core.commands import command_line
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import make_folder, write_json
 from airworthy.learning.svnet import RunOptions, SvNetOptions, TrainedSvNet
@@ -68,15 +68,8 @@ class TrainSvNetConfig(SvNetOptions, DataConfig):
 
     def command(self, name: str, out: Path) -> str:
         """The exact command that makes a variant again."""
-        words = [*PROG.split(), "svnet", str(self.data)]
-        whole = replace(self, variant=name, out=out)
-        for item in (*fields(SvNetOptions), *(f for f in fields(self) if f.name == "out")):
-            value = getattr(whole, item.name)
-            if value == item.default:
-                continue
-            option = "--" + item.name.replace("_", "-")
-            words += [option if value else f"--no-{option[2:]}"] if isinstance(value, bool) else [option, str(value)]
-        return shlex.join(words)
+        one = replace(self, variant=name, out=out)
+        return command_line(f"{PROG} svnet", one, leave_out=("run", "resume", "verify", "json"), positional=("data",))
 
 
 def main(argv: list[str]) -> int:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import shlex
 import types
 import typing
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from airworthy.core import commands
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import read_json
 from airworthy.evaluation.video_files import RATE_MAX, check_video_size
@@ -218,17 +218,7 @@ def resolved(config: FlyConfig) -> dict[str, Any]:
 
 def command_line(config: FlyConfig) -> str:
     """The exact command that re-creates a run."""
-    words = ["airworthy", "fly"]
-    for field in fields(config):
-        value, default = getattr(config, field.name), field.default
-        if value == default or field.name == "json":
-            continue
-        option = "--" + field.name.replace("_", "-")
-        if isinstance(value, bool):
-            words.append(option if value else f"--no-{option[2:]}")
-        else:
-            words += [option, *(str(v) for v in (value if isinstance(value, tuple) else (value,)))]
-    return shlex.join(words)
+    return commands.command_line("airworthy fly", config, leave_out=("json",))
 
 
 def read_config(folder: str | Path) -> FlyConfig:

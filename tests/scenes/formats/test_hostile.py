@@ -42,6 +42,11 @@ def write_gltf(path: Path, uri: str, **more: object) -> Path:
         "../a.bin",
         "x/../../a.bin",
         "%2e%2e/a.bin",
+        "%2E%2E%2Fa.bin",
+        "..%5ca.bin",
+        "%2fetc/passwd",
+        "FILE:///etc/passwd",
+        "a%00b",
         "..\\a.bin",
         "C:\\a.bin",
         "\\\\host\\a.bin",
@@ -88,6 +93,24 @@ def test_materials_stay_in_the_folder(line: str, tmp_path: Path) -> None:
     (tmp_path / "a.obj").write_text("mtllib a.mtl\n" + OBJ)
     with pytest.raises(AssetError, match="folder"):
         read_model(tmp_path / "a.obj")
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.bin")
+    with pytest.raises(AssetError, match="is not a regular file"):
+        read_model(write_gltf(tmp_path / "m.gltf", "a.bin"))
+
+
+def test_what_is_decoded_is_not_decoded_again(tmp_path: Path) -> None:
+    (tmp_path / "%2e%2e").mkdir()
+    (tmp_path / "%2e%2e" / "a.bin").write_bytes(TRIANGLE.tobytes())
+    assert read_model(write_gltf(tmp_path / "m.gltf", "%252e%252e/a.bin")).shapes
+
+
+def test_a_name_too_long_for_the_disk_is_that_of_a_missing_file(tmp_path: Path) -> None:
+    (tmp_path / "a.mtl").write_text(f"newmtl a\nmap_Kd {'x' * 300}.png\n")
+    (tmp_path / "a.obj").write_text(f"mtllib a.mtl\nmtllib {'y' * 300}.mtl\n" + OBJ)
+    assert [warning.rpartition(" ")[2] for warning in read_model(tmp_path / "a.obj").warnings] == ["missing", "missing"]
 
 
 def test_a_missing_image_is_a_warning(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from math import isfinite
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from airworthy import __version__
+from airworthy.core import commands
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import json_text, parse_json, sha256
 from airworthy.evaluation.tracking_protocol.block import PHYSICS_RATE, Block
@@ -172,26 +172,4 @@ def _short(value: Any) -> str:
 
 def command_line(config: EvaluateConfig) -> str:
     """The exact command that makes the results again."""
-    words, default = ["airworthy", "evaluate"], EvaluateConfig()
-    for item in fields(config):
-        value = getattr(config, item.name)
-        if value == getattr(default, item.name) or item.name in ("json", "quick"):
-            continue
-        words += _words(f"--{item.name.replace('_', '-')}", value, getattr(default, item.name))
-    return shlex.join(words)
-
-
-def _words(option: str, value: Any, default: Any) -> list[str]:
-    if isinstance(value, bool):
-        return [option if value else f"--no-{option[2:]}"]
-    if isinstance(value, tuple):
-        return [option, *map(str, value)]
-    if isinstance(value, Spread | TrackingProtocol):
-        inner = [(f.name.replace("_", "-"), getattr(value, f.name)) for f in fields(value)]
-        return [
-            word
-            for name, number in inner
-            if number != getattr(default, name.replace("-", "_"))
-            for word in (f"{option}.{name}", f"{number:g}" if float(f"{number:g}") == number else repr(number))
-        ]
-    return [option, str(value)]
+    return commands.command_line("airworthy evaluate", config, leave_out=("json", "quick"), short_numbers=True)

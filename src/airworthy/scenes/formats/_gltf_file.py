@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airworthy.core.files import parse_json
+from airworthy.core.untrusted import shown
 from airworthy.scenes.formats._fields import Fields
-from airworthy.scenes.formats._source import Source, shown
+from airworthy.scenes.formats._source import Source
 
 EXTENSIONS = {
     "EXT_texture_webp",

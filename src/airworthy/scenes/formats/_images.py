@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from airworthy.core.errors import AssetError
 from airworthy.core.files import sha256
+from airworthy.core.untrusted import image_kind
 from airworthy.scenes.formats._source import Source, clean_name, unique_name
 from airworthy.scenes.record import Material, Texture
 
@@ -37,15 +38,6 @@ def linear_to_srgb(values: NDArray[Any]) -> NDArray[np.float32]:
     return np.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear ** (1 / 2.4) - 0.055).astype(np.float32)
 
 
-def image_format(data: bytes) -> str:
-    """Name of the format by the first bytes, empty if it is none of ours."""
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "PNG"
-    if data.startswith(b"\xff\xd8\xff"):
-        return "JPEG"
-    return "WEBP" if data[:4] == b"RIFF" and data[8:12] == b"WEBP" else ""
-
-
 def decode(source: Source, data: bytes, name: str) -> Pixels:
     """Pixels of an image, (height, width, 1, 3 or 4); at half, quarter, ... size where it would take too much memory.
 
@@ -59,7 +51,7 @@ def decode(source: Source, data: bytes, name: str) -> Pixels:
     """
     from PIL import Image
 
-    kind = image_format(data)
+    kind = image_kind(data)
     if not kind:
         source.refuse(f"its image {name} is neither PNG nor JPEG nor WebP")
     try:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 from functools import partial
 from typing import Any
 
+from airworthy.core.untrusted import shown
 from airworthy.scenes.formats._images import Images, Pixels
-from airworthy.scenes.formats._source import Source, clean_name, shown
+from airworthy.scenes.formats._source import Source, clean_name
 from airworthy.scenes.formats.maps import looks_like_normals, pack_metallic_roughness
 from airworthy.scenes.record import Material
 
@@ -41,8 +43,8 @@ def read_libraries(source: Source, images: Images, names: list[str]) -> dict[str
     """Materials of all libraries that an OBJ file names; a missing library or image is warned of."""
     materials: dict[str, Material] = {}
     for name in dict.fromkeys(names):
-        path = source.locate(name, escaped=False)
-        if not path.exists():
+        path = source.inside(name, escaped=False)
+        if not os.path.exists(path):
             source.warn(f"material library {shown(name)} is missing")
             continue
         data = source.reference(name, escaped=False)
@@ -179,8 +181,8 @@ def _pixels(source: Source, images: Images, use: tuple[str, float] | None) -> Pi
     """Pixels of a map, None where there is none or its file is missing."""
     if not use:
         return None
-    path = source.locate(use[0], escaped=False)
-    if not path.exists():
+    path = source.inside(use[0], escaped=False)
+    if not os.path.exists(path):
         source.warn(f"image {shown(use[0])} is missing")
         return None
     return images.pixels(str(path), partial(source.reference, use[0], escaped=False), path.name)
@@ -190,5 +192,5 @@ def _texture(source: Source, images: Images, use: tuple[str, float] | None, srgb
     pixels = _pixels(source, images, use)
     if pixels is None or use is None:
         return ""
-    path = source.locate(use[0], escaped=False)
+    path = source.inside(use[0], escaped=False)
     return images.texture(str(path), pixels, path.name, srgb)

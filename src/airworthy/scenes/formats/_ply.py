@@ -10,8 +10,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from airworthy.core.untrusted import shown
 from airworthy.scenes.formats._ply_header import Element, Property, read_header
-from airworthy.scenes.formats._source import Source, shown
+from airworthy.scenes.formats._source import Source
 from airworthy.scenes.formats._text import floats
 
 _BLOCK = 1 << 15

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from airworthy.scenes.formats._source import Source, shown
+from airworthy.core.untrusted import shown
+from airworthy.scenes.formats._source import Source
 
 _HEADER_MAX = 1 << 16
 _PROPERTIES_MAX = 256

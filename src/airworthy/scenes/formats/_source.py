@@ -4,30 +4,19 @@ from __future__ import annotations
 
 import base64
 import binascii
-import os
-import re
 from collections import Counter
 from pathlib import Path
-from typing import NoReturn
-from urllib.parse import unquote
 
 from airworthy.core import files
 from airworthy.core.errors import AssetError
+from airworthy.core.untrusted import UNPRINTABLE, Untrusted
 from airworthy.scenes.formats.model import Limits
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _WARNINGS_MAX = 100
 _NAME_MAX = 200
 
 
-def shown(text: str) -> str:
-    """A string of a file as a message quotes it: short, and without what would disturb a terminal."""
-    text = _UNPRINTABLE.sub("?", text)
-    return repr(text if len(text) <= 60 else text[:57] + "...")
-
-
-class Source:
+class Source(Untrusted):
     """A model file being read: its bytes, its folder, its limits, and what there is to warn of.
 
     Raises:
@@ -35,17 +24,13 @@ class Source:
     """
 
     def __init__(self, path: str | Path, limits: Limits) -> None:
-        self.path = Path(path)
+        path = Path(path)
+        super().__init__(path, path.parent, limits.string_length)
         self.limits = limits
         self._bytes_read = 0
         self._taken = 0
         self._warnings: Counter[str] = Counter()
-        self._root = os.path.realpath(self.path.parent)
         self.data = self._read(self.path)
-
-    def refuse(self, reason: str) -> NoReturn:
-        """Raise the AssetError of this file, for a reason that completes "... cannot be used:"."""
-        raise AssetError(f"{str(self.path)!r} cannot be used: {reason}.")
 
     def warn(self, what: str, count: int = 1) -> None:
         """Note what was dropped or mended; equal notes are counted together."""
@@ -77,11 +62,6 @@ class Source:
         """Memory that was only needed for a while."""
         self._taken -= size
 
-    def at_most(self, count: int, limit: int, what: str) -> None:
-        """Refuse more of something than the limits allow."""
-        if count > limit:
-            self.refuse(f"it has {count:,} {what}, and at most {limit:,} are accepted")
-
     def reference(self, uri: str, *, escaped: bool) -> bytes:
         """Bytes of a file named by this one, in its folder or below, or of a data URI.
 
@@ -94,26 +74,7 @@ class Source:
         """
         if uri[:5].lower() == "data:":
             return self._data_uri(uri)
-        return self._read(self.locate(uri, escaped=escaped))
-
-    def locate(self, uri: str, *, escaped: bool) -> Path:
-        """Path of a file named by this one; raises AssetError where that is not in the folder or below."""
-        if len(uri) > self.limits.string_length:
-            self.refuse(f"it refers to a file by a name of {len(uri):,} characters")
-        name = unquote(uri) if escaped else uri
-        if not name or _UNPRINTABLE.search(name):
-            self.refuse(f"it refers to a file by the name {shown(name)}")
-        name = name.replace("\\", "/")
-        if _SCHEME.match(name) or name.startswith("/"):
-            self.refuse(f"it refers to {shown(uri)}; only files in its own folder are read, no remote or absolute ones")
-        try:
-            path = os.path.realpath(os.path.join(self._root, name))
-            inside = os.path.commonpath([path, self._root]) == self._root
-        except (OSError, ValueError):
-            inside = False
-        if not inside:
-            self.refuse(f"it refers to {shown(uri)}, which is outside its own folder")
-        return Path(path)
+        return self._read(self.inside(uri, escaped=escaped))
 
     def _read(self, path: Path) -> bytes:
         data = files.read_bytes(path, max(self.limits.file_bytes - self._bytes_read, 0))
@@ -135,7 +96,7 @@ class Source:
 
 def clean_name(text: str, fallback: str) -> str:
     """A name from a file, fit for terminals and tables; the fallback where nothing is left of it."""
-    return _UNPRINTABLE.sub("", text)[:_NAME_MAX].strip() or fallback
+    return UNPRINTABLE.sub("", text)[:_NAME_MAX].strip() or fallback
 
 
 def unique_name(taken: object, name: str) -> str:

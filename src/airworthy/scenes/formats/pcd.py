@@ -10,8 +10,9 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from airworthy.core.untrusted import shown
 from airworthy.scenes.formats import _lzf
-from airworthy.scenes.formats._source import Source, shown
+from airworthy.scenes.formats._source import Source
 from airworthy.scenes.formats._text import blocks, floats
 from airworthy.scenes.formats.model import DEFAULT_LIMITS, Limits, Points
 from airworthy.scenes.formats.ply import finish_points

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from airworthy.core.errors import AssetError
 from airworthy.core.files import parse_json
+from airworthy.core.untrusted import image_kind, shown
 from airworthy.scenes.formats._fields import Fields
-from airworthy.scenes.formats._images import image_format
-from airworthy.scenes.formats._source import Source, shown
+from airworthy.scenes.formats._source import Source
 
 Fetch = Callable[[str], bytes]
 """Bytes of a file of the SOG, by the name that its meta.json gives."""
@@ -81,7 +81,7 @@ def pixels(source: Source, fetch: Fetch, name: str) -> NDArray[np.uint8]:
     from PIL import Image
 
     data = fetch(name)
-    kind = image_format(data)
+    kind = image_kind(data)
     if kind not in ("WEBP", "PNG"):
         source.refuse(f"its image {shown(name)} is neither WebP nor PNG")
     try:

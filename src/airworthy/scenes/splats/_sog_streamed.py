@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from airworthy.core.errors import AirworthyError
+from airworthy.core.untrusted import shown
 from airworthy.scenes.formats._fields import Fields
-from airworthy.scenes.formats._source import Source, shown
+from airworthy.scenes.formats._source import Source
 from airworthy.scenes.formats.model import Limits
 from airworthy.scenes.splats._folders import beside, read_fields
 from airworthy.scenes.splats._raw import Decoded, Raw, joined

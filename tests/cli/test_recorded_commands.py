@@ -1,0 +1,153 @@
+"""The command that a result records makes the same result: its words read back as the configuration it was made with."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import fields, replace
+from math import radians
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airworthy.cli.common import run_tyro
+from airworthy.cli.synthesize import SynthesizeConfig
+from airworthy.cli.train import TrainSvNetConfig
+from airworthy.evaluation import fly_config
+from airworthy.evaluation.fly_config import FlyConfig
+from airworthy.evaluation.tracking_protocol import config as tracking
+from airworthy.evaluation.tracking_protocol.config import EvaluateConfig
+from airworthy.evaluation.tracking_protocol.drones import Spread
+from airworthy.tasks import TrackingProtocol
+
+LATER = st.text("abcäé_-=., 012'$", min_size=1, max_size=8).filter(lambda text: not text.startswith("-"))
+"""Behind the first text of a list; tyro takes what begins with a hyphen there for an option."""
+TEXTS = LATER | LATER.map("-{}".format) | LATER.map("--{}".format) | st.just("-")
+PATHS = TEXTS.map(Path)
+ANY = st.floats(allow_nan=False, allow_infinity=False)
+POSITIVE = st.floats(1e-9, 1e9)
+SHARES = st.floats(0.0, 0.999)
+BOOLS = st.booleans()
+COUNTS = st.integers(1, 10**9)
+SEEDS = st.integers(0, 2**63 - 1)
+
+
+def lists(least: int = 0) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.builds(lambda first, rest: (first, *rest), TEXTS, st.lists(LATER, max_size=2)) | (
+        st.nothing() if least else st.just(())
+    )
+
+
+FLY = st.builds(
+    FlyConfig,
+    vehicle=lists(),
+    course=st.none() | TEXTS,
+    waypoints=st.lists(st.tuples(ANY, ANY, ANY).map(lambda p: ",".join(map(str, p))), max_size=3).map(tuple),
+    scene=st.none() | TEXTS,
+    contact=st.sampled_from(["freeze", "reset", "respond", "none"]),
+    sensors=lists(),
+    pilot=TEXTS,
+    latency=ANY,
+    envs=st.integers(),
+    dynamics=st.sampled_from(["rigid", "semi_kinematic"]),
+    randomize=lists(),
+    wind=st.tuples(ANY, ANY, ANY),
+    speed=st.none() | ANY,
+    ground=BOOLS,
+    gains=TEXTS,
+    seed=st.integers(),
+    out=PATHS,
+    report=BOOLS,
+    record=lists(),
+    video_size=st.none() | st.tuples(st.integers(), st.integers()),
+)
+SYNTHESIZE = st.builds(
+    SynthesizeConfig,
+    courses=lists(1).filter(lambda names: len(set(names)) == len(names)),
+    vehicle=TEXTS,
+    per_second=POSITIVE,
+    length=st.floats(0.05, 1e3),
+    jitter=POSITIVE,
+    mass=SHARES,
+    noise=st.sampled_from(["baseline", "assisted", "challenged", "extreme"]),
+    mpc=st.sampled_from(["flightroom", "backroom"]),
+    physics_rate=st.integers(1, 100).map(lambda n: 20.0 * n),
+    seed=SEEDS,
+    scene=TEXTS,
+    view=st.sampled_from(["224", "112", "full", "none"]),
+    light=st.tuples(POSITIVE, POSITIVE).map(lambda pair: (min(pair), max(pair))),
+    image_noise=POSITIVE,
+    shard=COUNTS,
+    out=PATHS,
+    workers=st.integers(),
+    cluster=st.none() | TEXTS,
+    card=BOOLS,
+)
+TRAIN = st.builds(
+    TrainSvNetConfig,
+    data=PATHS,
+    epochs=COUNTS,
+    rate=st.floats(1e-12, 1.0),
+    schedule=st.sampled_from(["constant", "cosine"]),
+    dropout=SHARES,
+    normalize=BOOLS,
+    clip=POSITIVE,
+    view=st.just(0) | st.just(112),
+    paste=SHARES,
+    weights=TEXTS,
+    seed=SEEDS,
+    variant=st.sampled_from(["sv_net", "no_rma", "hp_net"]),
+    out=PATHS,
+)
+EVALUATE = st.builds(
+    EvaluateConfig,
+    pilot=lists(),
+    course=TEXTS,
+    conditions=lists(),
+    flights=st.integers(),
+    family=st.sampled_from([(), ("rigid",), ("rigid", "semi_kinematic")]),
+    spread=st.builds(Spread, *([ANY] * len(fields(Spread)))),
+    protocol=st.builds(TrackingProtocol, POSITIVE, yaw_error_max_rad=st.integers(0, 180).map(radians), proximity_m=POSITIVE),
+    contact=st.sampled_from(["respond", "freeze", "none"]),
+    seed=st.integers(),
+    device=TEXTS,
+    out=PATHS,
+    report=BOOLS,
+)
+
+
+def trained(config: TrainSvNetConfig) -> str:
+    return config.command(config.variant, config.out)
+
+
+CASES: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], str]]] = {
+    "fly": (FLY, fly_config.command_line),
+    "synthesize": (SYNTHESIZE, SynthesizeConfig.command),
+    "train svnet": (TRAIN, trained),
+    "evaluate": (EVALUATE, tracking.command_line),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@settings(max_examples=100)
+@given(data=st.data())
+def test_words_read_back_as_the_configuration(name: str, data: st.DataObject) -> None:
+    choices, command = CASES[name]
+    config = data.draw(choices)
+    program = f"airworthy {name}"
+    words = shlex.split(command(config))
+    count = len(program.split())
+    assert " ".join(words[:count]) == program
+    assert run_tyro(type(config), words[count:], program, "") == config
+
+
+def test_what_a_result_does_not_depend_on_is_left_out() -> None:
+    assert fly_config.command_line(FlyConfig(json=True)) == "airworthy fly"
+    assert SynthesizeConfig(json=True, repair=True).command() == "airworthy synthesize"
+    assert tracking.command_line(EvaluateConfig(json=True, quick=True)) == "airworthy evaluate"
+    train = TrainSvNetConfig(data=Path("set"), json=True, resume=False, verify=False, variant="all")
+    train = replace(train, run=replace(train.run, device="cpu", threads=2))
+    assert train.command("no_rma", Path("runs/a")) == "airworthy train svnet set --variant no_rma --out runs/a"
