@@ -37,6 +37,10 @@ EXPECTED: dict[str, tuple[str, set[str]]] = {
     ),
     "13_train_a_splat.py": (r"PSNR (28|29|30)\.\d dB on 12 images", {"photos", "splats", "compared.png"}),
     "14_fly_in_a_splat.py": ("9 pairs of images; 0 impacts", {"seen.png"}),
+    "15_own_navigation_pilot.py": (
+        "roomy: [34] of 4 flights through the forest",
+        {"benchmark.json", "blocks", "report.html", "results.parquet", "summary.json"},
+    ),
 }
 """What each prints (a pattern), and what it leaves in its folder below runs/."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def run(part: Part) -> int:
         found.append(part.name)
+        Path(part.words[part.words.index("--out") + 1]).mkdir(parents=True, exist_ok=True)
         return 0
 
     monkeypatch.setattr(Part, "run", run)
@@ -90,6 +93,69 @@ def test_a_stopped_demo_goes_on(ran: list[str], monkeypatch: pytest.MonkeyPatch,
     assert found["interrupted"] is False
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_anywhere_in_a_part_stops_the_demo_in_a_sentence(
+    ran: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Output, number: int, code: int
+) -> None:
+    """Also before the part's own command listens, which then knows nothing of the signal."""
+
+    def stopped(part: Part) -> int:
+        signal.raise_signal(number)
+        raise AssertionError("it goes on")
+
+    monkeypatch.setattr(Part, "run", stopped)
+    assert main(["demo", "--out", "demo"]) == code
+    assert capsys.readouterr().err == "The demo stopped in part 1 of 7; the same command goes on there.\n"
+    assert json.loads(Path("demo/demo.json").read_text())["made"] == []
+    assert signal.getsignal(signal.SIGTERM) is not None
+
+
+def test_a_signal_while_the_page_is_made(ran: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    def stopped(*_: Any) -> Path:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("airworthy.cli.demo.page.write_page", stopped)
+    assert main(["demo", "--out", "demo", "--json"]) == 130
+    said = capsys.readouterr()
+    assert (json.loads(said.out)["report"], json.loads(said.out)["interrupted"]) == (None, True)
+    assert said.err.endswith("The demo stopped while its page was made; the same command makes it.\n")
+
+
+def test_a_part_that_fails_is_named(ran: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    def fail(part: Part) -> int:
+        raise AirworthyError("Could not write 'x': No space left on device.")
+
+    monkeypatch.setattr(Part, "run", fail)
+    assert main(["demo", "--out", "demo"]) == 2
+    said = "Could not write 'x': No space left on device. This was in part 1 of 7; the same command goes on there.\n"
+    assert capsys.readouterr().err == said
+
+
+def test_a_part_whose_folder_is_deleted_is_made_again(ran: list[str]) -> None:
+    assert main(["demo", "--out", "demo"]) == 0
+    shutil.rmtree("demo/data")
+    assert main(["demo", "--out", "demo"]) == 0
+    assert ran == [*PARTS, "data"]
+    assert sorted(json.loads(Path("demo/demo.json").read_text())["made"]) == sorted(PARTS)
+
+
+def test_a_demo_may_be_moved(ran: list[str], tmp_path: Path) -> None:
+    assert main(["demo", "--out", "demo"]) == 0
+    Path("demo").rename("größer als zuvor")
+    assert main(["demo", "--out", str(tmp_path / "x" / ".." / "größer als zuvor")]) == 0
+    assert ran == list(PARTS)
+
+
+def test_what_a_part_left_and_cannot_be_shown_is_named(tmp_path: Path) -> None:
+    parts = parts_of(tmp_path, 1, 0, "cpu", quick=True)
+    for name, content in (("evidence", "{}"), ("evidence", "{"), ("data", "")):
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / "summary.json").write_text(content)
+        with pytest.raises(AssetError, match=f"{name}' cannot be shown. .* Delete that folder, and the same command makes"):
+            write_page(tmp_path, parts, journals.Journal(tmp_path, [], [part.told for part in parts], [name]))
+    assert not (tmp_path / "report.html").exists()
+
+
 def test_what_cannot_be_made_is_left_out_and_said(ran: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
     monkeypatch.setattr(makers, "find_spec", lambda name: None)
     monkeypatch.setattr(makers, "_has_statues", lambda: False)
@@ -103,7 +169,7 @@ def test_what_cannot_be_made_is_left_out_and_said(ran: list[str], monkeypatch: p
 def test_another_demo_in_the_folder_is_refused(ran: list[str], capsys: Output) -> None:
     assert main(["demo", "--out", "demo"]) == 0
     assert main(["demo", "--out", "demo", "--seed", "1"]) == 2
-    assert "holds a demo with other options" in capsys.readouterr().err
+    assert "holds another demo ('0' in its command 'airworthy fly', now '1')" in capsys.readouterr().err
     Path("demo/demo.json").write_text('{"commands": 3}')
     assert main(["demo", "--out", "demo"]) == 2
     assert "damaged" in capsys.readouterr().err
@@ -111,11 +177,28 @@ def test_another_demo_in_the_folder_is_refused(ran: list[str], capsys: Output) -
 
 def test_the_page_of_an_empty_demo_says_so(tmp_path: Path) -> None:
     parts = parts_of(tmp_path, 1, 0, "cpu", quick=True)
-    page = write_page(tmp_path, parts, journals.Journal(tmp_path, [part.told for part in parts]))
+    page = write_page(tmp_path, parts, journals.Journal(tmp_path, [], [part.told for part in parts]))
     text = page.read_text()
     assert "has not come to the evidence yet" in text
     assert text.count("<li>") == len(PARTS)
     assert not re.search(r"https?://", text)
+
+
+def test_a_network_that_has_learnt_nothing_is_not_praised() -> None:
+    from airworthy.cli.demo.page import _explained
+
+    assert "does not beat the expert's mean" in _explained(-14.1)
+    assert "does not beat the expert's mean" in _explained(float("nan"))
+    assert "explains 61.2 %" in _explained(61.2)
+
+
+def test_the_verdict_counts_what_failed_among_the_statues() -> None:
+    from airworthy.cli.demo.page import _verdict
+
+    evidence = {"good": 9, "count": 10, "conditions": 5}
+    told = _verdict({"evidence": evidence, "statues": {"good": 0, "count": 1}})
+    assert told.startswith("9 of 10 simulated flights")
+    assert "In the hall with captured statues: 0 of 1." in told
 
 
 def test_numbers_that_one_flight_cannot_have() -> None:

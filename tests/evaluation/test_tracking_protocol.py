@@ -18,7 +18,7 @@ from airworthy.core.errors import AirworthyError, UnknownNameError
 from airworthy.core.files import json_text
 from airworthy.core.random import flight_key
 from airworthy.evaluation.metrics import evaluate_tracking
-from airworthy.evaluation.tracking_protocol import places
+from airworthy.evaluation.tracking_protocol import places, summing
 from airworthy.evaluation.tracking_protocol.adaptation import (
     absorbed_ratio,
     best_ratio,
@@ -90,7 +90,9 @@ def test_points_of_sweeps_change_one_field() -> None:
     assert [sweep.values[-1] for sweep in sweeps() if sweep.name == "delay"] == [0.05]
 
 
-@pytest.mark.parametrize("word", ["winds", "wind:fast", "noise:loud", "delay:3", "lighting:-1", "payload:nan"])
+@pytest.mark.parametrize(
+    "word", ["winds", "wind:fast", "noise:loud", "delay:3", "lighting:-1", "payload:nan", "wind:1e300", "lighting:1e30"]
+)
 def test_bad_conditions_are_refused_in_a_sentence(word: str) -> None:
     with pytest.raises(AirworthyError) as caught:
         expanded([word])
@@ -190,6 +192,15 @@ def row(flight: int, error: float, outcome: str = "success", samples: int = 100,
     head = {"pilot": pilot, "variant": "", "family": "rigid", "condition": "baseline", "course": "c", "flight": flight}
     own = {"tracking_error_m": error, "outcome": outcome, "samples": samples, "pilot_failures": 0}
     return {**values, **head, **own}
+
+
+def test_published_numbers_stand_beside_the_published_course_alone() -> None:
+    conditions = expanded(["baseline", "multi_objective"])
+    rows = [{**row(0, 0.1), "condition": item.name} for item in conditions]
+    for published in (True, False):
+        beside = {entry["condition"]: entry["published"] for entry in summing._aggregates(rows, conditions, published)}
+        assert (beside["baseline"] is not None) is published
+        assert any(beside[name] is not None for name in beside if name != "baseline")  # those have courses of their own
 
 
 def test_a_condition_is_described_by_means_of_means_and_pooled() -> None:

@@ -100,3 +100,9 @@ def test_a_cut_of_two_sides() -> None:
     assert found is not None
     assert (found.resized, found.size) == ((256, 64), (224, 56))
     assert policy_cut(224, 50) is None
+
+
+def test_a_vehicle_without_a_camera_is_told_so() -> None:
+    for ask in (lambda: flight_camera(vehicle("flightgoggles")), lambda: policy_camera(vehicle("flightgoggles"), Contract())):
+        with pytest.raises(AirworthyError, match="'flightgoggles' carries no camera"):
+            ask()

@@ -118,12 +118,15 @@ def test_data_that_cannot_be_used_are_refused(pairs_in_memory: Make, made: dict[
     ("options", "says"),
     [
         ({"variant": "svnet"}, "Closest: 'sv_net'"),
-        ({"epochs": 0}, "epochs 0; expected 1 or more"),
+        ({"epochs": 0}, "epochs 0; expected 1 to"),
         ({"rate": 0.0}, "rate 0.0; expected above 0"),
         ({"dropout": 1.0}, "dropout 1.0; expected 0 or more, below 1"),
         ({"view": 5}, "side of 5 px"),
         ({"image_noise": float("nan")}, "image_noise nan"),
         ({"seed": -1}, "seed -1"),
+        ({"seed": 1 << 63}, "expected 0 to 9,223,372,036,854,775,807"),
+        ({"image_noise": 1e300}, "expected 0 to 255"),
+        ({"epochs": 10**400}, "expected 1 to 1,000,000,000"),
     ],
 )
 def test_options_out_of_range_are_refused(options: dict[str, Any], says: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -286,6 +287,58 @@ def test_another_training_in_the_folder_is_named(pairs_in_memory: Make, tmp_path
         train_svnet(pairs, tmp_path, options, ONE, quiet=True)
 
 
+def test_what_cannot_begin_does_not_hold_the_folder(pairs_in_memory: Make, tmp_path: Path) -> None:
+    """Weights that are no SqueezeNet are found out before the options are written down: the corrected command must go."""
+    pairs, other = small(pairs_in_memory), tmp_path / "other.safetensors"
+    train_svnet(pairs, tmp_path / "a", replace(SMALL, epochs=1, history_epochs=1), ONE, quiet=True)
+    other.write_bytes((tmp_path / "a" / "weights.safetensors").read_bytes())
+    with pytest.raises(AirworthyError, match="holds no SqueezeNet"):
+        train_svnet(pairs, tmp_path / "b", replace(SMALL, weights=str(other)), ONE, quiet=True)
+    assert not list((tmp_path / "b").iterdir())
+
+
+def test_what_was_finished_and_is_not_whole_is_said(pairs_in_memory: Make, tmp_path: Path) -> None:
+    pairs, options = small(pairs_in_memory, side=0), replace(SMALL, variant="hp_net")
+    train_svnet(pairs, tmp_path, options, ONE, quiet=True)
+    kept = (tmp_path / "report.json").read_text()
+    (tmp_path / "report.json").write_text("{}")
+    with pytest.raises(AirworthyError, match=r"not hold the figures of a training\. This training was finished and is not"):
+        train_svnet(pairs, tmp_path, options, ONE, quiet=True)
+    (tmp_path / "report.json").write_text(kept)
+    (tmp_path / "weights.safetensors").unlink()
+    with pytest.raises(AirworthyError, match=r"no file .*weights.safetensors'. This training was finished and is not whole"):
+        train_svnet(pairs, tmp_path, options, ONE, quiet=True)
+
+
+def test_a_stop_while_the_report_is_made_loses_no_epoch(
+    pairs_in_memory: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airworthy.learning.svnet import training
+
+    pairs, options = small(pairs_in_memory, side=0), replace(SMALL, variant="hp_net")
+    train_svnet(pairs, tmp_path / "whole", options, ONE, quiet=True)
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as changed:
+        changed.setattr(training, "write_results", stop)
+        with pytest.raises(KeyboardInterrupt):
+            train_svnet(pairs, tmp_path / "cut", options, ONE, quiet=True)
+
+    def learn(*_: Any) -> None:
+        raise AssertionError("nothing is left to learn")
+
+    monkeypatch.setattr(SvNetRun, "_learn", learn)
+    train_svnet(pairs, tmp_path / "cut", options, ONE, quiet=True)
+    assert digests(tmp_path / "cut") == digests(tmp_path / "whole")
+
+
+def test_more_threads_than_any_machine_has_are_refused() -> None:
+    with pytest.raises(AirworthyError, match="1000000000 threads; expected 0 to 1,024"):
+        RunOptions(threads=1_000_000_000)
+
+
 def test_one_run_per_folder(pairs_in_memory: Make, tmp_path: Path) -> None:
     with lock_folder(tmp_path), pytest.raises(AirworthyError, match="Another run"):
         train_svnet(small(pairs_in_memory, side=0), tmp_path, replace(SMALL, variant="hp_net"), ONE, quiet=True)
@@ -357,7 +410,7 @@ def test_the_folder_is_a_policy_with_a_report(pairs_in_memory: Make, tmp_path: P
     assert contract.training["options"]["batch"] == 16
     assert (tmp_path / "weights.safetensors").stat().st_size < 8e6
     page = (tmp_path / "report.html").read_text()
-    assert "data &amp; more" in page
+    assert "data &amp; more" in re.sub(r"</?span[^>]*>", "", page)  # each word of a command breaks as a whole
     assert page.count("<svg") >= 7
     rows = [json.loads(line) for line in (tmp_path / "training.jsonl").read_text().splitlines()]
     assert [(row["stage"], row["epoch"]) for row in rows] == [("history", 1), ("history", 2), ("command", 1), ("command", 2)]
@@ -409,7 +462,16 @@ def test_all_variants_by_one_command(
 
 
 def test_adaptation_is_measured_only_of_who_estimates(pairs_in_memory: Make, tmp_path: Path) -> None:
-    from airworthy.learning.svnet.adaptation import estimated_parameters, measure_adaptation
+    from airworthy.learning.svnet.adaptation import AdaptationConfig, estimated_parameters, measure_adaptation
+
+    for options, says in (({"flights": 10**8}, "1 to 10,000"), ({"seed": -1}, "seed is -1"), ({"payload": 0.0}, "not 0")):
+        with pytest.raises(AirworthyError, match=says):
+            AdaptationConfig(**options)
+    train_svnet(small(pairs_in_memory, side=0), tmp_path / "h", replace(SMALL, variant="hp_net", epochs=1), ONE, quiet=True)
+    with pytest.raises(
+        AirworthyError, match=r"'hover' lasts [12] s; a payload in the middle of it shows on courses of 3 s or more"
+    ):
+        measure_adaptation(tmp_path / "h", AdaptationConfig(course="hover", flights=1))
 
     train_svnet(small(pairs_in_memory), tmp_path / "a", replace(SMALL, variant="no_rma", epochs=1), ONE, quiet=True)
     with pytest.raises(AirworthyError, match="does not estimate parameters"):

@@ -86,6 +86,24 @@ def test_a_small_set_with_its_card(tmp_path: Path, capsys: pytest.CaptureFixture
     assert (tmp_path / "set" / "card.html").exists()
 
 
+def test_what_cannot_be_trained_on_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = ("--courses", "hover", "--per-second", "2", "--repetitions", "1", "--view", "none", "--no-card")
+    assert "All of it is held out" in answer(capsys, *few, "--out", str(tmp_path / "a"))[2]
+    assert "Nothing was kept" in answer(capsys, *few, "--keep-within", "1e-12", "--out", str(tmp_path / "b"))[2]
+    assert answer(capsys, *few, "--shard", "1", "--out", str(tmp_path / "c"))[2] == ""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_before_the_first_shard_is_a_sentence_and_its_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, number: int, code: int
+) -> None:
+    from airworthy.cli import synthesize
+
+    monkeypatch.setattr(synthesize, "synthesize_dataset", lambda *_, **__: signal.raise_signal(number))
+    found = answer(capsys, *TINY, *BARE, "--out", str(tmp_path))
+    assert found == (code, "", "Interrupted: what is finished is kept; the same command goes on from there.\n")
+
+
 def test_json_is_all_that_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, said, err = answer(capsys, *TINY, *BARE, "--json", "--out", str(tmp_path / "set"))
     told = json.loads(said)
@@ -117,8 +135,8 @@ def test_the_recorded_command_makes_the_same_set(tmp_path: Path) -> None:
         (("--vehicle", "karl"), "Unknown vehicle 'karl'"),
         (("--workers", "0"), "0 workers"),
         (("chek",), "Unknown 'airworthy synthesize' subcommand 'chek'. Closest: 'check'"),
-        (("check", "nowhere"), "'nowhere' holds no data set"),
-        (("export", "nowhere"), "'nowhere' holds no data set"),
+        (("check", "nowhere"), "There is no folder 'nowhere'"),
+        (("export", "nowhere"), "There is no folder 'nowhere'"),
     ],
 )
 def test_mistakes_are_one_sentence(

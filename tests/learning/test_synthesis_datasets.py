@@ -197,7 +197,7 @@ def test_an_edited_manifest_is_refused(copied: Path, text: str, other: str, word
 
 def test_without_its_manifest_a_data_set_is_found_again(made: Path, copied: Path) -> None:
     (copied / "dataset.json").unlink()
-    with pytest.raises(AssetError, match="holds no data set"):
+    with pytest.raises(AssetError, match="does not hold a data set"):
         ExpertDataset.open(copied)
     assert synthesize_dataset(SMALL, copied).new["shards"] == 0
     assert contents(copied) == contents(made)
@@ -280,11 +280,48 @@ def test_mistakes_of_a_run(tmp_path: Path, options: dict[str, Any], words: str) 
         ({"courses": ("line", "line")}, "one twice"),
         ({"image_noise": -1.0}, "image_noise -1.0"),
         ({"clear": -1.0}, "clear -1.0"),
+        ({"image_noise": 1e300}, "noise of 1e\\+300 counts; expected 0 to 255"),
+        ({"light": (1.0, 1e9)}, "up to 100"),
+        ({"per_second": 1e9}, "expected above 0 to 1,000"),
+        ({"repetitions": 10**9}, "1 to 10,000,000"),
+        ({"length": 1e9}, "0.05 to 3,600 s"),
+        ({"position": 1e300}, "position 1e\\+300; expected 0 to 1000"),
+        ({"physics_rate": 1e12}, "up to 100,000"),
     ],
 )
 def test_mistakes_of_a_configuration(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(AirworthyError, match=words):
         DatasetConfig(**changes)
+
+
+def test_more_roll_outs_than_fit_are_refused_before_they_are_planned() -> None:
+    """Each number by itself is allowed; 16 s of course at a thousand points a second, a million times, fill any memory."""
+    with pytest.raises(AirworthyError, match="roll-outs; expected up to 10,000,000: lower per_second or repetitions"):
+        RolloutPlan(DatasetConfig(per_second=1000.0, repetitions=1_000_000))
+
+
+def test_a_shard_that_is_a_dead_link_is_damaged_and_made_again(made: Path, copied: Path) -> None:
+    shard = copied / "shard_00001"
+    shutil.rmtree(shard)
+    shard.symlink_to(shard.name)
+    with pytest.raises(AssetError, match="--repair"):
+        synthesize_dataset(SMALL, copied)
+    assert synthesize_dataset(SMALL, copied, repair=True).new["shards"] == 1
+    assert contents(copied) == contents(made)
+
+
+def test_readers_say_how_damage_is_mended(copied: Path) -> None:
+    (copied / "shard_00001" / "pairs.parquet").unlink()
+    with pytest.raises(
+        AssetError, match=r"is missing: the shard is damaged\. The command that made the data set makes it again"
+    ):
+        ExpertDataset.open(copied)
+    (copied / "shard_00001" / "pairs.parquet").mkdir()
+    with pytest.raises(AssetError, match="is no file: the shard is damaged"):
+        ExpertDataset.open(copied)
+    (copied / "dataset.json").write_text('{"schema_version": 1}')
+    with pytest.raises(AssetError, match="does not describe a data set: it lacks 'identity'"):
+        ExpertDataset.open(copied)
 
 
 # ---- reading ----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,14 @@ def exported(dataset: ExpertDataset, tmp_path_factory: pytest.TempPathFactory) -
     folder = tmp_path_factory.mktemp("lerobot") / "out"
     assert export_lerobot(dataset, folder) == {"codebase_version": "v3.0", "episodes": 18, "frames": 144}
     return folder
+
+
+def test_a_data_set_that_kept_nothing_is_not_exported(tmp_path: Path) -> None:
+    few = replace(SMALL, courses=("hover",), keep_within=1e-12, view="none")
+    synthesize_dataset(few, tmp_path / "set")
+    with pytest.raises(AirworthyError, match="kept no roll-out: there is nothing to export"):
+        export_lerobot(ExpertDataset.open(tmp_path / "set"), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def order(dataset: ExpertDataset) -> np.ndarray[Any, Any]:

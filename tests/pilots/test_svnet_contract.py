@@ -175,7 +175,7 @@ def test_other_kinds_and_versions(folder: Path) -> None:
     (folder / CONTRACT_FILE).write_text("{")
     assert "not valid JSON" in refused(folder)
     (folder / CONTRACT_FILE).unlink()
-    assert "There is no file" in refused(folder)
+    assert "there is no contract.json in it" in refused(folder)
 
 
 def test_weights_of_another_variant_or_too_many(folder: Path) -> None:
@@ -204,6 +204,15 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
     assert not (tmp_path / CONTRACT_FILE).exists()
 
 
+def test_a_folder_of_something_else_says_where_the_policy_is(folder: Path) -> None:
+    assert refused(folder.parent).endswith(f"does not hold a policy; did you mean {str(folder)!r}?")
+
+
+def test_what_is_of_another_type_is_said_in_words(folder: Path) -> None:
+    changed(folder, lambda table: table.update(weights=None))
+    assert refused(folder).endswith("is not a contract of SV-Net: one of its entries is of another type.")
+
+
 def test_contracts_that_nobody_can_mean() -> None:
     for options, said in (
         ({"view": None}, "no view"),
@@ -216,5 +225,8 @@ def test_contracts_that_nobody_can_mean() -> None:
             Contract(**options)  # type: ignore[arg-type]
     with pytest.raises(AirworthyError, match="whole numbers of 17"):
         View(16, 16)
-    with pytest.raises(AirworthyError, match="focal"):
-        View(fx=-1.0)
+    for focal in (-1.0, 1e-300):
+        with pytest.raises(AirworthyError, match="focal"):
+            View(fx=focal)
+    with pytest.raises(AirworthyError, match="none beyond 1,000"):
+        Contract(image_std=(1e9, 1.0, 1.0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
+from math import isfinite
 from typing import Any
 
 from airworthy.cli.common import emit_json, run_tyro, show_table, stopped_by_terminate
@@ -24,14 +25,19 @@ def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
     config = run_tyro(EvaluateConfig, _gathered(argv), PROG, _DESCRIPTION)
     with stopped_by_terminate() as received:
-        done = evaluate(config, quiet=config.json)
+        try:
+            done = evaluate(config, quiet=config.json)
+        except KeyboardInterrupt:  # before the first flight, or while the report is made
+            print("Interrupted: finished flights are kept; the same command goes on from there.", file=sys.stderr)
+            return 128 + (received[0] if received else signal.SIGINT)
     if config.json:
         emit_json(_told(done))
     else:
         _show(done)
     if done.interrupted:
         left = done.blocks - done.finished
-        print(f"Interrupted: finished flights are kept; the same command flies the other {left} blocks.", file=sys.stderr)
+        rest = f"the other {left} blocks" if left > 1 else "the last block"
+        print(f"Interrupted: finished flights are kept; the same command flies {rest}.", file=sys.stderr)
         return 128 + (received[0] if received else signal.SIGINT)
     return 0
 
@@ -81,14 +87,17 @@ def _show(done: Evaluated) -> None:
                 entry["family"],
                 100.0 * rate["value"],
                 f"{100.0 * rate['low']:.0f} to {100.0 * rate['high']:.0f}",
-                entry["tracking_error_m"]["mean"],
-                entry["proximity_percent"]["mean"],
-                entry["collisions_per_m_pooled"],
-                None
-                if beside is None or beside["tracking_error_m"] != beside["tracking_error_m"]
-                else beside["tracking_error_m"],
+                _finite(entry["tracking_error_m"]["mean"]),
+                _finite(entry["proximity_percent"]["mean"]),
+                _finite(entry["collisions_per_m_pooled"]),
+                None if beside is None else _finite(beside["tracking_error_m"]),
             )
         )
     if rows:
         show_table("", columns, rows)
     print(f"Report: {done.report}" if done.report else f"Results: {done.folder}")
+
+
+def _finite(value: float | None) -> float | None:
+    """A number for the table; None, which is left blank, where no flight has it."""
+    return None if value is None or not isfinite(value) else value

@@ -94,19 +94,23 @@ def _make(config: SynthesizeConfig) -> int:
     from airworthy.learning.datasets.recording import write_run
 
     with stopped_by_terminate() as received:
-        made = synthesize_dataset(
-            config.dataset(),
-            config.out,
-            workers=config.workers,
-            device=config.device,
-            cluster=config.cluster,
-            repair=config.repair,
-            quiet=config.json,
-        )
-        run = write_run(made, config.command(), config.workers)
-        card = None
-        if config.card and made.complete and not made.interrupted:
-            card = _written_card(made.folder)
+        try:
+            made = synthesize_dataset(
+                config.dataset(),
+                config.out,
+                workers=config.workers,
+                device=config.device,
+                cluster=config.cluster,
+                repair=config.repair,
+                quiet=config.json,
+            )
+            run = write_run(made, config.command(), config.workers)
+            card = None
+            if config.card and made.complete and not made.interrupted:
+                card = _written_card(made.folder)
+        except KeyboardInterrupt:  # before the first shard, or while the card is made
+            print("Interrupted: what is finished is kept; the same command goes on from there.", file=sys.stderr)
+            return 128 + (received[0] if received else signal.SIGINT)
     if config.json:
         emit_json({"folder": str(made.folder), **run, "card": None if card is None else str(card)})
     else:
@@ -115,7 +119,23 @@ def _make(config: SynthesizeConfig) -> int:
         left = made.shard_count - len(made.shards)
         print(f"Interrupted: finished shards are kept; the same command makes the other {left}.", file=sys.stderr)
         return 128 + (received[0] if received else signal.SIGINT)
+    _warn(config, made)
     return 0
+
+
+def _warn(config: SynthesizeConfig, made: Made) -> None:
+    """Say what makes a data set that cannot be trained on."""
+    courses = {item.course for item in made.shards}
+    if not made.total("pairs"):
+        print(
+            "Nothing was kept: there is nothing to train on; raise --keep-within, or begin nearer the course.", file=sys.stderr
+        )
+    elif made.shard_count == len(courses):
+        print(
+            f"All of it is held out, since the last shard of a course is: make --shard smaller than {config.shard}, or more"
+            " roll-outs, to have something to train on.",
+            file=sys.stderr,
+        )
 
 
 def _show(made: Made, run: dict[str, Any], card: Path | None) -> None:

@@ -22,7 +22,7 @@ from airworthy.pilots.svnet.variants import VARIANTS
 PROG = "airworthy train"
 KINDS = {
     "svnet": "SV-Net, a visuomotor policy, from expert data (airworthy synthesize)",
-    "adaptation": "nothing new: measures what the history network of a trained SV-Net knows in flight",
+    "adaptation": "no training: what the history network of a trained SV-Net knows in flight",
 }
 ALL = "all"
 _DESCRIPTION = (
@@ -90,7 +90,8 @@ def main(argv: list[str]) -> int:
 def _help() -> str:
     width = max(map(len, KINDS))
     lines = [f"  {name:{width}}  {what}" for name, what in KINDS.items()]
-    return "\n".join([f"usage: {PROG} KIND DATA [options]", "", "kinds:", *lines, "", f"  {PROG} KIND --help  its options"])
+    usage = [f"usage: {PROG} svnet DATA [options]", f"       {PROG} adaptation POLICY [options]"]
+    return "\n".join([*usage, "", "kinds:", *lines, "", f"  {PROG} KIND --help  its options"])
 
 
 def _train(config: TrainSvNetConfig) -> int:
@@ -103,10 +104,10 @@ def _train(config: TrainSvNetConfig) -> int:
     places = {name: config.out / name if config.variant == ALL else config.out for name in names}
     if not config.resume:
         _refuse_begun(places)
-    pairs = ExpertDataset.open(config.data, verify=config.verify)
     done: list[TrainedSvNet] = []
     with stopped_by_terminate() as received:
         try:
+            pairs = ExpertDataset.open(config.data, verify=config.verify)
             for name in names:
                 if not config.json and len(names) > 1:
                     print(f"Variant {name}: {VARIANTS[name].summary}.", file=sys.stderr)
@@ -160,7 +161,7 @@ def _say(config: TrainSvNetConfig, done: list[TrainedSvNet]) -> None:
         return
     rows = [_row(item) for item in done if item.finished]
     if rows:
-        columns = ("variant", "held-out MSE", "explained [%]", "k/m error [%]", "the mean's [%]", "pairs/s, forward + backward")
+        columns = ("variant", "held-out MSE", "explained [%]", "k/m error [%]", "of the mean k/m [%]", "pairs/s learnt")
         show_table("", columns, [_cells(row) for row in rows])
     for item in done:
         if item.finished:
@@ -173,5 +174,6 @@ def _say(config: TrainSvNetConfig, done: list[TrainedSvNet]) -> None:
 
 
 def _cells(row: dict[str, Any]) -> list[Any]:
+    speed = None if row["pairs_per_second"] is None else round(row["pairs_per_second"])
     percent = [None if row[name] is None else 100.0 * row[name] for name in ("ratio_error", "ratio_error_of_mean")]
-    return [row["variant"], row["command_mse"], 100.0 * row["variance_explained"], *percent, row["pairs_per_second"]]
+    return [row["variant"], row["command_mse"], 100.0 * row["variance_explained"], *percent, speed]

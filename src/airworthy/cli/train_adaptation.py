@@ -54,7 +54,7 @@ def _show(found: Adaptation) -> None:
     share = 100.0 * found.payload_share
     print(f"Of the way to the true value under the payload: {share:.1f} % (published, on real flights: 72 %).")
     show_table(
-        "After a payload has come in mid-flight",
-        ("time", "of the way [%]"),
+        "A payload in mid-flight",
+        ("time since then", "of the way [%]"),
         [(k, 100.0 * v) for k, v in found.response.items()],
     )

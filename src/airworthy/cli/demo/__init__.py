@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import io
+import shlex
+import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from airworthy.cli.common import emit_json, run_tyro
-from airworthy.cli.demo.journal import Journal
+from airworthy.cli.common import emit_json, run_tyro, stopped_by_terminate
+from airworthy.cli.demo.journal import DEMO_FILE, Journal
 from airworthy.cli.demo.parts import Part, parts_of
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, make_folder
 from airworthy.evaluation.fly_job import check_device
+from airworthy.evaluation.folder_kinds import refuse_foreign
 
 PROG = "airworthy demo"
 _DESCRIPTION = (
@@ -43,41 +46,67 @@ class DemoConfig:
     def __post_init__(self) -> None:
         if not 1 <= self.flights <= 10_000:
             raise AirworthyError(f"The demo got {self.flights} flights; expected 1 to 10,000.")
+        if not 0 <= self.seed < 1 << 63:
+            raise AirworthyError(f"The demo got the seed {self.seed}; expected 0 to 2^63 - 1.")
 
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
     config = run_tyro(DemoConfig, argv, PROG, _DESCRIPTION)
     check_device(config.device)
-    with lock_folder(make_folder(config.out)):
+    refuse_foreign(config.out, DEMO_FILE)
+    with lock_folder(make_folder(config.out)), stopped_by_terminate() as received:
         parts = parts_of(config.out, config.flights, config.seed, config.device, config.quick)
-        journal = Journal.open(config.out, [part.told for part in parts])
-        code = _run(config, parts, journal)
-        from airworthy.cli.demo.page import write_page
+        journal = Journal.open(config.out, _identity(config), [part.told for part in parts])
+        code, page = 0, None
+        try:
+            code = _run(config, parts, journal, received)
+            from airworthy.cli.demo.page import write_page
 
-        page = write_page(config.out, parts, journal)
+            page = write_page(config.out, parts, journal)
+        except KeyboardInterrupt:
+            code = code or _stopped(received)
+            print("The demo stopped while its page was made; the same command makes it.", file=sys.stderr)
     if config.json:
-        emit_json({"folder": str(config.out), "report": str(page), "interrupted": code != 0, **journal.described()})
-    else:
-        print(f"\nReport: {page}\nReplay: airworthy view {config.out}")
+        report = None if page is None else str(page)
+        emit_json({"folder": str(config.out), "report": report, "interrupted": code != 0, **journal.described()})
+    elif page is not None:
+        replay = "" if code else f"\nReplay: {shlex.join(['airworthy', 'view', str(config.out)])}"
+        print(f"\nReport: {page}{replay}")
     return code
 
 
-def _run(config: DemoConfig, parts: list[Part], journal: Journal) -> int:
+def _identity(config: DemoConfig) -> list[str]:
+    """What is made, wherever it lies: the parts' commands with a folder that stands for any."""
+    return [part.told for part in parts_of(Path("DEMO"), config.flights, config.seed, config.device, config.quick)]
+
+
+def _stopped(received: list[int]) -> int:
+    """Exit code of a demo that a signal stopped."""
+    return 128 + (received[0] if received else signal.SIGINT)
+
+
+def _run(config: DemoConfig, parts: list[Part], journal: Journal, received: list[int]) -> int:
     """Make what is not made; returns the exit code of the part that somebody stopped, or 0."""
     for number, part in enumerate(parts, 1):
+        where = f"part {number} of {len(parts)}; the same command goes on there."
         if part.left_out:
             journal.leave_out(part.name, part.left_out)
             _say(config, f"\n[{number}/{len(parts)}] {part.title}: left out. {part.left_out}")
             continue
-        if journal.has(part.name):
+        if journal.has(part.name) and (config.out / part.name).is_dir():
             _say(config, f"\n[{number}/{len(parts)}] {part.title}: made already.")
             continue
         _say(config, f"\n[{number}/{len(parts)}] {part.title}\n$ {part.told}")
-        with journal.clocked(part.name), _muted(config.json):
-            code = part.run()
+        try:
+            with journal.clocked(part.name), _muted(config.json):
+                code = part.run()
+        except KeyboardInterrupt:
+            code = _stopped(received)
+        except AirworthyError as error:
+            raise AirworthyError(f"{error} This was in {where}") from error
         if code:
-            print(f"The demo stopped in part {number} of {len(parts)}; the same command goes on there.", file=sys.stderr)
+            print(f"The demo stopped in {where}", file=sys.stderr)
             return code
         journal.keep(part.name)
     return 0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,10 @@ class Journal:
     """Kept in the demo's folder; written after each part."""
 
     folder: Path
+    identity: list[str]
+    """What is made: commands of the parts with a folder that stands for any, since a demo may be moved."""
     commands: list[str]
+    """Of the parts, as they are called here."""
     made: list[str] = field(default_factory=list)
     """Names of parts that are whole."""
     seconds: dict[str, float] = field(default_factory=dict)
@@ -34,7 +38,7 @@ class Journal:
     """By part, why."""
 
     @classmethod
-    def open(cls, folder: Path, commands: Sequence[str]) -> Journal:
+    def open(cls, folder: Path, identity: Sequence[str], commands: Sequence[str]) -> Journal:
         """That of a folder, or a new one.
 
         Raises:
@@ -42,19 +46,19 @@ class Journal:
             AssetError: Its journal is damaged.
         """
         path = folder / DEMO_FILE
-        if not path.exists():
-            return cls(folder, list(commands))
-        found = read_json(path, _LIMIT_BYTES)
+        if not os.path.lexists(path):
+            return cls(folder, list(identity), list(commands))
         try:
-            before, version = list(found["commands"]), str(found["version"])
-            journal = cls(folder, list(commands), list(found["made"]), dict(found["seconds"]))
-        except (KeyError, TypeError, ValueError) as error:
+            found = read_json(path, _LIMIT_BYTES)
+            before, version = [str(word) for word in found.get("identity", ())], str(found["version"])
+            made, seconds = [str(name) for name in found["made"]], {k: float(v) for k, v in found["seconds"].items()}
+        except (AssetError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise AssetError(f"{str(path)!r} is damaged: delete the folder, or name another with --out.") from error
-        if before != list(commands) or version != __version__:
+        if changed := _changed(before, identity, version):
             raise AirworthyError(
-                f"{str(folder)!r} holds a demo with other options or of another version: delete it, or name another with --out."
+                f"{str(folder)!r} holds another demo ({changed}): repeat its options, delete it, or name another with --out."
             )
-        return journal
+        return cls(folder, list(identity), list(commands), made, seconds)
 
     def has(self, name: str) -> bool:
         """Whether a part is whole."""
@@ -68,10 +72,15 @@ class Journal:
             yield
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begun
+            with suppress(AirworthyError):  # on a full disk, what was there before stays
+                self._write()
 
     def keep(self, name: str) -> None:
         """A part is whole."""
-        self.made.append(name)
+        self.made = [*(known for known in self.made if known != name), name]
+        self._write()
+
+    def _write(self) -> None:
         write_json(self.folder / DEMO_FILE, self.described())
 
     def leave_out(self, name: str, why: str) -> None:
@@ -80,5 +89,18 @@ class Journal:
 
     def described(self) -> dict[str, Any]:
         """As plain data."""
-        told = {"commands": self.commands, "made": self.made, "seconds": self.seconds, "left_out": self.left_out}
-        return {"version": __version__, "view": "policy", **told, "hardware": describe_machine()}
+        told = {"made": self.made, "seconds": self.seconds, "left_out": self.left_out}
+        commands = {"identity": self.identity, "commands": self.commands}
+        return {"version": __version__, "view": "policy", **commands, **told, "hardware": describe_machine()}
+
+
+def _changed(before: Sequence[str], now: Sequence[str], version: str) -> str:
+    """What another demo had otherwise, in a few words; empty where it is the same."""
+    if version != __version__:
+        return f"made by version {version}, this is {__version__}"
+    for old, new in zip(before, now, strict=False):
+        words = list(zip(old.split(), new.split(), strict=False))
+        for a, b in words:
+            if a != b:
+                return f"{a!r} in its command {' '.join(old.split()[:2])!r}, now {b!r}"
+    return "" if list(before) == list(now) else "with other options"

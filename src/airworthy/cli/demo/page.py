@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.resources import files
 from math import isfinite, nan
 from pathlib import Path
@@ -14,7 +14,7 @@ from airworthy import __version__
 from airworthy.cli.demo.journal import Journal
 from airworthy.cli.demo.parts import Part
 from airworthy.core.errors import AssetError
-from airworthy.core.files import read_json, write_text
+from airworthy.core.files import read_json, read_text, write_text
 from airworthy.evaluation.report import REPORT_FILE
 from airworthy.evaluation.summary import SUMMARY_FILE, read_summary
 from airworthy.evaluation.video_report import film_content
@@ -34,15 +34,14 @@ def write_page(folder: Path, parts: Sequence[Part], journal: Journal) -> Path:
         AssetError: What a part left is damaged.
         AirworthyError: The file system refused.
     """
-    made = {name: folder / name for name in journal.made}
     content: Content = {
-        "expert": _flown(made.get("expert")),
-        "data": _data(made.get("data")),
-        "training": _training(made.get("training")),
-        "first": _flights(made.get("first_flights")),
-        "evidence": _evidence(made.get("evidence")),
-        "statues": _flights(made.get("statues")),
-        "policy": _flown(made.get("policy")),
+        "expert": _told(_flown, folder, "expert", journal),
+        "data": _told(_data, folder, "data", journal),
+        "training": _told(_training, folder, "training", journal),
+        "first": _told(_flights, folder, "first_flights", journal),
+        "evidence": _told(_evidence, folder, "evidence", journal),
+        "statues": _told(_flights, folder, "statues", journal),
+        "policy": _told(_flown, folder, "policy", journal),
     }
     content |= {"verdict": _verdict(content), "cards": _cards(content), "parts": _parts(parts, journal)}
     content |= {"hardware": _hardware(journal), "total": _duration(sum(journal.seconds.values()))}
@@ -50,14 +49,27 @@ def write_page(folder: Path, parts: Sequence[Part], journal: Journal) -> Path:
     return write_text(folder / REPORT_FILE, _render(content))
 
 
+def _told(tell: Callable[[Path], Content], folder: Path, name: str, journal: Journal) -> Content | None:
+    """What a part came to; None: it is not made."""
+    if not journal.has(name):
+        return None
+    where = folder / name
+    try:
+        return tell(where)
+    except (AssetError, KeyError, TypeError, ValueError, IndexError, StopIteration) as error:
+        reason = f"{error}" if isinstance(error, AssetError) else "One of its files is damaged."
+        raise AssetError(
+            f"What the demo has made in {str(where)!r} cannot be shown. {reason} Delete that folder, and the same command makes"
+            " it again."
+        ) from error
+
+
 def _films(content: Mapping[str, Any]) -> Iterable[Any]:
     return (content["expert"], content["policy"])
 
 
-def _flown(folder: Path | None) -> Content | None:
+def _flown(folder: Path) -> Content:
     """A film, and how the flight went."""
-    if folder is None:
-        return None
     summary = read_summary(folder)
     found = summary["aggregate"]
     film = film_content(folder, summary)
@@ -68,10 +80,8 @@ def _flown(folder: Path | None) -> Content | None:
     return {"film": film, "report": f"{folder.name}/{REPORT_FILE}", "outcome": ", ".join(outcomes), **facts}
 
 
-def _data(folder: Path | None) -> Content | None:
+def _data(folder: Path) -> Content:
     """The contact sheet of a data set, and its counts."""
-    if folder is None:
-        return None
     from airworthy.learning.datasets import ExpertDataset
     from airworthy.learning.datasets.card_pictures import data_uri, sheet, spread_pairs
     from airworthy.learning.datasets.layout import CARD_FILE, RUN_FILE
@@ -92,10 +102,8 @@ def _data(folder: Path | None) -> Content | None:
     }
 
 
-def _training(folder: Path | None) -> Content | None:
+def _training(folder: Path) -> Content:
     """Curves, and how much of the expert's commands is explained."""
-    if folder is None:
-        return None
     from airworthy.learning.svnet.report import training_curves
     from airworthy.learning.svnet.results import FIGURES_FILE, JOURNAL_FILE
 
@@ -106,25 +114,28 @@ def _training(folder: Path | None) -> Content | None:
         "curves": curves[:2],
         "report": f"{folder.name}/{REPORT_FILE}",
         "pairs": f"{figures['pairs_trained_on']:,}",
-        "explained": _number(100.0 * share, 1),
+        "explained": _explained(100.0 * share),
         "speed": _number(figures["pairs_per_second"].get("command"), 0),
         "seconds": _duration(sum(figures["seconds"].values())),
     }
 
 
-def _flights(folder: Path | None) -> Content | None:
+def _explained(percent: float) -> str:
+    if not percent > 0.0:
+        return "On roll-outs that were held out it does not beat the expert's mean command yet."
+    return f"It explains {_number(percent, 1)} % of the expert's commands on roll-outs that were held out."
+
+
+def _flights(folder: Path) -> Content:
     """The baseline of one pilot."""
-    if folder is None:
-        return None
     summary = _json(folder / SUMMARY_FILE)
-    rows = [_row(entry) for entry in _single(summary)]
-    return {"rows": rows, "report": f"{folder.name}/{REPORT_FILE}"}
+    entries = _single(summary)
+    counts = {"good": sum(map(_successes, entries)), "count": sum(entry["flights"] for entry in entries)}
+    return {"rows": [_row(entry) for entry in entries], "report": f"{folder.name}/{REPORT_FILE}", **counts}
 
 
-def _evidence(folder: Path | None) -> Content | None:
+def _evidence(folder: Path) -> Content:
     """Every condition, beside what was published."""
-    if folder is None:
-        return None
     from airworthy.evaluation.tracking_protocol.figures import figure_beside, series_of
 
     summary = _json(folder / SUMMARY_FILE)
@@ -180,9 +191,11 @@ def _verdict(content: Mapping[str, Any]) -> str:
     evidence = content["evidence"]
     if evidence is None:
         return "The demo has not come to the evidence yet; the same command goes on where it was."
+    statues = content["statues"]
+    unseen = f" In the hall with captured statues: {statues['good']} of {statues['count']}." if statues else ""
     return (
         f"{evidence['good']} of {evidence['count']} simulated flights of the policy succeeded, under {evidence['conditions']}"
-        " conditions. It sees through one camera and is told its height, velocity and attitude, never where it is."
+        f" conditions.{unseen} It sees through one camera and is told its height, velocity and attitude, never where it is."
     )
 
 
@@ -227,14 +240,14 @@ def _hardware(journal: Journal) -> str:
 def _json(path: Path) -> dict[str, Any]:
     found = read_json(path, _LIMIT_BYTES)
     if not isinstance(found, dict):
-        raise AssetError(f"{str(path)!r} is damaged: delete its folder, and the same command makes it again.")
+        raise AssetError(f"{str(path)!r} is damaged.")
     return found
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
     import json
 
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in read_text(path, _LIMIT_BYTES).splitlines()]
 
 
 def _number(value: float | None, digits: int) -> str:

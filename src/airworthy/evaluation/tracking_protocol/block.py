@@ -22,6 +22,7 @@ from airworthy.evaluation.tracking_protocol.seeing import Image, seen_by
 from airworthy.evaluation.tracking_protocol.trial import TrialSimulator, WatchedPilot, gust_of
 from airworthy.pilots import FlightPlan, Flown, fly
 from airworthy.scenes import Scene, SceneBatch, scene
+from airworthy.sensors import carried_sensors
 from airworthy.sensors.devices import Device
 from airworthy.sensors.projections import Pinhole
 from airworthy.sensors.splats.policy_camera import POLICY_SIDE, vehicle_camera
@@ -186,12 +187,19 @@ def fly_block(
     rows = _rows(block, setting, entrant, drones, flown, table, pilot, protocol, batch)
     carried = (item.device for item in sensors.values() if isinstance(item.device, Device))
     camera = next(carried, None) or _own_camera(vehicle)
-    image = seen_by(batch, walkers, vehicle, camera, table) if picture and block.first == 0 else None
+    image = None
+    if picture and block.first == 0 and camera is not None:
+        image = seen_by(batch, walkers, vehicle, camera, table)
     return BlockResult(rows, table, image)
 
 
-def _own_camera(vehicle: Vehicle) -> Device:
-    """The camera of a vehicle's record for the picture of a flight whose pilot sees nothing: at the policy's view, or whole."""
+def _own_camera(vehicle: Vehicle) -> Device | None:
+    """The camera of a vehicle's record for the picture of a flight whose pilot sees nothing: at the policy's view, or whole.
+
+    None: it has none, and there is no picture.
+    """
+    if not any(device.kind == "camera" for device in carried_sensors(vehicle).values()):
+        return None
     whole = vehicle_camera(vehicle)
     straight = isinstance(whole.projection, Pinhole) and not whole.projection.distortion.any
     return vehicle_camera(vehicle, side=POLICY_SIDE) if straight else whole

@@ -25,6 +25,8 @@ __all__ = [
 
 FILE = "conditions.toml"
 _ROOT = "baseline"
+LIGHT_MAX, GUST_MAX = 100.0, 100.0
+"""Factor of all light; lateral specific force [m/s^2], ten times gravity."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,9 @@ class Condition:
                 f"Condition {self.name!r} has {self.mass} times the mass, spreads {self.mass_spread} and {self.thrust_spread};"
                 " expected 0.1 to 10, and less than 1."
             )
+        for name, most in (("light", LIGHT_MAX), ("gust", GUST_MAX), ("clear", 100.0)):
+            if numbers[name] > most:
+                raise AirworthyError(f"Condition {self.name!r} has {name} {numbers[name]:g}; expected 0 to {most:g}.")
         if not 0.0 <= self.delay <= 0.5:
             raise AirworthyError(f"Condition {self.name!r} delays commands by {self.delay} s; expected 0 to 0.5.")
         if not 0 <= self.people <= 32:

@@ -12,6 +12,7 @@ from airworthy import __version__
 from airworthy.core import commands
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import json_text, parse_json, sha256
+from airworthy.evaluation.fly_job import check_device
 from airworthy.evaluation.tracking_protocol.block import PHYSICS_RATE, Block
 from airworthy.evaluation.tracking_protocol.conditions import expanded
 from airworthy.evaluation.tracking_protocol.drones import Spread
@@ -85,6 +86,7 @@ def check(config: EvaluateConfig) -> None:
     Raises:
         AirworthyError: One sentence.
     """
+    check_device(config.device)
     if not config.pilot:
         raise AirworthyError("An evaluation needs at least one pilot, as --pilot mpc.")
     for name in ("pilot", "family"):
@@ -105,6 +107,8 @@ def check(config: EvaluateConfig) -> None:
         most = 0.9 if item.name in ("mass", "thrust") else 10.0
         if not (isfinite(value) and 0.0 <= value <= most):
             raise AirworthyError(f"The spread of {item.name} is {value}; expected 0 to {most:g}.")
+    if not 0 <= config.seed < 1 << 64:
+        raise AirworthyError(f"The seed is {config.seed}; expected 0 to 2^64 - 1.")
     expanded(config.conditions)
 
 

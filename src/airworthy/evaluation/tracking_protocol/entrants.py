@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from airworthy.core.errors import unknown_name
+from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import sha256_file
 from airworthy.pilots import Pilot
 from airworthy.pilots.expert import expert_for
@@ -68,8 +68,16 @@ def entrants_of(words: Sequence[str]) -> list[Entrant]:
 
     Raises:
         UnknownNameError, AssetError: As `entrant`.
+        AirworthyError: A policy is named twice.
     """
     found = [entrant(word) for word in words]
+    places: dict[Path, str] = {}
+    for word in words:
+        if word.partition(":")[0] == "svnet":
+            place = policy_folder(word.partition(":")[2]).resolve()
+            if place in places:
+                raise AirworthyError(f"{places[place]} and {word} are the same policy; name each once.")
+            places[place] = word
     names = [item.name for item in found]
     for k, word in enumerate(words):
         if names.count(names[k]) > 1 and ":" in word:
@@ -88,9 +96,9 @@ def expert_entrant(name: str = "mpc") -> Entrant:
 
 def svnet_entrant(folder: Path) -> Entrant:
     """A trained policy; it is told nothing but what it senses, and carries the camera that its contract names."""
-    from airworthy.pilots.svnet.contract import CONTRACT_FILE, WEIGHTS_FILE, read_contract
+    from airworthy.pilots.svnet.contract import CONTRACT_FILE, WEIGHTS_FILE, read_policy
 
-    contract = read_contract(folder)
+    contract, _ = read_policy(folder)  # its weights, too: what cannot fly is refused before anything has flown
     digests = {name: sha256_file(folder / name) for name in (CONTRACT_FILE, WEIGHTS_FILE)}
 
     def make(simulator: Simulator, course: Course, mounted: MountedSensors | None) -> Pilot:

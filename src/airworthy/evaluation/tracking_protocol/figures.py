@@ -209,6 +209,7 @@ def figure_distributions(rows: Sequence[Mapping[str, Any]], titles: Mapping[str,
                 for k, one in enumerate(series):
                     y = place + (k - 0.5 * (len(series) - 1)) * step
                     _strip(axes, y, step, select(rows, condition=name, pilot=one.pilot, family=one.family), metric, one)
+            axes.margins(x=0.04)  # or the farthest flight would be cut by the frame
         panels[0].set_xlim(left=0.0)
         panels[1].set_xlim(right=101.5)
         panels[0].set_yticks(range(len(names)), [titles[name] for name in names])

@@ -12,12 +12,13 @@ from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, make_folder, write_json
 from airworthy.core.progress import progress
+from airworthy.evaluation.folder_kinds import refuse_foreign
 from airworthy.evaluation.machine import describe_machine
 from airworthy.evaluation.tracking_protocol.block import CONTROL_RATE, Block, Setting, file_name, fly_block
 from airworthy.evaluation.tracking_protocol.conditions import Condition, expanded
 from airworthy.evaluation.tracking_protocol.config import EvaluateConfig, blocks_of, check, identity_of, quick
 from airworthy.evaluation.tracking_protocol.entrants import Entrant, entrants_of
-from airworthy.evaluation.tracking_protocol.store import Store
+from airworthy.evaluation.tracking_protocol.store import MANIFEST_FILE, Store
 from airworthy.evaluation.tracking_protocol.summing import summarize
 from airworthy.scenes import Scene, scene, scene_digest
 from airworthy.trajectories import course
@@ -66,7 +67,12 @@ def evaluate(
     """
     config = quick(config)
     check(config)
+    refuse_foreign(config.out, MANIFEST_FILE)
+    flown_by, _ = vehicle(config.vehicle), course(config.course)
     flying = entrants_of(config.pilot) if entrants is None else list(entrants)
+    for one in flying:
+        if one.sensors is not None:
+            one.sensors(flown_by)  # refuses a vehicle without a camera before anything is written
     names = [file_name(item.name) for item in flying]
     if not names or len(set(names)) != len(names):
         raise AirworthyError(f"Pilots of one evaluation need names of their own; they are {', '.join(names) or 'none'}.")

@@ -17,6 +17,8 @@ from airworthy.vehicles import vehicle
 __all__ = ["papers", "summarize"]
 
 Row = Mapping[str, Any]
+PUBLISHED_COURSE = "robustness"
+"""On which the paper's conditions were flown, but those with courses of their own."""
 
 
 def summarize(rows: Sequence[Row], conditions: Sequence[Condition], config: EvaluateConfig) -> dict[str, Any]:
@@ -34,7 +36,7 @@ def summarize(rows: Sequence[Row], conditions: Sequence[Condition], config: Eval
         "spread": asdict(config.spread),
         "statistics": {**OPTIONS, "rates": "Wilson score", "means": "bootstrap percentile, widened for small samples"},
         "flights": [{"vehicle": config.vehicle, "seed": config.seed, **row} for row in rows],
-        "aggregate": _aggregates(rows, conditions),
+        "aggregate": _aggregates(rows, conditions, config.course == PUBLISHED_COURSE),
         "published": {"source": SOURCE, "rows": [asdict(row) for row in published_rows()]},
         "against_first_pilot": _against_pilot(rows, conditions),
         "against_baseline": _against_baseline(rows, conditions),
@@ -53,11 +55,14 @@ def papers(conditions: Sequence[Condition]) -> dict[str, tuple[str, ...]]:
     return {paper: names for paper, names in groups.items() if len(names) > 1}
 
 
-def _aggregates(rows: Sequence[Row], conditions: Sequence[Condition]) -> list[dict[str, Any]]:
-    """One entry per condition, family and pilot, and one per group of conditions that is a row of the paper."""
+def _aggregates(rows: Sequence[Row], conditions: Sequence[Condition], published: bool) -> list[dict[str, Any]]:
+    """One entry per condition, family and pilot, and one per group of conditions that is a row of the paper.
+
+    What was flown on another course than the paper's (not `published`) has no row of it beside it.
+    """
     found = []
     wanted: list[tuple[str, str, tuple[str, ...], str]] = [
-        (item.name, item.title, (item.name,), item.paper) for item in conditions
+        (item.name, item.title, (item.name,), item.paper if published or item.course else "") for item in conditions
     ]
     wanted += [(f"all:{paper}", paper, names, paper) for paper, names in papers(conditions).items()]
     several = papers(conditions)

@@ -6,16 +6,17 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from math import isfinite
 from typing import Any
 
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.learning.synthesis.cameras import view_side
-from airworthy.learning.synthesis.config import SynthesisConfig
+from airworthy.learning.synthesis.config import ROLLOUTS_MAX, SynthesisConfig
 
 __all__ = ["DatasetConfig", "config_from"]
 
 SEED_LIMIT = 1 << 64
+LIGHT_MAX, NOISE_MAX = 100.0, 255.0
+"""Of an image's brightness, as a factor, and of its noise [counts]: beyond them nothing is left to see."""
 LATER: dict[str, Any] = {"clear": 0.0}
 """Fields that came after data sets had been made: at these values they are left out of what is described, so that a data set of
 before is still itself."""
@@ -50,12 +51,15 @@ class DatasetConfig(SynthesisConfig):
         super().__post_init__()
         view_side(self.view)
         low, high = self.light
-        if not (isfinite(high) and 0.0 < low <= high):
+        if not 0.0 < low <= high <= LIGHT_MAX:
             raise AirworthyError(
-                f"Brightness is between {low} and {high}; expected two factors above 0, the smaller one first."
+                f"Brightness is between {low} and {high}; expected two factors above 0, up to {LIGHT_MAX:g}, the smaller one"
+                " first."
             )
-        if self.shard < 1:
-            raise AirworthyError(f"A shard has {self.shard} roll-outs; expected 1 or more.")
+        if self.image_noise > NOISE_MAX:
+            raise AirworthyError(f"The images have noise of {self.image_noise} counts; expected 0 to {NOISE_MAX:g}.")
+        if not 1 <= self.shard <= ROLLOUTS_MAX:
+            raise AirworthyError(f"A shard has {self.shard} roll-outs; expected 1 to {ROLLOUTS_MAX:,}.")
         if not 0 <= self.seed < SEED_LIMIT:
             raise AirworthyError(f"The seed is {self.seed}; expected 0 to 2^64 - 1.")
         if len(set(self.courses)) < len(self.courses):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import lock_folder, make_folder
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.core.progress import progress
+from airworthy.evaluation.folder_kinds import refuse_foreign
 from airworthy.learning.datasets.config import DatasetConfig
 from airworthy.learning.datasets.identity import changed_field, described_identity, digest_of, scene_of
 from airworthy.learning.datasets.layout import DATASET_FILE, shard_name
@@ -87,6 +89,7 @@ def synthesize_dataset(
             refused.
     """
     _check(workers, device)
+    refuse_foreign(out, DATASET_FILE)
     begun = time.perf_counter()
     place = scene_of(config)
     identity = described_identity(config, device, place)
@@ -119,7 +122,7 @@ class _Run:
 
     def find(self, repair: bool) -> None:
         """Take what is there and whole."""
-        there = [shard for shard in range(self.count) if (self._folder / shard_name(shard)).exists()]
+        there = [shard for shard in range(self.count) if os.path.lexists(self._folder / shard_name(shard))]
         for shard in progress(there, "Checking", quiet=self._quiet):
             folder = self._folder / shard_name(shard)
             try:
@@ -202,7 +205,7 @@ def _check(workers: int, device: str) -> None:
 def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:
     """Refuse a folder that holds something else."""
     path = folder / DATASET_FILE
-    if not path.exists():
+    if not os.path.lexists(path):
         return
     try:
         manifest, _ = read_manifest(folder)

@@ -68,9 +68,12 @@ def export_lerobot(dataset: ExpertDataset, out: str | Path, images: str = "png",
         Version of the layout, and how many episodes and frames there are.
 
     Raises:
-        AirworthyError: The folder holds something, the images cannot be kept so, or the file system refused.
+        AirworthyError: The data set is empty, the folder holds something, the images cannot be kept so, or the file system
+            refused.
     """
     target = Path(out)
+    if not dataset.count:
+        raise AirworthyError(f"The data set in {str(dataset.folder)!r} kept no roll-out: there is nothing to export.")
     if images not in IMAGES:
         raise unknown_name("way to keep images", images, IMAGES)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):

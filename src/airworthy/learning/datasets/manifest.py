@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +10,11 @@ from typing import Any
 
 from airworthy.core.errors import AssetError
 from airworthy.core.files import read_json, write_json
+from airworthy.evaluation.folder_kinds import where_else
 from airworthy.learning.datasets.config import DatasetConfig, config_from
 from airworthy.learning.datasets.identity import digest_of
 from airworthy.learning.datasets.layout import DATASET_FILE, SCHEMA_VERSION
-from airworthy.learning.datasets.shard_files import ShardFacts, facts_of
+from airworthy.learning.datasets.shard_files import ShardFacts, facts_of, fault_of
 
 __all__ = ["Manifest", "read_manifest", "write_manifest"]
 
@@ -84,8 +86,8 @@ def read_manifest(folder: Path) -> tuple[Manifest, dict[str, list[float]]]:
         AssetError: There is none, or it is damaged or of another version.
     """
     path = folder / DATASET_FILE
-    if not path.is_file():
-        raise AssetError(f"{str(folder)!r} holds no data set: there is no {DATASET_FILE} in it.")
+    if not os.path.lexists(path):
+        raise AssetError(where_else(folder, DATASET_FILE))
     content, where = read_json(path, _SIZE_MAX), str(path)
     if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:
         found = content.get("schema_version") if isinstance(content, dict) else None
@@ -101,7 +103,7 @@ def read_manifest(folder: Path) -> tuple[Manifest, dict[str, list[float]]]:
         damaged |= manifest.digest != digest_of(identity) or any(len(values) != 18 for values in courses.values())
         damaged |= not isinstance(identity["camera"], dict | None) or (identity["camera"] is None) is config.pictured
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise AssetError(f"{where!r} does not describe a data set: {type(error).__name__} {error}.") from error
+        raise AssetError(f"{where!r} does not describe a data set: {fault_of(error)}.") from error
     if damaged or any(item.digest != manifest.digest for item in shards):
         raise AssetError(f"{where!r} was edited or is damaged: its digest does not match what it says.")
     return manifest, courses

@@ -97,8 +97,8 @@ class ExpertDataset:
             )
         shards = []
         for facts in manifest.shards:
-            verify_shard(where / facts.name, facts if verify else _tables(facts))
-            verify_shard(where / facts.name, facts, content=False)
+            _verify(where / facts.name, facts if verify else _tables(facts))
+            _verify(where / facts.name, facts, content=False)
             pairs = read_columns(where / facts.name / PAIRS_FILE, PAIR_FIELDS)
             shards.append((pairs, read_columns(where / facts.name / ROLLOUTS_FILE, ROLLOUT_FIELDS)))
         return cls(where, manifest, objectives, shards)
@@ -176,6 +176,13 @@ def _states(pairs: Columns, kind: str) -> Array:
 
 def _joined(parts: list[Columns], fields: Mapping[str, type]) -> Columns:
     return {name: np.concatenate([part[name] for part in parts]) for name in fields}
+
+
+def _verify(folder: Path, facts: ShardFacts, content: bool = True) -> None:
+    try:
+        verify_shard(folder, facts, content)
+    except AssetError as error:
+        raise AssetError(f"{error} The command that made the data set makes it again, with --repair.") from error
 
 
 def _tables(facts: ShardFacts) -> ShardFacts:

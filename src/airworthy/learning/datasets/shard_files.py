@@ -23,6 +23,7 @@ __all__ = [
     "ShardFacts",
     "clear_unfinished",
     "facts_of",
+    "fault_of",
     "read_facts",
     "remove_shard",
     "verify_shard",
@@ -65,10 +66,17 @@ def facts_of(value: Any, where: str) -> ShardFacts:
         numbers = (int(value["rollouts"]), int(value["kept"]), int(value["pairs"]))
         facts = ShardFacts(str(value["name"]), str(value["digest"]), str(value["course"]), *numbers, files)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise AssetError(f"{where!r} does not describe a shard: {type(error).__name__} {error}.") from error
+        raise AssetError(f"{where!r} does not describe a shard: {fault_of(error)}.") from error
     if min(numbers) < 0 or any(name != os.path.basename(name) or name.startswith(".") for name in (facts.name, *files)):
         raise AssetError(f"{where!r} does not describe a shard: it has a negative count, or a name that leads elsewhere.")
     return facts
+
+
+def fault_of(error: Exception) -> str:
+    """What is wrong with a table that was read, in words."""
+    if isinstance(error, KeyError) and error.args:
+        return f"it lacks {error.args[0]!r}"
+    return "one of its entries is not what it should be"
 
 
 def read_facts(folder: Path) -> ShardFacts:
@@ -95,7 +103,8 @@ def verify_shard(folder: Path, facts: ShardFacts, content: bool = True) -> None:
     for name, (size, digest) in facts.files.items():
         path = folder / name
         if not path.is_file():
-            raise AssetError(f"{str(path)!r} is missing: the shard is damaged.")
+            how = "is no file" if os.path.lexists(path) else "is missing"
+            raise AssetError(f"{str(path)!r} {how}: the shard is damaged.")
         if path.stat().st_size != size:
             raise AssetError(f"{str(path)!r} has {path.stat().st_size:,} bytes instead of {size:,}: the shard is damaged.")
         if content and sha256_file(path) != digest:

@@ -45,6 +45,9 @@ __all__ = [
 Array = NDArray[np.float64]
 AFTER = (0.05, 0.1, 0.15, 0.2, 0.25, 0.5, 1.0)
 """Times after a payload has come at which the response is told [s]."""
+FLIGHTS_MAX = 10_000
+TICKS_MIN = 60
+"""Of a course: a second before the payload comes, in its middle, is compared with what is more than a second behind."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +69,13 @@ class AdaptationConfig:
 
     def __post_init__(self) -> None:
         noise_level(self.noise)
-        if self.flights < 1 or not -0.5 <= self.payload <= 2.0 or abs(self.payload) < 1e-6:
+        if not 1 <= self.flights <= FLIGHTS_MAX or not -0.5 <= self.payload <= 2.0 or abs(self.payload) < 1e-6:
             raise AirworthyError(
                 f"Adaptation is to be measured over {self.flights} flights with a payload of {self.payload};"
-                " expected 1 or more, and -0.5 to 2.0 of the mass, but not 0."
+                f" expected 1 to {FLIGHTS_MAX:,}, and -0.5 to 2.0 of the mass, but not 0."
             )
+        if not 0 <= self.seed < 1 << 64:
+            raise AirworthyError(f"The seed is {self.seed}; expected 0 to 2^64 - 1.")
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,8 @@ def measure_adaptation(folder: str | Path, config: AdaptationConfig | None = Non
         device: Of simulation and expert.
 
     Raises:
-        AirworthyError: The policy has no history network, or one that never learnt to estimate; or there is no such course.
+        AirworthyError: The policy has no history network, or one that never learnt to estimate; there is no such course, or it
+            is too short.
     """
     config = config or AdaptationConfig()
     contract, weights = read_policy(folder)
@@ -141,6 +147,11 @@ def measure_adaptation(folder: str | Path, config: AdaptationConfig | None = Non
         )
     change: dict[str, Any] = {"mass": 0.0, "thrust": 0.0, "repetitions": config.flights, "noise": config.noise}
     plan = RolloutPlan(evaluation_set(config.course, **change, seed=config.seed))
+    if plan.config.ticks < TICKS_MIN:
+        raise AirworthyError(
+            f"The course {config.course!r} lasts {plan.config.length:.3g} s; a payload in the middle of it shows on courses of"
+            f" {TICKS_MIN / RATE:g} s or more."
+        )
     starts = plan.starts(np.arange(plan.count))
     heavy = replace(starts, mass=starts.mass * (1.0 + config.payload))
     half = plan.config.ticks // 2

@@ -14,6 +14,10 @@ __all__ = ["RunOptions", "SvNetOptions"]
 
 SIDE_MIN, SIDE_MAX = 17, 1024
 """Of images; the smallest leaves something after three poolings."""
+COUNT_MAX = 1_000_000_000
+"""Of epochs, of pairs in a minibatch, of minibatches."""
+THREADS_MAX = 1024
+"""More than any machine has; torch would take memory for each before it asks whether there is so much."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +87,11 @@ class SvNetOptions:
     def __post_init__(self) -> None:
         variant(self.variant)
         for name in ("epochs", "batch", "history_batch", "judge_every"):
-            self._least(name, 1)
-        for name in ("history_epochs", "warmup", "skip_most", "seed", "image_noise", "brightness", "clip"):
-            self._least(name, 0)
+            self._within(name, 1, COUNT_MAX)
+        for name in ("history_epochs", "warmup", "skip_most"):
+            self._within(name, 0, COUNT_MAX)
+        for name, most in (("image_noise", 255), ("clip", COUNT_MAX), ("view", SIDE_MAX), ("seed", (1 << 63) - 1)):
+            self._within(name, 0, most)
         for name in ("rate", "history_rate"):
             if not 0.0 < getattr(self, name) <= 1.0:
                 raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected above 0, up to 1.")
@@ -96,19 +102,20 @@ class SvNetOptions:
             raise AirworthyError(f"The training has paste {self.paste}; expected 0 to 1.")
         if self.view and not SIDE_MIN <= self.view <= SIDE_MAX:
             raise AirworthyError(f"The view has a side of {self.view} px; expected {SIDE_MIN} to {SIDE_MAX}, or 0.")
-        if self.seed >= 1 << 63:
-            raise AirworthyError(f"The seed is {self.seed}; expected 0 to 2^63 - 1.")
 
-    def _least(self, name: str, least: int) -> None:
-        value = getattr(self, name)
-        if not isfinite(value) or value < least:
-            raise AirworthyError(f"The training has {name} {value}; expected {least} or more.")
+    def _within(self, name: str, least: int, most: int) -> None:
+        if not least <= getattr(self, name) <= most:
+            raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected {least} to {most:,}.")
 
     def differences(self, before: Mapping[str, Any]) -> list[str]:
         """Fields in which an earlier training differs, in words."""
         # An option that an earlier version did not have was at its default.
         now, then = asdict(self), {field.name: before.get(field.name, field.default) for field in fields(self)}
-        return [f"{name} was {then[name]}, not {now[name]}" for name in now if then[name] != now[name]]
+        return [f"{name} was {_told(then[name])}, not {_told(now[name])}" for name in now if then[name] != now[name]]
+
+
+def _told(value: Any) -> str:
+    return "none" if value == "" else str(value)
 
 
 @dataclass(frozen=True)
@@ -133,8 +140,8 @@ class RunOptions:
     """Write curves for TensorBoard, too."""
 
     def __post_init__(self) -> None:
-        if self.threads < 0:
-            raise AirworthyError(f"The training has {self.threads} threads; expected 0 or more.")
+        if not 0 <= self.threads <= THREADS_MAX:
+            raise AirworthyError(f"The training has {self.threads} threads; expected 0 to {THREADS_MAX:,}.")
         for name in ("checkpoint_minutes", "minutes"):
             if not (isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
                 raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected 0 or more.")

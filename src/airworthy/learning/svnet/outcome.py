@@ -27,6 +27,10 @@ class TrainedSvNet:
 
     @classmethod
     def of(cls, folder: Path, figures: Mapping[str, Any]) -> TrainedSvNet:
-        """A finished one."""
+        """A finished one.
+
+        Raises:
+            KeyError, TypeError, ValueError: The figures are not those of a training.
+        """
         done = int(figures["minibatches"])
         return cls(folder, str(figures["variant"]), True, done, done, figures)

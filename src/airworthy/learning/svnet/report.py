@@ -69,7 +69,7 @@ def _cards(figures: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     full = figures.get("history_full")
     if full:
         mean = _told(100.0 * (full["ratio_error_of_mean"] or 0.0), 1)
-        cards.append(("k/m error", f"{_told(100.0 * (full['ratio_error'] or 0.0), 2)} %", f"the mean's: {mean} %"))
+        cards.append(("k/m error", f"{_told(100.0 * (full['ratio_error'] or 0.0), 2)} %", f"always saying the mean: {mean} %"))
     speed = figures["pairs_per_second"].get("command")
     what = f"images/s at {figures['view']} px" if figures["view"] else "pairs/s"
     cards.append((what, f"{speed:,.0f}", "forward and backward"))

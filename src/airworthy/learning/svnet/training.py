@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Mapping
@@ -14,10 +15,11 @@ import numpy as np
 import torch
 
 from airworthy.core.checkpoints import Checkpoints
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import lock_folder, read_json, sha256_file, write_json
 from airworthy.core.progress import progress
 from airworthy.core.stopping import stoppable
+from airworthy.evaluation.folder_kinds import refuse_foreign
 from airworthy.learning.svnet.curves import Curves
 from airworthy.learning.svnet.data import ExpertPairs, TrainingData, training_data
 from airworthy.learning.svnet.machine import Machine, computing, machine_for
@@ -27,29 +29,33 @@ from airworthy.learning.svnet.report import write_training_report
 from airworthy.learning.svnet.results import FIGURES_FILE, figures_of, write_figures, write_journal, write_results
 from airworthy.learning.svnet.run import SvNetRun
 from airworthy.learning.svnet.stages import CommandStage, stage_names
+from airworthy.pilots.svnet.contract import CONTRACT_FILE, read_policy
 from airworthy.pilots.svnet.variants import variant
 
 __all__ = ["train"]
 
 IDENTITY_FILE, CHECKPOINTS, CURVES = "training.json", "checkpoints", "tensorboard"
 SCHEMA_VERSION = 1
+_AGAIN = "This training was finished and is not whole any more: delete its folder, and the same command learns again."
 
 
 def train(
     pairs: ExpertPairs, out: str | Path, options: SvNetOptions, run: RunOptions, command: str = "", quiet: bool = False
 ) -> TrainedSvNet:
     """See `airworthy.learning.svnet.train_svnet`."""
+    refuse_foreign(out, IDENTITY_FILE, CONTRACT_FILE)
     data = training_data(pairs, variant(options.variant), options.form, options.view)
     identity = _identity(options, data)
     with lock_folder(out) as folder:
         before = _known(folder, options, identity)
-        if (folder / FIGURES_FILE).is_file():
-            return TrainedSvNet.of(folder, read_json(folder / FIGURES_FILE))
+        if os.path.lexists(folder / FIGURES_FILE):
+            return _finished(folder)
         machine = machine_for(run, options, before.get("machine") if before else None)
-        _announce(folder, before, identity, machine, quiet)
         with computing(machine) as device:
-            kept = Checkpoints(folder / CHECKPOINTS, "minibatch")
+            # First of all: what cannot begin must not hold the folder for options that never worked.
             work = SvNetRun(data, options, device, machine.precision, run.resident)
+            _announce(folder, before, identity, machine, quiet)
+            kept = Checkpoints(folder / CHECKPOINTS, "minibatch")
             saved = kept.newest()
             if saved is not None:
                 work.restore(saved)
@@ -62,6 +68,22 @@ def train(
         return TrainedSvNet.of(folder, figures)
 
 
+def _finished(folder: Path) -> TrainedSvNet:
+    """What a training left that was finished before.
+
+    Raises:
+        AssetError: It is not whole any more.
+    """
+    try:
+        read_policy(folder)
+        return TrainedSvNet.of(folder, read_json(folder / FIGURES_FILE))
+    except (KeyError, TypeError, ValueError) as error:
+        reason = f"{str(folder / FIGURES_FILE)!r} does not hold the figures of a training."
+        raise AssetError(f"{reason} {_AGAIN}") from error
+    except AssetError as error:
+        raise AssetError(f"{error} {_AGAIN}") from error
+
+
 def _identity(options: SvNetOptions, data: TrainingData) -> dict[str, Any]:
     weights = sha256_file(options.weights) if options.weights else None
     return {"schema_version": SCHEMA_VERSION, "options": asdict(options), "data": data.digest, "weights_sha256": weights}
@@ -71,7 +93,7 @@ def _known(folder: Path, options: SvNetOptions, identity: Mapping[str, Any]) -> 
     """How this training began before; None: it did not. Refuses a folder of another."""
     path = folder / IDENTITY_FILE
     if not path.is_file():
-        if any((folder / name).exists() for name in (CHECKPOINTS, FIGURES_FILE, "contract.json")):
+        if any((folder / name).exists() for name in (CHECKPOINTS, FIGURES_FILE, CONTRACT_FILE)):
             raise AirworthyError(f"{str(folder)!r} holds a policy but no {IDENTITY_FILE}: choose another folder.")
         return None
     before = read_json(path)
@@ -112,7 +134,8 @@ def _learnt(work: SvNetRun, folder: Path, kept: Checkpoints, about: Mapping[str,
             if len(work.notes["journal"]) > told:
                 told = len(work.notes["journal"])
                 _tell(work, folder, curves, quiet)
-            if stopped() or late or now - saved > 60.0 * run.checkpoint_minutes:
+            # At the end, too: whoever stops it while the report is made has learnt everything.
+            if work.finished or stopped() or late or now - saved > 60.0 * run.checkpoint_minutes:
                 kept.save(work.save(), about)
                 saved = now
                 if stopped() or (late and not work.finished):

@@ -41,6 +41,7 @@ def flight_camera(vehicle: Vehicle, camera: str = "camera", view: str = "224") -
 
     Raises:
         UnknownNameError: The record has no such camera.
-        AirworthyError: It is no pinhole without distortion, or the view cannot be used.
+        AirworthyError: The record has no camera at all, it is no pinhole without distortion, or the view cannot be used.
     """
+    vehicle_camera(vehicle)  # a vehicle without any camera is told so, not that it has none of this name
     return vehicle_camera(vehicle, camera, view_side(view))

@@ -17,6 +17,10 @@ __all__ = ["NOISE_LEVELS", "RATE", "NoiseLevel", "SynthesisConfig", "evaluation_
 
 RATE = 20.0
 """Of sensing and control [Hz]."""
+ROLLOUTS_MAX = 10_000_000
+"""Of one data set: a few thousand times the published one, and what a plan of them all still fits into memory."""
+OFFSET_MAX = 1000.0
+"""Of a start [m, m/s, s]."""
 
 Ten = tuple[float, float, float, float, float, float, float, float, float, float]
 
@@ -107,15 +111,20 @@ class SynthesisConfig:
         for name, value in numbers.items():
             if not (isfinite(value) and value >= 0.0):
                 raise AirworthyError(f"Synthesis got {name} {value}; expected a finite number of 0 or more.")
-        if not (self.per_second > 0.0 and self.length >= 0.05 and self.repetitions >= 1):
+        if not (0.0 < self.per_second <= 1000.0 and 0.05 <= self.length <= 3600.0 and 1 <= self.repetitions <= ROLLOUTS_MAX):
             raise AirworthyError(
                 f"Synthesis got {self.per_second} start points per second, {self.repetitions} repetitions and roll-outs of"
-                f" {self.length} s; expected more than 0, 1 or more, and 0.05 s or more."
+                f" {self.length} s; expected above 0 to 1,000, 1 to {ROLLOUTS_MAX:,}, and 0.05 to 3,600 s."
             )
+        for name in ("position", "velocity", "attitude", "jitter"):
+            if getattr(self, name) > OFFSET_MAX:
+                raise AirworthyError(f"Synthesis got {name} {getattr(self, name)}; expected 0 to {OFFSET_MAX:g}.")
         if not (self.mass < 1.0 and self.thrust < 1.0):
             raise AirworthyError(f"Synthesis got shares of mass {self.mass} and thrust {self.thrust}; expected less than 1.")
-        if self.physics_rate < RATE or self.physics_rate % RATE:
-            raise AirworthyError(f"Synthesis got a physics_rate of {self.physics_rate} Hz; expected a multiple of {RATE:g} Hz.")
+        if not RATE <= self.physics_rate <= 1e5 or self.physics_rate % RATE:
+            raise AirworthyError(
+                f"Synthesis got a physics_rate of {self.physics_rate} Hz; expected a multiple of {RATE:g} Hz, up to 100,000."
+            )
         if not self.delay <= 1.0 / RATE:
             raise AirworthyError(
                 f"Synthesis got a delay of {self.delay} s; expected at most a period of control, {1.0 / RATE} s."

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airworthy.control.mpc import mpc_preset
+from airworthy.core.errors import AirworthyError
 from airworthy.core.random import Stream, flight_key, uniforms
-from airworthy.learning.synthesis.config import SynthesisConfig
+from airworthy.learning.synthesis.config import ROLLOUTS_MAX, SynthesisConfig
 from airworthy.pilots.expert import full_thrust_of
 from airworthy.pilots.expert_reference import ExpertReference, expert_reference
 from airworthy.pilots.svnet.objective import objective_of
@@ -48,7 +49,7 @@ class RolloutPlan:
     Roll-outs are numbered course by course; within one, number i n_rep + j is repetition j of start point i.
 
     Raises:
-        AirworthyError: A course or the vehicle is unknown.
+        AirworthyError: A course or the vehicle is unknown, or there are too many roll-outs.
     """
 
     def __init__(self, config: SynthesisConfig):
@@ -58,6 +59,10 @@ class RolloutPlan:
         self.paths: list[Trajectory] = [item.trajectory() for item in courses]
         self.reference: ExpertReference = expert_reference(courses, mpc_preset(config.mpc), self.vehicle.gravity)
         points = [max(1, round(path.duration * config.per_second)) for path in self.paths]
+        if (total := sum(points) * config.repetitions) > ROLLOUTS_MAX:
+            raise AirworthyError(
+                f"There would be {total:,} roll-outs; expected up to {ROLLOUTS_MAX:,}: lower per_second or repetitions."
+            )
         self.counts = np.array([count * config.repetitions for count in points], np.int64)
         """(courses,) roll-outs of each."""
         self.first = np.concatenate([[0], np.cumsum(self.counts)])

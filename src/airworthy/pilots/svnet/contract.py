@@ -6,6 +6,7 @@ whatever does not fit is refused in one sentence.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from math import isfinite
@@ -34,6 +35,10 @@ CONTRACT_LIMIT_BYTES = 256 * 1024
 WEIGHTS_LIMIT_BYTES = 16 * 1024 * 1024
 """Twice what the largest variant takes."""
 SIDE_MAX = 1024
+FOCAL_MIN = 1.0
+"""Of a view [px]; a lens of less would see nearly half a sphere in every pixel."""
+_FOLDERS_MAX = 1000
+"""Folders that are looked into for a policy, at most."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +71,10 @@ class View:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e6:
                 raise AirworthyError(f"A policy's view has {name} {value!r}; expected a finite number of pixels.")
-        if not (self.fx > 0.0 and self.fy > 0.0):
-            raise AirworthyError(f"A policy's view has focal lengths {self.fx} and {self.fy}; expected more than 0.")
+        if not (self.fx >= FOCAL_MIN and self.fy >= FOCAL_MIN):
+            raise AirworthyError(
+                f"A policy's view has focal lengths {self.fx} and {self.fy} px; expected {FOCAL_MIN:g} or more."
+            )
 
     @classmethod
     def of_side(cls, side: int) -> View:
@@ -120,7 +127,7 @@ class Contract:
         for name in ("image_mean", "image_std"):
             values = getattr(self, name)
             if len(values) != 3 or not all(isfinite(v) and abs(v) < 1e3 for v in values):
-                raise AirworthyError(f"A contract has {name} {list(values)}; expected three finite numbers.")
+                raise AirworthyError(f"A contract has {name} {list(values)}; expected three numbers, none beyond 1,000.")
         if min(self.image_std) < 1e-3:
             raise AirworthyError(f"A contract has image_std {list(self.image_std)}; expected 0.001 or more of each.")
 
@@ -154,7 +161,7 @@ def write_policy(folder: str | Path, contract: Contract, weights: Mapping[str, N
 
 def read_contract(folder: str | Path) -> Contract:
     """The contract of a policy's folder, without its weights; raises AssetError as `read_policy`."""
-    return _parsed(read_json(Path(folder) / CONTRACT_FILE, CONTRACT_LIMIT_BYTES), str(Path(folder) / CONTRACT_FILE))[0]
+    return _read(Path(folder))[0]
 
 
 def read_policy(folder: str | Path) -> tuple[Contract, dict[str, Floats]]:
@@ -164,7 +171,7 @@ def read_policy(folder: str | Path) -> tuple[Contract, dict[str, Floats]]:
         AssetError: A file is missing, too large, damaged, of another variant, or not the one that the contract names.
     """
     where = Path(folder)
-    contract, digest = _parsed(read_json(where / CONTRACT_FILE, CONTRACT_LIMIT_BYTES), str(where / CONTRACT_FILE))
+    contract, digest = _read(where)
     path = where / WEIGHTS_FILE
     data = read_bytes(path, WEIGHTS_LIMIT_BYTES)
     if (found := sha256(data)) != digest:
@@ -172,6 +179,26 @@ def read_policy(folder: str | Path) -> tuple[Contract, dict[str, Floats]]:
             f"{str(path)!r} has the SHA-256 {found[:12]}..., its contract says {digest[:12]}...: it was changed or damaged."
         )
     return contract, checked_tensors(data, contract.variant, str(path))
+
+
+def _read(folder: Path) -> tuple[Contract, str]:
+    """Contract of a folder and the digest of its weights."""
+    path = folder / CONTRACT_FILE
+    if folder.is_dir() and not os.path.lexists(path):
+        below = _below(folder)
+        hint = f"; did you mean {str(below)!r}?" if below else f": there is no {CONTRACT_FILE} in it."
+        raise AssetError(f"{str(folder)!r} does not hold a policy{hint}")
+    return _parsed(read_json(path, CONTRACT_LIMIT_BYTES), str(path))
+
+
+def _below(folder: Path) -> Path | None:
+    """The first policy inside a folder, by name: a demo's, or one of several variants."""
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry, _ in zip(entries, range(_FOLDERS_MAX), strict=False) if entry.is_dir())
+    except OSError:
+        return None
+    return next((folder / name for name in names if (folder / name / CONTRACT_FILE).is_file()), None)
 
 
 def contract_from(table: Any, where: str) -> Contract:
@@ -204,24 +231,31 @@ def _parsed(table: Any, where: str) -> tuple[Contract, str]:
     """Contract and the digest of its weights."""
     try:
         return _fields(table)
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        named = f"lacks {error.args[0]!r}" if isinstance(error, KeyError) and error.args else f"cannot be read: {error}"
-        raise AssetError(f"{where!r} is not a contract of SV-Net: it {named}."[:500]) from None
     except AirworthyError as error:
         raise AssetError(f"{where!r} cannot be used. {error}"[:500]) from None
+    except _Unfit as error:
+        raise AssetError(f"{where!r} is not a contract of SV-Net: {error}."[:500]) from None
+    except KeyError as error:
+        raise AssetError(f"{where!r} is not a contract of SV-Net: it lacks {error.args[0]!r}."[:500]) from None
+    except (TypeError, ValueError, OverflowError):
+        raise AssetError(f"{where!r} is not a contract of SV-Net: one of its entries is of another type.") from None
+
+
+class _Unfit(Exception):
+    """What does not fit, in words."""
 
 
 def _fields(table: Any) -> tuple[Contract, str]:
     if not isinstance(table, dict) or table.get("kind") != KIND:
-        raise TypeError(f"its kind is not {KIND!r}")
+        raise _Unfit(f"its kind is not {KIND!r}")
     if table.get("version") != VERSION:
-        raise TypeError(f"its version is {table.get('version')!r}, this program reads {VERSION}")
+        raise _Unfit(f"its version is {table.get('version')!r}, this program reads {VERSION}")
     name = _text(table["variant"])
     kind = variant(name)
     view = View(**_named(table["view"], View.__dataclass_fields__)) if kind.vision else None
     image = table["image"] if kind.vision else {"mean": list(IMAGE_MEAN), "std": list(IMAGE_STD)}
     if table["history"]["ticks"] != HISTORY_TICKS:
-        raise TypeError(f"its history has {table['history']['ticks']!r} ticks, this program's {HISTORY_TICKS}")
+        raise _Unfit(f"its history has {table['history']['ticks']!r} ticks, this program's {HISTORY_TICKS}")
     contract = Contract(
         name,
         view,
@@ -242,24 +276,25 @@ def _check_ports(table: Mapping[str, Any], contract: Contract) -> None:
     for side, wanted in zip(("inputs", "outputs"), ports_of(variant(contract.variant), contract.image_size), strict=True):
         given = [(port["name"], port["shape"]) for port in table[side]]
         if given != [(port["name"], port["shape"]) for port in wanted]:
-            raise TypeError(f"its {side} are {given}, those of variant {contract.variant!r} are others")
+            expected = [(port["name"], port["shape"]) for port in wanted]
+            raise _Unfit(f"its {side} are {given}; those of variant {contract.variant!r} are {expected}")
 
 
 def _named(value: Any, known: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise TypeError(f"{value!r} is no table")
+        raise _Unfit(f"{value!r} is no table")
     if known is not None and set(value) != set(known):
-        raise TypeError(f"a table has the entries {sorted(value)}, expected {sorted(known)}")
+        raise _Unfit(f"a table has the entries {sorted(value)}, expected {sorted(known)}")
     return value
 
 
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{value!r} is no number")
+        raise _Unfit(f"{value!r} is no number")
     return float(value)
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise _Unfit(f"{value!r} is no text")
     return value

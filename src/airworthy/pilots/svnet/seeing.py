@@ -59,12 +59,13 @@ def policy_camera(vehicle: Vehicle, contract: Contract, camera: str = "camera") 
 
     Raises:
         UnknownNameError: The record has no such camera.
-        AirworthyError: The policy does not see.
+        AirworthyError: The policy does not see, or the record has no camera at all.
     """
     view = contract.view
     if view is None:
         raise AirworthyError(f"A policy of variant {contract.variant!r} does not see; it needs no camera.")
     lens = Pinhole(view.width, view.height, view.fx, view.fy, view.cx, view.cy)
+    vehicle_camera(vehicle)  # a vehicle without any camera is told so, not that it has none of this name
     return vehicle_camera(vehicle, camera).variant(projection=lens, rate=contract.rate)
 
 
