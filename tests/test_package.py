@@ -233,3 +233,14 @@ def test_tables_show_units_and_blanks(capsys: pytest.CaptureFixture[str]) -> Non
     common.show_table("Vehicles", ["name", "mass [kg]", "reversible"], [["carl", 1.1440001, False], ["x[b]y", None, True]])
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert lines == ["Vehicles", "name   mass [kg]  reversible", "carl       1.144  no", "x[b]y             yes"]
+
+
+def test_help_does_not_break_sentences(capsys: pytest.CaptureFixture[str]) -> None:
+    """A docstring of several lines is one text in the help, broken only where the terminal ends."""
+    assert cli.main(["synthesize", "--help"]) == 0
+    rows = [line.strip("│ ") for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
+    start = next(k for k, row in enumerate(rows) if "Of the images: the side" in row)
+    text = " ".join(rows[start : start + 6])
+    assert "112 shows the same in a quarter of the pixels" in text
+    # No line of it stops before the next word had to be broken off: columns are 50 wide, words at most 20.
+    assert all(len(row) > 28 for row in rows[start + 1 : start + 4])

@@ -137,3 +137,15 @@ def test_kills_at_any_time_leave_whole_files(commands: list[Command], tmp_path: 
     assert start(commands, tmp_path, *arguments).ended()[0] == 0
     assert (run / "flight.parquet").read_bytes() == good
     assert start(commands, tmp_path, "replay", "run").ended()[0] == 0
+
+
+def test_a_request_to_terminate_before_anything_is_flown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """While a flight is prepared nothing catches the stop but `main`, which tells it from Ctrl-C by its signal."""
+    from airworthy.cli import fly
+
+    def prepare(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(10.0)
+
+    monkeypatch.setattr(fly, "run_fly", prepare)
+    assert main(["fly", "--out", str(tmp_path / "x")]) == 143

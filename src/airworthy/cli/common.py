@@ -33,12 +33,33 @@ def run_tyro(config_type: type[Config], argv: Sequence[str], prog: str, descript
 
     said = io.StringIO()
     try:
-        with redirect_stderr(said):
+        with redirect_stderr(said), _unbroken_help():
             return tyro.cli(config_type, args=list(argv), prog=prog, description=description)
     except SystemExit as stop:
         if stop.code:
             sys.stderr.write(f"{_sentence(said.getvalue())} Run '{prog} --help' for the options.\n")
         raise
+
+
+@contextmanager
+def _unbroken_help() -> Iterator[None]:
+    """Let tyro read fields' docstrings without their line breaks: it keeps those before indented lines, as all of ours are."""
+    import docstring_parser
+
+    parse: Any = docstring_parser.parse_from_object
+
+    def unbroken(component: Any) -> Any:
+        found = parse(component)
+        for field in found.params:
+            field.description = None if field.description is None else " ".join(field.description.split())
+        return found
+
+    shared: Any = docstring_parser
+    shared.parse_from_object = unbroken
+    try:
+        yield
+    finally:
+        shared.parse_from_object = parse
 
 
 def _sentence(box: str) -> str:
@@ -62,7 +83,7 @@ def stopped_by_terminate() -> Iterator[list[int]]:
 
     def stop(number: int, frame: Any) -> None:
         received.append(number)
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt(number)
 
     if threading.current_thread() is not threading.main_thread():
         yield received

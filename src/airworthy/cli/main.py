@@ -85,7 +85,8 @@ def main(argv: list[str]) -> int:
         argv: Arguments after the program's name.
 
     Returns:
-        The exit code: 0, 2 for a user's mistake, 130 when interrupted, 141 when nobody reads our output any more.
+        The exit code: 0, 2 for a user's mistake, 130 when interrupted, 143 when terminated, 141 when nobody reads our
+        output any more.
     """
     try:
         code = _run(argv)
@@ -94,8 +95,9 @@ def main(argv: list[str]) -> int:
     except BrokenPipeError:
         _silence_stdout()
         return EXIT_BROKEN_PIPE
-    except KeyboardInterrupt:
-        return _fail("Interrupted.", EXIT_INTERRUPTED)
+    except KeyboardInterrupt as stop:
+        # A request to terminate comes with its signal; Ctrl-C comes without.
+        return _fail("Interrupted.", 128 + stop.args[0] if stop.args else EXIT_INTERRUPTED)
     except AirworthyError as error:
         return _fail(str(error))
     except ModuleNotFoundError as error:

@@ -29,6 +29,7 @@ from airworthy.evaluation.fly_scene import (
     with_way,
 )
 from airworthy.evaluation.fly_video import Filmed, check_film, clear_film, film_run
+from airworthy.evaluation.folder_kinds import refuse_foreign
 from airworthy.evaluation.machine import describe_machine
 from airworthy.evaluation.metrics import evaluate_tracking
 from airworthy.evaluation.report import REPORT_FILE, write_report
@@ -37,6 +38,7 @@ from airworthy.evaluation.video import Video
 from airworthy.pilots import FlightPlan, Flown, Pilot, fly, pilot_for, pilot_level, pilot_names, pilot_sensors
 from airworthy.simulation import Ground, Imu, Simulator, SimulatorConfig, Wind, write_flight
 from airworthy.simulation.family import FAMILIES
+from airworthy.simulation.flights import FLIGHT_FILE
 from airworthy.simulation.recorder import MEMORY_LIMIT_BYTES
 from airworthy.tasks import TrackingReference
 from airworthy.trajectories import Gate, Limits, Trajectory, course, from_waypoints, kinematic_state, laps, slow_to
@@ -83,6 +85,7 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
     """
     config = config if pilot is None else replace(config, pilot=pilot.name)
     check_config(config)
+    refuse_foreign(config.out, FLIGHT_FILE)
     vehicles = [_vehicle(name) for name in config.vehicle]
     place = place_of(config)
     course_name, waypoints = with_way(config, place)

@@ -9,6 +9,7 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json
+from airworthy.evaluation.folder_kinds import KINDS, kind_of
 from airworthy.scenes import scene
 from airworthy.scenes.catalogue import is_path
 from airworthy.scenes.posing import three
@@ -54,6 +55,9 @@ def load_subject(name: str, scene_name: str | None = None) -> Subject:
         flight = load_flight(path)
         found, bare = _where(flight, scene_name)
         return Subject(path.resolve().name, found, flight, bare)
+    held = kind_of(path) if path.is_dir() else ""
+    if held not in ("", KINDS["scene.toml"]):
+        raise AssetError(f"{name!r} holds {held}: there is nothing to look at in it but flights, scenes and splats.")
     found, bare = _scene(name)
     return Subject(path.name if bare else found.name, found, None, bare)
 
@@ -85,9 +89,7 @@ def _of_demo(path: Path) -> Path:
     if not isinstance(shown, str) or Path(shown).name != shown:
         raise AssetError(f"{str(journal)!r} is damaged: it does not name the flight to show.")
     if not _is_flight(path / shown):
-        raise AssetError(
-            f"The demo in {str(path)!r} has not come to its last flight yet: the same command goes on."
-        )
+        raise AssetError(f"The demo in {str(path)!r} has not come to its last flight yet: the same command goes on.")
     return path / shown
 
 
