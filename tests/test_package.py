@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -235,12 +236,14 @@ def test_tables_show_units_and_blanks(capsys: pytest.CaptureFixture[str]) -> Non
     assert lines == ["Vehicles", "name   mass [kg]  reversible", "carl       1.144  no", "x[b]y             yes"]
 
 
-def test_help_does_not_break_sentences(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_does_not_break_sentences(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A docstring of several lines is one text in the help, broken only where the terminal ends."""
+    monkeypatch.setenv("COLUMNS", "80")
     assert cli.main(["synthesize", "--help"]) == 0
-    rows = [line.strip("│ ") for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
-    start = next(k for k, row in enumerate(rows) if "Of the images: the side" in row)
-    text = " ".join(rows[start : start + 6])
-    assert "112 shows the same in a quarter of the pixels" in text
-    # No line of it stops before the next word had to be broken off: columns are 50 wide, words at most 20.
-    assert all(len(row) > 28 for row in rows[start + 1 : start + 4])
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    rows = [line.strip("│| ") for line in plain.splitlines()]
+    start = next(k for k, row in enumerate(rows) if row.startswith("--view"))
+    text = rows[start + 1 : start + 5]
+    assert "shows the same in a quarter of the pixels" in " ".join(text)
+    # Columns are at least 50 wide and words at most 12: a shorter line is a break that nobody wants.
+    assert all(len(row) > 35 for row in text[:-1]), text
