@@ -1,0 +1,51 @@
+"""`airworthy bench`: the navigation benchmark, its report, flying a row again, and a quick look at all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+
+from airworthy.core.errors import AirworthyError, unknown_name
+
+_ACTIONS: dict[str, tuple[str, str, str]] = {
+    "navigation": (
+        "airworthy.cli.bench_navigation",
+        "main",
+        "pilots x vehicles x scenarios -> flights and a report",
+    ),
+    "report": ("airworthy.cli.bench_report", "main", "write the report of a folder again"),
+    "replay": ("airworthy.cli.bench_replay", "main", "fly one row of a folder again, compare every byte, and look at it"),
+    "smoke": ("airworthy.cli.bench_navigation", "smoke", "four vehicles, one layout of each scenario: under two minutes"),
+}
+
+
+def help_text() -> str:
+    """What `airworthy bench --help` prints."""
+    width = max(map(len, _ACTIONS))
+    lines = [f"  {name:{width}}  {summary}" for name, (_, _, summary) in _ACTIONS.items()]
+    return "\n".join(
+        [
+            "usage: airworthy bench ACTION [options]",
+            "",
+            "Which pilot, on which vehicle, in which place: the navigation benchmark after FLYINGTRUST.",
+            "",
+            "actions:",
+            *lines,
+            "",
+            "  airworthy bench ACTION --help  options of an action, with units and defaults",
+        ]
+    )
+
+
+def main(argv: list[str]) -> int:
+    """Run the command; returns the exit code."""
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        print(help_text())
+        return 0 if argv else 2
+    if argv[0].startswith("-"):
+        raise AirworthyError(f"The action comes first, {argv[0]!r} after it: airworthy bench ACTION [options].")
+    if argv[0] not in _ACTIONS:
+        raise unknown_name("action of airworthy bench", argv[0], _ACTIONS)
+    module, name, _ = _ACTIONS[argv[0]]
+    action: Callable[[list[str]], int] = getattr(import_module(module), name)
+    return action(argv[1:])

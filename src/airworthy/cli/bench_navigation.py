@@ -1,0 +1,82 @@
+"""`airworthy bench navigation`: fly the benchmark; `airworthy bench smoke`: a small one."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from airworthy.cli.common import emit_json, run_tyro, show_table, stopped_by_terminate
+from airworthy.evaluation.navigation.config import NavigationConfig
+from airworthy.evaluation.navigation.job import Benchmarked, run_benchmark
+
+_LISTS = ("--pilots", "--vehicles", "--scenarios")
+_DESCRIPTION = (
+    "Fly pilots on a fleet of vehicles through the scenarios of FLYINGTRUST, judge every flight, and set scores and rates"
+    " beside the published ones. A stopped run goes on where it was; more pilots may join a folder later."
+)
+_SMOKE = "The same with four vehicles and the first layout of each scenario, for a look."
+
+
+def main(argv: list[str]) -> int:
+    """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
+    return _run(run_tyro(NavigationConfig, gathered(argv), "airworthy bench navigation", _DESCRIPTION))
+
+
+def smoke(argv: list[str]) -> int:
+    """The same with `--quick` and a folder of its own."""
+    config = run_tyro(NavigationConfig, gathered(argv), "airworthy bench smoke", _SMOKE)
+    out = Path("runs/navigation_smoke") if config.out == NavigationConfig().out else config.out
+    return _run(replace(config, quick=True, out=out))
+
+
+def _run(config: NavigationConfig) -> int:
+    with stopped_by_terminate() as received:
+        done = run_benchmark(config, quiet=config.json)
+    if config.json:
+        emit_json(_told(done))
+    else:
+        _show(done)
+    if done.interrupted:
+        left = done.flights - done.finished
+        print(f"Interrupted: finished flights are kept; the same command flies the other {left:,}.", file=sys.stderr)
+        return 128 + (received[0] if received else signal.SIGINT)
+    return 0
+
+
+def gathered(argv: Sequence[str]) -> list[str]:
+    """The same arguments with what a list option is given several times in one place: --pilots A --pilots B is --pilots A B."""
+    lists: dict[str, list[str]] = {}
+    rest: list[str] = []
+    current: list[str] = rest
+    for word in argv:
+        if word.startswith("-"):
+            option, equals, value = word.partition("=")
+            if option in _LISTS:
+                current = lists.setdefault(option, [])
+                current += [value] if equals else []
+                continue
+            current = rest
+        current.append(word)
+    return rest + [word for option, values in lists.items() for word in (option, *values)]
+
+
+def _told(done: Benchmarked) -> dict[str, Any]:
+    state = {"folder": str(done.folder), "report": None if done.report is None else str(done.report)}
+    return {**state, "interrupted": done.interrupted, **done.summary}
+
+
+def _show(done: Benchmarked) -> None:
+    summary = done.summary
+    scenarios = list(dict.fromkeys(entry["scenario"] for entry in summary["scenarios"]))
+    rate = {(entry["pilot"], entry["scenario"]): 100.0 * entry["value"] for entry in summary["scenarios"]}
+    rows = [
+        (item["pilot"], item["score"], item["variance"], item["final"], *(rate.get((item["pilot"], s)) for s in scenarios))
+        for item in summary["scores"]
+    ]
+    if rows:
+        show_table("", ("pilot", "score", "variance", "final", *(f"{s} [%]" for s in scenarios)), rows)
+    print(f"Report: {done.report}" if done.report else f"Results: {done.folder}")

@@ -1,0 +1,155 @@
+"""The SO(3) controller that flies EGO-Planner and Fast-Planner, its gains on any vehicle, and its readable twin.
+
+Source: specification of the planners, section 10.1 (ego-planner `so3_control`, gains of `gains_hummingbird.yaml` and
+`simulator.xml`). The simulator's fused law at level "tracking" is the same law without the term in the measured acceleration;
+here are the gains that it gets, and the published law itself for comparison.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.control import rotor_lag
+from airworthy.control.attitude import attitude_error, desired_axes, unit_or
+from airworthy.core.ops import absolute, sin_cos, where
+from airworthy.core.vectors import cross, dot, matrix_columns, scale, sub, symmetric_multiply
+from airworthy.vehicles import Vehicle
+
+__all__ = ["So3Gains", "so3_control", "so3_gains", "so3_rows"]
+
+Scalar = Any
+Vector = tuple[Any, ...]
+
+MASS, INERTIA = 0.98, (2.64e-3, 2.64e-3, 4.96e-3)
+"""The vehicle that the published numbers are for: [kg], [kg m^2]."""
+FORCE_GAINS = (5.7, 5.7, 6.2), (3.4, 3.4, 4.0)
+"""Position [N/m] and velocity [N s/m]."""
+TURN_GAINS = (1.0, 1.0, 1.0), (0.07, 0.07, 0.1)
+"""Attitude [N m] and rate [N m s]; yaw as the launch file overrides it."""
+LAG_SHARE = 0.25
+"""Attitude frequency times the rotors' lag, at most."""
+POSITION_SHARE = 0.35
+"""Position frequency over attitude frequency, at most (ours): it binds where rotors are slower than 1/30 s, and there the
+cascade would ring."""
+ACCELERATION_SHARE, ACCELERATION_ERROR = 0.2, 3.0
+"""Of the term in the measured acceleration: gain per sum of errors, and the sum above which there is none."""
+
+
+@dataclass(frozen=True)
+class So3Gains:
+    """Gains of one vehicle, in the units of `airworthy.control.GeometricParameters`."""
+
+    position: tuple[float, ...]
+    """[1/s^2]"""
+    velocity: tuple[float, ...]
+    """[1/s]"""
+    attitude: tuple[float, ...]
+    """[N m]"""
+    rate: tuple[float, ...]
+    """[N m s]"""
+    frequency: tuple[float, float]
+    """Roll and pitch, then sideways position [rad/s]."""
+    capped: bool
+    """Whether the rotors' lag lowered them."""
+
+
+def so3_gains(vehicle: Vehicle, fixed: bool = False) -> So3Gains:
+    """The published gains on a vehicle.
+
+    Force gains scale with mass, attitude gains with inertia: frequencies and damping stay those of the 0.98 kg vehicle. The
+    attitude's frequency is held below LAG_SHARE / lag, and the position's below POSITION_SHARE of that, damping kept.
+
+    Args:
+        vehicle: As its controller believes it to be.
+        fixed: The absolute numbers, whatever the vehicle.
+    """
+    if fixed:
+        force = [tuple(k / vehicle.mass for k in gains) for gains in FORCE_GAINS]
+        frequency = math.sqrt(TURN_GAINS[0][0] / vehicle.inertia[0]), math.sqrt(force[0][0])
+        return So3Gains(force[0], force[1], *TURN_GAINS, frequency, False)
+    limit = LAG_SHARE / max(rotor_lag(vehicle), 1e-9)
+    turning = [math.sqrt(k / j) for k, j in zip(TURN_GAINS[0], INERTIA, strict=True)]
+    turn_share = [min(1.0, limit / w) for w in turning]
+    tilt = turning[0] * turn_share[0]
+    pull, damping = ([k / MASS for k in gains] for gains in FORCE_GAINS)
+    share = [min(1.0, POSITION_SHARE * tilt / math.sqrt(k)) for k in pull]
+    inertia = vehicle.inertia[:3]
+    return So3Gains(
+        tuple(k * s * s for k, s in zip(pull, share, strict=True)),
+        tuple(k * s for k, s in zip(damping, share, strict=True)),
+        tuple(j * (w * s) ** 2 for j, w, s in zip(inertia, turning, turn_share, strict=True)),
+        tuple(j * k / j0 * s for j, k, j0, s in zip(inertia, TURN_GAINS[1], INERTIA, turn_share, strict=True)),
+        (tilt, math.sqrt(pull[0]) * share[0]),
+        min(*turn_share, *share) < 1.0,
+    )
+
+
+def so3_rows(vehicles: Sequence[Vehicle], fixed: bool = False) -> dict[str, NDArray[np.float64]]:
+    """Parameters of the simulator that make its "tracking" level this controller, by name, (env, 3)."""
+    known: dict[int, So3Gains] = {}
+    for vehicle in vehicles:
+        if id(vehicle) not in known:
+            known[id(vehicle)] = so3_gains(vehicle, fixed)
+    every = [known[id(v)] for v in vehicles]
+    return {f"control_{name}_gain": np.array([getattr(g, name) for g in every]) for name in _GAINS}
+
+
+_GAINS = ("position", "velocity", "attitude", "rate")
+
+
+# ---- the published law ---------------------------------------------------------------------------------------------------
+
+
+class So3State(NamedTuple):
+    """What the published law reads."""
+
+    position: Vector
+    """World [m]."""
+    velocity: Vector
+    """World [m/s]."""
+    acceleration: Vector
+    """Measured, world [m/s^2]."""
+    attitude: Vector
+    """Quaternion x, y, z, w, body to world."""
+    rate: Vector
+    """Body [rad/s]."""
+
+
+def so3_control(state: So3State, reference: Any, gains: Any, mass: Scalar, inertia: Vector, gravity: Scalar = 9.81) -> Any:
+    """Thrust [N] and moment [N m] of the published law, an equation.
+
+    f = m (g z + Kx e_p + Kv e_v + a_d + diag(k_a) (a_d - a)), k_a = 0.2 |e| per axis where |e| <= 3 and e is the sum of the
+    three errors; tau = -K_R e_R - K_W w + w x J w; thrust f . R z, none where the attitude is more than 90 degrees off.
+
+    Args:
+        state: Present state.
+        reference: With position, velocity, acceleration (tuples) and yaw.
+        gains: `So3Gains` or alike.
+        mass: Believed [kg].
+        inertia: Believed xx, yy, zz, xy, xz, yz [kg m^2].
+        gravity: [m/s^2]
+    """
+    force = []
+    for i in range(3):
+        e_p, e_v = reference.position[i] - state.position[i], reference.velocity[i] - state.velocity[i]
+        e_a = reference.acceleration[i] - state.acceleration[i]
+        total = absolute(e_p + e_v + e_a)
+        share = where(total > ACCELERATION_ERROR, 0.0, ACCELERATION_SHARE * total)
+        pull = gains.position[i] * e_p + gains.velocity[i] * e_v + reference.acceleration[i] + share * e_a
+        force.append(mass * (pull + (gravity if i == 2 else 0.0)))
+    axes = matrix_columns(state.attitude)
+    sine, cosine = sin_cos(reference.yaw)
+    wanted = (force[0], force[1], force[2])
+    target = desired_axes(unit_or(wanted, axes[2]), (cosine, sine, 0.0), 0.0, axes)
+    aligned = dot(target[0], axes[0]) + dot(target[1], axes[1]) + dot(target[2], axes[2])
+    thrust = where(0.5 * (3.0 - aligned) < 1.0, dot(wanted, axes[2]), 0.0)
+    error = attitude_error(axes, target)
+    spin = cross(state.rate, symmetric_multiply(inertia, state.rate))
+    push = tuple(gains.attitude[i] * error[i] + gains.rate[i] * state.rate[i] for i in range(3))
+    return thrust, sub(spin, scale(push, 1.0))
