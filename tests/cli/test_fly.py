@@ -257,7 +257,7 @@ def test_configurations_survive_the_file_and_the_command_line(config: FlyConfig)
 @pytest.mark.parametrize(
     ("out", "message"),
     [
-        ("a_file", "Could not make the folder 'a_file': File exists."),
+        ("a_file", "'a_file' is a file; --out names a folder, which is made where it is missing."),
         ("a_file/run", "Could not make the folder 'a_file/run': Not a directory."),
         ("/dev/null/run", "Could not make the folder '/dev/null/run': Not a directory."),
         ("x" * 300, ": File name too long."),

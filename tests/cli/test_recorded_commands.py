@@ -29,6 +29,7 @@ TEXTS = LATER | LATER.map("-{}".format) | LATER.map("--{}".format) | st.just("-"
 PATHS = TEXTS.map(Path)
 ANY = st.floats(allow_nan=False, allow_infinity=False)
 POSITIVE = st.floats(1e-9, 1e9)
+BELOW_100 = st.floats(1e-9, 100.0)
 SHARES = st.floats(0.0, 0.999)
 BOOLS = st.booleans()
 COUNTS = st.integers(1, 10**9)
@@ -68,9 +69,9 @@ SYNTHESIZE = st.builds(
     SynthesizeConfig,
     courses=lists(1).filter(lambda names: len(set(names)) == len(names)),
     vehicle=TEXTS,
-    per_second=POSITIVE,
+    per_second=BELOW_100,
     length=st.floats(0.05, 1e3),
-    jitter=POSITIVE,
+    jitter=BELOW_100,
     mass=SHARES,
     noise=st.sampled_from(["baseline", "assisted", "challenged", "extreme"]),
     mpc=st.sampled_from(["flightroom", "backroom"]),
@@ -78,9 +79,9 @@ SYNTHESIZE = st.builds(
     seed=SEEDS,
     scene=TEXTS,
     view=st.sampled_from(["224", "112", "full", "none"]),
-    light=st.tuples(POSITIVE, POSITIVE).map(lambda pair: (min(pair), max(pair))),
-    image_noise=POSITIVE,
-    shard=COUNTS,
+    light=st.tuples(BELOW_100, BELOW_100).map(lambda pair: (min(pair), max(pair))),
+    image_noise=BELOW_100,
+    shard=st.integers(1, 1000),
     out=PATHS,
     workers=st.integers(),
     cluster=st.none() | TEXTS,

@@ -40,7 +40,8 @@ def refuse_foreign(folder: str | Path, *own: str) -> None:
         AirworthyError: It is a file, or holds what another command made.
     """
     where = Path(folder)
-    if where.exists() and not where.is_dir():
+    # Of os.path: a name that is too long for the system is none that exists, and whoever makes the folder says so.
+    if os.path.exists(where) and not os.path.isdir(where):
         raise AirworthyError(f"{str(folder)!r} is a file; --out names a folder, which is made where it is missing.")
     held = kind_of(where)
     if held and not any(os.path.lexists(where / name) for name in own):
