@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from airworthy.core.errors import AirworthyError
 from airworthy.pilots.planning.interface import Mission
 
 Array = NDArray[np.float64]
@@ -92,7 +93,7 @@ class SolidMaps:
         return out
 
     def distance(self, flight: NDArray[np.int64], points: Array) -> tuple[Array, Array]:
-        raise NotImplementedError("these maps keep no field")
+        raise AirworthyError("These maps of known scenes keep no distance field: time a planner that reads occupancy alone.")
 
     def field(self, place: int) -> tuple[NDArray[np.float32], Array]:
-        raise NotImplementedError("these maps keep no field")
+        raise AirworthyError("These maps of known scenes keep no distance field: time a planner that reads occupancy alone.")

@@ -297,6 +297,40 @@ def test_what_cannot_begin_does_not_hold_the_folder(pairs_in_memory: Make, tmp_p
     assert not list((tmp_path / "b").iterdir())
 
 
+def test_a_training_begins_with_the_networks_of_another_policy(pairs_in_memory: Make, tmp_path: Path) -> None:
+    """With no history step every tensor is taken over; with one, the history network alone learns anew."""
+    pairs = small(pairs_in_memory)
+    learnt = train_svnet(pairs, tmp_path / "a", replace(SMALL, epochs=1, history_epochs=1), ONE, quiet=True).folder
+    weights = read_policy(learnt)[1]
+    whole = begun(pairs, replace(SMALL, start=str(learnt), history_epochs=0)).weights("last")
+    assert all(np.array_equal(whole[key], value) for key, value in weights.items())
+    anew = begun(pairs, replace(SMALL, start=str(learnt))).weights("last")
+    plain = begun(pairs, SMALL).weights("last")
+    for key, value in anew.items():
+        np.testing.assert_array_equal(value, (plain if key.startswith("history.") else weights)[key], err_msg=key)
+
+
+def test_a_beginning_that_does_not_fit_is_said(pairs_in_memory: Make, tmp_path: Path) -> None:
+    pairs = small(pairs_in_memory)
+    learnt = train_svnet(pairs, tmp_path / "a", replace(SMALL, epochs=1, history_epochs=1), ONE, quiet=True).folder
+    start = replace(SMALL, start=str(learnt))
+    for options, reason in (
+        (replace(start, variant="no_rma"), "it is of variant 'sv_net', and 'no_rma' is to be trained"),
+        (replace(start, form="code"), r"its history is of the form 'paper', and 'code' was asked for \(--form\)"),
+        (replace(start, start="nowhere"), "'nowhere' is no folder"),
+    ):
+        with pytest.raises(AirworthyError, match=reason):
+            train_svnet(pairs, tmp_path / "b", options, ONE, quiet=True)
+    with pytest.raises(AirworthyError, match="two beginnings of the image network"):
+        replace(start, weights="x.safetensors")
+    # Another policy where the first one lay is another training.
+    train_svnet(pairs, tmp_path / "c", replace(start, epochs=1), ONE, quiet=True)
+    data = (learnt / "weights_last.safetensors").read_bytes()
+    (learnt / "weights.safetensors").write_bytes(data[:-4] + b"\0\0\0\0")
+    with pytest.raises(AirworthyError, match="the weights it began with, or its version, were others"):
+        train_svnet(pairs, tmp_path / "c", replace(start, epochs=1), ONE, quiet=True)
+
+
 def test_what_was_finished_and_is_not_whole_is_said(pairs_in_memory: Make, tmp_path: Path) -> None:
     pairs, options = small(pairs_in_memory, side=0), replace(SMALL, variant="hp_net")
     train_svnet(pairs, tmp_path, options, ONE, quiet=True)

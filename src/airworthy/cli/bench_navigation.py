@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from airworthy.cli.common import emit_json, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, gathered, run_tyro, show_table, stopped_by_terminate
 from airworthy.evaluation.navigation.config import NavigationConfig
 from airworthy.evaluation.navigation.job import Benchmarked, run_benchmark
 
@@ -23,12 +22,12 @@ _SMOKE = "The same with four vehicles and the first layout of each scenario, for
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
-    return _run(run_tyro(NavigationConfig, gathered(argv), "airworthy bench navigation", _DESCRIPTION))
+    return _run(run_tyro(NavigationConfig, gathered(argv, _LISTS), "airworthy bench navigation", _DESCRIPTION))
 
 
 def smoke(argv: list[str]) -> int:
     """The same with `--quick` and a folder of its own."""
-    config = run_tyro(NavigationConfig, gathered(argv), "airworthy bench smoke", _SMOKE)
+    config = run_tyro(NavigationConfig, gathered(argv, _LISTS), "airworthy bench smoke", _SMOKE)
     out = Path("runs/navigation_smoke") if config.out == NavigationConfig().out else config.out
     return _run(replace(config, quick=True, out=out))
 
@@ -45,23 +44,6 @@ def _run(config: NavigationConfig) -> int:
         print(f"Interrupted: finished flights are kept; the same command flies the other {left:,}.", file=sys.stderr)
         return 128 + (received[0] if received else signal.SIGINT)
     return 0
-
-
-def gathered(argv: Sequence[str]) -> list[str]:
-    """The same arguments with what a list option is given several times in one place: --pilots A --pilots B is --pilots A B."""
-    lists: dict[str, list[str]] = {}
-    rest: list[str] = []
-    current: list[str] = rest
-    for word in argv:
-        if word.startswith("-"):
-            option, equals, value = word.partition("=")
-            if option in _LISTS:
-                current = lists.setdefault(option, [])
-                current += [value] if equals else []
-                continue
-            current = rest
-        current.append(word)
-    return rest + [word for option, values in lists.items() for word in (option, *values)]
 
 
 def _told(done: Benchmarked) -> dict[str, Any]:

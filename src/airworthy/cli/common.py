@@ -95,6 +95,29 @@ def stopped_by_terminate() -> Iterator[list[int]]:
         signal.signal(signal.SIGTERM, before)
 
 
+def gathered(argv: Sequence[str], lists: Sequence[str]) -> list[str]:
+    """The same arguments with what a list option is given several times in one place: --pilot A --pilot B is --pilot A B.
+
+    Args:
+        argv: Arguments of a command.
+        lists: Its options that take several values ("--pilot"). A value that itself begins with a hyphen is given as
+            --pilot=VALUE, and stays in this form.
+    """
+    values: dict[str, list[str]] = {}
+    rest: list[str] = []
+    current: list[str] = rest
+    for word in argv:
+        if word.startswith("-"):
+            option, equals, value = word.partition("=")
+            if option in lists and not value.startswith("-"):
+                current = values.setdefault(option, [])
+                current += [value] if equals else []
+                continue
+            current = rest
+        current.append(word)
+    return rest + [word for option, words in values.items() for word in (option, *words)]
+
+
 def emit_json(value: Any) -> None:
     """Print a value as JSON on standard output (for --json): nothing else may go there."""
     sys.stdout.write(json_text(value))

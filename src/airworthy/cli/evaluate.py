@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Sequence
 from math import isfinite
 from typing import Any
 
-from airworthy.cli.common import emit_json, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, gathered, run_tyro, show_table, stopped_by_terminate
 from airworthy.evaluation.tracking_protocol.config import EvaluateConfig
 from airworthy.evaluation.tracking_protocol.job import Evaluated, evaluate
 
@@ -23,7 +22,7 @@ _DESCRIPTION = (
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
-    config = run_tyro(EvaluateConfig, _gathered(argv), PROG, _DESCRIPTION)
+    config = run_tyro(EvaluateConfig, gathered(argv, _LISTS), PROG, _DESCRIPTION)
     with stopped_by_terminate() as received:
         try:
             done = evaluate(config, quiet=config.json)
@@ -40,23 +39,6 @@ def main(argv: list[str]) -> int:
         print(f"Interrupted: finished flights are kept; the same command flies {rest}.", file=sys.stderr)
         return 128 + (received[0] if received else signal.SIGINT)
     return 0
-
-
-def _gathered(argv: Sequence[str]) -> list[str]:
-    """The same arguments with what a list option is given several times in one place: --pilot A --pilot B is --pilot A B."""
-    lists: dict[str, list[str]] = {}
-    rest: list[str] = []
-    current: list[str] = rest
-    for word in argv:
-        if word.startswith("-"):
-            option, equals, value = word.partition("=")
-            if option in _LISTS:
-                current = lists.setdefault(option, [])
-                current += [value] if equals else []
-                continue
-            current = rest
-        current.append(word)
-    return rest + [word for option, values in lists.items() for word in (option, *values)]
 
 
 def _told(done: Evaluated) -> dict[str, Any]:

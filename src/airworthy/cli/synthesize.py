@@ -22,7 +22,6 @@ _DESCRIPTION = (
     " SOUS VIDE's Algorithm 1 with its published values. A stopped run goes on where it was. Also: airworthy synthesize check"
     " FOLDER | card FOLDER | export FOLDER."
 )
-_RUN_OPTIONS = ("out", "workers", "device", "cluster", "repair", "card", "json")
 
 
 @dataclass(frozen=True)

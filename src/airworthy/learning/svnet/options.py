@@ -70,6 +70,9 @@ class SvNetOptions:
     depend on any one of those that do."""
     weights: str = ""
     """SqueezeNet 1.1 to begin with, a .safetensors with torchvision's names; empty: random numbers."""
+    start: str = ""
+    """A policy to begin with, a folder or the name of a shipped one (hall): its image and command networks, and, with
+    --history-epochs 0, its history network; empty: random numbers."""
     keep: Literal["best", "last"] = "best"
     """Which weights weights.safetensors holds: those of the lowest held-out loss (of the history network: of the lowest error
     of k/m), or of the last epoch."""
@@ -100,6 +103,8 @@ class SvNetOptions:
                 raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected 0 or more, below 1.")
         if not 0.0 <= self.paste <= 1.0:
             raise AirworthyError(f"The training has paste {self.paste}; expected 0 to 1.")
+        if self.start and self.weights:
+            raise AirworthyError("The training has start and weights, two beginnings of the image network; give one of them.")
         if self.view and not SIDE_MIN <= self.view <= SIDE_MAX:
             raise AirworthyError(f"The view has a side of {self.view} px; expected {SIDE_MIN} to {SIDE_MAX}, or 0.")
 

@@ -15,11 +15,10 @@ from torch import Tensor
 
 from airworthy.core.checkpoints import Checkpoint
 from airworthy.core.errors import AirworthyError
-from airworthy.learning.svnet.backbone import read_backbone
+from airworthy.learning.svnet.beginning import beginning
 from airworthy.learning.svnet.data import TrainingData, batch_order
 from airworthy.learning.svnet.feed import Feed
 from airworthy.learning.svnet.judging import judged_commands, judged_history
-from airworthy.learning.svnet.model import SvNet
 from airworthy.learning.svnet.options import SvNetOptions
 from airworthy.learning.svnet.stages import CommandStage, HistoryStage, Stage, stage_names
 
@@ -50,7 +49,7 @@ class SvNetRun:
     ):
         self.data, self.options, self.device = data, options, device
         self.feed = Feed(data, device, resident)
-        self.model = _network(options, precision).to(device)
+        self.model = beginning(options, precision).to(device)
         self._names = stage_names(options, self.model)
         self._index, self._step = 0, 0
         self._sum, self._counted = 0.0, 0
@@ -187,17 +186,6 @@ class SvNetRun:
         self._index, self._step = self._index + 1, 0
         if not self.finished:
             self.stage = self._stage()
-
-
-def _network(options: SvNetOptions, precision: str) -> SvNet:
-    model = SvNet(options.variant, options.seed)
-    model.precision = torch.bfloat16 if precision == "bfloat16" else torch.float32
-    if model.variant.vision:
-        if options.weights:
-            state = {key: torch.from_numpy(value) for key, value in read_backbone(options.weights).items()}
-            model.vision.backbone.load_state_dict(state)
-        model.vision.to(memory_format=torch.channels_last)
-    return model
 
 
 def _under(state: Mapping[str, Tensor], head: str) -> dict[str, Tensor]:

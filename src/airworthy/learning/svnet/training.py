@@ -16,10 +16,11 @@ import torch
 
 from airworthy.core.checkpoints import Checkpoints
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.files import lock_folder, read_json, sha256_file, write_json
+from airworthy.core.files import lock_folder, read_json, write_json
 from airworthy.core.progress import progress
 from airworthy.core.stopping import stoppable
 from airworthy.evaluation.folder_kinds import refuse_foreign
+from airworthy.learning.svnet.beginning import beginning_digests
 from airworthy.learning.svnet.curves import Curves
 from airworthy.learning.svnet.data import ExpertPairs, TrainingData, training_data
 from airworthy.learning.svnet.machine import Machine, computing, machine_for
@@ -85,8 +86,8 @@ def _finished(folder: Path) -> TrainedSvNet:
 
 
 def _identity(options: SvNetOptions, data: TrainingData) -> dict[str, Any]:
-    weights = sha256_file(options.weights) if options.weights else None
-    return {"schema_version": SCHEMA_VERSION, "options": asdict(options), "data": data.digest, "weights_sha256": weights}
+    begun_with = beginning_digests(options)
+    return {"schema_version": SCHEMA_VERSION, "options": asdict(options), "data": data.digest, **begun_with}
 
 
 def _known(folder: Path, options: SvNetOptions, identity: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -103,7 +104,7 @@ def _known(folder: Path, options: SvNetOptions, identity: Mapping[str, Any]) -> 
     if before.get("data") != identity["data"]:
         changed.append("its data were others")
     if not changed and any(before.get(key) != value for key, value in identity.items()):
-        changed.append("its backbone's weights or its version were others")
+        changed.append("the weights it began with, or its version, were others")
     if changed:
         what = "; ".join(changed)
         raise AirworthyError(f"{str(folder)!r} holds another training ({what}): choose another folder, or ask for the same.")

@@ -6,6 +6,7 @@ position, velocity, a small turn in the body frame, rates. Inputs are rotor thru
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,15 +63,15 @@ def skew(v: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
+class Model(ABC):
     """Common to both models."""
 
     size: int
     """Of a difference of states."""
 
+    @abstractmethod
     def slope(self, state: Array, inputs: Array) -> tuple[Array, Array, Array]:
         """Acceleration, body rates and their slope of states (..., n, 10 or 13)."""
-        raise NotImplementedError
 
     def step(self, state: Array, inputs: Array, dt: float) -> Array:
         """States a step later, inputs held: midpoint rule, the turn by the exponential of the mean rate."""
@@ -85,9 +86,9 @@ class Model:
         parts = [state[..., :3] + dt * v, state[..., 3:6] + dt * a, q]
         return np.concatenate([*parts, state[..., 10:] + dt * s] if state.shape[-1] > 10 else parts, axis=-1)
 
+    @abstractmethod
     def linear(self, state: Array, inputs: Array) -> tuple[Array, Array]:
         """Derivatives of the slope of differences: by states (..., n, s, s) and by inputs (..., n, s, m)."""
-        raise NotImplementedError
 
     def discrete(self, state: Array, inputs: Array, dt: float) -> tuple[Array, Array]:
         """Derivatives of a step: series of the exponential up to dt^3, about the middle of the step."""
