@@ -19,7 +19,7 @@ from airworthy.pilots.planning.tracking_backends import backend, backend_names
 from airworthy.pilots.planning.tracking_compute import ComputeModel, recorded_costs
 from airworthy.pilots.planning.tracking_faults import Alone
 from airworthy.pilots.planning.tracking_odometry import Odometry, OdometryErrors
-from airworthy.pilots.planning.tracking_so3 import INERTIA, MASS, So3State, so3_control, so3_gains
+from airworthy.pilots.planning.tracking_so3 import GENTLE_SHARE, INERTIA, MASS, So3State, so3_control, so3_gains
 from airworthy.pilots.planning.tracking_takeoff import TakeOff
 from airworthy.pilots.straight import StraightFlight
 from airworthy.simulation import Simulator, SimulatorConfig
@@ -91,11 +91,7 @@ def test_published_gains_keep_their_ratios_and_are_capped_by_the_rotors() -> Non
     assert np.allclose(np.array(fixed.position) * MASS, (5.7, 5.7, 6.2))
     assert fixed.attitude == (1.0, 1.0, 1.0)
     assert fixed.rate == (0.07, 0.07, 0.1)
-    quick = replace(
-        vehicle("virt_05"),
-        rotors=tuple(replace(r, response=type(r.response)((1e4, 0.0), (1e4, 0.0))) for r in vehicle("virt_05").rotors),
-    )
-    free = so3_gains(quick)
+    free = so3_gains(vehicle("virt_05"))
     assert not free.capped
     # The ratios that the specification states, to their printed digits.
     assert np.allclose(np.array(free.attitude) / INERTIA, (379.0, 379.0, 202.0), rtol=2e-3)
@@ -103,11 +99,18 @@ def test_published_gains_keep_their_ratios_and_are_capped_by_the_rotors() -> Non
     assert np.allclose(free.position[0], 5.8, rtol=1e-2)
     assert np.allclose(free.velocity[0], 3.5, rtol=1e-2)
     for name in ("real_05", "virt_02", "virt_05"):
-        gains = so3_gains(vehicle(name))
-        assert gains.capped
-        assert gains.frequency[0] == pytest.approx(0.25 / rotor_lag(vehicle(name)))
-        damping = gains.rate[0] / np.sqrt(gains.attitude[0] * vehicle(name).inertia[0])
-        assert damping == pytest.approx(free.rate[0] / np.sqrt(free.attitude[0] * INERTIA[0]))
+        craft = vehicle(name)
+        slow = replace(
+            craft, rotors=tuple(replace(r, response=type(r.response)((10.0, 0.0), (10.0, 0.0))) for r in craft.rotors)
+        )
+        for gains, limit in (
+            (so3_gains(craft, lag_share=GENTLE_SHARE), 0.25 / rotor_lag(craft)),
+            (so3_gains(slow), 0.5 * np.pi / rotor_lag(slow)),
+        ):
+            assert gains.capped
+            assert gains.frequency[0] == pytest.approx(limit)
+            damping = gains.rate[0] / np.sqrt(gains.attitude[0] * craft.inertia[0])
+            assert damping == pytest.approx(free.rate[0] / np.sqrt(free.attitude[0] * INERTIA[0]))
 
 
 def test_fused_law_is_the_published_law_where_accelerations_agree() -> None:
@@ -150,17 +153,34 @@ def test_fused_law_is_the_published_law_where_accelerations_agree() -> None:
     assert np.allclose(moment, out.moment, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["real_09", "virt_05", "real_18"])
-def test_common_controller_flies_a_straight_line_on_any_vehicle(name: str) -> None:
-    pilot = PlannerPilot(StraightFlight(), mission(1), vehicle(name))
+@pytest.mark.parametrize(
+    ("name", "controller", "overshoot"),
+    [
+        ("virt_05", "so3", 0.1),
+        ("real_18", "so3", 0.6),  # its rotors saturate when it is to brake at 6 m/s^2
+        ("real_09", "so3_gentle", 0.6),  # at 7.5 rad/s the published gains overshoot by 0.4 m when braking at 6 m/s^2
+        ("virt_05", "so3_gentle", 0.6),
+    ],
+)
+def test_common_controller_flies_a_straight_line(name: str, controller: str, overshoot: float) -> None:
+    pilot = PlannerPilot(StraightFlight(), mission(1), vehicle(name), controller=controller)
     end = flown(pilot, vehicle(name), 8.0)
     assert np.abs(end[:, 0, 1]).max() < 1e-3  # nothing pushes sideways
-    assert end[:, 0, 0].max() < 12.6  # the published gains at 7.5 rad/s overshoot by 0.4 m when braking at 6 m/s^2
+    assert end[:, 0, 0].max() < 12.0 + overshoot
     assert np.linalg.norm(end[-1, 0] - pilot.mission.goal[0]) < 0.05
 
 
+def test_under_the_published_gains_a_weak_vehicle_strays_where_an_agile_one_does_not() -> None:
+    """A thrust of 1.4 weights leaves rotors little to turn with: they saturate, which the benchmark is to show."""
+    weak, agile = (
+        flown(PlannerPilot(StraightFlight(), mission(1), vehicle(n)), vehicle(n), 8.0) for n in ("real_09", "virt_05")
+    )
+    assert weak[:, 0, 0].max() - 12.0 > 0.5
+    assert agile[:, 0, 0].max() - 12.0 < 0.1
+
+
 def test_every_listed_controller_can_be_made() -> None:
-    assert {"so3", "so3_fixed", "geometric", "mellinger"} <= set(backend_names())
+    assert {"so3", "so3_fixed", "so3_gentle", "geometric", "mellinger"} <= set(backend_names())
     for name in backend_names():
         assert backend(name).name == name
     with pytest.raises(AirworthyError, match="Unknown controller 'so4'"):

@@ -22,7 +22,7 @@ from airworthy.pilots.agilicious.dfbc import DFBC_GAINS, DfbcGains, dfbc_control
 from airworthy.pilots.agilicious.indi import Butterworth, indi_moment, plain_moment
 from airworthy.pilots.pilot import Observation
 from airworthy.pilots.planning.interface import Motion, Setpoints
-from airworthy.pilots.planning.tracking_so3 import So3State, so3_control, so3_gains
+from airworthy.pilots.planning.tracking_so3 import GENTLE_SHARE, So3State, so3_control, so3_gains
 from airworthy.simulation.simulator import Simulator
 
 __all__ = ["INNER", "Dfbc", "Measured", "Outer", "Pipeline", "So3"]
@@ -113,7 +113,8 @@ class So3:
 
     def configure(self, bodies: Bodies, simulator: Simulator) -> None:
         """Gains of each vehicle."""
-        gains = [so3_gains(v) for v in simulator.vehicles]
+        # The inner loop's filters add a lag of their own: with the published attitude gains it would ring.
+        gains = [so3_gains(v, lag_share=GENTLE_SHARE) for v in simulator.vehicles]
         names = ("position", "velocity", "attitude", "rate")
         self._gains = SimpleNamespace(**{n: columns(np.array([getattr(g, n) for g in gains])) for n in names})
         self._bodies = bodies

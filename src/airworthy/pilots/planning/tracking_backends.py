@@ -16,7 +16,7 @@ from airworthy.control.config import ControlConfig
 from airworthy.core.errors import unknown_name
 from airworthy.pilots.pilot import Observation
 from airworthy.pilots.planning.interface import Motion, Setpoints
-from airworthy.pilots.planning.tracking_so3 import so3_rows
+from airworthy.pilots.planning.tracking_so3 import GENTLE_SHARE, LAG_SHARE, so3_rows
 from airworthy.simulation.simulator import Simulator
 
 __all__ = ["Backend", "Fused", "backend", "backend_names", "register_backend"]
@@ -76,7 +76,7 @@ class Fused:
 
     Attributes:
         name: As in results.
-        gains: "so3", "so3_fixed", or "auto" for the airframe's own.
+        gains: "so3", "so3_fixed", "so3_gentle", or "auto" for the airframe's own.
         level: Of the law.
     """
 
@@ -94,7 +94,8 @@ class Fused:
     def configure(self, simulator: Simulator) -> None:
         """Put the gains into the rows of the simulator's controllers."""
         if self.gains != "auto":
-            for name, rows in so3_rows(simulator.vehicles, self.gains == "so3_fixed").items():
+            share = GENTLE_SHARE if self.gains == "so3_gentle" else LAG_SHARE
+            for name, rows in so3_rows(simulator.vehicles, self.gains == "so3_fixed", share).items():
                 simulator.set_parameter(name, rows)
 
     def command(
@@ -115,6 +116,7 @@ class Fused:
 _MAKERS: dict[str, tuple[Callable[[], Backend], str]] = {
     "so3": (lambda: Fused("so3", "so3"), "SO(3) controller of EGO-Planner and Fast-Planner, gains scaled to each vehicle"),
     "so3_fixed": (lambda: Fused("so3_fixed", "so3_fixed"), "the same with its absolute gains on every vehicle"),
+    "so3_gentle": (lambda: Fused("so3_gentle", "so3_gentle"), "the same, turning no faster than a quarter of 1 / rotors' lag"),
     "geometric": (lambda: Fused("geometric", "auto"), "geometric law at each vehicle's own bandwidth, rotors hurried"),
     "mellinger": (lambda: Fused("mellinger", "auto", "tracking:mellinger"), "Mellinger law at each vehicle's own bandwidth"),
 }

@@ -21,7 +21,7 @@ from airworthy.core.ops import absolute, sin_cos, where
 from airworthy.core.vectors import cross, dot, matrix_columns, scale, sub, symmetric_multiply
 from airworthy.vehicles import Vehicle
 
-__all__ = ["So3Gains", "so3_control", "so3_gains", "so3_rows"]
+__all__ = ["GENTLE_SHARE", "LAG_SHARE", "So3Gains", "so3_control", "so3_gains", "so3_rows"]
 
 Scalar = Any
 Vector = tuple[Any, ...]
@@ -32,8 +32,11 @@ FORCE_GAINS = (5.7, 5.7, 6.2), (3.4, 3.4, 4.0)
 """Position [N/m] and velocity [N s/m]."""
 TURN_GAINS = (1.0, 1.0, 1.0), (0.07, 0.07, 0.1)
 """Attitude [N m] and rate [N m s]; yaw as the launch file overrides it."""
-LAG_SHARE = 0.25
-"""Attitude frequency times the rotors' lag, at most."""
+LAG_SHARE = 0.25 * 2.0 * math.pi
+"""Attitude frequency [rad/s] times the rotors' lag, at most: 1 / (4 lag), as Hz. It leaves the published vehicle as published
+(19.5 rad/s, its limit 47), and binds where rotors are slower."""
+GENTLE_SHARE = 0.25
+"""The same number as rad/s: no vehicle with a lag of 1/30 s turns faster than 7.5 rad/s."""
 POSITION_SHARE = 0.35
 """Position frequency over attitude frequency, at most (ours): it binds where rotors are slower than 1/30 s, and there the
 cascade would ring."""
@@ -59,21 +62,22 @@ class So3Gains:
     """Whether the rotors' lag lowered them."""
 
 
-def so3_gains(vehicle: Vehicle, fixed: bool = False) -> So3Gains:
+def so3_gains(vehicle: Vehicle, fixed: bool = False, lag_share: float = LAG_SHARE) -> So3Gains:
     """The published gains on a vehicle.
 
     Force gains scale with mass, attitude gains with inertia: frequencies and damping stay those of the 0.98 kg vehicle. The
-    attitude's frequency is held below LAG_SHARE / lag, and the position's below POSITION_SHARE of that, damping kept.
+    attitude's frequency is held below lag_share / lag, and the position's below POSITION_SHARE of that, damping kept.
 
     Args:
         vehicle: As its controller believes it to be.
         fixed: The absolute numbers, whatever the vehicle.
+        lag_share: Attitude frequency [rad/s] times the rotors' lag, at most.
     """
     if fixed:
         force = [tuple(k / vehicle.mass for k in gains) for gains in FORCE_GAINS]
         frequency = math.sqrt(TURN_GAINS[0][0] / vehicle.inertia[0]), math.sqrt(force[0][0])
         return So3Gains(force[0], force[1], *TURN_GAINS, frequency, False)
-    limit = LAG_SHARE / max(rotor_lag(vehicle), 1e-9)
+    limit = lag_share / max(rotor_lag(vehicle), 1e-9)
     turning = [math.sqrt(k / j) for k, j in zip(TURN_GAINS[0], INERTIA, strict=True)]
     turn_share = [min(1.0, limit / w) for w in turning]
     tilt = turning[0] * turn_share[0]
@@ -90,12 +94,12 @@ def so3_gains(vehicle: Vehicle, fixed: bool = False) -> So3Gains:
     )
 
 
-def so3_rows(vehicles: Sequence[Vehicle], fixed: bool = False) -> dict[str, NDArray[np.float64]]:
+def so3_rows(vehicles: Sequence[Vehicle], fixed: bool = False, lag_share: float = LAG_SHARE) -> dict[str, NDArray[np.float64]]:
     """Parameters of the simulator that make its "tracking" level this controller, by name, (env, 3)."""
     known: dict[int, So3Gains] = {}
     for vehicle in vehicles:
         if id(vehicle) not in known:
-            known[id(vehicle)] = so3_gains(vehicle, fixed)
+            known[id(vehicle)] = so3_gains(vehicle, fixed, lag_share)
     every = [known[id(v)] for v in vehicles]
     return {f"control_{name}_gain": np.array([getattr(g, name) for g in every]) for name in _GAINS}
 
