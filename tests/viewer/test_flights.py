@@ -367,7 +367,7 @@ class TestRecordedCamera:
     def test_an_index_cannot_lead_out_of_its_folder(self, flown: Path, tmp_path: Path) -> None:
         folder = self._recorded(flown, tmp_path, "../../../secret.png")
         camera = RecordedCamera(folder, "front")
-        with pytest.raises(AirworthyError, match="outside of it"):
+        with pytest.raises(AirworthyError, match="outside its own folder"):
             camera.shot(0, 0.0, np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]))
 
     def test_a_damaged_index(self, flown: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_bytes, read_json
 from airworthy.core.frames import camera_attitude
+from airworthy.core.untrusted import Untrusted
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.record import Scene
 from airworthy.sensors.carried import carried_sensors
@@ -170,9 +171,7 @@ class RecordedCamera:
 
         from PIL import Image
 
-        path = (self._folder / name).resolve()
-        if not path.is_relative_to(self._folder.resolve()):
-            raise AssetError(f"The index in {str(self._folder)!r} names {name!r}, which is outside of it.")
+        path = Untrusted(self._folder / "index.parquet", self._folder).inside(name)
         data = read_bytes(path, _IMAGE_BYTES)
         try:
             with Image.open(io.BytesIO(data), formats=["PNG"]) as picture:
