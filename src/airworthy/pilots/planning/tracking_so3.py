@@ -20,6 +20,7 @@ from airworthy.control.attitude import attitude_error, desired_axes, unit_or
 from airworthy.core.ops import absolute, sin_cos, where
 from airworthy.core.vectors import cross, dot, matrix_columns, scale, sub, symmetric_multiply
 from airworthy.vehicles import Vehicle
+from airworthy.vehicles.wrench import indicators
 
 __all__ = ["GENTLE_SHARE", "LAG_SHARE", "So3Gains", "so3_control", "so3_gains", "so3_rows"]
 
@@ -37,6 +38,9 @@ LAG_SHARE = 0.25 * 2.0 * math.pi
 (19.5 rad/s, its limit 47), and binds where rotors are slower."""
 GENTLE_SHARE = 0.25
 """The same number as rad/s: no vehicle with a lag of 1/30 s turns faster than 7.5 rad/s."""
+AUTHORITY_ANGLE = 0.5
+"""Error of attitude at which a hovering vehicle's rotors have no more to give, at least [rad] (ours). Where they would be
+spent before, the attitude's frequency is lowered: a loop that is always saturated rings until the vehicle falls."""
 POSITION_SHARE = 0.35
 """Position frequency over attitude frequency, at most (ours): it binds where rotors are slower than 1/30 s, and there the
 cascade would ring."""
@@ -59,14 +63,15 @@ class So3Gains:
     frequency: tuple[float, float]
     """Roll and pitch, then sideways position [rad/s]."""
     capped: bool
-    """Whether the rotors' lag lowered them."""
+    """Whether the rotors' lag or strength lowered them."""
 
 
 def so3_gains(vehicle: Vehicle, fixed: bool = False, lag_share: float = LAG_SHARE) -> So3Gains:
     """The published gains on a vehicle.
 
     Force gains scale with mass, attitude gains with inertia: frequencies and damping stay those of the 0.98 kg vehicle. The
-    attitude's frequency is held below lag_share / lag, and the position's below POSITION_SHARE of that, damping kept.
+    attitude's frequency is held below lag_share / lag and below what the rotors can deliver (`_deliverable`), and the
+    position's below POSITION_SHARE of that, damping kept. Yaw, which allocation gives up first, has the lag's limit alone.
 
     Args:
         vehicle: As its controller believes it to be.
@@ -79,7 +84,8 @@ def so3_gains(vehicle: Vehicle, fixed: bool = False, lag_share: float = LAG_SHAR
         return So3Gains(force[0], force[1], *TURN_GAINS, frequency, False)
     limit = lag_share / max(rotor_lag(vehicle), 1e-9)
     turning = [math.sqrt(k / j) for k, j in zip(TURN_GAINS[0], INERTIA, strict=True)]
-    turn_share = [min(1.0, limit / w) for w in turning]
+    strength = _deliverable(vehicle)
+    turn_share = [min(1.0, limit / w, most / w) for w, most in zip(turning, (strength, strength, math.inf), strict=True)]
     tilt = turning[0] * turn_share[0]
     pull, damping = ([k / MASS for k in gains] for gains in FORCE_GAINS)
     share = [min(1.0, POSITION_SHARE * tilt / math.sqrt(k)) for k in pull]
@@ -92,6 +98,17 @@ def so3_gains(vehicle: Vehicle, fixed: bool = False, lag_share: float = LAG_SHAR
         (tilt, math.sqrt(pull[0]) * share[0]),
         min(*turn_share, *share) < 1.0,
     )
+
+
+def _deliverable(vehicle: Vehicle) -> float:
+    """Frequency of roll and pitch [rad/s] at which an error of AUTHORITY_ANGLE asks for all that rotors have left.
+
+    A rotor that hovers at the share h of its most can be changed by the lesser of h and 1 - h; the indicators stand for 1/2.
+    """
+    known = indicators(vehicle)
+    hover = min(1.0, 1.0 / max(known.thrust_to_weight, 1e-9))
+    left = 2.0 * min(hover, 1.0 - hover)
+    return math.sqrt(max(left * known.alpha_xy_max, 1e-6) / AUTHORITY_ANGLE)
 
 
 def so3_rows(vehicles: Sequence[Vehicle], fixed: bool = False, lag_share: float = LAG_SHARE) -> dict[str, NDArray[np.float64]]:
