@@ -136,8 +136,8 @@ class NavRL:
 
     def setpoints(self, time: Array) -> Setpoints:
         """From the velocity in force."""
-        parts = self._reference.at(time)
-        return Setpoints(*parts, self._yaw.copy(), np.zeros(len(time)))
+        position, velocity = self._reference.at(time)
+        return Setpoints(position, velocity, np.zeros_like(velocity), self._yaw.copy(), np.zeros(len(time)))
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 

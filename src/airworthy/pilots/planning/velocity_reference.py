@@ -14,7 +14,9 @@ class VelocityReference:
     """Velocities of n flights, each decided at some time and in force later, as set-points.
 
     From a decision on the velocity goes over to the wanted one at the acceleration allowed; the position starts at the odometry
-    of the decision. So a controller is asked to hold the velocity, and errors of position do not add up to a pull.
+    of the decision. So a controller is asked to hold the velocity, and errors of position do not add up to a pull. The change of
+    velocity is not fed forward: velocities are all that such planners send to a vehicle, and one that changes its mind twenty
+    times a second would throw a weak one about.
 
     Args:
         start: Held before the first decision (n, 3) [m].
@@ -44,17 +46,17 @@ class VelocityReference:
         """The last decisions are in force `delay` (n,) [s] after they were made."""
         self._begins = self._begins + delay
 
-    def at(self, time: Array) -> tuple[Array, Array, Array]:
-        """Position, velocity and acceleration at times (n,), (n, 3) each."""
+    def at(self, time: Array) -> tuple[Array, Array]:
+        """Position and velocity at times (n,), (n, 3) each."""
         first, second = self._at(self._old, time), self._at(self._new, time)
         ready = (time >= self._begins)[:, None]
-        position, velocity, acceleration = (np.where(ready, b, a) for a, b in zip(first, second, strict=True))
+        position, velocity = (np.where(ready, b, a) for a, b in zip(first, second, strict=True))
         held = ~np.isnan(self._height)
         position[held, 2] = self._height[held]
-        velocity[held, 2] = acceleration[held, 2] = 0.0
-        return position, velocity, acceleration
+        velocity[held, 2] = 0.0
+        return position, velocity
 
-    def _at(self, leg: _Leg, time: Array) -> tuple[Array, Array, Array]:
+    def _at(self, leg: _Leg, time: Array) -> tuple[Array, Array]:
         change = leg.wanted - leg.velocity
         size = np.linalg.norm(change, axis=1)
         ramp = size / self._acceleration
@@ -63,7 +65,7 @@ class VelocityReference:
         slope = np.where((ramp > 0.0)[:, None], change / np.where(ramp > 0.0, ramp, 1.0)[:, None], 0.0)
         velocity = leg.velocity + slope * inside[:, None]
         way = leg.velocity * since[:, None] + slope * (0.5 * inside**2)[:, None] + change * (since - inside)[:, None]
-        return leg.position + way, velocity, np.where((since < ramp)[:, None], slope, 0.0)
+        return leg.position + way, velocity
 
 
 class _Leg:
