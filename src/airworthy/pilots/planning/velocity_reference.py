@@ -14,8 +14,8 @@ class VelocityReference:
     """Velocities of n flights, each decided at some time and in force later, as set-points.
 
     From a decision on the velocity goes over to the wanted one at the acceleration allowed; the position starts at the odometry
-    of the decision. So a controller is asked to hold the velocity, and errors of position do not add up to a pull. The change of
-    velocity is not fed forward: velocities are all that such planners send to a vehicle, and one that changes its mind twenty
+    of the decision. So a controller is asked to hold the velocity, and errors of position do not add up to a pull. Its change
+    is not fed forward: velocities are all that such planners send to a vehicle, and one that changes its mind twenty
     times a second would throw a weak one about.
 
     Args:
