@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from airworthy.cli.bench_navigation import gathered
+from airworthy.cli.bench_navigation import LISTS
+from airworthy.cli.common import gathered
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import lock_folder
@@ -264,19 +265,27 @@ def test_the_command_line_says_it_again(tmp_path: Path) -> None:
     assert "--workers" not in words
     from airworthy.cli.common import run_tyro
 
-    read = run_tyro(NavigationConfig, gathered(words.split()[3:]), "x", "")
+    read = run_tyro(NavigationConfig, gathered(words.split()[3:], LISTS), "x", "")
     assert read == replace(config, workers=1, report=True)
 
 
 def test_gathering_lists() -> None:
     given = ["--pilots", "a", "--seed", "1", "--pilots", "b", "--pilots=c"]
-    assert gathered(given) == ["--seed", "1", "--pilots", "a", "b", "c"]
+    assert gathered(given, LISTS) == ["--seed", "1", "--pilots", "a", "b", "c"]
 
 
 def test_divisions() -> None:
     who = [entrant("straight")]
     assert division_of(NavigationConfig(workers=2, seed=3), who) == {"division": "closed", "because": []}
-    for changes in ({"layouts": 1}, {"compute": "zero"}, {"perturb": Perturbation(drift=0.1)}, {"body": "body"}):
+    knows = division_of(NavigationConfig(), [entrant("expert")])
+    assert knows == {"division": "open", "because": ["pilot 'expert' knows the whole place"]}
+    for changes in (
+        {"layouts": 1},
+        {"compute": "zero"},
+        {"controller": "nmpc"},
+        {"perturb": Perturbation(drift=0.1)},
+        {"body": "body"},
+    ):
         assert division_of(NavigationConfig(**changes), who)["division"] == "open"
 
 
@@ -305,6 +314,7 @@ def test_a_system_describes_itself(tmp_path: Path) -> None:
         ({"perturb": Perturbation(drift=-1.0)}, "--perturb.drift is -1.0"),
         ({"perturb": Perturbation(moving_obstacles=999)}, "moving-obstacles is 999"),
         ({"compute": "magic"}, "Unknown choice of --compute"),
+        ({"controller": "soo3"}, "Unknown controller 'soo3'"),
     ],
 )
 def test_what_cannot_be_done_is_refused(changes: dict[str, Any], why: str, tmp_path: Path) -> None:

@@ -240,6 +240,7 @@ def test_the_summary_has_every_number() -> None:
         ("time_s", "path_length_m", "speed_mean_m_s", "speed_max_m_s", "clearance_min_m", "tracking_rmse_m"), 1.0
     )
     more |= dict.fromkeys(("thrust_saturation", "rate_saturation", "control_effort", "compute_s"), 0.1)
+    more |= {"jerk_integral": 2.0, "snap_integral": 3.0, "goal_distance_m": 14.0}  # of a line of 36 m and more
     more |= dict.fromkeys(("latency_median_s", "latency_p95_s", "latency_max_s"), 0.0) | {"replans": 3}
     rows = [
         row(p, s, v, c, (good := int(rng.random() < 0.5)), outcome="success" if good else "collision", **more)

@@ -21,12 +21,13 @@ def _only(asked: Questions, places: np.ndarray) -> Questions:
     return Questions(**{name: value[places] for name, value in vars(asked).items()})
 
 
-@pytest.mark.parametrize(("seed", "speed", "acceleration"), [(0, 2.0, 3.0), (4, 4.0, 6.0)])
-def test_compiled_is_the_twin_to_the_bit(seed: int, speed: float, acceleration: float) -> None:
+@pytest.mark.parametrize(("seed", "speed", "acceleration", "gradient"), [(0, 2.0, 3.0, 0.001), (4, 4.0, 6.0, 0.01)])
+def test_compiled_is_the_twin_to_the_bit(seed: int, speed: float, acceleration: float, gradient: float) -> None:
+    config = replace(CONFIG, gradient=gradient)
     table, asked = questions(seed, 8, speed, acceleration)
-    found = Tries(CONFIG).run(table, asked)
+    found = Tries(config).run(table, asked)
     for i in range(8):
-        twin = EgoTwin(CONFIG, table.cells[i], asked, i)
+        twin = EgoTwin(config, table.cells[i], asked, i)
         assert twin.run() == found.outcome[i]
         assert np.array_equal(twin.q, found.control[i, : found.count[i]])
         assert twin.interval == found.interval[i]

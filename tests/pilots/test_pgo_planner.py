@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from tests.pilots.fast_cases import SeenMaps, World, fly, forest
 
 from airworthy.pilots.fast.costs import smoothness
+from airworthy.pilots.fast.windows import Windows
 from airworthy.pilots.pgo.course import Course
 from airworthy.pilots.pgo.guiding import (
     CollisionRange,
@@ -17,6 +18,7 @@ from airworthy.pilots.pgo.guiding import (
     stretched,
 )
 from airworthy.pilots.pgo.planner import PgoPlanner, Stage
+from airworthy.pilots.pgo.replanning import Job, Replanned
 from airworthy.pilots.pgo.settings import PgoSettings
 from airworthy.pilots.planning.bspline import evaluate_uniform, fit
 from airworthy.pilots.planning.interface import Mission, Motion
@@ -45,32 +47,56 @@ def test_flights_do_not_depend_on_the_batch() -> None:
     assert np.array_equal(alone.tracks[0], both.tracks[1][: len(alone.tracks[0])])
 
 
-@pytest.mark.parametrize("resume", [False, True])
-def test_what_is_met_too_late_stops_the_mission(resume: bool) -> None:
-    """A wall that appears half a metre ahead."""
-    planner, maps = PgoPlanner(PgoSettings(resume=resume)), SeenMaps([FREE])
+def appearing(planner: PgoPlanner, ahead: float) -> tuple[list[int], list[float], float]:
+    """Fly towards a wall that appears `ahead` after 2 s: stages and speeds of set-points every 0.01 s, and the way left."""
+    maps = SeenMaps([FREE])
     box = FREE.lower[None], FREE.upper[None]
     planner.reset(Mission(START, GOAL, np.array([3.0]), np.array([2.5]), *box, np.arange(1)))
-    position, velocity = START.copy(), np.zeros((1, 3))
-    stages = []
-    for step in range(300):
+    position, velocity, wall = START.copy(), np.zeros((1, 3)), np.inf
+    stages, speeds = [], []
+    for step in range(400):
         now = np.array([step * 0.01])
         if step == 200:
             world = World((24.0, 12.0, 3.0), np.zeros((0, 3)))
-            ahead = int((position[0, 0] + 0.4 - FREE.lower[0]) / 0.1)
-            world.cells[ahead : ahead + 2] = True
+            cell = int((position[0, 0] + ahead - FREE.lower[0]) / 0.1)
+            world.cells[cell : cell + 2], wall = True, FREE.lower[0] + 0.1 * cell
             maps = SeenMaps([world])
         maps.see(position)
         motion = Motion(now, position, velocity, np.array([[0.0, 0.0, 0.0, 1.0]]))
         stages.append(int(planner.update(motion, maps, np.array([True]))["state"][0]))
         wanted = planner.setpoints(now + 0.01)
         position, velocity = wanted.position, wanted.velocity
+        speeds.append(float(np.linalg.norm(velocity)))
+    return stages, speeds, float(wall - position[0, 0])
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_what_is_met_too_late_stops_the_mission(resume: bool) -> None:
+    """A wall that appears half a metre ahead."""
+    stages, speeds, _ = appearing(PgoPlanner(PgoSettings(resume=resume)), 0.4)
     assert stages[199] == Stage.EXECUTE
     if resume:
         assert Stage.GENERATE in stages[199:]
     else:
         assert set(stages[210:]) == {int(Stage.WAIT)}
-        assert not velocity.any()
+        assert not any(speeds[210:])
+
+
+def test_a_plan_without_a_successor_is_flown_on_and_stops_before_what_it_meets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wall appears 2.5 m ahead, and every search for a way around it fails."""
+    planner = PgoPlanner()
+    run = planner._replanner.run
+
+    def failing(jobs: list[Job], windows: Windows) -> list[Replanned]:
+        return [Replanned(samples=2000) for _ in jobs] if jobs[0].collides else run(jobs, windows)
+
+    monkeypatch.setattr(planner._replanner, "run", failing)
+    stages, speeds, left = appearing(planner, 2.5)
+    assert set(stages[205:225]) == {int(Stage.REPLAN)}
+    assert stages[-1] == Stage.WAIT
+    assert speeds[-1] == 0.0
+    # The plan is looked at every 0.05 s, in which it moves by 0.15 m at 3 m/s; it stops within 0.5 m of the cell that it meets.
+    assert 0.3 < left < 0.6
 
 
 def test_the_guide_phase_is_solved_exactly() -> None:

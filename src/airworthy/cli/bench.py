@@ -15,6 +15,7 @@ _ACTIONS: dict[str, tuple[str, str, str]] = {
     ),
     "report": ("airworthy.cli.bench_report", "main", "write the report of a folder again"),
     "replay": ("airworthy.cli.bench_replay", "main", "fly one row of a folder again, compare every byte, and look at it"),
+    "timing": ("airworthy.cli.bench_timing", "main", "how long planners think on this machine, beside what was published"),
     "smoke": ("airworthy.cli.bench_navigation", "smoke", "four vehicles, one layout of each scenario: under two minutes"),
 }
 

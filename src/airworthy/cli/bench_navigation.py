@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from airworthy.cli.common import emit_json, gathered, run_tyro, show_table, stop
 from airworthy.evaluation.navigation.config import NavigationConfig
 from airworthy.evaluation.navigation.job import Benchmarked, run_benchmark
 
-_LISTS = ("--pilots", "--vehicles", "--scenarios")
+LISTS = ("--pilots", "--vehicles", "--scenarios")
 _DESCRIPTION = (
     "Fly pilots on a fleet of vehicles through the scenarios of FLYINGTRUST, judge every flight, and set scores and rates"
     " beside the published ones. A stopped run goes on where it was; more pilots may join a folder later."
@@ -22,12 +23,12 @@ _SMOKE = "The same with four vehicles and the first layout of each scenario, for
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
-    return _run(run_tyro(NavigationConfig, gathered(argv, _LISTS), "airworthy bench navigation", _DESCRIPTION))
+    return _run(run_tyro(NavigationConfig, gathered(argv, LISTS), "airworthy bench navigation", _DESCRIPTION))
 
 
 def smoke(argv: list[str]) -> int:
     """The same with `--quick` and a folder of its own."""
-    config = run_tyro(NavigationConfig, gathered(argv, _LISTS), "airworthy bench smoke", _SMOKE)
+    config = run_tyro(NavigationConfig, gathered(argv, LISTS), "airworthy bench smoke", _SMOKE)
     out = Path("runs/navigation_smoke") if config.out == NavigationConfig().out else config.out
     return _run(replace(config, quick=True, out=out))
 
@@ -52,7 +53,12 @@ def _told(done: Benchmarked) -> dict[str, Any]:
 
 
 def _show(done: Benchmarked) -> None:
-    summary = done.summary
+    show_scores(done.summary)
+    print(f"Report: {done.report}" if done.report else f"Results: {done.folder}")
+
+
+def show_scores(summary: Mapping[str, Any]) -> None:
+    """Print scores and rates of a summary as a table."""
     scenarios = list(dict.fromkeys(entry["scenario"] for entry in summary["scenarios"]))
     rate = {(entry["pilot"], entry["scenario"]): 100.0 * entry["value"] for entry in summary["scenarios"]}
     rows = [
@@ -61,4 +67,3 @@ def _show(done: Benchmarked) -> None:
     ]
     if rows:
         show_table("", ("pilot", "score", "variance", "final", *(f"{s} [%]" for s in scenarios)), rows)
-    print(f"Report: {done.report}" if done.report else f"Results: {done.folder}")

@@ -13,10 +13,12 @@ from airworthy.core import commands
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import json_text, parse_json, sha256
 from airworthy.evaluation.navigation.plan import CONFIGURATIONS
+from airworthy.pilots.planning.tracking_backends import backend_names
 from airworthy.scenes.generators import SCENARIOS
 from airworthy.tasks.navigation import NavigationProtocol
 
 __all__ = [
+    "SCENARIO_NAMES",
     "NavigationConfig",
     "Perturbation",
     "changed",
@@ -31,9 +33,12 @@ __all__ = [
 
 FREE = ("out", "report", "quick", "json", "workers", "cluster", "system", "pilots")
 """Fields that no row depends on; pilots are told apart in the identity."""
+_UNSAID = ("device", "controller")
+"""Fields that came later: where they are at their defaults, folders stay what they were."""
 FLEET = tuple([f"real_{k:02d}" for k in range(1, 19)] + [f"virt_{k:02d}" for k in range(1, 19)])
 """The 36 vehicles."""
-_SCENARIOS = (*SCENARIOS, "sudden_drop_plus")
+SCENARIO_NAMES = (*SCENARIOS, "sudden_drop_plus")
+"""Of every scenario that can be flown."""
 _MOST = {
     "depth_noise": 1.0,
     "depth_dropout": 1.0,
@@ -77,7 +82,7 @@ class NavigationConfig:
     """Who flies what where, and how it is judged."""
 
     pilots: tuple[str, ...] = ("straight",)
-    """Pilots: straight, ego, fast, pgo, navrl, navrl_full_3d, or FILE.py:CLASS for one of your own."""
+    """Pilots: straight, ego, fast, pgo, navrl, navrl_full_3d, expert, or FILE.py:CLASS for one of your own."""
     vehicles: tuple[str, ...] = ("all",)
     """Vehicles of the catalogue; all, real and virtual name the benchmark's 36 and its halves."""
     scenarios: tuple[str, ...] = ("all",)
@@ -98,6 +103,10 @@ class NavigationConfig:
     """What collides: a sphere of 0.3 m for every vehicle, or one that encloses it."""
     sensing: Literal["fast", "full"] = "fast"
     """Depth images: 320 x 240 at the map's rate and only what mapping reads, or as published."""
+    controller: str = "so3"
+    """What follows planners: so3 for the benchmark's own, or another of docs/controllers.md (dfbc_indi, nmpc, rate_mpc ...)."""
+    device: str = "cpu"
+    """Where vehicles are simulated and images rendered: cpu, or a CUDA device such as cuda:0; pilots stay on the processor."""
     protocol: NavigationProtocol = field(default_factory=NavigationProtocol)
     """Limits and thresholds."""
     perturb: Perturbation = field(default_factory=Perturbation)
@@ -152,8 +161,8 @@ def scenario_names(words: Sequence[str]) -> list[str]:
     """Names of scenarios from the words of the command line, each once, in order; raises UnknownNameError."""
     found = list(dict.fromkeys(name for word in words for name in (SCENARIOS if word == "all" else (word,))))
     for name in found:
-        if name not in _SCENARIOS:
-            raise unknown_name("scenario", name, ["all", *_SCENARIOS])
+        if name not in SCENARIO_NAMES:
+            raise unknown_name("scenario", name, ["all", *SCENARIO_NAMES])
     return found
 
 
@@ -177,11 +186,13 @@ def check(config: NavigationConfig) -> None:
     for name, most in (("trials", CONFIGURATIONS), ("repeats", 1000), ("batch", 10_000), ("workers", 1024)):
         if not 1 <= getattr(config, name) <= most:
             raise AirworthyError(f"--{name} is {getattr(config, name)}; expected 1 to {most:,}.")
+    if config.controller not in backend_names():
+        raise unknown_name("controller", config.controller, backend_names())
     for name in ("seed", "layouts"):
         if not 0 <= getattr(config, name) < 2**63:
             raise AirworthyError(f"--{name} is {getattr(config, name)}; expected 0 to 2^63 - 1.")
     if not (isfinite(config.patience) and config.patience > 0.0):
-        raise AirworthyError(f"--patience is {config.patience} s; expected more than 0.")
+        raise AirworthyError(f"--patience is {config.patience} s; expected a finite number above 0.")
     for name, limit in _MOST.items():
         value = getattr(config.perturb, name)
         if not (isfinite(value) and 0.0 <= value <= limit):
@@ -191,8 +202,10 @@ def check(config: NavigationConfig) -> None:
 
 
 def identity_of(config: NavigationConfig) -> dict[str, Any]:
-    """Everything but the pilots that rows depend on, as plain data."""
-    chosen = {item.name: getattr(config, item.name) for item in fields(config) if item.name not in FREE}
+    """Everything but the pilots that rows depend on, as plain data; of `_UNSAID` only what differs from the default."""
+    default = NavigationConfig()
+    left = (*FREE, *(name for name in _UNSAID if getattr(config, name) == getattr(default, name)))
+    chosen = {item.name: getattr(config, item.name) for item in fields(config) if item.name not in left}
     chosen |= {"vehicles": vehicle_names_of(config.vehicles), "scenarios": scenario_names(config.scenarios)}
     plain: dict[str, Any] = parse_json(json_text({"version": __version__, "config": chosen}), "the configuration")
     return plain

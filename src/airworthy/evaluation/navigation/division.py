@@ -15,7 +15,7 @@ from airworthy.pilots.pilot import PRIVILEGED
 
 __all__ = ["SYSTEM_KEYS", "division_of", "read_system"]
 
-_FIXED = ("layouts", "compute", "a_max", "body", "protocol", "perturb")
+_FIXED = ("layouts", "compute", "a_max", "body", "controller", "protocol", "perturb")
 """What the closed division leaves at its defaults."""
 _ODOMETRY = ("position", "velocity", "attitude", "rate", "height")
 SYSTEM_KEYS = ("name", "organisation", "description", "processor", "accelerator", "training", "sensors", "notes")
@@ -34,6 +34,8 @@ def division_of(config: NavigationConfig, entrants: Sequence[Entrant]) -> dict[s
         if item.name in _FIXED and getattr(config, item.name) != getattr(default, item.name):
             why.append(f"--{item.name.replace('_', '-')} differs from the benchmark's")
     for who in entrants:
+        if who.privileged:
+            why.append(f"pilot {who.name!r} knows the whole place")
         observes = getattr(who.make, "observes", ()) if who.own and who.kind == "pilot" else ()
         privileged = [name for name in observes if name in PRIVILEGED and name not in _ODOMETRY]
         if privileged:

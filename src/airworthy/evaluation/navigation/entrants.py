@@ -28,6 +28,8 @@ class Entrant:
     alone: bool = False
     """One object per flight, so that whatever one does the others never notice: every pilot of a user's own that does not say
     `batched = True`."""
+    privileged: bool = False
+    """A planner that is given maps of the whole place instead of what a camera saw."""
     own: bool = False
     """Of a user: its decisions are timed."""
     identity: Mapping[str, Any] = field(default_factory=dict)
@@ -42,9 +44,11 @@ _BUILT_IN: dict[str, tuple[str, str, Mapping[str, Any]]] = {
     "fast": ("airworthy.pilots.fast:FastPlanner", "Fast-Planner", {}),
     "pgo": ("airworthy.pilots.pgo:PgoPlanner", "PGO", {}),
     "navrl": ("airworthy.pilots.navrl:NavRL", "NavRL", {"wrapper": "faithful"}),
+    "expert": ("airworthy.pilots.sampling_expert:SamplingExpert", "sampling expert", {}),
     "navrl_full_3d": ("airworthy.pilots.navrl:NavRL", "NavRL, full 3D", {"wrapper": "full_3d"}),
 }
 """Name -> where its class is, title, settings that differ from the class's own."""
+_PRIVILEGED = ("expert",)
 _MADE: dict[str, Entrant] = {}
 
 
@@ -94,7 +98,7 @@ def _built_in(word: str) -> Entrant:
         raise AirworthyError(f"This version of airworthy does not have the pilot {word!r}.") from error
     identity = {"settings": dict(settings)} if settings else {}
     if not settings:
-        return Entrant(word, made, title=title)
+        return Entrant(word, made, title=title, privileged=word in _PRIVILEGED)
     kind = getattr(found, f"{name}Settings")
     return Entrant(word, lambda: made(kind(**settings)), title=title, identity=identity)
 
@@ -120,7 +124,8 @@ def _from_file(path: Path, name: str) -> Entrant:
     shown = getattr(made, "name", None)
     shown = shown if isinstance(shown, str) and shown else name
     identity = {"file": path.name, "class": name, "sha256": digest}
-    return Entrant(shown, made, kind, not getattr(made, "batched", False), True, identity, shown)
+    alone, privileged = not getattr(made, "batched", False), kind == "planner" and bool(getattr(made, "privileged", False))
+    return Entrant(shown, made, kind, alone, privileged, True, identity, shown)
 
 
 def _module(path: Path, digest: str) -> Any:

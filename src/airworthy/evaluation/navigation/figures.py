@@ -126,10 +126,14 @@ def _stated(axes: Any, x: float, step: float, pilot: str, scenario: str) -> None
     if told is None:
         return
     mark = {">": "^", "<": "v"}.get(told.relation, "D")
-    look = {"color": PALETTE["second"], "markerfacecolor": "none", "markersize": 4.6, "markeredgewidth": 1.1, "clip_on": False}
+    look = {"color": PALETTE["second"], "markerfacecolor": "white", "markersize": 4.6, "markeredgewidth": 1.2, "clip_on": False}
     if told.relation == "-":
-        axes.plot([x, x], [100 * told.low, 100 * told.high], color=PALETTE["second"], linewidth=2.4, alpha=0.75)
-    axes.plot([x], [100.0 * told.value], mark, zorder=5, **look)
+        axes.plot([x, x], [100 * told.low, 100 * told.high], color="white", linewidth=4.4, zorder=4)
+        axes.plot([x, x], [100 * told.low, 100 * told.high], color=PALETTE["second"], linewidth=2.4, zorder=5)
+        return
+    # White behind the mark: it is read on bars of any colour.
+    axes.plot([x], [100.0 * told.value], mark, zorder=5, **{**look, "color": "white", "markeredgewidth": 3.2})
+    axes.plot([x], [100.0 * told.value], mark, zorder=6, **look)
 
 
 def figure_indicators(

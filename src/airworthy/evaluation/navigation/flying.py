@@ -36,6 +36,8 @@ Bools = NDArray[np.bool_]
 CLEARANCE_EVERY = 5
 """Ticks between two looks at how near things are."""
 _MEASURED = ("position", "velocity", "attitude", "rate", "acceleration", "saturated")
+_ONE_OF = ("ground", "ceiling")
+"""There is one of it in a place."""
 NOT_SETTLED = "the vehicle did not settle at its start"
 
 
@@ -60,6 +62,8 @@ class Flown:
     """A fingerprint of every number of each flight."""
     seconds: dict[str, float]
     """What it took, by part [s]: of no row."""
+    spans: Sequence[tuple[float, int]] = ()
+    """Of every tick in which pilots worked: seconds by the clock, and for how many flights; of no row."""
     track: Track | None = None
     """The flown paths, where they were asked for."""
 
@@ -101,7 +105,7 @@ def fly_flights(
     """
     stage = _stage(flights, config)
     begun = perf_counter()
-    guide = guide_for(entrant, stage.mission, stage.vehicles, config, stored)
+    guide = guide_for(entrant, stage.mission, stage.vehicles, config, stored, stage.batch)
     simulator = _simulator(stage, guide, config)
     mounted = _sensors(simulator, stage, guide)
     guide.attach(simulator, mounted)
@@ -120,8 +124,8 @@ def _stage(flights: Sequence[Flight], config: NavigationConfig) -> _Stage:
     radius = np.array([item.body.size[0] for item in vehicles])
     movers, speed = config.perturb.moving_obstacles, config.perturb.moving_speed
     scenes = [place(f.scenario, f.configuration, config.layouts, movers, speed) for f in flights]
-    batch = SceneBatch(scenes, len(flights), threads=thread_limit())
-    lifted = lift(vehicles, mission, draws, radius, config.protocol)
+    batch = SceneBatch(scenes, len(flights), device=config.device, threads=thread_limit())
+    lifted = lift(vehicles, mission, draws, radius, config.protocol, config.device)
     return _Stage(mission, draws, vehicles, radius, batch, lifted, {"setup": perf_counter() - begun})
 
 
@@ -137,6 +141,7 @@ def _simulator(stage: _Stage, guide: Guide, config: NavigationConfig) -> Simulat
         len(stage.vehicles),
         seed=mission.seed,
         flight_ids=mission.flight,
+        device=config.device,
         threads=thread_limit(),
         geometry=stage.batch.geometry,
     )
@@ -277,6 +282,7 @@ class _Flight:
             self.guide.diary(),
             self.trace.texts(),
             {**stage.seconds, **self.guide.seconds()},
+            self.guide.spans,
             self.track,
         )
 
@@ -291,5 +297,6 @@ def _met(batch: SceneBatch, env: int, instance: int) -> str:
     """What a flight met, in words."""
     scene = batch.scenes[batch.scene_of_env[env]]
     if 0 <= instance < len(scene.instances):
-        return f"a {scene.instances[instance].semantic.replace('_', ' ')}"
+        what = scene.instances[instance].semantic.replace("_", " ")
+        return f"the {what}" if what in _ONE_OF else f"a {what}"
     return "a moving obstacle" if scene.actors else "something"

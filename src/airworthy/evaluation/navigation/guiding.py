@@ -18,6 +18,7 @@ from airworthy.evaluation.navigation.sensing import DEPTH, Sensed, depth_camera,
 from airworthy.pilots.deciding import decide
 from airworthy.pilots.pilot import SENSOR, check_observes, observe
 from airworthy.pilots.planning.interface import Mission
+from airworthy.scenes import SceneBatch
 from airworthy.sensors.devices import Device
 from airworthy.simulation import MountedSensors, Simulator, SimulatorConfig
 from airworthy.vehicles import Vehicle
@@ -80,7 +81,12 @@ class Guide(Protocol):
         ...
 
     def seconds(self) -> dict[str, float]:
-        """What it took by the clock [s]."""
+        """What it took by the clock [s], and how often it was asked: "planning", "asked", "thinking", "calls"."""
+        ...
+
+    @property
+    def spans(self) -> list[tuple[float, int]]:
+        """Of every tick in which somebody worked: seconds by the clock, and for how many flights."""
         ...
 
 
@@ -90,14 +96,15 @@ def guide_for(
     vehicles: Sequence[Vehicle],
     config: NavigationConfig,
     stored: Mapping[int, Sequence[float]] | None = None,
+    places: SceneBatch | None = None,
 ) -> Guide:
-    """A guide of one entrant for the flights of a mission.
+    """A guide of one entrant for the flights of a mission; `places` are their scenes, for those who may know them.
 
     Raises:
         AirworthyError: It cannot fly them.
     """
     if entrant.kind == "planner":
-        return PlannerGuide(entrant, mission, vehicles, config, stored)
+        return PlannerGuide(entrant, mission, vehicles, config, stored, places)
     return PilotGuide(entrant, mission, config)
 
 
@@ -111,7 +118,9 @@ class PlannerGuide:
         vehicles: Sequence[Vehicle],
         config: NavigationConfig,
         stored: Mapping[int, Sequence[float]] | None,
+        places: SceneBatch | None = None,
     ):
+        from airworthy.pilots.mapping import maps_of_scene
         from airworthy.pilots.planning.tracking import PlannerPilot
         from airworthy.pilots.planning.tracking_compute import ComputeModel
         from airworthy.pilots.planning.tracking_faults import Alone
@@ -121,15 +130,22 @@ class PlannerGuide:
 
         planner = Alone(make) if entrant.alone else make()
         settings = planner.settings
-        self.camera = None if settings is None else depth_camera(config, settings)
-        maps = None if settings is None else depth_maps(mission, settings, config)
+        knows = entrant.privileged and settings is not None
+        self.camera = None if settings is None or knows else depth_camera(config, settings)
+        maps: Any = None
+        if knows:
+            maps = maps_of_scene(places, mission, settings)
+        elif settings is not None:
+            maps = depth_maps(mission, settings, config)
         times = {int(number): list(values) for number, values in (stored or {}).items()}
         compute = ComputeModel(config.compute, patience=config.patience, stored=times)
         self.planner = planner
-        self.pilot = PlannerPilot(planner, mission, list(vehicles), maps, compute, odometry=odometry_of(config))
+        odometry, crafts = odometry_of(config), list(vehicles)
+        self.pilot = PlannerPilot(planner, mission, crafts, maps, compute, config.controller, odometry)
         self._measured = config.compute == "measured"
         self._count = len(mission.start)
         self._wall, self._asked = 0.0, 0
+        self.spans: list[tuple[float, int]] = []
         self._tries = _Tries(self._count)
 
     @property
@@ -139,9 +155,14 @@ class PlannerGuide:
 
     @property
     def searching(self) -> Bools:
-        """Who says, or shows by trying in vain, that it has no path, (n,)."""
-        told = getattr(self.planner, "searching", None)
-        return self._tries.searching if told is None else np.asarray(told, bool)
+        """Who has no path and goes on trying, (n,): by the planner's word, a property `searching` (n,), or, of planners that
+        say nothing of it, by work that comes to nothing."""
+        try:
+            planner: Any = self.planner
+            told = np.asarray(planner.searching, np.bool_)
+        except Exception:  # none, or none that can be read: a user's planner need not know of it
+            return self._tries.searching
+        return told if told.shape == (self._count,) else self._tries.searching
 
     def configured(self, config: SimulatorConfig) -> SimulatorConfig:
         """The simulator that the controller needs."""
@@ -156,9 +177,11 @@ class PlannerGuide:
         self.pilot.over = ~active
         seen = observe(simulator, self.pilot.observes, mounted)
         found, lost = decide(self.pilot, seen, self._count, _width(self.pilot, simulator))
-        self._tries.update(self.pilot.diary.calls, self.pilot.diary.replans)
+        busy = self._tries.update(self.pilot.diary.calls, self.pilot.diary.replans)
         self._wall += self.pilot.guard.wall
         self._asked += int(active.sum())
+        if busy:
+            self.spans.append((self.pilot.guard.wall, busy))
         causes = self.pilot.causes
         for place in np.flatnonzero(lost & active):
             causes[place] = causes[place] or "its command is not finite"
@@ -174,8 +197,9 @@ class PlannerGuide:
         return dict(zip(DIARY, (*columns, at[0.5], at[0.95], [float(v) for v in told.longest], work, kept), strict=True))
 
     def seconds(self) -> dict[str, float]:
-        """What planning took by the clock [s], and how many flights were asked in all."""
-        return {"planning": self._wall, "asked": float(self._asked)}
+        """See `Guide.seconds`; "thinking" is of the ticks in which somebody worked."""
+        told = {"planning": self._wall, "asked": float(self._asked)}
+        return {**told, "thinking": sum(s for s, _ in self.spans), "calls": float(sum(n for _, n in self.spans))}
 
 
 class _Tries:
@@ -188,12 +212,13 @@ class _Tries:
         self._calls, self._replans = np.zeros(count, np.int64), np.zeros(count, np.int64)
         self._vain, self._idle = np.zeros(count, np.int64), np.zeros(count, np.int64)
 
-    def update(self, calls: NDArray[np.int64], replans: NDArray[np.int64]) -> None:
-        """Take in the counts after a tick."""
+    def update(self, calls: NDArray[np.int64], replans: NDArray[np.int64]) -> int:
+        """Take in the counts after a tick; how many flights have worked in it."""
         busy = calls > self._calls
         self._vain = np.where(replans > self._replans, 0, self._vain + busy)
         self._idle = np.where(busy, 0, self._idle + 1)
         self._calls, self._replans = calls.copy(), replans.copy()
+        return int(busy.sum())
 
     @property
     def searching(self) -> Bools:
@@ -213,6 +238,7 @@ class PilotGuide:
         self.camera = depth_camera(config, None) if sees else None
         self._sensed = Sensed(odometry_of(config), mission.seed, np.asarray(mission.flight), self.pilot.level)
         self._count, self._wall, self._asked = len(mission.start), 0.0, 0
+        self.spans: list[tuple[float, int]] = []
         self._decisions = np.zeros(self._count, np.int64)
 
     @property
@@ -239,8 +265,9 @@ class PilotGuide:
         seen = self._sensed.observation(observe(simulator, self.pilot.observes, mounted))
         begun = perf_counter()
         found = self.pilot.command(seen)
-        self._wall += perf_counter() - begun
-        self._asked += int(active.sum())
+        took, asked = perf_counter() - begun, int(active.sum())
+        self._wall, self._asked = self._wall + took, self._asked + asked
+        self.spans.append((took, asked))
         self._decisions += active
         return self._sensed.command(found), list(self.pilot.causes)
 
@@ -251,8 +278,8 @@ class PilotGuide:
         return dict(zip(DIARY, (*columns, ["{}"] * self._count, [""] * self._count), strict=True))
 
     def seconds(self) -> dict[str, float]:
-        """What deciding took by the clock [s], and how many flights were asked in all."""
-        return {"planning": self._wall, "asked": float(self._asked)}
+        """See `Guide.seconds`; every question is a call."""
+        return {"planning": self._wall, "asked": float(self._asked), "thinking": self._wall, "calls": float(self._asked)}
 
 
 def _json(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from airworthy.evaluation.navigation.plan import Block, blocks_of, flights_of
 from airworthy.evaluation.navigation.store import Store
 from airworthy.evaluation.navigation.summing import summarize
 from airworthy.evaluation.navigation.workers import Finished, flown_by_processes, flown_here, flown_on_cluster
+from airworthy.simulation.checks import check_device
 
 __all__ = ["SUMMARY_FILE", "Benchmarked", "plan_of", "run_benchmark"]
 
@@ -65,6 +67,9 @@ def run_benchmark(config: NavigationConfig, quiet: bool = True, step: Callable[[
     """
     config = quick(config)
     check(config)
+    check_device(config.device)
+    if config.cluster:
+        importlib.import_module("ray")
     flying = {word: entrant(word) for word in config.pilots}
     names = [item.name for item in flying.values()]
     if len(set(names)) != len(names):
@@ -85,7 +90,7 @@ def run_benchmark(config: NavigationConfig, quiet: bool = True, step: Callable[[
         if config.report and done:
             from airworthy.evaluation.navigation.report import write_report
 
-            report = write_report(store.folder, quiet=quiet)
+            report = write_report(store.folder, quiet=quiet, summary=summary)
     finished = sum(len(block.flights) for block in done)
     return Benchmarked(Path(config.out), summary, finished, sum(len(b.flights) for b in blocks), interrupted, report)
 
@@ -172,4 +177,4 @@ def _written(config: NavigationConfig, blocks: Sequence[Block], done: Sequence[B
     return summary
 
 
-_PARTS = ("setup", "flying", "planning", "asked")
+_PARTS = ("setup", "flying", "planning", "asked", "thinking", "calls")

@@ -48,7 +48,14 @@ def spoil(simulator: Simulator, draws: Draws) -> None:
             simulator.set_parameter(row, simulator.parameter(row) * draws.gains[:, k, None])
 
 
-def lift(vehicles: Sequence[Vehicle], mission: Mission, draws: Draws, radius: Array, protocol: NavigationProtocol) -> Lifted:
+def lift(
+    vehicles: Sequence[Vehicle],
+    mission: Mission,
+    draws: Draws,
+    radius: Array,
+    protocol: NavigationProtocol,
+    device: str = "cpu",
+) -> Lifted:
     """Take every vehicle from the ground to its start and wait until it is calm there.
 
     Each flight is taken as it is at the tick at which it has settled, so that it does not depend on how long others take.
@@ -59,10 +66,11 @@ def lift(vehicles: Sequence[Vehicle], mission: Mission, draws: Draws, radius: Ar
         draws: Of the flights.
         radius: Of the bodies [m], (n,).
         protocol: Thresholds.
+        device: Where it is simulated.
     """
     count = len(mission.start)
     config = SimulatorConfig(physics_rate=PHYSICS_RATE, control_rate=CONTROL_RATE, level="tracking")
-    simulator = Simulator(list(vehicles), config, count, seed=mission.seed, flight_ids=mission.flight)
+    simulator = Simulator(list(vehicles), config, count, seed=mission.seed, flight_ids=mission.flight, device=device)
     spoil(simulator, draws)
     position, attitude = standing(mission, draws, radius)
     simulator.reset(position=position, attitude=attitude)

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["SOURCE", "StatedRate", "differences", "published_score", "stated_rate"]
+__all__ = ["SOURCE", "StatedRate", "differences", "published_score", "published_time", "stated_rate"]
 
 WITHIN = 0.10
 """Farther than this from a stated rate is worth an explanation."""
@@ -57,6 +57,11 @@ def published_score(pilot: str) -> Mapping[str, Any] | None:
     """Row of Table II of a pilot: score, variance, final, and what is missing; None where it has none."""
     found: Mapping[str, Any] | None = _data()["table"].get(pilot)
     return found
+
+
+def published_time(pilot: str) -> str:
+    """Median planning time per call on one thread [ms], in words; "" where none was published."""
+    return str(_data()["planning_ms"].get(pilot, ""))
 
 
 def stated_rate(pilot: str, scenario: str) -> StatedRate | None:

@@ -10,13 +10,14 @@ from typing import Any
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import parse_json
-from airworthy.evaluation.navigation.config import NavigationConfig, Perturbation
+from airworthy.evaluation.navigation.config import NavigationConfig, Perturbation, check
 from airworthy.evaluation.navigation.entrants import Entrant, entrant
 from airworthy.evaluation.navigation.flying import Flown, fly_flights
 from airworthy.evaluation.navigation.plan import Flight, file_name
 from airworthy.evaluation.navigation.rows import Row, rows_of, same_row
 from airworthy.evaluation.navigation.store import parquet_bytes, read_manifest, read_rows
 from airworthy.simulation import write_flight
+from airworthy.simulation.checks import check_device
 from airworthy.tasks.navigation import NavigationProtocol
 
 __all__ = ["Replayed", "config_of", "fly_row", "replay_row"]
@@ -45,7 +46,7 @@ def config_of(identity: Mapping[str, Any], folder: str | Path = ".") -> Navigati
     """The configuration that a manifest tells of.
 
     Raises:
-        AssetError: It is damaged, or of another version.
+        AirworthyError: It is damaged, or of another version.
     """
     told = dict(identity.get("config", {}))
     try:
@@ -56,9 +57,11 @@ def config_of(identity: Mapping[str, Any], folder: str | Path = ".") -> Navigati
         told["perturb"] = Perturbation(**told["perturb"])
         for name in ("vehicles", "scenarios"):
             told[name] = tuple(told[name])
-        return NavigationConfig(**told, out=Path(folder))
-    except (TypeError, KeyError) as error:
+        config = NavigationConfig(**told, out=Path(folder))
+        check(config)
+    except (TypeError, KeyError, ValueError) as error:
         raise AssetError(f"The manifest in {str(folder)!r} does not tell its configuration: it is damaged.") from error
+    return config
 
 
 def replay_row(folder: str | Path, number: int, keep: bool = True, pilot: str = "") -> Replayed:
@@ -76,9 +79,12 @@ def replay_row(folder: str | Path, number: int, keep: bool = True, pilot: str = 
     """
     folder = Path(folder)
     manifest, rows = read_manifest(folder), read_rows(folder)
+    if not rows:
+        raise AirworthyError(f"The folder {str(folder)!r} holds no flights yet: run its command again.")
     if not 0 <= number < len(rows):
         raise AirworthyError(f"There is no row {number} in {str(folder)!r}, which holds {len(rows)}: 0 to {len(rows) - 1}.")
     recorded, config = rows[number], config_of(manifest["identity"], folder)
+    check_device(config.device)
     words = manifest.get("words", {})
     who = entrant(pilot or str(words.get(recorded["pilot"], recorded["pilot"])))
     flown, repeated = fly_row(recorded, replace(who, name=recorded["pilot"]), config, keep_track=keep)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json, write_text
 from airworthy.evaluation.navigation import report_words
+from airworthy.evaluation.navigation.config import NavigationConfig
 from airworthy.evaluation.navigation.entrants import Entrant, entrant
 from airworthy.evaluation.navigation.figures import (
     figure_fleet,
@@ -21,29 +23,36 @@ from airworthy.evaluation.navigation.figures import (
 )
 from airworthy.evaluation.navigation.score import cells_of
 from airworthy.evaluation.navigation.store import read_manifest, read_rows
-from airworthy.evaluation.navigation.summing import pilots_of, vehicles_of
+from airworthy.evaluation.navigation.summing import pilots_of, summarize, vehicles_of
+from airworthy.simulation.checks import check_device
 
-__all__ = ["REPORT_FILE", "write_report"]
+__all__ = ["REPORT_FILE", "summary_of", "write_report"]
 
 Row = Mapping[str, Any]
 REPORT_FILE, SUMMARY_FILE = "report.html", "summary.json"
 _SUMMARY_MAX = 256 << 20
+_MACHINE = ("processor", "cores", "system", "python")
 
 
-def write_report(folder: str | Path, quiet: bool = True, pictures: bool = True) -> Path:
+def write_report(
+    folder: str | Path, quiet: bool = True, pictures: bool = True, summary: Mapping[str, Any] | None = None
+) -> Path:
     """Write it into a benchmark's folder, from what is there.
 
     Args:
-        folder: With results and summary.
+        folder: With a manifest and results.
         quiet: Show no progress.
         pictures: Fly and draw one flight of each scenario.
+        summary: Of the results, where it is at hand; None: made from them.
 
     Raises:
         AssetError: The folder is none, or damaged.
     """
     folder = Path(folder)
     manifest, rows = read_manifest(folder), read_rows(folder)
-    summary = read_json(folder / SUMMARY_FILE, _SUMMARY_MAX)
+    if not rows:
+        raise AssetError(f"The folder {str(folder)!r} holds no flights yet: run its command again.")
+    summary = summary_of(folder, rows) if summary is None else summary
     titles = report_words.titles_of(manifest)
     pilots, vehicles = pilots_of(rows), vehicles_of(rows)
     scenarios = list(dict.fromkeys(row["scenario"] for row in rows))
@@ -64,6 +73,32 @@ def write_report(folder: str | Path, quiet: bool = True, pictures: bool = True) 
         "views": [{"title": v.title, "note": v.note, "above": _markup(v.above), "aboard": v.aboard} for v in views],
     }
     return write_text(folder / REPORT_FILE, _render(content))
+
+
+def summary_of(folder: str | Path, rows: Sequence[Row]) -> dict[str, Any]:
+    """Every number of the report from the rows of a folder; from its summary only what rows do not tell: how much was asked
+    for, on which machine, in what time."""
+    path = Path(folder) / SUMMARY_FILE
+    told = read_json(path, _SUMMARY_MAX) if path.is_file() else {}
+    kept = told if isinstance(told, dict) else {}
+    machine, state, took = (kept.get(name) for name in ("hardware", "state", "seconds"))
+    known = isinstance(machine, dict) and all(isinstance(machine.get(name), str | int) for name in _MACHINE)
+    counts = isinstance(state, dict) and all(isinstance(state.get(name), int) for name in ("complete", "flights", "finished"))
+    return {
+        **summarize(rows),
+        "hardware": machine if known else dict.fromkeys(_MACHINE, "unknown"),
+        "state": state if counts else {"complete": True, "flights": len(rows), "finished": len(rows)},
+        "seconds": _seconds(took),
+    }
+
+
+def _seconds(told: Any) -> dict[str, dict[str, float]]:
+    """What pilots took by part, without what is no number."""
+    parts = {name: part for name, part in told.items() if isinstance(part, dict)} if isinstance(told, dict) else {}
+    return {
+        name: {key: float(value) for key, value in part.items() if isinstance(value, int | float)}
+        for name, part in parts.items()
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -95,7 +130,16 @@ def _views(manifest: Mapping[str, Any], rows: Sequence[Row], folder: Path, title
             who[name] = entrant(word)
         except AirworthyError:  # a file that has moved: its flights stay without pictures
             continue
-    return scenario_views(rows, who, config_of(manifest["identity"], folder), titles, quiet)
+    return scenario_views(rows, who, _here(config_of(manifest["identity"], folder)), titles, quiet)
+
+
+def _here(config: NavigationConfig) -> NavigationConfig:
+    """The same on a device of this machine: a picture need not have every bit of the flight."""
+    try:
+        check_device(config.device)
+    except AirworthyError:
+        return replace(config, device="cpu")
+    return config
 
 
 def _markup(svg: str) -> Any:

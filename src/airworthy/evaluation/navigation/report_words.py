@@ -10,6 +10,7 @@ from typing import Any
 from airworthy import __version__
 from airworthy.core.files import json_text
 from airworthy.evaluation.navigation.published import SOURCE, differences, published_score
+from airworthy.evaluation.navigation.report_tables import INDICATOR_WORDS, coverage, planning, trends
 from airworthy.tasks.navigation import NavigationProtocol
 
 __all__ = ["content", "titles_of"]
@@ -38,18 +39,19 @@ for other layouts is the wider, and the more honest one for what a new place wou
 """
 NOTES = tuple(" ".join(paragraph.split()) for paragraph in _TEXT.split("\n\n"))
 _MOTION = (
-    ("time [s]", "time_s", 1),
-    ("way [m]", "path_length_m", 1),
-    ("mean speed [m/s]", "speed_mean_m_s", 2),
-    ("top speed [m/s]", "speed_max_m_s", 2),
-    ("least distance [m]", "clearance_min_m", 2),
-    ("off the set-point [m]", "tracking_rmse_m", 3),
-    ("rotors saturated [%]", "thrust_saturation", -1),
-    ("rates saturated [%]", "rate_saturation", -1),
-    ("replans", "replans", 1),
-    ("call, median [ms]", "latency_median_s", -2),
-    ("call, 95 % [ms]", "latency_p95_s", -2),
-    ("call, longest [ms]", "latency_max_s", -2),
+    ("time [s]", "time_s", 1, 1.0),
+    ("way [m]", "path_length_m", 1, 1.0),
+    ("mean speed [m/s]", "speed_mean_m_s", 2, 1.0),
+    ("top speed [m/s]", "speed_max_m_s", 2, 1.0),
+    ("least distance [m]", "clearance_min_m", 2, 1.0),
+    ("off the set-point [m]", "tracking_rmse_m", 3, 1.0),
+    ("rotors saturated [%]", "thrust_saturation", 1, 100.0),
+    ("rates saturated [%]", "rate_saturation", 1, 100.0),
+    ("jerk\N{SUPERSCRIPT TWO} [10\N{SUPERSCRIPT THREE} m\N{SUPERSCRIPT TWO}/s\N{SUPERSCRIPT FIVE}]", "jerk_integral", 1, 1e-3),
+    ("snap\N{SUPERSCRIPT TWO} [10\N{SUPERSCRIPT SIX} m\N{SUPERSCRIPT TWO}/s\N{SUPERSCRIPT SEVEN}]", "snap_integral", 1, 1e-6),
+    ("effort [s]", "control_effort", 2, 1.0),
+    ("replans", "replans", 1, 1.0),
+    ("failed after [% of way]", "failed_at", 0, 100.0),
 )
 
 
@@ -66,14 +68,18 @@ def content(summary: Mapping[str, Any], manifest: Mapping[str, Any], rows: Seque
         "title": _title(summary, rows, titles),
         "division": division.get("division", "open"),
         "open_because": "; ".join(division.get("because", [])),
-        "verdict": _verdict(summary, titles),
+        "verdict": _verdict(summary, rows, titles),
         "cards": _cards(summary, rows, titles),
         "source": SOURCE,
         "scores": [_score(entry, summary, titles) for entry in summary["scores"]],
-        "differences": _differences(summary, titles),
+        "differences": _differences(summary, titles, not coverage(rows)),
         "looks": _looks(rows, titles, folder),
         **_categories(summary, titles),
         "paired": [_pair(entry, titles) for entry in summary["paired"]],
+        "coverage": coverage(rows),
+        "trend_heads": list(INDICATOR_WORDS.values()),
+        "trends": trends(summary, titles),
+        "planning": planning(summary, rows, titles, manifest["identity"]["config"]["compute"]),
         "motion_heads": ["pilot", *(head for head, *_ in _MOTION)],
         "motion": [[titles.get(p, p), *_motion(told)] for p, told in summary["motion"].items()],
         "command": manifest.get("command", ""),
@@ -86,7 +92,7 @@ def content(summary: Mapping[str, Any], manifest: Mapping[str, Any], rows: Seque
     }
 
 
-def _verdict(summary: Mapping[str, Any], titles: Mapping[str, str]) -> str:
+def _verdict(summary: Mapping[str, Any], rows: Sequence[Row], titles: Mapping[str, str]) -> str:
     ranked = [entry for entry in summary["scores"] if not entry["reference_only"]]
     state = summary["state"]
     words = []
@@ -94,6 +100,8 @@ def _verdict(summary: Mapping[str, Any], titles: Mapping[str, str]) -> str:
         words.append("Ranking: " + " > ".join(titles.get(e["pilot"], e["pilot"]) for e in ranked) + ".")
     elif ranked:
         words.append(f"{titles.get(ranked[0]['pilot'], ranked[0]['pilot'])} scores {ranked[0]['score']:.1f} of 100.")
+    if coverage(rows):
+        words.append("A part of the benchmark: no scores to set beside published ones.")
     if not state["complete"]:
         words.append(f"This is not all: {state['finished']:,} of {state['flights']:,} flights are finished.")
     return " ".join(words) or "Nothing here can be ranked yet."
@@ -104,7 +112,7 @@ def _cards(summary: Mapping[str, Any], rows: Sequence[Row], titles: Mapping[str,
     for entry in summary["scores"][:4]:
         below = f"final {entry['final']:.1f}" + (", for reference" if entry["reference_only"] else "")
         paper = published_score(entry["pilot"])
-        below += f"; published {paper['score']:.1f}" if paper else ""
+        below += f"; published {paper['score']:.1f}" if paper and not coverage(rows) else ""
         cards.append(_card(titles.get(entry["pilot"], entry["pilot"]), f"{entry['score']:.1f}", below))
     vehicles, scenarios = len({row["vehicle"] for row in rows}), len({row["scenario"] for row in rows})
     below = f"{vehicles} vehicle{'s' * (vehicles != 1)}, {scenarios} scenario{'s' * (scenarios != 1)}"
@@ -142,7 +150,7 @@ def _score(entry: Mapping[str, Any], summary: Mapping[str, Any], titles: Mapping
     }
 
 
-def _differences(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[dict[str, Any]]:
+def _differences(summary: Mapping[str, Any], titles: Mapping[str, str], comparable: bool) -> list[dict[str, Any]]:
     found = {(e["pilot"], e["scenario"]): e for e in summary["scenarios"]}
     table = []
     for item in differences({key: e["value"] for key, e in found.items()}):
@@ -156,7 +164,7 @@ def _differences(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[
                 "layouts": _interval(entry["layout_low"], entry["layout_high"]),
                 "stated": item["stated"].words,
                 "off": "inside" if abs(item["off"]) < 5e-4 else f"{100 * item['off']:+.1f}",
-                "far": item["far"],
+                "far": item["far"] and comparable,
             }
         )
     order = list(dict.fromkeys(e["scenario"].replace("_", " ") for e in summary["scenarios"]))
@@ -214,11 +222,7 @@ def _pair(entry: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, Any]
 
 
 def _motion(told: Mapping[str, Any]) -> list[str]:
-    cells = []
-    for _, name, digits in _MOTION:
-        scale = {-1: 100.0, -2: 1000.0}.get(digits, 1.0)
-        cells.append(_number(scale * told[name], {-1: 1, -2: 2}.get(digits, digits)))
-    return cells
+    return [_number(scale * told[name], digits) for _, name, digits, scale in _MOTION]
 
 
 def _facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -269,7 +273,7 @@ def _title(summary: Mapping[str, Any], rows: Sequence[Row], titles: Mapping[str,
 
 
 def _number(value: float, digits: int) -> str:
-    return f"{value:.{digits}f}" if isfinite(value) else ""
+    return f"{value:,.{digits}f}" if isfinite(value) else ""
 
 
 def _interval(low: float, high: float) -> str:

@@ -11,39 +11,28 @@ with the same table in the end. More pilots may join a folder later; nothing els
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.files import json_text, make_folder, parse_json, read_bytes, read_json, sha256, write_bytes, write_json
+from airworthy.core.files import json_text, make_folder, parse_json, read_bytes, sha256, write_bytes, write_json
 from airworthy.evaluation.navigation.config import changed, digest_of
+from airworthy.evaluation.navigation.reading import (
+    MANIFEST_FILE,
+    RESULTS_FILE,
+    ROWS_MAX,
+    SCHEMA_VERSION,
+    Row,
+    parquet_bytes,
+    parsed_rows,
+    read_manifest,
+    read_rows,
+)
 
-__all__ = ["MANIFEST_FILE", "RESULTS_FILE", "Store", "parquet_bytes", "read_manifest", "read_rows"]
+__all__ = ["BLOCKS", "MANIFEST_FILE", "RESULTS_FILE", "Store", "parquet_bytes", "read_manifest", "read_rows"]
 
-MANIFEST_FILE, RESULTS_FILE, BLOCKS = "benchmark.json", "results.parquet", "blocks"
-SCHEMA_VERSION = 1
-_MANIFEST_MAX, _ROWS_MAX = 64 << 20, 1 << 30
-_KEY = b"airworthy"
-
-Row = dict[str, Any]
-
-
-def read_manifest(folder: str | Path) -> dict[str, Any]:
-    """The manifest of a folder.
-
-    Raises:
-        AssetError: There is none, or it is damaged.
-    """
-    path = Path(folder) / MANIFEST_FILE
-    told = read_json(path, _MANIFEST_MAX)
-    kinds = {"identity": dict, "pilots": dict, "blocks": dict}
-    if not isinstance(told, dict) or not all(isinstance(told.get(name), kind) for name, kind in kinds.items()):
-        raise AssetError(f"{str(path)!r} is no manifest of a navigation benchmark: choose another folder.")
-    if told.get("schema_version") != SCHEMA_VERSION or told.get("digest") != digest_of(told["identity"]):
-        raise AssetError(f"{str(path)!r} is damaged or of another version of Airworthy: choose another folder.")
-    return told
+BLOCKS = "blocks"
 
 
 class Store:
@@ -116,13 +105,13 @@ class Store:
         path, entry = self._path(name), self._known.get(name)
         if not path.is_file():
             return False
-        data = read_bytes(path, _ROWS_MAX)
+        data = read_bytes(path, ROWS_MAX)
         if entry is not None:
             if sha256(data) != entry["sha256"]:
                 raise AssetError(f"{str(path)!r} was changed or damaged: delete it, and its flights are flown again.")
             return True
         try:
-            head, rows = _parsed(data, str(path))
+            head, rows = parsed_rows(data, str(path))
         except AssetError:
             return False
         if head.get("digest") != self.digest or head.get("block") != name:
@@ -138,7 +127,7 @@ class Store:
 
     def rows(self, name: str) -> list[Row]:
         """Rows of a finished block; raises AssetError where its file is damaged."""
-        return _parsed(read_bytes(self._path(name), _ROWS_MAX), str(self._path(name)))[1]
+        return parsed_rows(read_bytes(self._path(name), ROWS_MAX), str(self._path(name)))[1]
 
     def seconds(self) -> dict[str, dict[str, float]]:
         """What finished blocks took, by name."""
@@ -157,45 +146,3 @@ class Store:
 
     def _path(self, name: str) -> Path:
         return self.folder / BLOCKS / f"{name}.parquet"
-
-
-def read_rows(path: str | Path) -> list[Row]:
-    """Rows of a table: a file, or the `results.parquet` of a folder.
-
-    Raises:
-        AssetError: It is missing, too large or no such table.
-    """
-    where = Path(path) / RESULTS_FILE if Path(path).is_dir() else Path(path)
-    return _parsed(read_bytes(where, _ROWS_MAX), str(where))[1]
-
-
-def _parsed(data: bytes, where: str) -> tuple[dict[str, Any], list[Row]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(pa.BufferReader(data))
-        head = parse_json((table.schema.metadata or {})[_KEY].decode(), where)
-        rows = table.to_pylist()
-    except (pa.ArrowException, KeyError, ValueError, OSError) as error:
-        message = f"{where!r} is no table of flights, or damaged: delete it, and its flights are flown again."
-        raise AssetError(message) from error
-    needed = ("pilot", "scenario", "vehicle", "configuration", "repeat", "outcome")
-    if not isinstance(head, dict) or not all(name in row for row in rows for name in needed):
-        raise AssetError(f"{where!r} is no table of flights: it lacks one of the columns {', '.join(needed)}.")
-    return head, rows
-
-
-def parquet_bytes(rows: Sequence[Row], head: Mapping[str, Any]) -> bytes:
-    """The same bytes for the same rows."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from airworthy.evaluation.navigation.rows import COLUMNS
-
-    kinds = {str: pa.string(), int: pa.int64(), float: pa.float64()}
-    columns = {name: pa.array([row[name] for row in rows], kinds[kind]) for name, kind in COLUMNS.items()}
-    table = pa.table(columns).replace_schema_metadata({_KEY: json_text(dict(head)).encode()})
-    sink = io.BytesIO()
-    pq.write_table(table, sink, compression="zstd", version="2.6")
-    return sink.getvalue()

@@ -48,7 +48,7 @@ EgoTry t;
 CARVED
 t.problem.cells = &cells;
 t.problem.space = &space;
-t.problem.set = EgoSettings{r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], w[0], w[1], w[2]};
+t.problem.set = EgoSettings{r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9], w[0], w[1], w[2]};
 t.start = states.data + 18 * task;
 t.target = t.start + 9;
 t.numbers = numbers.data + 7 * task;

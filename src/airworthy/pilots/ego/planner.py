@@ -92,6 +92,11 @@ class EgoPlanner:
         self._worked = thinks & (sum(self._work.values()) > 0)
         return {"work": self._work, "replans": self._replans, "state": self._state.astype(np.int64)}
 
+    @property
+    def searching(self) -> Bools:
+        """Flights (n,) that have no plan that they trust, and are about to try for one."""
+        return np.asarray(np.isin(self._state, (EgoState.NEW, EgoState.REPLAN, EgoState.STOP)))
+
     def adopt(self, delay: Array) -> None:
         """Plans of the last update begin `delay` (n,) later, and until then nothing is thought."""
         self._server.delay(self._asked, delay[self._asked])

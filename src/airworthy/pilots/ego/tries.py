@@ -85,7 +85,8 @@ class Found:
 def settings_of(config: EgoConfig) -> tuple[Array, NDArray[np.int32]]:
     """Settings as the kernel takes them."""
     c = config
-    reals = [c.spacing, c.horizon, c.tolerance, c.smooth, c.collision, c.feasibility, c.fitness, c.clearance, c.close]
+    reals = [c.spacing, c.horizon, c.tolerance, c.smooth, c.collision, c.feasibility, c.fitness]
+    reals += [c.clearance, c.close, c.gradient]
     return np.array(reals), np.array([c.expansions, c.evaluations, c.iterations], np.int32)
 
 

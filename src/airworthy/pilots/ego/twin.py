@@ -122,7 +122,7 @@ class EgoTwin:
             gradient = c.smooth * first + weight * second + c.feasibility * third
             return c.smooth * rough + weight * near + c.feasibility * fast, gradient[3:-3].reshape(-1)
 
-        self._minimise(function, 0.01)
+        self._minimise(function, c.gradient)
         return discovered
 
     def _minimise(self, function: Function, tolerance: float) -> None:
@@ -176,7 +176,7 @@ class EgoTwin:
             gradient = c.smooth * first + c.fitness * second + c.feasibility * third
             return c.smooth * rough + c.fitness * away + c.feasibility * fast, gradient[3:-3].reshape(-1)
 
-        self._minimise(function, 0.001)
+        self._minimise(function, c.gradient / 10.0)
         return EgoOutcome.FOUND if self._collision() is None else EgoOutcome.REFINED_INTO
 
     def _stretch(self, ratio: float) -> Array:

@@ -6,7 +6,6 @@ After Zhou, Gao, Wang, Liu and Shen, "Robust and Efficient Quadrotor Trajectory 
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -14,40 +13,24 @@ from numpy.typing import NDArray
 
 from airworthy.pilots.fast.descent import Descended, SplineDescent, put_points
 from airworthy.pilots.fast.goals import clearer_goal
-from airworthy.pilots.fast.plans import FlightPlans, Plan, PlanQueue
 from airworthy.pilots.fast.records import MOST_POINTS, PROBLEM, Outcome
 from airworthy.pilots.fast.search import KinoPath, KinoSearch
 from airworthy.pilots.fast.settings import FastSettings
-from airworthy.pilots.fast.watching import Watcher
-from airworthy.pilots.fast.windows import Windows, windows_of
-from airworthy.pilots.fast.yaw import yaw_plan
-from airworthy.pilots.planning.interface import Maps, MapSettings, Mission, Motion, Setpoints
+from airworthy.pilots.fast.timed import Stage, TimedPlanner, headings_of
+from airworthy.pilots.fast.windows import Windows
+from airworthy.pilots.planning.interface import Maps, Mission, Motion
 
-__all__ = ["FastPlanner", "Stage", "headings_of"]
+__all__ = ["FastPlanner", "Stage"]
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
-_WATCH_RATE = 20.0
-_EARLY = 1e-6
 _CLOSE = 0.2
 """A goal nearer than this is not planned for [m]."""
 
 
-class Stage(IntEnum):
-    """What a flight's planner is about."""
-
-    WAIT = 0
-    """The last plan is flown to its end."""
-    GENERATE = 1
-    """Plan from the odometry."""
-    EXECUTE = 2
-    REPLAN = 3
-    """Plan from the plan in force."""
-
-
-class FastPlanner:
+class FastPlanner(TimedPlanner):
     """Plans n flights; `airworthy.pilots.planning.interface.Planner`.
 
     Args:
@@ -60,31 +43,17 @@ class FastPlanner:
         s = self.config = settings or FastSettings()
         self._search = KinoSearch(s.search)
         self._descent = SplineDescent(s.smooth, s.distance, s.feasible, s.end, s.clearance, s.evaluations, s.step_tolerance)
-        self._watcher = Watcher(s.safety_ahead, s.goal_distance)
-
-    @property
-    def settings(self) -> MapSettings:
-        """The maps that it needs."""
-        return self.config.maps
+        super().__init__(s, s.goal_distance)
 
     def reset(self, mission: Mission) -> None:
         """Begin n flights."""
-        n = len(mission.start)
-        self._mission, self.goal = mission, np.array(mission.goal, np.float64)
-        way = self.goal - mission.start
-        self._plans = FlightPlans(np.array(mission.start, np.float64), np.arctan2(way[:, 1], way[:, 0]))
-        self._queue = PlanQueue(self._plans)
-        self.stage = np.full(n, Stage.GENERATE, np.int64)
-        self._watched = np.full(n, -1, np.int64)
-        self._retry = np.full(n, -np.inf)
-        self._seen = np.zeros(n, bool)
-        self._nothing = np.zeros(n)
+        self._begin_flights(mission)
+        self.goal = np.array(mission.goal, np.float64)
 
     def update(self, motion: Motion, maps: Maps | None, active: Bools) -> dict[str, Any]:
         """Think, at 100 Hz; see the protocol. Work: "kino_expansions" of the search and "evaluations" of the cost."""
         assert maps is not None
-        free = self._queue.begin(motion.time, active)
-        self._rest_unseen(motion, free)
+        free = self._free(motion, active)
         self._work = {"kino_expansions": np.zeros(len(free)), "evaluations": np.zeros(len(free))}
         replans = np.zeros(len(free), np.int64)
         asks = (self.stage == Stage.GENERATE) | (self.stage == Stage.REPLAN)
@@ -95,23 +64,7 @@ class FastPlanner:
             replans[places] = self._replan(places, motion, maps)
         return {"work": self._work, "replans": replans, "state": self.stage.copy()}
 
-    def adopt(self, delay: Array) -> None:
-        """The plans of the last update hold `delay` (n,) seconds after it."""
-        self._queue.adopt(delay)
-
-    def setpoints(self, time: Array) -> Setpoints:
-        """What to follow at times (n,)."""
-        self._queue.settle(np.asarray(time, np.float64))
-        return self._plans.setpoints(np.asarray(time, np.float64))
-
     # ---- state machine ------------------------------------------------------------------------------------------------
-
-    def _rest_unseen(self, motion: Motion, free: Bools) -> None:
-        """Flights asked for the first time rest where they are, as they are turned, until there is a plan."""
-        places = np.flatnonzero(free & ~self._seen)
-        if places.size:
-            self._plans.rest(places, self._mission.start[places], headings_of(motion.attitude[places]), motion.time[places])
-            self._seen[places] = True
 
     def _execute(self, mask: Bools, motion: Motion) -> None:
         places = np.flatnonzero(mask)
@@ -127,11 +80,9 @@ class FastPlanner:
 
     def _watch(self, free: Bools, motion: Motion, maps: Maps) -> None:
         """Look along the plans, and at the goals, twenty times a second."""
-        tick = np.floor(motion.time * _WATCH_RATE + _EARLY).astype(np.int64)
-        places = np.flatnonzero(free & (tick > self._watched) & (self.stage != Stage.WAIT))
+        places = self._watchful(free & (self.stage != Stage.WAIT), motion)
         if not places.size:
             return
-        self._watched[places] = tick[places]
         windows = self._windows(places, maps, field=False)
         seen = self._watcher.look(self._plans, places, motion.time[places], self.goal[places], windows)
         executing = self.stage[places] == Stage.EXECUTE
@@ -143,10 +94,6 @@ class FastPlanner:
                 self.goal[place] = better
             if executing[k]:
                 self.stage[place] = Stage.REPLAN
-
-    def _windows(self, places: Ints, maps: Maps, field: bool) -> Windows:
-        lower, upper = self._mission.lower[places], self._mission.upper[places]
-        return windows_of(maps, places, lower, upper, self.config.maps.resolution, field)
 
     # ---- planning -----------------------------------------------------------------------------------------------------
 
@@ -163,7 +110,9 @@ class FastPlanner:
         for k, spline in found.items():
             place = int(places[k])
             self._work["evaluations"][place] = spline.evaluations
-            self._queue.offer(place, self._plan(spline, (yaw[0][k], yaw[1][k], yaw[2][k]), float(time[k])))
+            self._queue.offer(
+                place, self._turned(spline.control, spline.knots, (yaw[0][k], yaw[1][k], yaw[2][k]), float(time[k]))
+            )
         pause = self.config.failed_pause * self._work["kino_expansions"][places]
         self._retry[places] = np.where(good, -np.inf, time + pause)
         self.stage[places] = np.where(good, Stage.EXECUTE, Stage.GENERATE)
@@ -198,22 +147,3 @@ class FastPlanner:
             record["free_end"] = path.outcome is not Outcome.REACH_END
         records["speed"], records["most"] = problems["speed"][which], problems["most"][which]
         return dict(zip(which.tolist(), self._descent.run(records, windows), strict=True))
-
-    def _plan(self, spline: Descended, yaw: tuple[float, float, float], time: float) -> Plan:
-        s = self.config
-        heading = yaw_plan(
-            spline.control,
-            spline.knots,
-            yaw,
-            ahead=s.yaw_ahead,
-            longest=s.yaw_interval,
-            smooth=s.yaw_smooth,
-            points=s.yaw_points,
-        )
-        return Plan(spline.control, spline.knots, heading, time)
-
-
-def headings_of(attitude: Array) -> Array:
-    """Headings (k,) [rad] of quaternions (k, 4)."""
-    x, y, z, w = np.moveaxis(attitude, -1, 0)
-    return np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from airworthy.pilots.fast.timed import TimedSettings
 from airworthy.pilots.planning.interface import MapSettings
 
 __all__ = ["FastSettings", "KinoSettings"]
@@ -31,46 +32,22 @@ class KinoSettings:
 
 
 @dataclass(frozen=True)
-class FastSettings:
+class FastSettings(TimedSettings):
     """Of the whole planner."""
 
-    search: KinoSettings = field(default_factory=KinoSettings)
     maps: MapSettings = field(
         default_factory=lambda: MapSettings(margin=50, ground=-1.0, border=2, ray_min=0.5, field=True, field_margin=0.0)
     )
-    spacing: float = 0.5
-    """Distance of control points at full speed [m]."""
-    smooth: float = 10.0
-    """Weight of squared third differences."""
-    distance: float = 5.0
-    """Weight of what is nearer than `clearance`."""
     feasible: float = 1e-5
-    """Weight of limits exceeded."""
+    search: KinoSettings = field(default_factory=KinoSettings)
     end: float = 0.01
     """Weight of the end point where it may move."""
-    clearance: float = 0.4
-    """[m]"""
-    evaluations: int = 300
-    """Of the cost, per optimisation."""
-    step_tolerance: float = 1e-5
-    """An optimisation ends when no coordinate changes by more than this share of itself."""
     sweeps: int = 3
     """Of the time adjustment, at most."""
-    yaw_smooth: float = 10.0
-    yaw_points: float = 100.0
-    """Weight of the way points of the yaw."""
-    yaw_ahead: float = 2.0
-    """The nose points to where the vehicle will be so much later [s]."""
-    yaw_interval: float = 0.3
-    """Longest knot interval of the yaw [s]."""
     replan_after: float = 1.5
     """Way flown on a plan before the next [m]."""
     no_replan_within: float = 2.0
     """Of the goal [m]."""
-    safety_ahead: float = 6.0
-    """How far the plan is checked against the map [m]."""
-    safety_distance: float = 0.1
-    """[m]"""
     failed_pause: float = 2.5e-5
     """A search that found nothing is repeated no sooner than after so much for each of its expansions [s]: what it takes one
     core, so that planners whose compute costs no time do not search the same maps a hundred times a second."""

@@ -6,23 +6,18 @@ ICRA 2020, with the state machine of its public configuration. Source: spec/plan
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from airworthy.core.random import flight_key
-from airworthy.pilots.fast.planner import headings_of
-from airworthy.pilots.fast.plans import FlightPlans, Plan, PlanQueue
-from airworthy.pilots.fast.watching import Watcher
-from airworthy.pilots.fast.windows import Windows, windows_of
-from airworthy.pilots.fast.yaw import yaw_plan
+from airworthy.pilots.fast.timed import Stage, TimedPlanner, headings_of
 from airworthy.pilots.pgo.course import Course
 from airworthy.pilots.pgo.replanning import Job, Replanner
 from airworthy.pilots.pgo.settings import PgoSettings
 from airworthy.pilots.planning.bspline import uniform_knots
-from airworthy.pilots.planning.interface import Maps, MapSettings, Mission, Motion, Setpoints
+from airworthy.pilots.planning.interface import Maps, Mission, Motion
 from airworthy.pilots.planning.reference import References
 
 __all__ = ["PgoPlanner", "Stage"]
@@ -31,24 +26,11 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
-_WATCH_RATE = 20.0
-_EARLY = 1e-6
 _LEAST_TIME = 1.0
 """Of the first and the last piece of a course [s]."""
 
 
-class Stage(IntEnum):
-    """What a flight's planner is about."""
-
-    WAIT = 0
-    """There is no goal, or no more."""
-    GENERATE = 1
-    """Set out for the goal from where the vehicle is."""
-    EXECUTE = 2
-    REPLAN = 3
-
-
-class PgoPlanner:
+class PgoPlanner(TimedPlanner):
     """Plans n flights; `airworthy.pilots.planning.interface.Planner`.
 
     Args:
@@ -60,39 +42,29 @@ class PgoPlanner:
     def __init__(self, settings: PgoSettings | None = None):
         self.config = settings or PgoSettings()
         self._replanner = Replanner(self.config)
-        self._watcher = Watcher(self.config.safety_ahead, 0.0)
-
-    @property
-    def settings(self) -> MapSettings:
-        """The maps that it needs."""
-        return self.config.maps
+        super().__init__(self.config, 0.0)
 
     def reset(self, mission: Mission) -> None:
         """Begin n flights."""
         n = len(mission.start)
-        self._mission = mission
-        way = mission.goal - mission.start
-        self._plans = FlightPlans(np.array(mission.start, np.float64), np.arctan2(way[:, 1], way[:, 0]))
-        self._queue = PlanQueue(self._plans)
+        self._begin_flights(mission)
         self._references = References(n)
         self._courses: list[Course | None] = [None] * n
         self._keys = flight_key(mission.seed, np.asarray(mission.flight))
-        self.stage = np.full(n, Stage.GENERATE, np.int64)
-        self._set_out, self._retry = np.zeros(n), np.full(n, -np.inf)
-        self._collides, self._seen = np.zeros(n, bool), np.zeros(n, bool)
-        self._watched, self._attempts = np.full(n, -1, np.int64), np.zeros(n, np.int64)
+        self._set_out, self._collides, self._attempts = np.zeros(n), np.zeros(n, bool), np.zeros(n, np.int64)
 
     def update(self, motion: Motion, maps: Maps | None, active: Bools) -> dict[str, Any]:
         """Think, at 100 Hz; see the protocol. Work: "samples" of roadmaps and "evaluations" of the cost."""
         assert maps is not None
         n = len(active)
-        free = self._queue.begin(motion.time, active)
-        self._rest_unseen(motion, free)
+        free = self._free(motion, active)
         work, replans = {"samples": np.zeros(n), "evaluations": np.zeros(n)}, np.zeros(n, np.int64)
         ready = free & (motion.time >= self._retry)
         begins, again = (np.flatnonzero(ready & (self.stage == s)) for s in (Stage.GENERATE, Stage.REPLAN))
         self._execute(free & (self.stage == Stage.EXECUTE), motion)
-        self._watch(free & (self.stage == Stage.EXECUTE), motion, maps)
+        # A plan that is flown on because no other is found is watched as well: it stops before what it meets.
+        self._watch(free & ((self.stage == Stage.EXECUTE) | (self.stage == Stage.REPLAN)), motion, maps)
+        again = again[self.stage[again] == Stage.REPLAN]
         for place in begins.tolist():
             self._begin(place, motion)
             replans[place] = 1
@@ -100,23 +72,7 @@ class PgoPlanner:
             replans[again] = self._replan(again, motion, maps, work)
         return {"work": work, "replans": replans, "state": self.stage.copy()}
 
-    def adopt(self, delay: Array) -> None:
-        """The plans of the last update hold `delay` (n,) seconds after it."""
-        self._queue.adopt(delay)
-
-    def setpoints(self, time: Array) -> Setpoints:
-        """What to follow at times (n,)."""
-        self._queue.settle(np.asarray(time, np.float64))
-        return self._plans.setpoints(np.asarray(time, np.float64))
-
     # ---- state machine ------------------------------------------------------------------------------------------------
-
-    def _rest_unseen(self, motion: Motion, free: Bools) -> None:
-        """Flights asked for the first time rest where they are, as they are turned, until there is a plan."""
-        places = np.flatnonzero(free & ~self._seen)
-        if places.size:
-            self._plans.rest(places, self._mission.start[places], headings_of(motion.attitude[places]), motion.time[places])
-            self._seen[places] = True
 
     def _execute(self, mask: Bools, motion: Motion) -> None:
         for place in np.flatnonzero(mask).tolist():
@@ -136,11 +92,9 @@ class PgoPlanner:
 
     def _watch(self, mask: Bools, motion: Motion, maps: Maps) -> None:
         """Look along the plans twenty times a second. What is met close ahead stops the vehicle, and its mission."""
-        tick = np.floor(motion.time * _WATCH_RATE + _EARLY).astype(np.int64)
-        places = np.flatnonzero(mask & (tick > self._watched))
+        places = self._watchful(mask, motion)
         if not places.size:
             return
-        self._watched[places] = tick[places]
         goal = self._mission.goal[places]
         seen = self._watcher.look(self._plans, places, motion.time[places], goal, self._windows(places, maps, False))
         later = places[(seen.hit >= 0.0) & (seen.distance > self.config.safety_stop)]
@@ -151,10 +105,6 @@ class PgoPlanner:
             here, yaw = self._plans.state(near, motion.time[near])[0], self._plans.heading(near, motion.time[near])[0]
             self._plans.rest(near, here, yaw, motion.time[near])
             self.stage[near] = Stage.GENERATE if self.config.resume else Stage.WAIT
-
-    def _windows(self, places: Ints, maps: Maps, field: bool) -> Windows:
-        lower, upper = self._mission.lower[places], self._mission.upper[places]
-        return windows_of(maps, places, lower, upper, self.config.maps.resolution, field)
 
     # ---- planning -----------------------------------------------------------------------------------------------------
 
@@ -203,8 +153,5 @@ class PgoPlanner:
         return float(yaw[0]), float(rate[0]), float(bend[0])
 
     def _offer(self, place: int, control: Array, interval: float, time: float, yaw: tuple[float, float, float]) -> None:
-        s, knots = self.config, uniform_knots(len(control), interval)[0]
-        heading = yaw_plan(
-            control, knots, yaw, ahead=s.yaw_ahead, longest=s.yaw_interval, smooth=s.yaw_smooth, points=s.yaw_points
-        )
-        self._queue.offer(place, Plan(control, knots, heading, time))
+        knots = uniform_knots(len(control), interval)[0]
+        self._queue.offer(place, self._turned(control, knots, yaw, time))

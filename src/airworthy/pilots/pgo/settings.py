@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from airworthy.pilots.fast.timed import TimedSettings
 from airworthy.pilots.planning.interface import MapSettings
 
 __all__ = ["PgoSettings", "RoadmapSettings"]
@@ -35,43 +36,29 @@ class RoadmapSettings:
 
 
 @dataclass(frozen=True)
-class PgoSettings:
-    """Of the whole planner."""
+class PgoSettings(TimedSettings):
+    """Of the whole planner. The public configuration switches the limits term off (`feasible`, its lambda3)."""
 
-    roadmap: RoadmapSettings = field(default_factory=RoadmapSettings)
     maps: MapSettings = field(
         default_factory=lambda: MapSettings(
             margin=50, ground=-1.0, border=2, skip=3, depth_max=4.5, ray_min=0.5, field=True, field_margin=0.5
         )
     )
+    spacing: float = 0.3
+    yaw_points: float = 20.0
+    roadmap: RoadmapSettings = field(default_factory=RoadmapSettings)
     local_length: float = 7.0
     """How far the local segment reaches [m]."""
-    spacing: float = 0.3
-    """Distance of control points [m]."""
-    smooth: float = 10.0
-    distance: float = 5.0
-    feasible: float = 0.0
-    """The public configuration switches this term off (lambda3 0)."""
     guide: float = 1.5
     """Weight of the distance from the guiding path."""
-    clearance: float = 0.4
-    """[m]"""
-    evaluations: int = 300
-    step_tolerance: float = 1e-5
     slower: float = 1.01
     """The refinement stretches time by at most so much."""
-    yaw_smooth: float = 10.0
-    yaw_points: float = 20.0
-    yaw_ahead: float = 2.0
-    yaw_interval: float = 0.3
     replan_after: float = 0.5
     """Age of a plan before the next [s]."""
     replan_distance: float = 0.5
     """With the goal in the plan, it is replaced only where its end is farther than this [m]."""
-    safety_ahead: float = 6.0
     safety_stop: float = 0.5
     """What is met nearer than this stops the vehicle [m]."""
-    goal_distance: float = 0.3
     resume: bool = False
     """After a stop, or at the end of a plan, set out for the goal again. The published planner drops its goal."""
     failed_pause: float = 0.02

@@ -134,7 +134,11 @@ class Maps(Protocol):
 
 
 class Planner(Protocol):
-    """Decides for n flights. It works in counted units, never by the clock: the same calls give the same bits."""
+    """Decides for n flights. It works in counted units, never by the clock: the same calls give the same bits.
+
+    A planner may also say `searching`, flights (n,) that have no plan that they trust and try for one: at the time limit such a
+    flight has found no path, instead of having stopped elsewhere.
+    """
 
     @property
     def name(self) -> str:

@@ -1,7 +1,7 @@
 // Costs of EGO-Planner over one flight's control points, and the discovery of obstacles while they are minimised. Needs cells.h
 // and search.h. Readable twins: airworthy.pilots.ego.costs, airworthy.pilots.ego.twin; the same operations in the same order.
 struct EgoSettings {
-  double spacing, horizon, tolerance, smooth, collision, feasibility, fitness, clearance, close;
+  double spacing, horizon, tolerance, smooth, collision, feasibility, fitness, clearance, close, gradient;
   int expansions, evaluations, iterations;
 };
 struct EgoProblem {

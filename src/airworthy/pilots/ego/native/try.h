@@ -178,7 +178,7 @@ struct EgoTry {
     problem.collision_weight = problem.set.collision;
     while (true) {
       problem.evaluated = 0;
-      minimise(0.01);
+      minimise(problem.set.gradient);
       if (problem.stop == EgoProblem::ERROR) return END_TAKEN;
       if (problem.stop == EgoProblem::REBOUND) {
         if (++rebounds > 20) return REBOUNDS;
@@ -231,7 +231,7 @@ struct EgoTry {
     stretch(ratio_v > ratio_a ? ratio_v : ratio_a);
     problem.refining = true;
     problem.reference = points;
-    minimise(0.001);
+    minimise(problem.set.gradient / 10.0);
     double when;
     return collides(&when) ? REFINED_INTO : FOUND;
   }
