@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from airworthy.control import MODES, BodyState, geometric_control, reference_from_command, rotor_lag
 from airworthy.core.errors import AirworthyError
+from airworthy.pilots.ego import EgoPlanner
+from airworthy.pilots.fast import FastPlanner
+from airworthy.pilots.pgo import PgoPlanner
 from airworthy.pilots.pilot import observe
 from airworthy.pilots.planning.interface import Mission, Motion, Setpoints
 from airworthy.pilots.planning.tracking import PlannerPilot
@@ -327,3 +330,14 @@ def test_pilots_that_do_not_fit_are_refused() -> None:
         pilot.attach(Simulator(vehicle("virt_05"), pilot.configured(CONFIG), env_count=1))
     with pytest.raises(AirworthyError, match="build it with pilot"):
         pilot.attach(Simulator(vehicle("virt_05"), CONFIG, env_count=2))
+
+
+@pytest.mark.parametrize("word", ["ego", "fast", "pgo"])
+def test_maps_are_inflated_for_the_body_that_flies(word: str) -> None:
+    """Whole cells of 0.1 m within 0.3 m; nothing else changes, and what is inflated by more stays."""
+    made = {"ego": EgoPlanner, "fast": FastPlanner, "pgo": PgoPlanner}[word]
+    plain, fitted = made().settings, made.for_body(0.3).settings
+    assert plain.inflation == 0.099
+    assert np.ceil(fitted.inflation / fitted.resolution) == 3
+    assert replace(fitted, inflation=plain.inflation) == plain
+    assert fitted.for_body(0.2) == fitted

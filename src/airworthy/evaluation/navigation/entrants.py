@@ -38,16 +38,22 @@ class Entrant:
     """In reports."""
 
 
+BODY = 0.3
+"""Radius for which maps are inflated: the benchmark's sphere [m]."""
 _BUILT_IN: dict[str, tuple[str, str, Mapping[str, Any]]] = {
     "straight": ("airworthy.pilots.straight:StraightFlight", "straight flight", {}),
-    "ego": ("airworthy.pilots.ego:EgoPlanner", "EGO-Planner", {}),
-    "fast": ("airworthy.pilots.fast:FastPlanner", "Fast-Planner", {}),
-    "pgo": ("airworthy.pilots.pgo:PgoPlanner", "PGO", {}),
+    "ego": ("airworthy.pilots.ego:EgoPlanner", "EGO-Planner", {"body": BODY}),
+    "fast": ("airworthy.pilots.fast:FastPlanner", "Fast-Planner", {"body": BODY}),
+    "pgo": ("airworthy.pilots.pgo:PgoPlanner", "PGO", {"body": BODY}),
+    "ego_published": ("airworthy.pilots.ego:EgoPlanner", "EGO-Planner, published inflation", {}),
+    "fast_published": ("airworthy.pilots.fast:FastPlanner", "Fast-Planner, published inflation", {}),
+    "pgo_published": ("airworthy.pilots.pgo:PgoPlanner", "PGO, published inflation", {}),
     "navrl": ("airworthy.pilots.navrl:NavRL", "NavRL", {"wrapper": "faithful"}),
     "expert": ("airworthy.pilots.sampling_expert:SamplingExpert", "sampling expert", {}),
     "navrl_full_3d": ("airworthy.pilots.navrl:NavRL", "NavRL, full 3D", {"wrapper": "full_3d"}),
 }
-"""Name -> where its class is, title, settings that differ from the class's own."""
+"""Name -> where its class is, title, settings that differ from the class's own. Planners inflate their maps for the body that
+flies, as their users are told to; those called published do so by their demonstrations' 0.1 m."""
 _PRIVILEGED = ("expert",)
 _MADE: dict[str, Entrant] = {}
 
@@ -99,6 +105,8 @@ def _built_in(word: str) -> Entrant:
     identity = {"settings": dict(settings)} if settings else {}
     if not settings:
         return Entrant(word, made, title=title, privileged=word in _PRIVILEGED)
+    if "body" in settings:
+        return Entrant(word, lambda: made.for_body(settings["body"]), title=title, identity=identity)
     kind = getattr(found, f"{name}Settings")
     return Entrant(word, lambda: made(kind(**settings)), title=title, identity=identity)
 

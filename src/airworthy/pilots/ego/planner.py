@@ -52,6 +52,11 @@ class EgoPlanner:
         self.config, self.settings = config or EgoConfig(), maps or MapSettings()
         self._tries = Tries(self.config)
 
+    @classmethod
+    def for_body(cls, radius: float) -> EgoPlanner:
+        """As published, but for maps that are inflated for a body of this radius [m]."""
+        return cls(maps=MapSettings().for_body(radius))
+
     def reset(self, mission: Mission) -> None:
         """Begin n flights: a reference from each start to its goal."""
         n = len(mission.start)

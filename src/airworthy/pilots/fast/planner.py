@@ -6,6 +6,7 @@ After Zhou, Gao, Wang, Liu and Shen, "Robust and Efficient Quadrotor Trajectory 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,12 @@ class FastPlanner(TimedPlanner):
         self._search = KinoSearch(s.search)
         self._descent = SplineDescent(s.smooth, s.distance, s.feasible, s.end, s.clearance, s.evaluations, s.step_tolerance)
         super().__init__(s, s.goal_distance)
+
+    @classmethod
+    def for_body(cls, radius: float) -> FastPlanner:
+        """As published, but for maps that are inflated for a body of this radius [m]."""
+        plain = FastSettings()
+        return cls(replace(plain, maps=plain.maps.for_body(radius)))
 
     def reset(self, mission: Mission) -> None:
         """Begin n flights."""

@@ -6,6 +6,7 @@ ICRA 2020, with the state machine of its public configuration. Source: spec/plan
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,12 @@ class PgoPlanner(TimedPlanner):
         self.config = settings or PgoSettings()
         self._replanner = Replanner(self.config)
         super().__init__(self.config, 0.0)
+
+    @classmethod
+    def for_body(cls, radius: float) -> PgoPlanner:
+        """As published, but for maps that are inflated for a body of this radius [m]."""
+        plain = PgoSettings()
+        return cls(replace(plain, maps=plain.maps.for_body(radius)))
 
     def reset(self, mission: Mission) -> None:
         """Begin n flights."""

@@ -5,7 +5,7 @@ A planner decides for n flights; the first axis of every array is the flight. Fr
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -107,6 +107,10 @@ class MapSettings:
     """Also keep the distance field."""
     field_margin: float = 0.0
     """Added to the local bound of the field [m]."""
+
+    def for_body(self, radius: float) -> MapSettings:
+        """The same, with obstacles inflated by whole cells within a body's radius [m], if they are not by more already."""
+        return replace(self, inflation=max(self.inflation, radius - 1e-3))
 
 
 class Maps(Protocol):
