@@ -50,11 +50,12 @@ _BUILT_IN: dict[str, tuple[str, str, Mapping[str, Any]]] = {
     "pgo_published": ("airworthy.pilots.pgo:PgoPlanner", "PGO, published inflation", {}),
     "navrl": ("airworthy.pilots.navrl:NavRL", "NavRL", {"wrapper": "faithful"}),
     "expert": ("airworthy.pilots.sampling_expert:SamplingExpert", "sampling expert", {}),
+    "oracle": ("airworthy.pilots.oracle:Oracle", "oracle, knows the place", {}),
     "navrl_full_3d": ("airworthy.pilots.navrl:NavRL", "NavRL, full 3D", {"wrapper": "full_3d"}),
 }
 """Name -> where its class is, title, settings that differ from the class's own. Planners inflate their maps for the body that
 flies, as their users are told to; those called published do so by their demonstrations' 0.1 m."""
-_PRIVILEGED = ("expert",)
+_PRIVILEGED = ("expert", "oracle")
 _MADE: dict[str, Entrant] = {}
 
 

@@ -15,6 +15,8 @@ __all__ = ["Route", "find_route"]
 Array = NDArray[np.float64]
 CLEARANCES = (0.8, 0.6, 0.45, 0.3)
 """Tried one after the other [m]."""
+HEADROOM = 3.0
+"""Above start and goal no way is looked for [m]."""
 SPACING, SMOOTHING = 0.2, 20
 _WINDOW = 4.0
 """A vehicle's place is looked for so far ahead of the last one [m]."""
@@ -54,6 +56,8 @@ def find_route(maps: Any, place: int, start: Array, goal: Array, resolution: flo
         resolution: Of the maps [m].
     """
     field, lower = maps.field(place)
+    # The search's memory is not endless, and nobody flies over a town to cross it.
+    field = field[:, :, : int((max(start[2], goal[2]) + HEADROOM - lower[2]) / resolution) + 1]
     work = 0
     for clearance in CLEARANCES:
         blocked = field < clearance

@@ -1,0 +1,120 @@
+"""The oracle: plans once, on maps that know the whole place, and flies from corner to corner, at rest at each.
+
+It is privileged and slow where it may be, so that its failures are those of layouts and protocol: what it cannot fly, nobody
+can be blamed for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core.errors import AirworthyError
+from airworthy.pilots.oracle.route import safe_way
+from airworthy.pilots.planning.interface import Maps, MapSettings, Mission, Motion, Setpoints
+from airworthy.trajectories.polynomial import BASIS_STEP, REST_PEAK_ACCELERATION, REST_PEAK_SPEED, differentiate, evaluate
+
+__all__ = ["Oracle"]
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+MAP_SETTINGS = MapSettings(inflation=0.0, field=True)
+SHARES = (0.2, 0.35, 0.5, 0.7, 1.0)
+"""Of the mission's acceleration; the gentlest that arrives in time is flown."""
+SPEED_SHARE = 0.9
+"""Of the mission's speed."""
+IN_TIME = 65.0
+"""Of a protocol's 90 s, for a way [s]."""
+FLOOR, CEILING = 0.45, 0.3
+"""Least height, and least distance from the ceiling [m]."""
+
+
+class Oracle:
+    """Knows the whole place; see the module."""
+
+    name = "oracle"
+    settings: MapSettings | None = MAP_SETTINGS
+
+    def reset(self, mission: Mission) -> None:
+        """Begin n flights."""
+        count = len(mission.start)
+        self._mission = mission
+        self._corners: list[Array | None] = [None] * count
+        self._times: list[Array] = [np.zeros(1)] * count
+        self._begun, self._found = np.zeros(count, bool), np.zeros(count, bool)
+        self._asked = np.zeros(count, bool)
+        self._start = np.zeros(count)
+        way = mission.goal - mission.start
+        self._yaw = np.arctan2(way[:, 1], way[:, 0])
+
+    def update(self, motion: Motion, maps: Maps | None, active: Bools) -> dict[str, Any]:
+        """Plan, once per flight."""
+        if maps is None:
+            raise AirworthyError("The oracle needs maps.")
+        new = np.flatnonzero(active & ~self._begun)
+        work = np.zeros(len(active), np.int64)
+        self._asked = np.zeros(len(active), bool)
+        for place in new:
+            work[place] = self._plan(int(place), maps, motion.position[place])
+            self._start[place] = motion.time[place]
+        self._begun[new] = self._asked[new] = True
+        return {"work": {"expansions": work}, "replans": self._asked & self._found, "state": self._found.astype(np.int64)}
+
+    @property
+    def searching(self) -> Bools:
+        """Flights (n,) that found no way."""
+        return self._begun & ~self._found
+
+    def adopt(self, delay: Array) -> None:
+        """A plan begins when it is there."""
+        self._start[self._asked] += delay[self._asked]
+
+    def setpoints(self, time: Array) -> Setpoints:
+        """Along the legs."""
+        rows = [self._row(place, float(t)) for place, t in enumerate(time)]
+        position, velocity, acceleration = (np.array([row[k] for row in rows]) for k in range(3))
+        return Setpoints(position, velocity, acceleration, self._yaw.copy(), np.zeros(len(time)))
+
+    # ---- inside -----------------------------------------------------------------------------------------------------
+
+    def _plan(self, place: int, maps: Maps, start: Array) -> int:
+        mission, resolution = self._mission, MAP_SETTINGS.resolution
+        field, lower = maps.field(place)
+        band = (mission.lower[place, 2] + FLOOR, mission.upper[place, 2] - CEILING)
+        corners, work = safe_way(field, lower, resolution, start, mission.goal[place], band)
+        self._found[place] = corners is not None
+        self._corners[place] = start[None] if corners is None else corners
+        if corners is not None:
+            self._times[place] = _times(corners, float(mission.speed[place]), float(mission.acceleration[place]))
+        return work
+
+    def _row(self, place: int, time: float) -> tuple[Array, Array, Array]:
+        corners, zero = self._corners[place], np.zeros(3)
+        if corners is None:
+            return self._mission.start[place], zero, zero
+        since, ends = time - self._start[place], self._times[place]
+        if since <= 0.0 or len(corners) == 1:
+            return corners[0], zero, zero
+        if since >= ends[-1]:
+            return corners[-1], zero, zero
+        leg = int(np.searchsorted(ends, since, side="right")) - 1
+        span, way = ends[leg + 1] - ends[leg], corners[leg + 1] - corners[leg]
+        h, h1, h2 = (float(evaluate(c, (since - ends[leg]) / span)) for c in _STEPS)
+        return corners[leg] + h * way, (h1 / span) * way, (h2 / span**2) * way
+
+
+_STEPS = (BASIS_STEP, differentiate(BASIS_STEP), differentiate(BASIS_STEP, 2))
+
+
+def _times(corners: Array, speed: float, acceleration: float) -> Array:
+    """When each corner is reached (k,) [s]: the gentlest acceleration that is in time, at rest at each corner."""
+    length = np.linalg.norm(np.diff(corners, axis=0), axis=1)
+    for share in SHARES:
+        bound = np.sqrt(REST_PEAK_ACCELERATION * length / (share * acceleration))
+        span = np.maximum(np.maximum(REST_PEAK_SPEED * length / (SPEED_SHARE * speed), bound), 1e-3)
+        if span.sum() <= IN_TIME:
+            break
+    return np.concatenate([[0.0], np.cumsum(span)])
