@@ -107,6 +107,21 @@ def test_objectives_of_the_published_courses(data_dir: Path) -> None:
         np.testing.assert_allclose(found, wanted, atol=2e-6)
 
 
+def test_both_quaternions_of_an_attitude_are_one_to_the_network() -> None:
+    """A flight that has turned by more than half a turn carries the one, a roll-out that begins there the other."""
+    rng = np.random.default_rng(5)
+    state = rng.normal(size=(4, 9, 10))
+    state[..., 6:] /= np.linalg.norm(state[..., 6:], axis=-1, keepdims=True)
+    turned = state.copy()
+    turned[..., 6:] *= rng.choice([-1.0, 1.0], (4, 9, 1))
+    assert (observable(state)[..., 7] >= 0.0).all()
+    np.testing.assert_array_equal(observable(turned), observable(state))
+    command = rng.normal(size=(4, 9, 4))
+    times = 0.05 * np.arange(9.0)
+    rows = history_features(times, state, command)
+    np.testing.assert_array_equal(history_features(times, turned, command), rows)
+
+
 def test_mistakes() -> None:
     with pytest.raises(AirworthyError, match="shape"):
         observable(np.zeros(9))

@@ -58,10 +58,14 @@ def z_down(state: ArrayLike) -> Array:
 def observable(state: ArrayLike) -> Array:
     """Height, velocity and quaternion (..., 8) of sensed states (..., 10), z up; the lateral position is dropped here.
 
+    Of the two quaternions of an attitude it is the one with w >= 0: a network that was shown the one in roll-outs, and is shown
+    the other in a flight that has turned round since, would not know where it is.
+
     Raises:
         AirworthyError: If the last axis is not of 10.
     """
-    return z_down(_ten(state))[..., 2:]
+    seen = z_down(_ten(state))[..., 2:]
+    return np.concatenate([seen[..., :4], _upper(seen[..., 4:])], axis=-1)
 
 
 def vision_state(seen: ArrayLike) -> Array:
@@ -106,7 +110,7 @@ def history_rows(time: Array, seen: Array, command: Array, before_time: Array, b
     dt = (time - before_time)[..., None]
     velocity = seen[..., 1:4]
     moved = dt * velocity if form == "paper" else velocity
-    turn = multiply(conjugate(seen[..., 4:]), before[..., 4:])
+    turn = _upper(multiply(conjugate(seen[..., 4:]), before[..., 4:]))
     return np.concatenate([dt, moved, velocity - before[..., 1:4], turn, command], axis=-1)
 
 
@@ -134,6 +138,11 @@ def history_features(time: ArrayLike, state: ArrayLike, command: ArrayLike, form
 def _flat(rows: Array) -> Array:
     """(..., 5, 15) newest first -> (..., 75): all five values of the first number, then of the second, and so on."""
     return np.ascontiguousarray(rows.swapaxes(-1, -2).reshape(*rows.shape[:-2], HISTORY_SIZE))
+
+
+def _upper(attitude: Array) -> Array:
+    """The same attitudes (..., 4) by quaternions with w >= 0."""
+    return np.where(attitude[..., 3:] < 0.0, -attitude, attitude)
 
 
 def _ten(state: ArrayLike) -> Array:
