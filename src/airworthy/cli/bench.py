@@ -13,6 +13,7 @@ _ACTIONS: dict[str, tuple[str, str, str]] = {
         "main",
         "pilots x vehicles x scenarios -> flights and a report",
     ),
+    "gates": ("airworthy.cli.bench_gates", "main", "plans through gates, certified and flown -> evidence and a report"),
     "report": ("airworthy.cli.bench_report", "main", "write the report of a folder again"),
     "replay": ("airworthy.cli.bench_replay", "main", "fly one row of a folder again, compare every byte, and look at it"),
     "timing": ("airworthy.cli.bench_timing", "main", "how long planners think on this machine, beside what was published"),
@@ -28,7 +29,7 @@ def help_text() -> str:
         [
             "usage: airworthy bench ACTION [options]",
             "",
-            "Which pilot, on which vehicle, in which place: the navigation benchmark after FLYINGTRUST.",
+            "Which pilot, on which vehicle, in which place, after FLYINGTRUST; gate to gate, after BoundaryPredictor.",
             "",
             "actions:",
             *lines,

@@ -20,8 +20,9 @@ PROG = "airworthy synthesize"
 _DESCRIPTION = (
     "Fly the expert with other drones from other states along a course, render what it sees, and write a data set to train on:"
     " SOUS VIDE's Algorithm 1 with its published values. A stopped run goes on where it was. Also: airworthy synthesize check"
-    " FOLDER | card FOLDER | export FOLDER."
+    " FOLDER | card FOLDER | export FOLDER; airworthy synthesize gates, which labels gate-to-gate situations."
 )
+GATES = "gates"
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,12 @@ def main(argv: list[str]) -> int:
     word = argv[0] if argv and not argv[0].startswith("-") else ""
     if not word:
         return _make(run_tyro(SynthesizeConfig, argv, PROG, _DESCRIPTION))
+    if word == GATES:
+        from airworthy.cli.synthesize_gates import main as synthesize_gates
+
+        return synthesize_gates(argv[1:])
     if word not in commands:
-        raise unknown_name(f"'{PROG}' subcommand", word, commands)
+        raise unknown_name(f"'{PROG}' subcommand", word, [*commands, GATES])
     kind, run, description = commands[word]
     return run(run_tyro(kind, argv[1:], f"{PROG} {word}", description))
 

@@ -22,6 +22,7 @@ from airworthy.pilots.svnet.variants import VARIANTS
 PROG = "airworthy train"
 KINDS = {
     "svnet": "SV-Net, a visuomotor policy, from expert data (airworthy synthesize)",
+    "boundary": "a network from gates to speeds and times, from labelled situations (airworthy synthesize gates)",
     "adaptation": "no training: what the history network of a trained SV-Net knows in flight",
 }
 ALL = "all"
@@ -84,13 +85,18 @@ def main(argv: list[str]) -> int:
         from airworthy.cli.train_adaptation import measure
 
         return measure(argv[1:], f"{PROG} {word}")
+    if word == "boundary":
+        from airworthy.cli.train_boundary import main as train_boundary
+
+        return train_boundary(argv[1:])
     return _train(run_tyro(TrainSvNetConfig, argv[1:], f"{PROG} {word}", _DESCRIPTION))
 
 
 def _help() -> str:
     width = max(map(len, KINDS))
     lines = [f"  {name:{width}}  {what}" for name, what in KINDS.items()]
-    usage = [f"usage: {PROG} svnet DATA [options]", f"       {PROG} adaptation POLICY [options]"]
+    usage = [f"usage: {PROG} svnet DATA [options]", f"       {PROG} boundary LABELS [options]"]
+    usage.append(f"       {PROG} adaptation POLICY [options]")
     return "\n".join([*usage, "", "kinds:", *lines, "", f"  {PROG} KIND --help  its options"])
 
 

@@ -15,6 +15,7 @@ KINDS = {
     "evaluation.json": "an evaluation",
     "training.json": "a training",
     "contract.json": "a policy",
+    "gates.json": "labelled situations",
     "flight.parquet": "recorded flights",
     "meta/info.json": "a data set in the layout of LeRobot",
     "scene.toml": "a scene",

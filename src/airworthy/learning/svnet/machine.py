@@ -87,7 +87,7 @@ def _device(name: str) -> str:
     if device.type == "cpu":
         return "cpu"
     if device.type != "cuda":
-        raise AirworthyError(f"SV-Net is trained on cpu or cuda, not on {name!r}.")
+        raise AirworthyError(f"Networks are trained on cpu or cuda, not on {name!r}.")
     if not torch.cuda.is_available() or (device.index or 0) >= torch.cuda.device_count():
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         raise AirworthyError(f"Device {name!r} was asked for, but torch sees {count} GPUs here; use --device cpu.")

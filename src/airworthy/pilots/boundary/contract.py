@@ -1,0 +1,194 @@
+"""What a network's numbers mean: `contract.json`, and the shapes of its tensors.
+
+A contract may come from a stranger: whatever does not fit is refused in one sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import isfinite, pi
+from typing import Any
+
+from airworthy.core.errors import AirworthyError, AssetError
+
+__all__ = [
+    "FIELDS",
+    "PAPER_RANGES",
+    "SCALES",
+    "SLOPES",
+    "UNITS",
+    "WIDTHS",
+    "Contract",
+    "contract_of",
+    "contract_table",
+    "tensor_shapes",
+]
+
+FIELDS = ("v_prev", "z_prev", "d0", "theta0", "z_i", "df", "thetaf", "z_next")
+"""Of a situation (eq. 6): speed at the previous gate, its height; distance, bearing and height of the next one, seen from the
+previous one; distance and bearing of the one after it, seen from the next one, and its height."""
+UNITS = ("m/s", "m", "m", "rad", "m", "m", "rad", "m")
+PAPER_RANGES = (
+    (0.0, 1.0),
+    (0.3, 0.525),
+    (0.8, 1.5),
+    (-pi / 4, pi / 4),
+    (0.3, 0.525),
+    (0.8, 1.5),
+    (-pi / 4, pi / 4),
+    (0.3, 0.525),
+)
+"""Table II."""
+OUTPUTS = (("v", "m/s"), ("t0", "s"))
+SCALES = (2.0, 2.0)
+"""What the two sigmoids are multiplied by [m/s, s]."""
+WIDTHS = (8, 512, 256, 32, 32, 2)
+SLOPES = (0.10, 0.04, 0.02, 0.02)
+"""Of the leaky rectifiers behind all layers but the last, which has a sigmoid."""
+KIND, VERSION = "airworthy-boundary", 1
+_MAGNITUDE = 1e6
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What a network reads and gives, and where it comes from.
+
+    Raises:
+        AirworthyError: If a number is out of range.
+    """
+
+    ranges: tuple[tuple[float, float], ...] = PAPER_RANGES
+    """Lowest and highest value of each field; scaled to 0 and 1, beyond them a query is clamped."""
+    scales: tuple[float, ...] = SCALES
+    """Speed [m/s] and time [s] at which the outputs end."""
+    heading: str = "incoming"
+    """Rule for the heading of gates in what it learnt from."""
+    training: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the training, and of the labels that it learnt from; free."""
+    data: str = ""
+    """Digest of those labels."""
+    notes: str = ""
+    """A sentence or two for people."""
+
+    def __post_init__(self) -> None:
+        if len(self.ranges) != len(FIELDS) or any(len(pair) != 2 for pair in self.ranges):
+            raise AirworthyError(f"A network's contract has {len(self.ranges)} ranges; expected {len(FIELDS)} pairs.")
+        for name, (low, high) in zip(FIELDS, self.ranges, strict=True):
+            if not (_small(low) and _small(high) and high - low >= 1e-6):
+                raise AirworthyError(f"A network's contract has the range {low} to {high} of {name}; expected low below high.")
+        if len(self.scales) != len(OUTPUTS) or not all(_small(s) and s >= 1e-6 for s in self.scales):
+            raise AirworthyError(f"A network's contract has the scales {list(self.scales)}; expected two numbers above 0.")
+        if not self.heading or len(self.heading) > 80:
+            raise AirworthyError("A network's contract has no rule for headings; expected a word, as 'incoming'.")
+
+
+def _small(value: float) -> bool:
+    return isfinite(value) and abs(value) <= _MAGNITUDE
+
+
+def tensor_shapes() -> dict[str, tuple[int, ...]]:
+    """Name -> shape of each tensor, float32; 145,282 numbers."""
+    found: dict[str, tuple[int, ...]] = {}
+    for number, (given, wide) in enumerate(pairwise(WIDTHS)):
+        found |= {f"layers.{number}.weight": (wide, given), f"layers.{number}.bias": (wide,)}
+    return found
+
+
+def contract_table(contract: Contract, weights: Mapping[str, Any]) -> dict[str, Any]:
+    """Content of contract.json.
+
+    Args:
+        contract: What is meant.
+        weights: Name, digest and size of the file of weights.
+    """
+    inputs = [
+        {"name": name, "unit": unit, "low": low, "high": high}
+        for name, unit, (low, high) in zip(FIELDS, UNITS, contract.ranges, strict=True)
+    ]
+    outputs = [{"name": name, "unit": unit, "scale": s} for (name, unit), s in zip(OUTPUTS, contract.scales, strict=True)]
+    return {
+        "kind": KIND,
+        "version": VERSION,
+        "summary": "Of three gates: speed through the middle one, and time to it",
+        "inputs": inputs,
+        "outputs": outputs,
+        "layers": {"widths": list(WIDTHS), "slopes": list(SLOPES), "last": "sigmoid"},
+        "heading": contract.heading,
+        "weights": dict(weights),
+        "data": contract.data,
+        "training": dict(contract.training),
+        "notes": contract.notes,
+    }
+
+
+def contract_of(table: Any, where: str) -> tuple[Contract, str]:
+    """Contract and digest of the weights in a parsed contract.json.
+
+    Args:
+        table: The file's content.
+        where: Its place, for messages.
+
+    Raises:
+        AssetError: It is not a contract of this kind, or cannot be used.
+    """
+    try:
+        return _fields(table)
+    except AirworthyError as error:
+        raise AssetError(f"{where!r} cannot be used. {error}"[:500]) from None
+    except _Unfit as error:
+        raise AssetError(f"{where!r} is not a contract of a boundary network: {error}."[:500]) from None
+    except KeyError as error:
+        raise AssetError(f"{where!r} is not a contract of a boundary network: it lacks {error.args[0]!r}."[:500]) from None
+    except (TypeError, ValueError, OverflowError):
+        raise AssetError(f"{where!r} is not a contract of a boundary network: an entry is of another type.") from None
+
+
+class _Unfit(Exception):
+    """What does not fit, in words."""
+
+
+def _fields(table: Any) -> tuple[Contract, str]:
+    if not isinstance(table, dict) or table.get("kind") != KIND:
+        raise _Unfit(f"its kind is not {KIND!r}")
+    if table.get("version") != VERSION:
+        raise _Unfit(f"its version is {table.get('version')!r}, this program reads {VERSION}")
+    if table["layers"] != {"widths": list(WIDTHS), "slopes": list(SLOPES), "last": "sigmoid"}:
+        raise _Unfit("its layers are others than this program's")
+    inputs = _ports(table["inputs"], tuple(zip(FIELDS, UNITS, strict=True)), "inputs")
+    outputs = _ports(table["outputs"], OUTPUTS, "outputs")
+    contract = Contract(
+        tuple((_number(port["low"]), _number(port["high"])) for port in inputs),
+        tuple(_number(port["scale"]) for port in outputs),
+        _text(table["heading"]),
+        _table(table.get("training", {})),
+        _text(table.get("data", "")),
+        _text(table.get("notes", "")),
+    )
+    return contract, _text(table["weights"]["sha256"])
+
+
+def _ports(given: Any, wanted: tuple[tuple[str, str], ...], side: str) -> list[Any]:
+    names = [(port["name"], port["unit"]) for port in given]
+    if names != list(wanted):
+        raise _Unfit(f"its {side} are {names}, expected {list(wanted)}")
+    return list(given)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _Unfit(f"{value!r} is no number")
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _Unfit(f"{value!r} is no text")
+    return value
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _Unfit(f"{value!r} is no table")
+    return value
