@@ -41,6 +41,10 @@ EXPECTED: dict[str, tuple[str, set[str]]] = {
         "roomy: [34] of 4 flights through the forest",
         {"benchmark.json", "blocks", "report.html", "results.parquet", "summary.json"},
     ),
+    "16_gates.py": (
+        r"approved \(10 gates in 16\.40 s\)[\s\S]*competition: 20 of 20 flights clean",
+        {"blocks", "gates_bench.json", "report.html", "summary.json"},
+    ),
 }
 """What each prints (a pattern), and what it leaves in its folder below runs/."""
 
