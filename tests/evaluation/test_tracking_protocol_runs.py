@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from tests.evaluation.tracking_stage import EXPERT, PLACE, changed_expert, on_stage
 
-from airworthy.cli.evaluate import _gathered
+from airworthy.cli.common import gathered
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import lock_folder
@@ -279,7 +279,9 @@ def test_the_command_repeats_the_choices() -> None:
 
 def test_lists_may_be_named_several_times() -> None:
     given = ["--pilot", "a", "--seed", "3", "--pilot=b", "--family", "rigid", "semi_kinematic", "--json"]
-    assert _gathered(given) == ["--seed", "3", "--json", "--pilot", "a", "b", "--family", "rigid", "semi_kinematic"]
+    lists = ("--pilot", "--conditions", "--family")
+    assert gathered(given, lists) == ["--seed", "3", "--json", "--pilot", "a", "b", "--family", "rigid", "semi_kinematic"]
+    assert gathered(["--pilot=-x", "--pilot", "a"], lists) == ["--pilot=-x", "--pilot", "a"]  # no option, though it looks it
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ KINDS = {
     "training.json": "a training",
     "contract.json": "a policy",
     "gates.json": "labelled situations",
+    "gates_bench.json": "a gates benchmark",
     "flight.parquet": "recorded flights",
     "meta/info.json": "a data set in the layout of LeRobot",
     "scene.toml": "a scene",
