@@ -1,4 +1,4 @@
-"""`airworthy bench`: the navigation benchmark, its report, flying a row again, and a quick look at all of it."""
+"""`airworthy bench`: navigation and gates, the report of a run, flying a row again, and a quick look at all of it."""
 
 from __future__ import annotations
 

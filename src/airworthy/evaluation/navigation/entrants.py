@@ -54,7 +54,7 @@ _BUILT_IN: dict[str, tuple[str, str, Mapping[str, Any]]] = {
     "navrl_full_3d": ("airworthy.pilots.navrl:NavRL", "NavRL, full 3D", {"wrapper": "full_3d"}),
 }
 """Name -> where its class is, title, settings that differ from the class's own. Planners inflate their maps for the body that
-flies, as their users are told to; those called published do so by their demonstrations' 0.1 m."""
+flies; those called published do so by their public configurations' 0.1 m."""
 _PRIVILEGED = ("expert", "oracle")
 _MADE: dict[str, Entrant] = {}
 
