@@ -54,6 +54,22 @@ def test_before_a_wall_is_free_the_wall_is_occupied_and_behind_is_unknown() -> N
     assert maps.occupied([0], points).tolist() == [[False, True, True, True, False]]  # inflated by a cell; unknown is free
 
 
+@pytest.mark.parametrize("ground", [-0.01, -1.0])
+def test_a_known_floor_is_inflated_before_anything_is_seen_and_stays(ground: float) -> None:
+    """The cell that holds height 0, all below and three above: with cells of 0.1 m from `ground` on, free from 0.39 or 0.4 m."""
+    settings = replace(EVERY, ground=ground, inflation=0.299, floor=True, field=True)
+    maps = LocalMaps(settings, HALL, CAMERA)
+    free = 0.39 if ground == -0.01 else 0.4
+    x, y, _ = EYE[0]
+    points = np.array([[[x + 1.0, y, z] for z in (ground + 0.005, 0.0, free - 0.005, free + 0.005, 1.5)]])
+    assert maps.occupied([0], points).tolist() == [[True, True, True, False, False]]
+    seen(maps, wall_image(1))
+    assert maps.occupied([0], points).tolist() == [[True, True, True, False, False]]
+    # From the middle of the first free cell on, distances are those to the middle of the last inflated one.
+    high = np.array([[[x + 1.0, y, free + 0.05 + 0.1 * k] for k in range(3)]])
+    assert maps.distance([0], high)[0][0] == pytest.approx([0.1, 0.2, 0.3])
+
+
 def test_log_odds_go_by_the_published_steps() -> None:
     """Unknown lies 0.01 below the least; a hit adds logit(0.65); from the sixth on the cell is occupied; the most is held."""
     maps, wall = LocalMaps(EVERY, HALL, CAMERA), EYE + TWO_AHEAD

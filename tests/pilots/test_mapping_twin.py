@@ -26,8 +26,9 @@ TABLES = {
     "pgo": MapSettings(margin=6, ground=-1.0, border=2, skip=3, ray_min=0.5, ray_max=2.0, field=True, field_margin=0.5),
     "short": MapSettings(margin=2, ray_max=0.8, reach=(0.6, 0.7, 0.5), inflation=0.21, depth_max=2.0, field=True),
     "uneven": MapSettings(margin=4, ray_max=1.5, hit=0.8, miss=0.45, most=0.95, border=1, skip=2),
+    "floor": MapSettings(margin=2, ground=-0.43, ray_max=0.8, inflation=0.299, field=True, floor=True),
 }
-"""The published tables; rays beyond the reach and wide inflation; unequal evidence."""
+"""The published tables; rays beyond the reach and wide inflation; unequal evidence; a floor that is known."""
 
 
 def images(rng: np.random.Generator, settings: MapSettings, count: int) -> Image:
@@ -84,8 +85,9 @@ def test_windows_wrap_along_every_axis_and_forget_what_leaves() -> None:
         assert_equals_twin(maps, twin, 0)
 
 
-def test_a_cloud_equals_the_scalar_reference() -> None:
-    settings = MapSettings(reach=(1.5, 1.2, 1.0), inflation=0.15, field=True)
+@pytest.mark.parametrize("floor", [False, True])
+def test_a_cloud_equals_the_scalar_reference(floor: bool) -> None:
+    settings = MapSettings(reach=(1.5, 1.2, 1.0), inflation=0.15, field=True, floor=floor)
     task = mission([[-4.0, -3.0, 0.0]], [[4.0, 3.0, 3.0]])
     maps, twin = LocalMaps(settings, task, CAMERA), MapTwin(settings, task, CAMERA)
     rng = np.random.default_rng(4)
@@ -97,7 +99,7 @@ def test_a_cloud_equals_the_scalar_reference() -> None:
         assert_equals_twin(maps, twin, 0)
 
 
-@pytest.mark.parametrize("table", ["ego", "pgo"])
+@pytest.mark.parametrize("table", ["ego", "pgo", "floor"])
 def test_the_form_of_a_gpu_gives_the_same_bits(table: str) -> None:
     """One lane, a launch per stage, many threads per flight: all on the CPU."""
     task = mission([[-4.0, -5.0, 0.0]] * 3, [[4.0, 5.0, 3.0]] * 3)

@@ -334,10 +334,11 @@ def test_pilots_that_do_not_fit_are_refused() -> None:
 
 @pytest.mark.parametrize("word", ["ego", "fast", "pgo"])
 def test_maps_are_inflated_for_the_body_that_flies(word: str) -> None:
-    """Whole cells of 0.1 m within 0.3 m; nothing else changes, and what is inflated by more stays."""
+    """Whole cells of 0.1 m within 0.3 m, and the floor with them; nothing else changes, and what is inflated by more stays."""
     made = {"ego": EgoPlanner, "fast": FastPlanner, "pgo": PgoPlanner}[word]
     plain, fitted = made().settings, made.for_body(0.3).settings
     assert plain.inflation == 0.099
     assert np.ceil(fitted.inflation / fitted.resolution) == 3
-    assert replace(fitted, inflation=plain.inflation) == plain
+    assert fitted.floor
+    assert replace(fitted, inflation=plain.inflation, floor=False) == plain
     assert fitted.for_body(0.2) == fitted

@@ -42,6 +42,8 @@ class Rules:
     """Above it a cell is occupied."""
     field: int
     """1 where a distance field is kept."""
+    floor: int
+    """Lowest layers of the box that are always inflated: the floor's, all below and as many above as inflation says."""
 
     @classmethod
     def of(cls, s: MapSettings) -> Rules:
@@ -51,7 +53,13 @@ class Rules:
         reach = math.ceil(s.ray_max / s.resolution) + 1
         radius, grown = (math.ceil(length / s.resolution) for length in (s.inflation, s.field_margin))
         hit, miss, least, most = odds
-        return cls(reach, radius, s.margin, grown, hit, miss, least, most, unknown, occupied, int(s.field))
+        return cls(reach, radius, s.margin, grown, hit, miss, least, most, unknown, occupied, int(s.field), floor_layers(s))
+
+
+def floor_layers(s: MapSettings) -> int:
+    """Lowest layers of cells that a known floor takes, inflation included; 0 where it is not known."""
+    below = max(0, math.floor(-s.ground / s.resolution + 1e-6))
+    return below + 1 + math.ceil(s.inflation / s.resolution) if s.floor else 0
 
 
 def lengths(s: MapSettings) -> NDArray[np.float64]:

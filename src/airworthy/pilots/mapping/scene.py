@@ -14,6 +14,7 @@ from airworthy.geometry.occupancy import voxelize
 from airworthy.pilots.mapping.boxes import MapBoxes, map_boxes
 from airworthy.pilots.mapping.lookup import FAR, Layers
 from airworthy.pilots.mapping.maps import CellMaps
+from airworthy.pilots.mapping.rules import floor_layers
 from airworthy.pilots.planning.interface import MapSettings, Mission
 
 __all__ = ["grown", "maps_of_cells", "maps_of_scene"]
@@ -62,6 +63,7 @@ def maps_of_cells(
             raise AirworthyError(f"Cells of flight {place} have shape {np.shape(given)}; expected {tuple(boxes.cells[place])}.")
         layer = grown(np.asarray(given, bool), radius)
         layer[..., -1] = True
+        layer[..., : floor_layers(settings)] = True
         _fill(inflated, boxes, place, layer)
         if squared is not None:
             _fill(squared, boxes, place, signed_squares(layer))

@@ -45,9 +45,14 @@ class MapTwin:
         self.corner: NDArray[np.int32] | None = None
         self.odds = np.full(self.cells, self.unknown)
         self.inflated = np.zeros(self.cells, bool)
-        self.inflated[..., -1] = True
+        self._always()
         self.squared = np.full(self.cells, FAR)
         self.bound: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+
+    def _always(self) -> None:
+        """The ceiling, and the floor where it is known."""
+        self.inflated[..., -1] = True
+        self.inflated[..., : self.rules.floor] = True
 
     # ---- one image
 
@@ -84,7 +89,7 @@ class MapTwin:
             i, j, k = self._cell(point)
             cube = tuple(slice(max(c - r, 0), c + r + 1) for c, r in ((i, self.rules.radius), (j, self.rules.radius), (k, 1)))
             self.inflated[cube] |= window[cube]
-        self.inflated[..., -1] = True
+        self._always()
         if self.settings.field:
             self._measure()
 
@@ -96,7 +101,7 @@ class MapTwin:
         gone = np.ones(self.cells, bool)
         gone[self._window()] = False
         self.odds[gone], self.inflated[gone], self.squared[gone] = self.unknown, False, FAR
-        self.inflated[..., -1] = True
+        self._always()
 
     def _window(self) -> Span:
         assert self.corner is not None
@@ -175,7 +180,7 @@ class MapTwin:
             grown[max(i - r, 0) : i + r + 1, max(j - r, 0) : j + r + 1, max(k - r, 0) : k + r + 1] = True
         self.inflated[self._span(0)] = False
         self.inflated[near] |= grown[near]
-        self.inflated[..., -1] = True
+        self._always()
 
     def _measure(self) -> None:
         span = self._span(self.rules.field_margin)

@@ -83,6 +83,8 @@ class MapSettings:
     """Cells kept beyond what the newest image touched."""
     ground: float = -0.01
     """Lowest height of the map [m]."""
+    floor: bool = False
+    """Whether the floor of the flight's box is in the map from the start, and inflated, as if it had been seen everywhere."""
     depth_min: float = 0.2
     """[m]"""
     depth_max: float = 5.0
@@ -109,8 +111,9 @@ class MapSettings:
     """Added to the local bound of the field [m]."""
 
     def for_body(self, radius: float) -> MapSettings:
-        """The same, with obstacles inflated by whole cells within a body's radius [m], if they are not by more already."""
-        return replace(self, inflation=max(self.inflation, radius - 1e-3))
+        """The same, with obstacles inflated by whole cells within a body's radius [m], if they are not by more already, and the
+        floor, which a pilot is told as its box, among them."""
+        return replace(self, inflation=max(self.inflation, radius - 1e-3), floor=True)
 
 
 class Maps(Protocol):

@@ -9,7 +9,7 @@ struct Cloud {
     }
     for (int x = f.bound[0]; x < f.bound[3]; ++x)
       for (int y = f.bound[1]; y < f.bound[4]; ++y)
-        for (int z = f.bound[2]; z < f.bound[5]; ++z) f.inflated[f.row(x, y) + f.slot(z)] = z == f.cells[2] - 1;
+        for (int z = f.bound[2]; z < f.bound[5]; ++z) f.inflated[f.row(x, y) + f.slot(z)] = z == f.cells[2] - 1 || z < f.floor;
     for (int p = 0; p < count; ++p) set(f, number, points + 3 * p);
   }
   static INLINE void set(const Frame& f, const double* number, const double* point) {

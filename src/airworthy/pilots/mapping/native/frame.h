@@ -13,7 +13,7 @@ struct Frame {
   int* counts;
   short* work;
   // What settings say: cells near the camera, of a cube, and around the local bound; log-odds [1 / 4096].
-  int reach, radius, margin, field_margin, hit, miss, least, most, unknown, occupied, with_field;
+  int reach, radius, margin, field_margin, hit, miss, least, most, unknown, occupied, with_field, floor;
   INLINE size_t row(int x, int y) const { return ((size_t)(x % side[0]) * side[1] + y % side[1]) * side[2]; }
   INLINE int slot(int z) const { return z % side[2]; }
   INLINE int last(int axis) const {
@@ -29,5 +29,7 @@ struct Frame {
     }
     return out;
   }
+  // What is inflated whatever was seen: the lowest layers, where the floor is known, and the uppermost, which is the ceiling.
+  INLINE B always(int z) const { return V::between(cells[2] - 1 - z, cells[2] - z) | V::between(-z, floor - z); }
   INLINE bool seen() const { return bound[3] >= 0; }
 };

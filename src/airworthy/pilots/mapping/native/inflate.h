@@ -66,7 +66,6 @@ struct Inflate {
   static INLINE void write(const Frame& f, const Cells& b, unsigned char* cells, int z, B grown, bool local) {
     const B old = V::load(cells), here = V::between(b.lo[2] - z, b.hi[2] - z);
     const B anew = local ? V::between(f.bound[2] - z, f.bound[5] - z) : (B)0;
-    const B ceiling = V::between(f.cells[2] - 1 - z, f.cells[2] - z);
-    V::store(cells, (((old & (anew ^ 1)) | grown) & here) | (old & (here ^ 1)) | ceiling);
+    V::store(cells, (((old & (anew ^ 1)) | grown) & here) | (old & (here ^ 1)) | f.always(z));
   }
 };

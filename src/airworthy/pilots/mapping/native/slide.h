@@ -6,7 +6,7 @@ struct Slide {
     for (int k = z; k < end; k += LANES) {
       const size_t at = row + f.slot(k);
       V::store(f.odds + at, (S)(short)f.unknown);
-      V::store(f.inflated + at, V::between(f.cells[2] - 1 - k, f.cells[2] - k));
+      V::store(f.inflated + at, f.always(k));
       if (f.with_field) V::store(f.squared + at, (S)(short)FAR);
     }
   }

@@ -14,7 +14,7 @@ for (int at = chunk; at < frames; at += tasks) {
       row, row + 12, row + 15, whole, whole + 3, whole + 6, whole + 9,
       odds.data + base, inflated.data + base, rule[10] ? squared.data + base : squared.data,
       bounds.data + (size_t)at * 6, counts.data + (size_t)chunk * counts_size, work.data + (size_t)chunk * work_size,
-      rule[0], rule[1], rule[2], rule[3], rule[4], rule[5], rule[6], rule[7], rule[8], rule[9], rule[10]};
+      rule[0], rule[1], rule[2], rule[3], rule[4], rule[5], rule[6], rule[7], rule[8], rule[9], rule[10], rule[11]};
   if (stages & 1) Slide::run(f, part, parts);
   if ((stages & 2) && part == 0) Trace::run(f, number, rays.data, pixel.data, pixels, depth.data + (size_t)at * image);
   if (stages & 4) Apply::run(f, number, part, parts);
