@@ -10,8 +10,8 @@ import pytest
 from airworthy.core.errors import AirworthyError
 from airworthy.tasks.gates import FLOOR, OBSTACLE, GateJudge, GateProtocol, judge_path
 from airworthy.tasks.gates_bodies import body_extent
-from airworthy.tasks.gates_order import match_in_order
 from airworthy.trajectories import Box, Gate, gate_passages
+from airworthy.trajectories.gates_order import match_in_order
 
 GATES = (Gate((1.0, 0.0, 0.5), 0.0), Gate((2.0, 1.0, 0.5), np.pi / 2), Gate((1.0, 2.0, 0.3), np.pi))
 

@@ -95,6 +95,20 @@ def stopped_by_terminate() -> Iterator[list[int]]:
         signal.signal(signal.SIGTERM, before)
 
 
+def interrupted(received: Sequence[int], said: str) -> int:
+    """Say on standard error what is kept of a run that was stopped, and how it goes on.
+
+    Args:
+        received: What `stopped_by_terminate` yielded.
+        said: A sentence.
+
+    Returns:
+        The exit code: 128 and the signal's number, 130 after Ctrl-C and 143 after a request to terminate.
+    """
+    print(said, file=sys.stderr)
+    return 128 + (received[0] if received else signal.SIGINT)
+
+
 def gathered(argv: Sequence[str], lists: Sequence[str]) -> list[str]:
     """The same arguments with what a list option is given several times in one place: --pilot A --pilot B is --pilot A B.
 

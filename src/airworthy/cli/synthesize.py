@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -11,7 +10,7 @@ from typing import Any
 
 from tyro.conf import Positional
 
-from airworthy.cli.common import emit_json, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
 from airworthy.core.commands import command_line
 from airworthy.core.errors import unknown_name
 from airworthy.learning.datasets import DatasetConfig, ExpertDataset, Made, synthesize_dataset
@@ -113,16 +112,14 @@ def _make(config: SynthesizeConfig) -> int:
             if config.card and made.complete and not made.interrupted:
                 card = _written_card(made.folder)
         except KeyboardInterrupt:  # before the first shard, or while the card is made
-            print("Interrupted: what is finished is kept; the same command goes on from there.", file=sys.stderr)
-            return 128 + (received[0] if received else signal.SIGINT)
+            return interrupted(received, "Interrupted: what is finished is kept; the same command goes on from there.")
     if config.json:
         emit_json({"folder": str(made.folder), **run, "card": None if card is None else str(card)})
     else:
         _show(made, run, card)
     if made.interrupted:
         left = made.shard_count - len(made.shards)
-        print(f"Interrupted: finished shards are kept; the same command makes the other {left}.", file=sys.stderr)
-        return 128 + (received[0] if received else signal.SIGINT)
+        return interrupted(received, f"Interrupted: finished shards are kept; the same command makes the other {left}.")
     _warn(config, made)
     return 0
 

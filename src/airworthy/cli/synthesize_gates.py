@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from airworthy.cli.common import emit_json, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
 from airworthy.core.commands import command_line
 from airworthy.learning.gates.config import GatesConfig
 
@@ -61,8 +59,7 @@ def main(argv: list[str]) -> int:
                 command=command,
             )
         except KeyboardInterrupt:  # before the first shard
-            print("Interrupted: what is finished is kept; the same command goes on from there.", file=sys.stderr)
-            return 128 + (received[0] if received else signal.SIGINT)
+            return interrupted(received, "Interrupted: what is finished is kept; the same command goes on from there.")
     if config.json:
         told = {key: made.about[key] for key in ("digest", "complete", "counts", "shares", "trials")}
         emit_json({"folder": str(made.folder), "new": made.new, "seconds": made.seconds, **told})
@@ -70,8 +67,7 @@ def main(argv: list[str]) -> int:
         _show(made, config.report)
     if made.interrupted:
         left = made.shard_count - made.shards
-        print(f"Interrupted: finished files are kept; the same command makes the other {left}.", file=sys.stderr)
-        return 128 + (received[0] if received else signal.SIGINT)
+        return interrupted(received, f"Interrupted: finished files are kept; the same command makes the other {left}.")
     return 0
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import signal
 import sys
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -12,9 +9,10 @@ from typing import Any
 
 from tyro.conf import OmitArgPrefixes, Positional
 
-from airworthy.cli.common import emit_json, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.training import STOPPED, load_torch, refuse_begun
 from airworthy.core.commands import command_line
-from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.errors import unknown_name
 from airworthy.core.files import make_folder, write_json
 from airworthy.learning.svnet import RunOptions, SvNetOptions, TrainedSvNet
 from airworthy.pilots.svnet.variants import VARIANTS
@@ -103,13 +101,11 @@ def _help() -> str:
 def _train(config: TrainSvNetConfig) -> int:
     from airworthy.learning.datasets import ExpertDataset
 
-    # Threads that wait by spinning starve one another where the machine does other things, too: thirty times slower.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    importlib.import_module("torch")  # first of all: without it there is nothing to wait for
+    load_torch()
     names = list(VARIANTS) if config.variant == ALL else [config.variant]
     places = {name: config.out / name if config.variant == ALL else config.out for name in names}
     if not config.resume:
-        _refuse_begun(places)
+        refuse_begun(places.values())
     done: list[TrainedSvNet] = []
     with stopped_by_terminate() as received:
         try:
@@ -122,8 +118,7 @@ def _train(config: TrainSvNetConfig) -> int:
                 if not done[-1].finished:
                     break
         except KeyboardInterrupt:
-            print("Stopped; what is learnt is kept, and the same command goes on from there.", file=sys.stderr)
-            return 128 + (received[0] if received else signal.SIGINT)
+            return interrupted(received, STOPPED)
     if config.variant == ALL and len(done) == len(names) and done[-1].finished:
         make_folder(config.out)
         write_json(config.out / "ablation.json", {"variants": [_row(item) for item in done]})
@@ -135,12 +130,6 @@ def _one(config: TrainSvNetConfig, pairs: Any, name: str, out: Path, command: st
     from airworthy.learning.svnet import train_svnet
 
     return train_svnet(pairs, out, config.options(name), config.run, command, quiet=config.json)
-
-
-def _refuse_begun(places: dict[str, Path]) -> None:
-    for out in places.values():
-        if out.is_dir() and any(out.iterdir()):
-            raise AirworthyError(f"{str(out)!r} is not empty, and --no-resume was asked for: choose another folder.")
 
 
 def _row(item: TrainedSvNet) -> dict[str, Any]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import signal
-import sys
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from tyro.conf import OmitArgPrefixes, Positional
 
-from airworthy.cli.common import emit_json, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.training import STOPPED, load_torch, refuse_begun
 from airworthy.core.commands import command_line
-from airworthy.core.errors import AirworthyError
 from airworthy.learning.boundary import BoundaryOptions, BoundaryRunOptions, TrainedBoundary, read_labels, train_boundary
 
 __all__ = ["main"]
@@ -57,19 +53,16 @@ class TrainBoundaryConfig(BoundaryOptions, LabelsConfig):
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
     config = run_tyro(TrainBoundaryConfig, argv, PROG, _DESCRIPTION)
-    # Threads that wait by spinning starve one another where the machine does other things, too.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    importlib.import_module("torch")  # first of all: without it there is nothing to wait for
-    if not config.resume and config.out.is_dir() and any(config.out.iterdir()):
-        raise AirworthyError(f"{str(config.out)!r} is not empty, and --no-resume was asked for: choose another folder.")
+    load_torch()
+    if not config.resume:
+        refuse_begun([config.out])
     command = command_line(PROG, config, leave_out=("run", "resume", "verify", "json"), positional=("labels",))
     with stopped_by_terminate() as received:
         try:
             labels = read_labels(config.labels, config.verify)
             done = train_boundary(labels, config.out, config.options(), config.run, command, quiet=config.json)
         except KeyboardInterrupt:
-            print("Stopped; what is learnt is kept, and the same command goes on from there.", file=sys.stderr)
-            return 128 + (received[0] if received else signal.SIGINT)
+            return interrupted(received, STOPPED)
     _say(config, done)
     return 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from airworthy.tasks.gates import GateJudge, GateProtocol, GateResults, judge_path
 from airworthy.tasks.goals import GoalProtocol, HoldProtocol, classify_goal, classify_hold, hold_error, time_to_goal
 from airworthy.tasks.outcomes import OUTCOMES, SUCCESSES, FlightStatus, collision_events
 from airworthy.tasks.reference import TrackingReference
@@ -11,6 +12,9 @@ __all__ = [
     "OUTCOMES",
     "SUCCESSES",
     "FlightStatus",
+    "GateJudge",
+    "GateProtocol",
+    "GateResults",
     "GoalProtocol",
     "HoldProtocol",
     "TrackingProtocol",
@@ -20,5 +24,6 @@ __all__ = [
     "classify_tracking",
     "collision_events",
     "hold_error",
+    "judge_path",
     "time_to_goal",
 ]

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core.errors import AirworthyError
 from airworthy.tasks.gates_bodies import NOTHING, Bars, bars_of, body_extent, touched
-from airworthy.tasks.gates_order import match_in_order
 from airworthy.tasks.outcomes import first_match
 from airworthy.trajectories import Box, Gate
+from airworthy.trajectories.gates_order import match_in_order
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -15,6 +15,14 @@ from airworthy.trajectories.flight_state import (
 )
 from airworthy.trajectories.gate_path import septic_through, through_gates
 from airworthy.trajectories.gates import Gate, GateCrossing, GatePassage, gate_crossing, gate_passages
+from airworthy.trajectories.generated_courses import (
+    RandomCourse,
+    circle_course,
+    generated_course,
+    random_course,
+    snake_course,
+    straight_course,
+)
 from airworthy.trajectories.limits import DEFAULT_LIMITS, TRACKING_ENVELOPE, Limits
 from airworthy.trajectories.min_snap import Keyframe, minimum_snap
 from airworthy.trajectories.polynomial import septic, septic_coasting
@@ -46,15 +54,18 @@ __all__ = [
     "LimitCheck",
     "LimitProof",
     "Limits",
+    "RandomCourse",
     "RigidState",
     "Trajectory",
     "UniformBspline",
+    "circle_course",
     "concatenate",
     "course",
     "course_names",
     "from_waypoints",
     "gate_crossing",
     "gate_passages",
+    "generated_course",
     "kinematic_state",
     "laps",
     "minimum_snap",
@@ -63,6 +74,7 @@ __all__ = [
     "prove_corridor",
     "prove_half_space",
     "prove_within",
+    "random_course",
     "read_course",
     "rigid_state",
     "rotor_thrusts",
@@ -71,6 +83,8 @@ __all__ = [
     "septic_through",
     "shorten",
     "slow_to",
+    "snake_course",
+    "straight_course",
     "through_gates",
     "thrust_command",
     "time_allocation_trapezoid",

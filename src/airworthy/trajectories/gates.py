@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airworthy.trajectories.gates_order import match_in_order
 from airworthy.trajectories.proof import Box
 
 Array = NDArray[np.float64]
@@ -109,7 +110,7 @@ def gate_passages(gates: Sequence[Gate], times: ArrayLike, position: ArrayLike) 
     kinds = list(dict.fromkeys(gates))
     events = [event for kind in kinds for event in _events(kind, t, path)]
     events.sort(key=lambda event: event[0])
-    matched = _match([event[1] for event in events], gates)
+    matched = match_in_order(gates, [event[1] for event in events])
     missed = (np.nan, (np.nan, np.nan))
     found = {wanted: events[event] for wanted, event in matched}
     results = []
@@ -130,22 +131,3 @@ def _events(gate: Gate, t: Array, path: Array) -> list[tuple[float, Gate, tuple[
         )
         for i in rows
     ]
-
-
-def _match(events: Sequence[Gate], gates: Sequence[Gate]) -> list[tuple[int, int]]:
-    """Longest common subsequence of what happened and what was asked, as (gate index, event index), earliest events first."""
-    longest = np.zeros((len(gates) + 1, len(events) + 1), dtype=np.int64)
-    for i in range(len(gates) - 1, -1, -1):
-        for j in range(len(events) - 1, -1, -1):
-            same = longest[i + 1, j + 1] + 1 if gates[i] == events[j] else 0
-            longest[i, j] = max(same, longest[i + 1, j], longest[i, j + 1])
-    pairs, i, j = [], 0, 0
-    while i < len(gates) and j < len(events):
-        if gates[i] == events[j] and longest[i, j] == longest[i + 1, j + 1] + 1:
-            pairs.append((i, j))
-            i, j = i + 1, j + 1
-        elif longest[i, j + 1] == longest[i, j]:
-            j += 1
-        else:
-            i += 1
-    return pairs

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, make_folder, write_json
-from airworthy.core.progress import progress
+from airworthy.evaluation.block_job import SUMMARY_FILE, BlocksDone, counting, done_of, keep_each, left_of
 from airworthy.evaluation.folder_kinds import refuse_foreign
 from airworthy.evaluation.machine import describe_machine
-from airworthy.evaluation.tracking_protocol.block import CONTROL_RATE, Block, Setting, file_name, fly_block
+from airworthy.evaluation.tracking_protocol.block import CONTROL_RATE, Block, BlockResult, Setting, file_name, fly_block
 from airworthy.evaluation.tracking_protocol.conditions import Condition, expanded
 from airworthy.evaluation.tracking_protocol.config import EvaluateConfig, blocks_of, check, identity_of, quick
 from airworthy.evaluation.tracking_protocol.entrants import Entrant, entrants_of
@@ -26,26 +25,9 @@ from airworthy.vehicles import vehicle
 
 __all__ = ["SUMMARY_FILE", "Evaluated", "evaluate"]
 
-SUMMARY_FILE = "summary.json"
 
-
-@dataclass(frozen=True)
-class Evaluated:
+class Evaluated(BlocksDone):
     """What a run left."""
-
-    folder: Path
-    summary: dict[str, Any]
-    """Content of summary.json."""
-    finished: int
-    """Blocks that are whole, of `blocks`."""
-    blocks: int
-    interrupted: bool
-    report: Path | None
-
-    @property
-    def complete(self) -> bool:
-        """Whether everything was flown."""
-        return self.finished == self.blocks
 
 
 def evaluate(
@@ -84,8 +66,9 @@ def evaluate(
     blocks = blocks_of(config, flying)
     with lock_folder(make_folder(config.out)):
         store = Store(config.out, identity)
-        interrupted = _fly_all(config, flying, conditions, blocks, scenes, store, quiet, step)
-        done = [item for item in blocks if store.has(item.name)]
+        finished = _flown(config, flying, left_of(blocks, store), scenes, quiet)
+        interrupted = keep_each(finished, lambda block, result: store.keep(block.name, result, _meta(block, config)), step)
+        done = done_of(blocks, store)
         summary = _written(config, conditions, done, len(blocks), store)
         report = None
         if config.report and done:
@@ -95,62 +78,38 @@ def evaluate(
     return Evaluated(Path(config.out), summary, len(done), len(blocks), interrupted, report)
 
 
-def _fly_all(
-    config: EvaluateConfig,
-    flying: Sequence[Entrant],
-    conditions: Sequence[Condition],
-    blocks: Sequence[Block],
-    scenes: dict[str, Scene],
-    store: Store,
-    quiet: bool,
-    step: Callable[[str], None] | None,
-) -> bool:
-    """Fly every block that is not finished; returns whether somebody stopped it."""
+def _flown(
+    config: EvaluateConfig, flying: Sequence[Entrant], left: Sequence[Block], scenes: dict[str, Scene], quiet: bool
+) -> Generator[tuple[Block, BlockResult], None, None]:
+    """Fly blocks, one after the other."""
     by_name = {item.name: item for item in flying}
-    left = [item for item in blocks if not store.has(item.name)]
     settings: dict[str, Setting] = {}
     flown_by = vehicle(config.vehicle)
-    try:
-        with _ticking(config, left, quiet) as told:
-            for block in left:
-                if block.condition.name not in settings:
-                    # One at a time: an edited scene of splats is large.
-                    settings = {block.condition.name: Setting(block.condition, config.course, config.scene, scenes)}
-                result = fly_block(
-                    block,
-                    settings[block.condition.name],
-                    by_name[block.entrant],
-                    flown_by,
-                    spread=config.spread,
-                    protocol=config.protocol,
-                    seed=config.seed,
-                    contact=config.contact,
-                    device=config.device,
-                    told=told,
-                )
-                if result is None:
-                    return True
-                store.keep(block.name, result, _meta(block, config))
-                if step is not None:
-                    step(block.name)
-    except KeyboardInterrupt:
-        return True
-    return False
+    with counting(sum(map(_ticks, left)), "flying", quiet) as told:
+        for block in left:
+            if block.condition.name not in settings:
+                # One at a time: an edited scene of splats is large.
+                settings = {block.condition.name: Setting(block.condition, config.course, config.scene, scenes)}
+            result = fly_block(
+                block,
+                settings[block.condition.name],
+                by_name[block.entrant],
+                flown_by,
+                spread=config.spread,
+                protocol=config.protocol,
+                seed=config.seed,
+                contact=config.contact,
+                device=config.device,
+                told=told,
+            )
+            if result is None:  # stopped while it flew
+                raise KeyboardInterrupt
+            yield block, result
 
 
-@contextmanager
-def _ticking(config: EvaluateConfig, left: Sequence[Block], quiet: bool) -> Iterator[Callable[[], None]]:
-    """A function to call after every tick, that moves a line of progress on; a flight that ends early jumps the rest."""
-    ticks = sum(round(course(block.course).trajectory().duration * CONTROL_RATE) for block in left)
-    bar = progress(range(ticks), "flying", quiet=quiet)
-
-    def tick() -> None:
-        next(bar, None)
-
-    try:
-        yield tick
-    finally:
-        bar.close()  # type: ignore[attr-defined]
+def _ticks(block: Block) -> int:
+    """Commands of a block's pilot."""
+    return round(course(block.course).trajectory().duration * CONTROL_RATE)
 
 
 def _meta(block: Block, config: EvaluateConfig) -> dict[str, Any]:

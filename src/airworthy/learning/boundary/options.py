@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from math import isfinite
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from airworthy.core.errors import AirworthyError
+from airworthy.learning.options import COUNT_MAX, SEED_MAX, TrainingOptions, TrainingRunOptions
 from airworthy.pilots.boundary.errors import Skew
 
 __all__ = ["BoundaryOptions", "BoundaryRunOptions"]
 
-COUNT_MAX = 1_000_000_000
-THREADS_MAX = 1024
-"""More than any machine has; torch would take memory for each before it asks whether there is so much."""
-
 
 @dataclass(frozen=True)
-class BoundaryOptions:
+class BoundaryOptions(TrainingOptions):
     """A training; defaults are the published values, and ours where nothing was published (marked).
 
     Raises:
@@ -64,20 +59,11 @@ class BoundaryOptions:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "rate_step"):
-            self._within(name, 1, COUNT_MAX)
-        for name, most in (
-            ("patience", COUNT_MAX),
-            ("noise", 100),
-            ("seed", (1 << 63) - 1),
-            ("speed_max", 1e3),
-            ("t_max", 1e3),
-        ):
-            self._within(name, 0, most)
-        for name in ("rate", "gamma"):
-            if not 0.0 < getattr(self, name) <= 1.0:
-                raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected above 0, up to 1.")
-        if not 0.0 <= self.dropout < 1.0:
-            raise AirworthyError(f"The training has dropout {self.dropout}; expected 0 or more, below 1.")
+            self._check_within(name, 1, COUNT_MAX)
+        for name, most in (("patience", COUNT_MAX), ("noise", 100), ("seed", SEED_MAX), ("speed_max", 1e3), ("t_max", 1e3)):
+            self._check_within(name, 0, most)
+        self._check_rates("rate", "gamma")
+        self._check_shares("dropout")
         for name, known in (("noise_on", ("scaled", "physical")), ("split", ("ours", "paper")), ("keep", ("best", "last"))):
             if getattr(self, name) not in known:
                 raise AirworthyError(f"The training has {name} {getattr(self, name)!r}; expected {known[0]!r} or {known[1]!r}.")
@@ -92,36 +78,14 @@ class BoundaryOptions:
         """Adam's step in an epoch, counted from 0."""
         return float(self.rate * self.gamma ** (epoch // self.rate_step))
 
-    def differences(self, before: Mapping[str, Any]) -> list[str]:
-        """Fields in which an earlier training differs, in words."""
-        now, then = asdict(self), {item.name: before.get(item.name, item.default) for item in fields(self)}
-        return [f"{name} was {then[name]}, not {now[name]}" for name in now if then[name] != now[name]]
-
-    def _within(self, name: str, least: float, most: float) -> None:
-        if not least <= getattr(self, name) <= most:
-            raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected {least:,} to {most:,}.")
-
 
 @dataclass(frozen=True)
-class BoundaryRunOptions:
+class BoundaryRunOptions(TrainingRunOptions):
     """Where a training runs, and for how long; it can be stopped here and go on there.
 
     Raises:
         AirworthyError: If a number is out of range.
     """
 
-    device: str = "auto"
-    """cpu, cuda, cuda:1; auto: a GPU where there is one."""
-    threads: int = 0
-    """Of the CPU; 0: all it has. A training goes on with the number it began with."""
     checkpoint_minutes: float = 2.0
     """Between two checkpoints [min]."""
-    minutes: float = 0.0
-    """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.threads <= THREADS_MAX:
-            raise AirworthyError(f"The training has {self.threads} threads; expected 0 to {THREADS_MAX:,}.")
-        for name in ("checkpoint_minutes", "minutes"):
-            if not (isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
-                raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected 0 or more.")

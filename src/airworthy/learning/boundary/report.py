@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy import __version__
 from airworthy.core.files import write_text
+from airworthy.evaluation.pages import page_of
 from airworthy.learning.boundary.drawing import histogram, journal_chart, loss_chart
 from airworthy.learning.boundary.errors import Skew, percent_error
+from airworthy.learning.training_folder import REPORT_FILE
 
-__all__ = ["REPORT_FILE", "write_training_report"]
+__all__ = ["write_training_report"]
 
-REPORT_FILE = "report.html"
 _NAMES = {"v": "speed through the gate", "t0": "time to the gate"}
 _PARTS = {"test": "test", "watched": "watched for the end", "train": "learnt from"}
 
@@ -38,12 +37,9 @@ def write_training_report(
         labels: (n, 2) of the test rows, clipped.
         predicted: (n, 2)
     """
-    import jinja2
-
     percent = percent_error(labels, predicted)
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    page = environment.from_string(files("airworthy.learning.boundary").joinpath("report.html.j2").read_text("utf-8")).render(
-        css=files("airworthy.evaluation").joinpath("report.css").read_text("utf-8"),
+    page = page_of(
+        "airworthy.learning.boundary",
         figures=figures,
         options=figures["options"],
         verdict=_verdict(figures),
@@ -58,7 +54,6 @@ def write_training_report(
         names=_NAMES,
         rows=_rows(figures),
         left_out=_left_out(figures),
-        version=__version__,
     )
     return write_text(folder / REPORT_FILE, page)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,29 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.core.files import json_text, write_bytes, write_json, write_text
+from airworthy.core.files import write_bytes, write_json
 from airworthy.learning.boundary.data import Part, Rows
 from airworthy.learning.boundary.errors import Skew, loss_minimum
 from airworthy.learning.boundary.judging import clipped, judged, kept_limit
 from airworthy.learning.boundary.report import write_training_report
 from airworthy.learning.boundary.run import BoundaryRun
 from airworthy.learning.boundary.table import LabelTable
+from airworthy.learning.training_folder import FIGURES_FILE, LAST_FILE, write_journal
 from airworthy.pilots.boundary.contract import Contract
 from airworthy.pilots.boundary.network import Boundary
 from airworthy.pilots.boundary.weights import tensor_bytes, write_network
 
-__all__ = ["FIGURES_FILE", "JOURNAL_FILE", "LAST_FILE", "judged_part", "write_journal", "write_results"]
+__all__ = ["judged_part", "write_results"]
 
 Weights = Mapping[str, NDArray[np.float32]]
-JOURNAL_FILE, FIGURES_FILE, LAST_FILE = "training.jsonl", "report.json", "weights_last.safetensors"
 _TRAIN_JUDGED = 20_000
 """Of the rows that were learnt from, at most, evenly chosen."""
-
-
-def write_journal(folder: Path, journal: list[dict[str, Any]]) -> None:
-    """A line per epoch; whole, so that a line is never there twice."""
-    rows = [json.dumps(json.loads(json_text(row)), ensure_ascii=False) for row in journal]
-    write_text(folder / JOURNAL_FILE, "".join(f"{row}\n" for row in rows))
 
 
 def write_results(

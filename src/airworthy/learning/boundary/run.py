@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,10 @@ from airworthy.learning.boundary.data import Rows
 from airworthy.learning.boundary.errors import SAFE_SIGNS, torch_loss
 from airworthy.learning.boundary.model import BoundaryNet, draw_masks
 from airworthy.learning.boundary.options import BoundaryOptions
+from airworthy.learning.model_state import ModelState
 
 __all__ = ["BoundaryRun"]
 
-_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 _JUDGED_AT_ONCE = 4096
 
 
@@ -46,7 +46,7 @@ class BoundaryRun:
         fused = device.type == "cuda"
         self._adam = torch.optim.Adam(list(self._parameters.values()), lr=options.rate, fused=fused, foreach=not fused)
         self._generator = torch.Generator(device=device)
-        self._best: dict[str, Tensor] = {}
+        self._state = ModelState(self.model, device)
         self.epoch = 0
         """Whole epochs done."""
         self.notes: dict[str, Any] = {"journal": [], "best_loss": None, "best_epoch": 0, "seconds": 0.0, "rows": 0}
@@ -58,6 +58,11 @@ class BoundaryRun:
         """Whether all epochs are done, or too many have passed without a lower loss."""
         late = self.options.patience and self.epoch - self.notes["best_epoch"] >= self.options.patience
         return self.epoch >= self.options.epochs or bool(late)
+
+    def epochs(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[bool]:
+        """Learn what is left; yields behind each epoch whether it was done, see `learn`."""
+        while not self.finished:
+            yield self.learn(stopped)
 
     def learn(self, stopped: Callable[[], bool] = lambda: False) -> bool:
         """Learn for one epoch.
@@ -97,8 +102,7 @@ class BoundaryRun:
 
     def weights(self, kind: str) -> dict[str, NDArray[np.float32]]:
         """Tensors of the "best" epoch, or of the "last"."""
-        state = self._best if kind == "best" and self._best else self.model.state_dict()
-        return {key: value.detach().cpu().numpy().copy() for key, value in state.items()}
+        return self._state.weights(kind)
 
     def save(self) -> Checkpoint:
         """Everything that the next epoch depends on, as of the last whole one."""
@@ -109,15 +113,8 @@ class BoundaryRun:
         notes = dict(checkpoint.notes)
         self.epoch = int(notes.pop("epoch"))
         self.notes = notes
-        state = {key: torch.from_numpy(np.array(value)) for key, value in checkpoint.arrays.items()}
-        self.model.load_state_dict(_under(state, "model."))
-        self._best = {key: value.to(self.device) for key, value in _under(state, "best.").items()}
-        moments = _under(state, "adam.")
-        for name, parameter in self._parameters.items():
-            if f"{name}.step" in moments:
-                found = {key: torch.empty_like(parameter).copy_(moments[f"{name}.{key}"]) for key in _MOMENTS[1:]}
-                step = moments[f"{name}.step"]
-                self._adam.state[parameter] = {"step": step.to(self.device) if self.device.type == "cuda" else step, **found}
+        self._state.restore(checkpoint.arrays)
+        self._state.restore_moments(checkpoint.arrays, self._parameters, self._adam)
         self._saved = self._snapshot()
 
     def _drawn(self) -> tuple[Tensor, Tensor]:
@@ -146,19 +143,13 @@ class BoundaryRun:
         best = self.notes["best_loss"]
         if best is None or watched < best:  # below zero, too: the loss has its least value there
             self.notes |= {"best_loss": watched, "best_epoch": self.epoch}
-            self._best = {key: value.detach().clone() for key, value in self.model.state_dict().items()}
+            self._state.keep_best()
         self._saved = self._snapshot()
 
     def _snapshot(self) -> Checkpoint:
-        arrays = {f"model.{key}": value for key, value in self.model.state_dict().items()}
-        arrays |= {f"best.{key}": value for key, value in self._best.items()}
-        for name, parameter in self._parameters.items():
-            state = self._adam.state.get(parameter, {})
-            arrays |= {f"adam.{name}.{key}": state[key] for key in _MOMENTS if key in state}
-        found = {key: value.detach().cpu().numpy().copy() for key, value in arrays.items()}
         # Everything random is a function of seed and epoch: no generator's state is needed.
         notes = {**self.notes, "journal": list(self.notes["journal"]), "epoch": self.epoch}
-        return Checkpoint(self.epoch, found, notes)
+        return Checkpoint(self.epoch, self._state.arrays(self._parameters, self._adam), notes)
 
 
 def _predicted(model: BoundaryNet, inputs: Tensor) -> Tensor:
@@ -168,7 +159,3 @@ def _predicted(model: BoundaryNet, inputs: Tensor) -> Tensor:
 
 def _on(array: NDArray[np.float32], device: torch.device) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(array, np.float32)).to(device)
-
-
-def _under(state: Mapping[str, Tensor], head: str) -> dict[str, Tensor]:
-    return {key[len(head) :]: value for key, value in state.items() if key.startswith(head)}

@@ -160,7 +160,7 @@ class _Run:
         except KeyboardInterrupt:
             return True
         finally:
-            source.close()  # type: ignore[attr-defined]
+            source.close()
         return False
 
     def finish(self, report: bool, command: str) -> bool:

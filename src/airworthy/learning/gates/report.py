@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from airworthy import __version__
 from airworthy.core.files import json_text, write_text
+from airworthy.evaluation.pages import page_of
 from airworthy.learning.datasets.card_svg import Panel, histogram
 from airworthy.learning.gates.shards import LabelFolder, read_labels
 
@@ -27,16 +26,12 @@ def write_report(folder: str | Path, command: str = "") -> Path:
         AssetError: The search is not finished, or a file is damaged.
         AirworthyError: The file system refused.
     """
-    import jinja2
     from markupsafe import Markup
 
     held = read_labels(folder)
-    text = files("airworthy.learning.gates").joinpath("report.html.j2").read_text("utf-8")
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    page = environment.from_string(text).render(
-        css=Markup(files("airworthy.evaluation").joinpath("report.css").read_text("utf-8")),  # noqa: S704
+    page = page_of(
+        "airworthy.learning.gates",
         panels=[Markup(histogram(panel)) for panel in _panels(held)],  # noqa: S704
-        version=__version__,
         command=command,
         options=json_text({key: held.about[key] for key in ("grid", "options", "device", "shard")}),
         digest=held.about["digest"],

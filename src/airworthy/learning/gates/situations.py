@@ -13,19 +13,15 @@ from math import pi
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.pilots.boundary.contract import FIELDS, PAPER_RANGES
 
 __all__ = ["EXTENDED", "FIELDS", "PAPER", "RANGES", "Grid", "clamp", "corners", "encode", "grid_named", "outside"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FIELDS = ("v_prev", "z_prev", "d0", "theta0", "z_i", "df", "thetaf", "z_next")
-"""Speed through the gate behind [m/s], its height [m], distance [m] and bearing [rad] of the next gate, its height, distance
-and bearing of the one after it (in the frame of the next), and its height."""
-RANGES = np.array(
-    [[0.0, 1.0], [0.3, 0.525], [0.8, 1.5], [-pi / 4, pi / 4], [0.3, 0.525], [0.8, 1.5], [-pi / 4, pi / 4], [0.3, 0.525]]
-)
+RANGES = np.array(PAPER_RANGES)
 """Table II: lowest and highest value of each field, shape (8, 2)."""
 RANGES.setflags(write=False)
 
@@ -91,8 +87,6 @@ def grid_named(name: str) -> Grid:
     Raises:
         AirworthyError: There is no such grid.
     """
-    from airworthy.core.errors import unknown_name
-
     grids = {grid.name: grid for grid in (PAPER, EXTENDED)}
     if name not in grids:
         raise unknown_name("grid", name, grids)

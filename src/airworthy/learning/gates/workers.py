@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from airworthy.core.errors import AirworthyError
-from airworthy.core.native_kernel import thread_limit
+from airworthy.core.workers import in_processes
 from airworthy.learning.gates.config import GatesConfig
 
 __all__ = ["Task", "made_by_processes", "made_here"]
 
-_WATCH = 0.5
-"""How often a worker looks for its run [s]."""
+Made = Generator[tuple[int, dict[str, Any]], None, None]
+"""Shards that are finished, and what `gates.json` tells of them."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +26,7 @@ class Task:
     device: str
 
 
-def made_here(task: Task, shards: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
+def made_here(task: Task, shards: Sequence[int]) -> Made:
     """Shards made by this process, as they are finished."""
     from airworthy.learning.gates.job import make_shard
 
@@ -38,45 +34,12 @@ def made_here(task: Task, shards: Sequence[int]) -> Iterator[tuple[int, dict[str
         yield shard, make_shard(task, shard)
 
 
-def made_by_processes(task: Task, shards: Sequence[int], workers: int) -> Iterator[tuple[int, dict[str, Any]]]:
+def made_by_processes(task: Task, shards: Sequence[int], workers: int) -> Made:
     """Shards made by worker processes, as they are finished.
 
     Raises:
         AirworthyError: A worker could not write, or was killed.
     """
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from concurrent.futures.process import BrokenProcessPool
-
-    threads = max(1, thread_limit() // workers)
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin, (os.getpid(), threads))
-    try:
-        futures = {pool.submit(_make, task, shard): shard for shard in shards}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    except BrokenProcessPool:
-        raise AirworthyError(
-            "A worker process was killed, perhaps for want of memory: finished shards are kept; run the same command again,"
-            " with fewer --workers."
-        ) from None
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _begin(parent: int, threads: int) -> None:
-    """A worker process starts: Ctrl-C and SIGTERM are its run's to judge, and it ends soon after its run was killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ["AIRWORTHY_THREADS"] = str(threads)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(_WATCH)
-    os._exit(1)
-
-
-def _make(task: Task, shard: int) -> dict[str, Any]:
     from airworthy.learning.gates.job import make_shard
 
-    return make_shard(task, shard)
+    return in_processes(partial(make_shard, task), shards, workers, "finished shards")

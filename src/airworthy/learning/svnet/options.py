@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from math import isfinite
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from airworthy.core.errors import AirworthyError
+from airworthy.learning.options import COUNT_MAX, SEED_MAX, TrainingOptions, TrainingRunOptions
 from airworthy.pilots.svnet.variants import variant
 
 __all__ = ["RunOptions", "SvNetOptions"]
 
 SIDE_MIN, SIDE_MAX = 17, 1024
 """Of images; the smallest leaves something after three poolings."""
-COUNT_MAX = 1_000_000_000
-"""Of epochs, of pairs in a minibatch, of minibatches."""
-THREADS_MAX = 1024
-"""More than any machine has; torch would take memory for each before it asks whether there is so much."""
 
 
 @dataclass(frozen=True)
-class SvNetOptions:
+class SvNetOptions(TrainingOptions):
     """A training of SV-Net; defaults are the published values.
 
     Raises:
@@ -90,17 +85,13 @@ class SvNetOptions:
     def __post_init__(self) -> None:
         variant(self.variant)
         for name in ("epochs", "batch", "history_batch", "judge_every"):
-            self._within(name, 1, COUNT_MAX)
+            self._check_within(name, 1, COUNT_MAX)
         for name in ("history_epochs", "warmup", "skip_most"):
-            self._within(name, 0, COUNT_MAX)
-        for name, most in (("image_noise", 255), ("clip", COUNT_MAX), ("view", SIDE_MAX), ("seed", (1 << 63) - 1)):
-            self._within(name, 0, most)
-        for name in ("rate", "history_rate"):
-            if not 0.0 < getattr(self, name) <= 1.0:
-                raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected above 0, up to 1.")
-        for name in ("dropout", "history_dropout", "brightness"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected 0 or more, below 1.")
+            self._check_within(name, 0, COUNT_MAX)
+        for name, most in (("image_noise", 255), ("clip", COUNT_MAX), ("view", SIDE_MAX), ("seed", SEED_MAX)):
+            self._check_within(name, 0, most)
+        self._check_rates("rate", "history_rate")
+        self._check_shares("dropout", "history_dropout", "brightness")
         if not 0.0 <= self.paste <= 1.0:
             raise AirworthyError(f"The training has paste {self.paste}; expected 0 to 1.")
         if self.start and self.weights:
@@ -108,45 +99,16 @@ class SvNetOptions:
         if self.view and not SIDE_MIN <= self.view <= SIDE_MAX:
             raise AirworthyError(f"The view has a side of {self.view} px; expected {SIDE_MIN} to {SIDE_MAX}, or 0.")
 
-    def _within(self, name: str, least: int, most: int) -> None:
-        if not least <= getattr(self, name) <= most:
-            raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected {least} to {most:,}.")
-
-    def differences(self, before: Mapping[str, Any]) -> list[str]:
-        """Fields in which an earlier training differs, in words."""
-        # An option that an earlier version did not have was at its default.
-        now, then = asdict(self), {field.name: before.get(field.name, field.default) for field in fields(self)}
-        return [f"{name} was {_told(then[name])}, not {_told(now[name])}" for name in now if then[name] != now[name]]
-
-
-def _told(value: Any) -> str:
-    return "none" if value == "" else str(value)
-
 
 @dataclass(frozen=True)
-class RunOptions:
+class RunOptions(TrainingRunOptions):
     """Where a training runs, and for how long; it can be stopped here and go on there.
 
     Raises:
         AirworthyError: If a number is out of range.
     """
 
-    device: str = "auto"
-    """cpu, cuda, cuda:1; auto: a GPU where there is one."""
-    threads: int = 0
-    """Of the CPU; 0: all it has. A training goes on with the number it began with."""
-    checkpoint_minutes: float = 5.0
-    """Between two checkpoints [min]."""
-    minutes: float = 0.0
-    """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
     resident: Literal["auto", "yes", "no"] = "auto"
     """Keep all images on the device; auto: on a GPU where they take less than half of its free memory."""
     tensorboard: bool = False
     """Write curves for TensorBoard, too."""
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.threads <= THREADS_MAX:
-            raise AirworthyError(f"The training has {self.threads} threads; expected 0 to {THREADS_MAX:,}.")
-        for name in ("checkpoint_minutes", "minutes"):
-            if not (isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
-                raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected 0 or more.")

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy import __version__
 from airworthy.core.files import write_text
+from airworthy.evaluation.pages import page_of
 from airworthy.learning.svnet.data import TrainingData
 from airworthy.learning.svnet.drawing import Line, lines, scatter
 from airworthy.learning.svnet.judging import ratio_of
-from airworthy.learning.svnet.results import REPORT_FILE
+from airworthy.learning.training_folder import REPORT_FILE
 from airworthy.pilots.svnet.features import HISTORY_TICKS
 
 __all__ = ["training_curves", "write_training_report"]
@@ -41,18 +40,14 @@ def write_training_report(
         commands: (held-out, 4) predicted.
         estimate: (held-out, 2) of mass and force; None: there is no history network.
     """
-    import jinja2
-
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    page = environment.from_string(files("airworthy.learning.svnet").joinpath("report.html.j2").read_text("utf-8")).render(
-        css=files("airworthy.evaluation").joinpath("report.css").read_text("utf-8"),
+    page = page_of(
+        "airworthy.learning.svnet",
         figures=figures,
         cards=_cards(figures),
         curves=[(title, svg) for title, svg in training_curves(journal, figures) if svg],
         outputs=_outputs(data, commands),
         ratio=_ratio(data, estimate),
         history=_history_rows(figures),
-        version=__version__,
     )
     return write_text(folder / REPORT_FILE, page)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -11,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.core.files import json_text, write_bytes, write_json, write_text
+from airworthy.core.files import write_bytes, write_json
 from airworthy.learning.svnet.data import TrainingData
 from airworthy.learning.svnet.judging import history_figures, judged_commands
 from airworthy.learning.svnet.options import SvNetOptions
+from airworthy.learning.training_folder import FIGURES_FILE, JOURNAL_FILE, LAST_FILE, write_journal
 from airworthy.pilots.svnet.contract import Contract, View, write_policy
 from airworthy.pilots.svnet.features import HISTORY_TICKS
 from airworthy.pilots.svnet.tensors import tensor_bytes
@@ -22,17 +22,13 @@ from airworthy.pilots.svnet.tensors import tensor_bytes
 __all__ = [
     "FIGURES_FILE",
     "JOURNAL_FILE",
-    "LAST_FILE",
-    "REPORT_FILE",
     "contract_of",
     "figures_of",
     "write_figures",
-    "write_journal",
     "write_results",
 ]
 
 Weights = Mapping[str, NDArray[np.float32]]
-JOURNAL_FILE, FIGURES_FILE, REPORT_FILE, LAST_FILE = "training.jsonl", "report.json", "report.html", "weights_last.safetensors"
 
 
 def contract_of(data: TrainingData, options: SvNetOptions, identity: Mapping[str, Any]) -> Contract:
@@ -76,12 +72,6 @@ def figures_of(
         found["history"] = history_figures(data, estimate)
         found["history_full"] = history_figures(data, estimate, known)
     return found
-
-
-def write_journal(folder: Path, journal: list[dict[str, Any]]) -> None:
-    """A line per epoch; whole, so that a line is never there twice."""
-    rows = [json.dumps(json.loads(json_text(row)), ensure_ascii=False) for row in journal]
-    write_text(folder / JOURNAL_FILE, "".join(f"{row}\n" for row in rows))
 
 
 def write_results(

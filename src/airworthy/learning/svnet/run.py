@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from airworthy.core.checkpoints import Checkpoint
 from airworthy.core.errors import AirworthyError
+from airworthy.learning.model_state import ModelState
 from airworthy.learning.svnet.beginning import beginning
 from airworthy.learning.svnet.data import TrainingData, batch_order
 from airworthy.learning.svnet.feed import Feed
@@ -25,7 +26,6 @@ from airworthy.learning.svnet.stages import CommandStage, HistoryStage, Stage, s
 __all__ = ["SvNetRun"]
 
 _STAGES: dict[str, Any] = {"history": HistoryStage, "command": CommandStage}
-_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
 class SvNetRun:
@@ -53,7 +53,7 @@ class SvNetRun:
         self._names = stage_names(options, self.model)
         self._index, self._step = 0, 0
         self._sum, self._counted = 0.0, 0
-        self._best: dict[str, Tensor] = {}
+        self._state = ModelState(self.model, device)
         self.notes: dict[str, Any] = {"journal": [], "skipped": 0, "best": {}, "seconds": {}, "pairs": {}}
         """Journal by epoch, minibatches left out, best epoch of each step, time and pairs of forward and backward passes."""
         self.stage: Stage = self._stage()
@@ -89,21 +89,15 @@ class SvNetRun:
 
     def weights(self, kind: str) -> dict[str, NDArray[np.float32]]:
         """Tensors of the "best" epoch, or of the "last"."""
-        state = self._best if kind == "best" and self._best else self.model.state_dict()
-        return {key: value.detach().cpu().numpy().copy() for key, value in state.items()}
+        return self._state.weights(kind)
 
     def save(self) -> Checkpoint:
         """Everything that the next minibatch depends on."""
-        arrays = {f"model.{key}": value for key, value in self.model.state_dict().items()}
-        arrays |= {f"best.{key}": value for key, value in self._best.items()}
-        for name, parameter in self.stage.trained.items():
-            state = self.stage.optimizer.state.get(parameter, {})
-            arrays |= {f"adam.{name}.{key}": state[key] for key in _MOMENTS if key in state}
         at = {"stage": self._index, "step": self._step, "sum": self._sum, "counted": self._counted}
         # Everything random is a function of these: that is the whole state of the generators.
         random = {"seed": self.options.seed, "stage": self._index, "step": self._step}
-        found = {key: value.detach().cpu().numpy() for key, value in arrays.items()}
-        return Checkpoint(self.number, found, {"at": at, "random": random, **self.notes})
+        arrays = self._state.arrays(self.stage.trained, self.stage.optimizer)
+        return Checkpoint(self.number, arrays, {"at": at, "random": random, **self.notes})
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on from what `save` gave."""
@@ -112,20 +106,10 @@ class SvNetRun:
         notes.pop("random")
         self.notes = notes
         self._index, self._step, self._sum, self._counted = at["stage"], at["step"], at["sum"], at["counted"]
-        state = {key: torch.from_numpy(np.array(value)) for key, value in checkpoint.arrays.items()}
-        self.model.load_state_dict(_under(state, "model."))
-        self._best = {key: value.to(self.device) for key, value in _under(state, "best.").items()}
+        self._state.restore(checkpoint.arrays)
         if not self.finished:
             self.stage = self._stage()
-            self._restore_moments(_under(state, "adam."))
-
-    def _restore_moments(self, state: Mapping[str, Tensor]) -> None:
-        fused = self.device.type == "cuda"
-        for name, parameter in self.stage.trained.items():
-            if f"{name}.step" in state:
-                moments = {key: torch.empty_like(parameter).copy_(state[f"{name}.{key}"]) for key in _MOMENTS[1:]}
-                step = state[f"{name}.step"]
-                self.stage.optimizer.state[parameter] = {"step": step.to(self.device) if fused else step, **moments}
+            self._state.restore_moments(checkpoint.arrays, self.stage.trained, self.stage.optimizer)
 
     def _stage(self) -> Stage:
         found: Stage = _STAGES[self._names[self._index]](self.model, self.feed, self.options)
@@ -175,18 +159,13 @@ class SvNetRun:
         best = self.notes["best"].get(self.stage.name)
         if score is not None and math.isfinite(score) and (best is None or score < best["score"]):
             self.notes["best"][self.stage.name] = {"epoch": epoch + 1, "score": score}
-            self._best = {key: value.detach().clone() for key, value in self.model.state_dict().items()}
+            self._state.keep_best()
         return {"held_out_loss": loss if math.isfinite(loss) else None, **figures}
 
     def _close_stage(self) -> None:
         if self.stage.name == "history":
-            chosen = self._best if self.options.keep == "best" and self._best else self.model.state_dict()
-            self.model.load_state_dict(self.stage.finish(dict(chosen)))
-            self._best = {}
+            self.model.load_state_dict(self.stage.finish(dict(self._state.chosen(self.options.keep))))
+            self._state.best = {}
         self._index, self._step = self._index + 1, 0
         if not self.finished:
             self.stage = self._stage()
-
-
-def _under(state: Mapping[str, Tensor], head: str) -> dict[str, Tensor]:
-    return {key[len(head) :]: value for key, value in state.items() if key.startswith(head)}

@@ -120,12 +120,12 @@ def frozen_figures(pairs: ExpertPairs, variants: tuple[str, ...] = ("sv_net", "n
 
 def _trained(pairs: ExpertPairs, name: str) -> tuple[Tensors, Tensors, Tensors]:
     """Tensors before the history step, between the steps, and after the command step."""
-    from airworthy.learning.svnet.machine import computing, machine_for
+    from airworthy.learning.machine import computing, machine_for
     from airworthy.learning.svnet.run import SvNetRun
 
     options = SvNetOptions(name, epochs=2, history_epochs=2, batch=16, history_batch=16, view=32, precision="float32")
     data = training_data(pairs, variant(name), options.form, options.view)
-    with computing(machine_for(RunOptions(device="cpu", threads=1), options)) as device:
+    with computing(machine_for(RunOptions(device="cpu", threads=1), options.precision)) as device:
         run: Any = SvNetRun(data, options, device)
         before, steps = run.weights("last"), run.minibatches()
         while run.stage.name == "history":

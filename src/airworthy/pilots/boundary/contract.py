@@ -11,7 +11,8 @@ from itertools import pairwise
 from math import isfinite, pi
 from typing import Any
 
-from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.errors import AirworthyError
+from airworthy.pilots.contract_fields import Unfit, as_number, as_table, as_text, check_kind, refused
 
 __all__ = [
     "FIELDS",
@@ -133,62 +134,29 @@ def contract_of(table: Any, where: str) -> tuple[Contract, str]:
     Raises:
         AssetError: It is not a contract of this kind, or cannot be used.
     """
-    try:
+    with refused(where, "a contract of a boundary network"):
         return _fields(table)
-    except AirworthyError as error:
-        raise AssetError(f"{where!r} cannot be used. {error}"[:500]) from None
-    except _Unfit as error:
-        raise AssetError(f"{where!r} is not a contract of a boundary network: {error}."[:500]) from None
-    except KeyError as error:
-        raise AssetError(f"{where!r} is not a contract of a boundary network: it lacks {error.args[0]!r}."[:500]) from None
-    except (TypeError, ValueError, OverflowError):
-        raise AssetError(f"{where!r} is not a contract of a boundary network: an entry is of another type.") from None
-
-
-class _Unfit(Exception):
-    """What does not fit, in words."""
 
 
 def _fields(table: Any) -> tuple[Contract, str]:
-    if not isinstance(table, dict) or table.get("kind") != KIND:
-        raise _Unfit(f"its kind is not {KIND!r}")
-    if table.get("version") != VERSION:
-        raise _Unfit(f"its version is {table.get('version')!r}, this program reads {VERSION}")
+    check_kind(table, KIND, VERSION)
     if table["layers"] != {"widths": list(WIDTHS), "slopes": list(SLOPES), "last": "sigmoid"}:
-        raise _Unfit("its layers are others than this program's")
+        raise Unfit("its layers are others than this program's")
     inputs = _ports(table["inputs"], tuple(zip(FIELDS, UNITS, strict=True)), "inputs")
     outputs = _ports(table["outputs"], OUTPUTS, "outputs")
     contract = Contract(
-        tuple((_number(port["low"]), _number(port["high"])) for port in inputs),
-        tuple(_number(port["scale"]) for port in outputs),
-        _text(table["heading"]),
-        _table(table.get("training", {})),
-        _text(table.get("data", "")),
-        _text(table.get("notes", "")),
+        tuple((as_number(port["low"]), as_number(port["high"])) for port in inputs),
+        tuple(as_number(port["scale"]) for port in outputs),
+        as_text(table["heading"]),
+        as_table(table.get("training", {})),
+        as_text(table.get("data", "")),
+        as_text(table.get("notes", "")),
     )
-    return contract, _text(table["weights"]["sha256"])
+    return contract, as_text(table["weights"]["sha256"])
 
 
 def _ports(given: Any, wanted: tuple[tuple[str, str], ...], side: str) -> list[Any]:
     names = [(port["name"], port["unit"]) for port in given]
     if names != list(wanted):
-        raise _Unfit(f"its {side} are {names}, expected {list(wanted)}")
+        raise Unfit(f"its {side} are {names}, expected {list(wanted)}")
     return list(given)
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _Unfit(f"{value!r} is no number")
-    return float(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise _Unfit(f"{value!r} is no text")
-    return value
-
-
-def _table(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _Unfit(f"{value!r} is no table")
-    return value

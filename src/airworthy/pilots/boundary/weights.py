@@ -1,8 +1,4 @@
-"""A network's folder: `weights.safetensors`, and `contract.json`, which says what the numbers mean and vouches for them.
-
-Both may come from strangers: sizes are bounded before anything is read, every tensor is compared with its shape, and whatever
-does not fit is refused in one sentence.
-"""
+"""A boundary network's folder: where it lies, how it is written and read. See `airworthy.pilots.network_files`."""
 
 from __future__ import annotations
 
@@ -15,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.files import json_text, make_folder, read_bytes, read_json, sha256, write_bytes, write_json
+from airworthy.core.errors import AssetError
+from airworthy.core.files import read_json
+from airworthy.pilots import network_files
 from airworthy.pilots.boundary.contract import Contract, contract_of, contract_table, tensor_shapes
+from airworthy.pilots.network_files import CONTRACT_FILE, CONTRACT_LIMIT_BYTES, WEIGHTS_FILE, read_weights, write_network_files
 
 __all__ = [
     "CONTRACT_FILE",
@@ -30,8 +28,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float32]
-CONTRACT_FILE, WEIGHTS_FILE = "contract.json", "weights.safetensors"
-CONTRACT_LIMIT_BYTES = 256 * 1024
 WEIGHTS_LIMIT_BYTES = 2 * 1024 * 1024
 """Three times what the tensors take."""
 
@@ -74,17 +70,7 @@ def write_network(folder: str | Path, contract: Contract, weights: Mapping[str, 
     Raises:
         AirworthyError: A tensor is missing, superfluous, of another shape, or not finite.
     """
-    where = make_folder(folder)
-    data = tensor_bytes(weights)
-    table = contract_table(contract, {"file": WEIGHTS_FILE, "sha256": sha256(data), "bytes": len(data)})
-    if (size := len(json_text(table).encode())) > CONTRACT_LIMIT_BYTES:
-        raise AirworthyError(
-            f"The contract would have {size:,} bytes, more than {CONTRACT_LIMIT_BYTES:,}: note less in `training`."
-        )
-    (where / CONTRACT_FILE).unlink(missing_ok=True)
-    write_bytes(where / WEIGHTS_FILE, data)
-    write_json(where / CONTRACT_FILE, table)
-    return where
+    return write_network_files(folder, tensor_bytes(weights), lambda file: contract_table(contract, file))
 
 
 def read_network(folder: str | Path) -> tuple[Contract, dict[str, Floats]]:
@@ -93,16 +79,14 @@ def read_network(folder: str | Path) -> tuple[Contract, dict[str, Floats]]:
     Raises:
         AssetError: A file is missing, too large, damaged, of another kind, or not the one that the contract names.
     """
-    path, table = Path(folder) / WEIGHTS_FILE, Path(folder) / CONTRACT_FILE
-    if os.path.isdir(folder) and not os.path.lexists(table):
+    path = Path(folder) / CONTRACT_FILE
+    if os.path.isdir(folder) and not os.path.lexists(path):
         raise AssetError(f"{str(folder)!r} does not hold a network: there is no {CONTRACT_FILE} in it.")
-    contract, digest = contract_of(read_json(table, CONTRACT_LIMIT_BYTES), str(table))
-    data = read_bytes(path, WEIGHTS_LIMIT_BYTES)
-    if (found := sha256(data)) != digest:
-        raise AssetError(
-            f"{str(path)!r} has the SHA-256 {found[:12]}..., its contract says {digest[:12]}...: it was changed or damaged."
-        )
-    return contract, _tensors(data, str(path))
+    contract, digest = contract_of(read_json(path, CONTRACT_LIMIT_BYTES), str(path))
+    data = read_weights(folder, digest, WEIGHTS_LIMIT_BYTES)
+    return contract, network_files.checked_tensors(
+        data, tensor_shapes(), " of a boundary network", str(Path(folder) / WEIGHTS_FILE)
+    )
 
 
 def tensor_bytes(weights: Mapping[str, NDArray[Any]]) -> bytes:
@@ -111,42 +95,4 @@ def tensor_bytes(weights: Mapping[str, NDArray[Any]]) -> bytes:
     Raises:
         AirworthyError: A tensor is missing, superfluous, of another shape, or not finite.
     """
-    from safetensors.numpy import save
-
-    with np.errstate(over="ignore"):
-        arrays = {key: np.ascontiguousarray(weights[key], np.float32) for key in sorted(weights)}
-    if fault := _fault(arrays):
-        raise AirworthyError(f"The weights cannot be written: {fault}.")
-    return save(arrays)
-
-
-def _tensors(data: bytes, where: str) -> dict[str, Floats]:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
-    try:
-        arrays = load(data)
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        reason = (str(error).splitlines() or [""])[0][:200]
-        raise AssetError(f"{where!r} is not a usable safetensors file: {reason}.") from None
-    if fault := _fault(arrays):
-        raise AssetError(f"{where!r} does not hold the weights of a boundary network: {fault}.")
-    return arrays
-
-
-def _fault(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """What is wrong with tensors, as half a sentence; empty where they fit."""
-    shapes = tensor_shapes()
-    if missing := sorted(set(shapes) - set(arrays)):
-        return f"the tensor {missing[0]!r} is missing"
-    if extra := sorted(set(arrays) - set(shapes)):
-        return f"the tensor {extra[0][:80]!r} does not belong there"
-    for key, shape in shapes.items():
-        array = arrays[key]
-        if array.shape != shape:
-            return f"the tensor {key!r} has shape {array.shape}, expected {shape}"
-        if array.dtype != np.float32:
-            return f"the tensor {key!r} is of {array.dtype}, expected float32"
-        if not np.isfinite(array).all():
-            return f"the tensor {key!r} holds values that are not finite"
-    return ""
+    return network_files.tensor_bytes(weights, tensor_shapes())

@@ -1,7 +1,7 @@
 """What a policy's folder holds: `weights.safetensors`, and `contract.json`, which says what the numbers mean.
 
 Both come from strangers, perhaps: sizes are bounded before anything is read, every tensor is compared with its variant, and
-whatever does not fit is refused in one sentence.
+whatever does not fit is refused in one sentence. See `airworthy.pilots.network_files`.
 """
 
 from __future__ import annotations
@@ -17,21 +17,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.files import json_text, make_folder, read_bytes, read_json, sha256, write_bytes, write_json
+from airworthy.core.files import read_json
+from airworthy.pilots.contract_fields import Unfit, as_number, as_table, as_text, check_kind, refused
+from airworthy.pilots.network_files import CONTRACT_FILE, CONTRACT_LIMIT_BYTES, WEIGHTS_FILE, read_weights, write_network_files
 from airworthy.pilots.svnet.features import HISTORY_TICKS, IMAGE_MEAN, IMAGE_STD, Form
 from airworthy.pilots.svnet.ports import ports_of
 from airworthy.pilots.svnet.squeezenet import least_size
 from airworthy.pilots.svnet.tensors import checked_tensors, tensor_bytes
 from airworthy.pilots.svnet.variants import variant
 
-__all__ = ["CONTRACT_FILE", "WEIGHTS_FILE", "Contract", "View", "contract_from", "read_contract", "read_policy", "write_policy"]
+__all__ = [
+    "CONTRACT_FILE",
+    "CONTRACT_KEY",
+    "CONTRACT_LIMIT_BYTES",
+    "WEIGHTS_FILE",
+    "Contract",
+    "View",
+    "contract_from",
+    "read_contract",
+    "read_policy",
+    "write_policy",
+]
 
 Floats = NDArray[np.float32]
-CONTRACT_FILE, WEIGHTS_FILE = "contract.json", "weights.safetensors"
 KIND, VERSION = "airworthy-svnet", 1
 CONTRACT_KEY = "airworthy_contract"
 """Of an exported model's metadata; the value is the text of contract.json."""
-CONTRACT_LIMIT_BYTES = 256 * 1024
 WEIGHTS_LIMIT_BYTES = 16 * 1024 * 1024
 """Twice what the largest variant takes."""
 SIDE_MAX = 1024
@@ -146,17 +157,8 @@ def write_policy(folder: str | Path, contract: Contract, weights: Mapping[str, N
     Raises:
         AirworthyError: A tensor is missing, superfluous, of another shape, or not finite.
     """
-    where = make_folder(folder)
     data = tensor_bytes(weights, contract.variant)
-    table = _table(contract, data)
-    if (size := len(json_text(table).encode())) > CONTRACT_LIMIT_BYTES:
-        raise AirworthyError(
-            f"The contract would have {size:,} bytes, more than {CONTRACT_LIMIT_BYTES:,}: note less in `training`."
-        )
-    (where / CONTRACT_FILE).unlink(missing_ok=True)
-    write_bytes(where / WEIGHTS_FILE, data)
-    write_json(where / CONTRACT_FILE, table)
-    return where
+    return write_network_files(folder, data, lambda file: _table(contract, file))
 
 
 def read_contract(folder: str | Path) -> Contract:
@@ -172,13 +174,8 @@ def read_policy(folder: str | Path) -> tuple[Contract, dict[str, Floats]]:
     """
     where = Path(folder)
     contract, digest = _read(where)
-    path = where / WEIGHTS_FILE
-    data = read_bytes(path, WEIGHTS_LIMIT_BYTES)
-    if (found := sha256(data)) != digest:
-        raise AssetError(
-            f"{str(path)!r} has the SHA-256 {found[:12]}..., its contract says {digest[:12]}...: it was changed or damaged."
-        )
-    return contract, checked_tensors(data, contract.variant, str(path))
+    data = read_weights(where, digest, WEIGHTS_LIMIT_BYTES)
+    return contract, checked_tensors(data, contract.variant, str(where / WEIGHTS_FILE))
 
 
 def _read(folder: Path) -> tuple[Contract, str]:
@@ -206,7 +203,7 @@ def contract_from(table: Any, where: str) -> Contract:
     return _parsed(table, where)[0]
 
 
-def _table(contract: Contract, data: bytes) -> dict[str, Any]:
+def _table(contract: Contract, weights: Mapping[str, Any]) -> dict[str, Any]:
     """Content of contract.json."""
     kind = variant(contract.variant)
     inputs, outputs = ports_of(kind, contract.image_size)
@@ -220,7 +217,7 @@ def _table(contract: Contract, data: bytes) -> dict[str, Any]:
         "image": image if kind.vision else None,
         "inputs": inputs,
         "outputs": outputs,
-        "weights": {"file": WEIGHTS_FILE, "sha256": sha256(data), "bytes": len(data)},
+        "weights": dict(weights),
         "data": contract.data,
         "training": dict(contract.training),
         "notes": contract.notes,
@@ -229,46 +226,31 @@ def _table(contract: Contract, data: bytes) -> dict[str, Any]:
 
 def _parsed(table: Any, where: str) -> tuple[Contract, str]:
     """Contract and the digest of its weights."""
-    try:
+    with refused(where, "a contract of SV-Net", "one of its entries is of another type"):
         return _fields(table)
-    except AirworthyError as error:
-        raise AssetError(f"{where!r} cannot be used. {error}"[:500]) from None
-    except _Unfit as error:
-        raise AssetError(f"{where!r} is not a contract of SV-Net: {error}."[:500]) from None
-    except KeyError as error:
-        raise AssetError(f"{where!r} is not a contract of SV-Net: it lacks {error.args[0]!r}."[:500]) from None
-    except (TypeError, ValueError, OverflowError):
-        raise AssetError(f"{where!r} is not a contract of SV-Net: one of its entries is of another type.") from None
-
-
-class _Unfit(Exception):
-    """What does not fit, in words."""
 
 
 def _fields(table: Any) -> tuple[Contract, str]:
-    if not isinstance(table, dict) or table.get("kind") != KIND:
-        raise _Unfit(f"its kind is not {KIND!r}")
-    if table.get("version") != VERSION:
-        raise _Unfit(f"its version is {table.get('version')!r}, this program reads {VERSION}")
-    name = _text(table["variant"])
+    check_kind(table, KIND, VERSION)
+    name = as_text(table["variant"])
     kind = variant(name)
-    view = View(**_named(table["view"], View.__dataclass_fields__)) if kind.vision else None
+    view = _view(table["view"]) if kind.vision else None
     image = table["image"] if kind.vision else {"mean": list(IMAGE_MEAN), "std": list(IMAGE_STD)}
     if table["history"]["ticks"] != HISTORY_TICKS:
-        raise _Unfit(f"its history has {table['history']['ticks']!r} ticks, this program's {HISTORY_TICKS}")
+        raise Unfit(f"its history has {table['history']['ticks']!r} ticks, this program's {HISTORY_TICKS}")
     contract = Contract(
         name,
         view,
-        _number(table["rate_hz"]),
+        as_number(table["rate_hz"]),
         table["history"]["form"],
-        tuple(map(_number, image["mean"])),
-        tuple(map(_number, image["std"])),
-        _named(table.get("training", {}), None),
-        _text(table.get("data", "")),
-        _text(table.get("notes", "")),
+        tuple(map(as_number, image["mean"])),
+        tuple(map(as_number, image["std"])),
+        as_table(table.get("training", {})),
+        as_text(table.get("data", "")),
+        as_text(table.get("notes", "")),
     )
     _check_ports(table, contract)
-    return contract, _text(table["weights"]["sha256"])
+    return contract, as_text(table["weights"]["sha256"])
 
 
 def _check_ports(table: Mapping[str, Any], contract: Contract) -> None:
@@ -277,24 +259,11 @@ def _check_ports(table: Mapping[str, Any], contract: Contract) -> None:
         given = [(port["name"], port["shape"]) for port in table[side]]
         if given != [(port["name"], port["shape"]) for port in wanted]:
             expected = [(port["name"], port["shape"]) for port in wanted]
-            raise _Unfit(f"its {side} are {given}; those of variant {contract.variant!r} are {expected}")
+            raise Unfit(f"its {side} are {given}; those of variant {contract.variant!r} are {expected}")
 
 
-def _named(value: Any, known: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _Unfit(f"{value!r} is no table")
-    if known is not None and set(value) != set(known):
-        raise _Unfit(f"a table has the entries {sorted(value)}, expected {sorted(known)}")
-    return value
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _Unfit(f"{value!r} is no number")
-    return float(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise _Unfit(f"{value!r} is no text")
-    return value
+def _view(value: Any) -> View:
+    known = set(View.__dataclass_fields__)
+    if set(as_table(value)) != known:
+        raise Unfit(f"a table has the entries {sorted(value)}, expected {sorted(known)}")
+    return View(**value)

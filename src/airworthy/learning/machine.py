@@ -14,7 +14,7 @@ import torch
 
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError
-from airworthy.learning.svnet.options import RunOptions, SvNetOptions
+from airworthy.learning.options import TrainingRunOptions
 
 __all__ = ["Machine", "computing", "machine_for"]
 
@@ -40,8 +40,13 @@ class Machine:
         return [f"{name} {before.get(name)}, now {now[name]}" for name in now if before.get(name) != now[name]]
 
 
-def machine_for(run: RunOptions, options: SvNetOptions, before: Mapping[str, Any] | None = None) -> Machine:
+def machine_for(run: TrainingRunOptions, precision: str = "float32", before: Mapping[str, Any] | None = None) -> Machine:
     """Where this run computes; a run that goes on takes the threads it began with, if it was not told otherwise.
+
+    Args:
+        run: What was asked for.
+        precision: "float32", "bfloat16", or "auto", which takes bfloat16 where the machine computes with it.
+        before: The machine on which the training began; None: it begins here.
 
     Raises:
         AirworthyError: There is no such device.
@@ -49,7 +54,6 @@ def machine_for(run: RunOptions, options: SvNetOptions, before: Mapping[str, Any
     device = _device(run.device)
     begun = before.get("threads") if before else None
     threads = run.threads or (begun if isinstance(begun, int) else 0) or _processors()
-    precision = options.precision
     if precision == "auto":
         precision = "bfloat16" if _has_bfloat16(device) else "float32"
     return Machine(device, threads, precision, torch.__version__)

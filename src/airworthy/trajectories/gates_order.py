@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+__all__ = ["match_in_order"]
 
-def match_in_order(wanted: Sequence[int], seen: Sequence[int]) -> list[tuple[int, int]]:
+
+def match_in_order(wanted: Sequence[Any], seen: Sequence[Any]) -> list[tuple[int, int]]:
     """Pairs (place in `wanted`, place in `seen`), both rising, as many as there can be.
 
     Args:
-        wanted: Gates of the course, in order.
-        seen: Gates that were passed, in order of time.
+        wanted: Gates of the course in order, or numbers that stand for them.
+        seen: Gates that were passed, alike, in order of time.
     """
     if list(seen) == list(wanted):
         return [(k, k) for k in range(len(wanted))]

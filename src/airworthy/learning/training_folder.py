@@ -1,0 +1,223 @@
+"""The folder of one training: what began there, learning that is stopped and gone on with at any time, what it came to.
+
+training.json     what is learnt, from what, and where it began; written first
+checkpoints/      while it is not finished
+training.jsonl    the journal, a line per epoch
+report.json       figures; written last: where it lies, all is done
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from airworthy.core.checkpoints import Checkpoint, Checkpoints
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import json_text, read_json, write_json, write_text
+from airworthy.core.progress import progress
+from airworthy.core.stopping import stoppable
+from airworthy.learning.options import TrainingOptions, TrainingRunOptions
+from airworthy.pilots.network_files import CONTRACT_FILE
+
+if TYPE_CHECKING:  # it loads torch
+    from airworthy.learning.machine import Machine
+
+__all__ = [
+    "FIGURES_FILE",
+    "IDENTITY_FILE",
+    "JOURNAL_FILE",
+    "LAST_FILE",
+    "REPORT_FILE",
+    "Named",
+    "TrainingFolder",
+    "Work",
+    "say",
+    "write_journal",
+]
+
+IDENTITY_FILE, CHECKPOINTS = "training.json", "checkpoints"
+JOURNAL_FILE, FIGURES_FILE, REPORT_FILE, LAST_FILE = "training.jsonl", "report.json", "report.html", "weights_last.safetensors"
+_AGAIN = "This training was finished and is not whole any more: delete its folder, and the same command learns again."
+
+Outcome = TypeVar("Outcome")
+Stopped = Callable[[], bool]
+
+
+class Work(Protocol):
+    """A training under way."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether all is learnt."""
+
+    def save(self) -> Checkpoint:
+        """Everything that the next step depends on."""
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from what `save` gave."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """What things are called in messages."""
+
+    result: str
+    """What the training makes ("a policy")."""
+    other_data: str
+    """Said of a training from other data ("its data were others")."""
+    other_rest: str
+    """Said where all options and the data are the same, and something is not."""
+    steps: str
+    """What checkpoints count ("epoch")."""
+
+
+class TrainingFolder:
+    """The folder of a training, held by the caller (`lock_folder`).
+
+    Args:
+        folder: It.
+        identity: What the weights depend on: schema_version, options, data; where it has "network", that is compared first.
+        options: Those of the identity.
+        named: Words for messages.
+        quiet: Say nothing but what is wrong.
+
+    Raises:
+        AirworthyError: The folder holds another training, or something that is none.
+    """
+
+    def __init__(self, folder: Path, identity: Mapping[str, Any], options: TrainingOptions, named: Named, quiet: bool):
+        self.folder, self._identity, self._named, self._quiet = folder, dict(identity), named, quiet
+        self.about: dict[str, Any] = dict(identity)
+        """The identity, and since `begin` the machine: what checkpoints and figures tell of the training."""
+        self._before = self._known(options)
+
+    @property
+    def done(self) -> bool:
+        """Whether a training was finished here."""
+        return os.path.lexists(self.folder / FIGURES_FILE)
+
+    @property
+    def machine(self) -> dict[str, Any] | None:
+        """On which the training began, as it is kept; None: it did not begin."""
+        held = self._before.get("machine") if self._before else None
+        return held if isinstance(held, dict) else None
+
+    def outcome(self, read: Callable[[Path], object], of: Callable[[Path, Mapping[str, Any]], Outcome]) -> Outcome:
+        """What a training left that was finished before.
+
+        Args:
+            read: Reads the folder's network, and refuses it where it is damaged.
+            of: Makes the outcome of folder and figures.
+
+        Raises:
+            AssetError: It is not whole any more.
+        """
+        try:
+            read(self.folder)
+            return of(self.folder, read_json(self.folder / FIGURES_FILE))
+        except (KeyError, TypeError, ValueError) as error:
+            reason = f"{str(self.folder / FIGURES_FILE)!r} does not hold the figures of a training."
+            raise AssetError(f"{reason} {_AGAIN}") from error
+        except AssetError as error:
+            raise AssetError(f"{error} {_AGAIN}") from error
+
+    def begin(self, work: Work, machine: Machine) -> bool:
+        """Note what begins, or take up what was stopped; returns whether the work goes on from a checkpoint."""
+        if self._before is None:
+            write_json(self.folder / IDENTITY_FILE, {**self._identity, "machine": asdict(machine)})
+        elif changed := machine.differences(self.machine or {}):
+            told = f"It began on another machine ({'; '.join(changed)}): it goes on, but its bits are not those of one run."
+            say(self._quiet, told)
+        self.about = {"machine": asdict(machine), **self._identity}
+        saved = self._checkpoints().newest()
+        if saved is not None:
+            work.restore(saved)
+        return saved is not None
+
+    def learn(
+        self,
+        work: Work,
+        steps: Callable[[Stopped], Iterator[object]],
+        count: int,
+        run: TrainingRunOptions,
+        stepped: Callable[[], None] = lambda: None,
+        saved: Callable[[], None] = lambda: None,
+    ) -> bool:
+        """Learn what is left, saving now and then, and when asked to stop.
+
+        Args:
+            work: Begun.
+            steps: Makes the steps; behind each it may be saved. It is given what says whether somebody wants it to stop.
+            count: Steps that are left, at most.
+            run: For how long, and how often it is saved.
+            stepped: Called behind each step.
+            saved: Called behind each checkpoint.
+
+        Returns:
+            Whether it is finished; False: it was stopped, as was asked.
+        """
+        kept = self._checkpoints()
+        begun = last = time.monotonic()
+        with stoppable() as stopped:
+            for _ in progress(steps(stopped), "Training", count, quiet=self._quiet):
+                now = time.monotonic()
+                late = bool(run.minutes) and now - begun > 60.0 * run.minutes
+                stepped()
+                # At the end, too: whoever stops it while the report is made has learnt everything.
+                if work.finished or stopped() or late or now - last > 60.0 * run.checkpoint_minutes:
+                    kept.save(work.save(), self.about)
+                    saved()
+                    last = now
+                    if stopped() or (late and not work.finished):
+                        break
+        return work.finished
+
+    def clear(self) -> None:
+        """Remove the checkpoints of a training that is finished."""
+        self._checkpoints().clear()
+
+    def _checkpoints(self) -> Checkpoints:
+        return Checkpoints(self.folder / CHECKPOINTS, self._named.steps)
+
+    def _known(self, options: TrainingOptions) -> dict[str, Any] | None:
+        """How this training began before; None: it did not. Refuses a folder of another."""
+        path, where = self.folder / IDENTITY_FILE, repr(str(self.folder))
+        if not path.is_file():
+            if any((self.folder / name).exists() for name in (CHECKPOINTS, FIGURES_FILE, CONTRACT_FILE)):
+                raise AirworthyError(f"{where} holds {self._named.result} but no {IDENTITY_FILE}: choose another folder.")
+            return None
+        before = read_json(path)
+        if not isinstance(before, dict) or not isinstance(before.get("options"), dict):
+            raise AirworthyError(f"{str(path)!r} does not describe a training: choose another folder.")
+        if "network" in self._identity and before.get("network") != self._identity["network"]:
+            raise AirworthyError(f"{where} holds the training of another network: choose another folder.")
+        if changed := self._changed(before, options):
+            what = "; ".join(changed)
+            raise AirworthyError(f"{where} holds another training ({what}): choose another folder, or ask for the same.")
+        return before
+
+    def _changed(self, before: Mapping[str, Any], options: TrainingOptions) -> list[str]:
+        changed = options.differences(before["options"])
+        if before.get("data") != self._identity["data"]:
+            changed.append(self._named.other_data)
+        if not changed and any(before.get(key) != value for key, value in self._identity.items()):
+            changed.append(self._named.other_rest)
+        return changed
+
+
+def write_journal(folder: Path, journal: list[dict[str, Any]]) -> None:
+    """A line per epoch; whole, so that a line is never there twice."""
+    rows = [json.dumps(json.loads(json_text(row)), ensure_ascii=False) for row in journal]
+    write_text(folder / JOURNAL_FILE, "".join(f"{row}\n" for row in rows))
+
+
+def say(quiet: bool, text: str) -> None:
+    """Tell who watches, on standard error."""
+    if not quiet:
+        print(text, file=sys.stderr, flush=True)
