@@ -13,17 +13,19 @@ import pytest
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.evaluation.navigation.config import NavigationConfig, Perturbation
 from airworthy.evaluation.navigation.entrants import entrant
-from airworthy.evaluation.navigation.guiding import _Tries
+from airworthy.evaluation.navigation.guiding_planners import Tries
 from airworthy.evaluation.navigation.missions import body_radius, draws_of, flown_vehicle, mission_of, place
 from airworthy.evaluation.navigation.patience import Timed, TooLong, within
 from airworthy.evaluation.navigation.plan import Flight, blocks_of, flights_of
 from airworthy.evaluation.navigation.rows import COLUMNS, same_row
+from airworthy.evaluation.navigation.warming import warm_up
 from airworthy.evaluation.navigation.work import flown_rows
+from airworthy.pilots.deciding import PilotFailure
 from airworthy.scenes.generators import SCENARIOS
 from airworthy.tasks.navigation import NavigationProtocol
 from airworthy.vehicles import vehicle
 
-CONFIG = NavigationConfig(patience=0.3, protocol=NavigationProtocol(time_limit_s=25.0))
+CONFIG = NavigationConfig(patience=0.3, warm_up=0.0, protocol=NavigationProtocol(time_limit_s=25.0))
 BRIEF = replace(CONFIG, protocol=NavigationProtocol(time_limit_s=4.0))
 GAP, MAZE = Flight("narrow_gap", 1, "virt_05"), Flight("maze", 2, "real_09")
 
@@ -73,6 +75,21 @@ class Loops(Late, Straight):
     def what(self, observation):
         while self.guilty(observation):
             pass
+
+
+class Compiles(Straight):
+    """Its first call in a process takes long."""
+
+    ready = False
+
+    def what(self, observation):
+        if not type(self).ready:
+            type(self).ready = True
+            time.sleep(0.6)
+
+
+class CompilesToo(Compiles):
+    ready = False
 
 
 class WrongShape(Late, Straight):
@@ -212,7 +229,7 @@ def brief() -> dict[str, Any]:
 
 
 def test_every_flight_of_the_benchmark_has_a_number_of_its_own() -> None:
-    from airworthy.evaluation.navigation.config import FLEET
+    from airworthy.evaluation.navigation.plan import FLEET
 
     flights = flights_of(SCENARIOS, FLEET, 10, 1)
     assert len(flights) == 2520
@@ -338,7 +355,7 @@ def test_a_privileged_planner_knows_the_place_and_another_controller_flies_other
 
 
 def test_a_planner_that_tries_in_vain_is_searching() -> None:
-    tries = _Tries(3)  # it finds at every call; it never does; it has given up long ago
+    tries = Tries(3)  # it finds at every call; it never does; it has given up long ago
     calls, replans, found = np.zeros(3, np.int64), np.zeros(3, np.int64), []
     for tick in range(400):
         calls = calls + np.array([1, 1, tick < 50])
@@ -407,6 +424,35 @@ def test_a_file_that_does_not_import_is_an_error_in_one_sentence(tmp_path: Path)
         entrant(f"{path}:Pilot")
     with pytest.raises(AssetError):
         entrant(f"{tmp_path}/none.py:Pilot")
+
+
+def test_what_compiles_in_the_first_call_has_time_for_it(own: Path) -> None:
+    unwarmed = fly([MAZE], f"{own}:CompilesToo")[0]
+    assert (unwarmed["outcome"], unwarmed["cause"].partition(" (")[0]) == ("planner_crash", "TooLong: took more than 0.3 s")
+    warmed = fly([MAZE], f"{own}:Compiles", replace(CONFIG, warm_up=20.0))[0]
+    assert warmed["outcome"] == "collision"
+    assert warmed["trace"] == fly([MAZE], f"{own}:Straight")[0]["trace"]  # the flight before leaves nothing behind
+
+
+def test_who_warms_up_and_how_often(own: Path) -> None:
+    flown: list[tuple[int, float, float]] = []
+
+    def fly_nothing(flights: Sequence[Flight], who: Any, config: NavigationConfig) -> None:
+        flown.append((len(flights), config.patience, config.protocol.time_limit_s))
+        raise PilotFailure("fails here, too")
+
+    config, flights = NavigationConfig(), [GAP, MAZE]
+    alone, together = (entrant(f"{own}:{name}") for name in ("Straight", "Together"))
+    assert warm_up(fly_nothing, flights, alone, config)
+    assert not warm_up(fly_nothing, flights[1:], alone, config)  # one object per flight: nothing is new
+    assert warm_up(fly_nothing, flights, together, config)
+    assert warm_up(fly_nothing, flights[1:], together, config)  # another number of flights may compile again
+    assert not warm_up(fly_nothing, flights, replace(together, name="other"), replace(config, warm_up=0.0))
+    ours, measured = entrant("straight"), replace(config, compute="measured")
+    assert not warm_up(fly_nothing, flights, ours, config)
+    assert not warm_up(fly_nothing, flights, ours, measured, stored={})
+    assert warm_up(fly_nothing, flights, ours, measured)
+    assert flown == [(1, 120.0, 2.0), (2, 120.0, 2.0), (1, 120.0, 2.0), (2, 120.0, 2.0)]
 
 
 def test_patience_interrupts_loops_and_lets_quick_calls_through() -> None:

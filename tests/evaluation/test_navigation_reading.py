@@ -15,7 +15,8 @@ import pytest
 from airworthy.cli.main import main
 from airworthy.core.errors import AssetError
 from airworthy.evaluation.navigation import job, store
-from airworthy.evaluation.navigation.config import NavigationConfig, digest_of, identity_of
+from airworthy.evaluation.navigation.config import NavigationConfig
+from airworthy.evaluation.navigation.identity import digest_of, identity_of
 from airworthy.evaluation.navigation.job import run_benchmark
 from airworthy.evaluation.navigation.reading import read_manifest, read_rows
 from airworthy.evaluation.navigation.replay import replay_row

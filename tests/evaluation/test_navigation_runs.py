@@ -23,9 +23,11 @@ from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import lock_folder
 from airworthy.evaluation.navigation import job, store
-from airworthy.evaluation.navigation.config import NavigationConfig, Perturbation, check, command_line, quick
+from airworthy.evaluation.navigation.choices import check, quick
+from airworthy.evaluation.navigation.config import NavigationConfig, Perturbation
 from airworthy.evaluation.navigation.division import division_of, read_system
 from airworthy.evaluation.navigation.entrants import entrant
+from airworthy.evaluation.navigation.identity import command_line
 from airworthy.evaluation.navigation.job import run_benchmark
 from airworthy.evaluation.navigation.replay import replay_row
 from airworthy.evaluation.navigation.rows import COLUMNS
@@ -258,6 +260,18 @@ def test_the_report_has_every_figure_and_loads_nothing(whole: Path, capsys: pyte
     assert "open division" in text
 
 
+def test_why_is_printed_while_a_run_goes_on(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with lock_folder(whole):
+        assert main(["bench", "report", str(whole), "--why"]) == 0
+        text = capsys.readouterr().out
+        assert main(["bench", "report", str(whole), "--why", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert "success by layout" in text
+    assert "why flights failed" in text
+    assert {e["cause"] for e in told["failures"] if e["scenario"] == "maze"} == {"hit a wall"}
+    assert [e["flights"] for e in told["layouts"]] == [{"1": 2, "2": 2}] * 2
+
+
 def test_the_command_line_says_it_again(tmp_path: Path) -> None:
     config = small(tmp_path, pilots=("straight", "ego"), perturb=Perturbation(drift=0.1), workers=2)
     words = command_line(config)
@@ -311,6 +325,7 @@ def test_a_system_describes_itself(tmp_path: Path) -> None:
         ({"batch": 0}, "--batch is 0"),
         ({"seed": -1}, "--seed is -1"),
         ({"patience": 0.0}, "--patience is 0.0"),
+        ({"warm_up": float("nan")}, "--warm-up is nan"),
         ({"perturb": Perturbation(drift=-1.0)}, "--perturb.drift is -1.0"),
         ({"perturb": Perturbation(moving_obstacles=999)}, "moving-obstacles is 999"),
         ({"compute": "magic"}, "Unknown choice of --compute"),

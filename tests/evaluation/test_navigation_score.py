@@ -241,6 +241,7 @@ def test_the_summary_has_every_number() -> None:
     )
     more |= dict.fromkeys(("thrust_saturation", "rate_saturation", "control_effort", "compute_s"), 0.1)
     more |= {"jerk_integral": 2.0, "snap_integral": 3.0, "goal_distance_m": 14.0}  # of a line of 36 m and more
+    more |= {"category": "real", "cause": "hit a tree", "end_z_m": 1.0}
     more |= dict.fromkeys(("latency_median_s", "latency_p95_s", "latency_max_s"), 0.0) | {"replans": 3}
     rows = [
         row(p, s, v, c, (good := int(rng.random() < 0.5)), outcome="success" if good else "collision", **more)
@@ -256,5 +257,7 @@ def test_the_summary_has_every_number() -> None:
     assert found["outcomes"]["a"]["success"] + found["outcomes"]["a"]["collision"] == 60
     assert sum(cell["flights"] for cell in found["cells"][0]["cells"]) == 60
     assert found["paired"][0]["pairs"] == 60
+    assert sum(e["flights"] for e in found["failures"]) == sum(not r["success"] for r in rows)
+    assert [len(e["rates"]) for e in found["layouts"]] == [10] * 4
     cells = cells_of([r for r in rows if r["pilot"] == "a"], ["forest", "maze"], ["real_01", "virt_01", "virt_02"])
     assert found["cells"][0]["cells"][0]["value"] == cells[0, 0]

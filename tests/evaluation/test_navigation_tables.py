@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from airworthy.cli.main import main
-from airworthy.evaluation.navigation.config import FLEET, NavigationConfig
+from airworthy.evaluation.navigation.config import NavigationConfig
 from airworthy.evaluation.navigation.entrants import Entrant
-from airworthy.evaluation.navigation.guiding import PlannerGuide
+from airworthy.evaluation.navigation.failures import OTHERS, failed_at, failures_of, layouts_of
+from airworthy.evaluation.navigation.guiding_planners import PlannerGuide
 from airworthy.evaluation.navigation.missions import draws_of, mission_of
-from airworthy.evaluation.navigation.plan import Flight
+from airworthy.evaluation.navigation.plan import FLEET, Flight
 from airworthy.evaluation.navigation.report_tables import coverage, planning, trends
-from airworthy.evaluation.navigation.summing import _failed_at
+from airworthy.evaluation.navigation.report_why import LAYOUT_HEADS, WHY_HEADS, layout_rows, runs, why_rows
 from airworthy.evaluation.navigation.timing import planning_times
 from airworthy.pilots.straight import StraightFlight
 from airworthy.vehicles import vehicle
@@ -61,8 +62,60 @@ def test_times_of_planning_stand_beside_the_published() -> None:
 def test_where_flights_failed() -> None:
     # The line of the forest is 60 m less 2 m at both ends.
     told = [{"success": 0, "scenario": "forest", "goal_distance_m": d} for d in (56.0, 28.0, 0.0, 99.0)]
-    assert _failed_at(told) == pytest.approx((0.0 + 0.5 + 1.0 + 0.0) / 4)
-    assert np.isnan(_failed_at([{**told[0], "success": 1}]))
+    assert failed_at(told) == pytest.approx((0.0 + 0.5 + 1.0 + 0.0) / 4)
+    assert np.isnan(failed_at([{**told[0], "success": 1}]))
+
+
+def lost(cause: str, configuration: int, category: str = "real", **changes: Any) -> dict[str, Any]:
+    """A flight that failed half way through a forest."""
+    row = {"pilot": "ego", "scenario": "forest", "outcome": "collision", "success": 0, "cause": cause, "category": category}
+    row |= {"configuration": configuration, "goal_distance_m": 28.0, "end_z_m": 0.3, "time_s": 8.0, "speed_max_m_s": 4.0}
+    return {**row, "tracking_rmse_m": 0.2, "thrust_saturation": 0.5, **changes}
+
+
+def test_why_flights_failed() -> None:
+    arrived = lost("", 1, outcome="success", success=1, goal_distance_m=0.0)
+    told = [lost("hit a tree", k, time_s=float(k)) for k in (2, 3, 4, 7)] + [arrived] * 5
+    told += [lost("hit the ground", 2, "virtual", goal_distance_m=70.0, tracking_rmse_m=float("nan"))]
+    trees, ground = failures_of(told)
+    assert (trees["outcome"], trees["cause"], trees["flights"], trees["of"]) == ("collision", "hit a tree", 4, 10)
+    assert (trees["by_category"], trees["layouts"]) == ({"real": 4}, [2, 3, 4, 7])
+    assert trees["way"] == [0.5, 0.5, 0.5]
+    assert trees["time_s"] == pytest.approx([2.75, 3.5, 4.75])  # quartiles of 2, 3, 4, 7
+    assert ground["by_category"] == {"virtual": 1}
+    assert ground["way"] == [0.0, 0.0, 0.0]  # it was behind its start
+    assert np.isnan(ground["tracking_rmse_m"])
+    cells = dict(zip(WHY_HEADS, why_rows([trees, ground], {"ego": "EGO"})[0], strict=True))
+    assert (cells["pilot"], cells["of all there [%]"], cells["layouts"]) == ("EGO", "40.0", "2 to 4, 7")
+    assert cells["way behind them [%]"] == "50"
+    assert cells["after [s]"] == "2.8 \N{EN DASH} 4.8"
+    assert why_rows([ground], {})[0][WHY_HEADS.index("off the set-point [m]")] == ""
+
+
+def test_many_causes_are_gathered() -> None:
+    told = [lost(f"ValueError: {k}", 1, outcome="planner_crash") for k in range(20)] + [lost("ValueError: 3", 2)] * 2
+    found = failures_of(told)
+    assert sum(entry["flights"] for entry in found) == 22
+    assert [(entry["outcome"], entry["cause"], entry["flights"]) for entry in found[:2]] == [
+        ("planner_crash", OTHERS, 14),
+        ("collision", "ValueError: 3", 2),
+    ]
+    assert len(found) == 8
+
+
+def test_success_layout_by_layout() -> None:
+    arrived = lost("", 1, outcome="success", success=1)
+    entry = layouts_of([arrived, arrived, lost("hit a tree", 1), lost("hit a tree", 3)])[0]
+    assert entry["rates"] == pytest.approx({"1": 2 / 3, "3": 0.0})
+    row = layout_rows([entry], {})[0]
+    assert len(row) == len(LAYOUT_HEADS) == 13
+    assert row[:6] == ["ego", "forest", "67", "", "0", ""]
+    assert row[-1] == "50.0"  # of flights, not of layouts
+
+
+@pytest.mark.parametrize(("numbers", "text"), [([], ""), ([4], "4"), ([1, 2], "1, 2"), ([1, 2, 3, 5, 6], "1 to 3, 5, 6")])
+def test_runs_of_numbers(numbers: list[int], text: str) -> None:
+    assert runs(numbers) == text
 
 
 class Says(StraightFlight):

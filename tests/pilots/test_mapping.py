@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from tests.pilots.mapping_cases import CAMERA, EVERY, Array, looking, mission, wall_image
 
+import airworthy.pilots.mapping.scene as mapping_scene
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box, cast
 from airworthy.pilots.mapping import (
@@ -27,7 +28,7 @@ from airworthy.pilots.mapping.cameras import pixel_slopes
 from airworthy.pilots.planning.interface import MapSettings, Mission
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.catalogue import scene
-from airworthy.scenes.record import Instance, Scene
+from airworthy.scenes.record import Actor, Instance, Scene
 
 HALL = mission([[-10.0, -10.0, 0.0]], [[10.0, 10.0, 3.0]])
 EYE = np.array([[-5.03, 0.02, 1.53]])
@@ -56,7 +57,7 @@ def test_before_a_wall_is_free_the_wall_is_occupied_and_behind_is_unknown() -> N
 
 @pytest.mark.parametrize("ground", [-0.01, -1.0])
 def test_a_known_floor_is_inflated_before_anything_is_seen_and_stays(ground: float) -> None:
-    """The cell that holds height 0, all below and three above: with cells of 0.1 m from `ground` on, free from 0.39 or 0.4 m."""
+    """The cell that holds height 0, all below and three above: of cells of 0.1 m from `ground` on, free from 0.39 or 0.4 m."""
     settings = replace(EVERY, ground=ground, inflation=0.299, floor=True, field=True)
     maps = LocalMaps(settings, HALL, CAMERA)
     free = 0.39 if ground == -0.01 else 0.4
@@ -252,6 +253,30 @@ def test_a_scene_known_whole() -> None:
     # The face is at 1.5 m; the first inflated cell's middle at 1.45 m, or at 1.35 m where rounding makes it touch a cell more.
     assert value[0, 0] == pytest.approx(1.4, abs=0.06)
     np.testing.assert_allclose(gradient[0, 0], [-1.0, 0.0, 0.0], atol=0.05)
+
+
+def test_flights_in_one_place_share_the_making_of_their_maps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is the same is made once; other boxes, other scenes and scenes in which things move are made each."""
+    made: list[int] = []
+    voxels = mapping_scene.voxelize
+    monkeypatch.setattr(mapping_scene, "voxelize", lambda g, env, *rest: (made.append(env), voxels(g, env, *rest))[1])
+    box, thing = {"box": Box((0.5, 0.5, 0.5))}, Instance("box", (2.0, 0.0, 1.0))
+    still, other = (
+        Scene("room", box, instances=(thing,)),
+        Scene("hall", box, instances=(replace(thing, position=(1.0, 0.0, 1.0)),)),
+    )
+    moving = replace(still, name="street", actors=(Actor("mover", (thing,)),))
+    task = mission([[-5.0, -5.0, 0.0]] * 6, [[5.0, 5.0, 3.0], [5.0, 5.0, 2.0], *[[5.0, 5.0, 3.0]] * 4])
+    batch = SceneBatch([still, still, still, other, moving, moving], 6)
+    maps = maps_of_scene(batch, task, MapSettings(field=True))
+    assert made == [0, 1, 3, 4, 5]
+    alone = maps_of_scene(SceneBatch(still, 1), mission([[-5.0, -5.0, 0.0]], [[5.0, 5.0, 3.0]]), MapSettings(field=True))
+    for layer in ("inflated", "field"):
+        assert getattr(maps, layer)(2)[0].tobytes() == getattr(alone, layer)(0)[0].tobytes()
+    kept = maps.field(2)[0]
+    assert maps.field(2)[0] is kept
+    maps.forget(2)
+    assert maps.field(2)[0] is not kept
 
 
 def test_what_is_mapped_in_flight_is_in_the_scene() -> None:

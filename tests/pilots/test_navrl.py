@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.navrl_traits import manoeuvres
 from numpy.typing import NDArray
 from tests.pilots.test_navrl_network import random_network
 
@@ -174,3 +175,23 @@ def test_it_goes_around_a_pillar_and_arrives(data_dir: Path) -> None:
     assert np.abs(way[:, 0, 2] - 1.0).max() < 0.4
     assert np.linalg.norm(way[-1, 0] - mission().goal[0]) < 0.5
     assert pilot.causes == ["", ""]
+
+
+# ---- its traits as figures --------------------------------------------------------------------------------------------------
+
+
+def test_avoidance_is_told_from_the_way_back() -> None:
+    """Off the direction to the goal by more than 30 degrees for 0.4 s and more; what leads back to the goal is none."""
+    goal = np.array([40.0, 0.0, 1.0])
+
+    def path(*legs: tuple[float, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Legs of a heading [degrees] and a time [s], at 1 m/s and 100 Hz."""
+        turn = np.radians(np.concatenate([np.full(round(100 * seconds), heading) for heading, seconds in legs]))
+        velocity = np.stack([np.cos(turn), np.sin(turn), 0.0 * turn], axis=1)
+        return np.cumsum(velocity, axis=0) / 100.0, velocity
+
+    assert manoeuvres(*path((0.0, 2.0), (-50.0, 1.0), (0.0, 2.0)), goal) == ("right",)
+    assert manoeuvres(*path((-45.0, 1.0), (20.0, 3.0), (60.0, 0.3), (0.0, 1.0), (45.0, 0.5)), goal) == ("right", "left")
+    assert manoeuvres(*path((25.0, 3.0), (-25.0, 3.0)), goal) == ()
+    still, velocity = path((90.0, 2.0))
+    assert manoeuvres(still, 0.2 * velocity, goal) == ()  # hardly moves

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from airworthy.evaluation.navigation.config import NavigationConfig
 from airworthy.evaluation.navigation.job import run_benchmark
+from airworthy.evaluation.navigation.store import read_rows
 from airworthy.pilots.oracle.planner import IN_TIME, Oracle, _times
 from airworthy.pilots.oracle.route import safe_way
 from airworthy.pilots.planning.interface import Mission, Motion
@@ -78,11 +80,19 @@ def test_it_rests_at_the_start_until_it_is_asked_and_where_there_is_no_way() -> 
 
 
 @pytest.mark.slow
-def test_the_oracle_arrives_in_99_of_100_flights(tmp_path: object) -> None:
-    """Layouts and protocol can be flown by every kind of vehicle; a blind pilot is known to arrive in about 7 of 100."""
+def test_the_oracle_arrives_in_99_of_100_flights(tmp_path: Path) -> None:
+    """Layouts and protocol can be flown by every kind of vehicle; a blind pilot is known to arrive in about 7 of 100.
+
+    280 flights: at most two may fail. Batches are of three layouts, whose maps the four vehicles share.
+    """
     vehicles = ("real_01", "real_09", "virt_05", "virt_16")
-    config = NavigationConfig(pilots=("oracle",), vehicles=vehicles, batch=28, out=tmp_path, report=False)  # type: ignore[arg-type]
-    done = run_benchmark(config, quiet=True)
-    arrived = [entry["value"] for entry in done.summary["scenarios"]]
-    assert len(arrived) == 7
-    assert np.mean(arrived) >= 0.99
+    config = NavigationConfig(pilots=("oracle",), vehicles=vehicles, batch=12, out=tmp_path, report=False)
+    run_benchmark(config, quiet=True)
+    rows = read_rows(tmp_path)
+    assert len(rows) == 280
+    failed = [
+        (row["scenario"], row["configuration"], row["vehicle"], row["outcome"], row["cause"])
+        for row in rows
+        if not row["success"]
+    ]
+    assert len(failed) <= 2, failed

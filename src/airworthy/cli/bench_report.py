@@ -1,9 +1,11 @@
-"""`airworthy bench report`: write the report of a benchmark's folder again."""
+"""`airworthy bench report`: write the report of a benchmark's folder again, or print why flights failed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tyro.conf import Positional
 
@@ -20,6 +22,8 @@ class ReportConfig:
 
     folder: Positional[Path]
     """A folder of `airworthy bench navigation`."""
+    why: bool = False
+    """Print why flights failed, by pilot and scenario: causes, where, on which vehicles, in which layouts; write nothing."""
     pictures: bool = True
     """Fly and draw one flight of each scenario."""
     json: bool = False
@@ -29,13 +33,25 @@ class ReportConfig:
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
     config = run_tyro(ReportConfig, argv, "airworthy bench report", _DESCRIPTION)
-    from airworthy.core.files import lock_folder
-    from airworthy.evaluation.navigation.report import summary_of, write_report
     from airworthy.evaluation.navigation.report_words import titles_of
     from airworthy.evaluation.navigation.store import read_manifest, read_rows
 
     manifest, rows = read_manifest(config.folder), read_rows(config.folder)
     titles = titles_of(manifest)
+    if config.why:
+        _why(rows, titles, config.json)
+        return 0
+    _report(config, manifest, rows, titles)
+    return 0
+
+
+def _report(
+    config: ReportConfig, manifest: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str]
+) -> None:
+    """Write the page, and print scores, trends and times of planning."""
+    from airworthy.core.files import lock_folder
+    from airworthy.evaluation.navigation.report import summary_of, write_report
+
     with lock_folder(config.folder):
         summary = summary_of(config.folder, rows)
         path = write_report(config.folder, quiet=config.json, pictures=config.pictures, summary=summary)
@@ -43,7 +59,7 @@ def main(argv: list[str]) -> int:
     if config.json:
         scores = {name: summary[name] for name in ("scores", "scenarios", "correlations")}
         emit_json({"report": str(path), **scores, "planning": thinking})
-        return 0
+        return
     show_scores(summary)
     heads = ("Rank correlation of success with", *INDICATOR_WORDS.values())
     show_table("", heads, [(row["title"], *(cell["words"] for cell in row["cells"])) for row in trend])
@@ -51,7 +67,6 @@ def main(argv: list[str]) -> int:
         "", ("Time of planning", *_TIMES), [(row["title"], *(row[name] for name in _TIMES.values())) for row in thinking]
     )
     print(f"Report: {path}")
-    return 0
 
 
 _TIMES = {
@@ -61,3 +76,20 @@ _TIMES = {
     "published [ms]": "published",
     "seconds per flight": "each_s",
 }
+
+
+def _why(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], as_json: bool) -> None:
+    """Print success by layout and failures by cause; of a run that goes on, too: nothing is written."""
+    from airworthy.evaluation.navigation.failures import failures_of, layouts_of
+    from airworthy.evaluation.navigation.report_why import LAYOUT_HEADS, WHY_HEADS, layout_rows, why_rows
+
+    failures, layouts = failures_of(rows), layouts_of(rows)
+    if as_json:
+        emit_json({"layouts": layouts, "failures": failures})
+        return
+    for pilot in dict.fromkeys(entry["pilot"] for entry in layouts):
+        name = titles.get(pilot, pilot)
+        mine = layout_rows([entry for entry in layouts if entry["pilot"] == pilot], titles)
+        show_table(f"{name}: success by layout [%]", LAYOUT_HEADS[1:], [row[1:] for row in mine])
+        causes = why_rows([entry for entry in failures if entry["pilot"] == pilot], titles)
+        show_table(f"\n{name}: why flights failed", WHY_HEADS[1:], [row[1:] for row in causes])

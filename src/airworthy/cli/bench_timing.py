@@ -54,7 +54,8 @@ def main(argv: list[str]) -> int:
 
 def _check(config: TimingConfig) -> None:
     """Refuse what cannot be flown, before anything is."""
-    from airworthy.evaluation.navigation.config import NavigationConfig, check, scenario_names, vehicle_names_of
+    from airworthy.evaluation.navigation.choices import check, scenario_names, vehicle_names_of
+    from airworthy.evaluation.navigation.config import NavigationConfig
 
     if not 1 <= config.flights <= CONFIGURATIONS:
         raise AirworthyError(f"--flights is {config.flights}; expected 1 to {CONFIGURATIONS}.")

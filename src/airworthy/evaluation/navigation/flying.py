@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -11,25 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airworthy.control.kernel import LEVELS
-from airworthy.core.native_kernel import thread_limit
 from airworthy.evaluation.navigation.config import NavigationConfig
 from airworthy.evaluation.navigation.entrants import Entrant
+from airworthy.evaluation.navigation.flown import Flown
 from airworthy.evaluation.navigation.guiding import Guide, guide_for
-from airworthy.evaluation.navigation.lifting import CONTROL_RATE, PHYSICS_RATE, Lifted, lift, spoil
-from airworthy.evaluation.navigation.missions import Draws, draws_of, flown_vehicle, mission_of, place
+from airworthy.evaluation.navigation.lifting import spoil
 from airworthy.evaluation.navigation.plan import Flight
-from airworthy.evaluation.navigation.sensing import DEPTH, ActiveSensors, upright
+from airworthy.evaluation.navigation.sensing import ActiveSensors, upright
+from airworthy.evaluation.navigation.staging import Stage, sensors_of, simulator_of, stage_of
 from airworthy.evaluation.navigation.tracing import TraceHash, Track
+from airworthy.evaluation.navigation.warming import warm_up
 from airworthy.geometry.distance import clearance
 from airworthy.pilots.deciding import PilotFailure
-from airworthy.pilots.planning.interface import Mission
 from airworthy.scenes import SceneBatch
-from airworthy.simulation import Contact, Simulator, SimulatorConfig
+from airworthy.simulation import Simulator
 from airworthy.tasks.navigation import GoalWatch
 from airworthy.tasks.navigation_diagnostics import CLEARANCE_MAX, FlightMeter, Tick
-from airworthy.vehicles import Vehicle
 
-__all__ = ["Flown", "fly_flights"]
+__all__ = ["fly_flights"]
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -39,46 +37,6 @@ _MEASURED = ("position", "velocity", "attitude", "rate", "acceleration", "satura
 _ONE_OF = ("ground", "ceiling")
 """There is one of it in a place."""
 NOT_SETTLED = "the vehicle did not settle at its start"
-
-
-@dataclass(frozen=True, eq=False)
-class Flown:
-    """What a batch left."""
-
-    flights: Sequence[Flight]
-    mission: Mission
-    vehicles: Sequence[Vehicle]
-    lifted: Lifted
-    watch: GoalWatch
-    cause: list[str]
-    """Why each flight failed, in words; "" of those that succeeded or for which the outcome says it all."""
-    position: Array
-    """Where each flight was when it was decided [m], (n, 3)."""
-    values: dict[str, Array]
-    """Diagnostics (n,) by name."""
-    diary: dict[str, list[Any]]
-    """What its pilot told of each flight, by column."""
-    trace: list[str]
-    """A fingerprint of every number of each flight."""
-    seconds: dict[str, float]
-    """What it took, by part [s]: of no row."""
-    spans: Sequence[tuple[float, int]] = ()
-    """Of every tick in which pilots worked: seconds by the clock, and for how many flights; of no row."""
-    track: Track | None = None
-    """The flown paths, where they were asked for."""
-
-
-@dataclass(eq=False)
-class _Stage:
-    """What is set up for a batch."""
-
-    mission: Mission
-    draws: Draws
-    vehicles: list[Vehicle]
-    radius: Array
-    batch: SceneBatch
-    lifted: Lifted
-    seconds: dict[str, float] = field(default_factory=dict)
 
 
 def fly_flights(
@@ -103,11 +61,12 @@ def fly_flights(
         AirworthyError: Pilot, vehicles and scenes do not fit together.
         PilotFailure: A pilot of all flights at once did something wrong: fly them one at a time.
     """
-    stage = _stage(flights, config)
+    warm_up(fly_flights, flights, entrant, config, stored)
+    stage = stage_of(flights, config)
     begun = perf_counter()
     guide = guide_for(entrant, stage.mission, stage.vehicles, config, stored, stage.batch)
-    simulator = _simulator(stage, guide, config)
-    mounted = _sensors(simulator, stage, guide)
+    simulator = simulator_of(stage, guide, config)
+    mounted = sensors_of(simulator, stage, guide)
     guide.attach(simulator, mounted)
     spoil(simulator, stage.draws)
     state = stage.lifted.state
@@ -116,49 +75,12 @@ def fly_flights(
     return _Flight(stage, flights, guide, simulator, mounted, config, keep_track).fly(told)
 
 
-def _stage(flights: Sequence[Flight], config: NavigationConfig) -> _Stage:
-    begun = perf_counter()
-    draws = draws_of(flights, config.seed, config.perturb)
-    mission = mission_of(flights, config, draws)
-    vehicles = [flown_vehicle(flight.vehicle, config.body) for flight in flights]
-    radius = np.array([item.body.size[0] for item in vehicles])
-    movers, speed = config.perturb.moving_obstacles, config.perturb.moving_speed
-    scenes = [place(f.scenario, f.configuration, config.layouts, movers, speed) for f in flights]
-    batch = SceneBatch(scenes, len(flights), device=config.device, threads=thread_limit())
-    lifted = lift(vehicles, mission, draws, radius, config.protocol, config.device)
-    return _Stage(mission, draws, vehicles, radius, batch, lifted, {"setup": perf_counter() - begun})
-
-
-def _simulator(stage: _Stage, guide: Guide, config: NavigationConfig) -> Simulator:
-    base = SimulatorConfig(
-        physics_rate=PHYSICS_RATE, control_rate=CONTROL_RATE, level=guide.level, contact=Contact(mode="freeze")
-    )
-    made = guide.configured(base)
-    mission = stage.mission
-    return Simulator(
-        stage.vehicles,
-        made,
-        len(stage.vehicles),
-        seed=mission.seed,
-        flight_ids=mission.flight,
-        device=config.device,
-        threads=thread_limit(),
-        geometry=stage.batch.geometry,
-    )
-
-
-def _sensors(simulator: Simulator, stage: _Stage, guide: Guide) -> ActiveSensors | None:
-    if guide.camera is None:
-        return None
-    return ActiveSensors(simulator, stage.batch, {DEPTH: guide.camera}, move_scene=False)
-
-
 class _Flight:
     """A batch in flight."""
 
     def __init__(
         self,
-        stage: _Stage,
+        stage: Stage,
         flights: Sequence[Flight],
         guide: Guide,
         simulator: Simulator,

@@ -13,17 +13,11 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, make_folder, write_json, write_text
 from airworthy.core.progress import progress
 from airworthy.evaluation.machine import describe_machine
-from airworthy.evaluation.navigation.config import (
-    NavigationConfig,
-    check,
-    command_line,
-    identity_of,
-    quick,
-    scenario_names,
-    vehicle_names_of,
-)
+from airworthy.evaluation.navigation.choices import check, quick, scenario_names, vehicle_names_of
+from airworthy.evaluation.navigation.config import NavigationConfig
 from airworthy.evaluation.navigation.division import division_of, read_system
 from airworthy.evaluation.navigation.entrants import Entrant, entrant
+from airworthy.evaluation.navigation.identity import command_line, identity_of
 from airworthy.evaluation.navigation.plan import Block, blocks_of, flights_of
 from airworthy.evaluation.navigation.store import Store
 from airworthy.evaluation.navigation.summing import summarize

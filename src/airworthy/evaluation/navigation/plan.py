@@ -6,10 +6,16 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["CONFIGURATIONS", "Block", "Flight", "blocks_of", "file_name", "flights_of"]
+from airworthy.scenes.generators import SCENARIOS
+
+__all__ = ["CONFIGURATIONS", "FLEET", "SCENARIO_NAMES", "Block", "Flight", "blocks_of", "file_name", "flights_of"]
 
 CONFIGURATIONS = 10
 """Of every scenario."""
+FLEET = tuple([f"real_{k:02d}" for k in range(1, 19)] + [f"virt_{k:02d}" for k in range(1, 19)])
+"""The 36 vehicles."""
+SCENARIO_NAMES = (*SCENARIOS, "sudden_drop_plus")
+"""Of every scenario that can be flown."""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 from airworthy.core.errors import AssetError
 from airworthy.core.files import json_text, parse_json, read_bytes, read_json
-from airworthy.evaluation.navigation.config import SCENARIO_NAMES, digest_of
-from airworthy.evaluation.navigation.plan import CONFIGURATIONS
+from airworthy.evaluation.navigation.identity import digest_of
+from airworthy.evaluation.navigation.plan import CONFIGURATIONS, SCENARIO_NAMES
 from airworthy.tasks.navigation import NAVIGATION_OUTCOMES
 
 __all__ = [

@@ -10,9 +10,11 @@ from typing import Any
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import parse_json
-from airworthy.evaluation.navigation.config import NavigationConfig, Perturbation, check
+from airworthy.evaluation.navigation.choices import check
+from airworthy.evaluation.navigation.config import NavigationConfig, Perturbation
 from airworthy.evaluation.navigation.entrants import Entrant, entrant
-from airworthy.evaluation.navigation.flying import Flown, fly_flights
+from airworthy.evaluation.navigation.flown import Flown
+from airworthy.evaluation.navigation.flying import fly_flights
 from airworthy.evaluation.navigation.plan import Flight, file_name
 from airworthy.evaluation.navigation.rows import Row, rows_of, same_row
 from airworthy.evaluation.navigation.store import parquet_bytes, read_manifest, read_rows

@@ -13,14 +13,8 @@ from airworthy.core.files import read_json, write_text
 from airworthy.evaluation.navigation import report_words
 from airworthy.evaluation.navigation.config import NavigationConfig
 from airworthy.evaluation.navigation.entrants import Entrant, entrant
-from airworthy.evaluation.navigation.figures import (
-    figure_fleet,
-    figure_grid,
-    figure_heatmap,
-    figure_indicators,
-    figure_outcomes,
-    figure_scenarios,
-)
+from airworthy.evaluation.navigation.figures import figure_outcomes, figure_scenarios
+from airworthy.evaluation.navigation.figures_vehicles import figure_fleet, figure_grid, figure_heatmap, figure_indicators
 from airworthy.evaluation.navigation.score import cells_of
 from airworthy.evaluation.navigation.store import read_manifest, read_rows
 from airworthy.evaluation.navigation.summing import pilots_of, summarize, vehicles_of

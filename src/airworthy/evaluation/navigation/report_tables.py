@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from airworthy.evaluation.navigation.config import FLEET
-from airworthy.evaluation.navigation.plan import CONFIGURATIONS
+from airworthy.evaluation.navigation.plan import CONFIGURATIONS, FLEET
 from airworthy.evaluation.navigation.published import published_time
 
 __all__ = ["coverage", "planning", "trends"]

@@ -12,9 +12,9 @@ import numpy as np
 from airworthy import __version__
 from airworthy.core.files import json_text, sha256
 from airworthy.evaluation.navigation.config import NavigationConfig
+from airworthy.evaluation.navigation.diary import DIARY
 from airworthy.evaluation.navigation.entrants import Entrant
-from airworthy.evaluation.navigation.flying import Flown
-from airworthy.evaluation.navigation.guiding import DIARY
+from airworthy.evaluation.navigation.flown import Flown
 from airworthy.evaluation.navigation.missions import flown_vehicle, place_digest
 from airworthy.evaluation.navigation.plan import Flight
 from airworthy.tasks.navigation_diagnostics import DIAGNOSTICS

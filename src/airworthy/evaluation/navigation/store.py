@@ -17,7 +17,7 @@ from typing import Any
 
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import json_text, make_folder, parse_json, read_bytes, sha256, write_bytes, write_json
-from airworthy.evaluation.navigation.config import changed, digest_of
+from airworthy.evaluation.navigation.identity import changed, digest_of
 from airworthy.evaluation.navigation.reading import (
     MANIFEST_FILE,
     RESULTS_FILE,

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from airworthy.evaluation.navigation.failures import failed_at, failures_of, layouts_of
 from airworthy.evaluation.navigation.intervals import paired_difference, spearman, stratified_rate
 from airworthy.evaluation.navigation.score import cells_of, score_table
 from airworthy.evaluation.statistics import interquartile_mean, wilson_interval
-from airworthy.scenes.generators.flyingtrust import SCENARIOS
-from airworthy.scenes.generators.flyingtrust.layout import goal_of, start_of
 from airworthy.tasks.navigation import NAVIGATION_OUTCOMES
 
 __all__ = ["INDICATORS", "pilots_of", "rates_by", "summarize", "vehicles_of"]
@@ -81,6 +80,8 @@ def summarize(rows: Sequence[Row]) -> dict[str, Any]:
         "cells": _cells(by_pilot),
         "outcomes": {pilot: _outcomes(mine) for pilot, mine in by_pilot.items()},
         "outcomes_by_scenario": _by_scenario(rows),
+        "failures": failures_of(rows),
+        "layouts": layouts_of(rows),
         "motion": {pilot: _motion(mine) for pilot, mine in by_pilot.items()},
         "paired": [
             {"first": a, "second": b, **paired_difference(by_pilot[a], by_pilot[b])}
@@ -149,14 +150,6 @@ def _motion(rows: Sequence[Row]) -> dict[str, Any]:
         values = values[np.isfinite(values)]
         found[name] = float(values.mean()) if values.size else float("nan")
     fastest = [row["speed_max_m_s"] for row in rows]
-    found["failed_at"] = _failed_at(rows)
+    found["failed_at"] = failed_at(rows)
     found["speed_top_m_s"] = float(max(fastest, default=float("nan")))
     return found
-
-
-def _failed_at(rows: Sequence[Row]) -> float:
-    """Mean share of the line from start to goal that flights which failed had behind them, 0 to 1; NaN where none failed."""
-    bad = [row for row in rows if not row["success"]]
-    line = {name: float(np.linalg.norm(np.subtract(goal_of(item), start_of(item)))) for name, item in SCENARIOS.items()}
-    shares = [1.0 - row["goal_distance_m"] / line[row["scenario"]] for row in bad]
-    return float(np.clip(shares, 0.0, 1.0).mean()) if shares else float("nan")

@@ -13,7 +13,7 @@ from airworthy.core.progress import progress
 from airworthy.evaluation._svg import PALETTE, STYLE, inline_svg
 from airworthy.evaluation.navigation.config import NavigationConfig
 from airworthy.evaluation.navigation.entrants import Entrant
-from airworthy.evaluation.navigation.flying import Flown
+from airworthy.evaluation.navigation.flown import Flown
 from airworthy.evaluation.navigation.missions import place
 from airworthy.evaluation.navigation.replay import fly_row
 from airworthy.evaluation.pictures import data_uri

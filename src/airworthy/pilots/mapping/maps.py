@@ -93,6 +93,10 @@ class CellMaps:
         self._check_field()
         return self._dense("field", place)  # type: ignore[return-value]
 
+    def forget(self, place: int) -> None:
+        """Drop the arrays that a flight was given, which are kept otherwise; asked again, they are made again."""
+        self._forget(np.array([place]))
+
     # ---- inside
 
     def _send(self, array: NDArray[Any]) -> Any:

@@ -37,12 +37,34 @@ def maps_of_scene(batch: Any, mission: Mission, settings: MapSettings | None = N
     geometry = getattr(batch, "geometry", batch)
     if geometry.env_count not in (1, len(boxes)):
         raise AirworthyError(f"The scenes are of {geometry.env_count} environments and the mission has {len(boxes)} flights.")
-    cells = []
+    cells: list[NDArray[np.bool_]] = []
+    first = _alike(batch, boxes)
     for place in range(len(boxes)):
+        if first[place] < place:
+            cells.append(cells[first[place]])
+            continue
         lower = boxes.origin[place]
         upper = lower + boxes.resolution * boxes.cells[place]
         cells.append(voxelize(geometry, place if geometry.env_count > 1 else 0, lower, upper, boxes.resolution))
     return maps_of_cells(cells, mission, settings, device)
+
+
+def _alike(batch: Any, boxes: MapBoxes) -> list[int]:
+    """Of each flight the first one whose map is the same: in the same scene, in which nothing moves, in the same box."""
+    known: dict[tuple[object, ...], int] = {}
+    scenes, found = _still_scenes(batch, len(boxes)), []
+    for place in range(len(boxes)):
+        key = (scenes[place], *boxes.origin[place], *boxes.cells[place]) if scenes[place] >= 0 else (-1, place)
+        found.append(known.setdefault(key, place))
+    return found
+
+
+def _still_scenes(batch: Any, count: int) -> list[int]:
+    """Number of each flight's scene; -1 where something in it moves, or where a batch does not tell."""
+    numbers = getattr(batch, "scene_of_env", None)
+    if numbers is None or len(numbers) != count:
+        return [-1] * count
+    return [-1 if batch.scenes[number].actors else int(number) for number in numbers]
 
 
 def maps_of_cells(
@@ -58,15 +80,19 @@ def maps_of_cells(
     inflated = np.zeros(boxes.base[-1], np.uint8)
     squared = np.full(boxes.base[-1], FAR, np.int16) if settings.field else None
     radius = math.ceil(settings.inflation / settings.resolution)
+    made: dict[int, tuple[NDArray[np.bool_], NDArray[np.int16] | None]] = {}
     for place, given in enumerate(cells):
         if np.shape(given) != tuple(boxes.cells[place]):
             raise AirworthyError(f"Cells of flight {place} have shape {np.shape(given)}; expected {tuple(boxes.cells[place])}.")
-        layer = grown(np.asarray(given, bool), radius)
-        layer[..., -1] = True
-        layer[..., : floor_layers(settings)] = True
+        if id(given) not in made:  # flights in one place are given one array
+            layer = grown(np.asarray(given, bool), radius)
+            layer[..., -1] = True
+            layer[..., : floor_layers(settings)] = True
+            made[id(given)] = layer, signed_squares(layer) if squared is not None else None
+        layer, whole = made[id(given)]
         _fill(inflated, boxes, place, layer)
-        if squared is not None:
-            _fill(squared, boxes, place, signed_squares(layer))
+        if squared is not None and whole is not None:
+            _fill(squared, boxes, place, whole)
     return CellMaps(Layers(boxes, np.zeros((len(boxes), 3), np.int32), inflated, squared), device)
 
 

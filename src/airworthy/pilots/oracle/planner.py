@@ -74,8 +74,11 @@ class Oracle:
 
     def setpoints(self, time: Array) -> Setpoints:
         """Along the legs."""
-        rows = [self._row(place, float(t)) for place, t in enumerate(time)]
-        position, velocity, acceleration = (np.array([row[k] for row in rows]) for k in range(3))
+        legs = [self._leg(place, float(t)) for place, t in enumerate(time)]
+        corner, way = (np.array([leg[k] for leg in legs]) for k in range(2))
+        span, share = (np.array([leg[k] for leg in legs])[:, None] for k in range(2, 4))
+        h, h1, h2 = (np.asarray(evaluate(c, share)) for c in _STEPS)
+        position, velocity, acceleration = corner + h * way, (h1 / span) * way, (h2 / span**2) * way
         return Setpoints(position, velocity, acceleration, self._yaw.copy(), np.zeros(len(time)))
 
     # ---- inside -----------------------------------------------------------------------------------------------------
@@ -85,25 +88,27 @@ class Oracle:
         field, lower = maps.field(place)
         band = (mission.lower[place, 2] + FLOOR, mission.upper[place, 2] - CEILING)
         corners, work = safe_way(field, lower, resolution, start, mission.goal[place], band)
+        if hasattr(maps, "forget"):  # of a whole place it is large, and it is never asked for again
+            maps.forget(place)
         self._found[place] = corners is not None
         self._corners[place] = start[None] if corners is None else corners
         if corners is not None:
             self._times[place] = _times(corners, float(mission.speed[place]), float(mission.acceleration[place]))
         return work
 
-    def _row(self, place: int, time: float) -> tuple[Array, Array, Array]:
-        corners, zero = self._corners[place], np.zeros(3)
+    def _leg(self, place: int, time: float) -> tuple[Array, Array, float, float]:
+        """Corner and way of the leg that a flight is on, its time, and the share of it that has passed; at rest, no way."""
+        corners = self._corners[place]
         if corners is None:
-            return self._mission.start[place], zero, zero
+            return self._mission.start[place], np.zeros(3), 1.0, 0.0
         since, ends = time - self._start[place], self._times[place]
         if since <= 0.0 or len(corners) == 1:
-            return corners[0], zero, zero
+            return corners[0], np.zeros(3), 1.0, 0.0
         if since >= ends[-1]:
-            return corners[-1], zero, zero
+            return corners[-1], np.zeros(3), 1.0, 0.0
         leg = int(np.searchsorted(ends, since, side="right")) - 1
-        span, way = ends[leg + 1] - ends[leg], corners[leg + 1] - corners[leg]
-        h, h1, h2 = (float(evaluate(c, (since - ends[leg]) / span)) for c in _STEPS)
-        return corners[leg] + h * way, (h1 / span) * way, (h2 / span**2) * way
+        span = float(ends[leg + 1] - ends[leg])
+        return corners[leg], corners[leg + 1] - corners[leg], span, (since - float(ends[leg])) / span
 
 
 _STEPS = (BASIS_STEP, differentiate(BASIS_STEP), differentiate(BASIS_STEP, 2))
