@@ -5,20 +5,20 @@ The same from the command line: airworthy bench gates --network oracle --courses
 
 from pathlib import Path
 
-from airworthy.cli.bench_gates import fastest_answers
+from airworthy.cli.gates_contestants import contestant_of
 from airworthy.evaluation.gates import GatesConfig, run_gates
 from airworthy.pilots.boundary.planner import plan
-from airworthy.trajectories.generated_courses import generated_course
+from airworthy.trajectories import generated_course
 
 LIMIT = (2.0, 0.3)  # a + 0.3 v^3 <= 2 m/s^2 everywhere
 
 
 if __name__ == "__main__":
-    oracle = fastest_answers(LIMIT)  # or Boundary.read("runs/boundary"), a trained network
-    print(plan(generated_course("random:3@7"), oracle))  # what is certain, in sentences, or why it is refused
+    oracle = contestant_of("oracle", LIMIT)  # or contestant_of("runs/boundary", LIMIT), a trained network
+    print(plan(generated_course("random:3@7"), oracle.predictor))  # what is certain, in sentences, or why it is refused
     families, out = ("competition", "crazyflow"), Path("runs/16_gates")
     config = GatesConfig(courses=("random:3@7",), families=families, flights=20, random=0, out=out)
-    done = run_gates(config, oracle, {"kind": "oracle"})
+    done = run_gates(config, [oracle])
     for row in done.summary["flights"]:
         print(f"{row['family']}: {row['successes']} of {row['flights']} flights clean, {100 * row['error_mean_m']:.1f} cm off")
     print(f"Report: {done.report}")

@@ -11,10 +11,20 @@ import pytest
 from tests.pilots.boundary_planner_cases import oracle
 
 from airworthy.core.errors import AirworthyError
-from airworthy.evaluation.gates import FAMILIES, OTHERS, FlightOptions, GatesConfig, Spread, fly, least_time, run_gates
-from airworthy.evaluation.gates.blocks import off_grid
+from airworthy.evaluation.gates import (
+    FAMILIES,
+    OTHERS,
+    Contestant,
+    FlightOptions,
+    GatesConfig,
+    Spread,
+    fly,
+    least_time,
+    run_gates,
+)
 from airworthy.evaluation.gates.comparing import Lap, other_laps
 from airworthy.evaluation.gates.families import drawn_vehicles, hover_integrals
+from airworthy.evaluation.gates.predicting import off_grid
 from airworthy.pilots.boundary.planner import plan
 from airworthy.pilots.boundary.window import RANGES, outside
 from airworthy.trajectories import Limits, course
@@ -22,6 +32,7 @@ from airworthy.trajectories.generated_courses import straight_course
 from airworthy.vehicles import vehicle
 
 TWO = straight_course(2)
+ORACLE = Contestant("own", oracle, {"kind": "own"})
 
 
 def test_least_time_is_that_of_even_acceleration_and_bounds_every_plan() -> None:
@@ -74,7 +85,7 @@ def test_flights_of_an_approved_plan_are_clean_and_do_not_depend_on_their_batch(
     options = FlightOptions(seed=1)
     three = fly([made.approved()], [made.gates], FAMILIES["competition"], 3, options)
     assert three.results.outcomes.tolist() == ["success"] * 3
-    alone = fly([made.approved()], [made.gates], FAMILIES["competition"], 1, options, first_id=2)
+    alone = fly([made.approved()], [made.gates], FAMILIES["competition"], 1, options, numbers=[2])
     assert alone.error_mean[0] == three.error_mean[2]
     assert np.array_equal(alone.results.times[0], three.results.times[2])
     # 10 g too heavy or light is at most 8 cm of height by kp_z = 1.25 N/m; what tracking adds stays within the opening.
@@ -100,10 +111,10 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 
 def test_a_stopped_job_goes_on_to_the_same_bytes(config: GatesConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from airworthy.evaluation.gates import blocks
+    from airworthy.evaluation.gates import courses
 
     # They take seconds each, and are tried below.
-    monkeypatch.setattr(blocks, "other_laps", lambda *_: [Lap(name, float("nan"), "", False) for name in OTHERS])
+    monkeypatch.setattr(courses, "other_laps", lambda *_: [Lap(name, float("nan"), "", False) for name in OTHERS])
     told: list[str] = []
 
     def stop(name: str) -> None:
@@ -111,13 +122,13 @@ def test_a_stopped_job_goes_on_to_the_same_bytes(config: GatesConfig, tmp_path: 
         if len(told) == 2:
             raise KeyboardInterrupt
 
-    first = run_gates(replace(config, report=False), oracle, {"kind": "own"}, step=stop)
+    first = run_gates(replace(config, report=False), [ORACLE], step=stop)
     assert first.interrupted
     assert (first.finished, first.blocks) == (2, 4)
-    whole = run_gates(config, oracle, {"kind": "own"}, step=told.append)
+    whole = run_gates(config, [ORACLE], step=told.append)
     assert whole.complete
     assert len(told) == 4
-    other = run_gates(replace(config, out=tmp_path / "other", report=False), oracle, {"kind": "own"})
+    other = run_gates(replace(config, out=tmp_path / "other", report=False), [ORACLE])
     assert _files(config.out) == _files(other.folder)
     summary = json.loads((config.out / "summary.json").read_text())
     assert summary["random"]["courses"] == 3
@@ -126,11 +137,11 @@ def test_a_stopped_job_goes_on_to_the_same_bytes(config: GatesConfig, tmp_path: 
     page = whole.report.read_text()
     assert "http" not in page.split("</style>")[1].replace("http-equiv", "")
     with pytest.raises(AirworthyError, match="other settings"):
-        run_gates(replace(config, flights=3), oracle, {"kind": "own"})
+        run_gates(replace(config, flights=3), [ORACLE])
     damaged = config.out / "blocks" / "random-000000.json"
     damaged.write_text(damaged.read_text().replace("random_1_0", "random_9_0"))
     with pytest.raises(AirworthyError, match="changed or damaged"):
-        run_gates(config, oracle, {"kind": "own"})
+        run_gates(config, [ORACLE])
 
 
 @pytest.mark.parametrize(
@@ -142,9 +153,11 @@ def test_a_stopped_job_goes_on_to_the_same_bytes(config: GatesConfig, tmp_path: 
         ({"flights": 0}, "--flights is 0"),
         ({"mass_spread": 0.5}, "--mass-spread"),
         ({"courses": ("circle_8", "circle_8")}, "once"),
+        ({"beside": ("oracle",)}, "named once"),
+        ({"certificate": "vehicle", "reserve": 0.5}, "could not hover"),
     ],
 )
 def test_mistakes_are_named_before_anything_is_written(config: GatesConfig, change: dict[str, object], says: str) -> None:
     with pytest.raises(AirworthyError, match=says):
-        run_gates(replace(config, **change), oracle, {"kind": "own"})  # type: ignore[arg-type]
+        run_gates(replace(config, **change), [ORACLE])  # type: ignore[arg-type]
     assert not config.out.exists()

@@ -40,10 +40,14 @@ def test_the_limit_leaves_as_many_candidates_of_the_whole_grid_as_it_should() ->
     np.testing.assert_allclose(np.quantile(np.concatenate(times), [float(q) for q in told]), list(told.values()), atol=5.1e-4)
 
 
-def test_the_factored_verdict_is_that_of_the_trajectories_themselves() -> None:
+@pytest.mark.parametrize(
+    "choices", [Choices(), Choices(limit=(np.inf, 0.0), thrust=10.6), Choices(limit=(3.0, 0.1), thrust=10.4)]
+)
+def test_the_factored_verdict_is_that_of_the_trajectories_themselves(choices: Choices) -> None:
     numbers = np.random.default_rng(1).integers(0, PAPER.size, 6)
     e = PAPER.situations(numbers)
-    found = candidates(e)
+    found = candidates(e, choices)
+    (most, cubic), thrust, up = choices.limit, choices.thrust or np.inf, np.array([[0.0], [0.0], [9.81]])
     positions, headings = corners(e)
     out = np.stack((np.cos(headings), np.sin(headings), np.zeros_like(headings)), axis=-1)
     tau = np.linspace(0.0, 1.0, POINTS)
@@ -54,12 +58,13 @@ def test_the_factored_verdict_is_that_of_the_trajectories_themselves() -> None:
                 c = septic_coasting(
                     positions[k, leg], positions[k, leg + 1], speed[leg] * out[k, leg], speed[leg + 1] * out[k, leg + 1], time
                 )
-                v, a = (
-                    np.linalg.norm([evaluate(differentiate(row, order), tau) for row in c], axis=0) / time**order
-                    for order in (1, 2)
+                velocity, push = (
+                    np.array([evaluate(differentiate(row, order), tau) for row in c]) / time**order for order in (1, 2)
                 )
-                kept &= bool(np.all(a < 2.0 - 0.3 * v**3))
+                v, a, lift = (np.linalg.norm(x, axis=0) for x in (velocity, push, push + up))
+                kept &= bool(np.all((a < most - cubic * v**3) & (lift < thrust)))
             assert kept == found.admissible[k, n]
+    assert 0 < found.admissible.sum() < found.admissible.size
 
 
 def test_candidates_are_speed_major_with_the_published_durations() -> None:
@@ -73,9 +78,16 @@ def test_candidates_are_speed_major_with_the_published_durations() -> None:
     assert not found.admissible[0, 63:].any()  # 2 m/s is never admissible
 
 
+def test_a_search_without_a_thrust_is_described_as_before_there_was_one() -> None:
+    assert "thrust" not in SearchOptions().described()["choices"]
+    assert SearchOptions(choices=Choices(thrust=11.0)).described()["choices"]["thrust"] == 11.0
+
+
 def test_without_a_limit_everything_is_admissible_and_a_wrong_limit_is_refused() -> None:
     assert candidates(PAPER.situations(7), Choices(limit=(np.inf, 0.0))).admissible.all()
     with pytest.raises(AirworthyError, match="The limit is"):
         Choices(limit=(-1.0, 0.3))
+    with pytest.raises(AirworthyError, match="to hover it must exceed gravity"):
+        Choices(thrust=9.0)
     with pytest.raises(AirworthyError, match="draws must be a whole number"):
         SearchOptions(draws=0)

@@ -8,12 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airworthy.core.errors import AirworthyError
-from airworthy.learning.gates.situations import EXTENDED, PAPER, RANGES, clamp, corners, encode, grid_named, outside
+from airworthy.learning.gates.situations import EXTENDED, PAPER, RACING, RANGES, clamp, corners, encode, grid_named, outside
 
 
 def test_the_grids_have_their_published_sizes_and_order() -> None:
     assert PAPER.shape == (10, 2, 6, 15, 2, 6, 3, 2)
-    assert (PAPER.size, EXTENDED.size) == (129_600, 220_320)
+    assert (PAPER.size, EXTENDED.size, RACING.size) == (129_600, 220_320, 142_560)
+    assert RACING.ranges[0].tolist() == [0.0, 20.0 / 9.0]  # and otherwise those of the paper
+    np.testing.assert_array_equal(RACING.ranges[1:], RANGES[1:])
     np.testing.assert_array_equal(PAPER.ranges, RANGES)
     first = PAPER.situations([0, 1, 2, PAPER.size // 10, PAPER.size - 1])
     np.testing.assert_array_equal(first[0], RANGES[:, 0])

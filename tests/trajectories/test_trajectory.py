@@ -191,6 +191,20 @@ def test_the_ramp_takes_the_shorter_arc() -> None:
         yaw_ramp([0.0, 1.0], [0.0, 1.0], 0.0)
 
 
+def test_a_ramp_that_would_turn_too_fast_takes_longer_at_most_the_whole_segment() -> None:
+    """From rest 0.8 rad in 1 s: in a quarter of it at 3.2 rad/s, at 2 rad/s in 0.4 s, at 0.5 rad/s not at all."""
+
+    def rates(rate: float | None) -> list[float]:
+        path = Trajectory([0.0, 1.0], np.zeros((1, 3, 1)), *yaw_ramp([0.0, 1.0], [0.0, 0.8], rate=rate))
+        assert path.sample(1.0).yaw == pytest.approx(0.8)
+        return path.sample([0.1, 0.3, 0.5]).yaw_rate.tolist()
+
+    assert rates(None) == rates(4.0) == pytest.approx([3.2, 0.0, 0.0])
+    assert rates(2.0) == pytest.approx([2.0, 2.0, 0.0])
+    assert max(rates(2.0)) <= 2.0
+    assert rates(0.5) == pytest.approx([0.8, 0.8, 0.8])
+
+
 def test_headings_skip_where_nothing_moves() -> None:
     velocity = np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 3.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     np.testing.assert_allclose(path_headings(velocity), np.pi * np.array([0.5, 0.5, 0.75, 1.0, 1.0]))

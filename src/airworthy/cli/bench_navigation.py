@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from airworthy.cli.common import emit_json, gathered, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, gathered, interrupted, run_tyro, show_table, stopped_by_terminate
 from airworthy.evaluation.navigation.config import NavigationConfig
 from airworthy.evaluation.navigation.job import Benchmarked, run_benchmark
 
@@ -42,8 +40,7 @@ def _run(config: NavigationConfig) -> int:
         _show(done)
     if done.interrupted:
         left = done.flights - done.finished
-        print(f"Interrupted: finished flights are kept; the same command flies the other {left:,}.", file=sys.stderr)
-        return 128 + (received[0] if received else signal.SIGINT)
+        return interrupted(received, f"Interrupted: finished flights are kept; the same command flies the other {left:,}.")
     return 0
 
 

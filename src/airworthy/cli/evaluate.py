@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 from math import isfinite
 from typing import Any
 
-from airworthy.cli.common import emit_json, gathered, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, gathered, interrupted, run_tyro, show_table, stopped_by_terminate
 from airworthy.evaluation.tracking_protocol.config import EvaluateConfig
 from airworthy.evaluation.tracking_protocol.job import Evaluated, evaluate
 
@@ -27,8 +25,7 @@ def main(argv: list[str]) -> int:
         try:
             done = evaluate(config, quiet=config.json)
         except KeyboardInterrupt:  # before the first flight, or while the report is made
-            print("Interrupted: finished flights are kept; the same command goes on from there.", file=sys.stderr)
-            return 128 + (received[0] if received else signal.SIGINT)
+            return interrupted(received, "Interrupted: finished flights are kept; the same command goes on from there.")
     if config.json:
         emit_json(_told(done))
     else:
@@ -36,8 +33,7 @@ def main(argv: list[str]) -> int:
     if done.interrupted:
         left = done.blocks - done.finished
         rest = f"the other {left} blocks" if left > 1 else "the last block"
-        print(f"Interrupted: finished flights are kept; the same command flies {rest}.", file=sys.stderr)
-        return 128 + (received[0] if received else signal.SIGINT)
+        return interrupted(received, f"Interrupted: finished flights are kept; the same command flies {rest}.")
     return 0
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 from typing import Any
 
-from airworthy.cli.common import emit_json, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
 from airworthy.evaluation.fly_job import FlyConfig, FlyResult, run_fly
 
 _DESCRIPTION = "Fly any vehicle on any course with a built-in pilot, many at once; writes flights, numbers and a report."
@@ -27,8 +25,7 @@ def main(argv: list[str]) -> int:
     else:
         _show(result)
     if result.interrupted or result.film_interrupted:
-        print(_KEPT if result.interrupted else _UNFILMED, file=sys.stderr)
-        return 128 + (received[0] if received else signal.SIGINT)
+        return interrupted(received, _KEPT if result.interrupted else _UNFILMED)
     return 0
 
 

@@ -58,7 +58,13 @@ class Leg:
 
 
 def septic_through(
-    positions: Array, directions: Array, speeds: Array, durations: Array, headings: Array | None = None, ramp: bool = True
+    positions: Array,
+    directions: Array,
+    speeds: Array,
+    durations: Array,
+    headings: Array | None = None,
+    ramp: bool = True,
+    yaw_rate: float | None = None,
 ) -> Trajectory:
     """Degree-7 segments through points at given speeds along given directions, acceleration and jerk zero at each.
 
@@ -69,6 +75,7 @@ def septic_through(
         durations: [s], shape (n,).
         headings: Yaw at the points [rad], shape (n + 1,); None for 0 throughout.
         ramp: Turn during the first quarter of each segment; otherwise yaw stays at the first heading.
+        yaw_rate: A ramp that would be faster [rad/s] takes longer; None: never.
     """
     velocity = directions * speeds[:, None]
     coefficients = septic_coasting(positions[:-1], positions[1:], velocity[:-1], velocity[1:], durations[:, None])
@@ -76,7 +83,7 @@ def septic_through(
     if headings is None or not ramp:
         yaw = yaw_fixed(knots[-1], 0.0 if headings is None else float(headings[0]))
     else:
-        yaw = yaw_ramp(knots, headings, RAMP_SHARE)
+        yaw = yaw_ramp(knots, headings, RAMP_SHARE, yaw_rate)
     return Trajectory(knots, coefficients, *yaw)
 
 

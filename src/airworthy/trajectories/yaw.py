@@ -11,6 +11,8 @@ Array = NDArray[np.float64]
 
 RAMP_SHARE = 0.25
 """R of spec/boundary_predictor section 4: the share of a segment in which the heading turns."""
+_WITHIN = 1.0 - 1e-9
+"""A turn at a bound keeps it although times are rounded."""
 
 
 def unwrap_headings(headings: ArrayLike) -> Array:
@@ -18,13 +20,16 @@ def unwrap_headings(headings: ArrayLike) -> Array:
     return np.unwrap(np.asarray(headings, dtype=np.float64))
 
 
-def yaw_ramp(knots: ArrayLike, headings: ArrayLike, share: float = RAMP_SHARE) -> tuple[Array, Array]:
+def yaw_ramp(
+    knots: ArrayLike, headings: ArrayLike, share: float = RAMP_SHARE, rate: float | None = None
+) -> tuple[Array, Array]:
     """Piecewise linear yaw: each segment turns to its end's heading during its first part, then holds it.
 
     Args:
         knots: Segment times [s], shape (n + 1,).
         headings: Heading at each knot [rad], shape (n + 1,); the shorter arc is taken.
         share: Part of each segment in which it turns, in (0, 1].
+        rate: A turn that would be faster [rad/s] takes a longer part, at most the whole segment; None: never.
 
     Returns:
         Yaw knots [s], shape (m + 1,), and ascending coefficients of normalised time [rad], shape (m, 2).
@@ -35,8 +40,10 @@ def yaw_ramp(knots: ArrayLike, headings: ArrayLike, share: float = RAMP_SHARE) -
     yaw = unwrap_headings(headings)
     ends, rows = [0.0], []
     for start, end, before, after in zip(times[:-1], times[1:], yaw[:-1], yaw[1:], strict=True):
-        if share < 1.0 and before != after:
-            ends.append(start + share * (end - start))
+        whole = end - start
+        turning = share * whole if rate is None else max(share * whole, abs(after - before) / (rate * _WITHIN))
+        if turning < whole and before != after:
+            ends.append(start + turning)
             rows.append((before, after - before))
             before = after
         ends.append(end)

@@ -105,7 +105,7 @@ def _data(folder: Path) -> Content:
 def _training(folder: Path) -> Content:
     """Curves, and how much of the expert's commands is explained."""
     from airworthy.learning.svnet.report import training_curves
-    from airworthy.learning.svnet.results import FIGURES_FILE, JOURNAL_FILE
+    from airworthy.learning.training_folder import FIGURES_FILE, JOURNAL_FILE
 
     figures = _json(folder / FIGURES_FILE)
     curves = [(title, _markup(svg)) for title, svg in training_curves(_lines(folder / JOURNAL_FILE), figures) if svg]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from airworthy.evaluation.gates.comparing import OTHERS, least_time, other_laps
 from airworthy.evaluation.gates.config import COURSES, GatesConfig
+from airworthy.evaluation.gates.contestants import Contestant
 from airworthy.evaluation.gates.families import FAMILIES, Family, Spread, family_named
 from airworthy.evaluation.gates.flying import FlightOptions, Flown, fly
 from airworthy.evaluation.gates.job import GatesBenchmarked, run_gates
@@ -12,6 +13,7 @@ __all__ = [
     "COURSES",
     "FAMILIES",
     "OTHERS",
+    "Contestant",
     "Family",
     "FlightOptions",
     "Flown",

@@ -88,11 +88,14 @@ def least_time(points: Array, limits: Limits) -> float:
 
     A path through the points is at least as long as the polyline, and its speed grows by at most the acceleration that the
     limit leaves at that speed: t(v) and s(v) are the integrals of 1 / a(v) and v / a(v) from 0. What curves cost is left
-    out, so nothing reaches it; it says how much could be gained at most.
+    out, so nothing reaches it; it says how much could be gained at most. NaN where the limits bound the thrust alone, whose
+    largest acceleration depends on its direction.
 
     Raises:
         AirworthyError: The limits bound neither speed nor acceleration.
     """
+    if limits.thrust_max is not None and limits.envelope is None and limits.acceleration is None:
+        return float("nan")
     length = float(np.sum(np.linalg.norm(np.diff(np.asarray(points, dtype=np.float64), axis=0), axis=1)))
     top, push = limits.speed_max, limits.acceleration_max
     if not np.isfinite(push):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +11,7 @@ from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text, parse_json, sha256
 from airworthy.evaluation.gates.families import FAMILIES, family_named
+from airworthy.evaluation.gates.limiting import BODY_RATE, RESERVE, YAW_RATE, limits_for
 from airworthy.pilots.boundary.certificate import CLEARANCE, FLOOR
 from airworthy.trajectories import Course, Limits, course
 from airworthy.trajectories.generated_courses import generated_course, is_generated
@@ -25,7 +26,10 @@ class GatesConfig:
     """Plan courses of gates, certify the plans, fly what is approved, and set lap times beside other planners'."""
 
     network: str = "oracle"
-    """Who predicts: the folder or name of a network, or "oracle", the fastest pair that the limit admits."""
+    """Who predicts: the folder or name of a network; oracle, the fastest pair that --limit admits; search, the label of the
+    search by simulated flight; oracle:NETWORK and search:NETWORK with the choices that this network learnt from."""
+    beside: tuple[str, ...] = ()
+    """Others, named alike, on the same courses, under the same certificate, in flights with the same draws."""
     courses: tuple[str, ...] = COURSES
     """Names of the catalogue, JSON files, or made to measure: straight:8, circle:12, snake:8, random:3@7."""
     flights: int = 100
@@ -50,8 +54,17 @@ class GatesConfig:
     """Turn to each gate's heading; --no-yaw-ramp keeps the first heading, as the paper's real flights did."""
     outside: Literal["refuse", "clamp"] = "refuse"
     """What is done with a course beyond the predictor's ranges."""
+    certificate: Literal["tracking", "vehicle"] = "tracking"
+    """What plans must keep: tracking, the limit a + k v^3 <= a0 of the paper; vehicle, the thrust and the body rates of the
+    weakest drone that is drawn."""
     limit: tuple[float, float] = (2.0, 0.3)
-    """a0 [m/s^2] and k [s^2/m^2] of the limit a + k v^3 <= a0."""
+    """a0 [m/s^2] and k [s^2/m^2] of the limit a + k v^3 <= a0: of the certificate tracking, of the words oracle and search."""
+    reserve: float = RESERVE
+    """Share of the thrust that the certificate vehicle leaves to the controller."""
+    body_rate: float = BODY_RATE
+    """Of the certificate vehicle [rad/s]."""
+    yaw_rate: float = YAW_RATE
+    """Of both certificates [rad/s]; 0: none, as in the paper."""
     clearance: float = CLEARANCE
     """Least distance from the path to every gate frame [m]."""
     floor: float = FLOOR
@@ -80,7 +93,10 @@ class GatesConfig:
     @property
     def limits(self) -> Limits:
         """Of every plan."""
-        return Limits(envelope=(float(self.limit[0]), float(self.limit[1])))
+        yaw_rate = self.yaw_rate or None
+        if self.certificate == "tracking":
+            return Limits(envelope=(float(self.limit[0]), float(self.limit[1])), yaw_rate=yaw_rate)
+        return limits_for(self.families, self.mass_spread, self.reserve, self.body_rate, yaw_rate)
 
 
 def quick(config: GatesConfig) -> GatesConfig:
@@ -123,6 +139,12 @@ def check(config: GatesConfig) -> None:
         raise AirworthyError("There is nobody to fly: give --families.")
     for name in config.families:
         family_named(name)
+    if len({config.network, *config.beside}) != 1 + len(config.beside):
+        raise AirworthyError("Each of --network and --beside is named once.")
+    if not 0.0 <= config.reserve < 1.0 or not (0.0 <= config.yaw_rate < 100.0 and 0.0 < config.body_rate < 100.0):
+        raise AirworthyError(
+            "--reserve is 0 up to 1 (without it), --yaw-rate 0 to 100 rad/s, --body-rate above 0 up to 100 rad/s."
+        )
     _ = config.limits
     names = [course_of(word).name for word in config.courses]
     if len(set(names)) != len(names):
@@ -137,11 +159,11 @@ def course_of(word: str) -> Course:
     return found
 
 
-def identity_of(config: GatesConfig, predictor: Mapping[str, Any]) -> dict[str, Any]:
-    """Everything that the numbers depend on: settings, the courses themselves, who predicts, the version."""
+def identity_of(config: GatesConfig, predictors: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Everything that the numbers depend on: settings, the courses themselves, who predict, the version."""
     told = {item.name: getattr(config, item.name) for item in fields(config) if item.name not in _FREE}
     places = {word: sha256(repr(course_of(word))) for word in config.courses}
-    whole = {"version": __version__, "config": told, "courses": places, "predictor": dict(predictor)}
+    whole = {"version": __version__, "config": told, "courses": places, "predictors": [dict(item) for item in predictors]}
     # As JSON would give it back, so that it can be held against what a folder says.
     return dict(parse_json(json_text(whole), "settings"))
 

@@ -28,6 +28,8 @@ LAPS = {
 }
 """Planner -> name for people, colour, mark."""
 DASHES = (0, (4, 2))
+MOST = ("envelope", "thrust_max", "body_rate")
+"""Checks of which the largest share is drawn."""
 
 
 def figure_laps(courses: Sequence[Content]) -> str:
@@ -132,36 +134,36 @@ def figure_error(flown: Sequence[Content], name: str) -> str:
         return inline_svg(figure, name, "Position error over time in each family of dynamics")
 
 
-def figure_limit(course: Content, top: float, name: str) -> str:
-    """Speed and use of the limit along a plan."""
-    path = course["path"]
+def figure_limit(course: Content, name: str) -> str:
+    """Speed and use of the limits along a plan."""
+    path, checks = course["path"], course["plan"]["certificate"]["checks"]
     t = np.asarray(path["t_s"])
     ends = np.cumsum(course["plan"]["durations_s"])[:-1]
     with _style():
         figure = _figure(2.1)
         panels = figure.subplots(1, 2)
         figure.subplots_adjust(left=0.045, right=0.985, top=0.86, bottom=0.2, wspace=0.12)
-        for axes, values, title in zip(
-            panels, (path["speed_m_s"], path["limit_m_s2"]), ("Speed [m/s]", "Acceleration + k v$^3$ [m/s$^2$]"), strict=True
-        ):
+        used = 100.0 * np.asarray(path["used"])
+        title = "Limit a + k v$^3$ used [%]" if "envelope" in checks else "Thrust and body rates used [%]"
+        for axes, values, words in zip(panels, (path["speed_m_s"], used), ("Speed [m/s]", title), strict=True):
             axes.plot(t, values, color=PALETTE["flown"])
             axes.vlines(ends, 0.0, 1.0, transform=axes.get_xaxis_transform(), color=PALETTE["axis"], linewidth=0.6)
-            axes.set_title(title)
+            axes.set_title(words)
             axes.set_xlabel("time [s]; lines: gates")
             axes.set_ylim(bottom=0.0)
-        bound = course["plan"]["certificate"]["checks"]["envelope"]["bound"]
-        panels[1].axhline(top, color=PALETTE["bad"], linewidth=1.0)
+        panels[1].axhline(100.0, color=PALETTE["bad"], linewidth=1.0)
+        bound = 100.0 * max(checks[key]["bound"] / checks[key]["limit"] for key in MOST if key in checks)
         panels[1].axhline(bound, color=PALETTE["ink"], linewidth=0.9, linestyle=DASHES)
-        panels[1].set_ylim(top=1.12 * max(top, bound))
-        return inline_svg(figure, name, "Speed and use of the limit along the plan")
+        panels[1].set_ylim(top=1.12 * max(100.0, bound))
+        return inline_svg(figure, name, "Speed and use of the limits along the plan")
 
 
 def figure_random(plans: Sequence[Content]) -> str:
     """Random courses: lap times over the least possible, and the proved use of the limit and clearance."""
     approved = [row for row in plans if row["flyable"]]
     columns = (
-        ("Lap over the least time", [row["lap_time_s"] / row["least_time_s"] for row in approved]),
-        ("Proved bound of a + k v$^3$ [m/s$^2$]", [row["limit_bound"] for row in approved]),
+        _laps_column(approved),
+        ("Limit used, proved [%]", [100.0 * row["limit_used"] for row in approved]),
         ("Proved clearance to frames [m]", [row["clearance_m"] for row in approved]),
     )
     with _style():
@@ -176,22 +178,11 @@ def figure_random(plans: Sequence[Content]) -> str:
         return inline_svg(figure, "random", "Distributions over random courses")
 
 
-def figure_errors(content: Content) -> str:
-    """Errors of predictions at situations between the grid's points [%], counts on a logarithmic scale."""
-    percent = np.array([[np.nan if x is None else x for x in row] for row in content["percent"]], dtype=float).reshape(-1, 2)
-    with _style():
-        figure = _figure(2.2)
-        panels = figure.subplots(1, 2, sharey=True)
-        figure.subplots_adjust(left=0.05, right=0.985, top=0.85, bottom=0.19, wspace=0.08)
-        for k, (axes, name, safe) in enumerate(zip(panels, ("speed", "time"), ("left", "right"), strict=True)):
-            values = percent[np.isfinite(percent[:, k]), k]
-            bins = np.linspace(-100.0, 100.0, 81)
-            axes.hist(np.clip(values, -100.0, 100.0), bins=bins, color=PALETTE["flown"], log=True)
-            axes.axvspan(*((0.0, 100.0) if k == 0 else (-100.0, 0.0)), color=PALETTE["bad"], alpha=0.07)
-            axes.axvline(0.0, color=PALETTE["ink"], linewidth=0.8)
-            axes.set_title(f"Error of the {name} [%]; safe is to the {safe}")
-            axes.set_xlabel("(predicted - label) / label [%]")
-        return inline_svg(figure, "errors", "Percent errors of predicted speed and time")
+def _laps_column(approved: Sequence[Content]) -> tuple[str, list[float]]:
+    """Laps over the least time; as they are where no least time is known."""
+    if approved and all(row["least_time_s"] for row in approved):
+        return "Lap over the least time", [row["lap_time_s"] / row["least_time_s"] for row in approved]
+    return "Lap [s]", [row["lap_time_s"] for row in approved]
 
 
 def _family_legend(figure: Any, flown: Sequence[Content], plan: bool = True) -> None:

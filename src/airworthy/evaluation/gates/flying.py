@@ -81,6 +81,7 @@ def fly(
     first_id: int = 0,
     protocol: GateProtocol | None = None,
     told: Callable[[float], None] | None = None,
+    numbers: Sequence[int] | None = None,
 ) -> Flown:
     """Fly each path a number of times, all at once.
 
@@ -93,6 +94,8 @@ def fly(
         first_id: Number of the first flight.
         protocol: Of the judge.
         told: Called now and then with the share that is done.
+        numbers: Of the first flight of each path, instead of those from `first_id` on: a path draws the same whatever others
+            fly.
 
     Raises:
         AirworthyError: No path, or a number that does not fit.
@@ -100,7 +103,11 @@ def fly(
     chosen = FlightOptions() if options is None else options
     if not paths or len(paths) != len(courses) or flights < 1:
         raise AirworthyError(f"Flights need as many courses as paths, and 1 flight or more; got {len(paths)}, {len(courses)}.")
-    return _Batch(paths, courses, family, flights, chosen, first_id, protocol).flown(told)
+    begins = range(first_id, first_id + len(paths) * flights, flights) if numbers is None else numbers
+    ids = [begin + k for begin in begins for k in range(flights)]
+    if len(ids) != len(paths) * flights:
+        raise AirworthyError(f"Each of {len(paths)} paths needs a number of its own; got {len(ids) // flights}.")
+    return _Batch(paths, courses, family, ids, chosen, protocol).flown(told)
 
 
 class _Batch:
@@ -111,15 +118,13 @@ class _Batch:
         paths: Sequence[Trajectory],
         courses: Sequence[Sequence[Gate]],
         family: Family,
-        flights: int,
+        ids: list[int],
         options: FlightOptions,
-        first_id: int,
         protocol: GateProtocol | None,
     ):
         self.paths, self.options = list(paths), options
-        self.owner = np.repeat(np.arange(len(paths)), flights)
+        self.owner = np.repeat(np.arange(len(paths)), len(ids) // len(paths))
         self.count = len(self.owner)
-        ids = list(range(first_id, first_id + self.count))
         nominal = vehicle(family.vehicle)
         self.vehicles = drawn_vehicles(nominal, options.spread, options.seed, ids)
         config = SimulatorConfig(

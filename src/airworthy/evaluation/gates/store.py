@@ -16,7 +16,7 @@ from airworthy.evaluation.gates.config import changed, digest_of
 
 MANIFEST_FILE = "gates_bench.json"
 BLOCKS = "blocks"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _MOST_BYTES = 256 << 20
 
 
@@ -45,8 +45,11 @@ class Store:
         told = read_json(path)
         if not isinstance(told, dict) or not isinstance(told.get("identity"), dict):
             raise AssetError(f"{str(path)!r} is no manifest of a gates benchmark: move it away, or choose another folder.")
-        if told.get("schema_version") != SCHEMA_VERSION or told.get("digest") != digest_of(told["identity"]):
-            raise AssetError(f"{str(path)!r} is damaged or of another version of Airworthy: choose another folder.")
+        if told.get("schema_version") != SCHEMA_VERSION:
+            version = f"version {told.get('schema_version')!r}, this program writes {SCHEMA_VERSION}"
+            raise AssetError(f"{str(self.folder)!r} holds a gates benchmark of {version}: choose another --out, or delete it.")
+        if told.get("digest") != digest_of(told["identity"]):
+            raise AssetError(f"{str(path)!r} was changed or damaged: choose another folder.")
         if told["digest"] != self.digest:
             raise AirworthyError(
                 f"The folder {str(self.folder)!r} holds a benchmark with other settings"

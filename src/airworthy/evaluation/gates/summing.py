@@ -13,7 +13,7 @@ from airworthy.evaluation.statistics import wilson_interval
 
 Array = NDArray[np.float64]
 Row = Mapping[str, Any]
-UNSAFE = (5.0, 10.0)
+UNSAFE = (0.0, 5.0, 10.0)
 """Errors on the unsafe side beyond these count [%]."""
 
 
@@ -33,7 +33,8 @@ def course_row(content: Row) -> dict[str, Any]:
         "verdicts": {name: lap["verdict"] for name, lap in laps.items() if "verdict" in lap},
         "passed": {name: lap["passed"] for name, lap in laps.items() if "passed" in lap},
         "sentences": [] if sure is None else sure["sentences"],
-        "limit_bound": None if sure is None else sure["checks"]["envelope"]["bound"],
+        "limit_used": content["row"]["limit_used"],
+        "dense": content["dense"],
         "clearance_m": None if sure is None else sure["checks"]["clearance"]["bound"],
     }
 
@@ -75,7 +76,7 @@ def random_row(blocks: Sequence[Row]) -> dict[str, Any]:
             reasons[word] = reasons.get(word, 0) + 1
     families = dict.fromkeys(name for block in blocks for name in block["flights"])
     flights = {name: [row for block in blocks for row in block["flights"][name]] for name in families}
-    ratio = [row["lap_time_s"] / row["least_time_s"] for row in approved]
+    ratio = [row["lap_time_s"] / row["least_time_s"] for row in approved if row["least_time_s"]]
     compared = [row for row in approved if row["laps"]]
     return {
         "courses": count,
@@ -88,6 +89,9 @@ def random_row(blocks: Sequence[Row]) -> dict[str, Any]:
         "refused_for": reasons,
         "approved_but_not_proven": violated,
         "clamped_share": sum(row["clamped"] for row in plans) / max(1, sum(row["asked"] for row in plans)),
+        "stretches": _mean([row["stretches"] for row in approved]),
+        "lowerings": _mean([row["lowered"] for row in approved]),
+        "lap_time_s": _mean([row["lap_time_s"] for row in approved]),
         "over_least": _mean(ratio),
         "against": {name: _mean(_ratios(compared, name)) for name in ("through_gates", "minimum_snap", "trapezoid")},
         "flights": {name: flights_row(rows) for name, rows in flights.items()},
@@ -100,16 +104,33 @@ def _ratios(rows: Sequence[Row], name: str) -> list[float]:
 
 
 def errors_row(content: Row) -> dict[str, Any]:
-    """Shares of unsafe errors per output, and where their distributions lie [%]."""
+    """Shares of unsafe errors per output, where their distributions lie [%], and the joint test."""
     percent = np.array([[np.nan if x is None else x for x in row] for row in content["percent"]], dtype=np.float64)
-    told: dict[str, Any] = {"asked": content["asked"], "without_label": content["without_label"]}
+    told: dict[str, Any] = {name: content[name] for name in ("asked", "without_label", "clipped", "known")}
     for k, (name, sign) in enumerate((("speed", 1.0), ("time", -1.0))):
         own = percent[:, k] if len(percent) else np.zeros(0)
+        zero = int(np.count_nonzero(~np.isfinite(own)))
         own = own[np.isfinite(own)]
         unsafe = {f"beyond_{limit:g}": asdict(wilson_interval(int(np.sum(sign * own > limit)), own.size)) for limit in UNSAFE}
-        told[name] = {"count": int(own.size), "median": _mean(np.median(own, keepdims=True) if own.size else []), **unsafe}
-        told[name]["mean"] = _mean(own)
+        told[name] = {"count": int(own.size), "zero_labels": zero, **_shape(own), **unsafe}
+    both = np.nan_to_num(percent * (1.0, -1.0), nan=-np.inf) if len(percent) else np.zeros((0, 2))
+    told["either"] = {
+        f"beyond_{limit:g}": asdict(wilson_interval(int(np.sum((both > limit).any(axis=1))), len(both))) for limit in UNSAFE
+    }
+    for name in ("predicted", "label"):
+        kept = content.get(f"keep_{name}")
+        told[f"keep_{name}"] = None if kept is None else asdict(wilson_interval(kept, content["known"]))
     return told
+
+
+def _shape(values: Array) -> dict[str, float | None]:
+    """Mean, median, quantiles and skewness (above zero: the long tail is on the right)."""
+    if not values.size:
+        return {"mean": None, "median": None, "low": None, "high": None, "skewness": None}
+    low, median, high = np.quantile(values, (0.05, 0.5, 0.95))
+    spread = float(values.std())
+    skew = float(np.mean(((values - values.mean()) / spread) ** 3)) if spread > 0.0 else None
+    return {"mean": float(values.mean()), "median": float(median), "low": float(low), "high": float(high), "skewness": skew}
 
 
 def _finite(values: Any) -> Array:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, make_folder, write_json, write_text
-from airworthy.core.progress import progress
+from airworthy.evaluation.block_job import SUMMARY_FILE, counting, done_of, keep_each, left_of
 from airworthy.evaluation.machine import describe_machine
 from airworthy.evaluation.navigation.choices import check, quick, scenario_names, vehicle_names_of
 from airworthy.evaluation.navigation.config import NavigationConfig
@@ -26,7 +25,7 @@ from airworthy.simulation.checks import check_device
 
 __all__ = ["SUMMARY_FILE", "Benchmarked", "plan_of", "run_benchmark"]
 
-SUMMARY_FILE, SYSTEM_FILE = "summary.json", "system.toml"
+SYSTEM_FILE = "system.toml"
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def run_benchmark(config: NavigationConfig, quiet: bool = True, step: Callable[[
         words = {item.name: word for word, item in flying.items()}
         interrupted = _fly_all(mine, words, config, store, quiet, step)
         blocks = plan_of(store, config)
-        done = [block for block in blocks if store.has(block.name)]
+        done = done_of(blocks, store)
         summary = _written(config, blocks, done, store)
         report = None
         if config.report and done:
@@ -117,18 +116,11 @@ def _fly_all(
     step: Callable[[str], None] | None,
 ) -> bool:
     """Fly every block that is not finished; returns whether somebody stopped it."""
-    left = [block for block in blocks if not store.has(block.name)]
+    left = left_of(blocks, store)
     if not left:
         return False
-    try:
-        with _counting(blocks, left, quiet) as told, closing(_flown(left, words, config, told)) as finished:  # type: ignore[type-var]
-            for block, (rows, seconds) in finished:
-                store.keep(block.name, rows, seconds)
-                if step is not None:
-                    step(block.name)
-    except KeyboardInterrupt:
-        return True
-    return False
+    with counting(sum(len(block.flights) for block in left), "flying", quiet) as told:
+        return keep_each(_flown(left, words, config, told), lambda block, result: store.keep(block.name, *result), step)
 
 
 def _flown(left: Sequence[Block], words: dict[str, str], config: NavigationConfig, told: Callable[[int], None]) -> Finished:
@@ -137,23 +129,6 @@ def _flown(left: Sequence[Block], words: dict[str, str], config: NavigationConfi
     if config.workers > 1 and len(left) > 1:
         return flown_by_processes(left, words, config, told)
     return flown_here(left, words, config, told)
-
-
-@contextmanager
-def _counting(blocks: Sequence[Block], left: Sequence[Block], quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A function to call with flights that were decided, that moves a line of progress on."""
-    total = sum(len(block.flights) for block in left)
-    bar = progress(range(total + 1), "flying", quiet=quiet)
-
-    def told(count: int) -> None:
-        for _ in range(count):
-            next(bar, None)
-
-    told(1)
-    try:
-        yield told
-    finally:
-        bar.close()  # type: ignore[attr-defined]
 
 
 def _written(config: NavigationConfig, blocks: Sequence[Block], done: Sequence[Block], store: Store) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from airworthy.evaluation.verification.figure import Figure
 from airworthy.evaluation.verification.flightgoggles import flightgoggles_figures
 from airworthy.evaluation.verification.geometry import geometry_figures
+from airworthy.evaluation.verification.navigation import navigation_figures, navigation_left_out
 from airworthy.evaluation.verification.promises import promise_figures
 from airworthy.evaluation.verification.published import published_figures
 from airworthy.evaluation.verification.scenes import scene_figures
@@ -13,6 +14,8 @@ __all__ = [
     "Figure",
     "flightgoggles_figures",
     "geometry_figures",
+    "navigation_figures",
+    "navigation_left_out",
     "promise_figures",
     "published_figures",
     "scene_figures",

@@ -76,7 +76,9 @@ def _skewness(values: Array) -> float | None:
     return float(np.mean(((values - values.mean()) / spread) ** 3)) if spread > 0.0 else None
 
 
-def kept_limit(situations: ArrayLike, pairs: ArrayLike, limit: tuple[float, float]) -> NDArray[np.bool_]:
+def kept_limit(
+    situations: ArrayLike, pairs: ArrayLike, limit: tuple[float, float], thrust: float | None = None
+) -> NDArray[np.bool_]:
     """Whether both segments of each situation keep the acceleration limit (eq. 3) with a speed and a time, (n,).
 
     The joint test of the two numbers: at a fixed distance a lower speed in an unchanged time can need more acceleration.
@@ -85,12 +87,13 @@ def kept_limit(situations: ArrayLike, pairs: ArrayLike, limit: tuple[float, floa
         situations: (n, 8)
         pairs: (n, 2) speed [m/s] and time [s].
         limit: a0 [m/s^2] and k [s^2/m^2].
+        thrust: Most thrust over mass [m/s^2]; None: no bound.
     """
     from airworthy.learning.gates.candidates import segment_admissible
     from airworthy.learning.gates.options import Choices
 
     e, (v, t0) = np.asarray(situations, np.float64), np.asarray(pairs, np.float64).T
-    choices = Choices(limit=limit)
+    choices = Choices(limit=limit, thrust=thrust)
     still = v < 1e-10
     tf = 2.0 * e[:, 5] / np.where(still, 1.0, v)
     good: NDArray[np.bool_] = segment_admissible(*_leg(e[:, 2], e[:, 3], e[:, 4] - e[:, 1], e[:, 0], v), t0, choices)

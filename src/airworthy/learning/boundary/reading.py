@@ -124,13 +124,14 @@ def _described(about: Mapping[str, Any]) -> dict[str, Any]:
     """What the folder's description says of the search, where it says it."""
     options = _table(about, "options")
     choices = _table(options, "choices")
-    limit = choices.get("limit")
+    limit, thrust = choices.get("limit"), choices.get("thrust")
     ends = limit if isinstance(limit, list) and len(limit) == 2 and all(map(_is_number, limit)) else None
     return {
         "ranges": _ranges(about.get("grid")),
         "speed_max": _number(choices.get("speed_max"), SCALES[0]),
         "t_max": _number(options.get("t_max"), SCALES[1]),
         "limit": (float(ends[0]), float(ends[1])) if ends else None,
+        "thrust": float(thrust) if thrust is not None and _is_number(thrust) else None,
         "about": {key: about[key] for key in ("digest", "grid", "options") if key in about},
     }
 

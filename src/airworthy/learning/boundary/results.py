@@ -36,7 +36,8 @@ def write_results(
     contract = _contract(table, rows, about)
     network = Boundary(contract, chosen)
     found = {
-        name: judged_part(network, part, rows.scales, table.limit, work.options.skew) for name, part in _parts(rows).items()
+        name: judged_part(network, part, rows.scales, table.limit, work.options.skew, table.thrust)
+        for name, part in _parts(rows).items()
     }
     at, value, crossing = loss_minimum(work.options.skew)
     seconds = work.notes["seconds"]
@@ -63,7 +64,12 @@ def write_results(
 
 
 def judged_part(
-    network: Boundary, part: Part, scales: tuple[float, float], limit: tuple[float, float] | None, skew: Skew
+    network: Boundary,
+    part: Part,
+    scales: tuple[float, float],
+    limit: tuple[float, float] | None,
+    skew: Skew,
+    thrust: float | None = None,
 ) -> dict[str, Any]:
     """Errors of a network on labelled situations, and how many of its pairs keep the limit on both segments.
 
@@ -71,13 +77,14 @@ def judged_part(
         network: To be judged.
         part: Situations and labels, of a grid or off it.
         scales: Speed and time at which its outputs end.
-        limit: Of the search; None: not judged.
+        limit: Of the search; None: not known, or none.
         skew: Numbers of the loss.
+        thrust: Most thrust over mass of the search [m/s^2]; None: none. Without both nothing is judged.
     """
     predicted = network.predict(part.situations)
     found = judged(part.labels, predicted, scales, skew)
-    if limit is not None and np.isfinite(limit).all():
-        found["keep_limit"] = float(kept_limit(part.situations, predicted, limit).mean())
+    if limit is not None or thrust is not None:
+        found["keep_limit"] = float(kept_limit(part.situations, predicted, limit or (np.inf, 0.0), thrust).mean())
     return found
 
 

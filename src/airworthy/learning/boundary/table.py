@@ -45,6 +45,8 @@ class LabelTable:
     """Longest time that the network is to give [s]."""
     limit: tuple[float, float] | None = None
     """a0 [m/s^2] and k [s^2/m^2] of the search's limit (eq. 3); None: not known, or none."""
+    thrust: float | None = None
+    """Most thrust over mass of the search's candidates [m/s^2]; None: not known, or none."""
     heading: str = "incoming"
     """Rule for the heading of gates."""
     about: Mapping[str, Any] = field(default_factory=dict)

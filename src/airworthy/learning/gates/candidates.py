@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from airworthy.learning.gates.options import Choices
+from airworthy.learning.gates.options import GRAVITY, Choices
 from airworthy.trajectories.polynomial import BASIS_END_SPEED, BASIS_START_SPEED, BASIS_STEP, differentiate, evaluate
 
 __all__ = ["SAME_TIME", "Candidates", "candidates", "fastest", "segment_admissible"]
@@ -120,26 +120,37 @@ _SPEED, _PUSH = (
 
 
 def segment_admissible(leg: Array, start: Array, end: Array, times: Array, choices: Choices) -> Flags:
-    """Whether |a| < a0 - k |v|^3 at every point of segments with no acceleration and jerk at their ends.
+    """Whether segments with no acceleration and jerk at their ends keep the limits at every point.
+
+    The limits are |a| < a0 - k |v|^3 and, where a most thrust over mass is given, |a + g| less than that.
 
     Args:
         leg: From begin to end [m], shape (n, 3).
         start: Horizontal velocity at the begin [m/s], shape (n, 2); none is vertical.
         end: At the end, shape (n, 2).
         times: Duration [s], shape (n,).
-        choices: Holds a0 and k.
+        choices: Holds a0, k and the thrust.
     """
-    if not np.isfinite(choices.limit[0]):
+    most, cubic = choices.limit
+    if not np.isfinite(most) and choices.thrust is None:
         return np.ones(len(times), dtype=bool)
     speed, push = np.zeros((len(times), POINTS)), np.zeros((len(times), POINTS))
     pace = 1.0 / times
-    for axis in range(3):
+    for axis in range(2):
         mean = (leg[:, axis] * pace)[:, None]
-        v, a = mean * _SPEED[0], mean * _PUSH[0]
-        if axis < 2:
-            v = v + start[:, axis, None] * _SPEED[1] + end[:, axis, None] * _SPEED[2]
-            a = a + start[:, axis, None] * _PUSH[1] + end[:, axis, None] * _PUSH[2]
+        v = mean * _SPEED[0] + start[:, axis, None] * _SPEED[1] + end[:, axis, None] * _SPEED[2]
+        a = mean * _PUSH[0] + start[:, axis, None] * _PUSH[1] + end[:, axis, None] * _PUSH[2]
         speed += v * v
         push += a * a
-    most, cubic = choices.limit
-    return np.all(np.sqrt(push) * pace[:, None] < most - cubic * speed * np.sqrt(speed), axis=1)
+    climb = (leg[:, 2] * pace)[:, None]
+    up = climb * _PUSH[0]
+    speed += (climb * _SPEED[0]) ** 2
+    push += up * up
+    good = np.ones(len(times), dtype=bool)
+    if np.isfinite(most):
+        good &= np.all(np.sqrt(push) * pace[:, None] < most - cubic * speed * np.sqrt(speed), axis=1)
+    if choices.thrust is not None:
+        # |a + g|^2 = |a|^2 + 2 a_z g + g^2
+        lifted = push * pace[:, None] ** 2 + 2.0 * GRAVITY * up * pace[:, None] + GRAVITY**2
+        good &= np.all(lifted < choices.thrust**2, axis=1)
+    return good

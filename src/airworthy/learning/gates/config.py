@@ -22,7 +22,7 @@ class GatesConfig:
     """Which labels to make: the published search by default."""
 
     grid: str = "paper"
-    """Situations: paper (129,600) or extended (v_prev up to 16/9 m/s, 220,320)."""
+    """Situations: paper (129,600), extended (v_prev up to 16/9 m/s, 220,320) or racing (up to 20/9 m/s, 142,560)."""
     every: int = 1
     """Label only every n-th situation of the grid."""
     vehicle: str = "cf2x_scg_iros2022"
@@ -33,6 +33,8 @@ class GatesConfig:
     """Mass the controller believes in [kg]; by default 0.027 with the competition's thrust chain, else the vehicle's."""
     limit: tuple[float, float] = (2.0, 0.3)
     """a0 [m/s^2] and k [s^2/m^2] of the limit |a| < a0 - k |v|^3; inf 0: none."""
+    thrust: float | None = None
+    """Most thrust over mass that a candidate may ask for, |a + g| [m/s^2]; by default none."""
     speeds: int = 10
     """Speeds tried per situation, evenly from 0 to --speed-max."""
     speed_max: float = 2.0
@@ -85,7 +87,9 @@ class GatesConfig:
 
     def options(self, randomisation: str = "") -> SearchOptions:
         """Of the search; with another randomisation where one is named."""
-        choices = Choices(speeds=self.speeds, speed_max=self.speed_max, ratios=self.ratios, limit=self.limit)
+        choices = Choices(
+            speeds=self.speeds, speed_max=self.speed_max, ratios=self.ratios, limit=self.limit, thrust=self.thrust
+        )
         same: tuple[str, ...] = (
             "vehicle",
             "gains",

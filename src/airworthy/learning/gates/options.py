@@ -9,7 +9,10 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError, unknown_name
 
-__all__ = ["RANDOMISATIONS", "Choices", "Randomisation", "SearchOptions", "randomisation_named"]
+GRAVITY = 9.81
+"""Of `Choices.thrust` [m/s^2]."""
+
+__all__ = ["GRAVITY", "RANDOMISATIONS", "Choices", "Randomisation", "SearchOptions", "randomisation_named"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class Choices:
     """Largest part."""
     limit: tuple[float, float] = (2.0, 0.3)
     """a0 [m/s^2] and k [s^2/m^2] of |a| < a0 - k |v|^3 (eq. 3); a0 of inf: no limit."""
+    thrust: float | None = None
+    """Most thrust over mass, |a + g| [m/s^2]; None: no bound."""
 
     def __post_init__(self) -> None:
         _whole("speeds", self.speeds, 2, 1000)
@@ -38,6 +43,8 @@ class Choices:
             raise AirworthyError(f"ratio_max is {self.ratio_max!r}: it must not be below ratio_min, {self.ratio_min!r}.")
         if len(self.limit) != 2 or not (self.limit[0] > 0.0 and self.limit[1] >= 0.0 and np.isfinite(self.limit[1])):
             raise AirworthyError(f"The limit is {self.limit!r}: give a0 > 0 [m/s^2] (or inf) and k >= 0 [s^2/m^2].")
+        if self.thrust is not None and not (GRAVITY < self.thrust < np.inf):
+            raise AirworthyError(f"thrust is {self.thrust!r} m/s^2: to hover it must exceed gravity, {GRAVITY:g}.")
 
     @property
     def count(self) -> int:
@@ -133,6 +140,8 @@ class SearchOptions:
         plain = asdict(self)
         most, cubic = self.choices.limit
         plain["choices"]["limit"] = [most if np.isfinite(most) else None, cubic]
+        if self.choices.thrust is None:  # as before there was such a bound: equal searches have equal digests
+            del plain["choices"]["thrust"]
         return plain
 
 

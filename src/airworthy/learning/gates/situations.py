@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.pilots.boundary.contract import FIELDS, PAPER_RANGES
 
-__all__ = ["EXTENDED", "FIELDS", "PAPER", "RANGES", "Grid", "clamp", "corners", "encode", "grid_named", "outside"]
+__all__ = ["EXTENDED", "FIELDS", "PAPER", "RACING", "RANGES", "Grid", "clamp", "corners", "encode", "grid_named", "outside"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -81,13 +81,17 @@ EXTENDED = _grid("extended", _EXTENDED_POINTS, _EXTENDED_SPEED)
 """v_prev up to 16/9 m/s, so that the speeds that come out may go in again: 220,320 situations (ours)."""
 
 
+RACING = _grid("racing", (11, *_POINTS[1:]), 20.0 / 9.0)
+"""v_prev up to 20/9 m/s in steps of 2/9, for searches with --speeds 11 --speed-max 2.2222222222222223: 142,560 (ours)."""
+
+
 def grid_named(name: str) -> Grid:
     """One of the grids by its name.
 
     Raises:
         AirworthyError: There is no such grid.
     """
-    grids = {grid.name: grid for grid in (PAPER, EXTENDED)}
+    grids = {grid.name: grid for grid in (PAPER, EXTENDED, RACING)}
     if name not in grids:
         raise unknown_name("grid", name, grids)
     return grids[name]

@@ -1,4 +1,5 @@
-"""SOUS VIDE's acceptance list, measured: the figures of `airworthy verify --only sousvide` but those of marker alignment."""
+"""Acceptance lists of what is learnt, measured: the figures of `airworthy verify --only gates`, and those of `--only sousvide`
+but of marker alignment."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ from airworthy.learning.verification.data import (
 )
 from airworthy.learning.verification.expert import expert_figures
 from airworthy.learning.verification.flying import dynamics_figures, planner_figures
+from airworthy.learning.verification.gates import gate_figures, gates_left_out
 from airworthy.learning.verification.history import (
     formula_figures,
     frozen_figures,
@@ -29,7 +31,7 @@ from airworthy.learning.verification.history import (
 from airworthy.learning.verification.judging import metric_figures
 from airworthy.learning.verification.policy import place_figures, runner_figures, size_figures
 
-__all__ = ["sousvide_figures", "sousvide_left_out"]
+__all__ = ["gate_figures", "gates_left_out", "sousvide_figures", "sousvide_left_out"]
 
 
 def sousvide_figures(everything: bool = False) -> Iterator[Figure]:

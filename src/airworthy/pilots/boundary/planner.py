@@ -9,141 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from airworthy.core.errors import AirworthyError
-from airworthy.pilots.boundary.certificate import (
-    CLEARANCE,
-    FLOOR,
-    Certificate,
-    GridCheck,
-    certify,
-    clearance_check,
-    floor_check,
-)
-from airworthy.pilots.boundary.stretching import FACTOR, TRIES, Stretched, stretch
-from airworthy.pilots.boundary.window import (
-    RANGES,
-    STOP_DISTANCE,
-    Chain,
-    Headings,
-    Predictor,
-    Route,
-    predict_chain,
-    route_of,
-    situations_of,
-)
-from airworthy.trajectories import TRACKING_ENVELOPE, Course, Gate, Limits, Trajectory, prove, septic_through
-from airworthy.trajectories.limits import usage
+from airworthy.pilots.boundary.certificate import Certificate, GridCheck, certify
+from airworthy.pilots.boundary.drafting import Draft, draft_of, joined
+from airworthy.pilots.boundary.plans import BoundaryPlan, PlanOptions
+from airworthy.pilots.boundary.stretching import Stretched
+from airworthy.pilots.boundary.window import RANGES, Chain, Predictor, Route, predict_chain, route_of, situations_of
+from airworthy.trajectories import Course, Gate
+
+__all__ = ["BoundaryPlan", "PlanOptions", "plan", "plan_gates", "plan_many"]
 
 Array = NDArray[np.float64]
-_GLANCE = np.linspace(0.02, 0.98, 17)
 _STILL = 0.02  # no speed below this is worth lowering [m/s]
-_SLOWEST_STOP = 0.5  # below this speed 2 d / v would take ever longer [m/s]
-
-
-@dataclass(frozen=True)
-class PlanOptions:
-    """What a plan must keep, and what is done where it does not."""
-
-    limits: Limits = TRACKING_ENVELOPE
-    """Eq. 3 by default."""
-    clearance: float = CLEARANCE
-    """From the path to every gate frame [m]."""
-    floor: float = FLOOR
-    """Least height of the path [m]."""
-    headings: Headings = "given"
-    """Through each gate along its own heading, or along the leg that reaches it."""
-    outside: Literal["refuse", "clamp"] = "refuse"
-    """What is done with a course beyond the predictor's ranges. The speed before a gate is always clamped, and counted."""
-    ranges: NDArray[np.float64] | None = None
-    """Least and greatest value of each field, (8, 2); None: the predictor's own (attribute `ranges`), else the paper's."""
-    ramp: bool = True
-    """Turn to each gate's heading in the first quarter of a segment; otherwise the first heading is kept."""
-    yaw_offset: float = 0.0
-    """Added to yaw [rad]; -pi/2 flies with body y first, as the paper does."""
-    factor: float = FACTOR
-    """Of one stretch of a segment's time."""
-    tries: int = TRIES
-    """Most stretches of one segment; 0: none."""
-    lowerings: int = TRIES
-    """How often the speed at the faster end of a segment that no stretch mends may be lowered by the same factor, and the rest
-    asked again; 0: the plan is refused at once."""
-    speed_cap: float = np.inf
-    """Most speed through any gate [m/s]; 1.0 keeps every question inside the paper's grid."""
-
-
-@dataclass(frozen=True)
-class BoundaryPlan:
-    """A plan, what is certain of it, and how it came about; n gates over all laps, n + 1 segments."""
-
-    name: str
-    gates: tuple[Gate, ...]
-    """Every gate of every lap, in order."""
-    route: Route
-    trajectory: Trajectory | None
-    """From rest to rest; None where the predictor had no answer."""
-    certificate: Certificate | None
-    speeds: Array
-    """At start, gates and end [m/s], shape (n + 2,)."""
-    durations: Array
-    """Of the segments, the stop included [s], shape (n + 1,)."""
-    predicted: Array
-    """Durations before any stretch, shape (n + 1,)."""
-    situations: Array
-    """What the predictor was asked, before clamping, shape (n, 8)."""
-    beyond: Array
-    """How far outside its ranges that was, shape (n, 8)."""
-    stretched: NDArray[np.int64]
-    """Stretches of each segment, shape (n + 1,)."""
-    lowered: NDArray[np.int64]
-    """How often the speed through each gate was lowered, shape (n,)."""
-    flyable: bool
-    """Whether everything asked for is proven."""
-    reason: str
-    """Why not; empty where it is."""
-
-    @property
-    def clamped(self) -> int:
-        """Situations of which a field was clamped."""
-        return int(np.count_nonzero(np.any(self.beyond > 0.0, axis=-1)))
-
-    @property
-    def lap_time(self) -> float:
-        """From the start to the last gate [s]; NaN without a trajectory."""
-        return float(np.sum(self.durations[:-1])) if self.trajectory is not None else float("nan")
-
-    def approved(self) -> Trajectory:
-        """The trajectory; raises AirworthyError with the reason where the plan was refused."""
-        if self.trajectory is None or not self.flyable:
-            raise AirworthyError(f"The plan for {self.name} was refused: {self.reason}")
-        return self.trajectory
-
-    def report(self) -> dict[str, Any]:
-        """Everything as data, for a file."""
-        return {
-            "course": self.name,
-            "gates": len(self.gates),
-            "flyable": self.flyable,
-            "reason": self.reason,
-            "lap_time_s": self.lap_time,
-            "speeds_m_s": self.speeds.tolist(),
-            "durations_s": self.durations.tolist(),
-            "predicted_s": self.predicted.tolist(),
-            "stretches": self.stretched.tolist(),
-            "lowered": self.lowered.tolist(),
-            "clamped": self.clamped,
-            "situations": self.situations.tolist(),
-            "certificate": None if self.certificate is None else self.certificate.told(),
-        }
-
-    def __str__(self) -> str:
-        head = "approved" if self.flyable else f"refused: {self.reason}"
-        lines = [f"{self.name}: {head} ({len(self.gates)} gates in {self.lap_time:.2f} s)"]
-        return "\n".join([*lines, *(self.certificate.sentences if self.certificate else ())])
 
 
 def plan(course: Course, predictor: Any, options: PlanOptions | None = None, lap_count: int | None = None) -> BoundaryPlan:
@@ -224,7 +106,7 @@ def _planned(name: str, gates: tuple[Gate, ...], route: Route, chain: Chain, ask
     """Mend; where that fails, lower the faster end of the first segment that fails, and ask again from there."""
     caps, lowered = np.full(route.count, options.speed_cap), np.zeros(route.count, np.int64)
     while True:
-        draft = _draft(route, chain, gates, options)
+        draft = draft_of(route, chain, gates, options)
         fast = _too_fast(draft, lowered, options.lowerings)
         if fast is None:
             return _judged(name, gates, draft, lowered, options)
@@ -233,32 +115,7 @@ def _planned(name: str, gates: tuple[Gate, ...], route: Route, chain: Chain, ask
         chain = ask(situations_of(route)[None], caps[None]).row(0)
 
 
-@dataclass(frozen=True)
-class _Draft:
-    """One round of planning."""
-
-    route: Route
-    chain: Chain
-    positions: Array
-    speeds: Array
-    predicted: Array
-    mended: Stretched | None
-    """None where the predictor had no answer."""
-
-
-def _draft(route: Route, chain: Chain, gates: Sequence[Gate], options: PlanOptions) -> _Draft:
-    speeds = np.concatenate(([0.0], chain.speeds, [0.0]))
-    last = float(chain.speeds[-1])
-    if not np.isfinite(last):
-        return _Draft(route, chain, route.positions, speeds, np.append(chain.durations, np.nan), None)
-    # v^2 metres ask for the same deceleration at every speed.
-    distance = max(STOP_DISTANCE, last**2)
-    positions = route.stopping_at(distance)
-    predicted = np.append(chain.durations, 2.0 * distance / max(last, _SLOWEST_STOP))
-    return _Draft(route, chain, positions, speeds, predicted, _mended(positions, route, speeds, predicted, gates, options))
-
-
-def _too_fast(draft: _Draft, lowered: NDArray[np.int64], most: int) -> int | None:
+def _too_fast(draft: Draft, lowered: NDArray[np.int64], most: int) -> int | None:
     """The gate whose speed is to be lowered: the faster end of the first segment that fails; None where none is left."""
     if draft.mended is None:
         ends = [int(np.argmin(np.isfinite(draft.chain.speeds))) - 1]
@@ -271,9 +128,7 @@ def _too_fast(draft: _Draft, lowered: NDArray[np.int64], most: int) -> int | Non
     return next((gate for gate in able if lowered[gate] < most and draft.speeds[gate + 1] > _STILL), None)
 
 
-def _judged(
-    name: str, gates: tuple[Gate, ...], draft: _Draft, lowered: NDArray[np.int64], options: PlanOptions
-) -> BoundaryPlan:
+def _judged(name: str, gates: tuple[Gate, ...], draft: Draft, lowered: NDArray[np.int64], options: PlanOptions) -> BoundaryPlan:
     grid = GridCheck.of(draft.chain.beyond, draft.route.departure)
     path, certificate, counts = None, None, np.zeros(len(draft.predicted), np.int64)
     durations = draft.predicted
@@ -282,7 +137,7 @@ def _judged(
         reason = f"The predictor has no speed and duration for gate {missing + 1} of {len(gates)}."
     else:
         durations, counts = draft.mended.durations, draft.mended.counts
-        path = _joined(draft.positions, draft.route, draft.speeds, durations, options)
+        path = joined(draft.positions, draft.route, draft.speeds, durations, options)
         certificate = certify(path, gates, options.limits, grid, options.clearance, options.floor)
         reason = _reason(certificate, draft.mended, options)
     return BoundaryPlan(
@@ -301,38 +156,6 @@ def _judged(
         flyable=not reason,
         reason=reason,
     )
-
-
-def _mended(
-    positions: Array, route: Route, speeds: Array, durations: Array, gates: Sequence[Gate], options: PlanOptions
-) -> Stretched:
-    """Durations with which every segment passes by itself, where there are any."""
-    if _keeps(_joined(positions, route, speeds, durations, options), gates, options):
-        count = len(durations)
-        return Stretched(durations, np.zeros(count, np.int64), np.ones(count, dtype=bool))
-
-    def passes(index: int, times: Array) -> bool:
-        pair = slice(index, index + 2)
-        one = septic_through(positions[pair], route.directions[pair], speeds[pair], times[index : index + 1])
-        return _keeps(one, gates, options)
-
-    return stretch(durations, passes, options.factor, options.tries)
-
-
-def _keeps(path: Trajectory, gates: Sequence[Gate], options: PlanOptions) -> bool:
-    few = path.sample((path.knots[:-1, None] + np.diff(path.knots)[:, None] * _GLANCE).reshape(-1))
-    return (
-        # One sample over the limit settles it, at a tenth of a proof's price.
-        usage(options.limits, few) <= 1.0
-        and prove(path, options.limits).proven
-        and floor_check(path, options.floor).verdict == "proven"
-        and clearance_check(path, gates, options.clearance).verdict == "proven"
-    )
-
-
-def _joined(positions: Array, route: Route, speeds: Array, durations: Array, options: PlanOptions) -> Trajectory:
-    headings = np.unwrap(route.headings) + options.yaw_offset
-    return septic_through(positions, route.directions, speeds, durations, headings, options.ramp)
 
 
 def _reason(certificate: Certificate, mended: Stretched, options: PlanOptions) -> str:

@@ -1,0 +1,82 @@
+"""`airworthy verify`: which groups are measured, what is printed, and the exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from airworthy.cli import verify
+from airworthy.cli.verify import GROUPS, LEFT_OUT, VerifyConfig, main
+from airworthy.evaluation.verification import Figure
+from airworthy.evaluation.verification.figure import below, zero
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
+    """Groups that were measured, in order; each has one figure of its own and one that all share."""
+    found: list[tuple[str, bool]] = []
+
+    def group(name: str) -> Iterator[Figure]:
+        def figures(everything: bool) -> Iterator[Figure]:
+            found.append((name, everything))
+            yield zero(f"of {name}", 0)
+            yield zero("of all", 0)
+
+        return figures  # type: ignore[return-value]
+
+    for name in GROUPS:
+        monkeypatch.setitem(verify.GROUPS, name, group(name))
+    for name in LEFT_OUT:
+        monkeypatch.setitem(verify.LEFT_OUT, name, lambda name=name: [f"Something of {name} was left out."])
+    return found
+
+
+def test_all_groups_once_each(asked: list[tuple[str, bool]], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--json", "--all"]) == 0
+    assert asked == [(name, True) for name in GROUPS]
+    names = [figure["name"] for figure in json.loads(capsys.readouterr().out)]
+    # What two groups measure is told once.
+    assert sorted(names) == sorted([*(f"of {name}" for name in GROUPS), "of all"])
+
+
+@pytest.mark.parametrize("group", ["navigation", "gates"])
+def test_one_group(asked: list[tuple[str, bool]], capsys: pytest.CaptureFixture[str], group: str) -> None:
+    assert main(["--only", group]) == 0
+    assert asked == [(group, False)]
+    said = capsys.readouterr().out
+    assert "2 of 2 figures are as they must be." in said
+    assert f"Something of {group} was left out." in said
+    assert said.count("Something of") == 1
+    assert "run with --all" in said
+
+
+def test_a_figure_that_fails_fails_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(
+        verify.GROUPS, "gates", lambda everything: iter([below("too much", 2.5, 1.0, "m"), zero("many", 3_035_608)])
+    )
+    assert main(["--only", "gates"]) == 1
+    said = capsys.readouterr().out
+    assert "0 of 2 figures are as they must be." in said
+    assert "NO" in said
+    assert "3035608" in said  # not 3.036e+06
+
+
+def test_figures_of_one_name_that_differ_are_both_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(verify.GROUPS, "gates", lambda everything: iter([zero("of two", count) for count in (1, 0, 1)]))
+    assert main(["--only", "gates", "--json"]) == 1
+    assert [figure["passed"] for figure in json.loads(capsys.readouterr().out)] == [False, True]
+
+
+def test_groups_that_are_not_there_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--only", "navigate"])
+    assert stopped.value.code == 2
+
+
+def test_every_group_can_be_asked_for() -> None:
+    assert set(LEFT_OUT) <= set(GROUPS)
+    assert len(verify.left_out(VerifyConfig(only=("motion",), all=True))) <= 1
