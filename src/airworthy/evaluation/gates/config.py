@@ -25,7 +25,7 @@ _FREE = ("out", "report", "quick", "json", "device", "threads")
 class GatesConfig:
     """Plan courses of gates, certify the plans, fly what is approved, and set lap times beside other planners'."""
 
-    network: str = "oracle"
+    network: str = "published"
     """Who predicts: the folder or name of a network; oracle, the fastest pair that --limit admits; search, the label of the
     search by simulated flight; oracle:NETWORK and search:NETWORK with the choices that this network learnt from."""
     beside: tuple[str, ...] = ()
