@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -29,9 +30,12 @@ from airworthy.evaluation.navigation.division import division_of, read_system
 from airworthy.evaluation.navigation.entrants import entrant
 from airworthy.evaluation.navigation.identity import command_line
 from airworthy.evaluation.navigation.job import run_benchmark
+from airworthy.evaluation.navigation.plan import blocks_of, flights_of
 from airworthy.evaluation.navigation.replay import replay_row
 from airworthy.evaluation.navigation.rows import COLUMNS
 from airworthy.evaluation.navigation.store import read_rows
+from airworthy.evaluation.navigation.work import fly_block
+from airworthy.pilots.mapping import LocalMaps
 from airworthy.tasks.navigation import NavigationProtocol
 
 SCENARIOS, VEHICLES = ("narrow_gap", "maze"), ("virt_05", "real_09")
@@ -360,3 +364,11 @@ def test_commands(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out)["state"]["flights"] == 4
     assert os.listdir(tmp_path / "smoke")
+
+
+def test_a_block_leaves_no_maps_behind(tmp_path: Path) -> None:
+    """Simulators and pilots know each other: without a collection their maps would lie there while the next block is flown."""
+    config = small(tmp_path, pilots=("ego",), protocol=NavigationProtocol(time_limit_s=0.2))
+    flights = flights_of(config.scenarios, config.vehicles, 1, 1)
+    fly_block(blocks_of(["ego"], flights, 4)[0], "ego", config)
+    assert not [thing for thing in gc.get_objects() if isinstance(thing, LocalMaps)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 
 from airworthy.evaluation.navigation.config import NavigationConfig
@@ -25,7 +26,12 @@ def fly_block(
         config: Of the run.
         told: Called with the number of flights that were decided since.
     """
-    return flown_rows(block.flights, entrant(word), config, told)
+    try:
+        return flown_rows(block.flights, entrant(word), config, told)
+    finally:
+        # Simulators and pilots know each other, so their maps (gigabytes in a large batch) would wait for Python's rare whole
+        # collections while the next block takes as much again.
+        gc.collect()
 
 
 def flown_rows(
