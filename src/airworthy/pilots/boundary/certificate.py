@@ -186,9 +186,17 @@ def _nearness(local: Array, half: Array, times: Array) -> Quantity:
     return Quantity((local, half[:, :, None]), times, lambda v: -gap(v[0], v[0], v[1]), upper)
 
 
+_NAMES = {
+    "envelope": "Acceleration + k v^3",
+    "thrust_max": "Thrust over mass",
+    "thrust_min": "Thrust over mass",
+    "clearance": "Distance to every gate frame",
+    "floor": "Height",
+}
+
+
 def _sentence(check: LimitCheck) -> str:
-    name = {"envelope": "Acceleration + k v^3", "clearance": "Distance to every gate frame", "floor": "Height"}
-    what = name.get(check.quantity, check.quantity.replace("_", " ").capitalize())
+    what = _NAMES.get(check.quantity, check.quantity.replace("_", " ").capitalize())
     verb = {"proven": "is", "violated": "is NOT", "undecided": "could not be shown to be"}[check.verdict]
     end = "nowhere more" if check.sense == "at most" else "nowhere less"
     # Rounded to the unsafe side, so that the sentence never promises more than the proof.
