@@ -51,11 +51,11 @@ def measure(side: int, precision: str, options: argparse.Namespace) -> dict[str,
     """Images per second, the best minibatch and the median one."""
     import torch
 
-    from airworthy.learning.svnet.machine import computing, machine_for
+    from airworthy.learning.machine import computing, machine_for
     from airworthy.learning.svnet.run import SvNetRun
 
     chosen = SvNetOptions(batch=options.batch, history_epochs=0, precision=precision, compile=options.compile)
-    machine = machine_for(RunOptions(device=options.device, threads=options.threads), chosen)
+    machine = machine_for(RunOptions(device=options.device, threads=options.threads), precision)
     with computing(machine) as device:
         run = SvNetRun(random_data(options.batch, side), chosen, device, machine.precision, "yes")
         which, images = next(iter(run.feed.stream([np.arange(options.batch)])))

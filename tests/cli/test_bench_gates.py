@@ -70,7 +70,7 @@ def test_a_contract_that_does_not_tell_its_search_is_refused(tmp_path: Path, sea
     ("words", "says"),
     [
         (("--network", "nowhere"), "'nowhere' is no folder"),
-        (("--beside", "oracle"), "named once"),
+        (("--network", "oracle", "--beside", "oracle"), "named once"),
         (("--beside", "search:nowhere"), "'nowhere' is no folder"),
         (("--certificate", "vehicle", "--reserve", "0.5"), "could not hover"),
         (("--certificate", "moon"), "invalid choice 'moon'"),

@@ -18,6 +18,7 @@ def test_a_shipped_network_plans_a_course_and_tells_what_it_learnt_from(name: st
     options = search_of(network, name)
     low, high = network.ranges.T
     answers = network.predict(np.random.default_rng(0).uniform(low, high, (50, 8)))
-    assert np.all((answers > 0.0) & (answers < np.array(network.contract.scales)))
+    assert np.all((answers >= 0.0) & (answers <= np.array(network.contract.scales)))  # a sigmoid's ends may be reached
+    assert np.all(answers[:, 1] > 0.1)
     assert network.contract.scales[0] == pytest.approx(options.choices.speed_max)
     assert plan(course("circle_8"), network).flyable
