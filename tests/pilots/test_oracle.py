@@ -11,9 +11,10 @@ import pytest
 from airworthy.evaluation.navigation.config import NavigationConfig
 from airworthy.evaluation.navigation.job import run_benchmark
 from airworthy.evaluation.navigation.store import read_rows
-from airworthy.pilots.oracle.planner import IN_TIME, Oracle, _times
+from airworthy.pilots.oracle.planner import IN_TIME, PEAK_ACCELERATION, PEAK_SPEED, STEP, Oracle, _times
 from airworthy.pilots.oracle.route import safe_way
 from airworthy.pilots.planning.interface import Mission, Motion
+from airworthy.trajectories.polynomial import differentiate, evaluate
 
 
 def walled(gap: float) -> tuple[np.ndarray, np.ndarray]:
@@ -51,8 +52,17 @@ def test_times_are_gentle_where_they_can_be_and_in_time() -> None:
         np.array([[0.0, 0, 1], [5.0, 0, 1]]),
         np.array([[1.5 * (k // 2 + k % 2), 1.5 * (k // 2), 1.0] for k in range(40)]),
     )
-    assert _times(short, 4.0, 6.0)[-1] == pytest.approx(np.sqrt(7.51319 * 5.0 / 1.2), rel=1e-5)  # a fifth of 6 m/s^2
+    assert _times(short, 4.0, 6.0)[-1] == pytest.approx(np.sqrt(5.7735 * 5.0 / 1.2), rel=1e-5)  # a fifth of 6 m/s^2
     assert _times(maze, 4.0, 6.0)[-1] <= IN_TIME
+
+
+def test_a_leg_is_a_step_from_rest_to_rest_with_the_peaks_that_times_count_with() -> None:
+    t = np.linspace(0.0, 1.0, 100_001)
+    place, speed, push = (np.asarray(evaluate(differentiate(STEP, order) if order else STEP, t)) for order in range(3))
+    np.testing.assert_allclose([place[0], place[-1], speed[0], speed[-1]], [0.0, 1.0, 0.0, 0.0], atol=1e-12)
+    # The grid meets a peak within 5e-6 of its time, and curves are flat there.
+    assert speed.max() == pytest.approx(PEAK_SPEED, abs=1e-8)
+    assert np.abs(push).max() == pytest.approx(PEAK_ACCELERATION, abs=1e-8)
 
 
 def test_it_rests_at_the_start_until_it_is_asked_and_where_there_is_no_way() -> None:
