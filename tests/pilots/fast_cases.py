@@ -2,70 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.geometry.distance_field import distance_field
-from airworthy.pilots.fast.records import FAR
-from airworthy.pilots.fast.windows import Windows, window_of
-from airworthy.pilots.mapping.scene import grown
+from airworthy.evaluation.verification.planners_worlds import CELL as H
+from airworthy.evaluation.verification.planners_worlds import TICK as PERIOD
+from airworthy.evaluation.verification.planners_worlds import SeenMaps
+from airworthy.evaluation.verification.planners_worlds import World as PillarWorld
 from airworthy.pilots.planning.interface import Mission, Motion
 
+__all__ = ["PERIOD", "Flown", "H", "SeenMaps", "World", "fly", "forest"]
+
 Array = NDArray[np.float64]
-H = 0.1
-"""Edge of a cell [m]."""
-PERIOD = 0.01
 
 
-def signed_distances(cells: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """The specification's field of cells: D+, less D- and plus one cell inside [m]."""
-    outside, inside = distance_field(cells, H).values, distance_field(~cells, H).values
-    values = np.where(inside > 0.0, outside - inside + H, outside)
-    return np.where(np.isfinite(values), values, FAR).astype(np.float32)
+class World(PillarWorld):
+    """Pillars from floor to ceiling in a box around the origin, of which floor and ceiling are kept away from, too."""
 
-
-@dataclass(eq=False)
-class World:
-    """Pillars from floor to ceiling in a box around the origin."""
-
-    size: tuple[float, float, float]
-    """Length, width and height [m]."""
-    pillars: Array
-    """x, y and radius of each, (k, 3) [m]."""
-    cells: NDArray[np.bool_] = field(init=False)
-    """Inflated by one cell; from the floor to the ceiling."""
-
-    def __post_init__(self) -> None:
-        shape = np.rint(np.array(self.size) / H).astype(int)
-        x, y = ((np.arange(n) + 0.5) * H - 0.5 * s for n, s in zip(shape[:2], self.size[:2], strict=True))
-        flat = np.zeros(shape[:2], bool)
-        for a, b, r in self.pillars:
-            flat |= (x[:, None] - a) ** 2 + (y[None] - b) ** 2 < r * r
-        self.cells = grown(np.repeat(flat[:, :, None], shape[2], axis=2), 1)
-        self.cells[..., 0] = self.cells[..., -1] = True
-
-    @property
-    def lower(self) -> Array:
-        return np.array([-0.5 * self.size[0], -0.5 * self.size[1], 0.0])
-
-    @property
-    def upper(self) -> Array:
-        return self.lower + np.array(self.size)
-
-    def clearance(self, points: Array) -> Array:
-        """Of points (k, 3) from pillars, floor and ceiling [m]."""
+    def clearance(self, points: Array) -> float:
+        """Least distance of points (k, 3) from pillars, floor and ceiling [m]."""
         sides = np.minimum(points[:, 2], self.size[2] - points[:, 2])
-        if not len(self.pillars):
-            return sides
-        away = np.hypot(*(points[:, None, :2] - self.pillars[None, :, :2]).transpose(2, 0, 1)) - self.pillars[:, 2]
-        return np.minimum(sides, away.min(1))
-
-    def window(self) -> Windows:
-        """All of it, known."""
-        return window_of(self.cells.astype(np.uint8), self.lower, self.lower, self.upper, H, signed_distances(self.cells))
+        return min(super().clearance(points), float(sides.min()))
 
 
 def forest(seed: int, count: int = 150) -> tuple[World, Array, Array]:
@@ -78,35 +38,6 @@ def forest(seed: int, count: int = 150) -> tuple[World, Array, Array]:
         if min(np.hypot(*(pillar[:2] - p[:2])) for p in (start, goal)) > 1.0 + pillar[2]:
             pillars.append(pillar)
     return World((40.0, 20.0, 3.0), np.array(pillars)), start, goal
-
-
-class SeenMaps:
-    """`Maps` of what came within reach of the vehicles so far; the distance field is made when it is asked for."""
-
-    def __init__(self, worlds: list[World], reach: float = 4.5):
-        self.worlds, self._reach = worlds, int(reach / H)
-        self._known = [np.zeros_like(w.cells) for w in worlds]
-        self._window: list[tuple[slice, ...]] = [()] * len(worlds)
-        self._fields: dict[int, NDArray[np.float32]] = {}
-
-    def see(self, position: Array) -> None:
-        for k, (world, known) in enumerate(zip(self.worlds, self._known, strict=True)):
-            cell = np.floor((position[k] - world.lower) / H).astype(int)
-            seen, wide = (tuple(slice(max(c - r, 0), max(c + r + 1, 0)) for c in cell) for r in (self._reach, self._reach + 20))
-            known[seen] = world.cells[seen]
-            self._window[k] = wide
-        self._fields.clear()
-
-    def inflated(self, place: int) -> tuple[NDArray[np.uint8], Array]:
-        window = self._window[place]
-        corner = self.worlds[place].lower + H * np.array([s.start for s in window])
-        return self._known[place][window].astype(np.uint8), corner
-
-    def field(self, place: int) -> tuple[NDArray[np.float32], Array]:
-        cells, corner = self.inflated(place)
-        if place not in self._fields:
-            self._fields[place] = signed_distances(cells != 0)
-        return self._fields[place], corner
 
 
 @dataclass(eq=False)
@@ -161,5 +92,5 @@ def fly(
         if arrived.all():
             break
     paths = np.array(tracks).transpose(1, 0, 2)
-    clearance = np.array([w.clearance(p).min() for w, p in zip(worlds, paths, strict=True)])
+    clearance = np.array([w.clearance(p) for w, p in zip(worlds, paths, strict=True)])
     return Flown(arrived, time, clearance, list(paths), replans, jumps)

@@ -19,13 +19,12 @@ class Unfit(Exception):
 
 
 @contextmanager
-def refused(where: str, what: str, mistyped: str = "an entry is of another type") -> Iterator[None]:
+def refused(where: str, what: str) -> Iterator[None]:
     """Turn whatever is found wrong inside the block into an AssetError.
 
     Args:
         where: The contract's place, for messages.
         what: It should be ("a contract of SV-Net").
-        mistyped: What is said where an entry cannot even be looked at.
 
     Raises:
         AssetError: It is not such a contract, or cannot be used.
@@ -39,7 +38,7 @@ def refused(where: str, what: str, mistyped: str = "an entry is of another type"
     except KeyError as error:
         raise AssetError(f"{where!r} is not {what}: it lacks {error.args[0]!r}."[:_MESSAGE_MAX]) from None
     except (TypeError, ValueError, OverflowError):
-        raise AssetError(f"{where!r} is not {what}: {mistyped}.") from None
+        raise AssetError(f"{where!r} is not {what}: one of its entries is of another type.") from None
 
 
 def check_kind(table: Any, kind: str, version: int) -> None:

@@ -226,7 +226,7 @@ def _table(contract: Contract, weights: Mapping[str, Any]) -> dict[str, Any]:
 
 def _parsed(table: Any, where: str) -> tuple[Contract, str]:
     """Contract and the digest of its weights."""
-    with refused(where, "a contract of SV-Net", "one of its entries is of another type"):
+    with refused(where, "a contract of SV-Net"):
         return _fields(table)
 
 
