@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from airworthy.core.arrays import Array
 
 SUB_STEPS = 10
 RATE_HZ = 960.0
@@ -75,12 +76,12 @@ def sub_step(state: Sequence[Any], command: Sequence[Any], p: dict[str, Any], dt
 
 
 def parameters() -> dict[str, float]:
-    """The values above, with inverse inertias."""
+    """Return the values above, with inverse inertias."""
     inverse = {f"inverse_inertia_{axis}": 1.0 / PARAMETERS[f"inertia_{axis}"] for axis in "xyz"}
     return {**PARAMETERS, **inverse}
 
 
-def initial_state(env_count: int) -> NDArray[np.float64]:
+def initial_state(env_count: int) -> Array:
     """Slightly different upright states near hover, shape (17, env_count)."""
     phase = np.linspace(0.0, 6.0, env_count)
     state = np.zeros((FIELDS, env_count))
@@ -91,13 +92,13 @@ def initial_state(env_count: int) -> NDArray[np.float64]:
     return state
 
 
-def commands(env_count: int) -> NDArray[np.float64]:
+def commands(env_count: int) -> Array:
     """Constant rotor commands around hover [rad/s], shape (4, env_count)."""
     phase = np.linspace(0.0, 3.0, env_count)
     return np.stack([1133.15 + 3.0 * np.sin(phase + k) for k in range(4)])
 
 
-def reference(env_count: int, integrator: str) -> NDArray[np.float64]:
+def reference(env_count: int, integrator: str) -> Array:
     """State after one env-step (10 sub-steps) in float64, shape (17, env_count)."""
     state: list[Any] = list(initial_state(env_count))
     for _ in range(SUB_STEPS):

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import warp as wp
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array, ArrayF32
 from benchmarks import body, lanes
 
 _DERIVATIVE = """
@@ -82,7 +82,7 @@ _STORE = "for (int k = 0; k < 17; ++k) store(b + (long)k * stride + 16 * index, 
 
 @cache
 def kernel(integrator: str) -> wp.Kernel:
-    """The kernel with "rk4" or "euler"."""
+    """Return the kernel with "rk4" or "euler"."""
     return lanes.lane_kernel(_DERIVATIVE + (_RK4 if integrator == "rk4" else _EULER) + _STORE)
 
 
@@ -103,11 +103,11 @@ class BodyLanes:
         """Advance by one env-step."""
         lanes.launch_all(self._launches)
 
-    def state(self) -> NDArray[np.float32]:
-        """Current state, shape (17, env_count)."""
+    def state(self) -> ArrayF32:
+        """Return current state, shape (17, env_count)."""
         return self._state.numpy().reshape(body.FIELDS, -1)[:, : self.env_count].copy()
 
 
-def _padded(values: NDArray[np.float64], width: int) -> wp.array:
+def _padded(values: Array, width: int) -> wp.array:
     wide = np.pad(values, ((0, 0), (0, width - values.shape[1])), mode="edge")
     return wp.array(wide.astype(np.float32).ravel(), dtype=wp.float32, device="cpu")

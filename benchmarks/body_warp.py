@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import warp as wp
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import ArrayF32
 from benchmarks import body, lanes
 
 
@@ -130,8 +130,8 @@ class BodyWarp:
         """Advance by one env-step."""
         lanes.launch_all(self._launches)
 
-    def state(self) -> NDArray[np.float32]:
-        """Current state, shape (17, env_count)."""
+    def state(self) -> ArrayF32:
+        """Return current state, shape (17, env_count)."""
         return np.concatenate([part.numpy().T for part in self._state])
 
 

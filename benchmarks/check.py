@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import ArrayU32
 from benchmarks import body, lanes, primitives
 from benchmarks.body_lanes import BodyLanes
 from benchmarks.body_warp import BodyWarp
@@ -43,7 +43,7 @@ def _error(batch: BodyLanes | BodyWarp, integrator: str) -> float:
     return float(np.max(np.abs(state - expected) / np.maximum(1.0, np.abs(expected))))
 
 
-def timed_block() -> NDArray[np.uint32]:
+def timed_block() -> ArrayU32:
     """Exclusive or of the four words that the timed kernel draws in its first block, one per lane."""
     import warp as wp
 
@@ -52,8 +52,8 @@ def timed_block() -> NDArray[np.uint32]:
     return out.numpy().view(np.uint32)
 
 
-def threefry_reference() -> NDArray[np.uint32]:
-    """The same from Python integers, written from the publication."""
+def threefry_reference() -> ArrayU32:
+    """Return the same from Python integers, written from the publication."""
     keys = primitives.key_words().numpy().view(np.uint32).reshape(4, lanes.LANES)
     words = [_block([int(k) for k in keys[:, lane]], [0, 1, 0, 0]) for lane in range(lanes.LANES)]
     return np.array([w[0] ^ w[1] ^ w[2] ^ w[3] for w in words], np.uint32)

@@ -26,18 +26,17 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from airworthy.pilots.ego import EgoPlanner
-from airworthy.pilots.fast import FastPlanner
-from airworthy.pilots.mapping import maps_of_cells
-from airworthy.pilots.mapping.maps import CellMaps
-from airworthy.pilots.navrl.observation import goal_frames, ray_directions, scan_ranges
-from airworthy.pilots.navrl.shield import height_planes, shielded, spheres_of_scan
-from airworthy.pilots.navrl.weights import load_network
-from airworthy.pilots.pgo import PgoPlanner
-from airworthy.pilots.planning.interface import MapSettings, Mission
-from airworthy.pilots.planning.search import SearchMemory, find_ways
-from airworthy.pilots.planning.search_cells import CellTable
-from airworthy.pilots.planning.tracking_compute import recorded_costs
+from airworthy.planners.common.depth_input import recorded_costs
+from airworthy.planners.common.interface import MapSettings, Mission
+from airworthy.planners.common.search import CellTable, SearchMemory, find_ways
+from airworthy.planners.ego import EgoPlanner
+from airworthy.planners.fast import FastPlanner
+from airworthy.planners.mapping import maps_of_cells
+from airworthy.planners.mapping.maps import CellMaps
+from airworthy.planners.navrl.network import load_network
+from airworthy.planners.navrl.planner import goal_frames, ray_directions, scan_ranges
+from airworthy.planners.navrl.shield import height_planes, shielded, spheres_of_scan
+from airworthy.planners.pgo import PgoPlanner
 from benchmarks import hardware, planners
 from benchmarks.planner_demo import Forest, fly_ideally
 from benchmarks.planner_ego import Timed
@@ -67,7 +66,7 @@ def forest_maps(seed: int) -> tuple[CellMaps, Mission]:
 
 
 def grid_search(seed: int) -> Costs:
-    """A* across a forest, 8 m each, from anywhere to anywhere."""
+    """Return A* across a forest, 8 m each, from anywhere to anywhere."""
     maps, mission = forest_maps(seed)
     rng, memory, table = np.random.default_rng(seed), SearchMemory(), CellTable(maps, mission, [0], 0.1)
     expansions, seconds = 0, 0.0
@@ -81,7 +80,7 @@ def grid_search(seed: int) -> Costs:
 
 
 def ego_evaluations(seed: int, expansion: float) -> Costs:
-    """Calls of EGO-Planner as they come, without what their searches take by `expansion` [s]."""
+    """Return calls of EGO-Planner as they come, without what their searches take by `expansion` [s]."""
     forest, planner = Forest(), EgoPlanner()
     task = forest.mission([seed], 4.0, 6.0)
     timed = Timed(planner._tries)

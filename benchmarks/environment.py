@@ -77,7 +77,7 @@ def _install(yardstick: Yardstick) -> str:
 
 
 def _install_torch() -> str:
-    """The CPU build: the plain index may bring several gigabytes of CUDA libraries, so a plan with any is refused."""
+    """Return the CPU build: the plain index may bring several gigabytes of CUDA libraries, so a plan with any is refused."""
     if _run([str(interpreter()), "-c", "import torch"]).returncode == 0:
         return ""
     options = ["--index-url", CPU_TORCH_INDEX, "--retries", "1", "--timeout", "20"]

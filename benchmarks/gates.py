@@ -25,19 +25,18 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from airworthy.learning.gates.candidates import candidates
-from airworthy.learning.gates.craft import craft_for
-from airworthy.learning.gates.draws import draw
-from airworthy.learning.gates.kernel import fly_lanes
-from airworthy.learning.gates.labels import Labels, label
-from airworthy.learning.gates.lanes import make_lanes
-from airworthy.learning.gates.options import SearchOptions
-from airworthy.learning.gates.situations import PAPER
+from airworthy.gates.labels.candidates import candidates
+from airworthy.gates.labels.controller_model import craft_for
+from airworthy.gates.labels.kernel import fly_lanes
+from airworthy.gates.labels.labels import Labels, label
+from airworthy.gates.labels.lanes import make_lanes
+from airworthy.gates.labels.options import SearchOptions
+from airworthy.gates.labels.situations import PAPER, draw
 from benchmarks import hardware
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
-    """What it returned, and its wall and processor time [s]."""
+    """Return what it returned, and its wall and processor time [s]."""
     begin, spent = time.perf_counter(), time.process_time()
     result = work()
     return result, time.perf_counter() - begin, time.process_time() - spent

@@ -33,7 +33,7 @@ class Contest:
         return min((max(rates) / min(rates) for rates in self.rates.values() if min(rates) > 0), default=1.0)
 
     def summary(self, ours: str) -> dict[str, object]:
-        """The contest as plain data."""
+        """Return the contest as plain data."""
         sides = {
             name: {
                 "tool": self.tools[name],

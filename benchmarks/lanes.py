@@ -36,7 +36,7 @@ auto root = [](F x) INLINE { return __builtin_elementwise_sqrt(x); };
 
 
 def lane_kernel(snippet: str) -> wp.Kernel:
-    """A kernel that runs `snippet` once per index.
+    """Return a kernel that runs `snippet` once per index.
 
     The snippet sees `a` and `b` (pointers to float, `b` for output), `count` and `stride` (ints) and `index`.
     """
@@ -71,7 +71,7 @@ def recorded(kernel: wp.Kernel, a: wp.array, b: wp.array, count: int, stride: in
 
 @cache
 def pool() -> ThreadPoolExecutor:
-    """The threads of every split launch here; launches release the interpreter lock."""
+    """Return the threads of every split launch here; launches release the interpreter lock."""
     return ThreadPoolExecutor(max_workers=16, thread_name_prefix="benchmark")
 
 
@@ -84,7 +84,7 @@ def launch_all(commands: Sequence[Any]) -> None:
 
 
 def rate(call: Callable[[], object], seconds: float, least: int = 2) -> float:
-    """Calls per second of `call`, run for about `seconds` and at least `least` times."""
+    """Return calls per second of `call`, run for about `seconds` and at least `least` times."""
     count, start = 0, time.perf_counter()
     while True:
         call()

@@ -20,20 +20,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from airworthy.core.arrays import Array, ArrayF32
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from airworthy.geometry import cast
-from airworthy.pilots.mapping import LocalMaps, camera_pose, mapping_camera, read_pixels
-from airworthy.pilots.mapping.twin import MapTwin
-from airworthy.pilots.planning.interface import MapSettings, Mission
+from airworthy.planners.common.interface import MapSettings, Mission
+from airworthy.planners.mapping import LocalMaps, camera_pose, mapping_camera, read_pixels
+from airworthy.planners.mapping.twin import MapTwin
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.catalogue import scene
 from airworthy.scenes.record import Scene
 from benchmarks import hardware
 
-Frames = list[tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.float64]]]
+Frames = list[tuple[ArrayF32, Array, Array]]
 SCENES = ("forest:3", "urban:5", "maze:3")
 SETTINGS = {
     "occupancy (EGO-Planner)": MapSettings(),
@@ -46,7 +47,7 @@ IMAGES = 50
 
 @cache
 def place_of(name: str) -> Scene:
-    """A scene of the benchmark."""
+    """Return a scene of the benchmark."""
     return scene(name)
 
 

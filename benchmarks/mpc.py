@@ -21,18 +21,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from airworthy.core.arrays import Array, ArrayInt
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from airworthy.control.mpc import MpcConfig, MpcReference, MpcSolver
 from airworthy.control.mpc.stage import derivative, step
 from airworthy.control.mpc.twin import solve_twin
-from airworthy.pilots.expert_reference import expert_reference
+from airworthy.pilots.expert import expert_reference
 from airworthy.trajectories import course
 from benchmarks import hardware
 
-Array = NDArray[np.float64]
 AIM = 10_000
 """Warm solves per second on two cores."""
 FULL = 27.6 / 1.144
@@ -43,7 +43,7 @@ CHECKED = 10
 LEAST_COST = 0.01
 
 
-def starts(reference: MpcReference, count: int, rng: np.random.Generator) -> tuple[Array, Array, NDArray[np.int64]]:
+def starts(reference: MpcReference, count: int, rng: np.random.Generator) -> tuple[Array, Array, ArrayInt]:
     """States, thrusts over mass, and rows of the course at which the drones begin."""
     row = rng.integers(0, len(reference) - TICKS - 1, count)
     off = rng.uniform(-1, 1, (count, 10)) * np.array([0.4] * 6 + [0.2] * 4)
@@ -53,7 +53,7 @@ def starts(reference: MpcReference, count: int, rng: np.random.Generator) -> tup
     return state, full, row
 
 
-def closed_loop(solver: MpcSolver, state: Array, full: Array, row: NDArray[np.int64]) -> dict[str, Any]:
+def closed_loop(solver: MpcSolver, state: Array, full: Array, row: ArrayInt) -> dict[str, Any]:
     """Fly TICKS ticks; the time of the solver alone, iterations, and the last problems with their solutions."""
     seconds, iterations, last = [], [], {}
     for tick in range(TICKS):
@@ -99,7 +99,7 @@ def casadi_side(reference: MpcReference, state: Array, full: Array, count: int =
 
 
 def casadi_solver(reference: MpcReference, config: MpcConfig | None = None) -> Callable[[Array, float], tuple[float, Array]]:
-    """The problem of row 0 as a nonlinear programme: from state and thrust over mass to cost and inputs."""
+    """Return the problem of row 0 as a nonlinear programme: from state and thrust over mass to cost and inputs."""
     import casadi
 
     config = config or MpcConfig()

@@ -21,21 +21,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from airworthy.core.arrays import Array
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from airworthy.evaluation.navigation.config import NavigationConfig
-from airworthy.evaluation.navigation.entrants import entrant
-from airworthy.evaluation.navigation.flying import fly_flights
-from airworthy.evaluation.navigation.plan import Flight
-from airworthy.pilots.navrl import NavRL, NavRLSettings
-from airworthy.pilots.planning.interface import Mission
+from airworthy.benchmarks.navigation.config import Flight, NavigationConfig
+from airworthy.benchmarks.navigation.fly_batch import fly_flights
+from airworthy.benchmarks.navigation.methods import entrant
+from airworthy.planners.common.interface import Mission
+from airworthy.planners.navrl import NavRL, NavRLSettings
 from benchmarks.planner_demo import fly_ideally
 from benchmarks.planner_maps import SolidMaps, mission, pillars
 from benchmarks.tables import table
 
-Array = NDArray[np.float64]
 WRAPPERS = {"faithful": "navrl", "full_3d": "navrl_full_3d"}
 VEHICLES = ("real_09", "real_04", "virt_05")
 """Thrust to weight 1.4, 6.0 and 4.6, roll acceleration 56, 227 and 1083 rad/s^2: weak, middle, agile."""

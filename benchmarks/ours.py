@@ -25,7 +25,7 @@ IMU_DENSITIES = {
 
 
 def airworthy_side(threads: int, device: str = "cpu", full_integrator: str = FULL_INTEGRATOR) -> LocalSide:
-    """The simulator, or a `LocalSide` whose first run raises ImportError where it is missing."""
+    """Return the simulator, or a `LocalSide` whose first run raises ImportError where it is missing."""
 
     def build(scenario: Scenario, env_count: int) -> Callable[[], None]:
         return _stepper(scenario, env_count, threads, device, full_integrator)
@@ -55,7 +55,7 @@ def _stepper(scenario: Scenario, env_count: int, threads: int, device: str, full
 
 
 def bare(vehicle: Any) -> Any:
-    """The same vehicle as a rigid body with lagging motors only: no drag, no noise, no disturbance, no rotor inertia."""
+    """Return the same vehicle as a rigid body with lagging motors only: no drag, no noise, no disturbance, no rotor inertia."""
     from airworthy.vehicles import Disturbance, Drag, WrenchNoise
 
     rotors = tuple(replace(rotor, inertia=0.0) for rotor in vehicle.rotors)

@@ -3,7 +3,7 @@
     python benchmarks/physics.py --out physics.json           about 10 minutes, plus the one-time installation of the yardsticks
     python benchmarks/physics.py --quick --no-install         about 2 minutes, with what is installed
 
-What each number means is said in docs/benchmarks.md.
+What each number means is said in docs/benchmarks/speed.md.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _startup(repeats: int) -> dict[str, Any]:
 
 
 def _goals(contests: Sequence[Contest], results: dict[str, Any]) -> list[Goal]:
-    """What the project aims at, with what this run found (None where it was not measured)."""
+    """Return what the project aims at, with what this run found (None where it was not measured)."""
     rates = {(c.scenario.key, c.env_count): c.median(NAME) for c in contests if NAME in c.rates}
     full = {
         c.env_count: c.ratio(NAME, floor.FloorSide.name) for c in contests if {NAME, floor.FloorSide.name} <= c.rates.keys()

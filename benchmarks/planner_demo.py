@@ -6,12 +6,11 @@ import time
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.pilots.planning.interface import Mission, Motion, Planner
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt
+from airworthy.planners.common.interface import Mission, Motion, Planner
 from benchmarks.planner_maps import SolidMaps, mission, pillars
 
-Array = NDArray[np.float64]
 TICK = 0.01
 """Planners think and are followed at 100 Hz [s]."""
 LOOK = 5
@@ -61,7 +60,7 @@ class Forest:
         return Mission(**{**vars(task), "flight": np.array(seeds)})
 
     def maps(self, seeds: list[int], task: Mission, sight: float = 4.5) -> SolidMaps:
-        """What there is, revealed within `sight` [m]."""
+        """Return what there is, revealed within `sight` [m]."""
         grids = [pillars(*self.pillars(s), task.lower[0].tolist(), task.upper[0].tolist()) for s in seeds]
         return SolidMaps(grids, task, sight)
 
@@ -72,11 +71,11 @@ class Flown:
 
     path: Array
     """(n, ticks, 3) [m]"""
-    states: NDArray[np.int64]
+    states: ArrayInt
     """(n, ticks)"""
-    replans: NDArray[np.int64]
+    replans: ArrayInt
     """(n,)"""
-    work: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    work: dict[str, ArrayInt] = field(default_factory=dict)
     thinking: float = 0.0
     """Processor time of all flights [s]."""
 
@@ -112,7 +111,7 @@ def clearance(path: Array, axes: Array, radii: Array) -> float:
     return float(gaps.min())
 
 
-def arrived(flown: Flown, task: Mission, forest: Forest, seeds: list[int], radius: float = 0.5) -> NDArray[np.bool_]:
+def arrived(flown: Flown, task: Mission, forest: Forest, seeds: list[int], radius: float = 0.5) -> ArrayBool:
     """Flights that end within `radius` of the goal and never were inside a pillar."""
     there = np.linalg.norm(flown.path[:, -1] - task.goal, axis=1) < radius
     free = [clearance(flown.path[i], *forest.pillars(s)) > 0.0 for i, s in enumerate(seeds)]

@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from airworthy.core.arrays import Array, ArrayBool
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from airworthy.pilots.ego import EgoOutcome, EgoPlanner
-from airworthy.pilots.ego.tries import Found, Questions, Tries
-from airworthy.pilots.planning.search_cells import CellTable
+from airworthy.planners.common.search import CellTable
+from airworthy.planners.ego import EgoOutcome, EgoPlanner
+from airworthy.planners.ego.tries import Questions, ReboundResults, ReboundTries
 from benchmarks import hardware
 from benchmarks.planner_demo import Flown, Forest, arrived, clearance, fly_ideally
 from benchmarks.tables import hardware_table, table
@@ -32,15 +33,15 @@ from benchmarks.tables import hardware_table, table
 PUBLISHED_MS = 3.3
 
 
-class Timed(Tries):
+class Timed(ReboundTries):
     """Tries whose every flight is timed by itself."""
 
-    def __init__(self, tries: Tries):
+    def __init__(self, tries: ReboundTries):
         self.__dict__.update(tries.__dict__)
         self.seconds: list[float] = []
         self.evaluations: list[int] = []
 
-    def run(self, table: CellTable, q: Questions) -> Found:
+    def run(self, table: CellTable, q: Questions) -> ReboundResults:
         parts = []
         for i in range(len(q.row)):
             one = Questions(**{name: value[i : i + 1] for name, value in vars(q).items()})
@@ -48,7 +49,7 @@ class Timed(Tries):
             parts.append(super().run(table, one))
             self.seconds.append(time.thread_time() - begin)
             self.evaluations.append(int(parts[-1].evaluations[0]))
-        return Found(**{name: np.concatenate([vars(p)[name] for p in parts]) for name in vars(parts[0])})
+        return ReboundResults(**{name: np.concatenate([vars(p)[name] for p in parts]) for name in vars(parts[0])})
 
 
 def demonstrate(flights: int, speed: float, acceleration: float) -> dict[str, Any]:
@@ -65,9 +66,7 @@ def demonstrate(flights: int, speed: float, acceleration: float) -> dict[str, An
     return {**_flights(flown, task.goal, forest, seeds, found), **_calls(planner, timed, flown, seconds * flights)}
 
 
-def _flights(
-    flown: Flown, goal: NDArray[np.float64], forest: Forest, seeds: list[int], found: NDArray[np.bool_]
-) -> dict[str, Any]:
+def _flights(flown: Flown, goal: Array, forest: Forest, seeds: list[int], found: ArrayBool) -> dict[str, Any]:
     near = np.linalg.norm(flown.path - goal[:, None], axis=-1) < 0.5
     return {
         "arrived": int(found.sum()),

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt, ArrayU8
 from airworthy.core.errors import AirworthyError
-from airworthy.pilots.planning.interface import Mission
-
-Array = NDArray[np.float64]
+from airworthy.planners.common.interface import Mission
 
 
 def mission(
@@ -25,7 +23,7 @@ def mission(
 
 def pillars(
     centres: Array, radius: float | Array, lower: Sequence[float], upper: Sequence[float], resolution: float = 0.1
-) -> NDArray[np.bool_]:
+) -> ArrayBool:
     """Cells (nx, ny, nz) whose middles lie in upright cylinders (k, 2)."""
     size = np.round((np.asarray(upper) - np.asarray(lower)) / resolution).astype(int)
     x, y = (lower[k] + (np.arange(size[k]) + 0.5) * resolution for k in range(2))
@@ -36,7 +34,7 @@ def pillars(
     return np.repeat(plane[:, :, None], size[2], axis=2)
 
 
-def inflated(cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def inflated(cells: ArrayBool) -> ArrayBool:
     """Every cell with an occupied one among it and its 26 neighbours: the inflation of 0.099 m."""
     grown = cells.copy()
     for axis in range(3):
@@ -44,7 +42,7 @@ def inflated(cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return grown
 
 
-def _moved(cells: NDArray[np.bool_], axis: int, step: int) -> NDArray[np.bool_]:
+def _moved(cells: ArrayBool, axis: int, step: int) -> ArrayBool:
     out = np.zeros_like(cells)
     low, high = [slice(None)] * 3, [slice(None)] * 3
     low[axis], high[axis] = slice(None, -1), slice(1, None)
@@ -61,7 +59,7 @@ class SolidMaps:
         sight: How far a flight sees [m]; infinite: everything, from the beginning.
     """
 
-    def __init__(self, cells: Sequence[NDArray[np.bool_]], mission: Mission, sight: float = np.inf, resolution: float = 0.1):
+    def __init__(self, cells: Sequence[ArrayBool], mission: Mission, sight: float = np.inf, resolution: float = 0.1):
         self._truth = [inflated(c).astype(np.uint8) for c in cells]
         self._seen = [c.copy() if np.isinf(sight) else np.zeros_like(c) for c in self._truth]
         self._mission, self._sight, self._resolution = mission, sight, resolution
@@ -80,10 +78,10 @@ class SolidMaps:
             away = sum((a.reshape([-1 if k == i else 1 for k in range(3)]) + lower[i] - p[i]) ** 2 for i, a in enumerate(axes))
             self._seen[place][window] |= self._truth[place][window] & (away <= self._sight**2)
 
-    def inflated(self, place: int) -> tuple[NDArray[np.uint8], Array]:
+    def inflated(self, place: int) -> tuple[ArrayU8, Array]:
         return self._seen[place], self._mission.lower[place]
 
-    def occupied(self, flight: NDArray[np.int64], points: Array) -> NDArray[np.bool_]:
+    def occupied(self, flight: ArrayInt, points: Array) -> ArrayBool:
         out = np.zeros(points.shape[:2], bool)
         for row, place in enumerate(flight):
             index = np.floor((points[row] - self._mission.lower[place]) / self._resolution).astype(int)
@@ -92,8 +90,8 @@ class SolidMaps:
             out[row, inside] = self._seen[place][tuple(index[inside].T)] != 0
         return out
 
-    def distance(self, flight: NDArray[np.int64], points: Array) -> tuple[Array, Array]:
+    def distance(self, flight: ArrayInt, points: Array) -> tuple[Array, Array]:
         raise AirworthyError("These maps of known scenes keep no distance field: time a planner that reads occupancy alone.")
 
-    def field(self, place: int) -> tuple[NDArray[np.float32], Array]:
+    def field(self, place: int) -> tuple[ArrayF32, Array]:
         raise AirworthyError("These maps of known scenes keep no distance field: time a planner that reads occupancy alone.")

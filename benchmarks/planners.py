@@ -19,17 +19,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from airworthy.core.arrays import Array, ArrayBool
+
 os.environ["AIRWORTHY_THREADS"] = "1"
 
 import numpy as np
-from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from airworthy.pilots.fast import FastPlanner
-from airworthy.pilots.mapping import maps_of_cells
-from airworthy.pilots.pgo import PgoPlanner
-from airworthy.pilots.planning.interface import Mission, Motion
+from airworthy.planners.common.interface import Mission, Motion
+from airworthy.planners.fast import FastPlanner
+from airworthy.planners.mapping import maps_of_cells
+from airworthy.planners.pgo import PgoPlanner
 from benchmarks import hardware
 
 SIZE, CELL, PERIOD, LIMIT = (40.0, 20.0, 3.0), 0.1, 0.01, 40.0
@@ -56,7 +57,7 @@ class Stopwatch:
         return total
 
 
-def forest(seed: int, ground: float) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+def forest(seed: int, ground: float) -> tuple[ArrayBool, Array]:
     """Occupied cells from below the floor to the ceiling, and the pillars (k, 3)."""
     draw, pillars = np.random.default_rng(seed), []
     while len(pillars) < 150:
@@ -82,7 +83,9 @@ def parts(planner: Any) -> dict[str, Stopwatch]:
 
 
 def fly(planner: Any, seed: int) -> tuple[list[dict[str, float]], bool, float]:
-    """Times [ms] of each replan, whether the goal was reached without contact, and planning time per second of flight [ms]."""
+    """Return times [ms] of each replan, whether the goal was reached without contact, and planning time per second of flight
+    [ms].
+    """
     cells, pillars = forest(seed, planner.settings.ground)
     start, goal = np.array([[-19.0, 0.0, 1.0]]), np.array([[19.0, 0.0, 1.0]])
     lower, upper = np.array([[-20.0, -10.0, 0.0]]), np.array([[20.0, 10.0, 3.0]])

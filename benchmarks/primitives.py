@@ -123,7 +123,7 @@ _SNIPPETS = {"multiply_add": _MULTIPLY_ADD, "read": _READ, "update": _UPDATE, "b
 
 @cache
 def kernel(name: str) -> wp.Kernel:
-    """The kernel of a primitive: multiply_add, read, update, blocks or normals."""
+    """Return the kernel of a primitive: multiply_add, read, update, blocks or normals."""
     return lanes.lane_kernel(_SNIPPETS[name])
 
 
@@ -153,7 +153,7 @@ def bytes_per_second(name: str, threads: int, seconds: float) -> float:
 
 
 def draws_per_second(name: str, threads: int, seconds: float) -> float:
-    """Generator blocks of 4 words ("blocks"), or normal numbers ("normals", generator included), per second."""
+    """Return generator blocks of 4 words ("blocks"), or normal numbers ("normals", generator included), per second."""
     count, total = 2_000, 32 * threads
     a, b = key_words(), wp.zeros(2 * lanes.LANES * total, dtype=wp.float32, device="cpu")
     commands = lanes.recorded(kernel(name), a, b, count, 0, total, threads)

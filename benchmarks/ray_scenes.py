@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from airworthy.core.arrays import Array, ArrayF32
 
 CUBES = 20
 GROUND = (50.0, 50.0, 0.05)
@@ -22,9 +22,9 @@ LEVEL = (0.0, 0.0, 0.0, 1.0)
 class Places:
     """Cubes of every environment: (env, CUBES, ...)."""
 
-    position: Floats
-    attitude: Floats
-    scale: Floats
+    position: Array
+    attitude: Array
+    scale: Array
 
     @property
     def env_count(self) -> int:
@@ -33,7 +33,7 @@ class Places:
 
 
 def places(env_count: int, seed: int = 0) -> Places:
-    """Turned cubes of 0.5 to 1.5 m edge in front of, beside and behind a camera at (0, 0, 1)."""
+    """Return turned cubes of 0.5 to 1.5 m edge in front of, beside and behind a camera at (0, 0, 1)."""
     rng = np.random.default_rng(seed)
     where = rng.uniform([-8.0, -8.0, 0.0], [12.0, 8.0, 4.0], (env_count, CUBES, 3))
     near = np.linalg.norm(where - [0.0, 0.0, 1.0], axis=2) < 2.0
@@ -53,7 +53,7 @@ CUBE_FACES = np.array(
 )  # fmt: skip
 
 
-def matrices(q: Floats) -> Floats:
+def matrices(q: Array) -> Array:
     """Rotations (..., 3, 3) of unit quaternions (..., 4)."""
     x, y, z, w = np.moveaxis(q, -1, 0)
     rows = [
@@ -64,7 +64,7 @@ def matrices(q: Floats) -> Floats:
     return np.stack([np.stack(row, -1) for row in rows], -2)
 
 
-def world_mesh(place: Places, env: int) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+def world_mesh(place: Places, env: int) -> tuple[ArrayF32, NDArray[np.int32]]:
     """Vertices and faces of one environment, cubes first, the ground last; 12 faces each."""
     turned = np.einsum("kij,vj->kvi", matrices(place.attitude[env]), CUBE_VERTICES)
     cubes = turned * place.scale[env][:, None, None] + place.position[env][:, None]
@@ -74,7 +74,7 @@ def world_mesh(place: Places, env: int) -> tuple[NDArray[np.float32], NDArray[np
     return vertices, faces
 
 
-def pinhole(height: int, width: int, tangent: float = 1.0) -> Floats:
+def pinhole(height: int, width: int, tangent: float = 1.0) -> Array:
     """Directions (H, W, 3) of a camera, not normalised."""
     x = (np.arange(width) + 0.5 - width / 2) / (width / 2) * tangent
     y = (np.arange(height) + 0.5 - height / 2) / (width / 2) * tangent
@@ -82,20 +82,20 @@ def pinhole(height: int, width: int, tangent: float = 1.0) -> Floats:
     return np.stack([u, v, np.ones_like(u)], -1)
 
 
-def lidar(rows: int, columns: int) -> Floats:
+def lidar(rows: int, columns: int) -> Array:
     """Directions (rows, columns, 3) of a spinning LiDAR of 90 degrees height."""
     up = np.linspace(np.pi / 4, -np.pi / 4, rows)[:, None]
     round_ = np.linspace(np.pi, -np.pi, columns, endpoint=False)[None]
     return np.stack([np.cos(up) * np.cos(round_), np.cos(up) * np.sin(round_), np.sin(up) + 0 * round_], -1)
 
 
-def world_rays(directions: Floats, attitude: tuple[float, ...]) -> NDArray[np.float32]:
-    """The same rays (n, 3) as other engines take them: unit length, world."""
+def world_rays(directions: Array, attitude: tuple[float, ...]) -> ArrayF32:
+    """Return the same rays (n, 3) as other engines take them: unit length, world."""
     flat = directions.reshape(-1, 3) / np.linalg.norm(directions.reshape(-1, 3), axis=1, keepdims=True)
     return np.ascontiguousarray(flat @ matrices(np.array(attitude, float)).T, np.float32)
 
 
-def read_obj(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+def read_obj(path: Path) -> tuple[ArrayF32, NDArray[np.int32]]:
     """Vertices, centred and 2 m large, and faces of a Wavefront file."""
     vertices, faces = [], []
     for line in path.read_text(errors="replace").splitlines():

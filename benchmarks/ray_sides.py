@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from airworthy.core.arrays import ArrayF32
 from benchmarks import ray_scenes
 from benchmarks.ray_scenes import CUBES, GROUND, Floats, Places
 
@@ -26,7 +27,7 @@ class Task:
     attitude: tuple[float, ...]
     """Of the sensor, at (0, 0, 1)."""
     place: Places | None = None
-    mesh: tuple[NDArray[np.float32], NDArray[np.int32]] | None = None
+    mesh: tuple[ArrayF32, NDArray[np.int32]] | None = None
     """Or one mesh at (2.5, 0, 1), the same in all environments."""
     env_count: int = 8
 
@@ -133,7 +134,7 @@ def _embree_worker(task: Task, first: int, step: int, pipe: Any) -> None:
             pipe.send("rendered")
 
 
-def _world(task: Task, env: int) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+def _world(task: Task, env: int) -> tuple[ArrayF32, NDArray[np.int32]]:
     if task.place is not None:
         return ray_scenes.world_mesh(task.place, env)
     assert task.mesh is not None

@@ -151,7 +151,7 @@ def _rate(render: Frames, frames: int, seconds: float) -> float:
 
 
 def _movers(threads: int) -> dict[str, Any]:
-    """What it costs that everything moves: poses set, top levels built anew, and a frame of each environment."""
+    """Return what it costs that everything moves: poses set, top levels built anew, and a frame of each environment."""
     from airworthy.geometry import Box, GeometryBatch, Placement, RayTable, cast
 
     rng = np.random.default_rng(1)

@@ -80,7 +80,7 @@ class _Worker:
             raise RuntimeError("its process has ended") from None
 
     def answer(self) -> dict[str, Any]:
-        """The next message; {"error": ...} where the process ended or was stopped for being too slow."""
+        """Return the next message; {"error": ...} where the process ended or was stopped for being too slow."""
         assert self._process.stdout is not None
         limit = threading.Timer(_PATIENCE_S, self._process.kill)
         limit.start()

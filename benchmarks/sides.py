@@ -79,7 +79,7 @@ class LocalSide:
         self._built.clear()
 
     def _rate(self, step: Callable[[], None], seconds: float) -> float:
-        """Steps per second; on a GPU the queue is drained every 16 launches, so that it cannot run far ahead."""
+        """Return steps per second; on a GPU the queue is drained every 16 launches, so that it cannot run far ahead."""
         chunk = 1 if self._device == "cpu" else 16
         count, start, elapsed = 0, time.perf_counter(), 0.0
         while elapsed < seconds:

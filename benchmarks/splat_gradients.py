@@ -20,7 +20,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from airworthy.scenes.splats import read_splats
-from airworthy.sensors.splats import SplatRenderer
+from airworthy.splats import SplatRenderer
 from benchmarks import hardware
 from benchmarks.splats import ring, room_cloud
 

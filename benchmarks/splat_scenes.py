@@ -6,15 +6,14 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import ArrayAny
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.splats import Splats, merged, read_splats
 
-Poses = tuple[NDArray[Any], NDArray[Any]]
+Poses = tuple[ArrayAny, ArrayAny]
 CAMERAS = 10
 ROOM = np.array([12.0, 8.0, 3.5])
 SIGN = Path("splats/flowers_sog_chunks")
@@ -32,7 +31,7 @@ class Place:
 
 
 def places(files: list[Path]) -> Iterator[Place]:
-    """The clouds of this benchmark, and one of the user's; says so where one is missing."""
+    """Yield the clouds of this benchmark, and one of the user's; says so where one is missing."""
     yield Place("room200k", room_cloud(), ring(np.array([0.0, 0.0, 1.5]), 3.0), (15.0, 45.0))
     yield from _hall()
     data = os.environ.get("AIRWORTHY_DATA")
@@ -47,7 +46,7 @@ def places(files: list[Path]) -> Iterator[Place]:
 
 
 def _hall() -> Iterator[Place]:
-    """The default scene, seen from a ring in its middle at flying height."""
+    """Yield the default scene, seen from a ring in its middle at flying height."""
     from airworthy.scenes.catalogue import scene
     from airworthy.scenes.splats.placing import static_splats
 
@@ -72,7 +71,7 @@ def around(splats: Splats) -> Poses:
 
 
 def room_cloud(count: int = 200_000, seed: int = 0) -> Splats:
-    """The cloud `room200k` (or one like it of another size)."""
+    """Return the cloud `room200k` (or one like it of another size)."""
     rng = np.random.default_rng(seed)
     walls, things = count // 2, count * 2 // 5
     air = count - walls - things
@@ -92,7 +91,7 @@ def room_cloud(count: int = 200_000, seed: int = 0) -> Splats:
     return Splats(position, _turned_to(rng, normal), scale, opacity, harmonics[:, None, :])
 
 
-def _on_walls(rng: np.random.Generator, count: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def _on_walls(rng: np.random.Generator, count: int) -> tuple[ArrayAny, ArrayAny]:
     area = np.array([ROOM[1] * ROOM[2], ROOM[0] * ROOM[2], ROOM[0] * ROOM[1]])
     axis = rng.choice(3, count, p=area / area.sum())
     side = rng.integers(0, 2, count)
@@ -103,7 +102,7 @@ def _on_walls(rng: np.random.Generator, count: int) -> tuple[NDArray[Any], NDArr
     return points - ROOM * [0.5, 0.5, 0.0], normals
 
 
-def _on_things(rng: np.random.Generator, count: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def _on_things(rng: np.random.Generator, count: int) -> tuple[ArrayAny, ArrayAny]:
     centres = rng.uniform([-5.0, -3.2, 0.3], [5.0, 3.2, 2.6], (40, 3))
     radius = rng.uniform(0.15, 0.5, 40)
     which = rng.choice(40, count, p=radius**2 / (radius**2).sum())
@@ -116,7 +115,7 @@ def _on_things(rng: np.random.Generator, count: int) -> tuple[NDArray[Any], NDAr
     return centres[which] + radius[which, None] * offset, np.where(boxes[:, None], face, ball)
 
 
-def _turned_to(rng: np.random.Generator, normal: NDArray[Any]) -> NDArray[Any]:
+def _turned_to(rng: np.random.Generator, normal: ArrayAny) -> ArrayAny:
     """Quaternions whose third axis is the normal, turned about it at random."""
     away = np.column_stack([-normal[:, 1], normal[:, 0], np.zeros(len(normal)), 1.0 + normal[:, 2]])
     away[normal[:, 2] < -0.999] = (1.0, 0.0, 0.0, 0.0)
@@ -127,7 +126,7 @@ def _turned_to(rng: np.random.Generator, normal: NDArray[Any]) -> NDArray[Any]:
     return np.column_stack([x * c + y * s, y * c - x * s, z * c + w * s, w * c - z * s])
 
 
-def ring(centre: NDArray[Any], radius: float, count: int = CAMERAS) -> tuple[NDArray[Any], NDArray[Any]]:
+def ring(centre: ArrayAny, radius: float, count: int = CAMERAS) -> tuple[ArrayAny, ArrayAny]:
     """Poses (count, 3) and (count, 4) of level cameras on a circle that look across its middle."""
     angle = 2.0 * np.pi * np.arange(count) / count
     where = centre + radius * np.column_stack([np.cos(angle), np.sin(angle), np.zeros(count)])

@@ -33,9 +33,9 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_warp
-from airworthy.sensors.splats import PolicyView, SplatRenderer
-from airworthy.sensors.splats.policy_view import CAMERA_INTRINSICS
-from airworthy.sensors.splats.views import shot
+from airworthy.splats import PolicyView, SplatRenderer
+from airworthy.splats.cameras import RenderRequest, shot
+from airworthy.splats.policy_view import CAMERA_INTRINSICS
 from benchmarks import hardware
 from benchmarks.splat_scenes import CAMERAS, Place, Poses, places, ring, room_cloud
 
@@ -74,10 +74,8 @@ def _stages(renderer: SplatRenderer, size: tuple[int, int], poses: Poses, rounds
     image = {"rgb": np.empty((1, size[1], size[0], 3), np.float32)}
     total = dict.fromkeys(("projection", "binning", "sorting", "raster"), 0.0)
     for k in range(len(poses[0])):
-        asked = shot(
-            renderer._spans, *size, LENSES[size], poses[0][k : k + 1], poses[1][k : k + 1], None, (0, 0, 0), False, 0.05, 0.3,
-            ("rgb",), "expected",
-        )  # fmt: skip
+        camera = (*size, LENSES[size], poses[0][k : k + 1], poses[1][k : k + 1])
+        asked = shot(renderer._spans, RenderRequest(*camera, channels=("rgb",)))
         total["projection"] += _seconds(lambda asked=asked: engine.project(asked), rounds)
         parts = {
             stage: _seconds(lambda asked=asked, s=stage: engine.arrange(asked, s), rounds) for stage in ("collect", "sort")
@@ -195,7 +193,7 @@ def _beside(place: Place, device: str) -> Any:
     if device == "cpu":
         return None
     try:
-        from airworthy.sensors.splats.gsplat_backend import GsplatRenderer
+        from airworthy.splats.gsplat_backend import GsplatRenderer
 
         return GsplatRenderer(place.splats, device)
     except (AirworthyError, ImportError) as error:

@@ -40,7 +40,7 @@ def _flight(folder: str, name: str) -> list[str]:
 
 
 def _airworthy() -> list[str]:
-    """The installed command, else the module."""
+    """Return the installed command, else the module."""
     script = Path(sys.executable).parent / "airworthy"
     return [str(script)] if script.exists() else [sys.executable, "-m", "airworthy"]
 

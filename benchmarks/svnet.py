@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from airworthy.core.arrays import ArrayF32
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from airworthy.pilots.svnet.contract import Contract, View, write_policy
+from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage, write_policy
 from airworthy.pilots.svnet.network import Reading, SvNetwork, svnet_twin
 from airworthy.pilots.svnet.variants import tensor_shapes
 from benchmarks import hardware
@@ -34,7 +35,7 @@ RATE = 20.0
 Decide = Callable[[Reading], Any]
 
 
-def random_weights(seed: int = 0) -> dict[str, NDArray[np.float32]]:
+def random_weights(seed: int = 0) -> dict[str, ArrayF32]:
     """Of SV-Net, of a size that keeps numbers near 1."""
     rng = np.random.default_rng(seed)
     return {
@@ -44,7 +45,7 @@ def random_weights(seed: int = 0) -> dict[str, NDArray[np.float32]]:
 
 
 def random_reading(count: int, side: int, seed: int = 1) -> Reading:
-    """What n flights are shown."""
+    """Return what n flights are shown."""
     rng = np.random.default_rng(seed)
     images = rng.integers(0, 256, (count, side, side, 3), np.uint8)
     return Reading(rng.normal(size=(count, 8)), rng.normal(size=(count, 18)), rng.normal(size=(count, 75)), images)
@@ -65,8 +66,8 @@ def timed(decide: Decide, reading: Reading, seconds: float) -> dict[str, float]:
     return {name: round(float(value) * scale, 3) for name, value in figures.items()}
 
 
-def with_torch(contract: Contract, weights: dict[str, NDArray[np.float32]], threads: int) -> Decide:
-    """The network that training uses."""
+def with_torch(contract: PolicyContract, weights: dict[str, ArrayF32], threads: int) -> Decide:
+    """Return the network that training uses."""
     import torch
 
     from airworthy.learning.svnet.model import Inputs, SvNet
@@ -85,8 +86,8 @@ def with_torch(contract: Contract, weights: dict[str, NDArray[np.float32]], thre
     return decide
 
 
-def sides(contract: Contract, weights: dict[str, NDArray[np.float32]], device: str) -> dict[str, Decide]:
-    """What is compared, all on one thread of a CPU, and ours on the device asked for."""
+def sides(contract: PolicyContract, weights: dict[str, ArrayF32], device: str) -> dict[str, Decide]:
+    """Return what is compared, all on one thread of a CPU, and ours on the device asked for."""
     found: dict[str, Decide] = {
         "ours, one thread": SvNetwork(contract, weights, threads=1),
         "numpy twin": lambda reading: svnet_twin(contract, weights, reading),
@@ -115,7 +116,7 @@ def main() -> int:
     parser.add_argument("--device", default="cpu", help="cpu, or a GPU as cuda:0")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    contract, weights = Contract("sv_net", View.of_side(options.view)), random_weights()
+    contract, weights = PolicyContract("sv_net", PolicyImage.of_side(options.view)), random_weights()
     one, many = random_reading(1, options.view), random_reading(options.flights, options.view)
     rows = {name: timed(decide, one, options.seconds) for name, decide in sides(contract, weights, options.device).items()}
     ours = SvNetwork(contract, weights, options.device)

@@ -14,7 +14,7 @@ STEADY = 1.15
 
 
 def table(title: str, head: Row, rows: Iterable[Row]) -> str:
-    """A titled table: first column left-aligned, the others right-aligned."""
+    """Return a titled table: first column left-aligned, the others right-aligned."""
     lines = [list(head), *[list(row) for row in rows]]
     widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
     text = ["  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]) for line in lines]
@@ -22,7 +22,7 @@ def table(title: str, head: Row, rows: Iterable[Row]) -> str:
 
 
 def hardware_table(found: dict[str, Any]) -> str:
-    """The machine, one fact per line."""
+    """Return the machine, one fact per line."""
     width = max(len(key) for key in found)
     return "\n".join(f"{key.ljust(width)}  {_fact(value)}" for key, value in found.items())
 
@@ -80,7 +80,7 @@ def goal_table(goals: Sequence[tuple[str, float | None, float, bool]]) -> str:
 
 
 def rate(value: float) -> str:
-    """A rate with its unit prefix."""
+    """Return a rate with its unit prefix."""
     for limit, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= limit:
             return f"{value / limit:.3g} {prefix}"
@@ -88,5 +88,5 @@ def rate(value: float) -> str:
 
 
 def number(value: float) -> str:
-    """A number for reading: rates with a prefix, others with three digits."""
+    """Return a number for reading: rates with a prefix, others with three digits."""
     return rate(value) if value >= 1e4 else f"{value:.3g}"

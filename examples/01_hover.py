@@ -5,7 +5,7 @@ Two drones are told to hold a place and a heading; one of them starts tilted. Pr
 
 import numpy as np
 
-from airworthy.core.frames import from_euler
+from airworthy.core import from_euler
 from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import vehicle
 

@@ -5,8 +5,9 @@
 
 from pathlib import Path
 
-from airworthy.evaluation import evaluate_tracking, summarize, write_report, write_summary
+from airworthy.evaluation import evaluate_tracking, summarize, write_summary
 from airworthy.pilots import FlightPlan, fly, tracker
+from airworthy.reports import write_report
 from airworthy.simulation import Simulator, SimulatorConfig, write_flight
 from airworthy.tasks import TrackingReference
 from airworthy.trajectories import course

@@ -6,7 +6,7 @@ Writes runs/04_own_vehicle/scout.toml; `airworthy vehicles validate` and `airwor
 from dataclasses import replace
 from pathlib import Path
 
-from airworthy.evaluation.fly_job import FlyConfig, run_fly
+from airworthy.benchmarks import FlyConfig, run_fly
 from airworthy.vehicles import RotorResponse, indicators, read_vehicle, synthesize, vehicle, write_vehicle
 
 # Scaled from a published airframe as its authors scale theirs: inertia and thrust follow mass, arm and rotor speed.

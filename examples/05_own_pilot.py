@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from airworthy.evaluation.fly_job import FlyConfig, run_fly
+from airworthy.benchmarks import FlyConfig, run_fly
 from airworthy.pilots import Observation
 from airworthy.trajectories import course
 

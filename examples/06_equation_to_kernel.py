@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from airworthy.core import ops
-from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_launch, quiet_warp, shared_source
-from airworthy.core.tracing import jacobian, trace
+from airworthy.core import MODULE_OPTIONS, jacobian, ops, quiet_launch, quiet_warp, shared_source, trace
 
 
 def rise(speed, thrust):
@@ -25,7 +23,7 @@ wp, n = quiet_warp(), 1024
 
 @wp.func_native(SNIPPET)
 def step(x: wp.array[wp.float32], y: wp.array[wp.float32], n: int, block: int):
-    """The native code."""
+    """Return the native code."""
 
 
 @wp.kernel(module="unique", module_options=MODULE_OPTIONS)

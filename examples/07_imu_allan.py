@@ -8,7 +8,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from airworthy.evaluation.validation.imu import allan_deviation
+from airworthy.benchmarks import allan_deviation
 from airworthy.simulation import Ground, Imu, Simulator, SimulatorConfig
 from airworthy.vehicles import vehicle
 

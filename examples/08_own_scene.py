@@ -7,11 +7,9 @@ import numpy as np
 from PIL import Image
 
 from airworthy.geometry import Box, Cylinder, Sphere
-from airworthy.scenes import Instance, Material, Scene, SceneBatch, Texture, read_scene, write_scene
-from airworthy.scenes.viewing import look_at
-from airworthy.sensors import Pinhole
-from airworthy.sensors.capture import render
-from airworthy.sensors.tone import to_8bit
+from airworthy.optics import Pinhole, to_8bit
+from airworthy.rendering import render
+from airworthy.scenes import Instance, Material, Scene, SceneBatch, Texture, look_at, read_scene, write_scene
 
 tiles = np.full((64, 64, 3), 200, np.uint8)
 tiles[:32, :32] = tiles[32:, 32:] = (120, 130, 150)

@@ -9,8 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from airworthy.pilots import FlightPlan, fly, tracker
-from airworthy.scenes import SceneBatch, scene
-from airworthy.scenes.formats import write_points_ply
+from airworthy.scenes import SceneBatch, scene, write_points_ply
 from airworthy.sensors import device, packed_points
 from airworthy.simulation import Contact, MountedSensor, MountedSensors, Simulator, SimulatorConfig
 from airworthy.trajectories import course

@@ -9,10 +9,10 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from airworthy.core.frames import camera_attitude, from_euler
+from airworthy.core import camera_attitude, from_euler
 from airworthy.geometry import GeometryBatch, cast
-from airworthy.scenes.generators import room_batch
-from airworthy.sensors import Pinhole
+from airworthy.optics import Pinhole
+from airworthy.scenes import room_batch
 
 COUNT = 4096
 shapes, places = room_batch("gym_forest", COUNT, seed=1)  # each a pure function of (name, seed, number of the environment)

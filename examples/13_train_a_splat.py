@@ -1,6 +1,6 @@
 """From images with poses to splats: a hall is photographed in flight, splats are trained and judged on other images.
 
-With photographs of your own the first step is COLMAP's (see docs/capture.md); the rest is the same.
+With photographs of your own the first step is COLMAP's (see docs/howto/capture.md); the rest is the same.
 """
 
 from pathlib import Path
@@ -8,12 +8,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from airworthy.capture import read_capture
-from airworthy.capture.rendering import RenderCaptureOptions, render_capture
-from airworthy.capture.training import TrainOptions, train_splats
-from airworthy.scenes import scene
-from airworthy.scenes.splats import read_splats
-from airworthy.sensors.splats.renderer import SplatRenderer
+from airworthy.capture import RenderCaptureOptions, TrainOptions, read_capture, render_capture, train_splats
+from airworthy.scenes import read_splats, scene
+from airworthy.splats import SplatRenderer
 
 out = Path("runs/13_train_a_splat")
 render_capture(

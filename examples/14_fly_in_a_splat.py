@@ -1,4 +1,4 @@
-"""Photoreal flight: two drones in the hall of Gaussian splats, one in full light, one in 40 % of it; a ball of splats rolls by.
+"""Flight in splats: two drones in the hall of Gaussian splats, one in full light, one in 40 % of it; a ball of splats rolls by.
 
 Writes runs/14_fly_in_a_splat/seen.png: what their cameras saw on the way, bright above, dim below.
 """
@@ -8,12 +8,10 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from airworthy.optics import to_8bit
 from airworthy.pilots import FlightPlan, fly, tracker
-from airworthy.scenes import Actor, SceneBatch, Waypoint, scene
-from airworthy.scenes.relighting import relit
-from airworthy.scenes.splats import Splats
-from airworthy.scenes.splats.placing import add_splat_actor
-from airworthy.sensors.tone import to_8bit
+from airworthy.rendering import relit
+from airworthy.scenes import Actor, SceneBatch, Splats, Waypoint, add_splat_actor, scene
 from airworthy.simulation import Contact, MountedSensor, MountedSensors, Simulator, SimulatorConfig
 from airworthy.trajectories import course
 from airworthy.vehicles import vehicle

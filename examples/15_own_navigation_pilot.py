@@ -5,8 +5,9 @@ The same from the command line: airworthy bench navigation --pilots straight exa
 
 import numpy as np
 
-from airworthy.evaluation.navigation import Mission, NavigationConfig, run_benchmark
+from airworthy.benchmarks import NavigationConfig, run_benchmark
 from airworthy.pilots import Observation
+from airworthy.planners import Mission
 
 BEARING = np.arctan((160.5 - np.arange(320)) / 193.6)  # of the image's columns, to the left [rad]
 
@@ -34,6 +35,5 @@ class Roomy:
 
 if __name__ == "__main__":
     pilots, out = ("straight", f"{__file__}:Roomy"), "runs/15_own_navigation_pilot"
-    done = run_benchmark(NavigationConfig(pilots, ("virt_05",), ("forest",), trials=4, out=out))
-    for rate in done.summary["scenarios"]:
+    for rate in run_benchmark(NavigationConfig(pilots, ("virt_05",), ("forest",), trials=4, out=out)).summary["scenarios"]:
         print(f"{rate['pilot']}: {rate['successes']} of {rate['flights']} flights through the forest")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,28 @@ def data_dir() -> Path:
 def repository() -> Path:
     """Root of the checkout."""
     return REPOSITORY
+
+
+@pytest.fixture
+def calls_of() -> Callable[[Callable[[], object]], int]:
+    """Count the function calls, of Python and of C, that a call makes: its cost, the same on a busy and on a quiet machine."""
+
+    def count(call: Callable[[], object]) -> int:
+        calls = 0
+
+        def profile(_frame: object, event: str, _argument: object) -> None:
+            nonlocal calls
+            calls += event in ("call", "c_call")
+
+        before = sys.getprofile()
+        sys.setprofile(profile)
+        try:
+            call()
+        finally:
+            sys.setprofile(before)
+        return calls
+
+    return count
 
 
 class NetworkBlockedError(RuntimeError):

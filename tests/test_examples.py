@@ -21,7 +21,10 @@ EXPECTED: dict[str, tuple[str, set[str]]] = {
     "02_fly_a_course.py": ("success: ", {"flight.parquet", "meta.json", "report.html", "summary.json"}),
     "03_thousand_drones.py": ("tinyprop       success ", {"errors.png"}),
     "04_own_vehicle.py": ("success: ", {"scout.toml", "flight"}),
-    "05_own_pilot.py": (r"\{'success': 16\}", {"config.json", "flight.parquet", "meta.json", "report.html", "summary.json"}),
+    "05_own_pilot.py": (
+        r"\{'success': 16\}",
+        {"config.json", "flight.parquet", "meta.json", "record", "report.html", "summary.json"},
+    ),
     "06_equation_to_kernel.py": (r"14 operations:[\s\S]*differ by [1-9]\.\de-07", set()),
     "07_imu_allan.py": (r"rad/s/sqrt\(Hz\) measured", {"allan.png"}),
     "08_own_scene.py": ("7 things, the nearest 3.17 m away", {"view.png", "shed"}),
@@ -45,8 +48,24 @@ EXPECTED: dict[str, tuple[str, set[str]]] = {
         r"approved \(10 gates in 16\.40 s\)[\s\S]*competition: 20 of 20 flights clean",
         {"blocks", "gates_bench.json", "report.html", "summary.json"},
     ),
+    "17_planner_that_looks.py": (
+        "'success': 0, 'collision': 0, .*'planner_crash': 0",
+        {"benchmark.json", "blocks", "results.parquet", "summary.json"},
+    ),
 }
 """What each prints (a pattern), and what it leaves in its folder below runs/."""
+
+LONG = {
+    "09_sensors_in_flight.py",
+    "11_pilot_that_sees.py",
+    "13_train_a_splat.py",
+    "15_own_navigation_pilot.py",
+    "10_thousand_places.py",
+    "14_fly_in_a_splat.py",
+    "16_gates.py",
+    "17_planner_that_looks.py",
+}
+"""Over ten seconds each; what they show is tested by the rooms of sensors, pilots, capture and benchmarks."""
 
 
 def test_every_example_is_expected_and_listed() -> None:
@@ -63,7 +82,7 @@ def test_examples_are_short_and_say_what_they_show(name: str) -> None:
     assert ast.get_docstring(ast.parse(text))
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in EXPECTED])
 def test_examples_run(name: str, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": SOURCE, "MPLBACKEND": "Agg", "PYTHONWARNINGS": "error::RuntimeWarning"}
     done = subprocess.run(

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import airworthy
 from airworthy import ROOMS
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGE = REPOSITORY / "src" / "airworthy"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
-DOCUMENTS = [REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
+DOCUMENTS = [*sorted(REPOSITORY.glob("*.md")), *sorted((REPOSITORY / "docs").rglob("*.md"))]
 DOCUMENTS += sorted(PACKAGE.rglob("*.md"))
 
 BANNED_MODULES = {
@@ -210,6 +212,62 @@ def test_rooms_import_from_lower_floors_only() -> None:
     assert not any(found.values()), report(found)
 
 
+def doubled_classes(sources: dict[str, str]) -> dict[str, list[str]]:
+    """Public class names that more than one file of `sources` (name: text) defines, or one file twice, with the files."""
+    found: dict[str, list[str]] = {}
+    for name, source in sources.items():
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(name)
+    return {name: files for name, files in found.items() if len(files) > 1}
+
+
+def test_public_class_names_stand_for_one_class() -> None:
+    """A name that a message or a trace shows leads to one place."""
+    doubled = doubled_classes({str(path.relative_to(PACKAGE)): path.read_text(encoding="utf-8") for path in SOURCES})
+    assert doubled == {}
+
+
+def test_doubled_class_names_are_found() -> None:
+    sources = {"a.py": "class Block: ...\nclass _Own: ...", "b.py": "class Block: ...\nclass _Own: ...\nclass Other: ..."}
+    assert doubled_classes(sources) == {"Block": ["a.py", "b.py"]}
+
+
+DOCUMENTED = ("control", "gates", "learning", "planners", "rendering", "sensors", "simulation", "splats", "trajectories")
+"""Rooms whose public functions of three or more arguments say what each is."""
+
+
+def undocumented(source: str) -> list[str]:
+    """Return public functions with a docstring and three or more arguments that has no section of them."""
+    found: list[str] = []
+
+    def visit(node: ast.Module | ast.ClassDef) -> None:
+        for item in node.body:
+            if isinstance(item, ast.ClassDef) and not item.name.startswith("_"):
+                visit(item)
+            elif isinstance(item, ast.FunctionDef) and not item.name.startswith("_"):
+                a = item.args
+                count = sum(one.arg not in ("self", "cls") for one in (*a.posonlyargs, *a.args, *a.kwonlyargs))
+                text = ast.get_docstring(item)
+                if count >= 3 and text is not None and "Args:" not in text:
+                    found.append(item.name)
+
+    visit(ast.parse(source))
+    return found
+
+
+def test_undocumented_arguments_are_found() -> None:
+    text = 'def f(a, b, c):\n    """Return a sum."""\nclass A:\n    def g(self, a, b):\n        """Return a sum."""\n'
+    assert undocumented(text) == ["f"]
+    assert undocumented('def f(a, b, c):\n    """Return a sum.\n\n    Args:\n        a: One.\n    """\n') == []
+
+
+def test_arguments_of_public_functions_are_documented() -> None:
+    some = [path for path in SOURCES if path.relative_to(PACKAGE).parts[0] in DOCUMENTED]
+    found = {str(path): undocumented(path.read_text(encoding="utf-8")) for path in some}
+    assert not {path: names for path, names in found.items() if names}
+
+
 def test_every_folder_is_a_room_and_says_what_it_is_for() -> None:
     folders = {path.relative_to(PACKAGE).parts[0] for path in SOURCES if path.parent != PACKAGE}
     assert folders <= set(ROOMS)
@@ -281,6 +339,36 @@ def snippets(document: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", document.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
 
 
+EXAMPLES = sorted((REPOSITORY / "examples").glob("*.py"))
+
+
+def past_the_face(source: str) -> list[str]:
+    """Imports of a text that reach past the faces: `__all__` of `airworthy` and of `airworthy.ROOM`."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found += [a.name for a in node.names if a.name.startswith("airworthy.") and a.name.count(".") > 1]
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "airworthy":
+            module = importlib.import_module(str(node.module))
+            face = () if str(node.module).count(".") > 1 else (*module.__all__, *(ROOMS if module is airworthy else ()))
+            found += [f"{node.module}.{a.name}" for a in node.names if a.name not in face]
+    return found
+
+
+def test_what_reaches_past_a_face_is_found() -> None:
+    text = "import airworthy.optics\nfrom airworthy import fly, scenes\nfrom airworthy.optics import Pinhole\n"
+    assert past_the_face(text) == []
+    text = "import airworthy.optics.tone\nfrom airworthy.optics.tone import filmic\nfrom airworthy.optics import tone"
+    assert past_the_face(text) == ["airworthy.optics.tone", "airworthy.optics.tone.filmic", "airworthy.optics.tone"]
+
+
+def test_examples_and_documents_import_faces_only() -> None:
+    texts = {str(path.relative_to(REPOSITORY)): [path.read_text(encoding="utf-8")] for path in EXAMPLES}
+    texts |= {str(path.relative_to(REPOSITORY)): snippets(path) for path in DOCUMENTS}
+    found = {name: [past for part in parts for past in past_the_face(part)] for name, parts in texts.items()}
+    assert {name: past for name, past in found.items() if past} == {}
+
+
 SNIPPETS = [(document, index) for document in DOCUMENTS for index in range(len(snippets(document)))]
 
 
@@ -289,9 +377,9 @@ def test_snippets_compile(document: Path, index: int) -> None:
     compile(snippets(document)[index], f"{document.name}:{index}", "exec")
 
 
-@pytest.mark.parametrize("index", range(len(snippets(REPOSITORY / "docs" / "conventions.md"))))
+@pytest.mark.parametrize("index", range(len(snippets(REPOSITORY / "docs" / "concepts" / "conventions.md"))))
 def test_snippets_of_the_conventions_hold(index: int) -> None:
-    exec(compile(snippets(REPOSITORY / "docs" / "conventions.md")[index], "conventions.md", "exec"), {})
+    exec(compile(snippets(REPOSITORY / "docs" / "concepts" / "conventions.md")[index], "conventions.md", "exec"), {})
 
 
 def test_the_make_targets_of_the_readme_exist() -> None:
@@ -303,3 +391,76 @@ def test_the_make_targets_of_the_readme_exist() -> None:
     )
     assert named <= targets
     assert {"demo", "test", "test-slow", "test-gpu", "bench", "validate", "lint", "format"} <= targets
+
+
+CLOCKS = {
+    "monotonic",
+    "monotonic_ns",
+    "perf_counter",
+    "perf_counter_ns",
+    "process_time",
+    "process_time_ns",
+    "thread_time",
+    "time_ns",
+}
+CLOCKS_READ_BY = {
+    "capture/test_training.py": "waits for a checkpoint, and gives up",
+    "core/test_threads.py": "waits for a thread to end, and gives up",
+    "cli/test_signals.py": "waits for a lock, and gives up",
+    "learning/test_synthesis_command.py": "waits for a shard, and gives up",
+    "capture/capture_fuzzing.py": "a program that prints the slowest input",
+    "scenes/formats/fuzzing.py": "a program that prints the slowest input",
+    "scenes/splats/splat_fuzzing.py": "a program that prints the slowest input",
+    "viewer/chromium.py": "waits for a browser, and gives up",
+}
+
+
+def clocks_read(source: str) -> list[int]:
+    """Lines of a text that read a clock: `time.perf_counter()`, also under other names."""
+    tree = ast.parse(source)
+    aliases = {name: full for _, name, full in imported_names(tree)}
+    lines = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            head, dot, rest = dotted(node.func).partition(".")
+            module, _, name = (aliases.get(head, head) + dot + rest).partition(".")
+            if module == "time" and (name in CLOCKS or name == "time"):
+                lines.append(node.lineno)
+    return lines
+
+
+def test_clocks_are_found() -> None:
+    assert clocks_read("import time\nfrom time import perf_counter as now\nnow()\ntime.time()\ntime.sleep(1)") == [3, 4]
+
+
+def test_no_test_asserts_a_time() -> None:
+    """A test that reads no clock cannot fail on a busy machine; speed is printed by `benchmarks/`."""
+    found = {
+        str(path.relative_to(REPOSITORY / "tests")): lines
+        for path in sorted((REPOSITORY / "tests").rglob("*.py"))
+        if (lines := clocks_read(path.read_text()))
+    }
+    assert set(found) == set(CLOCKS_READ_BY), found
+
+
+def pinned(name: str) -> dict[str, str]:
+    """Version by distribution of a file of exact versions; names as PyPI writes them."""
+    lines = (REPOSITORY / name).read_text().splitlines()
+    pairs = [line.split(";")[0].rstrip(" \\").split("==") for line in lines if re.match(r"[A-Za-z]", line)]
+    return {re.sub(r"[-_.]+", "-", left).lower(): right.strip() for left, right in pairs}
+
+
+def test_the_lock_holds_the_tested_versions_with_hashes() -> None:
+    locked, tested = pinned("requirements.lock"), pinned("constraints.txt")
+    torch_alone = {"torch", "filelock", "fsspec", "mpmath", "networkx", "sympy"}
+    assert {name: version for name, version in tested.items() if locked.get(name) != version and name not in torch_alone} == {}
+    entries = re.split(r"\n(?=[A-Za-z])", (REPOSITORY / "requirements.lock").read_text().strip())
+    assert len(entries) == len(locked)
+    assert [entry.partition("=")[0] for entry in entries if "--hash=sha256:" not in entry] == []
+
+
+def test_actions_are_pinned_by_commit() -> None:
+    for path in (REPOSITORY / ".github" / "workflows").glob("*.yml"):
+        uses = re.findall(r"uses: *(\S+)", path.read_text())
+        assert uses
+        assert [name for name in uses if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", name)] == []

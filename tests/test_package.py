@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,34 +37,24 @@ def airworthy_command(*arguments: str) -> subprocess.CompletedProcess[str]:
     return fresh("-m", "airworthy.cli.main", *arguments)
 
 
-def best_seconds(run: Callable[[], object], tries: int = 3) -> float:
-    """The shortest of a few runs: others may be using the machine."""
-    times = []
-    for _ in range(tries):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
 def modules_after(statement: str) -> set[str]:
     result = fresh("-c", f"{statement}\nimport sys, json; print(json.dumps(sorted(sys.modules)))")
     assert result.returncode == 0, result.stderr
     return {name.partition(".")[0] for name in json.loads(result.stdout.splitlines()[-1])}
 
 
-def test_import_is_light_and_quick() -> None:
+def test_import_is_light() -> None:
     assert not modules_after("import airworthy") & HEAVY
-    assert best_seconds(lambda: fresh("-c", "import airworthy")) < 1.0
 
 
-def test_help_is_light_and_quick() -> None:
+def test_help_is_light() -> None:
     assert not modules_after("from airworthy.cli.main import main; main(['--help'])") & HEAVY
-    assert best_seconds(lambda: airworthy_command("--help")) < 0.7
 
 
 def test_flying_needs_no_torch_and_vehicles_no_kernels() -> None:
-    loaded = modules_after("import airworthy.core.files, airworthy.core.frames, airworthy.core.progress, airworthy.vehicles")
+    loaded = modules_after(
+        "import airworthy.core.files, airworthy.core.frames, airworthy.core.runs.progress, airworthy.vehicles"
+    )
     assert not loaded & (HEAVY - {"scipy"})
 
 
@@ -86,8 +75,8 @@ def test_help_names_every_command() -> None:
 
 
 def test_version() -> None:
-    result = airworthy_command("--version")
-    assert (result.returncode, result.stdout) == (0, f"airworthy {airworthy.__version__}\n")
+    for result in (airworthy_command("--version"), fresh("-m", "airworthy", "--version")):
+        assert (result.returncode, result.stdout) == (0, f"airworthy {airworthy.__version__}\n")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ WORDS = [*SHELL, *re.findall(r"`((?:airworthy|make) [^`\n]+)`", README)]
 AIRWORTHY = list(dict.fromkeys(line for line in WORDS if line.startswith("airworthy ")))
 MAKE = sorted({word for line in WORDS if line.startswith("make ") for word in line.split()[1:]})
 PYTHON = [text for kind, text in FENCES if kind == "python"]
-SLOW = {"bench", "bench-rays", "evaluate", "film", "synthesize", "train", "validate", "verify", "view"}
+SLOW = {"tune", "bench", "bench-rays", "evaluate", "film", "synthesize", "train", "validate", "verify", "view"}
 """Commands of minutes, or that serve until they are stopped: they are only asked for their help here; suites of their own run
 them."""
 
@@ -32,13 +32,20 @@ def test_the_readme_shows_commands() -> None:
     assert {"demo", "test"} <= set(MAKE)
 
 
-def test_commands_run_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the README's order in one empty folder: some look at what others wrote, and nothing lands in the checkout."""
+@pytest.mark.parametrize("flights", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_commands_run_as_printed(
+    flights: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the README's order in one empty folder: some look at what others wrote, and nothing lands in the checkout.
+
+    Its flights take minutes together; without them those commands are only asked for their help.
+    """
     monkeypatch.chdir(tmp_path)
     for line in AIRWORTHY:
         arguments = shlex.split(line)[1:]
         assert arguments[0] in COMMANDS, line
-        assert main([arguments[0], "--help"] if arguments[0] in SLOW else arguments) == 0, (line, capsys.readouterr().err)
+        short = arguments[0] in SLOW or (arguments[0] == "fly" and not flights)
+        assert main([arguments[0], "--help"] if short else arguments) == 0, (line, capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("target", MAKE)

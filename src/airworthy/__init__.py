@@ -1,12 +1,18 @@
 """Airworthy: is this drone fit to fly there?
 
-The rooms (`airworthy.core`, `airworthy.vehicles`, ...) load on first use, so that `import airworthy` stays light.
+    import airworthy as aw
+
+    aw.fly("crazyflie", course="figure8", envs=16).show()
+
+The calls, and the rooms behind them (`airworthy.core`, `airworthy.vehicles`, ...), load on first use: `import airworthy` stays
+light. docs/python.md begins with five short scripts.
 """
 
 from __future__ import annotations
 
-import importlib
-from types import ModuleType
+from typing import TYPE_CHECKING
+
+from airworthy.core.faces import lazy_names
 
 __version__ = "0.1.0"
 
@@ -18,27 +24,46 @@ ROOMS = (
     "dynamics",
     "control",
     "trajectories",
+    "optics",
+    "splats",
+    "rendering",
     "sensors",
     "tasks",
     "simulation",
     "pilots",
+    "planners",
     "evaluation",
+    "reports",
+    "benchmarks",
     "learning",
+    "gates",
     "capture",
     "bridges",
     "viewer",
+    "verification",
     "cli",
 )
 """Every room, ground floor first: a room imports only from rooms listed before it."""
 
-__all__ = ["ROOMS", "__version__"]
+if TYPE_CHECKING:
+    from airworthy import bench as bench
+    from airworthy.api import evaluate, fly, plan, render, synthesize, task, train, vehicle
+    from airworthy.scenes import scene
+    from airworthy.simulation import Simulator
+    from airworthy.trajectories import course
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "": ("bench", *ROOMS),
+            "api": ("evaluate", "fly", "plan", "render", "synthesize", "task", "train", "vehicle"),
+            "scenes": ("scene",),
+            "simulation": ("Simulator",),
+            "trajectories": ("course",),
+        },
+    )
 
-
-def __getattr__(name: str) -> ModuleType:
-    if name in ROOMS:
-        try:
-            return importlib.import_module(f"{__name__}.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"{__name__}.{name}":
-                raise
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = [
+    "ROOMS", "Simulator", "__version__", "bench", "course", "evaluate", "fly", "plan", "render", "scene", "synthesize", "task",
+    "train", "vehicle",
+]  # fmt: skip

@@ -31,7 +31,6 @@ models = importlib.util.module_from_spec(_spec)
 sys.modules["model_fuzzing"] = models
 _spec.loader.exec_module(models)
 
-SECONDS_MAX = 2.0
 LAYOUTS = ("transforms", "blender", "colmap_binary", "colmap_text")
 Files = build.Files
 
@@ -92,9 +91,7 @@ class Driver:
             assert outcome.endswith("."), outcome
             assert "\n" not in outcome, outcome
             assert len(outcome) < 3000, outcome
-        seconds = time.perf_counter() - start
-        self.slowest = max(self.slowest, seconds)
-        assert seconds < SECONDS_MAX, f"{seconds:.1f} s"
+        self.slowest = max(self.slowest, time.perf_counter() - start)  # printed by the program below, asserted nowhere
         self.outcomes["loaded" if outcome == "loaded" else "refused"] += 1
         return outcome
 

@@ -14,20 +14,19 @@ from hypothesis import strategies as st
 
 from airworthy.capture import CaptureImages, read_capture
 from airworthy.capture.alignment import aligned, corners_by_name, find_alignment
-from airworthy.capture.edges import refined_corners
-from airworthy.capture.markers import SIDE, detect_marker, draw_marker, marker_corners, marker_poses
+from airworthy.capture.markers import SIDE, detect_marker, draw_marker, marker_corners, marker_poses, refined_corners
 from airworthy.capture.similarity import best_similarity, find_similarity
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh
+from airworthy.optics.projections import Pinhole
+from airworthy.optics.tone import srgb_from_linear
+from airworthy.rendering.converting import lit_batch, seen_color
+from airworthy.rendering.images import render
+from airworthy.rendering.shading import ShadingOptions
 from airworthy.scenes import Instance, Material, Region, Scene, Texture
 from airworthy.scenes.splats import Splats
-from airworthy.scenes.viewing import look_at
-from airworthy.sensors.capture import render
-from airworthy.sensors.projections import Pinhole
-from airworthy.sensors.shading import ShadingOptions
-from airworthy.sensors.splats.converting import lit_batch, seen_color
-from airworthy.sensors.tone import srgb_from_linear
+from airworthy.scenes.viewpoints import look_at
 
 LENS = np.array([1400.0, 1410.0, 540.0, 960.0])
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from airworthy.capture import CaptureImages, read_capture, write_capture
-from airworthy.capture.orientation import mean_up
+from airworthy.capture.images import mean_up
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError, AssetError
 

@@ -17,14 +17,14 @@ import pytest
 
 from airworthy.capture.images import CaptureImages
 from airworthy.capture.training import TrainOptions, train_splats
-from airworthy.capture.training_plan import Plan, reduced
-from airworthy.core.checkpoints import Checkpoint, Checkpoints
+from airworthy.capture.training_options import SplatTrainingPlan, reduced
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder
+from airworthy.core.runs.checkpoints import Checkpoint, Checkpoints
 from airworthy.scenes.splats import read_splats
 from airworthy.scenes.splats.record import Splats
-from airworthy.scenes.viewing import look_at
-from airworthy.sensors.splats import SplatRenderer
+from airworthy.scenes.viewpoints import look_at
+from airworthy.splats import SplatRenderer
 
 WIDTH, HEIGHT, LENS = 64, 48, (70.0, 70.0, 32.0, 24.0)
 QUICK = TrainOptions(
@@ -146,6 +146,7 @@ def wait_for_step(folder: Path, step: int) -> None:
     raise AssertionError("no checkpoint appeared")
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_it_writes_the_same_bytes(images: CaptureImages, tmp_path: Path) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     train_splats(images, whole, RICH, quiet=True)
@@ -201,7 +202,7 @@ def test_points_of_the_set_are_used(images: CaptureImages, tmp_path: Path) -> No
 
 
 def test_the_plan_shows_every_image_and_falls() -> None:
-    plan = Plan(TrainOptions(steps=1000, coarse=0.1), 7, 2.0)
+    plan = SplatTrainingPlan(TrainOptions(steps=1000, coarse=0.1), 7, 2.0)
     for epoch in range(5):
         assert sorted(plan.image(7 * epoch + k) for k in range(7)) == list(range(7))
     assert [plan.reduction(step) for step in (0, 99, 100, 199, 200)] == [4, 4, 2, 2, 1]
@@ -225,8 +226,8 @@ def test_reduction_is_the_mean() -> None:
         ({"steps": 0}, "steps=0; expected 1 or more"),
         ({"degree": 4}, "degree=4; expected 0 to 3"),
         ({"likeness": 1.5}, "likeness=1.5; expected 0 to 1"),
-        ({"place_rate": float("nan")}, "place_rate=nan; expected 0 or more"),
-        ({"start": "sfm"}, "start='sfm'; expected one of auto, points, sweep, random"),
+        ({"place_rate": float("nan")}, "place_rate is nan; expected a finite number"),
+        ({"start": "sfm"}, "Unknown start 'sfm'. Known: auto, points, random, sweep"),
         ({"device": "cuda:99"}, "expected cpu, or a CUDA device that is present"),
     ],
 )

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from airworthy.capture.cameras import MODELS, Rational, SourceCamera, camera_of
-from airworthy.capture.undistort import Undistorter, reduced_size
+from airworthy.capture.images import Undistorter, reduced_size
 from airworthy.core.errors import AirworthyError
-from airworthy.sensors.distortion import AnglePolynomial, PlumbBob
-from airworthy.sensors.lenses import Fisheye, Pinhole
-from airworthy.sensors.tone import srgb_from_linear
+from airworthy.optics.distortion import AnglePolynomial, PlumbBob
+from airworthy.optics.lenses import Fisheye, Pinhole
+from airworthy.optics.tone import srgb_from_linear
 
 WIDTH, HEIGHT = 160, 120
 PINHOLE = (150.0, 152.0, 81.5, 58.25)

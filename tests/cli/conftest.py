@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from airworthy.evaluation.fly_job import FlyConfig, run_fly
+from airworthy.benchmarks.fly.job import FlyConfig, run_fly
 
 
 @pytest.fixture(scope="session")

@@ -7,13 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from airworthy.cli.gates_contestants import contestant_of, search_answers, search_of
 from airworthy.cli.main import main
 from airworthy.core.errors import AssetError
-from airworthy.learning.gates.options import Choices, SearchOptions
-from airworthy.pilots.boundary.contract import PAPER_RANGES, Contract, tensor_shapes
-from airworthy.pilots.boundary.network import Boundary
-from airworthy.pilots.boundary.weights import write_network
+from airworthy.gates.benchmark.contestants import method_of, search_answers, search_of
+from airworthy.gates.labels.options import Choices, SearchOptions
+from airworthy.gates.planner.contract import PAPER_RANGES, BoundaryContract, tensor_shapes, write_network
+from airworthy.gates.planner.network import Boundary
 
 LIMIT = (2.0, 0.3)
 LEARNT = SearchOptions(choices=Choices(speeds=3, ratios=2, limit=(3.0, 0.2)), yaw_ramp=0.0)
@@ -23,22 +22,22 @@ def _network(folder: Path, search: object) -> Path:
     rng = np.random.default_rng(0)
     weights = {name: rng.normal(0.0, 0.1, shape).astype(np.float32) for name, shape in tensor_shapes().items()}
     ranges = ((0.0, 1.6), *PAPER_RANGES[1:])
-    return write_network(folder, Contract(ranges, (2.0, 1.5), "incoming", {"search": search}), weights)
+    return write_network(folder, BoundaryContract(ranges, (2.0, 1.5), "incoming", {"search": search}), weights)
 
 
 def test_a_network_is_held_against_the_search_that_it_learnt_from(tmp_path: Path) -> None:
     word = str(_network(tmp_path / "net", {"options": LEARNT.described()}))
-    own = contestant_of(word, LIMIT)
+    own = method_of(word, LIMIT)
     assert search_of(Boundary.read(word), word) == LEARNT
     assert own.ranges[0].tolist() == [0.0, 1.6]
     assert own.ends == (2.0, 1.5)
     situation = np.array([[0.5, 0.3, 1.2, 0.1, 0.525, 1.0, -0.2, 0.3]])
-    beside = contestant_of(f"search:{word}", LIMIT)
+    beside = method_of(f"search:{word}", LIMIT)
     assert own.truth is not None
     assert np.array_equal(own.truth(situation), beside.ask(situation))
     assert beside.ranges[0].tolist() == [0.0, 1.6]
     assert beside.identity["weights"] == own.identity["weights"]
-    assert contestant_of("oracle", LIMIT).identity["search"]["choices"]["limit"] == [2.0, 0.3]
+    assert method_of("oracle", LIMIT).identity["search"]["choices"]["limit"] == [2.0, 0.3]
 
 
 def test_an_answer_of_the_search_does_not_depend_on_what_else_is_asked() -> None:
@@ -63,7 +62,7 @@ def test_an_answer_of_the_search_does_not_depend_on_what_else_is_asked() -> None
 def test_a_contract_that_does_not_tell_its_search_is_refused(tmp_path: Path, search: object, says: str) -> None:
     word = str(_network(tmp_path / "net", search))
     with pytest.raises(AssetError, match=says):
-        contestant_of(word, LIMIT)
+        method_of(word, LIMIT)
 
 
 @pytest.mark.parametrize(
@@ -90,3 +89,19 @@ def test_mistakes_are_one_sentence_and_leave_nothing(
     assert says in said
     assert "Traceback" not in said
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--reserve", "0.3"], "--reserve changes nothing without --certificate vehicle: add that, or leave it out."),
+        (["--rotor-share", "0.8"], "--rotor-share changes nothing without --certificate vehicle: "),
+        (["--random", "0", "--random-gates", "4"], "--random-gates changes nothing without --random above 0: "),
+    ],
+)
+def test_options_without_effect_are_refused(
+    words: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "gates", *words, "--out", str(tmp_path / "run")]) == 2
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

@@ -143,3 +143,16 @@ def test_a_stopped_render_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(rendering, "_image", made)
     assert main(ask) == 0
     assert len(read_capture(tmp_path / "set")) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["render", "mid_gate", "--out", "o", "--along", "line", "--held-out", "5"], "--held-out changes nothing with --along"),
+        (["align", "folder", "--no-refine"], "--no-refine changes nothing without --corners"),
+        (["align", "folder", "--corners", "c.json", "--marker", "3"], "--marker changes nothing with --corners"),
+    ],
+)
+def test_options_without_effect_are_refused(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capture", *words]) == 2
+    assert says in capsys.readouterr().err

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from airworthy.cli.demo import journal as journals
-from airworthy.cli.demo import parts as makers
-from airworthy.cli.demo.page import write_page
-from airworthy.cli.demo.parts import PARTS, Part, parts_of
+from airworthy.cli.demo import page as journals
+from airworthy.cli.demo import page as makers
+from airworthy.cli.demo.page import PARTS, DemoPart, parts_of, write_page
 from airworthy.cli.main import COMMANDS, main
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.viewer.subjects import load_subject
@@ -33,12 +32,12 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Names of the parts that ran, which do nothing else here; torch and statues are there."""
     found: list[str] = []
 
-    def run(part: Part) -> int:
+    def run(part: DemoPart) -> int:
         found.append(part.name)
         Path(part.words[part.words.index("--out") + 1]).mkdir(parents=True, exist_ok=True)
         return 0
 
-    monkeypatch.setattr(Part, "run", run)
+    monkeypatch.setattr(DemoPart, "run", run)
     monkeypatch.setattr(makers, "find_spec", lambda name: object())
     monkeypatch.setattr(makers, "_has_statues", lambda: True)
     monkeypatch.setattr("airworthy.cli.demo.page.write_page", lambda folder, parts, journal: folder / "report.html")
@@ -80,12 +79,12 @@ def test_all_parts_run_once(ran: list[str], capsys: Output) -> None:
 
 
 def test_a_stopped_demo_goes_on(ran: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
-    whole = Part.run
-    monkeypatch.setattr(Part, "run", lambda part: 130 if part.name == "training" else whole(part))
+    whole = DemoPart.run
+    monkeypatch.setattr(DemoPart, "run", lambda part: 130 if part.name == "training" else whole(part))
     assert main(["demo", "--out", "demo"]) == 130
     assert ran == ["expert", "data"]
     assert "stopped in part 3 of 7" in capsys.readouterr().err
-    monkeypatch.setattr(Part, "run", whole)
+    monkeypatch.setattr(DemoPart, "run", whole)
     assert main(["demo", "--out", "demo", "--json"]) == 0
     assert ran == list(PARTS)
     found = json.loads(capsys.readouterr().out)
@@ -99,11 +98,11 @@ def test_a_signal_anywhere_in_a_part_stops_the_demo_in_a_sentence(
 ) -> None:
     """Also before the part's own command listens, which then knows nothing of the signal."""
 
-    def stopped(part: Part) -> int:
+    def stopped(part: DemoPart) -> int:
         signal.raise_signal(number)
         raise AssertionError("it goes on")
 
-    monkeypatch.setattr(Part, "run", stopped)
+    monkeypatch.setattr(DemoPart, "run", stopped)
     assert main(["demo", "--out", "demo"]) == code
     assert capsys.readouterr().err == "The demo stopped in part 1 of 7; the same command goes on there.\n"
     assert json.loads(Path("demo/demo.json").read_text())["made"] == []
@@ -122,10 +121,10 @@ def test_a_signal_while_the_page_is_made(ran: list[str], monkeypatch: pytest.Mon
 
 
 def test_a_part_that_fails_is_named(ran: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
-    def fail(part: Part) -> int:
+    def fail(part: DemoPart) -> int:
         raise AirworthyError("Could not write 'x': No space left on device.")
 
-    monkeypatch.setattr(Part, "run", fail)
+    monkeypatch.setattr(DemoPart, "run", fail)
     assert main(["demo", "--out", "demo"]) == 2
     said = "Could not write 'x': No space left on device. This was in part 1 of 7; the same command goes on there.\n"
     assert capsys.readouterr().err == said

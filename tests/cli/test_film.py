@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from airworthy.cli.main import main
-from airworthy.evaluation.video_files import read_frames, video_suffix
+from airworthy.reports.film.files import read_frames, video_suffix
 
 FLY = ("fly", "--scene", "mid_gate", "--vehicle", "carl", "--waypoints=-4.5,0,1", "-4,0,1", "--hold", "0", "--no-report")
 SMALL = ("--size", "64", "36", "--rate", "2", "--samples", "1")

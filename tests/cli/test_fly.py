@@ -10,24 +10,30 @@ import shlex
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airworthy.benchmarks.fly.config import CONFIG_FILE, command_line, read_config, resolved
+from airworthy.benchmarks.fly.job import FlyConfig, planned, run_fly
 from airworthy.cli.common import run_tyro
 from airworthy.cli.main import main
 from airworthy.core.errors import AssetError
 from airworthy.core.files import write_json
-from airworthy.evaluation.fly_config import CONFIG_FILE, command_line, read_config, resolved
-from airworthy.evaluation.fly_job import FlyConfig, run_fly
-from airworthy.simulation import read_flight
+from airworthy.scenes import scene, write_scene
+from airworthy.simulation import FlightTable, read_flight, write_flight
 from airworthy.tasks import OUTCOMES
-from airworthy.trajectories import course
+from airworthy.trajectories import Course, course
+from airworthy.trajectories.course_file import write_course
+from airworthy.vehicles import vehicle, write_vehicle
+from airworthy.viewer.flights import load_flight
 
-FILES = {"config.json", "flight.parquet", "meta.json", "report.html", "summary.json"}
+FILES = {"config.json", "flight.parquet", "meta.json", "record", "report.html", "summary.json"}
 Output = pytest.CaptureFixture[str]
 
 
@@ -326,14 +332,236 @@ def test_a_table_that_does_not_fit_on_the_disk(capsys: Output) -> None:
     assert list(Path("run").iterdir()) == []
 
 
-def test_an_older_run_s_summary_does_not_outlive_its_flights(monkeypatch: pytest.MonkeyPatch) -> None:
+def stopped(*_: Any, **__: Any) -> Any:
+    """Ctrl-C at this point."""
+    raise KeyboardInterrupt
+
+
+def test_a_run_stopped_before_it_is_judged_is_completed_to_the_same_bytes(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    """Over an older run, whose evidence goes with its flights."""
+    asked = ["fly", "--course", "hover", "--hold", "0.5", "--envs", "3", "--randomize", "default", "--out", "run"]
+    assert main(asked) == 0
+    whole = contents("run")
     assert main(["fly", "--course", "hover", "--hold", "0", "--out", "run"]) == 0
-
-    def fails(*_: Any, **__: Any) -> Any:
-        raise KeyboardInterrupt
-
+    capsys.readouterr()
     with monkeypatch.context() as patch:
-        patch.setattr("airworthy.evaluation.fly_job.evaluate_tracking", fails)
-        assert main(["fly", "--course", "hover", "--hold", "0.5", "--out", "run"]) == 130
-    assert {path.name for path in Path("run").iterdir()} == {"config.json", "flight.parquet", "meta.json"}
+        patch.setattr("airworthy.benchmarks.fly.metrics.evaluate_tracking", stopped)
+        assert main(asked) == 130
+    told = "Interrupted before the flights were judged: they are saved; `airworthy judge run` completes the run.\n"
+    assert capsys.readouterr() == ("", told)
+    assert contents("run") == {name: data for name, data in whole.items() if name not in ("summary.json", "report.html")}
     assert main(["replay", "run"]) == 0  # the flights themselves were whole
+    capsys.readouterr()
+    assert main(["judge", "run"]) == 0
+    assert capsys.readouterr().out.endswith("Report: run/report.html\n")
+    assert contents("run") == whole
+    assert main(["judge", "run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["flights"] == 3
+    assert contents("run") == whole
+
+
+def contents(folder: str) -> dict[str, bytes]:
+    """Every file by its path."""
+    paths = [path for path in Path(folder).rglob("*") if path.is_file()]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+def test_what_a_failing_pilot_left_is_judged_again(capsys: Output) -> None:
+    run_fly(FlyConfig(course="hover", envs=2, out=Path("run"), report=False), pilot=Sulking())
+    whole = contents("run")
+    Path("run/summary.json").unlink()
+    assert main(["judge", "run"]) == 0
+    assert contents("run") == whole
+    flights = json.loads(whole["summary.json"])["flights"]
+    assert {(flight["outcome"], flight["cause"][:12]) for flight in flights} == {("pilot_error", "RuntimeError")}
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda folder: shutil.rmtree(folder / "record"), "'run' has no record/record.json: it is no run of"),
+        (put("record/record.json", b"[]"), "'run/record/record.json' is not the record of a run"),
+        (edit("record/record.json", vehicles=[3]), "'run/record/record.json' is not the record of a run"),
+        (edit("record/record.json", copies={"scene": "../../x"}), "'run/record/record.json' is not the record of a run"),
+        (edit("record/record.json", vehicles=3), "'run/record/record.json' is not the record of a run"),
+        (edit("record/record.json", colour="red"), "'run/record/record.json' is not the record of a run"),
+        (put("record/trajectory.json", b"{}"), "'run/record/trajectory.json' is not an airworthy-trajectory file"),
+        (put("record/vehicle_0.toml", b"x = 1"), "vehicle_0.toml has the file version 'None'"),
+        (flip, "'run/flight.parquet' is not the file that its meta.json describes"),
+    ],
+)
+def test_judging_a_damaged_folder(damage: Callable[[Path], object], message: str, finished: Path, capsys: Output) -> None:
+    shutil.copytree(finished, "run")
+    damage(Path("run"))
+    assert main(["judge", "run"]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+
+
+# ---- a folder on its own ----------------------------------------------------------------------------------------------------
+
+
+def own_inputs() -> list[str]:
+    """Files of a user: a vehicle, a course and a scene; the options that name them."""
+    home = Path("home")
+    home.mkdir()
+    write_vehicle(vehicle("carl"), home / "mine.toml")
+    place = scene("empty_room")
+    x, y, z = 0.5 * (np.array(place.bounds.lower) + np.array(place.bounds.upper))
+    write_course(Course("mine", "waypoints", waypoints=((x, y, z), (x + 0.3, y, z))), home / "mine.json")
+    write_scene(place, home / "place")
+    return ["--vehicle", "home/mine.toml", "--course", "home/mine.json", "--scene", "home/place"]
+
+
+def test_a_run_is_repeated_elsewhere_when_its_sources_changed_or_went(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Output
+) -> None:
+    assert main(["fly", *own_inputs(), "--out", "run"]) == 0
+    Path("elsewhere").mkdir()
+    shutil.move("run", "elsewhere/run")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    capsys.readouterr()
+    assert main(["replay", "run"]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].startswith("Equal")
+    assert "The scene 'home/place' is gone or damaged." in out
+    monkeypatch.chdir(tmp_path)
+    assert main(["replay", "elsewhere/run"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1  # the files are as they were
+    write_vehicle(replace(vehicle("carl"), mass=9.0), "home/mine.toml")
+    write_course(course("robustness"), "home/mine.json")
+    shutil.rmtree("home/place")
+    assert main(["replay", "elsewhere/run"]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].startswith("Equal")
+    assert "The vehicle 0 'home/mine.toml' has changed since." in out
+    assert "The course 'home/mine.json' has changed since." in out
+    assert "The scene 'home/place' is gone or damaged." in out
+    whole = contents("elsewhere/run")
+    assert main(["judge", "elsewhere/run"]) == 0
+    assert contents("elsewhere/run") == whole
+
+
+def test_a_film_is_made_elsewhere_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Who flew and where comes from the folder; so does what the viewer shows."""
+    assert main(["fly", *own_inputs(), "--no-report", "--out", "run"]) == 0
+    Path("elsewhere").mkdir()
+    shutil.move("run", "elsewhere/run")
+    shutil.rmtree("home")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert main(["film", "run", "--camera", "chase", "--size", "64", "48", "--rate", "2", "--samples", "1"]) == 0
+    shown = load_flight("run")
+    assert shown.scene == "run/record/scene"
+    assert [item.name for item in shown.vehicles] == [vehicle("carl").name]
+
+
+def changed(what: str, value: str) -> Callable[[pytest.MonkeyPatch, Path], None]:
+    """A run that was made in other surroundings."""
+
+    def do(patch: pytest.MonkeyPatch, folder: Path) -> None:
+        record = json.loads((folder / "record/record.json").read_text())
+        record["surroundings"][what] = value
+        write_json(folder / "record/record.json", record)
+
+    return do
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        (changed("airworthy", "0.0.1"), "The version of this package is another: 0.0.1 then, "),
+        (changed("source", "0" * 64), "The source code of this package is another, under the same version."),
+        (changed("instruction set", "x86_64 sse2"), "The instruction set is another: x86_64 sse2 then, "),
+        (changed("numpy", "1.0"), "The version of NumPy is another: 1.0 then, "),
+        (changed("warp", "1.0"), "The version of Warp is another: 1.0 then, "),
+    ],
+)
+def test_the_cause_of_a_difference_is_named(
+    change: Callable[[pytest.MonkeyPatch, Path], None],
+    cause: str,
+    finished: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Output,
+) -> None:
+    shutil.copytree(finished, "run")
+    other_table("run")
+    change(monkeypatch, Path("run"))
+    assert main(["replay", "run"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("Different: recorded by version ")
+    assert out.splitlines()[1].startswith(cause)
+    assert len(out.splitlines()) == 2
+
+
+def other_table(folder: str) -> None:
+    """Flights as they might have been elsewhere: one value is another, and everything in the folder fits."""
+    table, meta = read_flight(folder)
+    columns = {name: np.array(values) for name, values in table.columns.items()}
+    columns["position_x_m"][-1] += 1e-6
+    write_flight(folder, FlightTable.from_columns(columns), meta)
+
+
+def test_a_difference_without_a_cause_is_called_a_fault(finished: Path, capsys: Output) -> None:
+    shutil.copytree(finished, "run")
+    other_table("run")
+    assert main(["replay", "run"]) == 1
+    assert capsys.readouterr().out.splitlines()[1].startswith("Nothing that is recorded of inputs and machine differs.")
+
+
+def test_other_gains_under_the_same_name_are_named(finished: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    shutil.copytree(finished, "run")
+    record = json.loads(Path("run/record/record.json").read_text())
+    record["digests"]["gains 0"] = "0" * 64
+    write_json(Path("run/record/record.json"), record)
+    other_table("run")
+    assert main(["replay", "run"]) == 1
+    assert capsys.readouterr().out.splitlines()[1].startswith("The gains 0 is another: SHA-256 000000000000... then, ")
+
+
+def test_a_course_file_s_own_laps_are_flown_unless_others_are_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "twice.json"
+    points = ((1.0, 0.0, 1.0), (0.0, 1.0, 1.0), (-1.0, 0.0, 1.0), (0.0, -1.0, 1.0), (1.0, 0.0, 1.0))
+    course = Course("twice", "waypoints", waypoints=points, waypoint_yaw="fixed", lap_count=2)
+    write_course(course, path)
+    once, own, asked = (planned(FlyConfig(course=str(path), laps=laps))[0].duration for laps in (1, None, 3))
+    assert own == pytest.approx(2.0 * once)
+    assert asked == pytest.approx(3.0 * once)
+
+
+def test_an_inertial_sensor_is_recorded(tmp_path: Path) -> None:
+    """At rest at the end of the course: gravity up, no rate; in the rows of the instant they stand in."""
+    run_fly(FlyConfig(course="line", imu="ideal", report=False, out=tmp_path / "run", hold=2.0))
+    table, _ = read_flight(tmp_path / "run")
+    force = np.stack([table.columns[f"imu_force_{axis}_m_s2"] for axis in "xyz"], axis=1)
+    turning = np.stack([table.columns[f"imu_rate_{axis}_rad_s"] for axis in "xyz"], axis=1)
+    np.testing.assert_allclose(turning, table.vector("rate"), atol=2e-3)
+    assert np.isfinite(force).all()
+    run_fly(FlyConfig(course="line", report=False, out=tmp_path / "without"))
+    assert not [name for name in read_flight(tmp_path / "without")[0].columns if name.startswith("imu")]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--pilot", "crazyflie", "--vehicle", "cf2x_L250"], "the law of pilot 'crazyflie' commands the rotors by itself"),
+        (["--dynamics", "semi_kinematic"], "semi_kinematic dynamics have no rotors"),
+        (["--pilot", "straight", "--scene", "forest", "--start", "1", "1", "1"], "planners bring their own controller"),
+    ],
+)
+def test_a_priority_without_effect_is_refused(words: list[str], why: str, capsys: Output) -> None:
+    assert main(["fly", *words, "--priority", "force-attitude-yaw", "--out", "runs/none"]) == 2
+    assert f"--priority changes nothing, since {why}: leave it out." in capsys.readouterr().err
+
+
+def test_the_priority_of_allocation_decides_what_saturated_rotors_give(tmp_path: Path) -> None:
+    """On a course hurried beyond what its rotors give, another order is another flight."""
+    flown = {}
+    for order in ("attitude-force-yaw", "force-attitude-yaw"):
+        out = tmp_path / order
+        run_fly(FlyConfig(course="robustness", slower=0.15, priority=order, report=False, out=out))
+        flown[order] = read_flight(out)[1]["sha256"]
+        assert ("priority" in json.loads((out / "config.json").read_text())) == (order != "attitude-force-yaw")
+    assert len(set(flown.values())) == 2

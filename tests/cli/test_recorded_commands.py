@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airworthy.benchmarks.fly import config as fly_config
+from airworthy.benchmarks.fly.config import FlyConfig
+from airworthy.benchmarks.tracking import config as tracking
+from airworthy.benchmarks.tracking.config import EvaluateConfig
+from airworthy.benchmarks.tracking.methods import VehicleSpread
 from airworthy.cli.common import run_tyro
-from airworthy.cli.synthesize import SynthesizeConfig
+from airworthy.cli.synthesize import SynthesizeDatasetConfig
 from airworthy.cli.train import TrainSvNetConfig
-from airworthy.evaluation import fly_config
-from airworthy.evaluation.fly_config import FlyConfig
-from airworthy.evaluation.tracking_protocol import config as tracking
-from airworthy.evaluation.tracking_protocol.config import EvaluateConfig
-from airworthy.evaluation.tracking_protocol.drones import Spread
 from airworthy.tasks import TrackingProtocol
 
 LATER = st.text("abcäé_-=., 012'$", min_size=1, max_size=8).filter(lambda text: not text.startswith("-"))
@@ -33,6 +33,7 @@ BELOW_100 = st.floats(1e-9, 100.0)
 SHARES = st.floats(0.0, 0.999)
 BOOLS = st.booleans()
 COUNTS = st.integers(1, 10**9)
+WINDS = st.floats(-100.0, 100.0)
 SEEDS = st.integers(0, 2**63 - 1)
 
 
@@ -51,22 +52,22 @@ FLY = st.builds(
     contact=st.sampled_from(["freeze", "reset", "respond", "none"]),
     sensors=lists(),
     pilot=TEXTS,
-    latency=ANY,
-    envs=st.integers(),
+    latency=st.floats(0.0, 2.0),
+    envs=st.integers(1, 10**6),
     dynamics=st.sampled_from(["rigid", "semi_kinematic"]),
     randomize=lists(),
-    wind=st.tuples(ANY, ANY, ANY),
-    speed=st.none() | ANY,
+    wind=st.tuples(WINDS, WINDS, WINDS),
+    speed=st.none() | st.floats(0.01, 1000.0),
     ground=BOOLS,
     gains=TEXTS,
-    seed=st.integers(),
+    seed=SEEDS,
     out=PATHS,
     report=BOOLS,
     record=lists(),
-    video_size=st.none() | st.tuples(st.integers(), st.integers()),
+    video_size=st.none() | st.tuples(st.integers(1, 4096), st.integers(1, 4096)),
 )
 SYNTHESIZE = st.builds(
-    SynthesizeConfig,
+    SynthesizeDatasetConfig,
     courses=lists(1).filter(lambda names: len(set(names)) == len(names)),
     vehicle=TEXTS,
     per_second=BELOW_100,
@@ -83,7 +84,7 @@ SYNTHESIZE = st.builds(
     image_noise=BELOW_100,
     shard=st.integers(1, 1000),
     out=PATHS,
-    workers=st.integers(),
+    workers=st.integers(0, 64),
     cluster=st.none() | TEXTS,
     card=BOOLS,
 )
@@ -108,12 +109,12 @@ EVALUATE = st.builds(
     pilot=lists(),
     course=TEXTS,
     conditions=lists(),
-    flights=st.integers(),
+    flights=st.integers(1, 10**5),
     family=st.sampled_from([(), ("rigid",), ("rigid", "semi_kinematic")]),
-    spread=st.builds(Spread, *([ANY] * len(fields(Spread)))),
+    spread=st.builds(VehicleSpread, *([ANY] * len(fields(VehicleSpread)))),
     protocol=st.builds(TrackingProtocol, POSITIVE, yaw_error_max_rad=st.integers(0, 180).map(radians), proximity_m=POSITIVE),
     contact=st.sampled_from(["respond", "freeze", "none"]),
-    seed=st.integers(),
+    seed=SEEDS,
     device=TEXTS,
     out=PATHS,
     report=BOOLS,
@@ -126,7 +127,7 @@ def trained(config: TrainSvNetConfig) -> str:
 
 CASES: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], str]]] = {
     "fly": (FLY, fly_config.command_line),
-    "synthesize": (SYNTHESIZE, SynthesizeConfig.command),
+    "synthesize": (SYNTHESIZE, SynthesizeDatasetConfig.command),
     "train svnet": (TRAIN, trained),
     "evaluate": (EVALUATE, tracking.command_line),
 }
@@ -147,7 +148,7 @@ def test_words_read_back_as_the_configuration(name: str, data: st.DataObject) ->
 
 def test_what_a_result_does_not_depend_on_is_left_out() -> None:
     assert fly_config.command_line(FlyConfig(json=True)) == "airworthy fly"
-    assert SynthesizeConfig(json=True, repair=True).command() == "airworthy synthesize"
+    assert SynthesizeDatasetConfig(json=True, repair=True).command() == "airworthy synthesize"
     assert tracking.command_line(EvaluateConfig(json=True, quick=True)) == "airworthy evaluate"
     train = TrainSvNetConfig(data=Path("set"), json=True, resume=False, verify=False, variant="all")
     train = replace(train, run=replace(train.run, device="cpu", threads=2))

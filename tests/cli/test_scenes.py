@@ -113,11 +113,46 @@ def test_a_cloud_holds_what_is_solid(yard: Path, tmp_path: Path, capsys: Output)
 
     out = tmp_path / "yard.pcd"
     run(["export", str(yard), "--out", str(out), "--spacing", "0.25"], capsys)
+    surface = read_points(out).positions
+    run(["export", str(yard), "--out", str(out), "--spacing", "0.25", "--inside"], capsys)
     points = read_points(out).positions
+    assert len(surface) < len(points)
     middle = np.abs(points - np.array([1.0, 2.0, 0.5])).max(1) < 0.3
     # Within 0.3 m of the crate's middle everything is solid: two or three cells of 0.25 m along each axis.
     assert 8 <= middle.sum() <= 27
     assert not (np.abs(points - np.array([-5.0, 5.0, 2.0])).max(1) < 0.5).any()
+    run(["export", str(yard), "--out", str(out), "--spacing", "0.25", "--no-ground"], capsys)
+    assert len(read_points(out).positions) < 0.2 * len(surface)  # the rest was the ground
+
+
+def test_validate_reads_what_show_reads(yard: Path, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("yard.glb", "yard.pcd", "yard.ply", "yard.cloud.ply"):
+        run(["export", str(yard), "--out", str(tmp_path / name)], capsys)
+        assert "is valid (" in run(["validate", str(tmp_path / name)], capsys)
+    assert "is valid (" in run(["validate", "forest:2"], capsys)
+    monkeypatch.chdir(yard.parent)
+    assert "yard is valid (" in run(["validate", "yard"], capsys)
+
+
+def test_a_cloud_keeps_its_frame_and_a_mesh_is_stood(yard: Path, tmp_path: Path, capsys: Output) -> None:
+    for name in ("yard.glb", "yard.pcd"):
+        run(["export", str(yard), "--out", str(tmp_path / name)], capsys)
+    own = json.loads(run(["show", str(yard), "--json"], capsys))
+
+    def shown(name: str, *options: str) -> dict:
+        found: dict = json.loads(run(["show", str(tmp_path / name), "--json", *options], capsys))
+        return found
+
+    cloud = shown("yard.pcd")
+    for key in ("bounds_lower_m", "bounds_upper_m", "start_m", "goal_m"):
+        assert cloud[key] == own[key]
+    np.testing.assert_allclose(cloud["extent_lower_m"], own["extent_lower_m"], atol=0.1)
+    assert cloud["facts"]["cell_m"] == pytest.approx(0.1, rel=1e-5)
+    assert shown("yard.pcd", "--voxel", "0.25")["facts"]["cell_m"] == 0.25
+    assert shown("yard.pcd", "--recentre")["extent_lower_m"][2] == pytest.approx(0.0, abs=1e-6)
+    assert shown("yard.glb")["extent_lower_m"][2] == pytest.approx(0.0, abs=1e-6)
+    kept = shown("yard.glb", "--keep-frame")
+    np.testing.assert_allclose(kept["extent_lower_m"], own["extent_lower_m"], atol=1e-5)
 
 
 def test_render_shows_what_stands_where(yard: Path, tmp_path: Path, capsys: Output) -> None:
@@ -162,6 +197,49 @@ def test_render_shows_what_stands_where(yard: Path, tmp_path: Path, capsys: Outp
     assert out.exists()
 
 
+CORNER = """version = 1
+name = "corner"
+bounds = { lower = [-2.0, -2.0, 0.0], upper = [2.0, 2.0, 2.0] }
+sky = { zenith = [0.0, 0.0, 0.0], horizon = [0.0, 0.0, 0.0], ground = [0.0, 0.0, 0.0] }
+[shapes.floor]
+kind = "box"
+half_size = [1.0, 1.0, 0.05]
+[shapes.wall]
+kind = "box"
+half_size = [0.05, 1.0, 0.5]
+[materials.white]
+base_color = [0.9, 0.9, 0.9, 1.0]
+[materials.red]
+base_color = [0.9, 0.02, 0.02, 1.0]
+[[instances]]
+shape = "floor"
+materials = ["white"]
+[[instances]]
+shape = "wall"
+position = [-1.0, 0.0, 0.5]
+materials = ["red"]
+[[lights]]
+kind = "sun"
+direction = [-0.8, 0.0, -0.6]
+"""
+
+
+def test_render_bakes_the_light_that_walls_send_on(tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A white floor under a black sky turns reddish beside a lit red wall, and only with --bake."""
+    monkeypatch.setenv("AIRWORTHY_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "scene.toml").write_text(CORNER)
+    line = ["render", str(tmp_path / "scene.toml"), "--view", "top", "--width", "64", "--height", "64", "--samples", "1"]
+    shares = []
+    for name, more in (("plain", []), ("baked", ["--bake"])):
+        run([*line, "--out", str(tmp_path / f"{name}.png"), *more], capsys)
+        with Image.open(tmp_path / f"{name}.png") as image:
+            pixels = np.asarray(image.convert("RGB")).astype(float)
+        beside = pixels[24:40, 22:30]  # on the floor, right of the wall at the left
+        shares.append((beside[..., 0] / beside[..., 1]).mean())
+    assert shares[0] < 1.03  # the sun's own warmth
+    assert shares[1] > 1.05 * shares[0]
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [
@@ -171,7 +249,11 @@ def test_render_shows_what_stands_where(yard: Path, tmp_path: Path, capsys: Outp
         ("show nowhere.toml", "There is no file 'nowhere.toml'."),
         ("show nothing.glb", "There is no file 'nothing.glb'."),
         ("show forest:x", "NAME[:INDEX][@SEED]"),
-        ("validate nowhere", "There is no file 'nowhere'."),
+        ("validate nowhere", "Unknown scene 'nowhere'."),
+        ("validate no/where", "There is no file or folder 'no/where'."),
+        ("validate no/where.toml", "There is no file 'no/where.toml'."),
+        ("show YARD/assets", "There is no file or folder"),
+        ("show cloud.pcd --recentre --keep-frame", "exclude each other"),
         ("render YARD --view tpo --out a.png", "Unknown view 'tpo'. Closest: 'top'."),
         ("render YARD --channels dept --out a.png", "Unknown channel 'dept'. Closest: 'depth'."),
         ("render YARD --out a.gif", "ends in .png"),

@@ -9,8 +9,8 @@ import pytest
 
 from airworthy.cli import verify
 from airworthy.cli.verify import GROUPS, LEFT_OUT, VerifyConfig, main
-from airworthy.evaluation.verification import Figure
-from airworthy.evaluation.verification.figure import below, zero
+from airworthy.verification import Figure
+from airworthy.verification.published import below, zero
 
 
 @pytest.fixture

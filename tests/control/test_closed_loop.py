@@ -188,6 +188,7 @@ def test_rates_settle_on_their_command():
     assert np.allclose(plant.w, [0.3, -0.2, 0.1], atol=0.01)
 
 
+@pytest.mark.slow
 def test_agile_airframes_recover_from_upside_down():
     starts = [(np.pi, 0, 0), (0, np.pi, 0), (2.5, 1.0, 0.3)]
     names = ["flightgoggles", "virt_07", "x500", "real_04", "lmf1"]
@@ -202,6 +203,7 @@ def test_agile_airframes_recover_from_upside_down():
     assert plant.tilt().max() < 0.02
 
 
+@pytest.mark.slow
 def test_far_goals_are_reached_without_tumbling():
     names = vehicle_names()
     plant = Plant(names, 0.008)
@@ -218,6 +220,7 @@ def test_far_goals_are_reached_without_tumbling():
     assert steepest.max() < np.radians(80.0)
 
 
+@pytest.mark.slow
 def test_tracking_a_circle_with_and_without_feed_forward():
     names = ["flightgoggles", "carl", "real_01", "virt_03", "x500"]
     dt, radius, w = 0.005, 2.0, 1.5
@@ -257,6 +260,7 @@ def test_pose_control_moves_and_turns_an_omnidirectional_airframe_independently(
     assert (target.inv() * Rotation.from_quat(plant.q)).magnitude().max() < 0.01
 
 
+@pytest.mark.slow
 def test_waypoints_through_the_rate_loop():
     """FlightGoggles: way-point controller at 96 Hz over the published rate loop, here at 480 Hz."""
     plant = Plant(["flightgoggles"], 1 / 480)
@@ -277,6 +281,7 @@ def test_waypoints_through_the_rate_loop():
     assert fastest < 3.0 * 1.25  # the speed limit acts on the set-point, and the soft rate loop overshoots
 
 
+@pytest.mark.slow
 def test_mellinger_in_si_holds_every_airframe():
     names = vehicle_names()
     dt = np.array([np.clip(0.1 / bandwidth(vehicle(name)).attitude[0], 0.002, 0.02) for name in names])

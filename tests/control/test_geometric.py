@@ -270,3 +270,32 @@ def test_the_whole_law_with_masks_is_one_traceable_block():
     inputs = {"position": 3, "velocity": 3, "attitude": 4, "rate": 3, "numbers": 24, "masks": 9, **names}
     block = trace(law, "law", inputs, {"thrust": None, "moment": 3, "axes": 9, "target": 3})
     assert block.operation_count < 1000
+
+
+def test_the_angular_feed_forward_is_the_slope_of_the_rates_in_the_turning_body():
+    """J d/dt (R^T R_d W_d) of a body that turns by itself, away from its target: - W x R^T R_d W_d is a part of it."""
+    w, radius, t = 2.0, 1.5, 0.4
+    mode, turning = MODES["tracking"], np.array([0.7, -1.1, 0.9])
+    begin = Rotation.from_euler("ZYX", [0.3, -0.2, 0.4])
+
+    def at(time, mode=mode):
+        c, s = math.cos(w * time), math.sin(w * time)
+        p, v = np.array([c, s, 0.0]) * radius, np.array([-s, c, 0.0]) * radius * w
+        reference = Reference(
+            position=tuple(p),
+            velocity=tuple(v),
+            acceleration=tuple(-(w**2) * p),
+            jerk=tuple(-(w**2) * v),
+            snap=tuple(w**4 * p),
+            yaw=0.5 * time,
+            yaw_rate=0.5,
+        )
+        attitude = begin * Rotation.from_rotvec(turning * (time - t))
+        return geometric_control(state_of(p, v, attitude, turning), reference, mode, PARAMETERS)
+
+    h = 1e-5
+    slope = (np.array(at(t + h).rate) - np.array(at(t - h).rate)) / (2 * h)
+    inertia = np.array([[0.012, 0.001, -0.0005], [0.001, 0.014, 0.0008], [-0.0005, 0.0008, 0.021]])
+    added = np.array(at(t, mode._replace(angular=1.0)).moment) - np.array(at(t).moment)
+    assert np.allclose(added, inertia @ slope, atol=1e-7)
+    assert np.abs(np.cross(turning, at(t).rate)).max() > 1.0

@@ -1,3 +1,4 @@
+import itertools
 import json
 
 import numpy as np
@@ -159,12 +160,18 @@ def test_mixed_moments_turn_the_body_about_the_axis_asked_for(name, axis):
 
 
 def test_overflow_options():
+    """With moments of all signs, so that each motor in turn is the largest."""
     mixer = mixer_for(vehicle("cf2x_L250"))
-    raw = firmware_mixer(60000.0, (10000.0, 8000.0, 2000.0))
-    kept = sorted(float(c) for c in motor_commands(60000.0, (10000.0, 8000.0, 2000.0), mixer))
-    clipped = sorted(float(c) for c in motor_commands(60000.0, (10000.0, 8000.0, 2000.0), mixer, 0.0))
-    assert kept == pytest.approx(sorted(raw - (raw.max() - 65535.0)))
-    assert clipped == pytest.approx(sorted(np.clip(raw, 0.0, 65535.0)))
+    largest = set()
+    for signs in itertools.product((1.0, -1.0), repeat=3):
+        moment = tuple(np.multiply(signs, (10000.0, 8000.0, 2000.0)))
+        raw = firmware_mixer(60000.0, moment)
+        largest.add(int(np.argmax([float(c) for c in motor_commands(30000.0, moment, mixer)])))
+        kept = sorted(float(c) for c in motor_commands(60000.0, moment, mixer))
+        clipped = sorted(float(c) for c in motor_commands(60000.0, moment, mixer, 0.0))
+        assert kept == pytest.approx(sorted(raw - (raw.max() - 65535.0)))
+        assert clipped == pytest.approx(sorted(np.clip(raw, 0.0, 65535.0)))
+    assert largest == {0, 1, 2, 3}
     assert min(float(c) for c in motor_commands(100.0, (10000.0, 0.0, 0.0), mixer)) == 0.0
 
 

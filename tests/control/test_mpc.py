@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from airworthy.control.mpc import MPC_PRESETS, MpcConfig, MpcReference, MpcSolver, mpc_preset
 from airworthy.control.mpc.stage import derivative, step
 from airworthy.control.mpc.twin import cost_of, solve_twin
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, UnknownNameError
 
-Array = NDArray[np.float64]
 FULL = 27.6 / 1.144
 HOVER = np.array([0, 0, 1, 0, 0, 0, 0, 0, 0, 1.0])
 DOWN = np.array([1, -1, -1, 1, -1, -1, 1, -1, -1, 1.0])
@@ -57,6 +56,7 @@ def test_published_optima(published: dict[str, Array], single: bool) -> None:
     assert np.abs(found.states[:, -1] - published["x_final"] * DOWN).max() <= 1e-3
 
 
+@pytest.mark.slow
 def test_the_twin_finds_them_too(published: dict[str, Array]) -> None:
     found = solve_twin(published["x0"] * DOWN, FULL, line(), iterations=11)
     assert np.abs(found.cost / published["cost"] - 1.0).max() <= 1e-6

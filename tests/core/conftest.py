@@ -1,15 +1,14 @@
 """One small kernel for every test of generated code, built once: operations, aliasing, Jacobians, random numbers."""
 
 # No postponed annotations here: Warp reads them.
-
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from airworthy.core import ops
+from airworthy.core.arrays import ArrayAny, ArrayF32, ArrayU32
 from airworthy.core.layout import Layout
 from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_launch, quiet_warp, shared_source
 from airworthy.core.tracing import jacobian, trace
@@ -66,7 +65,7 @@ def operations(a: Any, b: Any, c: Any) -> dict[str, Any]:
     }
 
 
-OPERATIONS = tuple(operations(1.0, 1.0, 1.0))
+OPERATIONS = tuple(operations(*np.ones(3)))
 
 
 def with_record(v: Any, p: Any) -> tuple[Any, ...]:
@@ -179,8 +178,8 @@ def probe_kernel() -> Any:
     return _probe_kernel()
 
 
-Rows = dict[str, NDArray[Any]]
-Probe = Callable[[str, NDArray[np.float32], NDArray[np.uint32] | None], Rows]
+Rows = dict[str, ArrayAny]
+Probe = Callable[[str, ArrayF32, ArrayU32 | None], Rows]
 
 
 @pytest.fixture(scope="session")
@@ -188,7 +187,7 @@ def probe(probe_kernel: Any) -> Probe:
     """Runs generated code: (path, values (3, n), keys and step (5, n)) -> rows by name, n a multiple of 16."""
     wp = quiet_warp()
 
-    def run(path: str, values: NDArray[np.float32], keys: NDArray[np.uint32] | None = None) -> Rows:
+    def run(path: str, values: ArrayF32, keys: ArrayU32 | None = None) -> Rows:
         count = values.shape[1]
         keys = np.zeros((5, count), np.uint32) if keys is None else keys
         results = np.zeros((len(OPERATIONS) + 35, count), np.float32)

@@ -16,10 +16,11 @@ import pytest
 from safetensors.numpy import save
 
 import airworthy
-from airworthy.core import _atomic, checkpoints
-from airworthy.core.checkpoints import Checkpoint, Checkpoints
+from airworthy.core import _atomic
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text, sha256
+from airworthy.core.runs import checkpoints
+from airworthy.core.runs.checkpoints import Checkpoint, Checkpoints
 
 ABOUT = {"options": {"seed": 3, "rate": 1e-4}, "data": "ab" * 32}
 
@@ -239,7 +240,7 @@ import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from test_checkpoints import ABOUT, Checkpoints, made
-from airworthy.core import checkpoints
+from airworthy.core.runs import checkpoints
 def killed(path, text):
     os.kill(os.getpid(), signal.SIGKILL)
 checkpoints.write_text = killed

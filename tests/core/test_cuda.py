@@ -10,7 +10,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -20,11 +19,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayIndex
 from airworthy.core.native_kernel import CPU_LANES, quiet_launch, quiet_warp
-from airworthy.dynamics.parameters import ROTOR_COUNTS
-from airworthy.dynamics.rigid import GPU_VARIANTS, VARIANTS, advance_source, variant_name
+from airworthy.dynamics.rigid import CPU_VARIANTS, GPU_VARIANTS, VARIANTS, advance_source, variant_name
+from airworthy.dynamics.state import ROTOR_COUNTS
 from airworthy.simulation import arrays, step_kernel
 from airworthy.simulation.config import Ground, Imu, SimulatorConfig, Wind
 from airworthy.simulation.simulator import Simulator
@@ -49,10 +48,8 @@ def compiled(kernel: Any, folder: Path, use_ptx: bool) -> Path:
 
 
 @NEEDS_NVRTC
-def test_the_fused_step_compiles_for_cuda_in_seconds(tmp_path: Path) -> None:
-    start = time.perf_counter()
+def test_the_fused_step_compiles_for_cuda(tmp_path: Path) -> None:
     text = compiled(step_kernel.step_kernel(4), tmp_path, use_ptx=True).read_text(errors="replace")
-    assert time.perf_counter() - start < 60.0  # measured 7 s
     assert f".target sm_{CAPABILITY}" in text
     assert re.search(r"\.visible \.entry airworthy_step_4\w*_cuda_kernel_forward", text)
     # Correctly rounded, nothing contracted, nothing flushed to zero: the same bits as on a CPU.
@@ -83,9 +80,7 @@ def test_every_traced_operation_compiles_for_cuda(probe_kernel: Any, tmp_path: P
 @pytest.mark.parametrize("rotor_count", ROTOR_COUNTS)
 def test_machine_code_of_every_rotor_count(rotor_count: int, tmp_path: Path) -> None:
     """Also prints registers and stack, where a CUDA toolkit is."""
-    start = time.perf_counter()
     path = compiled(step_kernel.step_kernel(rotor_count), tmp_path, use_ptx=False)
-    assert time.perf_counter() - start < 60.0  # measured 7, 8 and 10 s
     assert path.stat().st_size < 1_000_000  # all twelve derivatives inlined and unrolled were 600 kB for four rotors alone
     tool = shutil.which("cuobjdump") or shutil.which("cuobjdump", path=os.environ.get("CUDA_HOME", "/usr/local/cuda") + "/bin")
     if tool is not None:
@@ -99,10 +94,11 @@ def test_a_gpu_has_a_derivative_for_every_set_of_flags() -> None:
     gpu, _, cpu = choice.partition("#else")
     cases = [sorted(re.findall(r"case (\d+):", side)) for side in (gpu, cpu)]
     assert cases[0] == cases[1]
-    assert len(cases[0]) == len(VARIANTS) == 12
+    assert len(cases[0]) == len(VARIANTS) == 16
     called = [re.findall(r"advance_(\w+)\(", side) for side in (gpu, cpu)]
     assert called[0] == sorted({variant_name(*v) for v in GPU_VARIANTS}, key=called[0].index)
-    assert called[1] == [variant_name(*v) for v in VARIANTS]
+    assert called[1] == sorted({variant_name(*v) for v in CPU_VARIANTS}, key=called[1].index)
+    assert len(called[1]) == len(CPU_VARIANTS) == 14
 
 
 # ---- scenarios: what a batch meets -----------------------------------------------------------------------------------
@@ -131,7 +127,7 @@ SCENARIOS: dict[str, tuple[tuple[str, ...], SimulatorConfig]] = {
 ENVS = 32
 
 
-def _simulator(name: str, device: str = "cpu", members: NDArray[np.intp] | None = None, seed: int = 3) -> Simulator:
+def _simulator(name: str, device: str = "cpu", members: ArrayIndex | None = None, seed: int = 3) -> Simulator:
     """A scenario in motion: every environment from a state and under a command of its own."""
     names, config = SCENARIOS[name]
     members = np.arange(ENVS) if members is None else members
@@ -148,7 +144,7 @@ def _simulator(name: str, device: str = "cpu", members: NDArray[np.intp] | None 
     return simulator
 
 
-def _commands(simulator: Simulator, rng: np.random.Generator) -> NDArray[np.float64]:
+def _commands(simulator: Simulator, rng: np.random.Generator) -> Array:
     level = simulator.config.level
     if level == "rotor_speed":
         hover = simulator.rotor_speed[:, :4].mean(axis=1)
@@ -159,7 +155,7 @@ def _commands(simulator: Simulator, rng: np.random.Generator) -> NDArray[np.floa
     return 0.3 * rng.normal(size=(ENVS, width))
 
 
-def _fields(simulator: Simulator) -> dict[str, NDArray[Any]]:
+def _fields(simulator: Simulator) -> dict[str, ArrayAny]:
     return {name: np.array(simulator.field(name)) for name in simulator.layout.fields}
 
 
@@ -224,7 +220,7 @@ def test_the_form_that_a_neighbour_needs_changes_no_bit(neighbour: str) -> None:
 GPU = "cuda:0"
 
 
-def _relative(a: NDArray[Any], b: NDArray[Any]) -> float:
+def _relative(a: ArrayAny, b: ArrayAny) -> float:
     """Largest difference over the larger of 1 and the field's own size."""
     if not a.size:
         return 0.0

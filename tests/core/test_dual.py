@@ -15,7 +15,7 @@ from airworthy.core import ops
 from airworthy.core.tracing import Dual, Graph, Value, jacobian, trace
 from airworthy.core.tracing.graph import TracingError
 from airworthy.dynamics.equations import derivative
-from airworthy.dynamics.parameters import body_parameters, rigid_layout
+from airworthy.dynamics.state import body_parameters, rigid_layout
 from airworthy.vehicles import vehicle
 
 numbers = st.floats(-5.0, 5.0)

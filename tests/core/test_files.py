@@ -95,6 +95,37 @@ def test_failure_at_any_call_leaves_old_or_new_and_no_litter(tmp_path: Path, cod
     assert outcomes == {True, False}
 
 
+class Disk:
+    """Which inodes a power cut would keep: records what is forced to the disk, and what each rename found forced."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.events: list[tuple[str, int]] = []
+        for name in ("write", "fsync", "replace"):
+            patch.setattr(os, name, self.noted(name, getattr(os, name)))
+
+    def noted(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            status = os.fstat(arguments[0]) if isinstance(arguments[0], int) else os.stat(arguments[0])
+            self.events.append((name, status.st_ino))
+            return original(*arguments, **keywords)
+
+        return call
+
+
+@pytest.mark.parametrize("existing", [True, False])
+def test_a_file_is_on_the_disk_before_its_name_and_the_name_before_the_end(tmp_path: Path, existing: bool) -> None:
+    """Or a power cut would leave the new name with no content, or the old file after it was said to be written."""
+    path = tmp_path / "f.bin"
+    if existing:
+        path.write_bytes(OLD)
+    with pytest.MonkeyPatch.context() as patch:
+        disk = Disk(patch)
+        files.write_bytes(path, NEW)
+    file, folder = path.stat().st_ino, tmp_path.stat().st_ino
+    kept = [event for k, event in enumerate(disk.events) if k == 0 or event != disk.events[k - 1]]
+    assert kept == [("write", file), ("fsync", file), ("replace", file), ("fsync", folder)]
+
+
 def test_an_interrupt_or_an_error_of_the_writer_leaves_the_old_file(tmp_path: Path) -> None:
     path = files.write_bytes(tmp_path / "f.bin", OLD)
 
@@ -385,3 +416,60 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(AirworthyError, match="Could not make the folder"), files.lock_folder(path):
             pass
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" + ".a" * 19_999 + " = 1",
+        "a" + ' . "b.c"' * 100 + " = 1",
+        "['a'" + ".b" * 100 + "]",
+        "x = { y = 1, a" + ".a" * 100 + " = 1 }",
+        'x = "[]"\na = ' + "[" * 65 + "]" * 65,
+        "x = '''\n'''\na = " + "{a=" * 65 + "1" + "}" * 65,
+    ],
+)
+def test_deep_toml_never_meets_the_parser(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty thousand dots took the parser 40 s and 1.6 GB."""
+    monkeypatch.setattr("tomllib.loads", lambda _: pytest.fail("it was parsed"))
+    with pytest.raises(AssetError, match="nested deeper than 64 levels"):
+        files.parse_toml(text, "f.toml")
+
+
+def test_deep_json_never_meets_the_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("json.loads", lambda *_, **__: pytest.fail("it was parsed"))
+    with pytest.raises(AssetError, match="nested deeper than 64 levels"):
+        files.parse_json('{"a\\"[": ' + "[" * 65 + "]" * 65 + "}", "f.json")
+
+
+DOTS, BRACKETS = "a" + ".a" * 200, "[{" * 200
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'a = "{DOTS}"',
+        f"a = '{BRACKETS}'  # {BRACKETS} {DOTS}",
+        f'a = """\n{BRACKETS}\n{DOTS} \\""" "" {BRACKETS}"""""\nb = 1',
+        f"a = '''{BRACKETS} '' {DOTS}'''''\nb = 1",
+        f'"{DOTS}" = 1\n["{BRACKETS}".b]\nc = 2',
+        'a = ""\nb = \'\'\nc = """"""\nd = """a"\n"b"""\n' + f"e = '{DOTS}'",
+        "a = [" + "1.5, " * 500 + "]",
+        "\n".join(f"a{k} = {k}.25" for k in range(500)),
+        f'a = "\\\\"\nb = "\\"{BRACKETS}"',
+    ],
+)
+def test_what_stands_in_strings_and_comments_is_not_nesting(text: str) -> None:
+    import tomllib
+
+    assert files.parse_toml(text, "f.toml") == tomllib.loads(text)
+    assert files.parse_json(json.dumps({text: text}), "f.json") == {text: text}
+
+
+def test_all_toml_of_the_package_reads_as_ever() -> None:
+    import tomllib
+
+    found = list((Path(__file__).parents[2] / "src").rglob("*.toml"))
+    assert len(found) > 50
+    for path in found:
+        assert files.read_toml(path) == tomllib.loads(path.read_text())

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from airworthy.core import native_kernel
+from airworthy.core.arrays import ArrayF32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, MODULE_OPTIONS, Launcher, quiet_warp, shared_source, thread_limit
 
@@ -207,6 +207,6 @@ def test_native_texts_are_found_in_the_package() -> None:
 
 def test_results_land_in_the_arrays_given(probe_kernel: Any) -> None:
     probed = Probed(probe_kernel, 1)
-    results: NDArray[np.float32] = probed.results
+    results: ArrayF32 = probed.results
     probed.run()
     assert np.count_nonzero(results[0]) == BLOCKS * CPU_LANES

@@ -14,19 +14,19 @@ import pytest
 from airworthy.core import ops
 from airworthy.core.errors import AirworthyError
 from airworthy.core.layout import Layout
-from airworthy.core.tracing import Block, Graph, Mask, Value, jacobian, trace
+from airworthy.core.tracing import Graph, Mask, TracedBlock, Value, jacobian, trace
 from airworthy.core.tracing.graph import NODE_LIMIT, TracingError
 from airworthy.core.vectors import cross, matrix_columns, rotate
 
 X3: dict[str, int | None] = {"x": None, "y": None, "z": None}
 
 
-def scalar(function: Callable[..., Any]) -> Block:
+def scalar(function: Callable[..., Any]) -> TracedBlock:
     """Trace a function of x, y, z with one result."""
     return trace(function, "f", X3, {"out": None})
 
 
-def body(block: Block) -> list[str]:
+def body(block: TracedBlock) -> list[str]:
     return [line.strip() for line in block.source.splitlines()[1:-1]]
 
 
@@ -315,7 +315,7 @@ def test_a_traced_jacobian_is_a_traced_function() -> None:
 
 def test_the_example_of_the_documentation_runs(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a file of its own: Warp reads the source of kernels."""
-    page = (repository / "docs" / "tracing.md").read_text()
+    page = (repository / "docs" / "concepts" / "tracing.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (tmp_path / "write_once.py").write_text(code)
     monkeypatch.syspath_prepend(str(tmp_path))

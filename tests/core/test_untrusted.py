@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from airworthy.core.errors import AssetError
-from airworthy.core.files import read_bytes
-from airworthy.core.untrusted import NAME_MAX, Untrusted, image_kind, shown
+from airworthy.core.files import NAME_MAX, Untrusted, image_kind, read_bytes, shown
 
 
 @pytest.fixture

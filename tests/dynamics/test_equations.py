@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from airworthy.dynamics import contact
 from airworthy.dynamics import equations as eq
-from airworthy.dynamics.parameters import contact_points, invert_inertia, padded_rotor_count, rigid_layout
+from airworthy.dynamics.state import contact_points, invert_inertia, padded_rotor_count, rigid_layout
 from airworthy.vehicles.record import CollisionBody
 
 FINITE = st.floats(-50.0, 50.0)
@@ -139,6 +139,7 @@ def body(rng: np.random.Generator) -> tuple[SimpleNamespace, Any]:
     p = parameters(rng)
     p.contact_radius, p.ground_height = float(rng.choice([0.0, 0.1])), 0.0
     p.friction, p.restitution = float(rng.uniform(0, 1.2)), float(rng.uniform(0, 1))
+    p.rolling = float(rng.uniform(0, 1.0))
     xx, yy, zz, xy, xz, yz = p.inertia
     j = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     return p, lambda u, w: 0.5 * p.mass * np.dot(u, u) + 0.5 * np.dot(w, j @ np.array(w))
@@ -187,6 +188,67 @@ def test_contact_never_adds_energy(seed: int) -> None:
     lift = 1e-3
     lifted = contact.contact_lift(lift, tuple(u), tuple(w), p)
     assert energy(*lifted) + p.mass * p.gravity * lift <= max(now, p.mass * p.gravity * lift) * (1 + 1e-12)
+
+
+@given(SEED)
+def test_the_energy_bounds_are_met_exactly(seed: int) -> None:
+    """Where a bound acts, energy is what it allows: neither more nor, by a wrong factor, less."""
+    rng = np.random.default_rng(seed)
+    p, energy = body(rng)
+    p.restitution, up = 1.0, tuple(np.eye(3)[2])
+    u0, w0, rise = rng.normal(size=3) - [0.0, 0.0, 3.0], rng.normal(size=3) * 3.0, float(rng.uniform(0.0, 0.3))
+    # Three pushes of one pass are no solution: the rebound of e = 1 would gain, and is shortened to what there was.
+    u, w = tuple(u0), tuple(w0)
+    for point in rng.normal(size=(3, 3)) * 0.2:
+        u, w, _ = contact.contact_push(1.0, 0.0, u, w, up, tuple(point), p)
+    taken = energy(u0, w0) - energy(u, w)
+    full = energy(2 * np.array(u) - u0, 2 * np.array(w) - w0)
+    u, w, share = contact.contact_rebound(5.0, u, w, tuple(u0), tuple(w0), 0.001, p)
+    if full > energy(u0, w0) * (1 + 1e-9) and taken > 1e-9:
+        assert share < 1.0
+    else:
+        assert share == pytest.approx(1.0, abs=1e-6)
+    assert energy(u, w) <= energy(u0, w0) * (1 + 1e-12)
+    weight, now = p.mass * p.gravity, energy(u0, w0)
+    assert energy(*contact.contact_lift(rise, tuple(u0), tuple(w0), p)) == pytest.approx(
+        max(now - weight * rise, 0.0), abs=1e-9
+    )
+    assert contact.affordable_lift(1e9, tuple(u0), tuple(w0), p) * weight == pytest.approx(now)
+    risen = contact.affordable_lift(rise, tuple(u0), tuple(w0), p)
+    slower, turned = contact.contact_rise(risen, tuple(u0), tuple(w0), up, p)
+    assert energy(slower, turned) + weight * risen == pytest.approx(now)
+    if u0[2] ** 2 > 2.0 * p.gravity * rise:  # the fall pays: nothing else changes
+        assert np.array(slower)[:2] == pytest.approx(u0[:2])
+        assert np.array(turned) == pytest.approx(w0)
+    assert energy(*contact.bounded_motion(0.5 * now, tuple(u0), tuple(w0), p)) == pytest.approx(0.5 * now)
+    assert np.array(contact.bounded_motion(2.0 * now, tuple(u0), tuple(w0), p)) == pytest.approx(np.array([u0, w0]))
+    assert energy(*contact.bounded_motion(-1.0, tuple(u0), tuple(w0), p)) == 0.0
+
+
+@given(SEED)
+def test_rolling_is_resisted_and_never_reversed(seed: int) -> None:
+    """A small push takes `rolling` radius push of angular momentum about the axis; a large one ends the rotation about it.
+
+    Of a body that slides about its centre of mass, of one that rolls about the point below; that stays at rest then.
+    """
+    rng = np.random.default_rng(seed)
+    p, energy = body(rng)
+    p.contact_radius = 0.3
+    w = rng.normal(size=3) * 5.0
+    axis, xx = w / np.linalg.norm(w), p.inertia
+    inertia = np.array([[xx[0], xx[3], xx[4]], [xx[3], xx[1], xx[5]], [xx[4], xx[5], xx[2]]])
+    p.friction, up, point = 100.0, (0.0, 0.0, 1.0), tuple(rng.normal(size=3) * 0.02)
+    lever = np.array(point) - [0.0, 0.0, 0.3]
+    rolls = -np.cross(w, lever)
+    about = inertia + p.mass * (lever @ lever * np.eye(3) - np.outer(lever, lever))
+    for u, moment in ((rolls + np.array([3.0, 0.0, 0.0]), inertia), (rolls, about)):
+        slower, turned = (np.array(x) for x in contact.contact_rolling(1e-6, tuple(u), tuple(w), up, point, p))
+        assert moment @ (w - turned) == pytest.approx(axis * p.rolling * 0.3 * 1e-6, rel=1e-6, abs=1e-13)
+        still, stopped = (np.array(x) for x in contact.contact_rolling(1e6, tuple(u), tuple(w), up, point, p))
+        assert stopped @ axis == pytest.approx(0.0, abs=1e-9) or p.rolling < 1e-3
+        assert still + np.cross(stopped, lever) == pytest.approx(u + np.cross(w, lever), abs=1e-9) or moment is inertia
+        assert energy(still, stopped) <= energy(slower, turned) * (1 + 1e-12) <= energy(u, w) * (1 + 1e-12)
+        assert np.array_equal(contact.contact_rolling(0.0, tuple(u), tuple(w), up, point, p)[1], w)
 
 
 def test_a_single_point_rebounds_by_newton() -> None:

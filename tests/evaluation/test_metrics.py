@@ -272,3 +272,73 @@ def test_permuted_rows_change_nothing(reference: TrackingReference, make_flights
     results = evaluate_tracking(table, reference)
     assert repr(results) == repr(evaluate_tracking(shuffled, reference))
     assert [r.outcome for r in results] == ["success", "diverged", "collision", "off_course", "success_recovered", "success"]
+
+
+# ---- a closed course must be flown, not only its end be near ----
+
+TURN = 2.0 * np.pi * TIMES / 10.0
+
+
+def eight(size: float, count: int = 1) -> TrackingReference:
+    """A figure of eight that begins, crosses itself and ends at the origin, `count` times, in ten seconds."""
+    u = count * TURN
+    at = np.stack((size * np.sin(u), size * np.sin(u) * np.cos(u), 0 * u + 1.0), axis=-1)
+    speed = np.gradient(at, TIMES, axis=0)
+    return TrackingReference(TIMES, at, speed, 0.0 * TIMES)
+
+
+def flown_at(position: np.ndarray, reference: TrackingReference) -> FlightResult:
+    columns = hand()
+    for k, axis in enumerate("xyz"):
+        columns[f"position_{axis}_m"] = position[:, k]
+    return evaluate_tracking(FlightTable.from_columns(columns), reference)[0]
+
+
+@pytest.mark.parametrize("size", [0.4, 1.0, 3.0, 20.0])
+@pytest.mark.parametrize("laps", [1, 3])
+def test_hovering_where_a_course_begins_is_no_success(size: float, laps: int) -> None:
+    reference = eight(size, laps)
+    jitter = 0.01 * np.random.default_rng(0).normal(size=(STEPS.size, 3)).cumsum(axis=0) / np.sqrt(STEPS.size)
+    waiting = flown_at(np.tile([0.0, 0.0, 1.0], (STEPS.size, 1)) + jitter, reference)
+    assert waiting.end_distance_m < 0.1
+    assert waiting.coverage_percent < 20.0
+    assert waiting.outcome == "off_course"
+
+
+@pytest.mark.parametrize("size", [0.4, 1.0, 3.0, 20.0])
+@pytest.mark.parametrize("laps", [1, 3])
+def test_who_flies_a_course_has_covered_it(size: float, laps: int) -> None:
+    """Late by 0.3 s, 10 cm too high and 5 % too small; the last sample is behind the end by what is late."""
+    reference = eight(size, laps)
+    late = reference.position_at(STEPS - 0.3) * (0.95, 0.95, 1.0) + (0.0, 0.0, 0.1)
+    result = flown_at(late, reference)
+    assert result.coverage_percent > 85.0
+    left = 0.01 * (100.0 - result.coverage_percent) * reference.length
+    assert left <= 0.35 * np.linalg.norm(reference.velocity[-1]) + 0.1
+    exact = flown_at(reference.position_at(STEPS), reference)
+    assert exact.coverage_percent > 98.5
+    assert exact.outcome == "success"
+
+
+def test_half_a_course_is_half_covered() -> None:
+    """Along one loop of the eight, then back to where it crosses, and waiting there for the end."""
+    reference = eight(3.0)
+    half = reference.position_at(np.minimum(STEPS, 5.0))
+    result = flown_at(half, reference)
+    assert result.end_distance_m < 0.1
+    assert result.coverage_percent == pytest.approx(50.0, abs=6.0)
+    assert result.outcome == "off_course"
+    one_of_three = flown_at(eight(3.0, 3).position_at(np.minimum(STEPS, 10.0 / 3.0)), eight(3.0, 3))
+    assert one_of_three.coverage_percent == pytest.approx(100.0 / 3.0, abs=4.0)
+
+
+def test_cut_corners_count_as_flown() -> None:
+    """Who rounds the corners of a square within what a path may be left by has flown it."""
+    corners = np.array([[0, 0, 1], [6, 0, 1], [6, 6, 1], [0, 6, 1], [0, 0, 1]], float)
+    at = np.stack([np.interp(TIMES, np.linspace(0, 10, 5), corners[:, k]) for k in range(3)], axis=-1)
+    reference = TrackingReference(TIMES, at, np.gradient(at, TIMES, axis=0), 0.0 * TIMES)
+    blurred = np.mean([reference.position_at(STEPS + d) for d in np.linspace(-0.6, 0.6, 9)], axis=0)
+    result = flown_at(blurred, reference)
+    assert result.tracking_error_max_m > 0.2
+    assert result.coverage_percent > 97.0
+    assert result.outcome == "success"

@@ -45,23 +45,13 @@ def test_wilson_covers(rate: float) -> None:
     assert 0.92 <= covered <= 0.985
 
 
-@pytest.mark.parametrize(("count", "skewed"), [(5, False), (20, False), (60, True)])
-def test_bootstrap_covers(count: int, skewed: bool) -> None:
-    rng = np.random.default_rng(2)
-    hits, trials = 0, 600
-    for _ in range(trials):
-        values = rng.exponential(1.0, count) if skewed else rng.normal(1.0, 0.3, count)
-        estimate = bootstrap_interval(values, rng, resamples=400)
-        hits += estimate.low <= 1.0 <= estimate.high
-    # Binomial error of 600 trials is 0.9 %; 400 resamples and skew cost 1-2 % more, the widening leaves n = 5 at about 92 %.
-    assert 0.90 <= hits / trials <= 0.985
-
-
 def test_bootstrap_repeats_and_degenerates() -> None:
     values = np.random.default_rng(0).normal(size=30)
     first, second = (bootstrap_interval(values, np.random.default_rng(7)) for _ in range(2))
     assert first == second
-    assert bootstrap_interval(np.full(4, 0.25), np.random.default_rng(0)).high == 0.25
+    alike = bootstrap_interval(np.full(4, 0.25), np.random.default_rng(0))
+    assert alike.value == 0.25
+    assert np.isnan([alike.low, alike.high]).all()
     one, none = (bootstrap_interval(v, np.random.default_rng(0)) for v in ([2.0], [np.nan]))
     assert one.value == 2.0
     assert np.isnan([one.low, one.high, none.value, none.low]).all()

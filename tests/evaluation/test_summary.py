@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from airworthy.core.errors import AirworthyError
-from airworthy.evaluation import FlightResult, describe_machine, evaluate_tracking, read_summary, summarize, write_summary
+from airworthy.core.runs.block_job import describe_machine
+from airworthy.evaluation import FlightResult, evaluate_tracking, read_summary, summarize, write_summary
 from airworthy.tasks import OUTCOMES, TrackingReference
 
 PROMISED = [

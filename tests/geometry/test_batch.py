@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airworthy.core import native_kernel
+from airworthy.core import frames, native_kernel
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, quiet_warp
 from airworthy.geometry import (
@@ -29,7 +29,8 @@ from airworthy.geometry import (
 )
 from airworthy.geometry.build_kernel import build_kernel
 from airworthy.geometry.cast_kernel import SEGMENTS, cast_kernel
-from airworthy.geometry.launching import Repeated
+from airworthy.geometry.distance import clearance
+from airworthy.geometry.query_arguments import Repeated
 
 MODULES: list[Any] = [sys.modules[f"airworthy.geometry.{name}"] for name in ("cast", "occlusion")]
 FORWARD = (-0.5, 0.5, -0.5, 0.5)
@@ -297,3 +298,28 @@ def test_the_revision_rises_with_every_change() -> None:
     assert (np.diff(seen) > 0).all()
     batch.arguments()
     assert batch.revision == seen[-1]
+
+
+def test_many_layouts_are_built_by_one_launch_with_the_bits_of_single_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    import airworthy.geometry.batch as module
+
+    rng = np.random.default_rng(5)
+    shapes = (Box((0.3, 0.2, 0.1)), Sphere(0.4))
+    layouts = [
+        Placement.of(
+            rng.integers(0, 2, count), rng.uniform(-5.0, 5.0, (count, 3)), frames.normalize(rng.normal(size=(count, 4)))
+        )
+        for count in rng.integers(0, 30, 40)
+    ]
+    launched = []
+    real = module.run_build
+    monkeypatch.setattr(module, "run_build", lambda *given: (launched.append(given[1]), real(*given)))
+    batch = GeometryBatch(shapes, layouts)
+    points = rng.uniform(-6.0, 6.0, (40 * 25, 3))
+    env = np.repeat(np.arange(40), 25)
+    found = clearance(batch, points, env)
+    assert launched == [40]
+    for k in range(40):
+        alone = clearance(GeometryBatch(shapes, [layouts[k]]), points[env == k], 0)
+        for name in ("distance", "point", "normal", "instance"):
+            np.testing.assert_array_equal(getattr(found, name)[env == k], getattr(alone, name))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import (
     CHANNELS,
@@ -47,7 +47,7 @@ def one(shape: Shape, position: Any = (10.0, 0.0, 0.0), attitude: Any = LEVEL, s
     return GeometryBatch([shape], [Placement.of([0], [position], [attitude], scale)])
 
 
-def world_directions(table: RayTable) -> NDArray[np.float64]:
+def world_directions(table: RayTable) -> Array:
     d = table.directions
     return np.stack([d[..., 2], -d[..., 0], -d[..., 1]], -1)
 
@@ -85,7 +85,7 @@ def test_depth_of_a_wall_and_of_a_plane_of_two_triangles_is_constant() -> None:
         np.testing.assert_allclose(hits["normal_sensor"], np.broadcast_to([0, 0, -1.0], hits["normal_world"].shape), atol=1e-6)
 
 
-def distance_to(shape: Shape, p: NDArray[np.float64]) -> NDArray[np.float64]:
+def distance_to(shape: Shape, p: Array) -> Array:
     """Signed distance of points (n, 3), in double precision."""
     if isinstance(shape, Box):
         q = np.abs(p) - shape.half_size
@@ -141,7 +141,7 @@ def test_solids_are_met_on_their_surface_and_first(shape: Shape, inside: bool) -
     assert np.mean(np.abs(step - 1e-4) < 2e-6) > 0.97
 
 
-def _matrix(q: NDArray[np.float64]) -> NDArray[np.float64]:
+def _matrix(q: Array) -> Array:
     x, y, z, w = q / np.linalg.norm(q)
     return np.array(
         [

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex
 from airworthy.geometry import GeometryBatch, Mesh, Placement, RayTable, cast
 
 LEVEL = (0.0, 0.0, 0.0, 1.0)
-Floats = NDArray[np.float64]
 
 
 def ball(rows: int = 24, columns: int = 40) -> Mesh:
@@ -32,7 +31,7 @@ def ball(rows: int = 24, columns: int = 40) -> Mesh:
     return Mesh(vertices, np.array(faces))
 
 
-def brute_force(mesh: Mesh, origin: Floats, directions: Floats) -> tuple[Floats, NDArray[np.intp], Floats]:
+def brute_force(mesh: Mesh, origin: Array, directions: Array) -> tuple[Array, ArrayIndex, Array]:
     """Nearest t of rays (n, 3) from one point, its face, and how far from an edge the hit is (least barycentric weight)."""
     a, b, c = np.asarray(mesh.vertices, float)[mesh.faces].transpose(1, 0, 2)
     n = np.cross(b - a, c - a)
@@ -48,7 +47,7 @@ def brute_force(mesh: Mesh, origin: Floats, directions: Floats) -> tuple[Floats,
     return t[rows, face], face, np.min(np.abs(np.where(np.isfinite(least), least, 1)), 1)
 
 
-def aimed(rng: np.random.Generator, count: int, origin: Floats, spread: float = 1.2) -> Floats:
+def aimed(rng: np.random.Generator, count: int, origin: Array, spread: float = 1.2) -> Array:
     d = rng.uniform(-spread, spread, (count, 3)) - origin
     return d / np.linalg.norm(d, axis=1, keepdims=True)
 
@@ -81,7 +80,7 @@ def test_a_hundred_random_meshes_equal_brute_force() -> None:
     assert compared > 3000
 
 
-def _reconstructs(mesh: Mesh, origin: Floats, d: Floats, t: Floats, face: Any, weights: Any) -> None:
+def _reconstructs(mesh: Mesh, origin: Array, d: Array, t: Array, face: Any, weights: Any) -> None:
     """Face and barycentrics give the point to 1e-5 m, measured across the ray and along the triangle."""
     corners = np.asarray(mesh.vertices, float)[mesh.faces[face]]
     v, w = weights[:, :1].astype(float), weights[:, 1:].astype(float)
@@ -136,7 +135,7 @@ def read_obj(path: Path) -> Mesh:
     return Mesh(((array - centre) * (2.0 / size)).astype(np.float32), np.array(faces))
 
 
-def embree(mesh: Mesh, origin: Floats, d: Floats) -> dict[str, Any]:
+def embree(mesh: Mesh, origin: Array, d: Array) -> dict[str, Any]:
     pytest.importorskip("embreex", reason="Embree, the yardstick, is optional: pip install embreex")
     from embreex.mesh_construction import TriangleMesh
     from embreex.rtcore_scene import EmbreeScene
@@ -148,7 +147,7 @@ def embree(mesh: Mesh, origin: Floats, d: Floats) -> dict[str, Any]:
     return answer
 
 
-def _band(ids: NDArray[Any]) -> NDArray[np.bool_]:
+def _band(ids: ArrayAny) -> ArrayBool:
     """Pixels whose four neighbours all have their number: outside the band of one pixel around silhouettes."""
     same = np.ones(ids.shape, bool)
     for axis in (0, 1):
@@ -161,7 +160,7 @@ def _band(ids: NDArray[Any]) -> NDArray[np.bool_]:
     return same
 
 
-def _equals_embree(mesh: Mesh, origin: Floats, side: int = 96) -> None:
+def _equals_embree(mesh: Mesh, origin: Array, side: int = 96) -> None:
     u, v = np.meshgrid(*[(np.arange(side) + 0.5) / side * 1.0 - 0.5] * 2)
     forward = -origin / np.linalg.norm(origin)
     right = np.cross(forward, [0.1, 0.2, 1.0])

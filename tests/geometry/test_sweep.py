@@ -62,8 +62,9 @@ def test_spheres_and_capsules_meet_solids_as_by_brute_force(seed: int) -> None:
         assert (found.instance >= 0).sum() > 5
 
 
-def test_capsules_meet_triangles_as_by_brute_force() -> None:
-    mesh, start, end, axis, radius = soup(3, 2), *motions(5, 50)
+@pytest.mark.parametrize("count", [18, pytest.param(50, marks=pytest.mark.slow)])
+def test_capsules_meet_triangles_as_by_brute_force(count: int) -> None:
+    mesh, start, end, axis, radius = soup(3, 2), *motions(5, count)
     found = sweep_capsule(GeometryBatch([mesh], [Placement.of(0)]), start, end, axis, radius, env=0)
     brute = twins.sweep([mesh], Placement.of([0]), start, end, axis, radius, cuts=30).min(1)
     np.testing.assert_allclose(found.fraction, np.minimum(brute, 1.0), atol=1e-5)

@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayInt, ArrayU8
 from airworthy.core.frames import multiply
 
-Array = NDArray[np.float64]
 RATE, SUBSTEPS, GRAVITY = 20.0, 5, 9.81
 
 
 class Images:
     """Images (k, side, side, 3) as a data set holds them."""
 
-    def __init__(self, values: NDArray[np.uint8]):
+    def __init__(self, values: ArrayU8):
         self.values, self.shape = values, values.shape
 
-    def take(self, which: NDArray[np.int64]) -> NDArray[np.uint8]:
+    def take(self, which: ArrayInt) -> ArrayU8:
         return self.values[which]
 
 
@@ -52,11 +52,11 @@ class PairsInMemory:
             self.images = Images(rng.integers(0, 256, (rollouts * ticks, side, side, 3), dtype=np.uint8))
             self.camera = {"view": str(side), "width": side, "height": side, "fx": 26.0, "fy": 47.0, "cx": 16.0, "cy": 16.0}
 
-    def split(self, course: str | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def split(self, course: str | None = None) -> tuple[ArrayInt, ArrayInt]:
         mine = np.ones(len(self.rollout), bool) if course is None else self.course[self.rollout] == course
         return np.flatnonzero(mine & ~self._held), np.flatnonzero(mine & self._held)
 
-    def of_rollouts(self, values: ArrayLike) -> NDArray[Any]:
+    def of_rollouts(self, values: ArrayLike) -> ArrayAny:
         given = np.asarray(values)
         return given.reshape(self.rollouts, self.ticks, *given.shape[1:])
 

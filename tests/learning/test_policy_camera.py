@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, UnknownNameError
 from airworthy.core.files import json_text, sha256
 from airworthy.learning.datasets import DatasetConfig
-from airworthy.learning.datasets.identity import described_camera
+from airworthy.learning.datasets.config import described_camera
 from airworthy.learning.synthesis import flight_camera
-from airworthy.pilots.svnet.contract import Contract, View
-from airworthy.pilots.svnet.seeing import policy_camera
+from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage
+from airworthy.pilots.svnet.pilot import policy_camera
+from airworthy.sensors.carried import policy_cut, vehicle_camera
 from airworthy.sensors.devices import Device
-from airworthy.sensors.splats.policy_camera import policy_cut, vehicle_camera
 from airworthy.vehicles import vehicle
 
 CARL = vehicle("carl")
@@ -24,7 +24,7 @@ PUBLISHED = np.array([185.182, 329.246, 113.230, 112.842])
 """fx, fy, cx, cy of the 224 x 224 view [px]. Source: SOUS VIDE's configuration of camera and network, resized and cut."""
 
 
-def intrinsics(camera: Device) -> NDArray[np.float64]:
+def intrinsics(camera: Device) -> Array:
     lens = camera.projection
     return np.array([lens.fx, lens.fy, lens.cx, lens.cy])  # type: ignore[attr-defined]
 
@@ -37,7 +37,7 @@ def test_all_three_see_the_published_view(camera: str, side: int) -> None:
     for found in (
         source,
         flight_camera(CARL, camera, str(side)),
-        policy_camera(CARL, Contract(view=View.of_side(side)), camera),
+        policy_camera(CARL, PolicyContract(view=PolicyImage.of_side(side)), camera),
     ):
         assert (found.width, found.height, found.channels, found.randomize_mount) == (side, side, ("rgb",), False)
         assert found.mount == source.mount
@@ -103,6 +103,9 @@ def test_a_cut_of_two_sides() -> None:
 
 
 def test_a_vehicle_without_a_camera_is_told_so() -> None:
-    for ask in (lambda: flight_camera(vehicle("flightgoggles")), lambda: policy_camera(vehicle("flightgoggles"), Contract())):
+    for ask in (
+        lambda: flight_camera(vehicle("flightgoggles")),
+        lambda: policy_camera(vehicle("flightgoggles"), PolicyContract()),
+    ):
         with pytest.raises(AirworthyError, match="'flightgoggles' carries no camera"):
             ask()

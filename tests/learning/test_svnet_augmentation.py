@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from airworthy.core.errors import AirworthyError  # noqa: E402
-from airworthy.learning.svnet.feed import normalized, pasted  # noqa: E402
+from airworthy.learning.svnet.data_loader import normalized, pasted  # noqa: E402
 from airworthy.learning.svnet.options import SvNetOptions  # noqa: E402
 
 

@@ -14,9 +14,9 @@ from airworthy.pilots.svnet.variants import VARIANTS, parameter_count, tensor_sh
 torch = pytest.importorskip("torch")
 
 from airworthy.learning.svnet.data import training_data  # noqa: E402
-from airworthy.learning.svnet.feed import Feed, normalized  # noqa: E402
+from airworthy.learning.svnet.data_loader import DataLoader, normalized  # noqa: E402
 from airworthy.learning.svnet.model import Inputs, SvNet, draw_masks, mask_widths  # noqa: E402
-from airworthy.pilots.svnet.contract import Contract, View  # noqa: E402
+from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage  # noqa: E402
 from airworthy.pilots.svnet.network import Reading, svnet_twin  # noqa: E402
 
 Make = Callable[..., Any]
@@ -65,7 +65,7 @@ def test_the_runner_without_torch_gives_the_same(name: str) -> None:
     with torch.no_grad():
         command = network(told).numpy()
     weights = {key: value.numpy() for key, value in network.state_dict().items()}
-    decision = svnet_twin(Contract(name, View.of_side(40) if VARIANTS[name].vision else None), weights, reading)
+    decision = svnet_twin(PolicyContract(name, PolicyImage.of_side(40) if VARIANTS[name].vision else None), weights, reading)
     # Float32, sums of up to 4,608 products in another order: 1e-5 of values around 1.
     np.testing.assert_allclose(command, decision.command, atol=2e-5)
 
@@ -82,7 +82,7 @@ def test_lateral_position_changes_no_command(pairs_in_memory: Make) -> None:
     for moved in (0.0, 250.0):
         pairs = pairs_in_memory(rollouts=4, ticks=6, side=20, held=1)
         pairs.sensed = pairs.sensed + np.array([0.0, moved, -moved, *[0.0] * 8])
-        feed = Feed(training_data(pairs, network.variant), torch.device("cpu"))
+        feed = DataLoader(training_data(pairs, network.variant), torch.device("cpu"))
         which = np.arange(8)
         for some, images in feed.stream([which]):
             assert images is not None

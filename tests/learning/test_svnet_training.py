@@ -27,7 +27,7 @@ torch = pytest.importorskip("torch")
 from airworthy.learning.svnet.data import training_data  # noqa: E402
 from airworthy.learning.svnet.model import SvNet  # noqa: E402
 from airworthy.learning.svnet.run import SvNetRun  # noqa: E402
-from airworthy.learning.svnet.stages import Stage  # noqa: E402
+from airworthy.learning.svnet.stages import TrainingStage  # noqa: E402
 from airworthy.pilots.svnet.contract import read_policy  # noqa: E402
 
 Make = Callable[..., Any]
@@ -135,7 +135,7 @@ def test_what_is_learnt_lowers_the_loss(pairs_in_memory: Make) -> None:
 
 def test_rates_rise_and_fall_as_asked(pairs_in_memory: Make) -> None:
     options = replace(SMALL, variant="no_rma", schedule="cosine", warmup=2, epochs=4)
-    stage: Stage = begun(small(pairs_in_memory), options).stage
+    stage: TrainingStage = begun(small(pairs_in_memory), options).stage
     rates = [stage.rate(step) for step in range(stage.minibatches)]
     assert rates[0] == pytest.approx(0.5e-4, rel=0.05)
     assert max(rates) == rates[1]
@@ -152,15 +152,15 @@ class KilledError(Exception):
 
 def killed_at(monkeypatch: pytest.MonkeyPatch, minibatch: int) -> None:
     """The run dies when it begins this minibatch: what is on disk then is all that is left."""
-    learn, seen = Stage.learn, [0]
+    learn, seen = TrainingStage.learn, [0]
 
-    def counted(self: Stage, step: int, which: Any, images: Any) -> float:
+    def counted(self: TrainingStage, step: int, which: Any, images: Any) -> float:
         seen[0] += 1
         if seen[0] > minibatch:
             raise KilledError
         return learn(self, step, which, images)
 
-    monkeypatch.setattr(Stage, "learn", counted)
+    monkeypatch.setattr(TrainingStage, "learn", counted)
 
 
 @pytest.mark.parametrize("name", ["sv_net", "no_pretrain"])
@@ -217,15 +217,15 @@ def test_it_stops_after_its_minutes_and_goes_on(pairs_in_memory: Make, tmp_path:
 
 def test_a_signal_saves_and_stops(pairs_in_memory: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs, options = small(pairs_in_memory, side=0), replace(SMALL, variant="hp_net")
-    learn = Stage.learn
+    learn = TrainingStage.learn
 
-    def signalled(self: Stage, step: int, which: Any, images: Any) -> float:
+    def signalled(self: TrainingStage, step: int, which: Any, images: Any) -> float:
         if step == 2:
             signal.raise_signal(signal.SIGINT)
         return learn(self, step, which, images)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Stage, "learn", signalled)
+        patch.setattr(TrainingStage, "learn", signalled)
         with pytest.raises(KeyboardInterrupt):
             train_svnet(pairs, tmp_path, options, ONE, quiet=True)
     manifest = json.loads((tmp_path / "checkpoints" / "step_000000003.json").read_text())

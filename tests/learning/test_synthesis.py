@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import read_json
 from airworthy.core.frames import angle_between, z_down_attitude, z_down_vector
@@ -24,7 +24,6 @@ from airworthy.learning.synthesis import (
 )
 from airworthy.trajectories import course
 
-Array = NDArray[np.float64]
 GRAVITY = 9.81
 
 
@@ -237,7 +236,7 @@ def test_the_evaluation_set_is_thirty_whole_courses() -> None:
         ({"noise": "loud"}, "Unknown noise level 'loud'"),
         ({"mpc": "kitchen"}, "Unknown MPC preset 'kitchen'"),
         ({"position": -0.1}, "position -0.1"),
-        ({"jitter": float("nan")}, "jitter nan"),
+        ({"jitter": float("nan")}, "jitter is nan"),
         ({"repetitions": 0}, "0 repetitions"),
         ({"length": 0.0}, "roll-outs of 0.0 s"),
         ({"mass": 1.0}, "shares of mass 1.0"),

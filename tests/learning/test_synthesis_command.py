@@ -16,7 +16,7 @@ import pytest
 
 import airworthy
 from airworthy.cli.main import main
-from airworthy.cli.synthesize import SynthesizeConfig
+from airworthy.cli.synthesize import SynthesizeDatasetConfig
 from airworthy.core.files import sha256_file
 from airworthy.learning.datasets import DatasetConfig, ExpertDataset, synthesize_dataset
 
@@ -114,7 +114,7 @@ def test_json_is_all_that_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_the_recorded_command_makes_the_same_set(tmp_path: Path) -> None:
-    config = SynthesizeConfig(
+    config = SynthesizeDatasetConfig(
         courses=("line", "hover"), seed=3, light=(0.5, 1.0), view="none", card=False, out=tmp_path / "a b"
     )
     line = config.command()

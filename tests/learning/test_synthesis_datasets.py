@@ -15,9 +15,9 @@ import pytest
 
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import lock_folder, sha256_file
-from airworthy.learning.datasets import DatasetConfig, ExpertDataset, job, making, shard_files, synthesize_dataset
-from airworthy.learning.datasets.layout import shard_name
-from airworthy.learning.datasets.sharding import Sharding
+from airworthy.learning.datasets import DatasetConfig, ExpertDataset, job, shard_files, shard_maker, synthesize_dataset
+from airworthy.learning.datasets.config import shard_name
+from airworthy.learning.datasets.shard_maker import Sharding
 from airworthy.learning.synthesis import RolloutPlan
 
 SMALL = DatasetConfig(
@@ -100,7 +100,7 @@ def _without_tidying(run: Any, source: Any) -> bool:
 
 
 def test_ctrl_c_keeps_what_is_finished(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write, calls = making.write_shard, []
+    write, calls = shard_maker.write_shard, []
 
     def stops(*arguments: Any) -> Any:
         calls.append(arguments)
@@ -109,7 +109,7 @@ def test_ctrl_c_keeps_what_is_finished(made: Path, tmp_path: Path, monkeypatch: 
         return write(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(making, "write_shard", stops)
+        patch.setattr(shard_maker, "write_shard", stops)
         stopped = synthesize_dataset(SMALL, tmp_path / "set")
     assert (stopped.interrupted, stopped.complete, len(stopped.shards)) == (True, False, 2)
     with pytest.raises(AssetError, match="not finished: 2 of 6 shards"):
@@ -222,7 +222,7 @@ def test_other_options_are_refused(made: Path, changes: dict[str, Any], words: s
 
 
 def test_another_version_is_refused(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from airworthy.learning.datasets import identity
+    from airworthy.learning.datasets import config as identity
 
     monkeypatch.setattr(identity, "__version__", "99.0")
     with pytest.raises(AirworthyError, match="another version of Airworthy"):
@@ -235,7 +235,7 @@ def test_one_run_per_folder(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_keeps_what_is_finished(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write, count = making.write_images, 0
+    write, count = shard_maker.write_images, 0
 
     def full(*arguments: Any) -> str:
         nonlocal count
@@ -245,7 +245,7 @@ def test_a_full_disk_keeps_what_is_finished(made: Path, tmp_path: Path, monkeypa
         return write(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(making, "write_images", full)
+        patch.setattr(shard_maker, "write_images", full)
         with pytest.raises(AirworthyError, match="No space left on device; finished shards are kept"):
             synthesize_dataset(SMALL, tmp_path / "set")
     assert sorted(path.name for path in (tmp_path / "set").iterdir()) == ["dataset.json", "shard_00000", "shard_00001"]

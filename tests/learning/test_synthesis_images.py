@@ -7,23 +7,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import to_matrix, z_down_attitude, z_down_vector
 from airworthy.geometry import Sphere
-from airworthy.learning.datasets.columns import read_columns
-from airworthy.learning.datasets.config import DatasetConfig
-from airworthy.learning.datasets.layout import IMAGES_FILE, PAIR_FIELDS, PAIRS_FILE, STATE_COLUMNS
-from airworthy.learning.datasets.making import ShardMaker, ShardTask
-from airworthy.learning.synthesis import Pictures, RolloutPlan, SynthesisConfig, flight_camera, pictures
+from airworthy.learning.datasets.config import IMAGES_FILE, PAIR_FIELDS, PAIRS_FILE, STATE_COLUMNS, DatasetConfig
+from airworthy.learning.datasets.shard_maker import ShardMaker, ShardTask, read_columns
+from airworthy.learning.synthesis import Pictures, RolloutPlan, SynthesisConfig, flight_camera
+from airworthy.learning.synthesis import plan as pictures
+from airworthy.optics.tone import to_8bit
 from airworthy.pilots import FlightPlan, Observation, fly
 from airworthy.scenes import Actor, Instance, Material, Scene, SceneBatch, Sky
-from airworthy.sensors.tone import to_8bit
 from airworthy.simulation import MountedSensor, MountedSensors, Simulator, SimulatorConfig
 from airworthy.vehicles import vehicle
 
-Array = NDArray[np.float64]
 CARL = vehicle("carl")
 LAMPS = np.array([[0.5 + 9.0 * np.cos(a), 9.0 * np.sin(a), z] for a in np.arange(24) * np.pi / 12 for z in (-1.5, 1.0, 3.5)])
 """Bright balls all round the course, in a black place."""
@@ -64,7 +62,7 @@ def projected(state: Array, points: Array, camera: str) -> Array:
         return np.where(z < -0.5, np.array([fx * x / -z + cx, fy * -y / -z + cy]), np.nan).T
 
 
-def seen(image: NDArray[np.uint8], pixels: Array, reach: float = 16.0) -> Array:
+def seen(image: ArrayU8, pixels: Array, reach: float = 16.0) -> Array:
     """Distance [px] from each lamp that should be seen, away from edges and other lamps, to the middle of the light near it."""
     light = image.astype(float).sum(axis=-1)
     v, u = np.indices(light.shape) + 0.5
@@ -84,7 +82,7 @@ def seen(image: NDArray[np.uint8], pixels: Array, reach: float = 16.0) -> Array:
     return np.array(found)
 
 
-def made(folder: Path, place: Scene, **changes: Any) -> tuple[dict[str, NDArray[Any]], NDArray[np.uint8]]:
+def made(folder: Path, place: Scene, **changes: Any) -> tuple[dict[str, ArrayAny], ArrayU8]:
     """Columns and images of the first shard of a small data set."""
     config = DatasetConfig(**{"per_second": 1.0, "repetitions": 1, "shard": 8, "length": 0.4, "keep_within": 0.0, **changes})
     list(ShardMaker(ShardTask(config, folder, "none"), place).make([0]))
@@ -121,7 +119,7 @@ def test_flight_sees_what_training_saw(tmp_path: Path) -> None:
 
     class Looking:
         name, level, observes = "looking", "rate_thrust", ("sensor:eye",)
-        images: NDArray[np.uint8]
+        images: ArrayU8
 
         def command(self, observation: Observation) -> Array:
             if observation.time[0] == 0.0:
@@ -152,7 +150,7 @@ def test_images_do_not_depend_on_how_they_are_grouped(monkeypatch: pytest.Monkey
     place = dark(actors=(walker,))
     number, tick, time = np.arange(9), np.arange(9), np.linspace(0.0, 5.0, 9)
 
-    def images(rows: NDArray[Any], together: int) -> NDArray[np.uint8]:
+    def images(rows: ArrayAny, together: int) -> ArrayU8:
         monkeypatch.setattr(pictures, "PIXELS_AT_ONCE", together * 32 * 32)
         eyes = Pictures(place, CARL, flight_camera(CARL, "camera", "32"), (0.4, 1.0), 8.0, seed=3)
         return np.concatenate(list(eyes.images(number[rows], tick[rows], time[rows], state[rows])))
@@ -169,7 +167,7 @@ def test_light_and_noise() -> None:
     state = np.tile([0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], (40, 1))
     camera = flight_camera(CARL, "camera", "32")
 
-    def images(**options: Any) -> NDArray[np.uint8]:
+    def images(**options: Any) -> ArrayU8:
         zeros = np.zeros(40, int)
         return np.concatenate(list(Pictures(place, CARL, camera, **options).images(np.arange(40), zeros, zeros, state)))
 

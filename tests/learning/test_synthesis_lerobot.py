@@ -1,4 +1,4 @@
-"""The export for LeRobot: its layout, read back with pyarrow; its own reader was tried by hand (docs/synthesis.md)."""
+"""The export for LeRobot: its layout, read back with pyarrow; its own reader was tried by hand (docs/howto/synthesis.md)."""
 
 from __future__ import annotations
 

@@ -9,30 +9,27 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from airworthy.benchmarks.tracking.block import ConditionBlock, Setting, fly_block
+from airworthy.benchmarks.tracking.conditions import Condition, condition, expanded
+from airworthy.benchmarks.tracking.methods import CAMERA, TrackingMethod, VehicleSpread
+from airworthy.core.arrays import ArrayAny, ArrayU8
 from airworthy.core.files import json_text, sha256, sha256_file
-from airworthy.evaluation.tracking_protocol.block import Block, Setting, fly_block
-from airworthy.evaluation.tracking_protocol.conditions import Condition, condition, expanded
-from airworthy.evaluation.tracking_protocol.drones import Spread
-from airworthy.evaluation.tracking_protocol.entrants import CAMERA, Entrant
+from airworthy.core.runs.manifest import digest_of
 from airworthy.geometry import Box, Shape
-from airworthy.learning.datasets import DatasetConfig, ExpertDataset, making, synthesize_dataset
+from airworthy.learning.datasets import DatasetConfig, ExpertDataset, shard_maker, synthesize_dataset
 from airworthy.learning.datasets.card import write_card
-from airworthy.learning.datasets.config import config_from
-from airworthy.learning.datasets.identity import described_identity, digest_of
-from airworthy.learning.datasets.layout import CARD_FILE, shard_name
+from airworthy.learning.datasets.config import CARD_FILE, config_from, described_identity, shard_name
 from airworthy.learning.synthesis import Pictures, RolloutPlan, SynthesisConfig, flight_camera
-from airworthy.learning.synthesis.clearing import cleared_for
+from airworthy.learning.synthesis.config import cleared_for
 from airworthy.pilots import Observation
-from airworthy.pilots.svnet.contract import Contract, View
-from airworthy.pilots.svnet.seeing import policy_camera, policy_images
+from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage
+from airworthy.pilots.svnet.pilot import policy_camera, policy_images
 from airworthy.scenes import Instance, Material, Region, Scene, Sky, register_generator, scene, scene_names
 from airworthy.simulation import MountedSensor
 from airworthy.tasks import TrackingProtocol
 from airworthy.vehicles import vehicle
 
-Images = NDArray[np.uint8]
 CARL = vehicle("carl")
 PLACE = "posts_by_two_courses"
 LIT = Sky((0.5, 0.6, 0.8), (0.5, 0.5, 0.5), (0.2, 0.2, 0.2))
@@ -96,7 +93,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def images_in(place: Scene, data: ExpertDataset, which: NDArray[Any], **options: Any) -> Images:
+def images_in(place: Scene, data: ExpertDataset, which: ArrayAny, **options: Any) -> ArrayU8:
     """What the pairs of some roll-outs show of a place."""
     rows = np.flatnonzero(which[data.rollout])
     eyes = Pictures(place, CARL, flight_camera(CARL, "camera", data.config.view), **options)
@@ -137,8 +134,8 @@ def test_a_run_goes_on_in_the_right_place(made: Path, tmp_path: Path) -> None:
 
 def test_any_order_of_shards_gives_the_same(made: Path, tmp_path: Path) -> None:
     """As where workers take shards by turns; a place is prepared again where it is asked for again."""
-    task = making.ShardTask(config(), tmp_path, ExpertDataset.open(made).digest)
-    maker = making.ShardMaker(task)
+    task = shard_maker.ShardTask(config(), tmp_path, ExpertDataset.open(made).digest)
+    maker = shard_maker.ShardMaker(task)
     facts = [next(iter(maker.make([shard]))) for shard in (2, 0, 1)]
     for item in facts:
         assert contents(tmp_path / item.name) == contents(made / item.name)
@@ -171,10 +168,10 @@ class Enough(KeyboardInterrupt):
     """The pilot has seen what it wanted to see."""
 
 
-def shown(wanted: Condition, setting: Setting, state: NDArray[Any], camera: dict[str, Any]) -> Images:
+def shown(wanted: Condition, setting: Setting, state: ArrayAny, camera: dict[str, Any]) -> ArrayU8:
     """The 8-bit images that evaluation gives a policy in its first tick, from flights that begin in these states."""
-    view = View(*(camera[name] for name in ("width", "height", "fx", "fy", "cx", "cy")))
-    contract, found = Contract(variant="sv_net", view=view), list[Images]()
+    view = PolicyImage(*(camera[name] for name in ("width", "height", "fx", "fy", "cx", "cy")))
+    contract, found = PolicyContract(variant="sv_net", view=view), list[ArrayU8]()
 
     class Looking:
         name, level, observes = "looking", "rate_thrust", (f"sensor:{CAMERA}",)
@@ -187,9 +184,9 @@ def shown(wanted: Condition, setting: Setting, state: NDArray[Any], camera: dict
         simulator.reset(position=state[:, :3], velocity=state[:, 3:6], attitude=state[:, 6:])
         return Looking()
 
-    entrant = Entrant("looking", make, lambda carl: {CAMERA: MountedSensor(policy_camera(carl, contract))})
-    block = Block("looking", "semi_kinematic", wanted, wanted.course, wanted.scene, 0, len(state))
-    fly_block(block, setting, entrant, CARL, spread=Spread(), protocol=TrackingProtocol(), contact="none", picture=False)
+    entrant = TrackingMethod("looking", make, lambda carl: {CAMERA: MountedSensor(policy_camera(carl, contract))})
+    block = ConditionBlock("looking", "semi_kinematic", wanted, wanted.course, wanted.scene, 0, len(state))
+    fly_block(block, setting, entrant, CARL, spread=VehicleSpread(), protocol=TrackingProtocol(), contact="none", picture=False)
     return found[0]
 
 
@@ -200,12 +197,13 @@ def known() -> dict[str, Scene]:
 
 
 @pytest.mark.parametrize("wanted", expanded(["skills"]), ids=lambda item: item.name)
+@pytest.mark.slow
 def test_evaluation_shows_what_was_synthesised(wanted: Condition, known: dict[str, Scene], tmp_path: Path) -> None:
     """Each condition of Table III: the same bytes at the same poses; and other ones where nothing is cleared."""
     given: dict[str, Any] = {"courses": (wanted.course,), "scene": wanted.scene, "clear": wanted.clear, "view": "112"}
     made = DatasetConfig(**given, per_second=0.4, repetitions=1, length=0.05, keep_within=0.0)
-    task = making.ShardTask(made, tmp_path, "none")
-    maker = making.ShardMaker(task, known[wanted.scene])
+    task = shard_maker.ShardTask(made, tmp_path, "none")
+    maker = shard_maker.ShardMaker(task, known[wanted.scene])
     list(maker.make([0]))
     stored = np.load(tmp_path / shard_name(0) / "images.npy")
     state = maker.plan.starts(maker.sharding.numbers(0)).state
@@ -228,7 +226,7 @@ def test_light_is_that_of_the_condition(known: dict[str, Scene]) -> None:
         state, zeros = plan.starts(np.arange(8)).state, np.zeros(8, int)
         camera = flight_camera(CARL, "camera", "112")
 
-        def images(place: Scene, light: float, state: Any = state, zeros: Any = zeros, camera: Any = camera) -> NDArray[Any]:
+        def images(place: Scene, light: float, state: Any = state, zeros: Any = zeros, camera: Any = camera) -> ArrayAny:
             eyes = Pictures(place, CARL, camera, (light, light))
             return np.concatenate(list(eyes.images(zeros, zeros, zeros, state))).astype(int)
 

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.pilots.svnet.contract import Contract, View
+from airworthy.core.arrays import ArrayF32
+from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage
 from airworthy.pilots.svnet.features import HISTORY_SIZE, OBJECTIVE_SIZE
 from airworthy.pilots.svnet.network import Reading
 from airworthy.pilots.svnet.variants import tensor_shapes, variant
 
-Weights = dict[str, NDArray[np.float32]]
+Weights = dict[str, ArrayF32]
 
 
-def contract(name: str = "sv_net", side: int = 32) -> Contract:
-    return Contract(name, View.of_side(side) if variant(name).vision else None)
+def contract(name: str = "sv_net", side: int = 32) -> PolicyContract:
+    return PolicyContract(name, PolicyImage.of_side(side) if variant(name).vision else None)
 
 
 def weights(name: str = "sv_net", seed: int = 0) -> Weights:
     """As torch would draw them, commands of order 0.1 around hover; biases larger, so that they count."""
     rng = np.random.default_rng(seed)
 
-    def drawn(key: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    def drawn(key: str, shape: tuple[int, ...]) -> ArrayF32:
         if len(shape) == 1:
             return rng.uniform(-0.1, 0.1, shape).astype(np.float32)
         gain = 6.0 if "backbone" in key else 1.0

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +14,7 @@ import numpy as np
 import pytest
 
 from airworthy.core.errors import AirworthyError
-from airworthy.pilots import FlightPlan, Flown, Observation, Pilot, fly
+from airworthy.pilots import FlightPlan, FlightRun, Observation, Pilot, fly
 from airworthy.simulation import Imu, Simulator, SimulatorConfig
 from airworthy.vehicles import vehicle
 
@@ -49,7 +53,7 @@ def simulator(level: str = "position", envs: int = 3, **options: Any) -> Simulat
     return Simulator(CARL, SimulatorConfig(level=level, **options), env_count=envs, seed=3)
 
 
-def flown(pilot: Pilot, duration: float = 0.3, envs: int = 3, **options: Any) -> Flown:
+def flown(pilot: Pilot, duration: float = 0.3, envs: int = 3, **options: Any) -> FlightRun:
     return fly(simulator(pilot.level, envs, **options), pilot, FlightPlan(duration))
 
 
@@ -142,6 +146,11 @@ def raises(error: BaseException) -> Callable[[Observation], Any]:
         (raises(ValueError("no map\nsecond line")), "ValueError: no map (test_own_pilot.py, line "),
         (raises(KeyError("gate")), "KeyError: 'gate' ("),
         (raises(MemoryError()), "MemoryError ("),
+        (raises(SystemExit("bye")), "SystemExit: bye (test_own_pilot.py, line "),
+        (raises(GeneratorExit()), "GeneratorExit (test_own_pilot.py, line "),
+        (raises(KeyboardInterrupt()), "KeyboardInterrupt (test_own_pilot.py, line "),
+        (raises(asyncio.CancelledError()), "CancelledError (test_own_pilot.py, line "),
+        (lambda _: np.linalg.inv(np.zeros((2, 2))), "LinAlgError: Singular matrix (test_own_pilot.py, line "),
         (raises(AirworthyError("lost.")), "AirworthyError: lost. ("),
         (lambda _: np.zeros((3, 5)), "its command has shape (3, 5); level 'position' takes (3, 4) or (4,)"),
         (lambda _: np.zeros((4, 3)), "its command has shape (4, 3)"),
@@ -193,6 +202,28 @@ def test_a_command_that_is_not_finite_loses_that_flight_and_no_other(level: str,
         np.testing.assert_array_equal(values, clean.table.select(others).columns[name], err_msg=name)
 
 
+def test_a_command_beyond_all_sense_is_named_where_the_flight_ends() -> None:
+    command = np.zeros((3, 4))
+    command[1, 2] = -1e30
+    result = fly(simulator("position"), Scripted(lambda _: command, 0.0), FlightPlan(3.0, min_height=-1.0))
+    assert set(result.table.flight(1).status[-1:]) <= {1, 2}
+    assert result.causes == {1: "its command held 1e+30, beyond what any level takes"}
+    lost = np.zeros((3, 4))
+    lost[2] = np.nan
+    assert flown(Scripted(lambda _: lost, 0.0)).causes == {2: "its command is not finite"}
+
+
+@pytest.mark.parametrize("latency", [0.0, 0.005])
+def test_one_flight_takes_a_command_with_or_without_its_axis(latency: float) -> None:
+    def at(shape: tuple[int, ...]) -> Any:
+        command = np.array([0.5, 0.0, 1.0, 0.3]).reshape(shape)
+        sim = simulator(envs=1)
+        return fly(sim, Scripted(lambda _: command, 0.0), FlightPlan(0.3, latency=latency)).table.columns
+
+    for name, values in at((4,)).items():
+        np.testing.assert_array_equal(values, at((1, 4))[name], err_msg=name)
+
+
 def test_a_flight_that_was_lost_before_the_pilot_failed_stays_lost() -> None:
     def spoil_then_fail(observation: Observation) -> Any:
         if observation.time[0] > 0.15:
@@ -206,8 +237,25 @@ def test_a_flight_that_was_lost_before_the_pilot_failed_stays_lost() -> None:
     assert result.table.flight(1).status[-1] == 1
 
 
-def test_an_interrupt_keeps_what_was_flown() -> None:
-    result = flown(Scripted(raises(KeyboardInterrupt())))
+def interrupt(observation: Observation) -> Any:
+    """What Ctrl-C does to a process, while a pilot decides."""
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.5)
+    return np.zeros(4)
+
+
+def swallow(observation: Observation) -> Any:
+    try:
+        interrupt(observation)
+    except BaseException:
+        return np.zeros(4)
+
+
+@pytest.mark.parametrize("then", [interrupt, swallow])
+def test_an_interrupt_keeps_what_was_flown(then: Callable[[Observation], Any]) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    result = flown(Scripted(then))
+    assert signal.getsignal(signal.SIGINT) is before
     assert result.interrupted
     assert result.pilot_error == ""
     assert result.unfinished == {0: "aborted", 1: "aborted", 2: "aborted"}

@@ -18,19 +18,21 @@ from tests.pilots.svnet_cases import contract, weights
 
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import sha256
+from airworthy.pilots.network_files import write_sealed
 from airworthy.pilots.svnet.contract import (
     CONTRACT_FILE,
     WEIGHTS_FILE,
-    Contract,
-    View,
+    PolicyContract,
+    PolicyImage,
+    checked_tensors,
     contract_from,
     read_contract,
     read_policy,
+    tensor_bytes,
     write_policy,
 )
-from airworthy.pilots.svnet.tensors import checked_tensors, tensor_bytes
 from airworthy.pilots.svnet.variants import VARIANTS
-from airworthy.sensors.splats.policy_view import PolicyView
+from airworthy.splats.policy_view import PolicyView
 
 SMALL = "hp_net"
 """Whose weights are 100 kB."""
@@ -78,7 +80,7 @@ def changed(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
     path = folder / CONTRACT_FILE
     table = json.loads(path.read_text())
     change(table)
-    path.write_text(json.dumps(table))
+    write_sealed(path, table)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -97,11 +99,11 @@ def test_written_and_read_back(name: str, tmp_path: Path) -> None:
 
 def test_the_published_view() -> None:
     """The reference drone's camera resized to 256 x 256 and cut to 224 x 224, as the specification states it."""
-    view = View()
+    view = PolicyImage()
     numbers = view.fx, view.fy, view.cx, view.cy
     np.testing.assert_allclose(numbers, (185.182, 329.246, 113.230, 112.842), atol=5e-4)
     np.testing.assert_allclose(numbers, PolicyView().intrinsics(), rtol=1e-12)
-    half = View.of_side(112)
+    half = PolicyImage.of_side(112)
     assert (half.width, half.height, half.fx, half.cy) == (112, 112, view.fx / 2, view.cy / 2)
 
 
@@ -217,16 +219,16 @@ def test_contracts_that_nobody_can_mean() -> None:
     for options, said in (
         ({"view": None}, "no view"),
         ({"rate": 0.0}, "rate"),
-        ({"history": "other"}, "form"),
+        ({"history": "other"}, "Contract.history"),
         ({"image_std": (0.0, 1.0, 1.0)}, "image_std"),
         ({"image_mean": (0.0, 1.0)}, "image_mean"),
     ):
         with pytest.raises(AirworthyError, match=said):
-            Contract(**options)  # type: ignore[arg-type]
+            PolicyContract(**options)  # type: ignore[arg-type]
     with pytest.raises(AirworthyError, match="whole numbers of 17"):
-        View(16, 16)
+        PolicyImage(16, 16)
     for focal in (-1.0, 1e-300):
         with pytest.raises(AirworthyError, match="focal"):
-            View(fx=focal)
+            PolicyImage(fx=focal)
     with pytest.raises(AirworthyError, match="none beyond 1,000"):
-        Contract(image_std=(1e9, 1.0, 1.0))
+        PolicyContract(image_std=(1e9, 1.0, 1.0))

@@ -93,7 +93,7 @@ def test_a_tick_for_some_leaves_the_others() -> None:
 
 
 def test_objectives_of_the_published_courses(data_dir: Path) -> None:
-    from airworthy.pilots.svnet.objective import objective_of
+    from airworthy.pilots.svnet.pilot import objective_of
     from airworthy.trajectories import course
 
     courses = read_json(data_dir / "sousvide" / "reference_summary.json")["courses"]

@@ -16,7 +16,7 @@ from airworthy.pilots.svnet.contract import CONTRACT_FILE, CONTRACT_KEY, write_p
 from airworthy.pilots.svnet.network import SvNetwork
 from airworthy.pilots.svnet.pilot import SvNetPilot
 from airworthy.pilots.svnet.variants import VARIANTS
-from airworthy.simulation.sensor_ring import Sample
+from airworthy.simulation.sensor_state import Sample
 
 onnx = pytest.importorskip("onnx", reason="the extra 'export' is not installed")
 pytest.importorskip("onnxruntime", reason="the extra 'export' is not installed")

@@ -8,29 +8,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from tests.pilots.svnet_cases import contract, weights
 
+from airworthy.core.arrays import Array, ArrayU8
 from airworthy.core.errors import AirworthyError, UnknownNameError
+from airworthy.optics.tone import to_8bit
 from airworthy.pilots import FlightPlan, fly
 from airworthy.pilots.catalogue import pilot_for, pilot_level, pilot_names, pilot_sensors
 from airworthy.pilots.pilot import Observation, observe
-from airworthy.pilots.svnet.contract import Contract, View, write_policy
+from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage, write_policy
 from airworthy.pilots.svnet.features import HISTORY_TICKS, from_command, history_features
 from airworthy.pilots.svnet.network import Decision, Reading, SvNetwork
-from airworthy.pilots.svnet.objective import objective_of
-from airworthy.pilots.svnet.pilot import SvNetPilot, svnet_pilot
-from airworthy.pilots.svnet.seeing import check_camera, policy_camera, policy_images
+from airworthy.pilots.svnet.pilot import SvNetPilot, check_camera, objective_of, policy_camera, policy_images, svnet_pilot
 from airworthy.scenes import SceneBatch, scene
 from airworthy.sensors.devices import device
-from airworthy.sensors.splats.policy_view import PolicyView
-from airworthy.sensors.tone import to_8bit
 from airworthy.simulation import MountedSensor, MountedSensors, Simulator, SimulatorConfig
-from airworthy.simulation.sensor_ring import Sample
+from airworthy.simulation.sensor_state import Sample
+from airworthy.splats.policy_view import PolicyView
 from airworthy.trajectories import course
 from airworthy.vehicles import vehicle
 
-Array = NDArray[np.float64]
 CARL = vehicle("carl")
 OBJECTIVE = objective_of(course("robustness").trajectory())
 SIDE = 24
@@ -109,7 +106,7 @@ def test_height_velocity_attitude_and_image_do_reach_it() -> None:
     assert np.abs(flown(pilot(1), simulator(1), 6, dark) - plain).max() > 1e-5
 
 
-def _with(sample: Sample, rgb: NDArray[np.uint8]) -> Sample:
+def _with(sample: Sample, rgb: ArrayU8) -> Sample:
     sample.data["rgb"] = rgb
     return sample
 
@@ -167,7 +164,7 @@ class Fixed:
 
 
 def fixed(command: tuple[float, ...], full: Any = (FULL,)) -> SvNetPilot:
-    return SvNetPilot(Contract("hp_net", None), Fixed(command), OBJECTIVE, full)  # type: ignore[arg-type]
+    return SvNetPilot(PolicyContract("hp_net", None), Fixed(command), OBJECTIVE, full)  # type: ignore[arg-type]
 
 
 def test_units_and_frames() -> None:
@@ -279,23 +276,24 @@ def test_latencies_that_cannot_be_flown() -> None:
 def test_images_are_brought_to_the_policys_view() -> None:
     rng = np.random.default_rng(4)
     whole = rng.integers(0, 256, (2, 90, 160, 3), np.uint8)
-    view = View.of_side(56)
+    view = PolicyImage.of_side(56)
     np.testing.assert_array_equal(policy_images(view, whole), PolicyView((64, 64), (56, 56)).of(whole))
     linear = rng.uniform(0, 2, (2, 56, 56, 3)).astype(np.float32)
     np.testing.assert_array_equal(policy_images(view, linear), to_8bit(linear))
     with pytest.raises(AirworthyError, match="own view"):
-        policy_images(View.of_side(56), whole[:, :40])
+        policy_images(PolicyImage.of_side(56), whole[:, :40])
     with pytest.raises(AirworthyError, match="own view"):
-        policy_images(View.of_side(50), whole)
+        policy_images(PolicyImage.of_side(50), whole)
 
 
 def test_cameras_that_show_something_else_are_refused() -> None:
     made = contract(side=SIDE)
     check_camera(made, policy_camera(CARL, made))
-    check_camera(Contract(), device("d435"))  # whole images, resized and cut
+    check_camera(PolicyContract(), device("d435"))  # whole images, resized and cut
     with pytest.raises(AirworthyError, match="fx, fy, cx, cy"):
         check_camera(
-            made, policy_camera(CARL, Contract()).variant(projection=device("d435").projection.__class__(24, 24, 9, 9, 12, 12))
+            made,
+            policy_camera(CARL, PolicyContract()).variant(projection=device("d435").projection.__class__(24, 24, 9, 9, 12, 12)),
         )
     with pytest.raises(AirworthyError, match="samples at 10 Hz"):
         check_camera(made, policy_camera(CARL, made).variant(rate=10.0))
@@ -304,7 +302,7 @@ def test_cameras_that_show_something_else_are_refused() -> None:
     with pytest.raises(UnknownNameError, match="camera"):
         policy_camera(CARL, made, "eye")
     with pytest.raises(AirworthyError, match="does not see"):
-        policy_camera(CARL, Contract("hp_net", None))
+        policy_camera(CARL, PolicyContract("hp_net", None))
 
 
 # ---- from a folder, in a scene ----------------------------------------------------------------------------------------------
@@ -335,7 +333,7 @@ def test_flown_in_a_scene_by_name(folder: Path, dynamics: Any) -> None:
 
 def test_a_camera_of_another_view_is_refused_before_the_flight(folder: Path) -> None:
     sim = simulator(1)
-    other = policy_camera(CARL, Contract()).variant(projection=device("base_depth_camera").projection)
+    other = policy_camera(CARL, PolicyContract()).variant(projection=device("base_depth_camera").projection)
     mounted = MountedSensors(sim, SceneBatch(scene("mid_gate"), 1), {"camera": MountedSensor(other)})
     with pytest.raises(AirworthyError, match="own view"):
         svnet_pilot(folder, sim, course("robustness"), "camera", mounted)

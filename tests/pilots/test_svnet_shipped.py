@@ -6,11 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from airworthy.benchmarks.tracking import EvaluateConfig, evaluate
+from airworthy.benchmarks.tracking.methods import entrant
 from airworthy.core.errors import AssetError, UnknownNameError
-from airworthy.evaluation.tracking_protocol import EvaluateConfig, evaluate
-from airworthy.evaluation.tracking_protocol.entrants import entrant
-from airworthy.pilots.svnet.contract import CONTRACT_FILE, WEIGHTS_FILE, read_policy
-from airworthy.pilots.svnet.shipped import SHIPPED, policy_folder, shipped_name, shipped_policy
+from airworthy.pilots.svnet.contract import (
+    CONTRACT_FILE,
+    SHIPPED,
+    WEIGHTS_FILE,
+    policy_folder,
+    read_policy,
+    shipped_name,
+    shipped_policy,
+)
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -44,6 +51,7 @@ def test_words_of_an_evaluation() -> None:
     assert entrant("svnet").identity == entrant("svnet:hall").identity
 
 
+@pytest.mark.slow
 def test_it_flies_the_course_that_it_is_shipped_for(tmp_path: Path) -> None:
     """One flight of the baseline; the figure is SOUS VIDE's of real flights, and the policy's mean is 0.11 m."""
     config = EvaluateConfig(("svnet",), conditions=("baseline",), flights=1, report=False, out=tmp_path)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from airworthy.benchmarks.fly.job import FlyConfig, run_fly
 from airworthy.control.kernel import LEVELS
 from airworthy.core.errors import AirworthyError, UnknownNameError
-from airworthy.evaluation.fly_job import FlyConfig, run_fly
 from airworthy.pilots import Observation, TrackerPilot, tracker
 from airworthy.pilots.trackers import pilot_names
 from airworthy.trajectories import course

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
-from airworthy.geometry import Capsule, Mesh
+from airworthy.geometry import Capsule, Mesh, Sphere
 from airworthy.scenes import Actor, Instance, Scene, Waypoint, add_actor, person, posed, skinned_actor, walk_path
+from airworthy.scenes._extras import fit_capsule
 from airworthy.scenes.actors import PathTable, actor_table, drifted, path_pose
 from airworthy.scenes.extent import instance_box, scene_box
 from airworthy.scenes.formats.model import Clip, Model, Skeleton, Track
 from airworthy.scenes.people import PERSON_JOINTS, standing_angles, walking_angles
 from airworthy.scenes.skeletons import joint_matrices, skinned_mesh
-from airworthy.scenes.skins import fit_capsule
 
 QUARTER = (0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5))
 PATH = (
@@ -323,3 +323,15 @@ def test_a_walk_has_its_speed_and_heads_forward() -> None:
 def test_an_impossible_person_is_refused(arguments: dict) -> None:
     with pytest.raises(AirworthyError, match="expected"):
         person("p", **arguments)
+
+
+def test_an_actor_of_the_scenes_own_shapes_is_added_as_it_is() -> None:
+    place = Scene("s", {"ball": Sphere(0.3)})
+    made = add_actor(place, Actor("a", (Instance("ball"),)))
+    assert [actor.name for actor in made.actors] == ["a"]
+    with pytest.raises(AirworthyError, match=r"Unknown shape 'bell'.*ActorKit\(actor, shapes=\{'bell': \.\.\.\}\)"):
+        add_actor(place, Actor("a", (Instance("bell"),)))
+    with pytest.raises(AirworthyError, match=r"Unknown material 'red'.*materials="):
+        add_actor(place, Actor("a", (Instance("ball", materials=("red",)),)))
+    with pytest.raises(AirworthyError, match="an Actor, or an ActorKit"):
+        add_actor(place, "a")  # type: ignore[arg-type]

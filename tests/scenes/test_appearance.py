@@ -7,8 +7,10 @@ import pytest
 
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box, Mesh
-from airworthy.scenes._mesh_words import basis, face_words, uv_density, vertex_words
-from airworthy.scenes._texels import (
+from airworthy.scenes.appearance import Appearance, appearance_of, basis, face_words, memory_line, uv_density, vertex_words
+from airworthy.scenes.batch import SceneBatch
+from airworthy.scenes.record import Instance, Material, Scene, Texture
+from airworthy.scenes.texels import (
     halved,
     height_to_normal,
     linear_pixels,
@@ -19,9 +21,6 @@ from airworthy.scenes._texels import (
     unpack,
     unpack_shared_exponent,
 )
-from airworthy.scenes.appearance import Appearance, appearance_of, memory_line
-from airworthy.scenes.batch import SceneBatch
-from airworthy.scenes.record import Instance, Material, Scene, Texture
 
 RNG = np.random.default_rng(0)
 

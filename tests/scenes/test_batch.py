@@ -28,7 +28,7 @@ from airworthy.scenes import (
 )
 from airworthy.scenes.actors import path_pose
 from airworthy.scenes.batch import SceneBatch
-from airworthy.scenes.placing import instance_numbers, semantic_numbers
+from airworthy.scenes.instance_tables import instance_numbers, semantic_numbers
 
 QUARTER = (0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5))
 PATH = (Waypoint(0.0, (0.0, 5.0, 0.0)), Waypoint(4.0, (8.0, 5.0, 0.0), QUARTER))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from airworthy.cli.scene_starter import STARTER
+from airworthy.cli.scene_pictures import STARTER
 from airworthy.geometry import Box, Mesh, Sphere
 from airworthy.scenes import (
     Actor,
@@ -125,7 +125,7 @@ def test_the_starter_is_sound(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_documentation_is_sound(tmp_path: Path, repository: Path) -> None:
-    text = (repository / "docs" / "scenes.md").read_text(encoding="utf-8")
+    text = (repository / "docs" / "howto" / "scenes.md").read_text(encoding="utf-8")
     (tmp_path / "scene.toml").write_text(text.partition("```toml\n")[2].partition("```")[0])
     scene = read_scene(tmp_path)
     assert check_scene(scene) == []

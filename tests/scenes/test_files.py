@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airworthy.cli.scene_starter import STARTER
+from airworthy.cli.scene_pictures import STARTER
 from airworthy.core.errors import AssetError
 from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Sphere
 from airworthy.scenes import (
@@ -38,7 +38,7 @@ from airworthy.scenes import (
     scene_names,
     write_scene,
 )
-from airworthy.scenes.formats.model import Limits
+from airworthy.scenes.formats.model import FileLimits
 from airworthy.scenes.splats import Splats
 
 
@@ -198,7 +198,7 @@ def write(folder: Path, text: str, header: str = 'version = 1\nname = "x"\n') ->
         ("[[actors]]\nname = 'a'\nperson = { height = 9 }", "0.5 to 2.5 m"),
         ("[[actors]]\nname = 'a'\nperson = {}\nparts = []", "give one of them"),
         ("[[actors]]\nname = 'a'\nparts = []\n[[actors]]\nname = 'a'\nparts = []", "already has an actor"),
-        ("[[models]]\nfile = 'a.exe'", "'.exe'"),
+        ("[[models]]\nfile = 'a.exe'", "no file or folder .*a.exe"),
         ("[skeletons.a]\nfile = 'broken.safetensors'", "not a usable safetensors file"),
         ("base = 'no such thing!'", "NAME\\[:INDEX\\]"),
         ("semantics = { a = 1.5 }", "whole number"),
@@ -235,11 +235,11 @@ def test_assets_are_bounded_together(tmp_path: Path) -> None:
     scene = Scene("x", textures={str(k): Texture(noise) for k in range(3)})
     write_scene(scene, tmp_path)
     size = sum(file.stat().st_size for file in (tmp_path / "assets").iterdir())
-    read_scene(tmp_path, Limits(file_bytes=size))
+    read_scene(tmp_path, FileLimits(file_bytes=size))
     with pytest.raises(AssetError, match="at most"):
-        read_scene(tmp_path, Limits(file_bytes=size - 1))
+        read_scene(tmp_path, FileLimits(file_bytes=size - 1))
     with pytest.raises(AssetError, match="64 x 64 pixels"):
-        read_scene(tmp_path, Limits(texture_pixels=64 * 63))
+        read_scene(tmp_path, FileLimits(texture_pixels=64 * 63))
 
 
 def damaged(data: bytes, rng: np.random.Generator) -> bytes:
@@ -317,3 +317,25 @@ def test_every_generated_scene_comes_back(name: str, tmp_path: Path, request: py
         request.getfixturevalue("data_dir")  # its statues are reference files
     made = scene(name)
     assert scene_digest(read_scene(write_scene(made, tmp_path))) == scene_digest(made)
+
+
+def test_a_scene_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A write that fails half-way leaves the old scene; the user's own files stay."""
+    old = Scene("old", {"ball": Sphere(0.1)}, instances=(Instance("ball"),))
+    write_scene(old, tmp_path / "place")
+    for name in ("notes.txt", "assets/mine.png"):
+        (tmp_path / "place" / name).write_text("mine")
+    before = {path: path.read_bytes() for path in (tmp_path / "place").rglob("*") if path.is_file()}
+
+    def fails(*_: Any) -> Any:
+        raise OSError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("airworthy.scenes.files._write_clouds", fails)
+        with pytest.raises(OSError, match="full"):
+            write_scene(Scene("new", {"ball": Sphere(0.2)}, instances=(Instance("ball"),)), tmp_path / "place")
+    assert {path: path.read_bytes() for path in (tmp_path / "place").rglob("*") if path.is_file()} == before
+    new = Scene("new", {"ball": Sphere(0.2)}, instances=(Instance("ball"),))
+    assert scene_digest(read_scene(write_scene(new, tmp_path / "place"))) == scene_digest(new)
+    assert (tmp_path / "place/assets/mine.png").read_text() == "mine"
+    assert (tmp_path / "place/notes.txt").read_text() == "mine"

@@ -20,6 +20,7 @@ from airworthy.core.errors import AirworthyError, AssetError, UnknownNameError
 from airworthy.geometry import Box, RayTable, cast
 from airworthy.geometry.distance import clearance
 from airworthy.geometry.sweep import sweep_sphere
+from airworthy.rendering.light_baking import relit
 from airworthy.scenes import (
     Actor,
     Instance,
@@ -40,8 +41,7 @@ from airworthy.scenes import (
     write_scene,
 )
 from airworthy.scenes.extent import gaussian_count, scene_box
-from airworthy.scenes.formats.model import Limits
-from airworthy.scenes.relighting import relit
+from airworthy.scenes.formats.model import FileLimits
 from airworthy.scenes.splats import Splats, read_splats, transformed, write_splats
 from airworthy.scenes.splats.placing import (
     SURFACE,
@@ -55,7 +55,7 @@ from airworthy.scenes.splats.placing import (
     surface_resolution,
     with_surface,
 )
-from airworthy.scenes.viewing import content_box, roofless
+from airworthy.scenes.viewpoints import content_box, roofless
 
 C0 = 0.28209479177387814
 TURN = (0.0, 0.0, math.sin(0.2), math.cos(0.2))
@@ -184,9 +184,9 @@ def test_bad_clouds_are_refused_in_one_sentence(text: str, says: str, tmp_path: 
 def test_all_clouds_together_are_bounded(tmp_path: Path) -> None:
     write_splats(block(), tmp_path / "b.spz")
     path = yard(tmp_path, "".join(f'[clouds.c{k}]\nfile = "b.spz"\n' for k in range(3)))
-    assert len(read_scene(path, Limits(vertices=4000)).clouds) == 3
+    assert len(read_scene(path, FileLimits(vertices=4000)).clouds) == 3
     with pytest.raises(AssetError, match="gaussians"):
-        read_scene(path, Limits(vertices=3000))
+        read_scene(path, FileLimits(vertices=3000))
 
 
 def test_the_digest_sees_clouds_and_placements() -> None:
@@ -249,6 +249,89 @@ def test_a_surface_is_hit_where_the_splats_are() -> None:
     assert clearance(batch.geometry, [where], env=[0]).distance[0] < -0.9  # inside is filled
     with pytest.raises(AirworthyError, match="already"):
         with_surface(hit)
+
+
+PLACED = """version = 1
+name = "place"
+bounds = { lower = [-9.0, -9.0, 0.0], upper = [9.0, 9.0, 9.0] }
+[clouds.cube]
+file = "cube.ply"
+up = "z"
+[[splats]]
+cloud = "cube"
+position = [3.0, 1.0, 2.0]
+scale = 2.0
+"""
+RIDING = """[[splats]]
+cloud = "cube"
+attached = "cart"
+position = [0.0, 0.0, 1.0]
+solid = true
+cell = 0.1
+[shapes.deck]
+kind = "sphere"
+radius = 0.01
+[[actors]]
+name = "cart"
+motion = "scripted"
+parts = [{ shape = "deck" }]
+path = [{ time = 0.0, position = [0.0, -8.0, 2.0] }, { time = 4.0, position = [0.0, 0.0, 2.0] }]
+"""
+
+
+def placed_file(folder: Path, more: str) -> Scene:
+    write_splats(block(), folder / "cube.ply", up="z")
+    (folder / "scene.toml").write_text(PLACED + more)
+    return read_scene(folder / "scene.toml")
+
+
+def test_placed_splats_are_solid_in_a_scene_file(tmp_path: Path) -> None:
+    """The same cube as in Python: hit where it is placed, not without `solid`, and the same when written and read again."""
+    assert not placed_file(tmp_path, "").instances
+    place = placed_file(tmp_path, "solid = true\ncell = 0.1\nfilled = true\n")
+    wanted = with_surface(placed_file(tmp_path, ""), 0.1, filled=True)
+    np.testing.assert_array_equal(place.shapes[place.instances[0].shape].vertices, wanted.shapes[SURFACE].vertices)
+    assert not any("can be hit" in line for line in check_scene(place))
+    impact = sweep_sphere(SceneBatch(place).geometry, [[0.0, 1.0, 2.0]], [[6.0, 1.0, 2.0]], [0.1], env=[0])
+    assert 1.6 <= 6.0 * impact.fraction[0] <= 2.0  # the cube of 2 m begins at x = 2, less the sphere, a cell and 2 sigma
+    write_scene(place, tmp_path / "again")
+    assert scene_digest(read_scene(tmp_path / "again")) == scene_digest(place)
+
+
+def test_solid_splats_ride_on_actors(tmp_path: Path) -> None:
+    place = placed_file(tmp_path, RIDING)
+    at = [[0.0, 0.0, 3.0]]
+    far, near = (clearance(SceneBatch(posed(place, time)).geometry, at, env=[0]).distance[0] for time in (0.0, 4.0))
+    assert far > 3.0
+    assert near < 0.6  # in the cube's middle, whose sides are half a metre away
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ("cell = 0.1\n", "add solid = true"),
+        ("solid = 1\n", r"solid must be true or false, but is 1"),
+        ("solid = true\ncell = -1.0\n", "above 0"),
+        ("solid = true\ncell = 1e-6\n", "cells"),
+        ('solid = true\nattached = "nobody"\n', "nobody"),
+        ("solid = true\n[[splats]]\ncloud = 'cube'\nposition = [90.0, 0.0, 0.0]\nsolid = true\n", "outside its"),
+    ],
+)
+def test_solid_splats_that_cannot_be(tmp_path: Path, more: str, reason: str) -> None:
+    with pytest.raises(AssetError, match=reason):
+        placed_file(tmp_path, more)
+
+
+def test_a_vehicle_hits_placed_splats(tmp_path: Path) -> None:
+    """Through the command line: a flight along a line ends at the cube in its way, and arrives where the cube is only seen."""
+    told = []
+    for name, more in (("seen", ""), ("solid", "solid = true\ncell = 0.1\n")):
+        (tmp_path / name).mkdir()
+        placed_file(tmp_path / name, more)
+        line = ["--scene", str(tmp_path / name / "scene.toml"), "--waypoints=0,1,2", "6,1,2", "--hold", "0", "--no-report"]
+        main(["fly", "--vehicle", "carl", *line, "--out", str(tmp_path / name / "run")])
+        told.append(json.loads((tmp_path / name / "run" / "summary.json").read_text())["flights"][0]["outcome"])
+    assert told == ["success", "collision"]
 
 
 def test_surfaces_keep_to_the_bounds() -> None:

@@ -12,8 +12,7 @@ import pytest
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import camera_attitude, from_euler, rotate_inverse
 from airworthy.geometry import Box, GeometryBatch, Placement, Sphere
-from airworthy.sensors.beacons import BeaconCamera, BeaconOptions, markers
-from airworthy.sensors.build import make_sensor
+from airworthy.sensors.build import BeaconCamera, BeaconOptions, make_sensor, markers
 from airworthy.sensors.devices import device
 from airworthy.sensors.noise import Draw
 

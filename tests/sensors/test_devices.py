@@ -12,11 +12,11 @@ import pytest
 
 from airworthy.core.errors import AirworthyError, UnknownNameError
 from airworthy.core.frames import from_euler
+from airworthy.optics.projections import Fisheye, Pinhole, Spherical
 from airworthy.sensors.build import make_sensor
 from airworthy.sensors.devices import device, device_from, device_names
 from airworthy.sensors.mounting import Mount
 from airworthy.sensors.noise import Draw
-from airworthy.sensors.projections import Fisheye, Pinhole, Spherical
 
 RENAMED = {"robosense_airy": "rslidar_airy", "generic_radar": "fake_radar"}
 NAMED = [

@@ -1,4 +1,4 @@
-"""What docs/sensors.md shows is true, and `airworthy sensors` prints the catalogue."""
+"""What docs/howto/sensors.md shows is true, and `airworthy sensors` prints the catalogue."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from airworthy.cli.main import main
-from airworthy.sensors.devices import device, device_names
-from airworthy.sensors.fields_of_view import fields_of_view
-from airworthy.sensors.rig import rig_names
+from airworthy.cli.sensors import gives
+from airworthy.sensors.build import rig_names
+from airworthy.sensors.devices import device, device_names, fields_of_view
 
 
 def _row(name: str) -> str:
@@ -21,18 +21,20 @@ def _row(name: str) -> str:
     across, up = ("" if angle is None else f"{angle:.4g}" for angle in fields_of_view(item))
     far = "" if item.limits.maximum == float("inf") else f"{item.limits.maximum:g}"
     size, noise = f"{item.height} x {item.width}", "on" if item.noise_enabled else "off"
-    return f"| `{name}` | {item.kind} | {size} | {across} | {up} | {item.limits.minimum:g} | {far} | {item.rate:g} | {noise} |"
+    numbers = f"{item.limits.minimum:g} | {far} | {gives(item)} | {item.rate:g} | {noise}"
+    return f"| `{name}` | {item.kind} | {size} | {across} | {up} | {numbers} |"
 
 
 @pytest.fixture
 def text(repository: Path) -> str:
-    return (repository / "docs" / "sensors.md").read_text()
+    return (repository / "docs" / "howto" / "sensors.md").read_text()
 
 
 def test_the_table_is_the_catalogue(text: str) -> None:
     rows = [line for line in text.splitlines() if re.match(r"\| `\w+` \| \w+ \| \d+ x \d+ \|", line)]
     assert rows == [_row(name) for name in device_names()]
     assert all(f"`{name}`" in text for name in rig_names())
+    assert {gives(device(name)) for name in ("ouster_os0_128", "ouster_os0_128_datasheet", "d435")} == {"share", "m", ""}
 
 
 def test_the_snippets_print_what_they_say(text: str) -> None:
@@ -51,6 +53,7 @@ def test_the_command_lists_and_shows(capsys: pytest.CaptureFixture[str]) -> None
     shown = json.loads(capsys.readouterr().out)
     assert shown["noise"]["a"] == 3.36239104e-05
     assert shown["projection"]["model"] == "Spherical"
+    assert shown["gives"] == "share"
     assert main(["sensors", "show", "flightgoggles_stereo"]) == 0
     assert "right:" in capsys.readouterr().out
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, UnknownNameError
-from airworthy.sensors import imu, imu_device, imu_names
+from airworthy.sensors import devices as imu
+from airworthy.sensors import imu_device, imu_names
 from airworthy.simulation import Imu, Simulator, SimulatorConfig
 from airworthy.vehicles import vehicle
 
@@ -32,7 +33,7 @@ def simulated(device: Imu, envs: int = 1, **options: Any) -> Simulator:
     return Simulator(CARL, config, env_count=envs, seed=11)
 
 
-def samples(name: str, envs: int, steps: int) -> NDArray[np.float64]:
+def samples(name: str, envs: int, steps: int) -> Array:
     """What a device adds to the truth while a vehicle falls freely, (steps, env, 6)."""
     logs = []
     for device in (Imu.named(name), Imu()):
@@ -144,7 +145,7 @@ def test_initial_biases_and_mounting_are_uniform_within_their_half_widths() -> N
 
 def test_at_hover_it_feels_gravity_upwards() -> None:
     sim = simulated(Imu())
-    sim.step(sim.rotor_speed)
+    sim.set_command(sim.rotor_speed)
     # float32 thrusts of four rotors, each to 6e-8 of about 2.5 m/s^2.
     np.testing.assert_allclose(sim.imu[0], [0.0, 0.0, 9.81, 0.0, 0.0, 0.0], atol=2e-5)
 
@@ -156,7 +157,7 @@ def test_a_device_mounted_upside_down_and_off_centre() -> None:
     device = Imu(position=(x + lever, y, z), orientation=(1.0, 0.0, 0.0, 0.0))
     sim = simulated(device)
     sim.reset(rate=(0.0, 0.0, spin))
-    sim.advance(1, sim.rotor_speed)
+    sim.set_command(sim.rotor_speed)
     np.testing.assert_allclose(sim.imu[0, [0, 2]], [-(spin**2) * lever, -9.81], atol=1e-3)
     np.testing.assert_allclose(sim.imu[0, 3:], [0.0, 0.0, -spin], atol=1e-6)
 
@@ -164,8 +165,7 @@ def test_a_device_mounted_upside_down_and_off_centre() -> None:
 def test_it_saturates() -> None:
     sim = simulated(Imu.named("vn100"))
     sim.reset(rate=(0.0, 0.0, 20.0))
-    sim.advance(1, np.zeros(4))
+    sim.set_command(np.zeros(4))
     assert sim.imu[0, 5] == 10.0
     sim.set_external(force=(0.0, 0.0, 150.0 * CARL.mass))
-    sim.advance(1, np.zeros(4))
     assert sim.imu[0, 2] == 100.0

@@ -11,10 +11,10 @@ import pytest
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_euler, rotate
 from airworthy.geometry import Box, Sphere
+from airworthy.optics.projections import Pinhole, Spherical
 from airworthy.sensors.build import make_sensor
 from airworthy.sensors.devices import device
 from airworthy.sensors.lidar import Lidar, column_poses, packed_points
-from airworthy.sensors.projections import Pinhole, Spherical
 
 SMALL = Spherical(32, 8, elevation=(-0.5, 0.5))
 ROOM = Sphere(6.0)

@@ -53,7 +53,6 @@ def test_the_table_is_the_published_one() -> None:
     assert [r.finest_level for r in rows] == [2, 1, 0, 0, 0, 0]
     assert [r.shadow_distance for r in rows] == [15, 20, 20, 40, 70, 150]
     assert [r.samples for r in rows] == [1, 1, 1, 1, 2, 2]
-    assert [r.level_bias for r in rows] == [1, 1, 1, 1, 2, 4]
     assert [r.published_mono for r in rows] == [1.45, 1.56, 1.73, 4.28, 4.28, 4.28]
     assert [r.published_stereo for r in rows] == [2.00, 2.07, 2.30, 4.97, 4.97, 4.97]
     options = profile().options(samples=4)

@@ -14,8 +14,8 @@ from airworthy.core.frames import from_euler
 from airworthy.geometry import Box
 from airworthy.sensors.build import make_sensor
 from airworthy.sensors.devices import device
+from airworthy.sensors.lidar import ranger
 from airworthy.sensors.noise import Draw
-from airworthy.sensors.ranger import ranger
 
 GROUND = (Box((100.0, 100.0, 0.5)), (0.0, 0.0, -0.5))
 

@@ -7,12 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from airworthy.optics.projections import Pinhole
 from airworthy.sensors.noise import Draw
-from airworthy.sensors.projections import Pinhole
 from airworthy.sensors.realism import AutoExposure, Quantization, Realism, SensorNoise
-from airworthy.sensors.realism.chain import Optics, develop
-from airworthy.sensors.realism.electrons import noisy, quantized
-from airworthy.sensors.realism.exposure import next_stops, wanted_stops
+from airworthy.sensors.realism.chain import Optics, develop, next_stops, noisy, quantized, wanted_stops
 
 OPTICS = Optics.of(Pinhole.from_fov(8, 8, vertical=1.0))
 
@@ -60,6 +58,19 @@ def test_noise_has_the_variance_of_the_signal_and_of_reading(level: float) -> No
     # 150,000 normal numbers: the variance is known to sqrt(2 / n) = 0.37 %, the mean to 0.26 % of the deviation; four of each.
     assert electrons.var(dtype=np.float64) == pytest.approx(variance, rel=0.015)
     assert electrons.mean(dtype=np.float64) == pytest.approx(signal, abs=0.0105 * math.sqrt(variance))
+
+
+@pytest.mark.parametrize("gain", [1.0, 4.0])
+def test_a_full_pixel_reads_full(gain: float) -> None:
+    """Nothing exceeds the full well, noise included; just below it noise is cut on one side."""
+    settings = SensorNoise(photons=4000.0, efficiency=0.5, read_noise=9.0)
+    full = settings.full_well / settings.white * gain
+    for level in (1.0, 3.0, 100.0):
+        light = np.full((1, 64, 64, 3), level * full, np.float32)
+        counts = noisy(light, settings, Draw.of(1, seed=2), gain)
+        assert counts.max() <= np.float32(full) * (1.0 + 1e-6)
+        # Of a full pixel half of the draws lie above and are cut: the others have the deviation of the well.
+        assert (counts == counts.max()).mean() == pytest.approx(0.5, abs=0.03)
 
 
 def test_channels_pixels_samples_flights_and_sensors_differ() -> None:

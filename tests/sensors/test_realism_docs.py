@@ -1,4 +1,4 @@
-"""What docs/realism.md shows is true."""
+"""What docs/concepts/realism.md shows is true."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from airworthy.sensors.realism.settings import _PIECES
 
 @pytest.fixture
 def text(repository: Path) -> str:
-    return (repository / "docs" / "realism.md").read_text()
+    return (repository / "docs" / "concepts" / "realism.md").read_text()
 
 
 def test_the_snippet_prints_what_it_says(text: str) -> None:
@@ -40,6 +40,5 @@ def test_the_profiles_are_the_tables(text: str) -> None:
     assert row("finest meshes") == [LEVELS[p.finest_level] for p in profiles]
     assert row("shadow distance, m") == [f"{p.shadow_distance:g}" for p in profiles]
     assert row("samples per pixel") == [str(p.samples) for p in profiles]
-    assert row("level of detail bias") == [f"{p.level_bias:g}" for p in profiles]
     assert row("mirror rays") == ["yes" if p.reflections else "no" for p in profiles]
     assert row("largest texture level") == [f"1/{1 / p.texture_scale:g}".replace("1/1", "1") for p in profiles]

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airworthy.sensors.projections import Fisheye, Pinhole
+from airworthy.optics.projections import Fisheye, Pinhole
 from airworthy.sensors.realism import Bloom, LensDirt
-from airworthy.sensors.realism.glow import bloom_layer, bloomed, bright_part, dirt_mask
-from airworthy.sensors.realism.lens import aberrated, field_cosine, vignetted
+from airworthy.sensors.realism.chain import aberrated, bloom_layer, bloomed, bright_part, dirt_mask, field_cosine, vignetted
 
 CAMERA = Pinhole.from_fov(96, 64, vertical=1.0)
 

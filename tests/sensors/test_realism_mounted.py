@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from airworthy.geometry import Box
+from airworthy.optics.projections import Pinhole
 from airworthy.scenes.batch import SceneBatch
-from airworthy.scenes.record import Instance, Material, Scene
+from airworthy.scenes.record import Actor, Instance, Material, Scene
 from airworthy.sensors.build import make_sensor
 from airworthy.sensors.devices import device
+from airworthy.sensors.mounting import Mount
 from airworthy.sensors.noise import Draw
-from airworthy.sensors.projections import Pinhole
 from airworthy.sensors.realism import REALISM, AutoExposure, DepthOfField, Realism, RollingShutter
-from airworthy.sensors.sampling import View
+from airworthy.sensors.sampling import SensorView
 from airworthy.simulation import Simulator
 from airworthy.simulation.mounted import MountedSensor, MountedSensors
 from airworthy.vehicles import vehicle
@@ -49,6 +51,30 @@ def test_images_are_reproducible_and_eight_bit() -> None:
     for one, two in zip(first, second, strict=True):
         np.testing.assert_array_equal(one, two)
     assert not np.array_equal(first[-1][0], first[-1][1])  # noise of two flights
+
+
+def test_rolling_rows_meet_actors_where_they_were() -> None:
+    """A board crosses at 12 m/s before a camera that stands still: its edge leans by speed x line time from row to row."""
+    speed, readout, rate, height = 12.0, 0.8, 10.0, 48
+    board = Actor("board", (Instance("board"),), "velocity", position=(5.0, 4.0, 0.0), velocity=(0.0, -speed, 0.0))
+    scene = SceneBatch(Scene("passing", {"board": Box((0.01, 2.0, 20.0))}, actors=(board,)), 1)
+    lens = Pinhole.from_fov(96, height, vertical=1.0)
+    item = FRONT.variant(
+        projection=lens, rate=rate, channels=("instance_id",), realism=Realism(rolling_shutter=RollingShutter(readout))
+    )
+    camera = make_sensor(item.variant(mount=Mount()))
+    view = SensorView(np.zeros((1, 3)), np.array([[0.0, 0.0, 0.0, 1.0]]), draw=Draw.of(1))
+    for time in (0.2 - 1.0 / rate, 0.2):
+        scene.advance(time)
+        seen = camera.capture(scene, view)["instance_id"][0] >= 0
+    # The board's right edge is at y = 2 - 12 t, in the row's own instant; a pixel is in where its middle is.
+    when = 0.2 - readout / rate * (height - 1 - np.arange(height)) / height
+    right = lens.cx - lens.fx * (2.0 - speed * when) / 4.99
+    assert scene.time[0] == 0.2
+    edge = seen.shape[1] - seen[:, ::-1].argmax(axis=1)  # the first column right of the board
+    np.testing.assert_allclose(edge, np.ceil(right - 0.5), atol=1.0)
+    slope = np.polyfit(np.arange(height), edge, 1)[0]
+    assert slope == pytest.approx(lens.fx * speed / 4.99 * readout / rate / height, abs=0.01)  # 0.18 px a row
 
 
 def test_an_environment_alone_sees_the_same() -> None:
@@ -91,10 +117,10 @@ def test_permuting_environments_permutes_images() -> None:
         camera.real.state.grow(np.arange(5))
         out = []
         for sample, position in enumerate(steps):
-            views = View(position[which], np.tile([0.0, 0.0, 0.0, 1.0], (len(which), 1)), np.zeros(len(which), int))
+            views = SensorView(position[which], np.tile([0.0, 0.0, 0.0, 1.0], (len(which), 1)), np.zeros(len(which), int))
             # Five cameras of one scene: each has a memory of its own only where it is an environment of its own.
             draw = Draw.of(5, seed=1, sample=sample, sensor="front")
-            views = View(views.position, views.attitude, which, Draw(draw.keys[which], draw.sample[which], draw.sensor))
+            views = SensorView(views.position, views.attitude, which, Draw(draw.keys[which], draw.sample[which], draw.sensor))
             out.append(camera.capture(many, views)["rgb"])
         return np.stack(out)
 
@@ -104,7 +130,7 @@ def test_permuting_environments_permutes_images() -> None:
 
 def test_without_realism_nothing_is_changed() -> None:
     scene = place(2)
-    view = View(np.zeros((2, 3)), np.tile([0.0, 0.0, 0.0, 1.0], (2, 1)), None, Draw.of(2))
+    view = SensorView(np.zeros((2, 3)), np.tile([0.0, 0.0, 0.0, 1.0], (2, 1)), None, Draw.of(2))
     plain = make_sensor(FRONT).capture(scene, view)["rgb"]
     assert plain.dtype == np.float32
     for settings in ("ideal", Realism(), {}):
@@ -115,7 +141,7 @@ def test_exposure_follows_the_cameras_rate() -> None:
     """One image after the other, at the device's rate: 0.2 s after ten of 50 Hz."""
     scene = place(1)
     camera: Any = make_sensor(FRONT.variant(realism=Realism(auto_exposure=AutoExposure(start=0.0))))
-    view = View(np.zeros((1, 3)), np.array([[0.0, 0.0, 0.0, 1.0]]), np.zeros(1, int))
+    view = SensorView(np.zeros((1, 3)), np.array([[0.0, 0.0, 0.0, 1.0]]), np.zeros(1, int))
     raw = make_sensor(FRONT).capture(scene, view)["rgb"]
     wanted = np.log2(0.18 / (raw @ (0.2126, 0.7152, 0.0722)).mean())
     for _ in range(10):

@@ -11,16 +11,15 @@ import pytest
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box
+from airworthy.optics.projections import Pinhole
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.record import Actor, Instance, Material, Scene, Sky
 from airworthy.sensors.build import make_sensor
 from airworthy.sensors.camera import Camera
 from airworthy.sensors.devices import device
-from airworthy.sensors.projections import Pinhole
 from airworthy.sensors.realism import DepthOfField, MotionBlur, Realism, RollingShutter
-from airworthy.sensors.realism.focus import ThinLens, aperture_points
-from airworthy.sensors.realism.shutter import exposure_ages, poses_at, row_ages
-from airworthy.sensors.sampling import View
+from airworthy.sensors.realism.camera import ThinLens, aperture_points, exposure_ages, poses_at, row_ages
+from airworthy.sensors.sampling import SensorView
 
 BLACK = Sky((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 GLOW = {"glow": Material((0.0, 0.0, 0.0, 1.0), emissive=(1.0, 1.0, 1.0))}
@@ -44,8 +43,8 @@ def camera(settings: Realism | None, *channels: str) -> Camera:
     return made
 
 
-def view(y: float = 0.0, yaw: float = 0.0) -> View:
-    return View(np.array([[0.0, y, 0.0]]), frames.from_euler(0.0, 0.0, yaw)[None], np.zeros(1, int))
+def view(y: float = 0.0, yaw: float = 0.0) -> SensorView:
+    return SensorView(np.array([[0.0, y, 0.0]]), frames.from_euler(0.0, 0.0, yaw)[None], np.zeros(1, int))
 
 
 def passing(settings: Realism, speed: float, *channels: str) -> dict[str, Any]:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from airworthy.geometry import Box
+from airworthy.optics.projections import Pinhole
 from airworthy.sensors.build import make_sensor
+from airworthy.sensors.camera import depth_of, disparity
 from airworthy.sensors.devices import device
-from airworthy.sensors.projections import Pinhole
-from airworthy.sensors.stereo import depth_of, disparity
 
 CAMERA = Pinhole.from_fov(240, 12, horizontal=np.radians(87.0))
 BASELINE = 0.095
@@ -41,12 +41,12 @@ def test_shadow_of_a_panel_on_a_wall(place: Callable[..., Any], view: Callable[.
     item = device("stereo_camera").variant(projection=CAMERA, channels=("depth", "true_depth"))
     out = make_sensor(item).capture(place(_panel(), (Box((0.5, 50.0, 50.0)), (FAR + 0.5, 0, 0))), view())
     shadow = (out["depth"] == -1.0)[0]
-    expected = _expected(FAR)
+    expected = _expected(FAR) | _beyond(FAR)
     # The strip's edge falls between columns; the start at 0.999 of the range moves it by 6 mm, less than a column's 47 mm.
     np.testing.assert_array_equal(shadow.all(axis=0), shadow.any(axis=0))
     assert np.abs(shadow.all(axis=0).astype(int) - expected).sum() <= 1
     width = FAR * BASELINE / NEAR - BASELINE
-    assert shadow.all(axis=0).sum() == pytest.approx(width / FAR * CAMERA.fx, abs=1.0)
+    assert shadow.all(axis=0).sum() == pytest.approx(width / FAR * CAMERA.fx + CAMERA.fx * BASELINE / FAR, abs=2.0)
     np.testing.assert_allclose(out["true_depth"][0][shadow], FAR, atol=1e-4)
 
 
@@ -58,17 +58,30 @@ def test_shadow_at_the_far_plane(place: Callable[..., Any], view: Callable[..., 
     y = 6.5 - CAMERA.cy
     along = 10.0 / np.sqrt(1.0 + x**2 + (y / CAMERA.fx) ** 2)
     crossing = BASELINE + (x * along - BASELINE) * NEAR / along
-    expected = (x * NEAR < EDGE) & (crossing > EDGE)
+    expected = (x * NEAR < EDGE) & (crossing > EDGE) | (x - BASELINE / along < -CAMERA.cx / CAMERA.fx)
     assert expected.sum() >= 3
     assert np.abs((depth == -1.0).astype(int) - expected).sum() <= 1
-    np.testing.assert_array_equal(depth[:100], 1.0)
+    np.testing.assert_array_equal(depth[2:100], 1.0)  # two columns are beyond the second eye's image
 
 
-def test_an_open_wall_has_no_shadow(place: Callable[..., Any], view: Callable[..., Any]) -> None:
+def _beyond(depth: float) -> np.ndarray:
+    """Columns whose point at this depth lies left of the second eye's image."""
+    x = (np.arange(240) + 0.5 - CAMERA.cx) / CAMERA.fx
+    return x - BASELINE / depth < -CAMERA.cx / CAMERA.fx
+
+
+@pytest.mark.parametrize("depth", [0.5, 1.0, 4.0])
+def test_an_open_wall_has_a_blind_band_and_no_shadow(place: Callable[..., Any], view: Callable[..., Any], depth: float) -> None:
+    """Left of the first focal length x baseline / depth columns the second eye's image has ended; all else is measured."""
     item = device("stereo_camera").variant(projection=CAMERA, channels=("depth", "disparity"))
-    out = make_sensor(item).capture(place((Box((0.5, 50.0, 50.0)), (4.5, 0, 0))), view())
-    np.testing.assert_allclose(out["depth"], 0.4, atol=1e-6)
-    np.testing.assert_allclose(out["disparity"], CAMERA.fx * BASELINE / 4.0, rtol=1e-5)
+    out = make_sensor(item).capture(place((Box((0.5, 50.0, 50.0)), (depth + 0.5, 0, 0))), view())
+    blind = (out["depth"] == -1.0)[0]
+    np.testing.assert_array_equal(blind.all(axis=0), blind.any(axis=0))
+    band = int(blind[0].sum())
+    assert blind[0, :band].all()
+    assert band == pytest.approx(CAMERA.fx * BASELINE / depth, abs=1.0)
+    np.testing.assert_allclose(out["depth"][0][~blind], depth / 10.0, atol=1e-6)
+    np.testing.assert_allclose(out["disparity"][0][~blind], CAMERA.fx * BASELINE / depth, rtol=1e-5)
 
 
 def test_disparity_of_flightgoggles() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airworthy.core.errors import AirworthyError
-from airworthy.sensors.timing import SampleClock
+from airworthy.sensors.mounting import SampleClock
 
 
 @given(st.integers(1, 500), st.integers(500, 2000), st.integers(0, 10**7))

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airworthy.core.frames import to_matrix
+from airworthy.core.frames import rotate, to_matrix
 from airworthy.simulation.config import Ground, Imu, SimulatorConfig
 from airworthy.simulation.simulator import Simulator
 from airworthy.simulation.twin import Twin
-from airworthy.vehicles import hover_speed, vehicle
+from airworthy.vehicles import hover_speed, vehicle, vehicle_names
 from airworthy.vehicles.record import CollisionBody, Disturbance, Drag, Vehicle, WrenchNoise
 
 G, RATE = 9.81, 960
@@ -82,7 +82,9 @@ def test_impact_speed_is_reported() -> None:
 
 def energy(item: Vehicle, simulator: Simulator) -> np.ndarray:
     velocity, rate = simulator.velocity.astype(float), simulator.rate.astype(float)
-    moving = 0.5 * item.mass * (velocity**2).sum(1) + 0.5 * (np.array(item.inertia[:3]) * rate**2).sum(1)
+    xx, yy, zz, xy, xz, yz = item.inertia
+    tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    moving = 0.5 * item.mass * (velocity**2).sum(1) + 0.5 * np.einsum("ei,ij,ej->e", rate, tensor, rate)
     return np.asarray(moving + item.mass * G * simulator.position[:, 2].astype(float))
 
 
@@ -153,11 +155,77 @@ def test_ball_slides_until_it_rolls() -> None:
     """A solid ball keeps 5/7 of its speed and then rolls."""
     radius = 0.15
     item = craft("sphere", (radius,) * 3, (0.4 * 1.2 * radius**2,) * 3)
-    simulator = grounded(item, friction=0.5)
+    simulator = grounded(item, friction=0.5, rolling=0.0)
     simulator.reset(position=(0, 0, radius), velocity=(3.0, 0, 0), rotor_speed=OFF)
     simulator.advance(2 * RATE, OFF)
     assert simulator.velocity[0, 0] == pytest.approx(3.0 * 5 / 7, rel=1e-2)
     assert np.linalg.norm(simulator.rate[0]) == pytest.approx(simulator.velocity[0, 0] / radius, rel=1e-2)
+
+
+def test_ball_that_rolls_stops() -> None:
+    """At v^2 / (2 a) with a = rolling g / (1 + I / (m r^2)), from rolling without slip; then it stands, and does not spin."""
+    radius, rolling = 0.15, 0.05
+    item = craft("sphere", (radius,) * 3, (0.4 * 1.2 * radius**2,) * 3)
+    simulator = grounded(item, 2, rolling=rolling)
+    rate = [[0, 1.0 / radius, 0], [0, 0, 9.0]]
+    simulator.reset(position=(0, 0, radius), velocity=[[1.0, 0, 0], [0, 0, 0]], rate=rate, rotor_speed=OFF)
+    simulator.advance(4 * RATE, OFF)
+    assert simulator.position[0, 0] == pytest.approx(0.5 * 1.4 / (rolling * G), rel=0.01)
+    assert np.abs(simulator.velocity).max() < 1e-4
+    assert np.abs(simulator.rate).max() < 1e-3
+    assert np.abs(simulator.position[1]).max() == pytest.approx(radius, abs=1e-3)
+
+
+def still(name: str) -> Vehicle:
+    """A vehicle of the catalogue without noise and air, whose rotors can stand still."""
+    item = vehicle(name)
+    rotors = tuple(replace(rotor, speed_min=0.0) for rotor in item.rotors)
+    return replace(item, wrench_noise=WrenchNoise(), disturbance=Disturbance(), drag=Drag(), sensors=(), rotors=rotors)
+
+
+def test_every_vehicle_comes_to_rest() -> None:
+    """Set down at 0.5 m/s sideways and 0.5 m/s down with rotors off: 3 s later all of the catalogue stand where they landed."""
+    for names in (quads := [n for n in vehicle_names() if vehicle(n).rotor_count == 4], sorted({*vehicle_names()} - {*quads})):
+        items = [still(name) for name in names]
+        simulator = grounded(items, rate=480)
+        rest = np.array([i.body.size[2] - i.body.center[2] + i.center_of_mass[2] for i in items])
+        start = np.c_[np.zeros((len(items), 2)), rest + 0.02]
+        simulator.reset(position=start, velocity=(0.4, 0.3, -0.5), rotor_speed=np.zeros(simulator.rotor_count))
+        simulator.advance(3 * 480, np.zeros(simulator.rotor_count))
+        speed = np.linalg.norm(simulator.velocity, axis=1)
+        assert speed.max() < 1e-3, names[int(speed.argmax())]
+        assert np.abs(simulator.rate).max() < 5e-3
+        middle = np.array([np.subtract(i.body.center, i.center_of_mass) for i in items])
+        lowest = (
+            simulator.position[:, 2] + rotate(simulator.attitude.astype(float), middle)[:, 2] - [i.body.size[2] for i in items]
+        )
+        assert np.abs(lowest).max() < 1e-3
+        assert np.linalg.norm(simulator.position[:, :2], axis=1).max() < 0.15
+
+
+@pytest.mark.parametrize("rate", [240, 480, 960])
+@pytest.mark.parametrize("name", ["cf2x_gym_pybullet_drones", "x500", "real_01", "tinyprop"])
+def test_bounces_never_gain(name: str, rate: int) -> None:
+    """Restitution 0 to 1, spins to 100 rad/s: neither one step with contact nor all of them together gain."""
+    item, rng, n = replace(still(name), gravity=G), np.random.default_rng(3), 320
+    simulator = grounded(item, n, rate)
+    simulator.set_parameter("restitution", rng.choice([0.0, 0.3, 0.5, 0.8, 1.0], n))
+    simulator.set_parameter("friction", rng.uniform(0.0, 1.0, n))
+    velocity, spin = rng.uniform(-2.0, 2.0, (n, 3)), rng.choice([0.0, 10.0, 50.0, 100.0], (n, 1))
+    velocity[:, 2] = -np.abs(velocity[:, 2]) - 0.3
+    start = {"attitude": rng.normal(size=(n, 4)), "rate": spin * rng.uniform(-1.0, 1.0, (n, 3)) / np.sqrt(3.0)}
+    simulator.reset(position=(0.0, 0.0, 0.6), velocity=velocity, **start, rotor_speed=OFF)
+    first = before = energy(item, simulator)
+    gain, impacts, given, most = -1.0, 0, np.zeros(n), 0.0
+    for _ in range(rate):
+        simulator.advance(1, OFF)
+        now, met = energy(item, simulator), simulator.field("contact") > 0
+        gain = max(gain, float(((now - before) / first)[met].max(initial=-1.0)))
+        given += np.where(met, (now - before) / first, 0.0)
+        before, impacts, most = now, impacts + int(met.sum()), max(most, float(given.max()))
+    assert impacts > 2 * n
+    assert gain < 2e-4
+    assert most < 2e-4
 
 
 def test_tumbling_bodies_come_to_rest() -> None:

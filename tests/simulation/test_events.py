@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from airworthy.core.errors import AirworthyError
 from airworthy.simulation.config import Ground, Imu, Randomization, SimulatorConfig, Wind
-from airworthy.simulation.events import FAR
-from airworthy.simulation.schedule import Schedule
+from airworthy.simulation.events import FAR, Schedule
 from airworthy.simulation.simulator import Simulator
 from airworthy.vehicles import vehicle
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import ArrayAny
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.simulation import Downwash, Simulator, SimulatorConfig
@@ -19,12 +19,11 @@ from airworthy.vehicles import vehicle
 
 CRAZYFLIE = vehicle("cf2x_L250")
 MODEL = Downwash()
-Array = NDArray[Any]
 
 
 def kernel_forces(
-    position: Array, groups: Array, flight_ids: Array | None = None, model: Downwash = MODEL, status: float = 0.0
-) -> Array:
+    position: ArrayAny, groups: ArrayAny, flight_ids: ArrayAny | None = None, model: Downwash = MODEL, status: float = 0.0
+) -> ArrayAny:
     """What the kernel writes for vehicles at these places, all of one status, shape (env,)."""
     wp = quiet_warp()
     count = len(position)
@@ -36,7 +35,7 @@ def kernel_forces(
     return np.array(force.numpy())
 
 
-def twin_forces(position: Array, groups: Array, model: Downwash = MODEL) -> Array:
+def twin_forces(position: ArrayAny, groups: ArrayAny, model: Downwash = MODEL) -> ArrayAny:
     return np.array([downwash_force(position, np.flatnonzero(groups == groups[i]), i, model) for i in range(len(position))])
 
 
@@ -97,7 +96,7 @@ def test_order_and_neighbours_do_not_matter(seed: int) -> None:
 # ---- in flight --------------------------------------------------------------------------------------------------------------
 
 
-def simulator(position: Array, groups: Any, downwash: bool = True, level: str = "position", **options: Any) -> Simulator:
+def simulator(position: ArrayAny, groups: Any, downwash: bool = True, level: str = "position", **options: Any) -> Simulator:
     config = SimulatorConfig(level=level, downwash=MODEL if downwash else None, wrench_noise=False, disturbance=False)
     found = Simulator(CRAZYFLIE, config, env_count=len(position), groups=groups if downwash else None, **options)
     found.reset(position=position)
@@ -134,7 +133,7 @@ def test_one_hovers_under_the_other() -> None:
     np.testing.assert_array_equal(sunk[1:], 0.0)
 
 
-def states(sim: Simulator, hold: Array, steps: int = 40) -> Array:
+def states(sim: Simulator, hold: ArrayAny, steps: int = 40) -> ArrayAny:
     for _ in range(steps):
         sim.step(hold)
     return np.concatenate([sim.position, sim.velocity, sim.attitude, sim.rate], axis=1)

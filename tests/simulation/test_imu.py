@@ -9,7 +9,7 @@ import pytest
 
 from airworthy.core.errors import UnknownNameError
 from airworthy.core.frames import to_matrix
-from airworthy.simulation.config import Ground, Imu, SimulatorConfig
+from airworthy.simulation.config import Ground, Imu, SimulatorConfig, Wind
 from airworthy.simulation.simulator import Simulator
 from airworthy.simulation.twin import Twin
 from airworthy.vehicles import hover_speed, vehicle
@@ -36,7 +36,7 @@ def test_rest_reads_up() -> None:
     twin = Twin(simulator)
     twin.state["rotor_speed"] = np.array([hover, np.zeros(4)]).T.copy()
     twin.advance(1, [hover, np.zeros(4)])
-    simulator.advance(1, [hover, np.zeros(4)])
+    simulator.set_command([hover, np.zeros(4)])
     expected = np.array([[0, 0, G, 0, 0, 0], np.zeros(6)])
     assert twin.field("imu") == pytest.approx(expected, abs=1e-9)
     assert simulator.imu == pytest.approx(expected, abs=4e-6)  # four units in the last place of 9.81
@@ -46,7 +46,7 @@ def test_mounting_turns_the_reading() -> None:
     simulator = simulator_with(Imu(orientation=MOUNT))
     rate = np.array([0.3, -0.2, 0.5])
     simulator.reset(rate=rate)
-    simulator.advance(1, np.full(4, hover_speed(quiet())[0]))
+    simulator.set_command(np.full(4, hover_speed(quiet())[0]))
     turn = to_matrix(np.array(MOUNT) / np.linalg.norm(MOUNT)).T
     assert simulator.imu[0, :3] == pytest.approx(turn @ [0, 0, G], abs=1e-5)
     assert simulator.imu[0, 3:] == pytest.approx(turn @ rate, abs=1e-6)
@@ -58,7 +58,7 @@ def test_lever_arm() -> None:
     item = quiet(center_of_mass=(0.02, 0.01, -0.01))
     simulator = Simulator(item, SimulatorConfig(imu=Imu(position=tuple(r))))
     simulator.reset(rate=rate, rotor_speed=np.zeros(4))
-    simulator.advance(1, np.zeros(4))
+    simulator.set_command(np.zeros(4))
     j = np.array(item.inertia[:3])
     turn = (-np.cross(rate, j * rate) - 0.003 * np.linalg.norm(rate) * rate) / j
     lever = r - np.array(item.center_of_mass)
@@ -70,28 +70,65 @@ def test_saturation() -> None:
     imu = Imu(accelerometer_limit=5.0, gyroscope_limit=2.0)
     simulator = simulator_with(imu, 2)
     simulator.reset(rate=[[3.0, -4.0, 1.0], [-1.0, 2.5, 0.0]])
-    simulator.advance(1, np.full(4, 1133.0))
+    simulator.set_command(np.full(4, 1133.0))
     assert simulator.imu[0] == pytest.approx([0, 0, 5.0, 2.0, -2.0, 1.0], abs=1e-5)
     assert simulator.imu[1, 3:] == pytest.approx([-1.0, 2.0, 0.0])
     # Upside down, the other limit.
     simulator.reset(attitude=(1, 0, 0, 0))
     simulator.set_external(force=(0, 0, 30.0))
-    simulator.advance(1, np.zeros(4))
+    simulator.set_command(np.zeros(4))
     assert simulator.imu[0, 2] == pytest.approx(-5.0)
+
+
+NOISY = Imu((0.01,) * 3, (0.01,) * 3, (0.01,) * 3, (0.01,) * 3)
+
+
+@pytest.mark.parametrize("level", ["rotor_speed", "rate_thrust"])
+def test_a_reading_is_of_the_present_instant(level: str) -> None:
+    """Also right after a reset: the sample with which the next log begins, bit for bit."""
+    command = np.full(4, 1100.0) if level == "rotor_speed" else np.array([0.3, -0.2, 0.1, 0.6])
+    simulator = simulator_with(NOISY, 5, level=level)
+    simulator.reset(rate=(3.0, -2.0, 1.0))
+    simulator.set_command(command, delay_steps=3)
+    for steps in (1, 7, 20):
+        reading = simulator.imu
+        assert np.abs(reading).min() > 0.0
+        log = simulator.advance(steps, imu_log=True)
+        assert log is not None
+        assert np.array_equal(log[0], reading)
+        assert np.array_equal(simulator.field("imu"), log[-1])
+    simulator.reset([2], rate=(0.0, 0.0, 4.0))
+    assert simulator.imu[2, 5] == pytest.approx(4.0, abs=2.0)  # noise of 0.01 x sqrt(960), five deviations and more
+
+
+def test_a_reading_changes_nothing() -> None:
+    """A batch whose IMU is read at every step flies the same bits as one that is not read."""
+    batches = [simulator_with(NOISY, 5, wind=Wind(turbulence=(1.0,) * 3), ground=Ground()) for _ in range(2)]
+    for read, simulator in zip((True, False), batches, strict=True):
+        simulator.reset(position=[(0.0, 0.0, 0.3 * k) for k in range(5)])
+        for k in range(12):
+            simulator.set_command(np.full(4, 700.0 + 20.0 * k), delay_steps=k % 3)
+            if read:
+                assert np.array_equal(simulator.imu, simulator.imu)
+            simulator.advance(5)
+    first, second = (simulator.save() for simulator in batches)
+    for name in ("state", "inputs", "keys", "rows", "episode"):
+        assert np.array_equal(getattr(first, name), getattr(second, name), equal_nan=True), name
+    assert (first.step_count, first.effects) == (second.step_count, second.effects)
 
 
 def test_log_holds_every_sample() -> None:
     """`imu_log` returns what single steps would have read."""
-    imu = Imu((0.01,) * 3, (0.01,) * 3, (0.01,) * 3, (0.01,) * 3)
-    whole, single = simulator_with(imu, 5), simulator_with(imu, 5)
+    whole, single = simulator_with(NOISY, 5), simulator_with(NOISY, 5)
     log = whole.advance(20, np.full(4, 1100.0), imu_log=True)
     samples = []
     for _ in range(20):
-        single.advance(1, np.full(4, 1100.0))
-        samples.append(single.imu.copy())
+        single.set_command(np.full(4, 1100.0))
+        samples.append(single.imu)
+        single.advance(1)
     assert log is not None
     assert np.array_equal(log, np.array(samples))
-    assert np.array_equal(whole.imu, log[-1])
+    assert np.array_equal(whole.imu, single.imu)
 
 
 @pytest.mark.parametrize("rate", [200, 960])

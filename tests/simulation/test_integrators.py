@@ -40,6 +40,7 @@ def reference_derivative(item: Vehicle, y: np.ndarray, command: np.ndarray, wind
     xx, yy, zz, xy, xz, yz = item.inertia
     j = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     force, moment, stored = np.zeros(3), np.zeros(3), np.zeros(3)
+    air, drag = r.T @ (v - wind), item.drag
     s_dot = np.zeros_like(s)
     for k, rotor in enumerate(item.rotors):
         a, b = rotor.response.rise if abs(command[k]) >= abs(s[k]) else rotor.response.fall
@@ -50,7 +51,13 @@ def reference_derivative(item: Vehicle, y: np.ndarray, command: np.ndarray, wind
         force += thrust
         moment += np.cross(arm, thrust) + axis * rotor.spin * (np.array(rotor.torque) @ powers + rotor.inertia * s_dot[k])
         stored -= axis * rotor.spin * rotor.inertia * s[k]
-    air, drag = r.T @ (v - wind), item.drag
+        # Air at the hub, where it moves as the body turns: lift, drag and flapping of the blades.
+        at_hub, along_axis = air + np.cross(w, arm), np.outer(axis, axis)
+        sideways = (np.eye(3) - along_axis) @ at_hub
+        brake = rotor.hub_drag[0] * sideways + rotor.hub_drag[1] * along_axis @ at_hub
+        pull = axis * rotor.translational_lift * (sideways @ sideways) - abs(s[k]) * brake
+        force += pull
+        moment += np.cross(arm, pull) + rotor.flapping * abs(s[k]) * np.cross(sideways, axis)
     rotors = np.abs(s[: item.rotor_count]).sum()
     along = (
         np.array(drag.linear)
@@ -63,7 +70,7 @@ def reference_derivative(item: Vehicle, y: np.ndarray, command: np.ndarray, wind
         + np.array(drag.angular_norm) * np.linalg.norm(w)
         + np.array(drag.angular_axis) * np.abs(w)
     )
-    force, moment = force - along * air, moment - about * w
+    force, moment = force - along * air, moment - about * w - np.cross(drag.center, along * air)
     w_dot = np.linalg.solve(j, moment - np.cross(w, j @ w + stored))
     v_dot = GRAVITY * item.gravity + r @ force / item.mass
     return np.concatenate([v, v_dot, (r @ cross_matrix(w)).ravel(), w_dot, s_dot])
@@ -131,6 +138,7 @@ OUTSIDE = [
 ]
 
 
+@pytest.mark.slow
 def test_independent_equations() -> None:
     """A quarter second from random states under wind, over the kinds of vehicle that the catalogue holds.
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from airworthy.control.config import ControlConfig
 from airworthy.control.kernel import LEVELS
+from airworthy.control.levels import ControlConfig
 from airworthy.core.frames import from_euler, to_euler
 from airworthy.simulation.config import SimulatorConfig
 from airworthy.simulation.simulator import Simulator

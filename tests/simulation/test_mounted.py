@@ -8,23 +8,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import ArrayAny
 from airworthy.core.errors import AirworthyError, UnknownNameError
 from airworthy.core.frames import rotate
 from airworthy.geometry import Box, Sphere
+from airworthy.optics.projections import Pinhole, Spherical
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.record import Actor, Instance, Scene
 from airworthy.sensors.devices import device
-from airworthy.sensors.lidar import Lidar
+from airworthy.sensors.lidar import Lidar, ranger
 from airworthy.sensors.limits import RangeLimits
 from airworthy.sensors.mounting import Mount
 from airworthy.sensors.noise import RangeNoise
-from airworthy.sensors.projections import Pinhole, Spherical
-from airworthy.sensors.ranger import ranger
 from airworthy.simulation import Simulator, SimulatorConfig
-from airworthy.simulation.mounted import Capture, MountedSensor, MountedSensors
-from airworthy.simulation.sensor_movers import VehicleMovers
+from airworthy.simulation.mounted import Capture, MountedSensor, MountedSensors, VehicleMovers
 from airworthy.vehicles import vehicle
 
 CARL = replace(vehicle("carl"), center_of_mass=(0.02, -0.01, 0.015))
@@ -185,7 +183,7 @@ def test_environments_permuted_give_permuted_samples() -> None:
     flights = np.array([4, 9, 2, 7])
     commands = np.array([[900.0], [950.0], [700.0], [1000.0]]) * np.ones(4)
 
-    def fly(order: list[int]) -> dict[str, dict[str, NDArray[Any]]]:
+    def fly(order: list[int]) -> dict[str, dict[str, ArrayAny]]:
         simulator = _simulator(len(order), flight_ids=flights[order], seed=11)
         mounted = _mounted(simulator, sensors)
         for step in range(25):
@@ -314,19 +312,24 @@ def test_save_and_restore_continue_bit_for_bit() -> None:
         np.testing.assert_array_equal(next(iter(sample.data.values())), first[name][1])
 
 
-def test_a_rolling_scan_uses_the_poses_of_its_columns() -> None:
-    """A falling LiDAR in a sphere that is centred on its start: each column's range is that of its own instant."""
+@pytest.mark.parametrize("rate", [10.0, 7.3, 12.7, 19.9])
+def test_a_rolling_scan_uses_the_poses_of_its_columns(rate: float) -> None:
+    """A falling LiDAR in a sphere that is centred on its start: each column's range is that of its own instant.
+
+    Also of the oldest columns, at rates whose revolutions are no whole number of steps.
+    """
     scene = Scene("sphere", {"ball": Sphere(20.0)}, instances=(Instance("ball"),))
+    lens = Spherical(512, 1, elevation=(-1.5, -1.5))
     scan = device("ouster_os0_64_datasheet").variant(
-        projection=Spherical(64, 1, elevation=(-1.5, -1.5)), rate=10.0, noise_enabled=False, channels=("range",), mount=Mount()
+        projection=lens, rate=rate, noise_enabled=False, channels=("range",), mount=Mount()
     )
     simulator, twin = _simulator(1, 960.0, 96.0), _simulator(1, 960.0, 96.0)
     for each in (simulator, twin):
         each.set_command(np.zeros(4))
     mounted = _mounted(simulator, {"top": scan}, scene)
+    heard = Heard(mounted)
     for _ in range(96):
         simulator.step()
-    sample = mounted.latest("top")
     poses = []
     for _ in range(961):
         attitude = np.asarray(twin.attitude[0], float)
@@ -334,14 +337,72 @@ def test_a_rolling_scan_uses_the_poses_of_its_columns() -> None:
         twin.advance(1)
     sensor = mounted.sensor("top")
     assert isinstance(sensor, Lidar)
-    when = (sample.time[0] - sensor.column_age()) * 960.0
-    at = np.stack([np.interp(when, np.arange(961), column) for column in np.transpose(poses)], axis=-1)
-    ray = rotate(at[:, 3:] / np.linalg.norm(at[:, 3:], axis=1, keepdims=True), scan.projection.rays().directions[0])
-    along = (at[:, :3] * ray).sum(-1)
-    expected = -along + np.sqrt(along**2 - (at[:, :3] ** 2).sum(-1) + 400.0)
-    # Known poses are 6 steps apart: 9.81 / 8 (6 / 960)^2 is 5e-5 m; hits are good to 1e-4 m at 10 m, and this is 20 m.
-    np.testing.assert_allclose(sample["range"][0, 0], expected, atol=3e-4)
-    assert np.ptp(expected) > 0.5
+    samples = heard.all[2:]  # whole revolutions
+    assert len(samples) >= 6
+    for sample in samples:
+        when = sample.step[0] - sensor.column_age() * 960.0
+        at = np.stack([np.interp(when, np.arange(961), column) for column in np.transpose(poses)], axis=-1)
+        ray = rotate(at[:, 3:] / np.linalg.norm(at[:, 3:], axis=1, keepdims=True), lens.rays().directions[0])
+        along = (at[:, :3] * ray).sum(-1)
+        expected = -along + np.sqrt(along**2 - (at[:, :3] ** 2).sum(-1) + 400.0)
+        # Known poses are at most 9 steps apart: 9.81 / 8 (9 / 960)^2 is 1.1e-4 m; hits are good to 1e-4 m at 10 m, so 2e-4.
+        np.testing.assert_allclose(sample.data["range"][0, 0], expected, atol=3e-4)
+    assert np.ptp(expected) > 0.4
+
+
+def test_a_rolling_scan_meets_actors_where_they_were() -> None:
+    """A slab comes at 8 m/s: each column meets it where it was at the column's instant, 0.2 m apart over a scan's quarter."""
+    speed = 8.0
+    slab = Actor("slab", (Instance("slab"),), "velocity", position=(9.0, 0.0, 0.0), velocity=(-speed, 0.0, 0.0))
+    scene = Scene("approach", {"slab": Box((0.1, 400.0, 400.0))}, actors=(slab,))
+    lens = Spherical(256, 1, elevation=(0.0, 0.0))
+    scan = device("ouster_os0_64_datasheet").variant(
+        projection=lens, rate=10.0, noise_enabled=False, channels=("range",), mount=Mount(), limits=RangeLimits()
+    )
+    simulator = _simulator(1, 1000.0, 100.0)
+    mounted = _mounted(simulator, {"top": scan}, scene)
+    for _ in range(50):
+        simulator.step()
+    sample, sensor = mounted.latest("top"), mounted.sensor("top")
+    assert isinstance(sensor, Lidar)
+    ahead = lens.rays().directions[0, :, 0]  # vehicles fall freely and do not turn
+    front = ahead > 0.5
+    when = sample.time[0] - sensor.column_age()
+    met = sample["range"][0, 0, front] * ahead[front]
+    # Within a strip (4 of the 256 columns) the slab stands still where it was in the strip's middle.
+    assert np.abs(met - (8.9 - speed * when - sample.position[0, 0])[front]).max() < speed * 0.1 / 64 / 2 + 1e-3
+    assert np.ptp(met) > 0.2
+    assert mounted.scene.time[0] == pytest.approx(simulator.time[0])
+
+
+def test_flow_is_the_motion_since_the_image_before() -> None:
+    """Falling before a wall, which goes up in the image; a slab before it comes from the right. None before the first image."""
+    slab = Actor("slab", (Instance("ball", (0.0, 0.0, 0.0)),), "velocity", position=(4.0, -1.0, 0.0), velocity=(0.0, 2.0, 0.0))
+    scene = replace(ROOM, instances=ROOM.instances[:2], actors=(slab,))
+    lens = Pinhole.from_fov(64, 48, horizontal=1.2)
+    camera = CAMERA.variant(projection=lens, channels=("flow", "instance_id", "depth"), kind="camera", baseline=0.0, rate=20.0)
+    simulator = _simulator(2, 1000.0, 100.0)
+    mounted = _mounted(simulator, {"front": camera}, scene)
+    np.testing.assert_allclose(mounted.latest("front")["flow"], 0.0, atol=1e-5)
+    before = np.zeros(2)
+    for step in range(20):
+        if step == 12:
+            simulator.reset([1])
+            np.testing.assert_allclose(mounted.latest("front")["flow"][1], 0.0, atol=1e-5)
+        was = mounted.latest("front")
+        before, stamp = was.position[:, 2].copy(), was.step.copy()
+        simulator.step()
+        sample = mounted.latest("front")
+        for env in np.flatnonzero(sample.step > stamp):
+            fallen = before[env] - sample.position[env, 2]
+            wall = sample["depth"][env] > 6.0
+            expected = np.zeros((48, 64, 2))
+            expected[..., 1] = -lens.fy * fallen / sample["depth"][env]
+            expected[~wall, 0] = -lens.fx * 2.0 * 0.05 / sample["depth"][env][~wall]  # to the left, which is +y
+            assert wall.any()
+            assert (~wall).any()
+            np.testing.assert_allclose(sample["flow"][env], expected, atol=2e-3)
+    assert sample.step.tolist() == [200, 50]
 
 
 def test_mistakes_get_one_sentence() -> None:

@@ -13,16 +13,15 @@ from PIL import Image
 
 from airworthy.core.errors import AirworthyError, UnknownNameError
 from airworthy.geometry import Box
+from airworthy.optics.projections import Pinhole, Spherical
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.record import Beacon, Instance, Scene
 from airworthy.sensors.devices import device
 from airworthy.sensors.products import metres_of
-from airworthy.sensors.projections import Pinhole, Spherical
 from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.simulation import sensor_recording as module
 from airworthy.simulation.mounted import MountedSensors
-from airworthy.simulation.sensor_files import depth_unit, write_pcd
-from airworthy.simulation.sensor_recording import SensorRecorder
+from airworthy.simulation.sensor_recording import SensorRecorder, calibration, depth_unit, write_pcd
 from airworthy.vehicles import vehicle
 
 ROOM = Scene(
@@ -111,6 +110,9 @@ def test_the_calibration_says_everything(flown: tuple[Path, MountedSensors, list
     assert text["projection"]["model"] == "Pinhole"
     assert text["projection"]["fx"] == pytest.approx(8.0 / np.tan(0.6))
     assert text["depth_unit_m"] == 1e-3
+    assert text["depths"].endswith("In flight the device gives shares of its 15 m, and pilots see those.")
+    metres = calibration(device("ouster_os0_128_datasheet"), {})["depths"]
+    assert metres == "files hold metres, as counts of depth_unit_m; 0 is no measurement."
     assert text["mount_in_body"]["position"] == [0.1, 0.0, 0.03]
     assert text["files"] == {"depth": "png", "semantic_id": "png", "normal_world": "png", "barycentric": "npy"}
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from airworthy.core.frames import to_matrix
-from airworthy.dynamics.parameters import invert_inertia
+from airworthy.dynamics.state import invert_inertia
 from airworthy.simulation.config import SimulatorConfig
 from airworthy.simulation.simulator import Simulator
 from airworthy.simulation.twin import Twin
@@ -150,7 +150,9 @@ def momentum(attitude: np.ndarray, rate: np.ndarray, j: np.ndarray) -> np.ndarra
     return np.einsum("eij,ejk,ek->ei", to_matrix(attitude), j, rate)
 
 
-@pytest.mark.parametrize(("source", "rate_hz", "tolerance"), [("twin", 500, 1e-10), ("kernel", 1000, 1e-4)])
+@pytest.mark.parametrize(
+    ("source", "rate_hz", "tolerance"), [pytest.param("twin", 500, 1e-10, marks=pytest.mark.slow), ("kernel", 1000, 1e-4)]
+)
 def test_precession_conserves(source: str, rate_hz: int, tolerance: float) -> None:
     """10 s of torque-free rotation. The twin runs at 500 Hz, where RK4 loses 32 times more than at 1 kHz, and holds 1e-10."""
     inertias = [PRINCIPAL, PRODUCTS, SYMMETRIC]

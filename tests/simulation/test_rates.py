@@ -46,7 +46,7 @@ def test_command_k_falls_on_its_step(physics: int, control: int) -> None:
 def test_no_drift_late_in_a_flight(physics: int, control: int, k: int) -> None:
     """The schedule of any whole rates, however far from the start: floats would lose the step after some hours."""
     control = min(control, physics)
-    simulator = Simulator(quiet(), SimulatorConfig(physics_rate=physics, control_rate=control))
+    simulator = Simulator(quiet(drag=Drag()), SimulatorConfig(physics_rate=physics, control_rate=control))
     start, end = (ceil(Fraction(i * physics, control)) for i in (k, k + 1))
     assert simulator.substeps(k) == end - start
 
@@ -174,7 +174,7 @@ def test_external_wrench() -> None:
 
 def test_disturbance_probability_and_bounds() -> None:
     """Hits come with the given probability per step, uniform within their bounds, and are felt by the accelerometer."""
-    shove = Disturbance(0.05, (4.75, 2.0, 1.0), (0.03, 0.02, 0.01))
+    shove = Disturbance(0.05, (4.75, 2.0, 1.0), (0.03, 0.02, 0.01), rate=960.0)
     item = replace(quiet(drag=Drag(), gravity=1e-12), disturbance=shove)
     simulator = Simulator(item, SimulatorConfig(), env_count=2048)
     simulator.reset(rotor_speed=np.zeros(4))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_euler
 from airworthy.simulation import FlightTable, Replay, flight_columns
@@ -15,10 +15,10 @@ TIMES = np.array([0.5, 1.0, 2.0, 4.0])
 PLACES = np.array([[0.0, 0, 0], [1.0, 0, 0], [1.0, 2.0, 0], [1.0, 2.0, -8.0]])
 
 
-def table(times: NDArray[np.float64] = TIMES, env: int = 3) -> FlightTable:
+def table(times: Array = TIMES, env: int = 3) -> FlightTable:
     """One flight of a few rows, and a short one of another environment."""
     count = len(times)
-    columns: dict[str, NDArray[np.float64]] = {name: np.zeros(count + 1) for name in flight_columns(4)}
+    columns: dict[str, Array] = {name: np.zeros(count + 1) for name in flight_columns(4)}
     columns["env"][:count], columns["env"][count] = env, env + 1
     columns["t"][:count], columns["t"][count] = times, 7.0
     zero = np.zeros(count)
@@ -31,7 +31,7 @@ def table(times: NDArray[np.float64] = TIMES, env: int = 3) -> FlightTable:
     return FlightTable.from_columns(columns)
 
 
-def yaw_of(attitude: NDArray[np.float64]) -> NDArray[np.float64]:
+def yaw_of(attitude: Array) -> Array:
     return 2.0 * np.arctan2(attitude[..., 2], attitude[..., 3])
 
 

@@ -10,15 +10,15 @@ import pytest
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import rotate, to_matrix
-from airworthy.dynamics.body_spheres import body_spheres
+from airworthy.dynamics.scene_native import body_points
 from airworthy.geometry.batch import GeometryBatch
 from airworthy.geometry.placement import Placement
 from airworthy.geometry.shapes import Box, Cylinder, Mesh, Sphere
-from airworthy.simulation.config import Contact, Ground, Imu, Randomization, SimulatorConfig
+from airworthy.simulation.config import ROLLING, Contact, Ground, Imu, Randomization, SimulatorConfig
 from airworthy.simulation.obstacles import GAP
 from airworthy.simulation.simulator import Simulator
-from airworthy.vehicles import hover_speed, vehicle
-from airworthy.vehicles.record import CollisionBody, Drag, Vehicle, WrenchNoise
+from airworthy.vehicles import hover_speed, vehicle, vehicle_names
+from airworthy.vehicles.record import CollisionBody, Disturbance, Drag, Vehicle, WrenchNoise
 
 G, RATE = 9.81, 960
 OFF = np.zeros(4)
@@ -56,7 +56,7 @@ def place(*instances: tuple[Any, Any], attitude: Any = (0.0, 0.0, 0.0, 1.0)) -> 
 def build(
     item: Vehicle | list[Vehicle], geometry: GeometryBatch, mode: Any, env_count: int | None = None, **more: Any
 ) -> Simulator:
-    contact = Contact(mode, more.pop("restitution", 0.2), more.pop("friction", 0.6))
+    contact = Contact(mode, more.pop("restitution", 0.2), more.pop("friction", 0.6), more.pop("rolling", ROLLING))
     count = env_count if isinstance(item, Vehicle) else len(item)
     config = SimulatorConfig(**{"physics_rate": RATE, "contact": contact, **more})
     return Simulator(item, config, env_count=env_count, geometry=geometry, geometry_env=np.zeros(count or 1, int))
@@ -160,9 +160,11 @@ def test_bounces_as_told(restitution: float) -> None:
 
 def energy(items: list[Vehicle], simulator: Simulator) -> np.ndarray:
     mass = np.array([item.mass for item in items])
-    inertia = np.array([item.inertia[:3] for item in items])
+    xx, yy, zz, xy, xz, yz = np.array([item.inertia for item in items]).T
     velocity, rate = simulator.velocity.astype(float), simulator.rate.astype(float)
-    moving = 0.5 * mass * (velocity**2).sum(1) + 0.5 * (inertia * rate**2).sum(1)
+    x, y, z = rate.T
+    turning = 0.5 * (xx * x * x + yy * y * y + zz * z * z) + xy * x * y + xz * x * z + yz * y * z
+    moving = 0.5 * mass * (velocity**2).sum(1) + turning
     return np.asarray(moving + mass * G * (simulator.position[:, 2].astype(float) + simulator.field("position_residual")[:, 2]))
 
 
@@ -188,17 +190,50 @@ def test_no_impact_adds_energy(restitution: float, friction: float) -> None:
         gain = max(gain, float(((now - before) / start)[met].max(initial=-1.0)))
         before = now
         impacts += int(np.count_nonzero(met))
-    assert impacts > 40
+    assert impacts > 30
     assert gain < 1e-3
     assert not simulator.diverged.any()
     assert simulator.position[:, 2].min() > 0.0
+
+
+@pytest.mark.parametrize("restitution", [0.5, 1.0])
+@pytest.mark.parametrize("rate", [240, 480])
+def test_vehicles_never_gain(rate: int, restitution: float) -> None:
+    """Vehicles of the catalogue on a mesh, spins to 100 rad/s: steps with contact gain nothing, one by one and together."""
+    names = ["cf2x_gym_pybullet_drones", "x500", "real_01", "tinyprop"]
+    bare: dict[str, Any] = {"wrench_noise": WrenchNoise(), "disturbance": Disturbance(), "drag": Drag(), "gravity": G}
+    items, rng = [replace(vehicle(name), **bare) for name in names for _ in range(16)], np.random.default_rng(3)
+    items = [replace(i, rotors=tuple(replace(r, speed_min=0.0) for r in i.rotors)) for i in items]
+    simulator = build(items, place((box_mesh((5, 5, 1)), (0, 0, -1))), "respond", physics_rate=rate, restitution=restitution)
+    n = len(items)
+    velocity, spin = rng.uniform(-1.5, 1.5, (n, 3)), rng.choice([0.0, 10.0, 100.0], (n, 1))
+    velocity[:, 2] = -np.abs(velocity[:, 2]) - 1.0
+    start = {"attitude": rng.normal(size=(n, 4)), "rate": spin * rng.uniform(-1.0, 1.0, (n, 3)) / np.sqrt(3.0)}
+    simulator.reset(position=(0.0, 0.0, 0.6), velocity=velocity, **start, rotor_speed=OFF)
+    first = before = energy(items, simulator)
+    given, most, gain, impacts = np.zeros(n), 0.0, -1.0, 0
+    for _ in range(rate // 2):
+        simulator.advance(1, OFF)
+        now, met = energy(items, simulator), simulator.field("contact") > 0
+        gain = max(gain, float(((now - before) / first)[met].max(initial=-1.0)))
+        given += np.where(met, (now - before) / first, 0.0)
+        before, most, impacts = now, max(most, float(given.max())), impacts + int(met.sum())
+    assert impacts > n
+    assert gain < 2e-5  # what lifts a body that has next to no motion, by micrometres, is not paid for
+    assert most < 2e-5
 
 
 def test_smooth_wall_keeps_what_is_along_it() -> None:
     """Without friction a wall takes only what is normal to it; a sphere that cannot be turned keeps its spin to the bit."""
     tilt = np.array([0.0, np.sin(0.3), 0.0, np.cos(0.3)])
     simulator = build(
-        BALL, place((Box((0.05, 4.0, 4.0)), (1.0, 0.0, 0.0)), attitude=tilt), "respond", 1, friction=0.0, restitution=0.7
+        BALL,
+        place((Box((0.05, 4.0, 4.0)), (1.0, 0.0, 0.0)), attitude=tilt),
+        "respond",
+        1,
+        friction=0.0,
+        restitution=0.7,
+        rolling=0.0,
     )
     simulator.set_parameter("gravity", 0.0)
     simulator.reset(velocity=(8.0, 1.0, -0.5), rate=(0.0, 0.0, 3.0), rotor_speed=OFF)
@@ -214,7 +249,9 @@ def test_rough_wall_turns_a_ball() -> None:
     """Sticking impact of a solid ball: the contact point ends at rest, so 2/7 of the tangential speed goes into spin."""
     radius = 0.15
     item = craft("sphere", (radius,) * 3, (0.4 * 1.2 * radius**2,) * 3)
-    simulator = build(item, place((Box((0.05, 4.0, 4.0)), (1.0, 0.0, 0.0))), "respond", 1, friction=5.0, restitution=0.5)
+    simulator = build(
+        item, place((Box((0.05, 4.0, 4.0)), (1.0, 0.0, 0.0))), "respond", 1, friction=5.0, restitution=0.5, rolling=0.0
+    )
     simulator.set_parameter("gravity", 0.0)
     simulator.reset(velocity=(8.0, 1.4, 0.0), rotor_speed=OFF)
     simulator.advance(200, OFF)
@@ -227,7 +264,7 @@ def test_rests_on_a_table(rate: int) -> None:
     """Rotors off on a table top, box and ball: within 1 mm, and the accelerometer reads +g."""
     table = place((box_mesh((0.6, 0.4, 0.4)), (0.0, 0.0, 0.4)))
     items = [BALL, BODIES["box"], BODIES["cylinder"]]
-    spheres = [body_spheres(item.body, item.center_of_mass) for item in items]
+    spheres = [body_points(item.body, item.center_of_mass) for item in items]
     rest = np.array([0.8 + (radius - center[:, 2]).max() + GAP for center, radius in spheres])
     simulator = build(items, table, "respond", physics_rate=rate, imu=Imu())
     simulator.reset(position=np.c_[np.zeros((3, 2)), rest], rotor_speed=OFF)
@@ -242,7 +279,7 @@ def test_rests_on_a_table(rate: int) -> None:
 def test_rests_for_ten_seconds() -> None:
     """10 s on a table with rotors off: within 1 mm and 1 mrad."""
     items = [BALL, BODIES["box"], BODIES["cylinder"]]
-    spheres = [body_spheres(item.body, item.center_of_mass) for item in items]
+    spheres = [body_points(item.body, item.center_of_mass) for item in items]
     start = np.array([[0.0, 0.0, 0.8 + (radius - center[:, 2]).max() + GAP] for center, radius in spheres])
     simulator = build(items, place((box_mesh((0.6, 0.4, 0.4)), (0.0, 0.0, 0.4))), "respond")
     simulator.reset(position=start, rotor_speed=OFF)
@@ -254,13 +291,60 @@ def test_rests_for_ten_seconds() -> None:
 def test_slides_and_stops() -> None:
     """A box on a floor with friction 0.5 slides v^2 / (2 mu g), within 3 %."""
     item = BODIES["box"]
-    center, radius = body_spheres(item.body, item.center_of_mass)
+    center, radius = body_points(item.body, item.center_of_mass)
     rest = float((radius - center[:, 2]).max()) + GAP
     simulator = build(item, place(FLOOR), "respond", 1, friction=0.5)
     simulator.reset(position=(0, 0, rest), velocity=(1.0, 0.0, 0.0), rotor_speed=OFF)
     simulator.advance(210, OFF)
     assert simulator.position[0, 0] == pytest.approx(1.0 / (2 * 0.5 * G), rel=0.03)
     assert np.abs(simulator.velocity[0]).max() < 5e-3
+
+
+def test_same_height_on_the_ground_and_on_a_mesh() -> None:
+    """Every vehicle of the catalogue, dropped from 2 cm: after 1 s it stands, within 1 mm of where it stands on `Ground`."""
+    items = [replace(vehicle(n), wrench_noise=WrenchNoise(), disturbance=Disturbance()) for n in vehicle_names()]
+    items = [replace(i, rotors=tuple(replace(r, speed_min=0.0) for r in i.rotors)) for i in items]
+    rest = np.array([i.body.size[2] - i.body.center[2] + i.center_of_mass[2] for i in items])
+    still = {"position": np.c_[np.zeros((len(rest), 2)), rest + 0.02], "rotor_speed": np.zeros(8)}
+    scene = build(items, place((box_mesh((5.0, 5.0, 1.0)), (0.0, 0.0, -1.0))), "respond", physics_rate=480)
+    ground = Simulator(items, SimulatorConfig(physics_rate=480, ground=Ground()))
+    for simulator in (scene, ground):
+        simulator.reset(**still)
+        simulator.advance(480, np.zeros(8))
+        assert np.abs(simulator.velocity).max() < 2e-3
+    assert np.abs(scene.position[:, 2] - ground.position[:, 2]).max() < 1e-3
+    level = [k for k, i in enumerate(items) if max(np.abs(i.center_of_mass)) == 0.0]
+    assert len(level) > 45
+    assert np.abs(scene.position[:, 2] - rest)[level].max() < 1e-4
+
+
+def test_boxes_are_not_inflated() -> None:
+    """A box 0.5 m wide stops where its face meets a pole, a wall or an edge, and passes 1 mm beside it."""
+    x500 = replace(vehicle("x500"), wrench_noise=WrenchNoise(), disturbance=Disturbance())
+    half = x500.body.size[0]
+    poles = [(Cylinder(0.05, 3.0), (2.0, y, 0.0)) for y in (0.0, 0.1, half + 0.05 + 1e-3)]
+    for geometry, stops in [(place(pole), k < 2) for k, pole in enumerate(poles)]:
+        simulator = build(x500, geometry, "freeze", 1)
+        simulator.set_parameter("gravity", 0.0)
+        simulator.reset(velocity=(10.0, 0.0, 0.0), rotor_speed=OFF)
+        simulator.advance(480, OFF)
+        assert (simulator.field("status")[0] == 2.0) == stops
+        if stops:
+            assert simulator.position[0, 0] == pytest.approx(2.0 - 0.05 - half, abs=GAP + 1e-5)
+
+
+@pytest.mark.parametrize("name", ["x500", "cf2x_gym_pybullet_drones"])
+def test_stands_on_what_is_smaller_than_itself(name: str) -> None:
+    """On a pillar of half its width, a little off its middle: 2 s later within 1 mm and 2 mrad of where it was put."""
+    item = replace(vehicle(name), wrench_noise=WrenchNoise(), disturbance=Disturbance())
+    width = 0.5 * item.body.size[0]
+    rest = item.body.size[2] + GAP
+    for pillar in (Box((width, width, 1.0)), box_mesh((width, width, 1.0)), Cylinder(width, 1.0)):
+        simulator = build(item, place((pillar, (0.2 * width, 0.1 * width, -1.0))), "respond", 1, physics_rate=480)
+        simulator.reset(position=(0, 0, rest), rotor_speed=OFF)
+        simulator.advance(960, OFF)
+        assert np.abs(simulator.position[0] - [0, 0, rest]).max() < 1e-3
+        assert np.abs(simulator.attitude[0, :3]).max() < 1e-3
 
 
 def test_corners_and_gaps() -> None:
@@ -333,27 +417,6 @@ def test_movers_count_where_they_are() -> None:
     assert simulator.contacts.instance[0] == geometry.mover_start
 
 
-@pytest.mark.parametrize("name", BODIES)
-def test_spheres_enclose_the_body(name: str) -> None:
-    """Every point of the body's surface lies in one of the spheres."""
-    body = BODIES[name].body
-    center, radius = body_spheres(body, (0.0, 0.0, 0.0))
-    rng = np.random.default_rng(1)
-    points = rng.uniform(-1.0, 1.0, (4000, 3))
-    if body.shape == "sphere":
-        points /= np.linalg.norm(points, axis=1, keepdims=True)
-    elif body.shape == "cylinder":
-        points[:2000, :2] /= np.linalg.norm(points[:2000, :2], axis=1, keepdims=True)
-        points[2000:, 2] = np.sign(points[2000:, 2])
-        points = points[np.hypot(points[:, 0], points[:, 1]) <= 1.0 + 1e-12]
-    else:
-        face = rng.integers(0, 3, 4000)
-        points[np.arange(4000), face] = np.sign(points[np.arange(4000), face])
-    points = points * body.size + body.center
-    inside = np.linalg.norm(points[:, None] - center, axis=2) - radius
-    assert inside.min(axis=1).max() < 1e-9
-
-
 def test_attitude_of_a_spinning_box_matters() -> None:
     """A plate flies edge-on through a slit that stops it when it is turned: bodies turn with their attitude."""
     plate = craft("box", (0.25, 0.25, 0.02))
@@ -369,7 +432,7 @@ def test_attitude_of_a_spinning_box_matters() -> None:
 def test_mistakes_are_told() -> None:
     with pytest.raises(AirworthyError, match="give Simulator"):
         Simulator(BALL, SimulatorConfig(contact=Contact()))
-    with pytest.raises(AirworthyError, match="contact mode"):
+    with pytest.raises(AirworthyError, match=r"Unknown Contact.mode"):
         Simulator(BALL, SimulatorConfig(contact=Contact("bounce")))  # type: ignore[arg-type]
     with pytest.raises(AirworthyError, match="0 to 1"):
         Simulator(BALL, SimulatorConfig(contact=Contact("respond", restitution=1.5)), geometry=place(FLOOR))

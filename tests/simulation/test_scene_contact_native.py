@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airworthy.dynamics.scene_contact import Motion
+from airworthy.dynamics.scene_contact import BodyMotion
 from airworthy.geometry.batch import GeometryBatch
 from airworthy.geometry.placement import Placement
 from airworthy.geometry.shapes import Box, Capsule, Cylinder, Mesh, Sphere
@@ -84,10 +84,10 @@ def simulators(geometry: GeometryBatch, mode: Any, count: int, **contact: Any) -
     return hits, free
 
 
-def motion(simulator: Simulator) -> Motion:
+def motion(simulator: Simulator) -> BodyMotion:
     position = simulator.position.astype(float) + simulator.field("position_residual")
     parts = (np.array(simulator.field(name), float) for name in ("velocity", "attitude", "rate"))
-    return Motion(position, *parts)
+    return BodyMotion(position, *parts)
 
 
 @pytest.mark.parametrize("mode", ["freeze", "respond"])

@@ -12,7 +12,7 @@ import pytest
 from airworthy.core.errors import AirworthyError
 from airworthy.simulation.config import Imu, SimulatorConfig
 from airworthy.simulation.simulator import Simulator
-from airworthy.vehicles import vehicle
+from airworthy.vehicles import hover_speed, vehicle
 
 QUAD = vehicle("flightgoggles")
 
@@ -22,7 +22,7 @@ def quad(count: int = 3, **config: Any) -> Simulator:
 
 
 def wide() -> Simulator:
-    return Simulator(replace(QUAD, name="many", rotors=QUAD.rotors * 3))
+    return Simulator(replace(QUAD, name="many", rotors=QUAD.rotors * 5))
 
 
 MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
@@ -69,7 +69,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "no physics": (
         lambda: quad(physics_rate=0.0),
-        "physics_rate is 0.0 Hz; expected more than 0 and at most 100000.",
+        "physics_rate is 0 Hz; expected 1 to 100000.",
     ),
     "a device that is not there": (
         lambda: Simulator(QUAD, device="cuda:7"),
@@ -83,7 +83,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: Simulator(QUAD, env_count=2, flight_ids=[1, -2]),
         "flight_ids has shape (2,); expected (2,) whole numbers from 0 to 2^32 - 1.",
     ),
-    "twelve rotors": (wide, "A vehicle has 12 rotors; at most 8 are supported."),
+    "twenty rotors": (wide, "A vehicle has 20 rotors; at most 16 are supported."),
     "a belief of another kind": (
         lambda: Simulator(QUAD, believed=vehicle("base_octarotor")),
         "`believed` takes flightgoggles (4 rotors) for base_octarotor (8 rotors); the numbers of rotors must agree.",
@@ -179,3 +179,15 @@ def test_a_refused_reset_changes_nothing() -> None:
             simulator.reset(**bad)  # type: ignore[arg-type]
     after = (simulator.position, simulator.episode, simulator.step_count, simulator._starts.position)
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+def test_a_start_beyond_the_limits_of_a_rotor_is_refused() -> None:
+    craft = vehicle("flightgoggles")
+    most = craft.rotors[0].speed_max
+    simulator = Simulator(craft, env_count=2)
+    for allowed in (most, 0.0, hover_speed(craft)):
+        simulator.reset(rotor_speed=np.broadcast_to(allowed, (4,)))
+    with pytest.raises(AirworthyError, match=rf"Reset got {1.01 * most:.5g} for rotor 2, whose states go from "):
+        simulator.reset(rotor_speed=[most, most, 1.01 * most, most])
+    with pytest.raises(AirworthyError, match="Reset got -1 for rotor 0, whose states go from "):
+        simulator.reset(rotor_speed=[-1.0, 0.0, 0.0, 0.0])

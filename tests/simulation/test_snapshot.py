@@ -12,7 +12,7 @@ import pytest
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.simulation.config import Ground, Imu, Randomization, SimulatorConfig, Wind
 from airworthy.simulation.simulator import Simulator
-from airworthy.simulation.snapshot import Snapshot
+from airworthy.simulation.start_state import Snapshot
 from airworthy.vehicles import vehicle
 from airworthy.vehicles.record import Battery
 

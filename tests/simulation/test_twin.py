@@ -14,10 +14,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from airworthy.control import PRIORITIES
 from airworthy.control.kernel import LEVELS
+from airworthy.control.levels import ControlConfig
+from airworthy.dynamics.state import Effects
 from airworthy.simulation.config import Ground, Imu, Randomization, SimulatorConfig, Wind
 from airworthy.simulation.simulator import Simulator
 from airworthy.simulation.twin import Twin
@@ -25,12 +28,14 @@ from airworthy.vehicles import vehicle, vehicle_names
 from airworthy.vehicles.record import Battery, Disturbance, Vehicle
 
 BATCH = 16
+KINDS = 4
+"""Different vehicles in a batch: gains are worked out for each, which takes longer than the step."""
 TOLERANCE = 1e-5
 
 
 @cache
 def catalogue() -> tuple[Vehicle, ...]:
-    """Every catalogue vehicle, and a tilted hexarotor, with a battery and a disturbance each."""
+    """The catalogue, a tilted hexarotor, one that leans in hover, one with a rotor out; each with battery and disturbance."""
     items = [vehicle(name) for name in vehicle_names()]
     base = vehicle("flightgoggles")
     axes = [(0.2 * np.sin(k), 0.2 * np.cos(2 * k), 0.9) for k in range(6)]
@@ -45,6 +50,13 @@ def catalogue() -> tuple[Vehicle, ...]:
         for k in range(6)
     )
     items.append(replace(base, name="hexa", rotors=rotors))
+    sides = [(0.06, -0.08 * k) for k in range(4)]
+    leaning = tuple(
+        replace(r, axis=(x, y, float(np.sqrt(1.0 - x * x - y * y)))) for r, (x, y) in zip(base.rotors, sides, strict=True)
+    )
+    items.append(replace(base, name="leaning", rotors=leaning))
+    dead = replace(base.rotors[1], thrust=(0.0, 0.0, 0.0))
+    items.append(replace(base, name="rotor_out", rotors=(base.rotors[0], dead, *base.rotors[2:])))
     # Full charge near the nominal voltage, so that sag matters at once.
     battery = Battery(12.6, 10.5, 12.0, 3600.0, 0.05)
     shove = Disturbance(0.3, (1.0, 1.0, 1.0), (0.01, 0.02, 0.03))
@@ -52,7 +64,7 @@ def catalogue() -> tuple[Vehicle, ...]:
 
 
 def pick(rng: np.random.Generator, rotors: int, first_order: bool = False, crazyflies: bool = False) -> list[Vehicle]:
-    """Random vehicles, one of them with this many rotors."""
+    """Random vehicles, `KINDS` of them in turn, the first with this many rotors."""
 
     def fits(item: Vehicle) -> bool:
         bent = any(r.response.rise[1] or r.response.fall[1] for r in item.rotors)
@@ -60,7 +72,8 @@ def pick(rng: np.random.Generator, rotors: int, first_order: bool = False, crazy
 
     fitting = [item for item in catalogue() if fits(item)]
     widest = [item for item in fitting if item.rotor_count == rotors]
-    return [widest[rng.integers(len(widest))], *(fitting[k] for k in rng.integers(len(fitting), size=BATCH - 1))]
+    kinds = [widest[rng.integers(len(widest))], *(fitting[k] for k in rng.integers(len(fitting), size=KINDS - 1))]
+    return kinds * (BATCH // KINDS)
 
 
 def effects(rng: np.random.Generator) -> dict[str, Any]:
@@ -136,6 +149,44 @@ SIZES |= {"rate_filtered": 1.0, "rate_slope": 100.0, "rate_integral": 0.01, "pos
 SIZES |= {"rate_error": 1.0}
 
 
+def met_at(twin: Twin) -> np.ndarray:
+    """No less than the speed before a contact [m/s], (env,): an impulse is a difference of velocities, which are rounded."""
+    return np.linalg.norm(twin.field("velocity"), axis=1) + np.linalg.norm(twin.field("acceleration"), axis=1) * twin.dt
+
+
+def turned_by_contact(twin: Twin, items: list[Vehicle]) -> np.ndarray:
+    """Rates that a contact can give [rad/s], (env,): its impulse, of rounded velocities, times lever over inertia."""
+    impulse = np.linalg.norm(twin.field("acceleration"), axis=1) * twin.dt
+    return impulse * np.array([item.mass * item.body.size[0] / min(item.inertia[:3]) for item in items])
+
+
+def turned_by_rotors(simulator: Simulator, twin: Twin, items: list[Vehicle]) -> np.ndarray:
+    """Rates by which the rotors' own spin sets the two apart [rad/s], (env,).
+
+    A command is the root of a thrust, and where a limit makes that zero the root of its rounding: a speed of 0.7 instead of 0
+    rad/s. Speeds are compared as thrusts; what their difference turns the body by is a consequence, not another error.
+    """
+    spins = np.abs(simulator.field("rotor_speed") - twin.field("rotor_speed"))
+    shares = [max(r.inertia for r in item.rotors) / min(item.inertia[:3]) for item in items]
+    return spins.sum(axis=1) * np.array(shares)
+
+
+def drawn_by_rotors(simulator: Simulator, twin: Twin) -> np.ndarray:
+    """Share by which the charges of a step differ for the same reason, (env,).
+
+    Power goes with the cube of speed, and current by a little more as the voltage sags. A rotor that hardly turns draws
+    nothing, so it excuses nothing beside others that do.
+    """
+    cubes, expected = (np.abs(speeds) ** 3 for speeds in (simulator.field("rotor_speed"), twin.field("rotor_speed")))
+    return 4.0 / 3.0 * np.abs(cubes - expected).sum(axis=1) / np.maximum(expected.sum(axis=1), 1.0)
+
+
+def most_followed(item: Vehicle, full: float, dt: float) -> float:
+    """The share of its way to the command that a rotor goes in a step, at most: what of a command's difference it takes on."""
+    fastest = max(a + 2.0 * b * full for r in item.rotors for a, b in (r.response.rise, r.response.fall))
+    return min(1.0, fastest * dt)
+
+
 def compare(simulator: Simulator, twin: Twin, items: list[Vehicle], tolerance: float) -> None:
     assert not simulator.diverged.any()
     # Forces of impact are impulses over a step: compare them as such.
@@ -146,21 +197,31 @@ def compare(simulator: Simulator, twin: Twin, items: list[Vehicle], tolerance: f
         error = np.abs(actual - expected).reshape(len(items), -1).max(axis=1)
         size = np.maximum(np.abs(expected).reshape(len(items), -1).max(axis=1), least)
         if name in ("acceleration", "imu"):
-            size = np.where(struck, np.maximum(size, simulator.config.physics_rate), size)
+            size = np.where(struck, np.maximum(size, np.maximum(1.0, met_at(twin)) / twin.dt), size)
+        if name == "rate":
+            size = np.where(struck, np.maximum(size, turned_by_contact(twin, items)), size)
+            error = np.maximum(error - turned_by_rotors(simulator, twin, items), 0.0)
+        if name == "battery_charge":
+            error = np.maximum(error - drawn_by_rotors(simulator, twin) * size, 0.0)
+        if name == "imu" and simulator.config.imu is not None:
+            lever = float(np.linalg.norm(simulator.config.imu.position))
+            error = np.maximum(error - lever * turned_by_rotors(simulator, twin, items) / twin.dt, 0.0)
         if name in ("position_integral", "moment_integral", "rate_error", "rate_filtered", "rate_slope", "rate_integral"):
             size = np.maximum(size, 1.0)
         worst = int(np.argmax(error / size))
         assert error[worst] <= tolerance * size[worst], (name, items[worst].name, error[worst] / size[worst])
-    for name in ("rotor_speed", "rotor_command"):
-        actual, expected = np.array(simulator.field(name), float), twin.field(name)
-        for k, item in enumerate(items):
-            full = max(abs(r.speed_max) for r in item.rotors) * max(1.0, float(twin.field("battery_ratio")[k]))
-            a, b = actual[k] / full, expected[k] / full
-            error = np.minimum(np.abs(a - b), np.abs(a * np.abs(a) - b * np.abs(b)))
+    for k, item in enumerate(items):
+        full = max(abs(r.speed_max) for r in item.rotors) * max(1.0, float(twin.field("battery_ratio")[k]))
+        followed: float | np.ndarray = 0.0
+        for name in ("rotor_command", "rotor_speed"):
+            a, b = np.array(simulator.field(name)[k], float) / full, twin.field(name)[k] / full
+            error = np.minimum(np.abs(a - b) - followed, np.abs(a * np.abs(a) - b * np.abs(b)))
             assert error.max() <= tolerance, (name, item.name, error.max())
+            followed = np.abs(a - b) * most_followed(item, full, twin.dt)
 
 
-@settings(max_examples=66)
+# No shrinking: a smaller seed is no simpler flight, and looking for one takes minutes.
+@settings(max_examples=66, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(
     seed=st.integers(0, 2**31),
     rotors=st.sampled_from([4, 4, 6, 8]),
@@ -174,7 +235,8 @@ def test_one_step(seed: int, rotors: int, integrator: Any, level: str) -> None:
     crazyflies = level == "tracking:crazyflie"  # its mixer is for quadrotors in X
     rotors = 4 if crazyflies else rotors
     items = pick(rng, rotors, chosen["exact_rotors"], crazyflies)
-    config = SimulatorConfig(physics_rate=960, level=level, integrator=integrator, **chosen)
+    # The firmware's gains are unstable, and refused, on some Crazyflies at 960 Hz with the integrators of first order.
+    config = SimulatorConfig(physics_rate=2400 if crazyflies else 960, level=level, integrator=integrator, **chosen)
     simulator = Simulator(items, config, seed=seed)
     scatter(rng, simulator, items)
     if rng.random() < 0.5:
@@ -188,6 +250,31 @@ def test_one_step(seed: int, rotors: int, integrator: Any, level: str) -> None:
     simulator.advance(1, command)
     twin.advance(1, simulator._arrays.inputs()[: command.shape[1], :BATCH].T)  # as rounded to float32
     compare(simulator, twin, items, TOLERANCE)
+
+
+def test_effects_have_bits_of_their_own() -> None:
+    """Two names of one bit would be one effect, and the second would have no name in the kernel."""
+    assert len(Effects) == len(Effects.__members__)
+
+
+@pytest.mark.parametrize("priority", PRIORITIES)
+def test_saturated_thrusts_of_every_priority(priority: Any) -> None:
+    """Wrenches beyond the rotors, as thrusts: the root of a thrust that a limit makes zero magnifies rounding."""
+    rng = np.random.default_rng(3)
+    items = list(catalogue())
+    simulator = Simulator(items, SimulatorConfig(level="wrench", control=ControlConfig(priority=priority)), seed=1)
+    weight = np.array([item.mass * item.gravity for item in items])[:, None]
+    full = np.array([max(r.speed_max for r in item.rotors) for item in items])
+    for _ in range(10):
+        scatter(rng, simulator, items)
+        command = weight * rng.normal(size=(len(items), 6)) * [0.5, 0.5, 2.0, 0.1, 0.1, 0.02]
+        twin = Twin(simulator)
+        simulator.advance(1, command)
+        twin.advance(1, command.astype(np.float32))
+        ours, theirs = simulator.field("rotor_command") / full[:, None], twin.field("rotor_command") / full[:, None]
+        for item, a, b in zip(items, ours, theirs, strict=True):
+            power = 1 if item.motor_state == "thrust" else 2
+            assert np.abs(np.sign(a) * np.abs(a) ** power - np.sign(b) * np.abs(b) ** power).max() < TOLERANCE, item.name
 
 
 @pytest.mark.parametrize("rotors", [4, 8])

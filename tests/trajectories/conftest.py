@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+
+from airworthy.core.arrays import Array
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -21,7 +22,7 @@ def vectors() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def course_reference() -> dict[str, dict[str, NDArray[np.float64]]]:
+def course_reference() -> dict[str, dict[str, Array]]:
     """Per published course the columns of its reference, z down, every eighth sample."""
     with open(FIXTURES / "course_reference.csv", newline="") as file:
         rows = list(csv.DictReader(file))

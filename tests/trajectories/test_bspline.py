@@ -77,3 +77,12 @@ def test_a_fit_follows_its_trajectory() -> None:
 def test_mistakes_are_named(call: object) -> None:
     with pytest.raises(AirworthyError):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(("speed", "acceleration"), [(1.0, 1e6), (1e6, 2.0), (1.0, 2.0), (0.3, 2.0)])
+def test_slowed_is_no_slower_than_one_of_its_limits_asks(speed: float, acceleration: float) -> None:
+    spline = UniformBspline(np.random.default_rng(3).normal(size=(8, 3)), 0.1)
+    slow = spline.slowed(speed, acceleration)
+    # Flown f times as long, speeds are divided by f and accelerations by f^2: one of both is just met.
+    assert max(slow.bound(1) / speed, slow.bound(2) / acceleration) == pytest.approx(1.0, rel=1e-12)
+    assert spline.slowed(1e6, 1e6).interval == spline.interval

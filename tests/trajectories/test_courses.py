@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from airworthy.core.errors import AirworthyError, AssetError, UnknownNameError
 from airworthy.trajectories import Course, Gate, Limits, course, course_names, prove, read_course, write_course
-from airworthy.trajectories.build_courses import climbing_orbit, gate_courses, own_courses, published_courses
 from airworthy.trajectories.course import CATALOGUE, reversed_keyframes
+from build_courses import climbing_orbit, gate_courses, own_courses, published_courses
 
 PUBLISHED = {"robustness", "extended", "cluttered", "infinity", "line", "hover", "sigmoid"}
 GATES = {"straight_8", "straight_8_heights", "circle_8", "circle_12_heights", "snake_8", "snake_10_hard", "mixed_10"}
@@ -197,6 +197,7 @@ JUNK = st.recursive(
 
 @settings(max_examples=1000)
 @given(data=st.data())
+@pytest.mark.slow
 def test_hostile_structure_is_read_or_refused(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     name = data.draw(st.sampled_from(["line", "circle_8", "robustness"]))
     value = json.loads((CATALOGUE / f"{name}.json").read_text())

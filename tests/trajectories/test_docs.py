@@ -1,4 +1,4 @@
-"""What docs/trajectories.md shows works, and its table is true."""
+"""What docs/concepts/trajectories.md shows works, and its table is true."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from airworthy.trajectories import course, course_names
 
 @pytest.fixture
 def text(repository: Path) -> str:
-    return (repository / "docs" / "trajectories.md").read_text()
+    return (repository / "docs" / "concepts" / "trajectories.md").read_text()
 
 
 def test_the_snippets_run_and_print_what_they_say(text: str, capsys: pytest.CaptureFixture[str]) -> None:

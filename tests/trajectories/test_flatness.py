@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from airworthy.core import frames
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.tracing import jacobian, trace
 from airworthy.trajectories import (
@@ -25,7 +25,6 @@ from airworthy.trajectories import (
 from airworthy.trajectories.flatness import flat_inputs, flat_motion, half_angle
 from airworthy.vehicles import control_effectiveness, hover_speed, rotor_thrust, vehicle
 
-Array = NDArray[np.float64]
 GRAVITY = np.array([0.0, 0.0, 9.81])
 INERTIA = (0.010, 0.012, 0.020, 0.001, -0.0005, 0.0008)
 MATRIX = np.array([[0.010, 0.001, -0.0005], [0.001, 0.012, 0.0008], [-0.0005, 0.0008, 0.020]])

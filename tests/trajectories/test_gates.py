@@ -140,3 +140,12 @@ def test_yaw_turns_only_in_the_first_quarter() -> None:
     spans = np.diff(path.knots)
     assert np.all(path.sample(path.knots[1:-2] + 0.2 * spans[1:-1]).yaw_rate != 0.0)
     assert not np.any(path.sample(path.knots[:-1] + 0.3 * spans).yaw_rate)
+
+
+def test_soft_turns_take_the_leg_they_need_and_no_more() -> None:
+    limits = Limits(thrust_max=11.3, body_rate=3.0, yaw_rate=2.3, yaw_acceleration=6.0)
+    circle = course("circle_8")
+    path = through_gates(circle.start, circle.start_yaw, circle.gates, limits)
+    assert prove(path, limits).proven
+    # Within a quarter of each leg, as even turns are flown, eight turns of 45 degrees would take eight times 3.5 s.
+    assert path.knots[-2] < 10.0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from airworthy.core.errors import AirworthyError, UnknownNameError
-from airworthy.pilots.boundary.window import RANGES, outside, route_of, situations_of
+from airworthy.gates.planner.window import RANGES, outside, route_of, situations_of
 from airworthy.trajectories import course
 from airworthy.trajectories.generated_courses import (
     APART,

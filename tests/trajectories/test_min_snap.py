@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from airworthy.core import frames
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.trajectories import Keyframe, course, kinematic_state, minimum_snap, thrust_command
-from airworthy.trajectories.hermite import hermite_spline
-from airworthy.trajectories.min_snap import solve_dense
+from airworthy.trajectories.min_snap import hermite_spline, solve_dense
 from airworthy.trajectories.polynomial import basis_row, derivative_factor
 
 PUBLISHED = ("robustness", "extended", "cluttered", "infinity", "line", "hover", "sigmoid")
-Columns = dict[str, NDArray[np.float64]]
+Columns = dict[str, Array]
 FREE = (None, None, None)
 
 
@@ -61,7 +60,7 @@ def random_keyframes(rng: np.random.Generator, count: int) -> list[Keyframe]:
     return frames_
 
 
-def textbook(keyframes: list[Keyframe], count: int, axis: str) -> NDArray[np.float64]:
+def textbook(keyframes: list[Keyframe], count: int, axis: str) -> Array:
     """The KKT system of spec/sousvide section 3 in plain time, solved with NumPy: badly scaled, but for short paths good
     enough."""
     times = [k.time for k in keyframes]
@@ -138,7 +137,7 @@ def test_conditions_are_met_and_costs_are_least() -> None:
     assert _snap(other, spans) > _snap(path.coefficients, spans)
 
 
-def _snap(coefficients: NDArray[np.float64], spans: NDArray[np.float64]) -> float:
+def _snap(coefficients: Array, spans: Array) -> float:
     return float(sum(np.sum((derivative_factor(8, 4) @ c.T) ** 2) / t**7 for c, t in zip(coefficients, spans, strict=True)))
 
 

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.trajectories import (
+    Course,
     Limits,
+    Trajectory,
     course,
     from_waypoints,
     prove,
+    read_course,
     shorten,
     slow_to,
     time_allocation_trapezoid,
 )
-from airworthy.trajectories.allocation import shorten_durations
+from airworthy.trajectories.allocation import shorten_durations, stretch_until_proven
+from airworthy.trajectories.course_file import write_course
 from airworthy.trajectories.polynomial import REST_PEAK_ACCELERATION, REST_PEAK_SPEED
+from airworthy.trajectories.yaw import yaw_fixed, yaw_held_back
 from airworthy.vehicles import vehicle
 
 LINE = [[0.0, 0.0, 1.0], [4.0, 0.0, 1.0]]
@@ -153,3 +162,112 @@ def test_what_cannot_be_scaled_is_said() -> None:
         time_allocation_trapezoid(LINE, 0.0, 1.0)
     with pytest.raises(AirworthyError, match="time scale"):
         course("hover").trajectory().scaled(0.0)
+
+
+@pytest.mark.parametrize(("yaw_rate", "body_rate"), [(0.5, None), (0.1, None), (None, 1.0), (0.3, 1.0)])
+def test_yaw_limits_do_not_slow_the_path(yaw_rate: float | None, body_rate: float | None) -> None:
+    """Sharp bends, nose along the path: slowed as a whole for 0.1 rad/s they took many times as long."""
+    free = from_waypoints(BENDS, Limits(speed=2.0, acceleration=3.0), evaluations=40)
+    limits = Limits(speed=2.0, acceleration=3.0, yaw_rate=yaw_rate, body_rate=body_rate)
+    still = from_waypoints(BENDS, limits, yaw="fixed", evaluations=40)
+    found = from_waypoints(BENDS, limits, evaluations=40)
+    assert prove(found, limits).proven
+    assert found.duration <= 1.02 * still.duration
+    if yaw_rate is not None and body_rate is None:
+        assert found.duration <= 1.001 * free.duration
+    assert np.abs(found.sample(np.linspace(0, found.duration, 999)).yaw_rate).max() > 0.05, "it still turns"
+
+
+@given(st.integers(0, 2**31), st.floats(0.05, 5.0))
+@settings(max_examples=12, deadline=None)
+def test_a_heading_held_back_is_as_near_as_it_can_be(seed: int, rate: float) -> None:
+    """Its rate is kept everywhere; no heading of that rate has a smaller largest deviation (but for what smoothing costs)."""
+    rng = np.random.default_rng(seed)
+    duration, knots = 20.0, np.linspace(0.0, 20.0, 9)
+    values = rng.normal(size=9).cumsum()
+
+    def wanted(t: np.ndarray) -> np.ndarray:
+        return np.interp(t, knots, values)
+
+    times, rows = yaw_held_back(duration, wanted, rate)
+    held = Trajectory(times[[0, -1]], np.zeros((1, 3, 1)), times, rows)
+    t = np.linspace(0.0, duration, 1001)
+    sample = held.sample(t)
+    assert np.abs(sample.yaw_rate).max() <= rate * (1.0 + 1e-12)
+    assert np.abs(np.diff(sample.yaw)).max() <= 0.021 * rate, "continuous"
+    times, rows = yaw_held_back(duration, wanted, rate, 0.7)
+    soft = Trajectory(times[[0, -1]], np.zeros((1, 3, 1)), times, rows).sample(t)
+    assert np.abs(soft.yaw_acceleration).max() <= 0.7 * (1.0 + 1e-9)
+    assert np.abs(soft.yaw_rate).max() <= rate * (1.0 + 1e-9)
+    assert soft.yaw[0] == pytest.approx(values[0], abs=1e-9)
+    # The least largest deviation of any heading of this rate: half of the worst excess of a change over what time allows.
+    gap = np.abs(wanted(t)[:, None] - wanted(t)) - rate * np.abs(t[:, None] - t)
+    least = 0.5 * max(0.0, float(gap.max()))
+    ends = max(abs(wanted(t[-1:])[0] - wanted(t[:1])[0]) - rate * duration, 0.0)
+    found = np.abs(sample.yaw - wanted(t)).max()
+    assert found >= least - 1e-9
+    # Beginning and ending where it was asked to costs at most as much again.
+    assert found <= 2.0 * least + ends + 0.25 * rate + 0.11 * np.abs(np.diff(values)).max()
+    assert sample.yaw[0] == pytest.approx(values[0], abs=1e-12)
+
+
+def test_peaks_between_samples_are_found() -> None:
+    """Legs of a centimetre beside legs of a kilometre, at 80 m/s: refused before, and by a hair's breadth of samples wrong."""
+    limits = Limits(speed=80.0, acceleration=20.0)
+    hairpin = from_waypoints([[0, 0, 1], [1000, 0, 1], [1000, 0.01, 1], [0, 0.01, 1]], limits, evaluations=30)
+    assert prove(hairpin, limits).proven
+    assert hairpin.duration < 60.0  # two stops and two kilometres of 20 m/s^2 take 2 x 16.5 s at least
+    crumbs = from_waypoints([[0, 0, 1], [0.01, 0, 1], [1000, 0, 1], [1000, 1000, 1]], limits, evaluations=30)
+    assert prove(crumbs, limits).proven
+    assert crumbs.duration < 90.0
+
+
+def test_slowing_goes_as_far_as_a_peak_asks() -> None:
+    """A pulse of acceleration that lasts a thousandth of its segment lies between samples: a factor of 3 was the most."""
+    width = 5e-4
+    knots = np.array([0.0, 5.0 - width, 5.0 + width, 10.0])
+    flat = np.zeros((3, 3, 8))
+    flat[1, 0] = 1e-3 * np.array([0, 0, 0, 0, 70, -168, 140, -40])[[0, 1, 2, 3, 4, 5, 6, 7]] / 2.0
+    flat[2, 0, 0] = flat[1, 0].sum()
+    path = Trajectory(knots, flat, *yaw_fixed(10.0, 0.0))
+    limits = Limits(acceleration=1.0)
+    slowed = stretch_until_proven(path, limits)
+    assert slowed.duration > 30.0
+    proof = prove(slowed, limits)
+    assert proof.proven
+    assert proof.check("acceleration").attained > 0.98, "slowed no more than needed"
+
+
+def test_courses_take_limits(tmp_path: Path) -> None:
+    base = Course("mine", "waypoints", waypoints=((0.0, 0.0, 1.0), (6.0, 0.0, 1.0), (6.0, 6.0, 1.0)))
+    fast = replace(base, limits=Limits(speed=5.0, acceleration=8.0, yaw_rate=1.0))
+    assert read_course(write_course(fast, tmp_path / "fast.json")) == fast
+    assert read_course(write_course(base, tmp_path / "base.json")) == base
+    assert prove(fast.trajectory(), fast.limits or Limits()).proven
+    assert fast.trajectory().duration < 0.7 * base.trajectory().duration
+    assert fast.trajectory(Limits(speed=1.0, acceleration=1.0)).duration > base.trajectory().duration
+    for wrong, words in (
+        ('{"speed": 3}', "unknown key 'speed'"),
+        ('{"speed_m_s": -1}', "'speed_m_s' of limits of"),
+        ('{"speed_m_s": 0}', "must be positive"),
+        ('{"jerk_m_s3": 3}', "bound neither speed nor acceleration"),
+        ("3", "must be a table"),
+    ):
+        text = (tmp_path / "base.json").read_text().replace('"description"', f'"limits": {wrong}, "description"')
+        (tmp_path / "wrong.json").write_text(text)
+        with pytest.raises(AssetError, match=words):
+            read_course(tmp_path / "wrong.json")
+
+
+def test_many_waypoints_are_tried_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """800 took 37 s and were still in their first pass; up to 100 legs nothing changes."""
+    asked: list[int] = []
+
+    def listen(path: np.ndarray, start: np.ndarray, limits: Limits, evaluations: int) -> np.ndarray:
+        asked.append(evaluations)
+        return np.asarray(start)
+
+    monkeypatch.setattr(sys.modules[from_waypoints.__module__], "shorten_durations", listen)
+    for count in (10, 101, 801):
+        from_waypoints(np.stack((np.arange(count), np.zeros(count), np.ones(count)), axis=-1))
+    assert asked == [600, 600, 75]

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from airworthy.core.errors import UnknownNameError
 from airworthy.vehicles import RotorResponse, control_effectiveness, rotor_thrust, vehicle, vehicle_names
-from airworthy.vehicles.sources import missing_sources
+from airworthy.vehicles.files import missing_sources
 
 RPM = 2 * math.pi / 60
 AERIAL_GYM = {

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles import (
@@ -19,6 +22,7 @@ from airworthy.vehicles import (
     VoltageChain,
     WrenchNoise,
     check,
+    indicators,
     vehicle,
 )
 
@@ -33,11 +37,15 @@ IMPOSSIBLE = {
     "mass is -1": replace(GOOD, mass=-1.0),
     "mass is nan": replace(GOOD, mass=math.nan),
     "beyond 1e+09": replace(GOOD, mass=1e12),
+    "mass is 1e-308": replace(GOOD, mass=1e-308),
+    "expected 1e-06 to 1000000": replace(GOOD, mass=1e-9),
+    "not zero but less than": with_rotor(thrust=(0.0, 0.0, 1e-320)),
+    "none is under": replace(GOOD, inertia=(1e-16, 1e-16, 1e-16, 0.0, 0.0, 0.0)),
     "gravity": replace(GOOD, gravity=-9.81),
     "all must be positive": replace(GOOD, inertia=(1e-3, 1e-3, 1e-3, 2e-3, 0.0, 0.0)),
     "exceeds the sum": replace(GOOD, inertia=(1e-3, 1e-3, 3e-3, 0.0, 0.0, 0.0)),
-    "1 to 8 can fly": replace(GOOD, rotors=()),
-    "holds 9 rotors": replace(GOOD, rotors=GOOD.rotors * 2 + GOOD.rotors[:1]),
+    "1 to 16 can fly": replace(GOOD, rotors=()),
+    "holds 17 rotors": replace(GOOD, rotors=GOOD.rotors * 4 + GOOD.rotors[:1]),
     "motor_state": replace(GOOD, motor_state="torque"),  # type: ignore[arg-type]
     "a direction has length 1": with_rotor(axis=(0.0, 0.0, 2.0)),
     "spin is 0": with_rotor(spin=0),
@@ -82,3 +90,32 @@ def test_a_possible_vehicle_passes_unchanged() -> None:
 def test_inertia_of_a_flat_plate_passes() -> None:
     # Jzz = Jxx + Jyy exactly: the limit of the triangle inequality, reached by a body without height.
     check(replace(GOOD, inertia=(1e-3, 2e-3, 3e-3, 0.0, 0.0, 0.0)))
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_any_number_anywhere_is_taken_or_refused_in_a_sentence(data: st.DataObject) -> None:
+    """Subnormal, huge and ordinary numbers, set into one field after the other: never a warning, never a traceback."""
+    extreme = st.sampled_from([1e-320, 1e-308, 1e-40, 1e-12, -1e-320, 1e30, 1e300, -1.0, 0.0, 5e-324, math.inf, math.nan])
+    value = data.draw(st.one_of(extreme, st.floats(allow_nan=True, allow_infinity=True)))
+    craft: Vehicle
+    if data.draw(st.booleans()):
+        name = data.draw(st.sampled_from(["mass", "gravity", "inertia", "center_of_mass"]))
+        old = getattr(GOOD, name)
+        craft = replace(GOOD, **{name: value if isinstance(old, float) else (value, *old[1:])})
+    else:
+        name = data.draw(
+            st.sampled_from(["thrust", "torque", "position", "axis", "speed_max", "speed_min", "inertia", "radius"])
+        )
+        old = getattr(GOOD.rotors[0], name)
+        craft = with_rotor(**{name: value if isinstance(old, float) else (*old[:-1], value)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            check(craft)
+        except AirworthyError as error:
+            said = str(error)
+        else:
+            said = ""
+            indicators(craft)
+    assert "\n" not in said

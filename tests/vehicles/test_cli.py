@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,3 +99,26 @@ def test_mistakes_are_one_sentence_and_exit_code_2(
 def test_help_names_units(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("synthesize", "--help") == 0
     assert "[kg]" in capsys.readouterr().out
+
+
+def test_thrust_to_weight_is_along_what_points_up_in_hover(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rotors tilted alike lift as much as level ones; along body z it would be cos 60 degrees of that."""
+    level, found = vehicle("flightgoggles"), []
+    t = math.radians(60.0)
+    leaning = replace(level, rotors=tuple(replace(r, axis=(math.sin(t), 0.0, math.cos(t))) for r in level.rotors))
+    for craft in (level, leaning):
+        write_vehicle(craft, tmp_path / "craft.toml")
+        assert run("show", str(tmp_path / "craft.toml"), "--json") == 0
+        found.append(json.loads(capsys.readouterr().out)["thrust_to_weight"])
+    assert found[1] == pytest.approx(found[0], rel=1e-9)
+
+
+def test_an_arm_in_millimetres_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    craft = vehicle("flightgoggles")
+    rotors = tuple(replace(r, position=tuple(1000.0 * x for x in r.position)) for r in craft.rotors)
+    write_vehicle(replace(craft, rotors=rotors), tmp_path / "craft.toml")
+    assert run("validate", str(tmp_path / "craft.toml")) == 0
+    assert "positions are in metres, and" in capsys.readouterr().out
+    write_vehicle(craft, tmp_path / "craft.toml")
+    assert run("validate", str(tmp_path / "craft.toml")) == 0
+    assert "in metres" not in capsys.readouterr().out

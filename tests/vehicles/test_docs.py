@@ -1,4 +1,4 @@
-"""What docs/vehicles.md shows works, and its table is true."""
+"""What docs/howto/vehicles.md shows works, and its table is true."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ URDF = """<robot name="tandem">
 
 @pytest.fixture
 def text(repository: Path) -> str:
-    return (repository / "docs" / "vehicles.md").read_text()
+    return (repository / "docs" / "howto" / "vehicles.md").read_text()
 
 
 @pytest.fixture
@@ -39,12 +39,19 @@ def test_the_walk_through_validates(folder: Path, capsys: pytest.CaptureFixture[
     assert "note:" not in capsys.readouterr().out
 
 
-def test_the_python_snippet_prints_what_it_says(folder: Path, text: str) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
-    lines = done.stdout.splitlines()
-    assert f"{float(lines[0]):.1f}" in code
+def test_the_python_snippets_print_what_they_say(folder: Path, text: str) -> None:
+    first, hover = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    lines = printed(first, folder)
+    assert f"{float(lines[0]):.1f}" in first
     assert lines[-1] == "(6, 4)"
+    tilt, reason = printed(hover, folder)
+    assert f"# {float(tilt):.1f}" in hover
+    assert f"# {reason}" in hover
+
+
+def printed(code: str, folder: Path) -> list[str]:
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
 
 
 def test_the_urdf_walk_through_imports(folder: Path) -> None:

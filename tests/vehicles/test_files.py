@@ -48,7 +48,9 @@ spin = -1
 
 
 def reals(low: float, high: float) -> st.SearchStrategy[float]:
-    return st.floats(low, high, allow_nan=False, allow_subnormal=False)
+    return (st.floats(low, high, allow_nan=False, allow_subnormal=False)).map(
+        lambda x: 0.0 if abs(x) < 1e-20 else x
+    )  # what is smaller is refused as a slip of units
 
 
 def triples(low: float, high: float) -> st.SearchStrategy[tuple[float, float, float]]:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from airworthy.vehicles import Vehicle, control_effectiveness, import_urdf, inertia_matrix, vehicle
-from airworthy.vehicles.build_catalogue import ROTORS, catalogue_texts, rotors_texts
-from airworthy.vehicles.build_catalogue.aerial_gym import RIGID
+from vehicle_sources import ROTORS, catalogue_texts, rotors_texts
+from vehicle_sources.aerial_gym import RIGID
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_effectiveness_equals_the_shipped_matrix(name: str, data_dir: Path, robo
 
 def test_the_catalogue_is_what_its_builder_writes(data_dir: Path) -> None:
     for path, text in {**rotors_texts(data_dir), **catalogue_texts(data_dir)}.items():
-        assert path.read_text() == text, f"{path.name}: run python -m airworthy.vehicles.build_catalogue"
+        assert path.read_text() == text, f"{path.name}: run python tools/build_catalogue.py"
 
 
 def test_articulated_urdfs_import_in_their_neutral_pose(data_dir: Path, robots: dict[str, Any], tmp_path: Path) -> None:

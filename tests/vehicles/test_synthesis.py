@@ -81,7 +81,7 @@ FAULTS = {
     "thrust to weight 11.7 is outside": ("virt_05", 0.4, 0.2, 1.02),
     "Mach 0.80": ("virt_05", 1.2, 0.26, 1.2),
     "overlap on hubs": ("virt_05", 0.98, 0.09, 1.0),
-    "cannot hover level": ("virt_05", 4.9, 0.3, 1.0),
+    "cannot hover": ("virt_05", 4.9, 0.3, 1.0),
     "of a rotor's thrust, and 70% is the limit": ("real_05", 1.2, 0.27, 1.0),
     "mass 0.03 is outside": ("cf2x_L250", 0.03, 0.046, 1.0),
 }

@@ -200,7 +200,7 @@ def test_hover_with_an_offset_centre_of_mass_needs_bounds() -> None:
 
 
 def test_a_vehicle_that_cannot_hover_says_so() -> None:
-    with pytest.raises(AirworthyError, match="lmf2 cannot hover level"):
+    with pytest.raises(AirworthyError, match="lmf2 cannot hover"):
         hover_speed(replace(vehicle("lmf2"), mass=10.0))
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from airworthy.core.arrays import ArrayAny
 
 PROGRAM = Path("/usr/bin/chromium")
 FLAGS = (
@@ -115,7 +116,7 @@ class Page:
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
         return path
 
-    def until_seen(self, path: Path, wanted: Callable[[NDArray[Any]], bool], timeout: float = 60.0) -> NDArray[Any]:
+    def until_seen(self, path: Path, wanted: Callable[[ArrayAny], bool], timeout: float = 60.0) -> ArrayAny:
         """Wait for a picture (h, w, 3) that is as wanted; software WebGL needs seconds for its first frames."""
         from PIL import Image
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from airworthy.evaluation.fly_job import FlyConfig, run_fly
+from airworthy.benchmarks.fly.job import FlyConfig, run_fly
 from airworthy.geometry import Box
 from airworthy.scenes import write_scene
 from airworthy.scenes.record import Instance, Material, Scene

@@ -21,12 +21,10 @@ from airworthy.scenes.record import Scene, Sun
 from airworthy.scenes.splats import Splats
 from airworthy.simulation.flights import FlightTable, flight_columns, write_flight
 from airworthy.vehicles import vehicle
-from airworthy.viewer import LiveCamera, RecordedCamera, Shot, Viewer, load_flight, load_subject
-from airworthy.viewer.controls import LISTED
-from airworthy.viewer.flights import segments
-from airworthy.viewer.following import Follower
-from airworthy.viewer.images import ImageFeed, Request
-from airworthy.viewer.poses import between
+from airworthy.viewer import LiveCamera, RecordedCamera, Viewer, ViewerImage, load_flight, load_subject
+from airworthy.viewer.controls import LISTED, Follower
+from airworthy.viewer.flights import between, segments
+from airworthy.viewer.playback import ImageFeed, Request
 from airworthy.viewer.vehicle_nodes import VehicleNodes
 
 NOWHERE = np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0])
@@ -59,12 +57,12 @@ class Slow:
     def __init__(self) -> None:
         self.asked: list[float] = []
 
-    def shot(self, env: int, time: float, position: Any, attitude: Any) -> Shot:
+    def shot(self, env: int, time: float, position: Any, attitude: Any) -> ViewerImage:
         import time as clock
 
         self.asked.append(time)
         clock.sleep(0.05)
-        return Shot(np.full((4, 6, 3), int(10 * time), np.uint8), position, attitude)
+        return ViewerImage(np.full((4, 6, 3), int(10 * time), np.uint8), position, attitude)
 
 
 class TestFlight:
@@ -278,7 +276,7 @@ class TestImages:
 
     def test_what_is_wrong_is_said(self, server: Any, tmp_path: Path) -> None:
         class Broken(Slow):
-            def shot(self, env: int, time: float, position: Any, attitude: Any) -> Shot:
+            def shot(self, env: int, time: float, position: Any, attitude: Any) -> ViewerImage:
                 raise AssetError("'0.png' is not an image.")
 
         viewer = Viewer(server, load_subject(str(_straight(tmp_path / "run"))), Broken())

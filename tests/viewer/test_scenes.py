@@ -18,10 +18,10 @@ from airworthy.scenes.formats import tessellate
 from airworthy.scenes.record import Actor, Instance, Material, Scene, SplatPlacement, Waypoint
 from airworthy.scenes.splats import Splats, write_splats
 from airworthy.viewer import Subject, Viewer, load_subject
-from airworthy.viewer.actor_poses import ActorPoses
+from airworthy.viewer.flights import ActorPoses
+from airworthy.viewer.playback import GREY, _dome
+from airworthy.viewer.scene_nodes import wrapped
 from airworthy.viewer.splat_nodes import covariances
-from airworthy.viewer.surroundings import GREY, _dome
-from airworthy.viewer.wrapping import wrapped
 
 PATH = (Waypoint(0.0, (0.0, 0.0, 0.0)), Waypoint(2.0, (4.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)))
 
@@ -79,7 +79,7 @@ class TestMeshes:
         assert viewer.controls.slider.value == 1.0
 
     def test_actors_are_where_the_scene_puts_them(self) -> None:
-        from airworthy.scenes.posing import posed
+        from airworthy.scenes.actors import posed
 
         place = scene("dynamic_environment:3@2")
         poses = ActorPoses(place)

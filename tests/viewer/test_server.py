@@ -16,8 +16,7 @@ from websockets.sync.client import connect
 from airworthy.core.errors import AirworthyError
 from airworthy.viewer import serve
 from airworthy.viewer import server as module
-from airworthy.viewer.guard import is_guarded, refusal
-from airworthy.viewer.server import free_port
+from airworthy.viewer.server import free_port, is_guarded, refusal
 
 
 def _answer(port: int, *headers: str) -> bytes:

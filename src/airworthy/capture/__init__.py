@@ -1,5 +1,35 @@
 """Captures: posed images of a place, how they become metric, and splats trained from them."""
 
-from airworthy.capture.images import CAPTURE_LIMITS, CaptureImages, CaptureLimits, read_capture, write_capture
+from typing import TYPE_CHECKING
 
-__all__ = ["CAPTURE_LIMITS", "CaptureImages", "CaptureLimits", "read_capture", "write_capture"]
+from airworthy.core.faces import lazy_names
+
+if TYPE_CHECKING:
+    from airworthy.capture._gate import CaptureLimits
+    from airworthy.capture.alignment import Alignment, aligned, find_alignment
+    from airworthy.capture.images import CAPTURE_LIMITS, CaptureImages, read_capture, write_capture
+    from airworthy.capture.markers import MarkerPose, detect_marker, draw_marker, marker_poses
+    from airworthy.capture.rendering import RenderCaptureOptions, render_capture
+    from airworthy.capture.similarity import Similarity, best_similarity, find_similarity
+    from airworthy.capture.training import TrainResult, train_splats
+    from airworthy.capture.training_options import TrainOptions
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "_gate": ("CaptureLimits",),
+            "alignment": ("Alignment", "aligned", "find_alignment"),
+            "images": ("CAPTURE_LIMITS", "CaptureImages", "read_capture", "write_capture"),
+            "markers": ("MarkerPose", "detect_marker", "draw_marker", "marker_poses"),
+            "rendering": ("RenderCaptureOptions", "render_capture"),
+            "similarity": ("Similarity", "best_similarity", "find_similarity"),
+            "training": ("TrainResult", "train_splats"),
+            "training_options": ("TrainOptions",),
+        },
+    )
+
+__all__ = [
+    "CAPTURE_LIMITS", "Alignment", "CaptureImages", "CaptureLimits", "MarkerPose", "RenderCaptureOptions", "Similarity",
+    "TrainOptions", "TrainResult", "aligned", "best_similarity", "detect_marker", "draw_marker", "find_alignment",
+    "find_similarity", "marker_poses", "read_capture", "render_capture", "train_splats", "write_capture",
+]  # fmt: skip

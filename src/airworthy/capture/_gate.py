@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.core import files
-from airworthy.core.untrusted import Untrusted, image_kind
+from airworthy.core.arrays import ArrayU8
+from airworthy.core.files import Untrusted, image_kind
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -52,7 +52,7 @@ CAPTURE_LIMITS = CaptureLimits()
 
 
 def clean(text: str) -> str:
-    """A name from a file, fit for terminals and tables."""
+    """Return a name from a file, fit for terminals and tables."""
     text = "".join(character if character.isprintable() else "?" for character in text[:121])
     return text if len(text) <= 120 else text[:117] + "..."
 
@@ -61,7 +61,7 @@ class DamagedImageError(Exception):
     """An image that cannot be used; the message completes a sentence that begins with its name."""
 
 
-class Gate(Untrusted):
+class CaptureFolder(Untrusted):
     """The folder of a capture: which files may be read, and how much of them.
 
     Args:
@@ -91,13 +91,13 @@ class Gate(Untrusted):
         with self._opened(path) as image:
             return image.width, image.height
 
-    def color(self, path: Path) -> NDArray[np.uint8]:
+    def color(self, path: Path) -> ArrayU8:
         """(height, width, 3) of an image, 4 where it has transparency; raises DamagedImageError."""
         with self._opened(path) as image:
             clear = image.mode in ("LA", "PA", "La", "RGBa", "RGBA") or "transparency" in image.info
             return np.asarray(image.convert("RGBA" if clear else "RGB"))
 
-    def grey(self, path: Path) -> NDArray[np.uint8]:
+    def grey(self, path: Path) -> ArrayU8:
         """(height, width) of an image; raises DamagedImageError."""
         with self._opened(path) as image:
             return np.asarray(image.convert("L"))

@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from airworthy.capture.edges import refined_corners
-from airworthy.capture.markers import SIDE, MarkerPose, detect_marker, marker_corners, marker_poses
+from airworthy.capture.markers import SIDE, MarkerPose, detect_marker, marker_corners, marker_poses, refined_corners
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.similarity import FoundSimilarity, Similarity, find_similarity
 from airworthy.core import frames
+from airworthy.core.arrays import Array, ArrayAny, ArrayIndex
 from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.core.progress import progress
+from airworthy.core.runs.progress import progress
 
 __all__ = ["Alignment", "aligned", "corners_by_name", "find_alignment", "find_markers"]
 
-Array = NDArray[np.float64]
 TOLERANCE = 0.05
 """Distance within which a camera's places by marker and by reconstruction agree [m]."""
 TRIALS = 1000
@@ -35,9 +34,9 @@ class Alignment:
     similarity: Similarity
     places: FoundSimilarity
     """What the cameras' places alone say."""
-    images: NDArray[np.intp]
+    images: ArrayIndex
     """Numbers of the images with the marker."""
-    agreeing: NDArray[np.intp]
+    agreeing: ArrayIndex
     """Those of them whose corners it was refined on."""
     error: float
     """Root mean square distance of these corners from where the similarity puts them [px]."""
@@ -77,7 +76,7 @@ def find_alignment(
     trials: int = TRIALS,
     seed: int = 0,
 ) -> Alignment:
-    """The similarity that brings a capture into the frame of a marker.
+    """Return the similarity that brings a capture into the frame of a marker.
 
     Of every image with the marker the camera's place in the marker's frame follows from its corners. Most of these places and
     those of the capture agree on a similarity (random samples of three), which is then refined on the corners themselves,
@@ -119,7 +118,7 @@ def find_alignment(
 
 
 def aligned(images: CaptureImages, alignment: Alignment) -> CaptureImages:
-    """The capture in the frame of the marker: metric, z up."""
+    """Return the capture in the frame of the marker: metric, z up."""
     found = alignment.similarity
     note = (
         f"aligned to a marker of {alignment.side:g} m seen in {len(alignment.images)} images: scale {found.scale:.6g},"
@@ -156,7 +155,7 @@ def corners_by_name(images: CaptureImages, table: Mapping[str, Any], refine: boo
     return result
 
 
-def _check_line(places: NDArray[Any], tolerance: float) -> None:
+def _check_line(places: ArrayAny, tolerance: float) -> None:
     """Refuse places on a line, about which the scene could turn: across it they are no further apart than they may be off."""
     across = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)[1] / np.sqrt(len(places))
     if across < 0.5 * tolerance:
@@ -166,7 +165,7 @@ def _check_line(places: NDArray[Any], tolerance: float) -> None:
 
 
 def _on_corners(
-    images: CaptureImages, numbers: NDArray[np.intp], pixels: Array, side: float, start: Similarity
+    images: CaptureImages, numbers: ArrayIndex, pixels: Array, side: float, start: Similarity
 ) -> tuple[Similarity, Array]:
     """Gauss-Newton on all corners (n, 4, 2): seven numbers, the place of the marker in the frame of the capture.
 

@@ -5,19 +5,21 @@ The upper left corner of the image is (0, 0), the centre of its first pixel (0.5
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from airworthy.capture._gate import clean
+from airworthy.core.arrays import Array, ArrayFloat, ArrayU8
 from airworthy.core.errors import AirworthyError
-from airworthy.sensors.distortion import STRAIGHT, AnglePolynomial, PlumbBob
+from airworthy.optics.distortion import STRAIGHT, AnglePolynomial, PlumbBob
 
-__all__ = ["MODELS", "Rational", "SourceCamera", "camera_of"]
+__all__ = ["MODELS", "CapturedFrame", "Listing", "Rational", "SourceCamera", "camera_of"]
 
-Array = NDArray[np.float64]
 SIZE_MAX = 65_536
 _LARGEST = 1e6
 _DIRECTIONS, _RADII = 16, 256
@@ -90,14 +92,14 @@ class SourceCamera:
         return not isinstance(self.lens, AnglePolynomial) and not any(vars(self.lens).values())
 
     def sized(self, width: int, height: int) -> SourceCamera:
-        """The same camera for images of another size: the same field of view, so exact in these pixel coordinates."""
+        """Return the same camera for images of another size: the same field of view, so exact in these pixel coordinates."""
         across, down = width / self.width, height / self.height
         return replace(
             self, width=width, height=height, fx=self.fx * across, fy=self.fy * down, cx=self.cx * across, cy=self.cy * down
         )
 
     def distort(self, flat: ArrayLike) -> Array:
-        """Where rays (x/z, y/z), (..., 2), meet the image of unit focal length, (..., 2)."""
+        """Return where rays (x/z, y/z), (..., 2), meet the image of unit focal length, (..., 2)."""
         point = np.asarray(flat, np.float64)
         with np.errstate(all="ignore"):
             if not isinstance(self.lens, AnglePolynomial):
@@ -129,7 +131,7 @@ class SourceCamera:
 
 
 def camera_of(model: str, width: int, height: int, parameters: Sequence[float]) -> SourceCamera:
-    """A camera of one of COLMAP's models.
+    """Return a camera of one of COLMAP's models.
 
     Raises:
         AirworthyError: The model is none of `MODELS`, its parameters are not as many as it has, or a number cannot be used.
@@ -145,3 +147,69 @@ def camera_of(model: str, width: int, height: int, parameters: Sequence[float]) 
     pinhole = {name: given.pop(name) for name in ("fx", "fy", "cx", "cy")}
     kind: Any = AnglePolynomial if model.endswith("FISHEYE") else Rational if model == "FULL_OPENCV" else PlumbBob
     return SourceCamera(width, height, **pinhole, lens=kind(**given))
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# What a data set says of its images before any of them is opened: names, cameras, poses; and of its points.
+
+_EXAMPLES, _REASONS = 3, 50
+
+
+@dataclass(frozen=True, eq=False)
+class CapturedFrame:
+    """An image that a data set lists."""
+
+    name: str
+    """As the set calls it, from the folder of the set."""
+    camera: SourceCamera | None
+    """None: a field of view without a size, see `angle`."""
+    position: ArrayFloat
+    """(3,) optical centre, frame of the set."""
+    attitude: ArrayFloat
+    """(4,) camera (x right, y down, z forward) to the frame of the set."""
+    mask: str = ""
+    """Name of an image that is white where the image is to be used."""
+    angle: float = 0.0
+    """Field of view across the image [rad], where the set gives no camera."""
+    held_out: bool = False
+
+
+@dataclass(eq=False)
+class Listing:
+    """A data set, listed."""
+
+    what: str
+    """In words: "transforms.json", "COLMAP, binary"."""
+    frames: list[CapturedFrame] = field(default_factory=list)
+    points: ArrayFloat | None = None
+    """(m, 3), frame of the set."""
+    colors: ArrayU8 | None = None
+    metric: bool = False
+    up: str = ""
+    """The axis that the set says points up; "": it says none."""
+    split: bool = False
+    """Whether the set says which images are held out."""
+    notes: list[str] = field(default_factory=list)
+    missing: Counter[str] = field(default_factory=Counter)
+    """How many listed images cannot be used, by reason."""
+    examples: dict[str, list[str]] = field(default_factory=dict)
+
+    def skip(self, name: str, reason: str) -> None:
+        """Leave an image out, and say so."""
+        reason = reason if len(self.missing) < _REASONS or reason in self.missing else "is left out for a further reason"
+        self.missing[reason] += 1
+        examples = self.examples.setdefault(reason, [])
+        if len(examples) < _EXAMPLES:
+            examples.append(clean(name))
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """A sentence for each reason why images are missing."""
+        return tuple(self._sentence(reason, count) for reason, count in self.missing.items())
+
+    def _sentence(self, reason: str, count: int) -> str:
+        names = ", ".join(self.examples[reason])
+        if count == 1:
+            return f"1 listed image left out ({names}): {reason}"
+        more = ", ..." if count > len(self.examples[reason]) else ""
+        return f"{count:,} listed images left out ({names}{more}): {reason}"

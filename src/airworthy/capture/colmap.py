@@ -5,19 +5,174 @@ Poses are world to camera with the project's camera axes (x right, y down, z for
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterator
+from typing import NoReturn
 
 import numpy as np
 
-from airworthy.capture._colmap_binary import binary_cameras, binary_images, binary_points
-from airworthy.capture._colmap_text import text_cameras, text_images, text_points
-from airworthy.capture._gate import Gate
-from airworthy.capture.cameras import SourceCamera, camera_of
-from airworthy.capture.listing import Frame, Listing
+from airworthy.capture._gate import CaptureFolder
+from airworthy.capture.cameras import MODELS, CapturedFrame, Listing, SourceCamera, camera_of
 from airworthy.core import files, frames
+from airworthy.core.arrays import Array, ArrayU8
 from airworthy.core.errors import AirworthyError
+from airworthy.core.files import shown
 
 __all__ = ["colmap_model", "list_colmap"]
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# COLMAP's binary files: little-endian; counts are held against the bytes that are there before anything is made.
+
+_NUMBERS = {
+    0: "SIMPLE_PINHOLE",
+    1: "PINHOLE",
+    2: "SIMPLE_RADIAL",
+    3: "RADIAL",
+    4: "OPENCV",
+    5: "OPENCV_FISHEYE",
+    6: "FULL_OPENCV",
+    7: "FOV",
+    8: "SIMPLE_RADIAL_FISHEYE",
+    9: "RADIAL_FISHEYE",
+    10: "THIN_PRISM_FISHEYE",
+}
+_COUNTS = {"FOV": 5, "THIN_PRISM_FISHEYE": 12} | {name: len(parameters) for name, parameters in MODELS.items()}
+_CAMERA, _IMAGE, _POINT = struct.Struct("<iiQQ"), struct.Struct("<i7di"), struct.Struct("<Q3d3BdQ")
+_NAME_MAX = 1024
+_OBSERVATION, _TRACK = 24, 8
+
+CameraRow = tuple[int, str, int, int, tuple[float, ...]]
+ImageRow = tuple[str, int, tuple[float, ...], tuple[float, ...]]
+
+
+class _Reader:
+    """Bytes from front to back; asking for more than there are refuses the capture."""
+
+    def __init__(self, gate: CaptureFolder, data: bytes, name: str, smallest: int, limit: int) -> None:
+        self.gate, self.data, self.name, self.at = gate, data, name, 0
+        (self.count,) = self.take(struct.Struct("<Q"))
+        if self.count * smallest > len(data) - self.at:
+            gate.refuse(f"its {name} promises {self.count:,} entries in {len(data):,} bytes")
+        gate.at_most(self.count, limit, f"entries in {name}")
+
+    def take(self, kind: struct.Struct) -> tuple:
+        """Values of a record, and on behind it."""
+        if self.at + kind.size > len(self.data):
+            self.gate.refuse(f"its {self.name} ends too early")
+        values = kind.unpack_from(self.data, self.at)
+        self.at += kind.size
+        return values
+
+    def skip(self, size: int) -> None:
+        """On by so many bytes."""
+        if size > len(self.data) - self.at:
+            self.gate.refuse(f"its {self.name} ends too early")
+        self.at += size
+
+
+def binary_cameras(gate: CaptureFolder, data: bytes) -> Iterator[CameraRow]:
+    """Yield number, model, width, height and parameters of each camera."""
+    reader = _Reader(gate, data, "cameras.bin", _CAMERA.size, gate.limits.cameras)
+    for _ in range(reader.count):
+        number, model, width, height = reader.take(_CAMERA)
+        if model not in _NUMBERS:
+            gate.refuse(f"its cameras.bin has a camera of the unknown model {model}")
+        name = _NUMBERS[model]
+        yield number, name, width, height, reader.take(struct.Struct(f"<{_COUNTS[name]}d"))
+
+
+def binary_images(gate: CaptureFolder, data: bytes) -> Iterator[ImageRow]:
+    """Name, number of the camera, rotation (w, x, y, z) and translation of each image, world to camera."""
+    reader = _Reader(gate, data, "images.bin", _IMAGE.size + 9, gate.limits.frames)
+    for _ in range(reader.count):
+        values = reader.take(_IMAGE)
+        end = data.find(b"\0", reader.at, reader.at + _NAME_MAX)
+        if end < 0:
+            gate.refuse("its images.bin has a name without an end")
+        name = data[reader.at : end].decode("utf-8", "replace")
+        reader.at = end + 1
+        (observed,) = reader.take(struct.Struct("<Q"))
+        reader.skip(_OBSERVATION * observed)
+        yield name, values[8], values[1:5], values[5:8]
+
+
+def binary_points(gate: CaptureFolder, data: bytes) -> tuple[Array, ArrayU8]:
+    """Places (m, 3) and colours (m, 3) of the points."""
+    reader = _Reader(gate, data, "points3D.bin", _POINT.size, gate.limits.points)
+    places, colors = np.empty((reader.count, 3)), np.empty((reader.count, 3), np.uint8)
+    for k in range(reader.count):
+        _, x, y, z, red, green, blue, _, length = reader.take(_POINT)
+        places[k], colors[k] = (x, y, z), (red, green, blue)
+        reader.skip(_TRACK * length)
+    return places, colors
+
+
+# ---- COLMAP's text files: a record a line, two lines per image; lines that begin with # are comments ------------------------
+
+_WIDEST = 2**31
+
+
+def _lines(gate: CaptureFolder, data: bytes, name: str, limit: int) -> list[str]:
+    """Lines that are no comments; empty ones too, since an image without points has one."""
+    gate.at_most(data.count(b"\n"), limit, f"lines in {name}")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        gate.refuse(f"its {name} is not UTF-8 text")
+    return [line for line in text.split("\n") if not line.startswith("#")]
+
+
+def text_cameras(gate: CaptureFolder, data: bytes) -> Iterator[CameraRow]:
+    """As `binary_cameras`."""
+    for line in _lines(gate, data, "cameras.txt", gate.limits.cameras + 100):
+        words = line.split()
+        if not words:
+            continue
+        try:
+            number, width, height = int(words[0]), int(words[2]), int(words[3])
+            parameters = tuple(map(float, words[4:]))
+        except (IndexError, ValueError):
+            _refuse(gate, "cameras.txt", line)
+        if max(abs(number), abs(width), abs(height)) >= _WIDEST:
+            _refuse(gate, "cameras.txt", line)
+        yield number, words[1][:40], width, height, parameters
+
+
+def text_images(gate: CaptureFolder, data: bytes) -> Iterator[ImageRow]:
+    """As `binary_images`."""
+    lines = _lines(gate, data, "images.txt", 2 * gate.limits.frames + 100)
+    for line in lines[::2]:
+        words = line.split(maxsplit=9)
+        if not words:
+            continue
+        try:
+            numbers = tuple(map(float, words[1:8]))
+            camera = int(words[8])
+            name = words[9].strip()
+        except (IndexError, ValueError):
+            _refuse(gate, "images.txt", line)
+        yield name, camera, numbers[:4], numbers[4:]
+
+
+def text_points(gate: CaptureFolder, data: bytes) -> tuple[Array, ArrayU8]:
+    """As `binary_points`."""
+    lines = [line for line in _lines(gate, data, "points3D.txt", gate.limits.points + 100) if line.strip()]
+    places, colors = np.empty((len(lines), 3)), np.empty((len(lines), 3), np.uint8)
+    for k, line in enumerate(lines):
+        words = line.split(maxsplit=7)
+        try:
+            places[k] = [float(word) for word in words[1:4]]
+            colors[k] = [int(word) for word in words[4:7]]
+        except (IndexError, ValueError, OverflowError):
+            _refuse(gate, "points3D.txt", line)
+    return places, colors
+
+
+def _refuse(gate: CaptureFolder, name: str, line: str) -> NoReturn:
+    gate.refuse(f"its {name} has the line {shown(line)}")
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 PLACES = ("sparse/0", "sparse", "colmap/sparse/0", "colmap/sparse", "0", ".")
 """Where a model may lie in the folder of a capture."""
@@ -28,7 +183,7 @@ _READERS: dict[str, tuple[Callable, Callable, Callable]] = {
 }
 
 
-def colmap_model(gate: Gate) -> tuple[str, str] | None:
+def colmap_model(gate: CaptureFolder) -> tuple[str, str] | None:
     """Folder of the model in that of the capture, and the ending of its files; None where there is none."""
     for place in PLACES:
         for end in _READERS:
@@ -37,7 +192,7 @@ def colmap_model(gate: Gate) -> tuple[str, str] | None:
     return None
 
 
-def list_colmap(gate: Gate, place: str, end: str, images: str | None = None) -> Listing:
+def list_colmap(gate: CaptureFolder, place: str, end: str, images: str | None = None) -> Listing:
     """Images and points of a model.
 
     Args:
@@ -67,7 +222,7 @@ def list_colmap(gate: Gate, place: str, end: str, images: str | None = None) -> 
             result.skip(name, "its pose is not finite, or its rotation zero")
         else:
             where, turn = frames.pose_from_colmap(frames.normalize(pose[:4]), pose[4:])
-            result.frames.append(Frame(f"{folder}/{name}" if folder else name, camera, where, turn))
+            result.frames.append(CapturedFrame(f"{folder}/{name}" if folder else name, camera, where, turn))
     if gate.locate(f"{place}/points3D{end}") is None:
         result.notes.append("the model has no points")
         return result
@@ -80,14 +235,14 @@ def list_colmap(gate: Gate, place: str, end: str, images: str | None = None) -> 
     return result
 
 
-def _data(gate: Gate, place: str, name: str) -> bytes:
+def _data(gate: CaptureFolder, place: str, name: str) -> bytes:
     path = gate.locate(f"{place}/{name}")
     if path is None:
         gate.refuse(f"its model has no file {place}/{name}")
     return files.read_bytes(path, gate.limits.model_bytes)
 
 
-def _image_folder(gate: Gate) -> str:
+def _image_folder(gate: CaptureFolder) -> str:
     found = next((name for name in IMAGE_FOLDERS if (gate.folder / name).is_dir()), None)
     if found is None:
         gate.refuse(f"it has a model and no folder of images ({', '.join(IMAGE_FOLDERS)})")

@@ -8,26 +8,228 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.capture._gate import CAPTURE_LIMITS, CaptureLimits, DamagedImageError, Gate
-from airworthy.capture.cameras import SourceCamera
+from airworthy.capture._gate import CAPTURE_LIMITS, CaptureFolder, CaptureLimits, DamagedImageError
+from airworthy.capture.cameras import CapturedFrame, Listing, SourceCamera
 from airworthy.capture.colmap import colmap_model, list_colmap
-from airworthy.capture.listing import Frame, Listing
-from airworthy.capture.orientation import oriented
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.transforms import SPLITS, TRANSFORMS, list_transforms
-from airworthy.capture.undistort import Undistorter, reduced_size
-from airworthy.capture.writing import write_capture
+from airworthy.capture.writer import write_capture
+from airworthy.core import frames
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayU8
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.progress import progress
+from airworthy.core.runs.progress import progress
+from airworthy.optics.tone import linear_from_srgb, srgb_from_linear
+from airworthy.scenes.splats import SourceFrame
+from airworthy.scenes.splats.editing import up_turn
 
-__all__ = ["CAPTURE_LIMITS", "CaptureImages", "CaptureLimits", "read_capture", "write_capture"]
+__all__ = [
+    "CAPTURE_LIMITS",
+    "CaptureImages",
+    "CaptureLimits",
+    "Undistorter",
+    "mean_up",
+    "oriented",
+    "read_capture",
+    "reduced_size",
+    "write_capture",
+]
+
+# ---- Which way is up in a capture: what the set says, or what its cameras suggest -------------------------------------------
+
+_UPRIGHT = 0.3
+"""Mean of the cameras' upward directions below which they do not tell what is up."""
+IDENTITY = np.array(frames.IDENTITY)
+
+
+def oriented(images: CaptureImages, listing: Listing, up: str | None) -> CaptureImages:
+    """Return the capture with z up; scale and origin stay.
+
+    Args:
+        images: As read.
+        listing: What the set says.
+        up: As of `read_capture`.
+
+    Raises:
+        AirworthyError: There is no such axis.
+    """
+    if up == "none" or (up is None and listing.up == "z"):
+        said = "left as it is" if up == "none" else "z, as the set says"
+        return _turned(images, IDENTITY, "z", f"up: {said}")
+    if up is not None:
+        return _turned(images, np.array(up_turn(up)), up, f"up: the axis {up} of the set, now z")
+    direction, length = mean_up(images.attitude)
+    if length < _UPRIGHT:
+        return _turned(
+            images,
+            IDENTITY,
+            "",
+            f"up: unknown, since the cameras disagree (their mean is {length:.2f} long); frame left as it is",
+        )
+    text = ", ".join(f"{value:.3f}" for value in direction)
+    note = f"up: the mean of the cameras' upward directions, ({text}) of the set, now z; scale and origin left as they are"
+    return _turned(images, _turn_to_z(direction), f"({text})", note)
+
+
+def mean_up(attitude: NDArray[np.floating]) -> tuple[Array, float]:
+    """Return unit mean (3,) of the directions that are up in the images of cameras (n, 4), and how long it was, in [0, 1]."""
+    mean = frames.rotate(attitude, np.array([0.0, -1.0, 0.0])).mean(axis=0)
+    length = float(np.linalg.norm(mean))
+    return mean / max(length, 1e-12), length
+
+
+def _turn_to_z(direction: Array) -> Array:
+    """Return the shortest turn that leads a direction to z."""
+    axis = np.cross(direction, (0.0, 0.0, 1.0))
+    angle = float(np.arctan2(np.linalg.norm(axis), direction[2]))
+    return frames.from_axis_angle(axis if np.linalg.norm(axis) > 1e-12 else np.array([1.0, 0.0, 0.0]), np.array(angle))
+
+
+def _turned(images: CaptureImages, turn: Array, axis: str, note: str) -> CaptureImages:
+    started = replace(images, source=SourceFrame(axis, ""), notes=(*images.notes, note))
+    return started if (turn[:3] == 0.0).all() else started.moved(turn, np.zeros(3), 1.0)
+
+
+# ---- Straight images from those of real lenses: one resampling, which also reduces the size ---------------------------------
+#
+# Every pixel of the new image is the mean of what the camera saw in its area: n x n places in it (n the reduction, rounded
+# up) go through the lens, and the image is interpolated bilinearly there. The mean is one of light, so values are decoded
+# from sRGB before and encoded after. Without distortion and for a whole reduction this is exactly the mean over n x n pixels.
+#
+# The whole is linear, so it is one sparse matrix per camera, made once.
+
+_SAMPLES_AT_ONCE = 1 << 19
+_KEPT_MAX = 1 << 26
+"""Entries of a matrix that is kept for the next image of the same camera."""
+_PLACES_MAX = 16
+_WHOLE = 0.999
+"""Share of a pixel's area that a mask must show for the pixel to count."""
+
+
+_LINEAR = linear_from_srgb(np.arange(256, dtype=np.uint8))
+
+
+def reduced_size(width: int, height: int, width_max: int | None) -> tuple[int, int]:
+    """Size of an image that is at most `width_max` wide, its shape kept to the nearest pixel; never enlarged."""
+    if width_max is None or width <= width_max:
+        return width, height
+    return width_max, max(1, round(height * width_max / width))
+
+
+class Undistorter:
+    """Makes the images of one camera straight.
+
+    The new camera keeps the focal lengths, in proportion to the size, and so the sharpness in the middle; what then lies
+    outside of the image is cut off, and where there was no image, `mask` is False.
+
+    Args:
+        camera: As the images were taken.
+        width_max: Widest new image [px]; None: as wide as the old one.
+
+    Raises:
+        AirworthyError: Hardly anything of the new image was in the old one.
+    """
+
+    def __init__(self, camera: SourceCamera, width_max: int | None = None) -> None:
+        self.camera = camera
+        self.width, self.height = reduced_size(camera.width, camera.height, width_max)
+        straight = camera.sized(self.width, self.height)
+        self.intrinsics = np.array([straight.fx, straight.fy, straight.cx, straight.cy])
+        """(4,) fx, fy, cx, cy of the new images [px]."""
+        self.places = min(-(-camera.width // self.width), _PLACES_MAX)
+        self.mask: ArrayBool | None = None
+        """(height, width) pixels that lie wholly in the old image; None: all."""
+        self._bands: list[Any] | None = None
+        self._same = camera.straight and (self.width, self.height) == (camera.width, camera.height)
+        if not self._same:
+            self._build()
+
+    def _build(self) -> None:
+        kept: list[Any] | None = []
+        valid = np.empty((self.height, self.width), bool)
+        if 4 * self.places**2 * self.width * self.height > _KEPT_MAX:
+            kept = None
+        for rows, matrix, good in self._matrices():
+            valid[rows] = good
+            if kept is not None:
+                kept.append((rows, matrix))
+        self._bands = kept
+        if valid.mean() < 0.1:
+            raise AirworthyError("its distortion leaves under a tenth of a straight image")
+        self.mask = None if valid.all() else valid
+
+    def __call__(self, pixels: ArrayU8) -> ArrayU8:
+        """Return new image (height, width, 3) of an old one; black where `mask` is False."""
+        if self._same:
+            return pixels
+        return np.asarray(np.rint(255.0 * srgb_from_linear(self._applied(_LINEAR[pixels]))), np.uint8)
+
+    def masked(self, shown: ArrayBool) -> ArrayBool:
+        """Mask of the new image from one of the old, (height, width): where all of a pixel's area is shown."""
+        if self._same:
+            return shown
+        found = self._applied(shown[..., None].astype(np.float32))[..., 0] >= _WHOLE
+        return found if self.mask is None else found & self.mask
+
+    def _applied(self, values: ArrayF32) -> ArrayF32:
+        flat = values.reshape(-1, values.shape[2])
+        result = np.empty((self.height, self.width, values.shape[2]), np.float32)
+        bands = self._bands if self._bands is not None else ((rows, matrix) for rows, matrix, _ in self._matrices())
+        for rows, matrix in bands:
+            result[rows] = (matrix @ flat).reshape(-1, self.width, values.shape[2])
+        return result
+
+    def _matrices(self) -> Iterator[tuple[slice, Any, ArrayBool]]:
+        """Bands of rows: which, the matrix from the old image to them, and which pixels lie in it."""
+        camera, n = self.camera, self.places
+        corner = np.array([(x, y) for x in (0, self.width) for y in (0, self.height)])
+        reach = camera.reach(1.001 * float(np.linalg.norm(self._flat(corner), axis=-1).max()))
+        each = max(1, _SAMPLES_AT_ONCE // (self.width * n * n))
+        for top in range(0, self.height, each):
+            rows = slice(top, min(top + each, self.height))
+            yield rows, *self._matrix(rows, reach)
+
+    def _flat(self, pixels: ArrayAny) -> Array:
+        return np.asarray((pixels - self.intrinsics[2:]) / self.intrinsics[:2])
+
+    def _matrix(self, rows: slice, reach: float) -> tuple[Any, ArrayBool]:
+        from scipy.sparse import csr_matrix
+
+        camera, n = self.camera, self.places
+        inner = (np.arange(n) + 0.5) / n
+        v = (np.arange(rows.start, rows.stop)[:, None] + inner)[:, None, :, None]
+        u = (np.arange(self.width)[:, None] + inner)[None, :, None, :]
+        place = np.stack(np.broadcast_arrays(u, v), axis=-1).reshape(-1, n * n, 2)
+        flat = self._flat(place)
+        where = camera.pixels(flat)
+        size = np.array([camera.width, camera.height])
+        inside = ((where >= -1e-9) & (where <= size + 1e-9)).all(axis=-1) & (np.linalg.norm(flat, axis=-1) <= reach)
+        good = inside.all(axis=-1)
+        where = np.where(good[:, None, None], np.nan_to_num(where), 0.5) - 0.5
+        first = np.clip(np.floor(where), 0, size - 1).astype(np.int32)
+        second = np.minimum(first + 1, size - 1).astype(np.int32)
+        share = np.clip(where - first, 0.0, 1.0)
+        x = np.stack((first[..., 0], second[..., 0]), axis=-1)
+        y = np.stack((first[..., 1], second[..., 1]), axis=-1)
+        column = (y[..., :, None] * np.int32(camera.width) + x[..., None, :]).reshape(len(place), -1)
+        across = np.stack((1.0 - share[..., 0], share[..., 0]), axis=-1)
+        down = np.stack((1.0 - share[..., 1], share[..., 1]), axis=-1)
+        weight = (down[..., :, None] * across[..., None, :] * (good[:, None, None, None] / (n * n))).reshape(len(place), -1)
+        starts = np.arange(len(place) + 1) * weight.shape[1]
+        shape = (len(place), camera.width * camera.height)
+        matrix = csr_matrix((weight.ravel().astype(np.float32), column.ravel(), starts), shape=shape)
+        if n > 1:
+            matrix.sum_duplicates()
+        return matrix, good.reshape(-1, self.width)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 _SHAPE_ERROR = 1.01
 
@@ -78,12 +280,12 @@ def read_capture(
     return oriented(_capture(listing, kept, every), listing, up)
 
 
-def _listed(path: Path, limits: CaptureLimits, images: str | None) -> tuple[Gate, Listing]:
-    """What the set says."""
+def _listed(path: Path, limits: CaptureLimits, images: str | None) -> tuple[CaptureFolder, Listing]:
+    """Return what the set says."""
     if path.suffix == ".json":
-        gate = Gate(path.parent, limits)
+        gate = CaptureFolder(path.parent, limits)
         return gate, list_transforms(gate, path.name)
-    gate = Gate(path, limits)
+    gate = CaptureFolder(path, limits)
     if not path.is_dir():
         gate.refuse("it is no folder, and no transforms.json")
     for name in (TRANSFORMS, SPLITS[0]):
@@ -99,13 +301,13 @@ def _listed(path: Path, limits: CaptureLimits, images: str | None) -> tuple[Gate
 class _Plan:
     """An image that is there, and its camera at its size."""
 
-    frame: Frame
+    frame: CapturedFrame
     path: Path
     camera: SourceCamera
     width: int | None
 
 
-def _planned(gate: Gate, listing: Listing, width: int | None) -> Iterator[_Plan]:
+def _planned(gate: CaptureFolder, listing: Listing, width: int | None) -> Iterator[_Plan]:
     """Images in the order of names; sizes are held against the limits before any is decoded."""
     total = 0
     for frame in sorted(listing.frames, key=lambda frame: frame.name):
@@ -127,8 +329,8 @@ def _planned(gate: Gate, listing: Listing, width: int | None) -> Iterator[_Plan]
         yield _Plan(frame, path, camera, width)
 
 
-def _camera(frame: Frame, size: tuple[int, int]) -> SourceCamera:
-    """The camera of an image of this size, which may be a reduced copy of what the set tells of."""
+def _camera(frame: CapturedFrame, size: tuple[int, int]) -> SourceCamera:
+    """Return the camera of an image of this size, which may be a reduced copy of what the set tells of."""
     if frame.camera is None:
         focal = 0.5 * size[0] / math.tan(0.5 * frame.angle)
         return SourceCamera(*size, focal, focal, 0.5 * size[0], 0.5 * size[1])
@@ -146,13 +348,13 @@ class _Kept:
     """What was read."""
 
     def __init__(self) -> None:
-        self.frames: list[Frame] = []
-        self.rgb: list[NDArray[np.uint8]] = []
-        self.masks: list[NDArray[np.bool_] | None] = []
-        self.intrinsics: list[NDArray[np.float64]] = []
+        self.frames: list[CapturedFrame] = []
+        self.rgb: list[ArrayU8] = []
+        self.masks: list[ArrayBool | None] = []
+        self.intrinsics: list[Array] = []
         self._lens: tuple[Any, Undistorter] | None = None
 
-    def add(self, gate: Gate, plan: _Plan) -> None:
+    def add(self, gate: CaptureFolder, plan: _Plan) -> None:
         """Read an image; raises DamagedImageError or AirworthyError with the reason why it cannot be used."""
         lens = self._undistorter(plan.camera, plan.width)
         pixels = gate.color(plan.path)
@@ -173,7 +375,7 @@ class _Kept:
         return self._lens[1]
 
     @staticmethod
-    def _mask(gate: Gate, name: str, size: tuple[int, ...]) -> NDArray[np.bool_]:
+    def _mask(gate: CaptureFolder, name: str, size: tuple[int, ...]) -> ArrayBool:
         path = gate.locate_image(name)
         if path is None:
             raise AirworthyError("there is no file of its mask")
@@ -183,7 +385,7 @@ class _Kept:
         return found
 
 
-def over_black(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def over_black(pixels: ArrayU8) -> ArrayU8:
     """(h, w, 3) of an image with transparency before black, as encoded values are mixed."""
     share = pixels[..., 3:].astype(np.uint16)
     return ((pixels[..., :3] * share + 127) // 255).astype(np.uint8)

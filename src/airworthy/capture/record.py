@@ -6,17 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.core import frames
+from airworthy.core.arrays import ArrayBool, ArrayFloat, ArrayIndex, ArrayInt, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.splats import SourceFrame
 
 __all__ = ["CaptureImages"]
 
-Floats = NDArray[np.floating[Any]]
-Bools = NDArray[np.bool_]
-Pixels = NDArray[np.uint8]
 AS_READ = SourceFrame("z", "")
 
 
@@ -28,27 +25,27 @@ class CaptureImages:
         AirworthyError: Shapes do not fit together, or a number is not finite.
     """
 
-    rgb: tuple[Pixels, ...]
+    rgb: tuple[ArrayU8, ...]
     """(h_i, w_i, 3) each, n of them."""
-    intrinsics: Floats
+    intrinsics: ArrayFloat
     """(n, 4) fx, fy, cx, cy [px]; the upper left corner of the image is (0, 0)."""
-    position: Floats
+    position: ArrayFloat
     """(n, 3) optical centres [m where `metric`, else in the unit of the set]."""
-    attitude: Floats
+    attitude: ArrayFloat
     """(n, 4) camera (x right, y down, z forward) to world; x, y, z, w."""
-    masks: tuple[Bools | None, ...] = ()
+    masks: tuple[ArrayBool | None, ...] = ()
     """(h_i, w_i) where a pixel shows the scene; None: everywhere. Empty: everywhere in all."""
     names: tuple[str, ...] = ()
     """Of the images as the set calls them; empty: numbered."""
-    points: Floats | None = None
+    points: ArrayFloat | None = None
     """(m, 3) of a sparse cloud, where the set has one."""
-    colors: Pixels | None = None
+    colors: ArrayU8 | None = None
     """(m, 3) of the points."""
     metric: bool = False
     """Whether the unit is the metre and z is up."""
     skipped: tuple[str, ...] = ()
     """A sentence for each kind of listed images that are missing here."""
-    held_out: Bools | None = None
+    held_out: ArrayBool | None = None
     """(n,) images to judge on, never to train on; None: none."""
     source: SourceFrame = AS_READ
     """How the frame of the set became this one."""
@@ -84,7 +81,7 @@ class CaptureImages:
         return len(self.rgb)
 
     def __getitem__(self, which: Any) -> CaptureImages:
-        """Some of them, by a mask, numbers or a slice; the points stay."""
+        """Return some of them, by a mask, numbers or a slice; the points stay."""
         some = np.atleast_1d(np.arange(len(self))[which])
         held = self.held_out[some] if self.held_out is not None else None
         rows = {name: getattr(self, name)[some] for name in ("intrinsics", "position", "attitude")}
@@ -92,17 +89,17 @@ class CaptureImages:
         return replace(self, **rows, **lists, held_out=held)
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> ArrayInt:
         """(n, 2) width and height [px]."""
         return np.array([(image.shape[1], image.shape[0]) for image in self.rgb], np.int64).reshape(-1, 2)
 
     @property
-    def training(self) -> NDArray[np.intp]:
+    def training(self) -> ArrayIndex:
         """Numbers of the images to train on."""
         return np.flatnonzero(~np.asarray(self.held_out))
 
     @property
-    def judging(self) -> NDArray[np.intp]:
+    def judging(self) -> ArrayIndex:
         """Numbers of the images to judge on."""
         return np.flatnonzero(np.asarray(self.held_out))
 
@@ -120,7 +117,7 @@ class CaptureImages:
         if not (np.isfinite(scale) and scale > 0.0 and np.isfinite(offset).all()):
             raise AirworthyError(f"Posed images cannot be moved by {translation} at the scale {scale}; expected numbers, > 0.")
 
-        def place(points: Floats) -> Floats:
+        def place(points: ArrayFloat) -> ArrayFloat:
             return scale * frames.rotate(turn, points) + offset
 
         before = self.source
@@ -142,11 +139,11 @@ class CaptureImages:
         )
 
 
-def _four(values: Floats) -> tuple[float, float, float, float]:
+def _four(values: ArrayFloat) -> tuple[float, float, float, float]:
     x, y, z, w = (float(value) + 0.0 for value in values)
     return x, y, z, w
 
 
-def _three(values: Floats) -> tuple[float, float, float]:
+def _three(values: ArrayFloat) -> tuple[float, float, float]:
     x, y, z = (float(value) + 0.0 for value in values)
     return x, y, z

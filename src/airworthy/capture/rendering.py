@@ -10,26 +10,83 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.capture._gate import CAPTURE_LIMITS, DamagedImageError, Gate
-from airworthy.capture.viewpaths import HELD_OUT, camera_poses
-from airworthy.capture.writing import IMAGES, POINTS, camera_entry, frame_entry, png_bytes
+from airworthy.capture._gate import CAPTURE_LIMITS, CaptureFolder, DamagedImageError
+from airworthy.capture.writer import IMAGES, POINTS, camera_entry, frame_entry, png_bytes
 from airworthy.core import frames
-from airworthy.core.errors import AirworthyError
+from airworthy.core.arrays import ArrayBool, ArrayFloat, ArrayU8
+from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import lock_folder, make_folder, read_json, write_bytes, write_json
-from airworthy.core.progress import progress
+from airworthy.core.runs.progress import progress
+from airworthy.core.schema import check_fields
 from airworthy.geometry import RayTable
+from airworthy.optics.projections import Pinhole
+from airworthy.rendering.converting import lit_batch, seen_color
+from airworthy.rendering.images import render
+from airworthy.rendering.shading import ShadingOptions
 from airworthy.scenes import Scene, SceneBatch, scene_digest
 from airworthy.scenes.formats import Points, write_points_ply
-from airworthy.sensors.capture import render
-from airworthy.sensors.projections import Pinhole
-from airworthy.sensors.shading import ShadingOptions
-from airworthy.sensors.splats.converting import lit_batch, seen_color
+from airworthy.scenes.viewpoints import look_at
+from airworthy.simulation.flights import FLIGHT_FILE, read_flight
+from airworthy.splats.surfaces import sequence, viewpoints
+from airworthy.trajectories import course, course_names
 
-__all__ = ["RenderCaptureOptions", "render_capture"]
+__all__ = ["RenderCaptureOptions", "camera_poses", "render_capture"]
 
-Floats = NDArray[np.floating[Any]]
+# ---- Where the cameras of a rendered capture stand: free places all around, or along a course or a flight -------------------
+
+HELD_OUT = 1000
+"""First number of the free places that are kept for judging."""
+_PITCH = 0.35
+"""Most by which free cameras look up or down [rad]."""
+
+
+def camera_poses(batch: SceneBatch, along: str, count: int, first: int = 0) -> tuple[ArrayFloat, ArrayFloat]:
+    """Positions (count, 3) [m] and attitudes (count, 4) of cameras, x right, y down, z forward.
+
+    Args:
+        batch: The scene.
+        along: "": free places evenly in the bounds, looking all around, up to 0.35 rad up or down. The name of a course: evenly
+            in time along it, level, looking where its yaw points. A folder of `airworthy fly`: along its first environment's
+            flight, looking where the vehicle's x axis points.
+        count: How many.
+        first: Other free places for other numbers.
+
+    Raises:
+        AirworthyError: There is no such course or flight, or hardly free room.
+    """
+    if not along:
+        return _free(batch, count, first)
+    if (Path(along) / FLIGHT_FILE).is_file():
+        return _flight(Path(along), count)
+    if along not in course_names() and not Path(along).is_file():
+        hint = "Or the folder of a flight, or the path of a course."
+        raise unknown_name("course", along, course_names(), hint)
+    path = course(along).trajectory()
+    flown = path.sample(np.linspace(0.0, path.duration, count))
+    return flown.position, frames.camera_attitude(frames.from_euler(0.0, 0.0, flown.yaw))
+
+
+def _free(batch: SceneBatch, count: int, first: int) -> tuple[ArrayFloat, ArrayFloat]:
+    position = viewpoints(batch, count, first=first)
+    turn = sequence(count, first + 17)
+    yaw, pitch = 2.0 * np.pi * turn[:, 0], 2.0 * _PITCH * (turn[:, 1] - 0.5)
+    way = np.stack((np.cos(yaw) * np.cos(pitch), np.sin(yaw) * np.cos(pitch), np.sin(pitch)), axis=-1)
+    return position, np.stack([look_at(np.zeros(3), one) for one in way])
+
+
+def _flight(folder: Path, count: int) -> tuple[ArrayFloat, ArrayFloat]:
+    table, _ = read_flight(folder)
+    if not table.env_count:
+        raise AirworthyError(f"The flight in {str(folder)!r} has no rows; fly again, or choose another.")
+    flown = table.flight(int(table.envs[0]))
+    rows = np.linspace(0, flown.row_count - 1, count).round().astype(np.int64)
+    position, attitude = (flown.vector(name)[rows].astype(np.float64) for name in ("position", "attitude"))
+    return position, frames.camera_attitude(frames.normalize(attitude))
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
 CONFIG = "capture.json"
 _SIZE_MAX, _VIEWS_MAX = 8192, 20_000
 
@@ -64,6 +121,7 @@ class RenderCaptureOptions:
     """Of the choice of points."""
 
     def __post_init__(self) -> None:
+        check_fields(self, "RenderCaptureOptions.")
         fits = 8 <= self.width <= _SIZE_MAX and 8 <= self.height <= _SIZE_MAX and 0.01 <= self.fov <= 3.0
         counts = 1 <= self.views <= _VIEWS_MAX and 0 <= self.held_out <= _VIEWS_MAX and 0 <= self.points <= 10_000_000
         if not (fits and counts and self.exposure > 0.0 and self.samples in (1, 2, 4, 8)):
@@ -75,7 +133,7 @@ class RenderCaptureOptions:
             raise AirworthyError(f"Over {HELD_OUT} free views would meet the held-out ones; ask for fewer, or held_out of 0.")
 
     @property
-    def intrinsics(self) -> Floats:
+    def intrinsics(self) -> ArrayFloat:
         """(4,) fx, fy, cx, cy [px]."""
         focal = 0.5 * self.width / np.tan(0.5 * self.fov)
         return np.array([focal, focal, 0.5 * self.width, 0.5 * self.height])
@@ -104,7 +162,7 @@ def render_capture(
         batch = lit_batch(scene)
         position, attitude, held = _poses(batch, options)
         make_folder(root / IMAGES)
-        gate = Gate(root, CAPTURE_LIMITS)
+        gate = CaptureFolder(root, CAPTURE_LIMITS)
         for k in progress(range(len(position)), "Rendering", quiet=quiet):
             if not _whole(gate, k, options):
                 write_bytes(root / _name(k), png_bytes(_image(batch, position[k], attitude[k], options)))
@@ -115,7 +173,7 @@ def render_capture(
 
 
 def _check(root: Path, scene: Scene, options: RenderCaptureOptions) -> None:
-    """Whether the folder holds nothing else; says in it what it is for."""
+    """Tell whether the folder holds nothing else; says in it what it is for."""
     wanted = {"scene": scene.name, "scene_sha256": scene_digest(scene), **asdict(options)}
     path = root / CONFIG
     if path.exists():
@@ -134,7 +192,7 @@ def _check(root: Path, scene: Scene, options: RenderCaptureOptions) -> None:
         write_json(path, wanted)
 
 
-def _poses(batch: SceneBatch, options: RenderCaptureOptions) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+def _poses(batch: SceneBatch, options: RenderCaptureOptions) -> tuple[ArrayFloat, ArrayFloat, ArrayBool]:
     position, attitude = camera_poses(batch, options.along, options.views)
     if options.along:
         return position, attitude, (np.arange(options.views) % 8 == 0) & (options.views > 1)
@@ -150,7 +208,7 @@ def _name(number: int) -> str:
 
 
 def _table(
-    position: Floats, attitude: Floats, held: NDArray[np.bool_], options: RenderCaptureOptions, points: bool
+    position: ArrayFloat, attitude: ArrayFloat, held: ArrayBool, options: RenderCaptureOptions, points: bool
 ) -> dict[str, Any]:
     size = np.array([options.width, options.height])
     table: dict[str, Any] = {"camera_model": "PINHOLE", "metric": True, "up": "z"}
@@ -163,12 +221,12 @@ def _table(
     return table | {"frames": [frame_entry(_name(k), position[k], attitude[k]) for k in range(len(position))]}
 
 
-def _rays(options: RenderCaptureOptions, u: Floats, v: Floats) -> RayTable:
+def _rays(options: RenderCaptureOptions, u: ArrayFloat, v: ArrayFloat) -> RayTable:
     fx, fy, cx, cy = options.intrinsics
     return RayTable(np.stack(((u - cx) / fx, (v - cy) / fy, np.ones_like(u)), axis=-1))
 
 
-def _image(batch: SceneBatch, position: Floats, attitude: Floats, options: RenderCaptureOptions) -> NDArray[np.uint8]:
+def _image(batch: SceneBatch, position: ArrayFloat, attitude: ArrayFloat, options: RenderCaptureOptions) -> ArrayU8:
     u, v = np.meshgrid(np.arange(options.width) + 0.5, np.arange(options.height) + 0.5)
     shading = ShadingOptions(samples=options.samples)
     env = np.zeros(1, np.int32)
@@ -179,8 +237,8 @@ def _image(batch: SceneBatch, position: Floats, attitude: Floats, options: Rende
     return np.asarray(np.rint(255.0 * seen_color(found["rgb"][0], options.exposure)), np.uint8)
 
 
-def _whole(gate: Gate, number: int, options: RenderCaptureOptions) -> bool:
-    """Whether an image is there and of the right size; files are written atomically, so it is whole then."""
+def _whole(gate: CaptureFolder, number: int, options: RenderCaptureOptions) -> bool:
+    """Tell whether an image is there and of the right size; files are written atomically, so it is whole then."""
     path = gate.locate(_name(number))
     try:
         return path is not None and gate.size(path) == (options.width, options.height)
@@ -188,9 +246,9 @@ def _whole(gate: Gate, number: int, options: RenderCaptureOptions) -> bool:
         return False
 
 
-def _points(batch: SceneBatch, root: Path, position: Floats, attitude: Floats, options: RenderCaptureOptions) -> Points:
+def _points(batch: SceneBatch, root: Path, position: ArrayFloat, attitude: ArrayFloat, options: RenderCaptureOptions) -> Points:
     """Points on surfaces at random pixels of all views, in the colours of the images."""
-    gate = Gate(root, CAPTURE_LIMITS)
+    gate = CaptureFolder(root, CAPTURE_LIMITS)
     each = -(-options.points // len(position))
     places, colors = [], []
     for k in range(len(position)):

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from airworthy.core import frames
+from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.splats import Splats, transformed
 
 __all__ = ["FoundSimilarity", "Similarity", "best_similarity", "find_similarity"]
 
-Array = NDArray[np.float64]
 _LINE = 1e-6
 """Second over first singular value of three points that count as lying on a line."""
 _ROUNDS = 10
@@ -50,7 +50,7 @@ class FoundSimilarity:
     """A similarity, and how well it fits."""
 
     similarity: Similarity
-    inliers: NDArray[np.bool_]
+    inliers: ArrayBool
     """(n,) points within the tolerance."""
     residual: float
     """Root mean square of the inliers' distances [m]."""
@@ -62,7 +62,8 @@ class FoundSimilarity:
 
 
 def best_similarity(source: ArrayLike, target: ArrayLike) -> Similarity:
-    """The similarity from source to target points, (n, 3) each, n >= 3, of least squares (Umeyama, 1991, equations 40 to 42).
+    """Return the similarity from source to target points, (n, 3) each, n >= 3, of least squares (Umeyama, 1991, equations 40
+    to 42).
 
     Raises:
         AirworthyError: Points are missing, not finite, or all on a line.
@@ -86,7 +87,8 @@ def find_similarity(
     seed: int = 0,
     least: float = 0.5,
 ) -> FoundSimilarity:
-    """The similarity that most pairs of points agree on, fitted to these (random sample consensus, Fischler and Bolles, 1981).
+    """Return the similarity that most pairs of points agree on, fitted to these (random sample consensus, Fischler and Bolles,
+    1981).
 
     Args:
         source: (n, 3)
@@ -120,8 +122,8 @@ def find_similarity(
     return FoundSimilarity(found, inliers, float(np.sqrt(np.square(off[inliers]).mean())))
 
 
-def _best_sample(x: Array, y: Array, tolerance: float, trials: int, seed: int) -> NDArray[np.bool_]:
-    """Who agrees with the best of the samples: the most, then the closest."""
+def _best_sample(x: Array, y: Array, tolerance: float, trials: int, seed: int) -> ArrayBool:
+    """Return who agrees with the best of the samples: the most, then the closest."""
     rng = np.random.default_rng(seed)
     chosen = np.argsort(rng.random((trials, len(x))), axis=1)[:, :3]
     a, b = x[chosen], y[chosen]

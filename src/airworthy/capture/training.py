@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,99 @@ import numpy as np
 
 from airworthy.capture.record import CaptureImages
 from airworthy.capture.training_options import TrainOptions
-from airworthy.capture.training_report import write_training_report
-from airworthy.capture.training_run import Judged, TrainingRun
-from airworthy.capture.training_start import first_splats
-from airworthy.core.checkpoints import Checkpoint, Checkpoints
+from airworthy.capture.training_run import HeldOutQuality, TrainingRun, first_splats
 from airworthy.core.errors import AirworthyError
-from airworthy.core.files import lock_folder, read_json, sha256, write_json
-from airworthy.core.progress import progress
-from airworthy.core.stopping import stoppable
+from airworthy.core.files import lock_folder, read_json, sha256, write_json, write_text
+from airworthy.core.runs.checkpoints import Checkpoint, Checkpoints
+from airworthy.core.runs.progress import progress, stoppable
+from airworthy.reports.page import page_of
+from airworthy.reports.pictures import data_uri, fitted
 from airworthy.scenes.splats import write_splats
 
-__all__ = ["TrainOptions", "TrainResult", "train_splats"]
+__all__ = ["TrainOptions", "TrainResult", "curve", "train_splats", "write_training_report"]
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# The page that shows what a training came to: held-out images beside what the splats make of them, and curves.
+
+_SHOWN = 8
+"""Images on the page: from the worst to the best."""
+_WIDTH = 480
+_CURVE = (520, 190)
+_MARGIN = (58, 14, 30, 14)
+"""Left, right, bottom, top."""
+
+
+def write_training_report(
+    path: Path, report: Mapping[str, Any], found: Sequence[HeldOutQuality], images: CaptureImages
+) -> None:
+    """Write the page.
+
+    Args:
+        path: File to write.
+        report: What `report.json` holds.
+        found: The judged images.
+        images: All of them.
+    """
+    ordered = sorted(found, key=lambda one: one.psnr)
+    some = [ordered[k] for k in np.unique(np.linspace(0, len(ordered) - 1, min(_SHOWN, len(ordered))).astype(int))]
+    curves = report["curves"]
+    page = page_of(
+        "airworthy.capture",
+        "training.html.j2",
+        report=report,
+        rows=[_row(one, images) for one in some],
+        curves=[
+            ("Loss", "mean of 100 steps", curve([(s, v) for s, v in curves["loss"]], "Loss over steps")),
+            ("PSNR [dB]", _of(report), curve([(s, p) for s, p, _ in curves["held_out"]], "PSNR over steps")),
+            ("SSIM", _of(report), curve([(s, v) for s, _, v in curves["held_out"]], "Structural similarity over steps")),
+        ],
+        judged="held-out" if report["held_out"] else "trained-on",
+        minutes=f"{report['seconds'] / 60.0:.1f}",
+    )
+    write_text(path, page)
+
+
+def _of(report: Mapping[str, Any]) -> str:
+    return "mean of the held-out images" if report["held_out"] else "mean of some images that were trained on"
+
+
+def _row(one: HeldOutQuality, images: CaptureImages) -> dict[str, Any]:
+    k = images.names.index(one.name)
+    truth, mask = images.rgb[k], images.masks[k]
+    shown = np.clip(one.image, 0.0, 1.0)
+    off = np.clip(3.0 * np.abs(shown - truth / np.float32(255.0)), 0.0, 1.0)
+    off = off if mask is None else off * mask[..., None]
+    pictures = [truth, *(np.asarray(255.0 * part + 0.5, np.uint8) for part in (shown, off))]
+    return {"name": one.name, "psnr": one.psnr, "ssim": one.ssim, "images": [data_uri(fitted(p, _WIDTH)) for p in pictures]}
+
+
+def curve(points: Sequence[tuple[float, float]], description: str) -> str:
+    """Return a line as inline SVG, with the extremes of both axes; empty where there are fewer than two points."""
+    if len(points) < 2:
+        return ""
+    x, y = np.array(points, np.float64).T
+    (width, height), (left, right, bottom, top) = _CURVE, _MARGIN
+    low, high = float(y.min()), float(y.max())
+    spread = max(high - low, 1e-12)
+    across = left + (x - x[0]) / max(x[-1] - x[0], 1e-12) * (width - left - right)
+    down = top + (high - y) / spread * (height - top - bottom)
+    line = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across, down, strict=True))
+    digits = max(0, 2 - int(np.floor(np.log10(spread)))) if spread > 1e-9 else 3
+    label = 'font-size="14" fill="var(--muted)" font-family="var(--sans)"'
+    rules = "".join(
+        f'<line x1="{left}" x2="{width - right}" y1="{at:.1f}" y2="{at:.1f}" stroke="var(--grid)"/>'
+        f'<text x="{left - 6}" y="{at + 4:.1f}" text-anchor="end" {label}>{value:.{min(digits, 4)}f}</text>'
+        for value, at in ((v, top + (high - v) / spread * (height - top - bottom)) for v in np.linspace(low, high, 3))
+    )
+    ends = "".join(
+        f'<text x="{at:.1f}" y="{height - 8}" text-anchor="{anchor}" {label}>{int(value):,}</text>'
+        for value, at, anchor in ((x[0], left, "start"), (x[-1], width - right, "end"))
+    )
+    drawn = f'<polyline points="{line}" fill="none" stroke="var(--flown)" stroke-width="1.6" stroke-linejoin="round"/>'
+    return f'<svg viewBox="0 0 {width} {height}" role="img"><title>{description}</title>{rules}{ends}{drawn}</svg>'
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 REPORT, PAGE, IDENTITY, CHECKPOINTS = "report.json", "report.html", "training.json", "checkpoints"
 
@@ -91,7 +174,7 @@ def digest(images: CaptureImages) -> str:
 
 
 def _known(folder: Path, options: TrainOptions, identity: dict[str, Any]) -> TrainResult | None:
-    """The result where this very training is finished; refuses a folder of another."""
+    """Return the result where this very training is finished; refuses a folder of another."""
     path = folder / IDENTITY
     if not path.exists():
         if (folder / CHECKPOINTS).exists() or (folder / REPORT).exists():
@@ -143,7 +226,7 @@ def _save(run: TrainingRun, kept: Checkpoints, identity: dict[str, Any]) -> None
 
 
 def _trained(run: TrainingRun, kept: Checkpoints, identity: dict[str, Any], quiet: bool) -> None:
-    """All steps that are left, saving now and then, and when asked to stop."""
+    """Take all steps that are left, saving now and then, and when asked to stop."""
     o, since = run.options, time.perf_counter()
     saved = since
 
@@ -180,7 +263,7 @@ def _judge(run: TrainingRun, quiet: bool) -> None:
 
 
 def _written(run: TrainingRun, folder: Path, identity: dict[str, Any]) -> TrainResult:
-    found: list[Judged] = run.judge()
+    found: list[HeldOutQuality] = run.judge()
     splats = run.optimizer.splats()
     path = write_splats(splats, folder / f"splats.{run.options.container}")
     report = {

@@ -6,19 +6,195 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.capture.record import CaptureImages
-from airworthy.capture.training_adjusting import CameraMotion, ExposureMaps
-from airworthy.capture.training_options import TrainOptions
-from airworthy.capture.training_plan import Plan, reduced
-from airworthy.capture.training_start import views_reach
+from airworthy.capture.training_options import SplatTrainingPlan, TrainOptions, reduced
+from airworthy.core import frames
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat
+from airworthy.core.runs.progress import progress
+from airworthy.rendering.refining import image_psnr, image_ssim
 from airworthy.scenes.splats.record import Splats
-from airworthy.sensors.splats.refining import image_psnr, image_ssim
-from airworthy.sensors.splats.training import ImageLoss, SplatOptimizer
-from airworthy.sensors.splats.training.relocation import relocated
+from airworthy.splats.gradients import PoseGradients
+from airworthy.splats.training import ImageLoss, SplatOptimizer
+from airworthy.splats.training.engines import relocated
+from airworthy.splats.training.initial import random_points, reach_of, seen_from, splats_at
+from airworthy.splats.training.plane_sweep import swept_points
 
-__all__ = ["Judged", "TrainingRun"]
+__all__ = ["CameraMotion", "ExposureMaps", "HeldOutQuality", "TrainingRun", "first_splats", "views_reach"]
+
+# ---- What may move beside the Gaussians: colours of single images and their poses -------------------------------------------
+
+_DECAYS = (0.9, 0.999)
+_EXPOSURE_RATE = 1e-3
+
+
+class _Moments:
+    """Adam (Kingma, Ba, 2015, algorithm 1) on the rows of one array, each by its own count."""
+
+    def __init__(self, shape: tuple[int, ...]):
+        self.mean, self.square, self.times = np.zeros(shape), np.zeros(shape), np.zeros(shape[0])
+
+    def step(self, k: int, slope: ArrayFloat) -> Array:
+        """Return what to subtract from row k at a rate of 1."""
+        a, b = _DECAYS
+        self.times[k] += 1.0
+        self.mean[k] = a * self.mean[k] + (1.0 - a) * slope
+        self.square[k] = b * self.square[k] + (1.0 - b) * slope**2
+        bias = (1.0 - a ** self.times[k], 1.0 - b ** self.times[k])
+        return np.asarray(self.mean[k] / bias[0] / (np.sqrt(self.square[k] / bias[1]) + 1e-15))
+
+    def save(self, name: str) -> dict[str, ArrayAny]:
+        return {f"{name}_mean": self.mean, f"{name}_square": self.square, f"{name}_times": self.times}
+
+    def restore(self, name: str, saved: dict[str, ArrayAny]) -> None:
+        self.mean, self.square, self.times = (saved[f"{name}_{part}"].copy() for part in ("mean", "square", "times"))
+
+
+class ExposureMaps:
+    """Per image a map of colours, c -> A c + b, the identity at first.
+
+    Args:
+        count: Images.
+    """
+
+    def __init__(self, count: int):
+        self._maps = np.tile(np.eye(3, 4), (count, 1, 1))
+        self._moments = _Moments((count, 3, 4))
+
+    def applied(self, k: int, image: ArrayF32) -> ArrayF32:
+        """Colours as image k has them."""
+        part = self._maps[k].astype(np.float32)
+        return np.asarray(image @ part[:, :3].T + part[:, 3])
+
+    def learned(self, k: int, image: ArrayF32, slope: ArrayF32) -> ArrayF32:
+        """Move the map by a step; the loss' derivative with respect to the image before it."""
+        part = self._maps[k].astype(np.float32)
+        flat, seen = slope.reshape(-1, 3).astype(np.float64), image.reshape(-1, 3)
+        found = np.concatenate([flat.T @ seen, flat.sum(axis=0)[:, None]], axis=1)
+        self._maps[k] -= _EXPOSURE_RATE * self._moments.step(k, found)
+        return np.asarray(slope @ part[:, :3], np.float32)
+
+    def save(self) -> dict[str, ArrayAny]:
+        """Everything."""
+        return {"exposure": self._maps, **self._moments.save("exposure")}
+
+    def restore(self, saved: dict[str, ArrayAny]) -> None:
+        """Go on from what `save` gave."""
+        self._maps = saved["exposure"].copy()
+        self._moments.restore("exposure", saved)
+
+
+class CameraMotion:
+    """Poses that move: a place, and a turn about the camera's own axes.
+
+    Args:
+        images: Where they begin.
+        rate: Per step [rad, share of the reach].
+        reach: [m]
+    """
+
+    def __init__(self, images: CaptureImages, rate: float, reach: float):
+        self._position = np.array(images.position, np.float64)
+        self._attitude = frames.normalize(np.array(images.attitude, np.float64))
+        self._rate = np.array([rate * reach] * 3 + [rate] * 3)
+        self._moments = _Moments((len(images), 6))
+
+    def pose(self, k: int) -> tuple[Array, Array]:
+        """Position (1, 3) and attitude (1, 4) of image k."""
+        return self._position[k : k + 1], self._attitude[k : k + 1]
+
+    def move(self, k: int, found: PoseGradients) -> None:
+        """By one step."""
+        slope = np.concatenate([found.position[0], found.rotation[0]])
+        step = -self._rate * self._moments.step(k, slope)
+        self._position[k] += step[:3]
+        self._attitude[k] = frames.normalize(frames.multiply(self._attitude[k], np.append(0.5 * step[3:], 1.0)))
+
+    def save(self) -> dict[str, ArrayAny]:
+        """Everything."""
+        return {"camera_position": self._position, "camera_attitude": self._attitude, **self._moments.save("camera")}
+
+    def restore(self, saved: dict[str, ArrayAny]) -> None:
+        """Go on from what `save` gave."""
+        self._position, self._attitude = saved["camera_position"].copy(), saved["camera_attitude"].copy()
+        self._moments.restore("camera", saved)
+
+
+# ---- The Gaussians that a training begins with ------------------------------------------------------------------------------
+
+_ENOUGH_POINTS = 1000
+_FILL = 0.1
+"""Share of the first Gaussians that stand at random, for what no method found."""
+_SWEEP_DEPTHS = (0.08, 3.0)
+"""Over the reach."""
+_OPACITY = 0.3
+
+
+def views_reach(images: CaptureImages) -> float:
+    """Return how far the scene extends from its cameras, in the set's unit."""
+    return reach_of(images.position, images.attitude)
+
+
+def first_splats(images: CaptureImages, options: TrainOptions, quiet: bool) -> tuple[Splats, str]:
+    """Splats, and in words where they come from.
+
+    Args:
+        images: To train on.
+        options: Chosen.
+        quiet: Show no progress.
+    """
+    rng = np.random.default_rng((options.seed, 0))
+    count = max(1, round(options.start_share * options.count))
+    points, colors, words = _surface(images, options, quiet)
+    some = rng.permutation(len(points))[: count - round(_FILL * count)]
+    more = _random(images, count - len(some), rng)
+    position = np.concatenate([points[some], more])
+    color = np.concatenate([colors[some], seen_colors(images, more)])
+    least = 1e-5 * views_reach(images)
+    return splats_at(position, color, _OPACITY, least), f"{len(some):,} {words}, {len(more):,} at random" if len(
+        some
+    ) else words
+
+
+def _surface(images: CaptureImages, options: TrainOptions, quiet: bool) -> tuple[ArrayFloat, ArrayFloat, str]:
+    """Points (n, 3) on surfaces and their colours."""
+    nothing = np.zeros((0, 3))
+    known = images.points if images.points is not None else nothing
+    if options.start == "points" or (options.start == "auto" and len(known) >= _ENOUGH_POINTS):
+        given = images.colors / 255.0 if images.colors is not None else np.full(known.shape, 0.5)
+        kept = np.isfinite(known).all(axis=1)
+        return known[kept], given[kept], "at the set's points"
+    if options.start == "random":
+        return nothing, nothing, "all at random in the views' volume"
+    reach = views_reach(images)
+    near, far = (share * reach for share in _SWEEP_DEPTHS)
+
+    def shown(steps: list[int]) -> Any:
+        return progress(steps, "Looking for surfaces", quiet=quiet)
+
+    found = swept_points(images.rgb, images.intrinsics, images.position, images.attitude, near, far, shown)
+    return found.position, found.color, "where swept planes agree"
+
+
+def _random(images: CaptureImages, count: int, rng: np.random.Generator) -> Array:
+    return random_points(count, images.intrinsics, images.position, images.attitude, images.sizes, rng)
+
+
+def seen_colors(images: CaptureImages, points: ArrayFloat) -> Array:
+    """Mean colour (n, 3) of points in all images in which they are; grey where they are in none."""
+    total, number = np.zeros((len(points), 3)), np.zeros((len(points), 1))
+    near = 0.02 * views_reach(images)
+    for k, image in enumerate(images.rgb):
+        one = slice(k, k + 1)
+        lens, at, turned = images.intrinsics[one], images.position[one], images.attitude[one]
+        place, shown = seen_from(points, lens, at, turned, images.sizes[one].astype(np.float64), near)
+        x, y = place[0, shown[0]].astype(np.intp).T
+        total[shown[0]] += image[y, x] / 255.0
+        number[shown[0]] += 1.0
+    return np.where(number > 0.0, total / np.maximum(number, 1.0), 0.5)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 _LEAST_SCALE = 1e-5
 """Of the reach."""
@@ -28,14 +204,14 @@ _LOSS_EVERY = 100
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class HeldOutQuality:
     """How one held-out image is matched."""
 
     name: str
     psnr: float
     """[dB]"""
     ssim: float
-    image: NDArray[np.float32]
+    image: ArrayF32
     """(H, W, 3) as rendered."""
 
 
@@ -63,7 +239,7 @@ class TrainingRun:
         self._reach = views_reach(self._train)
         self.optimizer = SplatOptimizer(self.splats, o.seed, _LEAST_SCALE * self._reach, device=o.device)
         self._loss = ImageLoss(o.likeness)
-        self._plan = Plan(o, len(self._train), self._reach)
+        self._plan = SplatTrainingPlan(o, len(self._train), self._reach)
         self._maps = ExposureMaps(len(self._train)) if o.exposure else None
         self._motion = CameraMotion(self._train, o.camera_rate, self._reach) if o.cameras else None
         self._sums = np.zeros(2)
@@ -74,7 +250,7 @@ class TrainingRun:
         return float(np.clip(_NEAR * self._reach, 1e-4, 1e3))
 
     def advance(self) -> None:
-        """One step."""
+        """Take one step."""
         step, plan = self.step, self._plan
         while self.optimizer.degree < plan.degree(step):
             self.optimizer.raise_degree()
@@ -101,7 +277,7 @@ class TrainingRun:
         camera = (shape[1], shape[0], self._train.intrinsics[one] / factor, position, attitude)
         return self.optimizer.shot(*camera, antialiased=self.options.antialiased, near=self.near, background=background)
 
-    def _compared(self, image: Any, truth: Any, shown: Any, k: int) -> tuple[float, NDArray[np.float32]]:
+    def _compared(self, image: Any, truth: Any, shown: Any, k: int) -> tuple[float, ArrayF32]:
         """Loss and its derivative with respect to the image as rendered."""
         seen = image if self._maps is None else self._maps.applied(k, image)
         if shown is not None:  # where it does not show the scene, nothing differs
@@ -123,14 +299,14 @@ class TrainingRun:
         rng = np.random.default_rng((o.seed, 3, self.step))
         self.optimizer.replace(relocated(self.optimizer.fields(), rng, wanted)[0])
 
-    def judge(self) -> list[Judged]:
-        """The held-out images, or, where there are none, up to ten of those that were trained on."""
+    def judge(self) -> list[HeldOutQuality]:
+        """Return the held-out images, or, where there are none, up to ten of those that were trained on."""
         kept = self.images.judging
         if not len(kept):
             kept = self._numbers[np.unique(np.linspace(0, len(self._numbers) - 1, min(10, len(self._numbers))).astype(int))]
         return [self._judged(int(k)) for k in kept]
 
-    def _judged(self, k: int) -> Judged:
+    def _judged(self, k: int) -> HeldOutQuality:
         one, (height, width) = slice(k, k + 1), self.images.rgb[k].shape[:2]
         white = 1.0 if self.options.background == "white" else 0.0
         asked = self.optimizer.shot(
@@ -144,9 +320,9 @@ class TrainingRun:
             background=(white,) * 3,
         )
         image, truth, mask = self.optimizer.render(asked)[0], reduced(self.images.rgb[k], 1), self.images.masks[k]
-        return Judged(self.images.names[k], image_psnr(image, truth, mask), image_ssim(image, truth, mask), image)
+        return HeldOutQuality(self.images.names[k], image_psnr(image, truth, mask), image_ssim(image, truth, mask), image)
 
-    def save(self) -> dict[str, NDArray[Any]]:
+    def save(self) -> dict[str, ArrayAny]:
         """Everything that the next step depends on."""
         more = {"sums": self._sums}
         if self._maps is not None:
@@ -155,7 +331,7 @@ class TrainingRun:
             more |= self._motion.save()
         return self.optimizer.save() | more
 
-    def restore(self, step: int, arrays: dict[str, NDArray[Any]], notes: dict[str, Any]) -> None:
+    def restore(self, step: int, arrays: dict[str, ArrayAny], notes: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
         self.optimizer.restore(arrays)
         self._sums = arrays["sums"].copy()

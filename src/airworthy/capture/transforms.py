@@ -10,16 +10,15 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.capture._gate import Gate
-from airworthy.capture.cameras import MODELS, Rational, SourceCamera
-from airworthy.capture.listing import Frame, Listing
+from airworthy.capture._gate import CaptureFolder
+from airworthy.capture.cameras import MODELS, CapturedFrame, Listing, Rational, SourceCamera
 from airworthy.core import files, frames
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.untrusted import shown
-from airworthy.scenes.formats import Limits, read_points
-from airworthy.sensors.distortion import AnglePolynomial, PlumbBob
+from airworthy.core.files import shown
+from airworthy.optics.distortion import AnglePolynomial, PlumbBob
+from airworthy.scenes.formats import FileLimits, read_points
 
 __all__ = ["TRANSFORMS", "list_transforms"]
 
@@ -35,7 +34,7 @@ class _Skipped(Exception):
     """Why an image cannot be used."""
 
 
-def list_transforms(gate: Gate, name: str = TRANSFORMS) -> Listing:
+def list_transforms(gate: CaptureFolder, name: str = TRANSFORMS) -> Listing:
     """Images of one file, or of the files of a split where `name` is the first of these.
 
     Raises:
@@ -55,7 +54,7 @@ def list_transforms(gate: Gate, name: str = TRANSFORMS) -> Listing:
     return result
 
 
-def _list(gate: Gate, name: str, held_out: bool | None) -> Listing:
+def _list(gate: CaptureFolder, name: str, held_out: bool | None) -> Listing:
     root = _object(gate, name)
     entries = root.get("frames")
     if not isinstance(entries, list) or not entries:
@@ -87,7 +86,7 @@ def _list(gate: Gate, name: str, held_out: bool | None) -> Listing:
     return result
 
 
-def _object(gate: Gate, name: str) -> Table:
+def _object(gate: CaptureFolder, name: str) -> Table:
     path = gate.locate(name)
     if path is None:
         gate.refuse(f"it has no file {name}")
@@ -106,7 +105,7 @@ def _names(root: Table, key: str) -> set[str]:
     return {name for name in value if isinstance(name, str)} if isinstance(value, list) else set()
 
 
-def _frame(gate: Gate, fields: Table, path: str, held: bool) -> Frame:
+def _frame(gate: CaptureFolder, fields: Table, path: str, held: bool) -> CapturedFrame:
     matrix = _matrix(fields.get("transform_matrix"))
     if not np.isfinite(matrix).all() or np.abs(matrix).max() > gate.limits.coordinate:
         raise _Skipped("its pose is not finite, or no matrix of 3 or 4 rows of 4 numbers")
@@ -116,10 +115,10 @@ def _frame(gate: Gate, fields: Table, path: str, held: bool) -> Frame:
     attitude = frames.opengl_attitude(frames.from_matrix(rotation))
     mask = fields.get("mask_path", "")
     camera, angle = _camera(fields)
-    return Frame(path, camera, matrix[:, 3], attitude, mask if isinstance(mask, str) else "", angle, held)
+    return CapturedFrame(path, camera, matrix[:, 3], attitude, mask if isinstance(mask, str) else "", angle, held)
 
 
-def _matrix(value: Any) -> NDArray[np.float64]:
+def _matrix(value: Any) -> Array:
     """(3, 4), of NaN where it is not one."""
     rows = value if isinstance(value, list) and len(value) in (3, 4) else []
     if not rows or not all(isinstance(row, list) and len(row) == 4 for row in rows):
@@ -137,7 +136,7 @@ def _number(value: Any) -> float:
 
 
 def _camera(fields: Table) -> tuple[SourceCamera | None, float]:
-    """The camera; or None and a field of view where the size is not given."""
+    """Return the camera; or None and a field of view where the size is not given."""
     given = {key: _number(fields[key]) for key in ("fl_x", "fl_y", "cx", "cy", "w", "h") if key in fields}
     angles = {key: _number(fields[key]) for key in ("camera_angle_x", "camera_angle_y") if key in fields}
     if not all(math.isfinite(value) for value in (*given.values(), *angles.values())):
@@ -178,7 +177,7 @@ def _lens(fields: Table) -> PlumbBob | Rational | AnglePolynomial:
     return lens
 
 
-def _take_points(gate: Gate, root: Table, result: Listing) -> None:
+def _take_points(gate: CaptureFolder, root: Table, result: Listing) -> None:
     name = root.get("ply_file_path")
     if not isinstance(name, str):
         return
@@ -186,7 +185,7 @@ def _take_points(gate: Gate, root: Table, result: Listing) -> None:
     if path is None:
         result.notes.append(f"there is no file {shown(name)} of points")
         return
-    limits = Limits(vertices=gate.limits.points, coordinate=gate.limits.coordinate, file_bytes=gate.limits.model_bytes)
+    limits = FileLimits(vertices=gate.limits.points, coordinate=gate.limits.coordinate, file_bytes=gate.limits.model_bytes)
     found = read_points(path, limits)
     result.points, result.colors = found.positions.astype(np.float64), found.colors
     result.notes += found.warnings

@@ -22,7 +22,7 @@ _ACTIONS: dict[str, tuple[str, str, str]] = {
 
 
 def help_text() -> str:
-    """What `airworthy bench --help` prints."""
+    """Return what `airworthy bench --help` prints."""
     width = max(map(len, _ACTIONS))
     lines = [f"  {name:{width}}  {summary}" for name, (_, _, summary) in _ACTIONS.items()]
     return "\n".join(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from airworthy.cli.common import emit_json, gathered, interrupted, run_tyro, show_table, stopped_by_terminate
-from airworthy.cli.gates_contestants import contestant_of
-from airworthy.evaluation.gates import GatesBenchmarked, GatesConfig, run_gates
-from airworthy.evaluation.gates.config import check
+from airworthy.gates.benchmark import GatesBenchConfig, GatesBenchmarked, run_gates
+from airworthy.gates.benchmark.config import check
+from airworthy.gates.benchmark.contestants import method_of
 
 LISTS = ("--courses", "--families", "--beside")
 _DESCRIPTION = (
@@ -19,9 +19,9 @@ _DESCRIPTION = (
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
-    config = run_tyro(GatesConfig, gathered(argv, LISTS), "airworthy bench gates", _DESCRIPTION)
+    config = run_tyro(GatesBenchConfig, gathered(argv, LISTS), "airworthy bench gates", _DESCRIPTION)
     check(config)
-    contestants = [contestant_of(word, config.limit, config.device) for word in (config.network, *config.beside)]
+    contestants = [method_of(word, config.limit, config.device) for word in (config.network, *config.beside)]
     with stopped_by_terminate() as received:
         done = run_gates(config, contestants, quiet=config.json)
     if config.json:
@@ -49,7 +49,7 @@ def _show(done: GatesBenchmarked) -> None:
     titles = ("plan [s]", "through gates [s]", "min-snap [s]", "trapezoid [s]", "least [s]", "limit used [%]", "clearance [m]")
     if rows:
         show_table("", ("course", "gates", "certificate", *titles), rows)
-    columns = ("family", "flights", "successes", "crashes", "skips", "mean error [cm]", "largest [cm]")
+    columns = ("family", "flights", "successes", "crashes", "skips", "wrong ways", "mean error [cm]", "largest [cm]")
     table = [("courses", name, row) for name, row in done.summary["aggregate"].items()]
     random = done.summary["random"]
     table += [("random", name, row) for name, row in random["flights"].items()] if random else []
@@ -68,7 +68,7 @@ def _show(done: GatesBenchmarked) -> None:
 
 def _flight_cells(row: dict[str, Any]) -> tuple[Any, ...]:
     error, most = row["error_mean_m"], row["error_max_m"]
-    cells = (row["flights"], row["successes"], row["crashes"], row["skips"])
+    cells = (row["flights"], row["successes"], row["crashes"], row["skips"], row["wrong_ways"])
     return (*cells, None if error is None else 100.0 * error, None if most is None else 100.0 * most)
 
 

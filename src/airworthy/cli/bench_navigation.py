@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from airworthy.benchmarks.navigation.config import NavigationConfig
+from airworthy.benchmarks.navigation.job import Benchmarked, run_benchmark
 from airworthy.cli.common import emit_json, gathered, interrupted, run_tyro, show_table, stopped_by_terminate
-from airworthy.evaluation.navigation.config import NavigationConfig
-from airworthy.evaluation.navigation.job import Benchmarked, run_benchmark
 
-LISTS = ("--pilots", "--vehicles", "--scenarios")
+LISTS = ("--pilots", "--vehicles", "--scenarios", "--configurations", "--scenes")
 _DESCRIPTION = (
     "Fly pilots on a fleet of vehicles through the scenarios of FLYINGTRUST, judge every flight, and set scores and rates"
     " beside the published ones. A stopped run goes on where it was; more pilots may join a folder later."
@@ -25,7 +25,7 @@ def main(argv: list[str]) -> int:
 
 
 def smoke(argv: list[str]) -> int:
-    """The same with `--quick` and a folder of its own."""
+    """Return the same with `--quick` and a folder of its own."""
     config = run_tyro(NavigationConfig, gathered(argv, LISTS), "airworthy bench smoke", _SMOKE)
     out = Path("runs/navigation_smoke") if config.out == NavigationConfig().out else config.out
     return _run(replace(config, quick=True, out=out))
@@ -59,8 +59,15 @@ def show_scores(summary: Mapping[str, Any]) -> None:
     scenarios = list(dict.fromkeys(entry["scenario"] for entry in summary["scenarios"]))
     rate = {(entry["pilot"], entry["scenario"]): 100.0 * entry["value"] for entry in summary["scenarios"]}
     rows = [
-        (item["pilot"], item["score"], item["variance"], item["final"], *(rate.get((item["pilot"], s)) for s in scenarios))
+        (
+            item["pilot"],
+            item["score"],
+            item["variance"],
+            item["final"],
+            item["timed"],
+            *(rate.get((item["pilot"], s)) for s in scenarios),
+        )
         for item in summary["scores"]
     ]
     if rows:
-        show_table("", ("pilot", "score", "variance", "final", *(f"{s} [%]" for s in scenarios)), rows)
+        show_table("", ("pilot", "score", "variance", "final", "with time", *(f"{s} [%]" for s in scenarios)), rows)

@@ -15,7 +15,7 @@ _DESCRIPTION = (
 
 
 @dataclass(frozen=True)
-class ReplayConfig:
+class ReplayRecordConfig:
     """Which row."""
 
     folder: Positional[Path]
@@ -32,8 +32,8 @@ class ReplayConfig:
 
 def main(argv: list[str]) -> int:
     """Run the command; returns 0 where the bytes are equal, else 1."""
-    config = run_tyro(ReplayConfig, argv, "airworthy bench replay", _DESCRIPTION)
-    from airworthy.evaluation.navigation.replay import replay_row
+    config = run_tyro(ReplayRecordConfig, argv, "airworthy bench replay", _DESCRIPTION)
+    from airworthy.benchmarks.navigation.replay import replay_row
 
     found = replay_row(config.folder, config.row, pilot=config.pilot)
     row = found.recorded

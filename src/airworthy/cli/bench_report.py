@@ -9,9 +9,9 @@ from typing import Any
 
 from tyro.conf import Positional
 
+from airworthy.benchmarks.navigation.report_tables import INDICATOR_WORDS, flip_rows, pair_row, planning, trends, trends_within
 from airworthy.cli.bench_navigation import show_scores
 from airworthy.cli.common import emit_json, run_tyro, show_table
-from airworthy.evaluation.navigation.report_tables import INDICATOR_WORDS, planning, trends
 
 _DESCRIPTION = "Write report.html of a folder that `airworthy bench navigation` wrote, from its results alone."
 
@@ -33,8 +33,8 @@ class ReportConfig:
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
     config = run_tyro(ReportConfig, argv, "airworthy bench report", _DESCRIPTION)
-    from airworthy.evaluation.navigation.report_words import titles_of
-    from airworthy.evaluation.navigation.store import read_manifest, read_rows
+    from airworthy.benchmarks.navigation.report_text import titles_of
+    from airworthy.benchmarks.navigation.store import read_manifest, read_rows
 
     manifest, rows = read_manifest(config.folder), read_rows(config.folder)
     titles = titles_of(manifest)
@@ -49,20 +49,30 @@ def _report(
     config: ReportConfig, manifest: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str]
 ) -> None:
     """Write the page, and print scores, trends and times of planning."""
+    from airworthy.benchmarks.navigation.report import summary_of, write_report, write_summary
     from airworthy.core.files import lock_folder
-    from airworthy.evaluation.navigation.report import summary_of, write_report
 
     with lock_folder(config.folder):
         summary = summary_of(config.folder, rows)
         path = write_report(config.folder, quiet=config.json, pictures=config.pictures, summary=summary)
+        write_summary(config.folder, summary)
+    within = trends_within(summary, titles)
     trend, thinking = trends(summary, titles), planning(summary, rows, titles, manifest["identity"]["config"]["compute"])
     if config.json:
-        scores = {name: summary[name] for name in ("scores", "scenarios", "correlations")}
+        told = ("scores", "scenarios", "correlations", "correlations_by_category", "paired", "flips")
+        scores = {name: summary[name] for name in told}
         emit_json({"report": str(path), **scores, "planning": thinking})
         return
     show_scores(summary)
     heads = ("Rank correlation of success with", *INDICATOR_WORDS.values())
-    show_table("", heads, [(row["title"], *(cell["words"] for cell in row["cells"])) for row in trend])
+    show_table("", heads, [(row["title"], *(cell["words"] for cell in row["cells"])) for row in [*trend, *within]])
+    pairs = [pair_row(entry, titles) for entry in summary["paired"]]
+    columns = ("pilots", "pairs", "difference", "interval", "layouts", "says")
+    heads = ("Flight against flight", "pairs", "difference [points]", "these layouts", "other layouts", "")
+    show_table("", heads, [tuple(row[name] for name in columns) for row in pairs])
+    if summary["flips"]:
+        heads = ("Repeats", "scenario", "combinations", "flights", "flips [%]", "mixed [%]")
+        show_table("", heads, flip_rows(summary, titles))
     show_table(
         "", ("Time of planning", *_TIMES), [(row["title"], *(row[name] for name in _TIMES.values())) for row in thinking]
     )
@@ -80,8 +90,8 @@ _TIMES = {
 
 def _why(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], as_json: bool) -> None:
     """Print success by layout and failures by cause; of a run that goes on, too: nothing is written."""
-    from airworthy.evaluation.navigation.failures import failures_of, layouts_of
-    from airworthy.evaluation.navigation.report_why import LAYOUT_HEADS, WHY_HEADS, layout_rows, why_rows
+    from airworthy.benchmarks.navigation.aggregation import failures_of, layouts_of
+    from airworthy.benchmarks.navigation.report_tables import LAYOUT_HEADS, WHY_HEADS, layout_rows, why_rows
 
     failures, layouts = failures_of(rows), layouts_of(rows)
     if as_json:

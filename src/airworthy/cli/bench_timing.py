@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, dataclass
 
+from airworthy.benchmarks.navigation.config import CONFIGURATIONS
 from airworthy.cli.common import emit_json, gathered, run_tyro, show_table
 from airworthy.core.errors import AirworthyError
-from airworthy.evaluation.machine import describe_machine
-from airworthy.evaluation.navigation.plan import CONFIGURATIONS
+from airworthy.core.runs.block_job import describe_machine
 
 _DESCRIPTION = (
     "Median time per call of each planner, by the clock of this machine: one flight at a time, one thread, calls in which it"
@@ -39,7 +39,7 @@ def main(argv: list[str]) -> int:
     config = run_tyro(TimingConfig, gathered(argv, ("--pilots",)), "airworthy bench timing", _DESCRIPTION)
     _check(config)
     os.environ["AIRWORTHY_THREADS"] = "1"
-    from airworthy.evaluation.navigation.timing import planning_times
+    from airworthy.benchmarks.navigation.replay import planning_times
 
     found = planning_times(config.pilots, config.vehicle, config.scenario, config.flights, config.seed)
     machine = describe_machine()
@@ -54,8 +54,7 @@ def main(argv: list[str]) -> int:
 
 def _check(config: TimingConfig) -> None:
     """Refuse what cannot be flown, before anything is."""
-    from airworthy.evaluation.navigation.choices import check, scenario_names, vehicle_names_of
-    from airworthy.evaluation.navigation.config import NavigationConfig
+    from airworthy.benchmarks.navigation.config import NavigationConfig, check, scenario_names, vehicle_names_of
 
     if not 1 <= config.flights <= CONFIGURATIONS:
         raise AirworthyError(f"--flights is {config.flights}; expected 1 to {CONFIGURATIONS}.")

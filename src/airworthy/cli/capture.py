@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tyro.conf import Positional
+from tyro.conf import OmitArgPrefixes, Positional
 
+from airworthy.capture.training import TrainOptions, train_splats
 from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.schema import check_fields
 
 if TYPE_CHECKING:
     from airworthy.capture import CaptureImages
@@ -43,7 +45,7 @@ class CaptureConfig:
 
 
 @dataclass(frozen=True)
-class ShowConfig(CaptureConfig):
+class ShowCaptureConfig(CaptureConfig):
     """What to show."""
 
     json: bool = False
@@ -51,7 +53,7 @@ class ShowConfig(CaptureConfig):
 
 
 @dataclass(frozen=True)
-class RenderConfig:
+class RenderCaptureConfig:
     """What to capture."""
 
     scene: Positional[str]
@@ -89,6 +91,9 @@ class MarkerConfig:
     side: float = 0.16
     """Side of the black square when the image is printed at its own size [m]; measure it on paper. 0.16 m fits A4."""
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 @dataclass(frozen=True)
 class AlignConfig(CaptureConfig):
@@ -120,8 +125,8 @@ class AlignConfig(CaptureConfig):
 def main(argv: list[str]) -> int:
     """Run `airworthy capture`; users' mistakes raise AirworthyError, which the command line prints."""
     commands: dict[str, tuple[Callable[[], Any], Callable[[Any], int], str]] = {
-        "show": (lambda: ShowConfig, _show, _DESCRIPTION),
-        "render": (lambda: RenderConfig, _render, "Render a scene's views with exact poses, metric, to train on."),
+        "show": (lambda: ShowCaptureConfig, _show, _DESCRIPTION),
+        "render": (lambda: RenderCaptureConfig, _render, "Render a scene's views with exact poses, metric, to train on."),
         "marker": (lambda: MarkerConfig, _marker, "Draw the marker that makes a capture metric."),
         "align": (lambda: AlignConfig, _align, "Bring a capture into the frame of a marker on its floor: metres, z up."),
         "train": (_train_config, _train, "Train splats from posed images; a stopped run goes on where it was."),
@@ -141,7 +146,7 @@ def _read(config: Any, quiet: bool) -> CaptureImages:
     return read_capture(config.folder, config.width, config.every, config.up, images=config.images, quiet=quiet)
 
 
-def _show(config: ShowConfig) -> int:
+def _show(config: ShowCaptureConfig) -> int:
     images = _read(config, config.json)
     values = summary(images)
     if config.json:
@@ -159,7 +164,7 @@ def _show(config: ShowConfig) -> int:
 
 
 def summary(images: CaptureImages) -> dict[str, Any]:
-    """What there is to say of a capture."""
+    """Return what there is to say of a capture."""
     sizes = sorted({f"{width} x {height}" for width, height in images.sizes.tolist()})
     masked = sum(mask is not None for mask in images.masks)
     return {
@@ -191,10 +196,12 @@ def _words(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _render(config: RenderConfig) -> int:
+def _render(config: RenderCaptureConfig) -> int:
     from airworthy.capture.rendering import RenderCaptureOptions, render_capture
     from airworthy.scenes import scene
 
+    if config.along and config.held_out != RenderCaptureConfig.held_out:
+        raise AirworthyError("--held-out changes nothing with --along, where every eighth image is one: leave it out.")
     names = ("views", "held_out", "fov", "along", "points", "exposure", "samples", "seed")
     options = RenderCaptureOptions(width=config.size[0], height=config.size[1], **{n: getattr(config, n) for n in names})
     place = scene(config.scene)
@@ -235,6 +242,12 @@ def _align(config: AlignConfig) -> int:
 
     if config.out.resolve() == config.folder.resolve():
         raise AirworthyError(f"--out is the capture itself, {str(config.folder)!r}; choose another folder.")
+    if config.corners is None and not config.refine:
+        raise AirworthyError(
+            "--no-refine changes nothing without --corners, whose corners it keeps: give them, or leave it out."
+        )
+    if config.corners is not None and config.marker != AlignConfig.marker:
+        raise AirworthyError("--marker changes nothing with --corners, which says where the marker is: leave one of them out.")
     images = _read(config, config.json)
     if config.corners is not None:
         table = read_json(config.corners)
@@ -261,13 +274,48 @@ def _align(config: AlignConfig) -> int:
 
 
 def _train_config() -> Any:
-    """Its module is not read for other subcommands: the options of training are."""
-    from airworthy.cli.capture_training import TrainConfig
+    """Return the options of training, whose module is not read for other subcommands."""
 
     return TrainConfig
 
 
 def _train(config: Any) -> int:
-    from airworthy.cli.capture_training import train
 
     return train(config, _read(config, config.json))
+
+
+# ---- `airworthy capture train`: splats from posed images --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TrainConfig(CaptureConfig):
+    """What to train from, and how."""
+
+    out: Path = Path("splats")
+    """Folder for the splats, the report, and what a stopped run goes on from."""
+    training: OmitArgPrefixes[TrainOptions] = field(default_factory=TrainOptions)
+    """How."""
+    json: bool = False
+    """Print JSON, and no progress."""
+
+
+def train(config: TrainConfig, images: CaptureImages) -> int:
+    """Train, and say what came of it."""
+    if not config.json:
+        for line in (*images.skipped, *images.notes):
+            print(line[0].upper() + line[1:] + ".", file=sys.stderr)
+    try:
+        result = train_splats(images, config.out, config.training, quiet=config.json)
+    except KeyboardInterrupt:
+        print(
+            f"Stopped; what is done is kept in {str(config.out)!r}, and the same command goes on from there.", file=sys.stderr
+        )
+        return INTERRUPTED
+    if config.json:
+        emit_json(asdict(result))
+        return 0
+    judged = f"{result.held_out} held-out images" if result.held_out else "images it was trained on"
+    print(f"{result.splats}: {result.gaussians:,} gaussians after {result.steps:,} steps, {result.seconds:.0f} s.")
+    print(f"PSNR {result.psnr:.2f} dB, SSIM {result.ssim:.3f} on {judged}; see {result.report.with_suffix('.html')}.")
+    print(f"Next: airworthy view {result.splats}")
+    return 0

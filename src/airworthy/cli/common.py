@@ -63,7 +63,7 @@ def _unbroken_help() -> Iterator[None]:
 
 
 def _sentence(box: str) -> str:
-    """What tyro says in a box, up to its first rule, as one sentence."""
+    """Return what tyro says in a box, up to its first rule, as one sentence."""
     words: list[str] = []
     for line in box.splitlines()[1:]:
         text = line.strip("\u2502\u256d\u256e\u2570\u256f ").strip()
@@ -110,7 +110,8 @@ def interrupted(received: Sequence[int], said: str) -> int:
 
 
 def gathered(argv: Sequence[str], lists: Sequence[str]) -> list[str]:
-    """The same arguments with what a list option is given several times in one place: --pilot A --pilot B is --pilot A B.
+    """Return the same arguments with what a list option is given several times in one place: --pilot A --pilot B is --pilot A
+    B.
 
     Args:
         argv: Arguments of a command.
@@ -161,7 +162,7 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[objec
 
 
 def _console(console: Any) -> Any:
-    """A console as wide as the terminal; output that goes to a file or a pipe is not folded at 80 columns."""
+    """Return a console as wide as the terminal; output that goes to a file or a pipe is not folded at 80 columns."""
     return console() if sys.stdout.isatty() else console(width=200)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +19,12 @@ from airworthy.trajectories import Course, Trajectory, course, course_names, rea
 PROG = "airworthy courses"
 _DESCRIPTION = "List the courses there are. Also: airworthy courses show NAME | validate FILE."
 _SAMPLES = 4001
+_MANY = 100
+"""Waypoints whose planning is announced."""
 
 
 @dataclass(frozen=True)
-class ListConfig:
+class ListCoursesConfig:
     """What to list."""
 
     json: bool = False
@@ -29,7 +32,7 @@ class ListConfig:
 
 
 @dataclass(frozen=True)
-class ShowConfig:
+class ShowCourseConfig:
     """What to show."""
 
     name: Positional[str]
@@ -39,7 +42,7 @@ class ShowConfig:
 
 
 @dataclass(frozen=True)
-class ValidateConfig:
+class ValidateCourseConfig:
     """What to validate."""
 
     file: Positional[Path]
@@ -49,9 +52,9 @@ class ValidateConfig:
 def main(argv: list[str]) -> int:
     """Run `airworthy courses`; users' mistakes raise AirworthyError, which the command line prints."""
     commands: dict[str, tuple[Any, Callable[[Any], int], str]] = {
-        "list": (ListConfig, _list, _DESCRIPTION),
-        "show": (ShowConfig, _show, "Show one course, and what its default trajectory asks of a vehicle."),
-        "validate": (ValidateConfig, _validate, "Read a course JSON, check it and plan its trajectory."),
+        "list": (ListCoursesConfig, _list, _DESCRIPTION),
+        "show": (ShowCourseConfig, _show, "Show one course, and what its default trajectory asks of a vehicle."),
+        "validate": (ValidateCourseConfig, _validate, "Read a course JSON, check it and plan its trajectory."),
     }
     word = argv[0] if argv and not argv[0].startswith("-") else ""
     if word and word not in commands:
@@ -62,7 +65,7 @@ def main(argv: list[str]) -> int:
 
 
 def _head(item: Course) -> dict[str, Any]:
-    """What a course's file says, without planning it."""
+    """Return what a course's file says, without planning it."""
     return {
         "name": item.name,
         "kind": item.kind,
@@ -75,7 +78,7 @@ def _head(item: Course) -> dict[str, Any]:
 
 
 def _flown(path: Trajectory) -> dict[str, Any]:
-    """What the default trajectory asks for, at samples."""
+    """Return what the default trajectory asks for, at samples."""
     sample = path.sample(np.linspace(0.0, path.duration, _SAMPLES))
     return {
         "duration_s": path.duration,
@@ -87,7 +90,7 @@ def _flown(path: Trajectory) -> dict[str, Any]:
     }
 
 
-def _list(config: ListConfig) -> int:
+def _list(config: ListCoursesConfig) -> int:
     rows = [_head(course(name)) for name in course_names()]
     if config.json:
         emit_json(rows)
@@ -97,7 +100,7 @@ def _list(config: ListConfig) -> int:
     return 0
 
 
-def _show(config: ShowConfig) -> int:
+def _show(config: ShowCourseConfig) -> int:
     item = course(config.name)
     values = {**_head(item), **_flown(item.trajectory())}
     if config.json:
@@ -115,8 +118,11 @@ def _shown(value: Any) -> str:
     return f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
-def _validate(config: ValidateConfig) -> int:
+def _validate(config: ValidateCourseConfig) -> int:
     item = read_course(config.file)
+    count = len(item.waypoints)
+    if count > _MANY:
+        print(f"Planning {count} waypoints, which takes some seconds ...", file=sys.stderr, flush=True)
     path = item.trajectory()
     flown = _flown(path)
     summary = f"{item.kind}, {flown['duration_s']:.4g} s, {flown['length_m']:.4g} m, up to {flown['speed_max_m_s']:.3g} m/s"

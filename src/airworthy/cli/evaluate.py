@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
+from airworthy.benchmarks.tracking.config import EvaluateConfig
+from airworthy.benchmarks.tracking.job import Evaluated, evaluate
 from airworthy.cli.common import emit_json, gathered, interrupted, run_tyro, show_table, stopped_by_terminate
-from airworthy.evaluation.tracking_protocol.config import EvaluateConfig
-from airworthy.evaluation.tracking_protocol.job import Evaluated, evaluate
 
 PROG = "airworthy evaluate"
 _LISTS = ("--pilot", "--conditions", "--family")
@@ -77,5 +77,5 @@ def _show(done: Evaluated) -> None:
 
 
 def _finite(value: float | None) -> float | None:
-    """A number for the table; None, which is left blank, where no flight has it."""
+    """Return a number for the table; None, which is left blank, where no flight has it."""
     return None if value is None or not isfinite(value) else value

@@ -16,7 +16,7 @@ _DESCRIPTION = (
 
 
 @dataclass(frozen=True)
-class ExportConfig:
+class ExportPolicyConfig:
     """What to export, and where to."""
 
     folder: Positional[Path]
@@ -29,7 +29,7 @@ class ExportConfig:
 
 def main(argv: list[str]) -> int:
     """Run the command; users' mistakes raise AirworthyError, which the command line prints."""
-    config = run_tyro(ExportConfig, argv, "airworthy export", _DESCRIPTION)
+    config = run_tyro(ExportPolicyConfig, argv, "airworthy export", _DESCRIPTION)
     from airworthy.learning.export import export_onnx
 
     path = export_onnx(config.folder, config.folder / "policy.onnx" if config.out is None else config.out)

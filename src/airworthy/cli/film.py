@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
+from airworthy.benchmarks.fly.film import VIDEO_STEM, VideoOptions, record_video
 from airworthy.cli.common import emit_json, run_tyro
-from airworthy.evaluation.video import VIDEO_STEM, VideoOptions, record_video
 
 _DESCRIPTION = (
     "Film a flight that was recorded, without flying it again: writes an MP4 (with the extra 'video') or an animated WebP, and"

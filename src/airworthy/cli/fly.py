@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from airworthy.benchmarks.fly.job import FlightsKept, FlyConfig, FlyResult, run_fly
 from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
-from airworthy.evaluation.fly_job import FlyConfig, FlyResult, run_fly
+from airworthy.tasks import TrackingProtocol
 
 _DESCRIPTION = "Fly any vehicle on any course with a built-in pilot, many at once; writes flights, numbers and a report."
 _KEPT = "Interrupted: what was flown until then is kept; unfinished flights count as aborted."
+_UNJUDGED = "Interrupted before the flights were judged: they are saved; `airworthy judge {folder}` completes the run."
 _UNFILMED = "Interrupted while filming: the flights and their evidence are whole; nothing is left of the film."
 
 
@@ -16,21 +22,49 @@ def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
     config = run_tyro(FlyConfig, argv, "airworthy fly", _DESCRIPTION)
     with stopped_by_terminate() as received:
-        result = run_fly(config, quiet=config.json)
+        try:
+            result = run_fly(config, quiet=config.json)
+        except FlightsKept as stop:
+            return interrupted(received, _UNJUDGED.format(folder=shlex.quote(str(stop.folder))))
     if config.json:
         ended = {"interrupted": result.interrupted or result.film_interrupted, "pilot_error": result.pilot_error or None}
         if result.video is not None:
             ended["video"] = str(result.video.path)
         emit_json({"folder": str(result.folder), **ended, **result.summary["aggregate"]})
     else:
-        _show(result)
+        _show(result, _cannot_hover(config))
     if result.interrupted or result.film_interrupted:
         return interrupted(received, _KEPT if result.interrupted else _UNFILMED)
     return 0
 
 
-def _show(result: FlyResult) -> None:
-    aggregate = result.summary["aggregate"]
+def _cannot_hover(config: FlyConfig) -> list[str]:
+    """Return a sentence for each vehicle that cannot hover, or not hold its yaw: it flies all the same, and falls or turns."""
+    from airworthy.benchmarks.fly.run_record import read_record
+    from airworthy.control.effectors import YAW_LOST, holds_yaw
+    from airworthy.vehicles import hover_trim
+
+    if config.dynamics != "rigid":
+        return []
+    record = read_record(config.out)
+    trims = [(name, hover_trim(record.vehicle(k))) for k, name in enumerate(record.vehicles)]
+    found = [f"WARNING: {name} cannot hover: {trim.reason}." for name, trim in trims if not trim.hovers]
+    turning = [name for k, name in enumerate(record.vehicles) if not holds_yaw(record.vehicle(k))]
+    return found + [f"WARNING: {name} cannot hold its yaw: {YAW_LOST}." for name in turning]
+
+
+def _show(result: FlyResult, warnings: Sequence[str]) -> None:
+    notes = list(warnings)
+    if result.pilot_error:
+        notes.append(f"The pilot failed, which ended the run: {result.pilot_error}")
+    if result.video is not None:
+        notes.append(result.video.told)
+    show_summary(result.folder, result.summary, notes)
+
+
+def show_summary(folder: Path, summary: Mapping[str, Any], notes: Sequence[str] = ()) -> None:
+    """Print what came of a run, some notes, and where its report lies."""
+    aggregate = summary["aggregate"]
     outcomes = [f"{count} {name}" for name, count in aggregate["outcomes"].items() if count]
     rows: list[tuple[str, Any, str]] = [
         ("flights", aggregate["flights"], ", ".join(outcomes)),
@@ -40,12 +74,18 @@ def _show(result: FlyResult) -> None:
         *_metric(aggregate, "speed_max_m_s", "top speed [m/s]"),
     ]
     show_table("", ("", "mean", "spread"), rows)
-    if result.pilot_error:
-        print(f"The pilot failed, which ended the run: {result.pilot_error}")
-    if result.video is not None:
-        print(result.video.told)
-    report = result.folder / "report.html"
-    print(f"Report: {report}" if report.exists() else f"Flights: {result.folder}")
+    for note in (*notes, *_partial(aggregate["outcomes"])):
+        print(note)
+    report = folder / "report.html"
+    print(f"Report: {report}" if report.exists() else f"Flights: {folder}")
+
+
+def _partial(outcomes: Mapping[str, int]) -> list[str]:
+    """Return why a flight is partial, where one is."""
+    if not outcomes.get("partial"):
+        return []
+    most = math.degrees(TrackingProtocol().yaw_error_max_rad)
+    return [f"partial: the course was flown, but yaw was off by more than {most:.3g} degrees, half of the time or at the end."]
 
 
 def _metric(aggregate: dict[str, Any], name: str, label: str) -> list[tuple[str, Any, str]]:

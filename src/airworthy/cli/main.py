@@ -9,20 +9,25 @@ import errno
 import importlib
 import os
 import sys
+import warnings
 from collections.abc import Callable
+from typing import Any
 
 from airworthy import __version__
-from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("airworthy.cli.demo", "from a place to a policy with evidence, in minutes, on one page"),
     "fly": ("airworthy.cli.fly", "one or many flights -> a folder with summary.json and report.html"),
+    "judge": ("airworthy.cli.judge", "summary and report of recorded flights, also of a run that was interrupted"),
     "replay": ("airworthy.cli.replay", "fly a recorded run again and compare it bit for bit"),
     "film": ("airworthy.cli.film", "film a recorded flight, from any camera, with a contact sheet"),
     "vehicles": ("airworthy.cli.vehicles", "list the catalogue, show one, measure, check or synthesize"),
+    "tune": ("airworthy.cli.tune", "gains for a vehicle: swept, flown, with loop margins, as a file for --gains"),
     "synthesize": ("airworthy.cli.synthesize", "expert roll-outs with what the drone sees -> a data set to train on"),
     "train": ("airworthy.cli.train", "expert data -> weights of a policy, with a report"),
     "export": ("airworthy.cli.export", "a trained policy as an ONNX model that carries its contract"),
+    "seal": ("airworthy.cli.seal", "check a network's folder of an earlier version, and vouch for its contract"),
     "evaluate": ("airworthy.cli.evaluate", "pilots under every condition of the tracking protocol -> a table and a report"),
     "capture": ("airworthy.cli.capture", "posed images of a place: show, render, align to a marker, train splats"),
     "view": ("airworthy.cli.view", "look at a scene or a flight in the browser"),
@@ -39,20 +44,13 @@ EXIT_OK, EXIT_MISTAKE, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 0, 2, 130, 141
 
 _EXTRAS = {
     "torch": "learn",
-    "gymnasium": "learn",
     "viser": "viewer",
-    "newton": "articulated",
-    "pycolmap": "capture",
     "cv2": "capture",
     "gsplat": "splat-cuda",
     "onnx": "export",
     "onnxruntime": "export",
+    "pxr": "usd",
     "av": "video",
-    "cyclonedds": "ros2",
-    "lcm": "lcm",
-    "pymavlink": "px4",
-    "mcap": "logs",
-    "rosbags": "logs",
     "ray": "cluster",
 }
 # What the user's machine may refuse, as opposed to a fault of ours, which keeps its traceback.
@@ -60,7 +58,7 @@ _REFUSALS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 def help_text() -> str:
-    """What `airworthy --help` prints."""
+    """Return what `airworthy --help` prints."""
     width = max(map(len, COMMANDS))
     lines = [f"  {name:{width}}  {summary}" for name, (_, summary) in COMMANDS.items()]
     return "\n".join(
@@ -89,7 +87,10 @@ def main(argv: list[str]) -> int:
         output any more.
     """
     try:
-        code = _run(argv)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", AssetWarning)
+            warnings.showwarning = _show_warning(warnings.showwarning)
+            code = _run(argv)
         sys.stdout.flush()  # here, so that a reader who left is noticed inside this block
         return code
     except BrokenPipeError:
@@ -157,9 +158,23 @@ def _exit_code(command: Callable[[list[str]], int], argv: list[str]) -> int:
 
 
 def _extra_of(error: ModuleNotFoundError) -> tuple[str, str] | None:
-    """The optional package that is not installed and the extra that brings it; None for a fault of ours."""
+    """Return the optional package that is not installed and the extra that brings it; None for a fault of ours."""
     package = (error.name or "").partition(".")[0]
     return (package, _EXTRAS[package]) if package in _EXTRAS else None
+
+
+def _show_warning(others: Callable[..., None]) -> Callable[..., None]:
+    """Return how warnings are shown: what a file lost as one plain line on standard error, all others as ever."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
+        if not issubclass(category, AssetWarning):
+            others(message, category, *more, **named)
+        elif str(message) not in told:
+            told.add(str(message))
+            print(f"warning: {message}", file=sys.stderr)
+
+    return show
 
 
 def _fail(message: str, code: int = EXIT_MISTAKE) -> int:

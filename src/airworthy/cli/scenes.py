@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,11 +14,79 @@ import numpy as np
 from tyro.conf import Positional
 
 from airworthy.cli.common import emit_json, run_tyro, show_table
-from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.core.files import make_folder, write_text
-from airworthy.scenes import Scene, check_scene, findings, read_scene, scene, scene_generators
-from airworthy.scenes.descriptions import description
+from airworthy.core.schema import check_fields
+from airworthy.scenes import Scene, check_scene, findings, posed, scene, scene_generators, write_scene
+from airworthy.scenes.checking import description
 from airworthy.scenes.extent import gaussian_count, scene_box, triangle_count
+from airworthy.scenes.formats import EXPORTS, export_scene, sample_points, write_pcd, write_points_ply
+from airworthy.scenes.formats.sampling import SPACING
+
+# ---- Files that `airworthy scenes export` writes ----------------------------------------------------------------------------
+
+SPLAT_FORMATS = ("splats.ply", "spz")
+FORMATS = (*EXPORTS, *SPLAT_FORMATS, "toml")
+"""What can be written; pcd and cloud.ply hold points, splats.ply and spz Gaussian splats, toml is a folder."""
+
+
+@dataclass(frozen=True)
+class CloudOptions:
+    """What a cloud holds."""
+
+    spacing: float = SPACING
+    """Between its points [m]."""
+    ground: bool = True
+    """Whether it holds what is of the class "ground"."""
+    inside: bool = False
+    """Whether it holds the inside of solids."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+_CLOUDS = {"pcd": write_pcd, "cloud.ply": write_points_ply}
+
+
+def export(scene: Scene, path: Path, ending: str, time: float, cloud: CloudOptions) -> Path:
+    """Write a scene.
+
+    Args:
+        scene: The scene.
+        path: The file; of toml, its folder.
+        ending: One of `FORMATS`.
+        time: At which actors stand [s]; toml keeps their motion.
+        cloud: What a cloud holds.
+
+    Returns:
+        What was written.
+
+    Raises:
+        AirworthyError: The scene cannot be written so, or the file system refused.
+    """
+    if ending == "toml":
+        return write_scene(scene, path.parent if path.suffix == ".toml" else path)
+    make_folder(path.parent)
+    still = posed(scene, time)
+    if ending in SPLAT_FORMATS:
+        return _export_splats(still, path)
+    if ending in _CLOUDS:
+        return _CLOUDS[ending](path, sample_points(still, cloud.spacing, ground=cloud.ground, inside=cloud.inside))
+    return export_scene(still, path, ending)
+
+
+def _export_splats(still: Scene, path: Path) -> Path:
+    """Return all splats of a scene as one cloud, where its actors stand."""
+    from airworthy.scenes.splats import write_splats
+    from airworthy.scenes.splats.placing import static_splats
+
+    splats = static_splats(still)
+    if splats is None:
+        raise AirworthyError(f"Scene {still.name!r} has no splats to write.")
+    return write_splats(splats, path)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 PROG = "airworthy scenes"
 _DESCRIPTION = (
@@ -29,7 +98,7 @@ Format = Literal["", "glb", "obj", "stl", "ply", "dae", "sdf", "pcd", "cloud.ply
 
 
 @dataclass(frozen=True)
-class ListConfig:
+class ListScenesConfig:
     """What to list."""
 
     json: bool = False
@@ -45,10 +114,16 @@ class _Named:
     up: Literal["auto", "z", "y", "-y", "-z", "x", "-x"] = "auto"
     """Vertical axis of the file: z or y of a mesh or point cloud, z by default (glTF is turned already); any of splats, by
     default as their container says."""
+    recentre: bool = False
+    """Stand it on the floor, its middle at the origin. Meshes are, if not told to keep their frame."""
+    keep_frame: bool = False
+    """Leave it where its file has it. Point clouds, worlds and splats are."""
+    voxel: float = 0.0
+    """Edge of the cells of a point cloud [m]; 0: as found in it."""
 
 
 @dataclass(frozen=True)
-class ShowConfig(_Named):
+class ShowSceneConfig(_Named):
     """What to show."""
 
     json: bool = False
@@ -64,17 +139,15 @@ class NewConfig:
 
 
 @dataclass(frozen=True)
-class ValidateConfig:
+class ValidateSceneConfig(_Named):
     """What to validate."""
 
-    file: Positional[Path]
-    """Scene TOML, or its folder."""
     json: bool = False
     """Print problems and notes as JSON."""
 
 
 @dataclass(frozen=True)
-class ExportConfig(_Named):
+class ExportSceneConfig(_Named):
     """What to export."""
 
     out: Path = Path("scene.glb")
@@ -85,10 +158,14 @@ class ExportConfig(_Named):
     """At which actors stand [s]; toml keeps their motion."""
     spacing: float = 0.1
     """Between the points of a cloud (pcd, cloud.ply) [m]."""
+    ground: bool = True
+    """Whether a cloud holds what is of the class "ground"."""
+    inside: bool = False
+    """Whether a cloud holds the inside of solids, too, and not their surfaces alone."""
 
 
 @dataclass(frozen=True)
-class RenderConfig(_Named):
+class RenderSceneConfig(_Named):
     """What to render."""
 
     out: Path = Path("scene.png")
@@ -107,6 +184,8 @@ class RenderConfig(_Named):
     """Some of rgb (materials and light), matte (classes as colours), depth, semantic, instance, normal."""
     samples: int = 4
     """Rays per pixel of rgb: 1, 2, 4 or 8."""
+    bake: bool = False
+    """Bake light that walls and floors send on to each other first, for rgb; some seconds, once per scene."""
     time: float = 0.0
     """At which actors stand [s]."""
 
@@ -114,12 +193,12 @@ class RenderConfig(_Named):
 def main(argv: list[str]) -> int:
     """Run `airworthy scenes`; users' mistakes raise AirworthyError, which the command line prints."""
     commands: dict[str, tuple[Any, Callable[[Any], int], str]] = {
-        "list": (ListConfig, _list, _DESCRIPTION),
-        "show": (ShowConfig, _show, "Show what a scene holds, and how far its courses keep from it."),
+        "list": (ListScenesConfig, _list, _DESCRIPTION),
+        "show": (ShowSceneConfig, _show, "Show what a scene holds, and how far its courses keep from it."),
         "new": (NewConfig, _new, "Write a small scene file to start from."),
-        "validate": (ValidateConfig, _validate, "Read a scene file and check it."),
-        "export": (ExportConfig, _export, "Write a scene as a model, a point cloud, a Gazebo world or a scene folder."),
-        "render": (RenderConfig, _render, "Render a picture of a scene."),
+        "validate": (ValidateSceneConfig, _validate, "Read a scene of any kind and check it."),
+        "export": (ExportSceneConfig, _export, "Write a scene as a model, a point cloud, a Gazebo world or a scene folder."),
+        "render": (RenderSceneConfig, _render, "Render a picture of a scene."),
     }
     word = argv[0] if argv and not argv[0].startswith("-") else ""
     if word and word not in commands:
@@ -129,7 +208,7 @@ def main(argv: list[str]) -> int:
     return run(config)
 
 
-def _list(config: ListConfig) -> int:
+def _list(config: ListScenesConfig) -> int:
     rows = [{"name": name, "description": description(name)} for name in sorted(scene_generators())]
     if config.json:
         emit_json(rows)
@@ -139,12 +218,25 @@ def _list(config: ListConfig) -> int:
 
 
 def _found(config: _Named) -> Scene:
-    return scene(config.name, config.units, None if config.up == "auto" else config.up)
+    if config.recentre and config.keep_frame:
+        raise AirworthyError("--recentre and --keep-frame exclude each other; give one of them.")
+    up = None if config.up == "auto" else config.up
+    recentre = True if config.recentre else False if config.keep_frame else None
+    return scene(config.name, config.units, up, recentre=recentre, voxel=config.voxel)
 
 
-def _show(config: ShowConfig) -> int:
-    item = _found(config)
-    values = {**summary(item), "courses": courses(item), "remarks": check_scene(item)}
+def _with_remarks(config: _Named) -> tuple[Scene, list[str]]:
+    """Return the scene, and what its file lost or had mended when it was read."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", AssetWarning)
+        item = _found(config)
+    return item, list(dict.fromkeys(str(line.message).rstrip(".") for line in told if issubclass(line.category, AssetWarning)))
+
+
+def _show(config: ShowSceneConfig) -> int:
+    item, remarks = _with_remarks(config)
+    remarks = check_scene(item) + [f"note: {line}" for line in remarks]
+    values = {**summary(item), "courses": courses(item), "remarks": remarks}
     if config.json:
         emit_json(values)
         return 0
@@ -171,7 +263,7 @@ def _shown(value: Any) -> str:
 
 
 def summary(item: Scene) -> dict[str, Any]:
-    """What a scene holds: counts, extents, memory in bytes, instances per class, and its generator's facts."""
+    """Return what a scene holds: counts, extents, memory in bytes, instances per class, and its generator's facts."""
     from airworthy.scenes.batch import SceneBatch
 
     unique, seen = triangle_count(item)
@@ -218,7 +310,7 @@ def _memory(item: Scene) -> dict[str, int]:
 
 
 def courses(item: Scene) -> list[dict[str, Any]]:
-    """The scene's courses: length, and least distances of the default trajectory from obstacles and from the ground.
+    """Return the scene's courses: length, and least distances of the default trajectory from obstacles and from the ground.
 
     The ground (class "ground") is told apart, since courses that land come near it on purpose; None where there is none.
     """
@@ -244,7 +336,7 @@ def _nearest(item: Scene, points: Any) -> float | None:
 
 
 def _new(config: NewConfig) -> int:
-    from airworthy.cli.scene_starter import STARTER
+    from airworthy.cli.scene_pictures import STARTER
 
     path = config.file if config.file.suffix == ".toml" else config.file / "scene.toml"
     if path.exists():
@@ -256,36 +348,35 @@ def _new(config: NewConfig) -> int:
     return 0
 
 
-def _validate(config: ValidateConfig) -> int:
-    item = read_scene(config.file)
+def _validate(config: ValidateSceneConfig) -> int:
+    item, remarks = _with_remarks(config)
     found = findings(item)
     fatal = [str(line) for line in found if line.fatal]
-    notes = [str(line) for line in found if not line.fatal]
+    notes = [str(line) for line in found if not line.fatal] + remarks
     if config.json:
         emit_json({"name": item.name, "valid": not fatal, "problems": fatal, "notes": notes})
         return 2 if fatal else 0
     for line in fatal:
-        print(f"{config.file}: {line}.", file=sys.stderr)
+        print(f"{config.name}: {line}.", file=sys.stderr)
     if fatal:
         return 2
     unique, _ = triangle_count(item)
     counts = f"{len(item.instances)} instances, {len(item.actors)} actors, {unique:,} triangles"
     if item.clouds:
         counts += f", {gaussian_count(item)[0]:,} gaussians"
-    print(f"{config.file}: {item.name} is valid ({counts}).")
+    print(f"{config.name}: {item.name} is valid ({counts}).")
     for line in notes:
         print(f"note: {line}")
     return 0
 
 
-def _export(config: ExportConfig) -> int:
-    from airworthy.cli.scene_exports import FORMATS, SPLAT_FORMATS, export
+def _export(config: ExportSceneConfig) -> int:
 
     ending = config.format or _ending(config.out.name.lower())
     if ending not in FORMATS:
         raise unknown_name("format", ending, FORMATS, "Say it with --format, or by the ending of --out.")
     place = _found(config)
-    written = export(place, config.out, ending, config.time, config.spacing)
+    written = export(place, config.out, ending, config.time, CloudOptions(config.spacing, config.ground, config.inside))
     print(f"Wrote {written}.")
     if place.splats and ending not in (*SPLAT_FORMATS, "toml"):
         print(f"Its splats are not in it, since {ending} holds none; --out NAME.spz or NAME.splats.ply writes them.")
@@ -293,14 +384,14 @@ def _export(config: ExportConfig) -> int:
 
 
 def _ending(name: str) -> str:
-    """A format's name by that of its file; a name without an ending is that of a scene's folder."""
+    """Return a format's name by that of its file; a name without an ending is that of a scene's folder."""
     for ending in ("cloud.ply", "splats.ply"):
         if name.endswith("." + ending):
             return ending
     return name.rpartition(".")[2] if "." in name else "toml"
 
 
-def _render(config: RenderConfig) -> int:
+def _render(config: RenderSceneConfig) -> int:
     from PIL import Image
 
     from airworthy.cli.scene_pictures import pictures
@@ -310,7 +401,7 @@ def _render(config: RenderConfig) -> int:
     if config.out.suffix.lower() not in (".png", ".jpg", ".jpeg", ".webp"):
         raise AirworthyError(f"--out is {str(config.out)!r}; expected an image that ends in .png, .jpg or .webp.")
     size = config.width, config.height
-    made = pictures(_found(config), _camera(config), size, config.channels, config.time, config.samples)
+    made = pictures(_found(config), _camera(config), size, config.channels, config.time, config.samples, config.bake)
     make_folder(config.out.parent)
     for channel, pixels in made.items():
         path = config.out if len(made) == 1 else config.out.with_name(f"{config.out.stem}_{channel}{config.out.suffix}")
@@ -319,11 +410,11 @@ def _render(config: RenderConfig) -> int:
     return 0
 
 
-def _camera(config: RenderConfig) -> Any:
-    from airworthy.scenes.viewing import View, look_at
+def _camera(config: RenderSceneConfig) -> Any:
+    from airworthy.scenes.viewpoints import Viewpoint, look_at
 
     if config.eye is None and config.target is None:
         return config.view
     if config.eye is None or config.target is None:
         raise AirworthyError("--eye and --target go together: from where, and at what point.")
-    return View(np.array(config.eye), look_at(config.eye, config.target))
+    return Viewpoint(np.array(config.eye), look_at(config.eye, config.target))

@@ -14,16 +14,15 @@ from tyro.conf import Positional
 
 from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.errors import unknown_name
-from airworthy.sensors.devices import Device, device, device_names
-from airworthy.sensors.fields_of_view import fields_of_view
-from airworthy.sensors.rig import rig, rig_names
+from airworthy.sensors.build import rig, rig_names
+from airworthy.sensors.devices import Device, device, device_names, fields_of_view
 
 PROG = "airworthy sensors"
 _DESCRIPTION = "List the sensors there are. Also: airworthy sensors show NAME | gallery."
 
 
 @dataclass(frozen=True)
-class ListConfig:
+class ListSensorsConfig:
     """What to list."""
 
     kind: str = ""
@@ -33,7 +32,7 @@ class ListConfig:
 
 
 @dataclass(frozen=True)
-class ShowConfig:
+class ShowSensorConfig:
     """What to show."""
 
     name: Positional[str]
@@ -64,8 +63,8 @@ class GalleryOptions:
 def main(argv: list[str]) -> int:
     """Run `airworthy sensors`; users' mistakes raise AirworthyError, which the command line prints."""
     commands: dict[str, tuple[Any, Callable[[Any], int], str]] = {
-        "list": (ListConfig, _list, _DESCRIPTION),
-        "show": (ShowConfig, _show, "Show every number of one sensor, and where it comes from."),
+        "list": (ListSensorsConfig, _list, _DESCRIPTION),
+        "show": (ShowSensorConfig, _show, "Show every number of one sensor, and where it comes from."),
         "gallery": (GalleryOptions, _gallery, "Make one page that shows every sensor in a generated and in a scanned place."),
     }
     word = argv[0] if argv and not argv[0].startswith("-") else ""
@@ -77,7 +76,7 @@ def main(argv: list[str]) -> int:
 
 
 def summary(item: Device) -> dict[str, Any]:
-    """What a table shows of a device; angles in degrees, lengths in metres."""
+    """Return what a table shows of a device; angles in degrees, lengths in metres."""
     across, down = fields_of_view(item)
     return {
         "name": item.name,
@@ -87,13 +86,19 @@ def summary(item: Device) -> dict[str, Any]:
         "vertical_deg": down,
         "minimum_m": item.limits.minimum,
         "maximum_m": item.limits.maximum if math.isfinite(item.limits.maximum) else None,
+        "gives": gives(item),
         "rate_hz": item.rate,
         "noise": item.noise_enabled,
         "summary": item.summary,
     }
 
 
-def _list(config: ListConfig) -> int:
+def gives(item: Device) -> str:
+    """Return what its depths and ranges are: metres, or shares of the longest one; empty where it measures none."""
+    return "" if item.kind in ("camera", "beacons") else "share" if item.limits.normalize else "m"
+
+
+def _list(config: ListSensorsConfig) -> int:
     items = [device(name) for name in device_names()]
     if config.kind:
         kinds = sorted({item.kind for item in items})
@@ -104,7 +109,19 @@ def _list(config: ListConfig) -> int:
     if config.json:
         emit_json(rows)
         return 0
-    heads = ["name", "kind", "rows x columns", "across [deg]", "up [deg]", "from [m]", "to [m]", "rate [Hz]", "noise", "what"]
+    heads = [
+        "name",
+        "kind",
+        "rows x columns",
+        "across [deg]",
+        "up [deg]",
+        "from [m]",
+        "to [m]",
+        "gives",
+        "rate [Hz]",
+        "noise",
+        "what",
+    ]
     show_table(f"{len(rows)} sensors", heads, [list(row.values()) for row in rows])
     if not config.kind:
         print(f"\nRigs: {', '.join(rig_names())}.")
@@ -112,7 +129,7 @@ def _list(config: ListConfig) -> int:
 
 
 def _gallery(options: GalleryOptions) -> int:
-    from airworthy.evaluation.gallery import GalleryConfig, write_gallery
+    from airworthy.reports.gallery import GalleryConfig, write_gallery
 
     config = GalleryConfig(options.scene, options.scan, options.bake, options.seed, options.out)
     path = write_gallery(config, quiet=options.json)
@@ -123,7 +140,7 @@ def _gallery(options: GalleryOptions) -> int:
     return 0
 
 
-def _show(config: ShowConfig) -> int:
+def _show(config: ShowSensorConfig) -> int:
     if config.name in rig_names():
         members = {name: fields(item) for name, item in rig(config.name).items()}
     else:
@@ -140,8 +157,10 @@ def _show(config: ShowConfig) -> int:
 
 
 def fields(item: Device) -> dict[str, Any]:
-    """Every field of a device as plain values; angles in radians, as the library has them."""
+    """Return every field of a device as plain values; angles in radians, as the library has them."""
     values: dict[str, Any] = {}
+    if gives(item):
+        values["gives"] = gives(item)
     for field in dataclasses.fields(item):
         value = getattr(item, field.name)
         if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -11,8 +11,8 @@ from typing import Any
 from tyro.conf import Positional
 
 from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
-from airworthy.core.commands import command_line
 from airworthy.core.errors import unknown_name
+from airworthy.core.runs.progress import command_line
 from airworthy.learning.datasets import DatasetConfig, ExpertDataset, Made, synthesize_dataset
 
 PROG = "airworthy synthesize"
@@ -25,7 +25,7 @@ GATES = "gates"
 
 
 @dataclass(frozen=True)
-class SynthesizeConfig(DatasetConfig):
+class SynthesizeDatasetConfig(DatasetConfig):
     """What to make, and how."""
 
     out: Path = Path("runs/synthesize")
@@ -44,11 +44,11 @@ class SynthesizeConfig(DatasetConfig):
     """Print JSON, and no progress."""
 
     def dataset(self) -> DatasetConfig:
-        """The part that the data depend on."""
+        """Return the part that the data depend on."""
         return DatasetConfig(**{field.name: getattr(self, field.name) for field in fields(DatasetConfig)})
 
     def command(self) -> str:
-        """The exact command that makes the data set again."""
+        """Return the exact command that makes the data set again."""
         return command_line(PROG, self, leave_out=("json", "repair"))
 
 
@@ -63,7 +63,7 @@ class FolderConfig:
 
 
 @dataclass(frozen=True)
-class ExportConfig(FolderConfig):
+class ExportDatasetConfig(FolderConfig):
     """What to export, and how."""
 
     out: Path = Path("runs/lerobot")
@@ -75,14 +75,14 @@ class ExportConfig(FolderConfig):
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
     commands: dict[str, tuple[type, Callable[[Any], int], str]] = {
-        "make": (SynthesizeConfig, _make, _DESCRIPTION),
+        "make": (SynthesizeDatasetConfig, _make, _DESCRIPTION),
         "check": (FolderConfig, _check, "Compare every file of a data set with its checksum."),
         "card": (FolderConfig, _card, "Write the card of a data set again."),
-        "export": (ExportConfig, _export, "Write a data set in the layout of LeRobot v3.0."),
+        "export": (ExportDatasetConfig, _export, "Write a data set in the layout of LeRobot v3.0."),
     }
     word = argv[0] if argv and not argv[0].startswith("-") else ""
     if not word:
-        return _make(run_tyro(SynthesizeConfig, argv, PROG, _DESCRIPTION))
+        return _make(run_tyro(SynthesizeDatasetConfig, argv, PROG, _DESCRIPTION))
     if word == GATES:
         from airworthy.cli.synthesize_gates import main as synthesize_gates
 
@@ -93,8 +93,8 @@ def main(argv: list[str]) -> int:
     return run(run_tyro(kind, argv[1:], f"{PROG} {word}", description))
 
 
-def _make(config: SynthesizeConfig) -> int:
-    from airworthy.learning.datasets.recording import write_run
+def _make(config: SynthesizeDatasetConfig) -> int:
+    from airworthy.learning.datasets.job import write_run
 
     with stopped_by_terminate() as received:
         try:
@@ -124,7 +124,7 @@ def _make(config: SynthesizeConfig) -> int:
     return 0
 
 
-def _warn(config: SynthesizeConfig, made: Made) -> None:
+def _warn(config: SynthesizeDatasetConfig, made: Made) -> None:
     """Say what makes a data set that cannot be trained on."""
     courses = {item.course for item in made.shards}
     if not made.total("pairs"):
@@ -178,7 +178,7 @@ def _written_card(folder: Path) -> Path:
     return write_card(ExpertDataset.open(folder, verify=False))
 
 
-def _export(config: ExportConfig) -> int:
+def _export(config: ExportDatasetConfig) -> int:
     from airworthy.learning.datasets.lerobot import export_lerobot
 
     told = export_lerobot(ExpertDataset.open(config.folder), config.out, config.images, quiet=config.json)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
-from airworthy.core.commands import command_line
-from airworthy.learning.gates.config import GatesConfig
+from airworthy.core.runs.progress import command_line
+from airworthy.gates.labels.config import GateLabelsConfig
 
 PROG = "airworthy synthesize gates"
 _DESCRIPTION = (
@@ -19,7 +19,7 @@ _DESCRIPTION = (
 
 
 @dataclass(frozen=True)
-class SynthesizeGatesConfig(GatesConfig):
+class SynthesizeGatesConfig(GateLabelsConfig):
     """What to make, and how."""
 
     out: Path = Path("runs/gates")
@@ -35,14 +35,14 @@ class SynthesizeGatesConfig(GatesConfig):
     json: bool = False
     """Print JSON, and no progress."""
 
-    def search(self) -> GatesConfig:
-        """The part that the labels depend on."""
-        return GatesConfig(**{field.name: getattr(self, field.name) for field in fields(GatesConfig)})
+    def search(self) -> GateLabelsConfig:
+        """Return the part that the labels depend on."""
+        return GateLabelsConfig(**{field.name: getattr(self, field.name) for field in fields(GateLabelsConfig)})
 
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
-    from airworthy.learning.gates.job import synthesize_gates
+    from airworthy.gates.labels.job import synthesize_gates
 
     config = run_tyro(SynthesizeGatesConfig, argv, PROG, _DESCRIPTION)
     command = command_line(PROG, config, leave_out=("json", "repair", "workers"))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -10,12 +13,93 @@ from typing import Any
 from tyro.conf import OmitArgPrefixes, Positional
 
 from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
-from airworthy.cli.training import STOPPED, load_torch, refuse_begun
-from airworthy.core.commands import command_line
-from airworthy.core.errors import unknown_name
+from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import make_folder, write_json
+from airworthy.core.runs.progress import command_line
 from airworthy.learning.svnet import RunOptions, SvNetOptions, TrainedSvNet
+from airworthy.learning.svnet.adaptation import Adaptation, AdaptationConfig, measure_adaptation
 from airworthy.pilots.svnet.variants import VARIANTS
+
+__all__ = ["STOPPED", "load_torch", "refuse_begun"]
+
+# ---- What the commands share that train networks ----------------------------------------------------------------------------
+
+STOPPED = "Stopped; what is learnt is kept, and the same command goes on from there."
+
+
+def load_torch() -> None:
+    """First of all: without it there is nothing to wait for.
+
+    Raises:
+        ModuleNotFoundError: torch is not installed; the extra 'learn' brings it.
+    """
+    # Threads that wait by spinning starve one another where the machine does other things, too: thirty times slower.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    importlib.import_module("torch")
+
+
+def refuse_begun(folders: Iterable[Path]) -> None:
+    """For --no-resume: raise AirworthyError where a folder is not empty."""
+    for folder in folders:
+        if folder.is_dir() and any(folder.iterdir()):
+            raise AirworthyError(f"{str(folder)!r} is not empty, and --no-resume was asked for: choose another folder.")
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+# ---- `airworthy train adaptation POLICY`: what the history network of a trained policy knows in flight ----------------------
+
+_DESCRIPTION = (
+    "Measure what the history network of a trained policy knows: the expert flies nominal drones, drones with a payload, and"
+    " drones that take it on in mid-flight, and the network is asked for force of a rotor over mass at every tick."
+)
+
+
+@dataclass(frozen=True)
+class PolicyConfig:
+    """Whose history network."""
+
+    policy: Positional[Path]
+    """Folder of a policy."""
+
+
+@dataclass(frozen=True)
+class MeasurePolicyConfig(AdaptationConfig, PolicyConfig):
+    """What to measure."""
+
+    device: str = "cpu"
+    """Of simulation and expert: cpu or cuda:0."""
+    json: bool = False
+    """Print JSON."""
+
+
+def measure(argv: list[str], prog: str) -> int:
+    """Run the command; returns the exit code."""
+    config = run_tyro(MeasurePolicyConfig, argv, prog, _DESCRIPTION)
+    chosen = AdaptationConfig(**{item.name: getattr(config, item.name) for item in fields(AdaptationConfig)})
+    found = measure_adaptation(config.policy, chosen, config.device)
+    if config.json:
+        emit_json({"policy": str(config.policy), **found.described()})
+    else:
+        _show(found)
+    return 0
+
+
+def _show(found: Adaptation) -> None:
+    names = ("nominal", f"{100.0 * found.config.payload:+g} % mass")
+    known = zip(names, (found.nominal, found.payload), strict=True)
+    rows = [(name, item.mean, item.std, item.true, 100.0 * item.error) for name, item in known]
+    show_table("Force of a rotor over mass [N/kg]", ("drone", "estimated", "std", "true", "error [%]"), rows)
+    share = 100.0 * found.payload_share
+    print(f"Of the way to the true value under the payload: {share:.1f} % (published, on real flights: 72 %).")
+    show_table(
+        "A payload in mid-flight",
+        ("time since then", "of the way [%]"),
+        [(k, 100.0 * v) for k, v in found.response.items()],
+    )
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 PROG = "airworthy train"
 KINDS = {
@@ -24,7 +108,7 @@ KINDS = {
     "adaptation": "no training: what the history network of a trained SV-Net knows in flight",
 }
 ALL = "all"
-_DESCRIPTION = (
+_TRAIN_DESCRIPTION = (
     "Train SV-Net from a data set of expert roll-outs: first its history network learns the drone's parameters, then the rest"
     " learns the expert's commands. Defaults are the published values. A stopped run goes on where it was, and gives the same"
     " weights as one that was not stopped."
@@ -66,7 +150,7 @@ class TrainSvNetConfig(SvNetOptions, DataConfig):
         return SvNetOptions(**{**chosen, "variant": name})
 
     def command(self, name: str, out: Path) -> str:
-        """The exact command that makes a variant again."""
+        """Return the exact command that makes a variant again."""
         one = replace(self, variant=name, out=out)
         return command_line(f"{PROG} svnet", one, leave_out=("run", "resume", "verify", "json"), positional=("data",))
 
@@ -80,14 +164,12 @@ def main(argv: list[str]) -> int:
     if word not in KINDS:
         raise unknown_name("kind of network", word, KINDS, f"It is the first word: {PROG} svnet DATA --out FOLDER.")
     if word == "adaptation":
-        from airworthy.cli.train_adaptation import measure
-
         return measure(argv[1:], f"{PROG} {word}")
     if word == "boundary":
         from airworthy.cli.train_boundary import main as train_boundary
 
         return train_boundary(argv[1:])
-    return _train(run_tyro(TrainSvNetConfig, argv[1:], f"{PROG} {word}", _DESCRIPTION))
+    return _train(run_tyro(TrainSvNetConfig, argv[1:], f"{PROG} {word}", _TRAIN_DESCRIPTION))
 
 
 def _help() -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from airworthy.benchmarks.validation.imu import RATE, simulated_at_rest
+from airworthy.benchmarks.validation.run import ValidateConfig, run_validation, summary
+from airworthy.benchmarks.validation.table import print_tables
 from airworthy.cli.common import emit_json, run_tyro
-from airworthy.evaluation.validation.run import ValidateConfig, run_validation, summary
-from airworthy.evaluation.validation.simulated_imu import RATE, simulated_at_rest
-from airworthy.evaluation.validation.table import print_tables
 
 _DESCRIPTION = (
     "Predict real Crazyflie flights open loop, 0.1 to 0.5 s ahead, with our fitted model and with published parameter sets; "

@@ -12,21 +12,24 @@ from typing import Any
 from tyro.conf import Positional
 
 from airworthy.cli.common import emit_json, run_tyro, show_table
+from airworthy.control.effectors import YAW_LOST, holds_yaw
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.vehicles import (
     Indicators,
     Vehicle,
-    hover_speed,
+    hover_trim,
     indicators,
+    named_vehicle,
     read_vehicle,
     synthesize,
+    upright,
     vehicle,
     vehicle_names,
     write_vehicle,
 )
-from airworthy.vehicles.files import vehicle_text
-from airworthy.vehicles.sources import missing_sources
+from airworthy.vehicles.files import missing_sources, vehicle_text
 from airworthy.vehicles.synthesis import arm_length
+from airworthy.vehicles.urdf_tree import read_urdf
 
 PROG = "airworthy vehicles"
 _DESCRIPTION = (
@@ -36,11 +39,13 @@ _MEASURE_DESCRIPTION = (
     "Measure the kinodynamic indicators by step tests in simulation (full collective, roll and yaw, without motor lag) and"
     " print them beside the published and the computed ones, the latter for rotors between their speed limits."
 )
+ARM_USUAL = 10.0
+"""Longer than any multirotor's that carries people [m]: such an arm is most likely in millimetres."""
 _INDICATORS = {"thrust_to_weight": "T/W", "alpha_xy_max": "roll", "alpha_z_max": "yaw"}
 
 
 @dataclass(frozen=True)
-class ListConfig:
+class ListVehiclesConfig:
     """What to list."""
 
     json: bool = False
@@ -48,7 +53,7 @@ class ListConfig:
 
 
 @dataclass(frozen=True)
-class ShowConfig:
+class ShowVehicleConfig:
     """What to show."""
 
     name: Positional[str]
@@ -58,15 +63,17 @@ class ShowConfig:
 
 
 @dataclass(frozen=True)
-class ValidateConfig:
+class ValidateVehicleConfig:
     """What to validate."""
 
     file: Positional[Path]
-    """Vehicle TOML to read and check."""
+    """Vehicle TOML, or URDF, to read and check."""
+    rotors: Path | None = None
+    """Of a URDF: the TOML that says which of its links are rotors; without it only the URDF itself is checked."""
 
 
 @dataclass(frozen=True)
-class MeasureConfig:
+class MeasureVehicleConfig:
     """What to measure."""
 
     names: Positional[tuple[str, ...]] = ()
@@ -76,7 +83,7 @@ class MeasureConfig:
 
 
 @dataclass(frozen=True)
-class SynthesizeConfig:
+class SynthesizeVehicleConfig:
     """What to make."""
 
     base: str
@@ -96,11 +103,11 @@ class SynthesizeConfig:
 def main(argv: list[str]) -> int:
     """Run `airworthy vehicles`; users' mistakes raise AirworthyError, which the command line prints."""
     commands: dict[str, tuple[Any, Callable[[Any], int], str]] = {
-        "list": (ListConfig, _list, _DESCRIPTION),
-        "show": (ShowConfig, _show, "Show one vehicle with its sources."),
-        "validate": (ValidateConfig, _validate, "Read a vehicle TOML and check that it can exist."),
-        "measure": (MeasureConfig, _measure, _MEASURE_DESCRIPTION),
-        "synthesize": (SynthesizeConfig, _synthesize, "Scale a vehicle, check and fly the result, and write it."),
+        "list": (ListVehiclesConfig, _list, _DESCRIPTION),
+        "show": (ShowVehicleConfig, _show, "Show one vehicle with its sources."),
+        "validate": (ValidateVehicleConfig, _validate, "Read a vehicle TOML and check that it can exist."),
+        "measure": (MeasureVehicleConfig, _measure, _MEASURE_DESCRIPTION),
+        "synthesize": (SynthesizeVehicleConfig, _synthesize, "Scale a vehicle, check and fly the result, and write it."),
     }
     word = argv[0] if argv and not argv[0].startswith("-") else ""
     if word and word not in commands:
@@ -116,7 +123,7 @@ def _summary(craft: Vehicle) -> dict[str, Any]:
         "name": craft.name,
         "mass_kg": craft.mass,
         "rotor_count": craft.rotor_count,
-        "thrust_to_weight": values.thrust_to_weight,
+        "thrust_to_weight": _thrust_to_weight(craft),
         "alpha_xy_max": values.alpha_xy_max,
         "alpha_z_max": values.alpha_z_max,
         "arm_m": arm_length(craft),
@@ -126,7 +133,12 @@ def _summary(craft: Vehicle) -> dict[str, Any]:
     }
 
 
-def _list(config: ListConfig) -> int:
+def _thrust_to_weight(craft: Vehicle) -> float:
+    """Largest force over weight along the direction that points up in hover, which is not body z where it leans."""
+    return indicators(upright(craft)).thrust_to_weight
+
+
+def _list(config: ListVehiclesConfig) -> int:
     rows = [_summary(vehicle(name)) for name in vehicle_names()]
     if config.json:
         emit_json(rows)
@@ -145,15 +157,13 @@ def _list(config: ListConfig) -> int:
     return 0
 
 
-def _show(config: ShowConfig) -> int:
+def _show(config: ShowVehicleConfig) -> int:
     craft = _named(config.name)
     if config.json:
-        emit_json({**_summary(craft), "hover_state": _hover(craft), "vehicle": dataclasses.asdict(craft)})
+        emit_json({**_summary(craft), **_hover(craft), "vehicle": dataclasses.asdict(craft)})
         return 0
-    unit = "rad/s" if craft.motor_state == "speed" else "N"
-    hover = ", ".join(f"{state:.5g}" for state in _hover(craft))
     summary = {key: value for key, value in _summary(craft).items() if value is not None}
-    rows = [*summary.items(), ("hover_state", f"{hover} {unit}" if hover else "cannot hover level")]
+    rows = [*summary.items(), ("hover", _hover_words(craft))]
     for key, value in rows:
         print(f"{key:18}{value:.5g}" if isinstance(value, float) else f"{key:18}{value}")
     print(f"\n{vehicle_text(craft)}", end="")
@@ -161,33 +171,65 @@ def _show(config: ShowConfig) -> int:
 
 
 def _named(name: str) -> Vehicle:
-    """A vehicle from the catalogue, or from a file where the name is a path."""
-    return read_vehicle(name) if name.endswith(".toml") or "/" in name else vehicle(name)
+    """Return a vehicle from the catalogue, or from a file where the name is a path."""
+    return named_vehicle(name)
 
 
-def _hover(craft: Vehicle) -> list[float]:
-    """Hover rotor states; empty where there are none."""
-    try:
-        return [float(state) for state in hover_speed(craft)]
-    except AirworthyError:
-        return []
+def _hover(craft: Vehicle) -> dict[str, Any]:
+    """Hover in still air: rotor states (none where it cannot), tilt, largest share of a rotor's thrust, or why it cannot."""
+    trim = hover_trim(craft)
+    return {
+        "hover_state": list(trim.states) if trim.hovers else [],
+        "hover_tilt_deg": math.degrees(trim.tilt) if trim.hovers else None,
+        "hover_thrust_share": trim.use(craft) if trim.hovers else None,
+        "cannot_hover": trim.reason or None,
+    }
 
 
-def _validate(config: ValidateConfig) -> int:
-    craft = read_vehicle(config.file)
-    values = indicators(craft)
-    summary = f"{craft.mass:g} kg, {craft.rotor_count} rotors, thrust to weight {values.thrust_to_weight:.3g}"
+def _hover_words(craft: Vehicle) -> str:
+    """Hover in one line."""
+    trim = hover_trim(craft)
+    if not trim.hovers:
+        return f"cannot: {trim.reason}"
+    states = ", ".join(f"{state:.5g}" for state in trim.states)
+    unit = "rad/s" if craft.motor_state == "speed" else "N"
+    tilt = f"leaning by {math.degrees(trim.tilt):.3g} degrees" if trim.tilt > 0.0 else "level"
+    return f"{tilt}, rotors at {states} {unit}, up to {trim.use(craft):.0%} of a rotor's thrust"
+
+
+def _validate(config: ValidateVehicleConfig) -> int:
+    urdf = config.file.suffix.lower() == ".urdf"
+    if config.rotors is not None and not urdf:
+        raise AirworthyError("--rotors belongs to a URDF: leave it out.")
+    if urdf and config.rotors is None:
+        return _validate_tree(config.file)
+    craft = named_vehicle(str(config.file), config.rotors) if urdf else read_vehicle(config.file)
+    summary = f"{craft.mass:g} kg, {craft.rotor_count} rotors, thrust to weight {_thrust_to_weight(craft):.3g}"
     print(f"{config.file}: {craft.name} is valid ({summary}).")
-    notes = [f"no source is given for {name}" for name in missing_sources(craft)]
-    if not _hover(craft):
-        notes.append("it cannot hover level")
-    for note in notes:
-        print(f"note: {note}")
+    trim = hover_trim(craft)
+    if trim.hovers:
+        print(f"hover: {_hover_words(craft)}.")
+    else:
+        print(f"WARNING: it cannot hover: {trim.reason}. It can still be flown; its flights are judged by what happens.")
+    if not holds_yaw(craft):
+        print(f"WARNING: it cannot hold its yaw: {YAW_LOST}.")
+    arm = arm_length(craft)
+    if arm > ARM_USUAL:
+        print(f"note: its arms are {arm:.4g} m long; positions are in metres, and {arm:.4g} mm would be {arm / 1000.0:.4g}")
+    for name in missing_sources(craft):
+        print(f"note: no source is given for {name}")
     return 0
 
 
-def _measure(config: MeasureConfig) -> int:
-    from airworthy.evaluation.step_tests import measured_indicators
+def _validate_tree(file: Path) -> int:
+    tree = read_urdf(file)
+    print(f"{file}: a valid URDF ({tree.mass:g} kg, {len(tree.links)} links, {len(tree.movable_joints)} joints that move).")
+    print("note: it names no rotors; check them with --rotors FILE (docs/howto/vehicles.md)")
+    return 0
+
+
+def _measure(config: MeasureVehicleConfig) -> int:
+    from airworthy.benchmarks.step_tests import measured_indicators
 
     crafts = [_named(name) for name in config.names or vehicle_names()]
     rows = [_comparison(craft, measured) for craft, measured in zip(crafts, measured_indicators(crafts), strict=True)]
@@ -206,7 +248,9 @@ def _measure(config: MeasureConfig) -> int:
 
 
 def _comparison(craft: Vehicle, measured: Indicators) -> dict[str, Any]:
-    """Printed (None where nothing was), computed and measured indicators of a vehicle, and deviations of the measured [%]."""
+    """Return printed (None where nothing was), computed and measured indicators of a vehicle, and deviations of the measured
+    [%].
+    """
     found, computed = dataclasses.asdict(measured), dataclasses.asdict(indicators(craft, from_rest=False))
     printed = {key: craft.extra[f"published_{key}"] for key in _INDICATORS if f"published_{key}" in craft.extra}
     deviation = {
@@ -232,7 +276,7 @@ def _deviations(row: dict[str, Any]) -> list[list[float | None]]:
 
 
 def _worst(deviations: list[float | None]) -> float | None:
-    """The deviation of largest size, with its sign, to 0.01 %."""
+    """Return the deviation of largest size, with its sign, to 0.01 %."""
     known = [value for value in deviations if value is not None]
     if not known:
         return None
@@ -240,8 +284,8 @@ def _worst(deviations: list[float | None]) -> float | None:
     return round(worst, 2) + 0.0  # no minus before a zero
 
 
-def _synthesize(config: SynthesizeConfig) -> int:
-    from airworthy.evaluation.step_tests import flight_check
+def _synthesize(config: SynthesizeVehicleConfig) -> int:
+    from airworthy.benchmarks.step_tests import flight_check
 
     check = flight_check if config.fly else None
     made = synthesize(_named(config.base), config.mass, config.arm, config.omega_scale, config.out.stem, check)

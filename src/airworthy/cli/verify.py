@@ -8,11 +8,10 @@ from importlib.util import find_spec
 from itertools import chain
 from typing import Literal
 
-from airworthy.capture.verification import marker_figures
 from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.files import data_dir
-from airworthy.core.progress import progress
-from airworthy.evaluation.verification import (
+from airworthy.core.runs.progress import progress
+from airworthy.verification import (
     Figure,
     flightgoggles_figures,
     geometry_figures,
@@ -24,7 +23,9 @@ from airworthy.evaluation.verification import (
     sensor_figures,
     splat_figures,
 )
-from airworthy.learning.verification import gate_figures, gates_left_out, sousvide_figures, sousvide_left_out
+from airworthy.verification.capture import marker_figures
+from airworthy.verification.gates import gate_figures, gates_left_out
+from airworthy.verification.learning import sousvide_figures, sousvide_left_out
 
 _DESCRIPTION = (
     "Measure physics, geometry, places, sensors, splats and the acceptance lists of SOUS VIDE, navigation and gates here, and"
@@ -67,12 +68,12 @@ def main(argv: list[str]) -> int:
 
 
 def _shown(measured: float) -> float | int:
-    """Counts with all their digits."""
+    """Return counts with all their digits."""
     return int(measured) if float(measured).is_integer() else measured
 
 
 def left_out(config: VerifyConfig) -> list[str]:
-    """What was not measured, one sentence each."""
+    """Return what was not measured, one sentence each."""
     lines = []
     if data_dir() is None:
         lines.append("AIRWORTHY_DATA is unset: comparisons with reference files were left out.")

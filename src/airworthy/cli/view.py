@@ -51,9 +51,9 @@ def main(argv: list[str]) -> int:
     config = run_tyro(ViewConfig, argv, "airworthy view", _DESCRIPTION)
     if config.splats < 1:
         raise AirworthyError(f"--splats is {config.splats}; expected 1 or more.")
+    from airworthy.viewer.playback import Viewer
     from airworthy.viewer.server import PORT, free_port, serve, stop
     from airworthy.viewer.subjects import load_subject
-    from airworthy.viewer.viewing import Viewer
 
     subject = load_subject(config.what, config.scene)
     _check(config, subject)
@@ -90,7 +90,7 @@ def _check(config: ViewConfig, subject: Subject) -> None:
 
 
 def camera_of(word: str, subject: Subject) -> CameraSource | None:
-    """Where the camera's images come from.
+    """Return where the camera's images come from.
 
     Raises:
         AirworthyError: Nothing was recorded, there is nothing to see, or no such camera.

@@ -5,14 +5,18 @@ They keep no state; filters and integrals are arguments and results. Their param
 vehicle, so model error can be studied.
 """
 
+from typing import TYPE_CHECKING
+
 from airworthy.control.allocation import (
+    PRIORITIES,
     Allocation,
+    Priority,
     allocate_bounded,
     allocate_pseudo_inverse,
     rotor_lead,
     speed_for_thrust,
 )
-from airworthy.control.effectors import allocation_for, collective_direction, pseudo_inverse, thrust_limits
+from airworthy.control.effectors import allocation_for, collective_direction, pseudo_inverse, working_effectiveness
 from airworthy.control.gain_sets import GainSet, gain_set, gain_set_names
 from airworthy.control.gains_for import (
     Bandwidth,
@@ -32,6 +36,7 @@ from airworthy.control.geometric import (
 from airworthy.control.levels import (
     LEVELS,
     MODES,
+    ControlConfig,
     Mode,
     Reference,
     collective_from_normalized,
@@ -53,66 +58,31 @@ from airworthy.control.rate_loop import (
     FilterCoefficients,
     RateLoopParameters,
     RateLoopState,
+    WaypointParameters,
     backward_euler_coefficients,
     exact_coefficients,
     low_pass,
     low_pass_constants,
     rate_loop,
+    waypoint_control,
 )
-from airworthy.control.waypoint import WaypointParameters, waypoint_control
+from airworthy.core.faces import lazy_names
+from airworthy.vehicles import thrust_limits
+
+if TYPE_CHECKING:
+    from airworthy.control.mpc import MpcConfig, MpcReference, MpcSolver
+else:
+    __getattr__, __dir__ = lazy_names(__name__, {"mpc": ("MpcConfig", "MpcReference", "MpcSolver")})
 
 __all__ = [
-    "LEVELS",
-    "MODES",
-    "Allocation",
-    "Bandwidth",
-    "BodyState",
-    "FilterCoefficients",
-    "GainSet",
-    "GeometricCommand",
-    "GeometricParameters",
-    "MellingerParameters",
-    "MellingerState",
-    "Mode",
-    "RateLoopParameters",
-    "RateLoopState",
-    "Reference",
-    "WaypointParameters",
-    "allocate_bounded",
-    "allocate_pseudo_inverse",
-    "allocation_for",
-    "backward_euler_coefficients",
-    "bandwidth",
-    "collective_direction",
-    "collective_from_normalized",
-    "command_fields",
-    "default_gains",
-    "exact_coefficients",
-    "gain_set",
-    "gain_set_names",
-    "geometric_control",
-    "geometric_parameters",
-    "hover_integral",
-    "low_pass",
-    "low_pass_constants",
-    "mellinger_control",
-    "mellinger_for",
-    "mellinger_parameters",
-    "mixer_for",
-    "motor_commands",
-    "normalized_from_collective",
-    "pose_control",
-    "pseudo_inverse",
-    "rate_loop",
-    "rate_loop_parameters",
-    "reference_from_command",
-    "reference_rates",
-    "rotor_lag",
-    "rotor_lead",
-    "si_gains",
-    "speed_for_thrust",
-    "speed_of_command",
-    "thrust_limits",
-    "thrust_of_command",
-    "waypoint_control",
-]
+    "LEVELS", "MODES", "PRIORITIES", "Allocation", "Bandwidth", "BodyState", "ControlConfig", "FilterCoefficients", "GainSet",
+    "GeometricCommand", "GeometricParameters", "MellingerParameters", "MellingerState", "Mode", "MpcConfig", "MpcReference",
+    "MpcSolver", "Priority", "RateLoopParameters", "RateLoopState", "Reference", "WaypointParameters", "allocate_bounded",
+    "allocate_pseudo_inverse", "allocation_for", "backward_euler_coefficients", "bandwidth", "collective_direction",
+    "collective_from_normalized", "command_fields", "default_gains", "exact_coefficients", "gain_set", "gain_set_names",
+    "geometric_control", "geometric_parameters", "hover_integral", "low_pass", "low_pass_constants", "mellinger_control",
+    "mellinger_for", "mellinger_parameters", "mixer_for", "motor_commands", "normalized_from_collective", "pose_control",
+    "pseudo_inverse", "rate_loop", "rate_loop_parameters", "reference_from_command", "reference_rates", "rotor_lag",
+    "rotor_lead", "si_gains", "speed_for_thrust", "speed_of_command", "thrust_limits", "thrust_of_command", "waypoint_control",
+    "working_effectiveness",
+]  # fmt: skip

@@ -1,18 +1,25 @@
 """From a body wrench to rotor thrusts, and from a thrust to a rotor state; equations, and the host code that feeds them.
 
-The pseudo-inverse is equation (7) of Aerial Gym; the bounded scheme is ours: it keeps every rotor within its limits and gives
-up yaw first, then sideways force, then collective thrust, then roll and pitch.
+The pseudo-inverse is equation (7) of Aerial Gym; the bounded scheme is ours: it keeps every rotor within its limits and, where
+not all fits, serves attitude (roll and pitch), force and yaw one after the other, in an order that is an option.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, get_args
 
+from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.ops import absolute, clip, maximum, minimum, sqrt, where
 
-Scalar = Any
-Vector = tuple[Any, ...]
+Priority = Literal["attitude-force-yaw", "attitude-yaw-force", "force-attitude-yaw"]
+"""What is served first where the rotors cannot give a whole wrench; what comes last is given up first."""
+PRIORITIES: tuple[Priority, ...] = get_args(Priority)
 
+# Ours: 25 steps of float32 (1.2e-7 each).
+_ROUNDING = 3e-6
+"""Elements of a direction below this share of its largest are float32's rounding, and bound nothing."""
+# Ours: far beyond any rotor's thrust in newtons, and its square still finite in float32.
 _FAR = 1e9
 """Stands for no limit; finite in float32."""
 
@@ -53,45 +60,71 @@ def allocate_pseudo_inverse(wrench: Vector, a: Any, limit: Scalar = 1.0) -> Vect
 
 
 def limit_excess(thrusts: Vector, thrust_min: Vector, thrust_max: Vector) -> Scalar:
-    """By how much the worst rotor is outside its limits [N]; 0 where none is."""
+    """By how much the worst rotor is outside its limits [N]; 0 where none is.
+
+    Args:
+        thrusts: Of each rotor [N].
+        thrust_min: Least thrusts [N].
+        thrust_max: Largest thrusts [N].
+    """
     excess: Scalar = 0.0
     for u, lower, upper in zip(thrusts, thrust_min, thrust_max, strict=True):
         excess = maximum(excess, maximum(lower - u, u - upper))
     return excess
 
 
-def allocate_bounded(wrench: Vector, a: Any) -> Vector:
+def allocate_bounded(wrench: Vector, a: Any, priority: Priority = "attitude-force-yaw") -> Vector:
     """Rotor thrusts [N] within limits, by priority.
 
-    The exact solution where it is within limits. Else, in turn: (1) the collective, clipped into what the rotors can give
-    together; (2) roll and pitch, their direction kept, scaled down only if no shift of the collective makes room, with the
-    smallest shift that does; (3) sideways force, then (4) yaw, each scaled down to what is left.
-    Airframes without a positive collective direction (rotors facing many ways) are scaled without shifts, the whole force
-    first, then roll and pitch, then yaw.
+    The exact solution where it is within limits. Else each group in turn gets the largest share in [0, 1] of what is asked, its
+    direction kept, beside the groups before it and with nothing for those after it; thrusts are those of the pseudo-inverse.
+    Force waits for its turn in a way of its own, since moments need thrust to take from: until then there may be as much of it
+    as suits the moments. Airframes with a positive collective direction: the collective may be anything, and becomes the value
+    nearest to what is asked; then sideways force gets its share. Airframes without one (rotors facing many ways): the whole
+    force may have any share in [0, 1], and gets the largest.
 
     Args:
         wrench: Fx, Fy, Fz [N], Mx, My, Mz [N m], body frame, about the centre of mass.
         a: `Allocation` or alike.
+        priority: The order; known when a kernel is built.
     """
     limits = tuple(zip(a.thrust_min, a.thrust_max, strict=True))
     exact = tuple(_part(row, wrench, 0, 6) for row in a.inverse)
     excess = limit_excess(exact, a.thrust_min, a.thrust_max)
 
-    base, force, sideways = _force_parts(wrench, a)
-    thrusts = _plus(base, force, _largest_scale(base, force, limits))
-    tilt = tuple(_part(row, wrench, 3, 5) for row in a.inverse)
-    thrusts = _tilted(thrusts, tilt, a.collective, limits)
-    thrusts = _plus(thrusts, sideways, _largest_scale(thrusts, sideways, limits))
-    turn = tuple(row[5] * wrench[5] for row in a.inverse)
-    thrusts = _plus(thrusts, turn, _largest_scale(thrusts, turn, limits))
+    moments = {
+        "attitude": tuple(_part(row, wrench, 3, 5) for row in a.inverse),
+        "yaw": tuple(row[5] * wrench[5] for row in a.inverse),
+    }
+    before, after = (tuple(filter(None, part.split("-"))) for part in priority.split("force"))
+    thrusts, beside, shift = _force_parts(wrench, a, bool(before))
+    for group in before[:-1]:
+        thrusts = _plus(thrusts, moments[group], _scale_with_shift(thrusts, moments[group], shift, limits)[0])
+    for group in before[-1:]:
+        thrusts = _shifted(thrusts, moments[group], shift, limits, tight=len(before) > 1)
+    for direction in (beside, *(moments[group] for group in after)):
+        thrusts = _plus(thrusts, direction, _largest_scale(thrusts, direction, limits))
     # Rounding alone can leave a limit here; the clip makes "within limits" exact.
     return tuple(
         where(excess > 0.0, clip(t, lower, upper), u) for t, u, (lower, upper) in zip(thrusts, exact, limits, strict=True)
     )
 
 
-def _force_parts(wrench: Vector, a: Any) -> tuple[Vector, Vector, Vector]:
-    """Thrusts of the clipped collective, of a force without collective direction, and of the sideways force beside one."""
+class _Shift(NamedTuple):
+    """By what a force that has not had its turn may differ from what is asked."""
+
+    direction: Vector
+    """Thrusts of one unit."""
+    least: Scalar
+    most: Scalar
+
+
+def _force_parts(wrench: Vector, a: Any, later: bool) -> tuple[Vector, Vector, _Shift]:
+    """Thrusts to start from, of the force that gets its share after, and how the start may be shifted.
+
+    The start is the collective, clipped to what rotors in these proportions can give. Without a collective direction it is the
+    whole force where other groups come first (`later`), from which their turn takes what it needs; else nothing.
+    """
     lowest: Scalar = -_FAR
     highest: Scalar = _FAR
     movable: Scalar = 0.0
@@ -102,11 +135,17 @@ def _force_parts(wrench: Vector, a: Any) -> tuple[Vector, Vector, Vector]:
         highest = minimum(highest, where(real, upper * inverse, _FAR))
         movable = maximum(movable, share)
     collective = minimum(maximum(wrench[2], lowest), highest)
-    free = where(movable > 0.0, 0.0, 1.0)
     base = tuple(share * collective for share in a.collective)
     sideways = tuple(row[0] * wrench[0] + row[1] * wrench[1] for row in a.inverse)
-    whole = tuple(free * (s + row[2] * wrench[2]) for s, row in zip(sideways, a.inverse, strict=True))
-    return base, whole, tuple((1.0 - free) * s for s in sideways)
+    whole = tuple(s + row[2] * wrench[2] for s, row in zip(sideways, a.inverse, strict=True))
+    moves = movable > 0.0
+    if later:
+        start = tuple(where(moves, b, w) for b, w in zip(base, whole, strict=True))
+        beside = tuple(where(moves, s, 0.0) for s in sideways)
+    else:
+        start, beside = base, tuple(where(moves, s, w) for s, w in zip(sideways, whole, strict=True))
+    direction = tuple(where(moves, share, w) for share, w in zip(a.collective, whole, strict=True))
+    return start, beside, _Shift(direction, where(moves, -_FAR, -1.0), where(moves, _FAR, 0.0))
 
 
 def _plus(base: Vector, direction: Vector, s: Scalar) -> Vector:
@@ -116,44 +155,69 @@ def _plus(base: Vector, direction: Vector, s: Scalar) -> Vector:
 def _largest_scale(base: Vector, direction: Vector, limits: tuple[tuple[Scalar, Scalar], ...]) -> Scalar:
     """Largest s in [0, 1] with base + s direction within limits; 0 where the base is outside already and would get worse."""
     s: Scalar = 1.0
+    smallest = _ROUNDING * _largest(direction) + 1e-12
     for b, d, (lower, upper) in zip(base, direction, limits, strict=True):
         room = where(d > 0.0, upper - b, b - lower)
         size = absolute(d)
-        s = minimum(s, where(size > 1e-12, room / where(size > 1e-12, size, 1.0), 1.0))
+        s = minimum(s, where(size > smallest, room / where(size > smallest, size, 1.0), 1.0))
     return maximum(s, 0.0)
 
 
-def _tilted(base: Vector, tilt: Vector, collective: Vector, limits: tuple[tuple[Scalar, Scalar], ...]) -> Vector:
-    """Roll and pitch on top of the base, with the largest scale and then the smallest shift of the collective.
+def _largest(values: Sequence[Scalar]) -> Scalar:
+    largest: Scalar = 0.0
+    for value in values:
+        largest = maximum(largest, absolute(value))
+    return largest
 
-    A shift c fits iff (lo_i - b_i - s m_i) / p_i <= c <= (hi_j - b_j - s m_j) / p_j for all i, j: each pair bounds s.
+
+def _scale_with_shift(
+    base: Vector, direction: Vector, shift: _Shift, limits: tuple[tuple[Scalar, Scalar], ...], tight: bool = False
+) -> tuple[Scalar, Scalar, Scalar]:
+    """Largest s in [0, 1] for which some shift c keeps base + s direction + c p within limits, and the range of c then.
+
+    A shift c fits iff (lo_i - b_i - s m_i) / p_i <= c <= (hi_j - b_j - s m_j) / p_j for all i, j (for p_i < 0 with lo and hi
+    exchanged), and is within its own limits: each pair bounds s. `tight`: a group before may have left a pair no room; rounding
+    must not then bound a direction that does not spread this pair.
     """
     lowest, highest, slopes = [], [], []
-    for b, m, p, (lower, upper) in zip(base, tilt, collective, limits, strict=True):
-        real = p > 0.0
-        inverse = 1.0 / where(real, p, 1.0)
-        lowest.append(where(real, (lower - b) * inverse, -_FAR))
-        highest.append(where(real, (upper - b) * inverse, _FAR))
-        slopes.append(where(real, m * inverse, 0.0))
     s: Scalar = 1.0
+    flat = _ROUNDING * _largest(shift.direction)
+    for b, m, p, (lower, upper) in zip(base, direction, shift.direction, limits, strict=True):
+        real = absolute(p) > flat
+        inverse = 1.0 / where(real, p, 1.0)
+        below, above = (lower - b) * inverse, (upper - b) * inverse
+        lowest.append(where(real, where(p > 0.0, below, above), -_FAR))
+        highest.append(where(real, where(p > 0.0, above, below), _FAR))
+        slopes.append(where(real, m * inverse, 0.0))
+        # A rotor that the shift does not reach bounds s by itself.
+        size = where(real, 0.0, absolute(m))
+        s = minimum(s, where(size > 1e-12, where(m > 0.0, upper - b, b - lower) / where(size > 1e-12, size, 1.0), 1.0))
+    # The shift's own limits are those of one rotor more, which the direction does not reach.
+    lowest, highest, slopes = [*lowest, shift.least], [*highest, shift.most], [*slopes, 0.0 * shift.most]
+    smallest = _ROUNDING * _largest(slopes) + 1e-12 if tight else 1e-12
     for i in range(len(slopes)):
         for j in range(i):
             spread = slopes[j] - slopes[i]
             # Of the two orders of a pair only the one whose spread is positive binds.
             room = where(spread > 0.0, highest[j] - lowest[i], highest[i] - lowest[j])
             size = absolute(spread)
-            real = size > 1e-12
+            real = size > smallest
             s = minimum(s, where(real, room / where(real, size, 1.0), 1.0))
-    movable: Scalar = 0.0
-    for p in collective:
-        movable = maximum(movable, p)
-    s = maximum(where(movable > 0.0, s, _largest_scale(base, tilt, limits)), 0.0)
-    least: Scalar = -_FAR
-    most: Scalar = _FAR
+    s = maximum(s, 0.0)
+    least: Scalar = shift.least
+    most: Scalar = shift.most
     for bottom, top, slope in zip(lowest, highest, slopes, strict=True):
         least, most = maximum(least, bottom - s * slope), minimum(most, top - s * slope)
-    shift = minimum(maximum(least, 0.0), maximum(most, least))
-    return tuple(b + s * m + shift * p for b, m, p in zip(base, tilt, collective, strict=True))
+    return s, least, most
+
+
+def _shifted(
+    base: Vector, direction: Vector, shift: _Shift, limits: tuple[tuple[Scalar, Scalar], ...], tight: bool = False
+) -> Vector:
+    """Return the largest share of a direction on top of the base, with the smallest shift that makes room."""
+    s, least, most = _scale_with_shift(base, direction, shift, limits, tight)
+    move = minimum(maximum(least, 0.0), maximum(most, least))
+    return tuple(b + s * m + move * p for b, m, p in zip(base, direction, shift.direction, strict=True))
 
 
 def speed_for_thrust(polynomial: Vector, thrust: Scalar) -> Scalar:
@@ -178,5 +242,11 @@ def speed_for_thrust(polynomial: Vector, thrust: Scalar) -> Scalar:
 
 
 def rotor_lead(state: Scalar, target: Scalar, factor: Scalar) -> Scalar:
-    """Command that makes a first-order rotor `factor` times as fast: w + factor (target - w); the caller's limits clip it."""
+    """Command that makes a first-order rotor `factor` times as fast: w + factor (target - w); the caller's limits clip it.
+
+    Args:
+        state: Present state of the rotor (speed [rad/s], or thrust [N]).
+        target: Wanted state, in the same unit.
+        factor: 1 leaves the command as it is.
+    """
     return state + factor * (target - state)

@@ -6,15 +6,13 @@ An attitude is its three body axes in the world frame, the columns of the rotati
 
 from __future__ import annotations
 
-from typing import Any
-
+from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.ops import sin_cos, sqrt, where
 from airworthy.core.vectors import add, choose, cross, dot, scale, sub
 
-Scalar = Any
-Vector = tuple[Any, ...]
 Axes = tuple[Vector, Vector, Vector]
 
+# Ours, as the next two: borders between a law and its fallback, set by what float32 resolves.
 _PARALLEL = 1e-6
 """Squared sine under which two unit vectors count as parallel (0.06 degrees; float32 resolves it)."""
 _HALF_TURN = 1e-4
@@ -23,7 +21,13 @@ _HALF_TURN_ERROR = 0.02
 
 
 def unit_or(vector: Vector, fallback: Vector, smallest_squared: Scalar = _PARALLEL) -> Vector:
-    """Direction of a vector; the fallback (unit length) where its squared length is below the limit."""
+    """Direction of a vector; the fallback (unit length) where its squared length is below the limit.
+
+    Args:
+        vector: Of any length.
+        fallback: Of unit length.
+        smallest_squared: Squared length, in the vector's unit squared.
+    """
     squared = dot(vector, vector)
     usable = squared > smallest_squared
     return choose(usable, scale(vector, 1.0 / sqrt(where(usable, squared, 1.0))), fallback)
@@ -66,7 +70,13 @@ def desired_axes(direction: Vector, chi: Vector, hold: Scalar, axes: Axes) -> Ax
 
 
 def attitude_direction(roll: Scalar, pitch: Scalar, chi: Vector) -> Vector:
-    """Body z of Z-Y-X angles over the heading chi: Rz Ry Rx e3."""
+    """Body z of Z-Y-X angles over the heading chi: Rz Ry Rx e3.
+
+    Args:
+        roll: [rad]
+        pitch: [rad]
+        chi: Horizontal unit vector of the heading, world.
+    """
     (sr, cr), (sp, cp) = sin_cos(roll), sin_cos(pitch)
     forward, left = sp * cr, -sr
     return (forward * chi[0] - left * chi[1], forward * chi[1] + left * chi[0], cp * cr)
@@ -97,17 +107,23 @@ def attitude_error(axes: Axes, desired: Axes) -> Vector:
 
 
 def into_body(axes: Axes, vector: Vector) -> Vector:
-    """A world vector in the body frame."""
+    """Return a world vector in the body frame."""
     return (dot(axes[0], vector), dot(axes[1], vector), dot(axes[2], vector))
 
 
 def into_world(axes: Axes, vector: Vector) -> Vector:
-    """A body vector in the world frame."""
+    """Return a body vector in the world frame."""
     return add(add(scale(axes[0], vector[0]), scale(axes[1], vector[1])), scale(axes[2], vector[2]))
 
 
 def euler_to_body_rates(roll: Scalar, pitch: Scalar, rates: Vector) -> Vector:
-    """Body rates of Z-Y-X angle rates (roll, pitch, yaw): [[1,0,-s_th],[0,c_ph,s_ph c_th],[0,-s_ph,c_ph c_th]] rates."""
+    """Body rates of Z-Y-X angle rates (roll, pitch, yaw): [[1,0,-s_th],[0,c_ph,s_ph c_th],[0,-s_ph,c_ph c_th]] rates.
+
+    Args:
+        roll: [rad]
+        pitch: [rad]
+        rates: Of roll, pitch and yaw [rad/s].
+    """
     (sr, cr), (sp, cp) = sin_cos(roll), sin_cos(pitch)
     p, q, r = rates
     return (p - sp * r, cr * q + sr * cp * r, -sr * q + cr * cp * r)
@@ -144,7 +160,18 @@ def flat_angular_acceleration(
     yaw_rate: Scalar,
     yaw_acceleration: Scalar,
 ) -> Vector:
-    """Time derivative of `flat_rates` [rad/s^2], from snap [m/s^4] and yaw acceleration [rad/s^2]."""
+    """Time derivative of `flat_rates` [rad/s^2], from snap [m/s^4] and yaw acceleration [rad/s^2].
+
+    Args:
+        axes: Body axes, world.
+        thrust: Over mass [m/s^2].
+        rate: Body rates of `flat_rates` [rad/s].
+        jerk: World [m/s^3].
+        snap: World [m/s^4].
+        chi: Horizontal unit vector of the heading, world.
+        yaw_rate: [rad/s]
+        yaw_acceleration: [rad/s^2]
+    """
     usable = thrust > 0.1
     per_thrust = where(usable, 1.0, 0.0) / where(usable, thrust, 1.0)
     b1, b2, b3 = axes

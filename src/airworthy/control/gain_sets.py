@@ -1,8 +1,10 @@
-"""Published gain sets, kept as data files beside this module, each with its source."""
+"""Gain sets: published ones, kept as data files beside this module with their sources, and a user's own in such files."""
 
 from __future__ import annotations
 
+import math
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -10,7 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.core.errors import unknown_name
+from airworthy.core.errors import AirworthyError, AssetError, unknown_name
+from airworthy.core.files import read_toml, write_text
+
+GEOMETRIC_GAINS: dict[str, tuple[int, str]] = {
+    "position_gain": (3, "1/s^2"),
+    "velocity_gain": (3, "1/s"),
+    "attitude_gain": (3, "N m"),
+    "rate_gain": (3, "N m s"),
+}
+"""Gains of the geometric law: how many numbers (per axis x, y, z) and their unit."""
+GEOMETRIC_LIMITS: dict[str, tuple[int, str]] = {
+    "inclination_max": (1, "rad"),
+    "yaw_rate_max": (1, "rad/s"),
+    "thrust_max": (1, "N"),
+    "pull_max": (2, "m/s^2"),
+}
+"""Constants that go with them: how many numbers and their unit; 0 is no limit, see `GeometricParameters`."""
+_LARGEST = 1e6
+_TEXT_MAX = 2000
 
 _FOLDER = Path(__file__).parent / "gains"
 
@@ -27,11 +47,11 @@ class GainSet:
     source: str
     minimum: dict[str, Value]
     maximum: dict[str, Value]
-    limits: dict[str, float] = field(default_factory=dict)
+    limits: dict[str, Any] = field(default_factory=dict)
     """Constants that come with the gains: inclination_max [rad], yaw_rate_max [rad/s], cutoff_hz, ..."""
 
     def midpoint(self) -> dict[str, Any]:
-        """The gains to use when they are not randomised, by field name of the law's parameters."""
+        """Return the gains to use when they are not randomised, by field name of the law's parameters."""
         return self._between(lambda low, high: 0.5 * (low + high))
 
     def sample(self, rng: np.random.Generator, count: int) -> dict[str, Any]:
@@ -50,12 +70,12 @@ class GainSet:
 
 
 def gain_set_names() -> list[str]:
-    """Every published gain set, sorted."""
+    """Return every published gain set, sorted."""
     return sorted(path.stem for path in _FOLDER.glob("*.toml"))
 
 
 def gain_set(name: str) -> GainSet:
-    """A published gain set by its name; ranges come sorted, whatever their source printed.
+    """Return a published gain set by its name; ranges come sorted, whatever their source printed.
 
     Raises:
         UnknownNameError: No such set.
@@ -76,3 +96,84 @@ def _read(path: Path) -> GainSet:
         pairs = [sorted(pair) for pair in zip(ends["minimum"], ends["maximum"], strict=True)]
         minimum[name], maximum[name] = tuple(p[0] for p in pairs), tuple(p[1] for p in pairs)
     return GainSet(table["name"], table["law"], table["source"], minimum, maximum, table.get("limits", {}))
+
+
+# ---- a user's own ----------------------------------------------------------------------------------------------------
+
+
+def checked_gains(values: Mapping[str, Any], where: str) -> dict[str, Value]:
+    """Gains and limits of the geometric law by name, each one number (for all its axes) or one per axis.
+
+    Args:
+        values: Name in `GEOMETRIC_GAINS` or `GEOMETRIC_LIMITS` to a number or numbers, in their units.
+        where: What a message calls it.
+
+    Raises:
+        AirworthyError: A name is unknown, or a value is not finite, negative, or of another length.
+    """
+    known = GEOMETRIC_GAINS | GEOMETRIC_LIMITS
+    found: dict[str, Value] = {}
+    for name, value in values.items():
+        if name not in known:
+            raise unknown_name(f"gain of {where}", str(name), known)
+        count, unit = known[name]
+        numbers = list(value) if isinstance(value, list | tuple) else [value] * count
+        sound = all(isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x) for x in numbers)
+        if len(numbers) != count or not sound or not all(0.0 <= x <= _LARGEST for x in numbers):
+            wanted = "one number" if count == 1 else f"{count} numbers"
+            raise AirworthyError(f"{where}: {name} is {value!r}; expected {wanted} from 0 to {_LARGEST:g} [{unit}].")
+        found[name] = float(numbers[0]) if count == 1 else tuple(float(x) for x in numbers)
+    return found
+
+
+def read_gain_set(path: str | Path) -> GainSet:
+    """Return a user's gain set from a TOML file: `name`, `law = "geometric"`, `[values]` and, where wanted, `source` and
+    `[limits]`.
+
+    Raises:
+        AssetError: The file is missing, too large, or no TOML.
+        AirworthyError: A key, a gain or a number is not one.
+    """
+    table = read_toml(path)
+    where = f"Gain file {str(path)!r}"
+    unknown = set(table) - {"name", "law", "source", "values", "limits"}
+    if unknown:
+        raise AssetError(f"{where} has the unknown key {sorted(unknown)[0]!r}; known: name, law, source, values, limits.")
+    if table.get("law") != "geometric":
+        raise AssetError(f'{where} says law = {table.get("law")!r}; a user\'s gains are of the law "geometric".')
+    words = {name: table.get(name, "") for name in ("name", "source")}
+    limits = table.get("limits", {})
+    values = table.get("values", {} if limits else None)
+    if not all(isinstance(word, str) and len(word) <= _TEXT_MAX for word in words.values()):
+        raise AssetError(f"{where}: name and source are texts of at most {_TEXT_MAX} characters.")
+    if isinstance(values, dict) and not set(values) <= set(GEOMETRIC_GAINS):
+        raise unknown_name(f"gain of {where}", sorted(set(values) - set(GEOMETRIC_GAINS))[0], GEOMETRIC_GAINS)
+    if not isinstance(values, dict) or not isinstance(limits, dict):
+        raise AssetError(
+            f"{where} needs a table [values] of {', '.join(GEOMETRIC_GAINS)}, and [limits] of {', '.join(GEOMETRIC_LIMITS)}."
+        )
+    if not values and not limits:
+        raise AssetError(f"{where} has no gain in [values]; give at least one of {', '.join(GEOMETRIC_GAINS)}.")
+    gains = checked_gains(values, where)
+    if not set(limits) <= set(GEOMETRIC_LIMITS):
+        raise unknown_name(f"limit of {where}", sorted(set(limits) - set(GEOMETRIC_LIMITS))[0], GEOMETRIC_LIMITS)
+    return GainSet(words["name"] or Path(path).stem, "geometric", words["source"], gains, gains, checked_gains(limits, where))
+
+
+def write_gain_set(gains: GainSet, path: str | Path) -> Path:
+    """Write the midpoints of a geometric gain set as a file that `read_gain_set` reads."""
+    import json
+
+    lines = [f"name = {json.dumps(gains.name)}", f"law = {json.dumps(gains.law)}", f"source = {json.dumps(gains.source)}"]
+    for title, values, units in (("values", gains.midpoint(), GEOMETRIC_GAINS), ("limits", gains.limits, GEOMETRIC_LIMITS)):
+        if values:
+            lines += ["", f"[{title}]"]
+        for name, value in values.items():
+            numbers = ", ".join(repr(float(x)) for x in value) if isinstance(value, tuple) else ""
+            lines.append(f"{name} = {f'[{numbers}]' if numbers else repr(float(value))}  # {units[name][1]}")
+    return write_text(Path(path), "\n".join(lines) + "\n")
+
+
+def is_gain_file(name: str) -> bool:
+    """Tell whether a choice of gains names a file instead of a published set."""
+    return name.endswith(".toml")

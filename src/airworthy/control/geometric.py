@@ -22,12 +22,11 @@ from airworthy.control.attitude import (
     unit_or,
 )
 from airworthy.control.levels import ZERO, Mode, Reference
+from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.ops import clip, maximum, minimum, sin_cos, sqrt, where
 from airworthy.core.vectors import add, choose, cross, dot, matrix_columns, rotate_inverse, scale, sub, symmetric_multiply
 
-Scalar = Any
-Vector = tuple[Any, ...]
-
+# Ours: with less lift than this, limiting the inclination would take all sideways force, too.
 LIFT_MIN = 0.1
 """Least upward force, as a share of the weight, while the inclination is limited."""
 
@@ -122,7 +121,15 @@ def _choose_axes(condition: Any, a: Axes, b: Axes) -> Axes:
 
 
 def commanded_force(state: BodyState, reference: Reference, mode: Mode, present: Vector, p: Any) -> Vector:
-    """F = m (K_x e_x + K_v e_v + a_d + g e3), world [N], within the limits of `p` unless the mode is flat."""
+    """F = m (K_x e_x + K_v e_v + a_d + g e3), world [N], within the limits of `p` unless the mode is flat.
+
+    Args:
+        state: Position [m], velocity [m/s], world; attitude and body rates.
+        reference: Wanted position, velocity and acceleration, in the mode's frame.
+        mode: Masks of what counts.
+        present: Present heading, horizontal unit vector, world.
+        p: `GeometricParameters` or alike.
+    """
     velocity = _from_vehicle(reference.velocity, present, mode.vehicle_frame)
     acceleration = _from_vehicle(reference.acceleration, present, mode.vehicle_frame)
     pull = position_pull(sub(reference.position, state.position), p)
@@ -130,6 +137,7 @@ def commanded_force(state: BodyState, reference: Reference, mode: Mode, present:
     for i in range(3):
         damping = mode.velocity * p.velocity_gain[i] * (velocity[i] - state.velocity[i])
         wanted.append(mode.position * pull[i] + damping + acceleration[i])
+    # Source: spec/aerial_gym section 6: the consistent sign of (4) and (5); read literally, the print inverts a_d.
     force = scale((wanted[0], wanted[1], wanted[2] + p.gravity), p.mass)
     return choose(mode.flat > 0.5, force, limited_force(force, p))
 
@@ -145,7 +153,7 @@ def position_pull(error: Vector, p: Any) -> Vector:
 
 
 def limited_force(force: Vector, p: Any) -> Vector:
-    """The force within the inclination and thrust limits; height comes before sideways motion."""
+    """Return the force within the inclination and thrust limits; height comes before sideways motion."""
     inclined, bounded = p.inclination_tangent > 0.0, p.thrust_max > 0.0
     vertical = where(inclined, maximum(force[2], LIFT_MIN * p.mass * p.gravity), force[2])
     vertical = where(bounded, clip(vertical, -p.thrust_max, p.thrust_max), vertical)
@@ -158,7 +166,7 @@ def limited_force(force: Vector, p: Any) -> Vector:
 
 
 def _from_vehicle(vector: Vector, chi: Vector, mask: Scalar) -> Vector:
-    """A vector of the vehicle frame (where masked) in the world."""
+    """Return a vector of the vehicle frame (where masked) in the world."""
     turned = (vector[0] * chi[0] - vector[1] * chi[1], vector[0] * chi[1] + vector[1] * chi[0], vector[2])
     return choose(mask > 0.5, turned, vector)
 
@@ -180,7 +188,14 @@ def _target_rates(
 
 
 def attitude_moment(rate: Vector, error: Vector, rate_target: Vector, p: Any) -> Vector:
-    """M = -K_R e_R - K_W (W - W_target) + W x J W, equation (3); all in the present body frame [N m]."""
+    """M = -K_R e_R - K_W (W - W_target) + W x J W, equation (3); all in the present body frame [N m].
+
+    Args:
+        rate: Body rates W [rad/s].
+        error: e_R [-], body.
+        rate_target: Wanted rates in the present body frame [rad/s].
+        p: `GeometricParameters` or alike.
+    """
     spin = cross(rate, symmetric_multiply(p.inertia, rate))
     return tuple(spin[i] - p.attitude_gain[i] * error[i] - p.rate_gain[i] * (rate[i] - rate_target[i]) for i in range(3))
 
@@ -214,7 +229,7 @@ def pose_control(
 
 
 def unit_quaternion(q: Vector) -> Vector:
-    """A quaternion at unit length; identity where it is shorter than 1e-6."""
+    """Return a quaternion at unit length; identity where it is shorter than 1e-6."""
     squared = dot(q, q) + q[3] * q[3]
     usable = squared > 1e-12
     return choose(usable, scale(q, 1.0 / sqrt(where(usable, squared, 1.0))), (0.0, 0.0, 0.0, 1.0))

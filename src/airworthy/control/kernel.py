@@ -8,19 +8,18 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.control import laws
-from airworthy.control.config import ControlConfig
-from airworthy.control.effectors import allocation_for
-from airworthy.control.gain_rows import gain_rows, rotor_lead_for
-from airworthy.control.levels import MODES
+from airworthy.control.allocation import PRIORITIES
+from airworthy.control.effectors import allocation_for, holds_yaw
+from airworthy.control.gain_parameters import gain_rows, rotor_lead_for
+from airworthy.control.levels import MODES, ControlConfig
 from airworthy.control.rate_loop import backward_euler_coefficients, exact_coefficients
+from airworthy.core.arrays import Array
 from airworthy.core.layout import Layout
-from airworthy.core.tracing import Block, trace
-from airworthy.vehicles import Vehicle, hover_speed
+from airworthy.core.tracing import TracedBlock, trace
+from airworthy.vehicles import Vehicle, hover_trim, linear_drag, upright
 
-Array = NDArray[np.float64]
 Sizes = Mapping[str, int | None]
 
 
@@ -61,6 +60,20 @@ LEVELS = {name: Level(number, rows) for number, (name, rows) in enumerate(_WIDTH
 LED_LEVELS = (*MODES, "pose", "tracking:mellinger")
 """Levels at which slow rotors are hurried; below and in published loops they are commanded as they are."""
 
+TRIMMED_LEVELS = (
+    "acceleration",
+    "velocity",
+    "velocity_steering",
+    "position",
+    "tracking",
+    "tracking:mellinger",
+    "tracking:crazyflie",
+)
+"""Levels at which the law chooses the attitude by the force it wants: there it steers the frame in which hover is level."""
+
+UNALLOCATED_LEVELS = ("rotor_speed", "rotor_thrust", "tracking:crazyflie")
+"""Levels without allocation: rotors are commanded themselves, or by the firmware's own mixer."""
+
 _NATIVE_NAMES = {
     "LEVEL_ROTOR_SPEED": "rotor_speed",
     "LEVEL_ROTOR_THRUST": "rotor_thrust",
@@ -71,6 +84,10 @@ _NATIVE_NAMES = {
     "LEVEL_CRAZYFLIE": "tracking:crazyflie",
     "LEVEL_TRACKING": "tracking",
 }
+
+
+_ALLOCATIONS = ("allocate_bounded", "allocate_yaw_before_force", "allocate_force_first")
+"""Blocks of the bounded allocation, in the order of `PRIORITIES`."""
 
 
 def control_layout(rotor_count: int) -> Layout:
@@ -119,15 +136,17 @@ def control_layout(rotor_count: int) -> Layout:
             "lead": (),
             "drag_linear": (3,),  # of the believed vehicle, rotor drag at hover speed included [N s/m]
             "drag_norm": (3,),
+            "yaw_lost": (),  # the airframe cannot hold its yaw, so it is left out
+            "trim": (4,),  # frame in which hover is level, to body, x y z w; identity where that is the body
         }
     )
 
 
-def control_blocks(layout: Layout, rotor_count: int) -> list[Block]:
+def control_blocks(layout: Layout, rotor_count: int) -> list[TracedBlock]:
     """Traced blocks of every level for a padded number of rotors."""
     n = rotor_count
 
-    def block(function: Any, name: str, inputs: Sizes, outputs: Sizes, **constants: Any) -> Block:
+    def block(function: Any, name: str, inputs: Sizes, outputs: Sizes, **constants: Any) -> TracedBlock:
         return trace(function, name, inputs, outputs, {"p": (layout, "CON")}, constants, "CONTEXT")
 
     body = {"position": 3, "velocity": 3, "attitude": 4, "rate": 3, "wanted": 16}
@@ -143,15 +162,19 @@ def control_blocks(layout: Layout, rotor_count: int) -> list[Block]:
         ),
         block(laws.mellinger_wrench, "control_mellinger", remembering, {"wrench": 6, "kept": 9}),
         block(laws.crazyflie_states, "control_crazyflie", remembering, {"states": n, "kept": 9}),
-        block(laws.bounded_thrusts, "allocate_bounded", {"wrench": 6}, {"thrusts": n}),
+        *(
+            block(laws.bounded_thrusts, name, {"wrench": 6}, {"thrusts": n}, priority=priority)
+            for name, priority in zip(_ALLOCATIONS, PRIORITIES, strict=True)
+        ),
         block(laws.exact_thrusts, "allocate_pseudo_inverse", {"wrench": 6}, {"thrusts": n, "excess": None}),
         block(laws.rotor_states, "rotor_states", {"thrusts": n}, {"states": n}),
         _extrapolated_block(),
+        block(laws.trimmed, "trimmed", {"attitude": 4, "rate": 3}, {"turned": 4, "turning": 3}),
         block(laws.led_states, "rotor_lead", {"state": n, "target": n}, {"states": n}),
     ]
 
 
-def tracking_rates_blocks(layout: Layout) -> list[Block]:
+def tracking_rates_blocks(layout: Layout) -> list[TracedBlock]:
     """Traced blocks of the tracking law for bodies that take thrust and rates: rates turn the attitude at K_R / K_W."""
     inputs = {"position": 3, "velocity": 3, "attitude": 4, "rate": 3, "wanted": 16}
     record = {"p": (layout, "CON")}
@@ -161,7 +184,7 @@ def tracking_rates_blocks(layout: Layout) -> list[Block]:
     ]
 
 
-def _extrapolated_block() -> Block:
+def _extrapolated_block() -> TracedBlock:
     return trace(laws.extrapolated, "extrapolated", {"wanted": 16, "elapsed": None}, {"asked": 16})
 
 
@@ -171,7 +194,7 @@ def control_native() -> dict[str, str]:
     def read(name: str) -> str:
         return files("airworthy.control").joinpath("native", name).read_text()
 
-    call = "      case {}: T::control_{}(CTX, p, v, q, w, asked, wrench); break;\n"
+    call = "      case {}: T::control_{}(CTX, p, v, steered_q, steered_w, asked, wrench); break;\n"
     cases = "".join(call.format(LEVELS[name].number, name) for name in (*MODES, "pose"))
     return {
         "CONTROL_LOAD": read("control_load.h"),
@@ -206,6 +229,9 @@ def control_column(vehicle: Vehicle, config: ControlConfig, law: str, dt: float,
     column = np.zeros(layout.size)
     put = layout.writer(column)
 
+    x, y, z, w = hover_trim(vehicle).attitude if law in TRIMMED_LEVELS else (0.0, 0.0, 0.0, 1.0)
+    put("trim", (-x, -y, -z, w))
+    vehicle = upright(vehicle) if law in TRIMMED_LEVELS else vehicle
     allocation = allocation_for(vehicle, rotor_count)
     put("mass", vehicle.mass)
     put("gravity", vehicle.gravity)
@@ -217,6 +243,7 @@ def control_column(vehicle: Vehicle, config: ControlConfig, law: str, dt: float,
     polynomial = np.zeros((rotor_count, 3))
     polynomial[: vehicle.rotor_count] = [r.thrust for r in vehicle.rotors]
     put("thrust_polynomial", polynomial)
+    put("yaw_lost", not holds_yaw(vehicle))
     put("vehicle_frame", config.acceleration_frame == "vehicle")
     p, q = (2.0 * np.pi * 30.0) ** 2, 2.0 * np.sqrt(0.5) * 2.0 * np.pi * 30.0
     form = backward_euler_coefficients if config.published_filter else exact_coefficients
@@ -230,8 +257,7 @@ def control_column(vehicle: Vehicle, config: ControlConfig, law: str, dt: float,
     lead = rotor_lead_for(vehicle, config)
     put("lead", lead if law in LED_LEVELS else 1.0)
     if config.drag_feed_forward:
-        turning = float(np.abs(hover_speed(vehicle)).sum())
-        put("drag_linear", np.add(vehicle.drag.linear, np.multiply(vehicle.drag.rotor_speed, turning)))
+        put("drag_linear", linear_drag(vehicle, hover_trim(vehicle).states))
         put("drag_norm", vehicle.drag.quadratic_norm)
     for name, value in gain_rows(vehicle, config, law, dt, rotor_count).items():
         put(name, value)

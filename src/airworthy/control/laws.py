@@ -9,7 +9,15 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from airworthy.control.allocation import allocate_bounded, allocate_pseudo_inverse, limit_excess, rotor_lead, speed_for_thrust
+from airworthy.control.allocation import (
+    PRIORITIES,
+    Priority,
+    allocate_bounded,
+    allocate_pseudo_inverse,
+    limit_excess,
+    rotor_lead,
+    speed_for_thrust,
+)
 from airworthy.control.attitude import attitude_error, into_body, into_world
 from airworthy.control.geometric import BodyState, geometric_control, pose_control
 from airworthy.control.levels import MODES, Reference, reference_from_command
@@ -23,7 +31,7 @@ from airworthy.control.mellinger import (
 )
 from airworthy.control.rate_loop import FilterCoefficients, RateLoopState, rate_loop
 from airworthy.core.ops import where
-from airworthy.core.vectors import add, matrix_columns, norm
+from airworthy.core.vectors import add, choose, matrix_columns, norm, quaternion_multiply, rotate_inverse
 
 
 def _allocation(p: Any) -> Any:
@@ -31,10 +39,23 @@ def _allocation(p: Any) -> Any:
 
 
 def geometric_wrench(position: Any, velocity: Any, attitude: Any, rate: Any, wanted: Any, p: Any, level: str) -> Any:
-    """Wrench of the geometric law at a level of `levels.MODES`: sideways zeros, thrust [N], moment [N m]."""
+    """Wrench of the geometric law at a level of `levels.MODES`: sideways zeros, thrust [N], moment [N m].
+
+    Args:
+        position: World [m].
+        velocity: World [m/s].
+        attitude: Quaternion x, y, z, w, body to world.
+        rate: Body [rad/s].
+        wanted: The command's numbers, as `levels` lays them out.
+        p: Record of the vehicle's controller.
+        level: Of `levels.MODES`.
+    """
     mode = MODES[level]
     if level == "acceleration":
         mode = mode._replace(vehicle_frame=p.vehicle_frame)
+    if mode.hold_yaw == 0.0 and mode.rate == 0.0:
+        # A body that turns for good has its errors of roll and pitch weakened by that of yaw, once a turn to nothing.
+        mode = mode._replace(hold_yaw=p.yaw_lost)
     reference = reference_from_command(level, wanted)
     if level == "tracking":
         reference = _against_drag(reference, attitude, p)
@@ -43,7 +64,7 @@ def geometric_wrench(position: Any, velocity: Any, attitude: Any, rate: Any, wan
 
 
 def extrapolated(wanted: Any, elapsed: Any) -> Any:
-    """A tracking command some time after it was given [s]: moved on by its own derivatives instead of held."""
+    """Return a tracking command some time after it was given [s]: moved on by its own derivatives instead of held."""
     p, v, a, j, yaw, yaw_rate = wanted[:3], wanted[3:6], wanted[6:9], wanted[9:12], wanted[12], wanted[13]
     later_a = tuple(x + y * elapsed for x, y in zip(a, j, strict=True))
     later_v = tuple(u + elapsed * (x + elapsed * (0.5 * y)) for u, x, y in zip(v, a, j, strict=True))
@@ -54,7 +75,7 @@ def extrapolated(wanted: Any, elapsed: Any) -> Any:
 
 
 def _against_drag(reference: Reference, attitude: Any, p: Any) -> Reference:
-    """The reference with the acceleration that the believed drag takes at the reference velocity added."""
+    """Return the reference with the acceleration that the believed drag takes at the reference velocity added."""
     axes = matrix_columns(attitude)
     body = into_body(axes, reference.velocity)
     speed = norm(reference.velocity)
@@ -63,7 +84,16 @@ def _against_drag(reference: Reference, attitude: Any, p: Any) -> Reference:
 
 
 def tracking_rates(position: Any, velocity: Any, attitude: Any, rate: Any, wanted: Any, p: Any) -> Any:
-    """Collective thrust [N] and body rates [rad/s] that follow a tracking command: w_d - (K_R / K_W) e_R."""
+    """Return collective thrust [N] and body rates [rad/s] that follow a tracking command: w_d - (K_R / K_W) e_R.
+
+    Args:
+        position: World [m].
+        velocity: World [m/s].
+        attitude: Quaternion x, y, z, w, body to world.
+        rate: Body [rad/s].
+        wanted: The command's numbers, as `levels` lays them out.
+        p: Record of the vehicle's controller.
+    """
     state = BodyState(position, velocity, attitude, rate)
     out = geometric_control(state, reference_from_command("tracking", wanted), MODES["tracking"], p)
     error = attitude_error(matrix_columns(attitude), out.axes)
@@ -71,12 +101,29 @@ def tracking_rates(position: Any, velocity: Any, attitude: Any, rate: Any, wante
 
 
 def pose_wrench(position: Any, velocity: Any, attitude: Any, rate: Any, wanted: Any, p: Any) -> Any:
-    """Force and moment of full pose control."""
+    """Force and moment of full pose control.
+
+    Args:
+        position: World [m].
+        velocity: World [m/s].
+        attitude: Quaternion x, y, z, w, body to world.
+        rate: Body [rad/s].
+        wanted: Position [m] and quaternion, 7 numbers, world.
+        p: Record of the vehicle's controller.
+    """
     return pose_control(BodyState(position, velocity, attitude, rate), wanted[:3], wanted[3:7], p)
 
 
 def rate_loop_wrench(rate: Any, wanted: Any, memory: Any, dt: Any, p: Any) -> Any:
-    """Wrench of the FlightGoggles rate loop, and its memory (filtered rate, slope, integral)."""
+    """Wrench of the FlightGoggles rate loop, and its memory (filtered rate, slope, integral).
+
+    Args:
+        rate: Body [rad/s].
+        wanted: Collective thrust [N] and body rates [rad/s].
+        memory: Nine numbers from the last step.
+        dt: Time since the last step [s].
+        p: Record of the vehicle's controller.
+    """
     gains = SimpleNamespace(
         inertia=p.inertia,
         proportional=p.rate_proportional,
@@ -101,7 +148,19 @@ def _mellinger_law(
 def mellinger_wrench(
     position: Any, velocity: Any, attitude: Any, rate: Any, wanted: Any, memory: Any, started: Any, dt: Any, p: Any
 ) -> Any:
-    """Wrench of the Mellinger law in SI, and its memory (position and attitude integral, rate error)."""
+    """Wrench of the Mellinger law in SI, and its memory (position and attitude integral, rate error).
+
+    Args:
+        position: World [m].
+        velocity: World [m/s].
+        attitude: Quaternion x, y, z, w, body to world.
+        rate: Body [rad/s].
+        wanted: The command's numbers, as `levels` lays them out.
+        memory: Nine numbers from the last step.
+        started: 0 on the first step of a flight, else 1.
+        dt: Time since the last step [s].
+        p: Record of the vehicle's controller.
+    """
     reference = _against_drag(reference_from_command("tracking", wanted), attitude, p)
     thrust, moment, kept = _mellinger_law(position, velocity, attitude, rate, reference, memory, started, dt, p)
     return (0.0, 0.0, thrust, *moment), kept
@@ -110,7 +169,19 @@ def mellinger_wrench(
 def crazyflie_states(
     position: Any, velocity: Any, attitude: Any, rate: Any, wanted: Any, memory: Any, started: Any, dt: Any, p: Any
 ) -> Any:
-    """Rotor states of the Mellinger law as the Crazyflie firmware runs it, and its memory."""
+    """Rotor states of the Mellinger law as the Crazyflie firmware runs it, and its memory.
+
+    Args:
+        position: World [m].
+        velocity: World [m/s].
+        attitude: Quaternion x, y, z, w, body to world.
+        rate: Body [rad/s].
+        wanted: The command's numbers, as `levels` lays them out.
+        memory: Nine numbers from the last step.
+        started: 0 on the first step of a flight, else 1.
+        dt: Time since the last step [s].
+        p: Record of the vehicle's controller.
+    """
     reference = reference_from_command("tracking", wanted)
     thrust, moment, kept = _mellinger_law(position, velocity, attitude, rate, reference, memory, started, dt, p)
     commands = motor_commands(thrust, moment, p.mixer, p.subtract_excess)
@@ -122,9 +193,28 @@ def crazyflie_states(
     return states, kept
 
 
-def bounded_thrusts(wrench: Any, p: Any) -> Any:
-    """Rotor thrusts [N] by priority within limits."""
-    return allocate_bounded(wrench, _allocation(p))
+def trimmed(attitude: Any, rate: Any, p: Any) -> Any:
+    """Attitude and rates of the frame in which hover is level; those of the body, bit for bit, where that is the same.
+
+    Args:
+        attitude: Quaternion x, y, z, w, body to world.
+        rate: Body [rad/s].
+        p: Record of the vehicle's controller.
+    """
+    x, y, z, _ = p.trim
+    leans = x * x + y * y + z * z > 0.0
+    return choose(leans, quaternion_multiply(attitude, p.trim), attitude), choose(leans, rotate_inverse(p.trim, rate), rate)
+
+
+def bounded_thrusts(wrench: Any, p: Any, priority: Priority = PRIORITIES[0]) -> Any:
+    """Rotor thrusts [N] by priority within limits.
+
+    Args:
+        wrench: Force [N] and moment [N m], body, 6 numbers.
+        p: Record of the vehicle's controller.
+        priority: What is kept where not all fits.
+    """
+    return allocate_bounded(wrench, _allocation(p), priority)
 
 
 def pseudo_inverse_thrusts(wrench: Any, p: Any) -> Any:
@@ -139,7 +229,13 @@ def exact_thrusts(wrench: Any, p: Any) -> Any:
 
 
 def led_states(state: Any, target: Any, p: Any) -> Any:
-    """Rotor commands that hurry slow rotors."""
+    """Rotor commands that hurry slow rotors.
+
+    Args:
+        state: Present rotor states.
+        target: Wanted rotor states.
+        p: Record of the vehicle's controller.
+    """
     return tuple(rotor_lead(w, t, p.lead) for w, t in zip(state, target, strict=True))
 
 

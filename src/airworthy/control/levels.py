@@ -1,30 +1,35 @@
-"""Control levels: what the numbers of a command mean, and which terms of the geometric law each level uses.
-
-| level | command (units) |
-| --- | --- |
-| rotor_speed | one rotor state per rotor [rad/s; N where the vehicle's motor state is thrust] |
-| rotor_thrust | one thrust per rotor [N] |
-| wrench | force and moment, body frame [N, N m] |
-| rate_thrust | collective thrust along body z [N], body rates [rad/s] |
-| attitude_thrust | collective thrust [N], roll, pitch [rad], yaw rate [rad/s] |
-| acceleration | acceleration, vehicle frame [m/s^2], yaw rate |
-| velocity | velocity, vehicle frame [m/s], yaw rate |
-| velocity_steering | velocity, vehicle frame [m/s], yaw [rad] |
-| position | position, world [m], yaw |
-| pose | position, world [m], attitude quaternion x, y, z, w (airframes that can push any way) |
-| tracking | position, velocity, acceleration, jerk, world, then yaw and yaw rate |
-
-The vehicle frame has the vehicle's yaw and z up. Source: spec of the Aerial Gym controllers, section 6.
-"""
+"""What a user chooses about control."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple
 
+from airworthy.control.allocation import Priority
+from airworthy.control.gain_sets import Value, checked_gains
+from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.schema import Bound, check_fields
 
-Scalar = Any
-Vector = tuple[Any, ...]
+# -----------------------------------------------------------------------------------------------------------------------------
+# Control levels: what the numbers of a command mean, and which terms of the geometric law each level uses.
+#
+# | level | command (units) |
+# | --- | --- |
+# | rotor_speed | one rotor state per rotor [rad/s; N where the vehicle's motor state is thrust] |
+# | rotor_thrust | one thrust per rotor [N] |
+# | wrench | force and moment, body frame [N, N m] |
+# | rate_thrust | collective thrust along body z [N], body rates [rad/s] |
+# | attitude_thrust | collective thrust [N], roll, pitch [rad], yaw rate [rad/s] |
+# | acceleration | acceleration, vehicle frame [m/s^2], yaw rate |
+# | velocity | velocity, vehicle frame [m/s], yaw rate |
+# | velocity_steering | velocity, vehicle frame [m/s], yaw [rad] |
+# | position | position, world [m], yaw |
+# | pose | position, world [m], attitude quaternion x, y, z, w (airframes that can push any way) |
+# | tracking | position, velocity, acceleration, jerk, world, then yaw and yaw rate |
+#
+# The vehicle frame has the vehicle's yaw and z up. Source: spec of the Aerial Gym controllers, section 6.
+
 ZERO: Vector = (0.0, 0.0, 0.0)
 
 
@@ -137,7 +142,7 @@ def command_fields(level: str, rotor_count: int = 4) -> tuple[str, ...]:
 
 
 def reference_from_command(level: str, command: Vector) -> Reference:
-    """The command of a level in `MODES` as a reference; an equation, the level being known at build time.
+    """Return the command of a level in `MODES` as a reference; an equation, the level being known at build time.
 
     Args:
         level: A key of `MODES`.
@@ -159,10 +164,61 @@ def reference_from_command(level: str, command: Vector) -> Reference:
 
 
 def collective_from_normalized(action: Scalar, mass: Scalar, gravity: Scalar) -> Scalar:
-    """Collective thrust [N] of the Aerial Gym action a0: (a0 + 1) m g."""
+    """Return collective thrust [N] of the Aerial Gym action a0: (a0 + 1) m g.
+
+    Args:
+        action: a0 in [-1, 1].
+        mass: Believed [kg].
+        gravity: [m/s^2]
+    """
     return (action + 1.0) * mass * gravity
 
 
 def normalized_from_collective(thrust: Scalar, mass: Scalar, gravity: Scalar) -> Scalar:
-    """The Aerial Gym action a0 of a collective thrust [N]."""
+    """Return the Aerial Gym action a0 of a collective thrust [N].
+
+    Args:
+        thrust: [N]
+        mass: Believed [kg].
+        gravity: [m/s^2]
+    """
     return thrust / (mass * gravity) - 1.0
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ControlConfig:
+    """Gains, allocation and variants of the control laws."""
+
+    gains: str = "auto"
+    """Geometric gains: "auto" derives them from the vehicle, else the name of a set or a TOML file (`read_gain_set`)."""
+    gain_values: tuple[tuple[str, Value], ...] = ()
+    """Single gains and limits that replace those of `gains`: names of `gain_sets.GEOMETRIC_GAINS` or `GEOMETRIC_LIMITS`, each
+    with its number or numbers."""
+    rate_gains: str = "flightgoggles"
+    """Gains of the FlightGoggles rate loop."""
+    mellinger_gains: str = "mellinger_firmware"
+    """Gains of the Mellinger law."""
+    allocation: Literal["bounded", "pseudo_inverse"] = "bounded"
+    """From wrench to rotor thrusts."""
+    priority: Priority = "attitude-force-yaw"
+    """What bounded allocation serves first where the rotors cannot give a whole wrench; what comes last is given up first."""
+    acceleration_frame: Literal["vehicle", "world"] = "vehicle"
+    """Frame of commands at level "acceleration"."""
+    published_filter: bool = False
+    """Discretise the rate loop's low-pass by backward Euler, as published, instead of exactly."""
+    overflow: Literal["subtract", "clip"] = "subtract"
+    """Crazyflie motor commands above full: take the excess from all motors, or clip each."""
+    voltage_chain: bool = True
+    """Crazyflie motor commands go through the vehicle's voltage chain where it has one."""
+    rotor_lead: Annotated[float, Bound(0.0, 100.0)] = 0.0
+    """Factor by which geometric and SI Mellinger laws hurry slow rotors, from their measured state; 1: none, 0: as much as a
+    lag above 0.03 s asks for, at most 4 (none with a named gain set)."""
+    drag_feed_forward: bool = True
+    """Tracking laws make up for the drag that the believed vehicle has at the reference velocity."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "ControlConfig.")
+        checked_gains(dict(self.gain_values), "gain_values")

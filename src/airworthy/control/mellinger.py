@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 from airworthy.control.attitude import desired_axes, flat_rates, rotation_difference, unit_or
 from airworthy.control.geometric import BodyState
 from airworthy.control.levels import Reference
+from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.ops import clip, maximum, minimum, sin_cos, where
 from airworthy.core.vectors import dot, matrix_columns, norm, scale
 
-Scalar = Any
-Vector = tuple[Any, ...]
-
+# Source: spec/boundary_predictor section 9: commands of 16 bits; the clip of 32000 per moment is about half of it.
 COMMAND_MAX = 65535.0
 """Full motor command."""
 

@@ -17,7 +17,7 @@ from airworthy.vehicles import Vehicle
 def mellinger_parameters(
     name: str = "mellinger_firmware", gravity: float = 9.81, mass: float | None = None
 ) -> MellingerParameters:
-    """A published Mellinger set in motor-command units.
+    """Return a published Mellinger set in motor-command units.
 
     Args:
         name: Gain set.
@@ -34,7 +34,7 @@ def mellinger_parameters(
 
 
 def mixer_for(vehicle: Vehicle) -> tuple[tuple[float, float, float], ...]:
-    """The firmware's mixer for a vehicle's own rotor order: weights of Mx, My, Mz per rotor.
+    """Return the firmware's mixer for a vehicle's own rotor order: weights of Mx, My, Mz per rotor.
 
     With right-handed moments a rotor on the left (y > 0) gets +Mx/2, one in front (x > 0) -My/2, and one whose reaction torque
     points up (spin +1) +Mz. The firmware's motors m1 to m4 sit front right, back right, back left and front left; its
@@ -82,16 +82,22 @@ def si_gains(p: MellingerParameters, thrust_max: float, lever: float, torque_rat
 
 
 def mellinger_for(vehicle: Vehicle, control_period: float = 0.002, lead: float = 1.0) -> MellingerParameters:
-    """The Mellinger law in SI for any airframe: the firmware's shape at the airframe's own bandwidth.
+    """Return the Mellinger law in SI for any airframe: the firmware's shape at the airframe's own bandwidth.
 
     k_R = J w^2 / 2 (the error is not halved), k_w = 2 zeta J w, and position gains m w_p^2, 2 zeta m w_p, with `bandwidth`.
     Integral gains and ranges keep the firmware's ratios to the proportional ones. No kd_omega: without a gyro filter it
     needs rotors that lag.
+
+    Args:
+        vehicle: The airframe as the controller believes it to be.
+        control_period: Time between controller updates [s].
+        lead: Factor of `rotor_lead`, if the rotors are driven with it.
     """
     band = bandwidth(vehicle, control_period, lead)
     inertia = vehicle.inertia[:3]
     firmware = mellinger_parameters("mellinger_firmware", vehicle.gravity)
     kp = tuple(vehicle.mass * w * w for w in band.position)
+    # Half: the firmware's error is twice that of the 2011 paper (spec/boundary_predictor section 9, "NOT halved").
     attitude = tuple(0.5 * j * w * w for j, w in zip(inertia, band.attitude, strict=True))
     share = _over(firmware.ki, firmware.kp)
     yaw_share = _over(firmware.attitude_integral_gain, firmware.attitude_gain)
@@ -110,7 +116,13 @@ def mellinger_for(vehicle: Vehicle, control_period: float = 0.002, lead: float =
 
 
 def hover_integral(missing_force: float, integral_gain: float, integral_max: float) -> float:
-    """Position integral [m s] that holds a force [N] the controller's mass does not account for, within its clamp."""
+    """Position integral [m s] that holds a force [N] the controller's mass does not account for, within its clamp.
+
+    Args:
+        missing_force: [N]
+        integral_gain: [N/(m s)]
+        integral_max: Clamp [m s].
+    """
     if integral_gain <= 0.0:
         return 0.0
     return float(np.clip(missing_force / integral_gain, -integral_max, integral_max))

@@ -1,7 +1,7 @@
-"""The FlightGoggles rate loop: filtered gyro, PID on body rates, moment J a.
+"""Way-point control by body rates: the outer loop for a vehicle whose own computer holds rates.
 
-Source: spec/flightgoggles 4.3. Per axis a second-order Butterworth low-pass at 30 Hz (x1' = x2, x2' = -q x2 - p x1 + p u),
-then a_c = K_P (W_c - x1) + K_I integral - K_D x2: the derivative acts on the measurement alone.
+Source of the gains and limits: spec/flightgoggles 4.4 (100 Hz). Their source does not print the law; ours is position and
+velocity feedback with both limits, and rates in proportion to the attitude error.
 """
 
 from __future__ import annotations
@@ -9,12 +9,17 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from airworthy.control.attitude import attitude_error, desired_axes, unit_or
+from airworthy.control.geometric import BodyState
+from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.errors import AirworthyError
-from airworthy.core.ops import clip, where
-from airworthy.core.vectors import symmetric_multiply
+from airworthy.core.ops import clip, maximum, sin_cos, where
+from airworthy.core.vectors import add, dot, matrix_columns, norm, scale, sub, symmetric_multiply
 
-Scalar = Any
-Vector = tuple[Any, ...]
+# ---- The FlightGoggles rate loop: filtered gyro, PID on body rates, moment J a ----------------------------------------------
+#
+# Source: spec/flightgoggles 4.3. Per axis a second-order Butterworth low-pass at 30 Hz (x1' = x2, x2' = -q x2 - p x1 + p u),
+# then a_c = K_P (W_c - x1) + K_I integral - K_D x2: the derivative acts on the measurement alone.
 
 
 class FilterCoefficients(NamedTuple):
@@ -82,9 +87,15 @@ def exact_coefficients(p: float, q: float, dt: float) -> FilterCoefficients:
 
 
 def backward_euler_coefficients(p: float, q: float, dt: float) -> FilterCoefficients:
-    """The published discretisation: x2+ = (x2 + p dt (u - x1)) / D, x1+ = x1 + dt x2+, D = 1 + q dt + p dt^2; host function.
+    """Return the published discretisation: x2+ = (x2 + p dt (u - x1)) / D, x1+ = x1 + dt x2+, D = 1 + q dt + p dt^2; host
+    function.
 
     It damps 30 Hz by 4.12 dB at 960 Hz where the filter itself damps by 3.01 dB.
+
+    Args:
+        p: Squared natural frequency [1/s^2].
+        q: Damping [1/s].
+        dt: Step [s].
     """
     if not (p > 0.0 and q > 0.0 and dt > 0.0):
         raise AirworthyError(f"The filter needs p, q and the step above 0; p = {p}, q = {q}, dt = {dt} arrived.")
@@ -94,7 +105,14 @@ def backward_euler_coefficients(p: float, q: float, dt: float) -> FilterCoeffici
 
 
 def low_pass(value: Scalar, slope: Scalar, measured: Scalar, c: Any) -> tuple[Scalar, Scalar]:
-    """One step of the filter: filtered value and its derivative."""
+    """Return one step of the filter: filtered value and its derivative.
+
+    Args:
+        value: Filtered value x1.
+        slope: Its derivative x2 [1/s].
+        measured: New value u, in the unit of x1.
+        c: `FilterCoefficients` or alike.
+    """
     return (
         c.a11 * value + c.a12 * slope + c.b1 * measured,
         c.a21 * value + c.a22 * slope + c.b2 * measured,
@@ -118,6 +136,7 @@ def rate_loop(
     for i in range(3):
         x1, x2 = low_pass(state.filtered[i], state.slope[i], rate[i], coefficients)
         error = target[i] - x1
+        # The clamp of the source is +-1000, in effect none (spec/flightgoggles 4.3); it is kept so that others can be set.
         total = clip(state.integral[i] + error * dt, -p.integral_max[i], p.integral_max[i])
         acceleration.append(p.proportional[i] * error + p.integral[i] * total - p.derivative[i] * x2)
         filtered.append(x1)
@@ -128,5 +147,66 @@ def rate_loop(
 
 
 def blend(published: Scalar, exact: Any, backward_euler: Any) -> FilterCoefficients:
-    """Coefficients of the published form where the 0/1 mask is set, else the exact ones; an equation."""
+    """Coefficients of the published form where the 0/1 mask is set, else the exact ones; an equation.
+
+    Args:
+        published: 1 for the published form, else 0.
+        exact: Coefficients by zero-order hold.
+        backward_euler: Coefficients of the published form.
+    """
     return FilterCoefficients(*(where(published > 0.5, b, a) for a, b in zip(exact, backward_euler, strict=True)))
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+
+class WaypointParameters(NamedTuple):
+    """Gains and limits; any record with these attributes will do."""
+
+    mass: Scalar
+    """[kg]"""
+    gravity: Scalar
+    """[m/s^2]"""
+    # Source: spec/flightgoggles 4.4, [R4] config/waypointController.yaml: 7, 3, 10; 3 m/s, 3 m/s^2, 8 rad/s.
+    position_gain: Scalar = 7.0
+    """[1/s^2]"""
+    velocity_gain: Scalar = 3.0
+    """[1/s]"""
+    attitude_gain: Scalar = 10.0
+    """[1/s]"""
+    rate_max: Scalar = 8.0
+    """[rad/s], per axis."""
+    acceleration_max: Scalar = 3.0
+    """[m/s^2]"""
+    speed_max: Scalar = 3.0
+    """[m/s]"""
+
+
+def limited_length(vector: Vector, longest: Scalar) -> Vector:
+    """Return the vector, shortened to a length where it is longer."""
+    length = norm(vector)
+    return scale(vector, where(length > longest, longest / maximum(length, 1e-9), 1.0))
+
+
+def waypoint_control(state: BodyState, position: Vector, yaw: Scalar, p: Any) -> tuple[Scalar, Vector]:
+    """Return collective thrust [N] and body rates [rad/s] towards a way-point.
+
+    The position error is shortened so that it alone asks for no more than `speed_max`.
+
+    Args:
+        state: Present state.
+        position: World [m].
+        yaw: [rad]
+        p: `WaypointParameters` or alike.
+    """
+    # At this error the proportional and the velocity term balance at `speed_max`.
+    reach = p.speed_max * p.velocity_gain / p.position_gain
+    pull = scale(limited_length(sub(position, state.position), reach), p.position_gain)
+    wanted = limited_length(sub(pull, scale(state.velocity, p.velocity_gain)), p.acceleration_max)
+    force = scale(add(wanted, (0.0, 0.0, p.gravity)), p.mass)
+    axes = matrix_columns(state.attitude)
+    sine, cosine = sin_cos(yaw)
+    direction = unit_or(force, axes[2], 1e-6 * (p.mass * p.gravity) * (p.mass * p.gravity))
+    target = desired_axes(direction, (cosine, sine, 0.0), 0.0, axes)
+    rates = scale(attitude_error(axes, target), -p.attitude_gain)
+    return dot(force, axes[2]), tuple(clip(rate, -p.rate_max, p.rate_max) for rate in rates)

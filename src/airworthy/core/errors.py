@@ -18,6 +18,10 @@ class AssetError(AirworthyError):
     """A file that is missing, damaged, too large or not what its name says."""
 
 
+class AssetWarning(UserWarning):
+    """Something in a file that was left out, mended or replaced; the message says what."""
+
+
 class UnknownNameError(AirworthyError, KeyError):
     """A name that no catalogue holds."""
 
@@ -33,7 +37,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str], hint: str = "") -> 
         known: Every name there is.
         hint: A last sentence: where the user finds or adds one.
     """
-    names = sorted(known)
+    names, name = sorted(known), str(name)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     parts = [f"Unknown {kind} {name!r}."]
     if close:

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from airworthy.core.arrays import Array
 
 Shape = tuple[int, ...]
 
@@ -30,12 +31,12 @@ class Layout:
         return name in self.fields
 
     def rows(self, name: str) -> slice:
-        """The rows of a field, as a slice of the first axis."""
+        """Return the rows of a field, as a slice of the first axis."""
         start = self.offsets[name]
         return slice(start, start + prod(self.fields[name]))
 
-    def writer(self, column: NDArray[np.float64]) -> Callable[[str, Any], None]:
-        """A function (name, value) that fills a field's rows of one column, shape (size,)."""
+    def writer(self, column: Array) -> Callable[[str, Any], None]:
+        """Return a function (name, value) that fills a field's rows of one column, shape (size,)."""
 
         def put(name: str, value: Any) -> None:
             column[self.rows(name)] = np.asarray(value, float).ravel()
@@ -43,7 +44,7 @@ class Layout:
         return put
 
     def row_names(self) -> Iterator[str]:
-        """One name per row: `mass`, `inertia_0`, `rotor_lever_2_1`."""
+        """Yield one name per row: `mass`, `inertia_0`, `rotor_lever_2_1`."""
         for name, shape in self.fields.items():
             for index in np.ndindex(*shape):
                 yield "_".join([name, *map(str, index)])

@@ -10,18 +10,121 @@ import ctypes
 import math
 import os
 import platform
+import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import read_json, sha256_file, write_json
+from airworthy.core.threads import after_fork, building, run_at_once
+
+__all__ = ["ensure_loaded"]
+
+# ---- Warp's kernel cache, guarded: what a crash, a full disk or a bad one left of it is built anew --------------------------
+#
+# Warp keeps a compiled module as a folder of files and runs whatever it finds under their names; it neither forces them to
+# the disk nor checks them. Each folder therefore gets a seal, the SHA-256 of what is loaded from it, when one of its kernels
+# is first used. A folder that differs from its seal, or that cannot be loaded, is removed and built again.
+
+SEAL_FILE = "airworthy.seal.json"
+_SEAL_BYTES_MAX = 1 << 16
+_NOT_LOADED = (".cpp", ".cu")
+"""Sources, which Warp leaves beside what was made of them."""
+_BLOCK = {"cpu": 1}
+"""Threads per block of our launches, which is part of a module's name in the cache; Warp's own default on CUDA."""
+_CUDA_BLOCK = 256
+_LOADED: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+"""Devices that a kernel's module has been loaded for."""
+
+
+def ensure_loaded(kernel: Any, device: str, cache: str | Path) -> None:
+    """Load a kernel's module, once per device: from the cache where it is whole, from a new build elsewhere.
+
+    Args:
+        kernel: A Warp kernel.
+        device: Name of a Warp device.
+        cache: Warp's cache folder.
+
+    Raises:
+        AirworthyError: The cache cannot be written, or is damaged and cannot be mended.
+    """
+    if device in _LOADED.get(kernel, ()):
+        return
+    with building():
+        block = _BLOCK.get(device, _CUDA_BLOCK)
+        folder = Path(cache) / kernel.module.get_module_identifier(block)
+        _load(kernel.module, device, block, folder)
+        _LOADED.setdefault(kernel, set()).add(device)
+
+
+def _load(module: Any, device: str, block: int, folder: Path) -> None:
+    if folder.exists() and not _is_sound(folder):
+        _discard(module, folder)
+    held = folder.exists()
+    try:
+        module.load(device, block)
+    except Exception as error:
+        if not held:  # a new build failed: the disk, or a mistake in our sources, whose traceback is wanted
+            raise _refused(folder, error) if isinstance(error, OSError) else error from None
+        _discard(module, folder)
+        _load(module, device, block, folder)
+        return
+    _seal(folder)
+
+
+def _is_sound(folder: Path) -> bool:
+    """Tell whether what was sealed is unchanged; without a seal, loading will tell."""
+    if not folder.is_dir():
+        return False
+    if not (folder / SEAL_FILE).exists():
+        return True
+    try:
+        sealed = read_json(folder / SEAL_FILE, _SEAL_BYTES_MAX)
+        return isinstance(sealed, dict) and all(sha256_file(folder / Path(name).name) == told for name, told in sealed.items())
+    except AssetError:
+        return False
+
+
+def _seal(folder: Path) -> None:
+    names = sorted(path.name for path in folder.iterdir() if path.name != SEAL_FILE and path.suffix not in _NOT_LOADED)
+    seal = {name: sha256_file(folder / name) for name in names if not name.startswith(".")}
+    try:
+        if not (folder / SEAL_FILE).exists() or read_json(folder / SEAL_FILE, _SEAL_BYTES_MAX) != seal:
+            write_json(folder / SEAL_FILE, seal)
+    except AirworthyError:
+        return  # a cache that is only read, shared by machines say, is used as it is
+
+
+def _discard(module: Any, folder: Path) -> None:
+    try:
+        shutil.rmtree(folder) if folder.is_dir() and not folder.is_symlink() else folder.unlink()
+    except FileNotFoundError:
+        pass  # another process did it
+    except OSError as error:
+        raise AirworthyError(
+            f"The kernel cache {str(folder)!r} is damaged and cannot be removed ({error.strerror}): remove it, or set"
+            " WARP_CACHE_PATH to another folder."
+        ) from error
+    module.mark_modified()  # or Warp would repeat the failure that it remembers
+
+
+def _refused(folder: Path, error: OSError) -> AirworthyError:
+    return AirworthyError(
+        f"Could not build a kernel in {str(folder.parent)!r} ({error.strerror or error}): set WARP_CACHE_PATH to a folder that"
+        " can be written."
+    )
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 # Set on our modules only, never in the host program's global configuration. No fast-math: it would delete NaN checks. No
 # contraction of multiply-adds (on a CPU it would gain 4 % at most): each operation rounds by itself, so specialised variants of
@@ -85,8 +188,36 @@ def _without_driver_warning() -> Iterator[None]:
 def quiet_launch(kernel: Any, dim: int, inputs: list[Any], device: str, record: bool = False) -> Any:
     """Launch a kernel, or record its launch, without a line of output where its module is compiled or loaded."""
     wp = quiet_warp()
+    check_not_forked(device)
     with wp.ScopedLogLevel(wp.LOG_ERROR):
+        ensure_loaded(kernel, device, wp.config.kernel_cache_dir)
         return wp.launch(kernel, dim=dim, inputs=inputs, device=device, record_cmd=record)
+
+
+_FORKED_FROM_CUDA: list[int] = []
+"""The parent's id in a process that was forked after CUDA had been started."""
+
+
+def _note_fork() -> None:
+    warp = sys.modules.get("warp")
+    if warp is not None and quiet_warp.cache_info().currsize and warp.get_cuda_device_count():
+        _FORKED_FROM_CUDA[:] = [os.getppid()]
+
+
+after_fork(_note_fork)
+
+
+def check_not_forked(device: str) -> None:
+    """Refuse a CUDA device in a process that was forked from one with CUDA: the driver does not survive it.
+
+    Raises:
+        AirworthyError: With what to do instead.
+    """
+    if _FORKED_FROM_CUDA and device != "cpu":
+        raise AirworthyError(
+            f"This process was forked from process {_FORKED_FROM_CUDA[0]}, in which CUDA had been started, so it cannot use"
+            f" {device!r}: start it by spawn (multiprocessing.get_context('spawn')), or use the CPU in it."
+        )
 
 
 def shared_source(*names: str) -> str:
@@ -106,11 +237,6 @@ def thread_limit() -> int:
             raise AirworthyError(f"AIRWORTHY_THREADS is {asked!r}; expected a whole number of at least 1, or leave it unset.")
         return int(asked)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
-
-
-@cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="airworthy")
 
 
 class Launcher:
@@ -146,8 +272,5 @@ class Launcher:
         self._whole_launches += 1
 
     def _launch_split(self) -> None:
-        pool = _pool(len(self._parts))
-        waiting = [pool.submit(part.launch) for part in self._parts[1:]]
-        self._parts[0].launch()
-        for future in waiting:
-            future.result()
+        # Recorded launches hold their arrays, so none is given back under a thread.
+        run_at_once([part.launch for part in self._parts])

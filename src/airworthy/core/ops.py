@@ -55,7 +55,7 @@ class NumpyOps:
 
 
 def ops_of(*values: Any) -> Any:
-    """The operations to use on these values: duals' before traced values', those before NumPy's."""
+    """Return the operations to use on these values: duals' before traced values', those before NumPy's."""
     found: Any = NumpyOps
     for value in values:
         ops = getattr(value, "scalar_ops", found)
@@ -65,7 +65,7 @@ def ops_of(*values: Any) -> Any:
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """`a` where the condition (a comparison) holds, else `b`; both are evaluated."""
+    """Return `a` where the condition (a comparison) holds, else `b`; both are evaluated."""
     return ops_of(condition, a, b).where(condition, a, b)
 
 
@@ -85,12 +85,12 @@ def floor(x: Any) -> Any:
 
 
 def minimum(a: Any, b: Any) -> Any:
-    """The smaller of two scalars; `b` when `a` is NaN."""
+    """Return the smaller of two scalars; `b` when `a` is NaN."""
     return where(a < b, a, b)
 
 
 def maximum(a: Any, b: Any) -> Any:
-    """The larger of two scalars; `b` when `a` is NaN."""
+    """Return the larger of two scalars; `b` when `a` is NaN."""
     return where(a > b, a, b)
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 from enum import IntEnum
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from airworthy.core.arrays import Array, ArrayU32
 
 ROTATIONS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
 _PARITY = 0x1BD11BDA
-
-Words = NDArray[np.uint32]
 
 
 class Stream(IntEnum):
@@ -35,7 +35,7 @@ class Stream(IntEnum):
     SPLATS = 64
 
 
-def threefry4x32(key: ArrayLike, counter: ArrayLike, rounds: int = 13) -> Words:
+def threefry4x32(key: ArrayLike, counter: ArrayLike, rounds: int = 13) -> ArrayU32:
     """Threefry4x32 on the last axis.
 
     Args:
@@ -61,18 +61,18 @@ def threefry4x32(key: ArrayLike, counter: ArrayLike, rounds: int = 13) -> Words:
     return x
 
 
-def _inject(x: Words, key: Words, count: int) -> None:
+def _inject(x: ArrayU32, key: ArrayU32, count: int) -> None:
     for i in range(4):
         x[..., i] += key[..., (count + i) % 5]
     x[..., 3] += np.uint32(count)
 
 
-def _mix(x: Words, a: int, b: int, bits: int) -> None:
+def _mix(x: ArrayU32, a: int, b: int, bits: int) -> None:
     x[..., a] += x[..., b]
     x[..., b] = ((x[..., b] << np.uint32(bits)) | (x[..., b] >> np.uint32(32 - bits))) ^ x[..., a]
 
 
-def flight_key(seed: int, flight_id: ArrayLike, episode: ArrayLike = 0) -> Words:
+def flight_key(seed: int, flight_id: ArrayLike, episode: ArrayLike = 0) -> ArrayU32:
     """Key words, shape (..., 4): seed (64 bits), flight id and episode (32 bits each)."""
     flight, episode = np.broadcast_arrays(np.asarray(flight_id, np.uint32), np.asarray(episode, np.uint32))
     seed = int(seed) & 0xFFFFFFFFFFFFFFFF
@@ -80,25 +80,23 @@ def flight_key(seed: int, flight_id: ArrayLike, episode: ArrayLike = 0) -> Words
     return np.stack([np.full_like(flight, low), np.full_like(flight, high), flight, episode], axis=-1)
 
 
-def words(key: Words, step: ArrayLike, stream: Stream, count: int) -> Words:
+def words(key: ArrayU32, step: ArrayLike, stream: Stream, count: int) -> ArrayU32:
     """`count` random words (a multiple of 4) per key, shape (..., count)."""
-    blocks = []
-    for index in range(count // 4):
-        step_array = np.asarray(step, np.uint32)
-        counter = np.zeros((*step_array.shape, 4), np.uint32)
-        counter[..., 0], counter[..., 1], counter[..., 2] = step_array, stream, index
-        blocks.append(threefry4x32(key, counter))
-    return np.concatenate(blocks, axis=-1)
+    step_array = np.asarray(step, np.uint32)
+    counter = np.zeros((*step_array.shape, count // 4, 4), np.uint32)
+    counter[..., 0], counter[..., 1], counter[..., 2] = step_array[..., None], stream, np.arange(count // 4)
+    drawn = threefry4x32(np.asarray(key)[..., None, :], counter)  # all blocks at once: a room draws hundreds
+    return drawn.reshape(*drawn.shape[:-2], drawn.shape[-2] * drawn.shape[-1])
 
 
-def uniforms(key: Words, step: ArrayLike, stream: Stream, count: int) -> NDArray[np.float64]:
+def uniforms(key: ArrayU32, step: ArrayLike, stream: Stream, count: int) -> Array:
     """Uniform numbers in (0, 1) on a grid of 2^23 cell centres, shape (..., count)."""
     drawn = words(key, step, stream, -(-count // 4) * 4)[..., :count]
     return ((drawn >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23
 
 
-def normals(key: Words, step: ArrayLike, stream: Stream, count: int) -> NDArray[np.float64]:
-    """Standard normal numbers by Box-Muller, shape (..., count); at most 5.77 in magnitude."""
+def normals(key: ArrayU32, step: ArrayLike, stream: Stream, count: int) -> Array:
+    """Return standard normal numbers by Box-Muller, shape (..., count); at most 5.77 in magnitude."""
     drawn = words(key, step, stream, -(-count // 4) * 4)
     first, second = drawn[..., 0::2], drawn[..., 1::2]
     radius = np.sqrt(-2.0 * np.log(((first >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23))

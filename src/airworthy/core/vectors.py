@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.ops import maximum, sqrt, where
-
-Scalar = Any
-Vector = tuple[Any, ...]
 
 __all__ = [
     "add",
@@ -67,7 +65,7 @@ def norm(a: Vector) -> Scalar:
 
 
 def normalized(a: Vector, smallest: float = 1e-9) -> Vector:
-    """Unit vector; one shorter than `smallest` is divided by `smallest`, so zero stays zero."""
+    """Return the unit vector; one shorter than `smallest` is divided by `smallest`, so zero stays zero."""
     return scale(a, 1.0 / maximum(norm(a), smallest))
 
 

@@ -1,9 +1,9 @@
 """Contact of a rigid body with the ground plane, as plain functions of scalars (see `airworthy.core.ops`).
 
-Impulses act at a few points of the body. The order of events, in `native/rigid_ground.h` and in the twin: pushes, never pulls,
-that stop what approaches (projected Gauss-Seidel: each update lowers the kinetic energy), the rebound, friction. No part of it
-can add energy, whatever the shape, inertia, speed or number of points: a rebound that would is shortened, and what lifts a
-body out of the ground is paid for by its motion.
+Impulses act at a few points of the body. The order of events, in `native/rigid_ground.h` and in the twin: the way back to the
+surface, for a step ends below it; pushes, never pulls, that stop what approaches (projected Gauss-Seidel: each update lowers
+the kinetic energy), the rebound, friction, and what resists rolling. No part of it can add energy, whatever the shape, inertia,
+speed or number of points: a rebound that would is shortened, and what lifts a body out of the ground is paid for by its motion.
 
 Everything is in the body frame: `up` is the plane's normal there, `velocity` that of the centre of mass.
 """
@@ -12,14 +12,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.ops import maximum, minimum, sqrt, where
 from airworthy.core.vectors import add, choose, cross, dot, matrix_columns, scale, sub, symmetric_multiply
 
-Scalar = Any
-Vector = tuple[Any, ...]
-
 BOUNCE_SPEED = 0.1
 """Slower approaches do not rebound [m/s]."""
+
+
+ROLLS = 0.1
+"""A round body whose point below slips by less than this share of what its rotation makes there rolls."""
 
 
 def ground_frame(velocity: Vector, attitude: Vector) -> tuple[Vector, Vector]:
@@ -129,11 +131,107 @@ def contact_friction(
     return choose(inside, moved, velocity), choose(inside, sub(rate, scale(turn, impulse)), rate), leaving
 
 
+def contact_rolling(push: Scalar, velocity: Vector, rate: Vector, up: Vector, point: Vector, p: Any) -> tuple[Vector, Vector]:
+    """Velocity and rate after what resists rolling, and spinning on the spot, where a round body stands on the ground.
+
+    The angular impulse opposes the rotation, ends it at most, and is within `rolling` times the radius times the push. A body
+    that slides turns about its centre of mass, with the inertia I; one that rolls turns about the point below, with
+    I + m (l.l 1 - l l^T), l being the lever to it, as friction holds it there. With dw = -J^-1 n L, J either of them and n the
+    axis of the rotation, the energy falls by L |w| - L^2 (n J^-1 n) / 2, which is positive up to twice the impulse that ends it
+    (the slip that still counts as rolling is worth a tenth of the first term).
+
+    Args:
+        push: Impulse along the normal, of all points [N s].
+        velocity: Body, after friction [m/s].
+        rate: Body [rad/s].
+        up: Normal, body.
+        point: As in `contact_state`.
+        p: Parameters: mass, inertia, contact_radius, rolling, friction.
+    """
+    lever = _lever(up, point, p)
+    at_point = add(velocity, cross(rate, lever))
+    slip = sub(at_point, scale(up, dot(up, at_point)))
+    speed = sqrt(dot(rate, rate))
+    rolls = ROLLS * p.contact_radius * speed
+    held = where(dot(slip, slip) < rolls * rolls, p.mass, 0.0)
+    axis = scale(rate, 1.0 / maximum(speed, 1e-9))
+    turn = _turned(axis, lever, held, p)
+    shift = cross(turn, lever)
+    most = p.friction * push / maximum(held * sqrt(dot(shift, shift)), 1e-30)
+    impulse = minimum(minimum(speed / maximum(dot(axis, turn), 1e-9), p.rolling * p.contact_radius * push), most)
+    slower = add(velocity, scale(shift, impulse))
+    return choose(held > 0.0, slower, velocity), sub(rate, scale(turn, impulse))
+
+
+def _turned(axis: Vector, lever: Vector, mass: Scalar, p: Any) -> Vector:
+    """Change of the rate per angular impulse about an axis, for a body with a point mass at the end of a lever."""
+    xx, yy, zz, xy, xz, yz = p.inertia
+    x, y, z = lever
+    xx, yy, zz = xx + mass * (y * y + z * z), yy + mass * (x * x + z * z), zz + mass * (x * x + y * y)
+    xy, xz, yz = xy - mass * x * y, xz - mass * x * z, yz - mass * y * z
+    inverse = (yy * zz - yz * yz, xx * zz - xz * xz, xx * yy - xy * xy, xz * yz - xy * zz, xy * yz - xz * yy, xy * xz - xx * yz)
+    determinant = xx * inverse[0] + xy * inverse[3] + xz * inverse[4]
+    return scale(symmetric_multiply(inverse, axis), 1.0 / maximum(determinant, 1e-30))
+
+
+def contact_holds(velocity: Vector, rate: Vector, up: Vector, point: Vector, p: Any) -> Scalar:
+    """1 where the contact of a round body can stop all of its motion within a step, else 0.
+
+    That takes the impulse -m v at the point below and the angular impulse -I w less the moment of the former; both must be
+    within friction and the resistance to rolling. Applied one after the other these two would let the body creep: each gives
+    back a part of what the other took.
+
+    Args:
+        velocity: Body [m/s].
+        rate: Body [rad/s].
+        up: Normal, body.
+        point: As in `contact_state`.
+        p: Parameters: mass, inertia, contact_radius, friction, rolling.
+    """
+    push = -p.mass * dot(up, velocity)
+    along = add(scale(velocity, p.mass), scale(up, push))
+    moment = sub(cross(_lever(up, point, p), scale(velocity, p.mass)), symmetric_multiply(p.inertia, rate))
+    sticks, stands = p.friction * push, p.rolling * p.contact_radius * push
+    slipping = where(dot(along, along) < sticks * sticks, 1.0, 0.0)
+    held = where(dot(moment, moment) < stands * stands, slipping, 0.0)
+    return where(push > 0.0, held, 0.0)
+
+
+def kinetic_energy(velocity: Vector, rate: Vector, p: Any) -> Scalar:
+    """Of translation and rotation [J]; parameters: mass, inertia."""
+    return 0.5 * (p.mass * dot(velocity, velocity) + dot(rate, symmetric_multiply(p.inertia, rate)))
+
+
+def affordable_lift(lift: Scalar, velocity: Vector, rate: Vector, p: Any) -> Scalar:
+    """Part of a lift [m] that a body's kinetic energy can pay for."""
+    return minimum(lift, kinetic_energy(velocity, rate, p) / maximum(p.mass * p.gravity, 1e-30))
+
+
+def contact_rise(rise: Scalar, velocity: Vector, rate: Vector, up: Vector, p: Any) -> tuple[Vector, Vector]:
+    """Velocity and rate on the way down, a `rise` [m] above where they are: less vertical speed, as far as there is any.
+
+    What the fall cannot pay for, as where the body's rotation brought a point down, all of its motion pays (`contact_lift`).
+    """
+    falling = dot(up, velocity)
+    square = falling * falling
+    kept = sqrt(maximum(square - 2.0 * p.gravity * rise, 0.0))
+    slower = add(velocity, scale(up, where(falling < 0.0, -kept, kept) - falling))
+    owed = maximum(rise - square / maximum(2.0 * p.gravity, 1e-30), 0.0)
+    return contact_lift(owed, choose(rise > 0.0, slower, velocity), rate, p)
+
+
 def contact_lift(lift: Scalar, velocity: Vector, rate: Vector, p: Any) -> tuple[Vector, Vector]:
     """Velocity and rate after a lift [m] out of the ground at the cost of kinetic energy, as far as that goes."""
-    energy = 0.5 * (p.mass * dot(velocity, velocity) + dot(rate, symmetric_multiply(p.inertia, rate)))
+    energy = kinetic_energy(velocity, rate, p)
     left = maximum(energy - p.mass * p.gravity * lift, 0.0) / maximum(energy, 1e-30)
     factor = where(lift > 0.0, sqrt(left), 1.0)
+    return scale(velocity, factor), scale(rate, factor)
+
+
+def bounded_motion(allowed: Scalar, velocity: Vector, rate: Vector, p: Any) -> tuple[Vector, Vector]:
+    """Velocity and rate slowed alike so that their kinetic energy is `allowed` [J] at most."""
+    energy = kinetic_energy(velocity, rate, p)
+    factor = sqrt(minimum(maximum(allowed, 0.0) / maximum(energy, 1e-30), 1.0))
     return scale(velocity, factor), scale(rate, factor)
 
 

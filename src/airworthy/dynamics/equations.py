@@ -2,13 +2,15 @@
 
 Vectors are tuples; `p` is a record of parameters (`parameters.rigid_layout`), either numbers, NumPy arrays or traced values.
 Frames: world z up, body x forward, y left, z up, moments about the centre of mass. Specification: rotors and drag of
-FlightGoggles (section 4) and Aerial Gym (sections 3 to 5), the rotor response of Crazyflow, drag by rotor speed of RotorPy.
+FlightGoggles (section 4) and Aerial Gym (sections 3 to 5), the rotor response of Crazyflow, drag by rotor speed
+and the air at the hubs of RotorPy.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.ops import absolute, cos, maximum, minimum, sqrt, where
 from airworthy.core.vectors import (
     add,
@@ -22,9 +24,6 @@ from airworthy.core.vectors import (
     sub,
     symmetric_multiply,
 )
-
-Scalar = Any
-Vector = tuple[Any, ...]
 
 
 def polynomial(c: Vector, w: Scalar) -> Scalar:
@@ -117,6 +116,36 @@ def drag_wrench(velocity_air: Vector, rate: Vector, rotor_speed: Vector, p: Any,
     return tuple(force), add(tuple(moment), cross(p.drag_center, tuple(force)))
 
 
+def hub_wrench(velocity_air: Vector, rate: Vector, rotor_speed: Vector, p: Any, planar: bool) -> tuple[Vector, Vector]:
+    """Force and moment that the air adds at the rotors' hubs, body frame, moment about the centre of mass.
+
+    With the velocity u = v + w x r of a hub through the air, split along the axis a and across it: drag
+    -|W| (c_t u_across + c_a u_along), thrust c_l |u_across|^2 along a, and the moment c_f |W| u x a of blades that flap back.
+    The forms are RotorPy's (3.0, there for axes along body z and with the opposite sign of c_f).
+
+    Args:
+        velocity_air: Velocity of the body through the air, body [m/s].
+        rate: Body rate [rad/s].
+        rotor_speed: Rotor states W, n.
+        p: Parameters.
+        planar: Every axis is body z.
+    """
+    force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    for i, w in enumerate(rotor_speed):
+        local = add(velocity_air, cross(rate, p.rotor_position[i]))
+        axis = (0.0, 0.0, 1.0) if planar else p.rotor_axis[i]
+        along = local[2] if planar else dot(local, axis)
+        across = (local[0], local[1], 0.0) if planar else sub(local, scale(axis, along))
+        size = absolute(w)
+        lift = p.rotor_translational_lift[i] * dot(across, across)
+        drag = add(scale(across, p.rotor_hub_drag[i][0]), scale(axis, p.rotor_hub_drag[i][1] * along))
+        pull = sub(scale(axis, lift), scale(drag, size))
+        force = add(force, pull)
+        turn = scale(cross(local, axis), p.rotor_flapping[i] * size)
+        moment = add(moment, add(cross(p.rotor_position[i], pull), turn))
+    return force, moment
+
+
 def derivative(
     velocity: Vector,
     attitude: Vector,
@@ -152,7 +181,7 @@ def derivative(
         p: Parameters.
         planar: All rotor axes are body z and the inertia is diagonal.
         square: Thrust and torque are pure squares, rotors first order and not reversible.
-        drag: "none", "simple" (linear and norm terms) or "full".
+        drag: "none", "simple" (linear and norm terms), "full", or "hubs": that at the rotors' hubs as well.
         exact: 1 where rotors advance by their exact solution, else 0.
         mean_rate: Then the mean rate of each rotor over the step, n: the torque of its inertia has to follow what the rotor
             really does, or angular momentum is lost at steps longer than the lag.
@@ -169,6 +198,9 @@ def derivative(
         through_air = _into_body(columns, sub(velocity, wind))
         drag_force, drag_moment = drag_wrench(through_air, rate, rotor_speed, p, drag == "simple")
         body_force, torque = add(body_force, drag_force), add(torque, drag_moment)
+        if drag == "hubs":
+            hub_force, hub_moment = hub_wrench(through_air, rate, rotor_speed, p, planar)
+            body_force, torque = add(body_force, hub_force), add(torque, hub_moment)
     force_world = tuple(
         columns[0][i] * body_force[0] + columns[1][i] * body_force[1] + columns[2][i] * body_force[2] for i in range(3)
     )
@@ -203,7 +235,7 @@ def accelerometer(specific: Vector, rate: Vector, rate_dot: Vector, rotation: Ve
 
 
 def into_sensor(vector: Vector, rotation: Vector) -> Vector:
-    """A body vector in the sensor frame: R^T v, R the sensor-to-body matrix by rows."""
+    """Return a body vector in the sensor frame: R^T v, R the sensor-to-body matrix by rows."""
     return tuple(rotation[i] * vector[0] + rotation[3 + i] * vector[1] + rotation[6 + i] * vector[2] for i in range(3))
 
 
@@ -217,7 +249,7 @@ def wind_velocity(time: Scalar, turbulence: Vector, p: Any) -> Vector:
 
 
 def dryden_step(state: Vector, noise: Vector, p: Any) -> tuple[Vector, Vector]:
-    """One step of Dryden turbulence: 5 filter states, 3 normals -> next states and velocity along wind axes [m/s].
+    """Return one step of Dryden turbulence: 5 filter states, 3 normals -> next states and velocity along wind axes [m/s].
 
     Longitudinal: first order. Lateral and vertical: two cascaded first-order states, output a + mix b (MIL-F-8785C forms,
     discretised exactly for white noise held over the step).
@@ -274,7 +306,7 @@ def quaternion_exponential(attitude: Vector, rate: Vector, dt: Scalar) -> Vector
 
 
 def normalize(attitude: Vector) -> Vector:
-    """Unit quaternion; the components of a zero one stay zero."""
+    """Return the unit quaternion; the components of a zero one stay zero."""
     length = sqrt(attitude[0] * attitude[0] + attitude[1] * attitude[1] + attitude[2] * attitude[2] + attitude[3] * attitude[3])
     inverse = 1.0 / maximum(length, 1e-12)
     return tuple(c * inverse for c in attitude)

@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from airworthy.core.layout import Layout
-from airworthy.core.tracing import Block, trace
+from airworthy.core.tracing import TracedBlock, trace
 from airworthy.dynamics import contact
 from airworthy.dynamics import equations as eq
 from airworthy.dynamics.state import Effects
@@ -15,7 +15,12 @@ from airworthy.dynamics.state import Effects
 CONTEXT = "CONTEXT"
 """C macro that declares what `PAR(row)` needs."""
 
-DRAG_FLAGS = {"none": Effects(0), "simple": Effects.DRAG, "full": Effects.DRAG | Effects.DRAG_FULL}
+DRAG_FLAGS = {
+    "none": Effects(0),
+    "simple": Effects.DRAG,
+    "full": Effects.DRAG | Effects.DRAG_FULL,
+    "hubs": Effects.DRAG | Effects.DRAG_FULL | Effects.HUB_AIR,
+}
 
 Variant = tuple[bool, bool, str]
 
@@ -24,9 +29,17 @@ VARIANTS: list[Variant] = [
 ]
 """Specialised derivatives: structural zeros dropped for planar rotors, pure squares and absent drag; the most special first."""
 
-GPU_VARIANTS = [(True, True, "none"), (True, True, "simple"), (True, False, "full"), (False, False, "full")]
-"""Those that a GPU has, since it inlines everything and compiles all twelve in three times the time. The others fly to the same
-bits on the first of these that covers them."""
+CPU_VARIANTS = [(planar, square, drag) for planar, square, drag in VARIANTS if drag != "hubs" or not square]
+"""Those that a CPU has. The others fly to the same bits on the first of these that covers them."""
+
+GPU_VARIANTS = [
+    (True, True, "none"),
+    (True, True, "simple"),
+    (True, False, "full"),
+    (False, False, "full"),
+    (False, False, "hubs"),
+]
+"""Those that a GPU has, since it inlines everything and compiles all in three times the time."""
 
 GROUND_SWEEPS = 4
 """Passes over the contact points."""
@@ -42,17 +55,17 @@ INTEGRATORS = {"euler": 0, "semi_implicit": 1, "rk4": 2}
 
 
 def step_source() -> str:
-    """The hand-written loop, with places for traced blocks and control."""
+    """Return the hand-written loop, with places for traced blocks and control."""
     return native_text("rigid_step.cpp").replace("BATCH_OPEN", native_text("batch_open.h"))
 
 
-def rigid_blocks(layout: Layout, rotor_count: int) -> list[Block]:
-    """The traced blocks that `step_source` calls, for a padded number of rotors."""
+def rigid_blocks(layout: Layout, rotor_count: int) -> list[TracedBlock]:
+    """Return the traced blocks that `step_source` calls, for a padded number of rotors."""
     n = rotor_count
 
     def block(
         function: Any, name: str, inputs: Mapping[str, int | None], outputs: Mapping[str, int | None], **constants: Any
-    ) -> Block:
+    ) -> TracedBlock:
         return trace(function, name, inputs, outputs, {"p": (layout, "PAR")}, constants, CONTEXT)
 
     state = {"velocity": 3, "attitude": 4, "rate": 3, "rotor_speed": n}
@@ -70,7 +83,7 @@ def rigid_blocks(layout: Layout, rotor_count: int) -> list[Block]:
             square=square,
             drag=drag,
         )
-        for planar, square, drag in VARIANTS
+        for planar, square, drag in CPU_VARIANTS
     ]
     return [
         *derivatives,
@@ -88,10 +101,10 @@ def rigid_blocks(layout: Layout, rotor_count: int) -> list[Block]:
     ]
 
 
-def contact_blocks(layout: Layout) -> list[Block]:
-    """The traced blocks of ground contact."""
+def contact_blocks(layout: Layout) -> list[TracedBlock]:
+    """Return the traced blocks of ground contact."""
 
-    def block(function: Any, inputs: dict[str, int | None], outputs: dict[str, int | None]) -> Block:
+    def block(function: Any, inputs: dict[str, int | None], outputs: dict[str, int | None]) -> TracedBlock:
         return trace(function, function.__name__, inputs, outputs, {"p": (layout, "PAR")}, None, CONTEXT)
 
     motion: dict[str, int | None] = {"velocity": 3, "rate": 3}
@@ -105,6 +118,10 @@ def contact_blocks(layout: Layout) -> list[Block]:
         block(contact.contact_push, at_point, {**after, "next_push": None}),
         block(contact.contact_rebound, before, {**after, "share": None}),
         block(contact.contact_friction, at_point, {**after, "leaving": None}),
+        block(contact.contact_holds, {**motion, "up": 3, "point": 3}, {"out": None}),
+        block(contact.contact_rolling, {"push": None, **motion, "up": 3, "point": 3}, after),
+        block(contact.affordable_lift, {"lift": None, **motion}, {"out": None}),
+        block(contact.contact_rise, {"rise": None, **motion, "up": 3}, after),
         block(contact.contact_lift, {"lift": None, **motion}, after),
         block(contact.bounce_speed, {"dt": None}, {"out": None}),
         trace(contact.ground_result, "ground_result", result, {"change": 3, "support": 3}),
@@ -122,7 +139,7 @@ def advance_source() -> str:
     vectors = "Y, command, wind, force, moment, factor, half_m, full_m, mean_rate"
     names = f"integrator, exact, dt, {vectors}, next, moved, rate_dot, specific"
     parts = []
-    for planar, square, drag in VARIANTS:
+    for planar, square, drag in CPU_VARIANTS:
         name = variant_name(planar, square, drag)
         # Squares go without what is rarely asked for: ground effect and the exact rotor update.
         exact, factor = ("false", "") if square else ("exact", ", factor, exactly, mean_rate")
@@ -130,7 +147,7 @@ def advance_source() -> str:
     inputs = ", ".join(f"const F* {n}" for n in vectors.split(", "))
     outputs = ", ".join(f"F* {n}" for n in ("next", "moved", "rate_dot", "specific"))
     signature = f"CONTEXT, int variant, int integrator, bool exact, float dt, {inputs}, {outputs}"
-    cases = f"#if LANES == 1\n{_cases(GPU_VARIANTS, names)}#else\n{_cases(VARIANTS, names)}#endif\n"
+    cases = f"#if LANES == 1\n{_cases(GPU_VARIANTS, names)}#else\n{_cases(CPU_VARIANTS, names)}#endif\n"
     parts.append(f"static INLINE void advance({signature}) {{\n  switch (variant) {{\n{cases}  }}\n}}\n")
     ground = native_text("rigid_ground.h")
     numbers = {"GROUND_SWEEPS": str(GROUND_SWEEPS), "GROUND_SLOP": f"{GROUND_SLOP}f", "GROUND_LIFT": f"{GROUND_LIFT}f"}
@@ -154,7 +171,7 @@ def _cases(kept: list[Variant], names: str) -> str:
 
 
 def native_text(name: str) -> str:
-    """A native source of this room."""
+    """Return a native source of this room."""
     return files("airworthy.dynamics").joinpath("native", name).read_text()
 
 

@@ -12,14 +12,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array, ArrayBool, Vector
 from airworthy.core.vectors import rotate, rotate_inverse, scale
-from airworthy.dynamics import contact, scene_equations
+from airworthy.dynamics import contact, scene_native
 from airworthy.dynamics.equations import normalize
-
-Array = NDArray[np.float64]
-Vector = tuple[Any, ...]
 
 SWEEPS = 12
 """Passes over the points of a body that touches with several."""
@@ -28,7 +25,7 @@ SETTLED = 1e-9
 
 
 @dataclass
-class Motion:
+class BodyMotion:
     """Where bodies are and how they move."""
 
     position: Array
@@ -40,23 +37,23 @@ class Motion:
     rate: Array
     """Body [rad/s], (k, 3)."""
 
-    def take(self, rows: Any) -> Motion:
-        """Some of the bodies; a copy."""
-        return Motion(*(np.array(value[rows]) for value in self._arrays()))
+    def take(self, rows: Any) -> BodyMotion:
+        """Return some of the bodies; a copy."""
+        return BodyMotion(*(np.array(value[rows]) for value in self._arrays()))
 
-    def put(self, rows: Any, other: Motion) -> None:
+    def put(self, rows: Any, other: BodyMotion) -> None:
         """Overwrite some of the bodies."""
         for mine, value in zip(self._arrays(), other._arrays(), strict=True):
             mine[rows] = value
 
-    def between(self, other: Motion, share: Array) -> Motion:
+    def between(self, other: BodyMotion, share: Array) -> BodyMotion:
         """On the straight way to another motion, attitudes brought to unit length; share (k,) from 0 to 1."""
         s = share[:, None]
         position, velocity, attitude, rate = (a + s * (b - a) for a, b in zip(self._arrays(), other._arrays(), strict=True))
-        return Motion(position, velocity, stacked(normalize(split(attitude))), rate)
+        return BodyMotion(position, velocity, stacked(normalize(split(attitude))), rate)
 
-    def finite(self) -> NDArray[np.bool_]:
-        """Whether a body's numbers are numbers, (k,)."""
+    def finite(self) -> ArrayBool:
+        """Tell whether a body's numbers are numbers, (k,)."""
         return np.asarray(np.all([np.isfinite(value).all(axis=1) for value in self._arrays()], axis=0))
 
     def _arrays(self) -> tuple[Array, Array, Array, Array]:
@@ -64,13 +61,15 @@ class Motion:
 
 
 @dataclass(frozen=True)
-class Bodies:
+class ContactBodies:
     """What the equations need of each body."""
 
     center: Array
     """Spheres from the centre of mass, body frame [m], (k, m, 3)."""
     radius: Array
     """(k, m) [m]; negative: no sphere, so that bodies may have different numbers of them."""
+    core: Array
+    """As `airworthy.geometry.sweep.CORE`, kind 0 for a sphere, (k, 9)."""
     mass: Array
     """[kg], (k,)."""
     inertia: Array
@@ -80,16 +79,16 @@ class Bodies:
     gravity: Array
     """[m/s^2], (k,)."""
 
-    def take(self, rows: Any) -> Bodies:
-        """Some of the bodies."""
-        return Bodies(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+    def take(self, rows: Any) -> ContactBodies:
+        """Return some of the bodies."""
+        return ContactBodies(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
     def centers_at(self, position: Array, attitude: Array) -> Array:
         """World positions of the spheres, (k, m, 3)."""
         q = tuple(c[:, None] for c in split(attitude))
         return position[:, None] + np.stack(np.broadcast_arrays(*rotate(q, split(self.center))), axis=-1)
 
-    def parameters(self, restitution: float, friction: float, radius: Array) -> SimpleNamespace:
+    def parameters(self, restitution: float, friction: float, radius: Array, rolling: float = 0.0) -> SimpleNamespace:
         """As the equations of `dynamics.contact` read them."""
         return SimpleNamespace(
             mass=self.mass,
@@ -100,6 +99,7 @@ class Bodies:
             restitution=restitution,
             friction=friction,
             contact_radius=radius,
+            rolling=rolling,
         )
 
 
@@ -113,7 +113,7 @@ def stacked(vector: Vector) -> Array:
     return np.stack(np.broadcast_arrays(*vector), axis=-1)
 
 
-def approach_speed(bodies: Bodies, motion: Motion, normal: Array) -> Array:
+def approach_speed(bodies: ContactBodies, motion: BodyMotion, normal: Array) -> Array:
     """Speed at which each sphere's contact point moves against its normal [m/s], (k, m)."""
     return -_Levers(bodies, motion, normal).leaving(_twist(motion))
 
@@ -121,14 +121,14 @@ def approach_speed(bodies: Bodies, motion: Motion, normal: Array) -> Array:
 class _Levers:
     """How pushes along the normals of all spheres act on the twists (velocity and rate, body frame, (k, 6)) of their bodies."""
 
-    def __init__(self, bodies: Bodies, motion: Motion, normal: Array):
+    def __init__(self, bodies: ContactBodies, motion: BodyMotion, normal: Array):
         q = tuple(c[:, None] for c in split(motion.attitude))
         p = SimpleNamespace(
             mass_inverse=1.0 / bodies.mass[:, None],
             inertia_inverse=tuple(c[:, None] for c in split(bodies.inertia_inverse)),
             contact_radius=bodies.radius,
         )
-        self.up, arm, turn, self.give = scene_equations.lever(q, split(normal), split(bodies.center), p)
+        self.up, arm, turn, self.give = scene_native.lever(q, split(normal), split(bodies.center), p)
         self.row = stacked((*self.up, *arm))
         """(k, m, 6): its product with a twist is the speed at which the point leaves."""
         self.act = stacked((*scale(self.up, p.mass_inverse), *turn))
@@ -138,8 +138,8 @@ class _Levers:
         """Speed at which each contact point moves along its normal, (k, m)."""
         return np.asarray(np.sum(self.row * twist[:, None], axis=2))
 
-    def push(self, m: int, wanted: NDArray[np.bool_], push: Array, twist: Array) -> tuple[Array, Array]:
-        """The push of sphere m and the twist after it was corrected so that the point does not approach.
+    def push(self, m: int, wanted: ArrayBool, push: Array, twist: Array) -> tuple[Array, Array]:
+        """Return the push of sphere m and the twist after it was corrected so that the point does not approach.
 
         As `contact.contact_push`: corrections may take a push back, but never below zero.
         """
@@ -148,13 +148,20 @@ class _Levers:
         return push + change, twist + self.act[:, m] * change[:, None]
 
 
-def _twist(motion: Motion) -> Array:
+def _twist(motion: BodyMotion) -> Array:
     """Velocity and rate in the body frame, (k, 6)."""
     return stacked((*rotate_inverse(split(motion.attitude), split(motion.velocity)), *split(motion.rate)))
 
 
 def collide(
-    bodies: Bodies, motion: Motion, touch: NDArray[np.bool_], normal: Array, restitution: Any, friction: float, dt: float
+    bodies: ContactBodies,
+    motion: BodyMotion,
+    touch: ArrayBool,
+    normal: Array,
+    restitution: Any,
+    friction: float,
+    rolling: float,
+    dt: float,
 ) -> tuple[Array, Array]:
     """Velocities after an impact of bodies on what is at rest.
 
@@ -165,6 +172,7 @@ def collide(
         normal: World normal of the surface at each, from it to the body, (k, m, 3).
         restitution: Newton's coefficient, a number or (k,).
         friction: Coulomb's coefficient.
+        rolling: Share of a sphere's radius that resists rolling.
         dt: Physics step [s]; slow approaches, for which see `contact.bounce_speed`, do not rebound.
 
     Returns:
@@ -185,9 +193,21 @@ def collide(
         for m in used:
             p = bodies.parameters(restitution, friction, bodies.radius[:, m])
             up, point = tuple(c[:, m] for c in levers.up), split(bodies.center[:, m])
-            slips = touch[:, m] & (scene_equations.slip_square(u, w, up, point, p) > SETTLED * SETTLED)
+            slips = touch[:, m] & (scene_native.slip_square(u, w, up, point, p) > SETTLED * SETTLED)
             u, w, _ = contact.contact_friction(slips.astype(float), push[m] * (1.0 + share), u, w, up, point, p)
+        for m in used:
+            p = bodies.parameters(restitution, friction, bodies.radius[:, m], rolling)
+            up, point = tuple(c[:, m] for c in levers.up), split(bodies.center[:, m])
+            u, w = contact.contact_rolling(push[m] * (1.0 + share), u, w, up, point, p)
         twist, share = stacked((*u, *w)), 0.0
+    twist, _ = _pushed(bodies, levers, touch, used, even, motion, twist)  # what friction pressed in would hit at once again
+    one, which = touch.sum(axis=1) == 1, np.arange(len(touch))
+    only = touch.argmax(axis=1)
+    p = bodies.parameters(0.0, friction, bodies.radius[which, only], rolling)
+    up, point = tuple(c[which, only] for c in levers.up), split(bodies.center[which, only])
+    holds = np.asarray(contact.contact_holds(split(before)[:3], split(before)[3:], up, point, p))
+    stands = one & (holds > 0.0) & (fastest < contact.bounce_speed(dt, p))
+    twist = np.where(stands[:, None], 0.0, twist)
     met = np.asarray(touch.any(axis=1))[:, None]
     velocity = stacked(rotate(split(motion.attitude), split(twist)[:3]))
     # Adding 0 makes zeros positive: pushes of nothing, which others in the batch cause, would change their sign.
@@ -195,7 +215,7 @@ def collide(
 
 
 def _pushed(
-    bodies: Bodies, levers: _Levers, touch: NDArray[np.bool_], used: Any, even: Any, motion: Motion, twist: Array
+    bodies: ContactBodies, levers: _Levers, touch: ArrayBool, used: Any, even: Any, motion: BodyMotion, twist: Array
 ) -> tuple[Array, dict[int, Array]]:
     """Twist after pushes that stop what approaches, and the pushes: projected Gauss-Seidel over the points."""
     twist, each = _push_together(bodies, even, motion, twist, touch)
@@ -213,8 +233,10 @@ def _pushed(
     return twist, push
 
 
-def _even_points(bodies: Bodies, touch: NDArray[np.bool_], normal: Array) -> tuple[NDArray[np.bool_], Array, Array, Array]:
-    """Where several spheres touch one plane: whether, (k,), its normal, (k, 3), their mean centre, (k, 3), and radius, (k,)."""
+def _even_points(bodies: ContactBodies, touch: ArrayBool, normal: Array) -> tuple[ArrayBool, Array, Array, Array]:
+    """Return where several spheres touch one plane: whether, (k,), its normal, (k, 3), their mean centre, (k, 3), and radius,
+    (k,).
+    """
     which, first = np.arange(len(touch)), touch.argmax(axis=1)
     plane = normal[which, first]
     same = np.abs(normal - plane[:, None]).max(axis=2) < 1e-9
@@ -229,9 +251,9 @@ def _even_points(bodies: Bodies, touch: NDArray[np.bool_], normal: Array) -> tup
 
 
 def _push_together(
-    bodies: Bodies, even: tuple[NDArray[np.bool_], Array, Array, Array], motion: Motion, twist: Array, touch: NDArray[np.bool_]
+    bodies: ContactBodies, even: tuple[ArrayBool, Array, Array, Array], motion: BodyMotion, twist: Array, touch: ArrayBool
 ) -> tuple[Array, Array]:
-    """All points of a plane at once, and the push of each: exact where a body stands evenly, a good start elsewhere."""
+    """Return all points of a plane at once, and the push of each: exact where a body stands evenly, a good start elsewhere."""
     flat, plane, middle, radius = even
     if not flat.any():
         return twist, np.zeros(len(flat))
@@ -243,14 +265,26 @@ def _push_together(
     return np.where(flat[:, None], stacked((*u, *w)), twist), each
 
 
-def lifted(bodies: Bodies, motion: Motion, lift: Array) -> tuple[Array, Array]:
+def lifted(bodies: ContactBodies, motion: BodyMotion, lift: Array) -> tuple[Array, Array]:
     """Velocity and rate after being moved by `lift` (world [m], (k, 3)): what goes up is paid for by the motion."""
     p = bodies.parameters(0.0, 0.0, bodies.radius[:, 0])
     velocity, rate = contact.contact_lift(np.maximum(lift[:, 2], 0.0), split(motion.velocity), split(motion.rate), p)
     return stacked(velocity), stacked(rate)
 
 
-def drift(bodies: Bodies, now: Motion, acceleration: Array, torque: Array, time: Array) -> Motion:
+def bounded(bodies: ContactBodies, allowed: Array, velocity: Array, rate: Array) -> tuple[Array, Array]:
+    """Velocity and rate slowed alike to a kinetic energy of at most `allowed` [J], (k,)."""
+    p = bodies.parameters(0.0, 0.0, bodies.radius[:, 0])
+    slowed, turned = contact.bounded_motion(allowed, split(velocity), split(rate), p)
+    return stacked(slowed), stacked(turned)
+
+
+def kinetic_energy(bodies: ContactBodies, velocity: Array, rate: Array) -> Array:
+    """[J], (k,)."""
+    return np.asarray(contact.kinetic_energy(split(velocity), split(rate), bodies.parameters(0.0, 0.0, bodies.radius[:, 0])))
+
+
+def drift(bodies: ContactBodies, now: BodyMotion, acceleration: Array, torque: Array, time: Array) -> BodyMotion:
     """Free motion over a part of a physics step.
 
     Args:
@@ -262,11 +296,11 @@ def drift(bodies: Bodies, now: Motion, acceleration: Array, torque: Array, time:
     """
     p = bodies.parameters(0.0, 0.0, bodies.radius[:, 0])
     x, v, q, w = (split(part) for part in (now.position, now.velocity, now.attitude, now.rate))
-    end = scene_equations.drift(x, v, q, w, split(acceleration), split(torque), time, p)
-    return Motion(*(stacked(part) for part in end))
+    end = scene_native.drift(x, v, q, w, split(acceleration), split(torque), time, p)
+    return BodyMotion(*(stacked(part) for part in end))
 
 
-def held_torque(bodies: Bodies, start: Motion, end: Motion, dt: float) -> Array:
+def held_torque(bodies: ContactBodies, start: BodyMotion, end: BodyMotion, dt: float) -> Array:
     """Torque (body [N m], (k, 3)) that turned bodies over a step, besides the gyroscopic one."""
     p = bodies.parameters(0.0, 0.0, bodies.radius[:, 0])
-    return stacked(scene_equations.held_torque(split(start.rate), split(end.rate), dt, p))
+    return stacked(scene_native.held_torque(split(start.rate), split(end.rate), dt, p))

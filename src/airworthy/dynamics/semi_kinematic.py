@@ -12,18 +12,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array, Vector
 from airworthy.core.layout import Layout
 from airworthy.core.ops import clip
-from airworthy.core.tracing import Block, trace
+from airworthy.core.tracing import TracedBlock, trace
 from airworthy.core.vectors import add, matrix_columns, quaternion_derivative, scale
 from airworthy.dynamics.equations import normalize
 from airworthy.dynamics.rigid import native_text
 from airworthy.vehicles.record import Vehicle
-
-Vector = tuple[Any, ...]
-Array = NDArray[np.float64]
 
 
 def semi_kinematic_state_layout() -> Layout:
@@ -102,10 +99,10 @@ def limited_input(thrust: Any, rate: Vector, p: Any) -> Vector:
     return (clip(thrust, 0.0, p.thrust_limit), *(clip(w, -p.rate_limit, p.rate_limit) for w in rate))
 
 
-def semi_kinematic_blocks(layout: Layout) -> list[Block]:
+def semi_kinematic_blocks(layout: Layout) -> list[TracedBlock]:
     """Traced blocks of the native step."""
 
-    def block(function: Any, name: str, inputs: Mapping[str, int | None], outputs: Mapping[str, int | None]) -> Block:
+    def block(function: Any, name: str, inputs: Mapping[str, int | None], outputs: Mapping[str, int | None]) -> TracedBlock:
         return trace(function, name, inputs, outputs, {"p": (layout, "PAR")}, None, "CONTEXT")
 
     moving = {"velocity": 3, "attitude": 4, "thrust": None, "rate": 3, "force": 3}
@@ -117,5 +114,5 @@ def semi_kinematic_blocks(layout: Layout) -> list[Block]:
 
 
 def semi_kinematic_source() -> str:
-    """The hand-written loop, with places for traced blocks and control."""
+    """Return the hand-written loop, with places for traced blocks and control."""
     return native_text("semi_kinematic_step.cpp").replace("BATCH_OPEN", native_text("batch_open.h"))

@@ -12,16 +12,133 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import wrap_angle, yaw_of
-from airworthy.evaluation.paths import path_distance
+from airworthy.core.native_kernel import thread_limit
+from airworthy.core.threads import share
 from airworthy.simulation.flights import FlightTable
 from airworthy.tasks import FlightStatus, TrackingProtocol, TrackingReference, classify_tracking, collision_events
 from airworthy.tasks.outcomes import check_outcome
 
-Array = NDArray[np.float64]
+# -----------------------------------------------------------------------------------------------------------------------------
+# Distance from points to a polyline, exact, for millions of points; how much of a path flights went along, in its order.
+
+_CHUNK_PAIRS = 1 << 17
+"""Points times candidates of one query: some ten milliseconds of work, which threads share."""
+_FIRST_CANDIDATES = 4
+_PROGRESS_POINTS = 48
+
+
+def path_distance(points: ArrayLike, path: ArrayLike) -> Array:
+    """Distance of each point to the nearest point of a polyline (not only to its corners).
+
+    The nearest segments by midpoint are found in a tree and measured exactly. A segment's midpoint is at most half its length
+    farther than its nearest point, so once the next midpoint in line is farther than the best distance found plus half the
+    longest segment, no other segment can be nearer; points for which that is not yet proved look at twice as many.
+
+    Args:
+        points: [m], shape (n, 3); finite.
+        path: Corners of the polyline [m], shape (at least 1, 3); finite.
+
+    Returns:
+        Distances [m], shape (n,).
+    """
+    points = np.asarray(points, dtype=np.float64).reshape(-1, 3)
+    path = np.asarray(path, dtype=np.float64).reshape(-1, 3)
+    if len(path) == 1 or len(points) == 0:
+        return np.linalg.norm(points - path[0], axis=1)
+    start, along = path[:-1], np.diff(path, axis=0)
+    reach = 0.5 * float(np.max(np.linalg.norm(along, axis=1)))
+    distance = np.empty(len(points))
+    tree = _tree(start + 0.5 * along)
+
+    def measure(task: tuple[ArrayInt, int, ArrayBool]) -> None:
+        part, count, unproved = task
+        # One thread per query: SciPy's own outlive an interrupt, and then use memory that has been given back.
+        midpoint_distance, candidates = tree.query(points[part], k=range(1, count + 1), workers=1)
+        distance[part] = _nearest(points[part], start, along, candidates)
+        unproved[:] = midpoint_distance[:, -1] < distance[part] + reach
+
+    pending, count = np.arange(len(points)), min(_FIRST_CANDIDATES, len(start))
+    while pending.size:
+        parts = np.array_split(pending, 1 + pending.size * count // _CHUNK_PAIRS)
+        tasks = [(part, count, np.zeros(part.size, dtype=np.bool_)) for part in parts]
+        share(measure, tasks, min(thread_limit(), len(tasks)), "airworthy-paths")
+        pending = np.concatenate([part[unproved] for part, _, unproved in tasks]) if count < len(start) else pending[:0]
+        count = min(2 * count, len(start))
+    return distance
+
+
+def path_progress(t: Array, position: Array, path_t: Array, path: Array, reach: float, ahead: float) -> Array:
+    """Return how far flights came along a path, from its beginning, without leaving parts of it out.
+
+    Each flight keeps a place on the path. From sample to sample it moves on to the nearest place among those a little farther
+    on: at most half a turn of radius `reach` and a quarter of the path, so that neither a crossing nor the end of a closed
+    course is taken for progress; at most where the reference is `ahead` later; and in all at most twice the way that was
+    flown, so that hovering is none.
+
+    Args:
+        t: Times of samples [s], (samples, flights).
+        position: World [m], (samples, flights, 3); NaN after a flight's end.
+        path_t: Times of the path's points [s], (points,).
+        path: World [m], (points, 3).
+        reach: Distance from the path within which it is still followed [m].
+        ahead: [s]
+
+    Returns:
+        Length of the path up to each flight's last place [m], (flights,).
+    """
+    steps = np.linalg.norm(np.diff(path, axis=0), axis=1)
+    arc = np.concatenate(([0.0], np.cumsum(steps)))
+    length = float(arc[-1])
+    place = np.zeros(position.shape[1])
+    if length <= 0.0:
+        return place
+    window = min(np.pi * reach, 0.25 * length)
+    offsets = np.linspace(0.0, window, _PROGRESS_POINTS)
+    moving = np.concatenate(([True], steps > 0.0))
+    corners, knots = path[moving], arc[moving]
+    flown, before = np.zeros_like(place), position[0]
+    for now, here in zip(t, position, strict=True):
+        flown += np.nan_to_num(np.linalg.norm(here - before, axis=-1))
+        before = here
+        most = np.minimum(2.0 * flown, np.interp(now + ahead, path_t, arc))
+        s = place[:, None] + offsets
+        s = np.minimum(s, np.maximum(place, most)[:, None])
+        points = np.stack([np.interp(s, knots, corners[:, k]) for k in range(3)], axis=-1)
+        distance = np.linalg.norm(points - here[:, None], axis=-1)
+        nearest = np.argmin(np.nan_to_num(distance, nan=np.inf), axis=1)
+        place = s[np.arange(len(place)), nearest]
+    return place
+
+
+def segment_distance(points: Array, start: Array, along: Array) -> Array:
+    """Distance of points (..., 3) to segments that start at `start` and run `along`, both (..., 3); zero length is a point."""
+    length_squared = np.einsum("...i,...i", along, along)
+    offset = points - start
+    share = np.einsum("...i,...i", offset, along) / np.where(length_squared > 0.0, length_squared, 1.0)
+    rest = offset - np.clip(share, 0.0, 1.0)[..., None] * along
+    return np.sqrt(np.einsum("...i,...i", rest, rest))
+
+
+def _nearest(points: Array, start: Array, along: Array, candidates: ArrayInt) -> Array:
+    best = np.full(len(points), np.inf)
+    for column in candidates.T:
+        np.minimum(best, segment_distance(points, start[column], along[column]), out=best)
+    return best
+
+
+def _tree(points: Array):  # type: ignore[no-untyped-def]
+    from scipy.spatial import cKDTree
+
+    return cKDTree(points)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
 NAN = float("nan")
 
 
@@ -56,19 +173,21 @@ class FlightResult:
     """Control effort: mean over samples and rotors of the squared rotor speed command."""
     samples: int = 0
     """Flown rows."""
+    coverage_percent: float = NAN
+    """Share of the reference path that was flown along, in its order."""
 
 
 @dataclass(frozen=True)
 class FlownRows:
     """The rows of a table that were flown, all flights behind one another."""
 
-    rows: NDArray[np.int64]
+    rows: ArrayInt
     """Index into the table, shape (n,)."""
-    starts: NDArray[np.int64]
+    starts: ArrayInt
     """Where each flight starts among them, and n at the end, shape (env_count + 1,)."""
-    diverged: NDArray[np.bool_]
+    diverged: ArrayBool
     """Whether each flight diverged, shape (env_count,)."""
-    out_of_bounds: NDArray[np.bool_]
+    out_of_bounds: ArrayBool
     """Whether each flight left the world, shape (env_count,)."""
 
 
@@ -95,7 +214,7 @@ def flown_rows(table: FlightTable) -> FlownRows:
     )
 
 
-def _end(status: NDArray[Any], first: int, stop: int) -> int:
+def _end(status: ArrayAny, first: int, stop: int) -> int:
     """End of a flight: after the first row of a collision, or of having left the bounds, that lasts to the end of the record.
 
     What comes after it is a frozen copy or a fall, neither of which anybody flew.
@@ -130,12 +249,46 @@ def evaluate_tracking(
     chosen = _choose(table, references, reference_of_env or {})
     flown = flown_rows(table)
     signals = _signals(table, flown, references, chosen)
+    along = _progress(signals, flown, references, chosen, protocol)
     results = []
     for index, env in enumerate(table.envs):
         rows = slice(int(flown.starts[index]), int(flown.starts[index + 1]))
         measured = {name: values[rows] for name, values in signals.items()}
-        results.append(_measure(int(env), measured, references[chosen[index]], protocol))
-    return _with_outcomes(results, flown, references, chosen, protocol, ended_by or {})
+        reference = references[chosen[index]]
+        result = _measure(int(env), measured, reference, protocol)
+        share = float(along[index]) / reference.length if reference.length > 0.0 else 1.0
+        results.append(replace(result, coverage_percent=100.0 * share if result.samples else NAN))
+    return _with_outcomes(results, flown, references, chosen, protocol, ended_by or {}, along)
+
+
+def _progress(
+    s: dict[str, Any], flown: FlownRows, references: list[TrackingReference], chosen: list[int], protocol: TrackingProtocol
+) -> Array:
+    """Return how far each flight came along its path [m], (flights,)."""
+    along = np.zeros(len(chosen))
+    counts = np.diff(flown.starts)
+    for index, reference in enumerate(references):
+        mine = np.flatnonzero((np.array(chosen) == index) & (counts > 0))
+        if not mine.size:
+            continue
+        rows = flown.starts[mine] + np.arange(0, int(counts[mine].max()), _thinning(s["t"], flown, mine, reference))[:, None]
+        inside = rows < flown.starts[mine + 1]
+        last = flown.starts[mine + 1] - 1
+        rows = np.concatenate((np.where(inside, rows, last), last[None]))
+        inside = np.concatenate((inside, np.ones((1, len(mine)), bool)))
+        position = np.where(inside[..., None], s["position"][rows], NAN)
+        reach = protocol.path_distance_max_m
+        along[mine] = path_progress(s["t"][rows], position, reference.t, reference.position, reach, protocol.end_window_s)
+    return along
+
+
+def _thinning(t: Array, flown: FlownRows, mine: ArrayInt, reference: TrackingReference) -> int:
+    """Return every how many rows are enough to follow a flight: ten a second, more where the reference is fast."""
+    first, stop = int(flown.starts[mine[0]]), int(flown.starts[mine[0] + 1])
+    if stop - first < 2:
+        return 1
+    speed = float(np.max(np.linalg.norm(reference.velocity, axis=1), initial=0.0))
+    return max(1, int(min(0.1, 0.5 / max(speed, 1e-9)) * (stop - first - 1) / max(t[stop - 1] - t[first], 1e-9)))
 
 
 def _choose(table: FlightTable, references: list[TrackingReference], index_of: Mapping[int, int]) -> list[int]:
@@ -239,6 +392,7 @@ def _with_outcomes(
     chosen: list[int],
     protocol: TrackingProtocol,
     ended_by: Mapping[int, str],
+    along: Array,
 ) -> list[FlightResult]:
     def column(name: str) -> Array:
         return np.array([getattr(result, name) for result in results], dtype=np.float64)
@@ -246,6 +400,7 @@ def _with_outcomes(
     if not results:
         return []
     needed = np.array([references[index].duration for index in chosen]) - protocol.duration_tolerance_s
+    lengths = np.array([references[index].length for index in chosen])
     outcomes = classify_tracking(
         protocol,
         diverged=flown.diverged,
@@ -256,6 +411,7 @@ def _with_outcomes(
         path_distance_max=column("tracking_error_max_m"),
         yaw_error_median=column("yaw_error_median_rad"),
         yaw_error_end=column("yaw_error_end_rad"),
+        went_along=along >= lengths - np.maximum((1.0 - protocol.coverage_min) * lengths, protocol.end_radius_m),
     )
     final = [_override(str(outcome), ended_by.get(result.env)) for outcome, result in zip(outcomes, results, strict=True)]
     return [replace(result, outcome=outcome) for result, outcome in zip(results, final, strict=True)]

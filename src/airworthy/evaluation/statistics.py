@@ -1,17 +1,26 @@
-"""Statistics over flights, each with the interval that says how far to trust it."""
+"""The content of `summary.json`: every flight, and all of them together with intervals."""
 
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
-from math import sqrt
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import inf, isfinite, sqrt
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from airworthy.core.errors import AirworthyError
+from airworthy import __version__
+from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import make_folder, read_json, write_json
+from airworthy.evaluation.metrics import FlightResult
+from airworthy.tasks import OUTCOMES, SUCCESSES, TrackingProtocol
 
-Array = NDArray[np.float64]
+# ---- Statistics over flights, each with the interval that says how far to trust it ------------------------------------------
+
 NAN = float("nan")
 
 _CHUNK_VALUES = 1 << 22
@@ -48,33 +57,70 @@ def wilson_interval(successes: int, count: int, confidence: float = 0.95) -> Est
 
 
 def bootstrap_interval(
-    values: ArrayLike, rng: np.random.Generator, *, confidence: float = 0.95, resamples: int = 2000
+    values: ArrayLike,
+    rng: np.random.Generator,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    bounds: tuple[float, float] = (-inf, inf),
 ) -> Estimate:
-    """Mean and its bootstrap interval.
+    """Mean and an interval that holds it about as often as it says, also for few values and for skewed ones.
 
-    The percentile interval, widened for small samples as Hesterberg ("What Teachers Should Know about the Bootstrap", 2015)
-    advises: the tail share is that of Student's t scaled by sqrt(n / (n - 1)), so that five flights do not look like fifty.
+    Each bound is the farther one of two: Student's t, which is right for normal values of any number, and bootstrap-t, the
+    studentised bootstrap (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, section 12.5), which follows their
+    skewness. A percentile interval cannot leave the values it has seen: of three, it holds the mean three times in four.
+    Measured at 95 % for 3, 5, 10 and 30 values (`tests/evaluation/test_coverage.py`): normal 96, 97, 97, 95 %; exponential
+    91, 94, 94, 96 %; lognormal of shape 1, whose mean lies in a tail that few values show, 86, 90, 92, 93 %.
 
     Args:
         values: Shape (n,); values that are not finite are left out. With none the mean is NaN, with one the bounds are.
         rng: Where the resampling draws from.
         confidence: Inside (0, 1).
         resamples: Number of resampled means.
+        bounds: What a value can be, (0, 100) for a percentage; the interval stays inside. Values that all lie at an end of a
+            finite range are judged as that many successes of a rate (`wilson_interval`). Values that are alike otherwise say
+            nothing about how others would differ: the bounds are NaN.
     """
     values = _finite(values)
     if values.size < 2:
         return Estimate(float(values[0]) if values.size else NAN, NAN, NAN)
     mean = float(np.mean(values))
+    _normal_quantile(confidence)
     if np.all(values == values[0]):
-        return Estimate(mean, mean, mean)
+        return _alike(float(values[0]), values.size, confidence, bounds)
+    below, above = _studentised(values, mean, rng, confidence, resamples)
+    student = _student_quantile(values.size - 1, confidence)
+    error = float(np.std(values, ddof=1)) / sqrt(values.size)
+    low, high = mean - max(student, above) * error, mean + max(student, -below) * error
+    return Estimate(mean, max(low, min(bounds[0], mean)), min(high, max(bounds[1], mean)))
+
+
+def _studentised(
+    values: Array, mean: float, rng: np.random.Generator, confidence: float, resamples: int
+) -> tuple[float, float]:
+    """Lower and upper quantile of (resampled mean - mean) over the resample's own standard error."""
     rows = max(1, _CHUNK_VALUES // values.size)
-    means = [
-        np.mean(values[rng.integers(values.size, size=(min(rows, resamples - i), values.size))], axis=1)
-        for i in range(0, resamples, rows)
-    ]
-    tail = _small_sample_tail(values.size, confidence)
-    low, high = np.quantile(np.concatenate(means), [tail, 1.0 - tail])
-    return Estimate(mean, float(low), float(high))
+    found = []
+    for i in range(0, resamples, rows):
+        drawn = values[rng.integers(values.size, size=(min(rows, resamples - i), values.size))]
+        error = np.std(drawn, axis=1, ddof=1) / sqrt(values.size)
+        # A resample of one value over and over has no error of its own, and says nothing. Rounding leaves it a tiny one.
+        sound = error > 1e-9 * np.max(np.abs(values - mean))
+        found.append((np.mean(drawn[sound], axis=1) - mean) / error[sound])
+    ratios = np.concatenate(found)
+    if not ratios.size:
+        return -inf, inf
+    low, high = np.quantile(ratios, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence])
+    return float(low), float(high)
+
+
+def _alike(value: float, count: int, confidence: float, bounds: tuple[float, float]) -> Estimate:
+    """Return what equal values tell of their mean."""
+    low, high = bounds
+    if not (isfinite(low) and isfinite(high) and value in bounds):
+        return Estimate(value, NAN, NAN)
+    share = wilson_interval(count if value == high else 0, count, confidence)
+    return Estimate(value, low + (high - low) * share.low, low + (high - low) * share.high)
 
 
 def interquartile_mean(values: ArrayLike) -> float:
@@ -98,14 +144,16 @@ def describe(
 
     Args:
         values: Shape (n,); values that are not finite are left out, `count` says how many remain.
-        name: Of the metric; with the seed it fixes what the bootstrap draws, so that no metric depends on another.
+        name: Of the metric; with the seed it fixes what the bootstrap draws, so that no metric depends on another. One that
+            ends in "_percent" lies between 0 and 100; one without a negative value has none.
         seed: Of the bootstrap.
         confidence: Of the interval `low` to `high` of the mean.
         resamples: Of the bootstrap.
     """
     values = _finite(values)
     rng = np.random.default_rng([seed & 0xFFFFFFFFFFFFFFFF, zlib.crc32(name.encode())])
-    estimate = bootstrap_interval(values, rng, confidence=confidence, resamples=resamples)
+    bounds = (0.0, 100.0) if name.endswith("_percent") else (0.0, inf) if values.size and values.min() >= 0.0 else (-inf, inf)
+    estimate = bootstrap_interval(values, rng, confidence=confidence, resamples=resamples, bounds=bounds)
     quantiles = np.quantile(values, [0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0]) if values.size else np.full(7, NAN)
     low, q05, q25, median, q75, q95, high = (float(q) for q in quantiles)
     return {
@@ -154,11 +202,133 @@ def _normal_quantile(confidence: float) -> float:
     return NormalDist().inv_cdf(0.5 + 0.5 * confidence)
 
 
-def _small_sample_tail(count: int, confidence: float) -> float:
-    from statistics import NormalDist
-
+def _student_quantile(freedom: int, confidence: float) -> float:
+    """Two-sided quantile of Student's t."""
     from scipy.special import stdtrit
 
-    _normal_quantile(confidence)
-    student = float(stdtrit(count - 1, 0.5 + 0.5 * confidence))
-    return NormalDist().cdf(-sqrt(count / (count - 1)) * student)
+    return float(stdtrit(freedom, 0.5 + 0.5 * confidence))
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+SUMMARY_FILE = "summary.json"
+SUMMARY_BYTES_MAX = 256 << 20
+
+LABELS = ("vehicle", "scene", "course", "pilot", "seed")
+"""Keys that every flight starts with; null where nothing was said."""
+
+METRICS = (
+    "tracking_error_m",
+    "tracking_error_max_m",
+    "time_matched_error_m",
+    "proximity_percent",
+    "end_distance_m",
+    "yaw_error_median_rad",
+    "yaw_error_end_rad",
+    "collisions_per_m",
+    "saturation_percent",
+    "speed_max_m_s",
+    "tilt_max_rad",
+    "command_mean_square_rad2_s2",
+    "path_length_m",
+    "duration_s",
+)
+"""Metrics described in the aggregate, in this order."""
+
+
+def summarize(
+    results: Sequence[FlightResult],
+    *,
+    command: str = "",
+    labels: Mapping[str, Any] | None = None,
+    flight_labels: Mapping[int, Mapping[str, Any]] | None = None,
+    parameters: Mapping[str, ArrayLike] | None = None,
+    protocol: TrackingProtocol | None = None,
+    seed: int = 0,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+) -> dict[str, Any]:
+    """Build the content of `summary.json`, keys in a stable order.
+
+    Args:
+        results: One per flight.
+        command: The exact command line that re-creates them.
+        labels: Vehicle, scene, course, pilot and seed of all flights, and anything else to say about each.
+        flight_labels: The same for single environments, by id; wins over `labels`.
+        parameters: What was randomised: name with unit (`mass_kg`) to values, shape (flights,) in the order of the results.
+        protocol: Thresholds that the flights were judged by.
+        seed: Of the bootstrap intervals.
+        confidence: Of all intervals.
+        resamples: Of the bootstrap.
+    """
+    drawn = _parameters(parameters or {}, len(results))
+    flights = []
+    for index, result in enumerate(results):
+        said = {**(labels or {}), **(flight_labels or {}).get(result.env, {})}
+        flight = {name: said.pop(name, None) for name in LABELS} | asdict(result) | said
+        if drawn:
+            flight["parameters"] = {name: values[index] for name, values in drawn.items()}
+        flights.append(flight)
+    options: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed}
+    return {
+        "version": __version__,
+        "command": command,
+        "protocol": asdict(protocol or TrackingProtocol()),
+        "statistics": {**options, "rates": "Wilson score", "means": "the wider of Student's t and bootstrap-t"},
+        "flights": flights,
+        "aggregate": aggregate(results, **options),
+    }
+
+
+def aggregate(results: Sequence[FlightResult], *, confidence: float, resamples: int, seed: int) -> dict[str, Any]:
+    """Return all flights together.
+
+    Rates are over all flights. Metrics are described over the flights that did not diverge: one that ended after an instant
+    would look better than it was. `collisions_per_m` is pooled: all events over the whole length flown.
+    """
+    count = len(results)
+    outcomes = {name: sum(result.outcome == name for result in results) for name in OUTCOMES}
+    successes = sum(outcomes[name] for name in sorted(SUCCESSES))
+    length = sum(result.path_length_m for result in results)
+    kept = [result for result in results if result.outcome != "diverged"]
+    described = {
+        name: describe([getattr(r, name) for r in kept], name, seed=seed, confidence=confidence, resamples=resamples)
+        for name in METRICS
+    }
+    collisions = sum(result.collisions for result in results)
+    return {
+        "flights": count,
+        "outcomes": outcomes,
+        "success_rate": asdict(wilson_interval(successes, count, confidence)),
+        "collisions": collisions,
+        "collisions_per_m_pooled": collisions / length if length > 0.0 else None,
+        "path_length_total_m": length,
+        "metrics_over": "flights that did not diverge",
+        **described,
+    }
+
+
+def write_summary(folder: str | Path, summary: Mapping[str, Any]) -> Path:
+    """Write `summary.json` atomically into a folder, made if missing."""
+    return write_json(make_folder(folder) / SUMMARY_FILE, summary)
+
+
+def read_summary(folder: str | Path) -> dict[str, Any]:
+    """Read a folder's `summary.json`; raises AssetError where it is missing or not one."""
+    path = Path(folder) / SUMMARY_FILE
+    summary = read_json(path, SUMMARY_BYTES_MAX)
+    if not (
+        isinstance(summary, dict) and isinstance(summary.get("flights"), list) and isinstance(summary.get("aggregate"), dict)
+    ):
+        raise AssetError(f"{str(path)!r} is not a summary: it lacks the list 'flights' or the table 'aggregate'.")
+    return summary
+
+
+def _parameters(parameters: Mapping[str, ArrayLike], count: int) -> dict[str, list[float]]:
+    drawn = {}
+    for name, values in parameters.items():
+        array = np.asarray(values, dtype=np.float64)
+        if array.shape != (count,):
+            raise AirworthyError(f"The parameter {name!r} has shape {array.shape}; expected one value per flight, ({count},).")
+        drawn[name] = array.tolist()
+    return drawn

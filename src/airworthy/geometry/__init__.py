@@ -1,31 +1,14 @@
 """Shapes, hierarchies over them, and ray, swept, distance and occupancy queries over batches of environments."""
 
 from airworthy.geometry.batch import GeometryBatch
-from airworthy.geometry.cast import cast
+from airworthy.geometry.cast import RayTable, cast
 from airworthy.geometry.cast_kernel import CHANNELS
-from airworthy.geometry.interpolation import interpolate
 from airworthy.geometry.native_text import BATCH_ARGUMENTS, BATCH_INTEGERS, native_source
-from airworthy.geometry.occlusion import occluded
+from airworthy.geometry.occlusion import interpolate, occluded
 from airworthy.geometry.placement import Placement
-from airworthy.geometry.rays import RayTable
 from airworthy.geometry.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere, bounds
 
 __all__ = [
-    "BATCH_ARGUMENTS",
-    "BATCH_INTEGERS",
-    "CHANNELS",
-    "Box",
-    "Capsule",
-    "Cylinder",
-    "GeometryBatch",
-    "Mesh",
-    "Placement",
-    "RayTable",
-    "Shape",
-    "Sphere",
-    "bounds",
-    "cast",
-    "interpolate",
-    "native_source",
-    "occluded",
-]
+    "BATCH_ARGUMENTS", "BATCH_INTEGERS", "CHANNELS", "Box", "Capsule", "Cylinder", "GeometryBatch", "Mesh", "Placement",
+    "RayTable", "Shape", "Sphere", "bounds", "cast", "interpolate", "native_source", "occluded",
+]  # fmt: skip

@@ -8,15 +8,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayIndex
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.geometry.build_kernel import build_kernel
 from airworthy.geometry.hierarchy import INSTANCE, LAYOUT, NODE, as_warp, run_build, shape_arrays
-from airworthy.geometry.instances import fill_instances, pose_words
-from airworthy.geometry.launching import Repeated
 from airworthy.geometry.native_text import BATCH_ARGUMENTS
 from airworthy.geometry.placement import POSITION_LIMIT, Placement, unit_quaternions
+from airworthy.geometry.query_arguments import Repeated
 from airworthy.geometry.shapes import Shape
+
+# ---- Rows of instances as `native/batch.h` reads them -----------------------------------------------------------------------
+
+VISIBLE, COLLIDES = 1, 2
+"""Flags of an instance; neither: it is not there."""
+
+
+def fill_instances(rows: NDArray[np.void], placement: Placement, active: ArrayBool) -> None:
+    """Everything of instance rows but the pose."""
+    for name in ("shape", "instance_id", "semantic_id", "material"):
+        rows[name] = getattr(placement, name)
+    rows["flags"] = np.where(active, VISIBLE * placement.visible + COLLIDES * placement.collide, 0)
+
+
+def pose_words(position: Array, attitude: Array, scale: Array) -> ArrayF32:
+    """(n, 11): position, what single precision leaves of it, quaternion, scale."""
+    high = position.astype(np.float32)
+    return np.concatenate([high, position - high, attitude, scale[:, None]], 1).astype(np.float32)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 
 class GeometryBatch:
@@ -84,22 +105,23 @@ class GeometryBatch:
         self.mover_start = int(max(capacity))
         """Instance number of an environment's first mover: the largest number of instances for which a layout has room."""
 
-    def _build_layout(self, index: int) -> None:
-        row, placement = self._layout_rows[index], self._placements[index]
-        row["count"] = len(placement)
-        first, count = int(row["first"]), len(placement)
-        rows = self._layout_instances[first : first + int(row["capacity"])]
-        rows[:] = np.zeros(1, INSTANCE)
-        fill_instances(rows[:count], placement, self._active[index])
-        poses = pose_words(placement.position, placement.attitude, placement.scale)
-        poses = poses if count else np.zeros((1, 11), np.float32)
-        # Built alone at number 0, then told where it lies: the builder's arrays are this layout's only.
-        nodes = self._layout_nodes[2 * first : 2 * (first + int(row["capacity"]))]
-        tasks = np.array([0, count, 0, 0], np.int32)
-        boxes, order = np.zeros((len(poses), 6), np.float32), np.zeros(len(poses), np.int32)
-        arrays = [as_warp(x) for x in (self._shape_arrays.shapes, rows, poses, tasks, nodes, boxes, order)]
-        run_build([*arrays, 1, 1], 1, "cpu")
-        nodes["first"] += np.where(nodes["count"] > 0, 0, 2 * first).astype(np.int32)
+    def _build_layouts(self, indices: Sequence[int]) -> None:
+        """Fill the rows of layouts and build their top levels, all in one launch."""
+        room = len(self._layout_instances)
+        # As long as the instances: a task counts its rows in all arrays alike. Pages that no task touches cost nothing.
+        poses, boxes, order = np.empty((room, 11), np.float32), np.empty((room, 6), np.float32), np.empty(room, np.int32)
+        tasks = np.zeros((len(indices), 4), np.int32)
+        for task, index in zip(tasks, indices, strict=True):
+            row, placement = self._layout_rows[index], self._placements[index]
+            row["count"] = len(placement)
+            first, count = int(row["first"]), len(placement)
+            rows = self._layout_instances[first : first + int(row["capacity"])]
+            rows[:] = np.zeros(1, INSTANCE)
+            fill_instances(rows[:count], placement, self._active[index])
+            poses[first : first + count] = pose_words(placement.position, placement.attitude, placement.scale)
+            task[:3] = first, count, 2 * first
+        arrays = [self._shape_arrays.shapes, self._layout_instances, poses, tasks, self._layout_nodes, boxes, order]
+        run_build([*(as_warp(x) for x in arrays), 1, 1], len(tasks), "cpu")
 
     def set_layout(self, index: int, placement: Placement) -> None:
         """Replace the content of a layout; every environment that uses it sees the change from the next query on.
@@ -154,7 +176,7 @@ class GeometryBatch:
         return self._env_layout.copy()
 
     def layout(self, index: int) -> Placement:
-        """The content of a layout."""
+        """Return the content of a layout."""
         self._check_layout(index)
         return self._placements[index]
 
@@ -240,7 +262,15 @@ class GeometryBatch:
         self._stale_movers[envs] = True
         self.revision += 1
 
-    def _switch(self, envs: NDArray[np.intp], active: NDArray[np.bool_]) -> None:
+    def mover_poses(self) -> tuple[Array, Array]:
+        """Return copies of the movers' positions, world [m], (env, movers, 3), and attitudes, local to world, (env, movers,
+        4).
+        """
+        rows = self.env_count * self.mover_count
+        poses = self._mover_poses[:rows].astype(np.float64).reshape(self.env_count, self.mover_count, 11)
+        return poses[..., 0:3] + poses[..., 3:6], poses[..., 6:10]
+
+    def _switch(self, envs: ArrayIndex, active: ArrayBool) -> None:
         rows = (envs[:, None] * self.mover_count + np.arange(self.mover_count)).reshape(-1)
         flags = np.where(active.reshape(-1), self._mover_flags[rows], 0)
         if (self._mover_instances["flags"][rows] != flags).any():
@@ -251,9 +281,8 @@ class GeometryBatch:
 
     def arguments(self) -> list[Any]:
         """Warp arrays in the order of `BATCH_ARGUMENTS`, brought up to date."""
-        for index in sorted(self._stale_layouts):
-            self._build_layout(index)
         if self._stale_layouts:
+            self._build_layouts(sorted(self._stale_layouts))
             self._stale |= {"layout_rows", "layout_nodes", "layout_instances"}
             self._stale_layouts.clear()
         if self._stale:
@@ -344,7 +373,7 @@ class GeometryBatch:
 
     # ---- checks -----------------------------------------------------------------------------------------------------
 
-    def check_environments(self, env_ids: ArrayLike) -> NDArray[np.intp]:
+    def check_environments(self, env_ids: ArrayLike) -> ArrayIndex:
         """Environment numbers (k,), each valid.
 
         Raises:
@@ -365,7 +394,7 @@ class GeometryBatch:
         if not 0 <= index < self.layout_count:
             raise AirworthyError(f"There is no layout {index}; expected 0 to {self.layout_count - 1}.")
 
-    def _checked_layouts(self, chosen: NDArray[Any]) -> NDArray[np.int32]:
+    def _checked_layouts(self, chosen: ArrayAny) -> NDArray[np.int32]:
         if chosen.ndim != 1 or (chosen.size and not np.issubdtype(chosen.dtype, np.integer)):
             raise AirworthyError(
                 f"Layouts of environments are an array of {chosen.dtype}, shape {chosen.shape}; expected ints, (env,)."

@@ -23,7 +23,7 @@ if (mode == 0) {
 
 @cache
 def build_kernel() -> Any:
-    """The Warp kernel.
+    """Return the Warp kernel.
 
     Task rows are (first item, items, first node, nodes made). Mode 0: a mesh; 1: a layer of instances;
     2: such a layer in haste.

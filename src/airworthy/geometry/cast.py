@@ -8,14 +8,98 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.native_kernel import CPU_LANES, quiet_warp
 from airworthy.geometry.batch import GeometryBatch
-from airworthy.geometry.cast_kernel import CHANNELS, COLUMNS, INPUTS, OWN_ORIGINS, PACKETS_PER_TASK, cast_kernel
+from airworthy.geometry.cast_kernel import CHANNELS, COLUMNS, INPUTS, OWN_ORIGINS, PACKETS_PER_TASK, RAY_ROWS, cast_kernel
 from airworthy.geometry.hierarchy import as_warp
-from airworthy.geometry.launching import Repeated, nothing, recorded, striped, word_kind
 from airworthy.geometry.placement import POSITION_LIMIT, unit_quaternions
-from airworthy.geometry.rays import RayTable
+from airworthy.geometry.query_arguments import Repeated, nothing, recorded, striped, word_kind
+
+# ---- Tables of rays: what a sensor looks along, in its own frame ------------------------------------------------------------
+
+CAMERA_AXIS = (0.0, 0.0, 1.0)
+"""Optical axis of a camera; a LiDAR's is (1, 0, 0)."""
+
+
+class RayTable:
+    """The rays of an image, in the sensor frame, sorted into packets of neighbours.
+
+    Args:
+        directions: (H, W, 3), normalised here.
+        origins: (H, W, 3) where rays start [m], or None: all in the sensor's origin.
+        axis: (3,) direction along which depth is measured.
+
+    Raises:
+        AirworthyError: If a shape does not fit or a direction is zero or not finite.
+    """
+
+    def __init__(self, directions: ArrayLike, origins: ArrayLike | None = None, axis: ArrayLike = CAMERA_AXIS):
+        self.directions = _unit(directions)
+        """(H, W, 3) float64, of length one."""
+        self.height, self.width = self.directions.shape[:2]
+        self.origins = None if origins is None else np.array(origins, np.float64)
+        """(H, W, 3) [m], or None."""
+        if self.origins is not None and (self.origins.shape != self.directions.shape or not np.isfinite(self.origins).all()):
+            raise AirworthyError(
+                f"Ray origins have shape {self.origins.shape} or are not finite; expected {self.directions.shape}."
+            )
+        self.axis = np.array(axis, np.float64)
+        """(3,)"""
+        if self.axis.shape != (3,):
+            raise AirworthyError(f"A ray table's axis has shape {self.axis.shape}; expected (3,).")
+        self.pixels = packet_pixels(self.height, self.width)
+        self._arrays: dict[str, tuple[Any, Any]] = {}
+
+    @property
+    def packet_count(self) -> int:
+        """Packets of 16 rays."""
+        return len(self.pixels)
+
+    def arrays(self, device: str) -> tuple[Any, Any]:
+        """Warp arrays on a device: rays by packet (packets, 7, 16), and the pixel of each (packets, 16), -1 for padding."""
+        if device not in self._arrays:
+            sent = (as_warp(self._rows()), as_warp(self.pixels))
+            self._arrays[device] = sent if device == "cpu" else (sent[0].to(device), sent[1].to(device))
+        return self._arrays[device]
+
+    def _rows(self) -> ArrayF32:
+        chosen = np.maximum(self.pixels, 0)
+        flat = self.directions.reshape(-1, 3)
+        rows = np.zeros((len(chosen), RAY_ROWS, CPU_LANES), np.float32)
+        rows[:, 0:3] = flat[chosen].transpose(0, 2, 1)
+        rows[:, 3] = (flat @ self.axis)[chosen]
+        if self.origins is not None:
+            rows[:, 4:7] = self.origins.reshape(-1, 3)[chosen].transpose(0, 2, 1)
+        return rows
+
+
+def _unit(directions: ArrayLike) -> Array:
+    array = np.array(directions, np.float64)
+    if array.ndim != 3 or array.shape[2] != 3 or not array.size:
+        raise AirworthyError(f"Ray directions have shape {array.shape}; expected (height, width, 3), at least one ray.")
+    length = np.sqrt(np.sum(array * array, axis=2, keepdims=True))
+    if not (np.isfinite(length) & (length > 1e-12)).all():
+        raise AirworthyError("A ray direction is zero or not finite; expected vectors of length one.")
+    return array / length
+
+
+def packet_pixels(height: int, width: int) -> NDArray[np.int32]:
+    """Pixels (row * width + column) in packets of neighbours (packets, 16); -1 for padding.
+
+    A packet is a tile, as square as the image allows; neighbours in memory are neighbours in the image.
+    """
+    rows = 4 if height >= 3 else (2 if height == 2 else 1)
+    columns = CPU_LANES // rows
+    tall, wide = -(-height // rows), -(-width // columns)
+    number = np.full((tall * rows, wide * columns), -1, np.int32)
+    number[:height, :width] = np.arange(height * width, dtype=np.int32).reshape(height, width)
+    tiles = number.reshape(tall, rows, wide, columns).transpose(0, 2, 1, 3).reshape(-1, CPU_LANES)
+    return np.ascontiguousarray(tiles)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 NO_HIT = -2
 """Instance and semantic number of a ray that meets nothing."""
@@ -36,8 +120,8 @@ def cast(
     ignore: ArrayLike = -1,
     column_position: ArrayLike | None = None,
     column_attitude: ArrayLike | None = None,
-    out: dict[str, NDArray[Any]] | None = None,
-) -> dict[str, NDArray[Any]]:
+    out: dict[str, ArrayAny] | None = None,
+) -> dict[str, ArrayAny]:
     """Cast a table of rays from each of c sensors.
 
     Channels, each (c, H, W) or (c, H, W, k):
@@ -92,8 +176,8 @@ def _poses(
     attitude: ArrayLike,
     column_position: ArrayLike | None,
     column_attitude: ArrayLike | None,
-) -> tuple[int, NDArray[np.float64], NDArray[np.float64]]:
-    """Flags, positions (c, 1 or W, 3) and attitudes (c, 1 or W, 4), checked."""
+) -> tuple[int, Array, Array]:
+    """Return flags, positions (c, 1 or W, 3) and attitudes (c, 1 or W, 4), checked."""
     flags = OWN_ORIGINS if table.origins is not None else 0
     if (column_position is None) != (column_attitude is None):
         raise AirworthyError("Only one of `column_position` and `column_attitude` was given; a scan that rolls needs both.")
@@ -133,7 +217,7 @@ def sensor_environments(env: ArrayLike | None, count: int, env_count: int) -> ND
 
 
 def whole_numbers(name: str, value: ArrayLike, count: int) -> NDArray[np.int32]:
-    """One whole number for each of `count` sensors or rays (count,), from as many or from one.
+    """Return one whole number for each of `count` sensors or rays (count,), from as many or from one.
 
     Raises:
         AirworthyError: If it is neither.
@@ -146,9 +230,7 @@ def whole_numbers(name: str, value: ArrayLike, count: int) -> NDArray[np.int32]:
     return np.ascontiguousarray(array, np.int32)
 
 
-def camera_rows(
-    position: NDArray[np.float64], attitude: NDArray[np.float64], env: NDArray[np.int32], ignore: NDArray[np.int32]
-) -> NDArray[np.void]:
+def camera_rows(position: Array, attitude: Array, env: NDArray[np.int32], ignore: NDArray[np.int32]) -> NDArray[np.void]:
     """Rows of native/cast.h for poses (c, n, 3) and (c, n, 4)."""
     rows = np.empty(position.shape[:2], CAMERA)
     high = position.astype(np.float32)
@@ -157,7 +239,7 @@ def camera_rows(
     return rows
 
 
-def _output(name: str, shape: tuple[int, ...], out: dict[str, NDArray[Any]] | None) -> NDArray[Any]:
+def _output(name: str, shape: tuple[int, ...], out: dict[str, ArrayAny] | None) -> ArrayAny:
     _, width, whole = CHANNELS[name]
     kind = np.int32 if whole else np.float32
     full = shape if width == 1 else (*shape, width)
@@ -172,7 +254,7 @@ def _output(name: str, shape: tuple[int, ...], out: dict[str, NDArray[Any]] | No
 
 
 def _launch(
-    batch: GeometryBatch, table: RayTable, cameras: NDArray[np.void], flags: int, max_range: float, out: dict[str, NDArray[Any]]
+    batch: GeometryBatch, table: RayTable, cameras: NDArray[np.void], flags: int, max_range: float, out: dict[str, ArrayAny]
 ) -> None:
     wp = quiet_warp()
     arrays = batch.arguments()

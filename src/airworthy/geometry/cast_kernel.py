@@ -36,7 +36,9 @@ INPUTS = (*BATCH_ARGUMENTS, "rays", "pixels", "cameras", "task_order")
 
 @cache
 def cast_kernel(prefix: str = "") -> Any:
-    """The Warp kernel; `prefix` is put before its native text (`#define SCALAR_PATH` makes a CPU run the form of a GPU)."""
+    """Return the Warp kernel; `prefix` is put before its native text (`#define SCALAR_PATH` makes a CPU run the form of a
+    GPU).
+    """
     wp = quiet_warp()
 
     @wp.func_native(prefix + native_source("rays.h", "cast.h"))

@@ -8,21 +8,149 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt
+from airworthy.core.errors import AirworthyError
+from airworthy.core.native_kernel import CPU_LANES, quiet_launch, quiet_warp
 from airworthy.geometry.batch import GeometryBatch
+from airworthy.geometry.distance_field_kernel import MAX_SIDE, distance_field_kernel, scratch_size
 from airworthy.geometry.distance_kernel import clearance_kernel
 from airworthy.geometry.query_arguments import environments, instance_numbers, lengths, vectors
 from airworthy.geometry.query_launch import run_queries
+
+# ---- Exact Euclidean distance fields of occupancy grids, batched, and their interpolation -----------------------------------
+
+MAX_CELLS = 1 << 28
+"""Most cells in one call, all grids together: 13 bytes of memory per cell."""
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceField:
+    """Distances at the centres of cells, and their trilinear interpolation."""
+
+    values: ArrayF32
+    """Distance [m], (..., nx, ny, nz): from a cell's centre to the nearest occupied cell's centre; +inf in an empty grid."""
+    resolution: float
+    """Edge of a cell [m]."""
+    lower: Array
+    """Lower corner of the grid [m], (..., 3) or (3,): cell (0, 0, 0) begins here."""
+
+    def sample(self, points: ArrayLike, env: ArrayLike | None = None) -> tuple[Array, Array]:
+        """Distance and its gradient at points, trilinear between centres of cells.
+
+        Beyond the outermost centres the field continues constant, with zero gradient in that direction.
+
+        Args:
+            points: World [m], (n, 3).
+            env: Which grid each point asks, (n,), counted over the leading axes; None: grid 0 where there is one grid, else
+                grid k for point k.
+
+        Returns:
+            Distance [m], (n,), and gradient, (n, 3). The gradient is zero where the distance is infinite.
+
+        Raises:
+            AirworthyError: If shapes do not fit or a grid number is out of range.
+        """
+        at = np.asarray(points, np.float64)
+        if at.ndim != 2 or at.shape[1] != 3:
+            raise AirworthyError(f"`points` has shape {at.shape}; expected (n, 3).")
+        grids = self.values.reshape(-1, *self.values.shape[-3:])
+        grid = _grid_numbers(env, len(at), len(grids))
+        lower = np.broadcast_to(self.lower, (*self.values.shape[:-3], 3)).reshape(-1, 3)[grid]
+        return _trilinear(grids, grid, (at - lower) / self.resolution - 0.5, self.resolution)
+
+
+def distance_field(
+    occupied: ArrayLike, resolution: float, lower: ArrayLike = (0.0, 0.0, 0.0), *, signed: bool = False
+) -> DistanceField:
+    """Exact Euclidean distance of every cell's centre to the nearest occupied cell's centre.
+
+    Args:
+        occupied: True where something is, (..., nx, ny, nz); leading axes count grids.
+        resolution: Edge of a cell [m].
+        lower: Lower corner of the grids [m], (3,) or (..., 3).
+        signed: Occupied cells get minus the distance to the nearest free centre, and half a cell is taken off on both sides, so
+            that zero lies on the faces between free and occupied cells. Otherwise occupied cells get 0.
+
+    Raises:
+        AirworthyError: If the shape, the number of cells or the resolution is out of range.
+    """
+    grid = np.ascontiguousarray(occupied, bool)
+    _check(grid.shape, resolution)
+    values = _transform(grid, resolution)
+    if signed:
+        inside = _transform(~grid, resolution)
+        half = np.float32(0.5 * resolution)
+        values = np.where(grid, half - inside, values - half)
+    return DistanceField(values, float(resolution), np.asarray(lower, np.float64))
+
+
+def _check(shape: tuple[int, ...], resolution: float) -> None:
+    if len(shape) < 3 or min(shape) < 1 or max(shape[-3:]) > MAX_SIDE or math.prod(shape) > MAX_CELLS:
+        raise AirworthyError(
+            f"`occupied` has shape {shape}; expected (..., nx, ny, nz) sides of 1 to {MAX_SIDE}, at most {MAX_CELLS} cells."
+        )
+    if not (resolution > 0.0 and math.isfinite(resolution)):
+        raise AirworthyError(f"`resolution` is {resolution}; expected the edge of a cell in metres, above 0.")
+
+
+def _transform(grid: ArrayBool, resolution: float) -> ArrayF32:
+    wp = quiet_warp()
+    nx, ny, nz = grid.shape[-3:]
+    count = math.prod(grid.shape[:-3])
+    stride = -(-nz // CPU_LANES) * CPU_LANES
+    padded = np.zeros((count, nx, ny, stride), np.uint8)
+    padded[..., :nz] = grid.reshape(count, nx, ny, nz)
+    distance = np.empty((count, nx, ny, stride), np.float32)
+    size = scratch_size(ny, stride)
+    work = [padded, np.empty(padded.shape, np.int32), np.empty(count * nx * size, np.int32), distance]
+    arrays = [wp.array(a.reshape(-1), device="cpu", copy=False) for a in work]
+    numbers = [nx, ny, nz, stride, size, float(resolution), math.inf]
+    for along_x, tasks in ((1, count * ny), (0, count * nx)):
+        quiet_launch(distance_field_kernel(), tasks, [*arrays, *numbers, along_x, 0], "cpu")
+    return np.ascontiguousarray(distance[..., :nz]).reshape(grid.shape)
+
+
+def _grid_numbers(env: ArrayLike | None, points: int, grids: int) -> ArrayInt:
+    own = np.arange(points) if grids > 1 else np.zeros(points, np.int64)
+    number = own if env is None else np.asarray(env)
+    if number.shape != (points,) or (points and (number.min() < 0 or number.max() >= grids)):
+        raise AirworthyError(f"{points} points over {grids} grids: `env` must name one of grids 0..{grids - 1} for each point.")
+    return number.astype(np.int64)
+
+
+def _trilinear(grids: ArrayF32, grid: ArrayInt, at: Array, resolution: float) -> tuple[Array, Array]:
+    """Interpolate at positions counted in cells from the first centre."""
+    size = np.array(grids.shape[1:])
+    held = np.clip(at, 0.0, size - 1.0)
+    base = np.minimum(held.astype(np.int64), np.maximum(size - 2, 0))
+    t = held - base
+    corner = np.empty((len(at), 2, 2, 2))
+    for i, j, k in np.ndindex(2, 2, 2):
+        x, y, z = np.minimum(base + np.array([i, j, k]), size - 1).T
+        corner[:, i, j, k] = grids[grid, x, y, z]
+    empty = ~np.isfinite(corner).all((1, 2, 3))
+    corner[empty] = 0.0
+    pair = np.stack([1.0 - t, t], -1)
+    slope = np.where((at == held)[..., None], np.array([-1.0, 1.0]) / resolution, 0.0)
+    weights: list[tuple[Array, ...]] = [(pair[:, 0], pair[:, 1], pair[:, 2])]
+    weights += [tuple(slope[:, b] if a == b else pair[:, b] for b in range(3)) for a in range(3)]
+    value, *gradient = (np.einsum("nijk,ni,nj,nk->n", corner, *w) for w in weights)
+    value[empty] = np.inf
+    return value, np.stack(gradient, -1)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Distance:
     """The nearest surface to each of n points."""
 
-    distance: NDArray[np.float64]
+    distance: Array
     """[m], (n,): negative inside solids and closed meshes; +inf: nothing within reach; NaN: the point is not finite."""
-    point: NDArray[np.float64]
+    point: Array
     """Nearest surface point, world [m], (n, 3); NaN where there is none."""
-    normal: NDArray[np.float64]
+    normal: Array
     """Gradient of the distance, (n, 3): unit, from the surface to the point, outwards inside; 0 where there is none."""
     instance: NDArray[np.int32]
     """Number of the nearest instance as in a ray's hits, (n,); -1 where there is none."""

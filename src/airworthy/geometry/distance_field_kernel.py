@@ -30,7 +30,7 @@ def distance_field_source() -> str:
 
 @cache
 def distance_field_kernel() -> Any:
-    """The transform as a Warp kernel; compiled at first launch, then cached on disk."""
+    """Return the transform as a Warp kernel; compiled at first launch, then cached on disk."""
     wp = quiet_warp()
 
     @wp.func_native(distance_field_source())

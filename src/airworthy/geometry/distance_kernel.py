@@ -34,7 +34,7 @@ def clearance_source() -> str:
 
 @cache
 def clearance_kernel() -> Any:
-    """The nearest surface to each point, as a Warp kernel; compiled at first launch, then cached on disk."""
+    """Return the nearest surface to each point, as a Warp kernel; compiled at first launch, then cached on disk."""
     wp = quiet_warp()
 
     @wp.func_native(clearance_source())

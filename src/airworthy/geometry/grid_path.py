@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayInt, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_launch, quiet_warp
 from airworthy.geometry.grid_path_kernel import UNSEEN, grid_path_kernel
@@ -29,7 +29,7 @@ class GridPath:
 
     cells: NDArray[np.int32]
     """Cells from start to goal, (k, 3)."""
-    points: NDArray[np.float64]
+    points: Array
     """Their centres [m], (k, 3), in the frame of `lower`."""
     length: float
     """Sum of the distances between successive centres [m]."""
@@ -83,9 +83,7 @@ def shortest_path(
     return None
 
 
-def cell_of(
-    name: str, point: ArrayLike, shape: tuple[int, ...], resolution: float, lower: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def cell_of(name: str, point: ArrayLike, shape: tuple[int, ...], resolution: float, lower: Array) -> ArrayInt:
     """Cell in which a point lies, (3,); a point on the upper face counts to the last cell.
 
     Raises:
@@ -101,7 +99,7 @@ def cell_of(
     return np.minimum(scaled.astype(np.int64), size - 1)
 
 
-def _grid(occupied: ArrayLike, resolution: float) -> NDArray[np.uint8]:
+def _grid(occupied: ArrayLike, resolution: float) -> ArrayU8:
     grid = np.ascontiguousarray(occupied, bool).view(np.uint8)
     if grid.ndim != 3 or not 0 < grid.size <= MAX_CELLS:
         raise AirworthyError(f"`occupied` has shape {grid.shape}; expected (nx, ny, nz) with 1 to {MAX_CELLS} cells.")
@@ -110,11 +108,11 @@ def _grid(occupied: ArrayLike, resolution: float) -> NDArray[np.uint8]:
     return grid
 
 
-def _search(grid: NDArray[np.uint8], start: int, goal: int, most: int) -> tuple[list[int], NDArray[np.uint8]]:
+def _search(grid: ArrayU8, start: int, goal: int, most: int) -> tuple[list[int], ArrayU8]:
     wp = quiet_warp()
     count = grid.size
     came, result = np.zeros(count, np.uint8), np.zeros(3, np.int32)
-    work: list[NDArray[Any]] = [
+    work: list[ArrayAny] = [
         grid.reshape(-1),
         np.full(count, np.inf),
         np.zeros(count),
@@ -129,12 +127,12 @@ def _search(grid: NDArray[np.uint8], start: int, goal: int, most: int) -> tuple[
 
 
 def _path(
-    came: NDArray[np.uint8],
+    came: ArrayU8,
     start: int,
     goal: int,
     shape: tuple[int, ...],
     resolution: float,
-    lower: NDArray[np.float64],
+    lower: Array,
     expansions: int,
 ) -> GridPath:
     strides = np.array([shape[1] * shape[2], shape[2], 1])

@@ -20,7 +20,7 @@ def grid_path_source() -> str:
 
 @cache
 def grid_path_kernel() -> Any:
-    """The search as a Warp kernel; compiled at first launch, then cached on disk."""
+    """Return the search as a Warp kernel; compiled at first launch, then cached on disk."""
     wp = quiet_warp()
 
     @wp.func_native(grid_path_source())

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32
 from airworthy.core.native_kernel import quiet_launch, quiet_warp
 from airworthy.geometry.build_kernel import build_kernel
 from airworthy.geometry.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere, bounds
@@ -48,7 +49,7 @@ _TREES: WeakKeyDictionary[Mesh, MeshTree] = WeakKeyDictionary()
 
 
 def mesh_tree(mesh: Mesh) -> MeshTree:
-    """The tree of a mesh, from memory where it was built before."""
+    """Return the tree of a mesh, from memory where it was built before."""
     if mesh not in _TREES:
         _TREES[mesh] = _build(mesh)
     return _TREES[mesh]
@@ -72,8 +73,8 @@ def _build(mesh: Mesh) -> MeshTree:
     return MeshTree(nodes[: tasks[3]].copy(), triangles)
 
 
-def _degenerate(corners: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Which triangles (n, 3, 3) are points or lines: they have no inside, and only rounding could hit them."""
+def _degenerate(corners: ArrayF32) -> ArrayBool:
+    """Return which triangles (n, 3, 3) are points or lines: they have no inside, and only rounding could hit them."""
     wide = corners.astype(np.float64)
     a, b, c = wide[:, 1] - wide[:, 0], wide[:, 2] - wide[:, 1], wide[:, 0] - wide[:, 2]
     longest = np.max([np.sum(e * e, axis=1) for e in (a, b, c)], axis=0) if len(corners) else np.zeros(0)
@@ -87,7 +88,7 @@ def run_build(inputs: list[Any], count: int, device: str) -> None:
 
 
 def as_warp(array: NDArray[np.generic]) -> Any:
-    """A NumPy array as a flat Warp array on the CPU, sharing its memory; of rows, their 32-bit words as floats."""
+    """Return a NumPy array as a flat Warp array on the CPU, sharing its memory; of rows, their 32-bit words as floats."""
     wp = quiet_warp()
     flat = array.reshape(-1)
     if flat.dtype.names:
@@ -102,7 +103,7 @@ class ShapeArrays:
     shapes: NDArray[np.void]
     nodes: NDArray[np.void]
     triangles: NDArray[np.void]
-    vertices: NDArray[np.float32]
+    vertices: ArrayF32
     faces: NDArray[np.int32]
 
 
@@ -140,8 +141,8 @@ def shape_arrays(shapes: Sequence[Shape]) -> ShapeArrays:
     )
 
 
-def _joined(parts: Sequence[NDArray[Any]], kind: Any, width: int = 0) -> NDArray[Any]:
-    """The parts in one array, never empty: Warp gives empty arrays no memory."""
+def _joined(parts: Sequence[ArrayAny], kind: Any, width: int = 0) -> ArrayAny:
+    """Return the parts in one array, never empty: Warp gives empty arrays no memory."""
     filled = [part for part in parts if len(part)]
     return np.concatenate(filled) if filled else np.zeros((1, width) if width else 1, kind)
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_launch, quiet_warp
 from airworthy.geometry.batch import GeometryBatch
@@ -27,7 +28,7 @@ def voxelize(
     radius: float = 0.0,
     *,
     ignore: int = -1,
-) -> NDArray[np.bool_]:
+) -> ArrayBool:
     """Occupied cells of a box.
 
     A cell is occupied where a surface or solid reaches more than a thousandth of an edge into it, where its centre is inside
@@ -61,7 +62,7 @@ def voxelize(
     return cells if np.ndim(env) else cells[0]
 
 
-def grid_shape(lower: NDArray[np.float64], upper: NDArray[np.float64], resolution: float) -> tuple[int, int, int]:
+def grid_shape(lower: Array, upper: Array, resolution: float) -> tuple[int, int, int]:
     """Cells along x, y, z that cover a box; a remainder below a millionth of a cell counts as rounding.
 
     Raises:
@@ -79,9 +80,7 @@ def grid_shape(lower: NDArray[np.float64], upper: NDArray[np.float64], resolutio
     return int(sides[0]), int(sides[1]), int(sides[2])
 
 
-def _fill(
-    batch: GeometryBatch, envs: NDArray[np.int32], shape: tuple[int, int, int], numbers: NDArray[np.float64], ignore: int
-) -> NDArray[np.bool_]:
+def _fill(batch: GeometryBatch, envs: NDArray[np.int32], shape: tuple[int, int, int], numbers: Array, ignore: int) -> ArrayBool:
     wp = quiet_warp()
     device = batch.device
     cells = wp.zeros(len(envs) * math.prod(shape), dtype=wp.uint8, device=device)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool
 from airworthy.core.errors import AirworthyError
 
 FIRST_INSTANCE_ID = 100
@@ -30,11 +31,11 @@ class Placement:
 
     shape: NDArray[np.int32]
     """(n,) index into the batch's shapes."""
-    position: NDArray[np.float64]
+    position: Array
     """(n, 3) world [m]."""
-    attitude: NDArray[np.float64]
+    attitude: Array
     """(n, 4) quaternion x, y, z, w, local to world; normalised here."""
-    scale: NDArray[np.float64]
+    scale: Array
     """(n,) uniform, > 0."""
     instance_id: NDArray[np.int32]
     """(n,)"""
@@ -42,9 +43,9 @@ class Placement:
     """(n,)"""
     material: NDArray[np.int32]
     """(n,) first row of the instance's materials in a table of appearances; carried along, never read here."""
-    visible: NDArray[np.bool_]
+    visible: ArrayBool
     """(n,) rays see it."""
-    collide: NDArray[np.bool_]
+    collide: ArrayBool
     """(n,) distance, sweep and occupancy queries meet it."""
 
     def __post_init__(self) -> None:
@@ -104,7 +105,7 @@ class Placement:
 
     @classmethod
     def empty(cls) -> Placement:
-        """No instance at all."""
+        """Return no instance at all."""
         return cls.of(shape=np.zeros(0, np.int32))
 
 
@@ -121,7 +122,7 @@ _FIELDS: dict[str, tuple[Any, int]] = {
 }
 
 
-def _spread(name: str, value: ArrayLike, count: int) -> NDArray[Any]:
+def _spread(name: str, value: ArrayLike, count: int) -> ArrayAny:
     width = _FIELDS[name][1]
     array = np.asarray(value)
     if array.ndim == (1 if width else 0):
@@ -129,7 +130,7 @@ def _spread(name: str, value: ArrayLike, count: int) -> NDArray[Any]:
     return array
 
 
-def _rows(name: str, value: Any, kind: Any, width: int, count: int) -> NDArray[Any]:
+def _rows(name: str, value: Any, kind: Any, width: int, count: int) -> ArrayAny:
     array = np.ascontiguousarray(value, kind)
     expected = (count, width) if width else (count,)
     if array.shape != expected:
@@ -137,7 +138,7 @@ def _rows(name: str, value: Any, kind: Any, width: int, count: int) -> NDArray[A
     return array
 
 
-def unit_quaternions(value: ArrayLike, what: str) -> NDArray[np.float64]:
+def unit_quaternions(value: ArrayLike, what: str) -> Array:
     """Quaternions (..., 4) scaled to unit length.
 
     Raises:

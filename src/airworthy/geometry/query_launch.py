@@ -8,13 +8,36 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import ArrayAny
 from airworthy.core.native_kernel import quiet_launch, quiet_warp
 from airworthy.geometry.batch import GeometryBatch
-from airworthy.geometry.closed import is_closed
-from airworthy.geometry.launching import Repeated
+from airworthy.geometry.query_arguments import Repeated
 from airworthy.geometry.shapes import Mesh
+
+# ---- Which meshes enclose a volume ------------------------------------------------------------------------------------------
+
+
+def is_closed(mesh: Mesh) -> bool:
+    """Tell whether a mesh's triangles are the boundary of a volume, so that inside and outside have a meaning.
+
+    Every edge must be passed as often in one direction as in the other (usually once each). Vertices at equal positions count
+    as one, however often a file repeats them for the sake of texture coordinates; triangles without area do not count.
+    """
+    if not len(mesh.faces):
+        return False
+    corner = np.unique(mesh.vertices + np.float32(0.0), axis=0, return_inverse=True)[1].reshape(-1)[mesh.faces]
+    a, b, c = corner.T
+    corner = corner[(a != b) & (b != c) & (c != a)].astype(np.int64)
+    if not len(corner):
+        return False
+    begin, end = corner.reshape(-1), corner[:, [1, 2, 0]].reshape(-1)
+    low, high = np.minimum(begin, end), np.maximum(begin, end)
+    edge = np.unique(low * len(mesh.vertices) + high, return_inverse=True)[1].reshape(-1)
+    return not np.bincount(edge, weights=np.where(begin < end, 1.0, -1.0)).any()
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 _KEPT = 8
 """Recorded launches kept per batch: kernels times numbers of queries."""
@@ -29,9 +52,7 @@ Output = tuple[Any, int]
 class _Recorded:
     """One kernel for one number of queries, with the arrays that it reads and writes."""
 
-    def __init__(
-        self, batch: GeometryBatch, kernel: Any, inputs: Sequence[NDArray[Any]], outputs: Sequence[Output], count: int
-    ):
+    def __init__(self, batch: GeometryBatch, kernel: Any, inputs: Sequence[ArrayAny], outputs: Sequence[Output], count: int):
         wp = quiet_warp()
         self.inputs = [np.zeros_like(a) for a in inputs]
         self.outputs = [np.zeros((count, width), kind) for kind, width in outputs]
@@ -39,7 +60,7 @@ class _Recorded:
         arguments = [*batch.arguments(), closed_flags(batch), *views]
         self.launcher = Repeated(kernel, count, arguments, "cpu", batch.threads)
 
-    def run(self, batch: GeometryBatch, inputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    def run(self, batch: GeometryBatch, inputs: Sequence[ArrayAny]) -> list[ArrayAny]:
         for mine, given in zip(self.inputs, inputs, strict=True):
             mine[...] = given
         for index, argument in enumerate(batch.arguments()):
@@ -49,8 +70,8 @@ class _Recorded:
 
 
 def run_queries(
-    batch: GeometryBatch, kernel: Any, inputs: Sequence[NDArray[Any]], outputs: Sequence[Output], count: int
-) -> list[NDArray[Any]]:
+    batch: GeometryBatch, kernel: Any, inputs: Sequence[ArrayAny], outputs: Sequence[Output], count: int
+) -> list[ArrayAny]:
     """Ask `count` questions of a batch.
 
     Args:
@@ -77,8 +98,8 @@ def run_queries(
 
 
 def _run_on_device(
-    batch: GeometryBatch, kernel: Any, inputs: Sequence[NDArray[Any]], outputs: Sequence[Output], count: int
-) -> list[NDArray[Any]]:
+    batch: GeometryBatch, kernel: Any, inputs: Sequence[ArrayAny], outputs: Sequence[Output], count: int
+) -> list[ArrayAny]:
     wp = quiet_warp()
     sent = [wp.array(a.reshape(-1), device=batch.device) for a in inputs]
     made = [wp.zeros(count * width, dtype=wp.dtype_from_numpy(kind), device=batch.device) for kind, width in outputs]

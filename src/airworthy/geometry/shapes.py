@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayFloat
 from airworthy.core.errors import AirworthyError
 
 Vector3 = tuple[float, float, float]
-Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
 
 
@@ -61,19 +61,19 @@ class Mesh:
         AirworthyError: If shapes do not fit, an index is out of range, or a vertex is not finite.
     """
 
-    vertices: Floats
+    vertices: ArrayFloat
     """(V, 3) [m]."""
     faces: Ints
     """(F, 3) vertex indices."""
-    normals: Floats | None = None
+    normals: ArrayFloat | None = None
     """(V, 3) unit vertex normals for shading; None: flat."""
-    uv: Floats | None = None
+    uv: ArrayFloat | None = None
     """(V, 2) texture coordinates, origin at the upper left of the image (as glTF)."""
-    colors: Floats | None = None
+    colors: ArrayFloat | None = None
     """(V, 4) linear RGBA in [0, 1], multiplied into the material's base colour."""
     face_material: Ints | None = None
     """(F,) index into the instance's materials; None: all 0."""
-    channels: dict[str, Floats] = field(default_factory=dict)
+    channels: dict[str, ArrayFloat] = field(default_factory=dict)
     """The user's own vertex channels, each (V,) or (V, k), interpolated on request."""
 
     def __post_init__(self) -> None:
@@ -98,20 +98,20 @@ class Mesh:
 Shape = Box | Sphere | Cylinder | Capsule | Mesh
 
 
-def _array(name: str, value: Any, kind: Any, width: int) -> NDArray[Any]:
+def _array(name: str, value: Any, kind: Any, width: int) -> ArrayAny:
     array = np.ascontiguousarray(value, kind)
     if array.ndim != 2 or array.shape[1] != width:
         raise AirworthyError(f"A mesh's {name} have shape {array.shape}; expected (n, {width}).")
     return array
 
 
-def _per(name: str, array: NDArray[Any], count: int, of: str) -> NDArray[Any]:
+def _per(name: str, array: ArrayAny, count: int, of: str) -> ArrayAny:
     if len(array) != count:
         raise AirworthyError(f"A mesh has {count} {of} but {len(array)} rows of {name}.")
     return array
 
 
-def bounds(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def bounds(shape: Shape) -> tuple[Array, Array]:
     """Lower and upper corner of a shape in its own frame [m], each (3,); of a mesh without triangles, zeros."""
     if isinstance(shape, Mesh):
         if not len(shape.faces):
@@ -122,7 +122,7 @@ def bounds(shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return -half, half
 
 
-def _half_size(shape: Box | Sphere | Cylinder | Capsule) -> NDArray[np.float64]:
+def _half_size(shape: Box | Sphere | Cylinder | Capsule) -> Array:
     if isinstance(shape, Box):
         return np.array(shape.half_size, float)
     if isinstance(shape, Sphere):

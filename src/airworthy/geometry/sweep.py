@@ -4,25 +4,106 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airworthy.core.arrays import Array
 from airworthy.geometry.batch import GeometryBatch
+from airworthy.geometry.convex_kernel import convex_kernel
 from airworthy.geometry.query_arguments import environments, instance_numbers, lengths, vectors
 from airworthy.geometry.query_launch import run_queries
 from airworthy.geometry.sweep_kernel import sweep_kernel
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# Boxes and cylinders that move and turn among what can be hit: first contacts and distances, exact but for rounded edges.
+
+Pose = tuple[ArrayLike, ArrayLike]
+
+CORE = 9
+"""Numbers of a core: kind (1: box, 2: cylinder about z), half lengths (3; cylinder: radius, radius, half height), centre (3,
+from the origin of the body), margin: radius of the ball that goes around the core, reach: farthest point from the origin,
+margin included [m]."""
+
+
+@dataclass(frozen=True, eq=False)
+class BodyContact:
+    """The first contact, or the nearest surface, of each of n bodies."""
+
+    fraction: Array
+    """Of the motion until contact, (n,) in [0, 1]; 1 where there is none."""
+    distance: Array
+    """Of the core from the surface there [m], (n,): the margin more than the body's; negative inside; inf where none."""
+    normal: Array
+    """Unit, from the surface to the body, (n, 3); 0 where there is none."""
+    point: Array
+    """On the surface, world [m], (n, 3); NaN where there is none."""
+    arm: Array
+    """The nearest point of the core, body frame [m], (n, 3)."""
+    instance: NDArray[np.int32]
+    """What is met, (n,); -1: nothing."""
+
+
+def sweep_body(
+    batch: GeometryBatch,
+    core: ArrayLike,
+    start: Pose,
+    end: Pose,
+    env: ArrayLike | None = None,
+    *,
+    gap: float = 0.0,
+    leaving: float = 0.0,
+    shallow: float = math.inf,
+    ignore: ArrayLike | None = None,
+) -> BodyContact:
+    """First contact of boxes and cylinders with everything that collides.
+
+    Origins go straight, attitudes on the straight way between the quaternions, brought to unit length.
+
+    Args:
+        batch: Environments.
+        core: Numbers of each body as `CORE` says, (n, 9).
+        start: Position, world [m], (n, 3), and attitude x, y, z, w, (n, 4).
+        end: The same at fraction 1.
+        env: Environment of each, (n,) or one number; None: environment k for body k, or the only one.
+        gap: Distance of the body at which it touches [m].
+        leaving: A body that touches at its start and does not go further in than this [m] is led as if it did not touch.
+        shallow: A deeper overlap [m] is a contact whatever the body does.
+        ignore: Instance that each body passes through, (n,) or one number; -1: none.
+    """
+    rows = np.atleast_2d(np.asarray(core, float))
+    count = len(rows)
+    parts = zip((*start, *end), (3, 4, 3, 4), strict=True)
+    poses = [np.broadcast_to(np.asarray(part, float), (count, width)) for part, width in parts]
+    numbers = np.broadcast_to([gap, leaving, shallow if math.isfinite(shallow) else 1e9], (count, 3))
+    motion = np.ascontiguousarray(np.concatenate([rows, *poses, numbers], axis=1))
+    inputs: Any = (motion, environments(env, count, batch.env_count), instance_numbers(ignore, count))
+    result, which = run_queries(batch, convex_kernel(), inputs, ((np.float64, 11), (np.int32, 2)), count)
+    none = which[:, 0] < 0
+    result[none, 0], result[none, 1], result[none, 2:5] = 1.0, math.inf, math.nan
+    return BodyContact(result[:, 0], result[:, 1], result[:, 5:8], result[:, 2:5], result[:, 8:11], which[:, 0])
+
+
+def body_clearance(
+    batch: GeometryBatch, core: ArrayLike, pose: Pose, env: ArrayLike | None = None, max_distance: float = math.inf
+) -> BodyContact:
+    """Return the nearest surface to boxes and cylinders, within a distance [m]; arguments as of `sweep_body`."""
+    return sweep_body(batch, core, pose, pose, env, gap=min(max_distance, 1e6), shallow=-1.0)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Impact:
     """The first contact of each of n moving bodies."""
 
-    fraction: NDArray[np.float64]
+    fraction: Array
     """Of the motion until contact, (n,) in [0, 1]; 1 where there is none; NaN for a motion that is not finite."""
-    normal: NDArray[np.float64]
+    normal: Array
     """Unit, from the surface to the body, (n, 3); 0 where there is no contact."""
-    point: NDArray[np.float64]
+    point: Array
     """Of the surface that is touched, world [m], (n, 3); NaN where there is no contact."""
     instance: NDArray[np.int32]
     """Number of the instance hit as in a ray's hits, (n,); -1 where there is no contact."""

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array
 from airworthy.geometry.placement import Placement
 from airworthy.geometry.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere
-
-Array = NDArray[np.float64]
 
 
 def rotation(attitude: Array) -> Array:
@@ -68,7 +66,7 @@ def triangle_distance(points: Array, triangles: Array) -> Array:
 
 
 def winding_number(points: Array, triangles: Array) -> Array:
-    """How often a closed surface encloses points: sum of solid angles / 4 pi (Van Oosterom and Strackee, 1983), (n,)."""
+    """Return how often a closed surface encloses points: sum of solid angles / 4 pi (Van Oosterom and Strackee, 1983), (n,)."""
     a, b, c = (triangles[:, k] - points[:, None] for k in range(3))
     la, lb, lc = (np.linalg.norm(x, axis=-1) for x in (a, b, c))
     volume = np.sum(a * np.cross(b, c), -1)
@@ -162,7 +160,7 @@ def sphere_sweep_triangle(start: Array, end: Array, radius: float, triangle: Arr
 
 
 def _enter(p: Array, v: Array, radius: float) -> float:
-    """When |p + t v| first equals the radius, else +inf."""
+    """Return when |p + t v| first equals the radius, else +inf."""
     a, b, c = v @ v, p @ v, p @ p - radius * radius
     if a == 0.0 or b * b < a * c:
         return np.inf

@@ -1,1 +1,48 @@
-"""Expert data, imitation and training."""
+"""Expert data, imitation from it, and export: SV-Net is trained on data sets of expert roll-outs.
+
+`synthesize_dataset` makes a data set, `train_svnet` learns from it, `export_onnx` and `export_lerobot` take both elsewhere.
+"""
+
+from typing import TYPE_CHECKING
+
+from airworthy.core.faces import lazy_names
+
+if TYPE_CHECKING:
+    from airworthy.learning.datasets import DatasetConfig, ExpertDataset, ImageStack, Made, read_manifest, synthesize_dataset
+    from airworthy.learning.datasets.lerobot import export_lerobot
+    from airworthy.learning.export import export_onnx
+    from airworthy.learning.svnet import ExpertPairs, RunOptions, SvNetOptions, TrainedSvNet, train_svnet
+    from airworthy.learning.svnet.adaptation import AdaptationConfig, measure_adaptation
+    from airworthy.learning.synthesis import (
+        NOISE_LEVELS,
+        RolloutPlan,
+        Rollouts,
+        Stages,
+        SynthesisConfig,
+        flight_camera,
+        noise_level,
+        roll_out,
+    )
+else:
+    # fmt: off
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "datasets": ("DatasetConfig", "ExpertDataset", "ImageStack", "Made", "read_manifest", "synthesize_dataset"),
+            "datasets.lerobot": ("export_lerobot",),
+            "export": ("export_onnx",),
+            "svnet": ("ExpertPairs", "RunOptions", "SvNetOptions", "TrainedSvNet", "train_svnet"),
+            "svnet.adaptation": ("AdaptationConfig", "measure_adaptation"),
+            "synthesis": (
+                "NOISE_LEVELS", "RolloutPlan", "Rollouts", "Stages", "SynthesisConfig", "flight_camera", "noise_level",
+                "roll_out",
+            ),
+        },
+    )
+    # fmt: on
+
+__all__ = [
+    "NOISE_LEVELS", "AdaptationConfig", "DatasetConfig", "ExpertDataset", "ExpertPairs", "ImageStack", "Made", "RolloutPlan",
+    "Rollouts", "RunOptions", "Stages", "SvNetOptions", "SynthesisConfig", "TrainedSvNet", "export_lerobot", "export_onnx",
+    "flight_camera", "measure_adaptation", "noise_level", "read_manifest", "roll_out", "synthesize_dataset", "train_svnet",
+]  # fmt: skip

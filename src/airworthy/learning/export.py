@@ -7,18 +7,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy import __version__
+from airworthy.core.arrays import ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, read_text, write_bytes
-from airworthy.pilots.svnet.contract import CONTRACT_FILE, CONTRACT_KEY, CONTRACT_LIMIT_BYTES, Contract, read_policy
-from airworthy.pilots.svnet.ports import ports_of
-from airworthy.pilots.svnet.squeezenet import FIRES, POOLS
-from airworthy.pilots.svnet.variants import COMMAND_HIDDEN, HEAD_HIDDEN, HISTORY_HIDDEN, Variant, variant
+from airworthy.pilots.svnet.contract import (
+    CONTRACT_FILE,
+    CONTRACT_KEY,
+    CONTRACT_LIMIT_BYTES,
+    PolicyContract,
+    ports_of,
+    read_policy,
+)
+from airworthy.pilots.svnet.variants import COMMAND_HIDDEN, FIRES, HEAD_HIDDEN, HISTORY_HIDDEN, POOLS, Variant, variant
 
 __all__ = ["export_onnx", "onnx_model"]
 
+# Ours: of ONNX 1.12 (2022), which runtimes since then read.
 OPSET, IR_VERSION = 17, 8
 
 
@@ -47,8 +53,14 @@ def export_onnx(folder: str | Path, out: str | Path) -> Path:
     return path
 
 
-def onnx_model(contract: Contract, weights: Mapping[str, NDArray[np.float32]], text: str) -> Any:
-    """The model in memory; `text` is that of the contract."""
+def onnx_model(contract: PolicyContract, weights: Mapping[str, ArrayF32], text: str) -> Any:
+    """Return the model in memory; `text` is that of the contract.
+
+    Args:
+        contract: Of the policy.
+        weights: Tensors by the names of the contract.
+        text: Of the contract, kept in the model.
+    """
     from onnx import TensorProto, checker, helper
 
     kind = variant(contract.variant)
@@ -71,13 +83,13 @@ def onnx_model(contract: Contract, weights: Mapping[str, NDArray[np.float32]], t
 class _Graph:
     """Nodes and constants as they are added; a tensor is known by its name."""
 
-    def __init__(self, weights: Mapping[str, NDArray[np.float32]]):
+    def __init__(self, weights: Mapping[str, ArrayF32]):
         self.weights = weights
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self._known: set[str] = set()
 
-    def build(self, contract: Contract, kind: Variant) -> None:
+    def build(self, contract: PolicyContract, kind: Variant) -> None:
         """From the inputs to the outputs; concatenations in the specification's order."""
         told = ["state", "objective"]
         if kind.history != "none":
@@ -91,15 +103,15 @@ class _Graph:
         self.add("Identity", [self.chain(read, "command", len(COMMAND_HIDDEN) + 1)], "command")
 
     def add(self, operator: str, inputs: list[str], name: str = "", **attributes: Any) -> str:
-        """A node of one output, whose name is returned."""
+        """Return a node of one output, whose name is returned."""
         from onnx import helper
 
         out = name or f"{operator.lower()}_{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, inputs, [out], name=f"node_{out}", **attributes))
         return out
 
-    def constant(self, name: str, array: NDArray[Any]) -> str:
-        """A constant, kept once."""
+    def constant(self, name: str, array: ArrayAny) -> str:
+        """Return a constant, kept once."""
         from onnx import numpy_helper
 
         if name not in self._known:
@@ -108,7 +120,7 @@ class _Graph:
         return name
 
     def tensor(self, name: str) -> str:
-        """A tensor of the weights."""
+        """Return a tensor of the weights."""
         return self.constant(name, self.weights[name])
 
     def linear(self, x: str, name: str) -> str:
@@ -128,11 +140,11 @@ class _Graph:
         return self.add("Gather", ["state", self.constant("vision_columns", np.array([0, 4, 5, 6, 7], np.int64))], axis=1)
 
     def convolution(self, x: str, name: str, stride: int = 1, padding: int = 0) -> str:
-        """A convolution and its rectifier."""
+        """Return a convolution and its rectifier."""
         inputs = [x, self.tensor(f"{name}.weight"), self.tensor(f"{name}.bias")]
         return self.add("Relu", [self.add("Conv", inputs, strides=[stride] * 2, pads=[padding] * 4)])
 
-    def backbone(self, contract: Contract) -> str:
+    def backbone(self, contract: PolicyContract) -> str:
         """SqueezeNet 1.1 on 8-bit images with channels last; scores (n, 1000)."""
         shades = self.add("Cast", ["image"], to=1)
         scaled = self.add("Div", [shades, self.constant("white", np.array(255.0, np.float32))])

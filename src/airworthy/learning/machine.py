@@ -6,17 +6,175 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from airworthy import __version__
+from airworthy.core.arrays import ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError
-from airworthy.learning.options import TrainingRunOptions
+from airworthy.core.schema import check_fields
 
-__all__ = ["Machine", "computing", "machine_for"]
+__all__ = [
+    "COUNT_MAX",
+    "SEED_MAX",
+    "Machine",
+    "ModelState",
+    "TrainingOptions",
+    "TrainingRunOptions",
+    "computing",
+    "machine_for",
+]
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# What the options of all trainings have in common: how they are checked and compared, where and for how long one runs.
+
+COUNT_MAX = 1_000_000_000
+"""Of epochs, of rows in a minibatch, of minibatches."""
+SEED_MAX = (1 << 63) - 1
+THREADS_MAX = 1024
+"""More than any machine has; torch would take memory for each before it asks whether there is so much."""
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What is learnt, and how: the fields are each training's own."""
+
+    def differences(self, before: Mapping[str, Any]) -> list[str]:
+        """Fields in which an earlier training differs, in words."""
+        # An option that an earlier version did not have was at its default.
+        now, then = asdict(self), {item.name: before.get(item.name, item.default) for item in fields(self)}
+        return [f"{name} was {_told(then[name])}, not {_told(now[name])}" for name in now if then[name] != now[name]]
+
+    def _check_within(self, name: str, least: float, most: float) -> None:
+        if not least <= getattr(self, name) <= most:
+            raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected {least:,} to {most:,}.")
+
+    def _check_rates(self, *names: str) -> None:
+        for name in names:
+            if not 0.0 < getattr(self, name) <= 1.0:
+                raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected above 0, up to 1.")
+
+    def _check_shares(self, *names: str) -> None:
+        for name in names:
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected 0 or more, below 1.")
+
+
+def _told(value: Any) -> str:
+    return "none" if value == "" else str(value)
+
+
+@dataclass(frozen=True)
+class TrainingRunOptions:
+    """Where a training runs, and for how long; it can be stopped here and go on there.
+
+    Raises:
+        AirworthyError: If a number is out of range.
+    """
+
+    device: str = "auto"
+    """cpu, cuda, cuda:1; auto: a GPU where there is one."""
+    threads: int = 0
+    """Of the CPU; 0: all it has. A training goes on with the number it began with."""
+    checkpoint_minutes: float = 5.0
+    """Between two checkpoints [min]."""
+    minutes: float = 0.0
+    """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not 0 <= self.threads <= THREADS_MAX:
+            raise AirworthyError(f"The training has {self.threads} threads; expected 0 to {THREADS_MAX:,}.")
+        for name in ("checkpoint_minutes", "minutes"):
+            if not (isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
+                raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected 0 or more.")
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# A network while it learns: its tensors, those of its best epoch, and Adam's moments, as arrays of a checkpoint.
+
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
+
+class ModelState:
+    """What of a training is tensors.
+
+    Args:
+        model: That learns.
+        device: Where it lies.
+    """
+
+    def __init__(self, model: torch.nn.Module, device: torch.device):
+        self.model, self._device = model, device
+        self.best: dict[str, Tensor] = {}
+        """Tensors of the best epoch so far; empty before there is one."""
+
+    def keep_best(self) -> None:
+        """Take the model's tensors as they are for those of the best epoch."""
+        # Copies: the optimizer changes the model's tensors in place.
+        self.best = {key: value.detach().clone() for key, value in self.model.state_dict().items()}
+
+    def chosen(self, kind: str) -> dict[str, Tensor]:
+        """Tensors of the "best" epoch, or of the "last"."""
+        return self.best if kind == "best" and self.best else dict(self.model.state_dict())
+
+    def weights(self, kind: str) -> dict[str, ArrayF32]:
+        """Return the same as arrays of their own."""
+        return _arrays(self.chosen(kind))
+
+    def arrays(self, trained: Mapping[str, Tensor], adam: torch.optim.Optimizer) -> dict[str, ArrayAny]:
+        """Everything, by the names of a checkpoint: model.*, best.*, adam.*.
+
+        Args:
+            trained: Parameters that learn, by name.
+            adam: Their optimizer.
+        """
+        found = {f"model.{key}": value for key, value in self.model.state_dict().items()}
+        found |= {f"best.{key}": value for key, value in self.best.items()}
+        for name, parameter in trained.items():
+            state = adam.state.get(parameter, {})
+            found |= {f"adam.{name}.{key}": state[key] for key in _MOMENTS if key in state}
+        return _arrays(found)
+
+    def restore(self, arrays: Mapping[str, ArrayAny]) -> None:
+        """Take model and best epoch from what `arrays` gave."""
+        self.model.load_state_dict(_under(arrays, "model."))
+        self.best = {key: value.to(self._device) for key, value in _under(arrays, "best.").items()}
+
+    def restore_moments(
+        self, arrays: Mapping[str, ArrayAny], trained: Mapping[str, Tensor], adam: torch.optim.Optimizer
+    ) -> None:
+        """Take Adam's moments from what `arrays` gave; a parameter that had none has none.
+
+        Args:
+            arrays: From `arrays`.
+            trained: Parameters by name.
+            adam: Whose moments they become.
+        """
+        moments = _under(arrays, "adam.")
+        for name, parameter in trained.items():
+            if f"{name}.step" in moments:
+                found = {key: torch.empty_like(parameter).copy_(moments[f"{name}.{key}"]) for key in _MOMENTS[1:]}
+                step = moments[f"{name}.step"]
+                # On a GPU Adam is fused and counts there; else it counts on the processor.
+                adam.state[parameter] = {"step": step.to(self._device) if self._device.type == "cuda" else step, **found}
+
+
+def _arrays(tensors: Mapping[str, Tensor]) -> dict[str, ArrayAny]:
+    return {key: value.detach().cpu().numpy().copy() for key, value in tensors.items()}
+
+
+def _under(arrays: Mapping[str, ArrayAny], head: str) -> dict[str, Tensor]:
+    return {key[len(head) :]: torch.from_numpy(np.array(value)) for key, value in arrays.items() if key.startswith(head)}
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 _BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}
 """Of /proc/cpuinfo, where the processor multiplies in bfloat16."""
@@ -35,13 +193,13 @@ class Machine:
     airworthy: str = __version__
 
     def differences(self, before: Mapping[str, Any]) -> list[str]:
-        """What another machine had otherwise, in words."""
+        """Return what another machine had otherwise, in words."""
         now = asdict(self)
         return [f"{name} {before.get(name)}, now {now[name]}" for name in now if before.get(name) != now[name]]
 
 
 def machine_for(run: TrainingRunOptions, precision: str = "float32", before: Mapping[str, Any] | None = None) -> Machine:
-    """Where this run computes; a run that goes on takes the threads it began with, if it was not told otherwise.
+    """Return where this run computes; a run that goes on takes the threads it began with, if it was not told otherwise.
 
     Args:
         run: What was asked for.
@@ -53,6 +211,7 @@ def machine_for(run: TrainingRunOptions, precision: str = "float32", before: Map
     """
     device = _device(run.device)
     begun = before.get("threads") if before else None
+    # Sums of other numbers of threads round otherwise: a training that goes on keeps its own.
     threads = run.threads or (begun if isinstance(begun, int) else 0) or _processors()
     if precision == "auto":
         precision = "bfloat16" if _has_bfloat16(device) else "float32"
@@ -72,6 +231,7 @@ def computing(machine: Machine) -> Iterator[torch.device]:
     torch.set_num_threads(machine.threads)
     if device.type == "cpu":
         torch.use_deterministic_algorithms(True)
+        # Filling new memory costs time and changes nothing where every number is written before it is read.
         torch.utils.deterministic.fill_uninitialized_memory = False
     try:
         yield device
@@ -100,6 +260,7 @@ def _device(name: str) -> str:
 
 def _processors() -> int:
     if sys.platform == "linux":
+        # What this process may use, which in a container is less than the machine has.
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1
 

@@ -17,12 +17,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from airworthy.core.checkpoints import Checkpoint, Checkpoints
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import json_text, read_json, write_json, write_text
-from airworthy.core.progress import progress
-from airworthy.core.stopping import stoppable
-from airworthy.learning.options import TrainingOptions, TrainingRunOptions
+from airworthy.core.runs.checkpoints import Checkpoint, Checkpoints
+from airworthy.core.runs.progress import progress, stoppable
+from airworthy.learning.machine import TrainingOptions, TrainingRunOptions
 from airworthy.pilots.network_files import CONTRACT_FILE
 
 if TYPE_CHECKING:  # it loads torch
@@ -34,9 +33,9 @@ __all__ = [
     "JOURNAL_FILE",
     "LAST_FILE",
     "REPORT_FILE",
-    "Named",
     "TrainingFolder",
-    "Work",
+    "TrainingNames",
+    "TrainingWork",
     "say",
     "write_journal",
 ]
@@ -49,7 +48,7 @@ Outcome = TypeVar("Outcome")
 Stopped = Callable[[], bool]
 
 
-class Work(Protocol):
+class TrainingWork(Protocol):
     """A training under way."""
 
     @property
@@ -64,7 +63,7 @@ class Work(Protocol):
 
 
 @dataclass(frozen=True)
-class Named:
+class TrainingNames:
     """What things are called in messages."""
 
     result: str
@@ -91,7 +90,7 @@ class TrainingFolder:
         AirworthyError: The folder holds another training, or something that is none.
     """
 
-    def __init__(self, folder: Path, identity: Mapping[str, Any], options: TrainingOptions, named: Named, quiet: bool):
+    def __init__(self, folder: Path, identity: Mapping[str, Any], options: TrainingOptions, named: TrainingNames, quiet: bool):
         self.folder, self._identity, self._named, self._quiet = folder, dict(identity), named, quiet
         self.about: dict[str, Any] = dict(identity)
         """The identity, and since `begin` the machine: what checkpoints and figures tell of the training."""
@@ -109,7 +108,7 @@ class TrainingFolder:
         return held if isinstance(held, dict) else None
 
     def outcome(self, read: Callable[[Path], object], of: Callable[[Path, Mapping[str, Any]], Outcome]) -> Outcome:
-        """What a training left that was finished before.
+        """Return what a training left that was finished before.
 
         Args:
             read: Reads the folder's network, and refuses it where it is damaged.
@@ -127,7 +126,7 @@ class TrainingFolder:
         except AssetError as error:
             raise AssetError(f"{error} {_AGAIN}") from error
 
-    def begin(self, work: Work, machine: Machine) -> bool:
+    def begin(self, work: TrainingWork, machine: Machine) -> bool:
         """Note what begins, or take up what was stopped; returns whether the work goes on from a checkpoint."""
         if self._before is None:
             write_json(self.folder / IDENTITY_FILE, {**self._identity, "machine": asdict(machine)})
@@ -142,7 +141,7 @@ class TrainingFolder:
 
     def learn(
         self,
-        work: Work,
+        work: TrainingWork,
         steps: Callable[[Stopped], Iterator[object]],
         count: int,
         run: TrainingRunOptions,
@@ -167,6 +166,7 @@ class TrainingFolder:
         with stoppable() as stopped:
             for _ in progress(steps(stopped), "Training", count, quiet=self._quiet):
                 now = time.monotonic()
+                # Monotonic time: a clock that is set while it learns must not stop it.
                 late = bool(run.minutes) and now - begun > 60.0 * run.minutes
                 stepped()
                 # At the end, too: whoever stops it while the report is made has learnt everything.
@@ -174,6 +174,7 @@ class TrainingFolder:
                     kept.save(work.save(), self.about)
                     saved()
                     last = now
+                    # What is finished is judged at once, late or not.
                     if stopped() or (late and not work.finished):
                         break
         return work.finished
@@ -186,10 +187,11 @@ class TrainingFolder:
         return Checkpoints(self.folder / CHECKPOINTS, self._named.steps)
 
     def _known(self, options: TrainingOptions) -> dict[str, Any] | None:
-        """How this training began before; None: it did not. Refuses a folder of another."""
+        """Return how this training began before; None: it did not. Refuses a folder of another."""
         path, where = self.folder / IDENTITY_FILE, repr(str(self.folder))
         if not path.is_file():
             if any((self.folder / name).exists() for name in (CHECKPOINTS, FIGURES_FILE, CONTRACT_FILE)):
+                # Results without an identity may be anybody's: nothing is written over them.
                 raise AirworthyError(f"{where} holds {self._named.result} but no {IDENTITY_FILE}: choose another folder.")
             return None
         before = read_json(path)
@@ -212,7 +214,8 @@ class TrainingFolder:
 
 
 def write_journal(folder: Path, journal: list[dict[str, Any]]) -> None:
-    """A line per epoch; whole, so that a line is never there twice."""
+    """Write a line per epoch; whole, so that a line is never there twice."""
+    # Through our own text, as in every other file.
     rows = [json.dumps(json.loads(json_text(row)), ensure_ascii=False) for row in journal]
     write_text(folder / JOURNAL_FILE, "".join(f"{row}\n" for row in rows))
 

@@ -1,20 +1,33 @@
 """Who decides: pilots map what they may observe to commands at one control level, at their own rate."""
 
-from airworthy.pilots.catalogue import pilot_for, pilot_level, pilot_names, pilot_sensors
-from airworthy.pilots.flying import FlightPlan, Flown, fly
-from airworthy.pilots.pilot import Observation, Pilot
-from airworthy.pilots.trackers import TrackerPilot, tracker
+from typing import TYPE_CHECKING
+
+from airworthy.core.faces import lazy_names
+
+if TYPE_CHECKING:
+    from airworthy.pilots.catalogue import pilot_for, pilot_level, pilot_names, pilot_sensors
+    from airworthy.pilots.expert import ExpertPilot, ExpertReference, expert_for
+    from airworthy.pilots.flight_loop import FlightPlan, FlightRun, fly
+    from airworthy.pilots.pilot import Observation, Pilot, observe
+    from airworthy.pilots.svnet.contract import read_contract
+    from airworthy.pilots.svnet.pilot import SvNetPilot, policy_camera, svnet_pilot
+    from airworthy.pilots.trackers import TrackerPilot, tracker
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "catalogue": ("pilot_for", "pilot_level", "pilot_names", "pilot_sensors"),
+            "expert": ("ExpertPilot", "ExpertReference", "expert_for"),
+            "flight_loop": ("FlightPlan", "FlightRun", "fly"),
+            "pilot": ("Observation", "Pilot", "observe"),
+            "svnet.contract": ("read_contract",),
+            "svnet.pilot": ("SvNetPilot", "policy_camera", "svnet_pilot"),
+            "trackers": ("TrackerPilot", "tracker"),
+        },
+    )
 
 __all__ = [
-    "FlightPlan",
-    "Flown",
-    "Observation",
-    "Pilot",
-    "TrackerPilot",
-    "fly",
-    "pilot_for",
-    "pilot_level",
-    "pilot_names",
-    "pilot_sensors",
-    "tracker",
-]
+    "ExpertPilot", "ExpertReference", "FlightPlan", "FlightRun", "Observation", "Pilot", "SvNetPilot", "TrackerPilot",
+    "expert_for", "fly", "observe", "pilot_for", "pilot_level", "pilot_names", "pilot_sensors", "policy_camera",
+    "read_contract", "svnet_pilot", "tracker",
+]  # fmt: skip

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.pilots.expert import ExpertPilot, expert_for
-from airworthy.pilots.expert_reference import expert_reference
+from airworthy.pilots.expert import ExpertPilot, expert_for, expert_reference
 from airworthy.pilots.pilot import Pilot
 from airworthy.pilots.trackers import pilot_names as tracker_names
 from airworthy.pilots.trackers import tracker, tracker_level
 from airworthy.simulation.mounted import MountedSensors
-from airworthy.simulation.sensor_posts import MountedSensor
+from airworthy.simulation.sensor_state import MountedSensor
 from airworthy.simulation.simulator import Simulator
 from airworthy.trajectories import Course, Trajectory
 from airworthy.vehicles import Vehicle
@@ -59,7 +58,7 @@ def pilot_level(word: str) -> str:
 
 
 def pilot_sensors(word: str, vehicle: Vehicle) -> dict[str, MountedSensor]:
-    """What a pilot needs mounted, by name: a policy's camera, as it was trained to see.
+    """Return what a pilot needs mounted, by name: a policy's camera, as it was trained to see.
 
     Raises:
         AssetError: The folder holds no policy.
@@ -68,18 +67,17 @@ def pilot_sensors(word: str, vehicle: Vehicle) -> dict[str, MountedSensor]:
     name, folder = _parts(word)
     if name != SVNET:
         return {}
-    from airworthy.pilots.svnet.contract import read_contract
-    from airworthy.pilots.svnet.seeing import policy_camera
-    from airworthy.pilots.svnet.shipped import policy_folder
+    from airworthy.pilots.svnet.contract import policy_folder, read_policy
+    from airworthy.pilots.svnet.pilot import policy_camera
 
-    contract = read_contract(policy_folder(folder))
+    contract, _ = read_policy(policy_folder(folder))  # its weights, too: what cannot fly is refused before anything has flown
     return {} if contract.view is None else {CAMERA: MountedSensor(policy_camera(vehicle, contract))}
 
 
 def pilot_for(
     word: str, simulator: Simulator, path: Course | Trajectory, mounted: MountedSensors | None = None, device: str = "cpu"
 ) -> Pilot:
-    """A pilot for a simulator's vehicles as they are now: make it after parameters were drawn.
+    """Return a pilot for a simulator's vehicles as they are now: make it after parameters were drawn.
 
     Args:
         word: Of `pilot_names`; a policy as svnet:FOLDER, the shipped one as svnet.
@@ -97,7 +95,7 @@ def pilot_for(
         return expert_for(simulator, expert_reference(path), device=device)
     if name != SVNET:
         return tracker(name, path.trajectory() if isinstance(path, Course) else path)
+    from airworthy.pilots.svnet.contract import policy_folder
     from airworthy.pilots.svnet.pilot import svnet_pilot
-    from airworthy.pilots.svnet.shipped import policy_folder
 
     return svnet_pilot(policy_folder(folder), simulator, path, CAMERA, mounted, device)

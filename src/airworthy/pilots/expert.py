@@ -2,22 +2,122 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from airworthy.control.effectors import thrust_limits
-from airworthy.control.mpc import MpcConfig, MpcSolver
+from airworthy.control.mpc import MpcConfig, MpcReference, MpcSolver
+from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, ArrayInt
 from airworthy.core.errors import AirworthyError
-from airworthy.pilots.expert_reference import SEARCH, ExpertReference
 from airworthy.pilots.pilot import Observation
+from airworthy.pilots.trackers import HoverFrame
 from airworthy.simulation.simulator import Simulator
+from airworthy.trajectories import Course, Trajectory, kinematic_state, minimum_snap
 from airworthy.vehicles import Vehicle
+from airworthy.vehicles.trim import thrust_limits
 
-__all__ = ["ExpertPilot", "expert_for", "full_thrust", "full_thrust_of"]
+__all__ = ["ExpertPilot", "ExpertReference", "expert_for", "expert_reference", "full_thrust", "full_thrust_of", "held"]
 
-Array = NDArray[np.float64]
+# -----------------------------------------------------------------------------------------------------------------------------
+# Paths as the expert's MPC reads them: rows at its rate, one path behind the other, and where a vehicle is on them.
+
+SEARCH = 0.2
+"""How far from the clock a vehicle is looked for on its path [s]: hz / 5 samples (StanfordMSL/FiGS, vehicle_rate_mpc.py)."""
+NEAREST = 0.05
+"""Weight of every squared component of the difference by which the nearest sample is found; it cancels, and is kept as said."""
+_HELD_ORDERS = 4
+
+
+def held(course: Course, seconds: float) -> Trajectory:
+    """Return a keyframe course with its end held: a keyframe equal to the last one, at rest, `seconds` after it, and planned
+    anew.
+
+    Other courses are taken as they are; where they end, the MPC repeats their last row.
+    """
+    if course.kind != "keyframes":
+        return course.trajectory()
+    last = course.keyframes[-1]
+    axes = {axis: _first(getattr(last, axis)) for axis in ("x", "y", "z", "yaw")}
+    end = replace(last, time=last.time + seconds, name="", **axes)
+    return minimum_snap((*course.keyframes, end), course.coefficient_count)
+
+
+def _first(values: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Value and the first three derivatives, as far as they are given."""
+    return tuple(values[:_HELD_ORDERS])
+
+
+@dataclass(frozen=True, eq=False)
+class ExpertReference:
+    """Paths of one rate in one table."""
+
+    table: MpcReference
+    first: ArrayInt
+    """(paths,) row at which each begins."""
+    last: ArrayInt
+    """(paths,) row at which each ends."""
+    rate: float
+    """Rows per second [Hz]."""
+
+    def nearest(self, state: Array, time: Array, path: ArrayInt, search: float = SEARCH) -> ArrayInt:
+        """Row (n,) of each vehicle's path that is nearest to it in all ten components, near the clock; the earliest of equals.
+
+        Args:
+            state: (n, 10) position, velocity, quaternion.
+            time: (n,) since the path's beginning [s].
+            path: (n,) which path.
+            search: Before and after the clock [s].
+        """
+        reach = int(np.floor(search * self.rate + 1e-9))
+        clock = self.first[path] + np.rint(time * self.rate).astype(np.int64)
+        rows = np.clip(clock[:, None] + np.arange(-reach, reach + 1), self.first[path][:, None], self.last[path][:, None])
+        wanted = self.table.states[rows]
+        sign = np.where((wanted[..., 6:] * state[:, None, 6:]).sum(-1, keepdims=True) < 0.0, -1.0, 1.0)
+        off = np.concatenate([wanted[..., :6], sign * wanted[..., 6:]], axis=-1) - state[:, None]
+        return np.asarray(np.take_along_axis(rows, (NEAREST * off**2).sum(-1).argmin(1)[:, None], axis=1)[:, 0])
+
+
+def expert_reference(
+    paths: Trajectory | Course | Sequence[Trajectory | Course], config: MpcConfig | None = None, gravity: float = 9.81
+) -> ExpertReference:
+    """Sample paths for the MPC; courses with their end held for a horizon.
+
+    Args:
+        paths: One or several.
+        config: Its rate and horizon count.
+        gravity: [m/s^2]
+
+    Raises:
+        AirworthyError: There is no path.
+    """
+    config = config or MpcConfig()
+    several = [paths] if isinstance(paths, Trajectory | Course) else list(paths)
+    if not several:
+        raise AirworthyError("An expert needs at least one path to follow.")
+    parts, first = [], [0]
+    for path in several:
+        trajectory = held(path, config.horizon / config.rate) if isinstance(path, Course) else path
+        parts.append(_rows(trajectory, config.rate, gravity))
+        first.append(first[-1] + len(parts[-1]))
+    rows = np.concatenate(parts)
+    table = MpcReference(rows[:, :10], rows[:, 10], rows[:, 11:])
+    return ExpertReference(table, np.array(first[:-1]), np.array(first[1:]) - 1, config.rate)
+
+
+def _rows(path: Trajectory, rate: float, gravity: float) -> Array:
+    """(rows, 14) of one path."""
+    times: ArrayLike = np.arange(int(np.floor(path.duration * rate + 1e-6)) + 1) / rate
+    sample = path.sample(times)
+    state = kinematic_state(sample, gravity)
+    parts = (sample.position, sample.velocity, state.attitude, state.thrust[:, None], state.rate)
+    return np.concatenate(parts, axis=1)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
 _EARLY = 1e-3
 """Of a period: by as much the clock of a tick may be early."""
 
@@ -33,6 +133,7 @@ class ExpertPilot:
         mass: (env,) [kg].
         believed: (env,) the same thrust as the vehicle's own allocation believes it to be [N], in which the command is given;
             None: as it is.
+        frame: Of vehicles that hover leaning: attitude and commands are of the frame that is level then, and so is `full`.
         path: (env,) which path each flies, or one; its clock begins with the flight, at `offset`.
         offset: (env,) or one: where on its path each flight begins [s].
         config: Of the MPC.
@@ -60,6 +161,7 @@ class ExpertPilot:
         search: float = SEARCH,
         device: str = "cpu",
         believed: ArrayLike | None = None,
+        frame: HoverFrame | None = None,
     ):
         self._full, self._mass = np.atleast_1d(np.asarray(full, float)), np.atleast_1d(np.asarray(mass, float))
         count = len(self._full)
@@ -74,7 +176,7 @@ class ExpertPilot:
                 f"The expert's paths have {reference.rate:g} rows a second; its MPC runs at {self.config.rate:g} Hz."
             )
         self._believed = self._full if believed is None else np.broadcast_to(np.asarray(believed, float), self._full.shape)
-        self.reference, self._search = reference, search
+        self.reference, self._search, self._frame = reference, search, frame
         self._path = np.broadcast_to(np.asarray(path, np.int64), count)
         self._offset = np.broadcast_to(np.asarray(offset, float), count)
         self._gravity = np.broadcast_to(np.asarray(gravity, float), count)
@@ -87,24 +189,26 @@ class ExpertPilot:
         """(env,) of the last tick."""
 
     def command(self, observation: Observation) -> Array:
-        """Collective thrust [N] and body rates [rad/s], (env, 4)."""
+        """Return collective thrust [N] and body rates [rad/s], (env, 4)."""
         tick = np.floor(observation.time * self.config.rate + _EARLY).astype(np.int64)
         new = tick != self._tick
         if new.any():
             self._begin(np.flatnonzero(new & (tick < np.maximum(self._tick, 1))))
             state = np.concatenate([observation[name] for name in self.observes], axis=1).astype(np.float64)
+            if self._frame is not None:
+                state[:, 6:] = self._frame.attitude(state[:, 6:])
             self._solve(state, observation.time + self._offset, new)
             self._tick = tick
-        return self._command.copy()
+        return self._command.copy() if self._frame is None else self._frame.to_body(self._command)
 
-    def _begin(self, ids: NDArray[np.intp]) -> None:
-        """New flights: nothing of the last ones counts."""
+    def _begin(self, ids: ArrayIndex) -> None:
+        """Begin new flights: nothing of the last ones counts."""
         self.solver.reset(ids)
         self.failures[ids] = 0
         self._command[ids] = 0.0
         self._command[ids, 0] = (self._mass * self._gravity * self._believed / self._full)[ids]
 
-    def _solve(self, state: Array, time: Array, new: NDArray[np.bool_]) -> None:
+    def _solve(self, state: Array, time: Array, new: ArrayBool) -> None:
         usable = np.where(np.isfinite(state), state, 0.0)
         row = self.reference.nearest(usable, time, self._path, self._search)
         found = self.solver.solve(state, self._full / self._mass, row, self.reference.last[self._path], self._gravity, new)
@@ -139,7 +243,7 @@ def full_thrust_of(vehicle: Vehicle) -> float:
 
 
 def expert_for(simulator: Simulator, reference: ExpertReference, **options: Any) -> ExpertPilot:
-    """The expert of a simulator's drones as they are now: make it after parameters were drawn.
+    """Return the expert of a simulator's drones as they are now: make it after parameters were drawn.
 
     Args:
         simulator: Whose parameters count.
@@ -147,4 +251,10 @@ def expert_for(simulator: Simulator, reference: ExpertReference, **options: Any)
         options: Further arguments of `ExpertPilot`.
     """
     given = {"gravity": simulator.parameter("gravity"), "believed": believed_thrust(simulator), **options}
-    return ExpertPilot(reference, full_thrust(simulator), simulator.parameter("mass"), **given)
+    full = full_thrust(simulator)
+    frame = None if simulator.config.dynamics == "semi_kinematic" else HoverFrame(simulator.vehicles)
+    if frame is not None and frame.leans:
+        # Rotors tilted alike push along `up` with more than their part along body z.
+        given |= {"frame": frame, "believed": given["believed"] / frame.up[:, 2]}
+        full = full / frame.up[:, 2]
+    return ExpertPilot(reference, full, simulator.parameter("mass"), **given)

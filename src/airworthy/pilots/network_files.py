@@ -1,35 +1,116 @@
 """A network's folder: `weights.safetensors`, and `contract.json`, which says what the numbers mean and vouches for them.
 
+The contract's last entry is its seal: the SHA-256 of its own text with 64 zeros in the seal's place. It stands for the weights
+through their digest in it, and for every scale, range, unit and note: a byte that changed on the way, or a number changed by
+hand, is found. It is no signature: who means to deceive can seal again.
+
 Both may come from strangers: sizes are bounded before anything is read, every tensor is compared with its shape, and whatever
 does not fit is refused in one sentence. What a contract says is each network's own; see also `contract_fields`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.files import json_text, make_folder, read_bytes, sha256, write_bytes, write_json
+from airworthy.core.files import json_text, make_folder, parse_json, read_bytes, read_text, sha256, write_bytes, write_text
 
 __all__ = [
     "CONTRACT_FILE",
     "CONTRACT_LIMIT_BYTES",
     "WEIGHTS_FILE",
+    "Unfit",
+    "as_number",
+    "as_table",
+    "as_text",
+    "check_kind",
     "checked_tensors",
+    "parse_contract",
+    "read_contract_table",
     "read_weights",
+    "refused",
+    "sealed_text",
     "tensor_bytes",
     "write_network_files",
+    "write_sealed",
 ]
 
-Floats = NDArray[np.float32]
+# ---- Entries of a contract that may come from a stranger: what does not fit becomes one sentence ----------------------------
+
+_MESSAGE_MAX = 500
+"""Characters; what a stranger wrote is quoted, and may be long."""
+
+
+class Unfit(Exception):
+    """What does not fit, in words."""
+
+
+@contextmanager
+def refused(where: str, what: str) -> Iterator[None]:
+    """Turn whatever is found wrong inside the block into an AssetError.
+
+    Args:
+        where: The contract's place, for messages.
+        what: It should be ("a contract of SV-Net").
+
+    Raises:
+        AssetError: It is not such a contract, or cannot be used.
+    """
+    try:
+        yield
+    except AirworthyError as error:
+        raise AssetError(f"{where!r} cannot be used. {error}"[:_MESSAGE_MAX]) from None
+    except Unfit as error:
+        raise AssetError(f"{where!r} is not {what}: {error}."[:_MESSAGE_MAX]) from None
+    except KeyError as error:
+        raise AssetError(f"{where!r} is not {what}: it lacks {error.args[0]!r}."[:_MESSAGE_MAX]) from None
+    except (TypeError, ValueError, OverflowError):
+        raise AssetError(f"{where!r} is not {what}: one of its entries is of another type.") from None
+
+
+def check_kind(table: Any, kind: str, version: int) -> None:
+    """Raise Unfit where a parsed contract is of another kind, or of another version of it."""
+    if not isinstance(table, dict) or table.get("kind") != kind:
+        raise Unfit(f"its kind is not {kind!r}")
+    if table.get("version") != version:
+        raise Unfit(f"its version is {table.get('version')!r}, this program reads {version}")
+
+
+def as_number(value: Any) -> float:
+    """Return an entry that must be a number; raises Unfit."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Unfit(f"{value!r} is no number")
+    return float(value)
+
+
+def as_text(value: Any) -> str:
+    """Return an entry that must be a text; raises Unfit."""
+    if not isinstance(value, str):
+        raise Unfit(f"{value!r} is no text")
+    return value
+
+
+def as_table(value: Any) -> dict[str, Any]:
+    """Return an entry that must be a table; raises Unfit."""
+    if not isinstance(value, dict):
+        raise Unfit(f"{value!r} is no table")
+    return value
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
 Shapes = Mapping[str, tuple[int, ...]]
 CONTRACT_FILE, WEIGHTS_FILE = "contract.json", "weights.safetensors"
 CONTRACT_LIMIT_BYTES = 256 * 1024
+_OPEN = "0" * 64
+_SEALED = re.compile(r'"seal": "([0-9a-f]{64})"\n}\n\Z')
 
 
 def write_network_files(folder: str | Path, data: bytes, table: Callable[[dict[str, Any]], dict[str, Any]]) -> Path:
@@ -48,14 +129,57 @@ def write_network_files(folder: str | Path, data: bytes, table: Callable[[dict[s
     """
     where = make_folder(folder)
     content = table({"file": WEIGHTS_FILE, "sha256": sha256(data), "bytes": len(data)})
-    if (size := len(json_text(content).encode())) > CONTRACT_LIMIT_BYTES:
+    text = sealed_text(content)
+    if (size := len(text.encode())) > CONTRACT_LIMIT_BYTES:
         raise AirworthyError(
             f"The contract would have {size:,} bytes, more than {CONTRACT_LIMIT_BYTES:,}: note less in `training`."
         )
     (where / CONTRACT_FILE).unlink(missing_ok=True)
     write_bytes(where / WEIGHTS_FILE, data)
-    write_json(where / CONTRACT_FILE, content)
+    write_text(where / CONTRACT_FILE, text)
     return where
+
+
+def sealed_text(table: Mapping[str, Any]) -> str:
+    """Text of a contract with its seal as the last entry."""
+    text = json_text({**{key: value for key, value in table.items() if key != "seal"}, "seal": _OPEN})
+    place = text.rindex(_OPEN)
+    return text[:place] + sha256(text) + text[place + len(_OPEN) :]
+
+
+def read_contract_table(path: str | Path) -> Any:
+    """Return what a sealed contract.json says; raises AssetError as `parse_contract`, and where it cannot be read."""
+    return parse_contract(read_text(path, CONTRACT_LIMIT_BYTES), str(path))
+
+
+def parse_contract(text: str, where: str) -> Any:
+    """Return what the text of a sealed contract says.
+
+    Args:
+        text: As it was written, to the byte; the caller has bounded its length.
+        where: Its place, for messages.
+
+    Raises:
+        AssetError: It is not JSON, carries no seal, or is not what was sealed.
+    """
+    found = _SEALED.search(text)
+    if found is None:
+        table = parse_json(text, where)
+        if isinstance(table, dict) and "seal" in table:
+            raise AssetError(f"{where!r} is not as it was sealed: it was changed or damaged.")
+        raise AssetError(
+            f"{where!r} carries no seal, so that nothing vouches for what its numbers mean: if you know where it comes from,"
+            " `airworthy seal FOLDER` checks and seals it (folders of earlier versions need it once)."
+        )
+    begin, end = found.span(1)
+    if sha256(text[:begin] + _OPEN + text[end:]) != found[1]:
+        raise AssetError(f"{where!r} is not as it was sealed: it was changed or damaged.")
+    return parse_json(text, where)
+
+
+def write_sealed(path: str | Path, table: Mapping[str, Any]) -> None:
+    """Write a contract's file with its seal."""
+    write_text(path, sealed_text(table))
 
 
 def read_weights(folder: str | Path, digest: str, limit_bytes: int) -> bytes:
@@ -78,8 +202,8 @@ def read_weights(folder: str | Path, digest: str, limit_bytes: int) -> bytes:
     return data
 
 
-def tensor_bytes(weights: Mapping[str, NDArray[Any]], shapes: Shapes, whose: str = "") -> bytes:
-    """A safetensors file in alphabetical order: equal tensors are equal bytes.
+def tensor_bytes(weights: Mapping[str, ArrayAny], shapes: Shapes, whose: str = "") -> bytes:
+    """Return a safetensors file in alphabetical order: equal tensors are equal bytes.
 
     Args:
         weights: Tensors by name; they become float32.
@@ -98,7 +222,7 @@ def tensor_bytes(weights: Mapping[str, NDArray[Any]], shapes: Shapes, whose: str
     return save(arrays)
 
 
-def checked_tensors(data: bytes, shapes: Shapes, whose: str, where: str) -> dict[str, Floats]:
+def checked_tensors(data: bytes, shapes: Shapes, whose: str, where: str) -> dict[str, ArrayF32]:
     """Tensors of a safetensors file, which the caller has bounded.
 
     Args:
@@ -123,8 +247,8 @@ def checked_tensors(data: bytes, shapes: Shapes, whose: str, where: str) -> dict
     return arrays
 
 
-def _fault(arrays: Mapping[str, NDArray[Any]], shapes: Shapes) -> str:
-    """What is wrong with tensors, as half a sentence; empty where they fit."""
+def _fault(arrays: Mapping[str, ArrayAny], shapes: Shapes) -> str:
+    """Return what is wrong with tensors, as half a sentence; empty where they fit."""
     if missing := sorted(set(shapes) - set(arrays)):
         return f"the tensor {missing[0]!r} is missing"
     if extra := sorted(set(arrays) - set(shapes)):

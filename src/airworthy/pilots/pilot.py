@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import ArrayFloat
 from airworthy.core.errors import AirworthyError
 from airworthy.simulation.mounted import MountedSensors
-from airworthy.simulation.sensor_ring import Sample
+from airworthy.simulation.sensor_state import Sample
 from airworthy.simulation.simulator import Simulator
-
-Array = NDArray[np.floating[Any]]
 
 HEIGHT = "height"
 """World z alone, for pilots that are not to know where they are."""
@@ -43,7 +41,7 @@ class Pilot(Protocol):
         """Fields it is given, besides time; of `PRIVILEGED` and `OBSERVABLE`, or "sensor:NAME". Nothing else reaches it."""
         ...
 
-    def command(self, observation: Observation) -> Array:
+    def command(self, observation: Observation) -> ArrayFloat:
         """Commands at `level`, shape (env, width) or (width,)."""
         ...
 
@@ -52,20 +50,20 @@ class Pilot(Protocol):
 class Observation:
     """What a pilot sees at one instant."""
 
-    time: Array
+    time: ArrayFloat
     """Since the start of each flight [s], (env,)."""
-    fields: dict[str, Array]
+    fields: dict[str, ArrayFloat]
     """The fields it declared, first axis the environment; read only."""
     samples: dict[str, Sample] = field(default_factory=dict)
     """The newest sample that has arrived of each mounted sensor it declared, by the sensor's name; read only."""
 
-    def __getitem__(self, name: str) -> Array:
+    def __getitem__(self, name: str) -> ArrayFloat:
         if name not in self.fields:
             raise AirworthyError(f"A pilot read {name!r}, which it does not declare; add it to `observes`.")
         return self.fields[name]
 
     def sample(self, name: str) -> Sample:
-        """The newest sample of a mounted sensor, which the pilot declares as "sensor:NAME"."""
+        """Return the newest sample of a mounted sensor, which the pilot declares as "sensor:NAME"."""
         if name not in self.samples:
             raise AirworthyError(
                 f"A pilot read the sensor {name!r}, which it does not declare; add 'sensor:{name}' to `observes`."
@@ -107,7 +105,7 @@ def _check_sensor(pilot: Pilot, name: str, mounted: MountedSensors | None) -> No
 
 
 def observe(simulator: Simulator, observes: tuple[str, ...], mounted: MountedSensors | None = None) -> Observation:
-    """The declared fields and samples of every environment, as copies that cannot be written; see `check_observes`."""
+    """Return the declared fields and samples of every environment, as copies that cannot be written; see `check_observes`."""
     fields = {name: np.array(_field(simulator, name)) for name in observes if not name.startswith(SENSOR)}
     sensors = [name.removeprefix(SENSOR) for name in observes if name.startswith(SENSOR)]
     samples = {} if mounted is None else {name: _copied(mounted.latest(name)) for name in sensors}
@@ -118,7 +116,7 @@ def observe(simulator: Simulator, observes: tuple[str, ...], mounted: MountedSen
 
 
 def _copied(sample: Sample) -> Sample:
-    """A sample whose arrays are nobody else's and cannot be written: a sensor's own are buffers that change."""
+    """Return a sample whose arrays are nobody else's and cannot be written: a sensor's own are buffers that change."""
     data = {channel: np.array(array) for channel, array in sample.data.items()}
     rest = {name: np.array(getattr(sample, name)) for name in ("time", "step", "number", "valid", "position", "attitude")}
     for array in (*data.values(), *rest.values()):
@@ -126,7 +124,7 @@ def _copied(sample: Sample) -> Sample:
     return replace(sample, data=data, **rest)
 
 
-def _field(simulator: Simulator, name: str) -> Array:
+def _field(simulator: Simulator, name: str) -> ArrayFloat:
     if name == HEIGHT:
         return np.asarray(simulator.position[:, 2])
     # Without the rows that pad the kernel's rotors.

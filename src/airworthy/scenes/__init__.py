@@ -1,66 +1,72 @@
-"""Places: the scene record, readers and writers of meshes, generators, actors and lights."""
+"""Places: the scene record, readers and writers of meshes and splats, generators, actors and lights."""
 
-from airworthy.scenes.batch import SceneBatch
-from airworthy.scenes.casting import ActorKit, add_actor
-from airworthy.scenes.catalogue import register_generator, scene, scene_generators, scene_names
-from airworthy.scenes.checking import check_scene, findings
-from airworthy.scenes.digest import scene_digest
-from airworthy.scenes.files import read_scene, write_scene
-from airworthy.scenes.people import person, walk_path
-from airworthy.scenes.posing import posed
-from airworthy.scenes.record import (
-    DEFAULT_SEMANTICS,
-    NO_HIT,
-    Actor,
-    Beacon,
-    GateFrame,
-    Instance,
-    Material,
-    PointLight,
-    Pose,
-    Region,
-    Scene,
-    Sky,
-    SplatPlacement,
-    SpotLight,
-    Sun,
-    Texture,
-    Waypoint,
-)
-from airworthy.scenes.skins import skinned_actor
+from typing import TYPE_CHECKING
+
+from airworthy.core.faces import lazy_names
+
+if TYPE_CHECKING:
+    from airworthy.scenes._extras import skinned_actor
+    from airworthy.scenes.actors import ActorKit, add_actor, posed
+    from airworthy.scenes.batch import SceneBatch
+    from airworthy.scenes.catalogue import register_generator, scene, scene_generators, scene_names
+    from airworthy.scenes.checking import check_scene, findings
+    from airworthy.scenes.files import read_scene, write_scene
+    from airworthy.scenes.formats import export_scene, read_model, read_points, write_points_ply
+    from airworthy.scenes.generators import GENERATORS, resample, room_batch, with_level
+    from airworthy.scenes.people import person, walk_path
+    from airworthy.scenes.record import (
+        DEFAULT_SEMANTICS,
+        NO_HIT,
+        Actor,
+        Beacon,
+        GateFrame,
+        Instance,
+        Material,
+        PointLight,
+        Pose,
+        Region,
+        Scene,
+        Sky,
+        SplatPlacement,
+        SpotLight,
+        Sun,
+        Texture,
+        Waypoint,
+    )
+    from airworthy.scenes.splats import EditBox, Splats, brightened, cropped, merged, read_splats, transformed, write_splats
+    from airworthy.scenes.splats.placing import add_splat_actor, add_splats, standing, stood, with_surface
+    from airworthy.scenes.viewpoints import look_at, scene_digest
+else:
+    # fmt: off
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "_extras": ("skinned_actor",),
+            "actors": ("ActorKit", "add_actor", "posed"),
+            "batch": ("SceneBatch",),
+            "catalogue": ("register_generator", "scene", "scene_generators", "scene_names"),
+            "checking": ("check_scene", "findings"),
+            "files": ("read_scene", "write_scene"),
+            "formats": ("export_scene", "read_model", "read_points", "write_points_ply"),
+            "generators": ("GENERATORS", "resample", "room_batch", "with_level"),
+            "people": ("person", "walk_path"),
+            "record": (
+                "DEFAULT_SEMANTICS", "NO_HIT", "Actor", "Beacon", "GateFrame", "Instance", "Material", "PointLight", "Pose",
+                "Region", "Scene", "Sky", "SplatPlacement", "SpotLight", "Sun", "Texture", "Waypoint",
+            ),
+            "splats": ("EditBox", "Splats", "brightened", "cropped", "merged", "read_splats", "transformed", "write_splats"),
+            "splats.placing": ("add_splat_actor", "add_splats", "standing", "stood", "with_surface"),
+            "viewpoints": ("look_at", "scene_digest"),
+        },
+    )
+    # fmt: on
 
 __all__ = [
-    "DEFAULT_SEMANTICS",
-    "NO_HIT",
-    "Actor",
-    "ActorKit",
-    "Beacon",
-    "GateFrame",
-    "Instance",
-    "Material",
-    "PointLight",
-    "Pose",
-    "Region",
-    "Scene",
-    "SceneBatch",
-    "Sky",
-    "SplatPlacement",
-    "SpotLight",
-    "Sun",
-    "Texture",
-    "Waypoint",
-    "add_actor",
-    "check_scene",
-    "findings",
-    "person",
-    "posed",
-    "read_scene",
-    "register_generator",
-    "scene",
-    "scene_digest",
-    "scene_generators",
-    "scene_names",
-    "skinned_actor",
-    "walk_path",
-    "write_scene",
-]
+    "DEFAULT_SEMANTICS", "GENERATORS", "NO_HIT", "Actor", "ActorKit", "Beacon", "EditBox", "GateFrame", "Instance", "Material",
+    "PointLight", "Pose", "Region", "Scene", "SceneBatch", "Sky", "SplatPlacement", "Splats", "SpotLight", "Sun", "Texture",
+    "Waypoint", "add_actor", "add_splat_actor", "add_splats", "brightened", "check_scene", "cropped", "export_scene",
+    "findings", "look_at", "merged", "person", "posed", "read_model", "read_points", "read_scene", "read_splats",
+    "register_generator", "resample", "room_batch", "scene", "scene_digest", "scene_generators", "scene_names", "skinned_actor",
+    "standing", "stood", "transformed", "walk_path", "with_level", "with_surface", "write_points_ply", "write_scene",
+    "write_splats",
+]  # fmt: skip

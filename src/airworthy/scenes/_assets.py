@@ -17,15 +17,15 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import ArrayAny, ArrayU8
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
-from airworthy.core.files import read_bytes, write_bytes
+from airworthy.core.files import parse_json, read_bytes, write_bytes
 from airworthy.geometry import Mesh
 from airworthy.scenes._schema import short
-from airworthy.scenes.formats.model import Clip, Limits, Skeleton, Track
+from airworthy.scenes.formats.model import Clip, FileLimits, Skeleton, Track
 
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, ArrayAny]
 ARRAYS = ".safetensors"
 
 _PARTS = ("vertices", "faces", "normals", "uv", "colors", "face_material")
@@ -43,7 +43,7 @@ class Folder:
     """
 
     root: Path
-    limits: Limits = field(default_factory=Limits)
+    limits: FileLimits = field(default_factory=FileLimits)
     taken: int = 0
     """Bytes read so far."""
 
@@ -80,7 +80,7 @@ def read_arrays(data: bytes, where: str) -> Arrays:
         raise AssetError(f"{where} is not a usable safetensors file: {short(str(error))}.") from None
 
 
-def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+def write_arrays(path: Path, arrays: Mapping[str, ArrayAny]) -> None:
     """Write arrays bit for bit, in alphabetical order, so that equal content is equal bytes."""
     from safetensors.numpy import save
 
@@ -88,14 +88,14 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def mesh_arrays(name: str, mesh: Mesh) -> Arrays:
-    """A mesh as named arrays: "vertices:NAME" and so on."""
+    """Return a mesh as named arrays: "vertices:NAME" and so on."""
     arrays = {f"{part}:{name}": getattr(mesh, part) for part in _PARTS if getattr(mesh, part) is not None}
     arrays.update({f"channel.{quote(channel, safe='')}:{name}": value for channel, value in mesh.channels.items()})
     return arrays
 
 
 def mesh_from_arrays(arrays: Arrays, name: str, where: str) -> Mesh:
-    """The mesh of a name; raises AssetError where it is not there or not a mesh."""
+    """Return the mesh of a name; raises AssetError where it is not there or not a mesh."""
     mine = {key.partition(":")[0]: value for key, value in arrays.items() if key.partition(":")[2] == name}
     if "vertices" not in mine or "faces" not in mine:
         raise unknown_asset("mesh", name, {key.partition(":")[2] for key in arrays if key.startswith("vertices:")}, where)
@@ -107,12 +107,12 @@ def mesh_from_arrays(arrays: Arrays, name: str, where: str) -> Mesh:
 
 
 def unknown_asset(kind: str, name: str, known: Any, where: str) -> AssetError:
-    """The error for a name that a file does not hold."""
+    """Return the error for a name that a file does not hold."""
     return AssetError(f"{where}: {unknown_name(kind, name, known)}")
 
 
 def skeleton_arrays(skeleton: Skeleton) -> Arrays:
-    """A skeleton as named arrays; names and kinds of interpolation as JSON bytes under "about"."""
+    """Return a skeleton as named arrays; names and kinds of interpolation as JSON bytes under "about"."""
     arrays: Arrays = {part: getattr(skeleton, part) for part in _JOINTS}
     about: dict[str, Any] = {"names": list(skeleton.names), "shapes": list(skeleton.joints), "clips": []}
     for index, shape in enumerate(skeleton.joints):
@@ -130,9 +130,9 @@ def skeleton_arrays(skeleton: Skeleton) -> Arrays:
 
 
 def skeleton_from_arrays(arrays: Arrays, where: str) -> Skeleton:
-    """The skeleton of a file; raises AssetError where it is damaged."""
+    """Return the skeleton of a file; raises AssetError where it is damaged."""
     try:
-        about = json.loads(arrays["about"].tobytes())
+        about = parse_json(arrays["about"].tobytes().decode("utf-8"), where)
         names = tuple(str(name) for name in about["names"])
         bound = list(map(str, about["shapes"]))
         skeleton = Skeleton(
@@ -193,7 +193,7 @@ def _check_track(track: Track, width: int) -> None:
 # ---- images -------------------------------------------------------------------------------------------------------------
 
 
-def read_image(data: bytes, limits: Limits, where: str) -> NDArray[np.uint8]:
+def read_image(data: bytes, limits: FileLimits, where: str) -> ArrayU8:
     """Pixels (h, w, 1, 3 or 4) of a PNG or JPEG; raises AssetError where it is damaged or too large."""
     from PIL import Image
 
@@ -213,7 +213,7 @@ def read_image(data: bytes, limits: Limits, where: str) -> NDArray[np.uint8]:
     return np.ascontiguousarray(pixels if pixels.ndim == 3 else pixels[:, :, None])
 
 
-def write_png(path: Path, pixels: NDArray[np.uint8]) -> None:
+def write_png(path: Path, pixels: ArrayU8) -> None:
     """Write pixels (h, w, 1, 3 or 4) as a PNG."""
     from PIL import Image
 

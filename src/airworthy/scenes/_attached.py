@@ -2,27 +2,166 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from airworthy.core import frames
-from airworthy.core.errors import unknown_name
-from airworthy.scenes.record import Scene
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.geometry import Shape, Sphere
+from airworthy.geometry.batch import GeometryBatch
+from airworthy.geometry.placement import Placement
+from airworthy.scenes.record import Instance, Scene, SplatPlacement
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from airworthy.scenes.batch import SceneBatch
+
+# ---- Batches as colours see them: without the things that splats stand for --------------------------------------------------
+
+
+def is_collision_only(item: Instance) -> bool:
+    """Tell whether rays meet a thing that has no colour of its own."""
+    return item.covered and not item.visible
+
+
+def collision_only_masks(scene: Scene) -> tuple[ArrayBool, ArrayBool]:
+    """Return which instances, and which parts of actors, are ghosts."""
+    parts = [part for actor in scene.actors for part in actor.parts]
+    return np.array([is_collision_only(item) for item in scene.instances], bool), np.array(
+        [is_collision_only(item) for item in parts], bool
+    )
+
+
+class RenderedBatch:
+    """The twin of a batch in which ghosts do not exist; everything else is shared with it, numbers included."""
+
+    def __init__(self, batch: SceneBatch):
+        self._of = batch.geometry
+        masks = [collision_only_masks(scene) for scene in batch.scenes]
+        layouts = [_without(batch.geometry.layout(k), static) for k, (static, _) in enumerate(masks)]
+        pad = np.zeros(batch.extra_count, bool)
+        movers = [_without(batch.mover_placement(k), np.concatenate((pad, moving))) for k, (_, moving) in enumerate(masks)]
+        self._movers = movers
+        self.geometry = GeometryBatch(
+            _needed_shapes(list(batch.geometry.shapes), [*layouts, *movers]),
+            layouts,
+            batch.scene_of_env,
+            [movers[scene] for scene in batch.scene_of_env] if batch.geometry.mover_count else None,
+            device=batch.device,
+            threads=batch.threads,
+        )
+        self._revision = -1
+        self._view = copy.copy(batch)
+
+    def fits(self, batch: SceneBatch) -> bool:
+        """Tell whether it is still of the batch's scenes."""
+        return self._of is batch.geometry
+
+    def view(self, batch: SceneBatch) -> SceneBatch:
+        """Return the twin with everything where it is now."""
+        geometry = self.geometry
+        if batch.geometry.revision != self._revision:
+            self._revision = batch.geometry.revision
+            changed = np.flatnonzero(geometry.env_layout != batch.scene_of_env)
+            if len(changed):
+                geometry.assign(changed, batch.scene_of_env[changed])
+            if geometry.mover_count:
+                if len(changed):
+                    geometry.replace_movers(changed, [self._movers[scene] for scene in batch.scene_of_env[changed]])
+                position, attitude, active = batch.mover_poses
+                geometry.set_movers(position, attitude, None, active)
+        vars(self._view).update({**vars(batch), "geometry": geometry, "_origin": batch})
+        return self._view
+
+
+def _without(placement: Placement, ghosts: ArrayBool) -> Placement:
+    mask = np.zeros(len(placement), bool)
+    mask[: len(ghosts)] = ghosts
+    return replace(placement, visible=placement.visible & ~mask, collide=np.zeros(len(placement), bool))
+
+
+def _needed_shapes(shapes: list[Shape], placements: list[Placement]) -> list[Shape]:
+    """Return the shapes, those that nothing shows as specks: a tree over the mesh of a whole cloud would be built for
+    nothing.
+    """
+    shown = {int(shape) for item in placements for shape in item.shape[item.visible]}
+    return [shape if index in shown else Sphere(1e-3) for index, shape in enumerate(shapes)]
+
+
+# ---- Clouds of splats that ride on actors -----------------------------------------------------------------------------------
+
+
+class AttachedSplats:
+    """The attached placements of each scene, in the frames of their actors."""
+
+    def __init__(self) -> None:
+        self._scenes: list[tuple[Array, Array, ArrayInt]] = []
+
+    def add(self, scene: Scene) -> None:
+        """Placements of the next scene.
+
+        Raises:
+            UnknownNameError: A placement names a cloud or an actor that the scene does not hold.
+            AirworthyError: A pose or scale is not usable.
+        """
+        names = [actor.name for actor in scene.actors]
+        for index, item in enumerate(scene.splats):
+            _check(item, index, scene, names)
+        riding = [item for item in scene.splats if item.attached]
+        position = np.array([item.position for item in riding], float).reshape(-1, 3)
+        attitude = np.array([item.attitude for item in riding], float).reshape(-1, 4)
+        actor = np.array([names.index(item.attached) for item in riding], np.int64)
+        self._scenes.append((position, frames.normalize(attitude), actor))
+
+    def poses(self, scene_of_env: NDArray[np.int32], position: Array, attitude: Array) -> tuple[Array, Array]:
+        """World positions (env, placements, 3) and attitudes (env, placements, 4); NaN where an environment has fewer.
+
+        Args:
+            scene_of_env: (env,)
+            position: Of actors, (env, actors, 3).
+            attitude: Of actors, (env, actors, 4).
+        """
+        most = max((len(actor) for _, _, actor in self._scenes), default=0)
+        points, turns = np.full((len(scene_of_env), most, 3), np.nan), np.full((len(scene_of_env), most, 4), np.nan)
+        for index, (where, turned, actor) in enumerate(self._scenes):
+            envs = np.flatnonzero(scene_of_env == index)
+            if not (len(envs) and len(actor)):
+                continue
+            origin, turn = position[envs][:, actor], attitude[envs][:, actor]
+            points[envs, : len(actor)] = origin + frames.rotate(turn, where)
+            turns[envs, : len(actor)] = frames.normalize(frames.multiply(turn, turned))
+        return points, turns
+
+
+def _check(item: SplatPlacement, index: int, scene: Scene, actors: list[str]) -> None:
+    if item.cloud not in scene.clouds:
+        raise unknown_name("cloud", item.cloud, scene.clouds, f"splats[{index}] of scene {scene.name!r} names it.")
+    if item.attached and item.attached not in actors:
+        raise unknown_name("actor", item.attached, actors, f"splats[{index}] of scene {scene.name!r} is attached to it.")
+    numbers = np.array([*item.position, *item.attitude, item.scale], float)
+    if not np.isfinite(numbers).all() or abs(np.linalg.norm(item.attitude) - 1.0) > 1e-4 or item.scale <= 0.0:
+        raise AirworthyError(
+            f"splats[{index}] of scene {scene.name!r} has position {item.position}, attitude {item.attitude} and scale"
+            f" {item.scale}; expected finite numbers, a quaternion of length 1 and a scale above 0."
+        )
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 
 class AttachedMarks:
     """Points with directions, per scene, in the world or in an actor's frame."""
 
     def __init__(self) -> None:
-        self._scenes: list[tuple[Floats, Floats, NDArray[np.int64]]] = []
-        self._padded: tuple[Floats, Floats, NDArray[np.int64]] | None = None
+        self._scenes: list[tuple[Array, Array, ArrayInt]] = []
+        self._padded: tuple[Array, Array, ArrayInt] | None = None
 
     def add(self, scene: Scene, position: list[Any], direction: list[Any], attached: list[str]) -> None:
-        """Marks of the next scene: (m, 3), (m, 3) and names of actors ("": world).
+        """Add the marks of the next scene: (m, 3), (m, 3) and names of actors ("": world).
 
         Raises:
             UnknownNameError: The scene has no such actor.
@@ -35,7 +174,7 @@ class AttachedMarks:
         self._scenes.append((np.array(position, float).reshape(-1, 3), np.array(direction, float).reshape(-1, 3), actor))
         self._padded = None
 
-    def poses(self, scene_of_env: NDArray[np.int32], position: Floats, attitude: Floats) -> tuple[Floats, Floats]:
+    def poses(self, scene_of_env: NDArray[np.int32], position: Array, attitude: Array) -> tuple[Array, Array]:
         """World positions and directions (env, marks, 3), NaN where there is none.
 
         Args:
@@ -52,7 +191,7 @@ class AttachedMarks:
             directions[env, mark] = frames.rotate(turn, directions[env, mark])
         return points, directions
 
-    def _tables(self) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    def _tables(self) -> tuple[Array, Array, ArrayInt]:
         if self._padded is None:
             most = max((len(actor) for _, _, actor in self._scenes), default=0)
             points = np.full((len(self._scenes), most, 3), np.nan)

@@ -6,12 +6,148 @@ import math
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-from airworthy.core.errors import AirworthyError, AssetError
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.core import frames
+from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError, AssetError, unknown_name
+from airworthy.geometry import Capsule, Mesh, Shape
 from airworthy.scenes import _schema
 from airworthy.scenes._assets import Folder
-from airworthy.scenes.casting import ActorKit
+from airworthy.scenes.actors import ActorKit
+from airworthy.scenes.formats.model import Model, Skeleton
 from airworthy.scenes.people import person
-from airworthy.scenes.record import IDENTITY, Actor, Color, Quaternion, Scene, Vector3
+from airworthy.scenes.record import IDENTITY, Actor, Color, Instance, Quaternion, Scene, Vector3, prefixed_material
+from airworthy.scenes.skeletons import joint_matrices, skinned_mesh
+
+__all__ = ["fit_capsule", "fit_capsules", "skinned_actor"]
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# Actors from skinned models: what is seen is the mesh, what rays and contact meet by default is a capsule per bone.
+
+_SHARE_MIN = 0.004
+"""Joints that hold a smaller share of the vertices (finger tips) give them to their parents."""
+_RADIUS_MIN = 0.005
+
+
+def fit_capsule(points: NDArray[np.floating]) -> tuple[Capsule, Array, Array]:
+    """Return a capsule around points: along their longest principal axis, wide enough for 95 % of them, long enough for all.
+
+    Args:
+        points: (n, 3), n >= 1.
+
+    Returns:
+        The capsule, its centre (3,) and its attitude (4,).
+    """
+    at = np.asarray(points, float)
+    middle = at.mean(0)
+    axis = np.linalg.svd(at - middle, full_matrices=False)[2][0] if len(at) > 1 else np.array([0.0, 0.0, 1.0])
+    axis = axis if axis[np.argmax(np.abs(axis))] > 0.0 else -axis  # the sign of a singular vector is arbitrary
+    along = (at - middle) @ axis
+    across = (at - middle) - along[:, None] * axis
+    # The middle of the extent across is a better line than the mean, which dense patches of vertices pull aside.
+    shift = 0.5 * (across.min(0) + across.max(0))
+    shift -= (shift @ axis) * axis
+    radius = max(float(np.quantile(np.linalg.norm(across - shift, axis=1), 0.95)), _RADIUS_MIN)
+    low, high = float(along.min()), float(along.max())
+    center = middle + shift + 0.5 * (low + high) * axis
+    cross = np.cross((0.0, 0.0, 1.0), axis)
+    turn = frames.normalize(np.append(cross, 1.0 + axis[2])) if axis[2] > -0.999999 else np.array([1.0, 0.0, 0.0, 0.0])
+    return Capsule(radius, max(0.5 * (high - low) - radius, 0.0)), center, turn
+
+
+def fit_capsules(skeleton: Skeleton, shapes: dict[str, Mesh]) -> dict[int, tuple[Capsule, Array, Array]]:
+    """Capsules in the skeleton's rest pose by joint, each around the vertices that the joint moves most.
+
+    Args:
+        skeleton: Joints and weights.
+        shapes: The bound meshes by name.
+
+    Raises:
+        AirworthyError: No vertex is bound.
+    """
+    rest = joint_matrices(skeleton)[0]
+    points, owners = [], []
+    for name, mesh in shapes.items():
+        if name in skeleton.joints and len(mesh.vertices):
+            points.append(skinned_mesh(skeleton, name, mesh, rest).vertices)
+            strongest = np.argmax(skeleton.weights[name], axis=1)
+            owners.append(skeleton.joints[name][np.arange(len(strongest)), strongest])
+    if not points:
+        raise AirworthyError("This skeleton binds no vertices, so no capsules can be fitted.")
+    vertices, owner = np.concatenate(points), np.concatenate(owners).astype(np.int64)
+    least = max(8, int(_SHARE_MIN * len(owner)))
+    for joint in range(len(skeleton.names) - 1, 0, -1):  # children first
+        mine = owner == joint
+        if 0 < mine.sum() < least and skeleton.parents[joint] >= 0:
+            owner[mine] = skeleton.parents[joint]
+    return {int(joint): fit_capsule(vertices[owner == joint]) for joint in np.unique(owner)}
+
+
+def skinned_actor(model: Model, name: str, skeleton_name: str = "", animation: str = "", semantic: str = "person") -> ActorKit:
+    """Return an actor from a model with a skin; `casting.add_actor` puts it into a scene.
+
+    Its capsules are seen and hit. Its meshes come along as parts that are neither, until `posing.posed` replaces the capsules
+    by the mesh in its pose.
+
+    Args:
+        model: As `formats.read_model` gives it.
+        name: The actor's.
+        skeleton_name: Which skeleton; "": the only, or first one.
+        animation: Clip that plays; "": the rest pose.
+        semantic: Class of all its parts.
+
+    Raises:
+        AirworthyError: The model has no skin, or no such skeleton or clip.
+    """
+    if not model.skeletons:
+        raise AirworthyError(f"The model for actor {name!r} has no skin; a glTF with a skeleton was expected.")
+    chosen = skeleton_name or next(iter(model.skeletons))
+    if chosen not in model.skeletons:
+        raise unknown_name("skeleton", chosen, model.skeletons)
+    skeleton = _prefixed(model.skeletons[chosen], name)
+    if animation and animation not in skeleton.clips:
+        raise unknown_name("animation", animation, skeleton.clips)
+    bound = [item for item in model.instances if f"{name}/{item.shape}" in skeleton.joints]
+    meshes = {f"{name}/{key}": shape for key, shape in model.shapes.items() if isinstance(shape, Mesh)}
+    shapes: dict[str, Shape] = {key: shape for key, shape in meshes.items() if key in skeleton.joints}
+    parts = [_skin_part(item, name, semantic) for item in bound]
+    for joint, (capsule, center, turn) in fit_capsules(skeleton, meshes).items():
+        bone = skeleton.names[joint]
+        shapes[f"{name}/{bone}"] = capsule
+        parts.append(Instance(f"{name}/{bone}", _three(center), _four(turn), semantic=semantic, name=bone))
+    return ActorKit(
+        Actor(name, tuple(parts), skeleton=f"{name}/{chosen}", animation=animation),
+        shapes,
+        {f"{name}/{key}": prefixed_material(material, name) for key, material in model.materials.items()},
+        {f"{name}/{key}": texture for key, texture in model.textures.items()},
+        {f"{name}/{chosen}": skeleton},
+    )
+
+
+def _prefixed(skeleton: Skeleton, name: str) -> Skeleton:
+    return replace(
+        skeleton,
+        joints={f"{name}/{key}": value for key, value in skeleton.joints.items()},
+        weights={f"{name}/{key}": value for key, value in skeleton.weights.items()},
+    )
+
+
+def _skin_part(item: Instance, name: str, semantic: str) -> Instance:
+    materials = tuple(f"{name}/{key}" for key in item.materials)
+    return Instance(f"{name}/{item.shape}", materials=materials, semantic=semantic, name="skin", collide=False, visible=False)
+
+
+def _three(v: Array) -> Vector3:
+    return float(v[0]), float(v[1]), float(v[2])
+
+
+def _four(q: Array) -> Quaternion:
+    return float(q[0]), float(q[1]), float(q[2]), float(q[3])
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -50,7 +186,7 @@ class SkinRow:
 
 
 def with_yaw(row: dict[str, Any], where: str) -> dict[str, Any]:
-    """A table with its `yaw` [rad] turned into an attitude; raises AssetError where it has both."""
+    """Return a table with its `yaw` [rad] turned into an attitude; raises AssetError where it has both."""
     if "yaw" not in row:
         return row
     if "attitude" in row:
@@ -61,7 +197,7 @@ def with_yaw(row: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def model_from_table(scene: Scene, row: dict[str, Any], folder: Folder, where: str) -> Scene:
-    """The scene with the content of a model file; raises AssetError."""
+    """Return the scene with the content of a model file; raises AssetError."""
     from airworthy.scenes.imports import add_model
 
     wanted: ModelRow = _schema.record(ModelRow, with_yaw(row, where), where)
@@ -76,7 +212,7 @@ def model_from_table(scene: Scene, row: dict[str, Any], folder: Folder, where: s
 
 
 def actor_from_table(row: dict[str, Any], folder: Folder, where: str) -> Actor | ActorKit:
-    """An actor; with `person` or `skin`, together with all it is made of. Raises AssetError."""
+    """Return an actor; with `person` or `skin`, together with all it is made of. Raises AssetError."""
     body = with_yaw(dict(row), where)
     for key in ("parts", "path"):
         if key in body:
@@ -110,7 +246,6 @@ def _person(actor: Actor, value: Any, where: str) -> ActorKit:
 
 def _skin(actor: Actor, value: Any, folder: Folder, where: str) -> ActorKit:
     from airworthy.scenes.formats import read_model
-    from airworthy.scenes.skins import skinned_actor
 
     asked: SkinRow = _schema.record(SkinRow, value, f"{where}.skin")
     model = read_model(folder.path(asked.file, f"{where}.skin.file"), folder.limits)

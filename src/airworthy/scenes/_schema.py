@@ -46,7 +46,7 @@ def decode(kind: Any, value: Any, where: str) -> Any:
 
 
 def record(kind: type, value: Any, where: str) -> Any:
-    """A dataclass from a table; raises as `decode`."""
+    """Return a dataclass from a table; raises as `decode`."""
     given = table(value, where)
     known = _fields(kind)
     for key in given:
@@ -60,7 +60,7 @@ def record(kind: type, value: Any, where: str) -> Any:
 
 
 def encode(value: Any) -> Any:
-    """A record as plain tables, without fields that hold their default."""
+    """Return a record as plain tables, without fields that hold their default."""
     if is_dataclass(value) and not isinstance(value, type):
         shown = ((item.name, getattr(value, item.name), default_of(item)) for item in fields(value))
         # By their text as well: -0.0 equals 0.0, and both must come back as they were.
@@ -73,13 +73,13 @@ def encode(value: Any) -> Any:
 
 
 def default_of(item: Field[Any]) -> Any:
-    """A field's default, or MISSING where it has none."""
+    """Return a field's default, or MISSING where it has none."""
     return item.default_factory() if item.default_factory is not MISSING else item.default
 
 
 @cache
 def hints(kind: type) -> dict[str, Any]:
-    """Resolved type hints of a record."""
+    """Return resolved type hints of a record."""
     return get_type_hints(kind)
 
 
@@ -89,7 +89,7 @@ def _fields(kind: type) -> dict[str, Field[Any]]:
 
 
 def unknown_key(key: str, known: list[str], where: str) -> AssetError:
-    """The error for a key that nothing reads; names the closest one that exists."""
+    """Return the error for a key that nothing reads; names the closest one that exists."""
     close = difflib.get_close_matches(short(key), known, n=1, cutoff=0.5)
     hint = f"closest: {close[0]!r}" if close else f"known: {', '.join(sorted(known))}"
     return AssetError(f"{where} has the unknown key {short(key)!r} ({hint}).")
@@ -102,7 +102,7 @@ def short(value: Any) -> str:
 
 
 def wrong(where: str, expected: str, value: Any) -> AssetError:
-    """The error for a value of the wrong kind."""
+    """Return the error for a value of the wrong kind."""
     shown = repr(value) if not isinstance(value, dict | list) else ""
     if not shown:
         shown = f"a {'table' if isinstance(value, dict) else 'list'} of {len(value)}"
@@ -110,14 +110,14 @@ def wrong(where: str, expected: str, value: Any) -> AssetError:
 
 
 def table(value: Any, where: str) -> dict[str, Any]:
-    """A table of bounded size; raises AssetError."""
+    """Return a table of bounded size; raises AssetError."""
     if not isinstance(value, dict) or len(value) > ENTRIES_MAX:
         raise wrong(where, f"a table of at most {ENTRIES_MAX} entries", value)
     return value
 
 
 def rows(value: Any, where: str) -> list[Any]:
-    """A list of bounded length; raises AssetError."""
+    """Return a list of bounded length; raises AssetError."""
     if not isinstance(value, list) or len(value) > ENTRIES_MAX:
         raise wrong(where, f"a list of at most {ENTRIES_MAX}", value)
     return value

@@ -7,19 +7,97 @@ steps led to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core import frames
-from airworthy.core.errors import AirworthyError
-from airworthy.scenes.record import Actor, Scene, Waypoint
+from airworthy.core.arrays import Array, ArrayAny
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.geometry import Mesh, Shape
+from airworthy.scenes.formats.model import Skeleton
+from airworthy.scenes.instance_tables import MaterialTable, ShapeTable, actor_rows, instance_numbers
+from airworthy.scenes.record import Actor, Instance, Material, Quaternion, Scene, Texture, Vector3, Waypoint
+from airworthy.scenes.skeletons import joint_matrices, part_joints, skinned_mesh
 
-__all__ = ["EXTERNAL", "SCRIPTED", "VELOCITY", "ActorTable", "PathTable", "actor_table", "drifted", "path_pose"]
+__all__ = [
+    "EXTERNAL",
+    "SCRIPTED",
+    "VELOCITY",
+    "ActorKit",
+    "ActorTable",
+    "PathTable",
+    "actor_table",
+    "add_actor",
+    "drifted",
+    "path_pose",
+    "posed",
+]
 
-Floats = NDArray[np.float64]
+# ---- Actors with all they are made of, and putting them into scenes ---------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ActorKit:
+    """An actor and the tables that its parts refer to."""
+
+    actor: Actor
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    materials: dict[str, Material] = field(default_factory=dict)
+    textures: dict[str, Texture] = field(default_factory=dict)
+    skeletons: dict[str, Skeleton] = field(default_factory=dict)
+
+
+def add_actor(scene: Scene, kit: ActorKit | Actor) -> Scene:
+    """Return a scene with one more actor. What the scene holds under a name of the kit's already must be the same, or of equal
+    value.
+
+    Args:
+        scene: The scene.
+        kit: An actor whose parts are shapes and materials of the scene, or a kit that brings them.
+
+    Raises:
+        AirworthyError: The scene has an actor of this name, or something else under a name of the kit's; a part's shape or
+            material is in neither.
+    """
+    if isinstance(kit, Actor):
+        kit = ActorKit(kit)
+    if not isinstance(kit, ActorKit):
+        raise AirworthyError(f"add_actor() got a {type(kit).__name__}; expected an Actor, or an ActorKit with its shapes.")
+    for part in kit.actor.parts:
+        _known("shape", (part.shape,), {**scene.shapes, **kit.shapes}, kit.actor)
+        _known("material", part.materials, {**scene.materials, **kit.materials}, kit.actor)
+    if any(actor.name == kit.actor.name for actor in scene.actors):
+        raise AirworthyError(f"Scene {scene.name!r} already has an actor {kit.actor.name!r}; give the new one another name.")
+    return replace(
+        scene,
+        actors=(*scene.actors, kit.actor),
+        shapes=_joined(scene.name, "shape", scene.shapes, kit.shapes),
+        materials=_joined(scene.name, "material", scene.materials, kit.materials),
+        textures=_joined(scene.name, "texture", scene.textures, kit.textures),
+        # Skeletons of one name are one: persons of equal height and speed.
+        skeletons={**kit.skeletons, **scene.skeletons},
+    )
+
+
+def _known(kind: str, names: tuple[str, ...], table: dict[str, Any], actor: Actor) -> None:
+    for name in names:
+        if name not in table:
+            how = f"ActorKit(actor, {kind}s={{{name!r}: ...}}) brings one along"
+            raise unknown_name(kind, name, table, f"A part of actor {actor.name!r} names it; {how}.")
+
+
+def _joined(scene: str, kind: str, there: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    for name, value in new.items():
+        if name in there and there[name] is not value and there[name] != value:
+            raise AirworthyError(f"Scene {scene!r} already has another {kind} {name!r}; rename one of them.")
+    return {**there, **new}
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
 SCRIPTED, VELOCITY, EXTERNAL = 0, 1, 2
 _KIND = {"scripted": SCRIPTED, "velocity": VELOCITY, "external": EXTERNAL}
 
@@ -30,7 +108,7 @@ class PathTable:
     def __init__(self) -> None:
         self._paths: list[tuple[tuple[Waypoint, ...], bool]] = []
         self._index: dict[Any, int] = {}
-        self._arrays: tuple[NDArray[Any], ...] | None = None
+        self._arrays: tuple[ArrayAny, ...] | None = None
 
     def add(self, path: tuple[Waypoint, ...], repeat: bool, who: str) -> int:
         """Index of a path.
@@ -46,7 +124,7 @@ class PathTable:
             self._arrays = None
         return self._index[key]
 
-    def pose(self, path: NDArray[np.int32], time: Floats) -> tuple[Floats, Floats]:
+    def pose(self, path: NDArray[np.int32], time: Array) -> tuple[Array, Array]:
         """Positions (n, 3) and attitudes (n, 4) on paths (n,) at times (n,) [s].
 
         Linear in position and spherical-linear in attitude between waypoints; held before the first and after the last, or
@@ -69,7 +147,7 @@ class PathTable:
             attitudes[path, before], attitudes[path, after], fraction
         )
 
-    def _padded(self) -> tuple[NDArray[Any], ...]:
+    def _padded(self) -> tuple[ArrayAny, ...]:
         if self._arrays is None:
             count, most = len(self._paths), max(len(path) for path, _ in self._paths)
             times = np.full((count, most), np.inf)
@@ -93,7 +171,7 @@ def _check_path(path: tuple[Waypoint, ...], who: str) -> None:
         raise AirworthyError(f"{who} has waypoints whose times do not rise; each must be later than the one before.")
 
 
-def path_pose(path: Sequence[Waypoint], time: ArrayLike, repeat: bool = False) -> tuple[Floats, Floats]:
+def path_pose(path: Sequence[Waypoint], time: ArrayLike, repeat: bool = False) -> tuple[Array, Array]:
     """Positions (..., 3) and attitudes (..., 4) of one scripted path at times (...) [s]; see `PathTable.pose`."""
     table = PathTable()
     index = table.add(tuple(path), repeat, "A path")
@@ -102,7 +180,7 @@ def path_pose(path: Sequence[Waypoint], time: ArrayLike, repeat: bool = False) -
     return position.reshape(*at.shape, 3), attitude.reshape(*at.shape, 4)
 
 
-def drifted(position: Floats, attitude: Floats, velocity: Floats, rate: Floats, duration: Floats) -> tuple[Floats, Floats]:
+def drifted(position: Array, attitude: Array, velocity: Array, rate: Array, duration: Array) -> tuple[Array, Array]:
     """Poses after moving with constant world velocity [m/s] and world rate [rad/s] for durations (n,) [s]; exact.
 
     p + v t, and exp(w t) q, the turn being about world axes through the actor's own origin.
@@ -119,22 +197,22 @@ class ActorTable:
     """SCRIPTED, VELOCITY or EXTERNAL."""
     path: NDArray[np.int32]
     """Of scripted ones: index in the path table."""
-    position: Floats
+    position: Array
     """(n, 3): where a drift began, or the pose given from outside."""
-    attitude: Floats
+    attitude: Array
     """(n, 4)"""
-    velocity: Floats
+    velocity: Array
     """(n, 3) [m/s], world."""
-    rate: Floats
+    rate: Array
     """(n, 3) [rad/s], world."""
-    since: Floats
+    since: Array
     """(n,): when the drift began [s]."""
 
     def __len__(self) -> int:
         return len(self.kind)
 
     def take(self, rows: Any) -> ActorTable:
-        """The rows of an index or mask."""
+        """Return the rows of an index or mask."""
         return replace(self, **{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
 
     def put(self, rows: Any, other: ActorTable) -> None:
@@ -142,7 +220,7 @@ class ActorTable:
         for name in self.__dataclass_fields__:
             getattr(self, name)[rows] = getattr(other, name)
 
-    def pose(self, paths: PathTable, time: Floats) -> tuple[Floats, Floats]:
+    def pose(self, paths: PathTable, time: Array) -> tuple[Array, Array]:
         """World positions (n, 3) and attitudes (n, 4) at times (n,) [s]."""
         position, attitude = self.position.copy(), self.attitude.copy()
         scripted, moving = np.flatnonzero(self.kind == SCRIPTED), np.flatnonzero(self.kind == VELOCITY)
@@ -195,3 +273,87 @@ def _fill(table: ActorTable, row: int, actor: Actor, who: str) -> None:
     table.kind[row] = _KIND[actor.motion]
     table.position[row], table.attitude[row] = actor.position, frames.normalize(actor.attitude)
     table.velocity[row], table.rate[row] = actor.velocity, actor.rate
+
+
+# ---- A scene with its actors frozen at a time: for pictures, for export, and for skins --------------------------------------
+
+
+def posed(scene: Scene, time: float = 0.0, skins: bool = True) -> Scene:
+    """Return a scene without actors, in which their parts stand as instances where they are at a time.
+
+    Args:
+        scene: The scene.
+        time: [s]
+        skins: Of actors with bound meshes, show the mesh in its pose; their capsules can still be hit, but no longer seen.
+
+    Raises:
+        AirworthyError: An actor cannot be posed (`SceneBatch`).
+    """
+    if not scene.actors:
+        return scene
+    rows = actor_rows(scene, 0, ShapeTable(), MaterialTable())
+    paths = PathTable()
+    at = np.full(len(scene.actors), float(time))
+    position, attitude = actor_table(scene, paths).pose(paths, at)
+    local, turn = part_joints(scene, rows).poses(rows, np.zeros(1, np.int64), at[:1], {})
+    world = position[rows.actor] + frames.rotate(attitude[rows.actor], local[0])
+    turned = frames.normalize(frames.multiply(attitude[rows.actor], turn[0]))
+    parts = [(actor, part) for actor in scene.actors for part in actor.parts]
+    shapes: dict[str, Shape] = dict(scene.shapes)
+    items: list[Instance] = []
+    for k, (actor, part) in enumerate(parts):
+        name = f"{actor.name}/{part.name or part.shape}"
+        number = int(rows.instance_id[k])
+        item = replace(part, position=three(world[k]), attitude=four(turned[k]), name=name, instance_id=number)
+        items.append(_skinned(scene, actor, item, shapes, time) if skins else item)
+    numbers = instance_numbers(scene)[0]
+    static = tuple(replace(item, instance_id=number) for item, number in zip(scene.instances, numbers, strict=True))
+    names = [actor.name for actor in scene.actors]
+    at_rest = {name: (position[k], attitude[k]) for k, name in enumerate(names)}
+    return replace(
+        scene,
+        shapes=shapes,
+        instances=static + tuple(items),
+        actors=(),
+        skeletons={},
+        lights=tuple(_detached(light, at_rest) for light in scene.lights),
+        beacons=tuple(_detached(beacon, at_rest) for beacon in scene.beacons),
+        splats=tuple(_detached(item, at_rest) for item in scene.splats),
+    )
+
+
+def _detached(item: Any, poses: dict[str, tuple[Any, Any]]) -> Any:
+    """Return a light, beacon or cloud of an actor, in the world."""
+    if not getattr(item, "attached", ""):
+        return item
+    position, attitude = poses[item.attached]
+    moved: dict[str, Any] = {"position": three(position + frames.rotate(attitude, item.position)), "attached": ""}
+    if hasattr(item, "direction"):
+        moved["direction"] = three(frames.rotate(attitude, item.direction))
+    if hasattr(item, "attitude"):
+        moved["attitude"] = four(frames.normalize(frames.multiply(attitude, np.asarray(item.attitude, float))))
+    return replace(item, **moved)
+
+
+def three(v: Any) -> Vector3:
+    """Return a vector as a record holds it."""
+    return float(v[0]), float(v[1]), float(v[2])
+
+
+def four(q: Any) -> Quaternion:
+    """Return a quaternion as a record holds it."""
+    return float(q[0]), float(q[1]), float(q[2]), float(q[3])
+
+
+def _skinned(scene: Scene, actor: Actor, item: Instance, shapes: dict[str, Shape], time: float) -> Instance:
+    """Return a bound mesh in its pose, made visible; a capsule of such an actor, made invisible."""
+    skeleton = scene.skeletons.get(actor.skeleton)
+    if skeleton is None or not skeleton.joints:
+        return item
+    if item.shape not in skeleton.joints:
+        return replace(item, visible=False)
+    mesh = scene.shapes[item.shape]
+    assert isinstance(mesh, Mesh)  # only meshes are bound
+    name = f"{item.shape}@{time:g}"
+    shapes[name] = skinned_mesh(skeleton, item.shape, mesh, joint_matrices(skeleton, actor.animation, time)[0])
+    return replace(item, shape=name, visible=True)

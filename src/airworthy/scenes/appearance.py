@@ -1,6 +1,6 @@
 """What everything in a batch of scenes looks like, as flat arrays: materials, textures, vertices, lights, sky, baked light.
 
-`airworthy.sensors.shading_kernel` reads them; the names and orders of columns below are the interface. All arrays are 32-bit
+`airworthy.rendering.shading_kernel` reads them; the names and orders of columns below are the interface. All arrays are 32-bit
 words. Textures are decoded to linear light once, when they are packed, with all their mip levels.
 """
 
@@ -14,24 +14,125 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array, ArrayF32, ArrayFloat, ArrayU32
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh, Shape
-from airworthy.scenes._mesh_words import (
-    FACE_WORDS,
-    VERTEX_WORDS,
-    face_words,
-    mesh_flags,
-    occlusion_bits,
-    uv_density,
-    vertex_words,
-)
-from airworthy.scenes._texels import height_to_normal, linear_pixels, mip_chain
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.lightmaps import BakedArrays, BakedLight, baked_arrays
 from airworthy.scenes.lights import light_rows, sky_rows
 from airworthy.scenes.record import Material, Texture
+from airworthy.scenes.texels import height_to_normal, linear_pixels, mip_chain, octahedral, pack
 
 __all__ = ["FACE_WORDS", "MATERIAL_MAPS", "TEXTURE_SCALES", "VERTEX_WORDS", "Appearance", "appearance_of", "memory_line"]
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# What shading needs of a mesh beside its geometry, packed: vertex normals, tangents, coordinates, colours, occlusion; per
+# face its material and how dense its texture coordinates are.
+
+VERTEX_WORDS = 5
+"""Normal (octahedral), u, v, colour (square roots), tangent angle (15 bits), its hand (1 bit) and occlusion (16 bits)."""
+FACE_WORDS = 2
+"""Material of the instance, and texture repeats per metre (float bits)."""
+HAS_NORMALS, HAS_UV = 1, 2
+
+
+def mesh_flags(mesh: Mesh) -> int:
+    """HAS_NORMALS, HAS_UV."""
+    return HAS_NORMALS * (mesh.normals is not None) + HAS_UV * (mesh.uv is not None)
+
+
+def vertex_words(mesh: Mesh, occlusion: ArrayF32 | None = None) -> ArrayU32:
+    """(V, VERTEX_WORDS) of a mesh; occlusion (V,): share of the hemisphere that the mesh leaves open, 1 everywhere if None."""
+    count = len(mesh.vertices)
+    words = np.zeros((count, VERTEX_WORDS), np.uint32)
+    up = np.array([[0.0, 0.0, 1.0]], np.float32)
+    normals = mesh.normals if mesh.normals is not None else np.repeat(up, count, axis=0)
+    words[:, 0] = octahedral(normals)
+    if mesh.uv is not None:
+        words[:, 1:3] = np.ascontiguousarray(mesh.uv, np.float32).view(np.uint32)
+    colors = np.ones((count, 4), np.float32) if mesh.colors is None else mesh.colors
+    words[:, 3] = pack(colors, True)
+    words[:, 4] = occlusion_bits(count, occlusion) | _tangent_bits(mesh, normals)
+    return words
+
+
+def occlusion_bits(count: int, occlusion: ArrayF32 | None) -> ArrayU32:
+    """Upper 16 bits of a vertex's last word."""
+    open_share = np.ones(count) if occlusion is None else np.clip(np.asarray(occlusion, float), 0.0, 1.0)
+    return np.asarray(np.rint(open_share * 65535.0).astype(np.uint32) << 16, np.uint32)
+
+
+def basis(normals: ArrayFloat) -> tuple[Array, Array]:
+    """Return two unit vectors perpendicular to each normal and to each other (Duff et al., Building an orthonormal basis,
+    2017).
+    """
+    n = np.asarray(normals, np.float64)
+    x, y, z = n[..., 0], n[..., 1], n[..., 2]
+    sign = np.where(z < 0.0, -1.0, 1.0)
+    a = -1.0 / (sign + z)
+    b = x * y * a
+    return np.stack([1.0 + sign * x * x * a, sign * b, -sign * x], -1), np.stack([b, sign + y * y * a, -y], -1)
+
+
+def _tangent_bits(mesh: Mesh, normals: ArrayFloat) -> ArrayU32:
+    """Direction of growing u in the plane of the vertex normal, as an angle in `basis`, and on which side v grows."""
+    count = len(mesh.vertices)
+    if mesh.uv is None or not len(mesh.faces):
+        return np.zeros(count, np.uint32)
+    along_u, along_v, weight = _gradients(mesh)
+    corner = mesh.faces.reshape(-1)
+
+    def summed(value: Array) -> Array:
+        spread = np.repeat(value * weight[:, None], 3, axis=0)
+        return np.stack([np.bincount(corner, spread[:, k], count) for k in range(3)], -1)
+
+    u, v = summed(along_u), summed(along_v)
+    first, second = basis(normals)
+    angle = np.arctan2(np.sum(u * second, -1), np.sum(u * first, -1)) % (2.0 * np.pi)
+    bits = np.minimum(np.rint(angle / (2.0 * np.pi) * 32768.0), 32767).astype(np.uint32)
+    flipped = np.sum(np.cross(normals, u) * v, -1) < 0.0
+    return np.asarray(bits | flipped.astype(np.uint32) << 15, np.uint32)
+
+
+def _gradients(mesh: Mesh) -> tuple[Array, Array, Array]:
+    """Per face: unit directions in which u and v grow, and the face's area."""
+    p = mesh.vertices.astype(np.float64)[mesh.faces]
+    assert mesh.uv is not None
+    t = mesh.uv.astype(np.float64)[mesh.faces]
+    e1, e2 = p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]
+    (a, b), (c, d) = (t[:, 1] - t[:, 0]).T, (t[:, 2] - t[:, 0]).T
+    det = a * d - b * c
+    sign = np.where(det < 0.0, -1.0, 1.0)[:, None]
+    along_u, along_v = sign * (d[:, None] * e1 - b[:, None] * e2), sign * (a[:, None] * e2 - c[:, None] * e1)
+    area = 0.5 * np.linalg.norm(np.cross(e1, e2), axis=-1) * (np.abs(det) > 1e-20)
+
+    def unit(x: Array) -> Array:
+        return np.asarray(x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-30))
+
+    return unit(along_u), unit(along_v), area
+
+
+def face_words(mesh: Mesh) -> ArrayU32:
+    """(F, FACE_WORDS) of a mesh."""
+    words = np.zeros((len(mesh.faces), FACE_WORDS), np.uint32)
+    if mesh.face_material is not None:
+        words[:, 0] = mesh.face_material.astype(np.uint32)
+    words[:, 1] = uv_density(mesh).astype(np.float32).view(np.uint32)
+    return words
+
+
+def uv_density(mesh: Mesh) -> Array:
+    """Texture repeats per metre of every face: root of the ratio of its areas in the texture and in space."""
+    if mesh.uv is None:
+        return np.zeros(len(mesh.faces))
+    p = mesh.vertices.astype(np.float64)[mesh.faces]
+    t = mesh.uv.astype(np.float64)[mesh.faces]
+    area = np.linalg.norm(np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]), axis=-1)
+    (a, b), (c, d) = (t[:, 1] - t[:, 0]).T, (t[:, 2] - t[:, 0]).T
+    return np.asarray(np.sqrt(np.abs(a * d - b * c) / np.maximum(area, 1e-20)))
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 MATERIAL_COLUMNS = 16
 """Base colour RGBA, metallic, roughness, emission RGB, normal scale, uv scale (2), 1 / texture size, detail repeat, cutoff."""
@@ -45,8 +146,6 @@ WRAPS = {"repeat": 0, "clamp": 1, "mirror": 2}
 UNWRAPPED_SIZE = 1.0
 """Repeats of textures on shapes without coordinates whose material names no `texture_size` [m]."""
 TEXEL_BYTES_MAX = 4 << 30
-
-Words = NDArray[np.uint32]
 
 
 class Appearance:
@@ -146,17 +245,17 @@ class _TexturePool:
         self._index: dict[Any, int] = {}
         self._kept: list[Any] = []  # whatever ids are keys must stay alive
         self._rows: list[list[int]] = []
-        self._parts: list[Words] = []
+        self._parts: list[ArrayU32] = []
         self._size = 0
 
     def add(self, texture: Texture | None) -> int:
-        """Number of a texture, which joins when it is new; -1 for none."""
+        """Return the number of a texture, which joins when it is new; -1 for none."""
         if texture is None:
             return -1
         return self._add((id(texture.pixels), texture.srgb, texture.wrap), texture, texture)
 
     def add_height(self, texture: Texture, scale: float, metres: tuple[float, float]) -> int:
-        """Number of the normal map of a height map."""
+        """Return the number of the normal map of a height map."""
         key = (id(texture.pixels), "height", scale, metres, texture.wrap)
         if key in self._index:
             return self._index[key]
@@ -183,7 +282,7 @@ class _TexturePool:
         self._index[key] = len(self._rows) - 1
         return len(self._rows) - 1
 
-    def arrays(self) -> tuple[NDArray[np.int32], Words]:
+    def arrays(self) -> tuple[NDArray[np.int32], ArrayU32]:
         """Rows (texture, TEXTURE_COLUMNS) and texels."""
         rows = np.array(self._rows, np.int32).reshape(-1, TEXTURE_COLUMNS)
         texels = np.concatenate(self._parts) if self._parts else np.zeros(1, np.uint32)
@@ -214,7 +313,7 @@ class _Densities:
         return self._metres.get(row, UNWRAPPED_SIZE)
 
 
-def _mesh_arrays(shapes: list[Shape]) -> tuple[NDArray[np.int32], Words, Words]:
+def _mesh_arrays(shapes: list[Shape]) -> tuple[NDArray[np.int32], ArrayU32, ArrayU32]:
     """Rows (shape, 4): first vertex, first face, flags, spare; and the words of vertices and faces."""
     rows = np.zeros((max(len(shapes), 1), 4), np.int32)
     vertices, faces, vertex, face = [], [], 0, 0
@@ -237,7 +336,7 @@ _CACHE: weakref.WeakKeyDictionary[SceneBatch, dict[float, tuple[tuple[int, int],
 
 
 def appearance_of(batch: SceneBatch, texture_scale: float = 1.0) -> Appearance:
-    """The batch's appearance, packed once per texture scale and again when scenes have joined."""
+    """Return the batch's appearance, packed once per texture scale and again when scenes have joined."""
     batch = batch.origin  # what colours see of a batch looks as the batch does
     state = (len(batch.scenes), id(batch.geometry))
     kept = _CACHE.setdefault(batch, {})
@@ -248,7 +347,7 @@ def appearance_of(batch: SceneBatch, texture_scale: float = 1.0) -> Appearance:
 
 
 def memory_line(parts: dict[str, int]) -> str:
-    """One line of memory by part, in MiB, largest first."""
+    """Return one line of memory by part, in MiB, largest first."""
     ordered = sorted(parts.items(), key=lambda item: -item[1])
     total = sum(parts.values())
     shown = ", ".join(f"{name} {_mib(size)}" for name, size in ordered if size)

@@ -6,24 +6,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from airworthy.core import frames
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.geometry import Shape, Sphere
 from airworthy.geometry.batch import GeometryBatch
 from airworthy.geometry.placement import Placement
-from airworthy.scenes._attached import AttachedMarks
-from airworthy.scenes._ghosts import SeenBatch, is_ghost
-from airworthy.scenes._riding import RidingSplats
+from airworthy.scenes._attached import AttachedMarks, AttachedSplats, RenderedBatch, is_collision_only
 from airworthy.scenes.actors import EXTERNAL, VELOCITY, ActorTable, PathTable, actor_table, still
-from airworthy.scenes.placing import MaterialTable, Rows, ShapeTable, actor_rows, semantic_numbers, static_rows
+from airworthy.scenes.instance_tables import InstanceTable, MaterialTable, ShapeTable, actor_rows, semantic_numbers, static_rows
 from airworthy.scenes.record import Instance, Material, Scene, Texture
 from airworthy.scenes.skeletons import PartJoints, part_joints
 
 __all__ = ["SceneBatch"]
-
-Floats = NDArray[np.float64]
 
 
 class SceneBatch:
@@ -45,7 +42,7 @@ class SceneBatch:
         extra_materials: Materials that `extra_movers.material` counts in.
 
     Raises:
-        AirworthyError: A scene cannot be placed (`placing`, `actors`), or there is no scene or environment.
+        AirworthyError: A scene cannot be placed (`instance_tables`, `actors`), or there is no scene or environment.
     """
 
     geometry: GeometryBatch
@@ -73,13 +70,13 @@ class SceneBatch:
         self.instance_names: list[tuple[str, ...]] = []
         """Of every unique scene: names of its static instances, by slot."""
         self._shapes, self._materials, self._paths = ShapeTable(), MaterialTable(), PathTable()
-        self._static: list[Rows] = []
-        self._moving: list[Rows] = []
+        self._static: list[InstanceTable] = []
+        self._moving: list[InstanceTable] = []
         self._actors: list[ActorTable] = []
         self._joints: list[PartJoints] = []
-        self._lights, self._beacons, self._riding = AttachedMarks(), AttachedMarks(), RidingSplats()
+        self._lights, self._beacons, self._riding = AttachedMarks(), AttachedMarks(), AttachedSplats()
         self._origin: SceneBatch | None = None
-        self._twin: SeenBatch | None = None
+        self._twin: RenderedBatch | None = None
         self._index: dict[int, int] = {}
         self._extra = _extra_rows(extra_movers, extra_shapes, extra_materials, self._shapes, self._materials)
         chosen = [self._add(scene) for scene in given]
@@ -116,7 +113,7 @@ class SceneBatch:
         return tuple(names)
 
     @property
-    def mover_poses(self) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    def mover_poses(self) -> tuple[Array, Array, ArrayBool]:
         """World positions (env, movers, 3), attitudes (env, movers, 4) and which of them exist (env, movers), now; copies."""
         return self._position.copy(), self._attitude.copy(), self._active.copy()
 
@@ -147,7 +144,7 @@ class SceneBatch:
         return index
 
     def _build(self) -> None:
-        """The engine's batch over the pool, and the state of every actor at its beginning."""
+        """Build the engine's batch over the pool, and the state of every actor at its beginning."""
         self._actor_max = max(len(table) for table in self._actors)
         self._mover_max = self.extra_count + max(len(rows) for rows in self._moving)
         self._parts = self._padded_parts()
@@ -155,7 +152,7 @@ class SceneBatch:
         self._position = np.zeros((self.env_count, self._mover_max, 3))
         self._attitude = np.tile(frames.IDENTITY, (self.env_count, self._mover_max, 1))
         self._active = np.zeros((self.env_count, self._mover_max), bool)
-        self._overrides: dict[tuple[int, int], Floats] = {}
+        self._overrides: dict[tuple[int, int], Array] = {}
         if not self._shapes.shapes:
             self._shapes.add(Sphere(1e-3))  # the engine wants a shape even where nothing stands
         movers = [self.mover_placement(scene) for scene in range(len(self.scenes))] if self._mover_max else None
@@ -181,7 +178,7 @@ class SceneBatch:
 
     # --- state
 
-    def _begin(self, env_ids: NDArray[np.int64]) -> None:
+    def _begin(self, env_ids: ArrayInt) -> None:
         """Actors of environments at their beginning, which is the environments' present time."""
         for env in env_ids if self._actor_max else ():
             table = self._actors[self.scene_of_env[env]]
@@ -219,7 +216,7 @@ class SceneBatch:
         if self._actor_max:
             self._place(np.arange(self.env_count))
 
-    def actor_pose(self, name: str, env_ids: ArrayLike | None = None) -> tuple[Floats, Floats]:
+    def actor_pose(self, name: str, env_ids: ArrayLike | None = None) -> tuple[Array, Array]:
         """World positions (k, 3) and attitudes (k, 4) of an actor now, in the environments that have it, or in those given."""
         rows, envs = self._rows_of(name, env_ids)
         return self._state.take(rows).pose(self._paths, self.time[envs])
@@ -327,18 +324,18 @@ class SceneBatch:
 
     # --- attached things
 
-    def light_poses(self) -> tuple[Floats, Floats]:
+    def light_poses(self) -> tuple[Array, Array]:
         """World positions and directions of the lights now, each (env, lights, 3); NaN where an environment has fewer.
 
         In the order of the scene's `lights`. The sun has no position, a point light no direction: NaN.
         """
         return self._lights.poses(self.scene_of_env, *self._actor_poses(np.arange(self.env_count)))
 
-    def beacon_positions(self) -> Floats:
+    def beacon_positions(self) -> Array:
         """World positions of the beacons now, (env, beacons, 3), in the order of the scene's `beacons`; NaN padded."""
         return self._beacons.poses(self.scene_of_env, *self._actor_poses(np.arange(self.env_count)))[0]
 
-    def splat_poses(self) -> tuple[Floats, Floats]:
+    def splat_poses(self) -> tuple[Array, Array]:
         """World positions (env, placements, 3) and attitudes (env, placements, 4) of clouds that ride on actors, now.
 
         In the order of those of the scene's `splats` that are attached; NaN padded.
@@ -346,18 +343,18 @@ class SceneBatch:
         return self._riding.poses(self.scene_of_env, *self._actor_poses(np.arange(self.env_count)))
 
     def seen(self) -> SceneBatch:
-        """The batch as colours see it: without what is covered and invisible, at whose place only splats are seen.
+        """Return the batch as colours see it: without what is covered and invisible, at whose place only splats are seen.
 
         It shares everything with this one and is of this instant; it is this one where there is nothing of the kind.
         """
         if self._twin is None or not self._twin.fits(self):
             things = (item for scene in self.scenes for item in (*scene.instances, *_parts(scene)))
-            if not any(map(is_ghost, things)):
+            if not any(map(is_collision_only, things)):
                 return self
-            self._twin = SeenBatch(self)
+            self._twin = RenderedBatch(self)
         return self._twin.view(self)
 
-    def _actor_poses(self, envs: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    def _actor_poses(self, envs: ArrayInt) -> tuple[Array, Array]:
         """World poses of the actors of environments (k,), (k, actors, 3) and (k, actors, 4)."""
         rows = (envs[:, None] * self._actor_max + np.arange(self._actor_max)).reshape(-1)
         position, attitude = self._state.take(rows).pose(self._paths, np.repeat(self.time[envs], self._actor_max))
@@ -365,7 +362,7 @@ class SceneBatch:
 
     # --- inside
 
-    def _place(self, envs: NDArray[np.int64]) -> None:
+    def _place(self, envs: ArrayInt) -> None:
         """Pose the parts of environments' actors and tell the engine."""
         if not self._mover_max:
             return
@@ -385,7 +382,7 @@ class SceneBatch:
             self._attitude[envs, self.extra_count :] = frames.normalize(frames.multiply(attitude, turn))
         self._send(envs)
 
-    def _padded_parts(self) -> tuple[NDArray[np.int64], Floats, Floats]:
+    def _padded_parts(self) -> tuple[ArrayInt, Array, Array]:
         """Of every scene's parts at rest: actor (scene, part), position (scene, part, 3) and attitude (scene, part, 4)."""
         count = (len(self.scenes), self._mover_max - self.extra_count)
         actor, local, turn = np.zeros(count, np.int64), np.zeros((*count, 3)), np.tile(frames.IDENTITY, (*count, 1))
@@ -397,10 +394,10 @@ class SceneBatch:
             )
         return actor, local, turn
 
-    def _send(self, envs: NDArray[np.int64]) -> None:
+    def _send(self, envs: ArrayInt) -> None:
         self.geometry.set_movers(self._position[envs], self._attitude[envs], envs, self._active[envs])
 
-    def _envs(self, env_ids: ArrayLike | None) -> NDArray[np.int64]:
+    def _envs(self, env_ids: ArrayLike | None) -> ArrayInt:
         if env_ids is None:
             return np.arange(self.env_count)
         envs = np.atleast_1d(np.asarray(env_ids, np.int64)).reshape(-1)
@@ -408,7 +405,7 @@ class SceneBatch:
             raise AirworthyError(f"Environment {envs.max()} does not exist; expected 0 to {self.env_count - 1}.")
         return envs
 
-    def _rows_of(self, name: str, env_ids: ArrayLike | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _rows_of(self, name: str, env_ids: ArrayLike | None) -> tuple[ArrayInt, ArrayInt]:
         """Rows of an actor in the state, and its environments."""
         slots = np.array([_slot(scene, name) for scene in self.scenes])[self.scene_of_env]
         envs = np.flatnonzero(slots >= 0) if env_ids is None else self._envs(env_ids)
@@ -418,7 +415,7 @@ class SceneBatch:
             raise unknown_name("actor", name, [actor.name for actor in scene.actors], f"They are in scene {scene.name!r}.")
         return envs * self._actor_max + slots[envs], envs
 
-    def _override(self, name: str, envs: NDArray[np.int64], joints: Floats) -> None:
+    def _override(self, name: str, envs: ArrayInt, joints: Array) -> None:
         for row, env in enumerate(envs):
             scene = self.scene_of_env[env]
             slot = _slot(self.scenes[scene], name)
@@ -429,7 +426,7 @@ class SceneBatch:
             self._overrides[int(env), slot] = frames.normalize(pose)
 
 
-_BLANK: dict[str, NDArray[Any]] = {
+_BLANK: dict[str, ArrayAny] = {
     "shape": np.zeros(1, np.int32),
     "position": np.zeros((1, 3)),
     "attitude": np.array([frames.IDENTITY]),
@@ -448,10 +445,10 @@ def _extra_rows(
     materials: Sequence[Material],
     shape_table: ShapeTable,
     material_table: MaterialTable,
-) -> Rows:
+) -> InstanceTable:
     """Rows of the movers that are no actors, their shapes and materials counted in the batch's tables."""
     if placement is None:
-        return Rows(**{name: blank[:0] for name, blank in _BLANK.items()})
+        return InstanceTable(**{name: blank[:0] for name, blank in _BLANK.items()})
     if len(placement.shape) and int(placement.shape.max()) >= len(shapes):
         raise AirworthyError(
             f"extra_movers names shape {int(placement.shape.max())}, but {len(shapes)} extra_shapes are given."
@@ -460,7 +457,7 @@ def _extra_rows(
     table = Scene("extra", materials={str(number): material for number, material in enumerate(materials)})
     rows = [material_table.add(table, -1, (name,), 1) for name in table.materials] or [0]
     same = ("position", "attitude", "scale", "instance_id", "semantic_id", "visible", "collide")
-    return Rows(
+    return InstanceTable(
         shape=index[placement.shape],
         material=np.array(rows, np.int32)[np.minimum(placement.material, len(rows) - 1)],
         **{name: getattr(placement, name) for name in same},
@@ -475,14 +472,14 @@ def _slot(scene: Scene, name: str) -> int:
     return next((index for index, actor in enumerate(scene.actors) if actor.name == name), -1)
 
 
-def _spread(value: ArrayLike, count: int, width: int, what: str) -> Floats:
+def _spread(value: ArrayLike, count: int, width: int, what: str) -> Array:
     array = np.asarray(value, float)
     if array.shape not in ((width,), (count, width)) or not np.isfinite(array).all():
         raise AirworthyError(f"{what} has shape {array.shape}; expected ({width},) or ({count}, {width}), all finite.")
     return np.broadcast_to(array, (count, width))
 
 
-def _unit(value: ArrayLike, count: int) -> Floats:
+def _unit(value: ArrayLike, count: int) -> Array:
     attitude = _spread(value, count, 4, "attitude")
     if (np.abs(np.linalg.norm(attitude, axis=1) - 1.0) > 1e-3).any():
         raise AirworthyError("attitude is not a quaternion x, y, z, w of length 1; normalise it first.")

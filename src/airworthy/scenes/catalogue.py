@@ -21,7 +21,7 @@ _HINT = "Run 'airworthy scenes' to list them; the path of a scene.toml, a mesh, 
 
 
 def scene_generators() -> dict[str, Generator]:
-    """Every generator by its name, the registered ones included."""
+    """Return every generator by its name, the registered ones included."""
     from airworthy.scenes.generators import GENERATORS  # heavy, and only needed here
 
     return dict(GENERATORS)
@@ -46,7 +46,7 @@ def scene_names() -> list[str]:
 
 
 def parse_name(name: str) -> tuple[str, int | None, int]:
-    """Generator, index and seed of "name[:index][@seed]"; None and 0 where not given.
+    """Return generator, index and seed of "name[:index][@seed]"; None and 0 where not given.
 
     Raises:
         AirworthyError: It is not of this form.
@@ -63,7 +63,7 @@ def parse_name(name: str) -> tuple[str, int | None, int]:
 
 
 def generated(name: str) -> Scene:
-    """A generated scene by "name[:index][@seed]"; without an index, the generator's first configuration.
+    """Return a generated scene by "name[:index][@seed]"; without an index, the generator's first configuration.
 
     Raises:
         UnknownNameError: There is no such generator; the message names the closest ones.
@@ -87,24 +87,28 @@ def first_index(name: str) -> int:
 
 
 def is_path(name: str) -> bool:
-    """Whether a scene's name is that of a file or folder."""
+    """Tell whether a scene's name is that of a file or folder."""
     from airworthy.scenes.imports import CLOUD_SUFFIXES, MODEL_SUFFIXES
-    from airworthy.scenes.splats.detecting import SETS, SPLAT_ONLY
+    from airworthy.scenes.splats.file_scenes import SETS, SPLAT_ONLY
 
     suffixes = (".toml", *MODEL_SUFFIXES, *CLOUD_SUFFIXES, *SPLAT_ONLY, *SETS)
     return "/" in name or "\\" in name or name.lower().endswith(suffixes) or name in (".", "..")
 
 
-def scene(name: str | Path, units: str = "m", up: str | None = None) -> Scene:
-    """A scene by its name.
+def scene(
+    name: str | Path, units: str = "m", up: str | None = None, *, recentre: bool | None = None, voxel: float = 0.0
+) -> Scene:
+    """Return a scene by its name.
 
     Args:
-        name: "NAME[:INDEX][@SEED]" of a generator; the path of a scene.toml or of its folder; the path of a mesh or point
-            cloud, which is stood on the floor with its middle at the origin; or that of a splat file or folder, which stands
-            in its own frame (`splat_file_scene`).
+        name: `NAME[:INDEX][@SEED]` of a generator; the path of a scene.toml or of its folder; that of a mesh, which is stood
+            on the floor with its middle at the origin; that of a point cloud, which keeps its frame; or that of a splat file
+            or folder, which stands in its own frame, too (`splat_file_scene`).
         units: Of a mesh, cloud or splats: "m", "cm" or "mm".
         up: Vertical axis. Of a mesh or cloud: "z", the default, or "y" (glTF is turned already); of splats: "y", "-y", "z",
             ..., by default as their container says.
+        recentre: Of a mesh or cloud: whether it is stood on the floor with its middle at the origin; None: meshes are.
+        voxel: Edge of the cells of a point cloud [m]; 0: as found in it.
 
     Raises:
         UnknownNameError: No generator has this name, or there are no such units; the message names the closest ones.
@@ -112,13 +116,13 @@ def scene(name: str | Path, units: str = "m", up: str | None = None) -> Scene:
         AirworthyError: The name is malformed, or the generator has no such index.
     """
     text = str(name)
-    if not (isinstance(name, Path) or is_path(text)):
+    if not (isinstance(name, Path) or is_path(text)) and (text.partition(":")[0] in scene_generators() or not _there(text)):
         return generated(text)
     path = Path(text)
     if path.suffix.lower() == ".toml" or (path.is_dir() and (path / "scene.toml").is_file()):
         return _scene_file(path, units, up)
     from airworthy.scenes.imports import UNITS, model_scene
-    from airworthy.scenes.splats.detecting import holds_splats
+    from airworthy.scenes.splats.file_scenes import holds_splats
 
     if holds_splats(path):
         from airworthy.scenes.splats.file_scenes import splat_file_scene
@@ -128,7 +132,15 @@ def scene(name: str | Path, units: str = "m", up: str | None = None) -> Scene:
         return splat_file_scene(path, UNITS[units], up)
     if path.is_dir():
         return _scene_file(path, units, up)
-    return model_scene(path, units=units, up=up or "z")
+    return model_scene(path, units=units, up=up or "z", recentre=recentre, voxel=voxel)
+
+
+def _there(name: str) -> bool:
+    """Tell whether a file or folder lies here under a name that could be a generator's."""
+    try:
+        return bool(name) and Path(name).exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _scene_file(path: Path, units: str, up: str | None) -> Scene:

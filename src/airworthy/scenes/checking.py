@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections import Counter
 from collections.abc import Iterator
@@ -12,11 +13,59 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh, Shape
+from airworthy.scenes.catalogue import scene_generators
 from airworthy.scenes.extent import instance_box, triangle_count
-from airworthy.scenes.placing import MAPS
+from airworthy.scenes.instance_tables import MAPS
 from airworthy.scenes.record import Instance, Pose, Scene, SpotLight, Sun
 
-__all__ = ["CLEARANCE", "TRIANGLES_MAX", "Finding", "check_scene", "findings", "point_clearance"]
+__all__ = ["CLEARANCE", "TRIANGLES_MAX", "Finding", "check_scene", "description", "findings", "point_clearance"]
+
+# ---- One line on every generator, for lists: a scene itself is only made when it is asked for -------------------------------
+
+_LINES: dict[str, str] = {
+    "forest": "49 trees; 1 to 10, harder to get through",
+    "urban": "buildings and street furniture; 1 to 10",
+    "random_cylinder": "cylinders leaning every way; 1 to 10",
+    "narrow_gap": "walls with one slit each; 1 to 10",
+    "sudden_drop": "hanging slabs to dive under; 1 to 10",
+    "sudden_drop_plus": "the same, with low walls between; 1 to 10",
+    "maze": "a maze with loops; 1 to 10",
+    "perlin": "thresholded noise in three dimensions; 1 to 10",
+    "mid_gate": "furnished flight hall: gate, ladder, monitor (course robustness)",
+    "flightroom": "furnished flight hall: pillars, gate, ladder (course extended)",
+    "backroom": "cluttered workshop around a row of benches (course cluttered)",
+    "hall": "the hall of mid_gate as Gaussian splats, converted from its rendering (robustness)",
+    "hall_statues": "hall, with captured statues and a sign as a gate (needs AIRWORTHY_DATA)",
+    "alphapilot": "race hall with the eleven gates of the AlphaPilot qualifier",
+    "empty_room": "a floor, nothing else",
+    "obstacle_room": "panels, walls and objects between start and goal",
+    "thin_room": "thin rods and wires",
+    "gym_forest": "a tree and objects on a plain",
+    "lidar_room": "a walled room full of panels and objects",
+    "dynamic_room": "objects that move",
+    "empty_env": "as empty_room, by its published name",
+    "env_with_obstacles": "as obstacle_room, by its published name",
+    "forest_env": "as gym_forest, by its published name",
+    "env_with_lidar_nav_obstacles": "as lidar_room, by its published name",
+    "dynamic_environment": "as dynamic_room, by its published name",
+}
+
+
+def description(name: str) -> str:
+    """Return one line on a generator; of one that was registered, the first line of its docstring.
+
+    Raises:
+        KeyError: There is no such generator.
+    """
+    make: Any = scene_generators()[name]
+    if name in _LINES:
+        return _LINES[name]
+    while hasattr(make, "func"):  # a partial's own docstring is that of partial
+        make = make.func
+    return (inspect.getdoc(make) or "no description").split("\n")[0].rstrip(".")
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 CLEARANCE = 0.3
 """Around start and goal [m]."""
@@ -31,7 +80,7 @@ class Finding(str):
 
     @classmethod
     def note(cls, text: str) -> Finding:
-        """A remark that stops nothing."""
+        """Return a remark that stops nothing."""
         made = cls(text)
         made.fatal = False
         return made
@@ -81,7 +130,7 @@ def _instances(scene: Scene) -> Iterator[tuple[str, Instance]]:
 
 
 def _numbers(scene: Scene) -> Iterator[tuple[str, float]]:
-    """Every number of the records, with its place."""
+    """Yield every number of the records, with its place."""
     for item in fields(scene):
         if item.name not in ("shapes", "textures", "skeletons", "clouds"):
             yield from _walk(getattr(scene, item.name), item.name)
@@ -188,21 +237,21 @@ def _inside(scene: Scene, point: tuple[float, ...]) -> bool:
 
 def _actor_problems(scene: Scene) -> Iterator[str]:
     from airworthy.scenes.actors import PathTable, actor_table
-    from airworthy.scenes.placing import Rows, actor_rows
+    from airworthy.scenes.instance_tables import InstanceTable, actor_rows
     from airworthy.scenes.skeletons import part_joints
 
     if not scene.actors or any(True for _ in _references(scene)):
         return
     try:
         actor_table(scene, PathTable())
-        rows: Rows = actor_rows(scene, 0, *_tables())
+        rows: InstanceTable = actor_rows(scene, 0, *_tables())
         part_joints(scene, rows)
     except AirworthyError as error:
         yield str(error).rstrip(".")
 
 
 def _tables() -> tuple[Any, Any]:
-    from airworthy.scenes.placing import MaterialTable, ShapeTable
+    from airworthy.scenes.instance_tables import MaterialTable, ShapeTable
 
     return ShapeTable(), MaterialTable()
 
@@ -271,7 +320,10 @@ def _splat_notes(scene: Scene) -> Iterator[str]:
     if spare:
         yield f"{len(spare)} clouds are not used ({', '.join(spare[:3])}{', ...' if len(spare) > 3 else ''})"
     if scene.splats and not any(item.covered for _, item in _instances(scene)):
-        yield "nothing that can be hit lies under its splats (`scenes.splats.placing.with_surface` puts it there)"
+        yield (
+            "nothing that can be hit lies under its splats"
+            " (solid = true in [[splats]], or `scenes.splats.placing.with_surface`, puts it there)"
+        )
 
 
 def _outside(scene: Scene, item: Instance) -> bool:

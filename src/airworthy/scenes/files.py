@@ -1,22 +1,25 @@
-"""Scene files: a folder with scene.toml and the assets it names. `docs/scenes.md` walks through one."""
+"""Scene files: a folder with scene.toml and the assets it names. `docs/howto/scenes.md` walks through one."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+import numpy as np
 
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
-from airworthy.core.files import make_folder, read_toml, write_text
+from airworthy.core.files import make_folder, read_bytes, read_toml, staged_folder, write_text
+from airworthy.core.schema import Bound, check_fields
 from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
-from airworthy.scenes import _assets, _clouds, _schema, _toml
+from airworthy.scenes import _assets, _schema
 from airworthy.scenes._assets import Folder
-from airworthy.scenes._clouds import CLOUD_FORMS, CloudForm
 from airworthy.scenes._extras import actor_from_table, model_from_table, with_yaw
-from airworthy.scenes.casting import ActorKit
-from airworthy.scenes.formats.model import Limits, Skeleton
+from airworthy.scenes.actors import ActorKit
+from airworthy.scenes.formats.model import FileLimits, Skeleton
 from airworthy.scenes.record import (
     Actor,
     Beacon,
@@ -34,7 +37,193 @@ from airworthy.scenes.record import (
     Texture,
 )
 
+if TYPE_CHECKING:
+    from airworthy.scenes.splats.record import Splats
+
 __all__ = ["SCENE_FILE", "VERSION", "read_scene", "scene_from_table", "write_scene"]
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# Clouds of Gaussian splats beside a scene.toml: read from any container, written exactly, as PLY or as SPZ.
+
+CloudForm = Literal["exact", "ply", "spz"]
+CLOUD_FORMS: tuple[CloudForm, ...] = get_args(CloudForm)
+_PARTS = ("position", "rotation", "scale", "opacity", "harmonics")
+
+
+@dataclass(frozen=True)
+class CloudRow:
+    """A splat file."""
+
+    file: str
+    """Beside the scene file: a container of `read_splats`, a folder of SOG, or arrays as `write_scene` leaves them."""
+    up: str = ""
+    """Axis of the file that points up; empty: as its container says."""
+    level: int = 0
+    """Level of detail of a streamed SOG, 0 the finest."""
+
+
+@dataclass(frozen=True)
+class SolidRow:
+    """What a row of splats says of what is hit in their place."""
+
+    solid: bool = False
+    """Put a closed mesh around what is opaque."""
+    cell: Annotated[float, Bound()] = 0.0
+    """Edge of its cells [m]; 0: as suits the size."""
+    filled: bool = False
+    """Close also what is enclosed on all sides: the inside of objects, but of a room with its ceiling, too."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+def read_placement(row: dict[str, Any], where: str) -> tuple[SplatPlacement, SolidRow]:
+    """Return a row of splats: where a cloud is seen, and whether it is hit there; raises AssetError."""
+    own = [item.name for item in fields(SolidRow)]
+    wanted: SolidRow = _schema.record(SolidRow, {key: row[key] for key in own if key in row}, where)
+    if not wanted.solid and wanted != SolidRow():
+        raise AssetError(f"{where} has 'cell' or 'filled', which are of a mesh to collide with; add solid = true.")
+    if wanted.cell < 0.0:
+        raise AssetError(f"{where}.cell is {wanted.cell}; expected the edge of a cell in metres, above 0, or 0 to find it.")
+    return _schema.record(SplatPlacement, {key: value for key, value in row.items() if key not in own}, where), wanted
+
+
+def with_solids(scene: Scene, rows: list[tuple[str, SplatPlacement, SolidRow]]) -> Scene:
+    """Return the scene with meshes to collide with around those of its splats that are to be solid; raises AssetError."""
+    for where, item, wanted in rows:
+        if wanted.solid:
+            from airworthy.scenes.splats.placing import solid
+
+            try:
+                scene = solid(scene, item, wanted.cell or None, filled=wanted.filled)
+            except AirworthyError as error:
+                raise AssetError(f"{where}: {error}") from None
+    return scene
+
+
+def read_clouds(items: list[tuple[str, Any]], folder: Folder, where: str) -> dict[str, Splats]:
+    """Clouds by their names in a scene file; all of them together are bounded. Raises AssetError."""
+    found: dict[str, Splats] = {}
+    for name, value in items:
+        place = f"{where}: clouds.{_schema.short(name)}"
+        row: CloudRow = _schema.record(CloudRow, value, place)
+        path = folder.path(row.file, f"{place}.file")
+        found[name] = _read(path, row, _left(folder.limits, found), place)
+    return found
+
+
+def _left(limits: FileLimits, found: dict[str, Splats]) -> FileLimits:
+    """Return what the next cloud may ask for: splat files have limits of their own unless the reader was given some."""
+    from airworthy.scenes.splats.read import SPLAT_LIMITS
+
+    own = SPLAT_LIMITS if limits == FileLimits() else limits
+    return replace(own, vertices=max(own.vertices - sum(len(cloud) for cloud in found.values()), 0))
+
+
+def _read(path: Path, row: CloudRow, limits: FileLimits, where: str) -> Splats:
+    from airworthy.scenes.splats.read import read_splats
+
+    try:
+        if row.file.endswith(_assets.ARRAYS):
+            return _from_arrays(_assets.read_arrays(read_bytes(path, limits.file_bytes), where), limits)
+        return read_splats(path, limits, up=row.up or None, level=row.level).splats
+    except AirworthyError as error:
+        raise AssetError(f"{where}: {error}") from None
+
+
+def _from_arrays(arrays: _assets.Arrays, limits: FileLimits) -> Splats:
+    """Return a cloud that was written bit for bit; whoever wrote the file, it must be sound."""
+    from airworthy.scenes.splats.record import Splats
+
+    for part in _PARTS:
+        if part not in arrays or arrays[part].dtype != np.float32:
+            raise AssetError(f"The arrays of a cloud lack {part!r} as float32; write the scene again.")
+    if not len(arrays["position"]) <= limits.vertices:
+        raise AssetError(f"A cloud has {len(arrays['position']):,} gaussians; at most {limits.vertices:,} are accepted.")
+    splats = Splats(**{part: arrays[part] for part in _PARTS})
+    finite = all(bool(np.isfinite(arrays[part]).all()) for part in _PARTS)
+    length = np.linalg.norm(splats.rotation, axis=1)
+    opaque = (splats.opacity >= 0.0) & (splats.opacity <= 1.0)
+    if not (finite and (splats.scale > 0.0).all() and (np.abs(length - 1.0) < 1e-3).all() and opaque.all()):
+        raise AssetError("The arrays of a cloud hold values that no gaussian has; write the scene again.")
+    return splats
+
+
+def write_cloud(splats: Splats, root: Path, stem: str, form: CloudForm) -> dict[str, Any]:
+    """Write a cloud below a folder; the entry of the scene file that reads it."""
+    if form == "exact":
+        file = f"{stem}.cloud{_assets.ARRAYS}"
+        _assets.write_arrays(root / file, {part: getattr(splats, part) for part in _PARTS})
+        return {"file": file}
+    from airworthy.scenes.splats.write import write_splats
+
+    file = f"{stem}.{form}"
+    if form == "ply":
+        write_splats(splats, root / file, up="z")
+        return {"file": file, "up": "z"}
+    write_splats(splats, root / file)
+    return {"file": file}
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# Scene tables as TOML text that people read: one line per instance, one section per material, numbers exact.
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_SECTIONS = ("shapes", "textures", "materials", "skeletons", "clouds")
+"""Tables of tables, one section per entry."""
+_TABLES = ("semantics", "facts", "sky")
+"""One section each."""
+_ROWS = ("instances", "splats", "models", "spawn", "gates", "beacons")
+"""Lists of one line per entry."""
+
+
+def text_of(table: dict[str, Any]) -> str:
+    """TOML text of a scene's table."""
+    later = (*_SECTIONS, *_TABLES, "lights", "actors")
+    lines = [_entry(key, value) for key, value in table.items() if key not in later]
+    for name in _TABLES:
+        if table.get(name):
+            lines += ["", f"[{name}]", *(_entry(key, value) for key, value in table[name].items())]
+    for name in _SECTIONS:
+        for key, value in table.get(name, {}).items():
+            lines += ["", f"[{name}.{_key(key)}]", *(_entry(k, v) for k, v in value.items())]
+    for name in ("lights", "actors"):
+        for row in table.get(name, []):
+            lines += ["", f"[[{name}]]", *(_entry(k, v) for k, v in row.items())]
+    return "\n".join(lines).strip() + "\n"
+
+
+def _entry(key: str, value: Any) -> str:
+    many = isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+    if key in (*_ROWS, "parts", "path") and many:
+        return f"{_key(key)} = [\n" + "".join(f"  {_value(item)},\n" for item in value) + "]"
+    return f"{_key(key)} = {_value(value)}"
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _string(key)
+
+
+def _string(value: str) -> str:
+    """Return a basic string: JSON's escapes are TOML's, but for DEL, which TOML wants escaped."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_value(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }" if value else "{}"
+    return repr(int(value)) if isinstance(value, int | np.integer) else repr(float(value))
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 VERSION = 1
 """Version of the file form; a reader of version n also reads n - 1."""
@@ -43,7 +232,7 @@ ASSETS = "assets"
 BYTES_MAX = 16 * 1024 * 1024
 """Of a scene.toml: some 100,000 instances."""
 
-_HEADER = "# A scene. SI units, radians, world z up, quaternions x, y, z, w; docs/scenes.md explains every table.\n"
+_HEADER = "# A scene. SI units, radians, world z up, quaternions x, y, z, w; docs/howto/scenes.md explains every table.\n"
 _SOLIDS: dict[str, type] = {"box": Box, "sphere": Sphere, "cylinder": Cylinder, "capsule": Capsule}
 _LIGHTS: dict[str, type] = {"sun": Sun, "point": PointLight, "spot": SpotLight}
 _PLAIN: dict[str, Any] = {
@@ -61,10 +250,10 @@ _PLAIN: dict[str, Any] = {
     "semantics": dict[str, int],
     "facts": dict[str, float],
 }
-_TABLES = ("shapes", "textures", "materials", "skeletons", "clouds", "instances", "splats", "models", "actors", "lights")
+_FILES_TABLES = ("shapes", "textures", "materials", "skeletons", "clouds", "instances", "splats", "models", "actors", "lights")
 
 
-def read_scene(path: str | Path, limits: Limits | None = None) -> Scene:
+def read_scene(path: str | Path, limits: FileLimits | None = None) -> Scene:
     """Read a scene file and all that it names.
 
     Args:
@@ -77,19 +266,19 @@ def read_scene(path: str | Path, limits: Limits | None = None) -> Scene:
     file = Path(path)
     if file.is_dir():
         file = file / SCENE_FILE
-    return scene_from_table(read_toml(file, BYTES_MAX), Folder(file.parent, limits or Limits()), str(file))
+    return scene_from_table(read_toml(file, BYTES_MAX), Folder(file.parent, limits or FileLimits()), str(file))
 
 
 def scene_from_table(table: Mapping[str, Any], folder: Folder, where: str) -> Scene:
-    """A scene from a parsed scene file; `where` names the file in messages. Raises as `read_scene`."""
+    """Return a scene from a parsed scene file; `where` names the file in messages. Raises as `read_scene`."""
     body = dict(table)
     version = body.pop("version", None)
     if isinstance(version, bool) or version != VERSION:
         raise AssetError(f"{where} has the file version {_schema.short(version)}, but this Airworthy reads version {VERSION}.")
     base = _base(body.pop("base", None), where)
     for key in body:
-        if key not in _PLAIN and key not in _TABLES:
-            raise _schema.unknown_key(key, ["version", "base", *_PLAIN, *_TABLES], where)
+        if key not in _PLAIN and key not in _FILES_TABLES:
+            raise _schema.unknown_key(key, ["version", "base", *_PLAIN, *_FILES_TABLES], where)
     if base is None and "name" not in body:
         raise AssetError(f"{where} lacks 'name'.")
     plain = {key: _schema.decode(kind, body[key], f"{where}: {key}") for key, kind in _PLAIN.items() if key in body}
@@ -99,13 +288,15 @@ def scene_from_table(table: Mapping[str, Any], folder: Folder, where: str) -> Sc
     for key in ("spawn", "gates", "beacons", "courses"):
         plain[key] = getattr(scene, key) + plain.get(key, ())
     try:
-        return replace(scene, **plain)
+        scene = replace(scene, **plain)
     except AirworthyError as error:
         raise AssetError(f"{where}: {error}") from None
+    rows = [(place, *read_placement(with_yaw(row, place), place)) for place, row in _rows(body, "splats", where)]
+    return with_solids(scene, rows)  # within the bounds of the whole
 
 
 def _base(name: Any, where: str) -> Scene | None:
-    """The generated scene that a file builds on."""
+    """Return the generated scene that a file builds on."""
     if name is None:
         return None
     from airworthy.scenes.catalogue import generated  # which reads files
@@ -117,7 +308,7 @@ def _base(name: Any, where: str) -> Scene | None:
 
 
 def _tables(base: Scene | None, body: dict[str, Any], folder: Folder, where: str) -> Scene:
-    """The base with the shapes, materials, instances, actors and lights of a file added."""
+    """Return the base with the shapes, materials, instances, actors and lights of a file added."""
     scene = base or Scene("")
     cache: dict[str, _assets.Arrays] = {}
     shapes = {k: _shape(v, folder, cache, f"{where}: shapes.{k}") for k, v in _items(body, "shapes", where)}
@@ -125,8 +316,8 @@ def _tables(base: Scene | None, body: dict[str, Any], folder: Folder, where: str
     materials = {k: _schema.record(Material, v, f"{where}: materials.{k}") for k, v in _items(body, "materials", where)}
     skeletons = {k: _skeleton(v, folder, f"{where}: skeletons.{k}") for k, v in _items(body, "skeletons", where)}
     instances = tuple(_schema.record(Instance, with_yaw(row, place), place) for place, row in _rows(body, "instances", where))
-    clouds = _clouds.read_clouds(_items(body, "clouds", where), folder, where)
-    splats = tuple(_schema.record(SplatPlacement, with_yaw(row, place), place) for place, row in _rows(body, "splats", where))
+    clouds = read_clouds(_items(body, "clouds", where), folder, where)
+    splats = tuple(read_placement(with_yaw(row, place), place)[0] for place, row in _rows(body, "splats", where))
     lights = tuple(_light(row, place) for place, row in _rows(body, "lights", where))
     if "lights" not in body:
         lights = scene.lights
@@ -152,7 +343,7 @@ def _tables(base: Scene | None, body: dict[str, Any], folder: Folder, where: str
 
 
 def _joined(scene: Scene, actor: Actor | ActorKit, where: str) -> Scene:
-    from airworthy.scenes.casting import add_actor
+    from airworthy.scenes.actors import add_actor
 
     try:
         return add_actor(scene, actor if isinstance(actor, ActorKit) else ActorKit(actor))
@@ -244,7 +435,8 @@ def write_scene(scene: Scene, folder: str | Path, clouds: CloudForm = "exact") -
 
     Args:
         scene: The scene.
-        folder: Made where missing; its scene.toml and the files of the same names in its assets folder are overwritten.
+        folder: Made where missing; its scene.toml and the files of the same names in its assets folder are replaced,
+            all together or not at all.
         clouds: How its splats are kept: "exact", bit for bit; "ply", for other programs; "spz", a tenth as large, rounded.
 
     Returns:
@@ -255,16 +447,18 @@ def write_scene(scene: Scene, folder: str | Path, clouds: CloudForm = "exact") -
     """
     if clouds not in CLOUD_FORMS:
         raise unknown_name("form of clouds", clouds, CLOUD_FORMS)
-    root = make_folder(folder)
-    make_folder(root / ASSETS)
-    table = _table(scene)
-    table["shapes"] = _write_shapes(scene, root)
-    table["textures"] = _write_textures(scene, root)
-    table["skeletons"] = _write_skeletons(scene, root)
-    table["clouds"] = _write_clouds(scene, root, clouds)
-    return write_text(
-        root / SCENE_FILE, _HEADER + _toml.text_of({key: item for key, item in table.items() if item not in ({}, None)})
-    )
+    with staged_folder(folder, lambda name: name in (SCENE_FILE, ASSETS), SCENE_FILE) as staged:
+        root = staged.path
+        make_folder(root / ASSETS)
+        table = _table(scene)
+        table["shapes"] = _write_shapes(scene, root)
+        table["textures"] = _write_textures(scene, root)
+        table["skeletons"] = _write_skeletons(scene, root)
+        table["clouds"] = _write_clouds(scene, root, clouds)
+        staged.carry(ASSETS)
+        told = {key: item for key, item in table.items() if item not in ({}, None)}
+        write_text(root / SCENE_FILE, _HEADER + text_of(told))
+    return Path(folder) / SCENE_FILE
 
 
 def _table(scene: Scene) -> dict[str, Any]:
@@ -316,11 +510,11 @@ def _write_skeletons(scene: Scene, root: Path) -> dict[str, Any]:
 
 def _write_clouds(scene: Scene, root: Path, form: CloudForm) -> dict[str, Any]:
     return {
-        name: _clouds.write_cloud(splats, root, f"{ASSETS}/{_slug(name, index)}", form)
+        name: write_cloud(splats, root, f"{ASSETS}/{_slug(name, index)}", form)
         for index, (name, splats) in enumerate(scene.clouds.items())
     }
 
 
 def _slug(name: str, index: int) -> str:
-    """A file name for a table name; the number keeps names apart that look alike without their punctuation."""
+    """Return a file name for a table name; the number keeps names apart that look alike without their punctuation."""
     return f"{index:03}_{re.sub(r'[^A-Za-z0-9_-]+', '_', name)[:40]}"

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import math
+import warnings
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from airworthy.core import frames
-from airworthy.core.errors import AirworthyError, AssetError, unknown_name
-from airworthy.geometry import Mesh
-from airworthy.scenes.casting import prefixed_material
-from airworthy.scenes.extent import instances_box
-from airworthy.scenes.formats.model import Limits, Model, Points
-from airworthy.scenes.record import IDENTITY, Instance, Material, Pose, Quaternion, Region, Scene, Vector3
+from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError, AssetError, AssetWarning, unknown_name
+from airworthy.scenes.extent import instances_box, with_free_way
+from airworthy.scenes.formats.model import CloudNote, FileLimits, Model, Points
+from airworthy.scenes.point_clouds import CloudCells, cells_mesh, cloud_cells, find_lattice, float32_step, need_near
+from airworthy.scenes.record import IDENTITY, Instance, Material, Pose, Quaternion, Region, Scene, Vector3, prefixed_material
 
-__all__ = ["CLOUD_SUFFIXES", "MODEL_SUFFIXES", "UNITS", "add_model", "cloud_mesh", "model_scene"]
+__all__ = ["CLOUD_SUFFIXES", "MODEL_SUFFIXES", "UNITS", "add_model", "model_scene"]
 
-MODEL_SUFFIXES = (".glb", ".gltf", ".obj", ".stl", ".ply")
+WORLD_SUFFIXES = (".sdf", ".world", ".urdf")
+"""Files of places: they keep their frame, as clouds do."""
+USD_SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
+"""Objects or places: stood on the floor unless told to keep their frame; read with the extra `usd`."""
+MODEL_SUFFIXES = (".glb", ".gltf", ".obj", ".stl", ".ply", ".dae", *WORLD_SUFFIXES, *USD_SUFFIXES)
 CLOUD_SUFFIXES = (".pcd", ".ply")
 UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001}
 """Metres per unit of a file that does not say."""
-VOXELS_MAX = 2_000_000
 _UP_Y: Quaternion = (np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5))
 """Turns a file's y up into z up."""
 _HEADROOM = 3.0
@@ -42,9 +49,12 @@ def add_model(
     semantic: str = "object",
     name: str = "",
     collide: bool = True,
-    limits: Limits | None = None,
+    voxel: float = 0.0,
+    limits: FileLimits | None = None,
 ) -> Scene:
-    """A scene with the content of a model file, or of a point cloud, as further instances.
+    """Return a scene with the content of a model file, or of a point cloud, as further instances.
+
+    What the reader dropped or mended is told by `AssetWarning`s.
 
     Args:
         scene: The scene.
@@ -58,19 +68,57 @@ def add_model(
         semantic: Class of all its instances.
         name: Before the names of what it brings; "": the file's name.
         collide: Whether it can be hit.
+        voxel: Edge of the cells of a point cloud [m]; 0: as found in the cloud (`scenes.point_clouds`).
         limits: Of reading.
 
     Raises:
         AssetError: The file cannot be used.
         AirworthyError: The scale, units or axis are not usable.
     """
-    model = read_any(path, limits or Limits())
+    factor = _factor(units, up, scale)
+    model, cells = _read(path, limits or FileLimits(), voxel / factor)
+    _tell(path, model.warnings)
+    found = _with_model(
+        scene, model, name or _free(Path(path).stem, scene), factor, position, attitude, up, floor, semantic, collide
+    )
+    if cells is not None:
+        _need_near(path, found, found.instances[len(scene.instances) :], cells.side * factor, "place it nearer, with `floor`")
+    return found
+
+
+def _need_near(path: str | Path, scene: Scene, items: tuple[Instance, ...], side: float, remedy: str) -> None:
+    box = instances_box(scene.shapes, items)
+    if box is not None:
+        need_near(*box, side, f"The cloud {Path(path).name!r}", remedy)
+
+
+def _factor(units: str, up: str, scale: float) -> float:
+    """Metres per unit of a file."""
     if units not in UNITS:
         raise unknown_name("unit", units, UNITS)
     if up not in ("z", "y") or not 0.0 < scale < 1e6:
         raise AirworthyError(f"A model with up {up!r} and scale {scale}: expected 'z' or 'y', and a scale above 0.")
-    prefix = name or _free(Path(path).stem, scene)
-    factor = scale * UNITS[units]
+    return scale * UNITS[units]
+
+
+def _tell(path: str | Path, remarks: Iterable[str]) -> None:
+    for remark in remarks:
+        warnings.warn(f"{Path(path).name}: {remark}.", AssetWarning, stacklevel=3)
+
+
+def _with_model(
+    scene: Scene,
+    model: Model,
+    prefix: str,
+    factor: float,
+    position: Vector3,
+    attitude: Quaternion,
+    up: str,
+    floor: bool,
+    semantic: str,
+    collide: bool,
+) -> Scene:
+    """Return the scene with the content of a model as further instances; arguments as those of `add_model`."""
     turn = frames.normalize(frames.multiply(attitude, _UP_Y) if up == "y" else np.asarray(attitude, float))
     placed = [_moved(item, (0.0, 0.0, 0.0), turn, factor) for item in model.instances]
     origin = np.asarray(position, float)
@@ -80,6 +128,7 @@ def add_model(
     items = tuple(
         _named(_moved(item, origin, np.asarray(IDENTITY), 1.0), prefix, semantic, collide, len(placed) > 1) for item in placed
     )
+    items = _numbered_anew(items, scene)
     return replace(
         scene,
         shapes={**scene.shapes, **{f"{prefix}/{key}": shape for key, shape in model.shapes.items()}},
@@ -93,7 +142,7 @@ def add_model(
 
 
 def _free(stem: str, scene: Scene) -> str:
-    """A prefix that no shape of the scene begins with."""
+    """Return a prefix that no shape of the scene begins with."""
     taken = {key.partition("/")[0] for key in (*scene.shapes, *scene.materials, *scene.textures)}
     number, name = 2, stem
     while name in taken:
@@ -101,11 +150,18 @@ def _free(stem: str, scene: Scene) -> str:
     return name
 
 
-def _moved(item: Instance, origin: ArrayLike, turn: NDArray[np.float64], factor: float) -> Instance:
-    """An instance in a frame that is turned, scaled and moved."""
+def _moved(item: Instance, origin: ArrayLike, turn: Array, factor: float) -> Instance:
+    """Return an instance in a frame that is turned, scaled and moved."""
     x, y, z = (float(v) for v in np.asarray(origin, float) + factor * frames.rotate(turn, item.position))
     qx, qy, qz, qw = (float(v) for v in frames.normalize(frames.multiply(turn, item.attitude)))
     return replace(item, position=(x, y, z), attitude=(qx, qy, qz, qw), scale=item.scale * factor)
+
+
+def _numbered_anew(items: tuple[Instance, ...], scene: Scene) -> tuple[Instance, ...]:
+    """Instances whose own numbers are those of another lose them: a still file keeps an actor's parts under one."""
+    taken = Counter(item.instance_id for item in (*scene.instances, *items) if item.instance_id)
+    taken.update({part.instance_id for actor in scene.actors for part in actor.parts if part.instance_id})
+    return tuple(replace(item, instance_id=0) if taken[item.instance_id] > 1 else item for item in items)
 
 
 def _named(item: Instance, prefix: str, semantic: str, collide: bool, several: bool) -> Instance:
@@ -119,23 +175,41 @@ def _named(item: Instance, prefix: str, semantic: str, collide: bool, several: b
     )
 
 
-def read_any(path: str | Path, limits: Limits) -> Model:
-    """A model file, or a cloud as a mesh of cubes; raises AssetError."""
+def read_any(path: str | Path, limits: FileLimits, voxel: float = 0.0) -> Model:
+    """Return a model file, or a cloud as a mesh of its occupied cells; raises AssetError.
+
+    Args:
+        path: The file.
+        limits: Of reading.
+        voxel: Edge of the cells of a cloud, in its units; 0: as found.
+    """
+    return _read(path, limits, voxel)[0]
+
+
+def _read(path: str | Path, limits: FileLimits, voxel: float) -> tuple[Model, CloudCells | None]:
     from airworthy.scenes import formats
 
+    if holds_points(path):
+        return _cloud_model(formats.read_points(path, limits), Path(path).stem, voxel)
+    return formats.read_model(path, limits), None
+
+
+def holds_points(path: str | Path) -> bool:
+    """Tell whether a file is a point cloud; raises AssetError where its name ends in nothing that is read, or it is not
+    there.
+    """
     suffix = Path(path).suffix.lower()
     if suffix not in (*MODEL_SUFFIXES, *CLOUD_SUFFIXES):
-        known = ", ".join(dict.fromkeys((*MODEL_SUFFIXES, *CLOUD_SUFFIXES)))
-        raise AssetError(f"{str(path)!r} has the ending {suffix!r}; models and clouds end in {known}.")
-    if suffix == ".pcd":
-        return _cloud_model(formats.read_points(path), Path(path).stem)
-    if suffix == ".ply" and not _has_faces(path):
-        return _cloud_model(formats.read_points(path), Path(path).stem)
-    return formats.read_model(path, limits)
+        if not Path(path).exists():
+            raise AssetError(f"There is no file or folder {str(path)!r}.")
+        known = ", ".join(dict.fromkeys((".toml", *MODEL_SUFFIXES, *CLOUD_SUFFIXES)))
+        ending = f"has the ending {suffix!r}" if suffix else "has no ending"
+        raise AssetError(f"{str(path)!r} {ending}; scenes, models and clouds end in {known}.")
+    return suffix == ".pcd" or (suffix == ".ply" and not _has_faces(path))
 
 
 def _has_faces(path: str | Path) -> bool:
-    """Whether a PLY's header promises faces."""
+    """Tell whether a PLY's header promises faces."""
     try:
         with open(path, "rb") as file:
             head = file.read(65536)
@@ -144,99 +218,104 @@ def _has_faces(path: str | Path) -> bool:
     return b"element face" in head.partition(b"end_header")[0]
 
 
-def _cloud_model(points: Points, stem: str) -> Model:
-    mesh = cloud_mesh(points.positions, colors=points.colors)
-    instance = Instance(stem, materials=("points",), semantic="voxel", name=stem)
-    return Model({stem: mesh}, {"points": Material((1.0, 1.0, 1.0, 1.0))}, {}, (instance,))
+def _cloud_model(points: Points, stem: str, voxel: float) -> tuple[Model, CloudCells]:
+    """Return a cloud as a closed mesh of its occupied cells, in the cloud's frame."""
+    cells = cloud_cells(points.positions, voxel, points.note)
+    _need_digits(points, cells, stem)
+    remarks = list(points.warnings)
+    lattice = None if cells.lattice or not voxel else find_lattice(points.positions)
+    if lattice is not None and voxel < 0.99 * lattice.spacing:
+        remarks.append(f"its points are {lattice.spacing:.4g} apart, so that cells of {voxel:.4g} leave holes between them")
+    x, y, z = (float(v) for v in cells.lower)
+    instance = Instance(stem, (x, y, z), materials=("points",), semantic="voxel", name=stem)
+    mesh = cells_mesh(cells, points.colors)
+    material = Material((1.0, 1.0, 1.0, 1.0)) if points.colors is not None else Material()
+    return Model({stem: mesh}, {"points": material}, {}, (instance,), warnings=tuple(remarks)), cells
 
 
-def cloud_mesh(positions: ArrayLike, size: float = 0.0, colors: NDArray[np.uint8] | None = None) -> Mesh:
-    """The outer faces of the cubes of a regular grid that hold points of a cloud.
+def _need_digits(points: Points, cells: CloudCells, stem: str) -> None:
+    """Refuse a cloud whose file has rounded its coordinates so far that its cells are others; raises AssetError."""
+    reach = float(np.abs(points.positions).max())
+    step = float32_step(reach)
+    # Points on a lattice are known to lie within a twentieth of their nodes; of others a tenth of a cell is no matter.
+    if points.positions.dtype == np.float32 and step * (2.0 if cells.lattice else 10.0) > cells.side:
+        raise AssetError(
+            f"The cloud {stem!r} has float32 coordinates up to {reach:,.0f}, where these are {step:.2g} apart, and cells of"
+            f" {cells.side:.4g}: its places are lost; write it with doubles, or with an offset subtracted."
+        )
+
+
+def model_scene(
+    path: str | Path,
+    units: str = "m",
+    up: str = "z",
+    limits: FileLimits | None = None,
+    *,
+    recentre: bool | None = None,
+    voxel: float = 0.0,
+) -> Scene:
+    """Return a model or cloud file as a scene, with bounds from its box.
+
+    A point cloud is a map: it keeps its frame, start and goal lie in it where there is room, or where the scene had them that
+    it was exported from. A model is an object: it is stood on the floor, its middle at the origin.
 
     Args:
-        positions: (n, 3) [m].
-        size: Side of a cube [m]; 0: a 256th of the longest side of the cloud, at least 2 cm.
-        colors: (n, 3) sRGB; a cube has the mean of its points.
-
-    Raises:
-        AirworthyError: There are no points, or more than two million cubes would be filled.
-    """
-    points = np.asarray(positions, float)
-    points = points[np.isfinite(points).all(1)] if colors is None else points
-    if not len(points) or not np.isfinite(points).all():
-        raise AirworthyError(f"A cloud of {len(points)} points has none to build cubes of, or one that is not finite.")
-    low = points.min(0)
-    side = size if size > 0.0 else max(0.02, float((points.max(0) - low).max()) / 256.0)
-    cells, owner = np.unique(np.floor((points - low) / side).astype(np.int64), axis=0, return_inverse=True)
-    if len(cells) > VOXELS_MAX:
-        raise AirworthyError(
-            f"A cloud fills {len(cells):,} cubes of {side:g} m; at most {VOXELS_MAX:,} are accepted: use larger ones."
-        )
-    shade = None if colors is None else _mean_colors(colors, owner.reshape(-1), len(cells))
-    vertices, quads, cell = _outer_faces(cells)
-    faces = np.concatenate((quads[:, [0, 1, 2]], quads[:, [0, 2, 3]]))
-    return Mesh(
-        (low + vertices * side).astype(np.float32),
-        faces.astype(np.int32),
-        colors=None if shade is None else shade[np.repeat(cell, 4)],
-    )
-
-
-_SIDES = (
-    ((1, 0, 0), ((1, 0, 0), (1, 1, 0), (1, 1, 1), (1, 0, 1))),
-    ((-1, 0, 0), ((0, 0, 0), (0, 0, 1), (0, 1, 1), (0, 1, 0))),
-    ((0, 1, 0), ((0, 1, 0), (0, 1, 1), (1, 1, 1), (1, 1, 0))),
-    ((0, -1, 0), ((0, 0, 0), (1, 0, 0), (1, 0, 1), (0, 0, 1))),
-    ((0, 0, 1), ((0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1))),
-    ((0, 0, -1), ((0, 0, 0), (0, 1, 0), (1, 1, 0), (1, 0, 0))),
-)
-"""Of a unit cube: towards which neighbour a side looks, and its corners counter-clockwise from outside."""
-
-
-def _outer_faces(cells: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Corners (4 q, 3), corner numbers (q, 4) and cells (q,) of the sides between a filled and an empty cell."""
-    span = cells.max(0) + 3  # one empty layer around, so that neighbours never wrap into the next row
-    packed = ((cells[:, 0] + 1) * span[1] + cells[:, 1] + 1) * span[2] + cells[:, 2] + 1
-    corners, owners = [], []
-    for direction, square in _SIDES:
-        step = (direction[0] * span[1] + direction[1]) * span[2] + direction[2]
-        open_side = np.flatnonzero(~np.isin(packed + step, packed))
-        corners.append(cells[open_side, None, :] + np.array(square))
-        owners.append(open_side)
-    vertices = np.concatenate(corners).reshape(-1, 3)
-    return vertices, np.arange(len(vertices)).reshape(-1, 4), np.concatenate(owners)
-
-
-def _mean_colors(colors: NDArray[np.uint8], owner: NDArray[np.int64], count: int) -> NDArray[np.float32]:
-    """(cells, 4) linear mean colours."""
-    encoded = colors.astype(float) / 255.0
-    linear = np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
-    total = np.stack([np.bincount(owner, linear[:, k], count) for k in range(3)], axis=1)
-    mean = total / np.maximum(np.bincount(owner, minlength=count), 1)[:, None]
-    return np.concatenate((mean, np.ones((count, 1))), axis=1).astype(np.float32)
-
-
-def model_scene(path: str | Path, units: str = "m", up: str = "z", limits: Limits | None = None) -> Scene:
-    """A model or cloud file as a scene: stood on the floor, its middle at the origin, bounds from its box.
+        path: The file.
+        units: Of the file: "m", "cm" or "mm".
+        up: Its vertical axis: "z", or "y" (glTF is turned already).
+        limits: Of reading.
+        recentre: Stand it on the floor, its middle at the origin; None: models, but not clouds and worlds.
+        voxel: Edge of the cells of a point cloud [m]; 0: as found in the cloud.
 
     Raises:
         AssetError: The file cannot be used, or holds nothing that can be seen.
-        AirworthyError: Units or axis are unknown.
+        AirworthyError: Units, axis or edge are not usable.
     """
     stem = Path(path).stem or "scan"
-    scene = add_model(Scene(stem), path, units=units, up=up, floor=True, limits=limits)
+    factor = _factor(units, up, 1.0)
+    if not (math.isfinite(voxel) and voxel >= 0.0):
+        raise AirworthyError(f"`voxel` is {voxel}; expected the edge of a cell in metres, above 0, or 0 to find it.")
+    cloud = holds_points(path)
+    note, facts = None, {}
+    if cloud:
+        from airworthy.scenes import formats
+
+        points = formats.read_points(path, limits or FileLimits())
+        model, cells = _cloud_model(points, stem, voxel / factor)
+        note, facts = points.note, {"points": float(len(points.positions)), "cell_m": cells.side * factor}
+    else:
+        model = read_any(path, limits or FileLimits())
+    _tell(path, model.warnings)
+    kept = cloud or Path(path).suffix.lower() in WORLD_SUFFIXES
+    centred = (not kept) if recentre is None else recentre
+    scene = _with_model(Scene(stem, facts=facts), model, stem, factor, (0.0, 0.0, 0.0), IDENTITY, up, centred, "object", True)
     box = instances_box(scene.shapes, scene.instances)
     if box is None or not (box[1] - box[0]).max() > 0.0:
         raise AssetError(
             f"{str(path)!r} holds nothing that can be seen; a mesh with faces or a cloud with points was expected."
         )
+    if cloud:
+        remedy = "take larger cells (--voxel) or a part of it" if centred else "use --recentre, or subtract an offset from it"
+        need_near(*box, cells.side * factor, f"The cloud {Path(path).name!r}", remedy)
     margin = 0.1 * float((box[1] - box[0])[:2].max()) + 0.5
     low = (float(box[0][0]) - margin, float(box[0][1]) - margin, float(box[0][2]))
     high = (float(box[1][0]) + margin, float(box[1][1]) + margin, float(box[1][2]) + _HEADROOM)
+    frame = "stood on the floor" if centred else "in its own frame"
+    scene = replace(scene, bounds=Region(low, high), description=f"{Path(path).name}, {frame}", source=Path(path).name)
+    if centred:
+        return replace(scene, start=Pose((low[0] + 0.25 * margin, 0.0, 0.5 * (low[2] + high[2]))))
+    if note is not None and note.lower is not None and note.upper is not None and factor == 1.0 and up == "z":
+        return _as_noted(scene, note)
+    return with_free_way(scene, *box)
+
+
+def _as_noted(scene: Scene, note: CloudNote) -> Scene:
+    """Return the scene with bounds, start and goal of the one that its cloud was sampled from."""
+    assert note.lower is not None
+    assert note.upper is not None
     return replace(
         scene,
-        bounds=Region(low, high),
-        start=Pose((low[0] + 0.25 * margin, 0.0, 0.5 * (low[2] + high[2]))),
-        description=f"{Path(path).name}, stood on the floor",
-        source=Path(path).name,
+        bounds=Region(note.lower, note.upper),
+        start=None if note.start is None else Pose(note.start[:3], note.start[3]),
+        goal=None if note.goal is None else Pose(note.goal),
     )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airworthy.core import frames
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt, ArrayU32
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box, Placement, Shape
 
@@ -25,29 +26,26 @@ MAP_COLUMNS = 4
 MAP_NODES_MAX = 256
 """Along one edge of a box."""
 
-Floats = NDArray[np.float64]
-Words = NDArray[np.uint32]
-
 
 @dataclass(frozen=True, eq=False)
 class BakedLight:
     """Light of one scene that stands still: what comes from all sides, and where the sun reaches."""
 
-    lower: Floats
+    lower: Array
     """First probe, world [m], (3,)."""
-    spacing: Floats
+    spacing: Array
     """[m], (3,)."""
     counts: NDArray[np.int32]
     """Probes along x, y, z, each at least 2."""
-    probes: Words
+    probes: ArrayU32
     """(counts product, PROBE_WORDS), z fastest."""
     map_of_instance: NDArray[np.int32]
     """(instance,): row of `maps`, -1 for none."""
     maps: NDArray[np.int32]
     """(map, MAP_COLUMNS)"""
-    nodes: Words
+    nodes: ArrayU32
     """(node, 2): light and visibility of the sun, 0 to 255."""
-    occlusion: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    occlusion: dict[str, ArrayF32] = field(default_factory=dict)
     """Of meshes by their names in the scene: share of the hemisphere that the mesh itself leaves open, (V,)."""
 
     @property
@@ -60,11 +58,11 @@ class BakedLight:
 class BakedArrays:
     """Baked light of all scenes of a batch, one after the other."""
 
-    volumes: NDArray[np.float32]
-    probes: Words
+    volumes: ArrayF32
+    probes: ArrayU32
     slots: NDArray[np.int32]
     maps: NDArray[np.int32]
-    nodes: Words
+    nodes: ArrayU32
 
     @property
     def nbytes(self) -> int:
@@ -110,9 +108,9 @@ class MapLayout:
 
     map_of_instance: NDArray[np.int32]
     maps: NDArray[np.int32]
-    position: Floats
+    position: Array
     """(node, 3) world [m], on the surface."""
-    normal: Floats
+    normal: Array
     """(node, 3) world, outwards."""
     faces: list[tuple[int, int, int]]
     """First node, rows, columns of every face."""
@@ -155,7 +153,7 @@ def _other_axes(axis: int) -> tuple[int, int]:
     return (1 if axis == 0 else 0), (1 if axis == 2 else 2)
 
 
-def _face_nodes(size: Floats, counts: NDArray[np.int64], face: int, texel: float) -> tuple[Floats, Floats]:
+def _face_nodes(size: Array, counts: ArrayInt, face: int, texel: float) -> tuple[Array, Array]:
     """Nodes of a face of a box in its frame [m], (n, 3), and the face's normal. The outermost are drawn in a little: on the
     edge itself they would lie in the corner of a room, half inside the next wall."""
     axis = face >> 1
@@ -174,7 +172,7 @@ def _face_nodes(size: Floats, counts: NDArray[np.int64], face: int, texel: float
     return local.reshape(-1, 3), outward
 
 
-def fill_invalid(values: Floats, valid: NDArray[np.bool_], rounds: int = 8) -> Floats:
+def fill_invalid(values: Array, valid: ArrayBool, rounds: int = 8) -> Array:
     """Values (..., k) of a grid, those of invalid cells replaced by the mean of valid neighbours, layer by layer."""
     values, known = np.where(valid[..., None], values, 0.0), valid.copy()
     for _ in range(rounds):

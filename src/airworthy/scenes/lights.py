@@ -1,14 +1,23 @@
-"""Lights and skies as rows of numbers, and what light a sky gives."""
+"""Levels of detail of whole scenes: fewer triangles, for scans that are finer than a sensor can see."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airworthy.core.arrays import Array, ArrayF32
+from airworthy.core.errors import AirworthyError
+from airworthy.geometry import Mesh, Shape
+from airworthy.scenes.formats.simplify import simplified
 from airworthy.scenes.record import Light, PointLight, Scene, Sky, SpotLight, Sun
+
+__all__ = ["coarser", "mesh_bytes"]
+
+# ---- Lights and skies as rows of numbers, and what light a sky gives --------------------------------------------------------
 
 LIGHT_COLUMNS = 16
 """Kind, position (3), direction of travel (3), colour times strength (3), range, cosines of inner and outer angle, 3 spare."""
@@ -20,10 +29,8 @@ SKY_COLUMNS = 12 + 3 * SKY_STEPS
 HAZE = 0.06
 """The ground's colour is reached this far (sine) below the horizon."""
 
-Floats = NDArray[np.float32]
 
-
-def sky_radiance(sky: Sky, direction: ArrayLike) -> NDArray[np.float64]:
+def sky_radiance(sky: Sky, direction: ArrayLike) -> Array:
     """Radiance (..., 3) from unit directions (..., 3): from the horizon to the zenith with the root of the elevation's sine,
     and to the ground's colour within a thin band of haze."""
     z = np.asarray(direction, np.float64)[..., 2:3]
@@ -32,7 +39,7 @@ def sky_radiance(sky: Sky, direction: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(np.where(z >= 0.0, horizon + (zenith - horizon) * up, horizon + (ground - horizon) * down))
 
 
-def sky_irradiance(sky: Sky, normal_z: ArrayLike) -> NDArray[np.float64]:
+def sky_irradiance(sky: Sky, normal_z: ArrayLike) -> Array:
     """Irradiance (..., 3) of an open surface whose unit normal has this z: the hemisphere's radiance times cosine, integrated.
 
     Over a circle of elevation the clamped cosine has the closed form 2 (a c + b sin c), where n.d = a + b cos(azimuth).
@@ -49,7 +56,7 @@ def sky_irradiance(sky: Sky, normal_z: ArrayLike) -> NDArray[np.float64]:
     return np.asarray((weight @ radiance).reshape(*np.shape(normal_z), 3))
 
 
-def sky_rows(skies: Sequence[Sky]) -> Floats:
+def sky_rows(skies: Sequence[Sky]) -> ArrayF32:
     """(sky, SKY_COLUMNS)"""
     table = np.zeros((len(skies), SKY_COLUMNS), np.float32)
     for row, sky in zip(table, skies, strict=True):
@@ -58,7 +65,7 @@ def sky_rows(skies: Sequence[Sky]) -> Floats:
     return table
 
 
-def light_rows(scenes: Sequence[Scene]) -> tuple[Floats, NDArray[np.int32]]:
+def light_rows(scenes: Sequence[Scene]) -> tuple[ArrayF32, NDArray[np.int32]]:
     """(light, LIGHT_COLUMNS), scene by scene, at least one row; and (scene, 2): where a scene's begin, how many it has."""
     rows = [_row(light) for scene in scenes for light in scene.lights]
     counts = np.array([len(scene.lights) for scene in scenes], np.int32)
@@ -81,3 +88,42 @@ def _row(light: Light) -> list[float]:
 def _unit(v: Sequence[float]) -> list[float]:
     length = math.sqrt(sum(x * x for x in v)) or 1.0
     return [x / length for x in v]
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+FACES_MIN = 64
+"""Meshes of no more triangles are kept as they are."""
+
+
+def coarser(scene: Scene, share: float) -> Scene:
+    """Return a scene whose meshes have about a share of their triangles, or fewer; solids, poses and textures stay.
+
+    Args:
+        scene: The scene. A mesh that several instances use is simplified once.
+        share: In (0, 1]; 1 is the scene itself.
+
+    Raises:
+        AirworthyError: The share is not in (0, 1].
+    """
+    if not 0.0 < share <= 1.0:
+        raise AirworthyError(f"A level of detail with the share {share} was asked for; expected more than 0 and at most 1.")
+    if share == 1.0:
+        return scene
+    bound = {name for skeleton in scene.skeletons.values() for name in skeleton.joints}  # weights belong to their vertices
+    made: dict[int, Shape] = {}
+    shapes = dict(scene.shapes)
+    for name, shape in scene.shapes.items():
+        if isinstance(shape, Mesh) and name not in bound and len(shape.faces) > FACES_MIN:
+            if id(shape) not in made:
+                made[id(shape)] = simplified(shape, max(FACES_MIN, int(share * len(shape.faces))))
+            shapes[name] = made[id(shape)]
+    return replace(scene, shapes=shapes)
+
+
+def mesh_bytes(scene: Scene) -> int:
+    """Bytes of the unique meshes of a scene, as its record holds them."""
+    unique = {id(shape): shape for shape in scene.shapes.values() if isinstance(shape, Mesh)}
+    arrays = ("vertices", "faces", "normals", "uv", "colors", "face_material")
+    held = (getattr(shape, name) for shape in unique.values() for name in arrays)
+    return sum(array.nbytes for array in held if array is not None)

@@ -12,19 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from airworthy.core import frames
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Capsule, Shape
-from airworthy.scenes.casting import ActorKit
+from airworthy.scenes.actors import ActorKit
 from airworthy.scenes.formats.model import Clip, Skeleton, Track
 from airworthy.scenes.record import Actor, Color, Instance, Material, Vector3, Waypoint
 from airworthy.scenes.skeletons import joint_matrices
 
 __all__ = ["PERSON_JOINTS", "person", "standing_angles", "walk_path", "walking_angles"]
 
-Floats = NDArray[np.float64]
 _KEYS = 32
 """Keys of a clip's cycle."""
 _STRIDE = 0.76
@@ -46,7 +46,7 @@ class _Bone:
 
 
 def _both(joint: str, parent: str, offset: Vector3, *rest: object) -> list[_Bone]:
-    """A bone on the left and its mirror image on the right."""
+    """Return a bone on the left and its mirror image on the right."""
     made = []
     for side, sign in (("left", 1.0), ("right", -1.0)):
         above = parent if parent in ("pelvis", "torso") else f"{parent}_{side}"
@@ -69,12 +69,12 @@ PERSON_JOINTS: tuple[str, ...] = tuple(bone.joint for bone in _BONES)
 """Joints of the person, parents first; each carries one capsule."""
 
 
-def _bump(phase: Floats, center: float, width: float) -> Floats:
-    """A periodic bump of height 1."""
+def _bump(phase: Array, center: float, width: float) -> Array:
+    """Return a periodic bump of height 1."""
     return np.exp((np.cos(2.0 * np.pi * (phase - center)) - 1.0) / (2.0 * np.pi * width) ** 2)
 
 
-def walking_angles(phase: ArrayLike) -> dict[str, Floats]:
+def walking_angles(phase: ArrayLike) -> dict[str, Array]:
     """Joint angles of a walking cycle.
 
     Args:
@@ -85,7 +85,7 @@ def walking_angles(phase: ArrayLike) -> dict[str, Floats]:
     """
     at = np.asarray(phase, float)
     degree = math.pi / 180.0
-    angles: dict[str, Floats] = {"torso": np.full_like(at, 4.0 * degree)}
+    angles: dict[str, Array] = {"torso": np.full_like(at, 4.0 * degree)}
     for side, shift in (("left", 0.0), ("right", 0.5)):
         p = at + shift
         swing = np.cos(2.0 * np.pi * p)
@@ -99,7 +99,7 @@ def walking_angles(phase: ArrayLike) -> dict[str, Floats]:
     return angles
 
 
-def standing_angles(phase: ArrayLike) -> dict[str, Floats]:
+def standing_angles(phase: ArrayLike) -> dict[str, Array]:
     """Joint angles of standing at ease, with the slight sway of somebody who breathes; as `walking_angles`."""
     at = np.asarray(phase, float)
     sway = np.sin(2.0 * np.pi * at)
@@ -128,7 +128,7 @@ def _skeleton(height: float, speed: float) -> Skeleton:
     return bare
 
 
-def _clip(skeleton: Skeleton, height: float, angles: dict[str, Floats], duration: float) -> Clip:
+def _clip(skeleton: Skeleton, height: float, angles: dict[str, Array], duration: float) -> Clip:
     """Keys of a cycle; the pelvis is as high as it must be for the lower foot to touch the floor."""
     count = _KEYS + 1
     times = np.linspace(0.0, duration, count).astype(np.float32)
@@ -145,7 +145,7 @@ def _clip(skeleton: Skeleton, height: float, angles: dict[str, Floats], duration
     return Clip(duration, {0: Track(times, pelvis.astype(np.float32))}, rotation)
 
 
-def _lowest(matrices: Floats, height: float) -> Floats:
+def _lowest(matrices: Array, height: float) -> Array:
     """Lowest point of the feet (n,) [m]."""
     low = np.full(len(matrices), np.inf)
     for joint, bone in enumerate(_BONES):
@@ -156,8 +156,8 @@ def _lowest(matrices: Floats, height: float) -> Floats:
     return low
 
 
-def _part(bone: _Bone, at_rest: Floats, height: float) -> tuple[Capsule, Vector3, tuple[float, float, float, float]]:
-    """A bone's capsule and its pose in the person's frame at rest."""
+def _part(bone: _Bone, at_rest: Array, height: float) -> tuple[Capsule, Vector3, tuple[float, float, float, float]]:
+    """Return a bone's capsule and its pose in the person's frame at rest."""
     start, end = np.array(bone.start) * height, np.array(bone.end) * height
     axis = end - start
     length = float(np.linalg.norm(axis))
@@ -168,7 +168,7 @@ def _part(bone: _Bone, at_rest: Floats, height: float) -> tuple[Capsule, Vector3
     return Capsule(bone.radius * height, 0.5 * length), (x, y, z), (qx, qy, qz, qw)
 
 
-def _to_axis(direction: Floats) -> Floats:
+def _to_axis(direction: Array) -> Array:
     """Rotation vector that turns z to a unit direction by the shortest way."""
     cross = np.cross((0.0, 0.0, 1.0), direction)
     sine = float(np.linalg.norm(cross))
@@ -197,7 +197,7 @@ def person(
     repeat: bool = False,
     shirt: Color | None = None,
 ) -> ActorKit:
-    """A person as an actor with what it is made of; `casting.add_actor` puts it into a scene.
+    """Return a person as an actor with what it is made of; `casting.add_actor` puts it into a scene.
 
     Args:
         name: The actor's.
@@ -246,7 +246,7 @@ def person(
 def walk_path(
     points: Sequence[Sequence[float]], speed: float = 1.3, closed: bool = False, turn: float = 0.6
 ) -> tuple[Waypoint, ...]:
-    """A path along points, heading forward, turning on the spot at corners.
+    """Return a path along points, heading forward, turning on the spot at corners.
 
     Args:
         points: (n, 3) [m], at least two, each apart from the next.

@@ -7,12 +7,10 @@ mesh.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
+from airworthy.core.arrays import ArrayU8
 from airworthy.geometry import Shape
 
 if TYPE_CHECKING:  # it is built of these records
@@ -29,7 +27,7 @@ IDENTITY: Quaternion = (0.0, 0.0, 0.0, 1.0)
 class Texture:
     """An image that materials refer to by name."""
 
-    pixels: NDArray[np.uint8]
+    pixels: ArrayU8
     """(height, width, 1, 3 or 4), row 0 at the top."""
     srgb: bool = True
     """Colour channels are sRGB-encoded (base colour, emission); False for data (normals, roughness, occlusion, height)."""
@@ -67,6 +65,12 @@ class Material:
     double_sided: bool = True
     alpha_cutoff: float = 0.0
     """Base colour alpha below this is a hole, also for rays; 0: opaque."""
+
+
+def prefixed_material(material: Material, prefix: str) -> Material:
+    """Return a material whose maps are named "PREFIX/..."."""
+    maps: dict[str, Any] = {key: f"{prefix}/{value}" for key, value in vars(material).items() if key.endswith("_map") and value}
+    return replace(material, **maps)
 
 
 @dataclass(frozen=True)

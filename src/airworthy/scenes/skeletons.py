@@ -11,23 +11,22 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from airworthy.core import frames
+from airworthy.core.arrays import Array, ArrayInt
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.geometry import Mesh
 from airworthy.scenes.formats.model import Clip, Skeleton, Track
 from airworthy.scenes.record import Scene
 
 if TYPE_CHECKING:
-    from airworthy.scenes.placing import Rows
+    from airworthy.scenes.instance_tables import InstanceTable
 
 __all__ = ["PartJoints", "joint_matrices", "joint_of_part", "part_joints", "skinned_mesh"]
 
-Floats = NDArray[np.float64]
 
-
-def _sampled(track: Track, time: Floats, rotation: bool) -> Floats:
+def _sampled(track: Track, time: Array, rotation: bool) -> Array:
     """Values (n, 3 or 4) of a track at times (n,), held at both ends."""
     times = np.asarray(track.times, float)
     values = np.asarray(track.values, float)
@@ -47,7 +46,7 @@ def _sampled(track: Track, time: Floats, rotation: bool) -> Floats:
     return frames.normalize(found) if rotation else found
 
 
-def _hermite(values: Floats, before: NDArray[np.int64], after: NDArray[np.int64], s: Floats, step: Floats) -> Floats:
+def _hermite(values: Array, before: ArrayInt, after: ArrayInt, s: Array, step: Array) -> Array:
     """Cubic Hermite spline with tangents per second (glTF 2.0, appendix C)."""
     start, leaving, entering, stop = values[before, 1], values[before, 2], values[after, 0], values[after, 1]
     h1, h2 = 2.0 * s**3 - 3.0 * s**2 + 1.0, s**3 - 2.0 * s**2 + s
@@ -55,7 +54,7 @@ def _hermite(values: Floats, before: NDArray[np.int64], after: NDArray[np.int64]
     return h1 * start + h2 * step * leaving + h3 * stop + h4 * step * entering
 
 
-def _matrices(position: Floats, attitude: Floats, scale: Floats) -> Floats:
+def _matrices(position: Array, attitude: Array, scale: Array) -> Array:
     """(..., 4, 4) of translation times rotation times scale."""
     shape = np.broadcast_shapes(position.shape[:-1], attitude.shape[:-1], scale.shape[:-1])
     out = np.zeros((*shape, 4, 4))
@@ -65,7 +64,7 @@ def _matrices(position: Floats, attitude: Floats, scale: Floats) -> Floats:
     return out
 
 
-def joint_matrices(skeleton: Skeleton, clip: str = "", time: ArrayLike = 0.0, turns: ArrayLike | None = None) -> Floats:
+def joint_matrices(skeleton: Skeleton, clip: str = "", time: ArrayLike = 0.0, turns: ArrayLike | None = None) -> Array:
     """Matrices from joint frames to the skeleton's own.
 
     Args:
@@ -103,7 +102,7 @@ def _clip(skeleton: Skeleton, name: str) -> Clip:
     return skeleton.clips[name]
 
 
-def _play(clip: Clip, time: Floats, position: Floats, attitude: Floats, scale: Floats) -> None:
+def _play(clip: Clip, time: Array, position: Array, attitude: Array, scale: Array) -> None:
     at = np.mod(time, clip.duration) if clip.duration > 0.0 else np.zeros_like(time)
     for tracks, target, rotation in (
         (clip.translation, position, False),
@@ -114,8 +113,8 @@ def _play(clip: Clip, time: Floats, position: Floats, attitude: Floats, scale: F
             target[:, joint] = _sampled(track, at, rotation)
 
 
-def skinned_mesh(skeleton: Skeleton, shape_name: str, mesh: Mesh, matrices: Floats) -> Mesh:
-    """A bound mesh in a pose, by linear-blend skinning: v' = sum of weight * G_j @ inverse_bind_j @ v.
+def skinned_mesh(skeleton: Skeleton, shape_name: str, mesh: Mesh, matrices: Array) -> Mesh:
+    """Return a bound mesh in a pose, by linear-blend skinning: v' = sum of weight * G_j @ inverse_bind_j @ v.
 
     Args:
         skeleton: To which it is bound.
@@ -142,7 +141,7 @@ def skinned_mesh(skeleton: Skeleton, shape_name: str, mesh: Mesh, matrices: Floa
 
 
 def joint_of_part(skeleton: Skeleton, part_name: str) -> int:
-    """Number of the joint that a part rides on; -1: on the actor."""
+    """Return the number of the joint that a part rides on; -1: on the actor."""
     name = part_name.partition("#")[0]
     return skeleton.names.index(name) if name in skeleton.names else -1
 
@@ -155,11 +154,11 @@ class _Moved:
     """Of the actor in its scene."""
     skeleton: Skeleton
     clip: str
-    rows: NDArray[np.int64]
+    rows: ArrayInt
     """Of the parts among the scene's movers."""
-    joints: NDArray[np.int64]
+    joints: ArrayInt
     """Of every such part."""
-    rest_inverse: Floats
+    rest_inverse: Array
     """(joints, 4, 4) inverse of the joints' rest matrices."""
 
 
@@ -174,8 +173,8 @@ class PartJoints:
         return next((len(item.skeleton.names) for item in self.moved if item.slot == slot), 0)
 
     def poses(
-        self, rows: Rows, envs: NDArray[np.int64], time: Floats, overrides: dict[tuple[int, int], Floats]
-    ) -> tuple[Floats, Floats]:
+        self, rows: InstanceTable, envs: ArrayInt, time: Array, overrides: dict[tuple[int, int], Array]
+    ) -> tuple[Array, Array]:
         """Poses of a scene's parts in their actors' frames, (k, parts, 3) and (k, parts, 4).
 
         Args:
@@ -196,9 +195,7 @@ class PartJoints:
             attitude[:, item.rows] = frames.multiply(turn, rows.attitude[item.rows])
         return position, attitude
 
-    def _matrices(
-        self, item: _Moved, envs: NDArray[np.int64], time: Floats, overrides: dict[tuple[int, int], Floats]
-    ) -> Floats:
+    def _matrices(self, item: _Moved, envs: ArrayInt, time: Array, overrides: dict[tuple[int, int], Array]) -> Array:
         matrices = joint_matrices(item.skeleton, item.clip, time)
         given = [k for k, env in enumerate(envs) if (int(env), item.slot) in overrides]
         if given:
@@ -207,12 +204,12 @@ class PartJoints:
         return matrices
 
 
-def _unit_columns(matrix: Floats) -> Floats:
+def _unit_columns(matrix: Array) -> Array:
     return matrix / np.maximum(np.linalg.norm(matrix, axis=-2, keepdims=True), 1e-12)
 
 
-def part_joints(scene: Scene, rows: Rows) -> PartJoints:
-    """Which joints move which rows of a scene's actors' parts.
+def part_joints(scene: Scene, rows: InstanceTable) -> PartJoints:
+    """Return which joints move which rows of a scene's actors' parts.
 
     Raises:
         UnknownNameError: An actor names a skeleton or animation that is not there.

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import ArrayFloat
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.scenes.record import Texture
 
-Image = NDArray[np.floating[Any]]
 Rng = np.random.Generator
 
 SIZE = 512
@@ -26,7 +24,7 @@ _SIZE_MAX = 4096
 
 @cache
 def procedural(kind: str, size: int = SIZE, seed: int = 0) -> Texture:
-    """A tileable texture.
+    """Return a tileable texture.
 
     Args:
         kind: One of `texture_kinds()`.
@@ -56,7 +54,7 @@ def texture_kinds() -> list[str]:
 # ---- building blocks ----------------------------------------------------------------------------------------------------
 
 
-def _noise(size: int, rng: Rng, slope: float = 1.6, stretch: tuple[float, float] = (1.0, 1.0), low: float = 0.0) -> Image:
+def _noise(size: int, rng: Rng, slope: float = 1.6, stretch: tuple[float, float] = (1.0, 1.0), low: float = 0.0) -> ArrayFloat:
     """Tileable noise in [0, 1], mean 0.5: white noise with amplitude falling as frequency to the power of -slope.
 
     `stretch` lengthens features along rows and columns; frequencies below `low` cycles per tile are left out.
@@ -72,23 +70,23 @@ def _noise(size: int, rng: Rng, slope: float = 1.6, stretch: tuple[float, float]
     return np.clip(0.5 + field / (6.0 * max(float(field.std()), 1e-12)), 0.0, 1.0)
 
 
-def _grid(size: int) -> tuple[Image, Image]:
+def _grid(size: int) -> tuple[ArrayFloat, ArrayFloat]:
     """Row and column coordinates of pixel centres in [0, 1)."""
     axis = (np.arange(size) + 0.5) / size
     return np.broadcast_to(axis[:, None], (size, size)), np.broadcast_to(axis[None, :], (size, size))
 
 
-def _mix(low: tuple[float, ...], high: tuple[float, ...], share: Image) -> Image:
+def _mix(low: tuple[float, ...], high: tuple[float, ...], share: ArrayFloat) -> ArrayFloat:
     """Between two colours."""
     share = np.clip(share, 0.0, 1.0)[..., None]
     return np.asarray(low) * (1.0 - share) + np.asarray(high) * share
 
 
-def _shade(image: Image, factor: Image) -> Image:
+def _shade(image: ArrayFloat, factor: ArrayFloat) -> ArrayFloat:
     return np.clip(image * factor[..., None], 0.0, 1.0)
 
 
-def _lines(coordinate: Image, count: int, width: float) -> Image:
+def _lines(coordinate: ArrayFloat, count: int, width: float) -> ArrayFloat:
     """1 within half a width of `count` evenly spaced lines, else 0; the width is a share of the spacing."""
     phase = (coordinate * count) % 1.0
     return (np.minimum(phase, 1.0 - phase) < 0.5 * width).astype(float)
@@ -97,14 +95,14 @@ def _lines(coordinate: Image, count: int, width: float) -> Image:
 # ---- surfaces -----------------------------------------------------------------------------------------------------------
 
 
-def _concrete(size: int, rng: Rng) -> Image:
+def _concrete(size: int, rng: Rng) -> ArrayFloat:
     base = _mix((0.46, 0.46, 0.45), (0.66, 0.65, 0.63), _noise(size, rng, 1.5))
     fine = 0.9 + 0.2 * _noise(size, rng, 0.6)
     pores = 1.0 - 0.35 * (_noise(size, rng, 0.9, low=16) > 0.78)
     return _shade(_shade(base, fine), pores)
 
 
-def _epoxy(size: int, rng: Rng) -> Image:
+def _epoxy(size: int, rng: Rng) -> ArrayFloat:
     """Polished floor with wear."""
     wear = _noise(size, rng, 1.9)
     base = _mix((0.36, 0.40, 0.43), (0.48, 0.52, 0.54), wear)
@@ -112,12 +110,12 @@ def _epoxy(size: int, rng: Rng) -> Image:
     return _shade(_shade(base, scratches), 0.96 + 0.08 * _noise(size, rng, 0.4))
 
 
-def _plaster(size: int, rng: Rng) -> Image:
+def _plaster(size: int, rng: Rng) -> ArrayFloat:
     base = _mix((0.80, 0.79, 0.75), (0.90, 0.89, 0.86), _noise(size, rng, 1.3))
     return _shade(base, 0.95 + 0.1 * _noise(size, rng, 0.7, low=12))
 
 
-def _brick(size: int, rng: Rng) -> Image:
+def _brick(size: int, rng: Rng) -> ArrayFloat:
     rows, columns = _grid(size)
     courses, stones = 12, 4
     course = np.floor(rows * courses).astype(int)
@@ -131,7 +129,7 @@ def _brick(size: int, rng: Rng) -> Image:
     return np.where(joint[..., None] > 0, mortar, base)
 
 
-def _grain(size: int, rng: Rng) -> Image:
+def _grain(size: int, rng: Rng) -> ArrayFloat:
     """Wood grain along columns: rings cut lengthwise."""
     rows, _ = _grid(size)
     bend = _noise(size, rng, 2.0, (1.0, 6.0))
@@ -139,11 +137,11 @@ def _grain(size: int, rng: Rng) -> Image:
     return np.clip(0.65 * rings + 0.6 * (_noise(size, rng, 0.8, (1.0, 30.0)) - 0.3), 0.0, 1.0)
 
 
-def _wood(size: int, rng: Rng) -> Image:
+def _wood(size: int, rng: Rng) -> ArrayFloat:
     return _mix((0.74, 0.55, 0.35), (0.52, 0.34, 0.19), 0.8 * _grain(size, rng))
 
 
-def _planks(size: int, rng: Rng) -> Image:
+def _planks(size: int, rng: Rng) -> ArrayFloat:
     """Four boards, laid along columns, butt joints staggered."""
     rows, columns = _grid(size)
     boards = 6
@@ -155,31 +153,31 @@ def _planks(size: int, rng: Rng) -> Image:
     return _shade(base, dark)
 
 
-def _plywood(size: int, rng: Rng) -> Image:
+def _plywood(size: int, rng: Rng) -> ArrayFloat:
     return _mix((0.85, 0.70, 0.50), (0.70, 0.53, 0.34), 0.8 * _noise(size, rng, 1.4, (1.0, 9.0)))
 
 
-def _metal(size: int, rng: Rng) -> Image:
+def _metal(size: int, rng: Rng) -> ArrayFloat:
     brushed = _noise(size, rng, 0.7, (1.0, 60.0))
     return _shade(np.full((size, size, 3), 0.74), 0.82 + 0.36 * brushed)
 
 
-def _rust(size: int, rng: Rng) -> Image:
+def _rust(size: int, rng: Rng) -> ArrayFloat:
     return _mix((0.33, 0.36, 0.38), (0.48, 0.24, 0.12), 3.0 * (_noise(size, rng, 1.7) - 0.42))
 
 
-def _fabric(size: int, rng: Rng) -> Image:
+def _fabric(size: int, rng: Rng) -> ArrayFloat:
     rows, columns = _grid(size)
     weave = 0.5 + 0.25 * np.sin(2 * np.pi * 64 * rows) + 0.25 * np.sin(2 * np.pi * 64 * columns)
     return _shade(np.full((size, size, 3), 0.85), 0.7 + 0.3 * weave * (0.7 + 0.6 * _noise(size, rng, 0.5)))
 
 
-def _carpet(size: int, rng: Rng) -> Image:
+def _carpet(size: int, rng: Rng) -> ArrayFloat:
     base = _mix((0.26, 0.29, 0.34), (0.40, 0.43, 0.48), _noise(size, rng, 0.3))
     return _shade(base, 0.85 + 0.3 * _noise(size, rng, 1.5))
 
 
-def _foam(size: int, rng: Rng) -> Image:
+def _foam(size: int, rng: Rng) -> ArrayFloat:
     """Interlocking sports mats, two by two."""
     rows, columns = _grid(size)
     checker = (np.floor(2 * rows) + np.floor(2 * columns)) % 2
@@ -190,35 +188,35 @@ def _foam(size: int, rng: Rng) -> Image:
     return _shade(_shade(base, dimple * (0.9 + 0.2 * _noise(size, rng, 0.8))), 1.0 - 0.55 * seam)
 
 
-def _bark(size: int, rng: Rng) -> Image:
+def _bark(size: int, rng: Rng) -> ArrayFloat:
     ridges = np.abs(2.0 * _noise(size, rng, 1.3, (5.0, 1.0)) - 1.0)
     base = _mix((0.16, 0.11, 0.07), (0.46, 0.36, 0.27), 1.6 * ridges)
     return _shade(base, 0.75 + 0.5 * _noise(size, rng, 0.7))
 
 
-def _leaves(size: int, rng: Rng) -> Image:
+def _leaves(size: int, rng: Rng) -> ArrayFloat:
     base = _mix((0.08, 0.20, 0.05), (0.34, 0.50, 0.16), _noise(size, rng, 0.9, low=6))
     return _shade(base, 0.6 + 0.8 * _noise(size, rng, 0.5, low=20))
 
 
-def _grass(size: int, rng: Rng) -> Image:
+def _grass(size: int, rng: Rng) -> ArrayFloat:
     base = _mix((0.20, 0.30, 0.09), (0.42, 0.48, 0.20), _noise(size, rng, 1.1))
     return _shade(base, 0.65 + 0.7 * _noise(size, rng, 0.5, (0.4, 1.0), low=10))
 
 
-def _soil(size: int, rng: Rng) -> Image:
+def _soil(size: int, rng: Rng) -> ArrayFloat:
     base = _mix((0.24, 0.18, 0.12), (0.46, 0.37, 0.27), _noise(size, rng, 1.2))
     litter = _noise(size, rng, 0.8, low=18) > 0.66
     return np.where(litter[..., None], _shade(base, np.full((size, size), 1.35)), base)
 
 
-def _asphalt(size: int, rng: Rng) -> Image:
+def _asphalt(size: int, rng: Rng) -> ArrayFloat:
     base = _mix((0.17, 0.17, 0.18), (0.28, 0.28, 0.28), _noise(size, rng, 1.4))
     return _shade(base, 0.75 + 0.5 * _noise(size, rng, 0.1))
 
 
-def _facade(size: int, rng: Rng) -> Image:
-    """A storey of windows, three by three."""
+def _facade(size: int, rng: Rng) -> ArrayFloat:
+    """Return a storey of windows, three by three."""
     rows, columns = _grid(size)
     wall = _shade(_mix((0.60, 0.55, 0.48), (0.70, 0.65, 0.58), _noise(size, rng, 1.2)), 0.92 + 0.16 * _noise(size, rng, 0.5))
     r, c = (rows * 3) % 1.0, (columns * 3) % 1.0
@@ -229,8 +227,8 @@ def _facade(size: int, rng: Rng) -> Image:
     return np.where(glass[..., None], sky, np.where(frame[..., None], 0.88, wall))
 
 
-def _crate(size: int, rng: Rng) -> Image:
-    """A wooden crate's side with frame and brace."""
+def _crate(size: int, rng: Rng) -> ArrayFloat:
+    """Return a wooden crate's side with frame and brace."""
     rows, columns = _grid(size)
     image = _planks(size, rng) * 1.05
     edge = np.minimum(np.minimum(rows, 1 - rows), np.minimum(columns, 1 - columns))
@@ -241,7 +239,7 @@ def _crate(size: int, rng: Rng) -> Image:
     return _shade(image, shadow)
 
 
-def _cardboard(size: int, rng: Rng) -> Image:
+def _cardboard(size: int, rng: Rng) -> ArrayFloat:
     rows, columns = _grid(size)
     base = _shade(
         _mix((0.62, 0.46, 0.30), (0.72, 0.56, 0.38), _noise(size, rng, 1.3)), 0.96 + 0.06 * np.sin(2 * np.pi * 90 * columns)
@@ -254,8 +252,8 @@ def _cardboard(size: int, rng: Rng) -> Image:
     return np.where(text[..., None], np.array([0.2, 0.2, 0.22]), image)
 
 
-def _screen(size: int, rng: Rng) -> Image:
-    """A monitor's picture: a plot over a dark desktop."""
+def _screen(size: int, rng: Rng) -> ArrayFloat:
+    """Return a monitor's picture: a plot over a dark desktop."""
     rows, columns = _grid(size)
     image = _mix((0.05, 0.09, 0.16), (0.09, 0.17, 0.30), rows)
     window = (np.abs(rows - 0.47) < 0.34) & (np.abs(columns - 0.5) < 0.40)
@@ -272,8 +270,8 @@ def _screen(size: int, rng: Rng) -> Image:
     return image
 
 
-def _tag(size: int, rng: Rng) -> Image:
-    """A square fiducial: a black border around random bits."""
+def _tag(size: int, rng: Rng) -> ArrayFloat:
+    """Return a square fiducial: a black border around random bits."""
     bits = 6
     cells = np.zeros((bits + 4, bits + 4))
     cells[0, :] = cells[-1, :] = cells[:, 0] = cells[:, -1] = 1.0
@@ -283,13 +281,13 @@ def _tag(size: int, rng: Rng) -> Image:
     return np.repeat((0.06 + 0.88 * value)[..., None], 3, axis=2)
 
 
-def _checker(size: int, rng: Rng) -> Image:
+def _checker(size: int, rng: Rng) -> ArrayFloat:
     rows, columns = _grid(size)
     value = (np.floor(8 * rows) + np.floor(8 * columns)) % 2
     return np.repeat((0.08 + 0.84 * value)[..., None], 3, axis=2)
 
 
-def _poster(size: int, rng: Rng) -> Image:
+def _poster(size: int, rng: Rng) -> ArrayFloat:
     """Bands, a disc and lines of text."""
     rows, columns = _grid(size)
     paper, ink, accent = rng.uniform(0.1, 0.9, (3, 3))
@@ -306,7 +304,7 @@ def _poster(size: int, rng: Rng) -> Image:
     return np.where(edge[..., None], 0.95, image)
 
 
-def _whiteboard(size: int, rng: Rng) -> Image:
+def _whiteboard(size: int, rng: Rng) -> ArrayFloat:
     """Equations, a diagram, and traces of what was wiped off."""
     rows, columns = _grid(size)
     image = _shade(np.full((size, size, 3), 0.96), 0.96 + 0.05 * _noise(size, rng, 1.8))
@@ -322,7 +320,7 @@ def _whiteboard(size: int, rng: Rng) -> Image:
     return image
 
 
-def _stripes(size: int, rng: Rng) -> Image:
+def _stripes(size: int, rng: Rng) -> ArrayFloat:
     """Warning stripes."""
     rows, columns = _grid(size)
     yellow = ((rows + columns) * 4.0) % 1.0 < 0.5
@@ -330,7 +328,7 @@ def _stripes(size: int, rng: Rng) -> Image:
     return _shade(base, 0.9 + 0.2 * _noise(size, rng, 1.0))
 
 
-def _ceiling(size: int, rng: Rng) -> Image:
+def _ceiling(size: int, rng: Rng) -> ArrayFloat:
     """Acoustic tiles, two by two."""
     rows, columns = _grid(size)
     base = _shade(np.full((size, size, 3), 0.90), 0.96 + 0.08 * _noise(size, rng, 0.4))
@@ -338,14 +336,14 @@ def _ceiling(size: int, rng: Rng) -> Image:
     return _shade(base, (1.0 - holes) * (1.0 - 0.35 * np.maximum(_lines(rows, 2, 0.02), _lines(columns, 2, 0.02))))
 
 
-def _corrugated(size: int, rng: Rng) -> Image:
+def _corrugated(size: int, rng: Rng) -> ArrayFloat:
     """Profiled sheet, ribs along rows."""
     _, columns = _grid(size)
     rib = 0.78 + 0.22 * np.cos(2 * np.pi * 12 * columns)
     return _shade(_mix((0.50, 0.54, 0.57), (0.62, 0.65, 0.67), _noise(size, rng, 1.6, (0.2, 1.0))), rib)
 
 
-KINDS: dict[str, Callable[[int, Rng], Image]] = {
+KINDS: dict[str, Callable[[int, Rng], ArrayFloat]] = {
     "asphalt": _asphalt,
     "bark": _bark,
     "brick": _brick,

@@ -2,17 +2,246 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from airworthy.core.errors import AirworthyError
-from airworthy.sensors.beacons import BeaconCamera
+import numpy as np
+from numpy.typing import ArrayLike
+
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.frames import camera_attitude, from_euler, rotate_inverse
+from airworthy.core.schema import check_fields
+from airworthy.geometry import occluded
+from airworthy.optics.projections import Pinhole
 from airworthy.sensors.camera import Camera
 from airworthy.sensors.devices import Device, device
-from airworthy.sensors.lidar import Lidar
-from airworthy.sensors.ranger import Ranger
-from airworthy.sensors.sampling import Channels, View
-from airworthy.sensors.tof import TimeOfFlight
+from airworthy.sensors.lidar import Lidar, Ranger
+from airworthy.sensors.mounting import Mount, Vector3
+from airworthy.sensors.noise import Draw, normal_of, sensor_number, uniforms_of
+from airworthy.sensors.sampling import Channels, RaySensor, SensorView, geometry_of
+
+# ---- Infrared beacons seen by a camera (spec/flightgoggles 3.1): pixels and identities, no distance -------------------------
+
+
+@dataclass(frozen=True)
+class BeaconOptions:
+    """What the original sensor does not do; all off by default."""
+
+    pixel_noise: float = 0.0
+    """Standard deviation of each coordinate [px]; a pixel that leaves the image is kept."""
+    dropout: float = 0.0
+    """Probability that a visible beacon is not reported."""
+    range_max: float = math.inf
+    """Farther beacons are not seen [m]."""
+    angle_max: float = math.pi
+    """Beacons farther off the optical axis are not seen [rad]."""
+    shuffle: bool = False
+    """Report in random order, with identities exchanged among the visible at random: association is the reader's task."""
+    clearance: float = 1e-3
+    """The ray leaves this far in front of the beacon [m], so that the surface which carries it does not hide it."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "BeaconOptions.")
+
+
+class BeaconCamera:
+    """A camera that reports beacons.
+
+    `capture` gives "pixel" (camera, beacons, 2) [px], origin at the upper left, NaN where there is none, and "beacon" (camera,
+    beacons): the number in the scene's `beacons` of what is reported there, -1 where nothing is.
+
+    Args:
+        device: A camera or beacon device; its projection counts.
+        name: Its name on the vehicle.
+        options: Noise, dropout, range.
+        positions: World positions (n, 3) or (env, n, 3) of the beacons; None: those of the scene.
+    """
+
+    def __init__(
+        self, device: Device, name: str = "", options: BeaconOptions = BeaconOptions(), positions: ArrayLike | None = None
+    ):
+        if not device.projection.optical:
+            raise AirworthyError(f"Device {device.name!r} is no camera; beacons are seen in pixels, so give one with a lens.")
+        self.device, self.name, self.options = device, name or device.name, options
+        self.number = sensor_number(self.name)
+        self._positions = None if positions is None else np.asarray(positions, np.float64)
+
+    def capture(self, scene: Any, view: SensorView, channels: Sequence[str] = ()) -> Channels:
+        """Report the beacons that each view sees; see the class.
+
+        Args:
+            scene: A `SceneBatch`, or geometry alone where the beacons' positions were given.
+            view: Poses of the cameras, world.
+            channels: Not read: both channels are always given.
+        """
+        position = np.asarray(view.position, np.float64)
+        env = np.arange(len(position)) if view.env is None else np.asarray(view.env)
+        beacons = self._beacons(scene, env)
+        pixel, seen = self._projected(beacons, position, view.attitude)
+        seen[seen] = ~self._hidden(scene, view, beacons, position, env, seen)
+        return self._reported(pixel, seen, view.draw)
+
+    def _beacons(self, scene: Any, env: ArrayAny) -> Array:
+        if self._positions is None:
+            if not hasattr(scene, "beacon_positions"):
+                raise AirworthyError(f"Beacon sensor {self.name!r} needs a SceneBatch, or the positions of the beacons.")
+            return np.asarray(scene.beacon_positions(), np.float64)[env]
+        if self._positions.ndim == 3:
+            return self._positions[env]
+        return np.broadcast_to(self._positions, (len(env), *self._positions.shape))
+
+    def _projected(self, beacons: Array, position: Array, attitude: ArrayAny) -> tuple[Array, ArrayBool]:
+        """Pixels (camera, n, 2) and which are in front, strictly inside the image and within the options' reach."""
+        local = rotate_inverse(camera_attitude(attitude)[:, None], beacons - position[:, None])
+        pixel, inside = self.device.projection.project(local)
+        with np.errstate(invalid="ignore"):
+            distance = np.linalg.norm(local, axis=-1)
+            angle = np.arctan2(np.hypot(local[..., 0], local[..., 1]), local[..., 2])
+            inside &= (distance <= self.options.range_max) & (angle <= self.options.angle_max)
+        return pixel, inside
+
+    def _hidden(
+        self, scene: Any, view: SensorView, beacons: Array, position: Array, env: ArrayAny, seen: ArrayBool
+    ) -> ArrayBool:
+        """Of the seen ones (k,), whether something other than the own body is between beacon and camera."""
+        if not seen.any():
+            return np.zeros(0, bool)
+        camera = np.nonzero(seen)[0]
+        start, end = beacons[seen], position[camera]
+        length = np.linalg.norm(end - start, axis=-1, keepdims=True)
+        start = start + (end - start) * np.minimum(self.options.clearance / np.maximum(length, 1e-12), 0.5)
+        own = np.full(len(position), -1) if view.ignore is None else np.asarray(view.ignore)
+        return np.asarray(occluded(geometry_of(scene), start, end, env[camera], own[camera]))
+
+    def _reported(self, pixel: Array, seen: ArrayBool, draw: Draw | None) -> Channels:
+        options, count = self.options, seen.shape[1]
+        ids = np.broadcast_to(np.arange(count), seen.shape)
+        if draw is not None and count and (options.pixel_noise or options.dropout or options.shuffle):
+            word = draw.words(2 * count).reshape(len(seen), count, 2, 4)
+            noise = np.stack([normal_of(word[..., 0, 0], word[..., 0, 1]), normal_of(word[..., 0, 2], word[..., 0, 3])], -1)
+            pixel = pixel + options.pixel_noise * noise
+            seen = seen & (uniforms_of(word[..., 1, 0]) >= options.dropout)
+            if options.shuffle:
+                order = _shuffled(seen, uniforms_of(word[..., 1, 1]))
+                pixel = np.take_along_axis(pixel, order[..., None], axis=1)
+                ids = np.take_along_axis(ids, _shuffled(seen, uniforms_of(word[..., 1, 2])), axis=1)
+                seen = np.take_along_axis(seen, order, axis=1)
+        return {
+            "pixel": np.where(seen[..., None], pixel, np.nan).astype(np.float32),
+            "beacon": np.where(seen, ids, -1).astype(np.int32),
+        }
+
+
+def _shuffled(seen: ArrayBool, share: Array) -> ArrayIndex:
+    """Return an order with the seen ones first, otherwise by the drawn numbers."""
+    return np.argsort(np.where(seen, share, 2.0 + share), axis=1)
+
+
+def markers(scene: Any, sample: Channels, camera: int, env: int | None = None) -> list[tuple[str, str, float, float, float]]:
+    """Return the report as FlightGoggles publishes it: (landmark, marker, x, y, 0) per visible beacon of one camera.
+
+    Args:
+        scene: The `SceneBatch` that was looked at.
+        sample: What `BeaconCamera.capture` gave.
+        camera: Row of the sample.
+        env: Its environment; None: the same number.
+    """
+    record = scene.scenes[scene.scene_of_env[camera if env is None else env]]
+    out = []
+    for number, (x, y) in zip(sample["beacon"][camera], sample["pixel"][camera], strict=True):
+        if number >= 0:
+            beacon = record.beacons[number]
+            out.append((beacon.landmark, beacon.marker, float(x), float(y), 0.0))
+    return out
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+# ---- Time-of-flight sensors: few zones, each the nearest return of its rays -------------------------------------------------
+
+
+class TimeOfFlight(RaySensor):
+    """A multi-zone or imaging time-of-flight sensor.
+
+    Raises:
+        AirworthyError: If its rays do not fill whole zones.
+    """
+
+    def __init__(self, device: Any, name: str = ""):
+        super().__init__(device, name)
+        rays, projection = device.sub_rays, device.projection
+        if rays < 1 or projection.height % rays or projection.width % rays:
+            raise AirworthyError(
+                f"Sensor {self.name!r} has {projection.height} x {projection.width} rays; that is not a whole number of zones"
+                f" of {rays} x {rays}."
+            )
+
+
+# ---- Rigs: several sensors that belong together, by name, and the camera matrices of stereo pairs ---------------------------
+
+# Source: [R1] config/drone/drone.yaml, commit 83f3ce2; release 3 ships a rig with +-0.05 m instead.
+STEREO_BASELINE = 0.32
+"""FlightGoggles 2019: the left camera at the body's origin, the right one at y = -0.32 m (spec/flightgoggles 2.4)."""
+
+
+def _at(position: Vector3, pitch: float = 0.0) -> Mount:
+    x, y, z, w = (float(value) for value in from_euler(0.0, pitch, 0.0))
+    return Mount(position, (x, y, z, w))
+
+
+def _flightgoggles(right: bool, race: bool) -> dict[str, Device]:
+    camera = device("flightgoggles_camera")
+    members = {"left": camera}
+    if right:
+        members["right"] = camera.variant(mount=_at((0.0, -STEREO_BASELINE, 0.0)))
+    if race:
+        members["ir_beacons"] = device("flightgoggles_beacons")
+        members["downward_laser_rangefinder"] = device("lightware_sf11b")
+    return members
+
+
+def _release_3() -> dict[str, Device]:
+    camera = device("flightgoggles_camera_v3")
+    places = {"left": _at((0.0, 0.05, 0.0)), "right": _at((0.0, -0.05, 0.0)), "down": _at((0.0, 0.0, 0.0), math.pi / 2)}
+    return {name: camera.variant(mount=mount) for name, mount in places.items()}
+
+
+_RIGS = {
+    "flightgoggles_mono": lambda: _flightgoggles(right=False, race=False),
+    "flightgoggles_stereo": lambda: _flightgoggles(right=True, race=False),
+    "flightgoggles_race": lambda: _flightgoggles(right=True, race=True),
+    "flightgoggles_v3": _release_3,
+}
+
+
+def rig_names() -> list[str]:
+    """Names of the known rigs."""
+    return sorted(_RIGS)
+
+
+def rig(name: str) -> dict[str, Device]:
+    """Return the sensors of a rig by their names, each with its mount; all sample together, since their rates are equal.
+
+    Raises:
+        UnknownNameError: If there is none of this name.
+    """
+    if name not in _RIGS:
+        raise unknown_name("rig of sensors", name, rig_names())
+    return _RIGS[name]()
+
+
+def projection_matrix(camera: Pinhole, baseline: float = 0.0) -> Array:
+    """ROS' projection matrix (3, 4) of a rectified camera; of the right one of a pair, P[0, 3] = -fx baseline."""
+    matrix = np.zeros((3, 4))
+    matrix[:, :3] = camera.matrix
+    matrix[0, 3] = -camera.fx * baseline
+    return matrix
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 
 class Sensor(Protocol):
@@ -22,13 +251,19 @@ class Sensor(Protocol):
     name: str
     number: int
 
-    def capture(self, scene: Any, view: View, channels: Sequence[str] = ()) -> Channels:
-        """One sample per view, arrays with the view as first axis, by channel."""
+    def capture(self, scene: Any, view: SensorView, channels: Sequence[str] = ()) -> Channels:
+        """Return one sample per view, arrays with the view as first axis, by channel.
+
+        Args:
+            scene: What is looked at.
+            view: Poses of the sensors, world.
+            channels: What is wanted; none: the device's own.
+        """
         ...
 
 
 def make_sensor(what: Device | str, name: str = "", **options: Any) -> Sensor:
-    """The sensor of a device, or of one in the catalogue by its name.
+    """Return the sensor of a device, or of one in the catalogue by its name.
 
     Args:
         what: Device or name.

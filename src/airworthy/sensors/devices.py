@@ -14,12 +14,55 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.frames import from_euler
-from airworthy.sensors.distortion import AnglePolynomial, PlumbBob
+from airworthy.optics.distortion import AnglePolynomial, PlumbBob
+from airworthy.optics.projections import Fisheye, Pinhole, Projection, Spherical, UserRays
 from airworthy.sensors.limits import NO_LIMITS, RangeLimits
 from airworthy.sensors.mounting import AT_ORIGIN, Mount, MountSpread, Vector3
 from airworthy.sensors.noise import QUIET, RangeNoise
-from airworthy.sensors.projections import Fisheye, Pinhole, Projection, Spherical, UserRays
 from airworthy.sensors.realism.settings import Realism
+
+# ---- Named inertial sensors, as data with their source ----------------------------------------------------------------------
+#
+# The simulated sensor (`airworthy.simulation.Imu`) reads the same forces that move the vehicle. Densities are per square root
+# of hertz: a sample at rate f has standard deviation density * sqrt(f), a bias step has walk / sqrt(f).
+
+
+@cache
+def _devices() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(files("airworthy.sensors").joinpath("imu_devices.toml").read_text())
+
+
+def imu_names() -> list[str]:
+    """Names of the known devices."""
+    return sorted(_devices())
+
+
+def imu_device(name: str) -> dict[str, Any]:
+    """Parameters of a device as keyword arguments of `airworthy.simulation.Imu`.
+
+    Raises:
+        UnknownNameError: If there is none of this name.
+    """
+    if name not in _devices():
+        raise unknown_name("inertial sensor", name, imu_names(), "Devices are listed in sensors/imu_devices.toml.")
+    entry = _devices()[name]
+    three = ("accelerometer_noise", "gyroscope_noise", "accelerometer_walk", "gyroscope_walk")
+    values: dict[str, Any] = {key: _three(name, key, entry[key]) for key in three}
+    values["accelerometer_limit"] = float(entry["accelerometer_limit"])
+    values["gyroscope_limit"] = float(entry["gyroscope_limit"])
+    values["bias_initial"] = tuple(entry["bias_initial"])
+    return values
+
+
+def _three(name: str, key: str, value: Any) -> tuple[float, float, float]:
+    numbers = value if isinstance(value, list) else [value] * 3
+    if len(numbers) != 3:
+        raise AirworthyError(f"Inertial sensor {name!r} has {len(numbers)} numbers for {key}; expected 1 or 3.")
+    x, y, z = (float(n) for n in numbers)
+    return x, y, z
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 KINDS = ("camera", "depth_camera", "stereo_camera", "lidar", "tof", "radar", "ranger", "beacons")
 
@@ -43,7 +86,7 @@ class Device:
     latency: float = 0.0
     """From the instant of a sample until it can be read [s]."""
     channels: tuple[str, ...] = ("depth",)
-    """What it gives; see docs/sensors.md."""
+    """What it gives; see docs/howto/sensors.md."""
     baseline: float = 0.0
     """From a stereo camera to its second eye, to the right [m]."""
     points_in_world: bool = False
@@ -84,7 +127,7 @@ class Device:
         return self.mount if self.randomize_mount else replace(self.mount, spread=None)
 
     def variant(self, **changes: Any) -> Device:
-        """The same device with other fields.
+        """Return the same device with other fields.
 
         Raises:
             AirworthyError: If there is no such field.
@@ -106,7 +149,7 @@ def device_names() -> list[str]:
 
 
 def device(name: str) -> Device:
-    """A device of the catalogue.
+    """Return a device of the catalogue.
 
     Raises:
         UnknownNameError: If there is none of this name.
@@ -117,7 +160,7 @@ def device(name: str) -> Device:
 
 
 def device_from(name: str, entry: dict[str, Any]) -> Device:
-    """A device from an entry as in `devices.toml`.
+    """Return a device from an entry as in `devices.toml`.
 
     Raises:
         AirworthyError: If a field is unknown or cannot be used.
@@ -189,25 +232,47 @@ def _directions(values: dict[str, Any]) -> Projection:
 
 
 def _mount(name: str, mount: dict[str, Any], box: dict[str, Any] | None) -> Mount:
-    position, euler = _three(mount.get("position", (0, 0, 0))), _angles(mount.get("euler", (0, 0, 0)))
+    position, euler = _devices_three(mount.get("position", (0, 0, 0))), _angles(mount.get("euler", (0, 0, 0)))
     roll, pitch, yaw = euler
     x, y, z, w = (float(value) for value in from_euler(roll, pitch, yaw))
     if box is None:
         return Mount(position, (x, y, z, w))
     # The boxes are absolute in the file, as published; relative here, so that they follow another mount.
-    shift = {key: _minus(_three(box[key]), position) for key in ("translation_low", "translation_high")}
+    shift = {key: _minus(_devices_three(box[key]), position) for key in ("translation_low", "translation_high")}
     turn = {key: _minus(_angles(box[key]), euler) for key in ("euler_low", "euler_high")}
     return Mount(position, (x, y, z, w), _built(name, "mount_box", MountSpread, {**shift, **turn}))
 
 
-def _three(value: Any) -> Vector3:
+def _devices_three(value: Any) -> Vector3:
     x, y, z = (float(v) for v in value)
     return x, y, z
 
 
 def _angles(value: Any) -> Vector3:
-    return _three([math.radians(v) for v in value])
+    return _devices_three([math.radians(v) for v in value])
 
 
 def _minus(a: Vector3, b: Vector3) -> Vector3:
     return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+# ---- How wide a device sees -------------------------------------------------------------------------------------------------
+
+
+def fields_of_view(item: Device) -> tuple[float | None, float | None]:
+    """Horizontal and vertical field of view [deg]; None where a sensor has none."""
+    projection = item.projection
+    if isinstance(projection, Pinhole):
+        angles = (projection.horizontal_fov, projection.vertical_fov)
+    elif isinstance(projection, Spherical):
+        angles = (projection.azimuth[1] - projection.azimuth[0], projection.elevation[1] - projection.elevation[0])
+    elif isinstance(projection, Fisheye):
+        middle = (0.5 * projection.width, 0.5 * projection.height)
+        rays = projection.unproject(
+            [[0.0, middle[1]], [projection.width, middle[1]], [middle[0], 0.0], [middle[0], projection.height]]
+        )
+        off = np.arccos(np.clip(rays[:, 2], -1.0, 1.0))
+        angles = (float(off[0] + off[1]), float(off[2] + off[3]))
+    else:
+        return None, None
+    return round(math.degrees(angles[0]), 4), round(math.degrees(angles[1]), 4)

@@ -2,15 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import slerp
-from airworthy.sensors.projections import Spherical
-from airworthy.sensors.sampling import RaySensor
+from airworthy.geometry import GeometryBatch, RayTable
+from airworthy.optics.projections import Spherical, UserRays
+from airworthy.sensors.devices import Device, device
+from airworthy.sensors.limits import RangeLimits
+from airworthy.sensors.noise import measure
+from airworthy.sensors.sampling import Channels, RaySensor, SensorView, moves, scene_before, strip_of, strips
+
+# ---- Rangers: single rays in any directions of the body (spec/flightgoggles 3.2) --------------------------------------------
+
+_UNLIMITED = RangeLimits(minimum=-1e30)
+"""Noise may carry a reading below zero; it is left there."""
+
+
+class Ranger(RaySensor):
+    """Distances along a few rays, with noise and no limits after it; where nothing returns within the device's limits, the
+    device's no-return value counts as the true one (FlightGoggles: 21 m).
+
+    `capture` gives "range" (camera, rays) [m] and "valid" (camera, rays): whether something returned.
+    """
+
+    def _needed(self, wanted: Sequence[str]) -> list[str]:
+        return [*dict.fromkeys([*super()._needed(wanted), "range"])]
+
+    def _products(self, batch: GeometryBatch, view: SensorView, true: Channels, wanted: Sequence[str]) -> Channels:
+        limits, device = self.device.limits, self.device
+        distance = np.ascontiguousarray(true["range"][:, 0], np.float32)
+        valid = (distance >= limits.minimum) & (distance <= limits.maximum)
+        out: Channels = {name: array[:, 0] for name, array in true.items() if name in wanted}
+        reading = measure(
+            np.where(valid, distance, np.inf).astype(np.float32),
+            device.effective_noise,
+            _UNLIMITED,
+            view.draw,
+            device.no_return,
+        )
+        if "true_range" in wanted:
+            out["true_range"] = distance
+        return {**out, "range": -reading if device.signed else reading, "valid": valid}
+
+
+def ranger(directions: ArrayLike = ((0.0, 0.0, -1.0),), base: str = "lightware_sf11b", **changes: Any) -> Device:
+    """Return a named ranger with rays of your own.
+
+    Args:
+        directions: In the mount's frame, (n, 3).
+        base: Device whose limits, noise and rate it has.
+        changes: Other fields of `Device`.
+
+    Raises:
+        AirworthyError: If the directions are none.
+    """
+    rays = np.asarray(directions, np.float64)
+    if rays.ndim != 2 or rays.shape[-1] != 3:
+        raise AirworthyError(f"A ranger's directions have shape {rays.shape}; expected (n, 3).")
+    return device(base).variant(projection=UserRays(rays[None]), **changes)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 
 class Lidar(RaySensor):
@@ -25,16 +84,33 @@ class Lidar(RaySensor):
         if device.rolling and not isinstance(device.projection, Spherical):
             raise AirworthyError(f"LiDAR {self.name!r} scans column by column; that needs a spherical projection.")
 
-    def column_age(self) -> NDArray[np.float64]:
-        """How long before the stamp each column fired [s], (width,): the last one fires at the stamp."""
+    def _true(self, scene: Any, view: SensorView, wanted: Sequence[str]) -> Channels:
+        """Return a rolling scan among things that move is taken in strips of columns, each with the scene of its middle
+        instant.
+        """
+        if view.column_position is None or view.column_attitude is None or not moves(scene):
+            return super()._true(scene, view, wanted)
+        names, age = self._needed(wanted), self.column_age()
+        attitude, turned = self.optical_attitude(view.attitude), self.optical_attitude(view.column_attitude)
+        taken = []
+        for part, table in self._strips:
+            columns = {"column_position": view.column_position[:, part], "column_attitude": turned[:, part]}
+            with scene_before(scene, float(age[part].mean())):
+                taken.append(self._traced(scene, view, table, view.position, attitude, names, columns))
+        return self._masked({name: np.concatenate([one[name] for one in taken], axis=2) for name in names})
+
+    @cached_property
+    def _strips(self) -> list[tuple[slice, RayTable]]:
+        return [(part, strip_of(self.table, part)) for part in strips(self.table.width)]
+
+    def column_age(self) -> Array:
+        """Return how long before the stamp each column fired [s], (width,): the last one fires at the stamp."""
         assert isinstance(self.device.projection, Spherical)
         fraction = self.device.projection.column_fraction()
         return (fraction[-1] - fraction) / self.device.rate
 
 
-def column_poses(
-    age: ArrayLike, past: ArrayLike, position: NDArray[Any], attitude: NDArray[Any]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def column_poses(age: ArrayLike, past: ArrayLike, position: ArrayAny, attitude: ArrayAny) -> tuple[Array, Array]:
     """Poses at each column's instant, from poses at known instants: linear, and spherical-linear in attitude.
 
     Args:
@@ -63,7 +139,7 @@ def column_poses(
     return a + (b - a) * share[..., None], slerp(qa, qb, share)
 
 
-def packed_points(points: NDArray[Any]) -> list[NDArray[np.float32]]:
+def packed_points(points: ArrayAny) -> list[ArrayF32]:
     """Point clouds without the rays that returned nothing: one array (n, 3) per camera, in scan order."""
     flat = np.asarray(points, np.float32).reshape(len(points), -1, 3)
     return [cloud[np.isfinite(cloud).all(-1)] for cloud in flat]

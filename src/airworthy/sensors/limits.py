@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
+from airworthy.core.schema import check_fields
 
 _HAIR = 1e-6
 """Relative; about ten steps of a float32."""
@@ -36,6 +38,7 @@ class RangeLimits:
     normalize: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self, "RangeLimits.")
         if not -math.inf < self.minimum < self.maximum:
             raise AirworthyError(f"Range limits are {self.minimum} to {self.maximum} m; expected a minimum below the maximum.")
         if self.normalize and not math.isfinite(self.maximum):
@@ -43,7 +46,14 @@ class RangeLimits:
 
     @classmethod
     def published(cls, minimum: float, maximum: float, normalize: bool = True) -> RangeLimits:
-        """Defaults of the published simulator: normalised, in [0, 1] or -1; otherwise -1 for too near and too far."""
+        """Defaults of the published simulator: normalised, in [0, 1] or -1; otherwise -1 for too near and too far.
+
+        Args:
+            minimum: [m]
+            maximum: [m]
+            normalize: Divide by `maximum`.
+        """
+        # Source: spec/aerial_gym 7.3: far = max_range and near = -max_range when normalising, so outputs are in [0, 1] or -1.
         near, far = (-maximum, maximum) if normalize else (-1.0, -1.0)
         return cls(minimum, maximum, near, far, normalize)
 
@@ -52,12 +62,12 @@ class RangeLimits:
         """What a limited value is divided by."""
         return self.maximum if self.normalize else 1.0
 
-    def apply(self, value: ArrayLike) -> NDArray[np.float64]:
+    def apply(self, value: ArrayLike) -> Array:
         """Limited and normalised values, the readable form of what the kernel does."""
         r = np.asarray(value, np.float64)
         return np.where(r > self.maximum, self.far, np.where(r < self.minimum, self.near, r)) / self.divisor
 
-    def metres(self, value: ArrayLike) -> NDArray[np.float64]:
+    def metres(self, value: ArrayLike) -> Array:
         """Metres of limited values; +inf where they are no measurement (too near, too far, dropped)."""
         r = np.asarray(value, np.float64) * self.divisor
         # A hair of room: a float32 that was normalised must come back as what it was.

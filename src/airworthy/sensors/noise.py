@@ -11,15 +11,15 @@ import zlib
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from airworthy.core.arrays import Array, ArrayF32, ArrayU32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
-from airworthy.core.random import Stream, Words, flight_key, threefry4x32
+from airworthy.core.random import Stream, flight_key, threefry4x32
+from airworthy.core.schema import check_fields
 from airworthy.sensors.limits import NO_LIMITS, RangeLimits
 from airworthy.sensors.noise_kernel import noise_kernel
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class RangeNoise:
     """Probability that a reading becomes the limits' near value."""
 
     def __post_init__(self) -> None:
+        check_fields(self, "RangeNoise.")
         numbers = (self.a, self.b, self.c, self.offset, self.multiplier, self.dropout)
         if not all(math.isfinite(x) for x in numbers) or not 0.0 <= self.dropout <= 1.0:
             raise AirworthyError(f"{self} cannot be used; expected finite numbers and a dropout probability in [0, 1].")
@@ -55,7 +56,7 @@ class RangeNoise:
         return any((self.a, self.b, self.c, self.offset, self.multiplier, self.dropout))
 
     def sigma(self, r: ArrayLike) -> Array:
-        """Standard deviation at true values [m]."""
+        """Return the standard deviation at true values [m]."""
         r = np.asarray(r, np.float64)
         return np.abs((self.a * r + self.b) * r + self.c + self.multiplier * r)
 
@@ -67,9 +68,9 @@ QUIET = RangeNoise()
 class Draw:
     """Which random numbers a batch of samples gets; build it with `Draw.of`."""
 
-    keys: Words
+    keys: ArrayU32
     """Key words of each camera's flight, (camera, 4)."""
-    sample: NDArray[np.uint32]
+    sample: ArrayU32
     """Number of the sample since the start of its flight, (camera,)."""
     sensor: int = 0
     """Number of the sensor, see `sensor_number`."""
@@ -84,12 +85,21 @@ class Draw:
         sample: ArrayLike = 0,
         sensor: str = "",
     ) -> Draw:
-        """Draws of `count` cameras, by default flights 0, 1, 2, ..."""
+        """Draws of `count` cameras, by default flights 0, 1, 2, ...
+
+        Args:
+            count: Cameras.
+            seed: Of the run.
+            flight: Number of each camera's flight, (count,); None: 0, 1, 2, ...
+            episode: Of each flight, one or (count,).
+            sample: Number of the sample since its flight began, one or (count,).
+            sensor: Its name; draws depend on nothing else of it.
+        """
         flights = np.broadcast_to(np.arange(count) if flight is None else np.asarray(flight), (count,))
         number = np.ascontiguousarray(np.broadcast_to(np.asarray(sample, np.uint32), (count,)))
         return cls(flight_key(seed, flights, np.broadcast_to(episode, (count,))), number, sensor_number(sensor))
 
-    def words(self, count: int, stream: Stream = Stream.SENSOR) -> Words:
+    def words(self, count: int, stream: Stream = Stream.SENSOR) -> ArrayU32:
         """`count` quadruples of random words per camera, (camera, count, 4)."""
         counter = np.zeros((len(self.keys), count, 4), np.uint32)
         counter[..., 0], counter[..., 1], counter[..., 3] = self.sample[:, None], stream, self.sensor
@@ -98,17 +108,18 @@ class Draw:
 
 
 def sensor_number(name: str) -> int:
-    """Number that a sensor's draws carry: of its name alone, so that mounting another sensor changes nothing."""
+    """Return the number that a sensor's draws carry: of its name alone, so that mounting another sensor changes nothing."""
     return zlib.crc32(name.encode())
 
 
-def uniforms_of(word: Words) -> Array:
+def uniforms_of(word: ArrayU32) -> Array:
     """Uniform numbers in (0, 1), one per word."""
+    # 23 bits, which float32 holds exactly, and half a step off 0: the logarithm of the normal draws stays finite.
     return ((word >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23
 
 
-def normal_of(first: Words, second: Words) -> Array:
-    """One standard normal number per pair of words, as `airworthy.core.random.normals` makes its first."""
+def normal_of(first: ArrayU32, second: ArrayU32) -> Array:
+    """Return one standard normal number per pair of words, as `airworthy.core.random.normals` makes its first."""
     radius = np.sqrt(-2.0 * np.log(uniforms_of(first)))
     quadrant = (second >> np.uint32(30)).astype(np.float64)
     inside = ((second << np.uint32(2)) >> np.uint32(9)).astype(np.float64) + 0.5
@@ -118,7 +129,15 @@ def normal_of(first: Words, second: Words) -> Array:
 def measured_twin(
     values: ArrayLike, noise: RangeNoise, limits: RangeLimits, draw: Draw | None = None, miss: float = math.inf
 ) -> Array:
-    """The readable form of `measure`, in float64, on a copy."""
+    """Return the readable form of `measure`, in float64, on a copy.
+
+    Args:
+        values: Ranges or depths [m], (camera, ...).
+        noise: Noise and dropout.
+        limits: Applied last.
+        draw: Random numbers; None: no noise.
+        miss: What a miss counts as before noise [m].
+    """
     true = np.asarray(values, np.float64)
     flat = true.reshape(len(true), -1)
     flat = np.where(flat == np.inf, miss, flat)
@@ -128,17 +147,18 @@ def measured_twin(
         r = np.where(finite, flat, 0.0)
         noisy = r - noise.offset + noise.sigma(r) * normal_of(word[..., 0], word[..., 1])
         flat = np.where(finite, noisy, flat)
+        # The third word: dropout must not depend on how large the noise was, for which the first two were spent.
         flat = np.where(uniforms_of(word[..., 2]) < noise.dropout, limits.near, flat)
     return limits.apply(flat).reshape(true.shape)
 
 
 def measure(
-    values: NDArray[np.float32],
+    values: ArrayF32,
     noise: RangeNoise = QUIET,
     limits: RangeLimits = NO_LIMITS,
     draw: Draw | None = None,
     miss: float = math.inf,
-) -> NDArray[np.float32]:
+) -> ArrayF32:
     """Turn true values into readings, in place.
 
     Args:
@@ -161,6 +181,7 @@ def measure(
     cameras = len(values)
     if noisy and draw is not None and len(draw.keys) != cameras:
         raise AirworthyError(f"{cameras} images came with draws for {len(draw.keys)}.")
+    # Warp has no launch of nothing.
     if not values.size:
         return values
     numbers = [noise.a, noise.b, noise.c, noise.multiplier, noise.offset, noise.dropout, miss]
@@ -169,7 +190,7 @@ def measure(
     return values
 
 
-def _launch(values: NDArray[np.float32], model: NDArray[np.float32], pixels: int, cameras: int, draw: Draw | None) -> None:
+def _launch(values: ArrayF32, model: ArrayF32, pixels: int, cameras: int, draw: Draw | None) -> None:
     wp = quiet_warp()
     keys = np.zeros((1, 5), np.uint32)
     if draw is not None:

@@ -23,7 +23,7 @@ def noise_source() -> str:
 
 @cache
 def noise_kernel() -> Any:
-    """The Warp kernel; compiled at first launch, then cached on disk."""
+    """Return the Warp kernel; compiled at first launch, then cached on disk."""
     wp = quiet_warp()
 
     @wp.func_native(noise_source())

@@ -1,7 +1,6 @@
 """Quality profiles (spec/flightgoggles 2.5): how much memory and time images may take.
 
 A profile sets the largest level of textures, mirrors, how far shadows reach, samples per pixel, and the finest level of meshes.
-`airworthy.sensors.detail` chooses levels by size in the image.
 """
 
 from __future__ import annotations
@@ -11,16 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.rendering.shading import ShadingOptions
 from airworthy.scenes.appearance import Appearance
 from airworthy.scenes.batch import SceneBatch
-from airworthy.scenes.levels import coarser
+from airworthy.scenes.lights import coarser
 from airworthy.scenes.record import Scene
-from airworthy.sensors.shading import ShadingOptions
 
 __all__ = ["LEVELS", "LEVEL_SHARES", "PROFILES", "Profile", "memory", "memory_table", "profile", "profile_names", "scene_at"]
 
 LEVELS = ("high", "medium", "low")
 """Of a mesh, finest first."""
+# Ours: about a quarter of the triangles from level to level.
 LEVEL_SHARES = (1.0, 0.25, 0.06)
 """Share of a mesh's triangles at each level."""
 PIXEL_BYTES = {"rays": 36, "hits": 20, "colours": 12, "depth": 4, "8-bit colours": 3}
@@ -40,8 +40,6 @@ class Profile:
     """[m]"""
     samples: int
     """Per pixel (multisampling; "0" in the table is one sample)."""
-    level_bias: float
-    """Multiplies the projected size."""
     published_mono: float
     """What FlightGoggles took with one camera [GB]."""
     published_stereo: float
@@ -61,12 +59,13 @@ class Profile:
 PROFILES = {
     row.name: row
     for row in (
-        Profile("VeryLow2GB", 0.125, False, 2, 15.0, 1, 1.0, 1.45, 2.00),
-        Profile("Low2GB", 0.25, False, 1, 20.0, 1, 1.0, 1.56, 2.07),
-        Profile("Medium", 0.5, False, 0, 20.0, 1, 1.0, 1.73, 2.30),
-        Profile("High", 1.0, True, 0, 40.0, 1, 1.0, 4.28, 4.97),
-        Profile("VeryHigh", 1.0, True, 0, 70.0, 2, 2.0, 4.28, 4.97),
-        Profile("Ultra", 1.0, True, 0, 150.0, 2, 4.0, 4.28, 4.97),
+        # Source: spec/flightgoggles 2.5: Table I of the paper, the rest [R3] ProjectSettings/QualitySettings.asset.
+        Profile("VeryLow2GB", 0.125, False, 2, 15.0, 1, 1.45, 2.00),
+        Profile("Low2GB", 0.25, False, 1, 20.0, 1, 1.56, 2.07),
+        Profile("Medium", 0.5, False, 0, 20.0, 1, 1.73, 2.30),
+        Profile("High", 1.0, True, 0, 40.0, 1, 4.28, 4.97),
+        Profile("VeryHigh", 1.0, True, 0, 70.0, 2, 4.28, 4.97),
+        Profile("Ultra", 1.0, True, 0, 150.0, 2, 4.28, 4.97),
     )
 }
 """The six profiles, cheapest first; "High" is the default."""
@@ -78,7 +77,7 @@ def profile_names() -> list[str]:
 
 
 def profile(name: str = "High") -> Profile:
-    """A profile by name.
+    """Return a profile by name.
 
     Raises:
         UnknownNameError: If there is none of this name.
@@ -89,7 +88,7 @@ def profile(name: str = "High") -> Profile:
 
 
 def scene_at(scene: Scene, of: Profile) -> Scene:
-    """A scene whose meshes are no finer than the profile allows."""
+    """Return a scene whose meshes are no finer than the profile allows."""
     return coarser(scene, LEVEL_SHARES[of.finest_level])
 
 
@@ -149,6 +148,7 @@ def memory_table(
 
 
 def _row(name: str, row: Profile, parts: dict[str, int], pixels: int, envs: int, found: dict[str, tuple[int, int]]) -> str:
+    # Equal cameras share their rays, so a second one costs no more of them.
     more = pixels * PIXEL_BYTES["rays"] * (row.samples - 1)  # rays beside the middles of pixels
     view = pixels * envs * sum(value for part, value in PIXEL_BYTES.items() if part != "rays")
     images = pixels * PIXEL_BYTES["rays"] + view + more

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayIndex, ArrayU32
 from airworthy.core.layout import Layout
 from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
 from airworthy.dynamics.rigid import INTEGRATORS
+from airworthy.dynamics.scene_contact import BodyMotion
 from airworthy.dynamics.state import Effects
 from airworthy.simulation.config import Downwash, SimulatorConfig
 from airworthy.simulation.group_kernel import Group
 from airworthy.simulation.step_kernel import ARGUMENTS, BLOCKS_PER_TASK, SCALARS
-
-Floats = NDArray[np.float32]
 
 
 class BatchArrays:
@@ -58,15 +57,15 @@ class BatchArrays:
 
     # ---- access -----------------------------------------------------------------------------------------------------
 
-    def state(self) -> Floats:
+    def state(self) -> ArrayF32:
         """State rows on the host; on a CPU the memory itself."""
         return self._fetch("state")
 
-    def keys(self) -> NDArray[np.uint32]:
+    def keys(self) -> ArrayU32:
         """Key words and flight step on the host."""
         return self._fetch("keys")
 
-    def inputs(self) -> Floats:
+    def inputs(self) -> ArrayF32:
         """Input rows on the host, with what was last written on the device."""
         if self._device_wrote_inputs:
             self._device_wrote_inputs = False
@@ -92,7 +91,7 @@ class BatchArrays:
         """Send the input rows to the device."""
         self._push("inputs")
 
-    def push_parameters(self, rows: NDArray[np.float64], env_ids: NDArray[np.intp] | None = None) -> bool:
+    def push_parameters(self, rows: Array, env_ids: ArrayIndex | None = None) -> bool:
         """Send parameter rows; returns whether all environments share every number.
 
         A row with one value for all is stored once, so that a batch of equal vehicles costs no memory traffic: the shared
@@ -121,7 +120,7 @@ class BatchArrays:
         self._replace_parameters(packed)
         return not self._varying.size
 
-    def _push_columns(self, rows: NDArray[np.float64], env_ids: NDArray[np.intp]) -> bool:
+    def _push_columns(self, rows: Array, env_ids: ArrayIndex) -> bool:
         """Send single columns, if they do not break what is shared; returns whether that was possible."""
         if "params" not in self._host or not rows.strides[1]:
             return False
@@ -140,7 +139,7 @@ class BatchArrays:
         """Whether all environments share every parameter."""
         return not self._varying.size
 
-    def take_columns(self, other: BatchArrays, ids: NDArray[np.intp], places: NDArray[np.intp]) -> None:
+    def take_columns(self, other: BatchArrays, ids: ArrayIndex, places: ArrayIndex) -> None:
         """Copy environments of another batch of the same kind: state, inputs, keys and parameters.
 
         Args:
@@ -154,7 +153,7 @@ class BatchArrays:
             self._push(name)
         self._take_parameters(other, ids, places)
 
-    def _take_parameters(self, other: BatchArrays, ids: NDArray[np.intp], places: NDArray[np.intp]) -> None:
+    def _take_parameters(self, other: BatchArrays, ids: ArrayIndex, places: ArrayIndex) -> None:
         table, values = other._host["param_table"], other._host["params"]
         if other.is_shared:
             mine, packed = table, values
@@ -174,7 +173,7 @@ class BatchArrays:
         self._push("param_table")
         self._replace_parameters(packed)
 
-    def _replace_parameters(self, packed: Floats) -> None:
+    def _replace_parameters(self, packed: ArrayF32) -> None:
         if "params" in self._host and self._host["params"].size == packed.size:
             self._host["params"][...] = packed
             self._push("params")
@@ -183,14 +182,16 @@ class BatchArrays:
             self._warp["params"] = self._send(self._host["params"])
             self._forget_launches()
 
-    def state_row(self, row: int) -> Floats:
-        """One row of the state; on a GPU only that row is fetched."""
+    def state_row(self, row: int) -> ArrayF32:
+        """Return one row of the state; on a GPU only that row is fetched."""
         if self.on_cpu:
             return np.asarray(self._host["state"][row])
         return np.asarray(self._warp["state"][row * self.stride : (row + 1) * self.stride].numpy())
 
     def lent(self, name: str, device: str) -> Any:
-        """An array ("state", "keys", "imu_log") for a kernel on `device`: the memory itself if it lies there, else a copy."""
+        """Return an array ("state", "keys", "imu_log") for a kernel on `device`: the memory itself if it lies there, else a
+        copy.
+        """
         if device == self.device:
             return self._warp[name]
         return self._wp.array(self._fetch(name).ravel(), device=device)
@@ -208,12 +209,18 @@ class BatchArrays:
             self._warp["imu_log"] = self._send(self._host["imu_log"])
             self._forget_launches()
 
-    def log(self, steps: int) -> Floats:
+    def log(self, steps: int) -> ArrayF32:
         """IMU samples of the last launch, shape (steps, 6, stride)."""
         return self._fetch("imu_log")[: steps * 6].reshape(steps, 6, self.stride)
 
-    def write_log(self, first: int, samples: Floats, ids: NDArray[np.intp]) -> None:
-        """Overwrite IMU samples of some environments, shape (steps, 6, k), from step `first` on."""
+    def write_log(self, first: int, samples: ArrayF32, ids: ArrayIndex) -> None:
+        """Overwrite IMU samples of some environments, shape (steps, 6, k), from step `first` on.
+
+        Args:
+            first: Step of the first sample.
+            samples: (steps, 6, k): accelerometer [m/s^2], gyroscope [rad/s], sensor frame.
+            ids: Environments (k,).
+        """
         rows = self._fetch("imu_log")
         rows[first * 6 : (first + len(samples)) * 6, ids] = samples.reshape(-1, len(ids))
         self._push("imu_log")
@@ -223,7 +230,16 @@ class BatchArrays:
     def launch(
         self, config: SimulatorConfig, effects: Effects, steps: int, level: int, command_rows: int, elapsed: int = 0
     ) -> None:
-        """Run the fused kernel over all environments; `elapsed` steps of the same launch lie behind (its earlier parts)."""
+        """Run the fused kernel over all environments; `elapsed` steps of the same launch lie behind (its earlier parts).
+
+        Args:
+            config: Of the simulator.
+            effects: Compiled into the kernel.
+            steps: Physics steps.
+            level: Number of the control level.
+            command_rows: Rows of the command.
+            elapsed: Steps of the same launch that lie behind.
+        """
         if self._host["elapsed"][0] != elapsed:
             self._host["elapsed"][0] = elapsed
             self._push("elapsed")
@@ -248,7 +264,13 @@ class BatchArrays:
         self._graphs[key] = capture.graph
 
     def blow(self, group: Group, rows: tuple[int, int, int], model: Downwash) -> None:
-        """Write the downwash that each environment feels into its input rows."""
+        """Write the downwash that each environment feels into its input rows.
+
+        Args:
+            group: Which environments share air.
+            rows: First row of the position and row of the status in the state, row of the downwash in the inputs.
+            model: Of the downwash.
+        """
         group.blow(self._warp["state"], self._warp["inputs"], rows, self.stride, self.env_count, model)
         self._device_wrote_inputs = not self.on_cpu
 
@@ -269,13 +291,13 @@ class BatchArrays:
         return Launcher(self._kernel, tasks, arguments, self.device, self._threads)
 
     def _forget_launches(self) -> None:
-        """An array moved: recorded launches and graphs point to the old one."""
+        """Forget launches since an array moved: recorded launches and graphs point to the old one."""
         self._launchers.clear()
         self._graphs.clear()
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
-    def _send(self, array: NDArray[Any]) -> Any:
+    def _send(self, array: ArrayAny) -> Any:
         return self._wp.array(array.ravel(), device=self.device, copy=not self.on_cpu)
 
     def _push(self, name: str) -> None:
@@ -288,7 +310,81 @@ class BatchArrays:
         return self._host[name]
 
 
-def columns(ids: NDArray[np.intp]) -> Any:
-    """An index of columns, as a slice where they lie in a row: those are copied many times faster."""
+def columns(ids: ArrayIndex) -> Any:
+    """Return an index of columns, as a slice where they lie in a row: those are copied many times faster."""
     first = int(ids[0]) if ids.size else 0
     return slice(first, first + ids.size) if np.array_equal(ids, np.arange(first, first + ids.size)) else ids
+
+
+# ---- A small batch beside the large one, in which single flights are flown again --------------------------------------------
+#
+# Flights do not depend on their place, so the bits are those they would have had.
+
+_MOTION = ("velocity", "attitude", "rate")
+
+
+class Compact:
+    """Some environments of a batch, in arrays of their own.
+
+    Args:
+        arrays: Memory, of at least as many environments as will be taken.
+        state: State rows.
+        inputs: Input rows.
+    """
+
+    def __init__(self, arrays: BatchArrays, state: Layout, inputs: Layout):
+        self.arrays, self._state, self._inputs = arrays, state, inputs
+        self.count = 0
+
+    def take(self, other: BatchArrays, ids: ArrayIndex, at: ArrayIndex | None = None) -> None:
+        """Copy environments of a batch, all into the first places, or some into the places `at`; nothing holds them here.
+
+        Args:
+            other: The whole batch.
+            ids: Environments (k,) of it.
+            at: Places here, (k,); None: the first k.
+        """
+        places = np.arange(len(ids)) if at is None else at
+        self.count = len(ids) if at is None else self.count
+        self.arrays.take_columns(other, ids, places)
+        self.arrays.inputs()[self._inputs.offsets["safe_square"], places] = np.inf
+        self.arrays.push_inputs()
+
+    def set_balls(self, other: BatchArrays, ids: ArrayIndex) -> None:
+        """Watch for the safe balls of environments of a batch, those last taken."""
+        row = self._inputs.offsets["safe_square"]
+        self.arrays.inputs()[row, : self.count] = other.inputs()[row, ids]
+        self.arrays.push_inputs()
+
+    def fly(self, config: SimulatorConfig, effects: Effects, level: int, command_rows: int, elapsed: int, steps: int) -> None:
+        """Fly some physics steps of a launch of which `elapsed` lie behind.
+
+        Args:
+            config: Of the simulator.
+            effects: Compiled into the kernel.
+            level: Number of the control level.
+            command_rows: Rows of the command.
+            elapsed: Steps of the same launch that lie behind.
+            steps: Physics steps.
+        """
+        effects = effects if self.arrays.is_shared else effects & ~Effects.SHARED_PARAMETERS
+        self.arrays.launch(config, effects, steps, level, command_rows, elapsed)
+
+    def shorten_delays(self, steps: int) -> None:
+        """Take steps that lie behind off the delays of commands."""
+        self.arrays.inputs()[self._inputs.offsets["delay"], : self.count] -= np.float32(steps)
+        self.arrays.push_inputs()
+
+    def clock(self) -> ArrayU32:
+        """Physics steps since the start of each flight."""
+        return self.arrays.keys()[4, : self.count]
+
+    def row(self, name: str) -> Any:
+        """Return a scalar state row, to be read."""
+        return self.arrays.state_row(self._state.offsets[name])[: self.count]
+
+
+def motion_of(state: ArrayF32, layout: Layout) -> BodyMotion:
+    """Motion from state rows (rows, k)."""
+    rows = {name: state[layout.rows(name)].T.astype(np.float64) for name in ("position", "position_residual", *_MOTION)}
+    return BodyMotion(rows["position"] + rows["position_residual"], *(rows[name] for name in _MOTION))

@@ -4,76 +4,94 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
-from airworthy.control.config import ControlConfig
-from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.dynamics.rigid import INTEGRATORS
-from airworthy.sensors.imu import imu_device
+from airworthy.control.levels import ControlConfig
+from airworthy.core.errors import AirworthyError
+from airworthy.core.schema import SHARE, Bound, check_fields
+from airworthy.sensors.devices import imu_device
 
 Vector3 = tuple[float, float, float]
 Quaternion = tuple[float, float, float, float]
+
+AIR_SPEED = Bound(-100.0, 100.0, "m/s")
+"""No wind that anything flies in is stronger."""
+GUSTINESS = Bound(0.0, 100.0, "m/s")
+PHYSICS_RATE = Bound(1.0, 1e5, "Hz")
+CONTROL_RATE = Bound(0.01, 1e5, "Hz")
+PLACE = Bound(-1e5, 1e5, "m")  # float32 keeps a centimetre at this distance
+_SPREAD = Bound(0.0, 1.0, below=True)  # a whole would let a mass be zero
+_NOISE = Bound(0.0, 1e6)
+_SATURATION = Bound(0.0, 1e9, above=True, infinite=True)
+FRICTION = Bound(0.0, 100.0)
 
 
 @dataclass(frozen=True)
 class Wind:
     """Air motion, world frame."""
 
-    mean: Vector3 = (0.0, 0.0, 0.0)
+    mean: Annotated[Vector3, AIR_SPEED] = (0.0, 0.0, 0.0)
     """Constant wind [m/s]."""
-    gust: Vector3 = (0.0, 0.0, 0.0)
+    gust: Annotated[Vector3, AIR_SPEED] = (0.0, 0.0, 0.0)
     """Peak of one 1-cosine gust pulse [m/s]."""
-    gust_start: float = 0.0
+    gust_start: Annotated[float, Bound(-1e6, 1e6, "s")] = 0.0
     """Start of the pulse [s of the flight]."""
-    gust_duration: float = 1.0
+    gust_duration: Annotated[float, Bound(1e-3, 1e6, "s")] = 1.0
     """Length of the pulse [s]."""
-    turbulence: Vector3 = (0.0, 0.0, 0.0)
+    turbulence: Annotated[Vector3, GUSTINESS] = (0.0, 0.0, 0.0)
     """Standard deviation of Dryden turbulence along the world axes [m/s]."""
-    turbulence_length: Vector3 = (10.0, 10.0, 5.0)
+    # Ours: a few rooms across.
+    turbulence_length: Annotated[Vector3, Bound(0.01, 1e5, "m")] = (10.0, 10.0, 5.0)
     """Dryden length scales [m]."""
-    airspeed: float = 5.0
+    # Taylor's hypothesis: turbulence stands still and is crossed at this speed; at hover it would never change otherwise.
+    airspeed: Annotated[float, Bound(0.01, 1e3, "m/s")] = 5.0
     """Speed at which the frozen turbulence is crossed [m/s]."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Wind.")
+
+
+ROLLING = 0.3
+"""Ours, because the spheres of the catalogue stand for airframes on feet, which do not roll at all: with 0.3 one that lands at
+0.5 m/s sideways stops within 5 cm, and stands on slopes of up to 0.3. A rubber ball has 0.01 on a hard floor, 0.1 on grass."""
 
 
 @dataclass(frozen=True)
 class Ground:
     """A horizontal plane that carries vehicles."""
 
-    height: float = 0.0
+    height: Annotated[float, PLACE] = 0.0
     """Height of the plane [m]."""
-    friction: float = 0.6
+    friction: Annotated[float, FRICTION] = 0.6
     """Coulomb coefficient."""
-    restitution: float = 0.2
-    """Newton coefficient for approaches faster than 0.1 m/s."""
+    restitution: Annotated[float, SHARE] = 0.2
+    """Newton coefficient for approaches faster than 0.1 m/s (spec/aerial_gym section 2.2: bounce threshold)."""
+    rolling: Annotated[float, FRICTION] = ROLLING
+    """Resistance of round bodies to rolling: the push acts up to this share of the radius ahead of the point below."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Ground.")
 
 
 @dataclass(frozen=True)
 class Contact:
     """What happens where a vehicle meets the geometry that its simulator was given.
 
-    A sphere is met exactly; boxes and cylinders by spheres that enclose them (`airworthy.dynamics.body_spheres`).
+    Spheres, boxes and cylinders are met exactly, but for edges rounded by 2.5 mm (`airworthy.dynamics.scene_native`).
     """
 
     mode: Literal["freeze", "reset", "respond"] = "freeze"
     """"freeze": the flight stops at the impact, with status 2. "reset": a new flight begins at the start pose, rotors at hover,
     biases drawn anew, command forgotten, in the step after the impact. "respond": the vehicle rebounds."""
-    restitution: float = 0.2
+    restitution: Annotated[float, SHARE] = 0.2
     """Newton coefficient for approaches faster than 0.1 m/s, 0 to 1; mode "respond"."""
-    friction: float = 0.6
+    friction: Annotated[float, FRICTION] = 0.6
     """Coulomb coefficient; mode "respond"."""
+    rolling: Annotated[float, FRICTION] = ROLLING
+    """As of `Ground`; mode "respond"."""
 
-    def validate(self) -> None:
-        """Check the values.
-
-        Raises:
-            AirworthyError: If one cannot be used.
-        """
-        if self.mode not in CONTACT_MODES:
-            raise unknown_name("contact mode", self.mode, CONTACT_MODES)
-        if not 0.0 <= self.restitution <= 1.0:
-            raise AirworthyError(f"Contact restitution is {self.restitution}; expected 0 to 1.")
-        if not 0.0 <= self.friction < math.inf:
-            raise AirworthyError(f"Contact friction is {self.friction}; expected 0 or more.")
+    def __post_init__(self) -> None:
+        check_fields(self, "Contact.")
 
 
 CONTACT_MODES = ("freeze", "reset", "respond")
@@ -87,43 +105,50 @@ class Downwash:
     Defaults: gym-pybullet-drones, fitted to Crazyflies (spec/boundary_predictor 10).
     """
 
-    strength: float = 2267.18
+    strength: Annotated[float, Bound(0.0, 1e6, "N")] = 2267.18
     """[N]"""
-    spread: float = 0.16
+    spread: Annotated[float, Bound(0.0, 100.0)] = 0.16
     """Widening of the column per metre."""
-    offset: float = -0.11
+    offset: Annotated[float, Bound(-100.0, 100.0, "m")] = -0.11
     """[m]"""
-    radius: float = 0.0231348
+    radius: Annotated[float, Bound(0.0, 100.0, "m", above=True)] = 0.0231348
     """Propeller radius [m]."""
-    reach: float = 10.0
+    reach: Annotated[float, Bound(0.0, 1e5, "m")] = 10.0
     """Horizontal distance beyond which there is none [m]."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Downwash.")
 
 
 @dataclass(frozen=True)
 class Imu:
     """An inertial sensor; `Imu.named("bmi088")` builds a known device."""
 
-    accelerometer_noise: Vector3 = (0.0, 0.0, 0.0)
+    accelerometer_noise: Annotated[Vector3, _NOISE] = (0.0, 0.0, 0.0)
     """White noise density [m/s^2/sqrt(Hz)]."""
-    gyroscope_noise: Vector3 = (0.0, 0.0, 0.0)
+    gyroscope_noise: Annotated[Vector3, _NOISE] = (0.0, 0.0, 0.0)
     """White noise density [rad/s/sqrt(Hz)]."""
-    accelerometer_walk: Vector3 = (0.0, 0.0, 0.0)
+    accelerometer_walk: Annotated[Vector3, _NOISE] = (0.0, 0.0, 0.0)
     """Bias random walk [m/s^3/sqrt(Hz)]."""
-    gyroscope_walk: Vector3 = (0.0, 0.0, 0.0)
+    gyroscope_walk: Annotated[Vector3, _NOISE] = (0.0, 0.0, 0.0)
     """Bias random walk [rad/s^2/sqrt(Hz)]."""
-    accelerometer_limit: float = math.inf
+    accelerometer_limit: Annotated[float, _SATURATION] = math.inf
     """Saturation [m/s^2]."""
-    gyroscope_limit: float = math.inf
+    gyroscope_limit: Annotated[float, _SATURATION] = math.inf
     """Saturation [rad/s]."""
-    position: Vector3 = (0.0, 0.0, 0.0)
+    position: Annotated[Vector3, Bound(-1e3, 1e3, "m")] = (0.0, 0.0, 0.0)
     """Lever arm, body frame, from the reference point [m]."""
-    orientation: Quaternion = (0.0, 0.0, 0.0, 1.0)
+    orientation: Annotated[Quaternion, Bound(-1e6, 1e6)] = (0.0, 0.0, 0.0, 1.0)
     """Sensor-to-body quaternion x, y, z, w."""
-    bias_initial: Vector3 = (0.0, 0.0, 0.0)
+    bias_initial: Annotated[Vector3, Bound(0.0, 1e3)] = (0.0, 0.0, 0.0)
     """Half width of the uniform initial bias: accelerometer [m/s^2], gyroscope [rad/s], mounting angle per axis [rad]."""
 
+    def __post_init__(self) -> None:
+        check_fields(self, "Imu.")
+        self.mounting()
+
     def mounting(self) -> Quaternion:
-        """The orientation, brought to unit length.
+        """Return the orientation, brought to unit length.
 
         Raises:
             AirworthyError: If it has none.
@@ -136,7 +161,12 @@ class Imu:
 
     @classmethod
     def named(cls, name: str, position: Vector3 = (0.0, 0.0, 0.0), orientation: Quaternion = (0.0, 0.0, 0.0, 1.0)) -> Imu:
-        """A device of `airworthy.sensors.imu_names()`, mounted.
+        """Return a device of `airworthy.sensors.imu_names()`, mounted.
+
+        Args:
+            name: Of the device.
+            position: Of its mount in the body frame [m].
+            orientation: Of its mount, quaternion x, y, z, w, sensor to body.
 
         Raises:
             UnknownNameError: If there is none of this name.
@@ -148,24 +178,27 @@ class Imu:
 class Randomization:
     """How vehicles differ from their record, per flight: uniform relative half widths, drawn again at each reset."""
 
-    mass: float = 0.0
+    mass: Annotated[float, _SPREAD] = 0.0
     """Mass, +- share; inertia follows."""
-    inertia: float = 0.0
+    inertia: Annotated[float, _SPREAD] = 0.0
     """Each principal inertia, +- share."""
-    thrust: float = 0.0
+    thrust: Annotated[float, _SPREAD] = 0.0
     """Thrust of all rotors together, +- share."""
-    rotor: float = 0.0
+    rotor: Annotated[float, _SPREAD] = 0.0
     """Thrust and torque of each rotor, +- share."""
-    drag: float = 0.0
+    drag: Annotated[float, SHARE] = 0.0
     """All drag coefficients, +- share."""
-    lag: float = 0.0
+    lag: Annotated[float, _SPREAD] = 0.0
     """Motor time constants, +- share."""
-    wind: float = 0.0
+    wind: Annotated[float, GUSTINESS] = 0.0
     """Horizontal mean wind, uniform in +- this [m/s], added to the configured one."""
-    position: float = 0.0
+    position: Annotated[float, Bound(0.0, 1e3, "m")] = 0.0
     """Start position, uniform in a cube of this half width [m]."""
-    yaw: float = 0.0
+    yaw: Annotated[float, Bound(0.0, math.pi, "rad")] = 0.0
     """Start yaw, +- this [rad]."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Randomization.")
 
     @property
     def any(self) -> bool:
@@ -179,9 +212,9 @@ class SimulatorConfig:
 
     dynamics: Literal["rigid", "semi_kinematic"] = "rigid"
     """Family: rigid body with rotors, or point mass with attitude kinematics."""
-    physics_rate: float = 960.0
+    physics_rate: Annotated[float, PHYSICS_RATE] = 960.0
     """Steps of the equations of motion per second [Hz]."""
-    control_rate: float = 100.0
+    control_rate: Annotated[float, CONTROL_RATE] = 100.0
     """Commands per second [Hz]; command k falls on physics step ceil(k physics_rate / control_rate)."""
     integrator: Literal["rk4", "semi_implicit", "euler"] = "rk4"
     """Integration of the equations of motion."""
@@ -190,7 +223,8 @@ class SimulatorConfig:
     control: ControlConfig = field(default_factory=ControlConfig)
     """Gains and variants of the control laws."""
     exact_rotors: bool = False
-    """Advance first-order rotors by their exact solution."""
+    """Advance first-order rotors by their exact solution. Those too fast for the integrator's step are in any case; see
+    `Simulator.exact_rotors` and `airworthy.simulation.stability`."""
     wrench_noise: bool = True
     """The vehicle's stochastic wrench."""
     disturbance: bool = True
@@ -201,7 +235,7 @@ class SimulatorConfig:
     """Ground plane; none: the vehicle may fall for ever."""
     contact: Contact | None = None
     """Contact with scene geometry; none: vehicles fly through it. Needs `Simulator(..., geometry=...)`."""
-    ground_effect: float = 0.0
+    ground_effect: Annotated[float, Bound(0.0, 1e4)] = 0.0
     """Coefficient of the ground effect (11.36859 for the Crazyflie lineage); 0: none."""
     wind: Wind = field(default_factory=Wind)
     """Air motion."""
@@ -213,29 +247,20 @@ class SimulatorConfig:
     """The rate loop reads the simulated gyroscope instead of the true rate."""
     randomization: Randomization = field(default_factory=Randomization)
     """Spread of the vehicles."""
-    rate_limit: float = 5.0
+    rate_limit: Annotated[float, Bound(0.0, 1e3, "rad/s", above=True)] = 5.0
     """Limit of commanded body rates, semi-kinematic only [rad/s]."""
-    state_noise: tuple[float, ...] = (0.0,) * 10
-    """Standard deviation added per step to position [m], velocity [m/s] and attitude, semi-kinematic only."""
+    state_noise: Annotated[tuple[float, ...], Bound(0.0, 1e3)] = (0.0,) * 10
+    """Standard deviation added to position [m], velocity [m/s] and attitude per step of 1 / state_noise_rate, semi-kinematic
+    only; it grows with the root of time, whatever the physics rate."""
+    state_noise_rate: Annotated[float, PHYSICS_RATE] = 100.0
+    """Steps per second that `state_noise` is stated for [Hz]; by default those of FiGS."""
 
-    def validate(self) -> None:
-        """Check the numbers.
-
-        Raises:
-            AirworthyError: With one sentence, if one cannot be used.
-        """
-        if self.dynamics not in ("rigid", "semi_kinematic"):
-            raise unknown_name("family of dynamics", self.dynamics, ("rigid", "semi_kinematic"))
+    def __post_init__(self) -> None:
+        check_fields(self)
         if len(self.state_noise) != 10:
             raise AirworthyError(f"state_noise has {len(self.state_noise)} numbers; expected 10: position, velocity, attitude.")
-        if self.integrator not in INTEGRATORS:
-            raise unknown_name("integrator", self.integrator, INTEGRATORS)
-        if not (0 < self.physics_rate <= 1e5 and math.isfinite(self.physics_rate)):
-            raise AirworthyError(f"physics_rate is {self.physics_rate} Hz; expected more than 0 and at most 100000.")
-        if not 0 < self.control_rate <= self.physics_rate:
+        if self.control_rate > self.physics_rate:
             raise AirworthyError(
                 f"control_rate is {self.control_rate} Hz;"
                 f" expected more than 0 and at most physics_rate ({self.physics_rate} Hz)."
             )
-        if self.contact is not None:
-            self.contact.validate()

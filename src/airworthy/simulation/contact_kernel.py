@@ -11,7 +11,7 @@ from airworthy.dynamics.scene_contact import SETTLED, SWEEPS
 from airworthy.dynamics.scene_native import scene_source
 from airworthy.geometry.native_text import native_source
 from airworthy.simulation.config import CONTACT_MODES
-from airworthy.simulation.obstacles import BAND, GAP, LEAVING, SHALLOW
+from airworthy.simulation.obstacles import BAND, GAP, LEAVING, SAME, SHALLOW, TILT
 from airworthy.simulation.rebound import PASSES, STEP_OUT
 
 STOPPED = 2.0
@@ -45,11 +45,11 @@ def contact_source() -> str:
     """Complete native source of the kernel."""
     constants: dict[str, float] = {
         "gap": GAP, "band": BAND, "leaving": LEAVING, "shallow": SHALLOW, "passes": PASSES, "step_out": STEP_OUT,
-        "push_sweeps": SWEEPS, "settled": SETTLED, "stopped": STOPPED,
+        "same": SAME, "tilt": TILT, "push_sweeps": SWEEPS, "settled": SETTLED, "stopped": STOPPED,
     }  # fmt: skip
     rows = ", ".join(f"R_{name}" for name in NUMBERS)
     modes = ", ".join(f"MODE_{name.upper()}" for name in CONTACT_MODES)
-    geometry = native_source("distance.h", "clearance.h", "sweep.h")
+    geometry = native_source("distance.h", "clearance.h", "sweep.h", "convex.h")
     return "\n".join(
         [geometry, f"enum {{ {rows} }};\nenum {{ {modes} }};", scene_source(**constants), native_text("scene_flight.h")]
     )
@@ -83,6 +83,7 @@ def contact_kernel() -> Any:
         bodies: wp.array[wp.float64],
         places: wp.array[wp.int32],
         sphere_table: wp.array[wp.float64],
+        core_table: wp.array[wp.float64],
         settings: wp.array[wp.float64],
         numbers: wp.array[wp.int32],
         record: wp.array[wp.float64],
@@ -112,7 +113,8 @@ def contact_kernel() -> Any:
         bodies: wp.array[wp.float64],  # as BODY_LAYOUT, (room, rows)
         places: wp.array[wp.int32],  # environment of the geometry, kind of body, (room, 2)
         sphere_table: wp.array[wp.float64],  # centre, radius, (kinds, spheres, 4)
-        settings: wp.array[wp.float64],  # step [s], restitution, friction
+        core_table: wp.array[wp.float64],  # as CORE, (kinds, 9)
+        settings: wp.array[wp.float64],  # step [s], restitution, friction, rolling
         numbers: wp.array[wp.int32],  # as NUMBERS
         record: wp.array[wp.float64],  # impacts, as ContactRecord packs them, (room, 10)
         met: wp.array[wp.int32],  # whether the flight met something in this step, (room,)
@@ -140,6 +142,7 @@ def contact_kernel() -> Any:
             bodies,
             places,
             sphere_table,
+            core_table,
             settings,
             numbers,
             record,

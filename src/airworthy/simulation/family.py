@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.control.kernel import LEVELS, control_column
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.layout import Layout
 from airworthy.dynamics.semi_kinematic import semi_kinematic_parameters, semi_kinematic_state_layout
 from airworthy.dynamics.state import Effects, rigid_state_layout
 from airworthy.simulation.config import SimulatorConfig
 from airworthy.simulation.parameters import effects_of, rigid_column
+from airworthy.simulation.stability import check_law
 from airworthy.simulation.step_kernel import (
     parameter_layout,
     semi_kinematic_kernel,
@@ -24,13 +25,13 @@ from airworthy.simulation.step_kernel import (
 )
 from airworthy.vehicles.record import Vehicle
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
-class Family:
+class DynamicsFamily:
     """A family of dynamics: its rows, its kernel, and how vehicles fill it."""
 
+    name: str
+    """As in `SimulatorConfig.dynamics`."""
     state_layout: Callable[[int], Layout]
     """State rows for a padded number of rotors."""
     parameter_layout: Callable[[int], Layout]
@@ -47,7 +48,14 @@ class Family:
     def rows(
         self, vehicles: Sequence[Vehicle], believed: Sequence[Vehicle], config: SimulatorConfig, rotor_count: int
     ) -> Array:
-        """Parameter rows of every environment before randomisation, shape (rows, env)."""
+        """Parameter rows of every environment before randomisation, shape (rows, env).
+
+        Args:
+            vehicles: One per environment.
+            believed: The same as their controllers believe them to be.
+            config: Of the simulator.
+            rotor_count: Padded number of rotors.
+        """
         layout = self.parameter_layout(rotor_count)
         start = layout.offsets["control_mass"]
         # Equal records share a column, also where each environment brought its own copy.
@@ -61,6 +69,8 @@ class Family:
                 column = self.column(item, config, layout, rotor_count)
                 dt = 1.0 / config.physics_rate
                 column[start:] = control_column(belief, config.control, config.level, dt, rotor_count)
+                if self.name == "rigid":
+                    check_law(column, layout, config, item)
                 known[key] = column
             seen[id(item), id(belief)] = known[key]
         if len(known) == 1:  # one column for all: no memory per environment
@@ -79,7 +89,7 @@ def _semi_kinematic_column(item: Vehicle, config: SimulatorConfig, layout: Layou
     column = np.zeros(layout.size)
     body = semi_kinematic_parameters(item, config.rate_limit)
     column[: body.size] = body
-    column[layout.rows("noise")] = config.state_noise
+    column[layout.rows("noise")] = np.sqrt(config.state_noise_rate / config.physics_rate) * np.asarray(config.state_noise)
     return column
 
 
@@ -88,8 +98,11 @@ def _semi_kinematic_effects(rows: Array, layout: Layout, config: SimulatorConfig
 
 
 FAMILIES = {
-    "rigid": Family(rigid_state_layout, parameter_layout, step_kernel, rigid_column, effects_of, tuple(LEVELS)),
-    "semi_kinematic": Family(
+    "rigid": DynamicsFamily(
+        "rigid", rigid_state_layout, parameter_layout, step_kernel, rigid_column, effects_of, tuple(LEVELS)
+    ),
+    "semi_kinematic": DynamicsFamily(
+        "semi_kinematic",
         lambda rotor_count: semi_kinematic_state_layout(),
         semi_kinematic_parameter_layout,
         semi_kinematic_kernel,

@@ -8,17 +8,18 @@ SHA-256.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.core.errors import AirworthyError
-from airworthy.simulation._flight_files import read_meta, read_parquet, write_meta, write_parquet
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayInt
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import make_folder, read_json, sha256_file, write_atomic, write_json
 
 __all__ = [
     "FLIGHT_FILE",
@@ -31,9 +32,156 @@ __all__ = [
     "write_flight_blocks",
 ]
 
+# ---- The two files of a flight folder; pyarrow is imported where it is used -------------------------------------------------
+
+FORMAT_VERSION = 1
+COLUMNS_MAX = 512
+_META_BYTES_MAX = 16 << 20
+
+Fields = Sequence[tuple[str, "np.dtype[Any]"]]
+
+
+def write_parquet(path: Path, fields: Fields, blocks: Iterable[Mapping[str, ArrayAny]]) -> dict[str, Any]:
+    """Write blocks as row groups; returns the facts about the file that `meta.json` keeps.
+
+    Args:
+        path: Of the file.
+        fields: Names and types, in order.
+        blocks: Columns by these names, block by block.
+    """
+    facts: dict[str, Any] = {"format_version": FORMAT_VERSION, "rows": 0, "environments": 0}
+
+    def write(temporary: Path) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        schema = pa.schema([pa.field(name, pa.from_numpy_dtype(kind), nullable=False) for name, kind in fields])
+        # One value per row changes in nearly every column: a dictionary would only cost time.
+        options = {"compression": "zstd", "compression_level": 3, "use_dictionary": ["env", "saturated", "status"]}
+        with parquet.ParquetWriter(temporary, schema, write_page_checksum=True, **options) as writer:
+            for block in blocks:
+                arrays = [pa.array(np.ascontiguousarray(block[name], dtype=kind)) for name, kind in fields]
+                batch = pa.Table.from_arrays(arrays, schema=schema)
+                writer.write_table(batch, row_group_size=max(1, batch.num_rows))
+                facts["rows"] += batch.num_rows
+                facts["environments"] += int(np.unique(block["env"]).size)
+
+    make_folder(path.parent)
+    write_atomic(path, write)
+    return {**facts, "sha256": sha256_file(path)}
+
+
+def write_meta(path: Path, meta: Mapping[str, Any]) -> None:
+    """Write `meta.json` atomically."""
+    write_json(path, dict(meta))
+
+
+def read_meta(path: Path) -> dict[str, Any]:
+    """Read `meta.json`; raises AssetError where it is not one that this version understands."""
+    meta = read_json(path, _META_BYTES_MAX)
+    if not isinstance(meta, dict):
+        raise AssetError(f"{str(path)!r} holds no table of keys; a flight's meta.json was expected.")
+    version = meta.get("format_version")
+    if version != FORMAT_VERSION:
+        raise AssetError(f"{str(path)!r} has format_version {version!r}; this version of Airworthy reads {FORMAT_VERSION}.")
+    rows = meta.get("rows")
+    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 0 or not isinstance(meta.get("sha256"), str):
+        raise AssetError(f"{str(path)!r} lacks its row count or its sha256: it was not written by Airworthy, or was edited.")
+    return meta
+
+
+def read_parquet(
+    path: Path,
+    meta: Mapping[str, Any],
+    required: Sequence[str],
+    column_type: Callable[[str], np.dtype[Any]],
+    limit_bytes: int,
+) -> dict[str, ArrayAny]:
+    """Columns of `flight.parquet`; the hash is checked before pyarrow sees a byte, sizes before anything is allocated.
+
+    Args:
+        path: Of the file.
+        meta: Facts that were kept of it.
+        required: Columns that must be there.
+        column_type: Type of a column, by its name.
+        limit_bytes: Most that it may take in memory.
+    """
+    if path.is_dir() or not path.is_file():
+        raise AssetError(f"There is no file {str(path)!r}.")
+    if path.stat().st_size > limit_bytes:
+        raise AssetError(f"{str(path)!r} has {path.stat().st_size:,} bytes; at most {limit_bytes:,} are accepted here.")
+    if sha256_file(path) != meta["sha256"]:
+        raise AssetError(
+            f"{str(path)!r} is not the file that its meta.json describes (other SHA-256): it is damaged, fly again."
+        )
+    import pyarrow as pa
+
+    try:
+        return _read_checked(path, meta, required, column_type, limit_bytes)
+    except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, MemoryError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".")
+        raise AssetError(f"{str(path)!r} is not a Parquet file that can be read: {reason}.") from error
+
+
+def _read_checked(
+    path: Path,
+    meta: Mapping[str, Any],
+    required: Sequence[str],
+    column_type: Callable[[str], np.dtype[Any]],
+    limit_bytes: int,
+) -> dict[str, ArrayAny]:
+    from pyarrow import parquet
+
+    limits = {"thrift_string_size_limit": 1 << 20, "thrift_container_size_limit": 1 << 20}
+    with parquet.ParquetFile(path, page_checksum_verification=True, memory_map=False, **limits) as file:
+        schema = file.schema_arrow
+        _check_schema(path, schema, file.metadata.num_rows, meta, required, column_type)
+        bytes_needed = file.metadata.num_rows * sum(column_type(name).itemsize for name in schema.names)
+        if bytes_needed > limit_bytes:
+            raise AssetError(
+                f"{str(path)!r} would take {bytes_needed:,} bytes of memory; at most {limit_bytes:,} are accepted here."
+            )
+        table = file.read()
+    columns = {name: np.asarray(table.column(name).to_numpy(), dtype=column_type(name)) for name in schema.names}
+    if not np.isfinite(columns["t"]).all():
+        _wrong(path, "column 't' holds a time that is not finite")
+    return columns
+
+
+def _check_schema(
+    path: Path,
+    schema: Any,
+    rows: int,
+    meta: Mapping[str, Any],
+    required: Sequence[str],
+    column_type: Callable[[str], np.dtype[Any]],
+) -> None:
+    import pyarrow as pa
+
+    names = schema.names
+    if len(names) > COLUMNS_MAX or len(set(names)) != len(names):
+        _wrong(path, f"it has {len(names)} columns or repeats a name")
+    for name in required:
+        if name not in names:
+            _wrong(path, f"the column {name!r} is missing")
+    for field in schema:
+        expected = pa.from_numpy_dtype(column_type(field.name))
+        if field.type != expected:
+            _wrong(path, f"column {field.name!r} is {field.type}, expected {expected}")
+    if rows != meta["rows"]:
+        _wrong(path, f"it has {rows:,} rows and its meta.json says {meta['rows']:,}")
+
+
+def _wrong(path: Path, what: str) -> NoReturn:
+    raise AssetError(f"{str(path)!r} is not a flight table: {what}.")
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
 FLIGHT_FILE = "flight.parquet"
 META_FILE = "meta.json"
 
+# Ours: a file may name any number of rows; what would not fit is refused before memory is asked for.
 BYTES_MAX = 8 << 30
 """Most bytes that a table may take in memory when read; `read_flight(..., limit_bytes=...)` changes it."""
 _GROUP_ROWS = 1 << 18
@@ -68,7 +216,7 @@ def flight_columns(rotor_count: int, *, reference: bool = True) -> tuple[str, ..
 
 
 def column_type(name: str) -> np.dtype[Any]:
-    """Stored type of a column: int32 for `env`, float64 for `t`, int8 for flags, float32 for everything else."""
+    """Return the stored type of a column: int32 for `env`, float64 for `t`, int8 for flags, float32 for everything else."""
     special = {"env": np.int32, "t": np.float64, "saturated": np.int8, "status": np.int8}
     return np.dtype(special.get(name, np.float32))
 
@@ -80,7 +228,7 @@ class FlightTable:
     Build it with `from_columns`, which checks and orders; the arrays are not copied afterwards and must not be changed.
     """
 
-    columns: Mapping[str, NDArray[Any]]
+    columns: Mapping[str, ArrayAny]
     """Column by name; the types are those of `column_type`."""
 
     @classmethod
@@ -125,7 +273,7 @@ class FlightTable:
         return "reference_position_x_m" in self.columns
 
     @cached_property
-    def starts(self) -> NDArray[np.int64]:
+    def starts(self) -> ArrayInt:
         """First row of each environment, and the number of rows at the end, shape (env_count + 1,)."""
         env = self.columns["env"]
         if env.size == 0:
@@ -143,7 +291,7 @@ class FlightTable:
         return int(self.starts.size - 1)
 
     @property
-    def t(self) -> NDArray[np.float64]:
+    def t(self) -> Array:
         """Time of each row [s], shape (rows,)."""
         return self.columns["t"]
 
@@ -152,11 +300,11 @@ class FlightTable:
         """Status code of each row (0 flying, 1 diverged, 2 collision, 3 out of bounds), shape (rows,)."""
         return self.columns["status"]
 
-    def vector(self, field: str) -> NDArray[np.float32]:
+    def vector(self, field: str) -> ArrayF32:
         """`position`, `velocity`, `rate`, `reference_position`, `reference_velocity` (rows, 3) or `attitude` (rows, 4)."""
         return np.stack([self.columns[name] for name in _vector_names(field)], axis=-1)
 
-    def rotors(self, field: str) -> NDArray[np.float32]:
+    def rotors(self, field: str) -> ArrayF32:
         """`rotor_speed` or `rotor_command` [rad/s], shape (rows, rotor_count)."""
         names = [f"{field}_{i}_rad_s" for i in range(self.rotor_count)]
         if not names or any(name not in self.columns for name in names):
@@ -164,18 +312,18 @@ class FlightTable:
         return np.stack([self.columns[name] for name in names], axis=-1)
 
     def select(self, envs: Iterable[int]) -> FlightTable:
-        """The rows of some environments."""
+        """Return the rows of some environments."""
         keep = np.isin(self.columns["env"], np.fromiter(envs, dtype=np.int32))
         return FlightTable({name: values[keep] for name, values in self.columns.items()})
 
     def flight(self, env: int) -> FlightTable:
-        """The rows of one environment, as views; raises AirworthyError where it has none."""
+        """Return the rows of one environment, as views; raises AirworthyError where it has none."""
         found = np.flatnonzero(self.envs == env)
         if found.size == 0:
             raise AirworthyError(f"There is no environment {env} in this table, which holds {self.env_count}.")
         return self._rows(slice(int(self.starts[found[0]]), int(self.starts[found[0] + 1])))
 
-    def blocks(self) -> Iterator[dict[str, NDArray[Any]]]:
+    def blocks(self) -> Iterator[dict[str, ArrayAny]]:
         """Whole environments at a time, about 260,000 rows each: how the table is written."""
         first = 0
         for last in range(1, self.env_count + 1):
@@ -204,9 +352,16 @@ def write_flight(folder: str | Path, table: FlightTable, meta: Mapping[str, Any]
 
 
 def write_flight_blocks(
-    folder: str | Path, blocks: Iterable[Mapping[str, NDArray[Any]]], names: Sequence[str], meta: Mapping[str, Any]
+    folder: str | Path, blocks: Iterable[Mapping[str, ArrayAny]], names: Sequence[str], meta: Mapping[str, Any]
 ) -> Path:
-    """As `write_flight`, from blocks of whole environments in order, so that the table need not fit into memory."""
+    """As `write_flight`, from blocks of whole environments in order, so that the table need not fit into memory.
+
+    Args:
+        folder: Of the flight.
+        blocks: Columns by name, whole environments in order.
+        names: Columns, in order.
+        meta: What else is kept.
+    """
     folder = Path(folder)
     fields = [(name, column_type(name)) for name in names]
     facts = write_parquet(folder / FLIGHT_FILE, fields, blocks)
@@ -256,7 +411,7 @@ def _check_groups(arrays: Mapping[str, Any]) -> None:
             raise AirworthyError(f"A flight table with a column of {field} needs all of {', '.join(_vector_names(field))}.")
 
 
-def _ordered(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def _ordered(arrays: dict[str, ArrayAny]) -> dict[str, ArrayAny]:
     env, t = arrays["env"], arrays["t"]
     step = np.diff(env)
     if np.all((step > 0) | ((step == 0) & (np.diff(t) >= 0.0))):

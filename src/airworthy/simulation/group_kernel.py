@@ -1,19 +1,19 @@
 """Downwash among the vehicles of a group: an ordinary Warp kernel, one environment per thread."""
 
 # No postponed annotations here: Warp reads them.
-
 from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from airworthy.core.arrays import Array, ArrayInt, ArrayU32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_launch, quiet_warp
 from airworthy.simulation.config import Downwash
 
 
-def downwash_force(position: NDArray[np.float64], members: NDArray[np.int64], env: int, model: Downwash) -> float:
+def downwash_force(position: Array, members: ArrayInt, env: int, model: Downwash) -> float:
     """Twin of the kernel: force along world z on one vehicle from the others of its group [N].
 
     The published formula, with its width taken in size: below offset / spread it is negative, and squared all the same.
@@ -39,7 +39,7 @@ def downwash_force(position: NDArray[np.float64], members: NDArray[np.int64], en
 class Group:
     """Members of each environment's group, by flight id, so that sums do not depend on the order of the batch."""
 
-    def __init__(self, groups: ArrayLike, flight_ids: NDArray[np.uint32], device: str):
+    def __init__(self, groups: ArrayLike, flight_ids: ArrayU32, device: str):
         group = np.asarray(groups)
         if group.shape != flight_ids.shape or not np.issubdtype(group.dtype, np.integer):
             raise AirworthyError(

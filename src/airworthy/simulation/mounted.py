@@ -6,31 +6,119 @@ carries exactly that step's stamp. Sensors whose steps coincide see the same pos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex, ArrayInt, ArrayU32
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.frames import rotate
 from airworthy.core.random import flight_key
+from airworthy.geometry import Box, Cylinder, Placement, Shape, Sphere
 from airworthy.sensors.build import Sensor
 from airworthy.sensors.devices import Device
-from airworthy.sensors.mounting import mounted_pose
+from airworthy.sensors.mounting import SampleClock, mounted_pose
 from airworthy.sensors.noise import Draw
-from airworthy.sensors.sampling import View, geometry_of
-from airworthy.sensors.timing import SampleClock
+from airworthy.sensors.sampling import SensorView, geometry_of
 from airworthy.simulation.events import FAR
-from airworthy.simulation.sensor_movers import VehicleMovers
-from airworthy.simulation.sensor_posts import Capture, MountedSensor, SensorPost
-from airworthy.simulation.sensor_ring import Sample
+from airworthy.simulation.sensor_state import Capture, MountedSensor, Sample, SensorState
 from airworthy.simulation.simulator import Simulator
+from airworthy.vehicles import Vehicle
+from airworthy.vehicles.record import CollisionBody
 
 __all__ = ["Capture", "MountedSensor", "MountedSensors", "Sample", "VehicleMovers"]
 
-Ints = NDArray[np.int64]
-Ids = NDArray[np.intp]
-Floats = NDArray[np.float64]
+# ---- Vehicles as things that sensors see: the collision bodies of a group as movers of each member's scene ------------------
+
+# Ours: far above the instance numbers of scenes, and within the 16 bits of an image.
+FIRST_VEHICLE_ID = 60000
+"""Instance number of a group's first member; the others follow."""
+VEHICLE_CLASS = 8
+"""Semantic number of vehicles (`scenes.DEFAULT_SEMANTICS`)."""
+
+
+def body_shape(body: CollisionBody) -> Shape:
+    """Return a vehicle's collision body as a shape."""
+    if body.shape == "sphere":
+        return Sphere(body.size[0])
+    if body.shape == "box":
+        return Box(body.size)
+    return Cylinder(body.size[0], body.size[2])
+
+
+class VehicleMovers:
+    """Bodies of every member of a group, for the scene of each of them.
+
+    A scene batch wants the same rows in every environment, so there is one row per place in a group and kind of body, of which
+    one per place is active.
+
+    Args:
+        vehicles: One per environment.
+        groups: Group of each environment, (env,); None: each flies alone, and its own body is the only row.
+        flight_ids: Of the simulator, (env,); members are ordered by them, so that numbers do not depend on the batch's order.
+
+    Use `placement` and `shapes` as `extra_movers` and `extra_shapes` of a `SceneBatch`.
+    """
+
+    def __init__(self, vehicles: Sequence[Vehicle], groups: ArrayLike | None = None, flight_ids: ArrayLike | None = None):
+        self.env_count = len(vehicles)
+        group = np.arange(self.env_count) if groups is None else np.asarray(groups, np.int64)
+        if group.shape != (self.env_count,):
+            raise AirworthyError(f"Groups have shape {group.shape}; expected one number per environment, ({self.env_count},).")
+        # In order of appearance, each kind of body once.
+        bodies = list(dict.fromkeys((v.body.shape, v.body.size) for v in vehicles))
+        self.shapes: list[Shape] = [body_shape(CollisionBody(*body)) for body in bodies]
+        kind = np.array([bodies.index((v.body.shape, v.body.size)) for v in vehicles])
+        flights = np.arange(self.env_count) if flight_ids is None else np.asarray(flight_ids)
+        self._members, place = _members(group, flights)
+        self.member_max, kinds = self._members.shape[1], len(bodies)
+        # Bodies are placed from the reference point, poses are those of the centre of mass.
+        self._offset = np.array([v.body.center for v in vehicles]) - [v.center_of_mass for v in vehicles]
+        present = self._members >= 0
+        self._active = (present[..., None] & (kind[self._members][..., None] == np.arange(kinds))).reshape(self.env_count, -1)
+        self.own_row: ArrayInt = place * kinds + kind
+        """Row of each environment's own vehicle, (env,)."""
+        self.placement = Placement.of(
+            shape=np.tile(np.arange(kinds), self.member_max),
+            instance_id=FIRST_VEHICLE_ID + np.repeat(np.arange(self.member_max), kinds),
+            semantic_id=np.full(self.member_max * kinds, VEHICLE_CLASS),
+            collide=np.zeros(self.member_max * kinds, bool),
+        )
+
+    def poses(self, position: NDArray[np.floating], attitude: NDArray[np.floating]) -> tuple[Array, Array, ArrayBool]:
+        """Arguments of `SceneBatch.pose_movers`: positions (env, rows, 3), attitudes (env, rows, 4), active (env, rows).
+
+        Args:
+            position: Centres of mass, world [m], (env, 3).
+            attitude: (env, 4).
+        """
+        turn = np.asarray(attitude, np.float64)
+        centre = np.asarray(position, np.float64) + rotate(turn, self._offset)
+        kinds = len(self.shapes)
+        return (
+            np.repeat(centre[self._members], kinds, axis=1),
+            np.repeat(turn[self._members], kinds, axis=1),
+            self._active,
+        )
+
+
+def _members(group: ArrayInt, flights: NDArray[np.generic]) -> tuple[ArrayInt, ArrayInt]:
+    """Environments of each one's group in order, (env, most), -1 where there are fewer; and each one's place among them."""
+    # By flight numbers within a group: what a sensor sees does not depend on the batch's order.
+    order = np.lexsort((flights, group))
+    _, start, count = np.unique(group[order], return_index=True, return_counts=True)
+    place = np.zeros(len(group), np.int64)
+    members = np.full((len(group), int(count.max())), -1, np.int64)
+    for first, size in zip(start, count, strict=True):
+        those = order[first : first + size]
+        place[those] = np.arange(size)
+        members[those, :size] = those
+    return members, place
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 
 class MountedSensors:
@@ -64,7 +152,7 @@ class MountedSensors:
         if envs != simulator.env_count:
             raise AirworthyError(f"The scenes are of {envs} environments and the simulator has {simulator.env_count}.")
         self._offset = -np.array([v.center_of_mass for v in simulator.vehicles])
-        self._posts = {name: SensorPost(name, _mounted(item), simulator) for name, item in sensors.items()}
+        self._posts = {name: SensorState(name, _mounted(item), simulator) for name, item in sensors.items()}
         self._listeners: list[Callable[[Capture], None]] = []
         self.reset(np.arange(simulator.env_count))
         simulator.add_events(self)
@@ -77,15 +165,15 @@ class MountedSensors:
         return tuple(self._posts)
 
     def sensor(self, name: str) -> Sensor:
-        """The sensor behind a name."""
+        """Return the sensor behind a name."""
         return self._post(name).sensor
 
     def clock(self, name: str) -> SampleClock:
-        """When a sensor samples."""
+        """Return when a sensor samples."""
         return self._post(name).clock
 
     def latest(self, name: str) -> Sample:
-        """The newest sample that has arrived by now, per environment.
+        """Return the newest sample that has arrived by now, per environment.
 
         The arrays are the buffers themselves where nothing waits: copy what must outlive the next step.
         """
@@ -100,7 +188,7 @@ class MountedSensors:
 
     # ---- events -----------------------------------------------------------------------------------------------------
 
-    def due(self, flight_step: NDArray[np.uint32]) -> Ints:
+    def due(self, flight_step: ArrayU32) -> ArrayInt:
         """Physics steps until the next event of each environment, at least 1, (env,); asked by the simulator."""
         now = flight_step.astype(np.int64)
         waits = [post.next_step(now) - now for post in self._posts.values()]
@@ -113,17 +201,19 @@ class MountedSensors:
         rolling = [post for post in self._posts.values() if post.rolling]
         if not (due or rolling):
             return
+        # Once for all sensors that are due at this instant.
         self._place_movers()
         for post in rolling:
             post.remember(now, *self._carrier(post, np.arange(simulator.env_count)))
         for name, ids in due.items():
             self._take(self._posts[name], ids, now[ids])
 
-    def reset(self, env_ids: Ids) -> None:
-        """New flights began, or a snapshot was restored: forget samples, draw mounts, take the sample of step 0.
+    def reset(self, env_ids: ArrayIndex) -> None:
+        """Begin anew after new flights or a restored snapshot: forget samples, draw mounts, take the sample of step 0.
 
         Called by the simulator. After restoring a snapshot, `restore` brings the samples back.
         """
+        # After a restored snapshot flights are under way: nothing is sampled, `restore` brings the samples back.
         new = env_ids[self._now()[env_ids] == 0]
         if new.size and self._move_scene and hasattr(self.scene, "reset"):
             self.scene.reset(new)
@@ -134,11 +224,11 @@ class MountedSensors:
 
     # ---- save, restore ----------------------------------------------------------------------------------------------
 
-    def save(self) -> dict[str, dict[str, NDArray[Any]]]:
-        """What the samples to come depend on besides the simulator's own snapshot and the scene's state, by sensor."""
+    def save(self) -> dict[str, dict[str, ArrayAny]]:
+        """Return what the samples to come depend on besides the simulator's own snapshot and the scene's state, by sensor."""
         return {name: post.save() for name, post in self._posts.items()}
 
-    def restore(self, saved: Mapping[str, dict[str, NDArray[Any]]]) -> None:
+    def restore(self, saved: Mapping[str, dict[str, ArrayAny]]) -> None:
         """Continue from `save`, after the simulator was restored.
 
         Raises:
@@ -152,18 +242,18 @@ class MountedSensors:
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
-    def _post(self, name: str) -> SensorPost:
+    def _post(self, name: str) -> SensorState:
         if name not in self._posts:
             raise unknown_name("mounted sensor", name, self._posts)
         return self._posts[name]
 
-    def _now(self) -> Ints:
+    def _now(self) -> ArrayInt:
         return self.simulator.flight_step.astype(np.int64)
 
-    def _keys(self, ids: Ids) -> NDArray[np.uint32]:
+    def _keys(self, ids: ArrayIndex) -> ArrayU32:
         return flight_key(self.simulator.seed, self.simulator.flight_ids[ids], self.simulator.episode[ids])
 
-    def _carrier(self, post: SensorPost, ids: Ids) -> tuple[Floats, Floats]:
+    def _carrier(self, post: SensorState, ids: ArrayIndex) -> tuple[Array, Array]:
         """World poses of what carries a sensor's mount: the body's reference point, or an actor."""
         if post.spec.attached:
             position, attitude = self.scene.actor_pose(post.spec.attached, ids)
@@ -180,20 +270,22 @@ class MountedSensors:
             position, attitude, active = self._others.poses(self.simulator.position, self.simulator.attitude)
             self.scene.pose_movers(position, attitude, active=active)
 
-    def _take(self, post: SensorPost, ids: Ids, step: Ints) -> None:
+    def _take(self, post: SensorState, ids: ArrayIndex, step: ArrayInt) -> None:
         position, attitude = mounted_pose(*self._carrier(post, ids), post.position[ids], post.attitude[ids])
+        # Counted from the clock, not by calls: a flight that was restored goes on with its own numbers.
         number = post.clock.taken(step) - 1
         draw = Draw(self._keys(ids), number.astype(np.uint32), post.sensor.number)
         columns = post.columns(ids, step)
-        view = View(position, attitude, ids, draw, self._own(post, ids), *columns)
+        before = post.since(ids, position, attitude, geometry_of(self.scene).mover_poses()) if post.flows else None
+        view = SensorView(position, attitude, ids, draw, self._own(post, ids), *columns, before)
         data = post.sensor.capture(self.scene, view)
         capture = Capture(post.name, post.sensor, ids, number, step, position, attitude, data)
         post.keep(capture)
         for listener in self._listeners:
             listener(capture)
 
-    def _own(self, post: SensorPost, ids: Ids) -> NDArray[np.int32] | None:
-        """Number of each vehicle's own body in its scene; a sensor on an actor sees the vehicle."""
+    def _own(self, post: SensorState, ids: ArrayIndex) -> NDArray[np.int32] | None:
+        """Return the number of each vehicle's own body in its scene; a sensor on an actor sees the vehicle."""
         if self._others is None or post.spec.attached:
             return None
         return (geometry_of(self.scene).mover_start + self._others.own_row[ids]).astype(np.int32)

@@ -2,26 +2,221 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from airworthy.control.allocation import PRIORITIES
+from airworthy.control.gain_sets import GEOMETRIC_GAINS
+from airworthy.control.kernel import control_layout
+from airworthy.core.arrays import Array, ArrayBool, ArrayU32
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.frames import to_matrix
 from airworthy.core.layout import Layout
-from airworthy.core.random import Stream, Words, normals, uniforms
-from airworthy.dynamics.parameters import body_parameters, invert_inertia, rigid_layout
-from airworthy.dynamics.state import Effects
-from airworthy.simulation.config import Imu, Randomization, SimulatorConfig, Wind
+from airworthy.core.random import Stream, normals, uniforms
+from airworthy.core.schema import SHARE, Bound, shown
+from airworthy.dynamics.state import Effects, body_parameters, invert_inertia, rigid_layout
+from airworthy.simulation.config import AIR_SPEED, FRICTION, PLACE, Imu, SimulatorConfig, Wind
+from airworthy.simulation.stability import check_steps, may_be_exact, settle_rotors
+from airworthy.vehicles.check import MASS, MOMENT_MIN, NUMBER_MAX, TRIANGLE_TOLERANCE
 from airworthy.vehicles.record import Vehicle
 
-Array = NDArray[np.float64]
+__all__ = ["effects_of", "randomize", "rigid_column", "started_turbulence", "with_parameter"]
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# What the rows of a batch's parameters may hold: the bounds of one number, and what several must be together.
+
+_ANY = Bound(-NUMBER_MAX, NUMBER_MAX)
+_NOT_NEGATIVE = Bound(0.0, NUMBER_MAX)
+_POSITIVE = Bound(0.0, NUMBER_MAX, above=True)
+_UNLIMITED = Bound(0.0, NUMBER_MAX, above=True, infinite=True)
+
+BOUNDS: Mapping[str, Bound] = MappingProxyType(
+    {
+        "gravity": Bound(0.0, 1e3, "m/s^2"),
+        "mass": MASS,
+        "mass_inverse": Bound(1.0 / MASS.high, 1.0 / MASS.low, "1/kg"),
+        "inertia": Bound(-NUMBER_MAX, NUMBER_MAX, "kg m^2"),
+        "inertia_inverse": Bound(-1.0 / MOMENT_MIN, 1.0 / MOMENT_MIN, "1/(kg m^2)"),
+        "rotor_rise": _NOT_NEGATIVE,
+        "rotor_fall": _NOT_NEGATIVE,
+        "rotor_rise_keep": SHARE,
+        "rotor_fall_keep": SHARE,
+        "rotor_rise_keep_half": SHARE,
+        "rotor_fall_keep_half": SHARE,
+        "rotor_radius": _NOT_NEGATIVE,
+        "drag_linear": _NOT_NEGATIVE,
+        "drag_norm": _NOT_NEGATIVE,
+        "drag_axis": _NOT_NEGATIVE,
+        "drag_rotor": _NOT_NEGATIVE,
+        "angular_linear": _NOT_NEGATIVE,
+        "angular_norm": _NOT_NEGATIVE,
+        "angular_axis": _NOT_NEGATIVE,
+        "force_noise": _NOT_NEGATIVE,
+        "moment_noise": _NOT_NEGATIVE,
+        "disturbance_probability": SHARE,
+        "disturbance_force": _NOT_NEGATIVE,
+        "disturbance_torque": _NOT_NEGATIVE,
+        "wind": AIR_SPEED,
+        "gust": AIR_SPEED,
+        "gust_duration": _POSITIVE,
+        "dryden_keep": Bound(0.0, 1.0, below=True),
+        "dryden_gain": _NOT_NEGATIVE,
+        "ground_effect": _NOT_NEGATIVE,
+        "battery": _NOT_NEGATIVE,
+        "imu_rotation": Bound(-1.0 - 1e-6, 1.0 + 1e-6),
+        "imu_noise": _NOT_NEGATIVE,
+        "imu_walk": _NOT_NEGATIVE,
+        "imu_limit": _UNLIMITED,
+        "contact_radius": _NOT_NEGATIVE,
+        "contact_reach": _NOT_NEGATIVE,
+        "ground_height": PLACE,
+        "rolling": FRICTION,
+        "rotor_count": Bound(1.0, 64.0),
+        "friction": FRICTION,
+        "restitution": SHARE,
+        "limit": _UNLIMITED,
+        "thrust_limit": _NOT_NEGATIVE,
+        "rate_limit": _POSITIVE,
+        "noise": _NOT_NEGATIVE,
+        "control_mass": MASS,
+        # As of a file of gains (`control.gain_sets`): a negative gain pushes away from the goal.
+        **{f"control_{gain}": Bound(0.0, 1e6, unit) for gain, (_, unit) in GEOMETRIC_GAINS.items()},
+    }
+)
+"""Of each number of a row; rows that are not named here may hold any finite number that float32 can work with."""
+
+
+def parameter_numbers(name: str, value: ArrayLike) -> Array:
+    """Return what arrived for a parameter, as float64; `check_values` holds it against the bounds.
+
+    Raises:
+        AirworthyError: If something is no number.
+    """
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        array = np.asarray(None)
+    if array.dtype.kind not in "fiu":
+        raise AirworthyError(f"Parameter {name!r} got {shown(value)}; expected numbers.")
+    return np.asarray(array, np.float64)
+
+
+def check_values(name: str, array: Array) -> None:
+    """Check that each number of a parameter is inside its bound.
+
+    Raises:
+        AirworthyError: If one lies where no vehicle can be; the message shows the first such number.
+    """
+    bound = BOUNDS.get(name, _ANY)
+    bad = ~np.isfinite(array)
+    bad |= (array <= bound.low) if bound.above else (array < bound.low)
+    bad |= (array >= bound.high) if bound.below else (array > bound.high)
+    if bound.infinite:
+        bad &= array != np.inf
+    if bad.any():
+        unit = f" {bound.unit}" if bound.unit else ""
+        raise AirworthyError(f"Parameter {name!r} got {shown(float(array[bad][0]))}{unit}; expected {bound.words}.")
+
+
+def check_rows(rows: Array, layout: Layout, name: str) -> None:
+    """Check what a changed parameter must be together with its other numbers, and with other rows.
+
+    Args:
+        rows: With the change, and what follows from it, (rows, env).
+        layout: Their layout.
+        name: Of the row that was changed.
+
+    Raises:
+        AirworthyError: One sentence with the reason.
+    """
+
+    def get(field: str, *shape: int) -> Array:
+        return rows[layout.rows(field)].reshape(*shape, rows.shape[1])
+
+    rule = _RULES.get(name)
+    if rule is None:
+        return
+    reason = rule(get)
+    if reason:
+        raise AirworthyError(f"Parameter {name!r} got what no vehicle has: {reason}.")
+
+
+Getter = Callable[..., Array]
+
+
+def _inertia(get: Getter) -> str:
+    xx, yy, zz, xy, xz, yz = get("inertia", 6)
+    moments = np.linalg.eigvalsh(np.moveaxis(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]), -1, 0))
+    least = float(moments[:, 0].min())
+    if not least >= MOMENT_MIN:
+        return f"a principal moment of inertia of {least:.4g} kg m^2; expected at least {MOMENT_MIN:g}"
+    if np.any(moments[:, 0] + moments[:, 1] < moments[:, 2] * (1.0 - TRIANGLE_TOLERANCE)):
+        return "a largest principal moment of inertia above the sum of the others"
+    return ""
+
+
+def _axes(get: Getter) -> str:
+    length = np.linalg.norm(get("rotor_axis", -1, 3), axis=1)
+    worst = float(length.flat[int(np.argmax(np.abs(length - 1.0)))])
+    return "" if abs(worst - 1.0) < 1e-6 else f"a rotor axis of length {worst:.6g}; a direction has length 1"
+
+
+def _limits(get: Getter) -> str:
+    low, high = get("rotor_min", -1), get("rotor_max", -1)
+    if np.any(low > high):
+        return "a rotor whose least state is above its greatest"
+    c = get("rotor_thrust", -1, 3)
+    thrust = c[:, 0] + c[:, 1] * high + c[:, 2] * high * np.abs(high)
+    if np.any(thrust < 0.0):
+        return f"a rotor that pulls backwards at its greatest state, with {float(thrust.min()):.4g} N"
+    return ""
+
+
+def _turn(get: Getter) -> str:
+    turn = np.moveaxis(get("imu_rotation", 3, 3), -1, 0)
+    error = float(np.abs(turn @ np.swapaxes(turn, 1, 2) - np.eye(3)).max())
+    if error > 1e-6 or np.any(np.linalg.det(turn) < 0.0):
+        return "a matrix that is not a rotation"
+    return ""
+
+
+def _battery(get: Getter) -> str:
+    full, _, _, nominal, loss, capacity = get("battery", 6)
+    if min(float(x.min()) for x in (full, nominal, loss, capacity)) <= 0.0:
+        return "a battery without voltage, efficiency or capacity"
+    return ""
+
+
+_RULES: dict[str, Any] = {
+    "inertia": _inertia,
+    "inertia_inverse": _inertia,
+    "rotor_axis": _axes,
+    "rotor_min": _limits,
+    "rotor_max": _limits,
+    "rotor_thrust": _limits,
+    "imu_rotation": _turn,
+    "battery": _battery,
+}
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 
 def rigid_column(item: Vehicle, config: SimulatorConfig, layout: Layout, rotor_count: int) -> Array:
-    """The vehicle's part of a parameter column of the rigid family, with its surroundings and sensor.
+    """Return the vehicle's part of a parameter column of the rigid family, with its surroundings and sensor.
+
+    Args:
+        item: The vehicle.
+        config: Of the simulator.
+        layout: Of the parameter rows.
+        rotor_count: Padded number of rotors.
 
     Raises:
-        AirworthyError: If the configuration asks for the exact solution of rotors that are not first order.
+        AirworthyError: If the configuration asks for the exact solution of rotors that are not first order, or the vehicle is
+            too fast for the integrator's step.
     """
     if config.exact_rotors and any(r.response.rise[1] or r.response.fall[1] for r in item.rotors):
         raise AirworthyError(f"exact_rotors needs first-order rotors; those of {item.name} are not: set exact_rotors=False.")
@@ -31,12 +226,16 @@ def rigid_column(item: Vehicle, config: SimulatorConfig, layout: Layout, rotor_c
     dt = 1.0 / config.physics_rate
     column[layout.rows("force_noise")] = np.sqrt(np.asarray(item.wrench_noise.force) / dt)
     column[layout.rows("moment_noise")] = np.sqrt(np.asarray(item.wrench_noise.moment) / dt)
+    column[layout.rows("disturbance_ratio")] = item.disturbance.rate / config.physics_rate
     _put_rotor_keep(column, layout, dt)
+    settle_rotors(column, layout, config)
+    check_steps(column[:, None], layout, config, [item])
     _put_wind(column, layout, config.wind, dt)
     if config.ground is not None:
         column[layout.rows("ground_height")] = config.ground.height
         column[layout.rows("friction")] = config.ground.friction
         column[layout.rows("restitution")] = config.ground.restitution
+        column[layout.rows("rolling")] = config.ground.rolling
     column[layout.rows("ground_effect")] = config.ground_effect
     if config.imu is not None:
         _put_imu(column, layout, config.imu, np.asarray(item.center_of_mass), config.physics_rate)
@@ -71,7 +270,7 @@ def _put_wind(column: Array, layout: Layout, wind: Wind, dt: float) -> None:
 
 
 def _cascade_spread(a: float, mix: float) -> float:
-    """Standard deviation of mix x1 + (1 - mix) x2 for x1+ = a x1 + sqrt(1 - a^2) n, x2+ = a x2 + (1 - a) x1+."""
+    """Return the standard deviation of mix x1 + (1 - mix) x2 for x1+ = a x1 + sqrt(1 - a^2) n, x2+ = a x2 + (1 - a) x1+."""
     b = 1.0 - a
     # Stationary moments: <x1 x1> = 1; <x1 x2> = a^2 c + b; <x2 x2> = a^2 s + 2 a b a c + b^2.
     cross = b / (1.0 - a * a)
@@ -79,7 +278,7 @@ def _cascade_spread(a: float, mix: float) -> float:
     return float(np.sqrt(mix * mix + 2.0 * mix * (1.0 - mix) * cross + (1.0 - mix) ** 2 * square))
 
 
-def started_turbulence(keep: Array, gain: Array, keys: Words) -> Array:
+def started_turbulence(keep: Array, gain: Array, keys: ArrayU32) -> Array:
     """Filter states of Dryden turbulence that has always blown, from each flight's own key, shape (5, env).
 
     Args:
@@ -110,20 +309,23 @@ def _put_imu(column: Array, layout: Layout, imu: Imu, com: Array, rate: float) -
     column[layout.rows("imu_limit")] = (imu.accelerometer_limit, imu.gyroscope_limit)
 
 
-def randomize(rows: Array, layout: Layout, spread: Randomization, keys: Words) -> Array:
+_HUB_ROWS = ("rotor_hub_drag", "rotor_flapping", "rotor_translational_lift")
+
+
+def randomize(rows: Array, layout: Layout, config: SimulatorConfig, keys: ArrayU32) -> Array:
     """Parameter rows of flights, each drawn from its own key.
 
     Args:
         rows: Nominal rows, shape (rows, env); not changed.
         layout: Their layout.
-        spread: Relative half widths.
+        config: Holds the relative half widths.
         keys: Flight keys, shape (env, 4).
 
     Returns:
         New rows of the same shape.
     """
-    out = rows.copy()
-    draw = 2.0 * uniforms(keys, 0, Stream.PARAMETERS, 24).T - 1.0
+    out, spread = rows.copy(), config.randomization
+    draw = 2.0 * uniforms(keys, 0, Stream.PARAMETERS, 32).T - 1.0
 
     def factor(share: float, index: int) -> Array:
         return 1.0 + share * draw[index]
@@ -138,17 +340,20 @@ def randomize(rows: Array, layout: Layout, spread: Randomization, keys: Words) -
     _scale_inertia(out, layout, axes)
     thrust = factor(spread.thrust, 4)
     for i in range(layout.fields["rotor_thrust"][0]):
-        rotor = thrust * factor(spread.rotor, 5 + i)
+        rotor = thrust * factor(spread.rotor, 5 + i if i < 8 else 16 + i)  # 13 to 16 are taken
         for name in ("rotor_thrust", "rotor_torque"):
             start = layout.offsets[name] + 3 * i
             out[start : start + 3] *= rotor
     for name in ("drag_linear", "drag_norm", "drag_axis", "drag_rotor", "angular_linear", "angular_norm", "angular_axis"):
+        out[layout.rows(name)] *= factor(spread.drag, 13)
+    for name in _HUB_ROWS:
         out[layout.rows(name)] *= factor(spread.drag, 13)
     lag = factor(spread.lag, 14)
     for name in ("rotor_rise", "rotor_fall"):
         out[layout.rows(name)] /= lag
         for suffix in ("_keep", "_keep_half"):
             out[layout.rows(name + suffix)] **= 1.0 / lag
+    settle_rotors(out, layout, config)
     out[layout.rows("wind")] += spread.wind * np.stack([draw[15], draw[16], np.zeros_like(draw[15])])
     return out
 
@@ -161,7 +366,7 @@ def _scale_inertia(rows: Array, layout: Layout, axes: Array) -> None:
     rows[layout.rows("inertia_inverse")] /= factors
 
 
-def with_parameter(rows: Array, layout: Layout, name: str, value: ArrayLike, dt: float) -> Array:
+def with_parameter(rows: Array, layout: Layout, name: str, value: ArrayLike, config: SimulatorConfig) -> Array:
     """Rows with one parameter changed, and those that follow from it.
 
     Args:
@@ -169,25 +374,50 @@ def with_parameter(rows: Array, layout: Layout, name: str, value: ArrayLike, dt:
         layout: Their layout.
         name: Field to change.
         value: (env, k), or (env,) for a scalar field; or (k,) or a number for all.
-        dt: Physics step [s].
+        config: Physics rate and integrator.
 
     Raises:
-        AirworthyError: If the name is unknown, or the shape or an inertia cannot be used.
+        AirworthyError: If the name is unknown, the shape does not fit, or no vehicle has such a parameter.
     """
     if name not in layout:
         raise unknown_name("parameter", name, layout.fields)
-    array, shape, env_count = np.asarray(value, float), layout.fields[name], rows.shape[1]
+    array, shape, env_count = parameter_numbers(name, value), layout.fields[name], rows.shape[1]
     width = int(np.prod(shape, dtype=int))
     shared = array.ndim == 0 or (shape != () and array.shape in (shape, (width,)))
     if not shared and array.shape not in ((env_count, *shape), (env_count, width) if shape else (env_count,)):
         raise AirworthyError(f"Parameter {name!r} got shape {array.shape}; expected {(env_count, *shape)} or {shape}.")
     out = rows[:, :1].copy() if shared and rows.strides[1] == 0 else rows.copy()
-    out[layout.rows(name)] = array.reshape(-1, 1) if shared else array.reshape(env_count, width).T
-    _follow(out, layout, name, dt)
+    values = array.reshape(-1, 1) if shared else array.reshape(env_count, width).T
+    absent = _absent_rotors(out, layout, name)
+    if absent is not None:
+        # Whatever fills the columns of rotors that a vehicle lacks is not read, and so not checked.
+        values = np.where(absent, out[layout.rows(name)], values)
+        check_values(name, values[~absent])
+    else:
+        check_values(name, values)
+    out[layout.rows(name)] = values
+    _follow(out, layout, name, config)
+    check_rows(out, layout, name)
     return np.broadcast_to(out, rows.shape) if out.shape != rows.shape else out
 
 
-def _follow(rows: Array, layout: Layout, name: str, dt: float) -> None:
+def _absent_rotors(rows: Array, layout: Layout, name: str) -> ArrayBool | None:
+    """Return which rows of a field are those of rotors that a vehicle does not have, (field rows, env); None for other fields.
+
+    They stay what they are, whatever is set: a value there would add to what the vehicle feels.
+    """
+    if "rotor_count" not in layout or name.removeprefix("control_") not in _PER_ROTOR:
+        return None
+    shape = layout.fields[name]
+    rotor = np.repeat(np.arange(shape[0]), int(np.prod(shape[1:], dtype=int)))
+    return np.asarray(rotor[:, None] >= rows[layout.rows("rotor_count")])
+
+
+_PER_ROTOR = {name for name, shape in rigid_layout(7).fields.items() if shape[:1] == (7,)}
+_PER_ROTOR |= {name for name, shape in control_layout(7).fields.items() if shape[:1] == (7,)}
+
+
+def _follow(rows: Array, layout: Layout, name: str, config: SimulatorConfig) -> None:
     """Bring what is derived from a changed parameter up to date."""
     get = layout.rows
     with np.errstate(all="ignore"):
@@ -202,7 +432,8 @@ def _follow(rows: Array, layout: Layout, name: str, dt: float) -> None:
             except np.linalg.LinAlgError:
                 raise AirworthyError(f"Parameter {name!r} got a matrix that cannot be inverted.") from None
         elif name in ("rotor_rise", "rotor_fall"):
-            _put_rotor_keep(rows, layout, dt)
+            _put_rotor_keep(rows, layout, 1.0 / config.physics_rate)
+            settle_rotors(rows, layout, config)
         elif name in ("rotor_axis", "rotor_position"):
             axis, position = (rows[get(n)].reshape(-1, 3, rows.shape[1]) for n in ("rotor_axis", "rotor_position"))
             rows[get("rotor_lever")] = np.cross(position, axis, axis=1).reshape(-1, rows.shape[1])
@@ -212,23 +443,32 @@ def _follow(rows: Array, layout: Layout, name: str, dt: float) -> None:
 
 
 def effects_of(rows: Array, layout: Layout, config: SimulatorConfig) -> Effects:
-    """The effects that a batch needs, from its parameters and its configuration."""
+    """Return the effects that a batch needs, from its parameters and its configuration.
+
+    Args:
+        rows: Parameter rows (rows, env).
+        layout: Of them.
+        config: Of the simulator.
+    """
     rotor_count = layout.fields["rotor_axis"][0]
     effects = Effects(0)
 
-    def any_of(*names: str) -> bool:
-        return any(bool(np.any(rows[layout.rows(name)] != 0.0)) for name in names)
+    def any_of(*names: str, first: int | None = None) -> bool:
+        return any(bool(np.any(rows[layout.rows(name)][:first] != 0.0)) for name in names)
 
     axis = rows[layout.rows("rotor_axis")].reshape(rotor_count, 3, -1)
     products = rows[layout.rows("inertia")][3:]
     if not (np.any(axis[:, :2] != 0.0) or np.any(axis[:, 2] != 1.0) or np.any(products != 0.0)):
         effects |= Effects.PLANAR
-    if _square_rotors(rows, layout) and not config.exact_rotors and config.ground_effect == 0.0:
+    exact = may_be_exact(rows, layout, config)
+    if _square_rotors(rows, layout) and not exact and config.ground_effect == 0.0:
         effects |= Effects.SQUARE
     if any_of("drag_linear", "drag_norm", "drag_axis", "drag_rotor", "angular_linear", "angular_norm", "angular_axis"):
         effects |= Effects.DRAG
         if any_of("drag_axis", "drag_rotor", "angular_axis", "drag_center"):
             effects |= Effects.DRAG_FULL
+    if any_of(*_HUB_ROWS):
+        effects |= Effects.DRAG | Effects.DRAG_FULL | Effects.HUB_AIR
     if config.wrench_noise and any_of("force_noise", "moment_noise"):
         effects |= Effects.WRENCH_NOISE
     if config.disturbance and any_of("disturbance_probability"):
@@ -247,10 +487,15 @@ def effects_of(rows: Array, layout: Layout, config: SimulatorConfig) -> Effects:
         effects |= Effects.GROUND_EFFECT
     if config.battery:
         effects |= Effects.BATTERY
-    if config.exact_rotors:
+    if exact:
         effects |= Effects.EXACT_ROTORS
     if config.control.allocation == "pseudo_inverse":
         effects |= Effects.PSEUDO_INVERSE
+    elif config.control.priority != PRIORITIES[0]:
+        first = config.control.priority.startswith("force")
+        effects |= Effects.FORCE_FIRST if first else Effects.YAW_BEFORE_FORCE
+    if any_of("control_trim", first=3):
+        effects |= Effects.LEANING
     if config.gyro_feedback:
         effects |= Effects.GYRO_FEEDBACK
     return effects
@@ -262,6 +507,3 @@ def _square_rotors(rows: Array, layout: Layout) -> bool:
     second = [rows[layout.rows(name)].reshape(-1, 2, rows.shape[1])[:, 1] for name in ("rotor_rise", "rotor_fall")]
     reversible = rows[layout.rows("rotor_min")] < 0.0
     return not any(np.any(x != 0.0) for x in (thrust, torque, *second, reversible))
-
-
-__all__ = ["effects_of", "randomize", "rigid_column", "started_turbulence", "with_parameter"]

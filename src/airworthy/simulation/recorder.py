@@ -11,10 +11,56 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayInt
 from airworthy.core.errors import AirworthyError
+from airworthy.core.frames import slerp
 from airworthy.simulation.flights import FlightTable, column_type, write_flight_blocks
 
 __all__ = ["Recorder"]
+
+# ---- Plays recorded flights back: poses at any time, as external pose streams are consumed ----------------------------------
+
+
+class Replay:
+    """Poses of one recorded flight between its rows.
+
+    Args:
+        table: Recorded flights.
+        env: Which of them.
+
+    Raises:
+        AirworthyError: If the flight has no rows.
+    """
+
+    def __init__(self, table: FlightTable, env: int):
+        flight = table.flight(env)
+        self.t = np.array(flight.t)
+        """Times of the rows [s], shape (rows,)."""
+        self.position = flight.vector("position").astype(np.float64)
+        """World [m], shape (rows, 3)."""
+        self.attitude = flight.vector("attitude").astype(np.float64)
+        """Quaternions x, y, z, w, shape (rows, 4)."""
+        if self.t.size == 0:
+            raise AirworthyError(f"Environment {env} has no recorded rows to play back.")
+
+    @property
+    def duration(self) -> float:
+        """Time between the first row and the last [s]."""
+        return float(self.t[-1] - self.t[0])
+
+    def pose(self, t: ArrayLike) -> tuple[Array, Array]:
+        """Position (..., 3) and attitude (..., 4) at times (...): linear and spherical between rows, held outside them."""
+        times = np.asarray(t, float)
+        last = max(self.t.size - 2, 0)
+        index = np.clip(np.searchsorted(self.t, times, side="right") - 1, 0, last)
+        after = np.minimum(index + 1, self.t.size - 1)
+        span = self.t[after] - self.t[index]
+        share = np.clip((times - self.t[index]) / np.where(span > 0.0, span, 1.0), 0.0, 1.0)
+        position = self.position[index] + share[..., None] * (self.position[after] - self.position[index])
+        return position, slerp(self.attitude[index], self.attitude[after], share)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 MEMORY_LIMIT_BYTES = 2 << 30
 """Most memory that a recorder takes, unless it is told otherwise."""
@@ -65,6 +111,7 @@ class Recorder:
         self._every = every
         self._calls = 0
         self._kept = 0
+        # Rounded up: the first call is kept, whatever `every` is.
         self._shape = (-(-steps // every), len(self.columns), self.envs.size)
         self._t = np.empty(self._shape[0], dtype=np.float64)
         self._values = _allocate(self._shape, memory_limit_bytes, spill_folder)
@@ -74,7 +121,7 @@ class Recorder:
         """Steps kept so far."""
         return self._kept
 
-    def record(self, t: float, *blocks: NDArray[Any]) -> None:
+    def record(self, t: float, *blocks: ArrayAny) -> None:
         """Keep the rows of one step, or skip it.
 
         Args:
@@ -97,7 +144,7 @@ class Recorder:
         self._t[self._kept] = t
         self._kept += 1
 
-    def _copy(self, target: NDArray[Any], row: int, block: NDArray[Any]) -> int:
+    def _copy(self, target: ArrayAny, row: int, block: ArrayAny) -> int:
         block = block if block.ndim == 2 else block[None, :]
         after = row + block.shape[0]
         if block.shape[1] != self._env_count or after > len(self.columns):
@@ -109,7 +156,7 @@ class Recorder:
         return after
 
     def table(self, lengths: ArrayLike | None = None) -> FlightTable:
-        """What was recorded, as a flight table.
+        """Return what was recorded, as a flight table.
 
         Args:
             lengths: Steps to keep of each recorded environment, shape (len(envs),); all where None.
@@ -120,7 +167,13 @@ class Recorder:
         return FlightTable.from_columns({n: np.concatenate([b[n] for b in blocks]) if blocks else empty[n] for n in names})
 
     def write(self, folder: str | Path, meta: Mapping[str, Any], lengths: ArrayLike | None = None) -> Path:
-        """Write the flight folder block by block, without holding the table in memory; see `write_flight`."""
+        """Write the flight folder block by block, without holding the table in memory; see `write_flight`.
+
+        Args:
+            folder: Of the flight.
+            meta: What else is kept.
+            lengths: Rows of each environment that count, (env,); None: all.
+        """
         return write_flight_blocks(folder, self.blocks(lengths), self.names, meta)
 
     @property
@@ -128,11 +181,12 @@ class Recorder:
         """Columns of the table in order."""
         return ("env", "t", *self.columns)
 
-    def blocks(self, lengths: ArrayLike | None = None) -> Iterator[dict[str, NDArray[Any]]]:
+    def blocks(self, lengths: ArrayLike | None = None) -> Iterator[dict[str, ArrayAny]]:
         """Columns of whole environments at a time, about 260,000 rows each."""
         keep = self._lengths(lengths)
         first, rows = 0, 0
         for env in range(self.envs.size):
+            # Whole environments only, so that a block never splits a flight.
             if rows and rows + keep[env] > _BLOCK_ROWS:
                 yield self._block(first, env, keep)
                 first, rows = env, 0
@@ -140,7 +194,7 @@ class Recorder:
         if rows:
             yield self._block(first, self.envs.size, keep)
 
-    def _lengths(self, lengths: ArrayLike | None) -> NDArray[np.int64]:
+    def _lengths(self, lengths: ArrayLike | None) -> ArrayInt:
         if lengths is None:
             return np.full(self.envs.size, self._kept, dtype=np.int64)
         keep = np.asarray(lengths, dtype=np.int64)
@@ -148,9 +202,9 @@ class Recorder:
             raise AirworthyError(f"The lengths to keep need shape ({self.envs.size},) and values from 0 to {self._kept}.")
         return keep
 
-    def _block(self, first: int, last: int, keep: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    def _block(self, first: int, last: int, keep: ArrayInt) -> dict[str, ArrayAny]:
         chosen = np.arange(self._kept)[None, :] < keep[first:last, None]
-        columns: dict[str, NDArray[Any]] = {
+        columns: dict[str, ArrayAny] = {
             "env": np.repeat(self.envs[first:last], keep[first:last]).astype(np.int32),
             "t": np.broadcast_to(self._t[: self._kept], chosen.shape)[chosen],
         }
@@ -160,18 +214,19 @@ class Recorder:
         return columns
 
 
-def _flag(values: NDArray[Any]) -> NDArray[np.int8]:
+def _flag(values: ArrayAny) -> NDArray[np.int8]:
     """1 where any part of the step was saturated: the state holds the share of its sub-steps."""
     return (values > 0.0).astype(np.int8)
 
 
-def _code(values: NDArray[Any]) -> NDArray[np.int8]:
+def _code(values: ArrayAny) -> NDArray[np.int8]:
     """Status codes; what is not one counts as diverged."""
+    # NaN compares false, and so counts as diverged.
     known = (values >= 0.0) & (values <= 127.0)
     return np.where(known, values, 1.0).astype(np.int8)
 
 
-def _env_ids(envs: Sequence[int] | None, env_count: int) -> NDArray[np.int64]:
+def _env_ids(envs: Sequence[int] | None, env_count: int) -> ArrayInt:
     if envs is None:
         return np.arange(env_count)
     ids = np.unique(np.asarray(envs, dtype=np.int64))
@@ -180,7 +235,8 @@ def _env_ids(envs: Sequence[int] | None, env_count: int) -> NDArray[np.int64]:
     return ids
 
 
-def _allocate(shape: tuple[int, ...], limit: int, folder: str | Path | None) -> NDArray[np.float32]:
+def _allocate(shape: tuple[int, ...], limit: int, folder: str | Path | None) -> ArrayF32:
+    # Python's integers: a product of 64 bits could wrap round to something small.
     needed = 4 * int(np.prod(shape, dtype=object))
     if needed <= limit:
         return np.empty(shape, dtype=np.float32)

@@ -14,30 +14,152 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airworthy.control.kernel import LEVELS
+from airworthy.core.arrays import Array, ArrayBool, ArrayIndex
 from airworthy.core.errors import AirworthyError
+from airworthy.core.layout import Layout
 from airworthy.core.native_kernel import quiet_warp
-from airworthy.dynamics.scene_contact import Motion
+from airworthy.dynamics.scene_contact import BodyMotion
+from airworthy.dynamics.scene_native import BODY_LAYOUT
 from airworthy.dynamics.state import Effects
 from airworthy.geometry.batch import GeometryBatch
-from airworthy.simulation.arrays import BatchArrays, columns
-from airworthy.simulation.compact import Compact, motion_of
-from airworthy.simulation.config import Contact
-from airworthy.simulation.contact_step import ContactStep
-from airworthy.simulation.contacts import ContactRecord
-from airworthy.simulation.obstacles import Obstacles
+from airworthy.geometry.query_arguments import Repeated
+from airworthy.geometry.query_launch import closed_flags
+from airworthy.simulation.arrays import BatchArrays, Compact, columns, motion_of
+from airworthy.simulation.config import CONTACT_MODES, Contact
+from airworthy.simulation.contact_kernel import NUMBERS, STATE_ROWS, contact_kernel
+from airworthy.simulation.events import ContactRecord
+from airworthy.simulation.obstacles import Obstacles, SceneBodies
 from airworthy.simulation.rebound import Rebound, rebound
-from airworthy.simulation.scene_bodies import SceneBodies
 
 if TYPE_CHECKING:
     from airworthy.simulation.simulator import Simulator
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.intp]
+# ---- Contact of a small batch of flights with the geometry: one native launch after each physics step -----------------------
 
+_FLIGHTS = ("state", "keys", "imu_log")
+_OWN = ("mover_velocity", "before", "bodies", "places", "sphere_table", "core_table", "settings", "numbers", "record", "met")
+
+
+class ContactStep:
+    """What contact does to the flights of a small batch.
+
+    Args:
+        small: The batch.
+        state: Its state rows.
+        geometry: The scenes.
+        config: What happens.
+        dt: Physics step [s].
+        spheres: Of each kind of body: centre from the centre of mass, body frame, and radius [m] (negative: none),
+            (kinds, spheres, 4).
+        cores: Of each kind of body, as `airworthy.geometry.sweep.CORE`, (kinds, 9).
+    """
+
+    def __init__(
+        self, small: Compact, state: Layout, geometry: GeometryBatch, config: Contact, dt: float, spheres: Array, cores: Array
+    ):
+        self._small, self._geometry, self._wp = small, geometry, quiet_warp()
+        room = small.arrays.stride
+        self._host: dict[str, Any] = {
+            "before": np.zeros((room, 14)),
+            "bodies": np.zeros((room, BODY_LAYOUT.size)),
+            "places": np.zeros((room, 2), np.int32),
+            "sphere_table": np.array(spheres),
+            "core_table": np.array(cores),
+            "settings": np.array([dt, config.restitution, config.friction, config.rolling]),
+            "numbers": np.zeros(len(NUMBERS), np.int32),
+            "record": np.zeros((room, 10)),
+            "met": np.zeros(room, np.int32),
+        }
+        numbers = {"room": room, "stride": room, "mode": CONTACT_MODES.index(config.mode), "spheres": spheres.shape[1]}
+        self._set(**numbers, **{name: state.offsets.get(name, -1) for name in STATE_ROWS})
+        self._on_cpu = geometry.device == "cpu"
+        self._sent = {
+            name: self._wp.array(array.ravel(), device=geometry.device, copy=not self._on_cpu)
+            for name, array in self._host.items()
+        }
+        self._still = self._wp.zeros(3, dtype=self._wp.float64, device=geometry.device)
+        self._launchers: dict[str, Repeated] = {}
+
+    def begin(self, env: ArrayIndex, kind: ArrayIndex, bodies: Array, mover_velocity: Any = None) -> None:
+        """Flights were taken into the batch: those of its first places, in order.
+
+        Args:
+            env: Environment of the geometry, (k,).
+            kind: Of body, (k,).
+            bodies: Numbers of each, (k, rows) as `dynamics.scene_native.BODY_LAYOUT`.
+            mover_velocity: Warp array, world [m/s]; None: movers stand still.
+        """
+        count = len(env)
+        self._host["bodies"][:count] = bodies
+        self._host["places"][:count, 0], self._host["places"][:count, 1] = env, kind
+        self._push("bodies", "places")
+        self._sent["mover_velocity"] = self._still if mover_velocity is None else mover_velocity
+        self._set(count=count, moving=mover_velocity is not None, begin=1, log=-1)
+        self._launch("begin")
+
+    def act(self, log: int = -1) -> None:
+        """Let contact act on the step that the batch just flew.
+
+        Args:
+            log: Step of the IMU log that it wrote; -1: none.
+        """
+        self._set(begin=0, log=log)
+        self._launch("busy" if self._is_busy() else "quiet")
+
+    def met(self) -> NDArray[np.int32]:
+        """Tell whether each flight met something in the last step, (k,), 0 or 1."""
+        return np.asarray(self._fetch("met")[: self._small.count])
+
+    def record(self) -> Array:
+        """Impacts since `begin`, as `ContactRecord.packed`, (k, 10)."""
+        return np.asarray(self._fetch("record")[: self._small.count])
+
+    # ---- inside -----------------------------------------------------------------------------------------------------
+
+    def _set(self, **numbers: int) -> None:
+        for name, value in numbers.items():
+            self._host["numbers"][NUMBERS.index(name)] = value
+
+    def _is_busy(self) -> bool:
+        """Tell whether many flights met something in the last step, and so will in the next."""
+        return self._on_cpu and 8 * int(np.count_nonzero(self._host["met"])) > self._small.arrays.stride
+
+    def _launch(self, kind: str) -> None:
+        """Launch; of each kind the shortest launch so far decides whether it gains from more threads."""
+        self._push("numbers")
+        arrays = self._small.arrays
+        flights = [arrays.lent(name, self._geometry.device) for name in _FLIGHTS]
+        arguments = [*self._geometry.arguments(), closed_flags(self._geometry), *flights, *(self._sent[name] for name in _OWN)]
+        launcher = self._launchers.get(kind)
+        if launcher is None:
+            room, threads = arrays.stride, self._geometry.threads
+            launcher = self._launchers[kind] = Repeated(contact_kernel(), room, arguments, self._geometry.device, threads)
+        for index, argument in enumerate(arguments):
+            launcher.exchange(index, argument)
+        launcher.launch()
+        for name, array in zip(_FLIGHTS, flights, strict=True):
+            arrays.give_back(name, array)
+
+    def _push(self, *names: str) -> None:
+        if not self._on_cpu:
+            for name in names:
+                self._sent[name].assign(self._host[name].ravel())
+
+    def _fetch(self, name: str) -> Any:
+        if not self._on_cpu:
+            self._host[name].ravel()[...] = self._sent[name].numpy()
+        return self._host[name]
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+# Ours: longer launches cost less each, but a flight near an obstacle flies all their steps twice.
 STEPS_MAX = 32
 """Physics steps that fly in one go where there is geometry: a flight that is held flies all of them once more."""
+# Ours: 2^-20, eight steps of float32's 2^-23.
 _ROUNDING = 1e-6
 """Share of a position that the step's single precision may be wrong by, doubled for the ball's centre."""
+# Ours: five times GAP of `obstacles`, at which bodies count as touching.
 _MARGIN = 1e-4
 """[m]"""
 
@@ -53,7 +175,7 @@ class SceneContact:
         arrays: Memory of the simulator.
     """
 
-    def __init__(self, simulator: Simulator, config: Contact, geometry: GeometryBatch, env: Ints, arrays: BatchArrays):
+    def __init__(self, simulator: Simulator, config: Contact, geometry: GeometryBatch, env: ArrayIndex, arrays: BatchArrays):
         self._simulator, self._config, self._geometry, self._arrays = simulator, config, geometry, arrays
         self._env = env
         self.record = ContactRecord.of(simulator.env_count)
@@ -65,6 +187,7 @@ class SceneContact:
         self._mover_velocity_sent: Any = None
         self._seen: Any = None
         self._known = np.zeros(simulator.env_count, bool)
+        self._on_trial = False
 
     def set_mover_velocity(self, velocity: ArrayLike | None) -> None:
         """See `Simulator.set_mover_velocity`."""
@@ -77,10 +200,23 @@ class SceneContact:
         self.mover_velocity = array
         self._mover_velocity_sent = quiet_warp().array(array.ravel(), device=self._geometry.device)
 
+    # ---- trials -----------------------------------------------------------------------------------------------------
+
+    def begin_trial(self) -> tuple[Array, ArrayBool, Any]:
+        """From here to `end_trial` no new flight begins in mode "reset"; returns what `end_trial` puts back."""
+        self._on_trial = True
+        return self.record.packed(), self._known.copy(), self._seen
+
+    def end_trial(self, before: tuple[Array, ArrayBool, Any]) -> None:
+        """Forget what was met, and what was found to be around flights whose balls the simulator has put back."""
+        self._on_trial = False
+        self.record.unpack(before[0])
+        self._known[...], self._seen = before[1], before[2]
+
     # ---- safe balls -------------------------------------------------------------------------------------------------
 
-    def forget(self, ids: Ints | None = None) -> None:
-        """What is around these environments is unknown: they moved, or the geometry did."""
+    def forget(self, ids: ArrayIndex | None = None) -> None:
+        """Forget what is around these environments: they moved, or the geometry did."""
         self._known[slice(None) if ids is None else ids] = False
 
     def prepare(self, seconds: float) -> None:
@@ -89,6 +225,7 @@ class SceneContact:
         Args:
             seconds: Length of the launch.
         """
+        # Anything may have moved: what was known of the surroundings is void.
         if self._geometry.revision != self._seen:
             self._seen = self._geometry.revision
             self.forget()
@@ -98,13 +235,14 @@ class SceneContact:
             short = self._geometry.mover_count > 0
             self._surround(unknown, 4.0 * seconds if short else np.inf)
 
-    def _surround(self, ids: Ints, horizon: float = np.inf) -> Array:
-        """New balls for some environments, as far as they can go in `horizon` seconds; returns their radii."""
+    def _surround(self, ids: ArrayIndex, horizon: float = np.inf) -> Array:
+        """Return new balls for some environments, as far as they can go in `horizon` seconds; returns their radii."""
         motion = motion_of(self._arrays.state()[:, ids], self._simulator.layout)
         fine = motion.finite()
         centre = np.where(fine[:, None], motion.position, 0.0)
         farthest = np.inf if horizon == np.inf else _speed(motion, fine) * horizon + 0.1
         radius = Obstacles(self._geometry, self._env[ids]).safe_radius(centre, self._bodies.reach[ids], farthest)
+        # The ball is tested in single precision far from the origin: what that may lose is taken off first.
         radius = radius - _MARGIN - _ROUNDING * np.abs(centre).max(axis=1)
         inputs, offsets = self._arrays.inputs(), self._simulator.inputs_layout.offsets
         inputs[offsets["safe_center"] : offsets["safe_center"] + 3, ids] = centre.T
@@ -117,19 +255,26 @@ class SceneContact:
     # ---- launches ---------------------------------------------------------------------------------------------------
 
     def finish(self, steps: int, effects: Effects, elapsed: int) -> None:
-        """After a launch: fly those that were held, and let contact act."""
+        """After a launch: fly those that were held, and let contact act.
+
+        Args:
+            steps: Of the launch.
+            effects: Compiled into the kernel.
+            elapsed: Steps of the same launch that lie behind.
+        """
         row = self._simulator.layout.offsets["held"]
         held = np.flatnonzero(self._arrays.state_row(row)[: self._simulator.env_count])
         if not held.size:
             return
         motion = motion_of(self._arrays.state()[:, held], self._simulator.layout)
+        # A flight whose new ball holds the whole launch needs no steps one by one.
         way = _speed(motion, motion.finite()) * steps / self._simulator.config.physics_rate
         near = self._surround(held) < way
         near[~near] = ~self._try_again(held[~near], steps, effects, elapsed)
         if near.any():
             self._fly_closely(held[near], steps, effects, elapsed)
 
-    def _try_again(self, ids: Ints, steps: int, effects: Effects, elapsed: int) -> NDArray[np.bool_]:
+    def _try_again(self, ids: ArrayIndex, steps: int, effects: Effects, elapsed: int) -> ArrayBool:
         """Fly with new balls, all steps at once; returns which did not leave them, and are done."""
         if not ids.size:
             return np.zeros(0, bool)
@@ -141,7 +286,7 @@ class SceneContact:
         self._store(small, ids, done, steps, effects, elapsed)
         return np.asarray(done)
 
-    def _fly_closely(self, ids: Ints, steps: int, effects: Effects, elapsed: int) -> None:
+    def _fly_closely(self, ids: ArrayIndex, steps: int, effects: Effects, elapsed: int) -> None:
         """Fly step by step, and let contact act after each."""
         small = self._compact(len(ids), steps, effects, elapsed)
         small.take(self._arrays, ids)
@@ -153,23 +298,23 @@ class SceneContact:
             if Effects.DELAY in effects:
                 small.shorten_delays(1)
             acts.act(elapsed + step if Effects.IMU_LOG in effects else -1)
-            if self._config.mode == "reset" and acts.met().any():
+            if self._config.mode == "reset" and not self._on_trial and acts.met().any():
                 self._restart(small, acts, ids, np.flatnonzero(acts.met()))
         self.record.add(ids, acts.record())
         self._store(small, ids, np.ones(len(ids), bool), steps, effects, elapsed)
 
-    def _restart(self, small: Compact, acts: ContactStep, ids: Ints, rows: Ints) -> None:
+    def _restart(self, small: Compact, acts: ContactStep, ids: ArrayIndex, rows: ArrayIndex) -> None:
         """Begin new flights at some places of the small batch."""
         self.record.add(ids, acts.record())
         self._simulator.restart(ids[rows])
         small.take(self._arrays, ids[rows], rows)
         self._begin(acts, ids)
 
-    def _begin(self, acts: ContactStep, ids: Ints) -> None:
+    def _begin(self, acts: ContactStep, ids: ArrayIndex) -> None:
         acts.begin(self._env[ids], self._bodies.kind[ids], self._bodies.numbers(ids), self._mover_velocity_sent)
 
-    def acted(self, envs: Ints, before: Motion, after: Motion) -> tuple[Motion, NDArray[np.bool_], NDArray[np.bool_]]:
-        """What contact makes of one physics step, without touching the simulator: the twin's.
+    def acted(self, envs: ArrayIndex, before: BodyMotion, after: BodyMotion) -> tuple[BodyMotion, ArrayBool, ArrayBool]:
+        """Return what contact makes of one physics step, without touching the simulator: the twin's.
 
         Args:
             envs: Environments, (k,).
@@ -194,9 +339,9 @@ class SceneContact:
         end.put(met, before.between(after, hits.fraction).take(met))
         return end, met, met
 
-    def _rebound(self, envs: Ints, before: Motion, after: Motion) -> Rebound:
+    def _rebound(self, envs: ArrayIndex, before: BodyMotion, after: BodyMotion) -> Rebound:
         obstacles, config = Obstacles(self._geometry, self._env[envs]), self._config
-        acts = (self._dt, config.restitution, config.friction, self._velocities(envs))
+        acts = (self._dt, config.restitution, config.friction, config.rolling, self._velocities(envs))
         return rebound(obstacles, self._bodies.bodies(envs), before, after, *acts)
 
     # ---- inside -----------------------------------------------------------------------------------------------------
@@ -208,7 +353,7 @@ class SceneContact:
     def _level(self) -> tuple[int, int]:
         return LEVELS[self._simulator.config.level].number, self._simulator.command_rows
 
-    def _velocities(self, envs: Ints) -> Array | None:
+    def _velocities(self, envs: ArrayIndex) -> Array | None:
         """Velocity of each instance that environments may hit, (k, instances, 3): only movers have one."""
         if self.mover_velocity is None:
             return None
@@ -216,7 +361,7 @@ class SceneContact:
         return np.concatenate([still, self.mover_velocity[self._env[envs]]], axis=1)
 
     def _compact(self, count: int, steps: int, effects: Effects, elapsed: int) -> Compact:
-        """A small batch with room for `count` environments."""
+        """Return a small batch with room for `count` environments."""
         room = 16
         while room < count:
             room *= 2
@@ -230,11 +375,11 @@ class SceneContact:
         """Contact of the flights of a small batch."""
         room = small.arrays.stride
         if room not in self._steps:
-            numbers = (self._config, self._dt, self._bodies.table)
+            numbers = (self._config, self._dt, self._bodies.table, self._bodies.cores)
             self._steps[room] = ContactStep(small, self._simulator.layout, self._geometry, *numbers)
         return self._steps[room]
 
-    def _store(self, small: Compact, ids: Ints, done: NDArray[np.bool_], steps: int, effects: Effects, elapsed: int) -> None:
+    def _store(self, small: Compact, ids: ArrayIndex, done: ArrayBool, steps: int, effects: Effects, elapsed: int) -> None:
         """Take flights of the small batch, which has those of `ids`, over into the simulator's memory."""
         rows = np.flatnonzero(done)
         if not rows.size:
@@ -249,6 +394,6 @@ class SceneContact:
             self._arrays.write_log(elapsed, small.arrays.log(until)[elapsed:, :, rows], ids[rows])
 
 
-def _speed(motion: Motion, fine: NDArray[np.bool_]) -> Array:
+def _speed(motion: BodyMotion, fine: ArrayBool) -> Array:
     v = np.where(fine[:, None], motion.velocity, 0.0)
     return np.asarray(np.sqrt(v[:, 0] * v[:, 0] + v[:, 1] * v[:, 1] + v[:, 2] * v[:, 2]))

@@ -7,47 +7,43 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from airworthy.control.kernel import LEVELS
+from airworthy.core.arrays import Array, ArrayBool, ArrayFloat, ArrayIndex, ArrayU32
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.layout import Layout
-from airworthy.core.random import Words, flight_key
-from airworthy.dynamics.parameters import padded_rotor_count
-from airworthy.dynamics.state import Effects, input_layout
+from airworthy.core.random import flight_key
+from airworthy.dynamics.state import Effects, input_layout, padded_rotor_count
 from airworthy.geometry.batch import GeometryBatch
-from airworthy.simulation.arrays import BatchArrays
-from airworthy.simulation.checks import (
-    check_beliefs,
-    check_device,
-    checked_config,
-    command_array,
-    flight_id_array,
-    vehicles_per_env,
-    whole_number,
-)
-from airworthy.simulation.compact import Compact
+from airworthy.simulation.arrays import BatchArrays, Compact
 from airworthy.simulation.config import SimulatorConfig
-from airworthy.simulation.contacts import ContactRecord
-from airworthy.simulation.events import Events, EventSource
+from airworthy.simulation.events import ContactRecord, Events, EventSource
 from airworthy.simulation.family import FAMILIES
 from airworthy.simulation.group_kernel import Group
+from airworthy.simulation.obstacles import environments_of
 from airworthy.simulation.parameters import randomize, started_turbulence, with_parameter
-from airworthy.simulation.scene_bodies import environments_of
 from airworthy.simulation.scene_contact import STEPS_MAX, SceneContact
-from airworthy.simulation.snapshot import Snapshot
-from airworthy.simulation.starting import (
-    Ids,
-    Starts,
+from airworthy.simulation.stability import check_steps
+from airworthy.simulation.start_state import (
+    Snapshot,
+    StartStates,
+    check_beliefs,
+    check_device,
+    check_rotor_start,
+    checked_config,
+    command_array,
+    delay_array,
+    external_array,
+    flight_id_array,
     initial_biases,
     mounted_rotations,
     resolve_ids,
     scatter,
+    vehicles_per_env,
+    whole_number,
 )
 from airworthy.vehicles import Vehicle
-
-Array = NDArray[np.floating[Any]]
-Rows = NDArray[np.float64]
 
 
 class Simulator:
@@ -91,7 +87,10 @@ class Simulator:
         self.family.check_level(self.config.level)
         self.vehicles = vehicles_per_env(vehicles, env_count, "vehicles")
         self.env_count = len(self.vehicles)
-        self.rotor_count = max(v.rotor_count for v in self.vehicles)
+        counts = np.array([v.rotor_count for v in self.vehicles])
+        self.rotor_count = int(counts.max())
+        self.has_rotor = np.arange(self.rotor_count) < counts[:, None]
+        """Which rotors each vehicle has, (env, rotor_count); commands to others are not read, their states are zero."""
         # As whole numbers: a ratio of floats would lose a step after some hours, or where it is whole in decimals only.
         ratio = self.config.physics_rate / self.config.control_rate
         self._ratio = Fraction(ratio).limit_denominator(10**6).as_integer_ratio()
@@ -111,8 +110,8 @@ class Simulator:
         self.rows = self._nominal
         """Parameter rows in force, shape (rows, env), float64; see `parameter`."""
         self.effects = self.family.effects(self._nominal, self._param_layout, self.config) | self._random_effects()
-        self._starts = Starts(self.vehicles, self.layout, self.config.dynamics, padded)
-        self._kernel, self._threads = self.family.kernel(padded), threads
+        self._starts = StartStates(self.vehicles, self.layout, self.config.dynamics, padded)
+        self._kernel, self._threads = self.family.kernel(padded), None if threads is None else whole_number("threads", threads)
         self._arrays = self._make_arrays(self.env_count)
         self.command_rows = LEVELS[self.config.level].width(padded)
         self._group = self._make_group(groups)
@@ -124,7 +123,7 @@ class Simulator:
 
     # ---- state ------------------------------------------------------------------------------------------------------
 
-    def field(self, name: str) -> Array:
+    def field(self, name: str) -> ArrayFloat:
         """State of all environments: shape (env, k) for vectors, (env,) for scalars.
 
         On a CPU a view into the simulation's memory, without a copy; on a GPU a copy. Names: `simulator.layout.fields`.
@@ -142,38 +141,57 @@ class Simulator:
         return rows[0] if self.layout.fields[name] == () else rows.T
 
     @property
-    def position(self) -> Array:
+    def position(self) -> ArrayFloat:
         """World [m], (env, 3)."""
         return self.field("position")
 
     @property
-    def velocity(self) -> Array:
+    def velocity(self) -> ArrayFloat:
         """World [m/s], (env, 3)."""
         return self.field("velocity")
 
     @property
-    def attitude(self) -> Array:
+    def attitude(self) -> ArrayFloat:
         """Quaternion x, y, z, w, body to world, (env, 4)."""
         return self.field("attitude")
 
     @property
-    def rate(self) -> Array:
+    def rate(self) -> ArrayFloat:
         """Body rate in the body frame [rad/s], (env, 3)."""
         return self.field("rate")
 
     @property
-    def rotor_speed(self) -> Array:
+    def rotor_speed(self) -> ArrayFloat:
         """Rotor states [rad/s; N for thrust-domain vehicles], (env, rotor_count)."""
         return self.field("rotor_speed")[:, : self.rotor_count]
 
-    @property
-    def imu(self) -> Array:
-        """Last sample: accelerometer [m/s^2], gyroscope [rad/s], sensor frame, (env, 6)."""
-        self._need_imu()
-        return self.field("imu")
+    def rotors(self, name: str) -> ArrayFloat:
+        """Return a state field of rotors, (env, rotor_count), NaN for rotors that a vehicle lacks and another has; for
+        records.
+        """
+        values = self.field(name)[:, : self.rotor_count]
+        return values if self.has_rotor.all() else np.where(self.has_rotor, values, np.float32(np.nan))
 
     @property
-    def diverged(self) -> NDArray[np.bool_]:
+    def exact_rotors(self) -> ArrayBool:
+        """Whose rotors advance by their exact solution, (env,): where asked for, and where they are too fast for the step."""
+        if self.config.dynamics != "rigid":
+            return np.zeros(self.env_count, bool)
+        return np.asarray(self.parameter("rotor_exact") > 0.5)
+
+    @property
+    def imu(self) -> ArrayFloat:
+        """Sample of the present instant: accelerometer [m/s^2], gyroscope [rad/s], sensor frame, (env, 6).
+
+        It is found by a physics step on trial, under the command in force, so reading it costs a launch of one step; the next
+        `imu_log` begins with it. Right after a reset it is the sample of step 0. `field("imu")` is that of the step before,
+        as a launch leaves it, and costs nothing.
+        """
+        self._need_imu()
+        return self._tried("imu")
+
+    @property
+    def diverged(self) -> ArrayBool:
         """Flights that left the bounds of sense; they are frozen and never touch the others, (env,)."""
         return np.asarray(self.field("status") == 1.0)
 
@@ -183,17 +201,17 @@ class Simulator:
         return self._need_scene().record
 
     @property
-    def flight_step(self) -> NDArray[np.uint32]:
+    def flight_step(self) -> ArrayU32:
         """Physics steps since the start of each flight, (env,)."""
         return self._arrays.keys()[4, : self.env_count].copy()
 
     @property
-    def time(self) -> Array:
+    def time(self) -> ArrayFloat:
         """Seconds since the start of each flight, (env,), float64."""
         return self.flight_step / self.config.physics_rate
 
-    def parameter(self, name: str) -> Array:
-        """Parameter rows in force, shape (env, k) or (env,), float64; see `airworthy.dynamics.parameters.rigid_layout`."""
+    def parameter(self, name: str) -> ArrayFloat:
+        """Parameter rows in force, shape (env, k) or (env,), float64; see `airworthy.dynamics.state.rigid_layout`."""
         if name not in self._param_layout:
             raise unknown_name("parameter", name, self._param_layout.fields)
         rows = self.rows[self._param_layout.rows(name)]
@@ -203,15 +221,20 @@ class Simulator:
         """Change a parameter, for this and later flights; what follows from it (inverses, levers) follows.
 
         Args:
-            name: See `airworthy.dynamics.parameters.rigid_layout`.
+            name: See `airworthy.dynamics.state.rigid_layout`.
             value: (env, k) or (env,) for a scalar parameter; or (k,) or a number for every environment.
 
         Raises:
-            AirworthyError: If the name is unknown or the shape does not fit.
+            AirworthyError: If the name is unknown, the shape does not fit, no vehicle has such a parameter (a mass below
+                zero, an inertia of no body, a number that is not finite), or it becomes too fast for the step; nothing has
+                changed then.
         """
-        same, dt = self.rows is self._nominal, 1.0 / self.config.physics_rate
-        self._nominal = with_parameter(self._nominal, self._param_layout, name, value, dt)
-        self.rows = self._nominal if same else with_parameter(self.rows, self._param_layout, name, value, dt)
+        nominal = with_parameter(self._nominal, self._param_layout, name, value, self.config)
+        if self.config.dynamics == "rigid":
+            check_steps(nominal, self._param_layout, self.config, self.vehicles)
+        same = self.rows is self._nominal
+        self.rows = nominal if same else with_parameter(self.rows, self._param_layout, name, value, self.config)
+        self._nominal = nominal
         lasting = self.effects & (Effects.DELAY | Effects.EXTERNAL | Effects.DOWNWASH | Effects.CLEARANCE)
         self.effects = self.family.effects(self._nominal, self._param_layout, self.config) | self._random_effects() | lasting
         self._upload_parameters()
@@ -237,7 +260,7 @@ class Simulator:
         self._launch(self.substeps(self.step_count), self.effects)
         self.step_count += 1
 
-    def advance(self, steps: int, command: ArrayLike | None = None, imu_log: bool = False) -> Array | None:
+    def advance(self, steps: int, command: ArrayLike | None = None, imu_log: bool = False) -> ArrayFloat | None:
         """Advance by whole physics steps under one command, outside the control clock.
 
         Args:
@@ -277,9 +300,10 @@ class Simulator:
         inputs = self._arrays.inputs()
         width = LEVELS[self.config.level].width(self.rotor_count)
         array = command_array(command, self.config.level, self.env_count, self.rotor_count, width)
-        if delay_steps is not None:
+        delay = None if delay_steps is None else delay_array(delay_steps, self.env_count)
+        if delay is not None:
             inputs[self._inputs_layout.rows("command_previous"), : self.env_count] = inputs[rows, : self.env_count]
-            inputs[self._inputs_layout.offsets["delay"], : self.env_count] = delay_steps
+            inputs[self._inputs_layout.offsets["delay"], : self.env_count] = delay
             self.effects |= Effects.DELAY
         elif self.effects & Effects.DELAY:
             inputs[self._inputs_layout.offsets["delay"], : self.env_count] = 0.0
@@ -288,21 +312,20 @@ class Simulator:
 
     def _set_device_command(self, command: Any) -> None:
         width = LEVELS[self.config.level].width(self.rotor_count)
-        if tuple(command.shape) != (self.env_count, width):
-            shape, level = tuple(command.shape), self.config.level
-            raise AirworthyError(f"A CUDA command at level {level!r} has shape {shape}; expected ({self.env_count}, {width}).")
+        if tuple(command.shape) not in ((width,), (self.env_count, width)):
+            shape, level, count = tuple(command.shape), self.config.level, self.env_count
+            expected = f"({count}, {width}) or ({width},)"
+            raise AirworthyError(f"A CUDA command at level {level!r} has shape {shape}; expected {expected}.")
         start = self._inputs_layout.offsets["command"]
-        self._arrays.torch_inputs()[start : start + width, : self.env_count] = command.T
+        self._arrays.torch_inputs()[start : start + width, : self.env_count] = (
+            command.T if command.ndim == 2 else command[:, None]
+        )
 
     def set_external(self, force: ArrayLike = 0.0, moment: ArrayLike = 0.0) -> None:
         """External force (world [N]) and moment (body [N m]) of the next launches, shape (env, 3) or (3,)."""
         inputs = self._arrays.inputs()
         for name, value in (("force", force), ("moment", moment)):
-            array = np.asarray(value, float)
-            if array.shape not in ((), (3,), (self.env_count, 3)):
-                raise AirworthyError(f"External {name} has shape {array.shape}; expected ({self.env_count}, 3) or (3,).")
-            array = np.broadcast_to(array, (self.env_count, 3))
-            inputs[self._inputs_layout.rows(name), : self.env_count] = array.T
+            inputs[self._inputs_layout.rows(name), : self.env_count] = external_array(name, value, self.env_count).T
         self.effects |= Effects.EXTERNAL
         self._arrays.push_inputs()
 
@@ -315,7 +338,9 @@ class Simulator:
         self._events.add(source)
 
     def geometry_changed(self, env_ids: ArrayLike | None = None) -> None:
-        """The geometry was changed other than by posing movers: what is around these environments is looked up again."""
+        """Note that the geometry was changed other than by posing movers: what is around these environments is looked up
+        again.
+        """
         if self.scene is not None:
             self.scene.forget(resolve_ids(env_ids, self.env_count))
 
@@ -345,25 +370,28 @@ class Simulator:
             velocity: World [m/s]; default 0.
             attitude: Quaternion x, y, z, w; default level. Normalised here.
             rate: Body rate [rad/s]; default 0.
-            rotor_speed: Rotor states; default hover.
+            rotor_speed: Rotor states within their limits, or 0; default hover.
         """
         ids = resolve_ids(env_ids, self.env_count)
         given = {"position": position, "velocity": velocity, "attitude": attitude, "rate": rate, "rotor_speed": rotor_speed}
         if not ids.size:
             return
         start = self._starts.build(ids, given)
+        if rotor_speed is not None:
+            lower, upper = (self.rows[self._param_layout.rows(f"rotor_{end}")][:, ids].T for end in ("min", "max"))
+            check_rotor_start(start["rotor_speed"], lower, upper)
         if env_ids is None:
             self.step_count = 0
         if self.scene is not None:
             self.scene.record.clear(ids)
         self._start(ids, start)
 
-    def restart(self, env_ids: Ids) -> None:
+    def restart(self, env_ids: ArrayIndex) -> None:
         """Start new flights where the last reset put them, without clearing `contacts`: what contact does in mode "reset"."""
         nothing = dict.fromkeys(("position", "velocity", "attitude", "rate", "rotor_speed"))
         self._start(env_ids, self._starts.build(env_ids, nothing))
 
-    def _start(self, ids: Ids, start: dict[str, Array]) -> None:
+    def _start(self, ids: ArrayIndex, start: dict[str, ArrayFloat]) -> None:
         self.episode[ids] += 1 if self._uploaded else 0
         keys = flight_key(self.seed, self.flight_ids[ids], self.episode[ids])
         self._draw_parameters(ids, keys)
@@ -479,6 +507,25 @@ class Simulator:
         if self.effects & Effects.DELAY:
             self._pass_delay(steps)
 
+    def _tried(self, name: str) -> ArrayFloat:
+        """Return a state field as one more physics step would leave it; nothing else of the simulation changes."""
+        arrays = self._arrays
+        memory = (arrays.state(), arrays.inputs(), arrays.keys())
+        kept, effects = [array.copy() for array in memory], self.effects
+        balls = None if self.scene is None else self.scene.begin_trial()
+        try:
+            self._blow()
+            self._fly(1, self.effects, 0)
+            return np.array(self.field(name))
+        finally:
+            for array, before in zip(memory, kept, strict=True):
+                array[...] = before
+            self.effects = effects
+            arrays.push_state()
+            arrays.push_inputs()
+            if self.scene is not None and balls is not None:
+                self.scene.end_trial(balls)
+
     def _pass_delay(self, steps: int) -> None:
         """Take a launch's steps off the delays that still run."""
         inputs = self._arrays.inputs()
@@ -488,8 +535,8 @@ class Simulator:
             self.effects &= ~Effects.DELAY
         self._arrays.push_inputs()
 
-    def _forget_commands(self, ids: Ids, start: dict[str, Array]) -> None:
-        """A flight must not follow what was commanded before it began."""
+    def _forget_commands(self, ids: ArrayIndex, start: dict[str, ArrayFloat]) -> None:
+        """Forget what was commanded before a flight began, which it must not follow."""
         inputs = self._arrays.inputs()
         for name in ("command", "command_previous", "delay"):
             inputs[self._inputs_layout.rows(name), ids] = 0.0
@@ -501,7 +548,7 @@ class Simulator:
         self._arrays.push_inputs()
 
     def compact(self, env_count: int) -> Compact:
-        """A small batch of the same kind, in which single flights can be flown again; see `Compact`."""
+        """Return a small batch of the same kind, in which single flights can be flown again; see `Compact`."""
         return Compact(self._make_arrays(env_count), self.layout, self._inputs_layout)
 
     def _make_arrays(self, env_count: int) -> BatchArrays:
@@ -530,16 +577,16 @@ class Simulator:
         if self.config.imu is None:
             raise AirworthyError("This simulator has no IMU; build it with SimulatorConfig(imu=Imu(...)).")
 
-    def _battery_start(self, ids: Ids) -> Array:
+    def _battery_start(self, ids: ArrayIndex) -> ArrayFloat:
         full = self.rows[self._param_layout.offsets["battery"], ids]
         nominal = self.rows[self._param_layout.offsets["battery"] + 3, ids]
         return full / nominal if self.config.battery else np.ones(len(ids))
 
-    def _draw_parameters(self, ids: Ids, keys: Words) -> None:
+    def _draw_parameters(self, ids: ArrayIndex, keys: ArrayU32) -> None:
         if self.config.randomization.any:
             if self.rows is self._nominal:
                 self.rows = self._nominal.copy()
-            self.rows[:, ids] = randomize(self._nominal[:, ids], self._param_layout, self.config.randomization, keys)
+            self.rows[:, ids] = randomize(self._nominal[:, ids], self._param_layout, self.config, keys)
         if self.config.imu is not None and self.config.imu.bias_initial[2] != 0.0:
             if self.rows is self._nominal:
                 self.rows = self._nominal.copy()
@@ -548,7 +595,7 @@ class Simulator:
             return
         self._upload_parameters(ids if self._uploaded else None)
 
-    def _upload_parameters(self, env_ids: Ids | None = None) -> None:
+    def _upload_parameters(self, env_ids: ArrayIndex | None = None) -> None:
         self._uploaded = True
         if self._arrays.push_parameters(self.rows, env_ids):
             self.effects |= Effects.SHARED_PARAMETERS
@@ -559,10 +606,10 @@ class Simulator:
         return Effects.WIND if self.config.randomization.wind != 0.0 else Effects(0)
 
 
-def _packed(rows: Rows) -> Rows:
+def _packed(rows: Array) -> Array:
     """Rows to keep: one column where all environments share one."""
     return rows[:, :1].copy() if rows.strides[1] == 0 else rows.copy()
 
 
-def _unpacked(rows: Rows, env_count: int) -> Rows:
+def _unpacked(rows: Array, env_count: int) -> Array:
     return np.broadcast_to(rows, (len(rows), env_count)) if env_count > 1 and rows.shape[1] == 1 else rows.copy()

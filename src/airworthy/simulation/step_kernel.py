@@ -9,7 +9,6 @@ from airworthy.control.kernel import control_blocks, control_constants, control_
 from airworthy.core.layout import Layout
 from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp, shared_source
 from airworthy.core.random import Stream
-from airworthy.dynamics.parameters import CONTACT_POINTS, rigid_layout
 from airworthy.dynamics.rigid import INTEGRATORS, advance_source, rigid_blocks, step_source
 from airworthy.dynamics.semi_kinematic import (
     semi_kinematic_blocks,
@@ -17,7 +16,15 @@ from airworthy.dynamics.semi_kinematic import (
     semi_kinematic_source,
     semi_kinematic_state_layout,
 )
-from airworthy.dynamics.state import COMMAND_ROWS, Effects, input_layout, rigid_state_layout
+from airworthy.dynamics.state import (
+    COMMAND_ROWS,
+    CONTACT_POINTS,
+    SPANS_MAX,
+    Effects,
+    input_layout,
+    rigid_layout,
+    rigid_state_layout,
+)
 
 ARGUMENTS = ("state", "inputs", "params", "param_table", "keys", "imu_log", "elapsed")
 """Array arguments of the kernel, in order; then the scalars below and the first block."""
@@ -70,6 +77,7 @@ def _assemble(text: str, constants: dict[str, int], parameters: Layout, state: L
         "GROUP": BLOCKS_PER_TASK,
         "COMMAND_ROWS": COMMAND_ROWS,
         "CONTACT_POINTS": CONTACT_POINTS,
+        "SPANS_MAX": SPANS_MAX,
         **control_constants(),
         **{f"STREAM_{s.name}": int(s) for s in Stream},
         **{f"E_{e.name}": int(e) for e in Effects},
@@ -82,13 +90,13 @@ def _assemble(text: str, constants: dict[str, int], parameters: Layout, state: L
 
 @cache
 def step_kernel(rotor_count: int) -> Any:
-    """The rigid family's Warp kernel for a padded number of rotors; compiled at first launch, then cached on disk."""
+    """Return the rigid family's Warp kernel for a padded number of rotors; compiled at first launch, then cached on disk."""
     return _kernel(f"airworthy_step_{rotor_count}", step_snippet(rotor_count))
 
 
 @cache
 def semi_kinematic_kernel(rotor_count: int) -> Any:
-    """The semi-kinematic family's Warp kernel."""
+    """Return the semi-kinematic family's Warp kernel."""
     return _kernel("airworthy_semi_kinematic", semi_kinematic_snippet(rotor_count))
 
 

@@ -9,22 +9,92 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from airworthy.control import laws
 from airworthy.control.kernel import LED_LEVELS, control_layout
+from airworthy.control.laws import extrapolated, tracking_rates
+from airworthy.core.arrays import Array, ArrayBool, Vector
 from airworthy.core.random import Stream, flight_key, normals, uniforms
 from airworthy.dynamics import contact
 from airworthy.dynamics import equations as eq
-from airworthy.dynamics.parameters import CONTACT_POINTS, rigid_layout
+from airworthy.dynamics import semi_kinematic as sk
+from airworthy.dynamics.equations import normalize
 from airworthy.dynamics.rigid import GROUND_LIFT, GROUND_SLOP, GROUND_SWEEPS, HELD_SHARE
-from airworthy.dynamics.scene_contact import Motion
-from airworthy.dynamics.state import COMMAND_ROWS, Effects
+from airworthy.dynamics.scene_contact import BodyMotion
+from airworthy.dynamics.state import COMMAND_ROWS, CONTACT_POINTS, Effects, padded_rotor_count, rigid_layout
 from airworthy.simulation.scene_contact import SceneContact
 from airworthy.simulation.simulator import Simulator
 
-Array = NDArray[np.float64]
-Vector = tuple[Any, ...]
+__all__ = ["Twin"]
+
+# ---- The readable twin of the semi-kinematic step, on NumPy float64 arrays --------------------------------------------------
+
+
+class SemiKinematicTwin:
+    """A float64 copy of a semi-kinematic simulator's present, advanced by NumPy.
+
+    Args:
+        simulator: Where parameters, state and keys are taken from, at this instant.
+    """
+
+    def __init__(self, simulator: Simulator):
+        rotor_count = padded_rotor_count(simulator.rotor_count)
+        split = sk.semi_kinematic_layout().size
+        self.p = sk.semi_kinematic_layout().record(lambda row: simulator.rows[row])
+        self.c = control_layout(rotor_count).record(lambda row: simulator.rows[split + row])
+        self.dt, self.level = 1.0 / simulator.config.physics_rate, simulator.config.level
+        self.noisy = Effects.WRENCH_NOISE in simulator.effects
+        self.key = flight_key(simulator.seed, simulator.flight_ids, simulator.episode)
+        self.clock = simulator.flight_step.astype(np.int64)
+        self.force = np.zeros((3, simulator.env_count))
+        self.state: dict[str, Any] = {
+            name: np.array(simulator.field(name), float).T.copy()
+            for name in ("position", "velocity", "attitude", "rate", "thrust")
+        }
+
+    def field(self, name: str) -> Array:
+        """State, shape (env, k) or (env,)."""
+        return np.asarray(self.state[name]).T
+
+    def advance(self, steps: int, command: ArrayLike) -> None:
+        """Advance by physics steps under one command, shape (env, width) or (width,)."""
+        array = np.atleast_2d(np.asarray(command, float))
+        wanted = np.zeros((COMMAND_ROWS, len(self.clock)))
+        wanted[: array.shape[1]] = np.broadcast_to(array, (len(self.clock), array.shape[1])).T
+        for step in range(steps):
+            self._step(tuple(wanted), step * self.dt)
+
+    def _step(self, wanted: tuple[Any, ...], elapsed: float) -> None:
+        s = self.state
+        if self.level == "tracking":
+            body = (tuple(s["position"]), tuple(s["velocity"]), tuple(s["attitude"]), tuple(s["rate"]))
+            asked = tracking_rates(*body, extrapolated(wanted, elapsed), self.c)
+        else:
+            asked = wanted[:4]
+        thrust, *rate = sk.limited_input(asked[0], asked[1:4], self.p)
+        y = np.concatenate([s["position"], s["velocity"], s["attitude"]])
+        y = self._rk4(y, thrust, tuple(rate))
+        if self.noisy:
+            y = y + np.array(self.p.noise) * normals(self.key, self.clock, Stream.SENSOR_AND_WRENCH, 12).T[:10]
+        s["position"], s["velocity"] = y[:3], y[3:6]
+        s["attitude"] = np.array(normalize(tuple(y[6:])))
+        s["rate"], s["thrust"] = np.array(np.broadcast_arrays(*rate)), thrust
+        self.clock = self.clock + 1
+
+    def _rk4(self, y: Array, thrust: Any, rate: tuple[Any, ...]) -> Array:
+        def slope(z: Array) -> Array:
+            dv, dq = sk.derivative(tuple(z[3:6]), tuple(z[6:]), thrust, rate, tuple(self.force), self.p)
+            return np.concatenate([z[3:6], np.array(dv), np.array(dq)])
+
+        k1 = slope(y)
+        k2 = slope(y + 0.5 * self.dt * k1)
+        k3 = slope(y + 0.5 * self.dt * k2)
+        k4 = slope(y + self.dt * k3)
+        return np.asarray(y + self.dt / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4))
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 _FIELDS = ("velocity", "attitude", "rate", "rotor_speed")
 
@@ -71,6 +141,8 @@ class Twin:
 
     def _step(self, wanted: Vector) -> None:
         p, s, has = self.p, self.state, self.effects.__contains__
+        if self.config.level in ("rotor_speed", "rotor_thrust"):
+            wanted = tuple(np.where(p.rotor_count > i, x, 0.0) for i, x in enumerate(wanted))
         before, stopped = self._motion(), s["status"] == 2.0
         noise = self._draws()
         force, moment = self._held_wrench(noise)
@@ -103,10 +175,10 @@ class Twin:
         if self.scene is not None:
             self._meet(self.scene, before, stopped)
 
-    def _motion(self) -> Motion:
-        return Motion(*(self.state[name].T.copy() for name in ("position", "velocity", "attitude", "rate")))
+    def _motion(self) -> BodyMotion:
+        return BodyMotion(*(self.state[name].T.copy() for name in ("position", "velocity", "attitude", "rate")))
 
-    def _meet(self, scene: SceneContact, before: Motion, stopped: NDArray[np.bool_]) -> None:
+    def _meet(self, scene: SceneContact, before: BodyMotion, stopped: ArrayBool) -> None:
         """Contact with the scene; what it adds to the accelerometer's sample is left out."""
         s, after = self.state, self._motion()
         end, _, stops = scene.acted(np.arange(len(self.clock)), before, after)
@@ -118,7 +190,7 @@ class Twin:
     # ---- what acts -------------------------------------------------------------------------------------------------
 
     def _draws(self) -> Array:
-        """The 20 normals of a step per environment; zeros where nothing uses them, since drawing takes half the time."""
+        """Return the 20 normals of a step per environment; zeros where nothing uses them, since drawing takes half the time."""
         if not self.effects & (Effects.WRENCH_NOISE | Effects.IMU_NOISE):
             return np.zeros((20, len(self.clock)))
         return normals(self.key, self.clock, Stream.SENSOR_AND_WRENCH, 20).T
@@ -129,10 +201,17 @@ class Twin:
         if Effects.WRENCH_NOISE in self.effects:
             force, moment = force + np.array(p.force_noise) * noise[:3], moment + np.array(p.moment_noise) * noise[3:6]
         if Effects.DISTURBANCE in self.effects:
-            draw = uniforms(self.key, self.clock, Stream.DISTURBANCE, 8).T
-            hit = draw[0] < p.disturbance_probability
-            force = force + hit * (2.0 * draw[[1, 2, 3]] - 1.0) * np.array(p.disturbance_force)
-            moment = moment + hit * (2.0 * draw[[4, 5, 6]] - 1.0) * np.array(p.disturbance_torque)
+            # Spans are counted in float32, as in the kernel: where one begins must not depend on the number format.
+            ratio, now = np.asarray(p.disturbance_ratio, np.float32), self.clock.astype(np.float32)
+            begin, end = now * ratio, (now + np.float32(1.0)) * ratio
+            span = np.floor(begin)
+            while np.any(span < end):
+                draw = uniforms(self.key, span.astype(np.int64), Stream.DISTURBANCE, 8).T
+                hit = (draw[0] < p.disturbance_probability) & (span < end)
+                share = hit * ((np.minimum(span + 1.0, end) - np.maximum(span, begin)) / ratio)
+                force = force + share * (2.0 * draw[[1, 2, 3]] - 1.0) * np.array(p.disturbance_force)
+                moment = moment + share * (2.0 * draw[[4, 5, 6]] - 1.0) * np.array(p.disturbance_torque)
+                span = span + np.float32(1.0)
         return tuple(force), tuple(moment)
 
     def _wind(self) -> Vector:
@@ -170,7 +249,10 @@ class Twin:
     def _control(self, wanted: Vector) -> Vector:
         s, c, level = self.state, self.c, self.config.level
         zero = np.zeros_like(self.clock, float)
-        body = (tuple(s["position"]), tuple(s["velocity"]), tuple(s["attitude"]), tuple(s["rate"]))
+        attitude, rate = tuple(s["attitude"]), tuple(s["rate"])
+        if Effects.LEANING in self.effects:
+            attitude, rate = laws.trimmed(attitude, rate, c)
+        body = (tuple(s["position"]), tuple(s["velocity"]), attitude, rate)
         started = (self.clock > 0).astype(float)
         mellinger = tuple(np.concatenate([s["position_integral"], s["moment_integral"], s["rate_error"]]))
         if level == "rotor_speed":
@@ -198,8 +280,11 @@ class Twin:
             *sideways, thrust, torque = laws.geometric_wrench(*body, wanted, c, level)
             wrench = (*sideways, thrust, *torque)
         wrench = tuple(x + zero for x in wrench)
-        allocate = laws.pseudo_inverse_thrusts if Effects.PSEUDO_INVERSE in self.effects else laws.bounded_thrusts
-        states = laws.rotor_states(allocate(wrench, c), c)
+        if Effects.PSEUDO_INVERSE in self.effects:
+            thrusts = laws.pseudo_inverse_thrusts(wrench, c)
+        else:
+            thrusts = laws.bounded_thrusts(wrench, c, self.config.control.priority)
+        states = laws.rotor_states(thrusts, c)
         return laws.led_states(tuple(s["rotor_speed"]), states, c) if level in LED_LEVELS else states
 
     def _keep(self, first: str, kept: Any) -> None:
@@ -218,7 +303,8 @@ class Twin:
         self, y: Array, command: Array, wind: Vector, force: Vector, moment: Vector, factor: Any, mean_rate: Vector | None
     ) -> tuple[Array, Any, Any]:
         state = (tuple(y[:3]), tuple(y[3:7]), tuple(y[7:10]), tuple(y[10:]))
-        out = eq.derivative(*state, tuple(command), wind, force, moment, factor, self.p, exact=1.0, mean_rate=mean_rate)
+        forms: dict[str, Any] = {"drag": "hubs" if Effects.HUB_AIR in self.effects else "full", "exact": self.p.rotor_exact}
+        out = eq.derivative(*state, tuple(command), wind, force, moment, factor, self.p, mean_rate=mean_rate, **forms)
         rates = [np.broadcast_to(x, y.shape[1:]) for part in out[:4] for x in part]
         return np.array(rates), out[2], out[4]
 
@@ -240,7 +326,7 @@ class Twin:
             for share, rotors in ((0.5, half), (0.5, half), (1.0, full)):
                 z = y + share * dt * stages[-1]
                 if exact:
-                    z[10:] = rotors
+                    z[10:] = np.where(self.p.rotor_exact > 0.5, rotors, z[10:])
                 at.append(z)
                 stages.append(self._derivative(z, *acting)[0])
             weights = (1.0, 2.0, 2.0, 1.0)
@@ -253,7 +339,7 @@ class Twin:
                 moved = dt * y_next[:3]
                 y_next[3:7] = np.array(eq.quaternion_exponential(tuple(y[3:7]), tuple(y_next[7:10]), dt))
         if exact:
-            y_next[10:] = full
+            y_next[10:] = np.where(self.p.rotor_exact > 0.5, full, y_next[10:])
         return y_next, np.asarray(moved), rate_dot, specific
 
     def _ground(self, y: Array, position: Array, moved: Array) -> tuple[Array, Array, Any]:
@@ -270,6 +356,13 @@ class Twin:
         inverse = 1.0 / np.maximum(np.sum(touch, axis=0), 1.0)
         middle = tuple(sum(t * point[i] for t, point in zip(touch, points, strict=True)) * inverse for i in range(3))
         share: Any = 0.0
+        rests = met & (approach < contact.bounce_speed(self.dt, p))
+        below = np.max([np.where(depth > 0.0, depth, 0.0) for depth, _ in states], axis=0)
+        stands = rests & (np.asarray(contact.contact_holds(u, w, up, points[0], p)) > 0.0)
+        risen = np.where(rests | (below < GROUND_SLOP), 0.0, below - GROUND_SLOP)
+        risen = contact.affordable_lift(risen, u, w, p)
+        u, w = contact.contact_rise(risen, u, w, up, p)
+        u1, w1, height = u, w, height + risen
         deepest = np.zeros_like(height)
         for turn in range(2):
             u, w, together = contact.contact_push(met.astype(float), 0.0, u, w, up, middle, p)
@@ -277,23 +370,21 @@ class Twin:
             for k in list(range(CONTACT_POINTS)) * GROUND_SWEEPS:
                 u, w, push[k] = contact.contact_push(touch[k], push[k], u, w, up, points[k], p)
             if turn == 0:
-                u, w, share = contact.contact_rebound(approach, u, w, u0, w0, self.dt, p)
+                u, w, share = contact.contact_rebound(approach, u, w, u1, w1, self.dt, p)
             for k in range(CONTACT_POINTS):
                 u, w, leaving = contact.contact_friction(touch[k], push[k] * (1.0 + share), u, w, up, points[k], p)
                 depth, _ = contact.contact_state(height, up, u, w, points[k], p)
                 deepest = np.where((touch[k] > 0.5) & (leaving < 0.05) & (depth > deepest), depth, deepest)
+            u, w = contact.contact_rolling(sum(push) * (1.0 + share), u, w, up, points[0], p)
             share = 0.0
-        rests = met & (approach < contact.bounce_speed(self.dt, p))
+        u, w = (tuple(np.where(stands, 0.0, x) for x in vector) for vector in (u, w))
         held = np.where(rests, HELD_SHARE[self.config.integrator] * self.dt, 0.0)
-        risen = sum(n * (a - b) for n, a, b in zip(up, u, u0, strict=True)) * held
-        lift = np.maximum((deepest - risen - GROUND_SLOP) * GROUND_LIFT, 0.0)
+        stopped = sum(n * (a - b) for n, a, b in zip(up, u, u0, strict=True)) * held
+        lift = np.maximum((deepest - stopped - GROUND_SLOP) * GROUND_LIFT, 0.0)
         u, w = contact.contact_lift(lift, u, w, p)
         change, support = (np.array(x) for x in contact.ground_result(u, u0, tuple(y[3:7]), self.dt))
         moved = moved + change * held
-        moved[2] += np.where(met, lift, 0.0)
+        moved[2] += np.where(met, lift + risen, 0.0)
         turned = np.where(met, np.array(w), y[7:10])
         y = np.concatenate([np.where(met, y[:3] + change, y[:3]), y[3:7], turned, y[10:]])
         return y, moved, (met, support, (turned - np.array(w0)) / self.dt)
-
-
-__all__ = ["Twin"]

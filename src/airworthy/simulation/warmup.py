@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from airworthy.core.native_kernel import quiet_warp
-from airworthy.dynamics.parameters import ROTOR_COUNTS
+from airworthy.dynamics.state import ROTOR_COUNTS
 from airworthy.simulation.step_kernel import semi_kinematic_kernel, step_kernel
 
 if TYPE_CHECKING:
@@ -31,16 +31,16 @@ def warm_up(device: str = "cpu") -> float:
 def _look_around(device: str) -> None:
     """Ask every question about a scene of one wall and one splat."""
     from airworthy.geometry import Box
-    from airworthy.geometry.distance import clearance
-    from airworthy.geometry.distance_field import distance_field
+    from airworthy.geometry.distance import clearance, distance_field
     from airworthy.geometry.grid_path import shortest_path
     from airworthy.geometry.occupancy import voxelize
     from airworthy.geometry.sweep import sweep_capsule, sweep_sphere
+    from airworthy.optics.projections import Pinhole
+    from airworthy.rendering.images import render
     from airworthy.scenes import Instance, Scene, SceneBatch
     from airworthy.scenes.splats import Splats
     from airworthy.scenes.splats.placing import add_splats, with_surface
-    from airworthy.sensors import Draw, Pinhole, RangeLimits, RangeNoise
-    from airworthy.sensors.capture import render
+    from airworthy.sensors import Draw, RangeLimits, RangeNoise
     from airworthy.sensors.noise import measure
 
     place = Scene("wall", {"wall": Box((0.1, 1.0, 1.0))}, instances=(Instance("wall", (2.0, 0.0, 0.0)),))

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from airworthy.tasks.gates import GateJudge, GateProtocol, GateResults, judge_path
-from airworthy.tasks.goals import GoalProtocol, HoldProtocol, classify_goal, classify_hold, hold_error, time_to_goal
-from airworthy.tasks.outcomes import OUTCOMES, SUCCESSES, FlightStatus, collision_events
-from airworthy.tasks.reference import TrackingReference
-from airworthy.tasks.tracking import TrackingProtocol, classify_tracking
+from airworthy.tasks.navigation import NavigationProtocol
+from airworthy.tasks.outcomes import (
+    OUTCOMES,
+    SUCCESSES,
+    FlightStatus,
+    GoalProtocol,
+    HoldProtocol,
+    classify_goal,
+    classify_hold,
+    collision_events,
+    hold_error,
+    time_to_goal,
+)
+from airworthy.tasks.tracking import TrackingProtocol, TrackingReference, classify_tracking
 
 __all__ = [
     "OUTCOMES",
     "SUCCESSES",
     "FlightStatus",
-    "GateJudge",
-    "GateProtocol",
-    "GateResults",
     "GoalProtocol",
     "HoldProtocol",
+    "NavigationProtocol",
     "TrackingProtocol",
     "TrackingReference",
     "classify_goal",
@@ -24,6 +31,5 @@ __all__ = [
     "classify_tracking",
     "collision_events",
     "hold_error",
-    "judge_path",
     "time_to_goal",
 ]

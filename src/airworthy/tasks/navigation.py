@@ -1,6 +1,6 @@
 """Flying to a goal through obstacles: limits, success and classes of failure, as pure functions and a watch over a batch.
 
-The protocol is that of FLYINGTRUST (arXiv 2510.26588) as docs/navigation_benchmark.md states it: take off, settle at the start,
+The protocol is that of FLYINGTRUST (arXiv 2510.26588) as docs/benchmarks/navigation.md states it: take off, settle at start,
 be given the goal, be inside 2 m of it and stay there, within 90 s. A watch is told the state of every flight at each tick; what
 it says of a flight depends on that flight alone.
 """
@@ -11,9 +11,11 @@ from dataclasses import dataclass, fields
 from math import cos, isfinite, radians
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError
+from airworthy.core.schema import check_fields
 
 __all__ = [
     "FAILURES",
@@ -25,8 +27,6 @@ __all__ = [
     "take_off",
 ]
 
-Array = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 FAILURES: tuple[str, ...] = (
     "collision",
@@ -76,6 +76,7 @@ class NavigationProtocol:
     """How far a centre may go above a ceiling that is not solid."""
 
     def __post_init__(self) -> None:
+        check_fields(self, "NavigationProtocol.")
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name != "ceiling_is_solid" and (not isfinite(value) or value <= 0.0):
@@ -128,7 +129,7 @@ class SettleWatch:
         self.settled = np.zeros(len(self._start), bool)
         """(n,)"""
 
-    def update(self, time: ArrayLike, position: ArrayLike, velocity: ArrayLike) -> Bools:
+    def update(self, time: ArrayLike, position: ArrayLike, velocity: ArrayLike) -> ArrayBool:
         """Take in a tick.
 
         Args:
@@ -180,11 +181,11 @@ class GoalWatch:
         self._steep = cos(radians(protocol.tilt_limit_deg))
 
     @property
-    def active(self) -> Bools:
+    def active(self) -> ArrayBool:
         """Flights that are not decided, (n,)."""
         return self.outcome == FLYING
 
-    def fail(self, who: ArrayLike, outcome: str, time: ArrayLike) -> Bools:
+    def fail(self, who: ArrayLike, outcome: str, time: ArrayLike) -> ArrayBool:
         """End flights that are still flying.
 
         Args:
@@ -209,7 +210,7 @@ class GoalWatch:
         impact: ArrayLike,
         diverged: ArrayLike,
         searching: ArrayLike = False,
-    ) -> Bools:
+    ) -> ArrayBool:
         """Take in a tick; of a flight that is decided nothing changes.
 
         Args:
@@ -247,6 +248,6 @@ class GoalWatch:
         return before & ~self.active
 
 
-def _since(holds: Bools, since: Array, time: Array) -> Array:
+def _since(holds: ArrayBool, since: Array, time: Array) -> Array:
     """From when on something has held without a break; NaN where it does not hold."""
     return np.where(holds, np.where(np.isnan(since), time, since), np.nan)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from airworthy.core import frames
+from airworthy.core.arrays import Array, ArrayBool
 
 __all__ = ["DIAGNOSTICS", "FlightMeter", "Tick"]
 
-Array = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 GRAVITY = 9.81
 CLEARANCE_MAX = 10.0
 """Distances are measured up to here [m]."""
@@ -81,7 +80,7 @@ class FlightMeter:
         self.clearance = np.full(count, CLEARANCE_MAX)
         """Least distance of the body to anything [m], (n,); told by `near`."""
 
-    def update(self, tick: Tick, active: Bools) -> None:
+    def update(self, tick: Tick, active: ArrayBool) -> None:
         """Take in a tick of the flights that are active (n,)."""
         step = np.zeros(len(active))
         if self._last is not None:
@@ -107,7 +106,7 @@ class FlightMeter:
         self._pull, self._jerk = pull, jerk
         self._last = tick
 
-    def near(self, distance: ArrayLike, who: Bools) -> None:
+    def near(self, distance: ArrayLike, who: ArrayBool) -> None:
         """Note the distance of bodies to what is nearest [m], (n,)."""
         found = np.asarray(distance, np.float64)
         self.clearance = np.where(who & (found < self.clearance), found, self.clearance)
@@ -136,5 +135,5 @@ class FlightMeter:
         )
         return dict(zip(DIAGNOSTICS, found, strict=True))
 
-    def _add(self, name: str, value: ArrayLike, who: Bools) -> None:
+    def _add(self, name: str, value: ArrayLike, who: ArrayBool) -> None:
         self._sums[name] += np.where(who, value, 0.0)

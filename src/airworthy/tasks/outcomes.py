@@ -1,14 +1,20 @@
-"""Names of what can become of a flight, and the events that decide it."""
+"""Tasks with a place instead of a path: reach a goal in time, hold a set-point."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from enum import IntEnum
+from math import isfinite
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from airworthy.core.errors import unknown_name
+from airworthy.core.arrays import ArrayBool
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.schema import check_fields
+
+# ---- Names of what can become of a flight, and the events that decide it ----------------------------------------------------
 
 OUTCOMES: tuple[str, ...] = (
     "success",
@@ -39,7 +45,7 @@ class FlightStatus(IntEnum):
 
 
 def check_outcome(name: str) -> str:
-    """The name itself; raises UnknownNameError where it is not an outcome."""
+    """Return the name itself; raises UnknownNameError where it is not an outcome."""
     if name not in OUTCOMES:
         raise unknown_name("outcome", name, OUTCOMES)
     return name
@@ -57,8 +63,8 @@ def first_match(rules: Sequence[tuple[ArrayLike, str]], otherwise: str) -> NDArr
     return np.select(list(masks), names, default=np.asarray(check_outcome(otherwise))).astype(np.str_)
 
 
-def collision_events(clearance: ArrayLike, start: float = 0.15, end: float = 0.25) -> NDArray[np.bool_]:
-    """Samples at which a collision event starts.
+def collision_events(clearance: ArrayLike, start: float = 0.15, end: float = 0.25) -> ArrayBool:
+    """Return samples at which a collision event starts.
 
     An event starts when the clearance drops below `start` and ends when it rises above `end`, so that sliding along a wall
     counts once. A sample without a clearance (NaN) changes nothing.
@@ -74,3 +80,125 @@ def collision_events(clearance: ArrayLike, start: float = 0.15, end: float = 0.2
     last = np.maximum.accumulate(np.where(mark != 0, np.arange(mark.size), -1)) if mark.size else mark
     inside = np.where(last >= 0, mark[last] == 1, False) if mark.size else np.zeros(0, dtype=bool)
     return inside & ~np.concatenate(([False], inside[:-1]))[: inside.size]
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GoalProtocol:
+    """Reach a place within a time."""
+
+    radius_m: float = 0.5
+    """At the goal: within this distance of it."""
+    timeout_s: float = 60.0
+    """Longest time to get there."""
+    collision_ends: bool = True
+    """Whether a collision on the way is a failure even where the goal was reached afterwards."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "GoalProtocol.")
+        _check(self)
+
+
+@dataclass(frozen=True)
+class HoldProtocol:
+    """Stay at a set-point."""
+
+    radius_m: float = 0.2
+    """Held: within this distance of the set-point ..."""
+    settle_s: float = 2.0
+    """... from this time on until the end."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "HoldProtocol.")
+        _check(self)
+
+
+def time_to_goal(t: ArrayLike, position: ArrayLike, goal: ArrayLike, radius: float) -> float:
+    """Time of the first sample within `radius` [m] of the goal; NaN where there is none.
+
+    Args:
+        t: Times of one flight [s], shape (samples,).
+        position: World [m], shape (samples, 3); rows that are not finite are never at the goal.
+        goal: World [m], shape (3,).
+        radius: [m].
+    """
+    distance = np.linalg.norm(np.asarray(position, dtype=np.float64) - np.asarray(goal, dtype=np.float64), axis=-1)
+    at_goal = np.flatnonzero(distance <= radius)
+    return float(np.asarray(t, dtype=np.float64)[at_goal[0]]) if at_goal.size else float("nan")
+
+
+def classify_goal(
+    protocol: GoalProtocol,
+    *,
+    diverged: ArrayLike,
+    out_of_bounds: ArrayLike,
+    collisions: ArrayLike,
+    goal_time: ArrayLike,
+    duration: ArrayLike,
+) -> NDArray[np.str_]:
+    """Outcome of each flight to a goal, the first that matches.
+
+    Args:
+        protocol: Thresholds.
+        diverged: Whether the state ceased to be finite or sane, shape (flights,), as all others.
+        out_of_bounds: Whether it left the world before it was at the goal.
+        collisions: Number of collision events before it was at the goal.
+        goal_time: `time_to_goal` [s]; NaN where it never was.
+        duration: Time flown [s].
+    """
+    reached = np.asarray(goal_time, dtype=np.float64) <= protocol.timeout_s
+    collided = np.asarray(collisions) > 0
+    return first_match(
+        [
+            (diverged, "diverged"),
+            (collided & (~reached | protocol.collision_ends), "collision"),
+            (out_of_bounds, "out_of_bounds"),
+            (reached & collided, "success_recovered"),
+            (reached, "success"),
+            (np.asarray(duration, dtype=np.float64) >= protocol.timeout_s, "timeout"),
+        ],
+        otherwise="not_at_goal",
+    )
+
+
+def hold_error(t: ArrayLike, position: ArrayLike, setpoint: ArrayLike, settle: float) -> float:
+    """Largest distance from the set-point after `settle` seconds of one flight [m]; NaN where it did not last so long.
+
+    Args:
+        t: Times [s], shape (samples,).
+        position: World [m], shape (samples, 3); a row that is not finite makes the error infinite.
+        setpoint: World [m], shape (3,).
+        settle: [s], counted from the first sample.
+    """
+    t = np.asarray(t, dtype=np.float64)
+    if t.size == 0:
+        return float("nan")
+    settled = t >= t[0] + settle
+    distance = np.linalg.norm(np.asarray(position, dtype=np.float64) - np.asarray(setpoint, dtype=np.float64), axis=-1)[settled]
+    return float(np.max(np.where(np.isfinite(distance), distance, np.inf))) if distance.size else float("nan")
+
+
+def classify_hold(
+    protocol: HoldProtocol, *, diverged: ArrayLike, out_of_bounds: ArrayLike, collisions: ArrayLike, error: ArrayLike
+) -> NDArray[np.str_]:
+    """Outcome of each flight that held a set-point; `error` is `hold_error` [m], NaN where it ended before it settled."""
+    error = np.asarray(error, dtype=np.float64)
+    return first_match(
+        [
+            (diverged, "diverged"),
+            (np.asarray(collisions) > 0, "collision"),
+            (out_of_bounds, "out_of_bounds"),
+            (np.isnan(error), "aborted"),
+            (error > protocol.radius_m, "not_at_goal"),
+        ],
+        otherwise="success",
+    )
+
+
+def _check(protocol: GoalProtocol | HoldProtocol) -> None:
+    for field in fields(protocol):
+        value = getattr(protocol, field.name)
+        if not isfinite(value) or value < 0.0:
+            raise AirworthyError(f"The protocol's {field.name} is {value!r}; expected a finite number of at least 0.")

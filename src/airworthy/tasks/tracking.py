@@ -4,12 +4,100 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from math import isfinite, radians
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
+from airworthy.core.schema import SHARE, check_fields
 from airworthy.tasks.outcomes import first_match
+
+# ---- What a tracking task asks for: where to be, how fast and facing where, over time ---------------------------------------
+
+
+@dataclass(frozen=True)
+class TrackingReference:
+    """A time-sampled reference. Its path is the polyline through the positions; after the last sample the end pose is held.
+
+    Raises:
+        AirworthyError: Shapes disagree, a value is not finite, or times do not rise.
+    """
+
+    t: Array
+    """Times [s], rising, shape (K,)."""
+    position: Array
+    """World [m], shape (K, 3)."""
+    velocity: Array
+    """World [m/s], shape (K, 3)."""
+    yaw: Array
+    """Heading [rad], shape (K,); need not be unwrapped."""
+
+    def __post_init__(self) -> None:
+        shapes = {"t": (), "position": (3,), "velocity": (3,), "yaw": ()}
+        for name in shapes:
+            object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+        count = self.t.size
+        if count == 0:
+            raise AirworthyError("A tracking reference needs at least one sample; it has none.")
+        for name, tail in shapes.items():
+            values = getattr(self, name)
+            if values.shape != (count, *tail):
+                raise AirworthyError(f"The reference's {name} has shape {values.shape}; expected {(count, *tail)}.")
+            if not np.isfinite(values).all():
+                raise AirworthyError(f"The reference's {name} holds a value that is not finite.")
+        if np.any(np.diff(self.t) <= 0.0):
+            raise AirworthyError("The reference's times must rise from sample to sample.")
+
+    @classmethod
+    def from_trajectory(cls, trajectory: Any, rate_hz: float = 20.0) -> TrackingReference:
+        """Sample a trajectory.
+
+        Args:
+            trajectory: Has `duration` [s] and `sample(t)` with `position`, `velocity` (..., 3) and `yaw` (...).
+            rate_hz: Samples per second; the end is always one of them.
+        """
+        steps = max(1, round(float(trajectory.duration) * rate_hz))
+        t = np.linspace(0.0, float(trajectory.duration), steps + 1) if trajectory.duration > 0.0 else np.zeros(1)
+        flat = trajectory.sample(t)
+        return cls(t, np.asarray(flat.position), np.asarray(flat.velocity), np.asarray(flat.yaw))
+
+    @property
+    def duration(self) -> float:
+        """Time from the first sample to the last [s]."""
+        return float(self.t[-1] - self.t[0])
+
+    @property
+    def path(self) -> Array:
+        """Corners of the polyline without repetitions [m], shape (at least 1, 3)."""
+        moved = np.any(np.diff(self.position, axis=0) != 0.0, axis=1)
+        return self.position[np.concatenate(([True], moved))]
+
+    @property
+    def length(self) -> float:
+        """Length of the path [m]."""
+        return float(np.sum(np.linalg.norm(np.diff(self.position, axis=0), axis=1)))
+
+    def position_at(self, t: ArrayLike) -> Array:
+        """Position [m] at times (...), linear between samples, shape (..., 3)."""
+        return self._at(t, self.position)
+
+    def velocity_at(self, t: ArrayLike) -> Array:
+        """Velocity [m/s] at times (...), linear between samples and zero after the last, shape (..., 3)."""
+        t = np.asarray(t, dtype=np.float64)
+        return np.where((t > self.t[-1])[..., None], 0.0, self._at(t, self.velocity))
+
+    def yaw_at(self, t: ArrayLike) -> Array:
+        """Heading [rad] at times (...), continuous, shape (...)."""
+        return np.interp(np.asarray(t, dtype=np.float64), self.t, np.unwrap(self.yaw))
+
+    def _at(self, t: ArrayLike, values: Array) -> Array:
+        t = np.asarray(t, dtype=np.float64)
+        return np.stack([np.interp(t, self.t, values[:, axis]) for axis in range(3)], axis=-1)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -25,7 +113,10 @@ class TrackingProtocol:
     end_window_s: float = 2.0
     """... at some time in the last seconds of the flight, these ..."""
     path_distance_max_m: float = 1.5
-    """... and never farther than this from the path."""
+    """... never farther than this from the path ..."""
+    coverage_min: Annotated[float, SHARE] = 0.9
+    """... and along at least this share of it, in its order, or up to `end_radius_m` before its end: to wait where a closed
+    course begins and ends is not to fly it."""
     yaw_error_max_rad: float = radians(30.0)
     """Partial: the median yaw error, or that at the end, is above this."""
     proximity_m: float = 0.3
@@ -38,6 +129,7 @@ class TrackingProtocol:
     """A flight that ends this much before its reference still covers it."""
 
     def __post_init__(self) -> None:
+        check_fields(self, "TrackingProtocol.")
         for field in fields(self):
             value = getattr(self, field.name)
             if not isfinite(value) or value < 0.0:
@@ -59,6 +151,7 @@ def classify_tracking(
     path_distance_max: ArrayLike,
     yaw_error_median: ArrayLike,
     yaw_error_end: ArrayLike,
+    went_along: ArrayLike = True,
 ) -> NDArray[np.str_]:
     """Outcome of each flight, the first that matches, in the order of SOUS VIDE's classes.
 
@@ -72,6 +165,7 @@ def classify_tracking(
         path_distance_max: Largest distance to the path [m].
         yaw_error_median: Median over the flight of the absolute yaw error [rad]; NaN where nothing was asked.
         yaw_error_end: Absolute yaw error of the last sample [rad]; NaN where nothing was asked.
+        went_along: Whether enough of the path was flown, in its order.
 
     Returns:
         Outcomes, shape (flights,): `diverged`, `collision` (one after which the course was not finished), `out_of_bounds`,
@@ -82,7 +176,7 @@ def classify_tracking(
     near_end = np.asarray(end_distance, dtype=np.float64) <= protocol.end_radius_m
     near_path = np.asarray(path_distance_max, dtype=np.float64) <= protocol.path_distance_max_m
     covered, outside = np.asarray(covered, dtype=bool), np.asarray(out_of_bounds, dtype=bool)
-    finished = covered & near_end & near_path & ~outside
+    finished = covered & near_end & near_path & ~outside & np.asarray(went_along, dtype=bool)
     yaw_error = np.fmax(np.asarray(yaw_error_median, dtype=np.float64), np.asarray(yaw_error_end, dtype=np.float64))
     return first_match(
         [

@@ -2,9 +2,9 @@
 
 from airworthy.trajectories.allocation import shorten, slow_to, time_allocation_trapezoid
 from airworthy.trajectories.bspline import UniformBspline
-from airworthy.trajectories.course import Course, course, course_names
+from airworthy.trajectories.course import Course, course, course_names, from_waypoints
 from airworthy.trajectories.course_file import read_course, write_course
-from airworthy.trajectories.flight_state import (
+from airworthy.trajectories.flatness import (
     KinematicState,
     RigidState,
     kinematic_state,
@@ -27,70 +27,25 @@ from airworthy.trajectories.limits import DEFAULT_LIMITS, TRACKING_ENVELOPE, Lim
 from airworthy.trajectories.min_snap import Keyframe, minimum_snap
 from airworthy.trajectories.polynomial import septic, septic_coasting
 from airworthy.trajectories.proof import (
-    Box,
     LimitCheck,
     LimitProof,
+    YawedBox,
     prove,
     prove_clearance,
     prove_corridor,
     prove_half_space,
     prove_within,
 )
+from airworthy.trajectories.tracked import RotorBound
 from airworthy.trajectories.trajectory import FlatSample, Trajectory, concatenate, laps
-from airworthy.trajectories.waypoints import from_waypoints
 from airworthy.trajectories.yaw import yaw_fixed, yaw_ramp, yaw_spline
 
 __all__ = [
-    "DEFAULT_LIMITS",
-    "TRACKING_ENVELOPE",
-    "Box",
-    "Course",
-    "FlatSample",
-    "Gate",
-    "GateCrossing",
-    "GatePassage",
-    "Keyframe",
-    "KinematicState",
-    "LimitCheck",
-    "LimitProof",
-    "Limits",
-    "RandomCourse",
-    "RigidState",
-    "Trajectory",
-    "UniformBspline",
-    "circle_course",
-    "concatenate",
-    "course",
-    "course_names",
-    "from_waypoints",
-    "gate_crossing",
-    "gate_passages",
-    "generated_course",
-    "kinematic_state",
-    "laps",
-    "minimum_snap",
-    "prove",
-    "prove_clearance",
-    "prove_corridor",
-    "prove_half_space",
-    "prove_within",
-    "random_course",
-    "read_course",
-    "rigid_state",
-    "rotor_thrusts",
-    "septic",
-    "septic_coasting",
-    "septic_through",
-    "shorten",
-    "slow_to",
-    "snake_course",
-    "straight_course",
-    "through_gates",
-    "thrust_command",
-    "time_allocation_trapezoid",
-    "vehicle_state",
-    "write_course",
-    "yaw_fixed",
-    "yaw_ramp",
-    "yaw_spline",
-]
+    "DEFAULT_LIMITS", "TRACKING_ENVELOPE", "Course", "FlatSample", "Gate", "GateCrossing", "GatePassage", "Keyframe",
+    "KinematicState", "LimitCheck", "LimitProof", "Limits", "RandomCourse", "RigidState", "RotorBound", "Trajectory",
+    "UniformBspline", "YawedBox", "circle_course", "concatenate", "course", "course_names", "from_waypoints", "gate_crossing",
+    "gate_passages", "generated_course", "kinematic_state", "laps", "minimum_snap", "prove", "prove_clearance",
+    "prove_corridor", "prove_half_space", "prove_within", "random_course", "read_course", "rigid_state", "rotor_thrusts",
+    "septic", "septic_coasting", "septic_through", "shorten", "slow_to", "snake_course", "straight_course", "through_gates",
+    "thrust_command", "time_allocation_trapezoid", "vehicle_state", "write_course", "yaw_fixed", "yaw_ramp", "yaw_spline",
+]  # fmt: skip

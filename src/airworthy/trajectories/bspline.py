@@ -11,14 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.trajectories.polynomial import differentiate, evaluate
 from airworthy.trajectories.trajectory import Trajectory
 from airworthy.trajectories.yaw import path_headings, yaw_fixed, yaw_spline
-
-Array = NDArray[np.float64]
 
 # Rows: powers 1, tau, tau^2, tau^3; columns: the four control points of a piece.
 _BASIS = np.array([[1.0, 4.0, 1.0, 0.0], [-3.0, 0.0, 3.0, 0.0], [3.0, -6.0, 3.0, 0.0], [-1.0, 3.0, -3.0, 1.0]]) / 6.0
@@ -68,16 +67,16 @@ class UniformBspline:
         return np.diff(self.control_points, n=order, axis=0) / self.interval**order
 
     def bound(self, order: int) -> float:
-        """A bound of the derivative's magnitude along the whole curve; speed [m/s] for order 1."""
+        """Return a bound of the derivative's magnitude along the whole curve; speed [m/s] for order 1."""
         return float(np.max(np.linalg.norm(self.derivative_points(order), axis=-1)))
 
     def slowed(self, speed: float, acceleration: float) -> UniformBspline:
-        """The same curve, slow enough that its control points keep both limits [m/s, m/s^2]; never faster than it is."""
+        """Return the same curve, slow enough that its control points keep both limits [m/s, m/s^2]; never faster than it is."""
         factor = max(1.0, self.bound(1) / speed, float(np.sqrt(self.bound(2) / acceleration)))
         return UniformBspline(self.control_points, self.interval * factor)
 
     def to_trajectory(self, yaw: float | str = "forward") -> Trajectory:
-        """The same curve as a trajectory; `yaw` is "forward", along the velocity, or a constant [rad]."""
+        """Return the same curve as a trajectory; `yaw` is "forward", along the velocity, or a constant [rad]."""
         knots = np.arange(len(self.control_points) - 2) * self.interval
         if isinstance(yaw, str):
             if yaw != "forward":
@@ -94,7 +93,7 @@ def interpolate(
     start_velocity: ArrayLike = (0.0, 0.0, 0.0),
     end_velocity: ArrayLike = (0.0, 0.0, 0.0),
 ) -> UniformBspline:
-    """The cubic B-spline through points at its knots, with given velocities at its ends.
+    """Return the cubic B-spline through points at its knots, with given velocities at its ends.
 
     Args:
         points: [m], shape (n, 3), n >= 2.
@@ -122,7 +121,7 @@ def interpolate(
 
 
 def fit(trajectory: Trajectory, interval: float) -> UniformBspline:
-    """The B-spline through a trajectory's points, about `interval` [s] apart, with its velocities at the ends."""
+    """Return the B-spline through a trajectory's points, about `interval` [s] apart, with its velocities at the ends."""
     count = max(2, round(trajectory.duration / interval) + 1)
     times = np.linspace(0.0, trajectory.duration, count)
     sample = trajectory.sample(times)

@@ -8,10 +8,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-from airworthy.core.errors import AssetError
+import numpy as np
+
+from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json, write_text
 from airworthy.trajectories.course import Course
 from airworthy.trajectories.gates import BAR, OPENING, Gate
+from airworthy.trajectories.limits import Limits
 from airworthy.trajectories.min_snap import COEFFICIENTS, Keyframe
 from airworthy.trajectories.trajectory_file import check_header
 
@@ -24,7 +27,19 @@ _METRES_MAX = 1e6
 _SECONDS_MAX = 1e5
 _AXES = ("x", "y", "z", "yaw")
 _FREE = [None, None, None, None]
-_COMMON = {"format", "version", "frame", "name", "kind", "description", "source", "lap_count"}
+_COMMON = {"format", "version", "frame", "name", "kind", "description", "source", "lap_count", "limits"}
+_LIMITS = {
+    "speed_m_s": "speed",
+    "acceleration_m_s2": "acceleration",
+    "jerk_m_s3": "jerk",
+    "thrust_max_m_s2": "thrust_max",
+    "thrust_min_m_s2": "thrust_min",
+    "body_rate_rad_s": "body_rate",
+    "yaw_rate_rad_s": "yaw_rate",
+    "yaw_acceleration_rad_s2": "yaw_acceleration",
+    "envelope": "envelope",
+}
+"""Keys of the table `limits` and the fields of `Limits` that they set."""
 _OWN = {
     "keyframes": {"coefficient_count", "keyframes"},
     "gates": {"start_m", "start_yaw_rad", "gates"},
@@ -102,9 +117,26 @@ def read_course(path: str | Path) -> Course:
         "description": reader.text("description"),
         "source": reader.text("source"),
         "lap_count": reader.whole("lap_count", 1, 100, 1),
+        "limits": _limits(reader, path, kind),
     }
     own = {"keyframes": _keyframes, "gates": _gates, "waypoints": _waypoints}[kind]
     return Course(**common, **own(reader, path))
+
+
+def _limits(reader: _Reader, path: str | Path, kind: str) -> Limits | None:
+    if "limits" not in reader.table:
+        return None
+    row = _Reader(reader.table["limits"], path, "limits", set(_LIMITS))
+    given: dict[str, Any] = {}
+    for key in row.table:
+        given[_LIMITS[key]] = row.numbers(key, 2) if key == "envelope" else row.number(key, 0.0, _METRES_MAX)
+    try:
+        limits = Limits(**given)
+    except AirworthyError as error:
+        raise AssetError(f"limits of {str(path)!r}: {error}") from None
+    if kind != "keyframes" and not (np.isfinite(limits.speed_max) or np.isfinite(limits.acceleration_max)):
+        raise AssetError(f"limits of {str(path)!r} bound neither speed nor acceleration: give speed_m_s or acceleration_m_s2.")
+    return limits
 
 
 def _keyframes(reader: _Reader, path: str | Path) -> dict[str, Any]:
@@ -164,6 +196,9 @@ def write_course(course: Course, path: str | Path) -> Path:
     head |= {"description": course.description, "source": course.source}
     if course.lap_count != 1:
         head["lap_count"] = course.lap_count
+    if course.limits is not None:
+        values = {key: getattr(course.limits, name) for key, name in _LIMITS.items()}
+        head["limits"] = {key: value for key, value in values.items() if value is not None}
     if course.kind == "keyframes":
         head["coefficient_count"] = course.coefficient_count
         rows = [_keyframe_row(keyframe) for keyframe in course.keyframes]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.trajectories.allocation import slow_to
 from airworthy.trajectories.gates import Gate
@@ -27,14 +27,14 @@ from airworthy.trajectories.polynomial import (
     septic_coasting,
 )
 from airworthy.trajectories.trajectory import Trajectory
-from airworthy.trajectories.yaw import RAMP_SHARE, unwrap_headings, yaw_fixed, yaw_ramp
+from airworthy.trajectories.yaw import RAMP_SHARE, turn_duration, unwrap_headings, yaw_fixed, yaw_ramp
 
-Array = NDArray[np.float64]
-
+# Ours, like the two below: grids that a second search refines around what they found.
 SPEEDS = 12
 """Speeds tried at each gate."""
 DURATIONS = 36
 """Durations tried for each leg and pair of speeds."""
+# Source: spec/boundary_predictor section 8: max(0.8, v^2) m.
 STOP_DISTANCE = 0.8
 """Least distance from the last gate to where the flight ends [m]."""
 _NODES = np.linspace(0.0, 1.0, 25)
@@ -65,6 +65,7 @@ def septic_through(
     headings: Array | None = None,
     ramp: bool = True,
     yaw_rate: float | None = None,
+    yaw_acceleration: float | None = None,
 ) -> Trajectory:
     """Degree-7 segments through points at given speeds along given directions, acceleration and jerk zero at each.
 
@@ -76,6 +77,7 @@ def septic_through(
         headings: Yaw at the points [rad], shape (n + 1,); None for 0 throughout.
         ramp: Turn during the first quarter of each segment; otherwise yaw stays at the first heading.
         yaw_rate: A ramp that would be faster [rad/s] takes longer; None: never.
+        yaw_acceleration: So does one that would be rougher [rad/s^2], and it is soft; None: it is even (`yaw_ramp`).
     """
     velocity = directions * speeds[:, None]
     coefficients = septic_coasting(positions[:-1], positions[1:], velocity[:-1], velocity[1:], durations[:, None])
@@ -83,7 +85,7 @@ def septic_through(
     if headings is None or not ramp:
         yaw = yaw_fixed(knots[-1], 0.0 if headings is None else float(headings[0]))
     else:
-        yaw = yaw_ramp(knots, headings, RAMP_SHARE, yaw_rate)
+        yaw = yaw_ramp(knots, headings, RAMP_SHARE, yaw_rate, yaw_acceleration)
     return Trajectory(knots, coefficients, *yaw)
 
 
@@ -111,8 +113,10 @@ def through_gates(
     """
     speed, push = _bounds(limits, gates, start)
     legs = _legs(start, start_yaw, gates)
+    # From rest on: a turn that nothing else passes can still be flown by stopping in the gate.
     grids = [np.linspace(0.0, speed, SPEEDS)] * len(gates)
     speeds, durations = _search(legs, gates[-1], grids, limits, speed, push)
+    # A coarse grid first: twelve speeds at each of two ends are 144 pairs a leg, thirty-six would be 1,296.
     # Once more, finer, within one step of what was found.
     around = np.linspace(-1.0, 1.0, 7) * speed / (SPEEDS - 1)
     grids = [np.clip(v + around, 0.0, speed) for v in speeds[1:-1]]
@@ -121,7 +125,9 @@ def through_gates(
     positions = np.array([leg.start for leg in path] + [path[-1].end])
     directions = np.array([leg.start_direction for leg in path] + [path[-1].end_direction])
     headings = unwrap_headings([start_yaw, *(gate.yaw for gate in gates), gates[-1].yaw]) + yaw_offset
-    return slow_to(septic_through(positions, directions, speeds, durations, headings, ramp), limits)
+    soft = (None, None) if limits.yaw_acceleration is None else (_turn_rate(limits), limits.yaw_acceleration)
+    path_flown = septic_through(positions, directions, speeds, durations, headings, ramp, *soft)
+    return slow_to(path_flown, limits, hold_heading=False)
 
 
 def _search(
@@ -192,8 +198,14 @@ def _leg_durations(leg: Leg, before: Array, after: Array, limits: Limits, speed:
 
 def _ramp_usage(leg: Leg, durations: Array, limits: Limits) -> Array:
     """Part of the limits on yaw and body rate that the ramp of yaw uses."""
-    rates = [rate for rate in (limits.yaw_rate, limits.body_rate) if rate is not None]
-    return leg.turn / (RAMP_SHARE * durations * min(rates)) if rates else np.zeros_like(durations)
+    least = turn_duration(leg.turn, _turn_rate(limits), limits.yaw_acceleration)
+    # A soft turn takes as long as its bounds ask, up to the whole leg; an even one a share of it, as published.
+    share = RAMP_SHARE if limits.yaw_acceleration is None else 1.0 - 1e-6
+    return np.asarray(least / (share * durations), dtype=np.float64)
+
+
+def _turn_rate(limits: Limits) -> float | None:
+    return min((rate for rate in (limits.yaw_rate, limits.body_rate) if rate is not None), default=None)
 
 
 def _leg_usage(leg: Leg, before: Array, after: Array, durations: Array, limits: Limits) -> Array:

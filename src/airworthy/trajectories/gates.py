@@ -4,15 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from airworthy.trajectories.gates_order import match_in_order
-from airworthy.trajectories.proof import Box
+from airworthy.core.arrays import Array, ArrayBool
+from airworthy.trajectories.proof import YawedBox
 
-Array = NDArray[np.float64]
+__all__ = ["match_in_order"]
 
+# -----------------------------------------------------------------------------------------------------------------------------
+# Which passages count: the longest common subsequence of what happened and what was asked, earliest passages first.
+
+
+def match_in_order(wanted: Sequence[Any], seen: Sequence[Any]) -> list[tuple[int, int]]:
+    """Pairs (place in `wanted`, place in `seen`), both rising, as many as there can be.
+
+    Args:
+        wanted: Gates of the course in order, or numbers that stand for them.
+        seen: Gates that were passed, alike, in order of time.
+    """
+    if list(seen) == list(wanted):
+        return [(k, k) for k in range(len(wanted))]
+    longest = np.zeros((len(wanted) + 1, len(seen) + 1), dtype=np.int64)
+    for i in range(len(wanted) - 1, -1, -1):
+        for j in range(len(seen) - 1, -1, -1):
+            same = longest[i + 1, j + 1] + 1 if wanted[i] == seen[j] else 0
+            longest[i, j] = max(same, longest[i + 1, j], longest[i, j + 1])
+    pairs, i, j = [], 0, 0
+    while i < len(wanted) and j < len(seen):
+        if wanted[i] == seen[j] and longest[i, j] == longest[i + 1, j + 1] + 1:
+            pairs.append((i, j))
+            i, j = i + 1, j + 1
+        elif longest[i, j + 1] == longest[i, j]:
+            j += 1
+        else:
+            i += 1
+    return pairs
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+# Source: spec/boundary_predictor section 11: bars of 0.05 m, centre lines 0.45 m apart, opening 0.40 m.
 OPENING = (0.4, 0.4)
 """Width and height of the opening of the IROS 2022 competition's gates [m]."""
 BAR = 0.05
@@ -37,8 +71,8 @@ class Gate:
         """Direction of flight, world, unit length, shape (3,)."""
         return np.array([np.cos(self.yaw), np.sin(self.yaw), 0.0])
 
-    def bars(self) -> tuple[Box, Box, Box, Box]:
-        """The frame's boxes: left, right, top, bottom as seen in flight; the top and bottom ones include the corners."""
+    def bars(self) -> tuple[YawedBox, YawedBox, YawedBox, YawedBox]:
+        """Return the frame's boxes: left, right, top, bottom as seen in flight; the top and bottom ones include the corners."""
         width, height = self.opening
         half = 0.5 * self.bar
         side, up = 0.5 * width + half, 0.5 * height + half
@@ -47,7 +81,7 @@ class Gate:
         above = np.array([0.0, 0.0, up])
         offsets = ((side * left, upright), (-side * left, upright), (above, level), (-above, level))
         centers = [(np.asarray(self.position) + offset, size) for offset, size in offsets]
-        a, b, c, d = (Box((float(p[0]), float(p[1]), float(p[2])), size, self.yaw) for p, size in centers)
+        a, b, c, d = (YawedBox((float(p[0]), float(p[1]), float(p[2])), size, self.yaw) for p, size in centers)
         return a, b, c, d
 
 
@@ -55,9 +89,9 @@ class Gate:
 class GateCrossing:
     """Where flight steps of shape (...) met a gate's plane."""
 
-    crossed: NDArray[np.bool_]
+    crossed: ArrayBool
     """The plane was met, in the direction of flight."""
-    inside: NDArray[np.bool_]
+    inside: ArrayBool
     """And within the opening."""
     share: Array
     """Part of the step flown when the plane was met; 0 where it was not."""
@@ -99,7 +133,7 @@ class GatePassage:
 
 
 def gate_passages(gates: Sequence[Gate], times: ArrayLike, position: ArrayLike) -> tuple[GatePassage, ...]:
-    """Which gates a flight passed, in the course's order: the most that can be matched, earliest first.
+    """Return which gates a flight passed, in the course's order: the most that can be matched, earliest first.
 
     Args:
         gates: In the order to be flown; a gate flown on two laps stands there twice.

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from airworthy.core.arrays import Array
+
 Controls = tuple[Array, ...]
 
 ROUNDING = 1e-12
 """Relative allowance for rounding in the control points, which float64 keeps to about 1e-14."""
-_PIECES_MAX = 100_000
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,8 @@ class Quantity:
     """Exact value from the polynomials' values, each (pieces, components)."""
     upper: Callable[[Controls], Array]
     """Bound of the value over each piece, from its control points."""
+    pieces_max: int = 100_000
+    """More than these at once are not looked at: what is open then stays open."""
 
 
 @dataclass(frozen=True)
@@ -60,27 +61,32 @@ def maximise(quantity: Quantity, tolerance: float, threshold: float | None = Non
     settled, best, best_time = -np.inf, -np.inf, 0.0
     while True:
         upper = quantity.upper(controls)
+        # A bound that rounding has made too small would be none.
         upper = upper + ROUNDING * np.abs(upper)
         for end in (0, -1):
             ends = quantity.value(tuple(c[..., end] for c in controls))
-            index = int(np.argmax(ends))
-            if ends[index] > best:
+            top = float(np.max(ends))
+            # Of equal peaks the first, whichever of them a machine's rounding makes the highest.
+            index = int(np.argmax(ends >= top - ROUNDING * abs(top))) if np.isfinite(top) else int(np.argmax(ends))
+            if ends[index] > best + ROUNDING * abs(best) or not np.isfinite(best):
                 best, best_time = float(ends[index]), float(times[index, end])
         bound = max(settled, float(np.max(upper, initial=-np.inf)))
         gap = tolerance
         if threshold is not None and best <= threshold < bound:
             # Close to the threshold the usual gap leaves it open.
             gap = max(min(tolerance, 0.5 * (threshold - best)), 1e-10 * max(1.0, abs(best)))
+        # Pieces that cannot hold a larger value than was met are settled and never halved again.
         open_ = upper > best + gap
         settled = max(settled, float(np.max(upper[~open_], initial=-np.inf)))
         count = int(np.count_nonzero(open_))
         widths = times[open_, 1] - times[open_, 0]
-        if count == 0 or 2 * count > _PIECES_MAX or float(np.min(widths)) < 1e-12 * float(np.max(times)):
+        if count == 0 or 2 * count > quantity.pieces_max or float(np.min(widths)) < 1e-12 * float(np.max(times)):
             return Maximum(max(bound, best), best, best_time)
-        controls, times = _halve(tuple(c[open_] for c in controls), times[open_])
+        controls, times = halve(tuple(c[open_] for c in controls), times[open_])
 
 
-def _halve(controls: Controls, times: Array) -> tuple[Controls, Array]:
+def halve(controls: Controls, times: Array) -> tuple[Controls, Array]:
+    """First halves of all pieces, then second halves."""
     middle = 0.5 * (times[:, 0] + times[:, 1])
     first = np.stack((times[:, 0], middle), axis=1)
     second = np.stack((middle, times[:, 1]), axis=1)
@@ -91,6 +97,7 @@ def _de_casteljau(points: Array) -> Array:
     """Control points of both halves: first halves, then second halves."""
     left, right = [points[..., 0]], [points[..., -1]]
     while points.shape[-1] > 1:
+        # De Casteljau at the middle: only means of neighbours, so that rounding never leaves the hull.
         points = 0.5 * (points[..., 1:] + points[..., :-1])
         left.append(points[..., 0])
         right.append(points[..., -1])
@@ -98,7 +105,7 @@ def _de_casteljau(points: Array) -> Array:
 
 
 def elevate(controls: Array, degree: int) -> Array:
-    """The same polynomials with control points of a higher degree."""
+    """Return the same polynomials with control points of a higher degree."""
     while controls.shape[-1] - 1 < degree:
         n = controls.shape[-1]
         share = np.arange(1, n) / n
@@ -124,9 +131,3 @@ def _binomials(degree: int) -> Array:
 def squared_norm(controls: Array) -> Array:
     """|v|^2 of a vector polynomial (pieces, 3, d + 1) as a polynomial (pieces, 1, 2 d + 1)."""
     return np.sum(multiply(controls, controls), axis=1, keepdims=True)
-
-
-def cross_squared_norm(a: Array, b: Array) -> Array:
-    """|a x b|^2 of two vector polynomials (pieces, 3, ...) as a polynomial (pieces, 1, ...)."""
-    x, y, z = (multiply(a[:, i], b[:, j]) - multiply(a[:, j], b[:, i]) for i, j in ((1, 2), (2, 0), (0, 1)))
-    return squared_norm(np.stack((x, y, z), axis=1))

@@ -6,14 +6,14 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.trajectories.flight_state import kinematic_state
+from airworthy.core.schema import check_fields
+from airworthy.core.vectors import norm
+from airworthy.trajectories.tracked import RotorBound, rotor_use, tracked_samples
 from airworthy.trajectories.trajectory import FlatSample, Trajectory
 from airworthy.vehicles import Vehicle, indicators
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,23 @@ class Limits:
     thrust_min: float | None = None
     """Smallest thrust over mass [m/s^2]; less than gravity."""
     body_rate: float | None = None
-    """Magnitude of the body rates, yaw included [rad/s]."""
+    """Magnitude of the body rates, yaw included [rad/s], in the attitude that the tracking laws hold."""
     yaw_rate: float | None = None
-    """Magnitude of the heading's rate [rad/s]."""
+    """Magnitude of the heading's rate [rad/s]; kept by turning more slowly, not by flying more slowly."""
+    yaw_acceleration: float | None = None
+    """Magnitude of the heading's acceleration [rad/s^2]; a rate that jumps has none that is finite."""
+    rotors: tuple[RotorBound, ...] = ()
+    """Drones whose rotors must make the thrust and the moments, each within its own shares."""
     envelope: tuple[float, float] | None = None
     """(a0, k): acceleration + k speed^3 <= a0 [m/s^2, s^2/m^2]; eq. 3 of spec/boundary_predictor is (2.0, 0.3)."""
     gravity: float = 9.81
     """[m/s^2]"""
 
     def __post_init__(self) -> None:
+        check_fields(self, "Limits.")
         for item in fields(self):
+            if item.name == "rotors":
+                continue
             value = getattr(self, item.name)
             for number in value if isinstance(value, tuple) else (value,):
                 if number is not None and not (np.isfinite(number) and number > 0.0):
@@ -122,18 +129,36 @@ def path_usage(limits: Limits, velocity: Array, acceleration: Array, jerk: Array
 
 
 def usage(limits: Limits, sample: FlatSample, slower: float = 1.0) -> float:
-    """Largest part of any limit that samples use when flown `slower` times as long."""
+    """Largest part of any limit that samples use when flown `slower` times as long.
+
+    Args:
+        limits: To be kept.
+        sample: Of a trajectory.
+        slower: Factor on its duration.
+    """
     used = float(np.max(path_usage(limits, sample.velocity, sample.acceleration, sample.jerk, slower)))
     if limits.yaw_rate is not None:
         used = max(used, float(np.max(np.abs(sample.yaw_rate))) / slower / limits.yaw_rate)
+    if limits.yaw_acceleration is not None:
+        used = max(used, float(np.max(np.abs(sample.yaw_acceleration))) / slower**2 / limits.yaw_acceleration)
+    if limits.body_rate is not None or limits.rotors:
+        used = max(used, _attitude_usage(limits, slowed(sample, slower)))
+    return used
+
+
+def _attitude_usage(limits: Limits, sample: FlatSample) -> float:
+    """Of the body rates and of the rotors."""
+    state = tracked_samples(sample, limits.gravity)
+    used = 0.0
     if limits.body_rate is not None:
-        rate = kinematic_state(slowed(sample, slower), limits.gravity).rate
-        used = max(used, float(np.max(np.linalg.norm(rate, axis=-1))) / limits.body_rate)
+        used = float(np.nanmax(norm(state.rate), initial=0.0)) / limits.body_rate
+    if limits.rotors:
+        used = max(used, float(np.nanmax(rotor_use(state, limits.rotors), initial=0.0)))
     return used
 
 
 def slowed(sample: FlatSample, slower: float) -> FlatSample:
-    """The same places flown `slower` times as long."""
+    """Return the same places flown `slower` times as long."""
     r = 1.0 / slower
     return FlatSample(
         sample.position,
@@ -167,7 +192,7 @@ def smallest_scale(limits: Limits, sample: FlatSample) -> float:
 
 
 def dense_sample(trajectory: Trajectory, per_segment: int = 33) -> FlatSample:
-    """Samples spread evenly over each position piece, both ends included, and just before each yaw knot."""
+    """Return samples spread evenly over each position piece, both ends included, and just before each yaw knot."""
     shares = np.linspace(0.0, 1.0, per_segment)[:, None]
     times = (trajectory.knots[:-1] + shares * np.diff(trajectory.knots)).T.reshape(-1)
     # Before and after every knot: derivatives may jump there.

@@ -1,31 +1,137 @@
-"""Minimum-snap trajectories through keyframes, any derivative fixed or free: the exact solution of an equality-constrained QP.
+"""Minimum-snap splines with degree-7 segments, solved for the derivatives at the nodes: banded, linear in the number of
+segments.
 
-Source: spec/sousvide section 3 (Mellinger & Kumar 2011). Integrated squared snap of x, y, z and squared acceleration of
-yaw, each axis by itself. Every segment has its own normalised time, and the constraints are removed through an orthonormal
-basis of their null space, so that the solve stays well conditioned where the textbook KKT matrix does not.
+Two neighbouring segments share position, velocity, acceleration and jerk at their node, so continuity costs nothing, and
+the normal equations are block tridiagonal. The minimum is then continuous to the sixth derivative wherever a node's
+derivatives are free.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.trajectories.hermite import hermite_spline
-from airworthy.trajectories.polynomial import basis_row, derivative_factor
+from airworthy.trajectories.polynomial import basis_row, derivative_factor, septic
 from airworthy.trajectories.trajectory import Trajectory
 
-Array = NDArray[np.float64]
+
+class IllConditionedError(AirworthyError):
+    """Durations so different that double precision cannot find the minimum."""
+
+
+@cache
+def _gram() -> Array:
+    """Integral of squared snap over a unit segment as a quadratic form in (p, v, a, j) at its two ends, shape (8, 8)."""
+    columns = [septic(row[:4], row[4:], 1.0) for row in np.eye(8)]
+    rows = derivative_factor(8, 4) @ np.array(columns).T
+    return rows.T @ rows
+
+
+def hermite_spline(spans: Array, values: Array, fixed: Array) -> Array:
+    """Coefficients of the spline of least integrated squared snap.
+
+    Args:
+        spans: Segment durations [s], shape (n,).
+        values: Position, velocity, acceleration, jerk at the nodes; those not fixed are ignored, shape (n + 1, 4, axes).
+        fixed: Which of them are prescribed, the same for all axes, shape (n + 1, 4).
+
+    Returns:
+        Ascending coefficients of normalised time, shape (n, axes, 8).
+
+    Raises:
+        AirworthyError: Too little is fixed for the minimum to be unique.
+    """
+    from scipy.linalg import LinAlgError, cho_solve_banded, cholesky_banded
+
+    spans = np.asarray(spans, dtype=np.float64)
+    node_scale = _node_scale(spans)
+    known = np.where(fixed[..., None], values, 0.0) / node_scale[:, :, None]
+    blocks = _blocks(spans, node_scale)
+    band = _banded(blocks, fixed)
+    try:
+        factor = cholesky_banded(band)
+    except LinAlgError as error:
+        if fixed[:, 0].all() and fixed[0, 1] and fixed[-1, 1]:  # then the minimum is unique, and it is rounding that fails
+            ratio = float(np.max(spans) / np.min(spans))
+            raise IllConditionedError(
+                f"The longest segment lasts {ratio:.3g} times as long as the shortest: too different for one spline."
+            ) from error
+        raise AirworthyError("Too little is fixed for one minimum: fix positions, and velocity at both ends.") from error
+    unknown = known.reshape(-1, known.shape[-1])
+    free = np.logical_not(fixed.reshape(-1))
+    # A second pass removes what rounding in the normal equations left: they square the condition number.
+    for _ in range(2):
+        gradient = _times(blocks, unknown) * free[:, None]
+        unknown = unknown - cho_solve_banded((factor, False), gradient)
+    nodes = np.moveaxis(unknown.reshape(known.shape) * node_scale[:, :, None], 2, 1)
+    return septic(nodes[:-1], nodes[1:], spans[:, None])
+
+
+def _node_scale(spans: Array) -> Array:
+    """Return unit of each node derivative, from the durations beside it, so that unknowns are of like size; shape (n + 1,
+    4).
+    """
+    padded = np.concatenate((spans[:1], spans, spans[-1:]))
+    local = np.sqrt(padded[:-1] * padded[1:])
+    return local[:, None] ** -np.arange(4.0)
+
+
+def _blocks(spans: Array, node_scale: Array) -> Array:
+    """Quadratic form of each segment in its scaled node derivatives, shape (n, 8, 8)."""
+    powers = spans[:, None] ** np.arange(4.0)
+    units = np.concatenate((powers * node_scale[:-1], powers * node_scale[1:]), axis=1)
+    shares = (spans / np.max(spans)) ** -7.0
+    return shares[:, None, None] * units[:, :, None] * _gram() * units[:, None, :]
+
+
+def _banded(blocks: Array, fixed: Array) -> Array:
+    """Upper band of the assembled form, fixed rows and columns replaced by the identity; shape (8, 4 (n + 1))."""
+    size = 4 * (len(blocks) + 1)
+    band = np.zeros((8, size))
+    for row in range(8):
+        for column in range(row, 8):
+            band[7 - column + row, column : size - (8 - column) + 1 : 4] += blocks[:, row, column]
+    known = fixed.reshape(-1)
+    for offset in range(8):
+        band[7 - offset, known] = 0.0
+        if offset:
+            band[7 - offset, offset:][known[:-offset]] = 0.0
+    band[7, known] = 1.0
+    return band
+
+
+def _times(blocks: Array, nodes: Array) -> Array:
+    """Assembled form times node derivatives (4 (n + 1), axes)."""
+    by_node = nodes.reshape(-1, 4, nodes.shape[-1])
+    product = blocks @ np.concatenate((by_node[:-1], by_node[1:]), axis=1)
+    result = np.zeros_like(by_node)
+    result[:-1] += product[:, :4]
+    result[1:] += product[:, 4:]
+    return result.reshape(nodes.shape)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# Minimum-snap trajectories through keyframes, any derivative fixed or free: the exact solution of an equality-constrained
+# QP.
+#
+# Source: spec/sousvide section 3 (Mellinger & Kumar 2011). Integrated squared snap of x, y, z and squared acceleration of
+# yaw, each axis by itself. Every segment has its own normalised time, and the constraints are removed through an orthonormal
+# basis of their null space, so that the solve stays well conditioned where the textbook KKT matrix does not.
+
 Derivatives = tuple[float | None, ...]
 
+# The papers' own keyframe courses have 6 (spec/sousvide section 3), gates 8 (spec/boundary_predictor section 3).
 COEFFICIENTS = 8
 """Degree 7: continuous to the sixth derivative where nothing else is asked."""
 UNKNOWNS_MAX = 1600
 """Most coefficients per axis of the dense solve, which takes about 4 s then; longer paths need `hermite_spline`'s
 conditions."""
+# Source: spec/sousvide section 3, [R] FiGS src/tsplines/min_snap.py: 4th derivative of position, 2nd of yaw.
 _SPACE_ORDER, _YAW_ORDER = 4, 2
 _AXES = ("x", "y", "z", "yaw")
 
@@ -87,6 +193,7 @@ def _solve_axis(times: Array, fixed: Sequence[Derivatives], count: int, axis: st
     """Coefficients of one axis, shape (segments, count)."""
     order = _YAW_ORDER if axis == "yaw" else _SPACE_ORDER
     spans = np.diff(times)
+    # The banded solve takes time in proportion to the segments, the dense one to their third power.
     if count == COEFFICIENTS and order == _SPACE_ORDER and _fits_hermite(fixed):
         return _through_hermite(spans, fixed)
     return solve_dense(spans, fixed, count, order, axis)
@@ -113,7 +220,7 @@ def solve_dense(spans: Array, fixed: Sequence[Derivatives], count: int, order: i
 
 
 def _fits_hermite(fixed: Sequence[Derivatives]) -> bool:
-    """Whether the banded solve answers the same question, and is positive definite."""
+    """Tell whether the banded solve answers the same question, and is positive definite."""
     ends = all(len(d) >= 2 and d[1] is not None for d in (fixed[0], fixed[-1]))
     return ends and all(len(d) >= 1 and d[0] is not None for d in fixed) and all(len(d) == 4 for d in fixed[1:-1])
 
@@ -137,6 +244,7 @@ def _constraints(spans: Array, fixed: Sequence[Derivatives], count: int) -> tupl
         row = np.zeros(last * count)
         for segment, entries in parts:
             row[segment * count : (segment + 1) * count] += entries
+        # Rows of unit size, so that the rank below does not depend on durations.
         size = max(float(np.max(np.abs(row))), 1.0)
         rows.append(row / size)
         right.append(value / size)
@@ -144,6 +252,7 @@ def _constraints(spans: Array, fixed: Sequence[Derivatives], count: int) -> tupl
     for node, derivatives in enumerate(fixed):
         for d, value in enumerate(derivatives):
             if value is None and 0 < node < last:
+                # Derivatives by normalised time become those by seconds: T^d of one side over that of the other.
                 ratio = (spans[node] / spans[node - 1]) ** d
                 add([(node - 1, at_end[d] * ratio), (node, -at_start[d])], 0.0)
             if value is not None and node > 0:
@@ -154,13 +263,14 @@ def _constraints(spans: Array, fixed: Sequence[Derivatives], count: int) -> tupl
 
 
 def _affine(matrix: Array, right: Array, axis: str) -> tuple[Array, Array]:
-    """All solutions of A c = b as particular + null y, `null` with orthonormal columns."""
+    """Return all solutions of A c = b as particular + null y, `null` with orthonormal columns."""
     from scipy.linalg import qr, solve_triangular
 
     if len(matrix) == 0:
         return np.zeros(matrix.shape[1]), np.eye(matrix.shape[1])
     q, r, order = qr(matrix.T, pivoting=True)
     diagonal = np.abs(np.diag(r))
+    # Ours: far above rounding (1e-16), far below conditions that say something of their own.
     rank = int(np.sum(diagonal > 1e-11 * max(diagonal[0], 1.0)))
     coordinates = solve_triangular(r[:rank, :rank], right[order[:rank]], trans="T")
     particular = q[:, :rank] @ coordinates

@@ -11,10 +11,11 @@ from functools import cache
 from math import comb
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from airworthy.core.arrays import Array
 
+# Source of the four: spec/boundary_predictor section 3, rest to rest over distance D in time T.
 REST_PEAK_SPEED = 2.1875
 """Peak speed of a rest-to-rest segment over distance / duration: 35/16."""
 REST_PEAK_ACCELERATION = 84.0 * 5.0**0.5 / 25.0
@@ -113,7 +114,13 @@ def evaluate(coefficients: ArrayLike, tau: ArrayLike) -> Array:
 
 
 def substitute(coefficients: ArrayLike, start: ArrayLike, end: ArrayLike) -> Array:
-    """The same polynomial with [start, end] of tau mapped to [0, 1]; shapes (..., k) and (...)."""
+    """Return the same polynomial with [start, end] of tau mapped to [0, 1]; shapes (..., k) and (...).
+
+    Args:
+        coefficients: (..., k), ascending powers of tau.
+        start: (...) in tau.
+        end: (...) in tau.
+    """
     c = np.asarray(coefficients, dtype=np.float64)
     a = np.asarray(start, dtype=np.float64)
     width = np.asarray(end, dtype=np.float64) - a
@@ -126,7 +133,13 @@ def substitute(coefficients: ArrayLike, start: ArrayLike, end: ArrayLike) -> Arr
 
 
 def basis_row(count: int, order: int, tau: float) -> Array:
-    """Row r with r @ c the order-th tau derivative at tau of the polynomial with coefficients c; shape (count,)."""
+    """Row r with r @ c the order-th tau derivative at tau of the polynomial with coefficients c; shape (count,).
+
+    Args:
+        count: Coefficients.
+        order: Of the derivative.
+        tau: Where.
+    """
     row = np.zeros(count)
     for k in range(order, count):
         factor = 1.0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from airworthy.core.errors import AirworthyError
 from airworthy.trajectories import quantities
@@ -15,11 +15,13 @@ from airworthy.trajectories.hull import ROUNDING, Quantity, maximise
 from airworthy.trajectories.limits import Limits
 from airworthy.trajectories.trajectory import Trajectory
 
-Array = NDArray[np.float64]
 Verdict = Literal["proven", "violated", "undecided"]
 
+# Ours: a proof halves pieces until its bound is this near; finer costs more and promises hardly more.
 TOLERANCE = 1e-3
 """Default gap between bound and attained value, relative to the limit."""
+ROTOR_TOLERANCE = 5e-3
+"""The same of rotor thrusts, whose bound closes in more slowly."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class LimitProof:
         return self.verdict == "proven"
 
     def check(self, quantity: str) -> LimitCheck:
-        """The check of one quantity; raises AirworthyError for one that was not asked for."""
+        """Return the check of one quantity; raises AirworthyError for one that was not asked for."""
         for item in self.checks:
             if item.quantity == quantity:
                 return item
@@ -88,7 +90,7 @@ class LimitProof:
 
 
 @dataclass(frozen=True)
-class Box:
+class YawedBox:
     """A box, turned by yaw about z."""
 
     center: tuple[float, float, float]
@@ -104,7 +106,8 @@ def prove(trajectory: Trajectory, limits: Limits, tolerance: float = TOLERANCE) 
 
     Args:
         trajectory: What to check.
-        limits: Bounds; those that are None are not checked. Body rates are those of the flatness map without drag.
+        limits: Bounds; those that are None are not checked. Body rates and rotor thrusts are those of a body that tracks
+            exactly in the attitude that the tracking laws hold, without drag.
         tolerance: Gap between certified bound and attained value, relative to the limit; smaller where a verdict needs it.
     """
     checks = []
@@ -124,14 +127,29 @@ def prove(trajectory: Trajectory, limits: Limits, tolerance: float = TOLERANCE) 
         checks.append(_thrust_min(limits.thrust_min, least, tolerance))
     if limits.yaw_rate is not None:
         checks.append(_at_most("yaw_rate", "rad/s", limits.yaw_rate, quantities.yaw_rate(trajectory), tolerance))
+    if limits.yaw_acceleration is not None:
+        bend = quantities.yaw_acceleration(trajectory)
+        found = _at_most("yaw_acceleration", "rad/s^2", limits.yaw_acceleration, bend, tolerance)
+        checks.append(_unless_jumping(found, trajectory, False))
     if limits.body_rate is not None:
-        square = quantities.squared_body_rate(trajectory, limits.gravity)
-        checks.append(_body_rate(limits.body_rate, square, tolerance))
+        rate = quantities.body_rate(trajectory, limits.gravity)
+        checks.append(_at_most("body_rate", "rad/s", limits.body_rate, rate, tolerance))
+    if limits.rotors:
+        use = quantities.rotor_thrust(trajectory, limits.gravity, limits.rotors)
+        found = _at_most("rotor_thrust", "of its range", 1.0, use, max(tolerance, ROTOR_TOLERANCE))
+        checks.append(_unless_jumping(found, trajectory, True))
     return LimitProof(tuple(checks))
 
 
 def prove_corridor(trajectory: Trajectory, polyline: ArrayLike, radius: float, tolerance: float = TOLERANCE) -> LimitCheck:
-    """Check that the path stays within `radius` [m] of a polyline of points (n, 3), n >= 2."""
+    """Check that the path stays within `radius` [m] of a polyline of points (n, 3), n >= 2.
+
+    Args:
+        trajectory: The path.
+        polyline: (n, 3) [m], world, n >= 2.
+        radius: [m]
+        tolerance: Gap between bound and attained value, relative to the limit, at which the search ends.
+    """
     points = np.asarray(polyline, dtype=np.float64)
     if points.ndim != 2 or points.shape[1] != 3 or len(points) < 2 or not np.all(np.isfinite(points)):
         raise AirworthyError(f"A corridor needs a polyline of 2 or more finite points (n, 3), but got shape {points.shape}.")
@@ -139,7 +157,14 @@ def prove_corridor(trajectory: Trajectory, polyline: ArrayLike, radius: float, t
 
 
 def prove_half_space(trajectory: Trajectory, normal: ArrayLike, offset: float, tolerance: float = TOLERANCE) -> LimitCheck:
-    """Check that n . p <= offset [m] along the path; the normal is made a unit vector, and a floor is ((0, 0, -1), -height)."""
+    """Check that n . p <= offset [m] along the path; the normal is made a unit vector, and a floor is ((0, 0, -1), -height).
+
+    Args:
+        trajectory: The path.
+        normal: (3,), any length, world.
+        offset: [m]
+        tolerance: Gap between bound and attained value, relative to the limit, at which the search ends.
+    """
     direction = np.asarray(normal, dtype=np.float64)
     length = float(np.linalg.norm(direction)) if direction.shape == (3,) else 0.0
     if not (np.isfinite(length) and length > 0.0):
@@ -148,7 +173,14 @@ def prove_half_space(trajectory: Trajectory, normal: ArrayLike, offset: float, t
 
 
 def prove_within(trajectory: Trajectory, lower: ArrayLike, upper: ArrayLike, tolerance: float = TOLERANCE) -> LimitProof:
-    """Check that the path stays in the box between two corners [m], shape (3,) each."""
+    """Check that the path stays in the box between two corners [m], shape (3,) each.
+
+    Args:
+        trajectory: The path.
+        lower: (3,) [m], world.
+        upper: (3,) [m], world.
+        tolerance: Gap between bound and attained value, relative to the limit, at which the search ends.
+    """
     checks = []
     for axis, low, high in zip("xyz", np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64), strict=True):
         direction = np.array([float(axis == name) for name in "xyz"])
@@ -160,8 +192,17 @@ def prove_within(trajectory: Trajectory, lower: ArrayLike, upper: ArrayLike, tol
     return LimitProof(tuple(checks))
 
 
-def prove_clearance(trajectory: Trajectory, boxes: Sequence[Box], clearance: float, tolerance: float = TOLERANCE) -> LimitCheck:
-    """Check that the path keeps at least `clearance` [m] from every box; inside a box the distance is 0."""
+def prove_clearance(
+    trajectory: Trajectory, boxes: Sequence[YawedBox], clearance: float, tolerance: float = TOLERANCE
+) -> LimitCheck:
+    """Check that the path keeps at least `clearance` [m] from every box; inside a box the distance is 0.
+
+    Args:
+        trajectory: The path.
+        boxes: What is kept clear of.
+        clearance: [m]
+        tolerance: Gap between bound and attained value, relative to the limit, at which the search ends.
+    """
     if not boxes or not clearance > 0.0:
         raise AirworthyError("A clearance proof needs at least one box and a clearance above 0 m.")
     results = []
@@ -189,7 +230,11 @@ def _thrust_min(limit: float, negated_square: Quantity, tolerance: float) -> Lim
     return LimitCheck("thrust_min", "m/s^2", limit, float(bound), float(attained), found.time, "at least")
 
 
-def _body_rate(limit: float, square: Quantity, tolerance: float) -> LimitCheck:
-    found = maximise(square, 2.0 * tolerance * limit**2, limit**2)
-    bound, attained = np.sqrt(max(found.bound, 0.0)), np.sqrt(max(found.attained, 0.0))
-    return LimitCheck("body_rate", "rad/s", limit, float(bound), float(attained), found.time)
+def _unless_jumping(check: LimitCheck, trajectory: Trajectory, jerk: bool) -> LimitCheck:
+    """Return the check, broken without bound where the yaw rate (or the jerk) jumps: no acceleration, no moment follows
+    that.
+    """
+    found = quantities.jumps(trajectory.yaw_knots, trajectory.yaw_coefficients[:, None], 1)
+    if jerk:
+        found = np.concatenate((found, quantities.jumps(trajectory.knots, trajectory.coefficients, 3)))
+    return check if not found.size else replace(check, bound=np.inf, attained=np.inf, time=float(np.min(found)))

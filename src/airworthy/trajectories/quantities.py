@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.trajectories.hull import Controls, Quantity, cross_squared_norm, elevate, multiply, squared_norm
+from airworthy.core.arrays import Array
+from airworthy.core.intervals import Interval
+from airworthy.core.vectors import norm
+from airworthy.trajectories.hull import Controls, Quantity, elevate, squared_norm
 from airworthy.trajectories.polynomial import differentiate, substitute, to_bernstein
+from airworthy.trajectories.tracked import THRUST_LEAST, RotorBound, Tracked, rotor_use, tracked
 from airworthy.trajectories.trajectory import Trajectory
 
-Array = NDArray[np.float64]
+JUMP = 1e-6
+"""Of a derivative at a knot, relative to its largest value: more than rounding leaves."""
+_CUTS = np.arange(8) / 8.0  # of each piece, before intervals are worth a look
+_PIECES_MAX = 10_000
 
 
 def derivative_controls(trajectory: Trajectory, order: int) -> tuple[Array, Array]:
@@ -22,7 +29,13 @@ def derivative_controls(trajectory: Trajectory, order: int) -> tuple[Array, Arra
 
 
 def magnitude(trajectory: Trajectory, order: int, offset: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Quantity:
-    """|d^order p / dt^order + offset|: convex, so the largest control point bounds it."""
+    """|d^order p / dt^order + offset|: convex, so the largest control point bounds it.
+
+    Args:
+        trajectory: The path.
+        order: Of the derivative.
+        offset: Added to it, world, in its unit.
+    """
     controls, times = derivative_controls(trajectory, order)
     return Quantity(
         (controls + np.array(offset)[:, None],), times, lambda v: _norm(v[0]), lambda c: np.max(_norm(c[0]), axis=-1)
@@ -30,14 +43,14 @@ def magnitude(trajectory: Trajectory, order: int, offset: tuple[float, float, fl
 
 
 def smallest_thrust(trajectory: Trajectory, gravity: float) -> Quantity:
-    """-|a + g|^2, whose maximum is the smallest squared thrust over mass, negated."""
+    """Return -|a + g|^2, whose maximum is the smallest squared thrust over mass, negated."""
     controls, times = derivative_controls(trajectory, 2)
     square = squared_norm(controls + np.array([0.0, 0.0, gravity])[:, None])
     return Quantity((-square,), times, lambda v: v[0][:, 0], lambda c: np.max(c[0][:, 0], axis=-1))
 
 
 def envelope(trajectory: Trajectory, factor: float) -> Quantity:
-    """|a| + factor |v|^3: convex in (v, a), over control points of one degree."""
+    """Return |a| + factor |v|^3: convex in (v, a), over control points of one degree."""
     speed, times = derivative_controls(trajectory, 1)
     push = elevate(derivative_controls(trajectory, 2)[0], speed.shape[-1] - 1)
 
@@ -78,6 +91,7 @@ def polyline_distance(trajectory: Trajectory, polyline: Array) -> Quantity:
 def _leg_distances(points: Array, polyline: Array) -> Array:
     """Distances of points (pieces, 3, k) to each leg of a polyline, shape (pieces, legs, k)."""
     start, leg = polyline[:-1], np.diff(polyline, axis=0)
+    # A leg of no length is its own nearest point.
     square = np.maximum(np.sum(leg * leg, axis=1), 1e-300)
     relative = points[:, None] - start[:, :, None]
     share = np.clip(np.einsum("lj,nljk->nlk", leg, relative) / square[:, None], 0.0, 1.0)
@@ -85,7 +99,14 @@ def _leg_distances(points: Array, polyline: Array) -> Array:
 
 
 def nearness(trajectory: Trajectory, center: Array, half_size: Array, yaw: float) -> Quantity:
-    """Minus the distance to a box that is turned by yaw about z: a piece's own box, along the same axes, bounds it."""
+    """Minus the distance to a box that is turned by yaw about z: a piece's own box, along the same axes, bounds it.
+
+    Args:
+        trajectory: The path.
+        center: Of the box, (3,) [m], world.
+        half_size: Of the box, (3,) [m].
+        yaw: Of the box [rad].
+    """
     controls, times = derivative_controls(trajectory, 0)
     c, s = np.cos(yaw), np.sin(yaw)
     turn = np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
@@ -97,63 +118,91 @@ def nearness(trajectory: Trajectory, center: Array, half_size: Array, yaw: float
     return Quantity((local,), times, lambda v: -gap(v[0], v[0]), lambda p: -gap(np.min(p[0], axis=-1), np.max(p[0], axis=-1)))
 
 
-def squared_body_rate(trajectory: Trajectory, gravity: float) -> Quantity:
-    """|w|^2 of the flatness map without drag.
+def yaw_acceleration(trajectory: Trajectory) -> Quantity:
+    """|yaw acceleration| within the pieces; see `jumps`."""
+    spans = np.diff(trajectory.yaw_knots)
+    controls = (to_bernstein(differentiate(trajectory.yaw_coefficients, 2)) / spans[:, None] ** 2)[:, None]
+    times = np.stack((trajectory.yaw_knots[:-1], trajectory.yaw_knots[1:]), axis=1)
+    return Quantity((controls,), times, lambda v: np.abs(v[0][:, 0]), lambda c: np.max(np.abs(c[0][:, 0]), axis=-1))
 
-    Roll and pitch rates: |j x u|^2 / |u|^4 with u = a + g, a ratio of polynomials, bounded by the ratios of control points.
-    Yaw rate: |u| (psi' uz + ux' (uz j' - u' jz) / |u|^2) / (u'^2 + uz^2), primes along the heading, bounded by interval
-    arithmetic.
+
+def jumps(knots: Array, coefficients: Array, order: int) -> Array:
+    """Return where a derivative of pieces (n, axes, k) jumps, in which case the next one has no bound: times [s].
+
+    Args:
+        knots: (n + 1,) [s].
+        coefficients: (n, axes, k), ascending powers of normalised time.
+        order: Of the derivative.
+    """
+    spans = np.diff(knots)
+    controls = to_bernstein(differentiate(coefficients, order)) / spans[:, None, None] ** order
+    gap = np.max(np.abs(controls[1:, :, 0] - controls[:-1, :, -1]), axis=1)
+    return np.asarray(knots[1:-1][gap > JUMP * np.maximum(1.0, np.max(np.abs(controls)))])
+
+
+def body_rate(trajectory: Trajectory, gravity: float) -> Quantity:
+    """|w| in the attitude that the tracking laws hold."""
+    return _tracked(trajectory, gravity, 0, lambda state: norm(state.rate))
+
+
+def rotor_thrust(trajectory: Trajectory, gravity: float, bounds: Sequence[RotorBound]) -> Quantity:
+    """Largest part that any rotor of any drone uses of its own range, see `rotor_use`.
+
+    Args:
+        trajectory: The path.
+        gravity: [m/s^2]
+        bounds: Rotors of every drone that is to follow.
+    """
+
+    return _tracked(trajectory, gravity, 1, lambda state: rotor_use(state, bounds))
+
+
+def _tracked(trajectory: Trajectory, gravity: float, more: int, measure: Callable[[Tracked], Any]) -> Quantity:
+    """Return a measure of what a tracked body does; `more` 1: with its angular acceleration.
+
+    The law's own equations in intervals are the bound: each piece lies between its control points, along axes turned by the
+    yaw in its middle.
     """
     knots = np.union1d(trajectory.knots, trajectory.yaw_knots)
-    lifted = _on(knots, trajectory.knots, trajectory.coefficients, 2)
-    lifted[:, 2] += gravity
-    jerk = _on(knots, trajectory.knots, trajectory.coefficients, 3)
-    yaw = _on(knots, trajectory.yaw_knots, trajectory.yaw_coefficients[:, None], 0)
-    turn = _on(knots, trajectory.yaw_knots, trajectory.yaw_coefficients[:, None], 1)
-    square = squared_norm(lifted)
-    below = multiply(square, square)
-    above = elevate(cross_squared_norm(lifted, jerk), below.shape[-1] - 1)
+    knots = np.append((knots[:-1, None] + np.diff(knots)[:, None] * _CUTS).reshape(-1), knots[-1])
+    motion = [_on(knots, trajectory.knots, trajectory.coefficients, k) for k in range(2, 4 + more)]
+    motion[0][:, 2] += gravity
+    heading = [_on(knots, trajectory.yaw_knots, trajectory.yaw_coefficients[:, None], k) for k in range(2 + more)]
     times = np.stack((knots[:-1], knots[1:]), axis=1)
-    return Quantity((lifted, jerk, yaw, turn, above, below), times, _body_rate_value, _body_rate_upper)
+
+    def value(v: tuple[Array, ...]) -> Array:
+        vectors, angles = [tuple(x.T) for x in v[: 2 + more]], [x[:, 0] for x in v[2 + more :]]
+        chi = (np.cos(angles[0]), np.sin(angles[0]), 0.0)
+        state = tracked(vectors[0], vectors[1], chi, angles[1], *(vectors[2], angles[2]) if more else ())
+        found = _largest(np.asarray(measure(state)))
+        # Where the map is undefined nothing is attained; the bound is infinite there.
+        return np.where(np.isfinite(found) & (state.thrust >= THRUST_LEAST), found, -np.inf)
+
+    def upper(c: Controls) -> Array:
+        yaw = Interval.around(c[2 + more][:, 0])
+        half = 0.5 * (yaw.high - yaw.low)
+        cosine, sine = np.cos(yaw.low + half)[:, None], np.sin(yaw.low + half)[:, None]
+        vectors = [_turned(points, cosine, sine) for points in c[: 2 + more]]
+        wide = half >= 0.5 * np.pi
+        aside = np.where(wide, 1.0, np.sin(half))
+        chi = (Interval(np.where(wide, -1.0, np.cos(half)), np.ones_like(half)), Interval(-aside, aside), 0.0)
+        turn = [Interval.around(points[:, 0]) for points in c[3 + more :]]
+        state = tracked(vectors[0], vectors[1], chi, turn[0], *(vectors[2], turn[1]) if more else ())
+        top = _largest(measure(state).high)
+        return np.where((state.thrust.low >= THRUST_LEAST) & ~np.isnan(top), top, np.inf)
+
+    return Quantity((*motion, *heading), times, value, upper, _PIECES_MAX)
 
 
-def _body_rate_value(v: tuple[Array, ...]) -> Array:
-    lifted, jerk, yaw, turn, above, below = v
-    c, s = np.cos(yaw[:, 0]), np.sin(yaw[:, 0])
-    ahead, left = c * lifted[:, 0] + s * lifted[:, 1], c * lifted[:, 1] - s * lifted[:, 0]
-    jerk_ahead = c * jerk[:, 0] + s * jerk[:, 1]
-    up, square = lifted[:, 2], _norm(lifted) ** 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        twist = turn[:, 0] * up + left / square * (up * jerk_ahead - ahead * jerk[:, 2])
-        spin = np.sqrt(square) / (ahead**2 + up**2) * twist
-        total = above[:, 0] / below[:, 0] + spin**2
-    # Where the map is undefined nothing is attained; the bound is infinite there.
-    return np.where(np.isfinite(total), total, -np.inf)
+def _largest(values: Array) -> Array:
+    """Of several rotors (rotors, pieces); NaN, where one is."""
+    return values if values.ndim == 1 else np.max(values, axis=0)
 
 
-def _body_rate_upper(c: Controls) -> Array:
-    lifted, jerk, yaw, turn, above, below = c
-    half = 0.5 * (np.max(yaw[:, 0], axis=-1) - np.min(yaw[:, 0], axis=-1))
-    middle = np.min(yaw[:, 0], axis=-1) + half
-    cosine, sine = np.cos(middle)[:, None], np.sin(middle)[:, None]
-    # A heading within `half` of the middle one moves a horizontal component by at most half times its length.
-    slack = half * np.max(np.hypot(lifted[:, 0], lifted[:, 1]), axis=-1)
-    slack_jerk = half * np.max(np.hypot(jerk[:, 0], jerk[:, 1]), axis=-1)
-    ahead = _range(cosine * lifted[:, 0] + sine * lifted[:, 1], slack)
-    left = _range(cosine * lifted[:, 1] - sine * lifted[:, 0], slack)
-    jerk_ahead = _range(cosine * jerk[:, 0] + sine * jerk[:, 1], slack_jerk)
-    up, jerk_up = _range(lifted[:, 2]), _range(jerk[:, 2])
-    square = _range(squared_norm(lifted)[:, 0])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        leaning = _times(left, _subtract(_times(up, jerk_ahead), _times(ahead, jerk_up)))
-        inverse = (1.0 / square[1], 1.0 / square[0])
-        twist = _add(_times(_range(turn[:, 0]), up), _times(leaning, inverse))
-        flat = _square_low(ahead) + _square_low(up)
-        spin = np.sqrt(square[1]) / flat * np.maximum(np.abs(twist[0]), np.abs(twist[1]))
-        tilt = np.max(above[:, 0] / below[:, 0], axis=-1)
-        total = tilt + spin**2
-    sound = (square[0] > 0.0) & (flat > 0.0) & (np.min(below[:, 0], axis=-1) > 0.0) & np.isfinite(total)
-    return np.where(sound, total, np.inf)
+def _turned(points: Array, cosine: Array, sine: Array) -> tuple[Interval, Interval, Interval]:
+    """Ranges of a vector's components along axes turned by an angle."""
+    x, y = cosine * points[:, 0] + sine * points[:, 1], cosine * points[:, 1] - sine * points[:, 0]
+    return Interval.around(x), Interval.around(y), Interval.around(points[:, 2])
 
 
 def _on(knots: Array, own: Array, coefficients: Array, order: int) -> Array:
@@ -167,29 +216,3 @@ def _on(knots: Array, own: Array, coefficients: Array, order: int) -> Array:
 
 def _norm(v: Array) -> Array:
     return np.linalg.norm(v, axis=1)
-
-
-Interval = tuple[Array, Array]
-
-
-def _range(controls: Array, slack: Array | float = 0.0) -> Interval:
-    return np.min(controls, axis=-1) - slack, np.max(controls, axis=-1) + slack
-
-
-def _add(a: Interval, b: Interval) -> Interval:
-    return a[0] + b[0], a[1] + b[1]
-
-
-def _subtract(a: Interval, b: Interval) -> Interval:
-    return a[0] - b[1], a[1] - b[0]
-
-
-def _times(a: Interval, b: Interval) -> Interval:
-    corners: Callable[..., Array] = np.stack
-    products = corners((a[0] * b[0], a[0] * b[1], a[1] * b[0], a[1] * b[1]))
-    return np.min(products, axis=0), np.max(products, axis=0)
-
-
-def _square_low(a: Interval) -> Array:
-    """Least square over an interval."""
-    return np.maximum(0.0, np.maximum(a[0], -a[1])) ** 2

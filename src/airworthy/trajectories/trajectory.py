@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-
-Array = NDArray[np.float64]
 
 ORDERS = 5
 _FACTORIAL = (1.0, 1.0, 2.0, 6.0, 24.0)
@@ -103,7 +102,7 @@ class Trajectory:
         return load(path)
 
     def reversed(self) -> Trajectory:
-        """The same path flown backwards in time; yaw stays the yaw at each place."""
+        """Return the same path flown backwards in time; yaw stays the yaw at each place."""
         from airworthy.trajectories.polynomial import substitute
 
         one, zero = np.ones(()), np.zeros(())
@@ -112,19 +111,19 @@ class Trajectory:
         return Trajectory(self.duration - self.knots[::-1], position, self.duration - self.yaw_knots[::-1], yaw)
 
     def scaled(self, factor: float) -> Trajectory:
-        """The same path, `factor` times as long in time; raises AirworthyError unless the factor is positive."""
+        """Return the same path, `factor` times as long in time; raises AirworthyError unless the factor is positive."""
         if not (np.isfinite(factor) and factor > 0.0):
             raise AirworthyError(f"A time scale must be a positive number, but is {factor!r}.")
         return Trajectory(self.knots * factor, self.coefficients, self.yaw_knots * factor, self.yaw_coefficients)
 
     def turned(self, yaw_offset: float) -> Trajectory:
-        """The same path with `yaw_offset` [rad] added to yaw."""
+        """Return the same path with `yaw_offset` [rad] added to yaw."""
         yaw = self.yaw_coefficients.copy()
         yaw[:, 0] += yaw_offset
         return Trajectory(self.knots, self.coefficients, self.yaw_knots, yaw)
 
     def moved(self, offset: ArrayLike) -> Trajectory:
-        """The same path displaced by `offset` [m], shape (3,)."""
+        """Return the same path displaced by `offset` [m], shape (3,)."""
         position = self.coefficients.copy()
         position[:, :, 0] += np.asarray(offset, dtype=np.float64)
         return Trajectory(self.knots, position, self.yaw_knots, self.yaw_coefficients)
@@ -155,7 +154,7 @@ def concatenate(*parts: Trajectory) -> Trajectory:
 
 
 def laps(trajectory: Trajectory, count: int) -> Trajectory:
-    """A closed trajectory flown `count` times; raises AirworthyError where it does not close."""
+    """Return a closed trajectory flown `count` times; raises AirworthyError where it does not close."""
     if count < 1:
         raise AirworthyError(f"The number of laps must be 1 or more, but is {count!r}.")
     return concatenate(*[trajectory] * count)
@@ -169,7 +168,7 @@ def _stack(pieces: list[Array]) -> Array:
 
 
 def _sample_pieces(t: Array, knots: Array, coefficients: Array, orders: int) -> Array:
-    """Derivatives 0 to orders - 1 at times (N,), shape (orders, axes, N)."""
+    """Return derivatives 0 to orders - 1 at times (N,), shape (orders, axes, N)."""
     result = np.empty((orders, coefficients.shape[1], len(t)))
     table = np.ascontiguousarray(np.moveaxis(coefficients, 0, -1))
     for begin in range(0, len(t), _BLOCK):

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json, write_json
 from airworthy.trajectories.trajectory import Trajectory
 
 FORMAT = "airworthy-trajectory"
 VERSION = 1
+# Ours: a stranger's file may be of any size.
 LIMIT_BYTES = 32 * 1024 * 1024
 _FIELDS = ("knots_s", "position_coefficients_m", "yaw_knots_s", "yaw_coefficients_rad")
 
@@ -41,7 +42,14 @@ def load(path: str | Path) -> Trajectory:
 
 
 def check_header(value: Any, path: str | Path, kind: str, version: int) -> None:
-    """Format, version and frame of one of our JSON files; raises AssetError."""
+    """Format, version and frame of one of our JSON files; raises AssetError.
+
+    Args:
+        value: Content of the file.
+        path: Of the file, for messages.
+        kind: Format that is expected.
+        version: The one that is known.
+    """
     if not isinstance(value, dict) or value.get("format") != kind:
         raise AssetError(f"{str(path)!r} is not an {kind} file: its 'format' must say so.")
     if value.get("version") != version:
@@ -50,7 +58,7 @@ def check_header(value: Any, path: str | Path, kind: str, version: int) -> None:
         raise AssetError(f"{str(path)!r} must give its frame as 'z_up', but gives {str(value.get('frame'))[:20]!r}.")
 
 
-def _numbers(value: dict[str, Any], name: str, depth: int, path: str | Path) -> NDArray[np.float64]:
+def _numbers(value: dict[str, Any], name: str, depth: int, path: str | Path) -> Array:
     try:
         array = np.array(value.get(name))
     except (TypeError, ValueError, OverflowError) as error:

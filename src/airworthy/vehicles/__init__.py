@@ -2,7 +2,7 @@
 
 from airworthy.vehicles.check import check, inertia_matrix, rotor_thrust, rotor_torque
 from airworthy.vehicles.files import read_vehicle, write_vehicle
-from airworthy.vehicles.lookup import vehicle, vehicle_names
+from airworthy.vehicles.lookup import import_urdf, named_vehicle, vehicle, vehicle_names
 from airworthy.vehicles.record import (
     Battery,
     CollisionBody,
@@ -16,33 +16,19 @@ from airworthy.vehicles.record import (
     WrenchNoise,
 )
 from airworthy.vehicles.synthesis import synthesize
-from airworthy.vehicles.urdf_import import import_urdf
-from airworthy.vehicles.wrench import Indicators, control_effectiveness, hover_speed, indicators, rotor_state_for_thrust
+from airworthy.vehicles.trim import Trim, hover_speed, hover_trim, thrust_limits, upright
+from airworthy.vehicles.wrench import (
+    Indicators,
+    control_effectiveness,
+    indicators,
+    linear_drag,
+    pushes_sideways,
+    rotor_state_for_thrust,
+)
 
 __all__ = [
-    "Battery",
-    "CollisionBody",
-    "Disturbance",
-    "Drag",
-    "Indicators",
-    "Rotor",
-    "RotorResponse",
-    "SensorMount",
-    "Vehicle",
-    "VoltageChain",
-    "WrenchNoise",
-    "check",
-    "control_effectiveness",
-    "hover_speed",
-    "import_urdf",
-    "indicators",
-    "inertia_matrix",
-    "read_vehicle",
-    "rotor_state_for_thrust",
-    "rotor_thrust",
-    "rotor_torque",
-    "synthesize",
-    "vehicle",
-    "vehicle_names",
-    "write_vehicle",
-]
+    "Battery", "CollisionBody", "Disturbance", "Drag", "Indicators", "Rotor", "RotorResponse", "SensorMount", "Trim", "Vehicle",
+    "VoltageChain", "WrenchNoise", "check", "control_effectiveness", "hover_speed", "hover_trim", "import_urdf", "indicators",
+    "inertia_matrix", "linear_drag", "named_vehicle", "pushes_sideways", "read_vehicle", "rotor_state_for_thrust",
+    "rotor_thrust", "rotor_torque", "synthesize", "thrust_limits", "upright", "vehicle", "vehicle_names", "write_vehicle",
+]  # fmt: skip

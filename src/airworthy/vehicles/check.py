@@ -15,13 +15,20 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.errors import AirworthyError
+from airworthy.core.schema import Bound
 from airworthy.vehicles.record import Battery, CollisionBody, Rotor, RotorResponse, SensorMount, Vehicle, VoltageChain
 
 __all__ = ["check", "inertia_matrix", "rotor_thrust", "rotor_torque"]
 
-ROTOR_COUNT_MAX = 8
+ROTOR_COUNT_MAX = 16
 NUMBER_MAX = 1e9
 """No physical value of a vehicle is larger in SI units; beyond it float32 products overflow."""
+NUMBER_MIN = 1e-25
+"""No physical value of a vehicle that is not zero is smaller; beneath it float32, and quotients, leave their range."""
+MASS = Bound(1e-6, 1e6, "kg")
+"""From a milligram, the lightest flying robots weigh some ten, to more than any aircraft."""
+MOMENT_MIN = 1e-15
+"""Least principal moment of inertia [kg m^2]: a milligram within a tenth of a millimetre has some 1e-14."""
 TRIANGLE_TOLERANCE = 0.05
 """Relative: identified inertias are rarely better, and a published set (RotorPy's Crazyflie) misses the inequality by 1 %."""
 
@@ -56,7 +63,10 @@ def check(vehicle: Vehicle) -> Vehicle:
     for where, value in _numbers(vehicle, ""):
         _require(math.isfinite(value), f"{where} is {value}, but must be a finite number")
         _require(abs(value) <= NUMBER_MAX, f"{where} is {value:g}, beyond {NUMBER_MAX:g} in SI units: check its unit")
+        tiny = value == 0.0 or abs(value) >= NUMBER_MIN
+        _require(tiny, f"{where} is {value:g}, which is not zero but less than {NUMBER_MIN:g} in SI units: check its unit")
     _require(vehicle.mass > 0.0, f"mass is {vehicle.mass:g} kg, but must be positive")
+    _require(MASS.holds(vehicle.mass), f"mass is {vehicle.mass:g} kg, but expected {MASS.words}")
     _require(vehicle.gravity >= 0.0, f"gravity is {vehicle.gravity:g} m/s^2, but must not be negative")
     _check_inertia(vehicle)
     count = vehicle.rotor_count
@@ -79,7 +89,7 @@ def _require(condition: bool, reason: str) -> None:
 
 
 def _numbers(value: Any, where: str) -> Iterator[tuple[str, float]]:
-    """Every number of a record with its dotted name."""
+    """Yield every number of a record with its dotted name."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         yield where, float(value)
     elif is_dataclass(value):
@@ -97,6 +107,7 @@ def _check_inertia(vehicle: Vehicle) -> None:
     moments = np.linalg.eigvalsh(inertia_matrix(vehicle))
     text = ", ".join(f"{m:.4g}" for m in moments)
     _require(moments[0] > 0.0, f"inertia has the principal moments {text} kg m^2, but all must be positive")
+    _require(moments[0] >= MOMENT_MIN, f"inertia has the principal moments {text} kg m^2, but none is under {MOMENT_MIN:g}")
     _require(
         moments[0] + moments[1] >= moments[2] * (1.0 - TRIANGLE_TOLERANCE),
         f"inertia has the principal moments {text} kg m^2, but no body's largest exceeds the sum of the others",
@@ -113,8 +124,10 @@ def _check_rotor(rotor: Rotor, where: str, motor_state: str) -> None:
     )
     _require(rotor.speed_max > 0.0, f"{where}.speed_max is {rotor.speed_max:g}, but must be positive")
     _require(rotor.inertia >= 0.0 and rotor.radius >= 0.0, f"{where}.inertia and radius must not be negative")
-    _require(rotor_thrust(rotor, rotor.speed_max) > 0.0, f"{where}.thrust is not positive at speed_max, so it cannot lift")
+    _require(rotor_thrust(rotor, rotor.speed_max) >= 0.0, f"{where}.thrust is negative at speed_max, so it cannot lift")
     _require(rotor_torque(rotor, rotor.speed_max) >= 0.0, f"{where}.torque is negative at speed_max; its sign belongs in spin")
+    _require(min(rotor.hub_drag) >= 0.0, f"{where}.hub_drag is negative, which would push, not brake")
+    _require(rotor.translational_lift >= 0.0, f"{where}.translational_lift is negative, which would pull the rotor down")
     if motor_state == "thrust":
         _require(rotor.thrust == (0.0, 1.0, 0.0), f"{where}.thrust must be [0, 1, 0] when motor_state is 'thrust'")
     _check_response(rotor.response, f"{where}.response")
@@ -139,6 +152,7 @@ def _check_noise(vehicle: Vehicle) -> None:
         _require(min(getattr(vehicle.wrench_noise, name)) >= 0.0, f"wrench_noise.{name} is a variance and must not be negative")
     disturbance = vehicle.disturbance
     _require(0.0 <= disturbance.probability <= 1.0, f"disturbance.probability is {disturbance.probability:g}, not in 0 to 1")
+    _require(0.0 < disturbance.rate <= 1e4, f"disturbance.rate is {disturbance.rate:g} Hz, but lies in 0 to 10000")
     _require(min(disturbance.force_max + disturbance.torque_max) >= 0.0, "disturbance bounds must not be negative")
 
 

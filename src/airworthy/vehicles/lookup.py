@@ -2,28 +2,115 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from airworthy.core.errors import unknown_name
-from airworthy.vehicles.files import read_vehicle
+import numpy as np
+
+from airworthy.core.errors import AirworthyError, AssetError, unknown_name
+from airworthy.core.files import read_toml
+from airworthy.vehicles.files import BYTES_MAX, read_vehicle, vehicle_from_table
 from airworthy.vehicles.record import Vehicle
+from airworthy.vehicles.urdf_tree import UrdfLink, UrdfTree, read_urdf
 
-__all__ = ["CATALOGUE", "vehicle", "vehicle_names"]
+__all__ = ["CATALOGUE", "import_urdf", "named_vehicle", "vehicle", "vehicle_names"]
+
+# ---- A vehicle from a URDF and a TOML that says which links are rotors ------------------------------------------------------
+
+_FROM_URDF = ("mass", "inertia", "center_of_mass")
+
+
+def import_urdf(path: str | Path, rotors: str | Path) -> Vehicle:
+    """Build a vehicle from a URDF.
+
+    Mass, centre of mass, inertia, rotor poses and collision shape come from the URDF with every joint in its neutral position
+    (how many can move is noted in `extra`); its root link is the body frame. Everything else comes from the rotors TOML: a
+    vehicle file without mass, inertia, center_of_mass, in which each of `rotors` names a `link` instead of position and axis.
+    The thrust axis is that link's z axis. `body` in the TOML overrides the URDF's collision shapes.
+
+    Raises:
+        AssetError: Either file is broken or does not fit the other; one sentence.
+    """
+    tree = read_urdf(path)
+    where = Path(rotors).name
+    table = copy.deepcopy(read_toml(rotors, BYTES_MAX))
+    for key in _FROM_URDF:
+        if key in table:
+            raise AssetError(f"{where}: {key} comes from the URDF and must not stand here.")
+    rows = table.get("rotors")
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
+        raise AssetError(f"{where}: rotors must be a list of tables, each with the name of its 'link'.")
+    links = [_rotor_link(tree, row, f"{where}: rotors[{index}]", Path(path).name) for index, row in enumerate(rows)]
+    for row, link in zip(rows, links, strict=True):
+        row["position"], row["axis"] = _clean(link.position), _clean(link.rotation[:, 2])
+    table.update(_inertial(tree))
+    table.setdefault("body", _body(tree, links))
+    if tree.movable_joints and isinstance(table.setdefault("extra", {}), dict):
+        table["extra"]["movable_joints_frozen"] = float(len(tree.movable_joints))
+    return vehicle_from_table(table, where)
+
+
+def _rotor_link(tree: UrdfTree, row: dict[str, Any], where: str, urdf: str) -> UrdfLink:
+    name = row.pop("link", None)
+    for key in ("position", "axis"):
+        if key in row:
+            raise AssetError(f"{where}.{key} comes from the URDF's link and must not stand here.")
+    if not isinstance(name, str) or name not in tree.links:
+        raise AssetError(f"{where}.link is {str(name)[:60]!r}, which is no link of {urdf}.")
+    return tree.links[name]
+
+
+def _clean(values: np.ndarray) -> list[float]:
+    """Twelve significant decimals, so that rotation round-off (1e-17) reads as zero."""
+    return [0.0 if abs(v) < 1e-12 else float(f"{v:.12g}") for v in values.tolist()]
+
+
+def _inertial(tree: UrdfTree) -> dict[str, Any]:
+    inertia = tree.inertia()
+    inertia[np.abs(inertia) < 1e-10 * np.abs(inertia).max()] = 0.0
+    upper = [inertia[0, 0], inertia[1, 1], inertia[2, 2], inertia[0, 1], inertia[0, 2], inertia[1, 2]]
+    mass, center = float(f"{tree.mass:.12g}"), _clean(tree.center_of_mass())
+    return {"mass": mass, "inertia": [float(f"{v:.12g}") for v in upper], "center_of_mass": center}
+
+
+def _body(tree: UrdfTree, rotors: list[UrdfLink]) -> dict[str, Any]:
+    """Return the collision body: the URDF's own shape if it has one upright primitive, else the box around all of them.
+
+    Without primitives: the sphere about the root that holds every rotor hub, at least 5 cm.
+    """
+    shapes = [shape for link in tree.links.values() for shape in link.shapes]
+    if not shapes:
+        radius = max(0.05, *(float(np.linalg.norm(link.position)) for link in rotors))
+        return {"shape": "sphere", "size": [radius] * 3}
+    if len(shapes) == 1 and (shapes[0].kind == "sphere" or np.allclose(shapes[0].rotation, np.eye(3), atol=1e-9)):
+        shape = shapes[0]
+        return {"shape": shape.kind, "size": list(shape.half), "center": _clean(shape.position)}
+    reach = np.array([np.abs(shape.rotation) @ shape.half for shape in shapes])
+    middle = np.array([shape.position for shape in shapes])
+    low, high = (middle - reach).min(axis=0), (middle + reach).max(axis=0)
+    return {"shape": "box", "size": _clean((high - low) / 2.0), "center": _clean((high + low) / 2.0)}
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 CATALOGUE = Path(__file__).parent / "catalogue"
 
 
 def vehicle(name: str) -> Vehicle:
-    """A catalogue vehicle by its name.
+    """Return a catalogue vehicle by its name.
 
     Raises:
         UnknownNameError: No such vehicle; the message names the closest ones.
     """
     if name not in vehicle_names():
         raise unknown_name(
-            "vehicle", name, vehicle_names(), "Run 'airworthy vehicles' to list them; docs/vehicles.md shows how to add one."
+            "vehicle",
+            name,
+            vehicle_names(),
+            "Run 'airworthy vehicles' to list them; docs/howto/vehicles.md shows how to add one.",
         )
     found = _read(name)
     return replace(found, sources=dict(found.sources), extra=dict(found.extra))  # callers may edit their own dictionaries
@@ -34,8 +121,27 @@ def _names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in CATALOGUE.glob("*.toml")))
 
 
+def named_vehicle(name: str, rotors: str | Path | None = None) -> Vehicle:
+    """Return a vehicle of the catalogue by its name, or of a file by its path: a vehicle TOML, or a URDF.
+
+    Args:
+        name: A catalogue name, or a path (what ends in .toml or .urdf, or has a folder).
+        rotors: For a URDF: the TOML that says which links are rotors, see `import_urdf`.
+
+    Raises:
+        AirworthyError: No such vehicle or file, a URDF without rotors, or a file that is not one.
+    """
+    if name.lower().endswith(".urdf"):
+        if rotors is None:
+            raise AirworthyError(
+                f"{name!r} is a URDF, which names no rotors: give their TOML, --rotors FILE (docs/howto/vehicles.md)."
+            )
+        return import_urdf(name, rotors)
+    return read_vehicle(name) if name.endswith(".toml") or "/" in name else vehicle(name)
+
+
 def vehicle_names() -> list[str]:
-    """Every name in the catalogue, sorted."""
+    """Return every name in the catalogue, sorted."""
     return list(_names())
 
 

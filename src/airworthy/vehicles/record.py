@@ -54,6 +54,13 @@ class Rotor:
     """Moment of inertia of rotor and propeller about the axis [kg m^2]."""
     radius: float = 0.0
     """Propeller radius [m]; 0 where unknown."""
+    hub_drag: tuple[float, float] = (0.0, 0.0)
+    """Drag at the hub per rotor speed and air speed there, across and along the axis [N s^2/(rad m)]."""
+    flapping: float = 0.0
+    """Moment of flapping blades at the hub per rotor speed and air speed across the axis [N s^2/rad]; positive turns the
+    body against its motion, nose up in forward flight."""
+    translational_lift: float = 0.0
+    """Thrust per squared air speed across the axis [N s^2/m^2]."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +101,20 @@ class WrenchNoise:
 
 @dataclass(frozen=True)
 class Disturbance:
-    """Impulsive disturbance: with this probability per physics step, a uniform random wrench on the body for that step."""
+    """Impulsive disturbance: in each span of 1 / rate, with this probability, a uniform random wrench on the body.
+
+    Sources state it per step of their own physics; `rate` is that of those steps, so that neither the number of pushes nor
+    their impulse depends on the rate of the simulation. At `rate` itself they are the published ones.
+    """
 
     probability: float = 0.0
+    """Of a push in a span."""
     force_max: Vector3 = (0.0, 0.0, 0.0)
     """Bound of each force component [N]."""
     torque_max: Vector3 = (0.0, 0.0, 0.0)
     """Bound of each torque component [N m]."""
+    rate: float = 100.0
+    """Spans per second [Hz]; by default those of Aerial Gym, whose physics step is 0.01 s."""
 
 
 @dataclass(frozen=True)

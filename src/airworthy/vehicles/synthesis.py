@@ -12,7 +12,8 @@ from airworthy.core.errors import AirworthyError
 from airworthy.vehicles.check import check, rotor_thrust
 from airworthy.vehicles.lookup import vehicle
 from airworthy.vehicles.record import CollisionBody, Drag, Rotor, Vehicle
-from airworthy.vehicles.wrench import hover_speed, indicators
+from airworthy.vehicles.trim import hover_speed
+from airworthy.vehicles.wrench import indicators
 
 __all__ = ["FlightCheck", "arm_length", "static_faults", "synthesize"]
 
@@ -171,7 +172,7 @@ def _scaled_body(origin: Vehicle, scale: float) -> CollisionBody:
 
 
 def _extra(origin: Vehicle, arm: float) -> dict[str, float | str]:
-    """What still holds of the base's published facts: its printed indicators do not."""
+    """Return what still holds of the base's published facts: its printed indicators do not."""
     kept = {key: origin.extra[key] for key in ("layout",) if key in origin.extra}
     if "body_radius_m" in origin.extra:
         kept["body_radius_m"] = arm + max(rotor.radius for rotor in origin.rotors)

@@ -1,4 +1,4 @@
-"""What the rotors can do to the body: control effectiveness, hover, and the largest accelerations, from geometry alone."""
+"""What the rotors can do to the body: control effectiveness and the largest accelerations, from geometry alone."""
 
 from __future__ import annotations
 
@@ -8,12 +8,26 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles.check import inertia_matrix, rotor_thrust, rotor_torque
 from airworthy.vehicles.record import Rotor, Vehicle
 
-__all__ = ["Indicators", "control_effectiveness", "hover_speed", "indicators", "rotor_state_for_thrust"]
+__all__ = [
+    "Indicators",
+    "columns",
+    "control_effectiveness",
+    "indicators",
+    "linear_drag",
+    "pushes_sideways",
+    "rotor_state_for_thrust",
+    "torque_ratio",
+]
+
+SIDEWAYS_SHARE = 0.02
+"""Least over largest singular value of an airframe that is meant to push sideways: rotors canted by 2 degrees have it, arms
+bent by one degree do not, and to hold such an airframe level would set its rotors against each other."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +53,7 @@ def rotor_state_for_thrust(rotor: Rotor, thrust: float) -> float:
     return side * (root - c1) / (2.0 * c2)
 
 
-def _columns(vehicle: Vehicle, reference: Sequence[float], ratios: Sequence[float]) -> np.ndarray:
+def columns(vehicle: Vehicle, reference: Sequence[float], ratios: Sequence[float]) -> np.ndarray:
     """Wrench per newton of thrust, rows Fx Fy Fz Mx My Mz, shape (6, rotor_count); `ratios` is torque over thrust [m]."""
     matrix = np.empty((6, vehicle.rotor_count))
     for index, (rotor, ratio) in enumerate(zip(vehicle.rotors, ratios, strict=True)):
@@ -50,14 +64,14 @@ def _columns(vehicle: Vehicle, reference: Sequence[float], ratios: Sequence[floa
     return matrix
 
 
-def _torque_ratio(rotor: Rotor, thrust: float) -> float:
-    """Torque over thrust [m] at a thrust [N] held within the rotor's reach."""
+def torque_ratio(rotor: Rotor, thrust: float) -> float:
+    """Torque over thrust [m] at a thrust [N] held within the rotor's reach; 0 for a rotor that gives no thrust."""
     state = min(max(rotor_state_for_thrust(rotor, thrust), rotor.speed_min), rotor.speed_max)
     force = rotor_thrust(rotor, state)
     if force <= 0.0:
         state = rotor.speed_max
         force = rotor_thrust(rotor, state)
-    return rotor_torque(rotor, state) / force
+    return rotor_torque(rotor, state) / force if force > 0.0 else 0.0
 
 
 def control_effectiveness(vehicle: Vehicle, reference: Literal["com", "root"] = "com") -> np.ndarray:
@@ -75,49 +89,31 @@ def control_effectiveness(vehicle: Vehicle, reference: Literal["com", "root"] = 
     if reference not in ("com", "root"):
         raise AirworthyError(f"Unknown reference {reference!r} for the control effectiveness; use 'com' or 'root'.")
     share = vehicle.mass * vehicle.gravity / vehicle.rotor_count
-    ratios = [_torque_ratio(rotor, share) for rotor in vehicle.rotors]
-    return _columns(vehicle, vehicle.center_of_mass if reference == "com" else (0.0, 0.0, 0.0), ratios)
+    ratios = [torque_ratio(rotor, share) for rotor in vehicle.rotors]
+    return columns(vehicle, vehicle.center_of_mass if reference == "com" else (0.0, 0.0, 0.0), ratios)
 
 
-def hover_speed(vehicle: Vehicle) -> np.ndarray:
-    """Rotor states that hold the vehicle level and at rest, those of least squared thrust, shape (rotor_count,).
+def linear_drag(vehicle: Vehicle, states: ArrayLike) -> np.ndarray:
+    """Drag per velocity along each body axis at given rotor states [N s/m], (3,), without turning: body, rotors and hubs."""
+    sizes = np.abs(np.asarray(states, float))
+    total = np.add(vehicle.drag.linear, np.multiply(vehicle.drag.rotor_speed, sizes.sum()))
+    for rotor, size in zip(vehicle.rotors, sizes, strict=True):
+        along = np.square(rotor.axis)
+        total = total + size * (rotor.hub_drag[0] * (1.0 - along) + rotor.hub_drag[1] * along)
+    return np.asarray(total)
 
-    Raises:
-        AirworthyError: The rotors cannot hold it (too weak, or no level trim exists).
+
+def pushes_sideways(effectiveness: np.ndarray) -> bool:
+    """Tell whether rotors can push any way while they hold a moment: rank 6, and by design, not by an arm that is slightly
+    bent.
+
+    Args:
+        effectiveness: Wrench per newton of thrust, shape (6, rotor_count); moments are measured against their largest lever.
     """
-    weight = vehicle.mass * vehicle.gravity
-    target = np.array([0.0, 0.0, weight, 0.0, 0.0, 0.0])
-    matrix = control_effectiveness(vehicle)
-    # Torque over thrust varies a little with speed for fitted polynomials: settle it where each rotor really runs.
-    for _ in range(8):
-        thrusts = _bounded_trim(vehicle, matrix, target)
-        ratios = [_torque_ratio(rotor, thrust) for rotor, thrust in zip(vehicle.rotors, thrusts, strict=True)]
-        matrix = _columns(vehicle, vehicle.center_of_mass, ratios)
-    error = matrix @ thrusts - target
-    if np.abs(error[:3]).max() > 1e-6 * weight or np.abs(error[3:]).max() > 1e-6 * weight * _reach(vehicle):
-        raise AirworthyError(
-            f"{vehicle.name} cannot hover level: its rotors leave {error[2]:+.3g} N of lift and "
-            f"{np.abs(error[3:]).max():.3g} N m of moment; it needs more thrust or another rotor layout."
-        )
-    return np.array([rotor_state_for_thrust(rotor, thrust) for rotor, thrust in zip(vehicle.rotors, thrusts, strict=True)])
-
-
-def _reach(vehicle: Vehicle) -> float:
-    """Largest distance of a rotor from the centre of mass [m], at least 1 cm: the scale of moments."""
-    offsets = np.array([rotor.position for rotor in vehicle.rotors]) - np.array(vehicle.center_of_mass)
-    return max(float(np.linalg.norm(offsets, axis=1).max()), 0.01)
-
-
-def _bounded_trim(vehicle: Vehicle, matrix: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Thrusts [N] of least norm that give the wrench; bounded least squares where those leave the rotors' limits."""
-    thrusts = np.linalg.pinv(matrix, rcond=1e-9) @ target
-    lower = np.array([rotor_thrust(rotor, rotor.speed_min) for rotor in vehicle.rotors])
-    upper = np.array([rotor_thrust(rotor, rotor.speed_max) for rotor in vehicle.rotors])
-    if np.all(thrusts >= lower) and np.all(thrusts <= upper):
-        return thrusts
-    from scipy.optimize import lsq_linear
-
-    return np.asarray(lsq_linear(matrix, target, bounds=(lower, upper), tol=1e-12).x)
+    lever = max(float(np.abs(effectiveness[3:]).max()), 1e-12)
+    scaled = effectiveness / np.array([1.0, 1.0, 1.0, lever, lever, lever])[:, None]
+    sizes = np.linalg.svd(scaled, compute_uv=False)
+    return len(sizes) == 6 and bool(sizes[5] > SIDEWAYS_SHARE * sizes[0])
 
 
 def indicators(vehicle: Vehicle, from_rest: bool = True) -> Indicators:

@@ -8,23 +8,21 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import ArrayAny, ArrayU8
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.files import read_bytes, read_json
+from airworthy.core.files import Untrusted, read_bytes, read_json
 from airworthy.core.frames import camera_attitude
-from airworthy.core.untrusted import Untrusted
+from airworthy.optics.projections import Pinhole, Projection
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.record import Scene
 from airworthy.sensors.carried import carried_sensors
 from airworthy.sensors.devices import Device, device
 from airworthy.sensors.mounting import AT_ORIGIN, mounted_pose
-from airworthy.sensors.projections import Pinhole, Projection
 from airworthy.vehicles import Vehicle
 
-__all__ = ["CameraSource", "LiveCamera", "RecordedCamera", "Shot", "recorded_names"]
+__all__ = ["CameraSource", "LiveCamera", "RecordedCamera", "ViewerImage", "recorded_names"]
 
-Floats = NDArray[Any]
 SIZE = (320, 200)
 """Width and height of the live image where no device is named: small enough for several a second on two cores."""
 WIDTH_MAX = 320
@@ -35,14 +33,14 @@ _IMAGE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class Shot:
+class ViewerImage:
     """An image and where it was taken."""
 
-    image: NDArray[np.uint8]
+    image: ArrayU8
     """(h, w, 3)."""
-    position: Floats
+    position: ArrayAny
     """World [m]."""
-    attitude: Floats
+    attitude: ArrayAny
     """Optical frame (x right, y down, z forward) to world, x, y, z, w."""
 
 
@@ -54,8 +52,8 @@ class CameraSource(Protocol):
     aspect: float
     """Width over height."""
 
-    def shot(self, env: int, time: float, position: Floats, attitude: Floats) -> Shot | None:
-        """The image of an environment at a time [s], of a body at this pose; None where there is none."""
+    def shot(self, env: int, time: float, position: ArrayAny, attitude: ArrayAny) -> ViewerImage | None:
+        """Return the image of an environment at a time [s], of a body at this pose; None where there is none."""
         ...
 
 
@@ -87,10 +85,10 @@ class LiveCamera:
         self.fov = _fov(self._rays.directions)
         self.aspect = self._projection.width / self._projection.height
 
-    def shot(self, env: int, time: float, position: Floats, attitude: Floats) -> Shot:
+    def shot(self, env: int, time: float, position: ArrayAny, attitude: ArrayAny) -> ViewerImage:
         """Render at a pose of the body; every environment flies in the same scene."""
-        from airworthy.sensors.capture import render
-        from airworthy.sensors.tone import to_8bit
+        from airworthy.optics.tone import to_8bit
+        from airworthy.rendering.images import render
 
         if self._batch is None:  # here, in the thread that renders: placing a large scene takes a while
             self._batch = SceneBatch(self._scene, 1)
@@ -99,11 +97,11 @@ class LiveCamera:
         self._batch.advance(float(time))
         where = np.asarray(position)[None], optical[None], [0]
         linear = render(self._batch, self._rays, *where, ("rgb",), projection=self._projection)["rgb"]
-        return Shot(to_8bit(linear)[0], np.asarray(position), optical)
+        return ViewerImage(to_8bit(linear)[0], np.asarray(position), optical)
 
 
 def _carried(vehicle: Vehicle | None) -> Device | None:
-    """The first camera of a vehicle's record that sees colours."""
+    """Return the first camera of a vehicle's record that sees colours."""
     found = () if vehicle is None else carried_sensors(vehicle).values()
     return next((item for item in found if _takes_images(item) and "rgb" in item.channels), None)
 
@@ -113,7 +111,7 @@ def _takes_images(item: Device) -> bool:
 
 
 def _small(projection: Projection) -> Projection:
-    """A pinhole's image reduced to the width of a live one; other lenses as they are."""
+    """Return a pinhole's image reduced to the width of a live one; other lenses as they are."""
     if not isinstance(projection, Pinhole) or projection.width <= WIDTH_MAX:
         return projection
     ratio = WIDTH_MAX / projection.width
@@ -158,15 +156,15 @@ class RecordedCamera:
             return FOV
         return min(2.0 * math.atan(0.5 * height / focal), _ANGLE_MAX)
 
-    def shot(self, env: int, time: float, position: Floats, attitude: Floats) -> Shot | None:
-        """The latest image up to a time, where it was taken; None before the first."""
+    def shot(self, env: int, time: float, position: ArrayAny, attitude: ArrayAny) -> ViewerImage | None:
+        """Return the latest image up to a time, where it was taken; None before the first."""
         taken = np.flatnonzero((self._env == env) & (self._time <= time + 1e-9))
         if not taken.size:
             return None
         row = int(taken[np.argmax(self._time[taken])])
-        return Shot(self._image(self._files[row]), self._position[row], camera_attitude(self._attitude[row]))
+        return ViewerImage(self._image(self._files[row]), self._position[row], camera_attitude(self._attitude[row]))
 
-    def _image(self, name: str) -> NDArray[np.uint8]:
+    def _image(self, name: str) -> ArrayU8:
         import io
 
         from PIL import Image
@@ -189,7 +187,7 @@ def recorded_names(folder: Path) -> list[str]:
     ]
 
 
-def _fov(directions: Floats) -> float:
+def _fov(directions: ArrayAny) -> float:
     """Angle between the rays at the middle of the upper and of the lower edge [rad]."""
     middle = directions.shape[1] // 2
     cosine = float(np.clip(directions[0, middle] @ directions[-1, middle], -1.0, 1.0))

@@ -2,16 +2,159 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.viewer.following import MODES
+from airworthy.core import frames
+from airworthy.core.arrays import Array, ArrayAny, ArrayU8
+from airworthy.scenes.record import Scene
+from airworthy.scenes.viewpoints import content_box, view
+from airworthy.vehicles import Vehicle
+from airworthy.viewer.flights import PlaybackTrack
+from airworthy.viewer.vehicle_nodes import reach_of
 
-__all__ = ["Actions", "Controls"]
+__all__ = ["MODES", "Actions", "Controls", "FirstView", "Follower", "first_view"]
+
+# ---- Where the browser looks from: free, behind the vehicle, or out of its own eyes -----------------------------------------
+
+MODES = ("free", "chase", "onboard")
+DISTANCE, RISE = 8.0, math.radians(18.0)
+"""Of a camera that follows: reaches behind the vehicle, and how far above its horizon."""
+_CALM = 0.5
+"""Time in which a camera that follows turns after the vehicle [s]."""
+_DISTANCE_MIN = 0.8
+
+
+class Follower:
+    """Moves the cameras of all browsers that look on."""
+
+    def __init__(self, vehicle: Vehicle):
+        self.mode = MODES[0]
+        self.aim(vehicle)
+        self._heading: float | None = None
+        self._time = 0.0
+
+    def aim(self, vehicle: Vehicle) -> None:
+        """Follow a vehicle of another size."""
+        self._away = max(DISTANCE * reach_of(vehicle), _DISTANCE_MIN)
+
+    def choose(self, mode: str) -> None:
+        """Look from elsewhere; the turn behind the vehicle begins anew."""
+        self.mode, self._heading = mode, None
+
+    def place(self, time: float, position: ArrayAny, attitude: ArrayAny) -> tuple[ArrayAny, ArrayAny, ArrayAny] | None:
+        """Position, the point looked at, and the direction that is up, for a vehicle's pose; None: the browser's own.
+
+        Args:
+            time: Of the flight [s].
+            position: Of the vehicle [m].
+            attitude: Of the vehicle.
+        """
+        if self.mode == "free":
+            return None
+        ahead = frames.rotate(attitude, np.array([1.0, 0.0, 0.0]))
+        if self.mode == "onboard":
+            return np.asarray(position), position + ahead, frames.rotate(attitude, np.array([0.0, 0.0, 1.0]))
+        heading = self._calm(time, math.atan2(ahead[1], ahead[0]))
+        flat = np.array([math.cos(heading), math.sin(heading), 0.0])
+        back = -math.cos(RISE) * flat + np.array([0.0, 0.0, math.sin(RISE)])
+        return position + self._away * back, np.asarray(position), np.array([0.0, 0.0, 1.0])
+
+    def _calm(self, time: float, wanted: float) -> float:
+        """Return the heading, turned after the vehicle's without haste; at once after a jump of the time."""
+        passed, self._time = time - self._time, time
+        if self._heading is None or not 0.0 <= passed < 2.0:
+            self._heading = wanted
+        turn = math.remainder(wanted - self._heading, 2.0 * math.pi)
+        self._heading += (1.0 - math.exp(-passed / _CALM)) * turn
+        return self._heading
+
+
+def look(client: Any, view: tuple[ArrayAny, ArrayAny, ArrayAny]) -> None:
+    """Put one browser's camera somewhere."""
+    position, target, up = view
+    with client.atomic():
+        client.camera.up_direction = up
+        client.camera.position = position
+        client.camera.look_at = target
+
+
+# ---- Where a browser looks from at first ------------------------------------------------------------------------------------
+
+FOV = np.radians(55.0)
+"""From top to bottom, where there is no scene [rad]."""
+_SHAPE = 9.0 / 16.0
+_AWAY = np.array([-0.62, -0.62, 0.42])
+
+
+@dataclass(frozen=True, eq=False)
+class FirstView:
+    """A camera, and the size of what it looks at."""
+
+    position: Array
+    target: Array
+    fov: float
+    """From top to bottom [rad]."""
+    middle: Array
+    """Of what is shown [m]."""
+    size: float
+    """Diagonal of its box [m]."""
+    floor: float
+    """Its lowest height [m]."""
+
+    @property
+    def near(self) -> float:
+        """Distance from which on things are drawn [m]."""
+        return float(np.clip(0.002 * self.size, 0.002, 0.05))
+
+    @property
+    def far(self) -> float:
+        """Distance up to which things are drawn [m]."""
+        return max(1000.0, 20.0 * self.size)
+
+
+def first_view(scene: Scene | None, track: PlaybackTrack | None) -> FirstView:
+    """At a flight from behind and above, at a scene as its orbit view does.
+
+    Args:
+        scene: What stands there; None: nothing.
+        track: Of the flight that is shown at first; None: none is.
+    """
+    low, high = _box(scene, track)
+    middle, size, floor = 0.5 * (low + high), max(float(np.linalg.norm(high - low)), 0.1), float(low[2])
+    if scene is None:
+        distance = 0.54 * size / np.tan(0.5 * FOV)
+        away = _AWAY / np.linalg.norm(_AWAY)
+        return FirstView(middle + distance * away, middle, float(FOV), middle, size, floor)
+    seen = view(scene, "orbit")
+    # The view's angle is across its width; the browser's is from top to bottom.
+    fov = 2.0 * float(np.arctan(np.tan(0.5 * seen.fov) * _SHAPE))
+    if track is not None:
+        flown = track.position.astype(np.float64)
+        return FirstView(seen.position, 0.5 * (flown.min(0) + flown.max(0)), fov, middle, size, floor)
+    forward = frames.rotate(seen.attitude, np.array([0.0, 0.0, 1.0]))
+    ahead = max(float(forward @ (middle - seen.position)), 0.1 * size)
+    return FirstView(seen.position, seen.position + ahead * forward, fov, middle, size, floor)
+
+
+def _box(scene: Scene | None, track: PlaybackTrack | None) -> tuple[Array, Array]:
+    """Around what is shown: the scene's things within its bounds, and the flight."""
+    boxes: list[tuple[Any, Any]] = []
+    if scene is not None:
+        boxes.append(content_box(scene))
+    if track is not None:
+        boxes.append((track.position.min(0), track.position.max(0)))
+    if not boxes:
+        return np.array([-5.0, -5.0, 0.0]), np.array([5.0, 5.0, 3.0])
+    low, high = np.min([low for low, _ in boxes], axis=0), np.max([high for _, high in boxes], axis=0)
+    return np.asarray(low, np.float64), np.asarray(high, np.float64)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4")
 LISTED = 300
@@ -97,7 +240,7 @@ class Controls:
         if self.words.content != words:
             self.words.content = words
 
-    def show_image(self, image: NDArray[np.uint8]) -> None:
+    def show_image(self, image: ArrayU8) -> None:
         """Set the camera's image."""
         if self.picture is None:
             self.picture = self._gui.add_image(image, label="camera", jpeg_quality=85, order=self._place)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.frames import to_wxyz
-from airworthy.viewer.flights import ShownFlight, Track, segments
+from airworthy.viewer.flights import PlaybackTrack, ShownFlight, segments
 from airworthy.viewer.vehicle_nodes import VehicleNodes, reach_of
 
 if TYPE_CHECKING:
-    from airworthy.viewer.cameras import CameraSource, Shot
+    from airworthy.viewer.cameras import CameraSource, ViewerImage
 
 __all__ = ["SWITCHES", "FlightNodes"]
 
@@ -56,7 +56,7 @@ class FlightNodes:
         self._off = set(HIDDEN)
         self.nodes: dict[str, Any] = {}
         """Handle of each node, by its name."""
-        self.track: Track
+        self.track: PlaybackTrack
         self.body: VehicleNodes
         self.env = flight.envs[0]
         api.add_frame(ROOT, show_axes=False)
@@ -90,7 +90,7 @@ class FlightNodes:
         self._line("planned", np.zeros((0, 3)) if self.track.planned is None else self.track.planned, PLANNED)
         self._events()
 
-    def show(self, time: float) -> tuple[NDArray[Any], NDArray[Any]]:
+    def show(self, time: float) -> tuple[ArrayAny, ArrayAny]:
         """Put the vehicle where it is at a time [s]; its position and attitude."""
         position, attitude = self.track.pose(time)
         frame = self.nodes[f"{ROOT}/vehicle"]
@@ -98,7 +98,7 @@ class FlightNodes:
         self.body.turn(SPIN * self.track.turned(time), self.track.turning(time))
         return position, attitude
 
-    def expose(self, shot: Shot) -> None:
+    def expose(self, shot: ViewerImage) -> None:
         """Show an image in the camera's frustum, where it was taken."""
         name = f"{ROOT}/camera"
         if self._camera is None:
@@ -112,7 +112,7 @@ class FlightNodes:
         frustum = self.nodes[name]
         frustum.image, frustum.position, frustum.wxyz = shot.image, shot.position, to_wxyz(shot.attitude)
 
-    def middle(self) -> NDArray[np.float64]:
+    def middle(self) -> Array:
         """Middle of the path's box [m]."""
         return 0.5 * (self.track.position.min(0) + self.track.position.max(0)).astype(np.float64)
 
@@ -133,7 +133,7 @@ class FlightNodes:
         self.nodes[name] = self._api.add_frame(name, show_axes=False, visible="vehicle" not in self._off)
         self.body = VehicleNodes(self._api, name, self._flight.vehicle(self.env))
 
-    def _line(self, kind: str, points: NDArray[Any], color: tuple[int, int, int]) -> None:
+    def _line(self, kind: str, points: ArrayAny, color: tuple[int, int, int]) -> None:
         self._remove(kind)
         pieces = segments(points)
         if len(pieces):
@@ -141,7 +141,7 @@ class FlightNodes:
             self.nodes[f"{ROOT}/{kind}"] = self._api.add_line_segments(f"{ROOT}/{kind}", pieces, color, **options)
 
     def _events(self) -> None:
-        """A ball and a word where something happened, and how the flight ended."""
+        """Draw a ball and a word where something happened, and how the flight ended."""
         self._remove("events")
         root = f"{ROOT}/events"
         self.nodes[root] = self._api.add_frame(root, show_axes=False, visible="events" not in self._off)

@@ -2,25 +2,104 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from airworthy.benchmarks.fly.run_record import recorded_scene, recorded_vehicles
+from airworthy.core import frames
+from airworthy.core.arrays import ArrayF32, ArrayFloat
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import read_json
-from airworthy.evaluation.summary import SUMMARY_FILE
+from airworthy.evaluation.statistics import SUMMARY_FILE
+from airworthy.scenes.actors import PathTable, actor_table
+from airworthy.scenes.instance_tables import MaterialTable, ShapeTable, actor_rows
+from airworthy.scenes.record import Instance, Scene
+from airworthy.scenes.skeletons import part_joints
 from airworthy.simulation.flights import FLIGHT_FILE, FlightTable, read_flight
-from airworthy.vehicles import Vehicle, read_vehicle, vehicle
-from airworthy.viewer.poses import between
+from airworthy.vehicles import Vehicle
 
-__all__ = ["Event", "ShownFlight", "Track", "load_flight"]
+__all__ = ["ActorPoses", "Event", "PlaybackTrack", "ShownFlight", "load_flight"]
 
-Floats = NDArray[np.floating[Any]]
+# ---- Poses over time, and between the frames of files and the viewer's ------------------------------------------------------
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# Where the actors of a scene are at a time, and their parts: asked thirty times a second, so prepared once.
+
+
+class ActorPoses:
+    """Poses of actors as the scene scripts them; `advance` sets the time.
+
+    People are the capsules that rays and vehicles meet: a skin would have to be sent to the browser anew at every time.
+
+    Raises:
+        AirworthyError: An actor cannot be posed (`SceneBatch`).
+    """
+
+    def __init__(self, scene: Scene):
+        self._names = [actor.name for actor in scene.actors]
+        self.parts: tuple[Instance, ...] = tuple(part for actor in scene.actors for part in actor.parts)
+        """All actors' parts in order, in the frames of their actors at rest."""
+        self._paths = PathTable()
+        self._table = actor_table(scene, self._paths)
+        self._rows = actor_rows(scene, 0, ShapeTable(), MaterialTable()) if self._names else None
+        self._joints = None if self._rows is None else part_joints(scene, self._rows)
+        self.advance(0.0)
+
+    def advance(self, time: float) -> None:
+        """Go to a time [s]."""
+        at = np.full(len(self._names), float(time))
+        self._position, self._attitude = self._table.pose(self._paths, at)
+        if self._rows is None or self._joints is None:
+            return
+        local, turn = self._joints.poses(self._rows, np.zeros(1, np.int64), np.array([float(time)]), {})
+        actor = self._rows.actor
+        self.part_position: ArrayFloat = self._position[actor] + frames.rotate(self._attitude[actor], local[0])
+        """(parts, 3) world [m]."""
+        self.part_attitude: ArrayFloat = frames.normalize(frames.multiply(self._attitude[actor], turn[0]))
+        """(parts, 4) world."""
+
+    def actor(self, name: str) -> tuple[ArrayFloat, ArrayFloat]:
+        """World position (3,) and attitude (4,) of an actor."""
+        row = self._names.index(name)
+        return self._position[row], self._attitude[row]
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+GLTF_TURN = np.array([np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)])
+"""x, y, z, w: the y-up frame of a .glb file to z up; viser takes the file's numbers as they are."""
+
+
+def between(times: ArrayFloat, position: ArrayFloat, attitude: ArrayFloat, time: float) -> tuple[ArrayFloat, ArrayFloat]:
+    """Pose at a time [s] from rows in order of time: linear in position, spherical-linear in attitude, held at the ends.
+
+    Args:
+        times: (n,) [s], rising; n at least 1.
+        position: (n, 3)
+        attitude: (n, 4) unit quaternions.
+        time: [s]
+    """
+    after = int(np.clip(np.searchsorted(times, time, side="right"), 1, max(len(times) - 1, 1)))
+    before, after = after - 1, min(after, len(times) - 1)
+    span = float(times[after] - times[before])
+    share = float(np.clip((time - times[before]) / span, 0.0, 1.0)) if span > 0.0 else 0.0
+    place = (1.0 - share) * position[before].astype(np.float64) + share * position[after].astype(np.float64)
+    return place, frames.slerp(attitude[before].astype(np.float64), attitude[after].astype(np.float64), share)
+
+
+def word(text: str) -> str:
+    """Return a name as a part of a node's path."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", text)[:48] or "part"
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
 STATUS = {0: "flying", 1: "diverged", 2: "collided", 3: "out of bounds"}
 EVENTS_MAX = 200
 """Most events of a flight that are marked: one that respawns may collide every second."""
@@ -40,56 +119,56 @@ class Event:
 
 
 @dataclass(frozen=True, eq=False)
-class Track:
+class PlaybackTrack:
     """One environment's flight."""
 
-    times: Floats
+    times: ArrayFloat
     """(n,) [s]."""
-    position: Floats
+    position: ArrayFloat
     """(n, 3) [m]."""
-    attitude: Floats
+    attitude: ArrayFloat
     """(n, 4)."""
-    velocity: Floats
+    velocity: ArrayFloat
     """(n, 3) [m/s]."""
     status: NDArray[np.int8]
-    planned: Floats | None
+    planned: ArrayFloat | None
     """(n, 3) [m], what the pilot was asked to follow; None where it was not recorded."""
-    rotors: Floats
+    rotors: ArrayFloat
     """(n, rotors) as recorded, rad/s or N; 0 where nothing is known."""
 
-    def pose(self, time: float) -> tuple[Floats, Floats]:
+    def pose(self, time: float) -> tuple[ArrayFloat, ArrayFloat]:
         """Position (3,) and attitude (4,) at a time [s], held before the first row and after the last."""
         return between(self.times, self.position, self.attitude, time)
 
     def row(self, time: float) -> int:
-        """The last row up to a time [s]."""
+        """Return the last row up to a time [s]."""
         return int(np.clip(np.searchsorted(self.times, time, side="right") - 1, 0, len(self.times) - 1))
 
     def words(self, time: float) -> str:
-        """What is told beside the picture: time, speed, distance from the plan, status."""
+        """Return what is told beside the picture: time, speed, distance from the plan, status."""
         row = self.row(time)
         said = [f"{time:.2f} s", f"{float(np.linalg.norm(self.velocity[row])):.2f} m/s"]
         if self.planned is not None:
             said.append(f"{float(np.linalg.norm(self.position[row] - self.planned[row])):.3f} m from the plan")
         return ", ".join([*said, STATUS.get(int(self.status[row]), "ended")])
 
-    def turning(self, time: float) -> Floats:
-        """How fast each rotor turns at a time [s], as a share of the fastest of the flight, (rotors,) in [0, 1]."""
+    def turning(self, time: float) -> ArrayFloat:
+        """Return how fast each rotor turns at a time [s], as a share of the fastest of the flight, (rotors,) in [0, 1]."""
         return self._share[self.row(time)]
 
-    def turned(self, time: float) -> Floats:
-        """How long each rotor would have turned at the highest speed to be where it is [s], (rotors,)."""
+    def turned(self, time: float) -> ArrayFloat:
+        """Return how long each rotor would have turned at the highest speed to be where it is [s], (rotors,)."""
         row = self.row(time)
         rest = float(np.clip(time, self.times[0], self.times[-1]) - self.times[row])
         return self._turned[row] + rest * self._share[row]
 
     @cached_property
-    def _share(self) -> Floats:
+    def _share(self) -> ArrayFloat:
         fastest = float(np.abs(self.rotors).max(initial=0.0))
         return np.abs(self.rotors).astype(np.float64) / (fastest or 1.0)
 
     @cached_property
-    def _turned(self) -> Floats:
+    def _turned(self) -> ArrayFloat:
         steps = np.diff(self.times, prepend=self.times[:1])[:, None]
         # The speed of a row holds until the next one.
         return np.cumsum(steps * np.vstack((np.zeros((1, self._share.shape[1])), self._share[:-1])), axis=0)
@@ -130,18 +209,18 @@ class ShownFlight:
         return float(self.table.t.max())
 
     def vehicle(self, env: int) -> Vehicle:
-        """Who flew in an environment."""
+        """Return who flew in an environment."""
         return self.vehicles[env % len(self.vehicles)]
 
-    def track(self, env: int) -> Track:
-        """One environment's flight; raises AirworthyError where it has none."""
+    def track(self, env: int) -> PlaybackTrack:
+        """Return one environment's flight; raises AirworthyError where it has none."""
         table = self.table.flight(env)
         keep = np.isfinite(table.vector("position")).all(1) & np.isfinite(table.vector("attitude")).all(1)
         if not keep.any():
             raise AirworthyError(f"The flight of environment {env} in {str(self.folder)!r} has no finite pose to show.")
         planned = table.vector("reference_position")[keep] if table.has_reference else None
         rotors = np.nan_to_num(table.rotors("rotor_speed")[keep], posinf=0.0, neginf=0.0)
-        return Track(
+        return PlaybackTrack(
             table.t[keep],
             table.vector("position")[keep],
             table.vector("attitude")[keep],
@@ -163,16 +242,12 @@ def load_flight(folder: str | Path) -> ShownFlight:
     table, meta = read_flight(folder)
     if not table.row_count:
         raise AirworthyError(f"{str(folder / FLIGHT_FILE)!r} has no rows: nothing was flown.")
-    config = meta.get("config")
-    names = config.get("vehicle") if isinstance(config, dict) else None
-    names = names if isinstance(names, list) and names else [meta.get("vehicle", "")]
-    scene = meta.get("scene")
-    where = scene if isinstance(scene, str) and scene else None
-    return ShownFlight(folder, table, where, tuple(_vehicle(str(name)) for name in names), _outcomes(folder))
+    flown_by = tuple(recorded_vehicles(folder, meta))
+    return ShownFlight(folder, table, recorded_scene(folder, meta), flown_by, _outcomes(folder))
 
 
 def _outcomes(folder: Path) -> dict[int, str]:
-    """What summary.json says of each flight; a folder without one, as a recorder leaves it, has none."""
+    """Return what summary.json says of each flight; a folder without one, as a recorder leaves it, has none."""
     path = folder / SUMMARY_FILE
     if not path.is_file():
         return {}
@@ -182,11 +257,7 @@ def _outcomes(folder: Path) -> dict[int, str]:
     return {row["env"]: str(row["outcome"])[:40] for row in rows if isinstance(row.get("env"), int) and "outcome" in row}
 
 
-def _vehicle(name: str) -> Vehicle:
-    return read_vehicle(name) if name.endswith(".toml") or "/" in name else vehicle(name)
-
-
-def segments(points: Floats, limit: int = _POINTS_MAX) -> NDArray[np.float32]:
+def segments(points: ArrayFloat, limit: int = _POINTS_MAX) -> ArrayF32:
     """(m, 2, 3) pieces of a path through the finite ones of points (n, 3), thinned to `limit` points."""
     few = points[np.isfinite(points).all(1)].astype(np.float32)
     if len(few) > limit:

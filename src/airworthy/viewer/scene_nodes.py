@@ -9,17 +9,60 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.core import frames
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayInt
 from airworthy.geometry import Mesh, Shape
 from airworthy.scenes.formats import tessellate, write_glb
 from airworthy.scenes.record import IDENTITY, Instance, Material, Scene
-from airworthy.viewer.actor_poses import ActorPoses
-from airworthy.viewer.poses import GLTF_TURN, word
-from airworthy.viewer.wrapping import wrapped
+from airworthy.viewer.flights import GLTF_TURN, ActorPoses, word
 
-__all__ = ["LAYERS", "SceneNodes"]
+__all__ = ["LAYERS", "SceneNodes", "wrapped"]
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# Texture coordinates for what is textured by size: browsers know only coordinates, the renderer wraps by itself.
+
+
+def wrapped(mesh: Mesh, materials: Sequence[Material], scale: float = 1.0) -> Mesh:
+    """Return the mesh with coordinates along the dominant axis of each face where its material has a `texture_size`.
+
+    Args:
+        mesh: Of one shape.
+        materials: Of its instance, at least one.
+        scale: Of its instance; textures keep their size in the world.
+    """
+    sizes = np.array([material.texture_size for material in materials])
+    kind = np.zeros(len(mesh.faces), int) if mesh.face_material is None else np.asarray(mesh.face_material, int)
+    size = sizes[np.minimum(kind, len(sizes) - 1)]
+    if not (size > 0.0).any():
+        return mesh
+    corner = np.asarray(mesh.faces).reshape(-1)  # neighbours may be wrapped along other axes, so none share a vertex
+    points = mesh.vertices[corner].reshape(-1, 3, 3).astype(np.float64)
+    along = _along(points) * scale / np.where(size > 0.0, size, 1.0)[:, None, None]
+    given = np.zeros_like(along) if mesh.uv is None else mesh.uv[corner].reshape(along.shape)
+    uv = np.where((size > 0.0)[:, None, None], along, given).reshape(-1, 2)
+    return Mesh(
+        mesh.vertices[corner],
+        np.arange(len(corner), dtype=np.int32).reshape(-1, 3),
+        None if mesh.normals is None else mesh.normals[corner],
+        uv.astype(np.float32),
+        None if mesh.colors is None else mesh.colors[corner],
+        mesh.face_material,
+    )
+
+
+def _along(points: Array) -> ArrayAny:
+    """Coordinates (faces, 3, 2) [m] of corners (faces, 3, 3): x and y from above, sideways and down on what stands."""
+    normal = np.cross(points[:, 1] - points[:, 0], points[:, 2] - points[:, 0])
+    axis = np.argmax(np.abs(normal), axis=1)
+    sign = np.where(np.take_along_axis(normal, axis[:, None], 1) < 0.0, -1.0, 1.0)
+    x, y, z = points[..., 0], points[..., 1], points[..., 2]
+    u = np.choose(axis[:, None], [y * sign, -x * sign, x])
+    v = np.choose(axis[:, None], [-z, -z, -y * sign])
+    return np.stack([u, v], axis=-1)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 ROOT = "/scene"
 LAYERS = {"meshes": "meshes", "roof": "roof", "covered": "meshes behind splats", "collision": "what vehicles hit"}
@@ -42,7 +85,7 @@ class _Group:
     name: str
     items: tuple[Instance, ...]
     """As placed; of actors' parts, only shape, scale and materials count."""
-    parts: NDArray[np.int64]
+    parts: ArrayInt
     """Rows of actors' parts, (n,); empty for what stands."""
 
 
@@ -52,7 +95,7 @@ class SceneNodes:
     Args:
         api: `viser.ViserServer.scene`.
         scene: What to show.
-        lowered: The scene without its roof (`scenes.viewing.roofless`); itself where it has none.
+        lowered: The scene without its roof (`scenes.viewpoints.roofless`); itself where it has none.
         poses: Where its actors are.
     """
 
@@ -82,7 +125,7 @@ class SceneNodes:
             handle.visible = on
 
     def has(self, layer: str) -> bool:
-        """Whether a layer has something in it."""
+        """Tell whether a layer has something in it."""
         return any(group.layer == layer for group in self._groups)
 
     def extend(self, scene: Scene) -> None:
@@ -143,7 +186,9 @@ class SceneNodes:
         return _Group(layer, name, tuple(item for item, _ in things), np.zeros(0, np.int64)), handle, True
 
     def _plain(self, item: Instance, mesh: Mesh) -> tuple[int, int, int] | None:
-        """The one colour of an instance, linear as batches take it; None where it has several, a texture, or one per vertex."""
+        """Return the one colour of an instance, linear as batches take it; None where it has several, a texture, or one per
+        vertex.
+        """
         kinds = [self._scene.materials.get(name, Material()) for name in item.materials] or [Material()]
         several = len(kinds) > 1 and mesh.face_material is not None
         if several or mesh.colors is not None or kinds[0].base_color_map in self._scene.textures:
@@ -153,7 +198,7 @@ class SceneNodes:
         return red, green, blue
 
     def _dressed(self, item: Instance, mesh: Mesh) -> Mesh:
-        """The mesh with texture coordinates where its materials have textures by size."""
+        """Return the mesh with texture coordinates where its materials have textures by size."""
         kinds = [self._scene.materials.get(name, Material()) for name in item.materials] or [Material()]
         return wrapped(mesh, kinds, item.scale)
 
@@ -199,12 +244,12 @@ def _group(number: int, key: tuple[str, bool, str, tuple[str, ...]], rows: Seque
     return _Group(layer, name, items, np.array([part for _, part in rows if part >= 0], np.int64))
 
 
-def _turned(attitude: NDArray[Any], is_gltf: bool) -> NDArray[np.float32]:
+def _turned(attitude: ArrayAny, is_gltf: bool) -> ArrayF32:
     """w, x, y, z as viser takes them, from the frame of the file where the shape is one."""
     turned = frames.multiply(attitude, GLTF_TURN) if is_gltf else attitude
     return np.asarray(frames.to_wxyz(turned), np.float32)
 
 
 def _round(mesh: Mesh) -> bool:
-    """Whether neighbouring faces share vertices, so that shading over them is smooth as it should be."""
+    """Tell whether neighbouring faces share vertices, so that shading over them is smooth as it should be."""
     return len(mesh.vertices) < 2 * len(mesh.faces)

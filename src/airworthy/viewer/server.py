@@ -1,24 +1,119 @@
 """The web server: on this machine only, since what it serves is open to whoever reaches it.
 
 viser has no way to ask a browser for a password or a token, so an address that others can reach is refused; and pages from
-elsewhere that a browser on this machine has open are refused too (`viewer.guard`).
+elsewhere that a browser on this machine has open are refused too (`viewer.server`).
 """
 
 from __future__ import annotations
 
+import http
 import io
 import ipaddress
 import socket
-from contextlib import redirect_stdout
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from airworthy.core.errors import AirworthyError
-from airworthy.viewer.guard import guarded_start, is_guarded
+from airworthy.core.threads import after_fork
 
 if TYPE_CHECKING:
     import viser
 
-__all__ = ["free_port", "serve", "stop", "url_of"]
+__all__ = ["free_port", "guarded_start", "is_guarded", "refusal", "serve", "stop", "url_of"]
+
+# ---- Which requests the viewer's server answers: those of pages that it served itself, on this machine ----------------------
+#
+# A page of the open web can make a browser send requests to 127.0.0.1. Two headers that pages cannot forge give it away:
+# `Host` names the address that the browser believes to talk to, and `Origin` the page that asks. A foreign host name that was
+# made to point at this machine (DNS rebinding) fails by the first, a foreign page by the second.
+
+NAME = "localhost"
+"""The one name, beside loopback addresses, by which a browser here or at the near end of a tunnel calls the server."""
+HEADERS = {"X-Frame-Options": "DENY", "Cross-Origin-Resource-Policy": "same-origin", "X-Content-Type-Options": "nosniff"}
+"""Sent with every file: no other page may put the viewer into a frame, or read its files."""
+FOREIGN = "rebound.invalid"
+"""A host name that nobody can own (RFC 2606), with which a server is asked whether it is guarded."""
+_PATCH = [threading.Lock()]
+"""One lock; a new one in a forked child, since another thread may have held it."""
+
+
+after_fork(lambda: _PATCH.__setitem__(0, threading.Lock()))
+
+
+def refusal(hosts: Sequence[str], origins: Sequence[str]) -> str:
+    """Return why a request is not answered; "" for one that is.
+
+    Args:
+        hosts: Its `Host` headers.
+        origins: Its `Origin` headers; programs that are no browsers send none.
+    """
+    if len(hosts) != 1 or not _is_local(hosts[0]):
+        return "This server answers to 127.0.0.1 and localhost only."
+    if len(origins) > 1 or any(origin.strip().lower() != f"http://{hosts[0].strip().lower()}" for origin in origins):
+        return "This server answers its own pages only."
+    return ""
+
+
+def _is_local(host: str) -> bool:
+    """Tell whether a `Host` is this machine: addresses written as numbers cannot be made to point elsewhere."""
+    text = host.strip().lower()
+    name, colon, port = text.rpartition(":")
+    name = name if colon and port.isdecimal() else text
+    try:
+        return name == NAME or ipaddress.ip_address(name.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+@contextmanager
+def guarded_start() -> Iterator[None]:
+    """Guard for good a server of viser that starts within the block.
+
+    viser hands its own handler of requests to `websockets` and leaves no place for another, so the handler is wrapped on its
+    way there. Servers that other threads start meanwhile, with handlers of their own, are left alone.
+    """
+    from websockets.asyncio import server as sockets
+
+    with _PATCH[0]:
+        plain = sockets.serve
+
+        def serve(*arguments: Any, **options: Any) -> Any:
+            handler = options.get("process_request")
+            if str(getattr(handler, "__module__", "")).startswith("viser."):
+                options["process_request"] = _guarded(handler)
+            return plain(*arguments, **options)
+
+        sockets.serve = serve  # type: ignore[assignment,misc]
+        try:
+            yield
+        finally:
+            sockets.serve = plain  # type: ignore[misc]
+
+
+def _guarded(handler: Any) -> Callable[[Any, Any], Any]:
+    def check(connection: Any, request: Any) -> Any:
+        reason = refusal(request.headers.get_all("Host"), request.headers.get_all("Origin"))
+        if reason:
+            return connection.respond(http.HTTPStatus.FORBIDDEN, f"{reason}\n")
+        answer = handler(connection, request)
+        if answer is not None:
+            answer.headers.update(HEADERS)
+        return answer
+
+    return check
+
+
+def is_guarded(host: str, port: int) -> bool:
+    """Tell whether the server at an address refuses a request under a foreign name."""
+    with socket.create_connection((host, port), timeout=10.0) as link:
+        link.sendall(f"GET / HTTP/1.1\r\nHost: {FOREIGN}\r\nConnection: close\r\n\r\n".encode())
+        answer = link.recv(64)
+    return answer.split(b" ")[1:2] == [b"403"]
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 PORT = 8080
 PORTS_TRIED = 100
@@ -67,12 +162,12 @@ def stop(server: viser.ViserServer) -> None:
 
 
 def url_of(server: viser.ViserServer) -> str:
-    """What to open in a browser."""
+    """Return what to open in a browser."""
     return f"http://{server.get_host()}:{server.get_port()}"
 
 
 def free_port(host: str = "127.0.0.1", first: int = PORT) -> int:
-    """The first port from `first` on that nothing listens on.
+    """Return the first port from `first` on that nothing listens on.
 
     Raises:
         AirworthyError: The address is not of this machine alone, or the next hundred are taken.
@@ -110,7 +205,7 @@ def _check_free(host: str, port: int) -> None:
 
 
 def _refused(host: str, port: int) -> OSError | None:
-    """Why an address cannot be listened on; None where it can."""
+    """Return why an address cannot be listened on; None where it can."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -125,6 +220,6 @@ def _taken(host: str, port: int, why: str | None) -> AirworthyError:
 
 
 def _never_share(server: Any) -> None:
-    """A connected page may ask viser for a public tunnel to this server; it gets none."""
+    """Refuse the public tunnel to this server that a connected page may ask viser for."""
     server.request_share_url = lambda *_, **__: None
     server.gui.configure_theme(show_share_button=False, show_logo=False)

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.core import frames
+from airworthy.core.arrays import ArrayF32
 from airworthy.scenes.record import Scene, SplatPlacement
 from airworthy.scenes.splats import Splats, selected, thinned
 from airworthy.scenes.splats.placing import placed
-from airworthy.viewer.actor_poses import ActorPoses
-from airworthy.viewer.poses import word
+from airworthy.viewer.flights import ActorPoses, word
 
 __all__ = ["SPLATS_MAX", "SplatNodes", "add_splats"]
 
@@ -44,7 +43,7 @@ class SplatNodes:
     Args:
         api: `viser.ViserServer.scene`.
         scene: What to show.
-        lowered: The scene without its roof (`scenes.viewing.roofless`); itself where it has none.
+        lowered: The scene without its roof (`scenes.viewpoints.roofless`); itself where it has none.
         limit: Most gaussians to send, over all placements together.
     """
 
@@ -89,7 +88,7 @@ class SplatNodes:
 
 
 def _parts(scene: Scene, lowered: Scene) -> list[_Part]:
-    """Every placement, in two parts where there is a roof."""
+    """Return every placement, in two parts where there is a roof."""
     found: list[_Part] = []
     for number, item in enumerate(scene.splats):
         name = f"{ROOT}/{number}_{word(item.name or item.cloud)}"
@@ -126,12 +125,12 @@ def add_splats(api: Any, name: str, splats: Splats, placement: SplatPlacement) -
 
 
 def _unit(splats: Splats) -> float:
-    """What to multiply a cloud by before it is sent; the node's scale divides by it."""
+    """Return what to multiply a cloud by before it is sent; the node's scale divides by it."""
     longest = splats.scale.max(axis=1) if len(splats) else np.ones(1)
     return float(_LARGEST / max(min(float(longest.max()), _SPREAD * float(np.median(longest))), 1e-9))
 
 
-def covariances(splats: Splats, unit: float = 1.0) -> NDArray[np.float32]:
+def covariances(splats: Splats, unit: float = 1.0) -> ArrayF32:
     """(n, 3, 3) in `unit`-ths of a metre, squared; in blocks, since double-precision matrices of a million are large."""
     made = np.empty((len(splats), 3, 3), np.float32)
     for start in range(0, len(splats), _BLOCK):

@@ -9,13 +9,13 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json
-from airworthy.evaluation.folder_kinds import KINDS, kind_of
+from airworthy.core.runs.block_job import KINDS, kind_of
 from airworthy.scenes import scene
+from airworthy.scenes.actors import three
 from airworthy.scenes.catalogue import is_path
-from airworthy.scenes.posing import three
 from airworthy.scenes.record import Region, Scene, SplatPlacement
 from airworthy.scenes.splats import SPLAT_SUFFIXES, Splats, read_splats
-from airworthy.scenes.splats.detecting import holds_splats
+from airworthy.scenes.splats.file_scenes import holds_splats
 from airworthy.simulation.flights import FLIGHT_FILE, META_FILE
 from airworthy.viewer.flights import ShownFlight, load_flight
 
@@ -63,7 +63,7 @@ def load_subject(name: str, scene_name: str | None = None) -> Subject:
 
 
 def _where(flight: ShownFlight, scene_name: str | None) -> tuple[Scene | None, bool]:
-    """The scene that is named, else the one that was flown in."""
+    """Return the scene that is named, else the one that was flown in."""
     if scene_name is not None:
         return _scene(scene_name)
     if flight.scene is None:
@@ -94,7 +94,7 @@ def _of_demo(path: Path) -> Path:
 
 
 def _is_flight(path: Path) -> bool:
-    """Whether a folder is one of `airworthy fly`, damaged or not; one of splats has a meta.json that says "means"."""
+    """Tell whether a folder is one of `airworthy fly`, damaged or not; one of splats has a meta.json that says "means"."""
     if (path / FLIGHT_FILE).is_file():
         return True
     meta = path / META_FILE
@@ -116,7 +116,7 @@ def _scene(name: str) -> tuple[Scene, bool]:
 
 
 def _bounds(splats: Splats) -> Region:
-    """A box around most gaussians: a few often float far away from what was captured."""
+    """Return a box around most gaussians: a few often float far away from what was captured."""
     low, high = np.quantile(splats.position.astype(np.float64), (_STRAY, 1.0 - _STRAY), axis=0)
     edge = _EDGE * max(float((high - low).max()), 1e-3)
     return Region(three(low - edge), three(high + edge))

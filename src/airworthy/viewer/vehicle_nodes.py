@@ -6,16 +6,16 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from airworthy.core import frames
+from airworthy.core.arrays import Array
 from airworthy.geometry import Box, Cylinder, Mesh
 from airworthy.scenes.formats import tessellate
 from airworthy.vehicles import Rotor, Vehicle
 
 __all__ = ["VehicleNodes", "reach_of"]
 
-Floats = NDArray[np.float64]
 BODY, NOSE, BLADE, DISC, FRONT_DISC = (45, 50, 58), (230, 70, 40), (35, 38, 44), (120, 132, 148), (240, 140, 60)
 _SIZE_MIN = 0.02
 """Least distance from the middle to a rotor that is drawn [m]."""
@@ -85,8 +85,8 @@ def reach_of(vehicle: Vehicle) -> float:
     return max(float(away.mean()), _SIZE_MIN)
 
 
-def _radius(rotor: Rotor, hubs: Floats, number: int, reach: float) -> float:
-    """The propeller's radius; where unknown, nearly up to the next rotor's disc."""
+def _radius(rotor: Rotor, hubs: Array, number: int, reach: float) -> float:
+    """Return the propeller's radius; where unknown, nearly up to the next rotor's disc."""
     if rotor.radius > 0.0:
         return rotor.radius
     others = np.linalg.norm(np.delete(hubs, number, axis=0) - hubs[number], axis=1)
@@ -95,7 +95,7 @@ def _radius(rotor: Rotor, hubs: Floats, number: int, reach: float) -> float:
 
 
 def _propeller(radius: float, sense: float) -> Mesh:
-    """Two blades and a hub, in the plane z = 0; the leading edge is the one that goes ahead in the sense of turning."""
+    """Return two blades and a hub, in the plane z = 0; the leading edge is the one that goes ahead in the sense of turning."""
     one = radius * _BLADE * np.array([1.0, sense, 1.0])
     faces = np.array(_FAN, np.int32)
     hub = tessellate(Cylinder(0.1 * radius, 0.06 * radius), 12)
@@ -112,19 +112,19 @@ def _box(x: float, y: float, z: float) -> Mesh:
     return tessellate(Box((x, y, z)))
 
 
-def _placed(mesh: Mesh, position: Floats) -> Mesh:
+def _placed(mesh: Mesh, position: Array) -> Mesh:
     return Mesh(mesh.vertices + position, mesh.faces)
 
 
-def _arm(start: Floats, end: Floats, half: float) -> Mesh:
-    """A beam between two points."""
+def _arm(start: Array, end: Array, half: float) -> Mesh:
+    """Return a beam between two points."""
     length = float(np.linalg.norm(end - start))
     beam = _box(half, half, max(0.5 * length, half))
     direction = (end - start) / length if length > 1e-9 else np.array([0.0, 0.0, 1.0])
     return Mesh(frames.rotate(_along(direction), beam.vertices.astype(float)) + 0.5 * (start + end), beam.faces)
 
 
-def _along(direction: Any) -> Floats:
+def _along(direction: Any) -> Array:
     """Quaternion x, y, z, w that turns z into a direction."""
     x, y, z = np.asarray(direction, float) / np.linalg.norm(direction)
     if z < -1.0 + 1e-9:
@@ -132,7 +132,7 @@ def _along(direction: Any) -> Floats:
     return frames.normalize(np.array([-y, x, 0.0, 1.0 + z]))
 
 
-def _about_z(angle: float) -> Floats:
+def _about_z(angle: float) -> Array:
     return np.array([0.0, 0.0, math.sin(0.5 * angle), math.cos(0.5 * angle)])
 
 

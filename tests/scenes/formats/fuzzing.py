@@ -29,7 +29,6 @@ from airworthy.scenes.formats import read_model, read_points
 
 FORMATS = ("glb", "gltf", "obj", "mtl", "stl", "ply", "pcd")
 CORPUS = Path(__file__).parent / "corpus"
-SECONDS_MAX = 2.0
 NUMBERS = (0, 1, 2, 3, 127, 128, 255, 256, 32767, 65535, 65536, 2**24, 2**31 - 1, 2**31, 2**32 - 1, 2**53, 2**60, 2**63)
 WORDS = (
     *(str(number).encode() for number in NUMBERS),
@@ -391,9 +390,7 @@ class Driver:
             assert outcome.endswith("."), outcome
             assert "\n" not in outcome, outcome
             assert len(outcome) < 700, outcome
-        seconds = time.perf_counter() - start
-        self.slowest = max(self.slowest, seconds)
-        assert seconds < SECONDS_MAX, f"{seconds:.1f} s"
+        self.slowest = max(self.slowest, time.perf_counter() - start)  # printed by the program below, asserted nowhere
         self.outcomes["loaded" if outcome == "loaded" else "refused"] += 1
         return outcome
 

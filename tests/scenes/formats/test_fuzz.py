@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import importlib.util
 import io
+import json
 import struct
 import sys
-import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -42,7 +43,8 @@ def test_the_seeds_load(name: str, tmp_path: Path) -> None:
 def test_a_thousand_damaged_files(name: str, tmp_path: Path) -> None:
     driver = fuzzing.run(name, 1000, 0, tmp_path)
     # Both happen often enough that the inputs reach beyond the header.
-    assert driver.outcomes["refused"] >= 50
+    # What is wrong with a material costs the material, with a warning.
+    assert driver.outcomes["refused"] >= 50 or name == "mtl"
     assert driver.outcomes["loaded"] >= 50
 
 
@@ -93,18 +95,19 @@ def _liars() -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", sorted(_liars()))
-def test_liars_cost_nothing(name: str, tmp_path: Path) -> None:
-    """A header that promises 2^60 elements fails in under 10 ms and under 1 MB."""
+def test_liars_cost_nothing(name: str, tmp_path: Path, calls_of: Callable[[Callable[[], object]], int]) -> None:
+    """A header that promises 2^60 elements fails in under 20,000 function calls (milliseconds) and under 1 MB."""
     path = tmp_path / name
     path.write_bytes(_liars()[name])
     read = read_points if path.suffix == ".pcd" else read_model
-    seconds = []
-    for _ in range(3):  # the fastest of three: the machine may be busy with something else, and the first call imports
-        start = time.perf_counter()
+    with pytest.raises(AssetError):
+        read(path)  # imports
+
+    def refused() -> None:
         with pytest.raises(AssetError):
             read(path)
-        seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 0.010
+
+    assert calls_of(refused) < 20_000
     # Reading itself takes blocks of a megabyte, whatever the size of the file: what the claim costs is what comes on top.
     assert _peak(read, path) - _peak(files.read_bytes, path) < 1_000_000
 
@@ -144,6 +147,8 @@ def _hungry() -> dict[str, bytes]:
         "image.glb": _image_bomb(4096),
         "small_image.glb": _image_bomb(2048),
         "shared.glb": _shared(),
+        "shared.gltf": _shared_uri(),
+        "long.gltf": _long_uri(),
     }
 
 
@@ -170,6 +175,30 @@ def _shared() -> bytes:
         "buffers": [{"byteLength": len(vertices)}],
     }
     return fuzzing.glb(root, vertices)
+
+
+def _shared_uri() -> bytes:
+    """Forty primitives over the same 60,000 vertices of a data URI: little text, and pieces that are put together."""
+    vertices = fuzzing.np.random.default_rng(0).normal(size=(60_000, 3)).astype("<f4").tobytes()
+    return _gltf_of(vertices, 60_000, 40)
+
+
+def _long_uri() -> bytes:
+    """A file that is one data URI and little else."""
+    vertices = fuzzing.np.random.default_rng(0).normal(size=(1_200_000, 3)).astype("<f4").tobytes()
+    return _gltf_of(vertices, 1_200_000, 1)
+
+
+def _gltf_of(vertices: bytes, count: int, primitives: int) -> bytes:
+    root = {
+        "asset": {"version": "2.0"},
+        "nodes": [{"mesh": 0}],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}] * primitives}],
+        "accessors": [{"bufferView": 0, "componentType": 5126, "count": count, "type": "VEC3"}],
+        "bufferViews": [{"buffer": 0, "byteLength": len(vertices)}],
+        "buffers": [{"byteLength": len(vertices), "uri": "data:;base64," + base64.b64encode(vertices).decode()}],
+    }
+    return json.dumps(root).encode()
 
 
 @pytest.mark.parametrize("name", sorted(_hungry()))

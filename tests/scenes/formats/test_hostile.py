@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from airworthy.core.errors import AssetError
-from airworthy.scenes.formats import Limits, read_maps, read_model, read_points
+from airworthy.scenes.formats import FileLimits, read_maps, read_model, read_points
 
 TRIANGLE = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0]], "<f4")
 OBJ = "v 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nvt 1 0\nvt 0 1\nusemtl a\nf 1/1 2/2 3/3\n"
@@ -89,10 +89,14 @@ def test_a_folder_reached_by_a_link_is_its_own_folder(tmp_path: Path) -> None:
     "line", ["map_Kd ../secret.png", "map_Kd /etc/passwd", "map_Kd http://host/a.png", "norm -bm 1 ..\\secret.png"]
 )
 def test_materials_stay_in_the_folder(line: str, tmp_path: Path) -> None:
-    (tmp_path / "a.mtl").write_text(f"newmtl a\n{line}\n")
-    (tmp_path / "a.obj").write_text("mtllib a.mtl\n" + OBJ)
-    with pytest.raises(AssetError, match="folder"):
-        read_model(tmp_path / "a.obj")
+    folder = tmp_path / "model"
+    folder.mkdir()
+    Image.new("L", (2, 2)).save(tmp_path / "secret.png")
+    (folder / "a.mtl").write_text(f"newmtl a\n{line}\n")
+    (folder / "a.obj").write_text("mtllib a.mtl\n" + OBJ)
+    model = read_model(folder / "a.obj")
+    assert not model.textures  # it costs the texture, and it was not read
+    assert [warning for warning in model.warnings if "folder" in warning] == list(model.warnings)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
@@ -164,16 +168,16 @@ def test_a_long_chain_of_nodes_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [
-        (Limits(file_bytes=100), "bytes"),
-        (Limits(vertices=2), "vertices"),
-        (Limits(faces=0), "elements|triangles"),
-        (Limits(json_bytes=100), "JSON"),
-        (Limits(json_depth=2), "nested"),
-        (Limits(nodes=0), "entries"),
-        (Limits(memory_bytes=10, memory_ratio=0.0), "memory_bytes"),
+        (FileLimits(file_bytes=100), "bytes"),
+        (FileLimits(vertices=2), "vertices"),
+        (FileLimits(faces=0), "elements|triangles"),
+        (FileLimits(json_bytes=100), "JSON"),
+        (FileLimits(json_depth=2), "nested"),
+        (FileLimits(nodes=0), "entries"),
+        (FileLimits(memory_bytes=10, memory_ratio=0.0), "memory_bytes"),
     ],
 )
-def test_limits_hold(limits: Limits, reason: str, tmp_path: Path) -> None:
+def test_limits_hold(limits: FileLimits, reason: str, tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(TRIANGLE.tobytes())
     path = write_gltf(tmp_path / "m.gltf", "a.bin")
     read_model(path)
@@ -185,21 +189,23 @@ def test_images_are_measured_before_they_are_decoded(tmp_path: Path) -> None:
     Image.new("L", (300, 200)).save(tmp_path / "a.png")
     read_maps({"height": tmp_path / "a.png"})
     with pytest.raises(AssetError, match="pixels"):
-        read_maps({"height": tmp_path / "a.png"}, limits=Limits(texture_pixels=59_999))
+        read_maps({"height": tmp_path / "a.png"}, limits=FileLimits(texture_pixels=59_999))
 
 
 def test_images_that_do_not_fit_are_halved(tmp_path: Path) -> None:
     for kind in ("png", "jpg"):
         Image.new("RGB", (512, 256), (200, 100, 50)).save(tmp_path / f"a.{kind}")
         size = (tmp_path / f"a.{kind}").stat().st_size
-        _, textures = read_maps({"base_color": tmp_path / f"a.{kind}"}, limits=Limits(memory_bytes=650_000, memory_ratio=0.0))
+        _, textures = read_maps(
+            {"base_color": tmp_path / f"a.{kind}"}, limits=FileLimits(memory_bytes=650_000, memory_ratio=0.0)
+        )
         pixels = next(iter(textures.values())).pixels
         assert pixels.shape == (128, 256, 3)
         assert np.abs(pixels.astype(int) - (200, 100, 50)).max() <= 3  # JPEG rounds colours
         assert size < 650_000
 
 
-@pytest.mark.parametrize("name", ["a.fbx", "a", "a.dae", "a.PLYX"])
+@pytest.mark.parametrize("name", ["a.fbx", "a", "a.3ds", "a.PLYX"])
 def test_other_suffixes_are_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b"<COLLADA/>")
     with pytest.raises(AssetError, match=r"\.glb"):
@@ -208,10 +214,11 @@ def test_other_suffixes_are_refused(name: str, tmp_path: Path) -> None:
         read_points(tmp_path / name)
 
 
-def test_no_reader_of_xml_is_imported() -> None:
+def test_xml_is_parsed_at_one_door() -> None:
+    """Only `worlds`, whose reader of XML refuses document types and entities and bounds depth and memory, may parse."""
     folder = Path(__file__).parents[3] / "src" / "airworthy" / "scenes" / "formats"
     for path in folder.glob("*.py"):
-        text = path.read_text()
+        text = path.read_text().replace("from xml.etree.ElementTree import Element\n", "")
+        assert path.name == "worlds.py" or "from xml" not in text, path.name
         assert "import xml" not in text
-        assert "from xml" not in text
         assert "lxml" not in text

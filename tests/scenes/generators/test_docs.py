@@ -1,4 +1,4 @@
-"""The snippets of docs/generators.md run, one after the other."""
+"""The snippets of docs/howto/generators.md run, one after the other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from airworthy.scenes.generators import GENERATORS
 
 
 def test_snippets(repository: Path) -> None:
-    text = (repository / "docs" / "generators.md").read_text(encoding="utf-8")
+    text = (repository / "docs" / "howto" / "generators.md").read_text(encoding="utf-8")
     snippets = re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
     assert len(snippets) == 3
     names: dict[str, Any] = {}

@@ -10,19 +10,21 @@ import pytest
 from airworthy.geometry import Placement
 from airworthy.geometry.batch import GeometryBatch
 from airworthy.geometry.occupancy import voxelize
-from airworthy.scenes.formats import read_model, read_points
+from airworthy.scenes.formats import read_model
 from airworthy.scenes.formats.export import export_scene
+from airworthy.scenes.formats.sampling import sample_points
 from airworthy.scenes.generators import GENERATORS
 from airworthy.scenes.generators.flyingtrust import layout_of
+from airworthy.scenes.record import Scene
 
 CELL = 0.1
 
 
-def cells_of_cloud(path: Path, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Cells that hold a point."""
+def cells_of_cloud(scene: Scene, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Cells that hold a point of the scene's cloud, those inside solids included."""
     shape = np.rint((upper - lower) / CELL).astype(int)
     grid = np.zeros(shape, bool)
-    index = np.floor((read_points(path).positions - lower) / CELL).astype(int)
+    index = np.floor((sample_points(scene, CELL, inside=True).positions - lower) / CELL).astype(int)
     index = index[((index >= 0) & (index < shape)).all(1)]
     grid[tuple(index.T)] = True
     return grid
@@ -48,11 +50,10 @@ def overlap(a: np.ndarray, b: np.ndarray) -> float:
 def check(name: str, folder: Path, half_width: float = 6.0) -> None:
     """Compare a strip along the line, up to the ceiling; a crown is exported to be seen but is no obstacle, and lies above."""
     scene = GENERATORS[name](2, 0)
-    export_scene(scene, folder / "cloud.pcd")
     export_scene(scene, folder / "mesh.ply")
     top = scene.bounds.upper
     lower, upper = np.array([-np.floor(top[0]), -half_width, 0.0]), np.array([np.floor(top[0]), half_width, top[2]])
-    cloud = cells_of_cloud(folder / "cloud.pcd", lower, upper)
+    cloud = cells_of_cloud(scene, lower, upper)
     mesh = cells_of_mesh(folder / "mesh.ply", lower, upper)
     assert cloud.sum() > 1000
     assert overlap(cloud, mesh) > 0.98
@@ -69,10 +70,9 @@ def test_every_scenario(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_clutter_is_exported_voxel_by_voxel(tmp_path: Path) -> None:
+def test_clutter_is_exported_voxel_by_voxel() -> None:
     """The cloud of the noise holds the generator's own voxels, no more and no fewer."""
     voxels = layout_of("perlin", 2).voxels
     assert voxels is not None
-    export_scene(GENERATORS["perlin"](2, 0), tmp_path / "cloud.pcd")
     upper = voxels.lower + np.array(voxels.occupied.shape) * CELL
-    assert overlap(cells_of_cloud(tmp_path / "cloud.pcd", voxels.lower, upper), voxels.occupied) > 0.999
+    assert overlap(cells_of_cloud(GENERATORS["perlin"](2, 0), voxels.lower, upper), voxels.occupied) > 0.999

@@ -15,14 +15,13 @@ import pytest
 from airworthy.core.errors import AirworthyError, UnknownNameError
 from airworthy.core.frames import to_matrix
 from airworthy.geometry import Box, Cylinder, Mesh
-from airworthy.scenes.digest import scene_digest
 from airworthy.scenes.generators import GENERATORS, SCENARIOS, register
 from airworthy.scenes.generators.flyingtrust import layout_of
-from airworthy.scenes.generators.flyingtrust.layout import Layout, straight_clearance
+from airworthy.scenes.generators.flyingtrust.layout import ObstacleLayout, Solids, straight_clearance
 from airworthy.scenes.generators.flyingtrust.parameters import SCENARIOS as STATED
-from airworthy.scenes.generators.flyingtrust.scenario import TABLE, rows, searched, table_text
-from airworthy.scenes.generators.flyingtrust.solids import Solids
-from airworthy.scenes.generators.prove import main, solvable
+from airworthy.scenes.generators.flyingtrust.scenario import TABLE, rows, searched, solvable
+from airworthy.scenes.viewpoints import scene_digest
+from prove_scenarios import main, table_text
 
 ALL = (*SCENARIOS, "sudden_drop_plus")
 INDICES = range(1, 11)
@@ -38,17 +37,17 @@ def cases(names: tuple[str, ...] = ALL) -> list[tuple[str, int, int]]:
     return [(name, i, 0) for name in names for i in INDICES] + held_out
 
 
-def of(name: str) -> list[Layout]:
+def of(name: str) -> list[ObstacleLayout]:
     return [layout(*case) for case in cases((name,))]
 
 
-def boxes(plan: Layout, semantic: str) -> list[tuple[np.ndarray, np.ndarray]]:
+def boxes(plan: ObstacleLayout, semantic: str) -> list[tuple[np.ndarray, np.ndarray]]:
     """(centre, full size) of the boxes of a class."""
     found = [(item, plan.shapes[item.shape]) for item in plan.instances if item.semantic == semantic]
     return [(np.array(item.position), 2.0 * np.array(shape.half_size)) for item, shape in found if isinstance(shape, Box)]
 
 
-def cylinders(plan: Layout, semantic: str) -> list[tuple[np.ndarray, Cylinder, np.ndarray]]:
+def cylinders(plan: ObstacleLayout, semantic: str) -> list[tuple[np.ndarray, Cylinder, np.ndarray]]:
     """(centre, shape, axis) of the colliding cylinders of a class."""
     found = [(item, plan.shapes[item.shape]) for item in plan.instances if item.semantic == semantic and item.collide]
     return [(np.array(i.position), s, to_matrix(i.attitude)[:, 2]) for i, s in found if isinstance(s, Cylinder)]
@@ -103,7 +102,7 @@ def test_difficulty_rises(name: str) -> None:
     "name", ["forest", "narrow_gap", "sudden_drop", "maze", "random_cylinder", "urban", "sudden_drop_plus"]
 )
 def test_solvable_on_a_coarse_grid(name: str) -> None:
-    """Cells of 0.2 m; at 0.1 m every configuration is proved by the slow test below and by the command `prove`."""
+    """Cells of 0.2 m; at 0.1 m every configuration is proved by the slow test below and by `tools/prove_scenarios.py`."""
     for index in (1, 4, 7, 10):
         assert np.isfinite(solvable(layout(name, index), 0.2)), index
 
@@ -308,7 +307,7 @@ def test_of_the_straight_cases_ten_percent_is_chance_in_the_forest() -> None:
 
 _SCRIPT = """
 from airworthy.scenes.generators import GENERATORS
-from airworthy.scenes.digest import scene_digest
+from airworthy.scenes.viewpoints import scene_digest
 for name, index, seed in {cases}:
     print(scene_digest(GENERATORS[name](index, seed)))
 """

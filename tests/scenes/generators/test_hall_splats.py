@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,11 +13,9 @@ from airworthy.core.files import sha256
 from airworthy.geometry.distance import clearance
 from airworthy.scenes import SceneBatch
 from airworthy.scenes.catalogue import scene, scene_names
-from airworthy.scenes.checking import check_scene
-from airworthy.scenes.descriptions import description
+from airworthy.scenes.checking import check_scene, description
 from airworthy.scenes.generators.halls import hall, hall_statues, hall_with_statues, mid_gate
-from airworthy.scenes.generators.halls.splat_hall import hall_recipe, hall_splats
-from airworthy.scenes.generators.halls.statues import FLOOR, STATUES
+from airworthy.scenes.generators.halls.splat_hall import FLOOR, STATUES, hall_recipe, hall_splats
 from airworthy.trajectories import course
 
 FOLDER = files("airworthy.scenes").joinpath("assets", "hall")
@@ -45,7 +42,7 @@ def test_the_shipped_file_is_the_one_that_was_measured() -> None:
     measured = recipe["measured"]
     assert measured["bytes"] == len(data)
     assert measured["gaussians"] == len(hall_splats())
-    # What the place promises: see docs/hall.md.
+    # What the place promises: see docs/concepts/hall.md.
     assert min(measured["psnr_320"], measured["psnr_640"]) >= 30.0
     assert measured["depth_median_m"] <= 0.02
     assert recipe["licence"] == "Apache-2.0"
@@ -99,13 +96,6 @@ def test_splats_lie_on_the_meshes() -> None:
     assert np.median(np.abs(far)) < 0.015
     assert np.quantile(np.abs(far), 0.95) < 0.05
     assert inside.mean() > 0.8  # windows, lawn and sky are beyond
-
-
-def test_hall_is_ready_in_a_second() -> None:
-    hall_splats.cache_clear()
-    started = time.process_time()
-    hall_splats()
-    assert time.process_time() - started < 1.0
 
 
 def test_other_configurations_are_refused() -> None:

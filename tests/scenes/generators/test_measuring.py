@@ -9,15 +9,13 @@ from hypothesis import strategies as st
 
 from airworthy.core.frames import normalize, rotate, rotate_inverse
 from airworthy.geometry import Box, Cylinder
-from airworthy.geometry.closed import is_closed
-from airworthy.scenes.generators.flyingtrust import maze, perlin
+from airworthy.geometry.query_launch import is_closed
+from airworthy.scenes.generators.flyingtrust import forest, ordering
 from airworthy.scenes.generators.flyingtrust.difficulty import find_way, measure
-from airworthy.scenes.generators.flyingtrust.layout import Layout, straight_clearance
+from airworthy.scenes.generators.flyingtrust.layout import ObstacleLayout, Solids, straight_clearance
 from airworthy.scenes.generators.flyingtrust.ordering import pick_rising, rank_sums
-from airworthy.scenes.generators.flyingtrust.solids import Solids
 from airworthy.scenes.generators.flyingtrust.voxels import Voxels
-from airworthy.scenes.generators.naming import shape_name
-from airworthy.scenes.generators.seeding import generator
+from airworthy.scenes.generators.seeding import generator, shape_name
 from airworthy.scenes.record import Instance
 
 
@@ -109,14 +107,14 @@ def test_extents_hold_the_solids() -> None:
 
 
 def test_straight_clearance_of_one_trunk() -> None:
-    plan = Layout("forest")
+    plan = ObstacleLayout("forest")
     plan.upright(3.3, 0.95, 0.5, 5.0, "tree", "bark")
     assert straight_clearance(plan.obstacles(), plan.stated) == pytest.approx(0.45, abs=1e-6)
 
 
 def test_the_way_around_one_wall() -> None:
     """A wall 8 m wide across the line: 0.3 m around its corners, 3 m of straight line from corner to corner of the corridor."""
-    plan = Layout("forest")
+    plan = ObstacleLayout("forest")
     plan.box((0.0, 0.0, 2.0), (0.4, 8.0, 4.0), "wall", "brick")
     found = measure(plan.obstacles(), plan.stated)
     assert found is not None
@@ -132,7 +130,7 @@ def test_the_way_around_one_wall() -> None:
 
 
 def test_no_way_through_a_closed_wall() -> None:
-    plan = Layout("forest")
+    plan = ObstacleLayout("forest")
     plan.box((0.0, 0.0, 2.0), (0.4, 40.0, 4.0), "wall", "brick")
     assert find_way(plan.obstacles(), plan.stated) is None
     assert measure(plan.obstacles(), plan.stated) is None
@@ -218,7 +216,7 @@ def plain_noise(p: np.ndarray, x: float, y: float, z: float) -> float:
 
 def test_noise_against_the_plain_form() -> None:
     permutation = np.argsort(np.random.default_rng(5).random(256))
-    grid = perlin.noise_grid(permutation, (37, 24, 40), 0.05)
+    grid = ordering.noise_grid(permutation, (37, 24, 40), 0.05)
     assert grid.shape == (37, 24, 40)
     for i, j, k in np.random.default_rng(6).integers(0, [37, 24, 40], (200, 3)).tolist():
         assert grid[i, j, k] == pytest.approx(plain_noise(permutation, 0.1 * i, 0.1 * j, 0.1 * k), abs=1e-12)
@@ -231,10 +229,10 @@ def test_noise_against_the_plain_form() -> None:
 @settings(max_examples=25)
 def test_mazes_are_perfect_between_rooms(seed: int) -> None:
     """A tree over rooms: one passage fewer than there are rooms, and all of them reached."""
-    east, north = maze.carve(np.random.default_rng(seed))
+    east, north = forest.carve(np.random.default_rng(seed))
     assert east.shape == (15, 10)
     assert north.shape == (16, 9)
-    rooms = {maze.room_of((i, j)) for i in range(16) for j in range(10)}
+    rooms = {forest.room_of((i, j)) for i in range(16) for j in range(10)}
     assert len(rooms) == 160 - 6
     assert (~east).sum() + (~north).sum() == (len(rooms) - 1) + 8  # and four passages within each of the two large rooms
     label = np.arange(160).reshape(16, 10)

@@ -12,12 +12,12 @@ import pytest
 from airworthy.core.errors import AirworthyError, UnknownNameError
 from airworthy.core.frames import rotate_inverse, to_euler, to_matrix
 from airworthy.geometry import Box, Cylinder
-from airworthy.scenes.digest import scene_digest
 from airworthy.scenes.generators import GENERATORS, resample, room_arrays, room_batch, with_level
 from airworthy.scenes.generators.rooms import ALIASES, ROOMS, RoomArrays
+from airworthy.scenes.generators.rooms.batch import thin_rods, trees
 from airworthy.scenes.generators.rooms.scene import room_scene
-from airworthy.scenes.generators.rooms.shapes import thin_rods, trees
 from airworthy.scenes.record import DEFAULT_SEMANTICS, PointLight
+from airworthy.scenes.viewpoints import scene_digest
 
 COUNT = 300
 

@@ -327,3 +327,12 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
         write_splats(splats, tmp_path / "a.spz", up="z")
     with pytest.raises(AirworthyError, match="no gaussians"):
         write_splats(editing.selected(splats, np.zeros(4, bool)), tmp_path / "a.ply")
+
+
+def test_scales_that_spz_cannot_hold_are_told(tmp_path: Path) -> None:
+    turns = np.tile([0.0, 0.0, 0.0, 1.0], (3, 1))
+    scale = np.array([[1e-6, 0.1, 0.1], [0.1, 0.1, 0.1], [0.1, 0.1, 1e3]])
+    cloud = Splats(np.zeros((3, 3)), turns, scale, np.full(3, 0.9), np.zeros((3, 1, 3)))
+    with pytest.warns(UserWarning, match="2 of 3 gaussians were clipped"):
+        write_splats(cloud, tmp_path / "a.spz")
+    write_splats(cloud, tmp_path / "a.ply")

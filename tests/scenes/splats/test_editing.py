@@ -9,18 +9,19 @@ import splat_building as build
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.formats._images import linear_to_srgb, srgb_to_linear
-from airworthy.scenes.splats import Splats, harmonics, transformed
+from airworthy.scenes.splats import Splats, record, transformed
 from airworthy.scenes.splats.editing import (
     EditBox,
     brightened,
     cropped,
     deleted,
     duplicated,
+    levels_of_detail,
     merged,
     recolored,
     selected,
+    thinned,
 )
-from airworthy.scenes.splats.thinning import levels_of_detail, thinned
 
 FIELDS = ("position", "rotation", "scale", "opacity", "harmonics")
 
@@ -82,7 +83,7 @@ def test_copies_stand_where_they_are_put() -> None:
 def colors(splats: Splats) -> np.ndarray:
     """Encoded colours from a few directions, not clamped."""
     d = np.array([(1, 0, 0), (0, -1, 0), (0.6, 0, 0.8), (0, 0.6, -0.8)])
-    return 0.5 + np.einsum("dk,nkc->dnc", harmonics.basis(d, splats.degree), splats.harmonics.astype(float))
+    return 0.5 + np.einsum("dk,nkc->dnc", record.basis(d, splats.degree), splats.harmonics.astype(float))
 
 
 def test_recolouring_mixes_colours_from_every_direction() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ from airworthy.scenes.splats import LoadedSplats, read_splats, transformed, writ
 
 COUNTS = {"angel": 71359, "angel-kneeling": 83547, "massa": 58649, "narcissus": 101275, "trumpet": 89292}
 LEVELS = (500_000, 250_000, 125_000, 31_000, 8_406, 3_000, 1_873)
-SECONDS_MAX = 3.0  # the aim is half of this; a busy machine gets the rest
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +56,7 @@ def test_the_statues_stand_upright(name: str, folder: Path) -> None:
 def test_the_sign_in_four_chunks(folder: Path) -> None:
     counts = [len(read_splats(folder / "flowers_sog_chunks", chunks=[chunk]).splats) for chunk in range(4)]
     assert counts == [164037, 139651, 139609, 98807]
-    start = time.perf_counter()
     loaded = read_splats(folder / "flowers_sog_chunks")
-    seconds = time.perf_counter() - start
-    print(f"542,104 gaussians in {seconds:.2f} s")
-    assert seconds < SECONDS_MAX
     assert len(loaded.splats) == 542_104
     assert (loaded.splats.degree, loaded.dropped) == (2, {})
 
@@ -85,12 +79,8 @@ def test_the_finest_level_of_the_robot(folder: Path) -> None:
 
 
 def test_the_guitar(folder: Path) -> None:
-    start = time.perf_counter()
     loaded = read_splats(folder / "guitar.compressed.ply")
-    seconds = time.perf_counter() - start
-    print(f"90,854 gaussians in {seconds:.2f} s")
     assert len(loaded.splats) == 90_854
-    assert seconds < SECONDS_MAX
 
 
 def test_three_gaussians_in_three_containers(folder: Path) -> None:

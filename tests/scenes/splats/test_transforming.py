@@ -11,8 +11,8 @@ from scipy.special import sph_harm_y
 
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
-from airworthy.scenes.splats import Splats, harmonics, transformed
-from airworthy.scenes.splats.transforming import UP_TURNS, up_turn
+from airworthy.scenes.splats import Splats, record, transformed
+from airworthy.scenes.splats.editing import UP_TURNS, up_turn
 
 COMPONENT = st.floats(-1, 1, allow_nan=False, width=32)
 TURNS = st.tuples(COMPONENT, COMPONENT, COMPONENT, COMPONENT).filter(lambda q: np.linalg.norm(q) > 1e-3)
@@ -34,7 +34,7 @@ def test_the_basis_is_the_real_part_of_the_complex_harmonics() -> None:
             part = value.real if order >= 0 else value.imag
             wanted.append(part * (np.sqrt(2) if order else 1.0))
     # Constants are given to 16 digits, the angles of arccos lose some near the poles.
-    assert np.abs(harmonics.basis(d) - np.stack(wanted, 1)).max() < 1e-9
+    assert np.abs(record.basis(d) - np.stack(wanted, 1)).max() < 1e-9
 
 
 def test_the_first_colours() -> None:
@@ -42,7 +42,7 @@ def test_the_first_colours() -> None:
     values[0] = (1.0, 0.0, -4.0)
     values[3, 0] = 1.0
     # Red: 0.5 + C0 - C1 x; green grey; blue 0.5 - 4 C0, below 0 and clamped.
-    assert np.allclose(harmonics.colors(values, (1.0, 0.0, 0.0)), (0.5 + 0.28209479 - 0.48860251, 0.5, 0.0), atol=1e-8)
+    assert np.allclose(record.colors(values, (1.0, 0.0, 0.0)), (0.5 + 0.28209479 - 0.48860251, 0.5, 0.0), atol=1e-8)
 
 
 @given(TURNS)
@@ -51,18 +51,18 @@ def test_turned_harmonics_give_the_colour_from_the_turned_direction(turn: tuple[
     splats = build.random_splats(5, 3)
     quaternion = frames.normalize(np.array(turn))
     d = directions(20)
-    new = harmonics.colors(transformed(splats, turn).harmonics[:, None], d)
-    old = harmonics.colors(splats.harmonics[:, None], frames.rotate_inverse(quaternion, d))
+    new = record.colors(transformed(splats, turn).harmonics[:, None], d)
+    old = record.colors(splats.harmonics[:, None], frames.rotate_inverse(quaternion, d))
     assert np.abs(new - old).max() < 1e-5
 
 
 @given(TURNS)
 def test_turns_of_harmonics_are_orthogonal_and_keep_degrees_apart(turn: tuple[float, ...]) -> None:
-    matrix = harmonics.turn_matrix(frames.normalize(np.array(turn)))
+    matrix = record.turn_matrix(frames.normalize(np.array(turn)))
     assert np.abs(matrix @ matrix.T - np.eye(16)).max() < 1e-12
     for degree in range(4):
         assert np.allclose(
-            harmonics.turn_matrix(frames.normalize(np.array(turn)), degree),
+            record.turn_matrix(frames.normalize(np.array(turn)), degree),
             matrix[: (degree + 1) ** 2][:, : (degree + 1) ** 2],
             atol=1e-12,
         )
@@ -71,14 +71,14 @@ def test_turns_of_harmonics_are_orthogonal_and_keep_degrees_apart(turn: tuple[fl
 @given(TURNS, TURNS)
 def test_turns_compose(first: tuple[float, ...], second: tuple[float, ...]) -> None:
     a, b = (frames.normalize(np.array(turn)) for turn in (first, second))
-    both = harmonics.turn_matrix(frames.multiply(b, a))
-    assert np.abs(harmonics.turn_matrix(b) @ harmonics.turn_matrix(a) - both).max() < 1e-12
+    both = record.turn_matrix(frames.multiply(b, a))
+    assert np.abs(record.turn_matrix(b) @ record.turn_matrix(a) - both).max() < 1e-12
 
 
 def test_a_half_turn_about_x_flips_signs() -> None:
     """What SPZ and PLY differ by; the signs are those of y and z to their powers in each function."""
     wanted = [1, -1, -1, 1, -1, 1, 1, -1, 1, -1, 1, -1, -1, 1, -1, 1]
-    assert np.allclose(harmonics.turn_matrix((1, 0, 0, 0)), np.diag(wanted), atol=1e-12)
+    assert np.allclose(record.turn_matrix((1, 0, 0, 0)), np.diag(wanted), atol=1e-12)
 
 
 @given(TURNS, st.floats(0.1, 10))
@@ -141,6 +141,6 @@ def test_what_is_no_similarity(arguments: dict) -> None:
 
 def test_other_degrees_and_shapes() -> None:
     with pytest.raises(AirworthyError, match="degree 4"):
-        harmonics.basis((0, 0, 1), 4)
+        record.basis((0, 0, 1), 4)
     with pytest.raises(AirworthyError, match="shape"):
-        harmonics.colors(np.zeros((5, 3)), (0, 0, 1))
+        record.colors(np.zeros((5, 3)), (0, 0, 1))

@@ -10,18 +10,19 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from airworthy.benchmarks.fly.job import check_device
 from airworthy.cli.common import emit_json, run_tyro, stopped_by_terminate
-from airworthy.cli.demo.journal import DEMO_FILE, Journal
-from airworthy.cli.demo.parts import Part, parts_of
+from airworthy.cli.demo.page import DEMO_FILE, DemoPart, Journal, parts_of
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, make_folder
-from airworthy.evaluation.fly_job import check_device
-from airworthy.evaluation.folder_kinds import refuse_foreign
+from airworthy.core.runs.block_job import refuse_foreign
+from airworthy.core.schema import check_fields
 
 PROG = "airworthy demo"
 _DESCRIPTION = (
-    "Fly the expert through a photoreal hall, make data of what a drone would see, train a network on them from scratch, and"
-    " put the policy that comes with this version through every condition of the tracking protocol; one page tells it all."
+    "Fly the expert through a hall of Gaussian splats, make data of what a drone would see, train a network on them from"
+    " scratch, and put the policy that comes with this version through every condition of the tracking protocol; one page tells"
+    " it all."
     " Each part is a command of its own, which is printed. A stopped demo goes on where it was."
 )
 
@@ -44,6 +45,7 @@ class DemoConfig:
     """Print JSON, and nothing of the parts."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not 1 <= self.flights <= 10_000:
             raise AirworthyError(f"The demo got {self.flights} flights; expected 1 to 10,000.")
         if not 0 <= self.seed < 1 << 63:
@@ -77,7 +79,7 @@ def main(argv: list[str]) -> int:
 
 
 def _identity(config: DemoConfig) -> list[str]:
-    """What is made, wherever it lies: the parts' commands with a folder that stands for any."""
+    """Return what is made, wherever it lies: the parts' commands with a folder that stands for any."""
     return [part.told for part in parts_of(Path("DEMO"), config.flights, config.seed, config.device, config.quick)]
 
 
@@ -86,7 +88,7 @@ def _stopped(received: list[int]) -> int:
     return 128 + (received[0] if received else signal.SIGINT)
 
 
-def _run(config: DemoConfig, parts: list[Part], journal: Journal, received: list[int]) -> int:
+def _run(config: DemoConfig, parts: list[DemoPart], journal: Journal, received: list[int]) -> int:
     """Make what is not made; returns the exit code of the part that somebody stopped, or 0."""
     for number, part in enumerate(parts, 1):
         where = f"part {number} of {len(parts)}; the same command goes on there."

@@ -2,32 +2,266 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.resources import files
-from math import isfinite, nan
+import importlib
+import os
+import shlex
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from math import nan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from airworthy import __version__
-from airworthy.cli.demo.journal import Journal
-from airworthy.cli.demo.parts import Part
-from airworthy.core.errors import AssetError
-from airworthy.core.files import read_json, read_text, write_text
-from airworthy.evaluation.report import REPORT_FILE
-from airworthy.evaluation.summary import SUMMARY_FILE, read_summary
-from airworthy.evaluation.video_report import film_content
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import data_dir, read_json, read_text, write_json, write_text
+from airworthy.core.runs.block_job import describe_machine
+from airworthy.evaluation.statistics import SUMMARY_FILE, read_summary
+from airworthy.reports.film.flight_track import film_content
+from airworthy.reports.flight_report import REPORT_FILE
+from airworthy.reports.page import card, fixed, markup, page_of
 
-__all__ = ["write_page"]
+__all__ = ["DEMO_FILE", "PARTS", "DemoPart", "Journal", "parts_of", "write_page"]
+
+# ---- The parts of the demo: each a command that anyone can call by itself ---------------------------------------------------
+
+PARTS = ("expert", "data", "training", "first_flights", "evidence", "statues", "policy")
+"""Names, in order; each is a folder of the demo's."""
+COURSE, HALL, STATUES, VEHICLE = "robustness", "hall", "hall_statues", "carl"
+VIEW = "112"
+"""Of the shipped policy, and of the small data set [px]."""
+_NO_TORCH = "Training needs torch: pip install torch==2.13.0, then the same command makes the rest."
+_NO_STATUES = "Their splats are reference files, found through AIRWORTHY_DATA, which is not set or does not hold them."
+
+
+@dataclass(frozen=True)
+class DemoPart:
+    """One of them."""
+
+    name: str
+    title: str
+    words: tuple[str, ...]
+    """Of the command, after `airworthy`."""
+    left_out: str = ""
+    """Why it cannot be made here; empty where it can."""
+
+    @property
+    def told(self) -> str:
+        """The command, for people."""
+        return shlex.join(["airworthy", *self.words])
+
+    def run(self) -> int:
+        """Call the command; returns its exit code.
+
+        Raises:
+            AirworthyError: What the command was given cannot be used.
+        """
+        command = importlib.import_module(f"airworthy.cli.{self.words[0]}")
+        code: int = command.main(list(self.words[1:]))
+        return code
+
+
+def parts_of(out: Path, flights: int, seed: int, device: str, quick: bool = False) -> list[DemoPart]:
+    """Return all parts, in order.
+
+    Args:
+        out: Folder of the demo.
+        flights: Per condition and family.
+        seed: Of everything that is drawn.
+        device: Of flights and images.
+        quick: As little as shows that it works.
+    """
+    same = ["--seed", str(seed), "--device", device]
+    torch, statues = find_spec("torch") is not None, _has_statues()
+    place = STATUES if statues else HALL
+    families = ["semi_kinematic"] if quick else ["semi_kinematic", "rigid"]
+    conditions = ["baseline", "payload"] if quick else ["table_2"]
+
+    def part(name: str, title: str, words: list[str], left_out: str = "") -> DemoPart:
+        return DemoPart(name, title, (*words, *same, "--out", str(out / name)), left_out)
+
+    def evaluated(pilots: list[str], *words: str) -> list[str]:
+        return ["evaluate", "--pilot", *pilots, *words]
+
+    learnt = f"svnet:{out / 'training'}"
+    count = ["--flights", str(flights)]
+    return [
+        part("expert", "The expert, which knows everything, flies the course", _filmed("mpc", HALL, quick)),
+        part("data", "What it does from other states with other drones, and what it would see", _data(quick)),
+        _training(out, seed, "" if torch else _NO_TORCH, quick),
+        part(
+            "first_flights",
+            "The network that has just been trained flies",
+            evaluated([learnt], "--conditions", "baseline", *count),
+            "" if torch else _NO_TORCH,
+        ),
+        part(
+            "evidence",
+            "The policy that comes with this version, under every condition, beside the expert",
+            evaluated(["svnet", "mpc"], "--family", *families, "--conditions", *conditions, *count),
+        ),
+        part(
+            "statues",
+            "The same policy in the hall with captured statues and a captured sign, which it has never seen",
+            evaluated(["svnet"], "--scene", STATUES, "--conditions", "baseline", *count),
+            "" if statues else _NO_STATUES,
+        ),
+        part("policy", "The same policy on film", _filmed("svnet", place, quick)),
+    ]
+
+
+def _filmed(pilot: str, place: str, quick: bool) -> list[str]:
+    size = ["320", "180"] if quick else ["640", "360"]
+    words = ["fly", "--vehicle", VEHICLE, "--scene", place, "--course", COURSE, "--pilot", pilot, "--record", "video"]
+    return [*words, "--video-rate", "4" if quick else "20", "--video-size", *size]
+
+
+def _data(quick: bool) -> list[str]:
+    starts = "1" if quick else "4"
+    small = ["--per-second", starts, "--repetitions", "1", "--shard", "3" if quick else "10"]
+    return ["synthesize", "--courses", COURSE, "--scene", HALL, "--view", VIEW, *small]
+
+
+def _training(out: Path, seed: int, left_out: str, quick: bool) -> DemoPart:
+    """Return a short training; the rates are higher than published, since it has a minute and not half a day."""
+    epochs = ["--epochs", "2" if quick else "14", "--history-epochs", "5" if quick else "40"]
+    rates = ["--rate", "1e-3", "--schedule", "cosine", "--warmup", "100", "--clip", "1.0", "--balance", "--dropout", "0.1"]
+    history = ["--normalize", "--history-dropout", "0", "--history-rate", "1e-3", "--history-batch", "256"]
+    words = [
+        "train",
+        "svnet",
+        str(out / "data"),
+        *epochs,
+        *rates,
+        *history,
+        "--seed",
+        str(seed),
+        "--out",
+        str(out / "training"),
+    ]
+    return DemoPart("training", "A network learns from these data, from scratch", tuple(words), left_out)
+
+
+def _has_statues() -> bool:
+    """Tell whether the splats of the hall with statues can be had."""
+    from airworthy.core.errors import AirworthyError
+    from airworthy.scenes import scene
+
+    if data_dir() is None or not os.path.isdir(os.path.join(str(data_dir()), "splats")):
+        return False
+    try:
+        scene(STATUES)
+    except AirworthyError:
+        return False
+    return True
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+# ---- `demo.json`: which parts of the demo are made, by which commands, and how long each took -------------------------------
+
+DEMO_FILE = "demo.json"
+_LIMIT_BYTES = 1 << 20
+
+
+@dataclass(eq=False)
+class Journal:
+    """Kept in the demo's folder; written after each part."""
+
+    folder: Path
+    identity: list[str]
+    """What is made: commands of the parts with a folder that stands for any, since a demo may be moved."""
+    commands: list[str]
+    """Of the parts, as they are called here."""
+    made: list[str] = field(default_factory=list)
+    """Names of parts that are whole."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """By part; of all runs together."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """By part, why."""
+
+    @classmethod
+    def open(cls, folder: Path, identity: Sequence[str], commands: Sequence[str]) -> Journal:
+        """Return that of a folder, or a new one.
+
+        Raises:
+            AirworthyError: The folder holds another demo.
+            AssetError: Its journal is damaged.
+        """
+        path = folder / DEMO_FILE
+        if not os.path.lexists(path):
+            return cls(folder, list(identity), list(commands))
+        try:
+            found = read_json(path, _LIMIT_BYTES)
+            before, version = [str(word) for word in found.get("identity", ())], str(found["version"])
+            made, seconds = [str(name) for name in found["made"]], {k: float(v) for k, v in found["seconds"].items()}
+        except (AssetError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise AssetError(f"{str(path)!r} is damaged: delete the folder, or name another with --out.") from error
+        if changed := _changed(before, identity, version):
+            raise AirworthyError(
+                f"{str(folder)!r} holds another demo ({changed}): repeat its options, delete it, or name another with --out."
+            )
+        return cls(folder, list(identity), list(commands), made, seconds)
+
+    def has(self, name: str) -> bool:
+        """Tell whether a part is whole."""
+        return name in self.made
+
+    @contextmanager
+    def clocked(self, name: str) -> Iterator[None]:
+        """Add the time inside to a part's."""
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begun
+            with suppress(AirworthyError):  # on a full disk, what was there before stays
+                self._write()
+
+    def keep(self, name: str) -> None:
+        """Keep a part: it is whole."""
+        self.made = [*(known for known in self.made if known != name), name]
+        self._write()
+
+    def _write(self) -> None:
+        write_json(self.folder / DEMO_FILE, self.described())
+
+    def leave_out(self, name: str, why: str) -> None:
+        """Leave out a part that cannot be made here."""
+        self.left_out[name] = why
+
+    def described(self) -> dict[str, Any]:
+        """As plain data."""
+        told = {"made": self.made, "seconds": self.seconds, "left_out": self.left_out}
+        commands = {"identity": self.identity, "commands": self.commands}
+        return {"version": __version__, "view": "policy", **commands, **told, "hardware": describe_machine()}
+
+
+def _changed(before: Sequence[str], now: Sequence[str], version: str) -> str:
+    """Return what another demo had otherwise, in a few words; empty where it is the same."""
+    if version != __version__:
+        return f"made by version {version}, this is {__version__}"
+    for old, new in zip(before, now, strict=False):
+        words = list(zip(old.split(), new.split(), strict=False))
+        for a, b in words:
+            if a != b:
+                return f"{a!r} in its command {' '.join(old.split()[:2])!r}, now {b!r}"
+    return "" if list(before) == list(now) else "with other options"
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 Content = dict[str, Any]
-_LIMIT_BYTES = 64 << 20
+_PAGE_LIMIT_BYTES = 64 << 20
 SHEET_IMAGES, SHEET_COLUMNS = 32, 8
 POLICY = "svnet:hall"
 
 
-def write_page(folder: Path, parts: Sequence[Part], journal: Journal) -> Path:
+def write_page(folder: Path, parts: Sequence[DemoPart], journal: Journal) -> Path:
     """Write it from what lies in the folder; parts that are not made are named.
 
     Raises:
@@ -36,8 +270,8 @@ def write_page(folder: Path, parts: Sequence[Part], journal: Journal) -> Path:
     """
     content: Content = {
         "expert": _told(_flown, folder, "expert", journal),
-        "data": _told(_data, folder, "data", journal),
-        "training": _told(_training, folder, "training", journal),
+        "data": _told(_page_data, folder, "data", journal),
+        "training": _told(_page_training, folder, "training", journal),
         "first": _told(_flights, folder, "first_flights", journal),
         "evidence": _told(_evidence, folder, "evidence", journal),
         "statues": _told(_flights, folder, "statues", journal),
@@ -46,11 +280,11 @@ def write_page(folder: Path, parts: Sequence[Part], journal: Journal) -> Path:
     content |= {"verdict": _verdict(content), "cards": _cards(content), "parts": _parts(parts, journal)}
     content |= {"hardware": _hardware(journal), "total": _duration(sum(journal.seconds.values()))}
     content["beside"] = any(shown and shown["film"] and shown["film"]["beside"] for shown in _films(content))
-    return write_text(folder / REPORT_FILE, _render(content))
+    return write_text(folder / REPORT_FILE, page_of("airworthy.cli.demo", "page.html.j2", **content))
 
 
 def _told(tell: Callable[[Path], Content], folder: Path, name: str, journal: Journal) -> Content | None:
-    """What a part came to; None: it is not made."""
+    """Return what a part came to; None: it is not made."""
     if not journal.has(name):
         return None
     where = folder / name
@@ -69,7 +303,7 @@ def _films(content: Mapping[str, Any]) -> Iterable[Any]:
 
 
 def _flown(folder: Path) -> Content:
-    """A film, and how the flight went."""
+    """Return a film, and how the flight went."""
     summary = read_summary(folder)
     found = summary["aggregate"]
     film = film_content(folder, summary)
@@ -80,11 +314,11 @@ def _flown(folder: Path) -> Content:
     return {"film": film, "report": f"{folder.name}/{REPORT_FILE}", "outcome": ", ".join(outcomes), **facts}
 
 
-def _data(folder: Path) -> Content:
-    """The contact sheet of a data set, and its counts."""
+def _page_data(folder: Path) -> Content:
+    """Return the contact sheet of a data set, and its counts."""
     from airworthy.learning.datasets import ExpertDataset
     from airworthy.learning.datasets.card_pictures import data_uri, sheet, spread_pairs
-    from airworthy.learning.datasets.layout import CARD_FILE, RUN_FILE
+    from airworthy.learning.datasets.config import CARD_FILE, RUN_FILE
 
     dataset = ExpertDataset.open(folder, verify=False)
     assert dataset.images is not None
@@ -102,13 +336,13 @@ def _data(folder: Path) -> Content:
     }
 
 
-def _training(folder: Path) -> Content:
+def _page_training(folder: Path) -> Content:
     """Curves, and how much of the expert's commands is explained."""
     from airworthy.learning.svnet.report import training_curves
     from airworthy.learning.training_folder import FIGURES_FILE, JOURNAL_FILE
 
     figures = _json(folder / FIGURES_FILE)
-    curves = [(title, _markup(svg)) for title, svg in training_curves(_lines(folder / JOURNAL_FILE), figures) if svg]
+    curves = [(title, markup(svg)) for title, svg in training_curves(_lines(folder / JOURNAL_FILE), figures) if svg]
     share = 1.0 - figures["command_mse"] / max(figures["command_mse_of_mean"], 1e-30)
     return {
         "curves": curves[:2],
@@ -127,7 +361,7 @@ def _explained(percent: float) -> str:
 
 
 def _flights(folder: Path) -> Content:
-    """The baseline of one pilot."""
+    """Return the baseline of one pilot."""
     summary = _json(folder / SUMMARY_FILE)
     entries = _single(summary)
     counts = {"good": sum(map(_successes, entries)), "count": sum(entry["flights"] for entry in entries)}
@@ -135,8 +369,8 @@ def _flights(folder: Path) -> Content:
 
 
 def _evidence(folder: Path) -> Content:
-    """Every condition, beside what was published."""
-    from airworthy.evaluation.tracking_protocol.figures import figure_beside, series_of
+    """Return every condition, beside what was published."""
+    from airworthy.benchmarks.tracking.figures import figure_beside, series_of
 
     summary = _json(folder / SUMMARY_FILE)
     entries = _single(summary)
@@ -144,7 +378,7 @@ def _evidence(folder: Path) -> Content:
     mine = [entry for entry in entries if entry["pilot"] == POLICY]
     base = next(entry for entry in mine if entry["condition"] == "baseline")
     return {
-        "figure": _markup(svg),
+        "figure": markup(svg),
         "rows": [_row(entry) for entry in mine],
         "report": f"{folder.name}/{REPORT_FILE}",
         "good": sum(_successes(entry) for entry in mine),
@@ -205,24 +439,20 @@ def _cards(content: Mapping[str, Any]) -> list[Content]:
     if evidence:
         share = 100.0 * evidence["good"] / evidence["count"]
         tone = "good" if share >= 90.0 else ""
-        cards.append(_card("flights that succeeded", f"{share:.0f}", "%", "policy, all conditions", tone))
+        cards.append(card("flights that succeeded", f"{share:.0f}", "%", "policy, all conditions", tone))
         real = evidence["published"]
         beside = f"real, published: {real['tracking_error_m']:.3f}" if real else ""
-        cards.append(_card("tracking error", evidence["error"], "m", f"baseline; {beside}" if beside else "baseline"))
+        cards.append(card("tracking error", evidence["error"], "m", f"baseline; {beside}" if beside else "baseline"))
     if expert:
-        cards.append(_card("the expert's", expert["error"], "m", "it knows everything"))
+        cards.append(card("the expert's", expert["error"], "m", "it knows everything"))
     if data:
-        cards.append(_card("pairs made", data["pairs"], "", f"{data['speed']} a second, with images"))
+        cards.append(card("pairs made", data["pairs"], "", f"{data['speed']} a second, with images"))
     if training:
-        cards.append(_card("trained in", training["seconds"], "", f"{training['speed']} images/s"))
+        cards.append(card("trained in", training["seconds"], "", f"{training['speed']} images/s"))
     return cards
 
 
-def _card(label: str, value: str, unit: str, below: str, tone: str = "") -> Content:
-    return {"label": label, "value": value, "unit": unit, "below": below, "tone": tone}
-
-
-def _parts(parts: Sequence[Part], journal: Journal) -> list[Content]:
+def _parts(parts: Sequence[DemoPart], journal: Journal) -> list[Content]:
     found = []
     for part in parts:
         seconds = journal.seconds.get(part.name)
@@ -238,7 +468,7 @@ def _hardware(journal: Journal) -> str:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    found = read_json(path, _LIMIT_BYTES)
+    found = read_json(path, _PAGE_LIMIT_BYTES)
     if not isinstance(found, dict):
         raise AssetError(f"{str(path)!r} is damaged.")
     return found
@@ -247,29 +477,12 @@ def _json(path: Path) -> dict[str, Any]:
 def _lines(path: Path) -> list[dict[str, Any]]:
     import json
 
-    return [json.loads(line) for line in read_text(path, _LIMIT_BYTES).splitlines()]
+    return [json.loads(line) for line in read_text(path, _PAGE_LIMIT_BYTES).splitlines()]
 
 
 def _number(value: float | None, digits: int) -> str:
-    return "-" if value is None or not isfinite(value) else f"{value:,.{digits}f}"
+    return fixed(value, digits, "-", ",")
 
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100.0 else f"{int(seconds // 60)} min {int(np.floor(seconds % 60)):02d} s"
-
-
-def _markup(svg: str) -> Any:
-    from markupsafe import Markup
-
-    return Markup(svg)  # noqa: S704 - made by our own drawing, which escapes its words
-
-
-def _render(content: Mapping[str, Any]) -> str:
-    from jinja2 import Environment, StrictUndefined
-
-    style, own = files("airworthy.evaluation"), files("airworthy.cli.demo")
-    css, js = (_markup(style.joinpath(f"report.{kind}").read_text("utf-8")) for kind in ("css", "js"))
-    template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True).from_string(
-        own.joinpath("page.html.j2").read_text("utf-8")
-    )
-    return template.render(**content, css=css, js=js, version=__version__)

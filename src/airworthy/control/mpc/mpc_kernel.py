@@ -6,10 +6,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from airworthy.control.mpc.config import INPUT_SIZE, STATE_SIZE
-from airworthy.control.mpc.stage import TRIANGLE, stage_blocks
+from airworthy.control.mpc.stage import INPUT_SIZE, STATE_SIZE, TRIANGLE, stage_blocks
 from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp, shared_source
 
+# Ours: more than the four inputs that can reach a bound one after the other.
 _ROUNDS = 6
 """Changes of the set of inputs at a bound, at most, in a stage; then the last is taken, and the line search judges."""
 
@@ -30,7 +30,7 @@ def mpc_source(prefix: str = "") -> str:
 
 @cache
 def mpc_kernel(prefix: str = "") -> Any:
-    """The Warp kernel; with `#define SCALAR_PATH` as prefix, a CPU runs the form of a GPU."""
+    """Return the Warp kernel; with `#define SCALAR_PATH` as prefix, a CPU runs the form of a GPU."""
     wp = quiet_warp()
 
     @wp.func_native(mpc_source(prefix))

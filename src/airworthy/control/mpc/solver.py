@@ -6,16 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from airworthy.control.mpc.config import INPUT_SIZE, STATE_SIZE, MpcConfig
 from airworthy.control.mpc.mpc_kernel import mpc_kernel, work_rows
+from airworthy.control.mpc.stage import INPUT_SIZE, STATE_SIZE, MpcConfig
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
 
 __all__ = ["MpcReference", "MpcSolution", "MpcSolver"]
 
-Floats = NDArray[np.float32]
+# Source: spec/sousvide section 2, eq. 1.
 GRAVITY = 9.81
 _SINGLE = "#define SCALAR_PATH\n"
 
@@ -24,11 +25,11 @@ _SINGLE = "#define SCALAR_PATH\n"
 class MpcReference:
     """What is to be followed: one table of rows at the problem's rate, of one path or of several, one behind the other."""
 
-    states: NDArray[np.float64]
+    states: Array
     """(rows, 10): position, velocity (world, z up), quaternion x, y, z, w, its sign continuous along a path."""
-    thrust: NDArray[np.float64]
+    thrust: Array
     """(rows,) acceleration by thrust [m/s^2]; each drone's own share of full command follows from it."""
-    rates: NDArray[np.float64]
+    rates: Array
     """(rows, 3) body rates [rad/s]."""
 
     def __post_init__(self) -> None:
@@ -44,7 +45,7 @@ class MpcReference:
     def __len__(self) -> int:
         return len(self.states)
 
-    def rows(self) -> NDArray[np.float64]:
+    def rows(self) -> Array:
         """(rows, 14) as the kernel reads them."""
         return np.concatenate([self.states, self.thrust[:, None], self.rates], axis=1)
 
@@ -53,15 +54,15 @@ class MpcReference:
 class MpcSolution:
     """Of every problem; views of the solver's memory, valid until its next call."""
 
-    inputs: Floats
+    inputs: ArrayF32
     """(n, N, 4): thrust command in [0, 1] and body rates [rad/s]."""
-    states: Floats
+    states: ArrayF32
     """(n, N + 1, 10) that they lead to."""
-    cost: Floats
+    cost: ArrayF32
     """(n,)"""
-    iterations: NDArray[np.int64]
+    iterations: ArrayInt
     """(n,)"""
-    failed: NDArray[np.bool_]
+    failed: ArrayBool
     """(n,) where no finite solution was found; the inputs are then the reference's."""
 
 
@@ -134,7 +135,7 @@ class MpcSolver:
         row: ArrayLike,
         last: ArrayLike | None = None,
         gravity: ArrayLike = GRAVITY,
-        which: NDArray[np.bool_] | None = None,
+        which: ArrayBool | None = None,
     ) -> MpcSolution:
         """Solve all problems.
 
@@ -162,8 +163,8 @@ class MpcSolver:
         self._host["inputs"][..., resting], self._fresh[resting] = kept, fresh
         return self._found()
 
-    def shift(self, which: NDArray[np.bool_] | None = None) -> None:
-        """A step of the horizon has passed: the next call starts from the inputs moved on, the last one held.
+    def shift(self, which: ArrayBool | None = None) -> None:
+        """Move on by a step of the horizon: the next call starts from the shifted inputs, the last one held.
 
         Args:
             which: (n,) of which problems; None: all.
@@ -211,19 +212,19 @@ class MpcSolver:
         return MpcSolution(inputs, states, cost, host["result"][1, :n].astype(np.int64), ~np.isfinite(cost))
 
 
-def _weights(config: MpcConfig) -> Floats:
+def _weights(config: MpcConfig) -> ArrayF32:
     parts = (config.state_weights, config.input_weights, config.terminal_weights, config.lower, config.upper)
     return np.concatenate(parts).astype(np.float32)
 
 
-def _column(name: str, value: ArrayLike, count: int) -> NDArray[np.float64]:
+def _column(name: str, value: ArrayLike, count: int) -> Array:
     given = np.asarray(value, np.float64)
     if given.shape not in ((), (count,)) or not np.isfinite(given).all():
         raise AirworthyError(f"The MPC got {name!r} of shape {given.shape}; expected one finite number or ({count},).")
     return np.broadcast_to(given, (count,))
 
 
-def _shared(array: NDArray[Any], device: str) -> Any:
+def _shared(array: ArrayAny, device: str) -> Any:
     wp = quiet_warp()
     kind = wp.int32 if array.dtype == np.int32 else wp.float32
     shared = wp.array(array.reshape(-1), dtype=kind, device="cpu", copy=False)

@@ -8,12 +8,125 @@ dynamic programming, ICRA 2014). Written on scalars, so that one text is traced 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import cache
+from math import isfinite
 from typing import Any
 
-from airworthy.control.mpc.config import INPUT_SIZE, STATE_SIZE
-from airworthy.core.tracing import Block, jacobian, trace
+import numpy as np
+
+from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.schema import check_fields
+from airworthy.core.tracing import TracedBlock, jacobian, trace
 from airworthy.core.vectors import quaternion_derivative
+
+__all__ = ["INPUT_SIZE", "MPC_PRESETS", "STATE_SIZE", "MpcConfig", "mpc_preset"]
+
+# ---- What the tracking MPC minimises and how long it iterates ---------------------------------------------------------------
+
+STATE_SIZE = 10
+"""Position (3), velocity (3), quaternion (4)."""
+INPUT_SIZE = 4
+"""Thrust command in [0, 1], body rates (3)."""
+# Ours: 20 s at the published 20 Hz, ten times the published horizon.
+HORIZON_MAX = 400
+
+
+@dataclass(frozen=True)
+class MpcConfig:
+    """The problem of SOUS VIDE eq. 2: weights are those of plain squares, without a factor 1/2.
+
+    sum_k (dx_k' Q dx_k + du_k' R du_k) + dx_N' Q_N dx_N, dx the difference to the reference, of quaternions component by
+    component.
+
+    Raises:
+        AirworthyError: If a number is out of range.
+    """
+
+    # Source of all defaults: spec/sousvide section 4, [R] StanfordMSL/SousVide, configs/policy/vrmpc_fr.json.
+    horizon: int = 40
+    """Steps N."""
+    rate: float = 20.0
+    """Steps per second [Hz]."""
+    position: float = 0.5
+    """Of each axis [1/m^2], and so the others."""
+    velocity: float = 0.05
+    attitude: float = 0.05
+    """Of each quaternion component."""
+    thrust: float = 1.0
+    """Of the thrust command, 1 being all rotors at full command."""
+    rates: tuple[float, float, float] = (0.1, 0.1, 0.01)
+    """Of the body rates [s^2/rad^2]."""
+    terminal: float = 0.05
+    """Of every state component at the horizon's end."""
+    rate_max: float = 5.0
+    """Bound of each body rate [rad/s]; the thrust command is bound to [0, 1]."""
+    # Ours: an upper bound; `tolerance` ends warm calls after about two (spec/sousvide section 4).
+    iterations: int = 20
+    """At most, per call."""
+    tolerance: float = 1e-6
+    """Ends where an iteration lowers the cost by less than this share of it."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "MpcConfig.")
+        numbers = [v for f in fields(self) for v in np.atleast_1d(getattr(self, f.name)).tolist()]
+        if not all(isfinite(v) and v >= 0.0 for v in numbers):
+            raise AirworthyError(f"The MPC cannot run with {self}; expected finite numbers of 0 or more.")
+        if not (1 <= self.horizon <= HORIZON_MAX and self.iterations >= 1 and self.rate > 0.0 and self.rate_max > 0.0):
+            raise AirworthyError(
+                f"The MPC got horizon {self.horizon}, {self.iterations} iterations, rate {self.rate} Hz and rate_max"
+                f" {self.rate_max}; expected 1 to {HORIZON_MAX} steps, an iteration or more, and positive rates."
+            )
+        if not (self.thrust > 0.0 and min(self.rates) > 0.0):
+            raise AirworthyError("The MPC's weights of thrust and rates must be above 0: the inputs would not be determined.")
+
+    @property
+    def state_weights(self) -> Array:
+        """Diagonal of Q, (10,)."""
+        return np.repeat([self.position, self.velocity, self.attitude], [3, 3, 4])
+
+    @property
+    def input_weights(self) -> Array:
+        """Diagonal of R, (4,)."""
+        return np.array([self.thrust, *self.rates])
+
+    @property
+    def terminal_weights(self) -> Array:
+        """Diagonal of Q_N, (10,)."""
+        return np.full(STATE_SIZE, self.terminal)
+
+    @property
+    def lower(self) -> Array:
+        """Least input, (4,)."""
+        return np.array([0.0, -self.rate_max, -self.rate_max, -self.rate_max])
+
+    @property
+    def upper(self) -> Array:
+        """Largest input, (4,)."""
+        return np.array([1.0, self.rate_max, self.rate_max, self.rate_max])
+
+
+# StanfordMSL/SousVide at 7cd1a50, configs/policy/vrmpc_fr.json and vrmpc_br.json.
+MPC_PRESETS = {
+    "flightroom": MpcConfig(),
+    "backroom": MpcConfig(velocity=0.1, attitude=0.2),
+}
+"""Weights that are published; data synthesis uses "flightroom"."""
+
+
+def mpc_preset(name: str) -> MpcConfig:
+    """Return published weights by name.
+
+    Raises:
+        UnknownNameError: If there are none of this name.
+    """
+    if name not in MPC_PRESETS:
+        raise unknown_name("MPC preset", name, MPC_PRESETS)
+    return MPC_PRESETS[name]
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 TRIANGLE = STATE_SIZE * (STATE_SIZE + 1) // 2
 """Numbers of a symmetric matrix of the state, row by row from the diagonal on."""
@@ -39,7 +152,15 @@ def derivative(x: Numbers, u: Numbers, full: Any, gravity: Any) -> Numbers:
 
 
 def step(x: Numbers, u: Numbers, full: Any, gravity: Any, dt: Any) -> Numbers:
-    """The state after `dt` [s] (Runge-Kutta, fourth order)."""
+    """Return the state after `dt` [s] (Runge-Kutta, fourth order).
+
+    Args:
+        x: State, `STATE_SIZE` numbers, world, z up [m, m/s].
+        u: Thrust command in [0, 1] and body rates [rad/s].
+        full: Thrust at full command over mass [m/s^2].
+        gravity: [m/s^2]
+        dt: [s]
+    """
 
     def along(k: Numbers, share: Any) -> Numbers:
         return tuple(a + share * b for a, b in zip(x, k, strict=True))
@@ -101,6 +222,13 @@ def improve(q_xx: Numbers, q_x: Numbers, q_ux: Numbers, gain: Numbers, change: N
     """Hessian (upper triangle) and gradient of the stage's value function, with the input's change and feedback put in.
 
     Both terms of the feedback cancel against each other where it is optimal on the free inputs and zero on those at a bound.
+
+    Args:
+        q_xx: Hessian by the state, upper triangle.
+        q_x: Gradient by the state.
+        q_ux: Mixed derivatives, input by state.
+        gain: Feedback, input by state.
+        change: Of the input.
     """
     n = STATE_SIZE
     cross = [tuple(q_ux[i * n + j] for i in range(INPUT_SIZE)) for j in range(n)]
@@ -111,8 +239,8 @@ def improve(q_xx: Numbers, q_x: Numbers, q_ux: Numbers, gain: Numbers, change: N
 
 
 @cache
-def stage_blocks() -> tuple[Block, ...]:
-    """The equations as native code."""
+def stage_blocks() -> tuple[TracedBlock, ...]:
+    """Return the equations as native code."""
     n, m = STATE_SIZE, INPUT_SIZE
     model = {"x": n, "u": m, "full": None, "gravity": None, "dt": None}
     given = {"value": TRIANGLE, "slope": n, "x_slope": n, "u_slope": m, "x_bend": n, "u_bend": m}
@@ -135,7 +263,7 @@ def _symmetric(triangle: Sequence[Any]) -> list[list[Any]]:
 
 
 def _number(entry: Any) -> Any:
-    """A traced value that is known at build time as a number."""
+    """Return a traced value that is known at build time as a number."""
     known = getattr(entry, "constant", None)
     return entry if known is None else float(known)
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from airworthy.control.mpc.config import INPUT_SIZE, STATE_SIZE, MpcConfig
 from airworthy.control.mpc.solver import GRAVITY, MpcReference
-from airworthy.control.mpc.stage import step
+from airworthy.control.mpc.stage import INPUT_SIZE, STATE_SIZE, MpcConfig, step
+from airworthy.core.arrays import ArrayAny, ArrayBool
 from airworthy.core.tracing import jacobian
 
 __all__ = ["TwinSolution", "cost_of", "roll_out", "solve_twin"]
 
-Array = NDArray[Any]
-"""float64"""
+# Source: spec/sousvide section 4: line search 1, .5, .25, .1, .03.
 SHARES = (1.0, 0.5, 0.25, 0.1, 0.03)
 """Of a direction, tried one after the other."""
+# Ours: more than the kernel's, since the twin need not be fast.
 _ROUNDS = 20
 
 
@@ -26,11 +25,11 @@ _ROUNDS = 20
 class TwinSolution:
     """Of n problems."""
 
-    inputs: Array
+    inputs: ArrayAny
     """(n, N, 4)"""
-    states: Array
+    states: ArrayAny
     """(n, N + 1, 10)"""
-    cost: Array
+    cost: ArrayAny
     """(n,)"""
 
 
@@ -60,6 +59,7 @@ def solve_twin(
     wanted = reference.rows()[np.minimum(row + np.arange(config.horizon + 1), len(reference) - 1)]
     wanted = np.repeat(wanted[None], len(x0), axis=0)
     wanted[..., STATE_SIZE] /= thrust[:, None]
+    # A reference of another drone may ask for more than this one has.
     u = np.clip(wanted[:, :-1, STATE_SIZE:] if inputs is None else np.array(inputs, np.float64), config.lower, config.upper)
     x = roll_out(x0, u, thrust, config)
     cost = cost_of(x, u, wanted, config)
@@ -69,35 +69,49 @@ def solve_twin(
     return TwinSolution(u, x, cost)
 
 
-def roll_out(start: Array, inputs: Array, full: Array, config: MpcConfig) -> Array:
-    """States (n, N + 1, 10) that inputs (n, N, 4) lead to."""
+def roll_out(start: ArrayAny, inputs: ArrayAny, full: ArrayAny, config: MpcConfig) -> ArrayAny:
+    """States (n, N + 1, 10) that inputs (n, N, 4) lead to.
+
+    Args:
+        start: (n, 10), world, z up.
+        inputs: (n, N, 4): thrust command in [0, 1], body rates [rad/s].
+        full: Thrust at full command over mass, (n,) [m/s^2].
+        config: Weights, bounds and rate.
+    """
     states = [start]
     for k in range(inputs.shape[1]):
         states.append(_step(states[-1], inputs[:, k], full, config))
     return np.stack(states, axis=1)
 
 
-def cost_of(states: Array, inputs: Array, wanted: Array, config: MpcConfig) -> Array:
-    """Cost (n,) of states and inputs; `wanted` (n, N + 1, 14) holds states and inputs."""
+def cost_of(states: ArrayAny, inputs: ArrayAny, wanted: ArrayAny, config: MpcConfig) -> ArrayAny:
+    """Cost (n,) of states and inputs; `wanted` (n, N + 1, 14) holds states and inputs.
+
+    Args:
+        states: (n, N + 1, 10).
+        inputs: (n, N, 4).
+        wanted: (n, N + 1, 14).
+        config: Weights, bounds and rate.
+    """
     off, change = states - wanted[..., :STATE_SIZE], inputs - wanted[:, :-1, STATE_SIZE:]
     paid = (off[:, :-1] ** 2 * config.state_weights).sum((1, 2)) + (change**2 * config.input_weights).sum((1, 2))
     return np.asarray(paid + (off[:, -1] ** 2 * config.terminal_weights).sum(1))
 
 
-def _step(x: Array, u: Array, full: Array, config: MpcConfig) -> Array:
+def _step(x: ArrayAny, u: ArrayAny, full: ArrayAny, config: MpcConfig) -> ArrayAny:
     return np.stack(step(tuple(x.T), tuple(u.T), full, GRAVITY, 1.0 / config.rate), axis=-1)
 
 
-def _slopes(x: Array, u: Array, full: Array, config: MpcConfig) -> tuple[Array, Array]:
-    """Derivatives of a step by state (n, 10, 10) and input (n, 10, 4)."""
+def _slopes(x: ArrayAny, u: ArrayAny, full: ArrayAny, config: MpcConfig) -> tuple[ArrayAny, ArrayAny]:
+    """Return derivatives of a step by state (n, 10, 10) and input (n, 10, 4)."""
     dt, n = 1.0 / config.rate, STATE_SIZE
     _, rows = jacobian(lambda *z: step(z[:n], z[n:], full, GRAVITY, dt), (*x.T, *u.T))
     whole = np.stack([np.stack([np.broadcast_to(e, len(x)) for e in row], axis=-1) for row in rows], axis=1)
     return whole[..., :n], whole[..., n:]
 
 
-def _backward(x: Array, u: Array, wanted: Array, full: Array, config: MpcConfig) -> tuple[Array, Array]:
-    """Changes (n, N, 4) and feedbacks (n, N, 4, 10) of the inputs."""
+def _backward(x: ArrayAny, u: ArrayAny, wanted: ArrayAny, full: ArrayAny, config: MpcConfig) -> tuple[ArrayAny, ArrayAny]:
+    """Return changes (n, N, 4) and feedbacks (n, N, 4, 10) of the inputs."""
     count, horizon = u.shape[:2]
     q, r, end = (2.0 * weights for weights in (config.state_weights, config.input_weights, config.terminal_weights))
     value, slope = np.tile(np.diag(end), (count, 1, 1)), end * (x[:, -1] - wanted[:, -1, :STATE_SIZE])
@@ -109,6 +123,7 @@ def _backward(x: Array, u: Array, wanted: Array, full: Array, config: MpcConfig)
         q_u = r * (u[:, k] - wanted[:, k, STATE_SIZE:]) + _times(bt, slope)
         q_xx, q_uu, q_ux = np.diag(q) + at @ value @ a, np.diag(r) + bt @ value @ b, bt @ value @ a
         change, free = _boxed(q_uu, q_u, config.lower - u[:, k], config.upper - u[:, k])
+        # Inputs at a bound give no feedback: they cannot answer.
         gain = -np.linalg.solve(_part(q_uu, free), q_ux * free[..., None])
         changes[:, k], gains[:, k] = change, gain
         gt = gain.swapaxes(1, 2)
@@ -117,7 +132,7 @@ def _backward(x: Array, u: Array, wanted: Array, full: Array, config: MpcConfig)
     return changes, gains
 
 
-def _boxed(matrix: Array, slope: Array, low: Array, high: Array) -> tuple[Array, NDArray[np.bool_]]:
+def _boxed(matrix: ArrayAny, slope: ArrayAny, low: ArrayAny, high: ArrayAny) -> tuple[ArrayAny, ArrayBool]:
     """Minimum of 1/2 z' matrix z + slope' z between bounds (n, 4), and which of its parts are at none of them."""
     z = np.clip(np.zeros_like(slope), low, high)
     for _ in range(_ROUNDS):
@@ -129,9 +144,16 @@ def _boxed(matrix: Array, slope: Array, low: Array, high: Array) -> tuple[Array,
 
 
 def _forward(
-    x: Array, u: Array, cost: Array, change: Array, gain: Array, wanted: Array, full: Array, config: MpcConfig
-) -> tuple[Array, Array, Array]:
-    """The first of the shares of a direction that costs less, of each problem."""
+    x: ArrayAny,
+    u: ArrayAny,
+    cost: ArrayAny,
+    change: ArrayAny,
+    gain: ArrayAny,
+    wanted: ArrayAny,
+    full: ArrayAny,
+    config: MpcConfig,
+) -> tuple[ArrayAny, ArrayAny, ArrayAny]:
+    """Return the first of the shares of a direction that costs less, of each problem."""
     best = (x.copy(), u.copy(), cost.copy())
     waiting = np.ones(len(x), bool)
     for share in SHARES:
@@ -142,6 +164,7 @@ def _forward(
             states.append(_step(states[-1], inputs[-1], full, config))
         found = (np.stack(states, axis=1), np.stack(inputs, axis=1))
         paid = cost_of(*found, wanted, config)
+        # The first share that costs less is taken, not the best: as the kernel does.
         better = waiting & (paid < cost)
         for old, now in zip(best, (*found, paid), strict=True):
             old[better] = now[better]
@@ -149,10 +172,10 @@ def _forward(
     return best
 
 
-def _times(matrix: Array, vector: Array) -> Array:
+def _times(matrix: ArrayAny, vector: ArrayAny) -> ArrayAny:
     return np.asarray(np.einsum("nij,nj->ni", matrix, vector))
 
 
-def _part(matrix: Array, free: NDArray[np.bool_]) -> Array:
-    """A matrix with the rows and columns of what is not free replaced by the identity's."""
+def _part(matrix: ArrayAny, free: ArrayBool) -> ArrayAny:
+    """Return a matrix with the rows and columns of what is not free replaced by the identity's."""
     return np.where(free[:, :, None] & free[:, None, :], matrix, np.eye(INPUT_SIZE))

@@ -1,3 +1,11 @@
+// Where a vehicle does not hover level, its law reads the frame that does; for all others both frames have the same bits.
+const F *steered_q = q, *steered_w = w;
+F turned[4], turning[3];
+if (HAS(E_LEANING)) {
+  T::trimmed(CTX, q, w, turned, turning);
+  steered_q = turned;
+  steered_w = turning;
+}
 F asked[COMMAND_ROWS];
 if (level == LEVEL_TRACKING || level == LEVEL_MELLINGER) {
   T::extrapolated(wanted, N::c((float)(begun + step) * dt), asked);
@@ -6,7 +14,7 @@ if (level == LEVEL_TRACKING || level == LEVEL_MELLINGER) {
 }
 if (level == LEVEL_CRAZYFLIE) {
   F remembered[9];
-  T::control_crazyflie(CTX, p, v, q, w, asked, memory + 9, N::select(clock == N::u(0u), N::c(0.0f), N::c(1.0f)), N::c(dt), raw,
+  T::control_crazyflie(CTX, p, v, steered_q, steered_w, asked, memory + 9, N::select(clock == N::u(0u), N::c(0.0f), N::c(1.0f)), N::c(dt), raw,
                        remembered);
   for (int i = 0; i < 9; ++i) memory[9 + i] = remembered[i];
 } else {
@@ -30,8 +38,8 @@ CONTROL_CASES
       }
       case LEVEL_MELLINGER: {
         F remembered[9];
-        T::control_mellinger(CTX, p, v, q, w, asked, memory + 9, N::select(clock == N::u(0u), N::c(0.0f), N::c(1.0f)), N::c(dt),
-                             wrench, remembered);
+        T::control_mellinger(CTX, p, v, steered_q, steered_w, asked, memory + 9,
+                             N::select(clock == N::u(0u), N::c(0.0f), N::c(1.0f)), N::c(dt), wrench, remembered);
         for (int i = 0; i < 9; ++i) memory[9 + i] = remembered[i];
         break;
       }
@@ -39,7 +47,14 @@ CONTROL_CASES
     // The bounded scheme equals the pseudo-inverse wherever that is within limits: it runs only where a lane needs it.
     F excess;
     T::allocate_pseudo_inverse(CTX, wrench, thrusts, &excess);
-    if (!HAS(E_PSEUDO_INVERSE) && N::any(N::invert(excess <= N::c(0.0f)))) T::allocate_bounded(CTX, wrench, thrusts);
+    if (!HAS(E_PSEUDO_INVERSE) && N::any(N::invert(excess <= N::c(0.0f)))) {
+      if (HAS(E_YAW_BEFORE_FORCE))
+        T::allocate_yaw_before_force(CTX, wrench, thrusts);
+      else if (HAS(E_FORCE_FIRST))
+        T::allocate_force_first(CTX, wrench, thrusts);
+      else
+        T::allocate_bounded(CTX, wrench, thrusts);
+    }
   }
   T::rotor_states(CTX, thrusts, raw);
 }

@@ -49,6 +49,7 @@ struct N {
   }
   static INLINE F from_int(I i) { return (float)i; }
   static INLINE I signed_of(U u) { return (int)u; }
+  static INLINE U whole(F x) { return (unsigned int)x; }
   static INLINE F load(const float* p) { return *p; }
   static INLINE void store(float* p, F x) { *p = x; }
   static INLINE U load_u(const unsigned int* p) { return *p; }
@@ -67,6 +68,7 @@ struct N {
   static INLINE U to_bits(F f) { return __builtin_bit_cast(U, f); }
   static INLINE F from_int(I i) { return __builtin_convertvector(i, F); }
   static INLINE I signed_of(U u) { return __builtin_bit_cast(I, u); }
+  static INLINE U whole(F x) { return __builtin_convertvector(x, U); }
   static INLINE F load(const float* p) { return *(const F_any*)p; }
   static INLINE void store(float* p, F x) { *(F_any*)p = x; }
   static INLINE U load_u(const unsigned int* p) { return *(const U_any*)p; }

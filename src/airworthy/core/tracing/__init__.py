@@ -5,8 +5,7 @@ recorded as a graph in which equal terms are one node, and printed as C that com
 numbers alike. Called with `Dual`s of `Value`s it yields the code of exact derivatives.
 """
 
-from airworthy.core.tracing.block import Block, trace
 from airworthy.core.tracing.dual import Dual, jacobian
-from airworthy.core.tracing.graph import Graph, Mask, Value
+from airworthy.core.tracing.graph import Graph, Mask, TracedBlock, Value, trace
 
-__all__ = ["Block", "Dual", "Graph", "Mask", "Value", "jacobian", "trace"]
+__all__ = ["Dual", "Graph", "Mask", "TracedBlock", "Value", "jacobian", "trace"]

@@ -31,7 +31,7 @@ class Dual:
         return other if isinstance(other, Dual) else Dual(other, (0.0,) * len(self.slopes))
 
     def chain(self, value: Any, factor: Any) -> Dual:
-        """A function of this dual: its value and its derivative by this one."""
+        """Return a function of this dual: its value and its derivative by this one."""
         zero = _is_zero(factor)
         return Dual(value, [0.0 if zero or _is_zero(s) else factor * s for s in self.slopes])
 

@@ -5,7 +5,8 @@ static INLINE void advance_VARIANT(CONTEXT, int integrator, bool exact, float dt
                                     const F* force, const F* moment, const F* factor, const F* half_m, const F* full_m,
                                     const F* mean_rate, F* next, F* moved, F* first_rate_dot, F* first_specific) {
   F K[10 + ROTORS], unused[3];
-  const F exactly = N::c(exact ? 1.0f : 0.0f);
+  const M exactly_so = EXACT ? PAR(P_rotor_exact) > N::c(0.5f) : N::never();
+  const F exactly = N::select(exactly_so, N::c(1.0f), N::c(0.0f));
   derivative_VARIANT(CTX, Y, Y + 3, Y + 7, Y + 10, command, wind, force, moment FACTOR, K, K + 3, K + 7, K + 10, first_specific);
   for (int i = 0; i < 3; ++i) first_rate_dot[i] = K[7 + i];
   if (integrator != INTEGRATOR_RK4) {
@@ -21,7 +22,7 @@ static INLINE void advance_VARIANT(CONTEXT, int integrator, bool exact, float dt
       const float h = stage == 3 ? dt : 0.5f * dt, weight = stage == 3 ? 1.0f : 2.0f;
       for (int i = 0; i < 10 + ROTORS; ++i) Z[i] = Y[i] + K[i] * h;
       if (EXACT)
-        for (int i = 0; i < ROTORS; ++i) Z[10 + i] = stage == 3 ? full_m[i] : half_m[i];
+        for (int i = 0; i < ROTORS; ++i) Z[10 + i] = N::select(exactly_so, stage == 3 ? full_m[i] : half_m[i], Z[10 + i]);
       derivative_VARIANT(CTX, Z, Z + 3, Z + 7, Z + 10, command, wind, force, moment FACTOR, K, K + 3, K + 7, K + 10, unused);
       for (int i = 0; i < 10 + ROTORS; ++i) A[i] += K[i] * weight;
       for (int i = 0; i < 3; ++i) D[i] += Z[i] * weight;
@@ -30,5 +31,5 @@ static INLINE void advance_VARIANT(CONTEXT, int integrator, bool exact, float dt
     for (int i = 0; i < 3; ++i) moved[i] = D[i] * (dt / 6.0f);
   }
   if (EXACT)
-    for (int i = 0; i < ROTORS; ++i) next[10 + i] = full_m[i];
+    for (int i = 0; i < ROTORS; ++i) next[10 + i] = N::select(exactly_so, full_m[i], next[10 + i]);
 }

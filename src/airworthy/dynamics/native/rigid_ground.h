@@ -27,11 +27,32 @@ static GROUND_INLINE M ground(CONTEXT, float dt, float held_share, F height, F* 
     count += touch[k];
     for (int i = 0; i < 3; ++i) middle[i] += N::select(below, point[i], zero);
     *approach = N::select(below & (speed > *approach), speed, *approach);
+    deepest = N::select(depth > deepest, depth, deepest);
   }
   const M met = count > zero;
   if (!N::any(met)) return met;
   const F inverse = one / N::select(met, count, one), any = N::select(met, one, zero);
   for (int i = 0; i < 3; ++i) middle[i] *= inverse;
+  F limit, risen, u1[3], w1[3];
+  T::bounce_speed(CTX, N::c(dt), &limit);
+  const M rests = met & (*approach < limit);
+  F holds;
+  {
+    const F point[3] = {PAR(P_contact_point), PAR(P_contact_point + 1), PAR(P_contact_point + 2)};
+    T::contact_holds(CTX, u, w, up, point, &holds);
+  }
+  const M stands = rests & (holds > zero);
+
+  // The step ended below the surface: a body that hits it goes back up before it rebounds, as it had less speed up there.
+  risen = N::select(rests | (deepest < GROUND_SLOP), zero, deepest - GROUND_SLOP);
+  T::affordable_lift(CTX, risen, u, w, &risen);
+  T::contact_rise(CTX, risen, u, w, up, u, w);
+  for (int i = 0; i < 3; ++i) {
+    u1[i] = u[i];
+    w1[i] = w[i];
+  }
+  height = height + risen;
+  deepest = zero;
 
   // Twice: friction turns a body, and so presses points into the ground that had come to rest.
   F share = zero;
@@ -48,7 +69,7 @@ static GROUND_INLINE M ground(CONTEXT, float dt, float held_share, F height, F* 
       const F point[3] = {PAR(P_contact_point + 3 * k), PAR(P_contact_point + 3 * k + 1), PAR(P_contact_point + 3 * k + 2)};
       T::contact_push(CTX, touch[k], push[k], u, w, up, point, u, w, &push[k]);
     }
-    if (round == 0) T::contact_rebound(CTX, *approach, u, w, u0, w0, N::c(dt), u, w, &share);
+    if (round == 0) T::contact_rebound(CTX, *approach, u, w, u1, w1, N::c(dt), u, w, &share);
     PRAGMA_NOUNROLL
     for (int k = 0; k < CONTACT_POINTS; ++k) {
       if (!N::any(touch[k] > zero)) continue;
@@ -60,22 +81,28 @@ static GROUND_INLINE M ground(CONTEXT, float dt, float held_share, F height, F* 
       const M stays = (touch[k] > zero) & (leaving < 0.05f);
       deepest = N::select(stays & (depth > deepest), depth, deepest);
     }
+    F total = zero;
+    for (int k = 0; k < CONTACT_POINTS; ++k) total += push[k];
+    const F below[3] = {PAR(P_contact_point), PAR(P_contact_point + 1), PAR(P_contact_point + 2)};
+    T::contact_rolling(CTX, total * (one + share), u, w, up, below, u, w);
     share = zero;
+  }
+  for (int i = 0; i < 3; ++i) {
+    u[i] = N::select(stands, zero, u[i]);
+    w[i] = N::select(stands, zero, w[i]);
   }
   // At rest the support acts all through the step, as gravity does, so the way made under it is taken back too. What is deeper
   // than keeps the contact comes out little by little.
-  F limit, change[3], felt[3];
-  T::bounce_speed(CTX, N::c(dt), &limit);
-  const M rests = met & (*approach < limit);
-  F risen = up[0] * (u[0] - u0[0]) + up[1] * (u[1] - u0[1]) + up[2] * (u[2] - u0[2]);
-  risen = N::select(rests, risen * (held_share * dt), zero);
-  F lift = (deepest - risen - GROUND_SLOP) * GROUND_LIFT;
+  F change[3], felt[3];
+  F stopped = up[0] * (u[0] - u0[0]) + up[1] * (u[1] - u0[1]) + up[2] * (u[2] - u0[2]);
+  stopped = N::select(rests, stopped * (held_share * dt), zero);
+  F lift = (deepest - stopped - GROUND_SLOP) * GROUND_LIFT;
   lift = N::select(lift > zero, lift, zero);
   T::contact_lift(CTX, lift, u, w, u, w);
   T::ground_result(u, u0, next + 3, N::c(dt), change, felt);
   for (int i = 0; i < 3; ++i) {
     const F back = N::select(rests, change[i] * (held_share * dt), zero);
-    moved[i] = N::select(met, moved[i] + (i == 2 ? back + lift : back), moved[i]);
+    moved[i] = N::select(met, moved[i] + (i == 2 ? back + lift + risen : back), moved[i]);
     next[i] = N::select(met, next[i] + change[i], next[i]);
     next[7 + i] = N::select(met, w[i], next[7 + i]);
     support[i] = N::select(met, felt[i], zero);

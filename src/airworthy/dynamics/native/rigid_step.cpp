@@ -4,7 +4,7 @@
 // come from the layouts and flags in Python. The readable twin is airworthy.simulation.twin.
 #define PARAMETERS_USED level > LEVEL_ROTOR_SPEED ? P_COUNT : P_CONTROL_START
 BATCH_OPEN
-const int variant = flags & (E_PLANAR | E_SQUARE | E_DRAG | E_DRAG_FULL);
+const int variant = flags & (E_PLANAR | E_SQUARE | E_DRAG | E_DRAG_FULL | E_HUB_AIR);
 
 // ---- load -----------------------------------------------------------------------------------------------------------
 F Y[10 + ROTORS];  // velocity, attitude, rate, rotor states
@@ -66,6 +66,9 @@ for (int step = 0; step < substeps; ++step) {
       M late = N::load(INPUT(IN_delay)) > N::c((float)step);
       for (int i = 0; i < command_rows; ++i) wanted[i] = N::select(late, N::load(INPUT(IN_command_previous + i)), wanted[i]);
     }
+    // Columns of rotors that a vehicle does not have, but others of the batch do, say nothing.
+    if (level <= LEVEL_ROTOR_THRUST)
+      for (int i = 0; i < command_rows; ++i) wanted[i] = N::select(PAR(P_rotor_count) > N::c((float)i), wanted[i], N::c(0.0f));
     // Asked here, since the limits inside a control law can turn a NaN into a number.
     F size = N::c(0.0f);
     for (int i = 0; i < command_rows; ++i) size += N::abs(wanted[i]);
@@ -93,16 +96,26 @@ for (int step = 0; step < substeps; ++step) {
     }
   }
   if (HAS(E_DISTURBANCE)) {
-    U word[4], more[4];
-    Threefry::draw(key, clock, STREAM_DISTURBANCE, 0, word);
-    Threefry::draw(key, clock, STREAM_DISTURBANCE, 1, more);
-    M hit = Threefry::uniform(word[0]) < PAR(P_disturbance_probability);
-    const U draws[6] = {word[1], word[2], word[3], more[0], more[1], more[2]};
-    for (int i = 0; i < 3; ++i) {
-      F f = (Threefry::uniform(draws[i]) * 2.0f - 1.0f) * PAR(P_disturbance_force + i);
-      F t = (Threefry::uniform(draws[3 + i]) * 2.0f - 1.0f) * PAR(P_disturbance_torque + i);
-      force[i] += N::select(hit, f, N::c(0.0f));
-      moment[i] += N::select(hit, t, N::c(0.0f));
+    // Pushes are drawn per span of the source's own step. A step feels the mean over it of the spans that it covers: neither
+    // their number nor their impulse depends on its length, and at the source's rate it is the one push of its span.
+    const F ratio = PAR(P_disturbance_ratio), now = N::from_int(N::signed_of(clock));
+    const F from = now * ratio, to = (now + 1.0f) * ratio;
+    F span = N::floor(from);
+    for (int k = 0; k < SPANS_MAX && N::any(span < to); ++k) {
+      U word[4], more[4];
+      Threefry::draw(key, N::whole(span), STREAM_DISTURBANCE, 0, word);
+      Threefry::draw(key, N::whole(span), STREAM_DISTURBANCE, 1, more);
+      const F after = span + 1.0f;
+      const F share = (N::select(after < to, after, to) - N::select(span > from, span, from)) / ratio;
+      M hit = (Threefry::uniform(word[0]) < PAR(P_disturbance_probability)) & (span < to);
+      const U draws[6] = {word[1], word[2], word[3], more[0], more[1], more[2]};
+      for (int i = 0; i < 3; ++i) {
+        F f = (Threefry::uniform(draws[i]) * 2.0f - 1.0f) * PAR(P_disturbance_force + i);
+        F t = (Threefry::uniform(draws[3 + i]) * 2.0f - 1.0f) * PAR(P_disturbance_torque + i);
+        force[i] += N::select(hit, f * share, N::c(0.0f));
+        moment[i] += N::select(hit, t * share, N::c(0.0f));
+      }
+      span = after;
     }
   }
   if (HAS(E_WIND)) {

@@ -1,5 +1,5 @@
 // Impulses of a rigid body against surfaces of any direction, one body in double precision. Equations: dynamics/contact.py and
-// dynamics/scene_equations.py, traced below; readable twin: dynamics/scene_contact.py. Needs distance.h (V), B_* (rows of a body's
+// dynamics/scene_native.py, traced below; readable twin: dynamics/scene_contact.py. Needs distance.h (V), B_* (rows of a body's
 // numbers), SPHERES, PUSH_SWEEPS and SETTLED.
 #define BODY(r) body[r]
 struct Equations {
@@ -115,6 +115,15 @@ struct Impulse {
       u0[i] = u[i];
       w0[i] = w[i] = at.rate[i];
     }
+    if (touch.count == 1 && fastest < bounce(body, dt)) {
+      double holds;
+      body[B_contact_radius] = touch.radius[0];
+      Equations::contact_holds(body, u, w, levers[0].up, touch.center[0], &holds);
+      if (holds > 0.0) {
+        for (int i = 0; i < 3; ++i) at.velocity[i] = at.rate[i] = 0.0;
+        return;
+      }
+    }
     const bool flat = even(touch, middle, &radius);
     for (int turn = 0; turn < 2; ++turn) {  // friction turns a body, and so presses points into the surface that had come to rest
       push(body, at, touch, levers, flat, middle, radius, u, w, pushes);
@@ -126,8 +135,13 @@ struct Impulse {
         if (!(slip > SETTLED * SETTLED)) continue;
         Equations::contact_friction(body, 1.0, pushes[k] * (1.0 + share), u, w, levers[k].up, touch.center[k], u, w, &unused);
       }
+      for (int k = 0; k < touch.count; ++k) {
+        body[B_contact_radius] = touch.radius[k];
+        Equations::contact_rolling(body, pushes[k] * (1.0 + share), u, w, levers[k].up, touch.center[k], u, w);
+      }
       share = 0.0;
     }
+    push(body, at, touch, levers, flat, middle, radius, u, w, pushes);  // what the last friction pressed in would hit at once again
     Equations::rotate(at.attitude, u, at.velocity);
     for (int i = 0; i < 3; ++i) {
       at.velocity[i] += 0.0;

@@ -46,6 +46,24 @@ struct Rebounding {
     out.end = now;
     lifted(body, out.end, -now.velocity[2] * left);
   }
+  // Ends a step with contact, in the frame of what was hit: what acted on the body worked along the way that it took, and contact
+  // did not. A body that rests at one point and hits with another in the same step would otherwise gain what the rest gave back.
+  FUNCTION void bound(const double* body, const Pose& start, const double* acceleration, double work, const double* frame, double dt,
+                      Outcome& out) {
+    double before[3], after[3], kinetic;
+    for (int i = 0; i < 3; ++i) {
+      before[i] = start.velocity[i] - frame[i];
+      after[i] = out.end.velocity[i] - frame[i];
+      work += body[B_mass] * acceleration[i] * (out.end.position[i] - start.position[i] - frame[i] * dt);
+    }
+    Equations::kinetic_energy(body, before, start.rate, &kinetic);
+    Equations::bounded_motion(body, kinetic + work, after, out.end.rate, after, out.end.rate);
+    for (int i = 0; i < 3; ++i) out.end.velocity[i] = after[i] + frame[i];
+  }
+  // Work of a torque over a part of a step [J].
+  static INLINE double turned(const double* torque, const double* rate, const double* next, double time) {
+    return 0.5 * time * (Impulse::dot(torque, rate) + Impulse::dot(torque, next));
+  }
   // First contact of a step.
   static INLINE bool ahead(Scene& scene, Spheres& spheres, double reach, const Pose& start, const Pose& free, Contact& hit) {
     return Meeting::sight(scene, spheres, reach, start, free) && Meeting::first(scene, spheres, reach, start, free, hit);
@@ -54,27 +72,39 @@ struct Rebounding {
   FUNCTION void step(Scene& scene, Spheres& spheres, double* body, const Pose& start, const Pose& free, double dt, double restitution,
                      const double* velocity_of, Outcome& out) {
     Pose now = start, goal = free;
-    double acceleration[3], torque[3], left = dt, still[3] = {0.0, 0.0, 0.0};
+    double acceleration[3], torque[3], held[3], twist[3], frame[3], work = 0.0, left = dt, still[3] = {0.0, 0.0, 0.0};
+    bool alike = true;  // everything that was hit moves alike
     out.met = false;
     out.speed = -1.0;
     out.end = free;
     for (int i = 0; i < 3; ++i) acceleration[i] = (free.velocity[i] - start.velocity[i]) / dt;
     Equations::held_torque(body, start.rate, free.rate, dt, torque);
+    for (int i = 0; i < 3; ++i) {
+      held[i] = acceleration[i];
+      twist[i] = torque[i];
+    }
     for (int pass = 0; pass < PASSES; ++pass) {
       Contact hit;
       if (pass ? !Meeting::first(scene, spheres, body[B_reach], now, goal, hit)
                : !ahead(scene, spheres, body[B_reach], now, goal, hit)) {
         out.end = goal;
+        work += turned(twist, now.rate, goal.rate, left);
+        if (out.met && alike) bound(body, start, held, work, frame, dt, out);
         return;
       }
-      out.met = true;
       Touches touch;
       Pose at = between(now, goal, hit.fraction);
+      work += turned(twist, now.rate, at.rate, left * hit.fraction);
       left *= 1.0 - hit.fraction;
       Meeting::touching(scene, spheres, at, hit, touch);
       const int mover = hit.instance - scene.batch->mover_start;
       const double* moving = velocity_of && mover >= 0 ? velocity_of + 3 * mover : still;
-      for (int i = 0; i < 3; ++i) at.velocity[i] -= moving[i];
+      for (int i = 0; i < 3; ++i) {
+        alike = alike && (!out.met || moving[i] == frame[i]);
+        frame[i] = moving[i];
+        at.velocity[i] -= moving[i];
+      }
+      out.met = true;
       Impulse::Lever levers[SPHERES];
       Impulse::levers(body, at, touch, levers);
       const double fastest = Impulse::approach(at, touch, levers);
@@ -100,5 +130,6 @@ struct Rebounding {
                        goal.velocity, goal.attitude, goal.rate);
     }
     wait(body, out, now, left);
+    if (alike) bound(body, start, held, work, frame, dt, out);
   }
 };

@@ -3,28 +3,95 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from airworthy import __version__
-from airworthy.core.errors import AssetError
+from airworthy.core.arrays import ArrayInt
+from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import json_text, read_json, write_text
 from airworthy.core.frames import yaw_of
 from airworthy.evaluation.metrics import tilt_of
-from airworthy.learning.datasets.card_courses import pictures_of
+from airworthy.learning.datasets.card_pictures import WIDTH, data_uri, plan_picture, sheet, spread_pairs
 from airworthy.learning.datasets.card_svg import Panel, histogram, time_bar
-from airworthy.learning.datasets.layout import CARD_FILE, RUN_FILE
-from airworthy.learning.datasets.reader import ExpertDataset
-from airworthy.learning.synthesis.config import RATE
+from airworthy.learning.datasets.config import CARD_FILE, RUN_FILE, scene_of
+from airworthy.learning.datasets.reader import ExpertDataset, ImageStack
+from airworthy.learning.synthesis.config import RATE, cleared_for
 from airworthy.pilots.expert import full_thrust_of
+from airworthy.reports.page import card, fact, markup, page_of
+from airworthy.scenes import Scene
+from airworthy.scenes.viewpoints import scene_digest
 from airworthy.vehicles import vehicle
 
-__all__ = ["write_card"]
+__all__ = ["pictures_of", "write_card"]
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# What a data set's card shows of its courses: their roll-outs from above, each in its own place, and what was seen.
 
 Content = dict[str, Any]
+COLUMNS = 8
+IMAGES, IMAGES_EACH = 4 * COLUMNS, 2 * COLUMNS
+"""On the contact sheet of the only course, and of each of several."""
+SMALL = 2 * WIDTH // 3
+"""Width of the pictures from above where there are several [px]."""
+
+
+def pictures_of(dataset: ExpertDataset) -> Content:
+    """Plans, contact sheets and one roll-out tick by tick, with what is said of them."""
+    names, place = dataset.config.courses, _same_scene(dataset)
+    width = WIDTH if len(names) == 1 else SMALL
+    plans = []
+    for name in names:
+        seen = None if place is None else cleared_for(place, name, dataset.config.clear)
+        plans.append({"name": name, "picture": data_uri(plan_picture(dataset, name, seen, width))})
+    note = "Every roll-out that was kept, from above; dark: the course."
+    found: Content = {"plans": plans, "plan_note": note, "sheets": [], "strip": "", "strip_note": "", "sheet_note": ""}
+    images = dataset.images
+    return found if images is None or not len(images) else found | _seen(dataset, images)
+
+
+def _seen(dataset: ExpertDataset, images: ImageStack) -> Content:
+    names, camera = dataset.config.courses, dataset.camera or {}
+    count = IMAGES if len(names) == 1 else IMAGES_EACH
+    chosen = {name: spread_pairs(dataset, count, (name,)) for name in names}
+    sheets = []
+    for name, pairs in chosen.items():
+        if len(pairs):
+            picture = sheet(images, pairs, [f"{dataset.true[k, 0]:.2f} s" for k in pairs], COLUMNS)
+            note = "spread over the course, each of another roll-out; the number is the time on the course."
+            note = note.capitalize() if len(names) == 1 else f"{name}: {note}"
+            sheets.append({"name": name, "picture": data_uri(picture), "note": note})
+    told = (
+        f"{camera['width']} x {camera['height']} pixels, rendered at the true pose through the mounted camera; image, sensed"
+        " state and command of a pair are of the same instant."
+    )
+    return {"sheets": sheets, "sheet_note": told, **_strip(dataset, images, np.concatenate(list(chosen.values())))}
+
+
+def _strip(dataset: ExpertDataset, images: ImageStack, pairs: ArrayInt) -> Content:
+    """Images of one roll-out from its first tick to its last."""
+    row, ticks = int(pairs[len(pairs) // 2]) // dataset.config.ticks, dataset.config.ticks
+    some = np.unique(np.round(np.linspace(0, ticks - 1, COLUMNS)).astype(int))
+    picture = sheet(images, row * ticks + some, [f"{tick / RATE:.2f} s" for tick in some], COLUMNS)
+    mass, force = dataset.parameters[row]
+    note = (
+        f"Roll-out {dataset.number[row]:,} from start to end: {mass:.3f} kg, {force:.2f} N per rotor, from"
+        f" {dataset.start[row]:.2f} s of {dataset.course[row]}."
+    )
+    return {"strip": data_uri(picture), "strip_note": note}
+
+
+def _same_scene(dataset: ExpertDataset) -> Scene | None:
+    """Return the scene of the data set, if it can still be had."""
+    try:
+        place = scene_of(dataset.config)
+    except AirworthyError:
+        return None
+    return place if place is not None and scene_digest(place) == dataset.identity["scene_sha256"] else None
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 
 def write_card(dataset: ExpertDataset) -> Path:
@@ -35,11 +102,12 @@ def write_card(dataset: ExpertDataset) -> Path:
     """
     run = _run_of(dataset.folder)
     content = {**_head(dataset, run), **_time(run), **pictures_of(dataset), "groups": _groups(dataset), **_courses(dataset)}
-    return write_text(dataset.folder / CARD_FILE, _render(content))
+    page = page_of("airworthy.learning.datasets", "card.html.j2", trim=False, **content)
+    return write_text(dataset.folder / CARD_FILE, page)
 
 
 def _run_of(folder: Path) -> Mapping[str, Any]:
-    """How the last run went; empty where nothing is known."""
+    """Return how the last run went; empty where nothing is known."""
     try:
         found = read_json(folder / RUN_FILE, 1 << 20)
     except AssetError:
@@ -56,29 +124,29 @@ def _head(dataset: ExpertDataset, run: Mapping[str, Any]) -> Content:
     camera = dataset.camera
     image = f"{camera['width']} x {camera['height']}" if camera else "none"
     cards = [
-        _card("pairs", f"{dataset.count:,}", "", f"{_duration(dataset.count / RATE)} of flight at {RATE:g} Hz"),
-        _card("roll-outs kept", f"{dataset.rollouts:,}", "", f"of {len(kept):,} flown"),
-        _card(
+        card("pairs", f"{dataset.count:,}", "", f"{_duration(dataset.count / RATE)} of flight at {RATE:g} Hz"),
+        card("roll-outs kept", f"{dataset.rollouts:,}", "", f"of {len(kept):,} flown"),
+        card(
             "keep rate",
             f"{100.0 * kept.mean():.1f}",
             "%",
             f"within {config.keep_within:g} m of the course" if config.keep_within else "all are kept",
         ),
-        _card("end error", f"{np.median(error):.3f}", "m", "median distance to the course"),
-        _card("images", image, "", "8 bits, lossless" if camera else "states and commands alone"),
-        _card("on disk", *_bytes(size), f"{len(dataset.shards)} shards"),
+        card("end error", f"{np.median(error):.3f}", "m", "median distance to the course"),
+        card("images", image, "", "8 bits, lossless" if camera else "states and commands alone"),
+        card("on disk", *_bytes(size), f"{len(dataset.shards)} shards"),
     ]
     facts = [
-        _fact("vehicle", config.vehicle),
-        _fact("courses", names),
-        _fact("scene", config.place_words),
-        _fact("camera", f"{config.camera}, view {config.view}" if config.pictured else "none"),
-        _fact("noise level", config.noise),
-        _fact("seed", str(config.seed)),
-        _fact("made with", f"airworthy {identity['airworthy']} on {identity['device']}"),
-        _fact("machine", str(_at(run, "hardware", "processor") or "not recorded")),
-        _fact("data set", dataset.digest, True),
-        _fact("scene's bytes", str(identity["scene_sha256"] or "none"), True),
+        fact("vehicle", config.vehicle),
+        fact("courses", names),
+        fact("scene", config.place_words),
+        fact("camera", f"{config.camera}, view {config.view}" if config.pictured else "none"),
+        fact("noise level", config.noise),
+        fact("seed", str(config.seed)),
+        fact("made with", f"airworthy {identity['airworthy']} on {identity['device']}"),
+        fact("machine", str(_at(run, "hardware", "processor") or "not recorded")),
+        fact("data set", dataset.digest, True),
+        fact("scene's bytes", str(identity["scene_sha256"] or "none"), True),
     ]
     verdict = (
         f"{config.vehicle} flown by the expert over {names}{seen}: {len(kept):,} roll-outs of {config.length:g} s with other"
@@ -98,8 +166,6 @@ def _head(dataset: ExpertDataset, run: Mapping[str, Any]) -> Content:
 
 
 def _time(run: Mapping[str, Any]) -> Content:
-    from markupsafe import Markup
-
     stages, seconds, new = run.get("stages_s"), run.get("seconds"), run.get("new")
     if not (isinstance(stages, dict) and isinstance(seconds, int | float) and isinstance(new, dict) and new.get("pairs")):
         return {"stages": "", "stages_note": ""}
@@ -108,7 +174,7 @@ def _time(run: Mapping[str, Any]) -> Content:
         f"The last run made {new['pairs']:,} pairs in {seconds:,.1f} s, {new['pairs'] / seconds:,.0f} pairs/s, with {workers}"
         f" worker{'s' if workers != 1 else ''}; seconds are summed over workers."
     )
-    return {"stages": Markup(time_bar({str(k): float(v) for k, v in stages.items()})), "stages_note": note}  # noqa: S704
+    return {"stages": markup(time_bar({str(k): float(v) for k, v in stages.items()})), "stages_note": note}
 
 
 def _groups(dataset: ExpertDataset) -> list[Content]:
@@ -155,9 +221,7 @@ def _groups(dataset: ExpertDataset) -> list[Content]:
 
 
 def _drawn(panel: Panel) -> Any:
-    from markupsafe import Markup
-
-    return Markup(histogram(panel))  # noqa: S704 - it escapes its words
+    return markup(histogram(panel))
 
 
 def _courses(dataset: ExpertDataset) -> Content:
@@ -176,24 +240,6 @@ def _courses(dataset: ExpertDataset) -> Content:
         f"The expert found no solution at {failed:,} ticks; roll-outs with any are not kept.",
     ]
     return {"courses": rows, "notes": notes}
-
-
-def _render(content: Mapping[str, Any]) -> str:
-    from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
-
-    css = Markup(files("airworthy.evaluation").joinpath("report.css").read_text("utf-8"))  # noqa: S704
-    text = files("airworthy.learning.datasets").joinpath("card.html.j2").read_text("utf-8")
-    template = Environment(autoescape=True, undefined=StrictUndefined).from_string(text)
-    return template.render(**content, css=css, version=__version__)
-
-
-def _card(label: str, value: str, unit: str, below: str) -> Content:
-    return {"label": label, "value": value, "unit": unit, "below": below}
-
-
-def _fact(name: str, value: str, is_hash: bool = False) -> Content:
-    return {"name": name, "value": value, "hash": is_hash}
 
 
 def _at(values: Mapping[str, Any], *names: str) -> Any:

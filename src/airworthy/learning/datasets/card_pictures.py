@@ -8,23 +8,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.evaluation.video_words import font
+from airworthy.core.arrays import Array, ArrayInt, ArrayU8
 from airworthy.geometry import RayTable
-from airworthy.learning.datasets.images import ImageStack
-from airworthy.learning.datasets.reader import ExpertDataset
+from airworthy.learning.datasets.reader import ExpertDataset, ImageStack
+from airworthy.optics.tone import to_8bit
+from airworthy.rendering.images import render
+from airworthy.rendering.shading import ShadingOptions
+from airworthy.reports.film.flight_track import font
 from airworthy.scenes import Scene, SceneBatch
-from airworthy.scenes.viewing import View, look_at, roofless
-from airworthy.sensors.capture import render
-from airworthy.sensors.shading import ShadingOptions
-from airworthy.sensors.tone import to_8bit
+from airworthy.scenes.viewpoints import Viewpoint, look_at, roofless
 from airworthy.trajectories import course
 
 __all__ = ["data_uri", "plan_picture", "sheet", "spread_pairs"]
 
-Array = NDArray[np.float64]
-Picture = NDArray[np.uint8]
 WIDTH = 1080
 _FINER = 2
 _ROOM = 0.8
@@ -33,8 +30,8 @@ PAGE, INK, FLOWN, GRID = (255, 255, 255), (27, 36, 49), (43, 108, 176), (222, 22
 MANY = (255, 92, 40)
 
 
-def data_uri(picture: Picture, quality: int = 88) -> str:
-    """A picture as a JPEG inside a page."""
+def data_uri(picture: ArrayU8, quality: int = 88) -> str:
+    """Return a picture as a JPEG inside a page."""
     from PIL import Image
 
     buffer = io.BytesIO()
@@ -42,8 +39,15 @@ def data_uri(picture: Picture, quality: int = 88) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
-def plan_picture(dataset: ExpertDataset, name: str, place: Scene | None, width: int = WIDTH) -> Picture:
-    """Every roll-out of a course that was kept, from above, over the scene without its roof or over a grid of metres."""
+def plan_picture(dataset: ExpertDataset, name: str, place: Scene | None, width: int = WIDTH) -> ArrayU8:
+    """Return every roll-out of a course that was kept, from above, over the scene without its roof or over a grid of metres.
+
+    Args:
+        dataset: The roll-outs.
+        name: Of the course.
+        place: Scene that is drawn below; None: a grid.
+        width: Of the picture [px].
+    """
     from PIL import Image, ImageDraw
 
     paths = dataset.of_rollouts(dataset.true[:, 1:4])[dataset.course == name]
@@ -70,15 +74,15 @@ def plan_picture(dataset: ExpertDataset, name: str, place: Scene | None, width: 
     return np.asarray(image.resize(size, Image.Resampling.LANCZOS))
 
 
-def _from_above(place: Scene, low: Array, high: Array, size: tuple[int, int]) -> Picture:
-    """The scene between two corners, pale, x to the right."""
+def _from_above(place: Scene, low: Array, high: Array, size: tuple[int, int]) -> ArrayU8:
+    """Return the scene between two corners, pale, x to the right."""
     top = float(max(place.bounds.upper[2], high[2])) + 1.0
     above = np.array([0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), top])
-    camera = View(above, look_at(above, above - [0.0, 0.0, 1.0]), span=(float(high[0] - low[0]), float(high[1] - low[1])))
+    camera = Viewpoint(above, look_at(above, above - [0.0, 0.0, 1.0]), span=(float(high[0] - low[0]), float(high[1] - low[1])))
     rays = RayTable(*camera.rays(*size), axis=(0.0, 0.0, 1.0))
     where = (SceneBatch(roofless(place), 1), rays, camera.position[None], camera.attitude[None])
     linear = render(*where, [0], ("rgb",), ShadingOptions(samples=2))["rgb"]
-    pale: Picture = np.rint(0.45 * to_8bit(linear)[0].astype(np.float32) + 0.55 * 255.0).astype(np.uint8)
+    pale: ArrayU8 = np.rint(0.45 * to_8bit(linear)[0].astype(np.float32) + 0.55 * 255.0).astype(np.uint8)
     return pale
 
 
@@ -97,14 +101,20 @@ def _draw_grid(draw: Any, low: Array, high: Array, pixels: Any) -> None:
             draw.text(place, f"{k * step} m" if k == 0 else f"{k * step}", font=words, fill=(*INK, 190), anchor=anchor)
 
 
-def spread_pairs(dataset: ExpertDataset, count: int, courses: Sequence[str] = ()) -> NDArray[np.int64]:
-    """Pairs spread evenly over the time of courses (none named: all), each of another roll-out, as far as there are so many."""
+def spread_pairs(dataset: ExpertDataset, count: int, courses: Sequence[str] = ()) -> ArrayInt:
+    """Pairs spread evenly over the time of courses (none named: all), each of another roll-out, as far as there are so many.
+
+    Args:
+        dataset: The roll-outs.
+        count: Pairs wanted.
+        courses: Names of those that count; none: all.
+    """
     names = tuple(courses) or dataset.config.courses
     share = [count // len(names) + (k < count % len(names)) for k in range(len(names))]
     return np.concatenate([_spread(dataset, name, wanted) for name, wanted in zip(names, share, strict=True)])
 
 
-def _spread(dataset: ExpertDataset, name: str, count: int) -> NDArray[np.int64]:
+def _spread(dataset: ExpertDataset, name: str, count: int) -> ArrayInt:
     rollouts = np.flatnonzero(dataset.course == name)
     if not len(rollouts):
         return np.zeros(0, np.int64)
@@ -115,8 +125,16 @@ def _spread(dataset: ExpertDataset, name: str, count: int) -> NDArray[np.int64]:
     return np.asarray(chosen[np.argsort(dataset.true[chosen, 0], kind="stable")], np.int64)
 
 
-def sheet(images: ImageStack, pairs: NDArray[np.int64], words: Sequence[str], columns: int, width: int = 2 * WIDTH) -> Picture:
-    """Images beside and below each other, each with a word on it."""
+def sheet(images: ImageStack, pairs: ArrayInt, words: Sequence[str], columns: int, width: int = 2 * WIDTH) -> ArrayU8:
+    """Images beside and below each other, each with a word on it.
+
+    Args:
+        images: Of the data set.
+        pairs: Which of them, (k,).
+        words: One per pair.
+        columns: Images beside each other.
+        width: Of one image on the sheet [px].
+    """
     from PIL import Image, ImageDraw
 
     height, wide = images.shape[1:3]

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from airworthy.core.arrays import Array
 
 __all__ = ["Panel", "histogram", "time_bar"]
 
@@ -31,7 +33,7 @@ class Panel:
 
 
 def histogram(panel: Panel) -> str:
-    """One panel, (250 x 132) units."""
+    """Return one panel, (250 x 132) units."""
     values = np.asarray(panel.values, np.float64)
     values = values[np.isfinite(values)]
     low, high = _range(values, panel)
@@ -79,8 +81,8 @@ def time_bar(seconds: Mapping[str, float]) -> str:
     return f'<div class="bar">{bar}</div><ul class="key">{key}</ul>'
 
 
-def _range(values: NDArray[np.float64], panel: Panel) -> tuple[float, float]:
-    """What the axis shows: all but the outermost thousandths, which are counted in the outermost bars."""
+def _range(values: Array, panel: Panel) -> tuple[float, float]:
+    """Return what the axis shows: all but the outermost thousandths, which are counted in the outermost bars."""
     shown = [*panel.marks, *(panel.bounds or ())]
     if len(values):
         shown += np.quantile(values, (0.001, 0.999)).tolist()
@@ -92,7 +94,7 @@ def _range(values: NDArray[np.float64], panel: Panel) -> tuple[float, float]:
 
 
 def _ticks(low: float, high: float) -> Sequence[float]:
-    """Three to six round numbers."""
+    """Return three to six round numbers."""
     step = 10.0 ** math.floor(math.log10((high - low) / 3.0))
     step *= max((k for k in (1, 2, 5) if (high - low) / (step * k) >= 2.5), default=1)
     first = math.ceil(low / step)

@@ -8,11 +8,75 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.learning.synthesis.cameras import view_side
-from airworthy.learning.synthesis.config import ROLLOUTS_MAX, SynthesisConfig
+import numpy as np
 
-__all__ = ["DatasetConfig", "config_from"]
+from airworthy import __version__
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import json_text, sha256
+from airworthy.core.schema import check_fields
+from airworthy.learning.synthesis.config import ROLLOUTS_MAX, SynthesisConfig, flight_camera, view_side
+from airworthy.optics.projections import Pinhole
+from airworthy.scenes import Scene, scene
+from airworthy.scenes.viewpoints import scene_digest
+from airworthy.trajectories import course
+from airworthy.vehicles import vehicle
+
+__all__ = ["DatasetConfig", "changed_field", "config_from", "described_identity", "scene_of"]
+
+# ---- How a data set lies on disk --------------------------------------------------------------------------------------------
+#
+#     dataset.json            what it is, and the SHA-256 of every file
+#     shard_00000/            roll-outs in shuffled order, those of one course together
+#         rollouts.parquet    a row per roll-out, also of those that were not kept
+#         pairs.parquet       a row per image, sensed state and command of the same instant
+#         images.npy          (pairs, rows, columns, 3), 8 bits
+#         shard.json          counts and SHA-256 of these files
+#     run.json                how the last run went: time by stage, machine
+#     card.html               what is in it, to look at
+#
+# World: z up; body: x forward, y left, z up; quaternions x, y, z, w.
+
+SCHEMA_VERSION = 1
+DATASET_FILE, RUN_FILE, CARD_FILE = "dataset.json", "run.json", "card.html"
+PAIRS_FILE, ROLLOUTS_FILE, IMAGES_FILE, SHARD_FILE = "pairs.parquet", "rollouts.parquet", "images.npy", "shard.json"
+
+_XYZ = ("x", "y", "z")
+STATE_COLUMNS = (
+    *(f"position_{a}_m" for a in _XYZ),
+    *(f"velocity_{a}_m_s" for a in _XYZ),
+    *(f"attitude_{a}" for a in (*_XYZ, "w")),
+)
+COMMAND_COLUMNS = ("thrust_share", *(f"rate_{a}_rad_s" for a in _XYZ))
+
+PAIR_FIELDS: dict[str, type] = {
+    "rollout": np.int64,
+    "tick": np.int32,
+    "t_s": np.float64,
+    **{f"sensed_{name}": np.float32 for name in STATE_COLUMNS},
+    **{f"true_{name}": np.float32 for name in STATE_COLUMNS},
+    **{f"command_{name}": np.float32 for name in COMMAND_COLUMNS},
+}
+"""Columns of `pairs.parquet`. `rollout` is a roll-out's number, `t_s` the time on the course."""
+
+ROLLOUT_FIELDS: dict[str, type] = {
+    "rollout": np.int64,
+    "course": np.int32,
+    "start_s": np.float64,
+    "mass_kg": np.float64,
+    "rotor_force_N": np.float64,
+    "end_error_m": np.float64,
+    "failed_ticks": np.int32,
+    "kept": np.bool_,
+}
+"""Columns of `rollouts.parquet`. `course` counts in the configuration's courses; `end_error_m` is what is kept by."""
+
+
+def shard_name(index: int) -> str:
+    """Folder of a shard."""
+    return f"shard_{index:05d}"
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 SEED_LIMIT = 1 << 64
 LIGHT_MAX, NOISE_MAX = 100.0, 255.0
@@ -48,6 +112,7 @@ class DatasetConfig(SynthesisConfig):
     """Roll-outs per shard; the last shard of a course is held out."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         super().__post_init__()
         view_side(self.view)
         low, high = self.light
@@ -71,7 +136,7 @@ class DatasetConfig(SynthesisConfig):
         return self.view != "none"
 
     def described(self) -> dict[str, Any]:
-        """Every field as plain data, in order, but those of `LATER` that are not used."""
+        """Return every field as plain data, in order, but those of `LATER` that are not used."""
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
         return {name: value for name, value in plain.items() if name not in LATER or value != LATER[name]}
 
@@ -84,7 +149,7 @@ class DatasetConfig(SynthesisConfig):
 
 
 def config_from(values: Mapping[str, Any], where: str) -> DatasetConfig:
-    """A configuration from what `described` gave.
+    """Return a configuration from what `described` gave.
 
     Args:
         values: By field.
@@ -115,3 +180,86 @@ def _typed(value: Any, hint: Any, name: str) -> Any:
     if isinstance(hint, type) and type(value) is hint:
         return value
     raise TypeError(f"{name} cannot be {value!r}."[:200])
+
+
+# ---- What makes a data set that data set: everything its bytes depend on ----------------------------------------------------
+
+
+def scene_of(config: DatasetConfig) -> Scene | None:
+    """Return the scene that is seen; None: there are no images."""
+    return scene(config.scene) if config.pictured else None
+
+
+def described_identity(config: DatasetConfig, device: str, place: Scene | None) -> dict[str, Any]:
+    """Everything a data set's bytes depend on, but the instruction set of the machine.
+
+    Args:
+        config: Of the data set.
+        device: Where it is made; its type counts.
+        place: From `scene_of`.
+    """
+    flown = vehicle(config.vehicle)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "airworthy": __version__,
+        "device": device.partition(":")[0],
+        "configuration": config.described(),
+        "vehicle_sha256": sha256(json_text(flown)),
+        "course_sha256": {name: sha256(json_text(course(name))) for name in config.courses},
+        "scene_sha256": None if place is None else scene_digest(place),
+        "camera": described_camera(config) if config.pictured else None,
+    }
+
+
+def described_camera(config: DatasetConfig) -> dict[str, Any]:
+    """Return the camera of the images: size, intrinsics [px], mount in the body (x forward, y left, z up) [m]."""
+    device = flight_camera(vehicle(config.vehicle), config.camera, config.view)
+    lens, mount = device.projection, device.effective_mount
+    numbers: dict[str, Any] = {"width": device.width, "height": device.height}
+    if isinstance(lens, Pinhole):
+        numbers |= {name: float(getattr(lens, name)) for name in ("fx", "fy", "cx", "cy")}
+    attitude = np.round(np.asarray(mount.attitude, np.float64), 12).tolist()
+    return {
+        "sensor": config.camera,
+        "view": config.view,
+        **numbers,
+        "mount_position_m": list(mount.position),
+        "mount_attitude": attitude,
+    }
+
+
+def changed_field(before: dict[str, Any], now: dict[str, Any], where: str) -> AirworthyError:
+    """Return the error for a folder that holds another data set: names the first difference.
+
+    Args:
+        before: What the folder tells of.
+        now: What was asked for.
+        where: The folder, for the message.
+    """
+    old, new = {**LATER, **before.get("configuration", {})}, {**LATER, **now["configuration"]}
+    for name, value in new.items():
+        if old.get(name) != value:
+            return AirworthyError(
+                f"{where!r} holds a data set with {name} {_told(old.get(name))}, not {_told(value)}: keep its own options, or"
+                " choose another --out."
+            )
+    names = [name for name in now if before.get(name) != now[name]]
+    return AirworthyError(
+        f"{where!r} holds a data set of another {_WORDS.get(names[0], names[0]) if names else 'kind'}, so its bytes would not"
+        " match: choose another --out."
+    )
+
+
+_WORDS = {
+    "schema_version": "layout",
+    "airworthy": f"version of Airworthy (this is {__version__})",
+    "device": "type of device",
+    "vehicle_sha256": "record of the vehicle",
+    "course_sha256": "course of the same name",
+    "scene_sha256": "scene of the same name",
+    "camera": "camera in the vehicle's record",
+}
+
+
+def _told(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -6,27 +6,97 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from airworthy import __version__
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
-from airworthy.core.files import lock_folder, make_folder
+from airworthy.core.files import lock_folder, make_folder, write_json
 from airworthy.core.native_kernel import quiet_warp
-from airworthy.core.progress import progress
-from airworthy.evaluation.folder_kinds import refuse_foreign
-from airworthy.learning.datasets.config import DatasetConfig
-from airworthy.learning.datasets.identity import changed_field, described_identity, digest_of, scene_of
-from airworthy.learning.datasets.layout import DATASET_FILE, shard_name
-from airworthy.learning.datasets.making import ShardMaker, ShardTask
-from airworthy.learning.datasets.manifest import read_manifest, write_manifest
-from airworthy.learning.datasets.shard_files import ShardFacts, clear_unfinished, read_facts, remove_shard, verify_shard
-from airworthy.learning.datasets.workers import Finished, Group, made_by_processes, made_here, made_on_cluster
+from airworthy.core.runs.block_job import describe_machine, refuse_foreign
+from airworthy.core.runs.manifest import digest_of
+from airworthy.core.runs.progress import progress
+from airworthy.core.runs.workers import check_wanted, shared
+from airworthy.learning.datasets.config import (
+    DATASET_FILE,
+    RUN_FILE,
+    DatasetConfig,
+    changed_field,
+    described_identity,
+    scene_of,
+    shard_name,
+)
+from airworthy.learning.datasets.shard_files import (
+    ShardFacts,
+    clear_unfinished,
+    read_facts,
+    read_manifest,
+    remove_shard,
+    verify_shard,
+    write_manifest,
+)
+from airworthy.learning.datasets.shard_maker import ShardMaker, ShardTask
+from airworthy.learning.synthesis.config import STAGES, Stages
 
-__all__ = ["Made", "synthesize_dataset"]
+__all__ = ["Finished", "Group", "Made", "made_elsewhere", "made_here", "synthesize_dataset", "write_run"]
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# Who makes shards: this process, several, or the machines of a Ray cluster; the same function everywhere.
+
+Group = Sequence[int]
+"""Shards that are made together."""
+Seconds = dict[str, float]
+Finished = Iterator[tuple[int, ShardFacts]]
+
+
+def made_here(maker: ShardMaker, groups: Sequence[Group]) -> Finished:
+    """Shards made by this process, as they are finished."""
+    for group in groups:
+        yield from zip(group, maker.make(group), strict=True)
+
+
+def made_elsewhere(task: ShardTask, groups: Sequence[Group], workers: int, cluster: str | None, stages: Stages) -> Finished:
+    """Yield shards made by worker processes, or by machines of a Ray cluster, which see the folder under the same path.
+
+    Args:
+        task: What every worker does.
+        groups: Shards that are made together.
+        workers: Processes; where there is a cluster, they do not count.
+        cluster: Address of its head; None: processes of this machine.
+        stages: Counts the time.
+
+    Raises:
+        ModuleNotFoundError: Ray is not installed (extra `cluster`).
+        AirworthyError: There is no cluster at the address, a worker could not write, or was killed.
+    """
+    with closing(shared(partial(_made, task), [list(group) for group in groups], workers, "finished shards", cluster)) as made:
+        for group, (facts, seconds) in made:
+            stages.add(seconds)
+            yield from zip(group, facts, strict=True)
+
+
+# ---- in the workers -------------------------------------------------------------------------------------------------
+
+_MAKERS: dict[str, Any] = {}
+"""Of this worker: its maker, and what the maker is for."""
+
+
+def _made(task: ShardTask, group: Group) -> tuple[list[ShardFacts], Seconds]:
+    if _MAKERS.get("task") != task:
+        _MAKERS.update(maker=ShardMaker(task, alive=check_wanted), task=task)
+    maker: ShardMaker = _MAKERS["maker"]
+    facts = list(maker.make(group))
+    seconds, maker.stages.seconds = maker.stages.seconds, {}
+    return facts, seconds
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 GROUP_ROLLOUTS = 500
 """Roll-outs that are flown together where there are no images: the solver's launches are then long enough."""
@@ -111,7 +181,7 @@ class _Run:
 
     def __init__(self, folder: Path, identity: Mapping[str, Any], maker: ShardMaker, quiet: bool):
         self._folder, self._identity, self._maker, self._quiet = folder, identity, maker, quiet
-        self._digest = digest_of(dict(identity))
+        self._digest = digest_of(identity)
         self.count = len(maker.sharding)
         self.done: dict[int, ShardFacts] = {}
         self.new = dict.fromkeys(("shards", "rollouts", "kept", "pairs"), 0)
@@ -176,10 +246,8 @@ def _source(task: ShardTask, maker: ShardMaker, missing: Sequence[int], workers:
     together = 1 if task.config.pictured else max(1, GROUP_ROLLOUTS // task.config.shard)
     size = max(1, min(together, -(-len(missing) // hands)))
     groups: list[Group] = [missing[k : k + size] for k in range(0, len(missing), size)]
-    if cluster:
-        return made_on_cluster(task, groups, cluster, maker.stages)
-    if workers > 1 and len(groups) > 1:
-        return made_by_processes(task, groups, min(workers, len(groups)), maker.stages)
+    if cluster or (workers > 1 and len(groups) > 1):
+        return made_elsewhere(task, groups, workers, cluster, maker.stages)
     return made_here(maker, groups)
 
 
@@ -211,7 +279,7 @@ def _check_folder(folder: Path, identity: Mapping[str, Any]) -> None:
         manifest, _ = read_manifest(folder)
     except AssetError as error:
         raise AssetError(f"{error} Remove the file and run the same command: shards that are whole are kept.") from error
-    if manifest.digest != digest_of(dict(identity)):
+    if manifest.digest != digest_of(identity):
         raise changed_field(dict(manifest.identity), dict(identity), str(folder))
 
 
@@ -225,3 +293,33 @@ def _check_space(folder: Path, maker: ShardMaker, missing: Sequence[int]) -> Non
             f"The data set would take {needed / 1e9:,.1f} GB more and {str(folder)!r} has {free / 1e9:,.1f} GB left: choose a"
             " smaller --view, fewer --repetitions, or another disk."
         )
+
+
+# ---- `run.json`: how the last run went --------------------------------------------------------------------------------------
+
+
+def write_run(made: Made, command: str, workers: int) -> dict[str, Any]:
+    """Write it, and return what it holds.
+
+    Args:
+        made: What the run left.
+        command: By which it was started.
+        workers: Processes.
+    """
+    flown = made.total("rollouts")
+    content = {
+        "airworthy": __version__,
+        "command": command,
+        "hardware": describe_machine(),
+        "workers": workers,
+        "interrupted": made.interrupted,
+        "complete": made.complete,
+        **{name: made.total(name) for name in ("rollouts", "kept", "pairs")},
+        "keep_rate": made.total("kept") / flown if flown else None,
+        "new": dict(made.new),
+        "seconds": made.seconds,
+        "pairs_per_second": made.new["pairs"] / made.seconds if made.seconds > 0.0 else None,
+        "stages_s": {name: made.stages[name] for name in STAGES if name in made.stages},
+    }
+    write_json(made.folder / RUN_FILE, content)
+    return content

@@ -7,38 +7,259 @@
     data/chunk-000/file-000.parquet             a row per frame; one file per shard, at most 1000 in a chunk
     videos/KEY/chunk-000/file-000.mp4           frames of the same file, where images are kept as video
 
-Episodes to train on come first, those that are held out last. Checked with LeRobot's own reader; see docs/synthesis.md.
+Episodes to train on come first, those that are held out last. Checked with LeRobot's own reader; see docs/howto/synthesis.md.
 """
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy import __version__
+from airworthy.core.arrays import ArrayAny, ArrayInt, ArrayU8
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import make_folder, write_json, write_text
-from airworthy.core.progress import progress
-from airworthy.evaluation.video_files import check_video_size, write_video
-from airworthy.learning.datasets.lerobot_tables import episode_table, frame_table, task_table
-from airworthy.learning.datasets.lerobot_values import FEATURES, IMAGE_KEY, VERSION, frame_values, image_stats, merged, stats_of
+from airworthy.core.runs.progress import progress
+from airworthy.learning.datasets.config import COMMAND_COLUMNS, STATE_COLUMNS
 from airworthy.learning.datasets.reader import ExpertDataset
 from airworthy.learning.synthesis.config import RATE
+from airworthy.reports.film.files import check_video_size, write_video
 
-__all__ = ["export_lerobot"]
+__all__ = [
+    "FEATURES",
+    "IMAGE_KEY",
+    "VERSION",
+    "episode_table",
+    "export_lerobot",
+    "frame_table",
+    "frame_values",
+    "image_stats",
+    "merged",
+    "stats_of",
+    "task_table",
+]
+
+# ---- Values and statistics of frames, as LeRobot names and counts them ------------------------------------------------------
+
+VERSION = "v3.0"
+IMAGE_KEY = "observation.images.camera"
+# Source: the LeRobot format, version 3.0: these five are kept of every feature.
+QUANTILES = (0.01, 0.10, 0.50, 0.90, 0.99)
+IMAGES_COUNTED = 4
+"""Of an episode, for statistics."""
+OBJECTIVE = (
+    "duration_s",
+    *(f"displacement_{a}_m" for a in "xyz"),
+    *(f"start_velocity_{a}_m_s" for a in "xyz"),
+    *(f"end_velocity_{a}_m_s" for a in "xyz"),
+    *(f"start_attitude_{a}" for a in "xyzw"),
+    *(f"end_attitude_{a}" for a in "xyzw"),
+)
+Values = dict[str, ArrayAny]
+Kinds = dict[str, ArrayAny]
+
+
+def _feature(dtype: str, names: Sequence[str] | None = None) -> dict[str, Any]:
+    return {"dtype": dtype, "shape": [len(names) if names else 1], "names": list(names) if names else None}
+
+
+FEATURES: dict[str, dict[str, Any]] = {
+    "observation.state": _feature("float32", STATE_COLUMNS),
+    "observation.environment_state": _feature("float32", OBJECTIVE),
+    "action": _feature("float32", COMMAND_COLUMNS),
+    "true_state": _feature("float32", STATE_COLUMNS),
+    "parameters": _feature("float32", ("mass_kg", "rotor_force_N")),
+    "course_time": _feature("float32"),
+    "next.done": _feature("bool"),
+    "timestamp": _feature("float32"),
+    "frame_index": _feature("int64"),
+    "episode_index": _feature("int64"),
+    "index": _feature("int64"),
+    "task_index": _feature("int64"),
+}
+"""What there is besides images. `observation.environment_state` is what a policy is told of its course."""
+
+
+def frame_values(data: ExpertDataset, pairs: ArrayInt, episode: int, courses: Sequence[str]) -> Values:
+    """Values (k, ...) of frames, by feature.
+
+    Args:
+        data: The data set.
+        pairs: (k,) whole roll-outs of it.
+        episode: Number of the first of them.
+        courses: In the order of the tasks.
+    """
+    ticks, rollout = data.config.ticks, data.rollout[pairs]
+    frame = np.tile(np.arange(ticks), len(pairs) // ticks)
+    task = {name: index for index, name in enumerate(courses)}
+    return {
+        "observation.state": data.sensed[pairs, 1:].astype(np.float32),
+        "observation.environment_state": data.objective[rollout].astype(np.float32),
+        "action": data.command[pairs].astype(np.float32),
+        "true_state": data.true[pairs, 1:].astype(np.float32),
+        "parameters": data.parameters[rollout].astype(np.float32),
+        "course_time": data.true[pairs, 0].astype(np.float32),
+        "next.done": frame == ticks - 1,
+        "timestamp": (frame / RATE).astype(np.float32),
+        "frame_index": frame.astype(np.int64),
+        "episode_index": episode + np.arange(len(pairs)) // ticks,
+        "index": episode * ticks + np.arange(len(pairs)),
+        "task_index": np.array([task[str(name)] for name in data.course[rollout]], np.int64),
+    }
+
+
+def stats_of(values: ArrayAny) -> Kinds:
+    """Statistics over frames (k, ...) -> (n,) each, and the count."""
+    flat = values.reshape(len(values), -1).astype(np.float64)
+    found: Kinds = {"min": flat.min(0), "max": flat.max(0), "mean": flat.mean(0), "std": flat.std(0)}
+    found["count"] = np.array([len(flat)])
+    edges = np.quantile(flat, QUANTILES, axis=0)
+    return found | {_quantile(share): edge for share, edge in zip(QUANTILES, edges, strict=True)}
+
+
+def image_stats(images: ArrayU8) -> Kinds:
+    """Statistics of some images of an episode per channel, values in [0, 1], (3, 1, 1) each, and the count."""
+    some = images[np.unique(np.round(np.linspace(0, len(images) - 1, IMAGES_COUNTED)).astype(int))]
+    levels = np.arange(256) / 255.0
+    counts = np.stack([np.bincount(some[..., channel].ravel(), minlength=256) for channel in range(3)]).astype(np.float64)
+    share = counts / counts.sum(1, keepdims=True)
+    mean = share @ levels
+    found: Kinds = {
+        "min": levels[(counts > 0).argmax(1)],
+        "max": levels[255 - (counts[:, ::-1] > 0).argmax(1)],
+        "mean": mean,
+        "std": np.sqrt(np.maximum(share @ levels**2 - mean**2, 0.0)),
+    }
+    total = share.cumsum(1)
+    found |= {_quantile(q): levels[(total >= q - 1e-12).argmax(1)] for q in QUANTILES}
+    return {name: value.reshape(3, 1, 1) for name, value in found.items()} | {"count": np.array([len(some)])}
+
+
+def merged(parts: Sequence[Mapping[str, ArrayAny]]) -> Kinds:
+    """Statistics of several episodes as one; quantiles are means of theirs, weighted by count, as LeRobot merges them."""
+    count = np.array([float(part["count"][0]) for part in parts])
+    share = count / count.sum()
+
+    def weighted(values: ArrayAny) -> ArrayAny:
+        return np.asarray(np.tensordot(share, values, axes=1))
+
+    def all_of(name: str) -> ArrayAny:
+        return np.stack([part[name] for part in parts])
+
+    mean = weighted(all_of("mean"))
+    found: Kinds = {"min": all_of("min").min(0), "max": all_of("max").max(0), "mean": mean}
+    found["std"] = np.sqrt(weighted(all_of("std") ** 2 + (all_of("mean") - mean) ** 2))
+    found["count"] = np.array([int(count.sum())])
+    return found | {_quantile(q): weighted(all_of(_quantile(q))) for q in QUANTILES}
+
+
+def _quantile(share: float) -> str:
+    return f"q{round(100 * share):02d}"
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+# ---- Tables of a LeRobot data set; pyarrow is imported where it is used -----------------------------------------------------
+
+PNG_LEVEL = 3
+"""Of compression: twice as fast as the default, a tenth larger."""
+
+
+def frame_table(values: Mapping[str, ArrayAny], features: Mapping[str, Mapping[str, Any]], images: ArrayU8 | None) -> Any:
+    """Return a row per frame: vectors as lists of a fixed size, images as PNG.
+
+    Args:
+        values: Columns by name, (frames, ...).
+        features: Shape and type of each, as `FEATURES`.
+        images: (frames, H, W, 3); None: no images.
+    """
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {}
+    for name, feature in features.items():
+        if name == IMAGE_KEY:
+            continue
+        array, size = values[name], feature["shape"][0]
+        flat = pa.array(np.ascontiguousarray(array).reshape(-1), pa.from_numpy_dtype(array.dtype))
+        columns[name] = flat if size == 1 else pa.FixedSizeListArray.from_arrays(flat, size)
+    if images is not None:
+        kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+        columns[IMAGE_KEY] = pa.array([{"bytes": _png(image), "path": None} for image in images], kind)
+    table = pa.table(columns)
+    return table.replace_schema_metadata(
+        {"huggingface": json.dumps({"info": {"features": _told(features, images is not None)}})}
+    )
+
+
+def episode_table(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return a row per episode, arrays as nested lists."""
+    import pyarrow as pa
+
+    names = list(rows[0]) if rows else []
+    return pa.table({name: pa.array([_plain(row[name]) for row in rows]) for name in names})
+
+
+def task_table(tasks: Sequence[str]) -> Any:
+    """Tasks with their numbers; pandas reads the task as the row's name."""
+    import pyarrow as pa
+
+    table = pa.table({"task_index": pa.array(np.arange(len(tasks))), "task": pa.array(list(tasks))})
+    kinds = (("task_index", "int64", "int64"), ("task", "unicode", "object"))
+    told = {
+        "index_columns": ["task"],
+        "column_indexes": [],
+        "columns": [
+            {"name": name, "field_name": name, "pandas_type": kind, "numpy_type": stored, "metadata": None}
+            for name, kind, stored in kinds
+        ],
+        "pandas_version": "2.0.0",
+    }
+    return table.replace_schema_metadata({"pandas": json.dumps(told)})
+
+
+def _told(features: Mapping[str, Mapping[str, Any]], pictured: bool) -> dict[str, Any]:
+    """Features as the `datasets` library writes them into a file's schema."""
+    found: dict[str, Any] = {}
+    for name, feature in features.items():
+        value = {"dtype": feature["dtype"], "_type": "Value"}
+        if name == IMAGE_KEY:
+            if pictured:
+                found[name] = {"_type": "Image"}
+        elif feature["shape"][0] == 1:
+            found[name] = value
+        else:
+            found[name] = {"feature": value, "length": feature["shape"][0], "_type": "Sequence"}
+    return found
+
+
+def _png(image: ArrayU8) -> bytes:
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(image).save(buffer, "PNG", compress_level=PNG_LEVEL)
+    return buffer.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 IMAGES = ("png", "video")
+# Source: the LeRobot format, version 3.0, whose default it is.
 CHUNK = 1000
 """Files in a folder, at most."""
-Stats = dict[str, dict[str, NDArray[Any]]]
+Stats = dict[str, dict[str, ArrayAny]]
 
 
 @dataclass(frozen=True)
@@ -46,7 +267,7 @@ class _Part:
     """Frames of one shard, as one file."""
 
     file: int
-    pairs: NDArray[np.int64]
+    pairs: ArrayInt
     """Of the data set, in order."""
     first: int
     """Of its episodes in the export."""
@@ -153,7 +374,7 @@ class _Export:
             rows.append(self._row(part, index, values, stats))
         return rows
 
-    def _row(self, part: _Part, index: int, values: Mapping[str, NDArray[Any]], stats: Stats) -> dict[str, Any]:
+    def _row(self, part: _Part, index: int, values: Mapping[str, ArrayAny], stats: Stats) -> dict[str, Any]:
         ticks = self._data.config.ticks
         start = int(values["index"][index * ticks])
         place = {"chunk_index": part.file // CHUNK, "file_index": part.file % CHUNK}
@@ -204,7 +425,7 @@ class _Export:
         }
 
 
-def _pictures(data: ExpertDataset, pairs: NDArray[np.int64]) -> NDArray[np.uint8]:
+def _pictures(data: ExpertDataset, pairs: ArrayInt) -> ArrayU8:
     assert data.images is not None
     return data.images.take(pairs)
 

@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayInt, ArrayU8
 from airworthy.core.errors import AssetError, unknown_name
-from airworthy.learning.datasets.columns import Columns, read_columns
-from airworthy.learning.datasets.config import DatasetConfig
-from airworthy.learning.datasets.images import ImageStack
-from airworthy.learning.datasets.layout import (
+from airworthy.learning.datasets.config import (
     COMMAND_COLUMNS,
     IMAGES_FILE,
     PAIR_FIELDS,
@@ -22,14 +20,72 @@ from airworthy.learning.datasets.layout import (
     ROLLOUT_FIELDS,
     ROLLOUTS_FILE,
     STATE_COLUMNS,
+    DatasetConfig,
 )
-from airworthy.learning.datasets.manifest import Manifest, read_manifest
-from airworthy.learning.datasets.shard_files import ShardFacts, verify_shard
+from airworthy.learning.datasets.shard_files import Manifest, ShardFacts, read_manifest, verify_shard
+from airworthy.learning.datasets.shard_maker import Columns, read_columns
 
-__all__ = ["ExpertDataset"]
+__all__ = ["ExpertDataset", "ImageStack"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+# ---- Images of several files as one array on disk ---------------------------------------------------------------------------
+
+
+class ImageStack:
+    """Images (k, H, W, 3) of 8 bits, mapped into memory and read where they are asked for.
+
+    It is indexed as an array's first axis is: by a number, a slice, or an array of numbers or of truth values.
+
+    Args:
+        files: Paths of `.npy` files, and how many images each has.
+        shape: Of an image.
+
+    Raises:
+        AssetError: A file is not what it should be.
+    """
+
+    def __init__(self, files: Sequence[tuple[Path, int]], shape: tuple[int, int, int]):
+        self._files, self._image = list(files), shape
+        self._maps = [_mapped(path, (count, *shape)) for path, count in files]
+        self._first = np.concatenate([[0], np.cumsum([count for _, count in files])]).astype(np.int64)
+        self.shape = (int(self._first[-1]), *shape)
+        self.dtype = np.dtype(np.uint8)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # For a loader's worker processes: they map the files themselves, nothing is copied.
+        return ImageStack, (self._files, self._image)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> ArrayU8:
+        which = np.arange(len(self))[index]
+        if which.ndim == 0:
+            return self.take(which[None])[0]
+        return self.take(which)
+
+    def take(self, which: ArrayInt) -> ArrayU8:
+        """Images (n, H, W, 3) by their numbers (n,), copied; numbers in order are read fastest."""
+        found = np.empty((len(which), *self.shape[1:]), np.uint8)
+        owner = np.searchsorted(self._first, which, side="right") - 1
+        for shard in np.unique(owner):
+            mine = np.flatnonzero(owner == shard)
+            found[mine] = self._maps[shard][which[mine] - self._first[shard]]
+        return found
+
+
+def _mapped(path: Path, shape: tuple[int, ...]) -> ArrayU8:
+    if not shape[0]:
+        return np.empty(shape, np.uint8)
+    try:
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise AssetError(f"{str(path)!r} is not a file of images: {error}.") from error
+    if not isinstance(found, np.ndarray) or found.shape != shape or found.dtype != np.uint8:
+        raise AssetError(f"{str(path)!r} does not hold {shape[0]} images of {shape[2]} x {shape[1]} pixels in 8 bits.")
+    return found
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 
 class ExpertDataset:
@@ -47,7 +103,7 @@ class ExpertDataset:
         self.flown: Columns = _joined([item[1] for item in shards], ROLLOUT_FIELDS)
         """Columns of `rollouts.parquet` of all roll-outs, also of those that were not kept."""
         kept = self.flown["kept"]
-        self.number: Ints = self.flown["rollout"][kept]
+        self.number: ArrayInt = self.flown["rollout"][kept]
         """(rollouts,) number of each roll-out that was kept."""
         names = np.array(manifest.config.courses)
         self.course: NDArray[np.str_] = names[self.flown["course"][kept]]
@@ -65,10 +121,10 @@ class ExpertDataset:
         """(pairs, 11) what is."""
         self.command: Array = np.stack([pairs[f"command_{name}"] for name in COMMAND_COLUMNS], axis=1).astype(np.float64)
         """(pairs, 4) share of full thrust in [0, 1], body rates [rad/s]."""
-        self.tick: Ints = pairs["tick"].astype(np.int64)
+        self.tick: ArrayInt = pairs["tick"].astype(np.int64)
         """(pairs,) in its roll-out."""
         ticks = manifest.config.ticks
-        self.rollout: Ints = np.repeat(np.arange(len(self.number)), ticks)
+        self.rollout: ArrayInt = np.repeat(np.arange(len(self.number)), ticks)
         """(pairs,) index into what is per roll-out."""
         self._shard = np.repeat(np.arange(len(manifest.shards)), [item.pairs for item in manifest.shards])
         fits = len(self._shard) == len(self.tick) == len(self.rollout) and np.array_equal(
@@ -147,8 +203,8 @@ class ExpertDataset:
         files = [(self.folder / item.name / IMAGES_FILE, item.pairs) for item in self.shards]
         return ImageStack(files, shape)
 
-    def split(self, course: str | None = None) -> tuple[Ints, Ints]:
-        """Indices of pairs to train on, and of those held out: the last shard of each course.
+    def split(self, course: str | None = None) -> tuple[ArrayInt, ArrayInt]:
+        """Return indices of pairs to train on, and of those held out: the last shard of each course.
 
         Args:
             course: Of one course; None: of all.
@@ -163,8 +219,8 @@ class ExpertDataset:
         held = np.array([last[item.course] == index for index, item in enumerate(self.shards)], bool)
         return np.flatnonzero((mine & ~held)[self._shard]), np.flatnonzero((mine & held)[self._shard])
 
-    def of_rollouts(self, values: ArrayLike) -> NDArray[Any]:
-        """What is per pair (pairs, ...) as (rollouts, ticks, ...)."""
+    def of_rollouts(self, values: ArrayLike) -> ArrayAny:
+        """Return what is per pair (pairs, ...) as (rollouts, ticks, ...)."""
         given = np.asarray(values)
         return given.reshape(self.rollouts, self.config.ticks, *given.shape[1:])
 

@@ -1,4 +1,4 @@
-"""A shard on disk: a folder that is whole or not there, and says what its files are."""
+"""`dataset.json`: what a data set is and what it holds."""
 
 from __future__ import annotations
 
@@ -7,29 +7,43 @@ import hashlib
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import ArrayU8
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json, sha256_file, write_json
-from airworthy.learning.datasets.layout import IMAGES_FILE, SHARD_FILE
+from airworthy.core.runs.block_job import where_else
+from airworthy.core.runs.manifest import digest_of
+from airworthy.learning.datasets.config import (
+    DATASET_FILE,
+    IMAGES_FILE,
+    SCHEMA_VERSION,
+    SHARD_FILE,
+    DatasetConfig,
+    config_from,
+)
 
 __all__ = [
+    "Manifest",
     "ShardFacts",
     "clear_unfinished",
     "facts_of",
     "fault_of",
     "read_facts",
+    "read_manifest",
     "remove_shard",
     "verify_shard",
     "write_images",
+    "write_manifest",
     "write_shard",
 ]
+
+# ---- A shard on disk: a folder that is whole or not there, and says what its files are --------------------------------------
 
 _FACTS_MAX = 1 << 20
 
@@ -73,14 +87,14 @@ def facts_of(value: Any, where: str) -> ShardFacts:
 
 
 def fault_of(error: Exception) -> str:
-    """What is wrong with a table that was read, in words."""
+    """Return what is wrong with a table that was read, in words."""
     if isinstance(error, KeyError) and error.args:
         return f"it lacks {error.args[0]!r}"
     return "one of its entries is not what it should be"
 
 
 def read_facts(folder: Path) -> ShardFacts:
-    """What a shard's folder says of itself.
+    """Return what a shard's folder says of itself.
 
     Raises:
         AssetError: It says nothing that can be read.
@@ -144,8 +158,14 @@ def write_shard(
     return found
 
 
-def write_images(folder: Path, shape: tuple[int, ...], blocks: Iterable[NDArray[np.uint8]]) -> str:
-    """Write `images.npy` block by block; returns its SHA-256."""
+def write_images(folder: Path, shape: tuple[int, ...], blocks: Iterable[ArrayU8]) -> str:
+    """Write `images.npy` block by block; returns its SHA-256.
+
+    Args:
+        folder: Of the shard.
+        shape: Of the whole array, (images, H, W, 3).
+        blocks: Images in order, which together have that shape.
+    """
     with open(folder / IMAGES_FILE, "wb") as file:
         np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": shape})
         file.flush()
@@ -205,3 +225,96 @@ def _sync(path: Path) -> None:
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+_SIZE_MAX = 64 << 20
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Content of `dataset.json`."""
+
+    identity: Mapping[str, Any]
+    """Everything the bytes depend on; see `identity`."""
+    digest: str
+    """SHA-256 of that."""
+    shard_count: int
+    shards: tuple[ShardFacts, ...]
+    """Those that are finished, in order; the last of each course is held out."""
+    config: DatasetConfig
+
+    @property
+    def complete(self) -> bool:
+        """Whether every shard is finished."""
+        return len(self.shards) == self.shard_count
+
+    @property
+    def camera(self) -> Mapping[str, Any] | None:
+        """Size, intrinsics and mount of the camera; None: there are no images."""
+        found: Mapping[str, Any] | None = self.identity["camera"]
+        return found
+
+
+def write_manifest(
+    folder: Path,
+    identity: Mapping[str, Any],
+    objectives: Mapping[str, Sequence[float]],
+    shards: Sequence[ShardFacts],
+    count: int,
+) -> Path:
+    """Write it.
+
+    Args:
+        folder: Of the data set.
+        identity: See `identity`.
+        objectives: What a policy is told of each course, (18,), z up.
+        shards: Those that are finished, in order.
+        count: How many there are to be.
+    """
+    content = {
+        "schema_version": SCHEMA_VERSION,
+        "digest": digest_of(identity),
+        "identity": dict(identity),
+        "objectives": dict(objectives),
+        "complete": len(shards) == count,
+        "shard_count": count,
+        **_totals(shards),
+        "shards": [item.described() for item in shards],
+    }
+    return write_json(folder / DATASET_FILE, content)
+
+
+def _totals(shards: Sequence[ShardFacts]) -> dict[str, int]:
+    return {name: sum(getattr(item, name) for item in shards) for name in ("rollouts", "kept", "pairs")}
+
+
+def read_manifest(folder: Path) -> tuple[Manifest, dict[str, list[float]]]:
+    """Read it, and what a policy is told of each course.
+
+    Raises:
+        AssetError: There is none, or it is damaged or of another version.
+    """
+    path = folder / DATASET_FILE
+    if not os.path.lexists(path):
+        raise AssetError(where_else(folder, DATASET_FILE))
+    content, where = read_json(path, _SIZE_MAX), str(path)
+    if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:
+        found = content.get("schema_version") if isinstance(content, dict) else None
+        raise AssetError(f"{where!r} has schema_version {found!r}; this version of Airworthy reads {SCHEMA_VERSION}.")
+    try:
+        identity, objectives = content["identity"], content["objectives"]
+        config = config_from(identity["configuration"], where)
+        shards = tuple(facts_of(item, where) for item in content["shards"])
+        courses = {name: [float(value) for value in objectives[name]] for name in config.courses}
+        manifest = Manifest(identity, str(content["digest"]), int(content["shard_count"]), shards, config)
+        totals = {**_totals(shards), "complete": manifest.complete}
+        damaged = any(content[name] != value for name, value in totals.items())
+        damaged |= manifest.digest != digest_of(identity) or any(len(values) != 18 for values in courses.values())
+        damaged |= not isinstance(identity["camera"], dict | None) or (identity["camera"] is None) is config.pictured
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise AssetError(f"{where!r} does not describe a data set: {fault_of(error)}.") from error
+    if damaged or any(item.digest != manifest.digest for item in shards):
+        raise AssetError(f"{where!r} was edited or is damaged: its digest does not match what it says.")
+    return manifest, courses

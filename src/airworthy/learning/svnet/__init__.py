@@ -6,7 +6,7 @@ from pathlib import Path
 
 from airworthy.learning.svnet.data import ExpertPairs
 from airworthy.learning.svnet.options import RunOptions, SvNetOptions
-from airworthy.learning.svnet.outcome import TrainedSvNet
+from airworthy.learning.svnet.training import TrainedSvNet
 
 __all__ = ["ExpertPairs", "RunOptions", "SvNetOptions", "TrainedSvNet", "train_svnet"]
 

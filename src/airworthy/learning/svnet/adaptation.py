@@ -15,15 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from airworthy.benchmarks.tracking.adaptation import absorbed_ratio, best_ratio, payload_step, unexplained
 from airworthy.control.mpc import mpc_preset
+from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AirworthyError
-from airworthy.evaluation.tracking_protocol.adaptation import absorbed_ratio, best_ratio, payload_step, unexplained
-from airworthy.learning.svnet.judging import ratio_of
+from airworthy.core.schema import check_fields
+from airworthy.learning.svnet.metrics import ratio_of
 from airworthy.learning.synthesis.config import RATE, evaluation_set, noise_level
-from airworthy.learning.synthesis.plan import RolloutPlan, Starts
-from airworthy.learning.synthesis.rolling import sensed_states
+from airworthy.learning.synthesis.plan import RolloutPlan, RolloutStarts
+from airworthy.learning.synthesis.rollouts import sensed_states
 from airworthy.pilots.expert import ExpertPilot
 from airworthy.pilots.pilot import Observation
 from airworthy.pilots.svnet.contract import read_policy
@@ -42,7 +44,7 @@ __all__ = [
     "unexplained",
 ]
 
-Array = NDArray[np.float64]
+# Ours: 0.05 s is one tick at 20 Hz, 0.25 s the history of five.
 AFTER = (0.05, 0.1, 0.15, 0.2, 0.25, 0.5, 1.0)
 """Times after a payload has come at which the response is told [s]."""
 FLIGHTS_MAX = 10_000
@@ -68,6 +70,7 @@ class AdaptationConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_fields(self)
         noise_level(self.noise)
         if not 1 <= self.flights <= FLIGHTS_MAX or not -0.5 <= self.payload <= 2.0 or abs(self.payload) < 1e-6:
             raise AirworthyError(
@@ -114,10 +117,11 @@ class Adaptation:
         return found
 
 
-def estimated_parameters(weights: Mapping[str, NDArray[Any]], history: ArrayLike) -> Array:
+def estimated_parameters(weights: Mapping[str, ArrayAny], history: ArrayLike) -> Array:
     """Mass [kg] and force of a rotor [N], (..., 2), that a history network tells of histories (..., 75); in float64."""
     x = np.asarray(history, np.float64)
     for number in range(3):
+        # In NumPy: to ask a trained network needs no torch.
         x = np.maximum(_linear(weights, f"history.body.{number}", x), 0.0)
     return _linear(weights, "history.estimate", x)
 
@@ -153,6 +157,7 @@ def measure_adaptation(folder: str | Path, config: AdaptationConfig | None = Non
             f" {TICKS_MIN / RATE:g} s or more."
         )
     starts = plan.starts(np.arange(plan.count))
+    # The same starts and drones, so that only the payload differs.
     heavy = replace(starts, mass=starts.mass * (1.0 + config.payload))
     half = plan.config.ticks // 2
     told, true = {}, {}
@@ -165,7 +170,9 @@ def measure_adaptation(folder: str | Path, config: AdaptationConfig | None = Non
     return Adaptation(config, known["nominal"], known["payload"], share, _response(told["step"], true["step"], half))
 
 
-def _flown(plan: RolloutPlan, starts: Starts, change: int, later: Array | None, device: str) -> tuple[Array, Array, Array]:
+def _flown(
+    plan: RolloutPlan, starts: RolloutStarts, change: int, later: Array | None, device: str
+) -> tuple[Array, Array, Array]:
     """Sensed states (n, k, 10), commands (n, k, 4) and true masses (n, k); `later` are the masses from tick `change` on."""
     config, gravity = plan.config, plan.vehicle.gravity
     full = starts.force * plan.vehicle.rotor_count
@@ -196,12 +203,14 @@ def _histories(sensed: Array, command: Array, form: Form) -> Array:
 
 
 def _known(told: Array, true: Array) -> RatioKnown:
+    # Before, the history is part zeros, which no training flight holds for long.
     some = told[:, HISTORY_TICKS:]
     return RatioKnown(float(some.mean()), float(some.std()), float(true[:, HISTORY_TICKS:].mean()))
 
 
 def _response(told: Array, true: Array, change: int) -> dict[str, float]:
     """By seconds after the change; tick `change` itself was flown with the old mass, the next is the first to show it."""
+    # The last second before: its mean is what the estimate was, without its noise.
     before = told[:, change - 20 : change + 1].mean(axis=1)
     way = true[:, -1] - true[:, 0]
     found = {}
@@ -213,5 +222,5 @@ def _response(told: Array, true: Array, change: int) -> dict[str, float]:
     return found
 
 
-def _linear(weights: Mapping[str, NDArray[Any]], name: str, x: Array) -> Array:
+def _linear(weights: Mapping[str, ArrayAny], name: str, x: Array) -> Array:
     return x @ weights[f"{name}.weight"].T.astype(np.float64) + weights[f"{name}.bias"]

@@ -12,17 +12,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayInt, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.pilots.svnet.features import Form, from_command, history_features, observable, to_objective, z_down
 from airworthy.pilots.svnet.variants import FULL_STATE_SIZE, Variant
-from airworthy.sensors.splats.policy_camera import POLICY_SIDE, policy_cut
-from airworthy.sensors.splats.policy_view import PolicyView
+from airworthy.sensors.carried import POLICY_SIDE, policy_cut
+from airworthy.splats.policy_view import PolicyView
 
 __all__ = ["ExpertPairs", "SizedImages", "TrainingData", "batch_order", "training_data"]
-
-Floats = NDArray[np.float32]
-Ints = NDArray[np.int64]
-Images = NDArray[np.uint8]
 
 
 class Stack(Protocol):
@@ -30,22 +27,22 @@ class Stack(Protocol):
 
     shape: tuple[int, ...]
 
-    def take(self, which: Ints) -> Images:
+    def take(self, which: ArrayInt) -> ArrayU8:
         """Images (n, H, W, 3) by their numbers (n,)."""
 
 
 class ExpertPairs(Protocol):
     """What training reads of a data set: `airworthy.learning.datasets.ExpertDataset`, or whatever has these."""
 
-    sensed: NDArray[np.float64]
+    sensed: Array
     """(pairs, 11) time, position, velocity, quaternion; z up."""
-    command: NDArray[np.float64]
+    command: Array
     """(pairs, 4) share of full thrust, body rates."""
-    rollout: Ints
+    rollout: ArrayInt
     """(pairs,) index into what is per roll-out."""
-    parameters: NDArray[np.float64]
+    parameters: Array
     """(rollouts, 2) mass [kg], force of one rotor [N]."""
-    objective: NDArray[np.float64]
+    objective: Array
     """(rollouts, 18)"""
     course: NDArray[np.str_]
     """(rollouts,)"""
@@ -62,10 +59,10 @@ class ExpertPairs(Protocol):
     def images(self) -> Stack | None:
         """None: there are none."""
 
-    def split(self, course: str | None = None) -> tuple[Ints, Ints]:
-        """Indices of pairs to train on, and held out."""
+    def split(self, course: str | None = None) -> tuple[ArrayInt, ArrayInt]:
+        """Return indices of pairs to train on, and held out."""
 
-    def of_rollouts(self, values: ArrayLike) -> NDArray[Any]:
+    def of_rollouts(self, values: ArrayLike) -> ArrayAny:
         """(pairs, ...) as (rollouts, ticks, ...)."""
 
 
@@ -97,13 +94,13 @@ class SizedImages:
     def __len__(self) -> int:
         return int(self._stack.shape[0])
 
-    def take(self, which: Ints) -> Images:
+    def take(self, which: ArrayInt) -> ArrayU8:
         """Images (n, side, side, 3) by their numbers (n,)."""
         found = self._stack.take(which)
         return found if self._view is None else np.asarray(self._view.of(found), np.uint8)
 
     def _sized(self, height: int, width: int) -> PolicyView | None:
-        """How images are resized and cut; None: they are as wanted."""
+        """Return how images are resized and cut; None: they are as wanted."""
         if not self._whole:
             return None if self.side == height == width else PolicyView((self.side, self.side), (self.side, self.side))
         cut = policy_cut(self.side, self.side)
@@ -111,7 +108,7 @@ class SizedImages:
             raise AirworthyError(f"A view of {self.side} px cannot be cut from whole images; choose a multiple of 7.")
         return cut
 
-    def _intrinsics(self, camera: Mapping[str, Any], size: tuple[int, int]) -> NDArray[np.float64]:
+    def _intrinsics(self, camera: Mapping[str, Any], size: tuple[int, int]) -> Array:
         numbers = np.array([camera[name] for name in ("fx", "fy", "cx", "cy")], np.float64)
         return numbers if self._view is None else self._view.intrinsics(numbers, size)
 
@@ -120,23 +117,23 @@ class SizedImages:
 class TrainingData:
     """k pairs as the network reads them: world z down, float32."""
 
-    state: Floats
+    state: ArrayF32
     """(k, 8) observable, or (k, 11) for the network that is told everything."""
-    objective: Floats
+    objective: ArrayF32
     """(k, 18)"""
-    history: Floats
+    history: ArrayF32
     """(k, 75)"""
-    command: Floats
+    command: ArrayF32
     """(k, 4) of the expert: thrust in [-1, 0], body rates."""
-    parameters: Floats
+    parameters: ArrayF32
     """(k, 2) mass [kg], force of one rotor [N]."""
-    train: Ints
+    train: ArrayInt
     """Pairs to learn from."""
-    held_out: Ints
+    held_out: ArrayInt
     """Pairs to judge by."""
     course: NDArray[np.str_]
     """(k,) name of the course."""
-    ticks: NDArray[np.int64]
+    ticks: ArrayInt
     """(k,) ticks flown before, of which the history knows."""
     images: SizedImages | None
     digest: str
@@ -144,7 +141,7 @@ class TrainingData:
 
 
 def training_data(pairs: ExpertPairs, kind: Variant, form: Form = "paper", side: int = 0) -> TrainingData:
-    """What a variant reads of a data set.
+    """Return what a variant reads of a data set.
 
     Args:
         pairs: The data set.
@@ -192,7 +189,7 @@ def training_data(pairs: ExpertPairs, kind: Variant, form: Form = "paper", side:
 _STAGES = ("history", "command")
 
 
-def batch_order(which: Ints, size: int, seed: int, stage: str, epoch: int) -> Iterator[Ints]:
+def batch_order(which: ArrayInt, size: int, seed: int, stage: str, epoch: int) -> Iterator[ArrayInt]:
     """Minibatches of an epoch: an order that depends on (seed, stage, epoch) alone; the last may be smaller.
 
     The pairs of a minibatch are sorted, which changes nothing but lets images be read in the order of the file.

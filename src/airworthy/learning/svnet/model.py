@@ -9,27 +9,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from airworthy.core.arrays import ArrayF32
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import read_bytes, sha256_file
+from airworthy.learning.svnet.options import SvNetOptions
+from airworthy.pilots.svnet.contract import WEIGHTS_FILE, PolicyContract, policy_folder, read_policy
 from airworthy.pilots.svnet.features import HISTORY_SIZE, VISION_SIZE
-from airworthy.pilots.svnet.squeezenet import CLASSES, FIRES, POOLS
 from airworthy.pilots.svnet.variants import (
+    CLASSES,
     COMMAND,
     COMMAND_HIDDEN,
     ESTIMATE,
     FEATURES,
+    FIRES,
     HEAD_HIDDEN,
     HISTORY_HIDDEN,
     LATENT,
+    POOLS,
     Variant,
+    backbone_shapes,
     variant,
 )
 
-__all__ = ["Inputs", "Masks", "SvNet", "draw_masks", "mask_widths"]
+__all__ = ["Inputs", "Masks", "SvNet", "beginning", "draw_masks", "mask_widths", "pretrained_digests", "read_backbone"]
 
 Masks = Sequence[Tensor]
 """One per hidden layer, (batch, width): 0 where a number is dropped, 1 / (1 - share) elsewhere."""
@@ -118,7 +128,13 @@ class Vision(nn.Module):
         self.head = _linears(CLASSES + VISION_SIZE, *HEAD_HIDDEN, FEATURES)
 
     def forward(self, images: Tensor, state: Tensor, masks: Masks | None = None) -> Tensor:
-        """(n, 3, H, W), (n, 5) -> (n, 128)"""
+        """(n, 3, H, W), (n, 5) -> (n, 128)
+
+        Args:
+            images: (n, 3, H, W), mean and spread of ImageNet taken off.
+            state: Height and quaternion, (n, 5).
+            masks: Of dropped numbers; None: nothing is dropped.
+        """
         return _chained(self.head, torch.cat([self.backbone(images), state], dim=1), masks)
 
 
@@ -187,11 +203,19 @@ def mask_widths(kind: Variant, stage: str) -> dict[str, tuple[int, ...]]:
 
 
 def draw_masks(count: int, widths: Sequence[tuple[int, float]], generator: Any, device: Any) -> list[Tensor] | None:
-    """Masks (count, width) for layers and the share of numbers dropped from each; None: nothing is dropped from any."""
+    """Masks (count, width) for layers and the share of numbers dropped from each; None: nothing is dropped from any.
+
+    Args:
+        count: Rows, (n,).
+        widths: Of each layer, with the share that is dropped.
+        generator: Whose state is part of checkpoints.
+        device: Where the masks are wanted.
+    """
     if not any(share for _, share in widths):
         return None
     drawn = torch.rand((count, sum(width for width, _ in widths)), generator=generator, device=device)
     parts = drawn.split([width for width, _ in widths], dim=1)
+    # Scaled up here (inverted dropout), so that nothing is scaled at run time.
     return [(part >= share).float() / (1.0 - share) for part, (_, share) in zip(parts, widths, strict=True)]
 
 
@@ -207,3 +231,107 @@ def _chained(layers: nn.ModuleList, x: Tensor, masks: Masks | None) -> Tensor:
             x = functional.relu(x)
             x = x if masks is None else x * masks[number]
     return x
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# What a training begins with: random numbers, the backbone of a file, or the networks of a policy that flies already.
+
+# ---- Weights of SqueezeNet 1.1 from a file, to begin a training with --------------------------------------------------------
+
+_LIMIT_BYTES = 64 << 20
+_HOW = (
+    'convert it where you trust it: python -c "import sys, torch; from safetensors.torch import save_file; save_file('
+    "torch.load(sys.argv[1], weights_only=True), 'squeezenet1_1.safetensors')\" FILE"
+)
+
+
+def read_backbone(path: str | Path) -> dict[str, ArrayF32]:
+    """Tensors of SqueezeNet 1.1 by torchvision's names.
+
+    Args:
+        path: A .safetensors; torch's own .pth holds pickles, which can run code, and is not read.
+
+    Raises:
+        AssetError: It is another kind of file, damaged, or its tensors are not SqueezeNet's.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    where = Path(path)
+    if where.suffix.lower() != ".safetensors":
+        raise AssetError(f"{str(path)!r} is not a .safetensors file; {_HOW}.")
+    try:
+        found = load(read_bytes(where, _LIMIT_BYTES))
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise AssetError(f"{str(path)!r} is not a usable safetensors file: {str(error).splitlines()[0][:200]}.") from error
+    for name, shape in backbone_shapes().items():
+        if name not in found:
+            raise AssetError(f"{str(path)!r} holds no SqueezeNet 1.1: the tensor {name!r} is missing.")
+        if found[name].shape != shape:
+            raise AssetError(
+                f"{str(path)!r} holds no SqueezeNet 1.1: {name!r} has shape {found[name].shape}, expected {shape}."
+            )
+        if not np.issubdtype(found[name].dtype, np.floating) or not np.isfinite(found[name]).all():
+            raise AssetError(f"{str(path)!r} cannot be used: the tensor {name!r} holds values that are not finite numbers.")
+    return {name: np.asarray(found[name], np.float32) for name in backbone_shapes()}
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+
+def beginning(options: SvNetOptions, precision: str) -> SvNet:
+    """Return the network before its first minibatch.
+
+    Args:
+        options: Of the training.
+        precision: Of the image network: "float32" or "bfloat16".
+
+    Raises:
+        AssetError: There is no such file or policy, or it is damaged.
+        AirworthyError: The policy is of another variant, or its history is of another form.
+    """
+    model = SvNet(options.variant, options.seed)
+    model.precision = torch.bfloat16 if precision == "bfloat16" else torch.float32
+    if options.weights and model.variant.vision:
+        state = {key: torch.from_numpy(value) for key, value in read_backbone(options.weights).items()}
+        model.vision.backbone.load_state_dict(state)
+    if options.start:
+        _take_over(model, options)
+    if model.variant.vision:
+        model.vision.to(memory_format=torch.channels_last)
+    return model
+
+
+def pretrained_digests(options: SvNetOptions) -> dict[str, str | None]:
+    """SHA-256 of the files that a training begins with; None where it needs none.
+
+    Raises:
+        AssetError: There is no such file.
+    """
+    start = policy_folder(options.start) / WEIGHTS_FILE if options.start else None
+    return {
+        "weights_sha256": sha256_file(options.weights) if options.weights else None,
+        "start_sha256": sha256_file(start) if start else None,
+    }
+
+
+def _take_over(model: SvNet, options: SvNetOptions) -> None:
+    """Take over the policy's tensors; a history network that is to learn begins anew, since its numbers are scaled while it
+    does.
+    """
+    folder = policy_folder(options.start)
+    contract, weights = read_policy(folder)
+    if fault := _fault(contract, options):
+        raise AirworthyError(f"The training cannot start from {options.start!r}: {fault}.")
+    anew = bool(options.history_epochs) and model.variant.learns_history
+    kept = {key: value for key, value in weights.items() if not (anew and key.startswith("history."))}
+    state = {key: torch.from_numpy(value) for key, value in kept.items()}
+    model.load_state_dict({**model.state_dict(), **state})
+
+
+def _fault(contract: PolicyContract, options: SvNetOptions) -> str:
+    if contract.variant != options.variant:
+        return f"it is of variant {contract.variant!r}, and {options.variant!r} is to be trained"
+    if contract.history != options.form:
+        return f"its history is of the form {contract.history!r}, and {options.form!r} was asked for (--form)"
+    return ""

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from airworthy.core.errors import AirworthyError
-from airworthy.learning.options import COUNT_MAX, SEED_MAX, TrainingOptions, TrainingRunOptions
+from airworthy.core.schema import check_fields
+from airworthy.learning.machine import COUNT_MAX, SEED_MAX, TrainingOptions, TrainingRunOptions
 from airworthy.pilots.svnet.variants import variant
 
 __all__ = ["RunOptions", "SvNetOptions"]
 
+# Ours; published: 224 (spec/sousvide section 7).
 SIDE_MIN, SIDE_MAX = 17, 1024
 """Of images; the smallest leaves something after three poolings."""
 
@@ -83,6 +85,7 @@ class SvNetOptions(TrainingOptions):
     """Of the weights, of the order of the pairs, of dropout and of augmentation."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         variant(self.variant)
         for name in ("epochs", "batch", "history_batch", "judge_every"):
             self._check_within(name, 1, COUNT_MAX)
@@ -112,3 +115,7 @@ class RunOptions(TrainingRunOptions):
     """Keep all images on the device; auto: on a GPU where they take less than half of its free memory."""
     tensorboard: bool = False
     """Write curves for TensorBoard, too."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_fields(self)

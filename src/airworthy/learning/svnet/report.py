@@ -2,22 +2,168 @@
 
 from __future__ import annotations
 
+import html
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
+from airworthy.core.arrays import Array, ArrayF32
 from airworthy.core.files import write_text
-from airworthy.evaluation.pages import page_of
 from airworthy.learning.svnet.data import TrainingData
-from airworthy.learning.svnet.drawing import Line, lines, scatter
-from airworthy.learning.svnet.judging import ratio_of
+from airworthy.learning.svnet.metrics import ratio_of
 from airworthy.learning.training_folder import REPORT_FILE
 from airworthy.pilots.svnet.features import HISTORY_TICKS
+from airworthy.reports.page import card, fixed, page_of, percent
 
-__all__ = ["training_curves", "write_training_report"]
+__all__ = ["Line", "lines", "scatter", "training_curves", "write_training_report"]
+
+# ---- Figures of a training's report as inline SVG; colours are the style sheet's --------------------------------------------
+
+WIDTH, HEIGHT = 420.0, 230.0
+SIDE = 250.0
+LEFT, RIGHT, TOP, BOTTOM = 62.0, 14.0, 12.0, 30.0
+# Ours: more points hide each other and make the page heavy.
+POINTS_MOST = 600
+_TEXT = 'font-size="12.5" fill="var(--muted)" font-family="var(--sans)"'
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve."""
+
+    name: str
+    role: str
+    """Colour of the style sheet: flown, second, warn, bad."""
+    points: Sequence[tuple[float, float]]
+    dashed: bool = False
+
+
+def lines(title: str, across: str, curves: Sequence[Line], logarithmic: bool = True) -> str:
+    """Curves over one axis, with a key; empty where no curve has two points.
+
+    Args:
+        title: For those who do not see.
+        across: What the axis to the right counts.
+        curves: Values that are not finite, or not positive on a logarithmic axis, are left out.
+        logarithmic: Of the axis upwards.
+    """
+    kept = [(curve, _usable(curve.points, logarithmic)) for curve in curves]
+    kept = [(curve, points) for curve, points in kept if len(points) >= 2]
+    if not kept:
+        return ""
+    every = np.concatenate([points for _, points in kept])
+    (x0, x1), (y0, y1) = _span(every[:, 0]), _span(every[:, 1])
+    if not logarithmic:
+        y0 = min(0.0, y0)
+    ticks = _ticks(y0, y1, logarithmic)
+    room = (LEFT, WIDTH - RIGHT, HEIGHT - BOTTOM, TOP + 18.0)
+
+    def at(points: Array) -> Array:
+        y = (points[:, 1] - y0) / (y1 - y0)
+        return np.stack([room[0] + (points[:, 0] - x0) / (x1 - x0) * (room[1] - room[0]), room[2] - y * (room[2] - room[3])], 1)
+
+    parts = []
+    for value in ticks:
+        y = float(at(np.array([[x0, value]]))[0, 1])
+        label = _number(10.0**value if logarithmic else value)
+        parts.append(f'<line x1="{room[0]}" x2="{room[1]}" y1="{y:.1f}" y2="{y:.1f}" stroke="var(--grid)"/>')
+        parts.append(f'<text x="{room[0] - 7}" y="{y + 4:.1f}" text-anchor="end" {_TEXT}>{label}</text>')
+    for value, anchor in ((x0, "start"), (x1, "end")):
+        x = float(at(np.array([[value, y0]]))[0, 0])
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 9}" text-anchor="{anchor}" {_TEXT}>{_number(value)}</text>')
+    middle = (room[0] + room[1]) / 2
+    parts.append(f'<text x="{middle:.1f}" y="{HEIGHT - 9}" text-anchor="middle" {_TEXT}>{html.escape(across)}</text>')
+    beside = room[0]
+    for curve, points in kept:
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in at(points))
+        dash = ' stroke-dasharray="5 4"' if curve.dashed else ""
+        stroke = f'stroke="var(--{curve.role})" stroke-width="1.7"{dash}'
+        parts.append(f'<polyline points="{path}" fill="none" stroke-linejoin="round" {stroke}/>')
+        parts.append(f'<line x1="{beside:.1f}" x2="{beside + 18:.1f}" y1="{TOP - 2}" y2="{TOP - 2}" {stroke}/>')
+        parts.append(f'<text x="{beside + 24:.1f}" y="{TOP + 2}" {_TEXT}>{html.escape(curve.name)}</text>')
+        beside += 38.0 + 7.0 * len(curve.name)
+    return f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img"><title>{html.escape(title)}</title>{"".join(parts)}</svg>'
+
+
+def scatter(title: str, true: ArrayLike, told: ArrayLike, role: str = "flown") -> str:
+    """Predicted over true values, with the diagonal on which they agree; evenly chosen points where there are many.
+
+    Args:
+        title: Of the figure.
+        true: (n,)
+        told: Predicted, (n,).
+        role: Colour of the points.
+    """
+    x, y = np.asarray(true, np.float64), np.asarray(told, np.float64)
+    fine = np.isfinite(x) & np.isfinite(y)
+    x, y = x[fine], y[fine]
+    if len(x) < 2:
+        return ""
+    some = np.unique(np.linspace(0, len(x) - 1, min(len(x), POINTS_MOST)).astype(int))
+    low, high = _span(np.concatenate([np.quantile(v, (0.001, 0.999)) for v in (x, y)]))
+    room = (50.0, SIDE - 8.0, SIDE - 26.0, 8.0)
+
+    def at(values: Array, horizontal: bool) -> Array:
+        share = np.clip((values - low) / (high - low), 0.0, 1.0)
+        return room[0] + share * (room[1] - room[0]) if horizontal else room[2] - share * (room[2] - room[3])
+
+    dots = "".join(
+        f'<circle cx="{a:.1f}" cy="{b:.1f}" r="1.6"/>' for a, b in zip(at(x[some], True), at(y[some], False), strict=True)
+    )
+    x0, x1, y0, y1 = room
+    box = f'x="{x0}" y="{y1}" width="{x1 - x0}" height="{y0 - y1}"'
+    frame = f'<rect {box} fill="none" stroke="var(--grid)"/>'
+    diagonal = f'<line x1="{x0}" y1="{y0}" x2="{x1}" y2="{y1}" stroke="var(--axis)" stroke-dasharray="4 4"/>'
+    words = "".join(
+        f'<text x="{a}" y="{b}" text-anchor="{anchor}" {_TEXT}>{text}</text>'
+        for a, b, anchor, text in (
+            (room[0], SIDE - 9.0, "start", _number(low)),
+            (room[1], SIDE - 9.0, "end", _number(high)),
+            ((room[0] + room[1]) / 2, SIDE - 9.0, "middle", "expert" if role == "flown" else "true"),
+            (room[0] - 6.0, room[2], "end", _number(low)),
+            (room[0] - 6.0, room[3] + 10.0, "end", _number(high)),
+        )
+    )
+    inside = f'{frame}{diagonal}<g fill="var(--{role})" fill-opacity="0.45">{dots}</g>{words}'
+    return f'<svg viewBox="0 0 {SIDE:g} {SIDE:g}" role="img"><title>{html.escape(title)}</title>{inside}</svg>'
+
+
+def _usable(points: Sequence[tuple[float, float]], logarithmic: bool) -> Array:
+    found = np.array([p for p in points if p[1] is not None], np.float64).reshape(-1, 2)
+    found = found[np.isfinite(found).all(axis=1) & ((found[:, 1] > 0.0) | (not logarithmic))]
+    if logarithmic:
+        found[:, 1] = np.log10(found[:, 1])
+    return found
+
+
+def _span(values: Array) -> tuple[float, float]:
+    low, high = float(values.min()), float(values.max())
+    room = 0.03 * (high - low) if high - low > 1e-9 * max(1.0, abs(high)) else 0.5
+    return (low, high) if room != 0.5 else (low - room, high + room)
+
+
+def _ticks(low: float, high: float, logarithmic: bool) -> list[float]:
+    """Up to five; of a logarithmic axis the decades where there are two or more of them."""
+    decades = [float(k) for k in range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)]
+    if logarithmic and len(decades) >= 2:
+        return decades[:: -(-len(decades) // 5)]
+    return np.linspace(low, high, 4).tolist()
+
+
+def _number(value: float) -> str:
+    if value == 0.0:
+        return "0"
+    if abs(value) >= 1000.0:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 OUTPUTS = (("thrust", "share of full, z down"), ("roll rate", "rad/s"), ("pitch rate", "rad/s"), ("yaw rate", "rad/s"))
 
@@ -27,8 +173,8 @@ def write_training_report(
     data: TrainingData,
     figures: Mapping[str, Any],
     journal: Sequence[Mapping[str, Any]],
-    commands: NDArray[np.float32],
-    estimate: NDArray[np.float32] | None,
+    commands: ArrayF32,
+    estimate: ArrayF32 | None,
 ) -> Path:
     """Write `report.html`.
 
@@ -52,22 +198,23 @@ def write_training_report(
     return write_text(folder / REPORT_FILE, page)
 
 
-def _cards(figures: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def _cards(figures: Mapping[str, Any]) -> list[dict[str, str]]:
     share = 1.0 - figures["command_mse"] / max(figures["command_mse_of_mean"], 1e-30)
     thrust, *rates = figures["command_rms"]
     cards = [
-        ("pairs learnt from", f"{figures['pairs_trained_on']:,}", f"{figures['pairs_held_out']:,} held out"),
-        ("variance explained", f"{100.0 * share:.1f} %", "of the expert's commands, held out"),
-        ("thrust error", _told(thrust, 4), "RMS, share of full thrust"),
-        ("rate error", _told(_rms(rates), 3), "RMS [rad/s], mean of three axes"),
+        card("pairs learnt from", f"{figures['pairs_trained_on']:,}", below=f"{figures['pairs_held_out']:,} held out"),
+        card("variance explained", f"{100.0 * share:.1f} %", below="of the expert's commands, held out"),
+        card("thrust error", _told(thrust, 4), below="RMS, share of full thrust"),
+        card("rate error", _told(_rms(rates), 3), below="RMS [rad/s], mean of three axes"),
     ]
     full = figures.get("history_full")
     if full:
         mean = _told(100.0 * (full["ratio_error_of_mean"] or 0.0), 1)
-        cards.append(("k/m error", f"{_told(100.0 * (full['ratio_error'] or 0.0), 2)} %", f"always saying the mean: {mean} %"))
+        off = _told(100.0 * (full["ratio_error"] or 0.0), 2)
+        cards.append(card("k/m error", f"{off} %", below=f"always saying the mean: {mean} %"))
     speed = figures["pairs_per_second"].get("command")
     what = f"images/s at {figures['view']} px" if figures["view"] else "pairs/s"
-    cards.append((what, f"{speed:,.0f}", "forward and backward"))
+    cards.append(card(what, f"{speed:,.0f}", below="forward and backward"))
     return cards
 
 
@@ -89,7 +236,7 @@ def training_curves(journal: Sequence[Mapping[str, Any]], figures: Mapping[str, 
     return found
 
 
-def _outputs(data: TrainingData, commands: NDArray[np.float32]) -> list[dict[str, str]]:
+def _outputs(data: TrainingData, commands: ArrayF32) -> list[dict[str, str]]:
     truth = data.command[data.held_out].astype(np.float64)
     found = []
     for k, (name, unit) in enumerate(OUTPUTS):
@@ -99,7 +246,7 @@ def _outputs(data: TrainingData, commands: NDArray[np.float32]) -> list[dict[str
     return found
 
 
-def _ratio(data: TrainingData, estimate: NDArray[np.float32] | None) -> str:
+def _ratio(data: TrainingData, estimate: ArrayF32 | None) -> str:
     if estimate is None:
         return ""
     known = data.ticks[data.held_out] >= HISTORY_TICKS
@@ -107,15 +254,15 @@ def _ratio(data: TrainingData, estimate: NDArray[np.float32] | None) -> str:
     return scatter("force of a rotor over mass [N/kg]", truth, ratio_of(estimate)[known], "second")
 
 
-def _history_rows(figures: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def _history_rows(figures: Mapping[str, Any]) -> list[tuple[str, ...]]:
     full, every = figures.get("history_full"), figures.get("history")
     if not full or not every:
         return []
     rows = [
-        ("k/m, full history, relative", _percent(full["ratio_error"]), _percent(full["ratio_error_of_mean"])),
-        ("k/m, all ticks, relative", _percent(every["ratio_error"]), _percent(every["ratio_error_of_mean"])),
-        ("k/m, full history, bias", _percent(full["ratio_bias"]), ""),
+        (f"k/m, {name}, relative", *(percent(of[key], absent="") for key in ("ratio_error", "ratio_error_of_mean")))
+        for name, of in (("full history", full), ("all ticks", every))
     ]
+    rows.append(("k/m, full history, bias", percent(full["ratio_bias"], absent=""), ""))
     for name, key in (("mass [kg]", "mass_kg"), ("force of a rotor [N]", "force_N")):
         rows.append((name, _told(full[f"{key}_rms"], 4), _told(full[f"{key}_rms_of_mean"], 4)))
     return rows
@@ -125,9 +272,5 @@ def _rms(values: Any) -> float:
     return float(np.sqrt(np.mean(np.square(np.asarray(values, np.float64))))) if len(values) else float("nan")
 
 
-def _percent(value: float | None) -> str:
-    return "" if value is None else f"{100.0 * value:.2f} %"
-
-
 def _told(value: float | None, digits: int) -> str:
-    return "-" if value is None or not np.isfinite(value) else f"{value:.{digits}f}"
+    return fixed(value, digits, "-")

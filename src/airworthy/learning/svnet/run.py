@@ -8,20 +8,19 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from airworthy.core.checkpoints import Checkpoint
+from airworthy.core.arrays import ArrayF32
 from airworthy.core.errors import AirworthyError
-from airworthy.learning.model_state import ModelState
-from airworthy.learning.svnet.beginning import beginning
+from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.learning.machine import ModelState
 from airworthy.learning.svnet.data import TrainingData, batch_order
-from airworthy.learning.svnet.feed import Feed
-from airworthy.learning.svnet.judging import judged_commands, judged_history
+from airworthy.learning.svnet.data_loader import DataLoader
+from airworthy.learning.svnet.metrics import command_metrics, history_metrics
+from airworthy.learning.svnet.model import beginning
 from airworthy.learning.svnet.options import SvNetOptions
-from airworthy.learning.svnet.stages import CommandStage, HistoryStage, Stage, stage_names
+from airworthy.learning.svnet.stages import CommandStage, HistoryStage, TrainingStage, stage_names
 
 __all__ = ["SvNetRun"]
 
@@ -36,7 +35,7 @@ class SvNetRun:
         options: Chosen.
         device: Where it computes.
         precision: Of the image network: "float32" or "bfloat16".
-        resident: See `Feed`.
+        resident: See `DataLoader`.
     """
 
     def __init__(
@@ -48,7 +47,7 @@ class SvNetRun:
         resident: str = "auto",
     ):
         self.data, self.options, self.device = data, options, device
-        self.feed = Feed(data, device, resident)
+        self.feed = DataLoader(data, device, resident)
         self.model = beginning(options, precision).to(device)
         self._names = stage_names(options, self.model)
         self._index, self._step = 0, 0
@@ -56,7 +55,7 @@ class SvNetRun:
         self._state = ModelState(self.model, device)
         self.notes: dict[str, Any] = {"journal": [], "skipped": 0, "best": {}, "seconds": {}, "pairs": {}}
         """Journal by epoch, minibatches left out, best epoch of each step, time and pairs of forward and backward passes."""
-        self.stage: Stage = self._stage()
+        self.stage: TrainingStage = self._stage()
 
     @property
     def finished(self) -> bool:
@@ -87,7 +86,7 @@ class SvNetRun:
                     self._close_epoch(epoch)
                 yield self.number
 
-    def weights(self, kind: str) -> dict[str, NDArray[np.float32]]:
+    def weights(self, kind: str) -> dict[str, ArrayF32]:
         """Tensors of the "best" epoch, or of the "last"."""
         return self._state.weights(kind)
 
@@ -111,8 +110,8 @@ class SvNetRun:
             self.stage = self._stage()
             self._state.restore_moments(checkpoint.arrays, self.stage.trained, self.stage.optimizer)
 
-    def _stage(self) -> Stage:
-        found: Stage = _STAGES[self._names[self._index]](self.model, self.feed, self.options)
+    def _stage(self) -> TrainingStage:
+        found: TrainingStage = _STAGES[self._names[self._index]](self.model, self.feed, self.options)
         return found
 
     def _sizes(self) -> list[int]:
@@ -153,7 +152,7 @@ class SvNetRun:
         """Held-out pairs; the best epoch's weights are kept."""
         history = self.stage.name == "history"
         loss, predicted = self.stage.judged(self.data.held_out)
-        figures = (judged_history if history else judged_commands)(self.data, predicted)
+        figures = (history_metrics if history else command_metrics)(self.data, predicted)
         # Most of the history step's loss cannot be learnt (mass and force apart from their ratio): it would choose by chance.
         score = figures["ratio_error"] if history else loss
         best = self.notes["best"].get(self.stage.name)

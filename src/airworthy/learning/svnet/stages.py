@@ -10,30 +10,28 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from airworthy.learning.svnet.feed import Feed, normalized
+from airworthy.core.arrays import ArrayF32, ArrayInt
+from airworthy.learning.svnet.data_loader import DataLoader, normalized
 from airworthy.learning.svnet.model import SvNet, draw_masks, mask_widths
 from airworthy.learning.svnet.options import SvNetOptions
 
-__all__ = ["CommandStage", "HistoryStage", "Stage", "stage_names"]
+__all__ = ["CommandStage", "HistoryStage", "TrainingStage", "stage_names"]
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float32]
 JUDGED_AT_ONCE = 256
 _NUMBERS = {"history": 1, "command": 2}
 """Of the generators; part of every result."""
 
 
 def stage_names(options: SvNetOptions, model: SvNet) -> tuple[str, ...]:
-    """Steps of a training, in order."""
+    """Return steps of a training, in order."""
     before = ("history",) if model.variant.learns_history and options.history_epochs else ()
     return (*before, "command")
 
 
 @dataclass(frozen=True)
-class Plan:
+class LearningPlan:
     """How a step learns."""
 
     epochs: int
@@ -43,7 +41,7 @@ class Plan:
     """Share dropped, by block."""
 
 
-class Stage(ABC):
+class TrainingStage(ABC):
     """A step of a training: what learns, from what, by how much.
 
     Args:
@@ -55,7 +53,15 @@ class Stage(ABC):
         trained: Names of the tensors that learn.
     """
 
-    def __init__(self, name: str, model: SvNet, feed: Feed, options: SvNetOptions, plan: Plan, trained: Callable[[str], bool]):
+    def __init__(
+        self,
+        name: str,
+        model: SvNet,
+        feed: DataLoader,
+        options: SvNetOptions,
+        plan: LearningPlan,
+        trained: Callable[[str], bool],
+    ):
         self.name, self.model, self.feed, self.options, self.plan = name, model, feed, options, plan
         self.per_epoch = math.ceil(len(feed.data.train) / plan.batch)
         self.minibatches = plan.epochs * self.per_epoch
@@ -69,7 +75,7 @@ class Stage(ABC):
         found = mask_widths(model.variant, name)
         self._widths = [(width, plan.dropout[block]) for block, widths in found.items() for width in widths]
 
-    def learn(self, step: int, which: Ints, images: Tensor | None) -> float:
+    def learn(self, step: int, which: ArrayInt, images: Tensor | None) -> float:
         """Learn from a minibatch.
 
         Args:
@@ -102,9 +108,10 @@ class Stage(ABC):
             share *= 0.5 * (1.0 + math.cos(math.pi * step / self.minibatches))
         return self.plan.rate * share
 
-    def judged(self, which: Ints) -> tuple[float, Floats]:
+    def judged(self, which: ArrayInt) -> tuple[float, ArrayF32]:
         """Loss over some pairs with nothing dropped, and what is predicted (n, k)."""
         found, total = [], 0.0
+        # In parts: the images of all pairs would not fit into memory.
         batches = [which[first : first + JUDGED_AT_ONCE] for first in range(0, len(which), JUDGED_AT_ONCE)]
         with torch.no_grad():
             for some, images in self.stream(batches):
@@ -119,11 +126,17 @@ class Stage(ABC):
         return ((which, None) for which in batches)
 
     @abstractmethod
-    def predicted(self, which: Ints, images: Tensor | None, masks: Any) -> Tensor:
-        """(n, k)"""
+    def predicted(self, which: ArrayInt, images: Tensor | None, masks: Any) -> Tensor:
+        """(n, k)
+
+        Args:
+            which: Pairs (n,).
+            images: (n, 3, H, W); None where this stage sees none.
+            masks: Of dropped numbers; None: nothing is dropped.
+        """
 
     @abstractmethod
-    def loss(self, predicted: Tensor, which: Ints) -> Tensor:
+    def loss(self, predicted: Tensor, which: ArrayInt) -> Tensor:
         """Mean of squares."""
 
     def physical(self, predicted: Tensor) -> Tensor:
@@ -139,23 +152,31 @@ class Stage(ABC):
         return None if images is None else normalized(images, self._generator, o.brightness, o.image_noise, o.paste)
 
 
-class HistoryStage(Stage):
+class HistoryStage(TrainingStage):
     """Mean squared error of mass and force of a rotor; only the history network learns."""
 
-    def __init__(self, model: SvNet, feed: Feed, options: SvNetOptions):
-        plan = Plan(options.history_epochs, options.history_batch, options.history_rate, {"history": options.history_dropout})
+    def __init__(self, model: SvNet, feed: DataLoader, options: SvNetOptions):
+        plan = LearningPlan(
+            options.history_epochs, options.history_batch, options.history_rate, {"history": options.history_dropout}
+        )
         super().__init__("history", model, feed, options, plan, lambda key: key.startswith("history."))
         train = feed.data.train
         self._given = self._spread("history", train)
         self._asked = self._spread("parameters", train)
 
-    def predicted(self, which: Ints, images: Tensor | None, masks: Any) -> Tensor:
-        """(n, 2)"""
+    def predicted(self, which: ArrayInt, images: Tensor | None, masks: Any) -> Tensor:
+        """(n, 2)
+
+        Args:
+            which: Pairs (n,).
+            images: Not read.
+            masks: Of dropped numbers; None: nothing is dropped.
+        """
         mean, spread = self._given
         found: Tensor = self.model.history((self.feed.numbers(which, "history") - mean) / spread, masks)[1]
         return found
 
-    def loss(self, predicted: Tensor, which: Ints) -> Tensor:
+    def loss(self, predicted: Tensor, which: ArrayInt) -> Tensor:
         """Over both numbers."""
         mean, spread = self._asked
         return ((predicted - (self.feed.numbers(which, "parameters") - mean) / spread) ** 2).mean()
@@ -170,6 +191,7 @@ class HistoryStage(Stage):
         if not self.options.normalize:
             return state
         (mean, spread), (offset, scale) = self._given, self._asked
+        # Folded in double precision, so that the policy's contract knows of no normalisation and keeps its published shapes.
         first = state["history.body.0.weight"].double() / spread.double()
         last = {key: state[f"history.estimate.{key}"].double() for key in ("weight", "bias")}
         folded = {
@@ -180,25 +202,28 @@ class HistoryStage(Stage):
         }
         return state | {key: value.float() for key, value in folded.items()}
 
-    def _spread(self, name: str, train: Ints) -> tuple[Tensor, Tensor]:
+    def _spread(self, name: str, train: ArrayInt) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation of a field; 0 and 1 where they are not taken off, or where nothing varies."""
         values = getattr(self.feed.data, name)[train].astype(np.float64)
+        # One row that is not finite would make mean and spread so, too.
         values = values[np.isfinite(values).all(axis=1)]
         mean, spread = np.zeros(values.shape[1]), np.ones(values.shape[1])
         if self.options.normalize and len(values):
             mean, spread = values.mean(axis=0), values.std(axis=0)
+            # What does not vary is not divided: a course at one height has a constant input.
             spread = np.where(spread > 1e-6, spread, 1.0)
         device = self.feed.device
         return torch.from_numpy(mean.astype(np.float32)).to(device), torch.from_numpy(spread.astype(np.float32)).to(device)
 
 
-class CommandStage(Stage):
+class CommandStage(TrainingStage):
     """Mean squared error of the expert's commands; a history network that learnt before stays as it is."""
 
-    def __init__(self, model: SvNet, feed: Feed, options: SvNetOptions):
+    def __init__(self, model: SvNet, feed: DataLoader, options: SvNetOptions):
         shares = {"history": options.history_dropout, "vision": options.dropout, "command": options.dropout}
+        # What was pre-trained stays as it is: the command network learns to read its latent (spec/sousvide section 7, step 2).
         frozen = model.variant.learns_history
-        plan = Plan(options.epochs, options.batch, options.rate, shares)
+        plan = LearningPlan(options.epochs, options.batch, options.rate, shares)
         super().__init__(
             "command", model, feed, options, plan, lambda key: not (frozen and key.startswith("history.")) and _used(model, key)
         )
@@ -207,11 +232,18 @@ class CommandStage(Stage):
         spread = np.ones(4)
         if options.balance:
             commands = feed.data.command[feed.data.train].astype(np.float64)
+            # Squares of thrust shares and body rates differ by orders of magnitude; balanced, each counts by its own spread.
             spread = np.maximum(commands[np.isfinite(commands).all(axis=1)].std(axis=0), 1e-6)
         self._weight = torch.from_numpy((1.0 / spread).astype(np.float32)).to(feed.device)
 
-    def predicted(self, which: Ints, images: Tensor | None, masks: Any) -> Tensor:
-        """(n, 4)"""
+    def predicted(self, which: ArrayInt, images: Tensor | None, masks: Any) -> Tensor:
+        """(n, 4)
+
+        Args:
+            which: Pairs (n,).
+            images: (n, 3, H, W); None where this stage sees none.
+            masks: Of dropped numbers; None: nothing is dropped.
+        """
         inputs = self.feed.inputs(which, images)
         told = None
         if self._frozen:
@@ -220,7 +252,7 @@ class CommandStage(Stage):
         found: Tensor = self._call(inputs, masks, told)
         return found
 
-    def loss(self, predicted: Tensor, which: Ints) -> Tensor:
+    def loss(self, predicted: Tensor, which: ArrayInt) -> Tensor:
         """Over all four numbers."""
         return (((predicted - self.feed.numbers(which, "command")) * self._weight) ** 2).mean()
 
@@ -230,5 +262,5 @@ class CommandStage(Stage):
 
 
 def _used(model: SvNet, key: str) -> bool:
-    """The estimate is not read by a network that is given the latent: it would only be carried along."""
+    """Return the estimate is not read by a network that is given the latent: it would only be carried along."""
     return not key.startswith("history.estimate.") or model.variant.history == "estimate"

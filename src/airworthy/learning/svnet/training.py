@@ -2,42 +2,230 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from airworthy.core.files import lock_folder
-from airworthy.evaluation.folder_kinds import refuse_foreign
+from airworthy.core.arrays import ArrayF32
+from airworthy.core.errors import AirworthyError
+from airworthy.core.files import lock_folder, write_bytes, write_json
+from airworthy.core.runs.block_job import refuse_foreign
 from airworthy.learning.machine import computing, machine_for
-from airworthy.learning.svnet.beginning import beginning_digests
-from airworthy.learning.svnet.curves import Curves
 from airworthy.learning.svnet.data import ExpertPairs, TrainingData, training_data
+from airworthy.learning.svnet.metrics import command_metrics, history_figures
+from airworthy.learning.svnet.model import pretrained_digests
 from airworthy.learning.svnet.options import RunOptions, SvNetOptions
-from airworthy.learning.svnet.outcome import TrainedSvNet
 from airworthy.learning.svnet.report import write_training_report
-from airworthy.learning.svnet.results import figures_of, write_figures, write_results
 from airworthy.learning.svnet.run import SvNetRun
 from airworthy.learning.svnet.stages import CommandStage, stage_names
-from airworthy.learning.training_folder import IDENTITY_FILE, Named, TrainingFolder, say, write_journal
-from airworthy.pilots.svnet.contract import CONTRACT_FILE, read_policy
+from airworthy.learning.training_folder import (
+    FIGURES_FILE,
+    IDENTITY_FILE,
+    JOURNAL_FILE,
+    LAST_FILE,
+    TrainingFolder,
+    TrainingNames,
+    say,
+    write_journal,
+)
+from airworthy.pilots.svnet.contract import CONTRACT_FILE, PolicyContract, PolicyImage, read_policy, tensor_bytes, write_policy
+from airworthy.pilots.svnet.features import HISTORY_TICKS
 from airworthy.pilots.svnet.variants import variant
 
-__all__ = ["train"]
+__all__ = [
+    "FIGURES_FILE",
+    "JOURNAL_FILE",
+    "Curves",
+    "TrainedSvNet",
+    "contract_of",
+    "figures_of",
+    "train",
+    "write_figures",
+    "write_results",
+]
+
+# ---- What came of a training, in a few numbers ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TrainedSvNet:
+    """A policy's folder."""
+
+    folder: Path
+    """With `weights.safetensors`, `contract.json`, `report.html`, `training.jsonl`."""
+    variant: str
+    finished: bool
+    """False: it was stopped after the minutes that it was given, and goes on from there."""
+    minibatches: int
+    """Done."""
+    total: int
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    """Content of `report.json`."""
+
+    @classmethod
+    def of(cls, folder: Path, figures: Mapping[str, Any]) -> TrainedSvNet:
+        """Return a finished one.
+
+        Raises:
+            KeyError, TypeError, ValueError: The figures are not those of a training.
+        """
+        done = int(figures["minibatches"])
+        return cls(folder, str(figures["variant"]), True, done, done, figures)
+
+
+# ---- Curves for TensorBoard, where they are asked for -----------------------------------------------------------------------
+
+_NAMES = ("train_loss", "held_out_loss", "rate", "ratio_error", "skipped")
+
+
+class Curves:
+    """A writer of event files; what a run that goes on had written already is written again.
+
+    Args:
+        folder: For the files.
+        journal: Rows so far.
+
+    Raises:
+        AirworthyError: TensorBoard is not installed.
+    """
+
+    def __init__(self, folder: Path, journal: Sequence[Mapping[str, Any]] = ()):
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError as error:
+            raise AirworthyError("Curves for TensorBoard need its package: pip install 'airworthy[learn]'.") from error
+
+        for old in folder.glob("events.out.tfevents.*"):
+            old.unlink()
+        self._writer: Any = SummaryWriter(str(folder))
+        for row in journal:
+            self.add(row)
+
+    def __enter__(self) -> Curves:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add one epoch."""
+        for name in _NAMES:
+            if row.get(name) is not None:
+                self._writer.add_scalar(f"{row['stage']}/{name}", row[name], row["epoch"])
+        for name, value in zip(("thrust", "rate_x", "rate_y", "rate_z"), row.get("command_rms", ()), strict=False):
+            self._writer.add_scalar(f"{row['stage']}/rms_{name}", value, row["epoch"])
+        self._writer.flush()
+
+
+# ---- What a training leaves behind: weights with their contract, the journal, figures, a report -----------------------------
+
+Weights = Mapping[str, ArrayF32]
+
+
+def contract_of(data: TrainingData, options: SvNetOptions, identity: Mapping[str, Any]) -> PolicyContract:
+    """Return what the numbers of the weights mean.
+
+    Args:
+        data: What was learnt from.
+        options: What was learnt and how.
+        identity: Of the training, which becomes part of the contract.
+    """
+    view = None
+    if data.images is not None:
+        fx, fy, cx, cy = (float(value) for value in data.images.intrinsics)
+        view = PolicyImage(data.images.side, data.images.side, fx, fy, cx, cy)
+    return PolicyContract(options.variant, view, history=options.form, training=dict(identity), data=data.digest)
+
+
+def figures_of(data: TrainingData, commands: ArrayF32, estimate: ArrayF32 | None, notes: Mapping[str, Any]) -> dict[str, Any]:
+    """Figures of the finished weights on held-out pairs, in float32, all of one run and all of its data the same.
+
+    Args:
+        data: The pairs.
+        commands: (held-out, 4) predicted.
+        estimate: (held-out, 2) of the history network; None: there is none.
+        notes: Of the run.
+    """
+    truth = data.command[data.held_out].astype(np.float64)
+    spread = data.command[data.train].astype(np.float64)
+    found: dict[str, Any] = {
+        "pairs_trained_on": len(data.train),
+        "pairs_held_out": len(data.held_out),
+        "best_epoch": {name: item["epoch"] for name, item in notes["best"].items()},
+        "skipped_minibatches": notes["skipped"],
+        "command_mse": float(np.mean((commands - truth) ** 2)),
+        "command_mse_of_mean": float(np.mean((spread.mean(axis=0) - truth) ** 2)),
+        **command_metrics(data, commands),
+        "by_course": {
+            str(name): float(np.mean((commands[mine] - truth[mine]) ** 2))
+            for name in np.unique(data.course)
+            if (mine := data.course[data.held_out] == name).any()
+        },
+    }
+    if estimate is not None:
+        known = data.ticks[data.held_out] >= HISTORY_TICKS
+        found["history"] = history_figures(data, estimate)
+        found["history_full"] = history_figures(data, estimate, known)
+    return found
+
+
+def write_results(
+    folder: Path,
+    data: TrainingData,
+    options: SvNetOptions,
+    identity: Mapping[str, Any],
+    chosen: Weights,
+    last: Weights,
+    notes: Mapping[str, Any],
+) -> None:
+    """Write the policy's folder: `weights.safetensors` and `contract.json`; the other weights and the journal beside them.
+
+    Args:
+        folder: Of the policy.
+        data: What was learnt from.
+        options: What was learnt and how.
+        identity: Of the training.
+        chosen: Weights that are the policy's.
+        last: Those of the last epoch.
+        notes: Journal and times.
+    """
+    write_journal(folder, notes["journal"])
+    write_bytes(folder / LAST_FILE, tensor_bytes(last, options.variant))
+    write_policy(folder, contract_of(data, options, {**identity, "options": asdict(options)}), chosen)
+
+
+def write_figures(folder: Path, figures: Mapping[str, Any]) -> Path:
+    """`report.json`, last: where it lies, all is done."""
+    return write_json(folder / FIGURES_FILE, figures)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 CURVES = "tensorboard"
 SCHEMA_VERSION = 1
-_NAMED = Named("a policy", "its data were others", "the weights it began with, or its version, were others", "minibatch")
+_NAMED = TrainingNames(
+    "a policy", "its data were others", "the weights it began with, or its version, were others", "minibatch"
+)
 
 
 def train(
     pairs: ExpertPairs, out: str | Path, options: SvNetOptions, run: RunOptions, command: str = "", quiet: bool = False
 ) -> TrainedSvNet:
-    """See `airworthy.learning.svnet.train_svnet`."""
+    """See `airworthy.learning.svnet.train_svnet`.
+
+    Args:
+        pairs: Of the expert.
+        out: Folder of the policy.
+        options: What is learnt and how.
+        run: Where, and for how long.
+        command: As it was called, for the report.
+        quiet: Print nothing.
+    """
     refuse_foreign(out, IDENTITY_FILE, CONTRACT_FILE)
     data = training_data(pairs, variant(options.variant), options.form, options.view)
     identity = _identity(options, data)
@@ -59,7 +247,7 @@ def train(
 
 
 def _identity(options: SvNetOptions, data: TrainingData) -> dict[str, Any]:
-    begun_with = beginning_digests(options)
+    begun_with = pretrained_digests(options)
     return {"schema_version": SCHEMA_VERSION, "options": asdict(options), "data": data.digest, **begun_with}
 
 

@@ -1,29 +1,29 @@
 """Expert roll-outs, as SOUS VIDE's Algorithm 1 draws them, and what a drone's camera sees on the way."""
 
-from airworthy.learning.synthesis.cameras import VIEWS, flight_camera
 from airworthy.learning.synthesis.config import (
     NOISE_LEVELS,
     RATE,
-    NoiseLevel,
+    VIEWS,
+    Stages,
+    StateNoise,
     SynthesisConfig,
     evaluation_set,
+    flight_camera,
     noise_level,
 )
-from airworthy.learning.synthesis.pictures import Pictures
-from airworthy.learning.synthesis.plan import RolloutPlan, Starts, objective_of
-from airworthy.learning.synthesis.rolling import Rollouts, roll_out, sensed_states
-from airworthy.learning.synthesis.stages import Stages
+from airworthy.learning.synthesis.plan import Pictures, RolloutPlan, RolloutStarts, objective_of
+from airworthy.learning.synthesis.rollouts import Rollouts, roll_out, sensed_states
 
 __all__ = [
     "NOISE_LEVELS",
     "RATE",
     "VIEWS",
-    "NoiseLevel",
     "Pictures",
     "RolloutPlan",
+    "RolloutStarts",
     "Rollouts",
     "Stages",
-    "Starts",
+    "StateNoise",
     "SynthesisConfig",
     "evaluation_set",
     "flight_camera",

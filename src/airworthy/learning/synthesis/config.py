@@ -2,19 +2,136 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from math import isfinite
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.benchmarks.tracking.block import Setting
+from airworthy.benchmarks.tracking.conditions import Condition
 from airworthy.control.mpc import MPC_PRESETS
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.schema import check_fields
+from airworthy.scenes import Scene
+from airworthy.sensors.carried import vehicle_camera
+from airworthy.sensors.devices import Device
 from airworthy.trajectories import course
+from airworthy.vehicles import Vehicle
 
-__all__ = ["NOISE_LEVELS", "RATE", "NoiseLevel", "SynthesisConfig", "evaluation_set", "noise_level"]
+__all__ = [
+    "NOISE_LEVELS",
+    "RATE",
+    "STAGES",
+    "VIEWS",
+    "Stages",
+    "StateNoise",
+    "SynthesisConfig",
+    "cleared_for",
+    "evaluation_set",
+    "flight_camera",
+    "noise_level",
+    "view_side",
+]
 
+# ---- The camera through which a policy sees: a drone's own camera, at the policy's view or whole ----------------------------
+
+VIEWS = ("none", "full")
+"""Names of views; every other view is the side of the policy's image [px]."""
+# Ours; published: 224 (spec/sousvide section 7).
+SIDE_MIN, SIDE_MAX = 16, 1024
+
+
+def view_side(view: str) -> int | None:
+    """Side of a policy's image [px]; None: the view is one of `VIEWS`.
+
+    Raises:
+        UnknownNameError: It is neither a name nor a number.
+        AirworthyError: The number is out of range.
+    """
+    if view in VIEWS:
+        return None
+    if not (view.isascii() and view.isdigit()):
+        raise unknown_name("view", view, VIEWS, "A view is also the side of the policy's image in pixels, as 224 or 112.")
+    side = int(view)
+    if not SIDE_MIN <= side <= SIDE_MAX:
+        raise AirworthyError(f"The policy's image has a side of {side} px; expected {SIDE_MIN} to {SIDE_MAX}.")
+    return side
+
+
+def flight_camera(vehicle: Vehicle, camera: str = "camera", view: str = "224") -> Device:
+    """Return a camera that a vehicle's record carries, mounted, at a view.
+
+    Args:
+        vehicle: Whose record.
+        camera: Name of the sensor in the record; of the reference drone "camera" (idealised mount) or "camera_calibrated".
+        view: Side of the policy's image [px], or "full".
+
+    Raises:
+        UnknownNameError: The record has no such camera.
+        AirworthyError: The record has no camera at all, it is no pinhole without distortion, or the view cannot be used.
+    """
+    vehicle_camera(vehicle)  # a vehicle without any camera is told so, not that it has none of this name
+    return vehicle_camera(vehicle, camera, view_side(view))
+
+
+# ---- Where the time of a long job goes --------------------------------------------------------------------------------------
+
+STAGES = ("planning", "solving", "simulating", "rendering", "writing")
+"""Of synthesis: paths and draws; the expert; the drones' motion; images, to 8 bits; files and their checksums."""
+
+
+class Stages:
+    """A stopwatch with one hand per stage; stages do not overlap."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        """By stage [s]."""
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        """Count the time of the block to a stage."""
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - begun
+
+    def add(self, seconds: dict[str, float]) -> None:
+        """Count what others measured."""
+        for name, value in seconds.items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + value
+
+
+# ---- The place in which a course is seen: a scene, or that scene cleared round the course's path ----------------------------
+
+
+def cleared_for(place: Scene, course: str, radius: float) -> Scene:
+    """Return a scene without what stands near a course, surfaces and gaussians.
+
+    It is what a condition of the tracking protocol with this radius as its `clear` shows a policy: the same code makes both.
+
+    Args:
+        place: The scene.
+        course: Name of the course.
+        radius: Things this near its path are taken out [m]; 0: none.
+
+    Raises:
+        UnknownNameError: There is no such course.
+    """
+    if radius == 0.0:
+        return place
+    condition = Condition("cleared", "Cleared", clear=radius)
+    return Setting(condition, course, place.name, {place.name: place}).scene
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+# Source: spec/sousvide section 2, closed-loop simulator: control 20 Hz.
 RATE = 20.0
 """Of sensing and control [Hz]."""
 ROLLOUTS_MAX = 10_000_000
@@ -26,7 +143,7 @@ Ten = tuple[float, float, float, float, float, float, float, float, float, float
 
 
 @dataclass(frozen=True)
-class NoiseLevel:
+class StateNoise:
     """Standard deviations of position x, y, z [m], velocity [m/s] and quaternion x, y, z, w."""
 
     sensor: Ten = (0.0,) * 10
@@ -36,19 +153,20 @@ class NoiseLevel:
 
 
 # StanfordMSL/SousVide at 7cd1a50, configs/rollout/*.json. Signs of axes do not matter to a standard deviation.
+# Source: spec/sousvide section 2, [R] StanfordMSL/SousVide, configs/rollout/*.json.
 NOISE_LEVELS = {
-    "baseline": NoiseLevel(),
-    "assisted": NoiseLevel((0.042, 0.036, 0.0064, 0.066, 0.053, 0.026, 0.0021, 0.0026, 0.0034, 0.0023)),
-    "challenged": NoiseLevel((3.0, 3.0, 0.03, 0.05, 0.05, 0.03, 0.01, 0.01, 0.01, 0.01)),
-    "extreme": NoiseLevel(
+    "baseline": StateNoise(),
+    "assisted": StateNoise((0.042, 0.036, 0.0064, 0.066, 0.053, 0.026, 0.0021, 0.0026, 0.0034, 0.0023)),
+    "challenged": StateNoise((3.0, 3.0, 0.03, 0.05, 0.05, 0.03, 0.01, 0.01, 0.01, 0.01)),
+    "extreme": StateNoise(
         (3.0, 3.0, 0.15, 0.3, 0.3, 0.15, 0.03, 0.03, 0.03, 0.03), (0.01, 0.01, 0.01, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01, 0.01)
     ),
 }
 """By name. The 3 m of the last two prove that a policy does not use its lateral position."""
 
 
-def noise_level(name: str) -> NoiseLevel:
-    """A noise level by name.
+def noise_level(name: str) -> StateNoise:
+    """Return a noise level by name.
 
     Raises:
         UnknownNameError: If there is none of this name.
@@ -102,6 +220,7 @@ class SynthesisConfig:
     """Of everything that is drawn."""
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not self.courses:
             raise AirworthyError("Data cannot be synthesised without a course; name one.")
         noise_level(self.noise)
@@ -136,13 +255,13 @@ class SynthesisConfig:
         return round(self.length * RATE)
 
     @property
-    def half_width(self) -> NDArray[np.float64]:
+    def half_width(self) -> Array:
         """Of the start's offset, (10,)."""
         return np.repeat([self.position, self.velocity, self.attitude], [3, 3, 4])
 
 
 def evaluation_set(name: str, **changes: Any) -> SynthesisConfig:
-    """The published flights by which a policy is judged: 30 of a whole course, from milder offsets, sensed with noise.
+    """Return the published flights by which a policy is judged: 30 of a whole course, from milder offsets, sensed with noise.
 
     Args:
         name: Of the course.

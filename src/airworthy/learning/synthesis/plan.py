@@ -2,36 +2,147 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from airworthy.control.mpc import mpc_preset
+from airworthy.core.arrays import Array, ArrayInt, ArrayU8
 from airworthy.core.errors import AirworthyError
 from airworthy.core.random import Stream, flight_key, uniforms
 from airworthy.learning.synthesis.config import ROLLOUTS_MAX, SynthesisConfig
-from airworthy.pilots.expert import full_thrust_of
-from airworthy.pilots.expert_reference import ExpertReference, expert_reference
-from airworthy.pilots.svnet.objective import objective_of
+from airworthy.optics.tone import to_8bit
+from airworthy.pilots.expert import ExpertReference, expert_reference, full_thrust_of
+from airworthy.pilots.svnet.pilot import objective_of
+from airworthy.scenes import Scene, SceneBatch
+from airworthy.sensors.build import make_sensor
+from airworthy.sensors.devices import Device
+from airworthy.sensors.mounting import mounted_pose
+from airworthy.sensors.sampling import SensorView
 from airworthy.trajectories import Trajectory, course, kinematic_state
 from airworthy.vehicles import Vehicle, vehicle
 
-__all__ = ["RolloutPlan", "Starts", "objective_of"]
+__all__ = ["Pictures", "RolloutPlan", "RolloutStarts", "objective_of"]
 
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
+# -----------------------------------------------------------------------------------------------------------------------------
+# Images of what a drone sees: 8 bits, each a function of its roll-out's number, its tick and its pose alone.
+
+# Ours: 24 MiB of colours as float32.
+PIXELS_AT_ONCE = 1 << 21
+"""Of the images that are rendered together: about 42 of 224 x 224."""
+_LIGHT = 2
+"""Step of the stream of synthesis from which brightness is drawn."""
+
+
+class Pictures:
+    """Renders a camera on drones in a scene, as the simulator's mounted sensors do.
+
+    Actors of the scene stand where they are at each image's time on the course.
+
+    Args:
+        scene: Where.
+        vehicle: Whose camera.
+        camera: The device, mounted.
+        light: Brightness of a roll-out, uniform between these two; factors of linear radiance.
+        noise: Standard deviation of the noise of a pixel's channel [counts of 255].
+        seed: Of brightness and noise.
+        device: Where rendering runs.
+        threads: Of a CPU; None: all.
+
+    Raises:
+        AirworthyError: The scene cannot be placed, or the camera does not give colours.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        vehicle: Vehicle,
+        camera: Device,
+        light: tuple[float, float] = (1.0, 1.0),
+        noise: float = 0.0,
+        seed: int = 0,
+        device: str = "cpu",
+        threads: int | None = None,
+    ):
+        if "rgb" not in camera.channels:
+            raise AirworthyError(f"Camera {camera.name!r} gives {', '.join(camera.channels)}; images need rgb.")
+        self.camera = camera
+        self._sensor, self._mount = make_sensor(camera), camera.effective_mount
+        self._light, self._noise, self._seed = light, noise, seed
+        self._center = -np.asarray(vehicle.center_of_mass, np.float64)
+        self._at_once = max(1, PIXELS_AT_ONCE // (camera.width * camera.height))
+        self._moves = bool(scene.actors)
+        self._batch = SceneBatch(scene, self._at_once if self._moves else 1, device, threads)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Rows, columns, channels of an image."""
+        return self.camera.height, self.camera.width, 3
+
+    def images(self, number: ArrayLike, tick: ArrayLike, time: ArrayLike, state: ArrayLike) -> Iterator[ArrayU8]:
+        """Render k images, some at a time.
+
+        Args:
+            number: (k,) of the roll-outs.
+            tick: (k,) in them.
+            time: (k,) on the course [s].
+            state: (k, 10) or more columns: true position of the centre of mass, velocity, quaternion; z up.
+
+        Yields:
+            Images (some, H, W, 3), in order.
+        """
+        numbers, ticks = np.asarray(number, np.int64), np.asarray(tick, np.int64)
+        times, states = np.asarray(time, np.float64), np.asarray(state, np.float64)
+        for first in range(0, len(numbers), self._at_once):
+            some = slice(first, min(first + self._at_once, len(numbers)))
+            yield self._some(numbers[some], ticks[some], times[some], states[some])
+
+    def _some(self, number: ArrayInt, tick: ArrayInt, time: Array, state: Array) -> ArrayU8:
+        attitude = state[:, 6:10]
+        # States are of the centre of mass, mounts of the body's origin.
+        carrier, _ = mounted_pose(state[:, :3], attitude, self._center, (0.0, 0.0, 0.0, 1.0))
+        position, turned = mounted_pose(carrier, attitude, self._mount.position, self._mount.attitude)
+        env = np.zeros(len(number), np.int32)
+        if self._moves:
+            env = np.arange(len(number), dtype=np.int32)
+            # The batch keeps one size, so the last time fills it up.
+            self._batch.advance(np.concatenate([time, np.full(self._at_once - len(time), time[-1])]))
+        linear = self._sensor.capture(self._batch, SensorView(position, turned, env), ("rgb",))["rgb"]
+        found = to_8bit(linear, self._brightness(number))
+        return found if self._noise == 0.0 else self._noisy(found, number, tick)
+
+    def _brightness(self, number: ArrayInt) -> Array:
+        # One brightness per roll-out: light does not change from tick to tick.
+        low, high = self._light
+        share = uniforms(flight_key(self._seed, number), _LIGHT, Stream.SYNTHESIS, 1)[:, 0]
+        return low + (high - low) * share
+
+    def _noisy(self, images: ArrayU8, number: ArrayInt, tick: ArrayInt) -> ArrayU8:
+        """With Gaussian noise; a generator of its own for every image, by its key."""
+        out = np.empty_like(images)
+        for k, image in enumerate(images):
+            # Keyed by roll-out and tick: the same image whatever batch or process it is made in.
+            key = np.array([self._seed & 0xFFFFFFFFFFFFFFFF, (int(number[k]) << 32) | int(tick[k])], np.uint64)
+            drawn = np.random.Generator(np.random.Philox(key=key)).standard_normal(image.shape, np.float32)
+            out[k] = np.clip(np.rint(image + np.float32(self._noise) * drawn), 0, 255)
+        return out
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
 _START, _DRONE = 0, 1
 """Steps of the stream from which a roll-out draws."""
 
 
 @dataclass(frozen=True, eq=False)
-class Starts:
+class RolloutStarts:
     """Of n roll-outs."""
 
-    number: Ints
+    number: ArrayInt
     """(n,)"""
-    course: Ints
+    course: ArrayInt
     """(n,) index of the configuration's courses."""
     time: Array
     """(n,) on the course [s]."""
@@ -75,7 +186,7 @@ class RolloutPlan:
         """Roll-outs of all courses."""
         return int(self.first[-1])
 
-    def starts(self, numbers: ArrayLike) -> Starts:
+    def starts(self, numbers: ArrayLike) -> RolloutStarts:
         """Draw roll-outs by their numbers (n,)."""
         number = np.asarray(numbers, np.int64)
         which = np.searchsorted(self.first, number, side="right") - 1
@@ -89,9 +200,9 @@ class RolloutPlan:
         share = 2.0 * uniforms(key, _DRONE, Stream.SYNTHESIS, 2) - 1.0
         mass = self.vehicle.mass * (1.0 + self.config.mass * share[:, 0])
         force = full_thrust_of(self.vehicle) / self.vehicle.rotor_count * (1.0 + self.config.thrust * share[:, 1])
-        return Starts(number, which, time, state, mass, force)
+        return RolloutStarts(number, which, time, state, mass, force)
 
-    def _times(self, number: Ints, which: Ints, drawn: Array) -> Array:
+    def _times(self, number: ArrayInt, which: ArrayInt, drawn: Array) -> Array:
         point = (number - self.first[which]) // self.config.repetitions
         end = np.array([path.duration for path in self.paths])[which]
         return np.clip(point / self.config.per_second + self.config.jitter * (2.0 * drawn - 1.0), 0.0, end)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import conjugate, multiply, z_down_attitude, z_down_vector
 
@@ -34,7 +35,6 @@ __all__ = [
     "vision_state",
 ]
 
-Array = NDArray[np.float64]
 Form = Literal["paper", "code"]
 """Of the history's position rows: dt v_k, as eq. 3 says, or v_k, as the published code stores."""
 
@@ -75,7 +75,7 @@ def vision_state(seen: ArrayLike) -> Array:
 
 
 def from_command(command: ArrayLike) -> Array:
-    """The network's command (..., 4) from a share of full thrust and body rates, z up."""
+    """Return the network's command (..., 4) from a share of full thrust and body rates, z up."""
     return np.asarray(command, np.float64) * np.array([-1.0, 1.0, -1.0, -1.0])
 
 
@@ -85,7 +85,7 @@ def to_command(output: ArrayLike) -> Array:
 
 
 def to_objective(objective: ArrayLike) -> Array:
-    """What the network is told of its course (..., 18) from `objective_of`'s numbers, z up."""
+    """Return what the network is told of its course (..., 18) from `objective_of`'s numbers, z up."""
     given = np.asarray(objective, np.float64)
     if given.shape[-1] != OBJECTIVE_SIZE:
         raise AirworthyError(f"An objective has shape {given.shape}; expected (..., {OBJECTIVE_SIZE}).")
@@ -141,7 +141,7 @@ def _flat(rows: Array) -> Array:
 
 
 def _upper(attitude: Array) -> Array:
-    """The same attitudes (..., 4) by quaternions with w >= 0."""
+    """Return the same attitudes (..., 4) by quaternions with w >= 0."""
     return np.where(attitude[..., 3:] < 0.0, -attitude, attitude)
 
 
@@ -165,8 +165,8 @@ class History:
         self._rows = np.zeros((count, HISTORY_TICKS, ROW_SIZE))
         self._last: dict[str, Any] = {"time": np.full(count, np.nan), "seen": np.zeros((count, OBSERVABLE_SIZE))}
 
-    def push(self, time: ArrayLike, seen: ArrayLike, command: ArrayLike, which: NDArray[np.bool_] | None = None) -> None:
-        """A tick: what is seen now, and the command that was given at the tick before. The first tick adds nothing.
+    def push(self, time: ArrayLike, seen: ArrayLike, command: ArrayLike, which: ArrayBool | None = None) -> None:
+        """Take in a tick: what is seen now, and the command that was given at the tick before. The first tick adds nothing.
 
         Args:
             time: (n,) [s].

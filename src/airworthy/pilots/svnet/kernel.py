@@ -24,7 +24,7 @@ def layers_source(prefix: str = "") -> str:
 
 @cache
 def layers_kernel(prefix: str = "") -> Any:
-    """The Warp kernel; with `#define SCALAR_PATH` as prefix, a CPU runs the form of a GPU."""
+    """Return the Warp kernel; with `#define SCALAR_PATH` as prefix, a CPU runs the form of a GPU."""
     wp = quiet_warp()
 
     @wp.func_native(layers_source(prefix))

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from airworthy.core.arrays import ArrayF32
 from airworthy.core.native_kernel import CPU_LANES
 from airworthy.pilots.svnet.kernel import PIXELS_ALONE
-from airworthy.pilots.svnet.squeezenet import CLASSES, FIRES, POOLS
+from airworthy.pilots.svnet.variants import CLASSES, FIRES, POOLS
 
-__all__ = ["Area", "Layers", "backbone_layers", "chain_layers"]
+__all__ = ["Area", "LayerStack", "backbone_layers", "chain_layers"]
 
-Floats = NDArray[np.float32]
 NORMALISE, CONVOLVE, POOL, MEAN = range(4)
 _FIELDS = (
     *("kind", "from", "from_row", "from_pixel", "into", "into_row", "into_pixel", "columns", "count", "stride", "height"),
@@ -51,11 +51,11 @@ class Area:
 
 
 @dataclass
-class Layers:
+class LayerStack:
     """Layers one after the other, and their weights."""
 
     rows: list[dict[str, int]] = field(default_factory=list)
-    parts: list[Floats] = field(default_factory=list)
+    parts: list[ArrayF32] = field(default_factory=list)
     """Of the weights."""
     weight_count: int = 0
     size: int = 0
@@ -75,14 +75,14 @@ class Layers:
         self,
         given: Area,
         into: Area,
-        weight: Floats,
-        bias: Floats,
+        weight: ArrayF32,
+        bias: ArrayF32,
         *,
         stride: int = 1,
         channel: int = 0,
         rectified: bool = True,
     ) -> None:
-        """A convolution (out, in, side, side), of side 3 with the border of `given` as padding.
+        """Add a convolution (out, in, side, side), of side 3 with the border of `given` as padding.
 
         Args:
             given: What it reads.
@@ -107,7 +107,7 @@ class Layers:
         )
 
     def pool(self, given: Area, into: Area) -> None:
-        """The largest of 3 x 3, every second pixel, windows over the edge included."""
+        """Add a pooling: the largest of 3 x 3, every second pixel, windows over the edge included."""
         where = {"from": given.inside, "from_row": given.row, "from_pixel": given.channels}
         where |= {"into": into.inside, "into_row": into.row, "into_pixel": into.channels}
         size = {"height": given.height, "width": given.width, "columns": into.width, "count": into.height * into.width}
@@ -119,11 +119,11 @@ class Layers:
         self._add(kind=MEAN, blocks=given.channels // CPU_LANES, height=given.height, width=given.width, **where)
 
     def table(self) -> NDArray[np.int32]:
-        """What the kernel reads."""
+        """Return what the kernel reads."""
         return np.array([[row.get(name, 0) for name in _FIELDS] for row in self.rows], np.int32)
 
-    def weights(self) -> Floats:
-        """All of them, in blocks."""
+    def weights(self) -> ArrayF32:
+        """Return all of them, in blocks."""
         return np.concatenate(self.parts) if self.parts else np.zeros(0, np.float32)
 
     def items(self) -> list[int]:
@@ -135,7 +135,7 @@ class Layers:
             found.append(row["height"] if kind == NORMALISE else tiles * lanes)
         return found
 
-    def _pack(self, weight: Floats, bias: Floats) -> tuple[int, int, list[Floats], tuple[int, int]]:
+    def _pack(self, weight: ArrayF32, bias: ArrayF32) -> tuple[int, int, list[ArrayF32], tuple[int, int]]:
         """Vectors computed together, groups of so many, the weights laid by group, tap and channel, and their offsets."""
         out = len(weight)
         vectors = next(v for v in (4, 3, 2, 1) if -(-out // CPU_LANES) % v == 0 or v == 1)
@@ -155,9 +155,9 @@ class Layers:
         self.rows.append(row)
 
 
-def backbone_layers(weights: Mapping[str, Floats], height: int, width: int) -> Layers:
+def backbone_layers(weights: Mapping[str, ArrayF32], height: int, width: int) -> LayerStack:
     """SqueezeNet 1.1 on images of a size, from the tensors of `squeezenet.backbone_shapes`."""
-    net = Layers()
+    net = LayerStack()
     seen = net.area(height, width, 3)
     net.normalise(seen)
     x = net.area((height - 3) // 2 + 1, (width - 3) // 2 + 1, 64)
@@ -180,13 +180,13 @@ def backbone_layers(weights: Mapping[str, Floats], height: int, width: int) -> L
 
 
 def _within(room: Area, height: int, width: int, channels: int) -> Area:
-    """An image where another one was."""
+    """Return an image where another one was."""
     found = Area(room.offset, height, width, channels)
     assert found.size <= room.size
     return found
 
 
-def _fire(net: Layers, x: Area, y: Area, weights: Mapping[str, Floats], number: str) -> None:
+def _fire(net: LayerStack, x: Area, y: Area, weights: Mapping[str, ArrayF32], number: str) -> None:
     """Squeeze, and both expansions side by side."""
     _, squeezed, expanded = FIRES[number]
     small = net.area(x.height, x.width, squeezed, border=1)
@@ -203,7 +203,9 @@ def _pooled(side: int) -> int:
     return -(-(side - 3) // 2) + 1
 
 
-def chain_layers(weights: Sequence[tuple[Floats, Floats]], rows: int, rectified: bool = False) -> tuple[Layers, Area, Area]:
+def chain_layers(
+    weights: Sequence[tuple[ArrayF32, ArrayF32]], rows: int, rectified: bool = False
+) -> tuple[LayerStack, Area, Area]:
     """Linear layers with a rectifier between them, on `rows` rows at once; work memory of what goes in and of what comes out.
 
     Args:
@@ -211,7 +213,7 @@ def chain_layers(weights: Sequence[tuple[Floats, Floats]], rows: int, rectified:
         rows: Handled together.
         rectified: The last one's output, too.
     """
-    net = Layers()
+    net = LayerStack()
     first = x = net.area(1, rows, weights[0][0].shape[1])
     for number, (matrix, bias) in enumerate(weights):
         wide = -(-len(matrix) // CPU_LANES) * CPU_LANES

@@ -6,40 +6,213 @@ A flight's command has the same bits whatever flies beside it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat, ArrayU8
 from airworthy.core.errors import AirworthyError
-from airworthy.pilots.svnet.contract import Contract
-from airworthy.pilots.svnet.engine import Backbone, Chain
+from airworthy.core.native_kernel import Launcher, quiet_warp, thread_limit
+from airworthy.pilots.svnet.contract import PolicyContract
 from airworthy.pilots.svnet.features import HISTORY_SIZE, OBJECTIVE_SIZE
-from airworthy.pilots.svnet.squeezenet import prepared, squeezenet
-from airworthy.pilots.svnet.variants import COMMAND_HIDDEN, HEAD_HIDDEN, HISTORY_HIDDEN, variant
+from airworthy.pilots.svnet.kernel import layers_kernel
+from airworthy.pilots.svnet.layers import LayerStack, backbone_layers, chain_layers
+from airworthy.pilots.svnet.variants import CLASSES, COMMAND_HIDDEN, HEAD_HIDDEN, HISTORY_HIDDEN, prepared, squeezenet, variant
 
-__all__ = ["Decision", "Reading", "SvNetwork", "normalised", "svnet_twin"]
+__all__ = ["Backbone", "Decision", "LinearChain", "Reading", "SvNetwork", "normalised", "svnet_twin"]
 
-Floats = NDArray[np.float32]
-Weights = Mapping[str, Floats]
+# ---- Runs layers natively: images through the backbone, rows through chains of linear layers --------------------------------
+
+ROWS = 24
+"""Rows that a chain handles together: a multiple of every number of pixels in native/layers.h."""
+_SINGLE = "#define SCALAR_PATH\n"
+_AT_ONCE_GPU = 32
+"""Images whose work memory lies on a GPU at once."""
+
+
+class _Runner:
+    """Layers, their weights and work memory on a device.
+
+    Args:
+        layers: What to run.
+        slots: Pieces of work memory.
+        device: `cpu`, or a CUDA device of Warp.
+        threads: Most threads of a CPU.
+        single: Run the form of a GPU on a CPU (tests).
+    """
+
+    def __init__(self, layers: LayerStack, slots: int, device: str, threads: int | None, single: bool):
+        self.layers, self.slots, self.device, self.threads = layers, slots, device, threads
+        self.whole = device == "cpu" and not single
+        self._kernel = layers_kernel(_SINGLE if single else "")
+        self._items = layers.items()
+        self.work = np.zeros((slots, layers.size), np.float32)
+        self._fixed = [_shared(array, device) for array in (layers.weights(), layers.table(), self.work)]
+
+    def launchers(self, images: Any, colors: Any, scores: Any, count: int, image_stride: int) -> list[Launcher]:
+        """Return launches over `count` images, in order."""
+        weights, table, work = self._fixed
+        known = [images, colors, weights, table, work, scores]
+        last, size = len(self._items), self.layers.size
+        if self.whole:
+            blocks = min(self.slots, count)
+            arguments = [*known, 0, last, 0, count, blocks, image_stride, size]
+            return [Launcher(self._kernel, blocks, arguments, self.device, self.threads)]
+        found = []
+        for number, items in enumerate(self._items):
+            arguments = [*known, number, number + 1, items, count, self.slots, image_stride, size]
+            found.append(Launcher(self._kernel, count * items, arguments, self.device, 1))
+        return found
+
+
+class Backbone:
+    """SqueezeNet 1.1 on 8-bit images of one size; an image's scores do not depend on the others.
+
+    Args:
+        weights: Tensors of `squeezenet.backbone_shapes`.
+        size: Rows and columns of the images.
+        mean: Of red, green, blue in [0, 1], taken off.
+        std: By which they are then divided.
+        device: `cpu`, or a CUDA device of Warp.
+        threads: Most threads of a CPU; None: as many as the machine allows.
+        single: Run the form of a GPU on a CPU (tests).
+    """
+
+    def __init__(
+        self,
+        weights: Mapping[str, ArrayF32],
+        size: tuple[int, int],
+        mean: Sequence[float],
+        std: Sequence[float],
+        device: str = "cpu",
+        threads: int | None = None,
+        single: bool = False,
+    ):
+        self.size = size
+        at_once = thread_limit() if threads is None else threads
+        slots = at_once if device == "cpu" and not single else _AT_ONCE_GPU
+        self._runner = _Runner(backbone_layers(weights, *size), slots, device, threads, single)
+        shades = np.arange(256, dtype=np.float32) / np.float32(255.0)
+        table = (shades - np.asarray(mean, np.float32)[:, None]) / np.asarray(std, np.float32)[:, None]
+        self._colors = _shared(table, device)
+        self._wide = -(-CLASSES // 16) * 16
+        self._held: dict[int, tuple[Any, ...]] = {}
+
+    def __call__(self, images: ArrayU8) -> ArrayF32:
+        """Scores (n, 1000) of images (n, H, W, 3).
+
+        Raises:
+            AirworthyError: If they are of another size or kind.
+        """
+        if images.dtype != np.uint8 or images.shape[1:] != (*self.size, 3):
+            raise AirworthyError(
+                f"SqueezeNet got images of shape {images.shape} and kind {images.dtype}; expected (n, {self.size[0]},"
+                f" {self.size[1]}, 3) of 8 bits."
+            )
+        most = len(images) if self._runner.whole else _AT_ONCE_GPU
+        parts = [self._some(images[first : first + most]) for first in range(0, len(images), most)] if len(images) else []
+        return np.concatenate(parts) if parts else np.zeros((0, CLASSES), np.float32)
+
+    def _some(self, images: ArrayU8) -> ArrayF32:
+        given, seen, found, scores, launchers = self._buffers(len(images))
+        given[...] = images
+        if self._runner.device != "cpu":
+            seen.assign(given.reshape(-1))
+        for launcher in launchers:
+            launcher.launch()
+        if self._runner.device != "cpu":
+            found[...] = scores.numpy().reshape(found.shape)
+        return np.array(found[:, :CLASSES])
+
+    def _buffers(self, count: int) -> tuple[Any, ...]:
+        """Of `count` images; those of the last count are kept."""
+        if count not in self._held:
+            device = self._runner.device
+            given = np.zeros((count, *self.size, 3), np.uint8)
+            found = np.zeros((count, self._wide), np.float32)
+            seen, scores = _shared(given, device), _shared(found, device)
+            launchers = self._runner.launchers(seen, self._colors, scores, count, given[0].size)
+            self._held = {count: (given, seen, found, scores, launchers)}
+        return self._held[count]
+
+
+class LinearChain:
+    """Linear layers with rectifiers between them; a row's result does not depend on the others.
+
+    Args:
+        weights: Matrices (out, in) and biases (out,), in order.
+        rectified: The last one's output, too.
+        threads: Most threads of a CPU.
+        single: Run the form of a GPU (tests).
+    """
+
+    def __init__(
+        self,
+        weights: Sequence[tuple[ArrayF32, ArrayF32]],
+        rectified: bool = False,
+        threads: int | None = None,
+        single: bool = False,
+    ):
+        self._layers, self._from, self._into = chain_layers(weights, ROWS, rectified)
+        self._out, self._threads, self._single = len(weights[-1][0]), threads, single
+        self._held: tuple[int, _Runner, list[Launcher]] | None = None
+
+    def __call__(self, rows: ArrayFloat) -> ArrayF32:
+        """(n, in) -> (n, out)"""
+        count, groups = len(rows), -(-len(rows) // ROWS)
+        if not count:
+            return np.zeros((0, self._out), np.float32)
+        runner, launchers = self._ready(groups)
+        given, found = self._view(runner, self._from), self._view(runner, self._into)
+        filled = np.zeros((groups * ROWS, given.shape[-1]), np.float32)
+        filled[:count] = rows
+        given[...] = filled.reshape(given.shape)
+        for launcher in launchers:
+            launcher.launch()
+        return np.array(found.reshape(-1, found.shape[-1])[:count, : self._out])
+
+    def _ready(self, groups: int) -> tuple[_Runner, list[Launcher]]:
+        if self._held is None or self._held[0] != groups:
+            runner = _Runner(self._layers, groups, "cpu", self._threads, self._single)
+            none = [_shared(np.zeros(1, kind), "cpu") for kind in (np.uint8, np.float32, np.float32)]
+            self._held = (groups, runner, runner.launchers(none[0], none[1], none[2], groups, 0))
+        return self._held[1], self._held[2]
+
+    @staticmethod
+    def _view(runner: _Runner, area: Any) -> ArrayF32:
+        return runner.work[:, area.offset : area.offset + area.size].reshape(runner.slots, area.width, area.channels)
+
+
+def _shared(array: ArrayAny, device: str) -> Any:
+    wp = quiet_warp()
+    kind = {"uint8": wp.uint8, "int32": wp.int32, "float32": wp.float32}[array.dtype.name]
+    shared = wp.array(array.reshape(-1), dtype=kind, device="cpu", copy=False)
+    return shared if device == "cpu" else shared.to(device)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+Weights = Mapping[str, ArrayF32]
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
     """What the network reads of n flights; see `features` for frames and order."""
 
-    state: NDArray[np.float64]
+    state: Array
     """(n, 8) observable state; (n, 11) time, position, velocity, quaternion of the variant that is told everything."""
-    objective: NDArray[np.float64]
+    objective: Array
     """(n, 18)"""
-    history: NDArray[np.float64]
+    history: Array
     """(n, 75)"""
-    images: NDArray[np.uint8] | None = None
+    images: ArrayU8 | None = None
     """(n, H, W, 3) red, green, blue; None of a variant that does not see."""
 
     @property
-    def vision(self) -> NDArray[np.float64]:
+    def vision(self) -> Array:
         """(n, 5) height and quaternion, which the feature extractor reads."""
         return np.concatenate([self.state[:, :1], self.state[:, 4:]], axis=1)
 
@@ -48,9 +221,9 @@ class Reading:
 class Decision:
     """What it gives."""
 
-    command: Floats
+    command: ArrayF32
     """(n, 4) thrust in [-1, 0] and body rates [rad/s], z down, not clipped."""
-    estimate: Floats | None
+    estimate: ArrayF32 | None
     """(n, 2) mass [kg] and force of one rotor at full command [N]; None without a history network."""
 
 
@@ -66,16 +239,16 @@ class SvNetwork:
     """
 
     def __init__(
-        self, contract: Contract, weights: Weights, device: str = "cpu", threads: int | None = None, single: bool = False
+        self, contract: PolicyContract, weights: Weights, device: str = "cpu", threads: int | None = None, single: bool = False
     ):
         self.contract, self.kind = contract, variant(contract.variant)
 
-        def chain(name: str, count: int, rectified: bool = False) -> Chain:
-            return Chain(_linears(weights, name, count), rectified, threads, single)
+        def chain(name: str, count: int, rectified: bool = False) -> LinearChain:
+            return LinearChain(_linears(weights, name, count), rectified, threads, single)
 
         if self.kind.history != "none":
             self._body = chain("history.body", len(HISTORY_HIDDEN) + 1, rectified=True)
-            self._estimate = Chain([_linear(weights, "history.estimate")], False, threads, single)
+            self._estimate = LinearChain([_linear(weights, "history.estimate")], False, threads, single)
         if contract.view is not None and self.kind.vision:
             size = (contract.view.height, contract.view.width)
             tensors = _backbone(weights)
@@ -100,8 +273,8 @@ class SvNetwork:
             told.append(self.features(reading))
         return Decision(self._command(np.concatenate(told, axis=1)), estimate)
 
-    def features(self, reading: Reading) -> Floats:
-        """What is seen, (n, 128)."""
+    def features(self, reading: Reading) -> ArrayF32:
+        """Return what is seen, (n, 128)."""
         assert reading.images is not None
         scores = self._backbone(reading.images)
         return self._head(np.concatenate([scores, reading.vision], axis=1))
@@ -121,8 +294,8 @@ def _check(network: SvNetwork, reading: Reading) -> None:
 # ---- the readable twin ------------------------------------------------------------------------------------------------------
 
 
-def svnet_twin(contract: Contract, weights: Weights, reading: Reading) -> Decision:
-    """The same on NumPy, in float32."""
+def svnet_twin(contract: PolicyContract, weights: Weights, reading: Reading) -> Decision:
+    """Return the same on NumPy, in float32."""
     kind = variant(contract.variant)
     told: list[NDArray[np.floating]] = [reading.state, reading.objective]
     estimate = None
@@ -141,13 +314,13 @@ def svnet_twin(contract: Contract, weights: Weights, reading: Reading) -> Decisi
     return Decision(command, estimate)
 
 
-def normalised(contract: Contract, images: NDArray[np.uint8]) -> Floats:
+def normalised(contract: PolicyContract, images: ArrayU8) -> ArrayF32:
     """8-bit images (n, H, W, 3) as the network reads them."""
     mean, std = np.asarray(contract.image_mean, np.float32), np.asarray(contract.image_std, np.float32)
     return (images.astype(np.float32) / np.float32(255.0) - mean) / std
 
 
-def _chained(layers: list[tuple[Floats, Floats]], rows: NDArray[np.floating]) -> Floats:
+def _chained(layers: list[tuple[ArrayF32, ArrayF32]], rows: NDArray[np.floating]) -> ArrayF32:
     x = np.asarray(rows, np.float32)
     for number, (matrix, bias) in enumerate(layers):
         x = x @ matrix.T + bias
@@ -156,14 +329,14 @@ def _chained(layers: list[tuple[Floats, Floats]], rows: NDArray[np.floating]) ->
     return x
 
 
-def _linear(weights: Weights, name: str) -> tuple[Floats, Floats]:
+def _linear(weights: Weights, name: str) -> tuple[ArrayF32, ArrayF32]:
     return weights[f"{name}.weight"], weights[f"{name}.bias"]
 
 
-def _linears(weights: Weights, name: str, count: int) -> list[tuple[Floats, Floats]]:
+def _linears(weights: Weights, name: str, count: int) -> list[tuple[ArrayF32, ArrayF32]]:
     return [_linear(weights, f"{name}.{number}") for number in range(count)]
 
 
-def _backbone(weights: Weights) -> dict[str, Floats]:
+def _backbone(weights: Weights) -> dict[str, ArrayF32]:
     first = "vision.backbone."
     return {name.removeprefix(first): array for name, array in weights.items() if name.startswith(first)}

@@ -8,10 +8,17 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.errors import AssetError
-from airworthy.core.files import parse_json, read_bytes
-from airworthy.pilots.svnet.contract import CONTRACT_KEY, CONTRACT_LIMIT_BYTES, WEIGHTS_LIMIT_BYTES, Contract, contract_from
+from airworthy.core.files import read_bytes
+from airworthy.pilots.network_files import parse_contract
+from airworthy.pilots.svnet.contract import (
+    CONTRACT_KEY,
+    CONTRACT_LIMIT_BYTES,
+    WEIGHTS_LIMIT_BYTES,
+    PolicyContract,
+    contract_from,
+    ports_of,
+)
 from airworthy.pilots.svnet.network import Decision, Reading
-from airworthy.pilots.svnet.ports import ports_of
 from airworthy.pilots.svnet.variants import variant
 
 __all__ = ["OnnxNetwork"]
@@ -45,11 +52,11 @@ class OnnxNetwork:
         self.contract = self._contract(str(path))
         self.kind = variant(self.contract.variant)
 
-    def _contract(self, where: str) -> Contract:
+    def _contract(self, where: str) -> PolicyContract:
         text = self._session.get_modelmeta().custom_metadata_map.get(CONTRACT_KEY, "")
         if not text or len(text) > CONTRACT_LIMIT_BYTES:
             raise AssetError(f"{where!r} carries no contract of SV-Net; write it with `airworthy export`.")
-        contract = contract_from(parse_json(text, where), where)
+        contract = contract_from(parse_contract(text, where), where)
         inputs, outputs = ports_of(variant(contract.variant), contract.image_size)
         for ports, given in ((inputs, self._session.get_inputs()), (outputs, self._session.get_outputs())):
             if [(p["name"], p["shape"]) for p in ports] != [(g.name, list(g.shape[1:])) for g in given]:

@@ -5,23 +5,131 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex, ArrayU8
 from airworthy.core.errors import AirworthyError
+from airworthy.optics.projections import Pinhole
+from airworthy.optics.tone import to_8bit
 from airworthy.pilots.expert import believed_thrust
 from airworthy.pilots.pilot import HEIGHT, SENSOR, Observation
-from airworthy.pilots.svnet.contract import Contract, read_policy
+from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage, read_policy
 from airworthy.pilots.svnet.features import History, observable, to_command, to_objective, z_down
 from airworthy.pilots.svnet.network import Reading, SvNetwork
-from airworthy.pilots.svnet.objective import objective_of
-from airworthy.pilots.svnet.seeing import check_camera, policy_images
+from airworthy.sensors.carried import policy_cut, vehicle_camera
+from airworthy.sensors.devices import Device
 from airworthy.simulation.mounted import MountedSensors
 from airworthy.simulation.simulator import Simulator
-from airworthy.trajectories import Course, Trajectory
+from airworthy.splats.policy_view import PolicyView
+from airworthy.trajectories import Course, Trajectory, kinematic_state
+from airworthy.vehicles import Vehicle
 
-__all__ = ["SvNetPilot", "svnet_pilot"]
+__all__ = ["SvNetPilot", "check_camera", "objective_of", "policy_camera", "policy_images", "svnet_pilot"]
 
-Array = NDArray[np.float64]
+# ---- What SV-Net is told of its course --------------------------------------------------------------------------------------
+
+RATE = 20.0
+"""Samples of a path per second, between which its quaternions keep their sign."""
+
+
+def objective_of(path: Trajectory, gravity: float = 9.81) -> Array:
+    """Return what the policy is told of its course, (18,): duration, displacement, velocities and quaternions of start and
+    end; z up.
+
+    Source: StanfordMSL/SousVide, synthesize_helper.py, by way of the specification's section 5.
+    """
+    # All of the path, so that the sign of the last quaternion is the one that is reached by flying it.
+    sample = path.sample(np.linspace(0.0, path.duration, max(2, round(path.duration * RATE) + 1)))
+    attitude = kinematic_state(sample, gravity).attitude
+    moved = sample.position[-1] - sample.position[0]
+    return np.concatenate([[path.duration], moved, sample.velocity[0], sample.velocity[-1], attitude[0], attitude[-1]])
+
+
+# ---- From what a mounted camera gives to the image that a policy was shown --------------------------------------------------
+
+_SAME = 0.02
+"""Of a camera's intrinsics, relative to the size of the image: by as much they may differ from the policy's."""
+
+
+def policy_images(view: PolicyImage, rgb: ArrayAny) -> ArrayU8:
+    """8-bit images (n, H, W, 3) at a policy's view, from those of a camera: at this view already, or whole.
+
+    Args:
+        view: Of the policy.
+        rgb: (n, h, w, 3) linear radiance, or 8 bits. Whole images are resized and cut as in `PolicyView`.
+
+    Raises:
+        AirworthyError: They are too small, or the view cannot be cut from whole images.
+    """
+    images = rgb if rgb.dtype == np.uint8 else to_8bit(rgb)
+    if images.shape[1:3] == (view.height, view.width):
+        return np.asarray(images)
+    return np.asarray(_cut(view, images.shape[2], images.shape[1]).of(images))
+
+
+def _cut(view: PolicyImage, width: int, height: int) -> PolicyView:
+    """Return how whole images are resized and cut."""
+    found = policy_cut(view.width, view.height)
+    if found is None or width < view.width or height < view.height:
+        raise AirworthyError(
+            f"A policy that sees {view.width} x {view.height} px got images of {width} x {height}: give it a camera at its own"
+            " view (`policy_camera`)."
+        )
+    return found
+
+
+def policy_camera(vehicle: Vehicle, contract: PolicyContract, camera: str = "camera") -> Device:
+    """Return a camera of a vehicle's record as a policy was trained to see through it: to be mounted for it.
+
+    Args:
+        vehicle: Whose record gives the mount.
+        contract: Gives view and rate.
+        camera: Name of the sensor in the record.
+
+    Raises:
+        UnknownNameError: The record has no such camera.
+        AirworthyError: The policy does not see, or the record has no camera at all.
+    """
+    view = contract.view
+    if view is None:
+        raise AirworthyError(f"A policy of variant {contract.variant!r} does not see; it needs no camera.")
+    lens = Pinhole(view.width, view.height, view.fx, view.fy, view.cx, view.cy)
+    vehicle_camera(vehicle)  # a vehicle without any camera is told so, not that it has none of this name
+    return vehicle_camera(vehicle, camera).variant(projection=lens, rate=contract.rate)
+
+
+def check_camera(contract: PolicyContract, device: Device) -> None:
+    """Refuse a camera that shows something else than what the policy was trained on.
+
+    Raises:
+        AirworthyError: It gives no colours, is no pinhole without distortion, samples more rarely than the policy decides, or
+            has other intrinsics.
+    """
+    view, lens = contract.view, device.projection
+    if view is None:
+        return
+    if "rgb" not in device.channels or not isinstance(lens, Pinhole) or lens.distortion.any:
+        raise AirworthyError(
+            f"The policy sees colours of a pinhole without distortion; sensor {device.name!r} is no such camera."
+        )
+    if device.rate < contract.rate - 1e-6:
+        raise AirworthyError(
+            f"The policy decides at {contract.rate:g} Hz, sensor {device.name!r} samples at {device.rate:g} Hz: mount it with a"
+            " higher rate."
+        )
+    given = np.array([lens.fx, lens.fy, lens.cx, lens.cy])
+    if (lens.width, lens.height) != (view.width, view.height):
+        given = _cut(view, lens.width, lens.height).intrinsics(given, (lens.width, lens.height))
+    wanted, sides = np.array([view.fx, view.fy, view.cx, view.cy]), np.tile([view.width, view.height], 2)
+    if (np.abs(given - wanted) > _SAME * sides).any():
+        shown = ", ".join(f"{value:.1f}" for value in given), ", ".join(f"{value:.1f}" for value in wanted)
+        raise AirworthyError(
+            f"Sensor {device.name!r} shows the policy fx, fy, cx, cy of {shown[0]} px; it was trained on {shown[1]}."
+        )
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
 RATE_MAX = 5.0
 """Bound of each body rate [rad/s], as the expert's that it learnt from; thrust is bound to [0, 1] of full."""
 _EARLY = 1e-3
@@ -48,7 +156,7 @@ class SvNetPilot:
 
     def __init__(
         self,
-        contract: Contract,
+        contract: PolicyContract,
         network: SvNetwork,
         objective: ArrayLike,
         full: ArrayLike,
@@ -89,7 +197,7 @@ class SvNetPilot:
         return (*own, "velocity", "attitude")
 
     def command(self, observation: Observation) -> Array:
-        """Collective thrust [N] and body rates [rad/s], (env, 4)."""
+        """Return collective thrust [N] and body rates [rad/s], (env, 4)."""
         tick = np.floor(observation.time * self.contract.rate + _EARLY).astype(np.int64)
         new = tick != self._tick
         if new.any():
@@ -98,8 +206,8 @@ class SvNetPilot:
             self._decide(observation, new)
         return self._command.copy()
 
-    def _begin(self, ids: NDArray[np.intp]) -> None:
-        """New flights: nothing of the last ones counts."""
+    def _begin(self, ids: ArrayIndex) -> None:
+        """Begin new flights: nothing of the last ones counts."""
         self.history.reset(ids)
         self._turn[ids] = 0.0
         self.estimate[ids], self.raw[ids] = np.nan, 0.0
@@ -109,7 +217,7 @@ class SvNetPilot:
         self._given[ids] = 0.0
         self._given[ids, 0] = -(self._idle / self._full)[ids]
 
-    def _decide(self, observation: Observation, new: NDArray[np.bool_]) -> None:
+    def _decide(self, observation: Observation, new: ArrayBool) -> None:
         state = self._state(observation, new)
         seen = observable(state)
         self.history.push(observation.time, seen, self._given, new)
@@ -128,7 +236,7 @@ class SvNetPilot:
         self._given[ids] = to_command(bound)
         self._command[ids] = np.concatenate([bound[:, :1] * self._full[ids, None], bound[:, 1:]], axis=1)
 
-    def _state(self, observation: Observation, new: NDArray[np.bool_]) -> Array:
+    def _state(self, observation: Observation, new: ArrayBool) -> Array:
         """(env, 10) z up, the quaternion's sign that of the tick before; a pilot that sees does not know x and y."""
         if self.sees:
             height = np.asarray(observation[HEIGHT], float)
@@ -140,11 +248,11 @@ class SvNetPilot:
         self._turn[new] = attitude[new]
         return np.concatenate([position, np.asarray(observation["velocity"], float), attitude], axis=1)
 
-    def _shown(self, observation: Observation) -> NDArray[np.bool_]:
+    def _shown(self, observation: Observation) -> ArrayBool:
         """(env,) which flights have an image."""
         return observation.sample(self._sensor).valid if self.sees else np.ones(len(self._full), bool)
 
-    def _images(self, observation: Observation, ids: NDArray[np.intp]) -> NDArray[np.uint8] | None:
+    def _images(self, observation: Observation, ids: ArrayIndex) -> ArrayU8 | None:
         if not self.sees or self.contract.view is None:
             return None
         return policy_images(self.contract.view, observation.sample(self._sensor)["rgb"][ids])
@@ -159,7 +267,7 @@ def svnet_pilot(
     device: str = "cpu",
     threads: int | None = None,
 ) -> SvNetPilot:
-    """The pilot of a policy's folder for a simulator's vehicles.
+    """Return the pilot of a policy's folder for a simulator's vehicles.
 
     Args:
         folder: With contract.json and weights.safetensors.

@@ -1,24 +1,21 @@
 """Readers and writers of meshes and point clouds; the readers hold against hostile files."""
 
-from airworthy.scenes.formats.export import EXPORTS, export_scene
-from airworthy.scenes.formats.maps import pack_metallic_roughness, read_maps
-from airworthy.scenes.formats.model import Clip, Limits, Model, Points, Skeleton, Track
+from airworthy.scenes.formats.export import EXPORTS, export_scene, write_dae, write_sdf
+from airworthy.scenes.formats.model import Clip, FileLimits, Model, Points, Skeleton, Track
+from airworthy.scenes.formats.obj import pack_metallic_roughness, read_maps
 from airworthy.scenes.formats.read import MODEL_SUFFIXES, POINT_SUFFIXES, read_model, read_points
 from airworthy.scenes.formats.sampling import sample_points
 from airworthy.scenes.formats.simplify import levels_of_detail, simplified, weld
 from airworthy.scenes.formats.tessellate import tessellate
-from airworthy.scenes.formats.write_dae import write_dae
 from airworthy.scenes.formats.write_glb import write_glb
-from airworthy.scenes.formats.write_obj import write_obj
-from airworthy.scenes.formats.write_plain import write_pcd, write_ply, write_points_ply, write_stl
-from airworthy.scenes.formats.write_sdf import write_sdf
+from airworthy.scenes.formats.write_plain import write_obj, write_pcd, write_ply, write_points_ply, write_stl
 
 __all__ = [
     "EXPORTS",
     "MODEL_SUFFIXES",
     "POINT_SUFFIXES",
     "Clip",
-    "Limits",
+    "FileLimits",
     "Model",
     "Points",
     "Skeleton",

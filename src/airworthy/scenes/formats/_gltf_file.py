@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.core.files import parse_json
-from airworthy.core.untrusted import shown
-from airworthy.scenes.formats._fields import Fields
-from airworthy.scenes.formats._source import Source
+from airworthy.core import frames
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32
+from airworthy.core.files import parse_json, shown
+from airworthy.scenes.formats._source import JsonFields, ModelSource
 
 EXTENSIONS = {
+    "EXT_mesh_gpu_instancing",
     "EXT_texture_webp",
     "KHR_lights_punctual",
     "KHR_materials_emissive_strength",
+    "KHR_materials_pbrSpecularGlossiness",
     "KHR_materials_unlit",
     "KHR_mesh_quantization",
     "KHR_texture_transform",
 }
-"""Those that a file may require."""
+"""Those that are read; a file may require no others."""
 _NAMED = {
     "KHR_draco_mesh_compression": "Draco-compressed",
     "EXT_meshopt_compression": "meshopt-compressed",
@@ -33,7 +36,6 @@ _WIDTHS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT4": 16}
 _JSON_EXPANSION = 24  # bytes of Python objects per byte of JSON, at worst
 _JSON_USUAL = 10
 _FREE_ZEROS = 4096  # an accessor without bytes of its own may have as many elements as the file has bytes, or this many
-Array = NDArray[Any]
 
 
 class GltfFile:
@@ -43,12 +45,12 @@ class GltfFile:
         AssetError: The container or its JSON is damaged, too large, or requires what is not supported.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ModelSource) -> None:
         self.source = source
-        self._uris: list[str] = []
+        self._uris: list[memoryview] = []
         self._binary: bytes | memoryview = b""
         text = self._chunks() if source.data[:4] == b"glTF" else self._without_data_uris(source.data)
-        self.root = Fields(source, self._parsed(text), "the file")
+        self.root = JsonFields(source, self._parsed(text), "the file")
         self._check()
         self._buffers: dict[int, bytes | memoryview] = {}
         self._lists: dict[str, list[Any]] = {}
@@ -77,19 +79,18 @@ class GltfFile:
         return data[20 : 20 + json_length]
 
     def _without_data_uris(self, text: bytes) -> bytes:
-        """The JSON with its data URIs taken out and numbered: they are long, but do not grow when they are parsed."""
+        """Return the JSON with its data URIs taken out and numbered: they are long, but do not grow when they are parsed."""
         parts = []
         start = 0
         while (begin := text.find(b'"data:', start)) >= 0:
             end = text.find(b'"', begin + 1)
             if end < 0 or len(self._uris) >= self.source.limits.nodes:
                 break
-            uri = text[begin + 1 : end]
-            if b"\\" in uri:  # escaped characters: left to the parser
+            if text.find(b"\\", begin, end) >= 0:  # escaped characters: left to the parser
                 parts.append(text[start : end + 1])
             else:
                 parts.append(text[start:begin] + b'"data:#%d"' % len(self._uris))
-                self._uris.append(uri.decode("latin-1"))
+                self._uris.append(memoryview(text)[begin + 1 : end])
             start = end + 1
         parts.append(text[start:])
         return b"".join(parts)
@@ -118,16 +119,21 @@ class GltfFile:
                 advice = f": it is {what}, export it without" if what else ""
                 self.source.refuse(f"it requires the extension {shown(str(name))}, which is not supported{advice}")
 
+    def tell_what_is_not_read(self) -> None:
+        """Give a warning for every extension that a reader of meshes leaves out."""
+        for name in sorted(_extensions_in(self.root.value) - EXTENSIONS):
+            self.source.warn(f"the extension {shown(name)} is not read: what it adds is left out")
+
     def count(self, key: str) -> int:
         """Length of one of the lists of the root."""
         return len(self._list(key))
 
-    def entry(self, key: str, index: int) -> Fields:
-        """An entry of one of the lists of the root ("nodes", 3)."""
+    def entry(self, key: str, index: int) -> JsonFields:
+        """Return an entry of one of the lists of the root ("nodes", 3)."""
         entries = self._list(key)
         if not 0 <= index < len(entries):
             self.source.refuse(f"it refers to {key} {index} of {len(entries)}")
-        return Fields(self.source, entries[index], f"{key} {index}")
+        return JsonFields(self.source, entries[index], f"{key} {index}")
 
     def _list(self, key: str) -> list[Any]:
         if key not in self._lists:
@@ -139,7 +145,7 @@ class GltfFile:
         if text.startswith("data:#") and text[6:].isascii() and text[6:].isdigit() and len(text) < 16:
             number = int(text[6:])
             if number < len(self._uris):
-                text = self._uris[number]
+                return self.source.data_uri(self._uris[number])
         return self.source.reference(text, escaped=True)
 
     def _buffer(self, index: int) -> bytes | memoryview:
@@ -166,7 +172,7 @@ class GltfFile:
             self.source.refuse(f"bufferView {index} ends at byte {start + length:,} of {len(data):,}")
         return memoryview(data)[start : start + length]
 
-    def accessor(self, index: int, widths: tuple[int, ...], *, integer: bool = False) -> Array:
+    def accessor(self, index: int, widths: tuple[int, ...], *, integer: bool = False) -> ArrayAny:
         """Elements of an accessor, as a copy.
 
         Args:
@@ -197,7 +203,7 @@ class GltfFile:
             raw = self._sparse(accessor.object("sparse"), raw.copy(), index)
         return raw.astype(np.int64) if integer else _as_float(raw, accessor.flag("normalized"))
 
-    def _strided(self, accessor: Fields, count: int, width: int, kind: np.dtype, index: int) -> Array:
+    def _strided(self, accessor: JsonFields, count: int, width: int, kind: np.dtype, index: int) -> ArrayAny:
         number = accessor.integer("bufferView")
         data = self.view(number)
         size = kind.itemsize * width
@@ -210,7 +216,7 @@ class GltfFile:
             )
         return np.ndarray((count, width), kind, data, start if count else 0, (stride, kind.itemsize))
 
-    def _sparse(self, sparse: Fields, values: Array, index: int) -> Array:
+    def _sparse(self, sparse: JsonFields, values: ArrayAny, index: int) -> ArrayAny:
         """Replace single elements."""
         count = sparse.integer("count", 0, 0, len(values) + 1)
         where, what = sparse.object("indices"), sparse.object("values")
@@ -223,7 +229,7 @@ class GltfFile:
         values[at] = self._packed(what, count, values.shape[1], values.dtype)
         return values
 
-    def _packed(self, fields: Fields, count: int, width: int, kind: np.dtype) -> Array:
+    def _packed(self, fields: JsonFields, count: int, width: int, kind: np.dtype) -> ArrayAny:
         data = self.view(fields.integer("bufferView"))
         start = fields.integer("byteOffset", 0)
         if start + count * width * kind.itemsize > len(data):
@@ -231,7 +237,7 @@ class GltfFile:
         return np.frombuffer(data, kind, count * width, start).reshape(count, width)
 
 
-def _as_float(raw: Array, normalized: bool) -> NDArray[np.float32]:
+def _as_float(raw: ArrayAny, normalized: bool) -> ArrayF32:
     values = raw.astype(np.float32)
     if normalized and raw.dtype.kind in "iu":
         values /= np.float32(np.iinfo(raw.dtype).max)
@@ -239,7 +245,20 @@ def _as_float(raw: Array, normalized: bool) -> NDArray[np.float32]:
     return values
 
 
-def _check_depth(source: Source, value: Any) -> None:
+def _extensions_in(value: Any) -> set[str]:
+    """Names of all extensions that stand anywhere in JSON whose depth was checked."""
+    found: set[str] = set()
+    waiting = [value]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, dict) and isinstance(here.get("extensions"), dict):
+            found.update(str(name) for name in here["extensions"])
+        inner = here.values() if isinstance(here, dict) else here
+        waiting += [item for item in inner if isinstance(item, dict | list)]
+    return found
+
+
+def _check_depth(source: ModelSource, value: Any) -> None:
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(source.limits.json_depth):
         if not level:
@@ -252,3 +271,125 @@ def _check_depth(source: Source, value: Any) -> None:
         ]
     if level:
         source.refuse(f"its JSON is nested deeper than {source.limits.json_depth} levels")
+
+
+# ---- The tree of nodes of a glTF file, in our frame -------------------------------------------------------------------------
+
+TURN = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, -1.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+"""From y up to z up. A transformation T of the file is TURN T TURN^-1 in our frame."""
+
+_NODE_BYTES = 1500
+LARGEST = 1e12  # squares and products of two such matrices are still numbers
+
+
+@dataclass
+class Node:
+    """A node with its place in our frame."""
+
+    index: int
+    fields: JsonFields
+    parent: int
+    position: Array
+    attitude: Array
+    scale: Array
+    matrix: Array
+    """(4, 4) to the world."""
+    order: int
+    """Number in the order in which nodes are met, parents first."""
+    children: list[int] = field(default_factory=list)
+
+
+def turn_translation(values: NDArray) -> NDArray:
+    """(..., 3) translations turned to z up."""
+    return np.stack([values[..., 0], -values[..., 2], values[..., 1]], -1)
+
+
+def turn_rotation(values: NDArray) -> NDArray:
+    """(..., 4) rotations turned to z up: their axis turns like a vector."""
+    return np.stack([values[..., 0], -values[..., 2], values[..., 1], values[..., 3]], -1)
+
+
+def turn_scale(values: NDArray) -> NDArray:
+    """(..., 3) scales turned to z up."""
+    return np.stack([values[..., 0], values[..., 2], values[..., 1]], -1)
+
+
+def read_nodes(file: GltfFile) -> dict[int, Node]:
+    """Return all nodes of the scene that the file shows, parents first; refuses a node with two parents, which includes
+    cycles.
+    """
+    source = file.source
+    count = file.count("nodes")
+    nodes: dict[int, Node] = {}
+    file.source.take(_NODE_BYTES * count, "its nodes")
+    waiting = [(root, -1, 0) for root in reversed(_roots(file, count))]
+    while waiting:
+        index, parent, depth = waiting.pop()
+        if index in nodes:
+            source.refuse(f"node {index} has more than one parent, or is its own ancestor")
+        if depth > source.limits.node_depth:
+            source.refuse(f"its nodes are nested deeper than {source.limits.node_depth} levels")
+        node = _node(file, index, parent, nodes)
+        nodes[index] = node
+        node.children = node.fields.indices("children", count)
+        waiting += [(child, index, depth + 1) for child in reversed(node.children)]
+    return nodes
+
+
+def _roots(file: GltfFile, count: int) -> list[int]:
+    if file.count("scenes"):
+        return file.entry("scenes", file.root.integer("scene", 0)).indices("nodes", count)
+    children = {child for index in range(count) for child in file.entry("nodes", index).indices("children", count)}
+    return [index for index in range(count) if index not in children]
+
+
+def _node(file: GltfFile, index: int, parent: int, nodes: dict[int, Node]) -> Node:
+    fields = file.entry("nodes", index)
+    if "matrix" in fields:
+        local = np.array(fields.numbers("matrix", 16)).reshape(4, 4).T
+        _check(file, local, index)
+        local = TURN @ local @ TURN.T
+        position, attitude, scale = decompose(local)
+    else:
+        position = turn_translation(np.array(fields.numbers("translation", 3, (0.0, 0.0, 0.0))))
+        attitude = turn_rotation(np.array(fields.numbers("rotation", 4, (0.0, 0.0, 0.0, 1.0))))
+        scale = turn_scale(np.array(fields.numbers("scale", 3, (1.0, 1.0, 1.0))))
+        largest = np.abs(attitude).max()
+        if largest > 0:
+            attitude = attitude / largest
+            attitude = attitude / np.linalg.norm(attitude)
+        else:
+            file.source.warn("rotations of length zero taken for none")
+            attitude = np.array([0.0, 0.0, 0.0, 1.0])
+        local = compose(position, attitude, scale)
+    _check(file, local, index)
+    matrix = local if parent < 0 else nodes[parent].matrix @ local
+    _check(file, matrix, index)
+    return Node(index, fields, parent, position, attitude, scale, matrix, len(nodes))
+
+
+def _check(file: GltfFile, matrix: Array, index: int) -> None:
+    if not (np.abs(matrix) <= LARGEST).all():
+        file.source.refuse(f"the transformation of node {index} holds numbers above {LARGEST:g}")
+
+
+def compose(position: Array, attitude: Array, scale: Array) -> Array:
+    """(4, 4) of translation, rotation and scale."""
+    matrix = np.eye(4)
+    matrix[:3, :3] = frames.to_matrix(attitude) * scale
+    matrix[:3, 3] = position
+    return matrix
+
+
+def decompose(matrix: Array) -> tuple[Array, Array, Array]:
+    """Return translation, rotation (unit x, y, z, w) and scale of a matrix; shear is lost, a mirror becomes a negative x
+    scale.
+    """
+    linear = matrix[:3, :3]
+    scale = np.linalg.norm(linear, axis=0)
+    if np.linalg.det(linear) < 0:
+        scale[0] = -scale[0]
+    columns = linear / np.where(scale == 0, 1.0, scale)
+    left, _, right = np.linalg.svd(columns)
+    rotation = left @ np.diag([1.0, 1.0, np.sign(np.linalg.det(left @ right)) or 1.0]) @ right
+    return matrix[:3, 3].copy(), frames.from_matrix(rotation), scale

@@ -5,40 +5,38 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable, Hashable, Iterable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import ArrayAny, ArrayF32, ArrayU8
 from airworthy.core.errors import AssetError
-from airworthy.core.files import sha256
-from airworthy.core.untrusted import image_kind
-from airworthy.scenes.formats._source import Source, clean_name, unique_name
+from airworthy.core.files import image_kind, sha256
+from airworthy.scenes.formats._source import ModelSource, clean_name, unique_name
 from airworthy.scenes.record import Material, Texture
 
 if TYPE_CHECKING:
     from PIL import Image
 
-Pixels = NDArray[np.uint8]
 Wrap = Literal["repeat", "clamp", "mirror"]
 MAPS = ("base_color_map", "metallic_roughness_map", "normal_map", "occlusion_map", "emissive_map", "height_map", "detail_map")
 _BAND = 128
 _SMALLEST = 64  # an image is not halved below this many pixels a side
 
 
-def srgb_to_linear(values: NDArray[Any]) -> NDArray[np.float32]:
+def srgb_to_linear(values: ArrayAny) -> ArrayF32:
     """Linear light of sRGB-encoded values in [0, 1] (IEC 61966-2-1); values outside are clipped, NaN becomes 1."""
     encoded = np.nan_to_num(values, nan=1.0).clip(0.0, 1.0).astype(np.float32)
     return np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4).astype(np.float32)
 
 
-def linear_to_srgb(values: NDArray[Any]) -> NDArray[np.float32]:
+def linear_to_srgb(values: ArrayAny) -> ArrayF32:
     """Inverse of `srgb_to_linear`."""
     linear = np.asarray(values, np.float32).clip(0.0, 1.0)
     return np.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear ** (1 / 2.4) - 0.055).astype(np.float32)
 
 
-def decode(source: Source, data: bytes, name: str) -> Pixels:
+def decode(source: ModelSource, data: bytes, name: str) -> ArrayU8:
     """Pixels of an image, (height, width, 1, 3 or 4); at half, quarter, ... size where it would take too much memory.
 
     Args:
@@ -65,7 +63,7 @@ def decode(source: Source, data: bytes, name: str) -> Pixels:
         raise AssetError(f"{str(source.path)!r} cannot be used: its image {name} is damaged.") from error
 
 
-def _decode(source: Source, image: Image.Image, name: str) -> Pixels:
+def _decode(source: ModelSource, image: Image.Image, name: str) -> ArrayU8:
     source.at_most(image.width * image.height, source.limits.texture_pixels, f"pixels in the image {name}")
     full = image.size
     simple = image.mode in ("L", "RGB", "RGBA", "I;16", "I;16B", "I")
@@ -104,7 +102,7 @@ def _usable(image: Image.Image) -> Image.Image:
     return image.convert("L" if image.mode == "1" else "RGBA" if transparent else "RGB")
 
 
-def _array(image: Image.Image, channels: int, factor: int) -> Pixels:
+def _array(image: Image.Image, channels: int, factor: int) -> ArrayU8:
     """Copy of the pixels at a fraction of the size, a band at a time: all at once would take three times the memory."""
     width, height = -(-image.width // factor), -(-image.height // factor)
     result = np.empty((height, width, channels), np.uint8)
@@ -122,20 +120,33 @@ def _array(image: Image.Image, channels: int, factor: int) -> Pixels:
     return result
 
 
-class Images:
+class TextureImages:
     """Textures of a model: each image is decoded once, and becomes one texture per way of using it."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ModelSource) -> None:
         self.source = source
-        self._pixels: dict[Hashable, Pixels] = {}
-        self._decoded: dict[str, Pixels] = {}
+        self._pixels: dict[Hashable, ArrayU8] = {}
+        self._decoded: dict[str, ArrayU8] = {}
         self._names: dict[Hashable, str] = {}
         self._textures: dict[str, Texture] = {}
+        self._lost: set[Hashable] = set()
 
-    def pixels(self, key: Hashable, load: Callable[[], bytes], name: str) -> Pixels:
+    def pixels_if_sound(self, key: Hashable, load: Callable[[], bytes], name: str) -> ArrayU8 | None:
+        """Pixels of an image; None, with a warning, where it cannot be used: it costs the model no more than this image."""
+        if key in self._lost:
+            return None
+        try:
+            return self.pixels(key, load, name)
+        except AssetError as error:
+            self._lost.add(key)
+            reason = str(error).partition("cannot be used: ")[2] or str(error)
+            self.source.warn(f"image {clean_name(name, 'image')} left out: {reason.rstrip('.')}")
+            return None
+
+    def pixels(self, key: Hashable, load: Callable[[], bytes], name: str) -> ArrayU8:
         """Pixels of an image that is loaded at first use."""
         if key not in self._pixels:
-            self.source.at_most(len(self._pixels) + 1, self.source.limits.images, "images")
+            self.source.at_most(len(self._pixels) + len(self._lost) + 1, self.source.limits.images, "images")
             data = load()
             content = sha256(data)  # the same image under another number or name is not decoded again
             if content not in self._decoded:
@@ -143,7 +154,7 @@ class Images:
             self._pixels[key] = self._decoded[content]
         return self._pixels[key]
 
-    def texture(self, key: Hashable, pixels: Pixels, name: str, srgb: bool, wrap: Wrap = "repeat") -> str:
+    def texture(self, key: Hashable, pixels: ArrayU8, name: str, srgb: bool, wrap: Wrap = "repeat") -> str:
         """Name of the texture of these pixels used in this way."""
         whole = (key, srgb, wrap)
         if whole not in self._names:
@@ -153,6 +164,6 @@ class Images:
         return self._names[whole]
 
     def used_by(self, materials: Iterable[Material]) -> dict[str, Texture]:
-        """The textures that these materials name."""
+        """Return the textures that these materials name."""
         used = {getattr(material, which) for material in materials for which in MAPS}
         return {name: texture for name, texture in self._textures.items() if name in used}

@@ -4,31 +4,130 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.core.untrusted import shown
-from airworthy.scenes.formats._ply_header import Element, Property, read_header
-from airworthy.scenes.formats._source import Source
+from airworthy.core.arrays import ArrayAny, ArrayInt
+from airworthy.core.files import shown
+from airworthy.scenes.formats._source import ModelSource
 from airworthy.scenes.formats._text import floats
 
+# ---- The header of a PLY file -----------------------------------------------------------------------------------------------
+
+_HEADER_MAX = 1 << 16
+_PROPERTIES_MAX = 256
+_CODES = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "float": "f4", "double": "f8"}
+_WIDE = {
+    "int8": "i1",
+    "uint8": "u1",
+    "int16": "i2",
+    "uint16": "u2",
+    "int32": "i4",
+    "uint32": "u4",
+    "int64": "i8",
+    "uint64": "u8",
+}
+_TYPES = {**_CODES, **_WIDE, "float32": "f4", "float64": "f8"}
+
+
+@dataclass
+class Property:
+    """A column, or a list of varying length where `length` is given."""
+
+    name: str
+    kind: str
+    """NumPy code without byte order."""
+    length: str = ""
+
+
+@dataclass
+class PlyElement:
+    """A table of the file."""
+
+    name: str
+    count: int
+    properties: list[Property] = field(default_factory=list)
+
+    @property
+    def least(self) -> int:
+        """Bytes of a row, with its lists empty."""
+        return sum(np.dtype(p.length or p.kind).itemsize for p in self.properties)
+
+
+def read_comments(source: ModelSource) -> list[str]:
+    """Comments of a header that `read_header` accepts."""
+    end = max(source.data.find(b"end_header", 0, _HEADER_MAX), 0)
+    lines = source.data[:end].decode("latin-1").splitlines()
+    return [line[len("comment") :] for line in lines if line.startswith("comment ")]
+
+
+def read_header(source: ModelSource) -> tuple[str, list[PlyElement], int]:
+    """Byte order ("ascii", "<", ">"), elements, and where the body begins."""
+    data = source.data
+    if data[:5] not in (b"ply\n", b"ply\r\n") and data[:4] not in (b"ply\n", b"ply\r"):
+        source.refuse("it does not begin with the line ply")
+    end = data.find(b"end_header", 0, _HEADER_MAX)
+    if end < 0:
+        source.refuse(f"its header does not end within {_HEADER_MAX:,} bytes")
+    body = end + len(b"end_header")
+    body += 2 if data[body : body + 2] == b"\r\n" else 1
+    order = ""
+    elements: list[PlyElement] = []
+    for line in data[:end].decode("latin-1").splitlines()[1:]:
+        words = line.split()
+        if not words or words[0] in ("comment", "obj_info"):
+            continue
+        if words[0] == "format" and len(words) >= 2:
+            order = {"ascii": "ascii", "binary_little_endian": "<", "binary_big_endian": ">"}.get(words[1], "")
+        elif words[0] == "element" and len(words) == 3 and words[2].isascii() and words[2].isdigit():
+            elements.append(PlyElement(words[1], _count(source, words[2])))
+        elif words[0] == "property" and elements:
+            elements[-1].properties.append(_property(source, words))
+        else:
+            source.refuse(f"its header holds the line {shown(line)}")
+    if not order:
+        source.refuse("its header names no format that exists (ascii, binary_little_endian, binary_big_endian)")
+    if sum(len(element.properties) for element in elements) + len(elements) > _PROPERTIES_MAX:
+        source.refuse(f"its header holds more than {_PROPERTIES_MAX} elements and properties")
+    return order, elements, body
+
+
+def _count(source: ModelSource, word: str) -> int:
+    if len(word) > 20 or int(word) > len(source.data):
+        source.refuse(f"it promises {word[:24]} rows of an element and has {len(source.data):,} bytes in all")
+    return int(word)
+
+
+def _property(source: ModelSource, words: list[str]) -> Property:
+    if len(words) == 3 and words[1] in _TYPES:
+        return Property(words[2], _TYPES[words[1]])
+    if len(words) == 5 and words[1] == "list" and words[3] in _TYPES and _TYPES.get(words[2], "f4")[0] in "iu":
+        return Property(words[4], _TYPES[words[3]], _TYPES[words[2]])
+    return source.refuse(f"its header holds the property {shown(' '.join(words))}")
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
 _BLOCK = 1 << 15
-Array = NDArray[Any]
+_PLY_WIDE = ("f8", "i4", "u4", "i8", "u8")
 
 
 @dataclass
 class Table:
     """Columns of an element; lists are flat values and a length per row."""
 
-    columns: dict[str, Array] = field(default_factory=dict)
-    lists: dict[str, tuple[Array, NDArray[np.int64]]] = field(default_factory=dict)
+    columns: dict[str, ArrayAny] = field(default_factory=dict)
+    lists: dict[str, tuple[ArrayAny, ArrayInt]] = field(default_factory=dict)
+    wide: frozenset[str] = frozenset()
+    """Columns that are declared as numbers that a float32 does not keep."""
 
 
-def read_tables(source: Source, wanted: tuple[str, ...]) -> dict[str, Table]:
-    """The wanted elements of a PLY file; what stands between them is passed over, what comes after them is not looked at."""
+def read_tables(source: ModelSource, wanted: tuple[str, ...]) -> dict[str, Table]:
+    """Return the wanted elements of a PLY file; what stands between them is passed over, what comes after them is not looked
+    at.
+    """
     order, elements, body = read_header(source)
     last = max((index for index, element in enumerate(elements) if element.name in wanted), default=-1)
     elements = elements[: last + 1]
@@ -37,7 +136,11 @@ def read_tables(source: Source, wanted: tuple[str, ...]) -> dict[str, Table]:
     return _binary_tables(source, elements, wanted, order, body)
 
 
-def _text_tables(source: Source, elements: list[Element], wanted: tuple[str, ...], body: bytes) -> dict[str, Table]:
+def _declared(table: Table, element: PlyElement) -> Table:
+    return replace(table, wide=frozenset(p.name for p in element.properties if p.kind in _PLY_WIDE))
+
+
+def _text_tables(source: ModelSource, elements: list[PlyElement], wanted: tuple[str, ...], body: bytes) -> dict[str, Table]:
     size = 8 * (len(body) // 2 + 1)
     source.take(size, "its numbers")
     values = floats(source, body.translate(bytes.maketrans(b"\t\v\f\r", b"    ")), "its rows")
@@ -54,11 +157,11 @@ def _text_tables(source: Source, elements: list[Element], wanted: tuple[str, ...
             table = Table({p.name: rows[:, i] for i, p in enumerate(element.properties)})
             start += element.count * columns
         if element.name in wanted and element.name not in tables:
-            tables[element.name] = table
+            tables[element.name] = _declared(table, element)
     return tables
 
 
-def _text_lists(source: Source, element: Element, values: Array, start: int) -> tuple[Table, int]:
+def _text_lists(source: ModelSource, element: PlyElement, values: ArrayAny, start: int) -> tuple[Table, int]:
     """Rows with lists. Where all rows are alike, as of triangles, they are one block; otherwise they are walked through."""
     lengths = _alike(element, values, start)
     if lengths:
@@ -94,8 +197,8 @@ def _text_lists(source: Source, element: Element, values: Array, start: int) -> 
     return table, start
 
 
-def _rows(source: Source, element: Element) -> tuple[list[array[int]], list[array[int]]]:
-    """Where the values of each row lie and how many they are, to be filled in, per property."""
+def _rows(source: ModelSource, element: PlyElement) -> tuple[list[array[int]], list[array[int]]]:
+    """Return where the values of each row lie and how many they are, to be filled in, per property."""
     size = 16 * element.count * len(element.properties)
     source.take(size, f"its rows of {element.name[:30]}")
     empty = bytes(8 * element.count)
@@ -103,7 +206,7 @@ def _rows(source: Source, element: Element) -> tuple[list[array[int]], list[arra
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
 
-def _in_blocks(at: NDArray[np.int64], number: NDArray[np.int64], step: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+def _in_blocks(at: ArrayInt, number: ArrayInt, step: int) -> Iterator[tuple[slice, ArrayInt]]:
     """Place in the flat result, and where the values lie, for some rows after the other: all at once would take much memory."""
     done = 0
     for start in range(0, len(at), _BLOCK):
@@ -114,13 +217,13 @@ def _in_blocks(at: NDArray[np.int64], number: NDArray[np.int64], step: int) -> I
         done += total
 
 
-def _length(source: Source, value: float) -> int:
+def _length(source: ModelSource, value: float) -> int:
     if not 0 <= value < 2**31:
         source.refuse("a list has a length that is not a count")
     return int(value)
 
 
-def _alike(element: Element, values: Array, start: int) -> dict[str, int]:
+def _alike(element: PlyElement, values: ArrayAny, start: int) -> dict[str, int]:
     """Lengths of the lists if those of all rows are the same as in the first, else nothing."""
     lengths: dict[str, int] = {}
     at = start
@@ -141,7 +244,7 @@ def _alike(element: Element, values: Array, start: int) -> dict[str, int]:
     return lengths if alike and element.count else {}
 
 
-def _split(element: Element, block: Array, lengths: dict[str, int]) -> Table:
+def _split(element: PlyElement, block: ArrayAny, lengths: dict[str, int]) -> Table:
     table = Table()
     column = 0
     for p in element.properties:
@@ -157,7 +260,7 @@ def _split(element: Element, block: Array, lengths: dict[str, int]) -> Table:
 
 
 def _binary_tables(
-    source: Source, elements: list[Element], wanted: tuple[str, ...], order: str, start: int
+    source: ModelSource, elements: list[PlyElement], wanted: tuple[str, ...], order: str, start: int
 ) -> dict[str, Table]:
     tables = {}
     for element in elements:
@@ -170,11 +273,11 @@ def _binary_tables(
             table = _named(element, np.frombuffer(source.data, kind, element.count, start) if kind.itemsize else None)
             start += kind.itemsize * element.count
         if element.name in wanted and element.name not in tables:
-            tables[element.name] = table
+            tables[element.name] = _declared(table, element)
     return tables
 
 
-def _row_type(element: Element, order: str, lengths: dict[str, int]) -> np.dtype:
+def _row_type(element: PlyElement, order: str, lengths: dict[str, int]) -> np.dtype:
     """Structured type of a row; the fields are numbered, since names may repeat."""
     fields: list[tuple[Any, ...]] = []
     for index, p in enumerate(element.properties):
@@ -186,13 +289,13 @@ def _row_type(element: Element, order: str, lengths: dict[str, int]) -> np.dtype
     return np.dtype(fields)
 
 
-def _named(element: Element, rows: Array | None) -> Table:
+def _named(element: PlyElement, rows: ArrayAny | None) -> Table:
     if rows is None:
         return Table()
     return Table({p.name: rows[f"p{index}"] for index, p in enumerate(element.properties)})
 
 
-def _binary_lists(source: Source, element: Element, order: str, start: int) -> tuple[Table, int]:
+def _binary_lists(source: ModelSource, element: PlyElement, order: str, start: int) -> tuple[Table, int]:
     """Rows with lists: at once where all are as long as the first, else walked through."""
     source.take(8 * element.count, f"its rows of {element.name[:30]}")
     if not element.count:
@@ -210,7 +313,7 @@ def _binary_lists(source: Source, element: Element, order: str, start: int) -> t
     return _walk(source, element, order, start)
 
 
-def _first_lengths(source: Source, element: Element, order: str, start: int) -> dict[str, int]:
+def _first_lengths(source: ModelSource, element: PlyElement, order: str, start: int) -> dict[str, int]:
     lengths: dict[str, int] = {}
     for p in element.properties:
         if p.length:
@@ -221,7 +324,7 @@ def _first_lengths(source: Source, element: Element, order: str, start: int) -> 
     return lengths
 
 
-def _read_length(source: Source, element: Element, p: Property, order: str, start: int) -> tuple[int, int]:
+def _read_length(source: ModelSource, element: PlyElement, p: Property, order: str, start: int) -> tuple[int, int]:
     size = np.dtype(p.length).itemsize
     head = source.data[start : start + size]
     if len(head) < size:
@@ -232,7 +335,7 @@ def _read_length(source: Source, element: Element, p: Property, order: str, star
     return length, start + size
 
 
-def _walk(source: Source, element: Element, order: str, start: int) -> tuple[Table, int]:
+def _walk(source: ModelSource, element: PlyElement, order: str, start: int) -> tuple[Table, int]:
     """Rows of different length: where each value lies is found row by row, the values are then fetched at once."""
     places, counts = _rows(source, element)
     sizes = [np.dtype(p.kind).itemsize for p in element.properties]
@@ -257,7 +360,7 @@ def _walk(source: Source, element: Element, order: str, start: int) -> tuple[Tab
     return table, start
 
 
-def _fetch(source: Source, at: NDArray[np.int64], number: NDArray[np.int64], kind: np.dtype) -> Array:
+def _fetch(source: ModelSource, at: ArrayInt, number: ArrayInt, kind: np.dtype) -> ArrayAny:
     """Values of a type at byte positions that need not be aligned."""
     data = np.frombuffer(source.data, np.uint8)
     total = int(number.sum())
@@ -269,5 +372,5 @@ def _fetch(source: Source, at: NDArray[np.int64], number: NDArray[np.int64], kin
     return values.view(kind).reshape(-1)
 
 
-def _short(source: Source, element: Element) -> NoReturn:
+def _short(source: ModelSource, element: PlyElement) -> NoReturn:
     source.refuse(f"it promises {element.count:,} rows of {shown(element.name)} and ends before the last")

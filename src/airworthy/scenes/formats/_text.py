@@ -9,10 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.scenes.formats._source import Source
-
-Bytes = NDArray[np.uint8]
-Counts = NDArray[np.int64]
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayU8
+from airworthy.scenes.formats._source import ModelSource
 
 BLOCK = 1 << 18
 """Text is handled in blocks of this many bytes, which bounds the memory for intermediate results."""
@@ -21,7 +19,7 @@ _COMMENT = re.compile(rb"(?:^|(?<=[ \n]))#[^\n]*")
 _INDENT = re.compile(rb"(?m)^ +")
 
 
-def _table(characters: bytes) -> NDArray[np.bool_]:
+def _table(characters: bytes) -> ArrayBool:
     table = np.zeros(256, bool)
     table[np.frombuffer(characters, np.uint8)] = True
     return table
@@ -31,7 +29,7 @@ _FLOAT = _table(b"0123456789+-.eE \nnaifNAIFtyTY")
 _INTEGER = _table(b"0123456789- \n")
 
 
-def blocks(source: Source, data: bytes) -> Iterator[bytes]:
+def blocks(source: ModelSource, data: bytes) -> Iterator[bytes]:
     """Whole lines, a block at a time: without comments, indentation, tabs and carriage returns; each ends in a line end."""
     start = 0
     while start < len(data):
@@ -49,17 +47,17 @@ def blocks(source: Source, data: bytes) -> Iterator[bytes]:
         yield block
 
 
-def floats(source: Source, text: bytes, what: str) -> NDArray[np.float64]:
-    """All numbers of a text, NaN and infinity among them, separated by blanks; refuses whatever else it holds."""
+def floats(source: ModelSource, text: bytes, what: str) -> Array:
+    """Return all numbers of a text, NaN and infinity among them, separated by blanks; refuses whatever else it holds."""
     return _numbers(source, text, _FLOAT, np.float64, what)
 
 
-def integers(source: Source, text: bytes, what: str) -> NDArray[np.int64]:
-    """All integers of a text; too large ones come back as the largest there is."""
+def integers(source: ModelSource, text: bytes, what: str) -> ArrayInt:
+    """Return all integers of a text; too large ones come back as the largest there is."""
     return _numbers(source, text, _INTEGER, np.int64, what)
 
 
-def _numbers(source: Source, text: bytes, allowed: NDArray[np.bool_], kind: type, what: str) -> NDArray:
+def _numbers(source: ModelSource, text: bytes, allowed: ArrayBool, kind: type, what: str) -> NDArray:
     characters = np.frombuffer(text, np.uint8)
     good = allowed[characters]
     if not good.all():
@@ -79,8 +77,8 @@ def _numbers(source: Source, text: bytes, allowed: NDArray[np.bool_], kind: type
     return values
 
 
-def token_starts(characters: Bytes) -> NDArray[np.bool_]:
-    """Where a word begins: a character above a blank, after a blank or at the start."""
+def token_starts(characters: ArrayU8) -> ArrayBool:
+    """Return where a word begins: a character above a blank, after a blank or at the start."""
     solid = characters > 32
     solid[1:] &= characters[:-1] <= 32
     return solid
@@ -99,7 +97,7 @@ class Lines:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def begin_with(self, word: bytes) -> NDArray[np.bool_]:
+    def begin_with(self, word: bytes) -> ArrayBool:
         """(lines,) whose first word is this one."""
         last = len(self.characters) - 1
         result = np.ones(len(self), bool)
@@ -107,7 +105,7 @@ class Lines:
             result &= self.characters[np.minimum(self.starts + offset, last)] == character
         return result & (self.characters[np.minimum(self.starts + len(word), last)] <= 32)
 
-    def rest(self, chosen: NDArray[np.bool_], word_length: int) -> bytes:
+    def rest(self, chosen: ArrayBool, word_length: int) -> bytes:
         """Text of the chosen lines with their first word blanked out."""
         text = self.characters[np.repeat(chosen, self.lengths)]
         lengths = self.lengths[chosen]
@@ -117,12 +115,12 @@ class Lines:
         return text.tobytes()
 
     def text(self, line: int) -> str:
-        """One line as text."""
+        """Return one line as text."""
         start = int(self.starts[line])
         return self.block[start : start + int(self.lengths[line])].decode("utf-8", "replace").strip()
 
 
-def words_per_line(text: bytes) -> Counts:
+def words_per_line(text: bytes) -> ArrayInt:
     """(lines,) number of words."""
     characters = np.frombuffer(text, np.uint8)
     if not len(characters):
@@ -132,8 +130,8 @@ def words_per_line(text: bytes) -> Counts:
     return np.add.reduceat(token_starts(characters), starts, dtype=np.int64)
 
 
-def columns(source: Source, text: bytes, least: int, what: str) -> tuple[NDArray[np.float64], Counts]:
-    """The first columns of lines of numbers that may differ in length.
+def columns(source: ModelSource, text: bytes, least: int, what: str) -> tuple[Array, ArrayInt]:
+    """Return the first columns of lines of numbers that may differ in length.
 
     Returns:
         (lines, 7) values with NaN where a line is shorter, and (lines,) the number of columns of each.

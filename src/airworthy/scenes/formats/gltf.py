@@ -4,29 +4,40 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.scenes.formats import _gltf_skins
-from airworthy.scenes.formats._clean import RawMesh, clean, finish, unit
-from airworthy.scenes.formats._fields import Fields
-from airworthy.scenes.formats._gltf_file import GltfFile
+from airworthy.core.arrays import Array
+from airworthy.scenes.formats import _gltf_meshes
+from airworthy.scenes.formats._gltf_file import (
+    LARGEST,
+    GltfFile,
+    Node,
+    compose,
+    decompose,
+    read_nodes,
+    turn_rotation,
+    turn_scale,
+    turn_translation,
+)
 from airworthy.scenes.formats._gltf_materials import OWN_EXTRAS, Materials
 from airworthy.scenes.formats._gltf_meshes import Meshes, ReadMesh
-from airworthy.scenes.formats._gltf_nodes import Node, decompose, read_nodes
-from airworthy.scenes.formats._images import Images
-from airworthy.scenes.formats._source import Source, clean_name, unique_name
-from airworthy.scenes.formats.model import DEFAULT_LIMITS, Limits, Model, Skeleton
+from airworthy.scenes.formats._images import TextureImages
+from airworthy.scenes.formats._parts import RawMesh, clean, finish, unit
+from airworthy.scenes.formats._source import JsonFields, ModelSource, clean_name, unique_name
+from airworthy.scenes.formats.model import DEFAULT_LIMITS, FileLimits, Model, Skeleton
 from airworthy.scenes.record import Instance, Light, PointLight, SpotLight, Sun
 
+_INSTANCE_BYTES = 1500
 LUX = 1.0 / 100.0
 """Our unit of irradiance per lux is a matter of exposure; 100 lux, a lit room, become 1."""
 
 
-def read_gltf(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> Model:
+def read_gltf(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
     """Model of a .glb or .gltf file: meshes, metallic-roughness materials, lights, skins and animations, turned to z up.
 
     A node whose transformation is a uniform scale, rotation and translation becomes an instance; others (stretched, sheared,
@@ -35,19 +46,21 @@ def read_gltf(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> Model:
     Raises:
         AssetError: The file is damaged, too large, refers to files outside its folder or requires an unknown extension.
     """
-    source = Source(path, limits)
-    return _Reader(GltfFile(source)).model()
+    source = ModelSource(path, limits)
+    file = GltfFile(source)
+    file.tell_what_is_not_read()
+    return _Reader(file).model()
 
 
 class _Reader:
     def __init__(self, file: GltfFile) -> None:
         self.file = file
         self.source = file.source
-        self.images = Images(self.source)
+        self.images = TextureImages(self.source)
         self.materials = Materials(file, self.images)
         self.meshes = Meshes(file, self.materials)
         self.nodes = read_nodes(file)
-        self.animations = _gltf_skins.Animations(file)
+        self.animations = _gltf_meshes.Animations(file)
         self.raw: dict[str, RawMesh] = {}
         self.plain: dict[int, str] = {}  # name of the shape of a mesh that is placed as it is
         self.instances: list[Instance] = []
@@ -56,13 +69,15 @@ class _Reader:
         self.skins: dict[int, str] = {}
         self.orders: dict[str, tuple[NDArray[np.int32], list[int]]] = {}
         self.bound: dict[str, list[str]] = {}
+        self.copies = 0
 
     def model(self) -> Model:
         for node in self.nodes.values():
             if "mesh" in node.fields:
                 mesh = self.meshes.use(node.fields.integer("mesh"))
                 if mesh is not None:
-                    self._place(node, mesh)
+                    for copy in self._copies(node):
+                        self._place(copy, mesh)
             if (light := node.fields.extension("KHR_lights_punctual")) is not None:
                 self.lights.append(self._light(light.integer("light"), node))
         for name, skeleton in self.skeletons.items():
@@ -87,6 +102,39 @@ class _Reader:
             elif "" in names:
                 names = tuple(name or self.materials.default() for name in names)
             self.instances[index] = dataclasses.replace(instance, materials=names)
+
+    def _copies(self, node: Node) -> Iterator[Node]:
+        """Yield the node itself, or one for each of its instances (EXT_mesh_gpu_instancing)."""
+        extension = node.fields.extension("EXT_mesh_gpu_instancing")
+        if extension is None:
+            yield node
+            return
+        attributes = extension.object("attributes")
+        given = {
+            key: self.file.accessor(attributes.integer(key), (width,)).astype(np.float64)
+            for key, width in (("TRANSLATION", 3), ("ROTATION", 4), ("SCALE", 3))
+            if key in attributes
+        }
+        counts = {len(values) for values in given.values()}
+        if len(counts) != 1:
+            self.source.refuse(f"the instances of {node.fields.where} have no pose, or {len(counts)} different numbers of them")
+        count = counts.pop()
+        self.copies += count
+        self.source.at_most(self.copies, self.source.limits.nodes, "instances")
+        self.source.take(_INSTANCE_BYTES * count, "its instances")
+        where = turn_translation(given.get("TRANSLATION", np.zeros((count, 3))))
+        turns = turn_rotation(given.get("ROTATION", np.tile([0.0, 0.0, 0.0, 1.0], (count, 1))))
+        sizes = turn_scale(given.get("SCALE", np.ones((count, 3))))
+        length = np.linalg.norm(turns, axis=1, keepdims=True)
+        if not (np.isfinite(where).all() and np.isfinite(sizes).all() and np.isfinite(length).all() and (length > 1e-9).all()):
+            self.source.refuse(
+                f"the instances of {node.fields.where} have a pose that is not finite, or a rotation of length 0"
+            )
+        for position, attitude, scale in zip(where, turns / length, sizes, strict=True):
+            matrix = node.matrix @ compose(position, attitude, scale)
+            if not (np.abs(matrix) <= LARGEST).all():
+                self.source.refuse(f"the instances of {node.fields.where} reach numbers above {LARGEST:g}")
+            yield dataclasses.replace(node, matrix=matrix)
 
     def _place(self, node: Node, mesh: ReadMesh) -> None:
         number = node.fields.integer("mesh")
@@ -134,7 +182,7 @@ class _Reader:
     def _skinned(self, node: Node, mesh: ReadMesh, shape: str) -> str:
         index = node.fields.integer("skin")
         if index not in self.skins:
-            skeleton, joints, order = _gltf_skins.read_skin(self.file, index, self.nodes)
+            skeleton, joints, order = _gltf_meshes.read_skin(self.file, index, self.nodes)
             name = clean_name(self.file.entry("skins", index).text("name", ""), f"skin_{index}")
             name = unique_name(self.skeletons, name)
             skeleton.clips.update(self.animations.clips(order))
@@ -157,7 +205,7 @@ class _Reader:
     def _bind(self, name: str, skeleton: Skeleton) -> None:
         """Put the meshes into the rest pose, where every joint moves them alike: they then stand as they are shown."""
         joints, order = self.orders[name]
-        matrix = _gltf_skins.at_rest(skeleton, self.nodes, order, joints)
+        matrix = _gltf_meshes.at_rest(skeleton, self.nodes, order, joints)
         if matrix is None:
             self.source.warn("skinned meshes left in the pose in which they were bound")
             return
@@ -172,12 +220,12 @@ class _Reader:
         self.skeletons[name] = dataclasses.replace(skeleton, inverse_bind=inverse.astype(np.float32))
 
     def _light(self, index: int, node: Node) -> Light:
-        """A light of KHR_lights_punctual; it shines along -z of its node, which is +y in our frame."""
+        """Return a light of KHR_lights_punctual; it shines along -z of its node, which is +y in our frame."""
         extension = self.file.root.extension("KHR_lights_punctual")
         lights = [] if extension is None else extension.items("lights")
         if index >= len(lights):
             self.source.refuse(f"it refers to light {index} of {len(lights)}")
-        fields = Fields(self.source, lights[index], f"light {index}")
+        fields = JsonFields(self.source, lights[index], f"light {index}")
         red, green, blue = (min(max(v, 0.0), 1.0) for v in fields.numbers("color", 3, (1.0, 1.0, 1.0)))
         color = (red, green, blue)
         intensity = min(max(fields.number("intensity", 1.0), 0.0), 1e9) * LUX
@@ -198,8 +246,8 @@ class _Reader:
         return SpotLight((x, y, z), direction, inner, outer, color, intensity, reach)
 
 
-def transformed(raw: RawMesh, matrix: NDArray[np.float64]) -> RawMesh:
-    """A mesh moved by an affine matrix; a mirror turns its faces round."""
+def transformed(raw: RawMesh, matrix: Array) -> RawMesh:
+    """Return a mesh moved by an affine matrix; a mirror turns its faces round."""
     linear = matrix[:3, :3]
     with np.errstate(over="ignore", invalid="ignore"):
         vertices = (raw.vertices.astype(np.float64) @ linear.T + matrix[:3, 3]).astype(np.float32)
@@ -214,18 +262,18 @@ def transformed(raw: RawMesh, matrix: NDArray[np.float64]) -> RawMesh:
     return dataclasses.replace(raw, vertices=vertices, faces=faces, normals=normals)
 
 
-def _is_similar(matrix: NDArray[np.float64], size: float) -> bool:
-    """Whether the linear part is a rotation times a size."""
+def _is_similar(matrix: Array, size: float) -> bool:
+    """Tell whether the linear part is a rotation times a size."""
     linear = matrix[:3, :3]
     return bool(np.abs(linear.T @ linear - size * size * np.eye(3)).max() <= 1e-5 * size * size)
 
 
-def _own(fields: Fields) -> dict[str, Any]:
-    """What our writer notes of an instance in `extras`."""
+def _own(fields: JsonFields) -> dict[str, Any]:
+    """Return what our writer notes of an instance in `extras`."""
     extras = fields.value.get("extras")
     if not isinstance(extras, dict) or not isinstance(extras.get(OWN_EXTRAS), dict):
         return {}
-    own = Fields(fields.source, extras[OWN_EXTRAS], f"extras of {fields.where}")
+    own = JsonFields(fields.source, extras[OWN_EXTRAS], f"extras of {fields.where}")
     return {
         "semantic": clean_name(own.text("semantic", "object"), "object"),
         "instance_id": own.integer("instanceId", 0, 0, 2**31),

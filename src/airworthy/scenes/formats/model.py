@@ -11,15 +11,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array, ArrayF32, ArrayU8
+from airworthy.core.schema import check_fields
 from airworthy.geometry import Shape
 from airworthy.scenes.record import Instance, Light, Material, Texture
 
-Floats = NDArray[np.float32]
 Ints = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Limits:
+class FileLimits:
     """What a file may ask for. A file that asks for more is refused before anything is allocated."""
 
     file_bytes: int = 256 * 1024 * 1024
@@ -50,16 +51,16 @@ class Limits:
     """Vertices beyond this distance along an axis [m] are dropped as if they were not finite."""
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = FileLimits()
 
 
 @dataclass(frozen=True, eq=False)
 class Track:
     """One animated quantity of one joint."""
 
-    times: Floats
+    times: ArrayF32
     """(k,) rising [s]."""
-    values: Floats
+    values: ArrayF32
     """(k, n), n = 3 for a translation [m] or scale, 4 for a rotation; cubic: (k, 3, n) of tangent in, value, tangent out."""
     interpolation: Literal["linear", "step", "cubic"] = "linear"
     """Between keys; held before the first and after the last. Rotations: spherical where linear, normalised where cubic."""
@@ -89,17 +90,17 @@ class Skeleton:
     """(j,) joints and the nodes above them; a parent comes before its children."""
     parents: Ints
     """(j,) -1: at the root."""
-    position: Floats
+    position: ArrayF32
     """(j, 3) rest pose in the parent [m]."""
-    attitude: Floats
+    attitude: ArrayF32
     """(j, 4) x, y, z, w."""
-    scale: Floats
+    scale: ArrayF32
     """(j, 3)."""
-    inverse_bind: Floats
+    inverse_bind: ArrayF32
     """(j, 4, 4) matrix from the mesh's frame to the joint's in the pose in which it was bound."""
     joints: dict[str, Ints] = field(default_factory=dict)
     """Of each bound shape: (V, 4) joint numbers per vertex."""
-    weights: dict[str, Floats] = field(default_factory=dict)
+    weights: dict[str, ArrayF32] = field(default_factory=dict)
     """Of each bound shape: (V, 4), rows sum to 1."""
     clips: dict[str, Clip] = field(default_factory=dict)
 
@@ -122,13 +123,34 @@ class Model:
 
 
 @dataclass(frozen=True, eq=False)
+class CloudNote:
+    """What a cloud that was sampled from a scene says of it in comments, which other programs pass over."""
+
+    spacing: float = 0.0
+    """Edge of the cells whose middles the points are [m]; 0: not said."""
+    open: Array | None = None
+    """(k, 3) one place in each enclosed space that is free; other enclosed spaces were solid. None: not said."""
+    lower: tuple[float, float, float] | None = None
+    """Bounds of the scene [m]."""
+    upper: tuple[float, float, float] | None = None
+    start: tuple[float, float, float, float] | None = None
+    """Position [m] and yaw [rad]."""
+    goal: tuple[float, float, float] | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self, "CloudNote.")
+
+
+@dataclass(frozen=True, eq=False)
 class Points:
     """A point cloud."""
 
-    positions: Floats
-    """(n, 3) [m]."""
-    colors: NDArray[np.uint8] | None = None
+    positions: ArrayF32 | Array
+    """(n, 3) [m]; float64 where the file has doubles, which far from the origin a float32 would not keep."""
+    colors: ArrayU8 | None = None
     """(n, 3) sRGB."""
-    intensity: Floats | None = None
+    intensity: ArrayF32 | None = None
     """(n,) as in the file."""
     warnings: tuple[str, ...] = ()
+    note: CloudNote | None = None
+    """What the file says of the scene it was sampled from."""

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.scenes.formats import _clean
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayInt, ArrayU8
+from airworthy.scenes.formats import _parts
 from airworthy.scenes.formats._images import srgb_to_linear
-from airworthy.scenes.formats._ply import Table, read_tables
-from airworthy.scenes.formats._source import Source, clean_name
-from airworthy.scenes.formats.model import DEFAULT_LIMITS, Limits, Model, Points
+from airworthy.scenes.formats._ply import Table, read_comments, read_tables
+from airworthy.scenes.formats._source import ModelSource, clean_name
+from airworthy.scenes.formats.model import DEFAULT_LIMITS, FileLimits, Model, Points
+from airworthy.scenes.formats.sampling import parse_note
 from airworthy.scenes.record import Instance
 
 _UV = (("u", "v"), ("s", "t"), ("texture_u", "texture_v"))
 _RGB = (("red", "green", "blue"), ("r", "g", "b"), ("diffuse_red", "diffuse_green", "diffuse_blue"))
 _INTENSITY = ("intensity", "scalar_intensity", "scalar_Intensity", "reflectance")
-Array = NDArray[Any]
+Coordinates = ArrayF32 | Array
 _BLOCK = 1 << 15
 
 
-def read_ply(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> Model:
+def read_ply(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
     """Model of a PLY file with faces: one mesh; integer colours are taken as sRGB, fractional ones as linear.
 
     Raises:
         AssetError: The file is damaged, too large, or holds no faces.
     """
-    source = Source(path, limits)
+    source = ModelSource(path, limits)
     tables = read_tables(source, ("vertex", "face"))
     vertex, face = tables.get("vertex", Table()), tables.get("face", Table())
     lists = face.lists.get("vertex_indices") or face.lists.get("vertex_index")
@@ -36,36 +39,34 @@ def read_ply(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> Model:
         source.refuse("it has no faces: a mesh is expected here, and points are read by read_points")
     vertices = _positions(source, vertex)
     faces = _triangles(source, *lists, len(vertices))
-    raw = _clean.RawMesh(vertices, faces, _together(vertex, ("nx", "ny", "nz")))
+    raw = _parts.RawMesh(vertices, faces, _together(vertex, ("nx", "ny", "nz")))
     source.take(40 * len(vertices), "its vertices")
     for names in _UV:
         if raw.uv is None and (uv := _together(vertex, names)) is not None:
             raw.uv = np.stack([uv[:, 0], 1.0 - uv[:, 1]], 1)
     raw.colors = _linear_colors(vertex, len(vertices))
-    raw = _clean.clean(source, raw)
+    raw = _parts.clean(source, raw)
     if not len(raw.faces):
         source.refuse("it holds no triangle with an area")
     shape = clean_name(source.path.stem, "mesh")
-    return Model({shape: _clean.finish(source, raw)}, instances=(Instance(shape, name=shape),), warnings=source.warnings)
+    return Model({shape: _parts.finish(source, raw)}, instances=(Instance(shape, name=shape),), warnings=source.warnings)
 
 
-def read_ply_points(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> Points:
+def read_ply_points(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Points:
     """Point cloud of a PLY file: its vertices, with colours and intensity where there are.
 
     Raises:
         AssetError: The file is damaged, too large, or holds no points.
     """
-    source = Source(path, limits)
+    source = ModelSource(path, limits)
     vertex = read_tables(source, ("vertex",)).get("vertex", Table())
-    positions = _positions(source, vertex)
+    positions = _positions(source, vertex, wide=True)
     colors = _color_bytes(vertex)
     intensity = next((_single(vertex.columns[name]) for name in _INTENSITY if name in vertex.columns), None)
-    return finish_points(source, positions, colors, intensity)
+    return replace(finish_points(source, positions, colors, intensity), note=parse_note(read_comments(source)))
 
 
-def finish_points(
-    source: Source, positions: NDArray[np.float32], colors: NDArray[np.uint8] | None, intensity: NDArray[np.float32] | None
-) -> Points:
+def finish_points(source: ModelSource, positions: Coordinates, colors: ArrayU8 | None, intensity: ArrayF32 | None) -> Points:
     """Drop points that are not finite and note how many; refuses a cloud that holds none that are."""
     sound = (np.abs(positions) <= np.float32(source.limits.coordinate)).all(1)
     if not sound.all():
@@ -80,29 +81,37 @@ def finish_points(
     return Points(positions, colors, intensity, source.warnings)
 
 
-def _single(values: Array) -> NDArray[np.float32]:
+def _single(values: ArrayAny) -> ArrayF32:
     with np.errstate(over="ignore", invalid="ignore"):
         return values.astype(np.float32)
 
 
-def _together(table: Table, names: tuple[str, ...]) -> NDArray[np.float32] | None:
+def _together(table: Table, names: tuple[str, ...]) -> ArrayF32 | None:
     """Columns side by side, None where one is missing."""
     if not all(name in table.columns for name in names):
         return None
     return np.stack([_single(table.columns[name]) for name in names], 1)
 
 
-def _positions(source: Source, vertex: Table) -> NDArray[np.float32]:
+@overload
+def _positions(source: ModelSource, vertex: Table) -> ArrayF32: ...
+@overload
+def _positions(source: ModelSource, vertex: Table, wide: bool) -> Coordinates: ...
+def _positions(source: ModelSource, vertex: Table, wide: bool = False) -> Coordinates:
+    """(n, 3) as float32, or with `wide` as float64 where the file has doubles."""
     count = len(vertex.columns.get("x", ()))
     source.at_most(count, source.limits.vertices, "vertices")
-    source.take(12 * count, "its vertices")
+    doubles = wide and not vertex.wide.isdisjoint("xyz")
+    source.take((24 if doubles else 12) * count, "its vertices")
+    if doubles and all(name in vertex.columns for name in "xyz"):
+        return np.stack([vertex.columns[name].astype(np.float64) for name in "xyz"], 1)
     positions = _together(vertex, ("x", "y", "z"))
     if positions is None:
         source.refuse("its vertices have no x, y and z")
     return positions
 
 
-def _triangles(source: Source, values: Array, counts: NDArray[np.int64], vertex_count: int) -> NDArray[np.int32]:
+def _triangles(source: ModelSource, values: ArrayAny, counts: ArrayInt, vertex_count: int) -> NDArray[np.int32]:
     """Fans of polygons, in the order of the file."""
     if len(values) and not ((values >= 0) & (values < vertex_count)).all():
         source.refuse(f"a face uses a vertex that does not exist; there are {vertex_count:,}")
@@ -133,18 +142,18 @@ def _rgb(table: Table) -> tuple[str, ...] | None:
     return next((names for names in _RGB if all(name in table.columns for name in names)), None)
 
 
-def _fraction(values: Array) -> NDArray[np.float32]:
+def _fraction(values: ArrayAny) -> ArrayF32:
     """Integers 0..255 (also of a text file, where they come as floats above 1) as 0..1."""
     return _single(values) / np.float32(255.0)
 
 
-def _is_integer(columns: list[Array]) -> bool:
+def _is_integer(columns: list[ArrayAny]) -> bool:
     if columns[0].dtype.kind in "iu":
         return True
     return any(bool((column > 1.0).any()) for column in columns)
 
 
-def _linear_colors(table: Table, count: int) -> NDArray[np.float32] | None:
+def _linear_colors(table: Table, count: int) -> ArrayF32 | None:
     names = _rgb(table)
     if names is None:
         return None
@@ -159,7 +168,7 @@ def _linear_colors(table: Table, count: int) -> NDArray[np.float32] | None:
     return result
 
 
-def _color_bytes(table: Table) -> NDArray[np.uint8] | None:
+def _color_bytes(table: Table) -> ArrayU8 | None:
     names = _rgb(table)
     if names is None:
         return None

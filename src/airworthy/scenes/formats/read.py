@@ -6,30 +6,42 @@ from collections.abc import Callable
 from pathlib import Path
 
 from airworthy.core.errors import AssetError
+from airworthy.scenes.formats.dae import read_dae
 from airworthy.scenes.formats.gltf import read_gltf
-from airworthy.scenes.formats.model import DEFAULT_LIMITS, Limits, Model, Points
+from airworthy.scenes.formats.model import DEFAULT_LIMITS, FileLimits, Model, Points
 from airworthy.scenes.formats.obj import read_obj
 from airworthy.scenes.formats.pcd import read_pcd
 from airworthy.scenes.formats.ply import read_ply, read_ply_points
 from airworthy.scenes.formats.stl import read_stl
+from airworthy.scenes.formats.usd import read_usd
+from airworthy.scenes.formats.worlds import read_sdf, read_urdf_scene
 
-_MODELS: dict[str, Callable[[str | Path, Limits], Model]] = {
+_MODELS: dict[str, Callable[[str | Path, FileLimits], Model]] = {
     ".glb": read_gltf,
     ".gltf": read_gltf,
     ".obj": read_obj,
     ".stl": read_stl,
     ".ply": read_ply,
+    ".dae": read_dae,
+    ".sdf": read_sdf,
+    ".world": read_sdf,
+    ".urdf": read_urdf_scene,
+    ".usd": read_usd,
+    ".usda": read_usd,
+    ".usdc": read_usd,
+    ".usdz": read_usd,
 }
-_POINTS: dict[str, Callable[[str | Path, Limits], Points]] = {".ply": read_ply_points, ".pcd": read_pcd}
+_POINTS: dict[str, Callable[[str | Path, FileLimits], Points]] = {".ply": read_ply_points, ".pcd": read_pcd}
 MODEL_SUFFIXES = tuple(_MODELS)
 POINT_SUFFIXES = tuple(_POINTS)
 
 
-def read_model(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> Model:
-    """Meshes, materials, textures, instances, lights and skeletons of a .glb, .gltf, .obj, .stl or .ply file.
+def read_model(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
+    """Meshes, materials, textures, instances, lights and skeletons of a .glb, .gltf, .obj, .stl, .ply or .dae file, or of an
+    SDF world, URDF or USD stage (extra `usd`).
 
-    glTF is turned from y up to z up; the other formats do not say what is up, and are taken as they are. What was dropped or
-    mended stands in the model's warnings.
+    glTF is turned from y up to z up, COLLADA and USD as they say; the other formats do not say what is up, and are taken as
+    they are. What was dropped or mended stands in the model's warnings.
 
     Args:
         path: The file.
@@ -41,7 +53,7 @@ def read_model(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> Model:
     return _reader(path, _MODELS, "a model")(path, limits)
 
 
-def read_points(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> Points:
+def read_points(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Points:
     """Point cloud of a .ply or .pcd file; raises AssetError as `read_model`."""
     return _reader(path, _POINTS, "a point cloud")(path, limits)
 

@@ -7,16 +7,17 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh
-from airworthy.scenes.formats._clean import unit
+from airworthy.scenes.formats._parts import unit
 
 _UV_CELL = 1 / 16  # vertices of one place whose texture coordinates differ by more stay apart: they lie on a seam
 _STEPS = 24
 
 
 def weld(mesh: Mesh) -> Mesh:
-    """The mesh with vertices that are equal in everything merged; faces that lose their area are dropped."""
+    """Return the mesh with vertices that are equal in everything merged; faces that lose their area are dropped."""
     rows = _attributes(mesh)
     _, first, number = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     return _rebuilt(mesh, first, number.reshape(-1))
@@ -34,7 +35,7 @@ def levels_of_detail(mesh: Mesh, shares: tuple[float, ...] = (1.0, 0.25, 0.06)) 
 
 
 def simplified(mesh: Mesh, face_count: int) -> Mesh:
-    """A mesh of at most so many triangles (and at least four, if it has them), by clustering vertices on a grid.
+    """Return a mesh of at most so many triangles (and at least four, if it has them), by clustering vertices on a grid.
 
     Vertices in one cell of the grid become one point, their mean weighted by the area around them, so the result stays within
     a cell's diagonal of the original. Seams of texture coordinates and borders between materials stay. The size of the cell
@@ -64,7 +65,7 @@ def simplified(mesh: Mesh, face_count: int) -> Mesh:
     return best if best is not None else mesh
 
 
-def _clustered(mesh: Mesh, lower: NDArray[np.float64], cell: float) -> Mesh:
+def _clustered(mesh: Mesh, lower: Array, cell: float) -> Mesh:
     grid = np.floor((mesh.vertices - lower) / cell + 0.5).astype(np.int64)
     place, place_of = _groups(grid)
     weight = _areas(mesh)
@@ -75,7 +76,7 @@ def _clustered(mesh: Mesh, lower: NDArray[np.float64], cell: float) -> Mesh:
     count, vertex_of = _groups(np.stack(keys, 1))
     position = np.empty((count, 3), np.float32)
     position[vertex_of] = centre[place_of]
-    result: dict[str, NDArray[np.float32] | None] = {}
+    result: dict[str, ArrayF32 | None] = {}
     for name in ("normals", "uv", "colors"):
         values = getattr(mesh, name)
         result[name] = None if values is None else _means(values, vertex_of, weight, count).astype(np.float32)
@@ -91,14 +92,14 @@ def _clustered(mesh: Mesh, lower: NDArray[np.float64], cell: float) -> Mesh:
     return _used_only(whole)
 
 
-def _groups(keys: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
-    """Number of different rows, and which of them each row is."""
+def _groups(keys: ArrayInt) -> tuple[int, ArrayInt]:
+    """Return the number of different rows, and which of them each row is."""
     _, number = np.unique(keys, axis=0, return_inverse=True)
     number = number.reshape(-1)
     return (int(number.max()) + 1 if len(number) else 0), number
 
 
-def _areas(mesh: Mesh) -> NDArray[np.float64]:
+def _areas(mesh: Mesh) -> Array:
     """(V,) area of the faces around each vertex, and a little so that lone vertices count."""
     corners = mesh.vertices[mesh.faces].astype(np.float64)
     area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
@@ -106,16 +107,16 @@ def _areas(mesh: Mesh) -> NDArray[np.float64]:
     return total + np.float64(1e-12 * max(float(total.max(initial=0.0)), 1e-12))
 
 
-def _means(values: NDArray, group: NDArray[np.int64], weight: NDArray[np.float64], count: int) -> NDArray:
+def _means(values: NDArray, group: ArrayInt, weight: Array, count: int) -> NDArray:
     table = values.reshape(len(values), -1).astype(np.float64)
     total = np.bincount(group, weight, count)
-    result: NDArray[np.float64] = np.empty((count, table.shape[1]))
+    result: Array = np.empty((count, table.shape[1]))
     for column in range(table.shape[1]):
         result[:, column] = np.bincount(group, weight * table[:, column], count) / total
     return result.reshape((count, *values.shape[1:]))
 
 
-def _first_of_each(corner: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _first_of_each(corner: ArrayInt) -> ArrayBool:
     """Of faces with the same three corners, in any order, only the first is kept."""
     keep = np.zeros(len(corner), bool)
     if len(corner):
@@ -123,13 +124,13 @@ def _first_of_each(corner: NDArray[np.int64]) -> NDArray[np.bool_]:
     return keep
 
 
-def _attributes(mesh: Mesh) -> NDArray[np.float32]:
+def _attributes(mesh: Mesh) -> ArrayF32:
     """Everything a vertex has, side by side; -0 is 0."""
     columns = [mesh.vertices, mesh.normals, mesh.uv, mesh.colors, *mesh.channels.values()]
     return np.concatenate([c.reshape(len(c), -1) for c in columns if c is not None], 1) + np.float32(0.0)
 
 
-def _rebuilt(mesh: Mesh, first: NDArray[np.int64], number: NDArray[np.int64]) -> Mesh:
+def _rebuilt(mesh: Mesh, first: ArrayInt, number: ArrayInt) -> Mesh:
     faces = number[mesh.faces].astype(np.int32)
     keep = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
     picked = {name: None if (v := getattr(mesh, name)) is None else v[first] for name in ("normals", "uv", "colors")}

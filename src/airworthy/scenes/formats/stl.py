@@ -8,17 +8,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.scenes.formats import _clean
-from airworthy.scenes.formats._source import Source, clean_name
+from airworthy.core.arrays import ArrayF32
+from airworthy.scenes.formats import _parts
+from airworthy.scenes.formats._source import ModelSource, clean_name
 from airworthy.scenes.formats._text import Lines, blocks, columns
-from airworthy.scenes.formats.model import DEFAULT_LIMITS, Limits, Model
+from airworthy.scenes.formats.model import DEFAULT_LIMITS, FileLimits, Model
 from airworthy.scenes.record import Instance
 
 _HEADER = 84
 _FACET = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 
 
-def read_stl(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> Model:
+def read_stl(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
     """Model of an STL file: one mesh, equal corners merged; stored normals and colours are passed over.
 
     A file is binary if its length fits its count of triangles, also where it begins with the word "solid".
@@ -26,16 +27,16 @@ def read_stl(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> Model:
     Raises:
         AssetError: The file is damaged or too large.
     """
-    source = Source(path, limits)
+    source = ModelSource(path, limits)
     corners = _binary(source) if _is_binary(source.data) else _text(source)
     if not len(corners):
         source.refuse("it holds no triangle")
     vertices, faces = _merged(source, corners)
-    raw = _clean.clean(source, _clean.RawMesh(vertices, faces))
+    raw = _parts.clean(source, _parts.RawMesh(vertices, faces))
     if not len(raw.faces):
         source.refuse("it holds no triangle with an area")
     shape = clean_name(source.path.stem, "mesh")
-    return Model({shape: _clean.finish(source, raw)}, instances=(Instance(shape, name=shape),), warnings=source.warnings)
+    return Model({shape: _parts.finish(source, raw)}, instances=(Instance(shape, name=shape),), warnings=source.warnings)
 
 
 def _is_binary(data: bytes) -> bool:
@@ -48,7 +49,7 @@ def _declared(data: bytes) -> int:
     return int(struct.unpack_from("<I", data, 80)[0])
 
 
-def _binary(source: Source) -> NDArray[np.float32]:
+def _binary(source: ModelSource) -> ArrayF32:
     data = source.data
     if len(data) < _HEADER:
         source.refuse(f"it has {len(data)} bytes, and an STL file has {_HEADER} or more")
@@ -62,7 +63,7 @@ def _binary(source: Source) -> NDArray[np.float32]:
     return np.frombuffer(data, _FACET, count, _HEADER)["corners"].reshape(-1, 3).copy()
 
 
-def _text(source: Source) -> NDArray[np.float32]:
+def _text(source: ModelSource) -> ArrayF32:
     found = []
     count = 0
     for block in blocks(source, source.data):
@@ -81,7 +82,7 @@ def _text(source: Source) -> NDArray[np.float32]:
     return np.concatenate(found) if found else np.zeros((0, 3), np.float32)
 
 
-def _merged(source: Source, corners: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+def _merged(source: ModelSource, corners: ArrayF32) -> tuple[ArrayF32, NDArray[np.int32]]:
     """Equal corners as one vertex, numbered in the order in which they first come."""
     size = 72 * len(corners)
     source.take(size, "its vertices")

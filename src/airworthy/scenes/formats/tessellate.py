@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box, Cylinder, Mesh, Shape, Sphere
-
-Doubles = NDArray[np.float64]
-Numbers = NDArray[np.int64]
 
 
 def tessellate(shape: Shape, segments: int = 32) -> Mesh:
@@ -35,11 +32,11 @@ def tessellate(shape: Shape, segments: int = 32) -> Mesh:
     return _capsule(shape.radius, shape.half_length, segments)
 
 
-def _mesh(vertices: Doubles, faces: Numbers, normals: Doubles, uv: Doubles) -> Mesh:
+def _mesh(vertices: Array, faces: ArrayInt, normals: Array, uv: Array) -> Mesh:
     return Mesh(vertices.astype(np.float32), faces.astype(np.int32), normals.astype(np.float32), uv.astype(np.float32))
 
 
-def _box(half: Doubles) -> Mesh:
+def _box(half: Array) -> Mesh:
     """Six faces of four vertices, each face with the whole texture; face order -x, +x, -y, +y, -z, +z."""
     corners, normals, uv = [], [], []
     square = np.array([(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)])
@@ -59,14 +56,14 @@ def _box(half: Doubles) -> Mesh:
     return _mesh(np.concatenate(corners), faces, np.concatenate(normals), np.concatenate(uv))
 
 
-def _circle(segments: int) -> Doubles:
+def _circle(segments: int) -> Array:
     """(segments + 1, 2) points of the unit circle; the last is the first again, for the seam of the texture."""
     angle = 2 * np.pi * (np.arange(segments + 1) % segments) / segments
     return np.stack([np.cos(angle), np.sin(angle)], 1)
 
 
-def _grid_faces(rows: int, columns: int) -> Numbers:
-    """Two triangles per cell of a grid of vertices, row 0 at the bottom, columns counter-clockwise seen from above."""
+def _grid_faces(rows: int, columns: int) -> ArrayInt:
+    """Return two triangles per cell of a grid of vertices, row 0 at the bottom, columns counter-clockwise seen from above."""
     row, column = np.mgrid[0 : rows - 1, 0 : columns - 1]
     low = (row * columns + column).reshape(-1)
     high = low + columns
@@ -116,7 +113,7 @@ def _capsule(radius: float, half: float, segments: int) -> Mesh:
     return _mesh(vertices, faces[_not_at_poles(faces, segments + 1, len(latitude))], normals, uv)
 
 
-def _not_at_poles(faces: Numbers, columns: int, rows: int) -> NDArray[np.bool_]:
-    """The rows at the poles are single points: triangles with two corners in one have no area."""
+def _not_at_poles(faces: ArrayInt, columns: int, rows: int) -> ArrayBool:
+    """Leave out triangles with two corners at a pole: the rows there are single points, so they have no area."""
     row = faces // columns
     return ((row == 0).sum(1) < 2) & ((row == rows - 1).sum(1) < 2)

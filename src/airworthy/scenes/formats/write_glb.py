@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airworthy.core import frames
+from airworthy.core.arrays import ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import write_bytes
 from airworthy.geometry import Mesh
 from airworthy.scenes.formats._gltf_materials import OWN_EXTRAS
 from airworthy.scenes.formats._parts import Writable, as_model, faces_by_material, label, material_of, shape_of
-from airworthy.scenes.formats._png import png
 from airworthy.scenes.formats.gltf import LUX
 from airworthy.scenes.formats.model import Model
 from airworthy.scenes.formats.tessellate import tessellate
+from airworthy.scenes.formats.write_plain import png
 from airworthy.scenes.record import Instance, Light, Material, PointLight, SpotLight, Sun
 
 _WRAPS = {"repeat": 10497, "clamp": 33071, "mirror": 33648}
@@ -126,7 +126,7 @@ class _Writer:
             self._attributes[instance.shape] = (mesh, attributes)
         return self._attributes[instance.shape]
 
-    def _accessor(self, values: NDArray[Any], target: int, *, bounds: bool = False) -> int:
+    def _accessor(self, values: ArrayAny, target: int, *, bounds: bool = False) -> int:
         integer = values.dtype.kind in "iu"
         data = np.ascontiguousarray(values, "<u4" if integer else "<f4")
         accessor: Json = {
@@ -236,7 +236,7 @@ def _y_up(vector: Any) -> list[float]:
     return [float(v) + 0.0 for v in frames.gltf_vector(vector)]
 
 
-def _turned(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def _turned(vectors: ArrayF32) -> ArrayF32:
     return np.stack([vectors[:, 0], vectors[:, 2], -vectors[:, 1]], 1)
 
 

@@ -2,17 +2,153 @@
 
 from __future__ import annotations
 
+import io
+import re
 import struct
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from airworthy.core.arrays import ArrayF32, ArrayU8
 from airworthy.core.errors import AirworthyError
-from airworthy.core.files import write_bytes
+from airworthy.core.files import write_bytes, write_text
 from airworthy.scenes.formats._images import linear_to_srgb
-from airworthy.scenes.formats._parts import Part, Writable, as_model, material_of, parts
+from airworthy.scenes.formats._parts import MeshPart, Writable, as_model, material_of, parts
+from airworthy.scenes.formats._source import unique_name
 from airworthy.scenes.formats.model import Model, Points
+from airworthy.scenes.formats.sampling import note_lines
+from airworthy.scenes.point_clouds import FAR
+from airworthy.scenes.record import Material
+
+# ---- Writing OBJ with its MTL and images beside it --------------------------------------------------------------------------
+
+# ---- Textures as PNG files --------------------------------------------------------------------------------------------------
+
+
+def png(pixels: ArrayU8) -> bytes:
+    """PNG of (height, width, 1, 3 or 4) pixels, the same bytes for the same pixels."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels).save(file, "PNG", compress_level=6)
+    return file.getvalue()
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+_HEIGHT_UNIT = 0.01  # [m], what the reader takes a height map of unit strength for
+
+
+def write_obj(path: str | Path, thing: Writable) -> Path:
+    """Write a mesh, model or scene as .obj in world coordinates, one object per instance.
+
+    Materials go to an .mtl of the same name beside it, images to PNG files whose names begin with it. Detail maps are left out.
+
+    Raises:
+        AirworthyError: An instance names a missing shape, or a file cannot be written.
+    """
+    path = Path(path)
+    model = as_model(thing)
+    pieces = list(parts(model))
+    used = list(dict.fromkeys(part.material for part in pieces if part.material))
+    names: dict[str, str] = {}
+    for name in used:
+        names[name] = unique_name(set(names.values()), re.sub(r"\s+", "_", name))
+    library = path.with_suffix(".mtl")
+    if used:
+        images = _Images(model, path)
+        entries = [_entry(names[name], material_of(model, name), images) for name in used]
+        write_text(library, "# written by airworthy\n" + "\n".join(entries))
+    lines = ["# written by airworthy, metres, z up"] + ([f"mtllib {library.name}"] if used else [])
+    counts = {"v": 1, "vt": 1, "vn": 1}
+    before = ""
+    for part in pieces:
+        if part.name != before:
+            lines.append("o " + re.sub(r"\s+", "_", part.name))
+            before = part.name
+        lines += _part(part, names.get(part.material, ""), counts)
+    return write_text(path, "\n".join(lines) + "\n")
+
+
+def _rows(word: str, values: NDArray) -> list[str]:
+    """Lines of numbers: nine digits keep every float32."""
+    pattern = word + " %.9g" * values.shape[1]
+    return [pattern % tuple(row) for row in values.tolist()]
+
+
+def _part(part: MeshPart, material: str, counts: dict[str, int]) -> list[str]:
+    vertices = part.vertices.astype(np.float64)
+    if part.colors is not None:
+        vertices = np.concatenate([vertices, linear_to_srgb(part.colors[:, :3])], 1)
+    lines = _rows("v", vertices)
+    columns = [part.faces + counts["v"]]
+    if part.uv is not None:
+        lines += _rows("vt", np.stack([part.uv[:, 0].astype(float), 1.0 - part.uv[:, 1].astype(float)], 1))
+        columns.append(part.faces + counts["vt"])
+        counts["vt"] += len(part.uv)
+    if part.normals is not None:
+        lines += _rows("vn", part.normals)
+        columns.append(part.faces + counts["vn"])
+        counts["vn"] += len(part.normals)
+    counts["v"] += len(vertices)
+    if material:
+        lines.append(f"usemtl {material}")
+    corner = "%d//%d" if part.uv is None and part.normals is not None else "/".join(["%d"] * len(columns))
+    pattern = f"f {corner} {corner} {corner}"
+    table = np.stack(columns, 2).reshape(len(part.faces), -1)
+    return lines + [pattern % tuple(row) for row in table.tolist()]
+
+
+class _Images:
+    """PNG files beside the OBJ, each written once."""
+
+    def __init__(self, model: Model, path: Path) -> None:
+        self._model = model
+        self._path = path
+        self._names: dict[str, str] = {}
+
+    def write(self, texture: str, what: str = "", pick: Callable[[NDArray], NDArray] | None = None) -> str:
+        """File name of a texture, or of some of its channels; "" where the model lacks it."""
+        if texture not in self._model.textures:
+            return ""
+        key = texture + what
+        if key not in self._names:
+            pixels = self._model.textures[texture].pixels
+            stem = re.sub(r"[^A-Za-z0-9._-]+", "_", f"{self._path.stem}_{Path(texture).stem[:80]}{what}")
+            name = unique_name(set(self._names.values()), stem)
+            write_bytes(
+                self._path.with_name(name + ".png"), png(pixels if pick is None else np.ascontiguousarray(pick(pixels)))
+            )
+            self._names[key] = name
+        return self._names[key] + ".png"
+
+
+def _entry(name: str, material: Material, images: _Images) -> str:
+    red, green, blue, alpha = material.base_color
+    lines = [f"newmtl {name}", f"Kd {red:.6g} {green:.6g} {blue:.6g}", "Ks 0 0 0", f"d {alpha:.6g}", "illum 2"]
+    lines += [f"Pr {material.roughness:.6g}", f"Pm {material.metallic:.6g}"]
+    # Shininess for readers that do not know Pr: the inverse of how our reader turns it into roughness.
+    lines.append(f"Ns {max(2.0 / max(material.roughness, 0.01) ** 4 - 2.0, 0.0):.6g}")
+    if any(material.emissive):
+        lines.append("Ke " + " ".join(f"{value:.6g}" for value in material.emissive))
+    packed = material.metallic_roughness_map
+    for word, file in (
+        ("map_Kd", images.write(material.base_color_map)),
+        ("map_Ke", images.write(material.emissive_map)),
+        (f"norm -bm {material.normal_scale:.6g}", images.write(material.normal_map)),
+        ("map_Ka", images.write(material.occlusion_map)),
+        (f"disp -bm {material.height_scale / _HEIGHT_UNIT:.6g}", images.write(material.height_map)),
+        ("map_Pr", images.write(packed, "_roughness", lambda p: p[..., min(1, p.shape[2] - 1)][..., None])),
+        ("map_Pm", images.write(packed, "_metallic", lambda p: p[..., min(2, p.shape[2] - 1)][..., None])),
+    ):
+        if file:
+            lines.append(f"{word} {file}")
+    return "\n".join(lines) + "\n"
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 _FACET = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 
@@ -63,7 +199,8 @@ def write_ply(path: str | Path, thing: Writable) -> Path:
 def write_points_ply(path: str | Path, points: Points | NDArray) -> Path:
     """Write a point cloud, (n, 3) or with colours and intensity, as binary PLY; raises AirworthyError where it cannot."""
     points = _points(points)
-    columns: list[tuple[str, str]] = [(name, "<f4") for name in "xyz"]
+    kind = _kind(points.positions)
+    columns: list[tuple[str, str]] = [(name, kind) for name in "xyz"]
     tables: list[NDArray] = [points.positions]
     if points.colors is not None:
         columns += [(name, "u1") for name in ("red", "green", "blue")]
@@ -71,18 +208,19 @@ def write_points_ply(path: str | Path, points: Points | NDArray) -> Path:
     if points.intensity is not None:
         columns.append(("intensity", "<f4"))
         tables.append(points.intensity[:, None])
-    return write_bytes(path, _ply(columns, tables, None))
+    return write_bytes(path, _ply(columns, tables, None, [] if points.note is None else note_lines(points.note)))
 
 
 def write_pcd(path: str | Path, points: Points | NDArray) -> Path:
-    """Write a point cloud as PCD 0.7, binary little-endian, x y z as float32, with rgb and intensity where there are.
+    """Write a point cloud as PCD 0.7, binary little-endian, x y z as `_kind` says, with rgb and intensity where there are.
 
     Raises:
         AirworthyError: The points are not (n, 3), or the file cannot be written.
     """
     points = _points(points)
     names = ["x", "y", "z"]
-    tables: list[NDArray] = [points.positions.astype("<f4")]
+    tables: list[NDArray] = [points.positions]
+    kinds = [_kind(points.positions)] * 3
     if points.colors is not None:
         names.append("rgb")
         wide = points.colors.astype("<u4")
@@ -91,11 +229,13 @@ def write_pcd(path: str | Path, points: Points | NDArray) -> Path:
         names.append("intensity")
         tables.append(points.intensity[:, None].astype("<f4"))
     count, width = len(points.positions), len(names)
+    kinds += ["<f4"] * (width - 3)
     header = [
         "# .PCD v0.7 - Point Cloud Data file format",
+        *([] if points.note is None else [f"# {line}" for line in note_lines(points.note)]),
         "VERSION 0.7",
         f"FIELDS {' '.join(names)}",
-        "SIZE" + " 4" * width,
+        "SIZE " + " ".join(kind[-1] for kind in kinds),
         "TYPE" + " F" * width,
         "COUNT" + " 1" * width,
         f"WIDTH {count}",
@@ -104,45 +244,61 @@ def write_pcd(path: str | Path, points: Points | NDArray) -> Path:
         f"POINTS {count}",
         "DATA binary\n",
     ]
-    return write_bytes(path, "\n".join(header).encode() + np.concatenate(tables, 1).tobytes())
+    return write_bytes(
+        path, "\n".join(header).encode() + _write_plain_rows(list(zip(names, kinds, strict=True)), tables).tobytes()
+    )
 
 
 def _points(points: Points | NDArray) -> Points:
     if isinstance(points, Points):
         return points
-    positions = np.asarray(points, np.float32)
+    positions = np.asarray(points)
+    positions = positions.astype(np.float64 if positions.dtype.itemsize > 4 or positions.dtype.kind != "f" else np.float32)
     if positions.ndim != 2 or positions.shape[1] != 3:
         raise AirworthyError(f"A point cloud has shape {positions.shape}; expected (n, 3).")
     return Points(positions)
+
+
+def _kind(positions: NDArray) -> str:
+    """Floats, or doubles where there are some and floats would be a millimetre or more apart."""
+    far = positions.dtype == np.float64 and positions.size > 0 and float(np.abs(positions).max()) >= FAR
+    return "<f8" if far else "<f4"
 
 
 def _stack(tables: list[NDArray], width: int) -> NDArray:
     return np.concatenate(tables) if tables else np.zeros((0, width), np.float32)
 
 
-def _colors(model: Model, part: Part) -> NDArray[np.float32]:
+def _colors(model: Model, part: MeshPart) -> ArrayF32:
     """(V, 4) linear: vertex colour times base colour."""
     base = np.array(material_of(model, part.material).base_color, np.float32)
     return np.tile(base, (len(part.vertices), 1)) if part.colors is None else part.colors * base
 
 
-def _bytes(colors: NDArray[np.float32]) -> NDArray[np.uint8]:
+def _bytes(colors: ArrayF32) -> ArrayU8:
     srgb = np.concatenate([linear_to_srgb(colors[:, :3]), colors[:, 3:].clip(0, 1)], 1)
     return (srgb * 255).round().astype(np.uint8)
 
 
-def _ply(columns: list[tuple[str, str]], tables: list[NDArray], faces: NDArray | None) -> bytes:
+def _write_plain_rows(columns: list[tuple[str, str]], tables: list[NDArray]) -> NDArray:
+    """Tables side by side as rows of a file."""
     rows = np.zeros(len(tables[0]), np.dtype(columns))
     place = 0
     for table in tables:
         for index in range(table.shape[1]):
             rows[columns[place + index][0]] = table[:, index]
         place += table.shape[1]
-    kinds = {"<f4": "float", "u1": "uchar"}
+    return rows
+
+
+def _ply(columns: list[tuple[str, str]], tables: list[NDArray], faces: NDArray | None, comments: Sequence[str] = ()) -> bytes:
+    rows = _write_plain_rows(columns, tables)
+    kinds = {"<f4": "float", "<f8": "double", "u1": "uchar"}
     header = [
         "ply",
         "format binary_little_endian 1.0",
         "comment written by airworthy, metres, z up",
+        *(f"comment {line}" for line in comments),
         f"element vertex {len(rows)}",
     ]
     header += [f"property {kinds[kind]} {name}" for name, kind in columns]

@@ -6,15 +6,15 @@ from airworthy.scenes.splats.editing import (
     cropped,
     deleted,
     duplicated,
+    levels_of_detail,
     merged,
     recolored,
     selected,
+    thinned,
+    transformed,
 )
-from airworthy.scenes.splats.loaded import SPLAT_LIMITS, LoadedSplats, SourceFrame
-from airworthy.scenes.splats.read import SPLAT_SUFFIXES, read_splats
+from airworthy.scenes.splats.read import SPLAT_LIMITS, SPLAT_SUFFIXES, LoadedSplats, SourceFrame, read_splats
 from airworthy.scenes.splats.record import Splats
-from airworthy.scenes.splats.thinning import levels_of_detail, thinned
-from airworthy.scenes.splats.transforming import transformed
 from airworthy.scenes.splats.write import write_splats
 
 __all__ = [

@@ -1,27 +1,198 @@
-"""Reading gaussians from PLY: the plain float form of 3DGS (also Nerfstudio's) and the packed form of PlayCanvas.
+"""Gaussians as decoded from a file, before they are checked: activated values that may be nonsense.
 
-Plain: x, y, z; f_dc_0..2; f_rest_* with all coefficients of red first, then green, then blue; opacity as a logit; scale_0..2 as
-logarithms; rot_0..3 as w, x, y, z of any length. (Kerbl et al. 2023, reference implementation.)
-
-Packed: chunks of 256 gaussians with their bounds, and 32-bit words within them: position and log-scale of 11, 10 and 11 bits,
-the quaternion as the place of its largest component (2 bits) and three others of 10 bits, colour and opacity of 8 bits each.
+The reader silences NumPy's floating-point warnings for all decoders: what is not finite in the end is dropped here.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, ArrayInt, ArrayU32
 from airworthy.scenes.formats._ply import Table, read_tables
-from airworthy.scenes.formats._source import Source
-from airworthy.scenes.splats._raw import Decoded, Raw, exponential, first_harmonic, reserve, sigmoid
-from airworthy.scenes.splats._unpack import SQRT_HALF, from_smallest_three, wxyz_to_xyzw
-from airworthy.scenes.splats.record import COEFFICIENTS
+from airworthy.scenes.formats._source import ModelSource
+from airworthy.scenes.splats.record import C0, COEFFICIENTS, Splats, with_degree
 
-Floats = NDArray[np.float32]
+# ---- Packed quaternions and ranges, as several containers have them ---------------------------------------------------------
+
+SQRT_HALF = np.float32(np.sqrt(0.5))
+_OTHERS = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
+
+
+def from_smallest_three(largest: NDArray[np.integer], three: NDArray[np.floating]) -> ArrayF32:
+    """(n, 4) unit quaternions of the place of the largest component, (n,), and the three others in order, (n, 3).
+
+    The largest is taken as positive, which q and -q being the same rotation allows.
+    """
+    result = np.zeros((len(three), 4), np.float32)
+    rest = np.sqrt(np.maximum(1.0 - np.einsum("ij,ij->i", three, three), 0.0))
+    for place, others in enumerate(_OTHERS):
+        rows = np.flatnonzero(largest == place)
+        result[rows, place] = rest[rows]
+        for column, other in enumerate(others):
+            result[rows, other] = three[rows, column]
+    return result
+
+
+def smallest_three(rotation: NDArray[np.floating]) -> tuple[ArrayInt, ArrayF32]:
+    """Inverse of `from_smallest_three`."""
+    largest = np.abs(rotation).argmax(1)
+    rows = np.arange(len(rotation))
+    sign = np.where(rotation[rows, largest] < 0, -1.0, 1.0)
+    three = np.take_along_axis(rotation, _OTHERS[largest], 1) * sign[:, None]
+    return largest, three.astype(np.float32)
+
+
+def wxyz_to_xyzw(rotation: NDArray[np.floating]) -> ArrayF32:
+    """(n, 4) with the real part last."""
+    return np.ascontiguousarray(rotation[:, [1, 2, 3, 0]], np.float32)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+SCALE_MIN = 1e-9
+SCALE_MAX = 1e5
+"""Standard deviations [m] below the first are raised to it, gaussians above the second are dropped."""
+_HARMONIC_MAX = 1e4
+_NORM_MIN = 1e-12
+_BLOCK = 1 << 16
+_HELD = 3  # arrays that are alive at once while a file is decoded, turned and checked, in units of the result
+
+
+@dataclass
+class Raw:
+    """Float32 arrays of n gaussians."""
+
+    position: ArrayF32
+    """(n, 3)."""
+    rotation: ArrayF32
+    """(n, 4) x, y, z, w of any length."""
+    scale: ArrayF32
+    """(n, 3) standard deviations."""
+    opacity: ArrayF32
+    """(n,)."""
+    harmonics: ArrayF32
+    """(n, k, 3)."""
+
+
+@dataclass
+class Decoded:
+    """What a container's decoder gives."""
+
+    raw: Raw
+    container: str
+    up: str
+    """The axis that the container, or its custom, says is up."""
+    axes: str = ""
+    antialiased: bool = False
+    levels: int = 1
+    dropped: dict[str, int] = field(default_factory=dict)
+    """Of gaussians that the decoder itself left out."""
+
+
+def reserve(source: ModelSource, count: int, degree: int) -> None:
+    """Refuse none, or more gaussians than the limits allow, and count their memory, before anything is allocated."""
+    if not count:
+        source.refuse("it holds no gaussian")
+    source.at_most(count, source.limits.vertices, "gaussians")
+    source.take(_HELD * count * 4 * (11 + 3 * COEFFICIENTS[degree]), f"its {count:,} gaussians")
+
+
+def sigmoid(values: NDArray[np.floating]) -> ArrayF32:
+    """Opacities of logits; infinities become 0 and 1, NaN stays."""
+    return np.asarray(1.0 / (1.0 + np.exp(-values.astype(np.float32))), np.float32)
+
+
+def exponential(values: NDArray[np.floating]) -> ArrayF32:
+    """Scales of their logarithms; too large ones become infinite, and are dropped later."""
+    return np.exp(values.astype(np.float32))
+
+
+def first_harmonic(colors: NDArray[np.floating]) -> ArrayF32:
+    """Coefficients of degree 0, (n, 1, 3), of colours (n, 3) in [0, 1]."""
+    return np.asarray((colors.astype(np.float32) - 0.5) / C0, np.float32)[:, None, :]
+
+
+def joined(parts: list[Raw]) -> Raw:
+    """Gaussians of several files; harmonics of a lower degree are filled with zeros."""
+    if len(parts) == 1:
+        return parts[0]
+    degree = max(COEFFICIENTS.index(part.harmonics.shape[1]) for part in parts)
+    return Raw(
+        np.concatenate([part.position for part in parts]),
+        np.concatenate([part.rotation for part in parts]),
+        np.concatenate([part.scale for part in parts]),
+        np.concatenate([part.opacity for part in parts]),
+        np.concatenate([with_degree(part.harmonics, degree) for part in parts]),
+    )
+
+
+def checked(source: ModelSource, raw: Raw) -> tuple[Splats, dict[str, int]]:
+    """Splats of what is sound, and how many gaussians were dropped by reason; each is counted once.
+
+    Raises:
+        AssetError: Nothing is left.
+    """
+    if not len(raw.position):
+        source.refuse("it holds no gaussian")
+    limit = np.float32(source.limits.coordinate)
+    keep = np.ones(len(raw.position), bool)
+    dropped: dict[str, int] = {}
+
+    def drop(reason: str, bad: Any) -> None:
+        number = int((bad & keep).sum())
+        if number:
+            dropped[reason] = number
+            keep[bad] = False
+
+    drop(f"position not finite or beyond {limit:g} m", ~_all_within(raw.position, limit))
+    norm = np.sqrt(np.einsum("ij,ij->i", raw.rotation, raw.rotation))
+    drop("rotation zero or not finite", ~(np.isfinite(norm) & (norm > _NORM_MIN)))
+    drop("scale zero or not finite", ~((raw.scale > 0) & np.isfinite(raw.scale)).all(1))
+    drop(f"scale above {SCALE_MAX:g} m", (raw.scale > SCALE_MAX).any(1))
+    drop("opacity outside 0 to 1", ~((raw.opacity >= -1e-3) & (raw.opacity <= 1 + 1e-3)))
+    drop("colour not finite or absurd", ~_all_within(raw.harmonics.reshape(len(keep), -1), np.float32(_HARMONIC_MAX)))
+    for reason, number in dropped.items():
+        source.warn(f"gaussians dropped: {reason}", number)
+    if not keep.any():
+        source.refuse("it holds no sound gaussian")
+    if not keep.all():
+        raw, norm = _kept(raw, keep), norm[keep]
+    tiny = int((raw.scale < SCALE_MIN).any(1).sum())
+    if tiny:
+        source.warn(f"gaussians thinner than {SCALE_MIN:g} m made that thick", tiny)
+    rotation = raw.rotation / norm[:, None]
+    opacity = raw.opacity.clip(0.0, 1.0)
+    return Splats(raw.position, rotation, np.maximum(raw.scale, SCALE_MIN), opacity, raw.harmonics), dropped
+
+
+def _all_within(values: ArrayF32, limit: np.float32) -> ArrayBool:
+    """(n,) whether all numbers of a row are finite and within a limit; in blocks, which bounds the memory."""
+    result = np.empty(len(values), bool)
+    for start in range(0, len(values), _BLOCK):
+        here = slice(start, start + _BLOCK)
+        result[here] = (np.abs(values[here]) <= limit).all(1)  # False also for NaN
+    return result
+
+
+def _kept(raw: Raw, keep: ArrayBool) -> Raw:
+    return Raw(raw.position[keep], raw.rotation[keep], raw.scale[keep], raw.opacity[keep], raw.harmonics[keep])
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# Reading gaussians from PLY: the plain float form of 3DGS (also Nerfstudio's) and the packed form of PlayCanvas.
+#
+# Plain: x, y, z; f_dc_0..2; f_rest_* with all coefficients of red first, then green, then blue; opacity as a logit;
+# scale_0..2 as logarithms; rot_0..3 as w, x, y, z of any length. (Kerbl et al. 2023, reference implementation.)
+#
+# Packed: chunks of 256 gaussians with their bounds, and 32-bit words within them: position and log-scale of 11, 10 and 11
+# bits, the quaternion as the place of its largest component (2 bits) and three others of 10 bits, colour and opacity of 8
+# bits each.
+
 CHUNK = 256
 _XYZ = ("x", "y", "z")
 _SCALES = ("scale_0", "scale_1", "scale_2")
@@ -33,7 +204,7 @@ _VERTICAL = re.compile(rb"comment [Vv]ertical [Aa]xis: *([+-]?)([xyzXYZ])\s")
 _HEADER_MAX = 1 << 16
 
 
-def decode_ply(source: Source) -> Decoded:
+def decode_ply(source: ModelSource) -> Decoded:
     """Gaussians of a PLY file of either form."""
     tables = read_tables(source, ("chunk", "vertex", "sh"))
     vertex = tables.get("vertex", Table())
@@ -49,13 +220,13 @@ def decode_ply(source: Source) -> Decoded:
     return Decoded(raw, f"{kind} of Nerfstudio" if nerfstudio else kind, up, axes)
 
 
-def _need(source: Source, table: Table, names: tuple[str, ...], what: str) -> None:
+def _need(source: ModelSource, table: Table, names: tuple[str, ...], what: str) -> None:
     missing = [name for name in names if name not in table.columns]
     if missing:
         source.refuse(f"its {what} have no {' and no '.join(missing)}; splats were expected")
 
 
-def _stacked(table: Table, names: tuple[str, ...]) -> Floats:
+def _stacked(table: Table, names: tuple[str, ...]) -> ArrayF32:
     """(n, len(names)) float32."""
     first = table.columns[names[0]]
     result = np.empty((len(first), len(names)), np.float32)
@@ -64,7 +235,7 @@ def _stacked(table: Table, names: tuple[str, ...]) -> Floats:
     return result
 
 
-def _rest(source: Source, table: Table) -> int:
+def _rest(source: ModelSource, table: Table) -> int:
     """Degree by the number of f_rest columns."""
     count = 0
     while f"f_rest_{count}" in table.columns:
@@ -75,7 +246,7 @@ def _rest(source: Source, table: Table) -> int:
     return source.refuse(f"it has {count} columns f_rest; expected 0, 9, 24 or 45")
 
 
-def _filled(source: Source, first: Floats, table: Table, rest: int, convert: Any) -> Floats:
+def _filled(source: ModelSource, first: ArrayF32, table: Table, rest: int, convert: Any) -> ArrayF32:
     """(n, k, 3) of the first coefficients, (n, 1, 3), and the columns f_rest."""
     degree = min(rest, len(COEFFICIENTS) - 1)
     if rest > degree:
@@ -89,7 +260,7 @@ def _filled(source: Source, first: Floats, table: Table, rest: int, convert: Any
     return result
 
 
-def _plain(source: Source, vertex: Table) -> Raw:
+def _plain(source: ModelSource, vertex: Table) -> Raw:
     _need(source, vertex, (*_XYZ, *_SCALES, *_ROTATION, "opacity"), "vertices")
     rest = _rest(source, vertex)
     reserve(source, len(vertex.columns["x"]), min(rest, 3))
@@ -107,7 +278,7 @@ def _plain(source: Source, vertex: Table) -> Raw:
     )
 
 
-def _unpacked(source: Source, chunk: Table, vertex: Table, sh: Table) -> Raw:
+def _unpacked(source: ModelSource, chunk: Table, vertex: Table, sh: Table) -> Raw:
     bounds = [f"{end}_{axis}" for end in ("min", "max") for axis in _XYZ]
     bounds += [f"{end}_scale_{axis}" for end in ("min", "max") for axis in _XYZ]
     _need(source, chunk, tuple(bounds), "chunks")
@@ -134,7 +305,7 @@ def _unpacked(source: Source, chunk: Table, vertex: Table, sh: Table) -> Raw:
     )
 
 
-def _word(source: Source, vertex: Table, name: str) -> NDArray[np.uint32]:
+def _word(source: ModelSource, vertex: Table, name: str) -> ArrayU32:
     column = vertex.columns[name]
     if column.dtype.kind == "f":  # an ASCII file
         column = np.nan_to_num(column, nan=0.0).clip(0, 2**32 - 1).astype(np.uint32)
@@ -143,24 +314,24 @@ def _word(source: Source, vertex: Table, name: str) -> NDArray[np.uint32]:
     return column.astype(np.uint32)
 
 
-def _eleven_ten_eleven(word: NDArray[np.uint32]) -> Floats:
+def _eleven_ten_eleven(word: ArrayU32) -> ArrayF32:
     """(n, 3) in [0, 1]."""
     parts = ((word >> 21) / np.float32(2047), (word >> 11 & 1023) / np.float32(1023), (word & 2047) / np.float32(2047))
     return np.stack(parts, 1).astype(np.float32)
 
 
-def _between(chunk: Table, of_chunk: NDArray[np.int64], low: tuple[str, ...], high: tuple[str, ...], part: Floats) -> Floats:
+def _between(chunk: Table, of_chunk: ArrayInt, low: tuple[str, ...], high: tuple[str, ...], part: ArrayF32) -> ArrayF32:
     least, most = _stacked(chunk, low)[of_chunk], _stacked(chunk, high)[of_chunk]
     return least * (1 - part) + most * part
 
 
-def _rotation(word: NDArray[np.uint32]) -> Floats:
+def _rotation(word: ArrayU32) -> ArrayF32:
     three = np.stack([word >> 20 & 1023, word >> 10 & 1023, word & 1023], 1).astype(np.float32)
     three = (three / np.float32(1023) - np.float32(0.5)) / SQRT_HALF
     return wxyz_to_xyzw(from_smallest_three(word >> 30, three))
 
 
-def _rest_of_bytes(column: NDArray[Any]) -> Floats:
+def _rest_of_bytes(column: ArrayAny) -> ArrayF32:
     """Harmonics of bytes: bins of 1/256 over -4 to 4, their middles, and the ends as they are."""
     value = column.astype(np.float32)
     part = np.where(value <= 0, 0.0, np.where(value >= 255, 1.0, (value + 0.5) / 256.0))

@@ -13,11 +13,10 @@ import zlib
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.scenes.formats._source import Source
-from airworthy.scenes.splats._raw import Decoded, Raw, reserve
-from airworthy.scenes.splats._unpack import SQRT_HALF, from_smallest_three
+from airworthy.core.arrays import ArrayF32, ArrayU8
+from airworthy.scenes.formats._source import ModelSource
+from airworthy.scenes.splats._ply import SQRT_HALF, Decoded, Raw, from_smallest_three, reserve
 from airworthy.scenes.splats.record import COEFFICIENTS
 
 MAGIC = b"NGSP"
@@ -27,7 +26,6 @@ NINE_BITS = 511
 _DEGREE_MAX = 4
 _ANTIALIASED, _EXTENDED = 1, 2
 _COORDINATES = 0xADBE0003
-Bytes = NDArray[np.uint8]
 
 
 @dataclass
@@ -43,7 +41,7 @@ class _Header:
         return 9, 1, 3, 3, 3 if self.version == 2 else 4, 3 * ((self.degree + 1) ** 2 - 1)
 
 
-def decode_spz(source: Source, data: bytes | memoryview | None = None) -> Decoded:
+def decode_spz(source: ModelSource, data: bytes | memoryview | None = None) -> Decoded:
     """Gaussians of an SPZ file, or of SPZ data inside another."""
     data = source.data if data is None else bytes(data)
     if data[:2] == GZIP:
@@ -58,7 +56,7 @@ def decode_spz(source: Source, data: bytes | memoryview | None = None) -> Decode
     return Decoded(raw, f"SPZ version {header.version}", "y", axes, bool(header.flags & _ANTIALIASED))
 
 
-def _header(source: Source, data: bytes) -> _Header:
+def _header(source: ModelSource, data: bytes) -> _Header:
     if len(data) < 16 or data[:4] != MAGIC:
         source.refuse("it does not begin with a header of SPZ")
     version, count = struct.unpack_from("<II", data, 4)
@@ -72,7 +70,7 @@ def _header(source: Source, data: bytes) -> _Header:
     return header
 
 
-def _inflated(source: Source, data: bytes) -> tuple[_Header, bytes]:
+def _inflated(source: ModelSource, data: bytes) -> tuple[_Header, bytes]:
     """Header and attributes of a gzip stream; no more is decompressed than the header promises."""
     stream = zlib.decompressobj(16 + zlib.MAX_WBITS)
     try:
@@ -91,14 +89,14 @@ def _inflated(source: Source, data: bytes) -> tuple[_Header, bytes]:
     return header, _plain(source, header, body)
 
 
-def _plain(source: Source, header: _Header, body: bytes) -> bytes:
+def _plain(source: ModelSource, header: _Header, body: bytes) -> bytes:
     size = header.count * sum(header.sizes())
     if len(body) < size:
         source.refuse(f"it promises {header.count:,} gaussians, {size:,} bytes, and has {len(body):,}")
     return body[:size]
 
 
-def _streams(source: Source, header: _Header, data: bytes) -> bytes:
+def _streams(source: ModelSource, header: _Header, data: bytes) -> bytes:
     """Attributes of version 4, one after the other."""
     sizes = [header.count * size for size in header.sizes() if size]
     number, table = (data[15], struct.unpack_from("<I", data, 16)[0]) if len(data) >= 32 else (0, 0)
@@ -117,7 +115,7 @@ def _streams(source: Source, header: _Header, data: bytes) -> bytes:
     return b"".join(parts)
 
 
-def _extensions(source: Source, data: bytes) -> None:
+def _extensions(source: ModelSource, data: bytes) -> None:
     """Note what is passed over; a file that states other axes is refused, since it would come out wrong."""
     at = 0
     while at + 8 <= len(data):
@@ -128,7 +126,7 @@ def _extensions(source: Source, data: bytes) -> None:
         at += 8 + size
 
 
-def _zstandard(source: Source, data: bytes, size: int) -> bytes:
+def _zstandard(source: ModelSource, data: bytes, size: int) -> bytes:
     import pyarrow as pa
 
     if not size:
@@ -161,7 +159,7 @@ def _decoded(header: _Header, body: bytes) -> Raw:
     )
 
 
-def _positions(data: Bytes, fraction: int) -> NDArray[np.float32]:
+def _positions(data: ArrayU8, fraction: int) -> ArrayF32:
     """24-bit fixed-point numbers, sign extended."""
     wide = data.reshape(-1, 3, 3).astype(np.int32)
     value = wide[..., 0] | wide[..., 1] << 8 | wide[..., 2] << 16
@@ -169,14 +167,14 @@ def _positions(data: Bytes, fraction: int) -> NDArray[np.float32]:
     return (value * np.float64(2.0**-fraction)).astype(np.float32)
 
 
-def _first_three(data: Bytes) -> NDArray[np.float32]:
+def _first_three(data: ArrayU8) -> ArrayF32:
     """Version 2: x, y, z in bytes; w, positive, follows."""
     xyz = data.astype(np.float32) / np.float32(127.5) - 1
     w = np.sqrt(np.maximum(1 - (xyz * xyz).sum(1), 0))
     return np.concatenate([xyz, w[:, None]], 1)
 
 
-def _smallest_three(data: Bytes) -> NDArray[np.float32]:
+def _smallest_three(data: ArrayU8) -> ArrayF32:
     """Version 3: two bits for the place of the largest of x, y, z, w, then three times a sign and nine bits."""
     word = np.ascontiguousarray(data).view("<u4")[:, 0]
     three = np.stack([word >> shift & NINE_BITS for shift in (20, 10, 0)], 1).astype(np.float32)

@@ -4,16 +4,182 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core import frames
-from airworthy.core.errors import AirworthyError
-from airworthy.scenes.splats.harmonics import C0, with_degree
-from airworthy.scenes.splats.record import Splats
-from airworthy.scenes.splats.transforming import IDENTITY, transformed
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInt
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.scenes.splats.record import C0, Splats, turned, with_degree
+
+# ---- Levels of detail: fewer gaussians that look much the same from further away --------------------------------------------
+#
+# Gaussians that share a cell of a grid become one of the same mean and covariance, weighted by opacity times cross-section,
+# and of the opacity that keeps the sum of opacity times cross-section (moment matching).
+
+_STEPS = 40
+_BITS = 20
+_VARIANCE_MIN = 1e-18
+"""[m^2]; rounding can make the smallest variance of a flat group negative."""
+
+
+def thinned(splats: Splats, count: int) -> Splats:
+    """About `count` gaussians, and at most that many, in the order of their cells; the splats themselves if they are no more.
+
+    Raises:
+        AirworthyError: The count is below 1.
+    """
+    if count < 1:
+        raise AirworthyError(f"{count} gaussians were asked for; at least 1 was expected.")
+    if len(splats) <= count:
+        return splats
+    cell, groups = _cells(splats, count)
+    weight = splats.opacity.astype(np.float64) * _section(splats.scale.astype(np.float64))
+    weight = np.maximum(weight, 1e-30)  # a gaussian that cannot be seen still has a place
+    total = np.bincount(cell, weight, groups)
+
+    def mean(values: NDArray[np.floating]) -> Array:
+        flat = values.reshape(len(splats), -1).astype(np.float64)
+        columns = [np.bincount(cell, weight * flat[:, column], groups) / total for column in range(flat.shape[1])]
+        return np.stack(columns, 1).reshape(groups, *values.shape[1:])
+
+    position = mean(splats.position)
+    away = splats.position - position[cell]
+    covariance = mean(_covariance(splats) + away[:, :, None] * away[:, None, :])
+    variance, axes = np.linalg.eigh(covariance)
+    axes[:, :, 0] *= np.sign(np.linalg.det(axes))[:, None]
+    scale = np.sqrt(np.maximum(variance, _VARIANCE_MIN))
+    opacity = np.minimum(total / _section(scale), 1.0)
+    return Splats(
+        position.astype(np.float32),
+        frames.from_matrix(axes).astype(np.float32),
+        scale.astype(np.float32),
+        opacity.astype(np.float32),
+        mean(splats.harmonics).astype(np.float32),
+    )
+
+
+def levels_of_detail(splats: Splats, counts: Sequence[int]) -> tuple[Splats, ...]:
+    """Levels of falling numbers of gaussians, each made from the splats themselves."""
+    return tuple(thinned(splats, count) for count in counts)
+
+
+def _section(scale: Array) -> Array:
+    """Mean of the cross-sections along the three axes of an ellipsoid of these half axes, up to a constant factor."""
+    a, b, c = scale[:, 0], scale[:, 1], scale[:, 2]
+    return (a * b + b * c + c * a) / 3.0
+
+
+def _covariance(splats: Splats) -> Array:
+    """(n, 3, 3) [m^2]."""
+    scaled = frames.to_matrix(splats.rotation.astype(np.float64)) * splats.scale.astype(np.float64)[:, None, :]
+    return scaled @ scaled.transpose(0, 2, 1)
+
+
+def _cells(splats: Splats, count: int) -> tuple[ArrayInt, int]:
+    """(n,) number of the cell of each gaussian, and how many cells there are: the finest grid that has no more than `count`."""
+    position = splats.position.astype(np.float64)
+    low = position.min(0)
+    span = float((position.max(0) - low).max()) or 1.0
+    coarse, fine = 0.0, float(_BITS)
+    best: tuple[ArrayInt, int] = np.zeros(len(splats), np.int64), 1
+    for _ in range(_STEPS):
+        middle = (coarse + fine) / 2
+        cells = np.floor((position - low) / (span * (1 + 1e-9)) * 2.0**middle).astype(np.int64)
+        key = (cells[:, 0] << 2 * (_BITS + 1)) | (cells[:, 1] << (_BITS + 1)) | cells[:, 2]
+        unique, number = np.unique(key, return_inverse=True)
+        if len(unique) <= count:
+            coarse, best = middle, (number.astype(np.int64), len(unique))
+            if len(unique) >= 0.98 * count:
+                break
+        else:
+            fine = middle
+    return best
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+# ---- Splats moved as a whole: similarity transformations, and the turns from a file's up axis to z --------------------------
+
+_HALF = float(np.sqrt(0.5))
+UP_TURNS: dict[str, tuple[float, float, float, float]] = {
+    "x": (0.0, -_HALF, 0.0, _HALF),
+    "-x": (0.0, _HALF, 0.0, _HALF),
+    "y": (_HALF, 0.0, 0.0, _HALF),
+    "-y": (-_HALF, 0.0, 0.0, _HALF),
+    "z": (0.0, 0.0, 0.0, 1.0),
+    "-z": (1.0, 0.0, 0.0, 0.0),
+}
+"""Quaternions x, y, z, w that turn the axis of a file that points up into z; x stays where that is possible."""
+IDENTITY = (0.0, 0.0, 0.0, 1.0)
+_BLOCK = 1 << 16
+
+
+def transformed(
+    splats: Splats, rotation: ArrayLike = IDENTITY, translation: ArrayLike = (0.0, 0.0, 0.0), scale: float = 1.0
+) -> Splats:
+    """Splats scaled about the origin, then rotated, then moved; what depends on the viewing direction turns with them.
+
+    Args:
+        splats: The splats.
+        rotation: Quaternion x, y, z, w of any length.
+        translation: [m].
+        scale: Factor of the whole scene, > 0.
+
+    Raises:
+        AirworthyError: The rotation is zero, or something is not finite or not positive.
+    """
+    quaternion, offset = _checked(rotation, translation, scale)
+    position, attitude = _moved(splats.position, splats.rotation, quaternion, offset, scale)
+    sizes = splats.scale * np.float32(scale)
+    harmonics = splats.harmonics if _is_identity(quaternion) else turned(splats.harmonics, quaternion)
+    return Splats(position, attitude, sizes, splats.opacity, harmonics)
+
+
+def _checked(rotation: ArrayLike, translation: ArrayLike, scale: float) -> tuple[Array, Array]:
+    quaternion = np.asarray(rotation, np.float64)
+    offset = np.asarray(translation, np.float64)
+    if quaternion.shape != (4,) or not np.isfinite(quaternion).all() or not np.linalg.norm(quaternion) > 0:
+        raise AirworthyError(f"The rotation of splats is {rotation!r}; expected a quaternion x, y, z, w that is not zero.")
+    if offset.shape != (3,) or not np.isfinite(offset).all():
+        raise AirworthyError(f"The translation of splats is {translation!r}; expected three finite numbers [m].")
+    if not (np.isfinite(scale) and scale > 0):
+        raise AirworthyError(f"The scale of splats is {scale!r}; expected a finite factor above 0.")
+    return quaternion / np.linalg.norm(quaternion), offset
+
+
+def _is_identity(quaternion: Array) -> bool:
+    return bool((quaternion[:3] == 0.0).all())
+
+
+def _moved(
+    position: NDArray[np.floating], attitude: NDArray[np.floating], quaternion: Array, offset: Array, scale: float
+) -> tuple[ArrayF32, ArrayF32]:
+    """Means and rotations in the new frame; in blocks, since sums are made in float64."""
+    matrix = scale * frames.to_matrix(quaternion)
+    product = frames.multiply(quaternion, np.eye(4))  # rows: quaternion times each unit; the product is linear in the second
+    new_position = np.empty(position.shape, np.float32)
+    new_attitude = np.empty(attitude.shape, np.float32)
+    for start in range(0, len(position), _BLOCK):
+        here = slice(start, start + _BLOCK)
+        new_position[here] = position[here].astype(np.float64) @ matrix.T + offset
+        new_attitude[here] = attitude[here].astype(np.float64) @ product
+    return new_position, new_attitude
+
+
+def up_turn(up: str) -> tuple[float, float, float, float]:
+    """Quaternion that turns a file's up axis into z.
+
+    Raises:
+        UnknownNameError: The axis is none of `UP_TURNS`.
+    """
+    if up not in UP_TURNS:
+        raise unknown_name("up axis", up, UP_TURNS, "It is the axis of the file that points up; z leaves the file as it is.")
+    return UP_TURNS[up]
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
 
 _SRGB_POWER = 2.4
 _SRGB_OFFSET = 0.055
@@ -41,24 +207,24 @@ class EditBox:
 
     @classmethod
     def of(cls, lower: ArrayLike, upper: ArrayLike) -> EditBox:
-        """The box along the axes between two corners."""
+        """Return the box along the axes between two corners."""
         low, high = np.asarray(lower, float), np.asarray(upper, float)
         return cls(tuple((low + high) / 2), tuple(high - low))
 
-    def holds(self, points: ArrayLike) -> NDArray[np.bool_]:
+    def holds(self, points: ArrayLike) -> ArrayBool:
         """(n,) whether points (n, 3) lie in it, its faces included."""
         local = frames.rotate_inverse(frames.normalize(np.array(self.attitude)), np.asarray(points, float) - self.center)
         return np.asarray((np.abs(local) <= np.array(self.size) / 2).all(-1))
 
 
-def selected(splats: Splats, keep: NDArray[Any]) -> Splats:
-    """The gaussians of a mask (n,) or of indices."""
+def selected(splats: Splats, keep: ArrayAny) -> Splats:
+    """Return the gaussians of a mask (n,) or of indices."""
     return Splats(
         splats.position[keep], splats.rotation[keep], splats.scale[keep], splats.opacity[keep], splats.harmonics[keep]
     )
 
 
-def _inside(splats: Splats, boxes: EditBox | Iterable[EditBox]) -> NDArray[np.bool_]:
+def _inside(splats: Splats, boxes: EditBox | Iterable[EditBox]) -> ArrayBool:
     result = np.zeros(len(splats), bool)
     for box in [boxes] if isinstance(boxes, EditBox) else boxes:
         result |= box.holds(splats.position)
@@ -66,7 +232,7 @@ def _inside(splats: Splats, boxes: EditBox | Iterable[EditBox]) -> NDArray[np.bo
 
 
 def cropped(splats: Splats, boxes: EditBox | Iterable[EditBox]) -> Splats:
-    """Only the gaussians whose centre is in one of the boxes."""
+    """Return only the gaussians whose centre is in one of the boxes."""
     return selected(splats, _inside(splats, boxes))
 
 
@@ -96,7 +262,7 @@ def merged(parts: Sequence[Splats]) -> Splats:
 def duplicated(
     splats: Splats, positions: ArrayLike, attitudes: ArrayLike | None = None, scales: ArrayLike | None = None
 ) -> Splats:
-    """Copies of splats at places (m, 3), with attitudes (m, 4) and scales (m,); the original is not among them.
+    """Return copies of splats at places (m, 3), with attitudes (m, 4) and scales (m,); the original is not among them.
 
     Raises:
         AirworthyError: The numbers of places, attitudes and scales differ.

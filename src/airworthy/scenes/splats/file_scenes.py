@@ -2,33 +2,57 @@
 
 from __future__ import annotations
 
-import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.scenes.extent import splats_box
-from airworthy.scenes.record import Pose, Region, Scene, SplatPlacement, Vector3
-from airworthy.scenes.splats.geometry import SplatGeometry
-from airworthy.scenes.splats.loaded import LoadedSplats
+from airworthy.scenes.extent import free_way, splats_box
+from airworthy.scenes.record import Region, Scene, SplatPlacement, Vector3
 from airworthy.scenes.splats.placing import _surfaced, surface_geometry
-from airworthy.scenes.splats.read import read_splats
+from airworthy.scenes.splats.read import CHECKPOINTS, LoadedSplats, read_splats
 
-__all__ = ["splat_file_scene"]
+__all__ = ["SPLAT_ONLY", "holds_splats", "splat_file_scene"]
 
-Floats = NDArray[np.float64]
+# ---- Whether a file holds splats: by its name, and where that does not tell, by its first bytes -----------------------------
+
+SPLAT_ONLY = (".sog", ".spz", ".splat", ".ksplat", ".zip", *CHECKPOINTS)
+"""Endings of files that hold nothing but splats; checkpoints are refused by the reader, which says what to do."""
+SETS = ("meta.json", "lod-meta.json")
+_PLY_HEAD = 65536
+_GLTF_HEAD = 2 * 1024 * 1024
+_CHUNK = re.compile(r"[0-9]+_[0-9]+")
+
+
+def holds_splats(path: str | Path) -> bool:
+    """Tell whether `read_splats` is the reader for a path, which may be a folder of SOG; no where the file cannot be read."""
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if path.is_dir():
+        return any((path / name).is_file() for name in SETS) or any(_CHUNK.fullmatch(item.name) for item in path.iterdir())
+    if suffix in SPLAT_ONLY or path.name in SETS:
+        return True
+    if suffix == ".ply":
+        head = _head(path, _PLY_HEAD).partition(b"end_header")[0]
+        return b" f_dc_0" in head or b" packed_position" in head or (b" rot_0" in head and b" scale_0" in head)
+    return suffix in (".glb", ".gltf") and b"KHR_gaussian_splatting" in _head(path, _GLTF_HEAD)
+
+
+def _head(path: Path, size: int) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(size)
+    except OSError:  # whoever reads it says why
+        return b""
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
 MARGIN = 2.0
 """Bounds lie this far beyond what is opaque [m]."""
-_WIDE = 1.2
-"""Clearance that a start should have, if there is room [m]."""
-_NARROW = 0.4
-"""Clearance of the straight way from start to goal [m]."""
-_WAY = 6.0
-"""Longest way from start to goal [m]."""
-_LATTICE = (25, 25, 9)
 
 
 def splat_file_scene(
@@ -39,7 +63,7 @@ def splat_file_scene(
     resolution: float | None = None,
     level: int = 0,
 ) -> Scene:
-    """A splat file as a scene of its own.
+    """Return a splat file as a scene of its own.
 
     It stands in its own frame, z up. Bounds lie around its opaque gaussians, the farthest thousandth left out at each side; a
     closed mesh around what is opaque can be hit; start and goal are where there is room, with a free way between them.
@@ -72,7 +96,8 @@ def splat_file_scene(
     bounds = Region(_triple(box[0] - margin), _triple(box[1] + margin))
     scene = Scene(name, clouds={name: loaded.splats}, splats=(item,), lights=(), bounds=bounds)
     cells = surface_geometry(scene, resolution)
-    start, goal = _way(cells, scene, 0.5 * (box[0] + box[1]))
+    lower, upper = np.array(bounds.lower), np.array(bounds.upper)
+    start, goal = free_way(cells.clearance, lower, upper, 0.5 * (box[0] + box[1]))
     scene = replace(
         scene, start=start, goal=goal, description=_description(path, loaded), source=path.name, facts=_facts(loaded)
     )
@@ -80,7 +105,7 @@ def splat_file_scene(
 
 
 def _name(path: Path) -> str:
-    """The folder's name where the file's says nothing."""
+    """Return the folder's name where the file's says nothing."""
     own = path.parent if path.name in ("meta.json", "lod-meta.json") else path
     return own.resolve().stem or "splats"
 
@@ -93,39 +118,5 @@ def _facts(loaded: LoadedSplats) -> dict[str, float]:
     return {"gaussians": float(len(loaded.splats)), "dropped": float(sum(loaded.dropped.values()))}
 
 
-def _way(cells: SplatGeometry, scene: Scene, middle: Floats) -> tuple[Pose | None, Pose | None]:
-    """Start and goal: the free place nearest to the middle, looking at it, and the farthest one that it sees.
-
-    In a room that is its middle, beside a statue a place before it. None where there is no free place.
-    """
-    low, high = np.array(scene.bounds.lower), np.array(scene.bounds.upper)
-    edge = np.minimum(0.8, 0.25 * (high - low))
-    axes = [np.linspace(a, b, n) for a, b, n in zip(low + edge, high - edge, _LATTICE, strict=True)]
-    points = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
-    room = cells.clearance(points)
-    wide = min(_WIDE, 0.7 * float(room.max()))
-    if not wide > 0.05:
-        return None, None
-    free = points[room >= wide]
-    start = free[np.argmin(np.linalg.norm(free - middle, axis=1))]
-    goal = _seen_from(cells, start, free, min(_NARROW, 0.5 * wide))
-    ahead = middle if np.hypot(*(middle - start)[:2]) > 0.3 else start + np.array([1.0, 0.0, 0.0]) if goal is None else goal
-    yaw = math.atan2(*(ahead - start)[[1, 0]])
-    return Pose(_triple(start), yaw), None if goal is None else Pose(_triple(goal))
-
-
-def _seen_from(cells: SplatGeometry, start: Floats, free: Floats, least: float) -> Floats | None:
-    """The farthest place, at much the same height, to which a straight way leads; of equally good ones the first."""
-    far, rise = np.linalg.norm(free - start, axis=1), np.abs(free[:, 2] - start[2])
-    usable = (far <= _WAY) & (far > 0.5)
-    # Level ways are better ones: a metre up or down counts against two metres along.
-    order = np.argsort(-np.where(usable, far - 2.0 * rise, -np.inf), kind="stable")
-    for index in order[: np.count_nonzero(usable)]:
-        steps = np.linspace(0.0, 1.0, max(int(far[index] / (0.5 * least)), 2))[:, None]
-        if (cells.clearance(start + steps * (free[index] - start)) >= least).all():
-            return np.asarray(free[index])
-    return None
-
-
-def _triple(values: Floats) -> Vector3:
+def _triple(values: Array) -> Vector3:
     return float(values[0]), float(values[1]), float(values[2])

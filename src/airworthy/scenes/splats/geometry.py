@@ -8,13 +8,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from airworthy.core import frames
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_launch, quiet_warp
 from airworthy.geometry import Mesh
-from airworthy.geometry.distance_field import DistanceField, distance_field
+from airworthy.geometry.distance import DistanceField, distance_field
 from airworthy.geometry.occupancy import grid_shape
 from airworthy.scenes.splats.occupancy_kernel import REACH, splat_occupancy_kernel
 from airworthy.scenes.splats.record import Splats
@@ -40,7 +41,7 @@ def occupancy(
     *,
     support: int = 1,
     filled: bool = False,
-) -> NDArray[np.bool_]:
+) -> ArrayBool:
     """Occupied cells of a box, from opacity.
 
     A cell is occupied where 1 - product of (1 - opacity_i exp(-d_i^2 / 2)) reaches the threshold, d_i being the distance in
@@ -81,9 +82,7 @@ def occupancy(
     return cells
 
 
-def _passing(
-    splats: Splats, lower: NDArray[np.float64], shape: tuple[int, int, int], resolution: float, enough: float
-) -> NDArray[np.float32]:
+def _passing(splats: Splats, lower: Array, shape: tuple[int, int, int], resolution: float, enough: float) -> ArrayF32:
     """Share of the light that passes each cell, (nx, ny, nz); correct where it is above `enough`, else some value below."""
     rows = _rows(splats, lower, shape, resolution)
     passing = np.ones(math.prod(shape), np.float32)
@@ -96,7 +95,7 @@ def _passing(
     return passing.reshape(shape)
 
 
-def _rows(splats: Splats, lower: NDArray[np.float64], shape: tuple[int, int, int], resolution: float) -> NDArray[np.float32]:
+def _rows(splats: Splats, lower: Array, shape: tuple[int, int, int], resolution: float) -> ArrayF32:
     """Gaussians that can reach the grid, in cells from its corner, (n, 16), in their order."""
     parts = [np.zeros((0, 16), np.float32)]
     for start in range(0, len(splats), _BLOCK):
@@ -112,7 +111,7 @@ def _rows(splats: Splats, lower: NDArray[np.float64], shape: tuple[int, int, int
     return np.ascontiguousarray(np.concatenate(parts))
 
 
-def _without_small_groups(cells: NDArray[np.bool_], support: int) -> NDArray[np.bool_]:
+def _without_small_groups(cells: ArrayBool, support: int) -> ArrayBool:
     from scipy.ndimage import label
 
     group, _ = label(cells, np.ones((3, 3, 3), bool))
@@ -122,7 +121,7 @@ def _without_small_groups(cells: NDArray[np.bool_], support: int) -> NDArray[np.
 
 
 def collision_mesh(occupied: ArrayLike, lower: ArrayLike, resolution: float) -> Mesh:
-    """The surface of occupied cells: two triangles for every face between an occupied and a free cell.
+    """Return the surface of occupied cells: two triangles for every face between an occupied and a free cell.
 
     It is closed and counter-clockwise seen from outside, so that distances to it are signed. What lies beyond the grid is free.
 
@@ -149,7 +148,7 @@ def collision_mesh(occupied: ArrayLike, lower: ArrayLike, resolution: float) -> 
     return Mesh(vertices, corner[:, [[0, 1, 2], [0, 2, 3]]].reshape(-1, 3))
 
 
-def _sides(padded: NDArray[np.bool_], axis: int) -> NDArray[np.int64]:
+def _sides(padded: ArrayBool, axis: int) -> ArrayInt:
     """Corners (m, 4, 3) of the faces across an axis, in cells from the corner, counter-clockwise seen from free cells."""
     ends = [slice(None)] * 3
     starts = list(ends)
@@ -168,9 +167,9 @@ def _sides(padded: NDArray[np.bool_], axis: int) -> NDArray[np.int64]:
 class SplatGeometry:
     """Occupied cells of splats, and what follows from them."""
 
-    occupied: NDArray[np.bool_]
+    occupied: ArrayBool
     """(nx, ny, nz)."""
-    lower: NDArray[np.float64]
+    lower: Array
     """Lower corner [m], (3,)."""
     resolution: float
     """Edge of a cell [m]."""
@@ -185,7 +184,7 @@ class SplatGeometry:
         """Signed distance: zero on the faces between occupied and free cells, negative inside; one free cell is put around."""
         return distance_field(np.pad(self.occupied, 1), self.resolution, self.lower - self.resolution, signed=True)
 
-    def clearance(self, points: ArrayLike) -> NDArray[np.float64]:
+    def clearance(self, points: ArrayLike) -> Array:
         """Signed distance from points (n, 3) to the nearest occupied cell [m], (n,); +inf where nothing is occupied.
 
         Trilinear between centres of cells. Since every cell that a surface touches is occupied, the answer is on the safe side:
@@ -228,7 +227,7 @@ def splat_geometry(
     return SplatGeometry(cells, first, float(resolution))
 
 
-def splat_box(splats: Splats, faint: float = 0.1) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def splat_box(splats: Splats, faint: float = 0.1) -> tuple[Array, Array]:
     """Lower and upper corner [m] of a box around the gaussians of at least this opacity, two standard deviations included.
 
     Raises:
@@ -242,7 +241,7 @@ def splat_box(splats: Splats, faint: float = 0.1) -> tuple[NDArray[np.float64], 
     return (splats.position[seen] - reach).min(0), (splats.position[seen] + reach).max(0)
 
 
-def splat_clearance(splats: Splats, points: ArrayLike, resolution: float, **options: Any) -> NDArray[np.float64]:
+def splat_clearance(splats: Splats, points: ArrayLike, resolution: float, **options: Any) -> Array:
     """Signed distance from points (n, 3) to splats [m], (n,): `SplatGeometry.clearance` of `splat_geometry`, for one question.
 
     Raises:

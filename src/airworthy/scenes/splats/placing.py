@@ -6,24 +6,25 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from airworthy.core import frames
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.geometry import Mesh
-from airworthy.scenes.casting import ActorKit, add_actor
+from airworthy.scenes.actors import ActorKit, add_actor
 from airworthy.scenes.extent import OPAQUE
 from airworthy.scenes.record import IDENTITY, Actor, Instance, Quaternion, Scene, SplatPlacement, Vector3
-from airworthy.scenes.splats.editing import merged
+from airworthy.scenes.splats.editing import merged, transformed
 from airworthy.scenes.splats.geometry import SplatGeometry, splat_box, splat_geometry
 from airworthy.scenes.splats.record import Splats
-from airworthy.scenes.splats.transforming import transformed
 
 __all__ = [
     "SURFACE",
     "add_splat_actor",
     "add_splats",
     "placed",
+    "solid",
     "standing",
     "static_splats",
     "stood",
@@ -42,14 +43,14 @@ _CELLS_ALONG = 80
 
 
 def placed(splats: Splats, item: SplatPlacement) -> Splats:
-    """A cloud where its placement puts it: in the world, or in the frame of the actor it is attached to."""
+    """Return a cloud where its placement puts it: in the world, or in the frame of the actor it is attached to."""
     if (item.position, item.attitude, item.scale) == ((0.0, 0.0, 0.0), IDENTITY, 1.0):
         return splats
     return transformed(splats, item.attitude, item.position, item.scale)
 
 
 def static_splats(scene: Scene) -> Splats | None:
-    """All gaussians of a scene that stand still, in the world; None where there are none.
+    """Return all gaussians of a scene that stand still, in the world; None where there are none.
 
     Raises:
         UnknownNameError: A placement names a cloud that the scene does not hold.
@@ -73,7 +74,7 @@ def add_splats(
     scale: float = 1.0,
     attached: str = "",
 ) -> Scene:
-    """A scene with one more cloud, placed once. It is seen, not hit: see `with_surface`.
+    """Return a scene with one more cloud, placed once. It is seen, not hit: see `solid` and `with_surface`.
 
     Raises:
         AirworthyError: The scene holds another cloud of this name.
@@ -90,7 +91,7 @@ def add_splats(
 def stood(
     cloud: str, splats: Splats, position: ArrayLike, yaw: float = 0.0, scale: float = 1.0, foot: float = 0.005
 ) -> SplatPlacement:
-    """The placement that stands a cloud on a floor: upright as it is, the middle of its foot print at a place.
+    """Return the placement that stands a cloud on a floor: upright as it is, the middle of its foot print at a place.
 
     Args:
         cloud: Its name in the scene.
@@ -118,7 +119,7 @@ def stood(
 
 
 def standing(splats: Splats, position: ArrayLike, yaw: float = 0.0, scale: float = 1.0, foot: float = 0.005) -> Splats:
-    """The splats themselves where `stood` puts them; arguments and errors are its."""
+    """Return the splats themselves where `stood` puts them; arguments and errors are its."""
     return placed(splats, stood("", splats, position, yaw, scale, foot))
 
 
@@ -155,9 +156,7 @@ def surface_geometry(scene: Scene, resolution: float | None = None, **options: A
     return splat_geometry(splats, cell, lower, upper, **{"support": 8, **options})
 
 
-def _cut(
-    scene: Scene, low: NDArray[np.float64], high: NDArray[np.float64], margin: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _cut(scene: Scene, low: Array, high: Array, margin: float) -> tuple[Array, Array]:
     lower = np.maximum(low, np.asarray(scene.bounds.lower) - margin)
     upper = np.minimum(high, np.asarray(scene.bounds.upper) + margin)
     if not (lower < upper).all():
@@ -169,7 +168,7 @@ def _cut(
 
 
 def with_surface(scene: Scene, resolution: float | None = None, **options: Any) -> Scene:
-    """The scene with what is hit where its standing splats are: a closed mesh around what is opaque.
+    """Return the scene with what is hit where its standing splats are: a closed mesh around what is opaque.
 
     The mesh has no look of its own (`covered`, not `visible`): depth, labels and contact come from it, colour from the splats.
     Options and errors are those of `surface_geometry`; where all is too faint or too small, the scene comes back as it was.
@@ -189,8 +188,50 @@ def _surfaced(scene: Scene, mesh: Mesh) -> Scene:
     return replace(scene, shapes={**scene.shapes, SURFACE: mesh}, instances=(*scene.instances, item))
 
 
+def solid(scene: Scene, placement: SplatPlacement, resolution: float | None = None, **options: Any) -> Scene:
+    """Return the scene with what is hit where one of its placed clouds is: a closed mesh around what is opaque in it.
+
+    As `with_surface`, for one placement, whether it stands or rides on an actor, of which the mesh then becomes a part. What
+    stands keeps to the scene's bounds.
+
+    Args:
+        scene: The scene.
+        placement: One of its splats.
+        resolution: Edge of a cell of the mesh [m]; None: as `surface_resolution` finds.
+        **options: Of `scenes.splats.geometry.occupancy`: `threshold`, `support`, `filled`.
+
+    Raises:
+        AirworthyError: The scene lacks its cloud or its actor, nothing in it is opaque, all is out of bounds, or a number is
+            out of range.
+    """
+    splats = placed(_cloud(scene, placement), placement)
+    low, high = splat_box(splats)
+    if not placement.attached:
+        cell = surface_resolution(*_cut(scene, low, high, 0.0)) if resolution is None else resolution
+        low, high = _cut(scene, low, high, cell)
+    cell = surface_resolution(low, high) if resolution is None else resolution
+    mesh = splat_geometry(splats, cell, low, high, **{"support": 8, **options}).mesh
+    if not len(mesh.faces):
+        raise AirworthyError(
+            f"Nothing in the splats {placement.name or placement.cloud!r} is opaque over {cell:.3g} m; give a smaller cell."
+        )
+    stem = f"{placement.attached or placement.name or placement.cloud}/{SURFACE}"
+    name = next(key for k in range(len(scene.shapes) + 1) if (key := stem if not k else f"{stem}_{k + 1}") not in scene.shapes)
+    item = Instance(name, name=name, visible=False, covered=True)
+    shapes = {**scene.shapes, name: mesh}
+    if not placement.attached:
+        return replace(scene, shapes=shapes, instances=(*scene.instances, item))
+    names = [actor.name for actor in scene.actors]
+    if placement.attached not in names:
+        raise unknown_name("actor", placement.attached, names, f"Splats of scene {scene.name!r} ride on it.")
+    actors = tuple(
+        replace(actor, parts=(*actor.parts, item)) if actor.name == placement.attached else actor for actor in scene.actors
+    )
+    return replace(scene, shapes=shapes, actors=actors)
+
+
 def add_splat_actor(scene: Scene, actor: Actor, splats: Splats, resolution: float | None = None, **options: Any) -> Scene:
-    """A scene with a moving group of splats: an actor on which the cloud rides, and with which one can collide.
+    """Return a scene with a moving group of splats: an actor on which the cloud rides, and with which one can collide.
 
     Args:
         scene: The scene.

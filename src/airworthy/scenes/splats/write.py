@@ -5,17 +5,19 @@ from __future__ import annotations
 import gzip
 import math
 import struct
+import warnings
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from airworthy.core import files, frames
-from airworthy.core.errors import AirworthyError
+from airworthy.core.arrays import ArrayU8, ArrayU32
+from airworthy.core.errors import AirworthyError, AssetWarning
+from airworthy.scenes.splats._ply import SQRT_HALF, smallest_three
 from airworthy.scenes.splats._spz import COLOR_SLOPE, MAGIC, NINE_BITS
-from airworthy.scenes.splats._unpack import SQRT_HALF, smallest_three
+from airworthy.scenes.splats.editing import transformed, up_turn
 from airworthy.scenes.splats.record import Splats
-from airworthy.scenes.splats.transforming import transformed, up_turn
 
 _LOGIT_MAX = 16.0
 """Of an opacity: 1 - 1e-7, the last below 1 in float32."""
@@ -76,6 +78,10 @@ def _ply(splats: Splats, up: str) -> bytes:
     return "\n".join(head).encode() + rows.tobytes()
 
 
+_SCALES = (math.exp(-10.0 - 1.0 / 32.0), math.exp(255.0 / 16.0 - 10.0 + 1.0 / 32.0))
+"""Of a version of SPZ, with the half step by which they are rounded [m]."""
+
+
 def _spz(splats: Splats, version: int) -> bytes:
     turned = _in_file(splats, "y")
     count = len(turned)
@@ -89,22 +95,29 @@ def _spz(splats: Splats, version: int) -> bytes:
     # The colour of degree 0 is 0.5 + C0 h; SPZ keeps 0.5 + 0.15 h, which leaves room for colours outside 0 to 1.
     color = _byte(turned.harmonics[:, 0] * (COLOR_SLOPE * 255) + 127.5)
     scale = _byte((np.log(turned.scale) + 10) * 16)
+    outside = int(((turned.scale < _SCALES[0]) | (turned.scale > _SCALES[1])).any(1).sum())
+    if outside:
+        warnings.warn(
+            f"SPZ holds scales from {_SCALES[0]:.2g} to {_SCALES[1]:.3g} m; {outside:,} of {count:,} gaussians were clipped.",
+            AssetWarning,
+            stacklevel=3,
+        )
     rest = _byte(turned.harmonics[:, 1:] * 128 + 128)
     rotation = _first_three(turned.rotation) if version == 2 else _smallest_three(turned.rotation)
     parts = (position, _byte(turned.opacity * 255), color, scale, rotation, rest)
     return head + b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
 
 
-def _byte(values: NDArray[np.floating]) -> NDArray[np.uint8]:
+def _byte(values: NDArray[np.floating]) -> ArrayU8:
     return np.round(values).clip(0, 255).astype(np.uint8)
 
 
-def _first_three(rotation: NDArray[np.floating]) -> NDArray[np.uint8]:
+def _first_three(rotation: NDArray[np.floating]) -> ArrayU8:
     sign = np.where(rotation[:, 3:] < 0, -1.0, 1.0)
     return _byte(rotation[:, :3] * sign * 127.5 + 127.5)
 
 
-def _smallest_three(rotation: NDArray[np.floating]) -> NDArray[np.uint32]:
+def _smallest_three(rotation: NDArray[np.floating]) -> ArrayU32:
     largest, three = smallest_three(rotation)
     size = np.minimum(np.abs(three) / SQRT_HALF * NINE_BITS + 0.5, NINE_BITS).astype("<u4")
     parts = size | (three < 0).astype("<u4") << np.uint32(9)

@@ -1,4 +1,4 @@
-"""What a real camera adds to an ideal image: shutter, lens, exposure, noise; see docs/realism.md."""
+"""What a real camera adds to an ideal image: shutter, lens, exposure, noise; see docs/concepts/realism.md."""
 
 from airworthy.sensors.realism.pieces import (
     AutoExposure,

@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.schema import check_fields
+from airworthy.optics.tone import CURVES, Curve
 from airworthy.sensors.realism.pieces import (
     AutoExposure,
     Bloom,
@@ -19,7 +21,6 @@ from airworthy.sensors.realism.pieces import (
     SensorNoise,
     Vignetting,
 )
-from airworthy.sensors.tone import CURVES, Curve
 
 Output = Literal["linear", "srgb"]
 
@@ -48,6 +49,7 @@ class Realism:
     """Of the 8-bit output."""
 
     def __post_init__(self) -> None:
+        check_fields(self, "Realism.")
         if self.lens_dirt is not None and self.bloom is None:
             raise AirworthyError("Lens dirt shows only in bloom; give `bloom=Bloom()` too.")
         if self.output not in get_args(Output) or self.curve not in CURVES:
@@ -64,7 +66,7 @@ class Realism:
         return max(exposures, lens.samples if lens is not None and lens.method == "lens" else 1)
 
     def variant(self, **changes: Any) -> Realism:
-        """The same with other pieces.
+        """Return the same with other pieces.
 
         Raises:
             UnknownNameError: If there is no such piece.
@@ -108,7 +110,7 @@ _PIECES: dict[str, Any] = {
 
 
 def realism(what: Realism | str | Mapping[str, Any] | None) -> Realism | None:
-    """Settings from a preset's name, from a table as in a TOML file, or as they are.
+    """Return settings from a preset's name, from a table as in a TOML file, or as they are.
 
     A table names pieces: `{preset = "cinematic", bloom = false, vignetting = {strength = 0.5}}`; true takes a piece's defaults.
 

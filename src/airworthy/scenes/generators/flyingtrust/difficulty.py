@@ -13,13 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array, ArrayBool
 from airworthy.geometry.grid_path import shortest_path
-from airworthy.scenes.generators.flyingtrust.layout import Obstacles, goal_of, start_of, straight_is_free
+from airworthy.scenes.generators.flyingtrust.layout import ObstacleField, goal_of, start_of, straight_is_free
 from airworthy.scenes.generators.flyingtrust.parameters import COLLISION_RADIUS, Scenario
-
-Floats = NDArray[np.float64]
 
 TERMS = ("detour", "tightness", "occlusion", "turn")
 VIEW_REACH = 6.0
@@ -34,7 +32,7 @@ _RADIUS_MAX = 5.0
 class Difficulty:
     """The way and the four terms."""
 
-    way: Floats
+    way: Array
     """Corners of the way from start to goal, (k, 3) [m]."""
     detour: float
     tightness: float
@@ -46,8 +44,8 @@ class Difficulty:
 
 
 def blocked_cells(
-    obstacles: Obstacles, stated: Scenario, resolution: float, corridor: float = np.inf, top: float = np.inf
-) -> tuple[NDArray[np.bool_], Floats]:
+    obstacles: ObstacleField, stated: Scenario, resolution: float, corridor: float = np.inf, top: float = np.inf
+) -> tuple[ArrayBool, Array]:
     """Grid over the area up to the ceiling, True where the way may not go, and its lower corner.
 
     The grid ends `corridor` to either side of the line and at the height `top` [m], and at the latest where the area ends.
@@ -69,8 +67,8 @@ def blocked_cells(
     return grid, lower
 
 
-def measure(obstacles: Obstacles, stated: Scenario) -> Difficulty | None:
-    """The terms, or None where no way leads to the goal."""
+def measure(obstacles: ObstacleField, stated: Scenario) -> Difficulty | None:
+    """Return the terms, or None where no way leads to the goal."""
     way = find_way(obstacles, stated)
     if way is None:
         return None
@@ -81,7 +79,7 @@ def measure(obstacles: Obstacles, stated: Scenario) -> Difficulty | None:
     return Difficulty(way, length / straight, float((1.0 / radius).mean()), _occlusion(obstacles, points), _turn(points))
 
 
-def find_way(obstacles: Obstacles, stated: Scenario) -> Floats | None:
+def find_way(obstacles: ObstacleField, stated: Scenario) -> Array | None:
     """Corners of the shortest way, (k, 3), or None."""
     start, goal = start_of(stated), goal_of(stated)
     if straight_is_free(obstacles, stated):
@@ -93,7 +91,7 @@ def find_way(obstacles: Obstacles, stated: Scenario) -> Floats | None:
     return _pulled(np.vstack([start, found.points, goal]), obstacles)
 
 
-def _pulled(points: Floats, obstacles: Obstacles) -> Floats:
+def _pulled(points: Array, obstacles: ObstacleField) -> Array:
     """Corners left when each leads straight to the farthest point that can be reached without coming too near."""
     corners, at, last = [0], 0, len(points) - 1
     while at < last:
@@ -109,20 +107,20 @@ def _pulled(points: Floats, obstacles: Obstacles) -> Floats:
     return points[corners]
 
 
-def _visible(a: Floats, b: Floats, obstacles: Obstacles) -> bool:
+def _visible(a: Array, b: Array, obstacles: ObstacleField) -> bool:
     count = int(np.linalg.norm(b - a) / 0.05) + 2
     # Samples are at most 0.05 m apart, so that sqrt(0.3011^2 - 0.025^2) > 0.30 m is kept between them.
     return obstacles.keeps(np.linspace(a, b, count), COLLISION_RADIUS + 0.0011)
 
 
-def _resampled(way: Floats, spacing: float) -> Floats:
+def _resampled(way: Array, spacing: float) -> Array:
     """Points along the way at even distances of at most `spacing`, both ends included."""
     along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(way, axis=0), axis=1))])
     at = np.linspace(0.0, along[-1], int(np.ceil(along[-1] / spacing)) + 1)
     return np.stack([np.interp(at, along, way[:, k]) for k in range(3)], axis=1)
 
 
-def _turn(points: Floats) -> float:
+def _turn(points: Array) -> float:
     step = round(_AHEAD / _SPACING)
     leg = points[step:] - points[:-step]
     before, after = leg[:-step], leg[step:]
@@ -131,7 +129,7 @@ def _turn(points: Floats) -> float:
     return float(np.arccos(np.clip(cosine, -1.0, 1.0)).max())
 
 
-def _occlusion(obstacles: Obstacles, points: Floats) -> float:
+def _occlusion(obstacles: ObstacleField, points: Array) -> float:
     every = round(_AHEAD / _SPACING)
     at = points[:-every:every]
     ahead = points[every::every][: len(at)] - at

@@ -10,9 +10,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from airworthy.scenes.generators.flyingtrust.layout import Layout, goal_of, start_of
+from airworthy.core.arrays import Array
+from airworthy.scenes.generators.flyingtrust.layout import ObstacleLayout, goal_of, start_of
 from airworthy.scenes.generators.flyingtrust.parameters import (
     BLOCK,
     BUILDING_HEIGHT,
@@ -53,7 +53,7 @@ class Spans:
     """Where they begin and end [m]."""
 
     def holds(self, at: float) -> bool:
-        """Whether a coordinate is within a block."""
+        """Tell whether a coordinate is within a block."""
         return any(a < at < b for a, b in self.blocks)
 
 
@@ -63,8 +63,8 @@ def object_count(index: int) -> int:
     return round(low + (high - low) * (index - 1) / (CONFIGURATIONS - 1))
 
 
-def draw_urban(index: int, rng: Rng) -> Layout | None:
-    """One district; None where the lots do not give the wanted coverage with few enough buildings."""
+def draw_urban(index: int, rng: Rng) -> ObstacleLayout | None:
+    """Return one district; None where the lots do not give the wanted coverage with few enough buildings."""
     stated, count = SCENARIOS["urban"], object_count(index)
     across, along = _spans(stated.length, rng), _spans(stated.width, rng)
     whole = 0.9 - 0.06 * (index - 1)  # fewer objects cover as much: larger buildings
@@ -75,7 +75,7 @@ def draw_urban(index: int, rng: Rng) -> Layout | None:
     share = covered / (stated.length * stated.width)
     if len(built) > count - 5 or not COVERAGE[0] <= share <= COVERAGE[1]:
         return None
-    layout = Layout("urban")
+    layout = ObstacleLayout("urban")
     for lot in built:
         _building(layout, lot, rng)
     furniture = _furniture(layout, (across, along), built, count - len(built), rng)
@@ -133,7 +133,7 @@ def _built(lots: list[Rectangle], wanted: float, rng: Rng) -> list[Rectangle]:
     return built
 
 
-def _distance(rectangle: Rectangle, points: NDArray[np.float64]) -> NDArray[np.float64]:
+def _distance(rectangle: Rectangle, points: Array) -> Array:
     """Horizontal distance of points to a rectangle, 0 inside."""
     x0, y0, x1, y1 = rectangle
     dx = np.maximum(np.maximum(x0 - points[:, 0], points[:, 0] - x1), 0.0)
@@ -141,7 +141,7 @@ def _distance(rectangle: Rectangle, points: NDArray[np.float64]) -> NDArray[np.f
     return np.asarray(np.hypot(dx, dy))
 
 
-def _building(layout: Layout, lot: Rectangle, rng: Rng) -> None:
+def _building(layout: ObstacleLayout, lot: Rectangle, rng: Rng) -> None:
     x0, y0, x1, y1 = lot
     height = BUILDING_HEIGHT[0] + (BUILDING_HEIGHT[1] - BUILDING_HEIGHT[0]) * float(rng.random())
     surface = f"{_FACADES[int(rng.random() * len(_FACADES))]}~{int(rng.random() * 5)}"
@@ -150,7 +150,7 @@ def _building(layout: Layout, lot: Rectangle, rng: Rng) -> None:
 
 
 def _furniture(
-    layout: Layout, grid: tuple[Spans, Spans], built: list[Rectangle], count: int, rng: Rng
+    layout: ObstacleLayout, grid: tuple[Spans, Spans], built: list[Rectangle], count: int, rng: Rng
 ) -> dict[str, float] | None:
     """Walls, poles and parked cars, none nearer than `_APART` to anything else; None if they find no room."""
     stated = SCENARIOS["urban"]
@@ -176,7 +176,7 @@ def _furniture(
 
 
 def _in_street(grid: tuple[Spans, Spans], kind: str, rng: Rng) -> tuple[float, float]:
-    """A place between blocks; cars and poles keep to the edges, walls may stand anywhere that is not built on."""
+    """Return a place between blocks; cars and poles keep to the edges, walls may stand anywhere that is not built on."""
     stated = SCENARIOS["urban"]
     while True:
         x, y = stated.length * (float(rng.random()) - 0.5), stated.width * (float(rng.random()) - 0.5)
@@ -196,7 +196,7 @@ def _size(kind: str, rng: Rng) -> tuple[float, float, float]:
     return (short + (long - short) * u[0], thick, low + (high - low) * u[1])
 
 
-def _put(layout: Layout, kind: str, place: tuple[float, float], size: tuple[float, float, float], rng: Rng) -> None:
+def _put(layout: ObstacleLayout, kind: str, place: tuple[float, float], size: tuple[float, float, float], rng: Rng) -> None:
     x, y = place
     if kind == "poles":
         layout.upright(x, y, 0.5 * size[0], size[2], "pillar", "metal")

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32
 from airworthy.geometry import Mesh
 
-Floats = NDArray[np.float64]
 _WINDOW = 6
 """Distances below this many voxels are exact."""
 
@@ -20,21 +20,21 @@ _WINDOW = 6
 class Voxels:
     """Occupied cells of a grid; outside of the grid nothing is occupied."""
 
-    occupied: NDArray[np.bool_]
+    occupied: ArrayBool
     """(nx, ny, nz)"""
-    lower: Floats
+    lower: Array
     """Lower corner [m], (3,)."""
     size: float
     """Edge of a voxel [m]."""
 
     @cached_property
-    def _tree(self) -> tuple[Any, Floats]:
+    def _tree(self) -> tuple[Any, Array]:
         from scipy.spatial import cKDTree
 
         centres = self.lower + (np.argwhere(self.occupied & ~_enclosed(self.occupied)) + 0.5) * self.size
         return cKDTree(centres), centres
 
-    def distance(self, points: ArrayLike) -> Floats:
+    def distance(self, points: ArrayLike) -> Array:
         """Distance of points to the nearest voxel [m], (m,); 0 inside, infinite where there are none.
 
         Exact below half a metre or so; farther ones may be too large by less than half a voxel.
@@ -54,10 +54,10 @@ class Voxels:
         return np.asarray(found)
 
     def keeps(self, points: ArrayLike, clearance: float) -> bool:
-        """Whether all points are at least `clearance` from all voxels."""
+        """Tell whether all points are at least `clearance` from all voxels."""
         return bool(self.distance(points).min() >= clearance)
 
-    def _exact(self, p: Floats, reach: int) -> Floats:
+    def _exact(self, p: Array, reach: int) -> Array:
         """Least distance to the voxels of `reach` rings around each point's own cell."""
         offset = np.arange(-reach, reach + 1)
         cell = np.floor((p - self.lower) / self.size).astype(int)
@@ -74,7 +74,7 @@ class Voxels:
         square = np.where(_outer(np.logical_and, inside), square, np.inf)
         return np.asarray(np.sqrt(square.reshape(len(p), -1).min(1)))
 
-    def near(self, lower: ArrayLike, shape: tuple[int, ...], resolution: float, clearance: float) -> NDArray[np.bool_]:
+    def near(self, lower: ArrayLike, shape: tuple[int, ...], resolution: float, clearance: float) -> ArrayBool:
         """Grid cells of which a voxel's centre lies less than `clearance` from an occupied voxel, (nx, ny, nz).
 
         The grid's cells must be whole numbers of voxels, aligned with them: a larger cell counts when any of its voxels does.
@@ -92,8 +92,8 @@ class Voxels:
         blocks = grid.reshape(shape[0], factor, shape[1], factor, shape[2], factor)
         return np.asarray(blocks.any(axis=(1, 3, 5)))
 
-    def _window(self, first: NDArray[np.integer], size: list[int]) -> NDArray[np.bool_]:
-        """A part of the occupancy, empty where it reaches beyond the grid."""
+    def _window(self, first: NDArray[np.integer], size: list[int]) -> ArrayBool:
+        """Return a part of the occupancy, empty where it reaches beyond the grid."""
         window = np.zeros(size, bool)
         low = np.maximum(first, 0)
         high = np.minimum(first + size, self.occupied.shape)
@@ -102,7 +102,7 @@ class Voxels:
             window[target] = self.occupied[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
         return window
 
-    def first_hit(self, origin: ArrayLike, directions: ArrayLike, reach: float) -> Floats:
+    def first_hit(self, origin: ArrayLike, directions: ArrayLike, reach: float) -> Array:
         """Range along unit rays from one point to the first voxel [m], (m,), by samples half a voxel apart; infinite beyond."""
         o, d = np.asarray(origin, float), np.asarray(directions, float)
         along = np.arange(0.0, reach, 0.5 * self.size)
@@ -113,20 +113,20 @@ class Voxels:
         return np.where(full.any(1), along[full.argmax(1)], np.inf)
 
     def mesh(self) -> Mesh:
-        """The surface, two triangles per exposed face of a voxel, corners shared: closed, and nothing inside."""
+        """Return the surface, two triangles per exposed face of a voxel, corners shared: closed, and nothing inside."""
         return _surface(self.occupied, self.lower, self.size)
 
 
-def _outer(join: np.ufunc, parts: list[NDArray[Any]]) -> NDArray[Any]:
+def _outer(join: np.ufunc, parts: list[ArrayAny]) -> ArrayAny:
     """Rows of three axes, each (m, w), joined to (m, w, w, w)."""
     x, y, z = parts
     return np.asarray(join(join(x[:, :, None, None], y[:, None, :, None]), z[:, None, None, :]))
 
 
-def _spread(square: NDArray[np.float32], axis: int, reach: int, size: float) -> NDArray[np.float32]:
+def _spread(square: ArrayF32, axis: int, reach: int, size: float) -> ArrayF32:
     """Least squared gap along one axis, for the cells `reach` inside of both ends."""
     count = square.shape[axis] - 2 * reach
-    best: NDArray[np.float32] | None = None
+    best: ArrayF32 | None = None
     for offset in range(-reach, reach + 1):
         part = [slice(None)] * 3
         part[axis] = slice(reach + offset, reach + offset + count)
@@ -137,7 +137,7 @@ def _spread(square: NDArray[np.float32], axis: int, reach: int, size: float) -> 
     return best
 
 
-def _enclosed(occupied: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _enclosed(occupied: ArrayBool) -> ArrayBool:
     """Occupied cells whose six neighbours are occupied too."""
     inner = np.zeros_like(occupied)
     core = occupied[1:-1, 1:-1, 1:-1].copy()
@@ -161,7 +161,7 @@ _CORNERS = {
 }
 
 
-def _surface(occupied: NDArray[np.bool_], lower: Floats, size: float) -> Mesh:
+def _surface(occupied: ArrayBool, lower: Array, size: float) -> Mesh:
     padded = np.pad(occupied, 1)
     quads = []
     for (axis, side), offsets in _CORNERS.items():

@@ -2,8 +2,7 @@
 
 from airworthy.scenes.generators.halls.alphapilot import alphapilot
 from airworthy.scenes.generators.halls.layouts import backroom, flightroom, mid_gate
-from airworthy.scenes.generators.halls.splat_hall import hall
-from airworthy.scenes.generators.halls.statues import hall_statues, hall_with_statues
+from airworthy.scenes.generators.halls.splat_hall import hall, hall_statues, hall_with_statues
 
 HALLS = {"mid_gate": mid_gate, "flightroom": flightroom, "backroom": backroom, "alphapilot": alphapilot}
 """Name -> generator from (index, seed)."""

@@ -14,13 +14,11 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.generators.halls.builder import Builder
 from airworthy.scenes.record import Beacon, GateFrame, Pose, Region, Scene, Sky, Sun, Vector3
-
-Array = NDArray[np.float64]
 
 TUBE = 0.15
 """Side of a gate's square tube [m]."""
@@ -71,7 +69,7 @@ def perturbed(corners: Array, pivot: tuple[float, float], shift: Array) -> Array
 
 
 def alphapilot(index: int = 0, seed: int = 0) -> Scene:
-    """The race hall.
+    """Return the race hall.
 
     Raises:
         AirworthyError: If the index is negative.
@@ -129,7 +127,7 @@ def _corners(quad: Array) -> tuple[Vector3, Vector3, Vector3, Vector3]:
 
 
 def _around(quad: Array) -> Array:
-    """The corners in cyclic order; markers are listed row by row on some gates."""
+    """Return the corners in cyclic order; markers are listed row by row on some gates."""
     center = quad.mean(axis=0)
     _, _, axes = np.linalg.svd(quad - center)
     angle = np.arctan2((quad - center) @ axes[1], (quad - center) @ axes[0])
@@ -137,7 +135,7 @@ def _around(quad: Array) -> Array:
 
 
 def _gate(b: Builder, quad: Array, race: bool) -> None:
-    """A square tube around the opening, and posts down to the floor."""
+    """Add a square tube around the opening, and posts down to the floor."""
     frame = b.material("race_gate", base_color=(0.95, 0.33, 0.02, 1.0), roughness=0.4, emissive=(0.10, 0.03, 0.0))
     decoy = b.material("decoy_gate", base_color=(0.16, 0.18, 0.21, 1.0), metallic=0.4, roughness=0.5)
     lamp = b.material("beacon", base_color=(1.0, 1.0, 1.0, 1.0), emissive=(2.0, 0.1, 0.3))
@@ -159,7 +157,7 @@ def _gate(b: Builder, quad: Array, race: bool) -> None:
 
 
 def _carry(b: Builder, ring: Array, material: str) -> None:
-    """Posts under a low gate; a high one hangs from the roof, so that its posts do not stand in other legs of the race."""
+    """Add posts under a low gate; a high one hangs from the roof, so that its posts do not stand in other legs of the race."""
     center = ring.mean(axis=0)
     order = np.argsort(ring[:, 2], kind="stable")
     hangs = bool(ring[order[0], 2] > _HANGING)
@@ -205,7 +203,7 @@ def _hall(b: Builder) -> None:
 
 
 def _truss(b: Builder, y: float, steel: str) -> None:
-    """Two chords and zig-zag webs across the hall, under the roof."""
+    """Add two chords and zig-zag webs across the hall, under the roof."""
     x0, x1, top = LOWER[0], UPPER[0], UPPER[2] - 0.3
     low = top - 1.4
     for z in (top, low):
@@ -265,7 +263,7 @@ def _clutter(b: Builder, path: Array, gates: list[Array]) -> int:
 
 
 def _heap(b: Builder, number: int, rng: np.random.Generator) -> None:
-    """One heap of clutter at the builder's origin."""
+    """Add one heap of clutter at the builder's origin."""
     if number % 3 == 0:
         for level in range(1 + int(rng.random() < 0.45)):
             k = int(rng.integers(len(_PAINT)))

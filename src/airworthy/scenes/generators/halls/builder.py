@@ -1,4 +1,4 @@
-"""Collects what a hall is made of: shapes are shared by size, textures by kind, instances are named."""
+"""Meshes that a hall needs besides the solids: boxes with one picture per face, turned profiles, leaves, padded boxes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,115 @@ from typing import Any
 
 import numpy as np
 
+from airworthy.core.arrays import Array
 from airworthy.core.frames import from_matrix, multiply
 from airworthy.geometry import Box, Cylinder, Mesh, Shape, Sphere
-from airworthy.scenes.generators.halls.meshes import unwrapped_box
 from airworthy.scenes.record import IDENTITY, Instance, Material, Quaternion, SpotLight, Texture, Vector3
 from airworthy.scenes.textures import procedural
+
+# Outward normal and the direction of the picture's right edge; "up" follows from them.
+_SIDES = (
+    ((1, 0, 0), (0, 1, 0)),
+    ((-1, 0, 0), (0, -1, 0)),
+    ((0, 1, 0), (-1, 0, 0)),
+    ((0, -1, 0), (1, 0, 0)),
+    ((0, 0, 1), (1, 0, 0)),
+    ((0, 0, -1), (1, 0, 0)),
+)
+_CORNERS = ((-1, -1), (1, -1), (1, 1), (-1, 1))
+
+
+def unwrapped_box(size: tuple[float, float, float]) -> Mesh:
+    """Return a box of full side lengths `size` [m] whose every face shows the whole texture, upright on the sides."""
+    half = 0.5 * np.asarray(size, float)
+    vertices: list[Array] = []
+    normals: list[Array] = []
+    uv: list[tuple[float, float]] = []
+    faces: list[tuple[int, int, int]] = []
+    for normal, right in _SIDES:
+        n, r = np.array(normal, float), np.array(right, float)
+        up = np.cross(n, r)
+        first = len(vertices)
+        for a, b in _CORNERS:
+            vertices.append(half * (n + a * r + b * up))
+            normals.append(n)
+            uv.append((0.5 + 0.5 * a, 0.5 - 0.5 * b))
+        faces += [(first, first + 1, first + 2), (first, first + 2, first + 3)]
+    return Mesh(np.array(vertices), np.array(faces), np.array(normals), np.array(uv))
+
+
+def turned_profile(profile: list[tuple[float, float]], segments: int = 24) -> Mesh:
+    """Return a surface of revolution about z.
+
+    Args:
+        profile: (radius, height) [m] from bottom to top; a radius of 0 closes an end.
+        segments: Around the axis.
+    """
+    radius, height = np.array(profile, float).T
+    angle = 2.0 * math.pi * np.arange(segments + 1) / segments
+    ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    vertices = np.concatenate([np.c_[r * ring, np.full(len(ring), h)] for r, h in zip(radius, height, strict=True)])
+    arc = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(radius), np.diff(height)))])
+    uv = np.stack(np.broadcast_arrays(np.linspace(0, 1, segments + 1)[None, :], 1.0 - (arc / arc[-1])[:, None]), -1).reshape(
+        -1, 2
+    )
+    faces = []
+    count = segments + 1
+    for row in range(len(profile) - 1):
+        for column in range(segments):
+            a, b = row * count + column, row * count + column + 1
+            if radius[row] > 0:
+                faces.append((a, b, b + count))
+            if radius[row + 1] > 0:
+                faces.append((a, b + count, a + count))
+    return Mesh(vertices, np.array(faces), _smooth_profile(radius, height, ring), uv)
+
+
+def _smooth_profile(radius: Array, height: Array, ring: Array) -> Array:
+    """Return normals of a surface of revolution: across the mean of the adjoining pieces of the profile."""
+    step = np.stack([np.diff(radius), np.diff(height)], axis=1)
+    step /= np.maximum(np.linalg.norm(step, axis=1, keepdims=True), 1e-12)
+    slope = np.vstack([step[:1], step[:-1] + step[1:], step[-1:]])
+    slope /= np.maximum(np.linalg.norm(slope, axis=1, keepdims=True), 1e-12)
+    rows = [np.c_[dz * ring, np.full(len(ring), -dr)] for dr, dz in slope]
+    return np.concatenate(rows)
+
+
+def foliage(radius: float, count: int, size: float, seed: int) -> Mesh:
+    """Return a bunch of leaf quads about the origin, denser towards the rim.
+
+    Args:
+        radius: Of the bunch [m].
+        count: Leaves.
+        size: Length of a leaf [m].
+        seed: Variant.
+    """
+    rng = np.random.default_rng([seed, count])
+    direction = rng.standard_normal((count, 3))
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    direction[:, 2] = np.abs(direction[:, 2]) * 1.1 - 0.25
+    center = direction * radius * rng.uniform(0.35, 1.0, (count, 1)) ** 0.5
+    axis = direction + 0.7 * rng.standard_normal((count, 3))
+    axis /= np.linalg.norm(axis, axis=1, keepdims=True)
+    side = np.cross(axis, rng.standard_normal((count, 3)))
+    side /= np.linalg.norm(side, axis=1, keepdims=True)
+    length = size * rng.uniform(0.6, 1.2, (count, 1))
+    corners = [
+        center - 0.5 * length * axis,
+        center + 0.22 * length * side,
+        center + 0.5 * length * axis,
+        center - 0.22 * length * side,
+    ]
+    vertices = np.stack(corners, axis=1).reshape(-1, 3)
+    first = 4 * np.arange(count)[:, None]
+    faces = np.concatenate([first + np.array([0, 1, 2]), first + np.array([0, 2, 3])], axis=1).reshape(-1, 3)
+    normals = np.repeat(np.cross(axis, side), 4, axis=0)
+    uv = np.tile([[0.5, 1.0], [1.0, 0.5], [0.5, 0.0], [0.0, 0.5]], (count, 1))
+    tint = np.repeat(rng.uniform(0.7, 1.25, (count, 1)), 4, axis=0) * np.array([[1.0, 1.0, 0.9]])
+    return Mesh(vertices, faces, normals, uv, np.c_[np.clip(tint, 0, 1), np.ones(4 * count)])
+
+
+# ---- Collects what a hall is made of: shapes are shared by size, textures by kind, instances are named ----------------------
 
 TEXTURE_SIZE = 256
 """Side of the halls' textures in pixels."""
@@ -50,7 +154,7 @@ class Builder:
     heading: float = 0.0
 
     def at(self, x: float, y: float, z: float = 0.0, yaw: float = 0.0) -> Builder:
-        """The same collection with another place to build at."""
+        """Return the same collection with another place to build at."""
         return dataclasses.replace(self, origin=(x, y, z), heading=yaw)
 
     def material(self, name: str, texture: str = "", seed: int = 0, **values: Any) -> str:
@@ -67,7 +171,7 @@ class Builder:
     def box(
         self, center: Vector3, size: Vector3, material: str, semantic: str = "furniture", yaw: float = 0.0, **more: Any
     ) -> None:
-        """A box of full side lengths `size`."""
+        """Add a box of full side lengths `size`."""
         sides = (float(size[0]), float(size[1]), float(size[2]))
         shape = Box((0.5 * sides[0], 0.5 * sides[1], 0.5 * sides[2]))
         self._add(f"box_{_key(sides)}", shape, center, turned(yaw), material, semantic, more)
@@ -75,7 +179,7 @@ class Builder:
     def wrapped(
         self, center: Vector3, size: Vector3, material: str, semantic: str = "furniture", yaw: float = 0.0, **more: Any
     ) -> None:
-        """A box on whose every face the texture lies once."""
+        """Add a box on whose every face the texture lies once."""
         sides = (float(size[0]), float(size[1]), float(size[2]))
         name = f"wrapped_{_key(sides)}"
         mesh = self.shapes.get(name) or unwrapped_box(sides)
@@ -84,13 +188,13 @@ class Builder:
     def upright(
         self, base: Vector3, radius: float, height: float, material: str, semantic: str = "furniture", **more: Any
     ) -> None:
-        """A cylinder that stands on its base's centre."""
+        """Add a cylinder that stands on its base's centre."""
         center = (base[0], base[1], base[2] + 0.5 * height)
         shape = Cylinder(radius, 0.5 * height)
         self._add(f"cylinder_{_key((radius, height))}", shape, center, IDENTITY, material, semantic, more)
 
     def rod(self, start: Vector3, end: Vector3, radius: float, material: str, semantic: str = "furniture", **more: Any) -> None:
-        """A cylinder from one point to another."""
+        """Add a cylinder from one point to another."""
         a, b = np.asarray(start, float), np.asarray(end, float)
         length = round(float(np.linalg.norm(b - a)), 4)
         shape = Cylinder(radius, 0.5 * length)
@@ -108,7 +212,7 @@ class Builder:
     def beam(
         self, start: Vector3, end: Vector3, width: float, depth: float, material: str, semantic: str = "furniture", **more: Any
     ) -> None:
-        """A straight bar of rectangular section from one point to another."""
+        """Add a straight bar of rectangular section from one point to another."""
         a, b = np.asarray(start, float), np.asarray(end, float)
         length = round(float(np.linalg.norm(b - a)), 4)
         center = (0.5 * (a + b)).tolist()
@@ -129,11 +233,11 @@ class Builder:
         yaw: float = 0.0,
         **more: Any,
     ) -> None:
-        """An instance of a mesh that is stored once under its name."""
+        """Add an instance of a mesh that is stored once under its name."""
         self._add(name, mesh, position, turned(yaw), material, semantic, more)
 
     def lamp(self, position: Vector3, intensity: float, color: Vector3 = (1.0, 0.97, 0.92), reach: float = 0.0) -> None:
-        """A shaded lamp that shines downwards: a bare one would burn a spot into the ceiling."""
+        """Add a shaded lamp that shines downwards: a bare one would burn a spot into the ceiling."""
         self.lights.append(SpotLight(self._world(position), (0.0, 0.0, -1.0), 0.8, 1.5, color, intensity, reach))
 
     def _world(self, position: Sequence[float]) -> Vector3:

@@ -14,11 +14,13 @@ import numpy as np
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.generators.halls import furniture
 from airworthy.scenes.generators.halls.builder import Builder
-from airworthy.scenes.generators.halls.room import Room, build_room
+from airworthy.scenes.generators.halls.furniture import HallRoom, build_room
 from airworthy.scenes.record import GateFrame, Pose, Region, Scene, Sky, Sun, Vector3
 
-HALL = Room((-8.5, 9.5), (-5.0, 5.0), 4.4, mats=(-6.5, -3.0, 7.5, 3.0))
-WORKSHOP = Room((-3.4, 3.4), (-2.2, 9.4), 3.1, wall="brick", floor="concrete", window_sill=1.1, window_top=2.4, window_count=2)
+HALL = HallRoom((-8.5, 9.5), (-5.0, 5.0), 4.4, mats=(-6.5, -3.0, 7.5, 3.0))
+WORKSHOP = HallRoom(
+    (-3.4, 3.4), (-2.2, 9.4), 3.1, wall="brick", floor="concrete", window_sill=1.1, window_top=2.4, window_count=2
+)
 SUN = Sun((-0.35, -0.80, -0.49), irradiance=5.0)
 SKY = Sky(intensity=1.0)
 
@@ -26,7 +28,7 @@ Piece = Callable[[Builder, np.random.Generator], None]
 
 
 def mid_gate(index: int = 0, seed: int = 0) -> Scene:
-    """The hall of the course `robustness`: gate at fo2, ladder above fo3, monitor facing the end."""
+    """Return the hall of the course `robustness`: gate at fo2, ladder above fo3, monitor facing the end."""
     b = _furnished(index, seed)
     gate = _gate(b, (-0.6, 0.0, 1.35), 0.0, (1.3, 1.1))
     for y in (-1.5, 1.5):
@@ -44,7 +46,9 @@ def mid_gate(index: int = 0, seed: int = 0) -> Scene:
 
 
 def flightroom(index: int = 0, seed: int = 0) -> Scene:
-    """The hall of the course `extended`: two rows of pillars to fly around, a gate on the way out, a ladder on the way back."""
+    """Return the hall of the course `extended`: two rows of pillars to fly around, a gate on the way out, a ladder on the way
+    back.
+    """
     b = _furnished(index, seed)
     gate = _gate(b, (0.0, 0.9, 1.0), 0.21, (1.3, 1.1))
     for x, y in ((2.3, 0.0), (-2.3, -0.4), (-3.9, -0.5)):
@@ -63,7 +67,7 @@ def flightroom(index: int = 0, seed: int = 0) -> Scene:
 
 
 def backroom(index: int = 0, seed: int = 0) -> Scene:
-    """The workshop of the course `cluttered`: a lap around a row of benches, with about 1.0 m between obstacles."""
+    """Return the workshop of the course `cluttered`: a lap around a row of benches, with about 1.0 m between obstacles."""
     _check(index, seed)
     b, rng = Builder(), np.random.default_rng([7, seed & 0xFFFFFFFF, index])
     build_room(b, WORKSHOP)
@@ -85,7 +89,9 @@ def _check(index: int, seed: int) -> None:
 
 
 def _gate(b: Builder, center: Vector3, yaw: float, opening: tuple[float, float]) -> GateFrame:
-    """A gate that stands on the mats, and its opening's corners in clockwise order from the upper left as seen in flight."""
+    """Return a gate that stands on the mats, and its opening's corners in clockwise order from the upper left as seen in
+    flight.
+    """
     x, y, z = center
     furniture.gate(b.at(x, y, 0.01, yaw), opening, z - 0.01)
     left = (-math.sin(yaw), math.cos(yaw))
@@ -98,7 +104,7 @@ def _gate(b: Builder, center: Vector3, yaw: float, opening: tuple[float, float])
 
 
 def _furnished(index: int, seed: int) -> Builder:
-    """The hall with what stands along its walls."""
+    """Return the hall with what stands along its walls."""
     _check(index, seed)
     b, rng = Builder(), np.random.default_rng([3, seed & 0xFFFFFFFF, index])
     build_room(b, HALL)
@@ -127,7 +133,7 @@ def _right_wall(b: Builder, rng: np.random.Generator) -> None:
 
 
 def _workplace(b: Builder, x: float, y: float, yaw: float, seed: int, rng: np.random.Generator) -> None:
-    """A bench with a screen, a chair, and things on and under it."""
+    """Add a bench with a screen, a chair, and things on and under it."""
     place = b.at(x, y, 0.0, yaw)
     furniture.table(place)
     c, s = math.cos(yaw), math.sin(yaw)
@@ -144,7 +150,7 @@ def _workplace(b: Builder, x: float, y: float, yaw: float, seed: int, rng: np.ra
 
 
 def _desk_screen(b: Builder, seed: int) -> None:
-    """A small screen with a keyboard, standing on a desk."""
+    """Add a small screen with a keyboard, standing on a desk."""
     body = b.material("monitor_body", base_color=(0.03, 0.03, 0.035, 1.0), roughness=0.35)
     key = f"screen_{seed}" if seed else "screen"
     picture = b.material(f"screen_{seed}", "screen", seed=seed, emissive=(0.9, 0.9, 0.9), emissive_map=key)
@@ -171,7 +177,7 @@ def _left_wall(b: Builder, rng: np.random.Generator) -> None:
 
 
 def _end_walls(b: Builder) -> None:
-    """A roller door and tags at one end; lockers, a door and a picture at the other."""
+    """Add a roller door and tags at one end; lockers, a door and a picture at the other."""
     sheet = b.material("roller_door", "corrugated", texture_size=1.5, metallic=0.3, roughness=0.5)
     trim = b.material("warning", "stripes", texture_size=0.4, roughness=0.6)
     x1, x0 = HALL.x[1], HALL.x[0]
@@ -230,7 +236,7 @@ def _aisles(b: Builder, rng: np.random.Generator) -> None:
 
 
 def _workshop_ends(b: Builder) -> None:
-    """What stands beyond the two short sides of the lap."""
+    """Add what stands beyond the two short sides of the lap."""
     for x, y, side, yaw in ((0.3, 8.05, 0.7, 0.2), (-0.6, 8.15, 0.6, -0.1), (2.3, 8.3, 0.8, 0.3), (-2.4, 8.2, 0.8, 0.1)):
         furniture.crate(b.at(x, y), side, yaw=yaw)
     furniture.carton(b.at(0.3, 8.05), (0.45, 0.45, 0.35), 0.7, 0.5)
@@ -247,7 +253,7 @@ def _workshop_ends(b: Builder) -> None:
 
 def _scene(
     b: Builder,
-    room: Room,
+    room: HallRoom,
     name: str,
     index: int,
     seed: int,
@@ -256,7 +262,7 @@ def _scene(
     description: str,
     start: Pose,
 ) -> Scene:
-    """The finished record."""
+    """Return the finished record."""
     lower, upper = (room.x[0], room.y[0], 0.0), (room.x[1], room.y[1], room.height)
     return Scene(
         name=f"{name}:{index}@{seed}" if (index, seed) != (0, 0) else name,

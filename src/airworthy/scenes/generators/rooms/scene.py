@@ -9,11 +9,9 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Shape
-from airworthy.scenes.generators.look import DAY, DAY_SKY, surfaces, textures_of
-from airworthy.scenes.generators.naming import shape_name
 from airworthy.scenes.generators.rooms.batch import RoomArrays, room_arrays, room_of
 from airworthy.scenes.generators.rooms.parameters import Room
-from airworthy.scenes.generators.seeding import checked
+from airworthy.scenes.generators.seeding import DAY, DAY_SKY, checked, shape_name, surfaces, textures_of
 from airworthy.scenes.record import Actor, Instance, Light, PointLight, Pose, Quaternion, Region, Scene, Vector3
 
 _SURFACES = {"panel": "wood", "tree": "bark", "thin": "metal", "ground": "floor", "bottom_wall": "floor"}
@@ -23,7 +21,7 @@ _SOURCE = "Generated after Aerial Gym (arXiv 2503.01471), BSD-3 configuration of
 
 
 def room_scene(name: str, index: SupportsIndex, seed: SupportsIndex = 0, *, per_link: bool = True) -> Scene:
-    """The room of environment `index`, the same as row `index` of `room_batch(name, count, seed)`.
+    """Return the room of environment `index`, the same as row `index` of `room_batch(name, count, seed)`.
 
     Args:
         name: One of `ROOMS`, or its name in the source.
@@ -91,7 +89,7 @@ def _piece(rows: RoomArrays, k: int, name: str) -> Instance:
 
 
 def _mover(rows: RoomArrays, k: int, piece: Instance) -> Actor:
-    """An actor that carries the piece at its own origin and keeps the twist that it is commanded."""
+    """Return an actor that carries the piece at its own origin and keeps the twist that it is commanded."""
     part = dataclasses.replace(piece, position=(0.0, 0.0, 0.0), attitude=(0.0, 0.0, 0.0, 1.0))
     speed, rate = _vector(rows.velocity[0, k]), _vector(rows.rate[0, k])
     return Actor(piece.name, (part,), "velocity", piece.position, piece.attitude, velocity=speed, rate=rate)
@@ -117,7 +115,7 @@ def _quaternion(values: np.ndarray) -> Quaternion:
 
 
 def with_level(scene: Scene, level: SupportsIndex) -> Scene:
-    """A room with its first `level` assets only, counted over the whole list, kept ones first and never removed.
+    """Return a room with its first `level` assets only, counted over the whole list, kept ones first and never removed.
 
     A level above the number of assets leaves all; the ground is not counted.
 

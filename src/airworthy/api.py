@@ -1,0 +1,358 @@
+"""What a user does daily, one call each: `import airworthy as aw`, then `aw.fly(...)`, `aw.render(...)`, `aw.train(...)`, ...
+
+Every call is a job that exists in a room, with its configuration as keyword arguments and its folder as a `Result`. Where a
+configuration has a name or a file, the calls also take the record itself; it is written beside the job's folder and named.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.files import make_folder
+from airworthy.results import Images, Result
+from airworthy.scenes.record import Scene
+from airworthy.trajectories import Course
+from airworthy.vehicles import Vehicle, named_vehicle, write_vehicle
+
+if TYPE_CHECKING:
+    from airworthy.pilots import Pilot
+
+__all__ = ["configured", "evaluate", "fly", "plan", "render", "synthesize", "task", "train", "vehicle"]
+
+REPORT = "report.html"
+
+vehicle = named_vehicle
+
+
+def fly(
+    vehicle: str | Vehicle | Sequence[str | Vehicle] = "flightgoggles",
+    *,
+    course: str | Course | None = None,
+    scene: str | Scene | None = None,
+    pilot: str | Pilot | Result = "geometric",
+    waypoints: ArrayLike | None = None,
+    quiet: bool = True,
+    **options: Any,
+) -> Result:
+    """Fly a batch: vehicle x course x pilot, in a scene or in empty air, judged and reported.
+
+    Args:
+        vehicle: Names, files or records; several are dealt out to the flights in turn.
+        course: A name, a file or a record.
+        scene: Where: a name, a file or a record.
+        pilot: A pilot's or planner's word, a `Pilot`, or what `train("svnet", ...)` gave.
+        waypoints: Instead of a course, (n, 3), world [m].
+        quiet: Show no progress.
+        options: Fields of `benchmarks.FlyConfig`: envs, seed, wind, randomize, start, goal, out, ...
+
+    Returns:
+        Its frame has a row per flight and recorded instant.
+
+    Raises:
+        AirworthyError: One sentence, if something cannot be flown or an option is unknown.
+    """
+    from airworthy.benchmarks import FlyConfig, run_fly
+
+    given = {"vehicle": vehicle, "course": course, "scene": scene, **options}
+    flown_by: Pilot | None = None
+    if isinstance(pilot, Result):
+        given["pilot"] = f"svnet:{pilot.folder}"
+    elif isinstance(pilot, str):
+        given["pilot"] = pilot
+    else:
+        flown_by = pilot
+    if waypoints is not None:
+        points = np.asarray(waypoints, float).reshape(-1, 3).tolist()
+        given["waypoints"] = tuple(",".join(map(repr, point)) for point in points)
+    (config,) = configured("fly", given, FlyConfig, records=("vehicle", "course", "scene"))
+    done = run_fly(config, quiet, flown_by)
+    return Result(done.folder, done.summary, done, done.folder / REPORT, (done.folder / "flight.parquet",))
+
+
+def plan(
+    scene: str | Scene,
+    planner: str = "ego",
+    start: ArrayLike | None = None,
+    goal: ArrayLike | None = None,
+    *,
+    vehicle: str | Vehicle | Sequence[str | Vehicle] = "flightgoggles",
+    out: str | Path = "runs/plan",
+    **options: Any,
+) -> Result:
+    """Let a planner find its way through a scene, and fly it.
+
+    Args:
+        scene: A name, a file or a record.
+        planner: ego, fast, pgo, navrl, straight, oracle, expert, or FILE.py:CLASS.
+        start: World [m], (3,); None: the scene's.
+        goal: The same.
+        vehicle: What flies.
+        out: Folder of the flights.
+        options: As of `fly`.
+
+    Raises:
+        AirworthyError: One sentence, if there is no such planner or something cannot be flown.
+    """
+    from airworthy.benchmarks.fly.scene import is_planner
+    from airworthy.benchmarks.navigation.methods import pilot_words
+
+    if not is_planner(planner):
+        raise unknown_name("planner", planner, pilot_words(), "One of your own is FILE.py:CLASS; trackers fly with aw.fly.")
+    return fly(vehicle, scene=scene, pilot=planner, start=start, goal=goal, out=out, **options)
+
+
+def render(
+    scene: str | Scene,
+    position: ArrayLike,
+    target: ArrayLike | None = None,
+    *,
+    attitude: ArrayLike | None = None,
+    channels: Sequence[str] = ("rgb", "depth"),
+    size: tuple[int, int] = (640, 360),
+    fov: float = 1.2,
+    out: str | Path = "runs/render",
+    **options: Any,
+) -> Images:
+    """Render cameras in a scene.
+
+    Args:
+        scene: A name, a file or a record.
+        position: Of one camera or of c, world [m], (3,) or (c, 3).
+        target: What they look at, world [m], (3,) or (c, 3); or give `attitude`.
+        attitude: Camera to world, quaternion x, y, z, w, (4,) or (c, 4).
+        channels: See `rendering.render`.
+        size: Width and height [px].
+        fov: Horizontal angle of view [rad].
+        out: Folder of `Images.report`.
+        options: Fields of `rendering.ShadingOptions`.
+
+    Raises:
+        AirworthyError: One sentence: an unknown name, or neither or both of target and attitude.
+    """
+    from airworthy import rendering, scenes
+    from airworthy.optics import Pinhole
+
+    if (target is None) == (attitude is None):
+        raise AirworthyError("A camera needs either what it looks at, target=(x, y, z), or its attitude=(x, y, z, w).")
+    where = np.atleast_2d(np.asarray(position, float))
+    if attitude is None:
+        seen = np.broadcast_to(np.asarray(target, float), where.shape)
+        turned = np.stack([scenes.look_at(eye, point) for eye, point in zip(where, seen, strict=True)])
+    else:
+        turned = np.broadcast_to(np.asarray(attitude, float), (len(where), 4))
+    (shading,) = configured("render", options, rendering.ShadingOptions)
+    lens = Pinhole.from_fov(*size, horizontal=fov)
+    batch = scenes.SceneBatch(scene if isinstance(scene, Scene) else scenes.scene(scene))
+    here = np.zeros(len(where), int)
+    found = rendering.render(batch, lens.rays(), where, turned, here, tuple(channels), shading, projection=lens)
+    return Images(found, where, turned, Path(out))
+
+
+def synthesize(out: str | Path = "runs/synthesize", *, workers: int = 1, device: str = "cpu", **options: Any) -> Result:
+    """Make a data set of expert roll-outs with what the drone sees, or go on with one.
+
+    Args:
+        out: Its folder.
+        workers: Processes; the data are the same.
+        device: Where it is computed.
+        options: Fields of `learning.DatasetConfig`: courses, vehicle, scene, view, repetitions, ...
+
+    Returns:
+        Its frame has a row per pair of image and command.
+
+    Raises:
+        AirworthyError: One sentence, if something cannot be made or an option is unknown.
+    """
+    from airworthy.learning import DatasetConfig, ExpertDataset, synthesize_dataset
+    from airworthy.learning.datasets.card import write_card
+    from airworthy.learning.datasets.job import write_run
+
+    (config,) = configured("synthesize", {**options, "out": out}, DatasetConfig, records=("scene",), free=("out",))
+    made = synthesize_dataset(config, out, workers=workers, device=device)
+    write_run(made, "", workers)
+    page = made.folder / "card.html"
+    if made.complete and not made.interrupted and made.total("pairs"):
+        page = write_card(ExpertDataset.open(made.folder, verify=False))
+    summary = {name: made.total(name) for name in ("rollouts", "kept", "pairs")}
+    return Result(made.folder, summary, made, page, tuple(sorted(made.folder.glob("shard_*/pairs.parquet"))))
+
+
+def train(kind: str, data: str | Path | Result, out: str | Path | None = None, *, quiet: bool = True, **options: Any) -> Result:
+    """Train a network, or go on with a training that was stopped.
+
+    Args:
+        kind: svnet, a visuomotor policy; or boundary, a network from gates to speeds and times.
+        data: Folder of a data set (`synthesize`) or of labels, or what made it.
+        out: Folder of the training; None: runs/KIND.
+        quiet: Show no progress.
+        options: Fields of `learning.SvNetOptions` and `learning.RunOptions`, or of their like in `gates`.
+
+    Returns:
+        Its frame is the journal, a row per step that was written down.
+
+    Raises:
+        AirworthyError: One sentence, if there is no such kind, nothing to train on, or an option is unknown.
+        ModuleNotFoundError: torch is not installed; the extra 'learn' brings it.
+    """
+    from airworthy import gates, learning
+
+    folder = data.folder if isinstance(data, Result) else Path(data)
+    where = Path(f"runs/{kind}" if out is None else out)
+    done: Any
+    if kind == "svnet":
+        what, run = configured("train svnet", options, learning.SvNetOptions, learning.RunOptions)
+        pairs = typing.cast(learning.ExpertPairs, learning.ExpertDataset.open(folder))
+        done = learning.train_svnet(pairs, where, what, run, quiet=quiet)
+    elif kind == "boundary":
+        what, run = configured("train boundary", options, gates.BoundaryOptions, gates.BoundaryRunOptions)
+        done = gates.train_boundary(gates.read_labels(folder), where, what, run, quiet=quiet)
+    else:
+        raise unknown_name("kind of network", kind, ("svnet", "boundary"))
+    return Result(done.folder, done.figures, done, done.folder / REPORT, (done.folder / "training.jsonl",))
+
+
+def evaluate(pilot: Any = "mpc", *, quiet: bool = True, **options: Any) -> Result:
+    """Try pilots under the conditions of the tracking protocol: light, wind, payload, people, delays, noise.
+
+    Args:
+        pilot: Words, what `train("svnet", ...)` gave, or `benchmarks.TrackingMethod` objects; one or several.
+        quiet: Show no progress.
+        options: Fields of `benchmarks.EvaluateConfig`: conditions, flights, course, scene, family, out, ...
+
+    Returns:
+        Its frame has a row per flight.
+
+    Raises:
+        AirworthyError: One sentence, if something cannot be flown or an option is unknown.
+    """
+    from airworthy import benchmarks
+
+    several = list(pilot) if isinstance(pilot, list | tuple) else [pilot]
+    words = [f"svnet:{one.folder}" if isinstance(one, Result) else one for one in several]
+    own = [one for one in words if isinstance(one, benchmarks.TrackingMethod)]
+    if own and len(own) < len(words):
+        raise AirworthyError(
+            "Pilots of an evaluation are words or benchmarks.TrackingMethod objects; give all as one of the two."
+        )
+    named = {"pilot": tuple(item.name for item in own) if own else tuple(words)}
+    (config,) = configured("evaluate", {**options, **named}, benchmarks.EvaluateConfig, records=("course", "scene"))
+    done = benchmarks.evaluate(config, quiet, own or None)
+    return Result(done.folder, done.summary, done, done.folder / REPORT, (done.folder / "results.parquet",))
+
+
+def task(name: str, **options: Any) -> Any:
+    """Return what is asked of a flight, as its protocol: tracking, goal, hold, navigation or gates.
+
+    Args:
+        name: Which.
+        options: Fields of the protocol.
+
+    Raises:
+        AirworthyError: One sentence: no such task, or an unknown option.
+    """
+    from airworthy import gates, tasks
+
+    kinds = {
+        "tracking": tasks.TrackingProtocol,
+        "goal": tasks.GoalProtocol,
+        "hold": tasks.HoldProtocol,
+        "navigation": tasks.NavigationProtocol,
+        "gates": gates.GateProtocol,
+    }
+    if name not in kinds:
+        raise unknown_name("task", name, kinds)
+    (protocol,) = configured(f"task {name}", options, kinds[name])
+    return protocol
+
+
+# ---- From keyword arguments to configurations -------------------------------------------------------------------------------
+
+
+def configured(
+    job: str, given: Mapping[str, Any], *kinds: type[Any], records: Sequence[str] = (), free: Sequence[str] = ()
+) -> tuple[Any, ...]:
+    """Build configurations of keyword arguments; their own schema checks the values.
+
+    Args:
+        job: Name of the call, for messages.
+        given: Value by name: a field of one of the kinds, or of a configuration that is a field of theirs.
+        kinds: Frozen dataclasses; a name belongs to the first that has it.
+        records: Fields that hold names or files, for which records may stand.
+        free: Names that are no fields, and are the call's own.
+
+    Raises:
+        UnknownNameError: No kind has such a field; the message names the closest ones.
+        AirworthyError: A value is not what its field holds.
+    """
+    homes = {name: (k, part) for k, kind in reversed(list(enumerate(kinds))) for name, part in _names(kind).items()}
+    values: list[dict[str, Any]] = [{} for _ in kinds]
+    parts: dict[tuple[int, str], dict[str, Any]] = {}
+    for name, value in given.items():
+        if name in free or (value is None and name in records):
+            continue
+        if name not in homes:
+            raise unknown_name(f"option of {job}", name, homes)
+        k, part = homes[name]
+        several = _is_several(kinds[k], name) if not part else False
+        plain = _plain(_named(value, given, kinds[k]) if name in records else value, several)
+        (parts.setdefault((k, part), {}) if part else values[k])[name] = plain
+    for (k, part), inner in parts.items():
+        values[k].setdefault(part, _part(kinds[k], part)(**inner))
+    return tuple(kind(**chosen) for kind, chosen in zip(kinds, values, strict=True))
+
+
+def _names(kind: type[Any]) -> dict[str, str]:
+    """Names that a configuration takes: its fields, and behind them those of the configurations in it, with theirs."""
+    inner = {item.name: _part(kind, item.name) for item in fields(kind) if _part(kind, item.name) is not None}
+    deep = {name.name: part for part, inside in inner.items() for name in fields(inside) if name.init}
+    return {**deep, **{item.name: "" for item in fields(kind) if item.init}}
+
+
+def _part(kind: type[Any], name: str) -> Any:
+    """Class of the configuration that a field holds; None where it holds something else."""
+    item: Field[Any] = next(item for item in fields(kind) if item.name == name)
+    made = item.default_factory
+    return made if made is not MISSING and is_dataclass(made) else None
+
+
+def _is_several(kind: type[Any], name: str) -> bool:
+    """Whether a field holds any number of things."""
+    return typing.get_args(typing.get_type_hints(kind)[name])[-1:] == (...,)
+
+
+def _plain(value: Any, several: bool) -> Any:
+    """Return an array as tuples, and one thing as the only one of several."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list):
+        value = tuple(tuple(item) if isinstance(item, list) else item for item in value)
+    return (value,) if several and not isinstance(value, tuple) else value
+
+
+def _named(value: Any, given: Mapping[str, Any], kind: type[Any]) -> Any:
+    """Write records beside the job's folder; returns their files' paths, and names as they are."""
+    if isinstance(value, list | tuple):
+        return tuple(_named(item, given, kind) for item in value)
+    if not isinstance(value, Vehicle | Scene | Course):
+        return str(value) if isinstance(value, Path) else value
+    default = next((item.default for item in fields(kind) if item.name == "out"), "runs/given")
+    out = Path(given.get("out", default))
+    folder = make_folder(out.with_name(f"{out.name}_inputs"))
+    if isinstance(value, Vehicle):
+        write_vehicle(value, folder / f"{value.name}.toml")
+        return str(folder / f"{value.name}.toml")
+    if isinstance(value, Course):
+        from airworthy.trajectories import write_course
+
+        return str(write_course(value, folder / f"{value.name}.json"))
+    from airworthy.scenes import write_scene
+
+    return str(write_scene(value, folder / value.name))

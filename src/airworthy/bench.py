@@ -1,0 +1,69 @@
+"""Benchmarks, one call each: `aw.bench.navigation(...)`, `aw.bench.gates(...)`, `aw.bench.tracking(...)`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from airworthy.api import REPORT, configured, evaluate
+from airworthy.results import Result
+from airworthy.scenes.record import Scene
+from airworthy.vehicles import Vehicle
+
+__all__ = ["gates", "navigation", "tracking"]
+
+tracking = evaluate
+
+
+def navigation(
+    pilots: str | Sequence[str] = "straight",
+    vehicles: str | Vehicle | Sequence[str | Vehicle] = "all",
+    scenes: str | Scene | Sequence[str | Scene] = (),
+    *,
+    quiet: bool = True,
+    **options: Any,
+) -> Result:
+    """Fly planners through scenarios or places of one's own, and score them.
+
+    Args:
+        pilots: Their words, or FILE.py:CLASS.
+        vehicles: Names, files, records; all, real or virtual.
+        scenes: Places of one's own; none: the scenarios of `scenarios`.
+        quiet: Show no progress.
+        options: Fields of `benchmarks.NavigationConfig`, `benchmarks.Perturbation` and `tasks.NavigationProtocol`.
+
+    Returns:
+        Its frame has a row per flight.
+
+    Raises:
+        AirworthyError: One sentence, if something cannot be flown or an option is unknown.
+    """
+    from airworthy.benchmarks import NavigationConfig, run_benchmark
+
+    given = {"pilots": pilots, "vehicles": vehicles, "scenes": scenes, **options}
+    (config,) = configured("bench.navigation", given, NavigationConfig, records=("vehicles", "scenes"))
+    done = run_benchmark(config, quiet)
+    return Result(done.folder, done.summary, done, done.folder / REPORT, (done.folder / "results.parquet",))
+
+
+def gates(courses: str | Sequence[str] = (), network: str = "published", *, quiet: bool = True, **options: Any) -> Result:
+    """Plan courses of gates, prove the plans, fly what is approved, and compare lap times.
+
+    Args:
+        courses: Names, JSON files, or made to measure ("random:3@7"); none: the benchmark's own.
+        network: Folder or name of a network; oracle or search.
+        quiet: Show no progress.
+        options: Fields of `gates.GatesBenchConfig`.
+
+    Raises:
+        AirworthyError: One sentence, if something cannot be planned or an option is unknown.
+    """
+    from airworthy.gates import GatesBenchConfig, method_of, run_gates
+    from airworthy.gates.benchmark.config import check
+
+    chosen = {"courses": courses} if courses else {}
+    (config,) = configured("bench.gates", {**chosen, "network": network, **options}, GatesBenchConfig)
+    check(config)
+    methods = [method_of(word, config.limit, config.device) for word in (config.network, *config.beside)]
+    done = run_gates(config, methods, quiet)
+    return Result(done.folder, done.summary, done, done.folder / REPORT, ())

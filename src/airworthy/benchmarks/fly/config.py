@@ -1,0 +1,336 @@
+"""What a user chooses about a run of `airworthy fly`, checked, written to disk and read back."""
+
+from __future__ import annotations
+
+import types
+import typing
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from airworthy.control.allocation import PRIORITIES, Priority
+from airworthy.control.gain_sets import checked_gains
+from airworthy.control.levels import ControlConfig
+from airworthy.core.errors import AirworthyError, AssetError, unknown_name
+from airworthy.core.files import read_json
+from airworthy.core.runs import progress
+from airworthy.core.schema import SEED, Bound, check_fields
+from airworthy.reports.film.files import RATE_MAX, check_video_size
+from airworthy.simulation import Randomization
+from airworthy.simulation.config import AIR_SPEED, CONTROL_RATE, GUSTINESS, PHYSICS_RATE, PLACE
+
+CONFIG_FILE = "config.json"
+CONFIG_VERSION = 1
+DEFAULT_COURSE = "robustness"
+"""Flown where neither course nor way-points are given."""
+
+RANDOMIZE_DEFAULT = "mass=0.1 inertia=0.1 thrust=0.05 rotor=0.02 drag=0.3 lag=0.2 wind=1.0 position=0.1 yaw=0.1"
+"""What `--randomize default` stands for."""
+
+
+@dataclass(frozen=True)
+class FlyConfig:
+    """What to fly, how, and where to write it."""
+
+    vehicle: tuple[str, ...] = ("flightgoggles",)
+    """Catalogue names, vehicle TOML files, or a URDF with its --rotors; several are dealt out to the environments in turn."""
+    rotors: str | None = None
+    """For a vehicle that is a URDF: the TOML that says which of its links are rotors, and what they do."""
+    course: str | None = None
+    """Course name or file (`airworthy courses` lists them); "robustness" where neither course nor waypoints are given."""
+    waypoints: tuple[str, ...] = ()
+    """Instead of a course: points "x,y,z" [m], flown smoothly under the limits below."""
+    scene: str | None = None
+    """Where: a scene's name (`airworthy scenes` lists them), or a scene, mesh or cloud file; without one, empty air. Its own
+    course is flown where none is named: or through its gates, or straight from its start to its goal."""
+    contact: Literal["freeze", "reset", "respond", "none"] = "freeze"
+    """At an impact with the scene: the flight ends, starts again, or rebounds; "none": vehicles fly through everything."""
+    sensors: tuple[str, ...] = ()
+    """What every vehicle carries and records: DEVICE, NAME=DEVICE or NAME=DEVICE:CHANNEL,CHANNEL (`airworthy sensors` lists
+    devices; channels: rgb, depth, range, instance_id, semantic_id, normal_world, points, ...), or "carried"."""
+    pilot: str = "geometric"
+    """Who flies: geometric, mellinger, crazyflie, position, velocity; mpc, the expert with the true state; svnet, the
+    shipped policy; or svnet:FOLDER, a trained one. Or a planner, which finds its way from start to goal by itself: ego, fast,
+    pgo, navrl, straight, oracle, expert (docs/benchmarks/navigation.md), or FILE.py:CLASS."""
+    latency: Annotated[float, Bound(0.0, 2.0, "s")] = 0.0
+    """From what the pilot sees until its command acts [s]."""
+    envs: Annotated[int, Bound(1, 1_000_000)] = 1
+    """Flights at once."""
+    dynamics: Literal["rigid", "semi_kinematic"] = "rigid"
+    """Equations of motion: rigid body with rotors, or point mass with attitude."""
+    randomize: tuple[str, ...] = ()
+    """Spread of the flights, "name=value": relative half widths of mass, inertia, thrust, rotor, drag, lag; wind [m/s],
+    position [m], yaw [rad]; "default" for a mild mix of all."""
+    wind: Annotated[tuple[float, float, float], AIR_SPEED] = (0.0, 0.0, 0.0)
+    """Mean wind, world [m/s]."""
+    turbulence: Annotated[float, GUSTINESS] = 0.0
+    """Standard deviation of Dryden turbulence per axis [m/s]."""
+    speed: Annotated[float | None, Bound(0.01, 1000.0, "m/s")] = None
+    """Speed limit [m/s]; slows a course down, 2 m/s for waypoints."""
+    acceleration: Annotated[float | None, Bound(0.01, 1000.0, "m/s^2")] = None
+    """Acceleration limit [m/s^2]; slows a course down, 3 m/s^2 for waypoints."""
+    slower: Annotated[float, Bound(0.01, 1000.0)] = 1.0
+    """Stretch the course's time by this factor; below 1 hurries it."""
+    laps: Annotated[int | None, Bound(1, 1000)] = None
+    """Times round the course, where it closes; without a number, as often as its file says, else once."""
+    hold: Annotated[float, Bound(0.0, 86400.0, "s")] = 1.0
+    """Hover at the end [s]."""
+    imu: str | None = None
+    """Simulate an inertial sensor (ideal, flightgoggles, bmi088, vn100, ...) and record its sample at every recorded row."""
+    ground: bool = False
+    """A ground plane at height 0 that vehicles can touch."""
+    physics_rate: Annotated[float, PHYSICS_RATE] = 960.0
+    """Steps of the equations of motion per second [Hz]."""
+    control_rate: Annotated[float, CONTROL_RATE] = 100.0
+    """Set-points per second [Hz]; the control law itself runs at every physics step."""
+    record_rate: Annotated[float, Bound(10.0, 1e5, "Hz")] = 50.0
+    """Rows per second in flight.parquet [Hz]."""
+    integrator: Literal["rk4", "semi_implicit", "euler"] = "rk4"
+    """Integration of the equations of motion."""
+    gains: str = "auto"
+    """Gains of the geometric law (pilots geometric, position, velocity): "auto" from the airframe, a set (lee, lmf2, magpie,
+    octarotor, ...), or a TOML file, such as `airworthy tune` writes."""
+    gain: tuple[str, ...] = ()
+    """Single gains that replace those of --gains, NAME=NUMBER or NAME=X,Y,Z: position_gain [1/s^2], velocity_gain [1/s],
+    attitude_gain [N m], rate_gain [N m s], inclination_max [rad], yaw_rate_max [rad/s], thrust_max [N], pull_max [m/s^2]."""
+    seed: Annotated[int, SEED] = 0
+    """Key of all random numbers."""
+    device: str = "cpu"
+    """"cpu", or a CUDA device such as "cuda:0"."""
+    out: Path = Path("runs/fly")
+    """Folder for flight.parquet, meta.json, summary.json, config.json and report.html."""
+    report: bool = True
+    """Write report.html; its figures take longer than the flights."""
+    record: tuple[str, ...] = ()
+    """What to make besides: "video", a film of one flight with its contact sheet; needs a scene."""
+    video_camera: str = "auto"
+    """Of the film: onboard, chase, orbit, fixed, a camera of the vehicle's record or a device; two joined by a plus put the
+    second into the corner; "auto" is onboard+chase."""
+    video_env: Annotated[int, Bound(0, 1_000_000)] = 0
+    """Which flight is filmed."""
+    video_size: tuple[int, int] | None = None
+    """Width and height of the film [px]; without one, 640 wide in the camera's shape."""
+    video_rate: Annotated[float, Bound(1.0, RATE_MAX, "Hz")] = 30.0
+    """Frames of the film per second [Hz]."""
+    json: bool = False
+    """Print summary.json's aggregate instead of a table."""
+    start: Annotated[tuple[float, float, float] | None, PLACE] = None
+    """Of a planner, world [m]; without one, the scene's."""
+    goal: Annotated[tuple[float, float, float] | None, PLACE] = None
+    """The same."""
+    time_limit: Annotated[float, Bound(0.1, 3600.0, "s")] = 90.0
+    """Of a planner, from the start to rest at the goal [s]."""
+    priority: Priority = PRIORITIES[0]
+    """What allocation serves first where the rotors cannot give all that the law asks for (docs/concepts/control.md)."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+_LATER = ("start", "goal", "time_limit", "priority")
+RECORDINGS = ("video",)
+"""Words of `--record`."""
+
+
+GAINED_PILOTS = ("geometric", "position", "velocity")
+"""Pilots of the geometric law, whose gains `gains` and `gain` are."""
+_IDLE_LIMITS = {
+    "geometric": {"inclination_max", "thrust_max", "yaw_rate_max"},
+    "position": {"yaw_rate_max"},
+    "velocity": {"pull_max", "position_gain"},
+}
+"""What the law does not read at a pilot's level: a tracked course says itself what it asks for."""
+
+
+def control_of(config: FlyConfig) -> ControlConfig:
+    """Gains as chosen.
+
+    Raises:
+        AirworthyError: One of `gain` is not NAME=NUMBER or NAME=X,Y,Z, or its name or numbers are none.
+    """
+    values: dict[str, Any] = {}
+    for text in config.gain:
+        name, equals, numbers = text.partition("=")
+        try:
+            parsed = tuple(float(part) for part in numbers.split(","))
+        except ValueError:
+            parsed = ()
+        if not equals or not parsed:
+            raise AirworthyError(f"gain {text!r} is not NAME=NUMBER or NAME=X,Y,Z, such as position_gain=4,4,6.")
+        if name in values:
+            raise AirworthyError(f"gain {name} is given twice; give it once.")
+        values[name] = parsed[0] if len(parsed) == 1 else parsed
+    chosen = tuple(checked_gains(values, "--gain").items())
+    return ControlConfig(gains=config.gains, gain_values=chosen, priority=config.priority)
+
+
+def check_config(config: FlyConfig) -> None:
+    """Refuse numbers that nobody can mean, and options that do not go together.
+
+    Raises:
+        AirworthyError: One sentence.
+    """
+    if not config.vehicle:
+        raise AirworthyError("No vehicle is named; `airworthy vehicles` lists them.")
+    if len(config.vehicle) > config.envs:
+        raise AirworthyError(
+            f"{len(config.vehicle)} vehicles are named for {config.envs} flights: set --envs to as many or more."
+        )
+    if config.rotors is not None and not any(name.lower().endswith(".urdf") for name in config.vehicle):
+        raise AirworthyError("--rotors belongs to a URDF: leave it out, or name one with --vehicle FILE.urdf.")
+    for word in config.record:
+        if word not in RECORDINGS:
+            raise unknown_name("recording", word, RECORDINGS, "Write --record video.")
+    _check_without_effect(config)
+    if config.course is not None and config.waypoints:
+        raise AirworthyError("Both a course and waypoints are given; name one of them.")
+    if any(ord(letter) < 32 or 0xD800 <= ord(letter) < 0xE000 for letter in str(config.out)):
+        raise AirworthyError(f"out is {str(config.out)!r}, which has letters that are not text; choose another folder.")
+    if (config.gains != "auto" or config.gain) and config.pilot not in GAINED_PILOTS:
+        raise AirworthyError(
+            f"gains are of the geometric law, with which {', '.join(GAINED_PILOTS)} fly; {config.pilot!r} takes none."
+        )
+    idle = sorted(dict(control_of(config).gain_values).keys() & _IDLE_LIMITS[config.pilot]) if config.gain else []
+    if idle:
+        raise AirworthyError(
+            f"--gain {idle[0]} changes nothing for the pilot {config.pilot!r}: leave it out (docs/concepts/control.md)."
+        )
+    if config.dynamics == "semi_kinematic":
+        _check_semi_kinematic(config)
+    _check_recordings(config)
+
+
+def without_film(config: FlyConfig) -> FlyConfig:
+    """Return the same run, of which no film is made."""
+    return replace(config, record=(), **{name: getattr(FlyConfig(), name) for name in _FILM})
+
+
+_FILM = ("video_camera", "video_env", "video_size", "video_rate")
+"""Options that only a film reads."""
+
+
+def _check_without_effect(config: FlyConfig) -> None:
+    """Refuse options that would change nothing beside the others."""
+    plain = FlyConfig()
+    if config.scene is None and config.contact != plain.contact:
+        raise AirworthyError(f"--contact {config.contact} needs something to meet: name a --scene, or leave it out.")
+    if "video" not in config.record:
+        for name in _FILM:
+            if getattr(config, name) != getattr(plain, name):
+                option = name.replace("_", "-")
+                raise AirworthyError(f"--{option} is of a film, which --record video makes: add it, or leave it out.")
+    if config.record_rate != plain.record_rate and config.record_rate > config.control_rate:
+        raise AirworthyError(
+            f"record_rate is {config.record_rate:g} Hz, but there are only {config.control_rate:g} set-points a second:"
+            " give less, or raise --control-rate."
+        )
+    if config.dynamics == "semi_kinematic":
+        named = {part.partition("=")[0] for text in config.randomize for part in text.split()}
+        idle = sorted(named & {"inertia", "rotor", "drag", "lag", "wind"})
+        if idle:
+            raise AirworthyError(
+                f"Semi-kinematic dynamics have no {idle[0]} to randomize: leave it out, or fly --dynamics rigid."
+            )
+
+
+def _check_recordings(config: FlyConfig) -> None:
+    if "video" in config.record and config.scene is None:
+        raise AirworthyError("A film needs something to see: name a --scene (`airworthy scenes` lists them).")
+    if config.video_env >= config.envs:
+        raise AirworthyError(
+            f"video_env is {config.video_env}; expected less than the {config.envs} flights, which count from 0."
+        )
+    if config.video_size is not None:
+        check_video_size(config.video_size)
+
+
+def _check_semi_kinematic(config: FlyConfig) -> None:
+    asked = {
+        "imu": config.imu is not None,
+        "ground": config.ground,
+        "wind": any(config.wind),
+        "turbulence": config.turbulence > 0.0,
+        "integrator": config.integrator != "rk4",
+    }
+    for name, is_asked in asked.items():
+        if is_asked:
+            raise AirworthyError(
+                f"Semi-kinematic dynamics have no choice of {name}: leave --{name} out, or fly --dynamics rigid."
+            )
+
+
+def randomization(words: tuple[str, ...]) -> Randomization:
+    """Parse "mass=0.1" words; "default" stands for a mild mix.
+
+    Raises:
+        AirworthyError: If a word is not a known name with a number that it can take.
+    """
+    known = [field.name for field in fields(Randomization)]
+    values: dict[str, float] = {}
+    for word in (part for text in words for part in (RANDOMIZE_DEFAULT if text == "default" else text).split()):
+        name, _, number = word.partition("=")
+        if name not in known:
+            raise unknown_name("quantity to randomize", name, known, "Write for example --randomize mass=0.1 wind=2.")
+        try:
+            values[name] = float(number)
+        except ValueError:
+            raise AirworthyError(f"--randomize got {word!r}; write it as {name}=NUMBER.") from None
+    try:
+        return Randomization(**values)
+    except AirworthyError as error:
+        raise AirworthyError(f"--randomize: {str(error).removeprefix('Randomization.')}") from None
+
+
+def resolved(config: FlyConfig) -> dict[str, Any]:
+    """Return the configuration as plain data, for config.json."""
+    usual = FlyConfig()
+    # What came later and stands at its default is left out: older folders tell of the same runs as ever.
+    told = {name: value for name, value in asdict(config).items() if name not in _LATER or value != getattr(usual, name)}
+    return {"version": CONFIG_VERSION, **told, "out": str(config.out)}
+
+
+def command_line(config: FlyConfig) -> str:
+    """Return the exact command that re-creates a run."""
+    return progress.command_line("airworthy fly", config, leave_out=("json",))
+
+
+def read_config(folder: str | Path) -> FlyConfig:
+    """Return the configuration of a recorded run.
+
+    Raises:
+        AssetError: If config.json is missing or not one.
+    """
+    path = Path(folder) / CONFIG_FILE
+    data = read_json(path)
+    if not isinstance(data, dict) or data.get("version") != CONFIG_VERSION:
+        raise AssetError(f"{str(path)!r} is not a configuration of `airworthy fly` in version {CONFIG_VERSION}.")
+    hints = typing.get_type_hints(FlyConfig)
+    for name in data:
+        if name not in {*hints, "version"}:
+            raise AssetError(
+                f"{str(path)!r} has the unknown option {name!r}: another version wrote it, or it was changed by hand."
+            )
+    try:
+        return FlyConfig(**{name: _typed(value, hints[name], name) for name, value in data.items() if name != "version"})
+    except TypeError as error:
+        raise AssetError(f"{str(path)!r} is not a configuration of `airworthy fly`: {error}.") from error
+
+
+def _typed(value: Any, hint: Any, name: str) -> Any:
+    """Return a JSON value as the field's type; raises TypeError where it is none."""
+    kind = typing.get_origin(hint)
+    if kind is types.UnionType:
+        return None if value is None else _typed(value, typing.get_args(hint)[0], name)
+    if kind is tuple and isinstance(value, list):
+        wanted = typing.get_args(hint)
+        if wanted[-1] is Ellipsis or len(wanted) == len(value):
+            return tuple(_typed(item, wanted[0], name) for item in value)
+    if kind is Literal and value in typing.get_args(hint):
+        return value
+    if hint is Path and isinstance(value, str):
+        return Path(value)
+    if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if kind is None and hint is not Path and type(value) is hint:
+        return value
+    raise TypeError(f"{name} cannot be {value!r}"[:200])

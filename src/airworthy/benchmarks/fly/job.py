@@ -1,0 +1,412 @@
+"""The job behind `airworthy fly`: vehicle x course x pilot -> flights -> evidence, in one folder."""
+
+from __future__ import annotations
+
+import math
+import platform
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from airworthy import __version__
+from airworthy.benchmarks.fly.config import (
+    CONFIG_FILE,
+    DEFAULT_COURSE,
+    FlyConfig,
+    check_config,
+    command_line,
+    control_of,
+    randomization,
+    resolved,
+)
+from airworthy.benchmarks.fly.film import SHEET_SUFFIX, VIDEO_STEM, Video, check_film
+from airworthy.benchmarks.fly.metrics import RunMetrics, judge_flights, labels_of
+from airworthy.benchmarks.fly.run_record import RECORD, read_record, write_record
+from airworthy.benchmarks.fly.scene import (
+    GoalFlight,
+    batch_of,
+    check_start,
+    contact_of,
+    ends_of,
+    is_planner,
+    limited,
+    mount,
+    mounted_sensors,
+    place_of,
+    recording,
+    region_of,
+    with_way,
+)
+from airworthy.control.kernel import UNALLOCATED_LEVELS
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.files import StagedFolder, staged_folder, write_json
+from airworthy.core.frames import multiply
+from airworthy.core.native_kernel import quiet_warp
+from airworthy.core.runs.block_job import describe_machine, refuse_foreign
+from airworthy.core.runs.progress import stoppable
+from airworthy.evaluation.statistics import SUMMARY_FILE
+from airworthy.pilots import FlightPlan, FlightRun, Pilot, fly, pilot_for, pilot_level, pilot_names, pilot_sensors
+from airworthy.reports.film.files import SUFFIXES
+from airworthy.reports.flight_report import REPORT_FILE
+from airworthy.simulation import (
+    Ground,
+    Imu,
+    MountedSensors,
+    Simulator,
+    SimulatorConfig,
+    Wind,
+    read_flight_meta,
+    write_flight,
+)
+from airworthy.simulation.family import FAMILIES
+from airworthy.simulation.flights import FLIGHT_FILE, META_FILE
+from airworthy.simulation.recorder import MEMORY_LIMIT_BYTES
+from airworthy.trajectories import Course, Gate, Limits, Trajectory, course, from_waypoints, kinematic_state, laps
+from airworthy.trajectories.hull import maximise
+from airworthy.trajectories.quantities import magnitude
+from airworthy.vehicles import Vehicle, hover_trim, named_vehicle
+
+if TYPE_CHECKING:
+    from airworthy.scenes import Scene, SceneBatch
+
+__all__ = ["FlyConfig", "FlyResult", "check_device", "planned", "run_fly", "simulator_config"]
+
+_REACH = 1e5  # float32 keeps a centimetre at this distance [m]
+
+
+@dataclass(frozen=True)
+class FlyResult:
+    """What a run of the job left."""
+
+    summary: dict[str, Any]
+    """Content of summary.json."""
+    folder: Path
+    """Where everything lies."""
+    interrupted: bool
+    """Stopped before the end; the unfinished flights count as aborted."""
+    pilot_error: str = ""
+    """What the pilot raised or did wrong; the unfinished flights count as pilot_error."""
+    video: Video | None = None
+    """The film, where one was asked for and made."""
+    film_interrupted: bool = False
+    """Somebody stopped the filming: the flights are whole, and nothing is left of the film."""
+
+
+class FlightsKept(KeyboardInterrupt):
+    """Stopped when all was flown: the flights are saved, and wait to be judged."""
+
+    def __init__(self, folder: Path, *signals: int):
+        super().__init__(*signals)
+        self.folder = folder
+
+
+def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -> FlyResult:
+    """Fly, judge, and write the folder.
+
+    Args:
+        config: What to do.
+        quiet: Show no progress.
+        pilot: Who flies, instead of the built-in pilot that `config.pilot` names; such a run cannot be
+            repeated from its folder alone.
+
+    Raises:
+        AirworthyError: With one sentence, if something in the configuration cannot be flown.
+        FlightsKept: Stopped while the flights were judged; `metrics.judge` completes the folder.
+    """
+    config = config if pilot is None else replace(config, pilot=pilot.name)
+    check_config(config)
+    refuse_foreign(config.out, FLIGHT_FILE)
+    vehicles = [_vehicle(name, config.rotors) for name in config.vehicle]
+    place = place_of(config)
+    plans = pilot is None and is_planner(config.pilot)
+    if not plans and (config.start is not None or config.goal is not None):
+        raise AirworthyError(f"Pilot {config.pilot!r} follows a course and takes no --start and --goal: give --waypoints.")
+    course_name, waypoints = (None, ends_of(config, place)) if plans else with_way(config, place)
+    way = replace(config, course=course_name, waypoints=waypoints)
+    sensors = mounted_sensors(config, vehicles)
+    check_film(config, vehicles)
+    trajectory, _ = planned(limited(way) if plans else way)
+    crafts = [vehicles[i % len(vehicles)] for i in range(config.envs)]
+    batch = batch_of(config, place)
+    goal = GoalFlight(way, crafts, place, batch) if plans and place is not None and batch is not None else None
+    level = goal.level if goal is not None else pilot_level(config.pilot) if pilot is None else pilot.level
+    _check_pilot(config, level)
+    _check_priority(config, level, goal is not None)
+    needed = goal.sensors if goal is not None else {} if pilot is not None else pilot_sensors(config.pilot, vehicles[0])
+    if set(needed) & set(sensors):
+        raise AirworthyError(f"Pilot {config.pilot!r} carries a sensor named {', '.join(needed)}: give yours another name.")
+    if needed and place is None:
+        raise AirworthyError(f"Pilot {config.pilot!r} sees: name a --scene (`airworthy scenes` lists them).")
+    plan = _plan(config, trajectory, place, batch)
+    plan = plan if goal is None else goal.plan(plan)
+    _check_size(config, plan, max(item.rotor_count for item in vehicles))
+    check_device(config.device)
+    check_start(config, batch, vehicles, trajectory.sample(0.0).position)
+    simulator = Simulator(
+        crafts,
+        simulator_config(config, level) if goal is None else goal.configured(simulator_config(config, level)),
+        seed=config.seed,
+        device=config.device,
+        geometry=None if batch is None or config.contact == "none" else batch.geometry,
+    )
+    _place(simulator, trajectory)
+    with staged_folder(config.out, owned_by_run, META_FILE) as run:
+        parameters = drawn_parameters(simulator)
+        mounted = mount(config, simulator, batch, {**needed, **sensors})
+        if goal is not None:
+            pilot = goal.attached(simulator, mounted)
+        pilot = pilot or pilot_for(config.pilot, simulator, trajectory, mounted, config.device)
+        with ExitStack() as open_files:
+            open_files.enter_context(recording(run.path, mounted, tuple(sensors)))
+            flown = fly(simulator, pilot, plan, quiet, mounted)
+            flown = flown if goal is None else goal.judged(flown)
+            try:
+                with stoppable():  # what was flown is saved before anything stops the run
+                    open_files.close()
+                    seen = [] if mounted is None or place is None or not config.report else _seen(mounted)
+                    _write_flights(run.path, way, flown, simulator, config)
+                    write_record(run.path, config, way, vehicles, trajectory, place, level, parameters, seen)
+                    run.keep()
+                    if not run.replaces:
+                        run.publish()
+            except KeyboardInterrupt as stop:
+                raise FlightsKept(config.out, *stop.args) from stop
+        judged = _judged(run, config, flown, place, quiet)
+    video = judged.filmed.video
+    if judged.filmed.error is not None:
+        raise judged.filmed.error
+    if video is not None:
+        video = replace(video, path=config.out / video.path.name, sheet=config.out / video.sheet.name)
+    return FlyResult(judged.summary, config.out, flown.interrupted, flown.pilot_error, video, judged.filmed.interrupted)
+
+
+def owned_by_run(name: str) -> bool:
+    """Tell whether an entry of a run's folder is the run's, to be replaced with it; others are the user's."""
+    is_film = name.startswith(VIDEO_STEM) and name.endswith((*SUFFIXES, SHEET_SUFFIX))
+    return is_film or name in {FLIGHT_FILE, META_FILE, CONFIG_FILE, SUMMARY_FILE, REPORT_FILE, RECORD, "sensors"}
+
+
+def _seen(mounted: MountedSensors) -> list[dict[str, str]]:
+    from airworthy.reports.pictures import sensor_pictures
+
+    return sensor_pictures(mounted)
+
+
+def _judged(run: StagedFolder, config: FlyConfig, flown: FlightRun, place: Scene | None, quiet: bool) -> RunMetrics:
+    """Film, summary and report of what was flown; the flights are kept wherever this is stopped."""
+    try:
+        if flown.asked_to_stop:
+            raise KeyboardInterrupt
+        return judge_flights(run.path, config, read_record(run.path), flown, read_flight_meta(run.path), place, quiet)
+    except KeyboardInterrupt as stop:
+        raise FlightsKept(config.out, *stop.args) from stop
+
+
+def _vehicle(name: str, rotors: str | None = None) -> Vehicle:
+    return named_vehicle(name, rotors)
+
+
+def _check_pilot(config: FlyConfig, level: str) -> None:
+    levels = FAMILIES[config.dynamics].levels
+    if level not in levels:
+        fitting = [name for name in pilot_names() if pilot_level(name) in levels]
+        raise AirworthyError(
+            f"Pilot {config.pilot!r} does not fit {config.dynamics} dynamics; built-in pilots that do: {', '.join(fitting)}."
+        )
+
+
+def _check_priority(config: FlyConfig, level: str, plans: bool) -> None:
+    """Refuse an order of allocation where nothing is allocated, or by a controller that brings its own."""
+    if config.priority == FlyConfig().priority:
+        return
+    why = f"the law of pilot {config.pilot!r} commands the rotors by itself" if level in UNALLOCATED_LEVELS else ""
+    why = "planners bring their own controller" if plans else why
+    why = f"{config.dynamics} dynamics have no rotors" if config.dynamics != "rigid" else why
+    if why:
+        raise AirworthyError(f"--priority changes nothing, since {why}: leave it out.")
+
+
+def _check_size(config: FlyConfig, plan: FlightPlan, rotor_count: int) -> None:
+    """Refuse a recording that would not fit into memory, before anything is built."""
+    steps = math.ceil(plan.duration * config.control_rate) / plan.record_every + 1
+    bytes_needed = 4 * steps * config.envs * (22 + 2 * rotor_count)
+    if bytes_needed > MEMORY_LIMIT_BYTES:
+        raise AirworthyError(
+            f"Recording {config.envs:,} flights of {plan.duration:,.0f} s would take {bytes_needed / 2**30:,.1f} GiB, more than"
+            f" {MEMORY_LIMIT_BYTES / 2**30:g}: lower --envs, --record-rate or --hold, or fly a shorter course."
+        )
+
+
+def check_device(name: str) -> None:
+    """Refuse a device that is not there.
+
+    Raises:
+        UnknownNameError: With the devices that are.
+    """
+    if name == "cpu":
+        return
+    wp = quiet_warp()
+    try:
+        wp.get_device(name)
+    except ValueError as error:
+        known = [device.alias for device in wp.get_devices()]
+        raise unknown_name("device", name, known, "Devices are the processor and the NVIDIA GPUs of this machine.") from error
+
+
+def planned(config: FlyConfig) -> tuple[Trajectory, tuple[Gate, ...]]:
+    """Return the trajectory to fly, and the gates to draw.
+
+    Raises:
+        AirworthyError: Unknown course, bad waypoints, or limits that cannot be kept.
+    """
+    gates: tuple[Gate, ...] = ()
+    if config.waypoints:
+        points = np.array([_point(text) for text in config.waypoints])
+        speed, acceleration = config.speed or 2.0, config.acceleration or 3.0
+        trajectory = _repeated(from_waypoints(points, Limits(speed=speed, acceleration=acceleration)), config.laps or 1)
+    else:
+        chosen = course(DEFAULT_COURSE if config.course is None else config.course)
+        gates = chosen.gates
+        limits = None
+        if config.speed is not None or config.acceleration is not None:
+            limits = chosen.hurried(config.speed, config.acceleration)
+            _check_effect(chosen, config)
+        if gates:
+            trajectory = chosen.trajectory(limits, lap_count=config.laps)
+        else:
+            trajectory = _repeated(chosen.trajectory(limits, lap_count=1), config.laps or chosen.lap_count)
+    return (trajectory if config.slower == 1.0 else trajectory.scaled(config.slower)), gates
+
+
+def _check_effect(chosen: Course, config: FlyConfig) -> None:
+    """Refuse a limit that keyframes, which are never hurried, keep anyhow."""
+    if chosen.kind != "keyframes":
+        return
+    for name, order, unit in (("speed", 1, "m/s"), ("acceleration", 2, "m/s^2")):
+        limit = getattr(config, name)
+        if limit is None:
+            continue
+        most = maximise(magnitude(chosen.trajectory(lap_count=1), order), 1e-3 * limit).attained
+        if most <= limit:
+            raise AirworthyError(
+                f"--{name} {limit:g} changes nothing: course {chosen.name!r} has its own times and reaches {most:.3g} {unit};"
+                f" give less, leave it out, or hurry it with --slower below 1."
+            )
+
+
+def _repeated(trajectory: Trajectory, count: int) -> Trajectory:
+    if count == 1:
+        return trajectory
+    ends = trajectory.sample(np.array([0.0, trajectory.duration])).position
+    gap = float(np.linalg.norm(ends[1] - ends[0]))
+    if gap > 1e-6:
+        raise AirworthyError(f"This course ends {gap:.3g} m from where it begins, so it cannot be flown for {count} laps.")
+    return laps(trajectory, count)
+
+
+def _point(text: str) -> list[float]:
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) != 3 or not np.all(np.isfinite(numbers)):
+        raise AirworthyError(f"Waypoint {text!r} is not three numbers; write it as x,y,z in metres, e.g. 1,0,1.5.")
+    if max(map(abs, numbers)) > _REACH:
+        raise AirworthyError(f"Waypoint {text!r} is in metres, and more than {_REACH / 1000:g} km away.")
+    return numbers
+
+
+def simulator_config(config: FlyConfig, level: str) -> SimulatorConfig:
+    """Return the simulator's part of the configuration."""
+    return SimulatorConfig(
+        dynamics=config.dynamics,
+        physics_rate=config.physics_rate,
+        control_rate=config.control_rate,
+        integrator=config.integrator,
+        level=level,
+        control=control_of(config),
+        ground=Ground() if config.ground else None,
+        contact=contact_of(config),
+        wind=Wind(mean=config.wind, turbulence=(config.turbulence,) * 3),
+        imu=None if config.imu is None else Imu.named(config.imu),
+        randomization=randomization(config.randomize),
+    )
+
+
+def _place(simulator: Simulator, trajectory: Trajectory) -> None:
+    """Start every flight on the trajectory, with its attitude and velocity, leaning as the vehicle's hover does."""
+    first = trajectory.sample(np.zeros(1))
+    attitude = kinematic_state(first).attitude[0]
+    trim = hover_trim(simulator.vehicles[0])
+    if simulator.config.dynamics == "rigid" and trim.tilt > 0.0:
+        attitude = multiply(attitude, np.array(trim.attitude))
+    simulator.reset(position=first.position[0], velocity=first.velocity[0], attitude=attitude)
+
+
+def _plan(config: FlyConfig, trajectory: Trajectory, place: Scene | None, batch: SceneBatch | None) -> FlightPlan:
+    path = trajectory.sample(np.linspace(0.0, trajectory.duration, 400)).position
+    return FlightPlan(
+        duration=trajectory.duration + config.hold,
+        reference=trajectory,
+        record_every=max(1, round(config.control_rate / config.record_rate)),
+        bounds=20.0 + 2.0 * float(np.ptp(path, axis=0).max()),
+        region=region_of(place),
+        geometry=None if batch is None else batch.geometry,
+        latency=config.latency,
+    )
+
+
+def drawn_parameters(simulator: Simulator) -> dict[str, Any]:
+    """Return what differs between the flights, for the report: name with unit -> (env,)."""
+    if not simulator.config.randomization.any:
+        return {}
+    found: dict[str, Any] = {"mass_kg": simulator.parameter("mass")}
+    if simulator.config.dynamics == "rigid":
+        masses = np.array([item.mass for item in simulator.vehicles])
+        found["mass_ratio"] = simulator.parameter("mass") / masses
+        highest = simulator.parameter("rotor_max")
+        c = simulator.parameter("rotor_thrust").reshape(len(highest), -1, 3)
+        thrust = (c[..., 0] + c[..., 1] * highest + c[..., 2] * highest**2).sum(axis=1)
+        found["thrust_to_weight"] = thrust / (simulator.parameter("mass") * simulator.parameter("gravity"))
+        rise = simulator.parameter("rotor_rise").reshape(len(highest), -1, 2)[:, 0, 0]
+        if np.all(rise > 0):
+            found["rotor_rise_time_s"] = 1.0 / rise
+        wind = simulator.parameter("wind")
+        found["wind_speed_m_s"] = np.hypot(wind[:, 0], wind[:, 1])
+    return {name: values for name, values in found.items() if np.ptp(values) > 0.0}
+
+
+def exactly_turned(simulator: Simulator) -> list[str]:
+    """Vehicles whose rotors advance by their exact solution, being too fast for the integrator's step."""
+    return sorted({item.name for item, exact in zip(simulator.vehicles, simulator.exact_rotors, strict=True) if exact})
+
+
+def _write_flights(folder: Path, way: FlyConfig, flown: FlightRun, simulator: Simulator, asked: FlyConfig) -> None:
+    """Write the flights and how they were asked for."""
+    names = [item.name for item in simulator.vehicles[: len(asked.vehicle)]]
+    meta = _meta(asked, flown, names, labels_of(way, way.course, way.waypoints)) | {"exact_rotors": exactly_turned(simulator)}
+    write_flight(folder, flown.table, meta)
+    write_json(folder / CONFIG_FILE, resolved(asked))
+
+
+def _meta(config: FlyConfig, flown: FlightRun, names: list[str], labels: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "version": __version__,
+        "command": command_line(config),
+        "vehicle": names[0] if len(names) == 1 else names,
+        **labels,
+        "physics_rate_hz": config.physics_rate,
+        "control_rate_hz": config.control_rate,
+        "device": config.device,
+        "hardware": describe_machine(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "interrupted": flown.interrupted,
+        "pilot_error": flown.pilot_error or None,
+        **({"outcomes": {str(env): outcome for env, outcome in flown.outcomes.items()}} if flown.outcomes else {}),
+        **({"causes": {str(env): cause for env, cause in flown.causes.items()}} if flown.causes else {}),
+        "config": resolved(config),
+    }

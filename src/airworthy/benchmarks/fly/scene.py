@@ -1,0 +1,338 @@
+"""`airworthy fly` with a planner: from a start to a goal in any scene, with maps, camera and controller of the benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from airworthy.benchmarks.fly.config import FlyConfig
+from airworthy.benchmarks.navigation.config import NavigationConfig
+from airworthy.benchmarks.navigation.methods import BODY, check_ready, entrant, pilot_words
+from airworthy.benchmarks.navigation.sensing import DEPTH, depth_camera, depth_maps, upright
+from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.pilots import FlightPlan, FlightRun
+from airworthy.planners.common.interface import Airframes, Mission, enclosing_radius
+from airworthy.sensors import carried_sensors, device, device_names
+from airworthy.simulation import Contact, MountedSensor, MountedSensors, SensorRecorder, Simulator, SimulatorConfig
+from airworthy.tasks.navigation import GoalWatch, NavigationProtocol
+from airworthy.trajectories import course_names
+from airworthy.vehicles import Vehicle
+
+if TYPE_CHECKING:
+    from airworthy.planners.common.tracking import PlannerPilot
+    from airworthy.scenes import GateFrame, Scene, SceneBatch
+
+__all__ = ["GoalFlight", "ends_of", "is_planner", "limited"]
+
+# ---- The scene and the sensors of a run of `airworthy fly` ------------------------------------------------------------------
+
+GATE_RUN = 1.5
+"""Straight way before and behind a gate [m]."""
+
+CARRIED = "carried"
+"""Word of `--sensors` for what the vehicle's record says it carries."""
+
+
+def place_of(config: FlyConfig) -> Scene | None:
+    """Return the scene to fly in; None without one.
+
+    Raises:
+        AirworthyError: If there is none of this name, or its file is damaged.
+    """
+    if config.scene is None:
+        return None
+    from airworthy.scenes import scene
+
+    return scene(config.scene)
+
+
+def with_way(config: FlyConfig, place: Scene | None) -> tuple[str | None, tuple[str, ...]]:
+    """Course and waypoints of a run: what was asked for, or else what the scene is made for.
+
+    A scene's own course; or through its gates from its start; or straight from its start to its goal.
+
+    Raises:
+        AirworthyError: If neither the user nor the scene names a way.
+    """
+    if place is None or config.course is not None or config.waypoints:
+        return config.course, config.waypoints
+    known = [name for name in place.courses if name in course_names()]
+    if known:
+        return known[0], ()
+    points = [] if place.start is None else [np.array(place.start.position, float)]
+    if place.gates:
+        points += _through_gates(place.gates, points)
+    elif place.goal is not None:
+        points.append(np.array(place.goal.position, float))
+    if len(points) < 2:
+        raise AirworthyError(f"Scene {place.name!r} has no course, gates or goal of its own: give --course or --waypoints.")
+    return None, tuple(",".join(f"{value:.6g}" for value in point) for point in points)
+
+
+def _through_gates(gates: Sequence[GateFrame], before: list[Array]) -> list[Array]:
+    """Points in front of, in and behind each gate, so that it is flown through at a right angle."""
+    centers = [np.mean(gate.corners, axis=0) for gate in gates]
+    line = [*(before or centers[:1]), *centers, centers[-1]]
+    points: list[Array] = []
+    for k, gate in enumerate(gates):
+        sides = np.array(gate.corners) - centers[k]
+        normal = np.linalg.svd(sides)[2][2]
+        # The marker order does not tell the direction of flight; where one comes from and goes to does.
+        ahead = line[k + 2] - line[k] if len(gates) > 1 else normal
+        normal = normal if float(normal @ ahead) >= 0.0 else -normal
+        points += [centers[k] - GATE_RUN * normal, centers[k], centers[k] + GATE_RUN * normal]
+    return points
+
+
+def batch_of(config: FlyConfig, place: Scene | None) -> SceneBatch | None:
+    """Return the scene, ready for queries by every flight."""
+    if place is None:
+        if config.sensors:
+            raise AirworthyError("Sensors need something to see: name a --scene (`airworthy scenes` lists them).")
+        return None
+    from airworthy.scenes import SceneBatch
+
+    return SceneBatch(place, config.envs, device=config.device)
+
+
+def contact_of(config: FlyConfig) -> Contact | None:
+    """Return what happens at an impact; None where there is nothing to hit, or vehicles fly through it."""
+    return None if config.scene is None or config.contact == "none" else Contact(mode=config.contact)
+
+
+def check_start(config: FlyConfig, batch: SceneBatch | None, vehicles: Sequence[Vehicle], start: Array) -> None:
+    """Refuse a start inside of something, or so near to it that the flight would end before it begins.
+
+    Raises:
+        AirworthyError: One sentence with the place.
+    """
+    if batch is None or config.contact == "none":
+        return
+    from airworthy.geometry.distance import clearance
+
+    gap = float(clearance(batch.geometry, np.asarray(start)[None], env=0).distance[0])
+    # A body that rebounds is pushed out; one that may not touch ends its flight at once.
+    least = 0.0 if config.contact == "respond" else min(min(item.body.size) for item in vehicles) - 1e-3
+    if not gap < least:
+        return
+    at = ", ".join(f"{value:.3g}" for value in start)
+    inside = "inside an obstacle" if gap < 0.0 else f"{gap:.2g} m from an obstacle, nearer than the vehicle is large"
+    raise AirworthyError(
+        f"The course starts at ({at}) m, {inside}, in {config.scene!r}: move its start, or fly with --contact none."
+    )
+
+
+def mounted_sensors(config: FlyConfig, vehicles: Sequence[Vehicle]) -> dict[str, MountedSensor]:
+    """Sensors by their names, from words "DEVICE", "NAME=DEVICE", "NAME=DEVICE:CHANNEL,CHANNEL" or "carried".
+
+    Raises:
+        AirworthyError: If a word is none of these, a device is unknown, or a name is given twice.
+    """
+    found: dict[str, MountedSensor] = {}
+    for word in (part for text in config.sensors for part in text.split()):
+        if word == CARRIED:
+            _add_carried(found, vehicles)
+            continue
+        name, named, rest = word.partition("=")
+        kind, _, channels = (rest if named else name).partition(":")
+        if kind not in device_names():
+            hint = "Write --sensors NAME=DEVICE or DEVICE; `airworthy sensors` lists the devices."
+            raise unknown_name("sensor", kind, device_names(), hint)
+        wanted = tuple(channel for channel in channels.split(",") if channel) or None
+        _add(found, (name if named else kind) or kind, MountedSensor(device(kind), channels=wanted))
+    return found
+
+
+def _add_carried(found: dict[str, MountedSensor], vehicles: Sequence[Vehicle]) -> None:
+    carried = [carried_sensors(vehicle) for vehicle in vehicles]
+    if not carried[0]:
+        raise AirworthyError(f"The record of {vehicles[0].name!r} names no sensor that looks out: name a device instead.")
+    if any(set(other) != set(carried[0]) for other in carried):
+        raise AirworthyError("The vehicles of this run carry different sensors: name devices, which all then carry.")
+    for name, item in carried[0].items():
+        _add(found, name, MountedSensor(item))
+
+
+def _add(found: dict[str, MountedSensor], name: str, item: MountedSensor) -> None:
+    if name in found:
+        raise AirworthyError(f"Two sensors are named {name!r}: give one another name, as in --sensors left={name}.")
+    if not name.replace("_", "").replace("-", "").isalnum():
+        raise AirworthyError(f"A sensor is named {name!r}; expected letters, digits, '-' and '_'.")
+    found[name] = item
+
+
+def recording(folder: Path, mounted: MountedSensors | None, names: tuple[str, ...]) -> AbstractContextManager[Any]:
+    """Write what the named sensors sample, as long as it is open."""
+    return nullcontext() if mounted is None or not names else SensorRecorder(folder, mounted, names)
+
+
+def mount(
+    config: FlyConfig, simulator: Simulator, batch: SceneBatch | None, sensors: dict[str, MountedSensor]
+) -> MountedSensors | None:
+    """Return the sensors on every vehicle; None where none is asked for."""
+    return MountedSensors(simulator, batch, sensors) if sensors and batch is not None else None
+
+
+def region_of(place: Scene | None) -> tuple[Array, Array] | None:
+    """Corners of the scene's bounds [m]."""
+    return None if place is None else (np.array(place.bounds.lower, float), np.array(place.bounds.upper, float))
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+SPEED, ACCELERATION = 4.0, 6.0
+"""Limits where none are named: the benchmark's [m/s], [m/s^2]."""
+_OUTCOMES = {"success": "success", "not_at_goal": "not_at_goal", "timeout_no_path": "timeout"}
+"""Of the benchmark in the words of `airworthy fly`; what else may become of a flight, its recorded status tells."""
+
+
+def is_planner(word: str) -> bool:
+    """Tell whether a pilot's word is a planner's: a name of the benchmark's, or FILE.py:CLASS."""
+    return word in pilot_words() or word.rpartition(":")[0].endswith(".py")
+
+
+def ends_of(config: FlyConfig, place: Scene | None) -> tuple[str, ...]:
+    """Start and goal of a flight as two way-points: as named, else the scene's.
+
+    Raises:
+        AirworthyError: There is no scene, one of them is missing, or a course is named.
+    """
+    if place is None:
+        raise AirworthyError(f"Pilot {config.pilot!r} finds its own way: name a --scene (`airworthy scenes` lists them).")
+    if config.course is not None or config.laps is not None or config.slower != 1.0:
+        raise AirworthyError(f"Pilot {config.pilot!r} finds its own way: give --start and --goal instead of a course.")
+    if config.waypoints:
+        if len(config.waypoints) != 2:
+            raise AirworthyError(f"Pilot {config.pilot!r} finds its own way: give two --waypoints, start and goal.")
+        return config.waypoints
+    ends = []
+    for name, asked, own in (("start", config.start, place.start), ("goal", config.goal, place.goal)):
+        if asked is None and own is None:
+            raise AirworthyError(f"Scene {place.name!r} has no {name} of its own: give --{name} X Y Z, in metres.")
+        ends.append(asked if asked is not None else own.position)  # type: ignore[union-attr]
+    return tuple(",".join(repr(float(value)) for value in end) for end in ends)
+
+
+def limited(config: FlyConfig) -> FlyConfig:
+    """Return the same with the benchmark's limits where none are named."""
+    return replace(config, speed=config.speed or SPEED, acceleration=config.acceleration or ACCELERATION)
+
+
+class GoalFlight:
+    """Flights of one planner to a goal.
+
+    Args:
+        config: With start and goal as two way-points.
+        vehicles: One per flight.
+        place: The scene.
+        batch: The same, ready for queries.
+
+    Raises:
+        AirworthyError: The planner is not to be had, lacks something, or cannot fly there.
+    """
+
+    def __init__(self, config: FlyConfig, vehicles: Sequence[Vehicle], place: Scene, batch: SceneBatch):
+        from airworthy.planners.common.tracking import PlannerPilot
+        from airworthy.planners.common.tracking_faults import Alone, made
+        from airworthy.planners.mapping import maps_of_scene
+
+        if config.dynamics != "rigid":
+            raise AirworthyError(f"Pilot {config.pilot!r} needs a vehicle with rotors: fly --dynamics rigid.")
+        self.radius = np.array([enclosing_radius(item) for item in vehicles])
+        who = entrant(config.pilot, max(BODY, float(self.radius.max())))
+        if who.kind != "planner":
+            raise AirworthyError(
+                f"{config.pilot!r} gives commands itself: fly it in `airworthy bench navigation`, or by"
+                " run_fly(config, pilot=...)."
+            )
+        check_ready(who)
+        self.mission = _mission(config, vehicles, self.radius, place)
+        planner: Any = Alone(who.make) if who.alone else made(who.make) if who.own else who.make()
+        usual, settings = NavigationConfig(), planner.settings
+        knows = who.privileged and settings is not None
+        self.sensors: dict[str, MountedSensor] = {}
+        maps: Any = None
+        if knows:
+            maps = maps_of_scene(batch, self.mission, settings)
+        elif settings is not None:
+            maps = depth_maps(self.mission, settings, usual)
+            self.sensors = {DEPTH: MountedSensor(depth_camera(usual, settings))}
+        self.pilot: PlannerPilot = PlannerPilot(planner, self.mission, list(vehicles), maps)
+        self._rules = NavigationProtocol(time_limit_s=config.time_limit)
+        mission = self.mission
+        self._watch = GoalWatch(mission.goal, mission.lower, mission.upper, self.radius, self._rules)
+
+    @property
+    def level(self) -> str:
+        """Control level of the commands."""
+        return self.pilot.level
+
+    def configured(self, config: SimulatorConfig) -> SimulatorConfig:
+        """Return the simulator with the gains of the common controller."""
+        return self.pilot.configured(config)
+
+    def plan(self, plan: FlightPlan) -> FlightPlan:
+        """As long as the time limit, and no longer than until every flight has arrived, failed or ended."""
+        return replace(plan, duration=self._rules.time_limit_s, bounds=np.inf, finished=self._finished)
+
+    def attached(self, simulator: Simulator, mounted: MountedSensors | None) -> PlannerPilot:
+        """Return the pilot, with its controllers and its camera in hand."""
+        self.pilot.attach(simulator, mounted, DEPTH)
+        return self.pilot
+
+    def judged(self, flown: FlightRun) -> FlightRun:
+        """Return the flights with what became of those that neither hit anything nor left the place."""
+        last = flown.table.status[flown.table.starts[1:] - 1]
+        outcomes, causes = dict(flown.outcomes), dict(flown.causes)
+        for env, status in zip(flown.table.envs.tolist(), last.tolist(), strict=True):
+            if self.pilot.causes[env] and status == 0:
+                outcomes[env], causes[env] = "pilot_error", self.pilot.causes[env]
+            elif status == 0 and str(self._watch.outcome[env]) in _OUTCOMES:
+                outcomes[env] = _OUTCOMES[str(self._watch.outcome[env])]
+        return replace(flown, outcomes=outcomes, causes=causes)
+
+    def _finished(self, simulator: Simulator) -> ArrayBool:
+        nothing = np.full(simulator.env_count, np.nan)
+        self._watch.update(
+            simulator.time,
+            simulator.position,
+            simulator.velocity,
+            upright(simulator.field("attitude")),
+            nothing,
+            simulator.diverged,
+            np.asarray(getattr(self.pilot.guard.planner, "searching", np.zeros(simulator.env_count, bool)), bool),
+        )
+        self.pilot.over = ~self._watch.active
+        return np.asarray(~self._watch.active | self.pilot.failed)
+
+
+def _mission(config: FlyConfig, vehicles: Sequence[Vehicle], radius: Array, place: Scene) -> Mission:
+    count = len(vehicles)
+    ends = np.array([[float(part) for part in word.split(",")] for word in config.waypoints], np.float64)
+    lower, upper = (np.array(corner, np.float64) for corner in (place.bounds.lower, place.bounds.upper))
+    for name, end in zip(("start", "goal"), ends, strict=True):
+        if not ((end >= lower) & (end <= upper)).all():
+            told = ", ".join(f"{value:g}" for value in end)
+            raise AirworthyError(
+                f"The {name} ({told}) lies outside the scene {place.name!r}, which reaches from {lower.tolist()} to"
+                f" {upper.tolist()} m: choose another."
+            )
+    limits = limited(config)
+    rows = [np.tile(values, (count, 1)) for values in (ends[0], ends[1], lower, upper)]
+    return Mission(
+        start=rows[0],
+        goal=rows[1],
+        speed=np.full(count, limits.speed, np.float64),
+        acceleration=np.full(count, limits.acceleration, np.float64),
+        lower=rows[2],
+        upper=rows[3],
+        flight=np.arange(count),
+        seed=config.seed,
+        vehicle=Airframes.of(vehicles, radius),
+    )

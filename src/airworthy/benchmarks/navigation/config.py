@@ -1,0 +1,325 @@
+"""What a user chooses about the navigation benchmark."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.schema import SEED, check_fields
+from airworthy.planners.common.tracking_backends import backend_names
+from airworthy.scenes.generators import SCENARIOS
+from airworthy.tasks.navigation import NavigationProtocol
+
+__all__ = [
+    "CLASSIC",
+    "CONFIGURATIONS",
+    "FLEET",
+    "SCENARIO_NAMES",
+    "Flight",
+    "FlightBlock",
+    "NavigationConfig",
+    "Perturbation",
+    "blocks_of",
+    "check",
+    "file_name",
+    "flights_of",
+    "quick",
+    "scenario_names",
+    "vehicle_names_of",
+]
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# What is flown: single flights with numbers of their own, and the blocks in which they are flown together.
+
+CONFIGURATIONS = 10
+"""Of every scenario."""
+FLEET = tuple([f"real_{k:02d}" for k in range(1, 19)] + [f"virt_{k:02d}" for k in range(1, 19)])
+"""The 36 vehicles."""
+CLASSIC = ("forest", "urban", "random_cylinder")
+"""Scenarios that the paper calls classic; the others are the hard ones."""
+SCENARIO_NAMES = (*SCENARIOS, "sudden_drop_plus")
+"""Of every scenario that can be flown."""
+
+
+@dataclass(frozen=True)
+class Flight:
+    """One flight of any pilot."""
+
+    scenario: str
+    configuration: int
+    """Layout, 1 to 10: trial k of a combination is flown in configuration k."""
+    vehicle: str
+    repeat: int = 0
+    """From 0 on; other draws in the same configuration."""
+
+    @property
+    def number(self) -> int:
+        """Key of all that is random in it, together with the seed: of what it is alone, so that a flight is the same flight
+        whatever else is flown, and for every pilot."""
+        text = f"{self.scenario}:{self.configuration}:{self.vehicle}:{self.repeat}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
+
+
+@dataclass(frozen=True)
+class FlightBlock:
+    """Flights of one pilot that are flown in one batch and kept together."""
+
+    pilot: str
+    index: int
+    flights: tuple[Flight, ...]
+
+    @property
+    def name(self) -> str:
+        """Unique in a run, and good for a file's name."""
+        return f"{file_name(self.pilot)}__{self.index:05d}"
+
+
+def file_name(word: str) -> str:
+    """Return a word as part of a file's name."""
+    return "".join(c if c.isalnum() or c in "._-" else "-" for c in word)
+
+
+def flights_of(
+    scenarios: Sequence[str],
+    vehicles: Sequence[str],
+    configurations: Sequence[int],
+    repeats: int,
+    hard_repeats: int = 0,
+) -> list[Flight]:
+    """Return every flight of a pilot, layout by layout: neighbours share a place, which is built once.
+
+    Args:
+        scenarios: Names.
+        vehicles: Names.
+        configurations: Numbers of the layouts.
+        repeats: Flights per combination.
+        hard_repeats: The same in scenarios that are none of `CLASSIC`; 0: as `repeats`.
+    """
+    return [
+        Flight(scenario, configuration, vehicle, repeat)
+        for scenario in scenarios
+        for configuration in configurations
+        for vehicle in vehicles
+        for repeat in range(repeats if scenario in CLASSIC else hard_repeats or repeats)
+    ]
+
+
+def blocks_of(pilots: Sequence[str], flights: Sequence[Flight], size: int) -> list[FlightBlock]:
+    """Return the flights of every pilot in blocks of at most `size`, pilot by pilot."""
+    return [
+        FlightBlock(pilot, index, tuple(flights[first : first + size]))
+        for pilot in pilots
+        for index, first in enumerate(range(0, len(flights), size))
+    ]
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """What is worse than ideal; every draw is a function of seed and flight."""
+
+    depth_noise: float = 0.0
+    """Standard deviation of depth per metre."""
+    depth_dropout: float = 0.0
+    """Probability that a depth pixel tells nothing."""
+    latency: float = 0.0
+    """From a depth image's instant until it can be read [s]."""
+    drift: float = 0.0
+    """Random walk of the estimated position per axis [m/sqrt(s)]."""
+    gain_error: float = 0.0
+    """Half width of the relative error of each flight's control gains, uniform."""
+    motor_degradation: float = 0.0
+    """Most thrust that each rotor may have lost, uniform from 0."""
+    moving_obstacles: int = 0
+    """Pillars that cross the area, per layout."""
+    moving_speed: float = 1.0
+    """Theirs [m/s]."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Perturbation.")
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is worse than ideal."""
+        return self != Perturbation(moving_speed=self.moving_speed)
+
+
+@dataclass(frozen=True)
+class NavigationConfig:
+    """Who flies what where, and how it is judged."""
+
+    pilots: tuple[str, ...] = ("straight",)
+    """Pilots: straight, ego, fast, pgo (also ego_published, fast_published, pgo_published), navrl, navrl_full_3d, expert, or
+    FILE.py:CLASS for one of your own."""
+    vehicles: tuple[str, ...] = ("all",)
+    """Vehicles of the catalogue, or TOML files; all, real and virtual name the benchmark's 36 and its halves."""
+    scenarios: tuple[str, ...] = ("all",)
+    """Of forest, urban, random_cylinder, narrow_gap, sudden_drop, maze, perlin; all of these; or sudden_drop_plus."""
+    trials: int = CONFIGURATIONS
+    """Trials per combination; trial k is flown in configuration k."""
+    repeats: int = 1
+    """Flights per trial, each with other draws."""
+    seed: Annotated[int, SEED] = 0
+    """Of everything that is drawn; flight k draws the same for every pilot."""
+    layouts: int = 0
+    """Seed of the configurations: 0 for the benchmark's own, any other for held-out ones."""
+    compute: Literal["fixed", "measured", "zero"] = "fixed"
+    """When a plan holds: after counted work times recorded constants, after the time that it took, or at once."""
+    a_max: Literal["common", "vehicle"] = "common"
+    """Limit of acceleration: the protocol's, or the vehicle's where that is less."""
+    body: Literal["sphere", "body"] = "sphere"
+    """What collides: a sphere of 0.3 m for every vehicle, or one that encloses it."""
+    sensing: Literal["fast", "full"] = "fast"
+    """Depth images: 320 x 240 at the map's rate and only what mapping reads, or as published."""
+    controller: str = "so3"
+    """What follows planners: so3 (the benchmark's own) or one of docs/concepts/controllers.md (dfbc_indi, nmpc ...)."""
+    device: str = "cpu"
+    """Where vehicles are simulated and images rendered: cpu, or a CUDA device such as cuda:0; pilots stay on the processor."""
+    protocol: NavigationProtocol = field(default_factory=NavigationProtocol)
+    """Limits and thresholds."""
+    perturb: Perturbation = field(default_factory=Perturbation)
+    """What is worse than ideal."""
+    patience: float = 10.0
+    """Longest time for one decision of a pilot [s]; beyond it its flight has failed."""
+    warm_up: float = 120.0
+    """The same in the two seconds that a pilot of your own flies in each process before the first flight that counts, so that
+    it can compile; 0 leaves them out [s]."""
+    batch: int = 144
+    """Flights at once; those of a batch are kept together when a run is stopped."""
+    workers: int = 1
+    """Processes."""
+    cluster: str = ""
+    """Address of a Ray cluster (auto, local, HOST:PORT) that flies instead of this machine; needs the extra cluster."""
+    system: Path | None = None
+    """TOML file that describes the system under test; it is kept with the results."""
+    out: Path = Path("runs/navigation")
+    """Folder of the results; a stopped run goes on where it was, and more pilots join."""
+    report: bool = True
+    """Write report.html."""
+    quick: bool = False
+    """Four vehicles, one trial: a look in under two minutes."""
+    json: bool = False
+    """Print JSON, and no progress."""
+    scenes: tuple[str, ...] = ()
+    """Places of your own instead: scenes by name, or files (records, meshes, clouds); --scenarios may be named besides."""
+    pairs: int = 10
+    """Pairs of start and goal in each of them, drawn at random, with a proven way for the largest vehicle flown; --layouts
+    draws others."""
+    least_distance: float = 0.0
+    """Between start and goal of a pair [m]; 0: a third of the place's longest edge."""
+    configurations: tuple[int, ...] = ()
+    """Instead of the first --trials configurations, these: they are ordered by difficulty, 1 to 10."""
+    hard_repeats: int = 0
+    """The same in the hard scenarios (all but forest, urban and random_cylinder), where single flights flip; 0: as --repeats.
+    Three are advised."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+# ---- What a user chose, checked, and words turned into names ----------------------------------------------------------------
+
+_MOST = {
+    "depth_noise": 1.0,
+    "depth_dropout": 1.0,
+    "latency": 2.0,
+    "drift": 10.0,
+    "gain_error": 0.9,
+    "motor_degradation": 0.9,
+    "moving_speed": 20.0,
+}
+
+
+def quick(config: NavigationConfig) -> NavigationConfig:
+    """Return the same with `quick` done: what the user named stays, what was left at its default becomes small."""
+    if not config.quick:
+        return config
+    small: dict[str, Any] = {"vehicles": ("real_01", "real_09", "virt_05", "virt_16"), "trials": 1}
+    default = NavigationConfig()
+    return replace(config, **{name: value for name, value in small.items() if getattr(config, name) == getattr(default, name)})
+
+
+def vehicle_names_of(words: Sequence[str]) -> list[str]:
+    """Names of vehicles from the words of the command line, each once, in order.
+
+    Raises:
+        UnknownNameError: No such vehicle.
+    """
+    from airworthy.vehicles import vehicle_names
+
+    groups = {"all": FLEET, "real": FLEET[:18], "virtual": FLEET[18:]}
+    found = list(dict.fromkeys(name for word in words for name in groups.get(word, (word,))))
+    known = vehicle_names()
+    for name in found:
+        if name not in known and not is_file(name):
+            raise unknown_name("vehicle", name, [*groups, *known], "'airworthy vehicles' lists them.")
+    return found
+
+
+def is_file(name: str) -> bool:
+    """Tell whether a vehicle's word is a file's."""
+    return name.endswith(".toml")
+
+
+def scenario_names(words: Sequence[str]) -> list[str]:
+    """Names of scenarios from the words of the command line, each once, in order; raises UnknownNameError."""
+    found = list(dict.fromkeys(name for word in words for name in (SCENARIOS if word == "all" else (word,))))
+    for name in found:
+        if name not in SCENARIO_NAMES:
+            raise unknown_name("scenario", name, ["all", *SCENARIO_NAMES])
+    return found
+
+
+def check(config: NavigationConfig) -> None:
+    """Refuse what cannot be done.
+
+    Raises:
+        AirworthyError: One sentence.
+    """
+    for name in ("pilots", "vehicles", "scenarios"):
+        if not getattr(config, name) and not (name == "scenarios" and config.scenes):
+            raise AirworthyError(f"The benchmark needs at least one of --{name}.")
+    if len(set(config.pilots)) != len(config.pilots):
+        raise AirworthyError(f"The same pilot was named twice: {', '.join(config.pilots)}.")
+    vehicle_names_of(config.vehicles)
+    scenario_names(config.scenarios)
+    choices = {"compute": ("fixed", "measured", "zero"), "a_max": ("common", "vehicle"), "body": ("sphere", "body")}
+    for name, known in {**choices, "sensing": ("fast", "full")}.items():
+        if getattr(config, name) not in known:
+            raise unknown_name(f"choice of --{name.replace('_', '-')}", str(getattr(config, name)), known)
+    if len(set(config.configurations)) != len(config.configurations) or not all(
+        1 <= number <= CONFIGURATIONS for number in config.configurations
+    ):
+        told = " ".join(map(str, config.configurations))
+        raise AirworthyError(f"--configurations are {told}; expected numbers from 1 to {CONFIGURATIONS}, each once.")
+    if not 0 <= config.hard_repeats <= 1000:
+        raise AirworthyError(f"--hard-repeats is {config.hard_repeats}; expected 1 to 1,000, or 0 for as many as --repeats.")
+    if len(set(config.scenes)) != len(config.scenes):
+        raise AirworthyError(f"The same scene was named twice: {', '.join(config.scenes)}.")
+    if not (isfinite(config.least_distance) and config.least_distance >= 0.0):
+        raise AirworthyError(f"--least-distance is {config.least_distance} m; expected a finite number, or 0 for the usual.")
+    for name, most in (("pairs", 1000), ("trials", CONFIGURATIONS), ("repeats", 1000), ("batch", 10_000), ("workers", 1024)):
+        if not 1 <= getattr(config, name) <= most:
+            raise AirworthyError(f"--{name} is {getattr(config, name)}; expected 1 to {most:,}.")
+    if config.controller not in backend_names():
+        raise unknown_name("controller", config.controller, backend_names())
+    for name in ("seed", "layouts"):
+        if not 0 <= getattr(config, name) < 2**63:
+            raise AirworthyError(f"--{name} is {getattr(config, name)}; expected 0 to 2^63 - 1.")
+    if not (isfinite(config.patience) and config.patience > 0.0):
+        raise AirworthyError(f"--patience is {config.patience} s; expected a finite number above 0.")
+    if not (isfinite(config.warm_up) and config.warm_up >= 0.0):
+        raise AirworthyError(f"--warm-up is {config.warm_up} s; expected a finite number, or 0 for none.")
+    for name, limit in _MOST.items():
+        value = getattr(config.perturb, name)
+        if not (isfinite(value) and 0.0 <= value <= limit):
+            raise AirworthyError(f"--perturb.{name.replace('_', '-')} is {value}; expected 0 to {limit:g}.")
+    if not 0 <= config.perturb.moving_obstacles <= 200:
+        raise AirworthyError(f"--perturb.moving-obstacles is {config.perturb.moving_obstacles}; expected 0 to 200.")

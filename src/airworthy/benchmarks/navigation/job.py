@@ -1,0 +1,311 @@
+"""The job behind `airworthy bench navigation`: pilots x vehicles x scenarios x trials -> flights -> evidence, in one folder."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from airworthy.benchmarks.navigation.aggregation import summarize
+from airworthy.benchmarks.navigation.config import (
+    Flight,
+    FlightBlock,
+    NavigationConfig,
+    blocks_of,
+    check,
+    flights_of,
+    quick,
+    scenario_names,
+    vehicle_names_of,
+)
+from airworthy.benchmarks.navigation.flight_records import Row, rows_of
+from airworthy.benchmarks.navigation.fly_batch import fly_flights
+from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, entrant
+from airworthy.benchmarks.navigation.missions import largest_radius
+from airworthy.benchmarks.navigation.own_scenes import placed
+from airworthy.benchmarks.navigation.store import NavigationStore, command_line, identity_of
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import lock_folder, make_folder, read_toml, write_json, write_text
+from airworthy.core.runs.block_job import SUMMARY_FILE, counting, describe_machine, done_of, keep_each, left_of
+from airworthy.core.runs.workers import WorkerStopped, check_wanted, shared
+from airworthy.pilots.flight_loop import PilotFailure
+from airworthy.pilots.pilot import PRIVILEGED
+from airworthy.simulation.start_state import check_device
+
+__all__ = [
+    "ACCELERATIONS",
+    "SUMMARY_FILE",
+    "SYSTEM_KEYS",
+    "Benchmarked",
+    "Finished",
+    "WorkerStopped",
+    "division_of",
+    "flown_rows",
+    "fly_block",
+    "plan_of",
+    "read_system",
+    "run_benchmark",
+]
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# What flies a block, in whichever process: all at once, and where a pilot of all flights fails, its flights one by one.
+
+
+def fly_block(
+    block: FlightBlock, word: str, config: NavigationConfig, told: Callable[[int], None] | None = None
+) -> tuple[list[Row], dict[str, float]]:
+    """Rows of a block in its order, and what it took by part [s].
+
+    Args:
+        block: Which flights.
+        word: The pilot's, as on the command line.
+        config: Of the run.
+        told: Called with the number of flights that were decided since.
+    """
+    try:
+        return flown_rows(block.flights, entrant(word), config, told)
+    finally:
+        # Simulators and pilots know each other, so their maps (gigabytes in a large batch) would wait for Python's rare whole
+        # collections while the next block takes as much again.
+        gc.collect()
+
+
+def flown_rows(
+    flights: Sequence[Flight], who: NavigationMethod, config: NavigationConfig, told: Callable[[int], None] | None = None
+) -> tuple[list[Row], dict[str, float]]:
+    """Return the same of any flights and entrant."""
+    try:
+        flown = fly_flights(flights, who, config, told)
+    except PilotFailure:
+        # It cannot be said whose fault it was: alone, only those fail that are at fault.
+        parts = [flown_rows([flight], who, config) for flight in flights]
+        seconds: dict[str, float] = {}
+        for _, took in parts:
+            for name, value in took.items():
+                seconds[name] = seconds.get(name, 0.0) + value
+        return [row for rows, _ in parts for row in rows], seconds
+    return rows_of(flown, who, config), flown.seconds
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# Who flies blocks: this process, several, or the machines of a Ray cluster; the same function everywhere.
+
+Result = tuple[list[Row], dict[str, float]]
+Finished = Generator[tuple[FlightBlock, Result], None, None]
+Words = Mapping[str, str]
+"""What each pilot is called on the command line, by its name in results."""
+
+
+def _fly(words: Words, config: NavigationConfig, block: FlightBlock) -> Result:
+    """In a worker, which looks between flights whether its run still wants it."""
+    return fly_block(block, words[block.pilot], config, lambda _flights: check_wanted())
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# Closed and open divisions: whether results may stand beside others, and what the system under test is said to be.
+
+_FIXED = ("scenes", "layouts", "compute", "a_max", "body", "controller", "protocol", "perturb")
+"""What the closed division leaves at its defaults."""
+ACCELERATIONS = (6.0, 3.0)
+"""Common limits of acceleration at which the closed division is flown [m/s^2], each a table of its own: ours, and the public
+default of EGO-Planner. The paper gives none."""
+_ODOMETRY = ("position", "velocity", "attitude", "rate", "height")
+SYSTEM_KEYS = ("name", "organisation", "description", "processor", "accelerator", "training", "sensors", "notes")
+"""What a description of a system under test says, each a text; all but the name may be left out."""
+_TEXT_MAX = 4000
+
+
+def division_of(config: NavigationConfig, entrants: Sequence[NavigationMethod]) -> dict[str, Any]:
+    """Return the division of a run, and why it is not the closed one.
+
+    Closed: the protocol as it is, ideal sensing, the common limit of acceleration, counted compute, the benchmark's own
+    configurations and vehicles, and pilots that know nothing but odometry and the depth camera. Everything else is open. Each
+    limit of `ACCELERATIONS` is an axis of its own: numbers of one stand beside each other, never beside those of the other.
+    """
+    default, why = NavigationConfig(), []
+    limit = config.protocol.acceleration_m_s2
+    usual = replace(config.protocol, acceleration_m_s2=default.protocol.acceleration_m_s2)
+    judged = replace(config, protocol=usual) if limit in ACCELERATIONS else config
+    for item in fields(judged):
+        if item.name in _FIXED and getattr(judged, item.name) != getattr(default, item.name):
+            why.append(f"--{item.name.replace('_', '-')} differs from the benchmark's")
+    for who in entrants:
+        if who.privileged:
+            why.append(f"pilot {who.name!r} knows the whole place")
+        observes = getattr(who.make, "observes", ()) if who.own and who.kind == "pilot" else ()
+        privileged = [name for name in observes if name in PRIVILEGED and name not in _ODOMETRY]
+        if privileged:
+            why.append(f"pilot {who.name!r} is given {', '.join(privileged)}")
+    return {"division": "open" if why else "closed", "because": why, "acceleration_m_s2": limit}
+
+
+def read_system(path: Path | None) -> dict[str, Any]:
+    """Return the description of a system under test.
+
+    Raises:
+        AssetError: The file cannot be read, or holds something else.
+    """
+    if path is None:
+        return {}
+    told = read_toml(path)
+    for key, value in told.items():
+        if key not in SYSTEM_KEYS or not isinstance(value, str) or len(value) > _TEXT_MAX:
+            raise AssetError(
+                f"{str(path)!r} says {key!r}; a description of a system holds texts of at most {_TEXT_MAX} characters named"
+                f" {', '.join(SYSTEM_KEYS)}."
+            )
+    if not told.get("name"):
+        raise AssetError(f'{str(path)!r} does not say the system\'s name: add a line name = "...".')
+    return dict(told)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+SYSTEM_FILE = "system.toml"
+
+
+@dataclass(frozen=True)
+class Benchmarked:
+    """What a run left."""
+
+    folder: Path
+    summary: dict[str, Any]
+    """Content of summary.json."""
+    finished: int
+    """Flights that are there, of `flights`."""
+    flights: int
+    interrupted: bool
+    report: Path | None
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything was flown."""
+        return self.finished == self.flights
+
+
+def run_benchmark(config: NavigationConfig, quiet: bool = True, step: Callable[[str], None] | None = None) -> Benchmarked:
+    """Fly what has not been flown, judge everything, and write the folder.
+
+    Args:
+        config: What to do.
+        quiet: Show no progress.
+        step: Told the name of each block when it is kept.
+
+    Raises:
+        AirworthyError: With one sentence, if something cannot be flown, or the folder holds something else.
+    """
+    config = quick(config)
+    check(config)
+    check_device(config.device)
+    if config.cluster:
+        importlib.import_module("ray")
+    flying = {word: entrant(word) for word in config.pilots}
+    names = [item.name for item in flying.values()]
+    if len(set(names)) != len(names):
+        raise AirworthyError(f"Pilots of one benchmark need names of their own; they are {', '.join(names)}.")
+    config = placed(config, largest_radius(vehicle_names_of(config.vehicles), config.body))
+    system = read_system(config.system)
+    for item in flying.values():
+        check_ready(item)
+    with lock_folder(make_folder(config.out)):
+        store = NavigationStore(
+            config.out, identity_of(config), _identities(flying.values()), _notes(config, flying.values(), system)
+        )
+        store.notes["command"] = command_line(replace(config, pilots=tuple(store.notes["words"].values())))
+        if config.system is not None:
+            write_text(store.folder / SYSTEM_FILE, config.system.read_text("utf-8"))
+        mine = blocks_of(names, _flights(config), config.batch)
+        words = {item.name: word for word, item in flying.items()}
+        interrupted = _fly_all(mine, words, config, store, quiet, step)
+        blocks = plan_of(store, config)
+        done = done_of(blocks, store)
+        summary = _written(config, blocks, done, store)
+        report = None
+        if config.report and done:
+            from airworthy.benchmarks.navigation.report import write_report
+
+            report = write_report(store.folder, quiet=quiet, summary=summary)
+    finished = sum(len(block.flights) for block in done)
+    return Benchmarked(Path(config.out), summary, finished, sum(len(b.flights) for b in blocks), interrupted, report)
+
+
+def plan_of(store: NavigationStore, config: NavigationConfig) -> list[FlightBlock]:
+    """Return every block of a folder: of all pilots that were ever asked for there, in that order."""
+    return blocks_of(list(store.pilots), _flights(config), config.batch)
+
+
+def _flights(config: NavigationConfig) -> Any:
+    layouts = config.configurations or range(1, config.trials + 1)
+    vehicles, repeats = vehicle_names_of(config.vehicles), (config.repeats, config.hard_repeats)
+    found = flights_of(scenario_names(config.scenarios), vehicles, layouts, *repeats)
+    for place in getattr(config, "places", ()):
+        found += flights_of((place.name,), vehicles, range(1, len(place.pairs) + 1), *repeats)
+    return found
+
+
+def _identities(flying: Any) -> dict[str, Any]:
+    return {item.name: {**item.identity, "title": item.title or item.name} for item in flying}
+
+
+def _notes(config: NavigationConfig, flying: Any, system: dict[str, Any]) -> dict[str, Any]:
+    entrants: list[NavigationMethod] = list(flying)
+    words = dict(zip((item.name for item in entrants), config.pilots, strict=True))
+    return {"division": division_of(config, entrants), "system": system, "words": words}
+
+
+def _fly_all(
+    blocks: Sequence[FlightBlock],
+    words: dict[str, str],
+    config: NavigationConfig,
+    store: NavigationStore,
+    quiet: bool,
+    step: Callable[[str], None] | None,
+) -> bool:
+    """Fly every block that is not finished; returns whether somebody stopped it."""
+    left = left_of(blocks, store)
+    if not left:
+        return False
+    with counting(sum(len(block.flights) for block in left), "flying", quiet) as told:
+        return keep_each(_flown(left, words, config, told), lambda block, result: store.keep(block.name, *result), step)
+
+
+def _flown(left: Sequence[FlightBlock], words: Words, config: NavigationConfig, told: Callable[[int], None]) -> Finished:
+    """Yield blocks as they are finished; on a cluster, files of users' own pilots must lie under the same path everywhere."""
+    return shared(
+        partial(_fly, words, config),
+        left,
+        config.workers,
+        "finished flights",
+        config.cluster,
+        here=lambda block: fly_block(block, words[block.pilot], config, told),
+        came=lambda block: told(len(block.flights)),
+    )
+
+
+def _written(
+    config: NavigationConfig, blocks: Sequence[FlightBlock], done: Sequence[FlightBlock], store: NavigationStore
+) -> dict[str, Any]:
+    """Write the table of results and the summary."""
+    store.write_results([block.name for block in done])
+    rows = [row for block in done for row in store.rows(block.name)]
+    state = {"complete": len(done) == len(blocks), "flights": sum(len(b.flights) for b in blocks), "finished": len(rows)}
+    took = store.seconds()
+    summary = {
+        **summarize(rows, config.protocol),
+        "state": {**state, "digest": store.digest},
+        "hardware": describe_machine(),
+        **store.notes,
+    }
+    summary["seconds"] = {
+        name: {part: sum(took.get(b.name, {}).get(part, 0.0) for b in done if b.pilot == name) for part in _PARTS}
+        for name in store.pilots
+    }
+    write_json(store.folder / SUMMARY_FILE, summary)
+    return summary
+
+
+_PARTS = ("setup", "flying", "planning", "asked", "thinking", "calls")

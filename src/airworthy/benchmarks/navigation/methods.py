@@ -1,0 +1,183 @@
+"""Who is tried: planners and pilots by name, and classes of a user's own, found where they are first asked for."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from airworthy.core.errors import AirworthyError, AssetError, unknown_name
+from airworthy.core.files import sha256_file
+from airworthy.pilots.containment import PilotFailure, contained, stops_noted
+
+__all__ = ["NavigationMethod", "check_ready", "entrant", "pilot_words", "register"]
+
+
+@dataclass(frozen=True)
+class NavigationMethod:
+    """A pilot that is tried."""
+
+    name: str
+    """As in results; no two of a run may be equal."""
+    make: Callable[[], Any]
+    """Makes a planner (`pilots.planning.interface.Planner`) or a pilot (`reset(mission)`, `command(observation)`)."""
+    kind: Literal["planner", "pilot"] = "planner"
+    alone: bool = False
+    """One object per flight, so that whatever one does the others never notice: every pilot of a user's own that does not say
+    `batched = True`."""
+    privileged: bool = False
+    """A planner that is given maps of the whole place instead of what a camera saw."""
+    own: bool = False
+    """Of a user: its decisions are timed."""
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    """What its decisions depend on besides its name: hashes of files, settings."""
+    title: str = ""
+    """In reports."""
+    checks: bool = False
+    """Has a method `check_ready()`, which raises where something is missing that it needs."""
+
+
+def check_ready(item: NavigationMethod) -> None:
+    """Refuse an entrant that lacks something without which it cannot fly, such as weights, before anything flies.
+
+    A planner or pilot says so in `check_ready()`, which raises; those without it need nothing.
+
+    Raises:
+        AirworthyError: With its reason.
+    """
+    if not item.checks:
+        return
+    try:
+        with stops_noted():
+            contained(lambda: item.make().check_ready())
+    except PilotFailure as failure:
+        cause = failure.__cause__
+        why = str(cause) if isinstance(cause, AirworthyError) else f"{failure}."
+        raise AirworthyError(f"Pilot {item.name!r} cannot fly: {why}") from failure
+
+
+BODY = 0.3
+"""Radius for which maps are inflated: the benchmark's sphere [m]."""
+_BUILT_IN: dict[str, tuple[str, str, Mapping[str, Any]]] = {
+    "straight": ("airworthy.planners.straight:StraightFlight", "straight flight", {}),
+    "ego": ("airworthy.planners.ego:EgoPlanner", "EGO-Planner", {"body": BODY}),
+    "fast": ("airworthy.planners.fast:FastPlanner", "Fast-Planner", {"body": BODY}),
+    "pgo": ("airworthy.planners.pgo:PgoPlanner", "PGO", {"body": BODY}),
+    "ego_published": ("airworthy.planners.ego:EgoPlanner", "EGO-Planner, published inflation", {}),
+    "fast_published": ("airworthy.planners.fast:FastPlanner", "Fast-Planner, published inflation", {}),
+    "pgo_published": ("airworthy.planners.pgo:PgoPlanner", "PGO, published inflation", {}),
+    "navrl": ("airworthy.planners.navrl:NavRL", "NavRL", {"wrapper": "faithful"}),
+    "expert": ("airworthy.planners.sampling_expert:SamplingExpert", "sampling expert", {}),
+    "oracle": ("airworthy.planners.oracle:Oracle", "oracle, knows the place", {}),
+    "navrl_full_3d": ("airworthy.planners.navrl:NavRL", "NavRL, full 3D", {"wrapper": "full_3d"}),
+}
+"""Name -> where its class is, title, settings that differ from the class's own. Planners inflate their maps for the body that
+flies; those called published do so by their public configurations' 0.1 m."""
+_PRIVILEGED = ("expert", "oracle")
+_MADE: dict[str, NavigationMethod] = {}
+
+
+def register(item: NavigationMethod) -> None:
+    """Add an entrant by its name, for this process.
+
+    Raises:
+        AirworthyError: The name is taken.
+    """
+    if item.name in _BUILT_IN or item.name in _MADE:
+        raise AirworthyError(f"A pilot {item.name!r} is there already; choose another name.")
+    _MADE[item.name] = item
+
+
+def pilot_words() -> list[str]:
+    """Names of entrants."""
+    return [*_BUILT_IN, *_MADE]
+
+
+def entrant(word: str, body: float = BODY) -> NavigationMethod:
+    """Return an entrant by its word: a name, or FILE.py:CLASS; `body` is the radius [m] for which maps are inflated, where
+    they are.
+
+    Raises:
+        UnknownNameError: No such name.
+        AssetError: The file cannot be read.
+        AirworthyError: It cannot be imported, or the class is none that can fly.
+    """
+    if word in _MADE:
+        return _MADE[word]
+    if word in _BUILT_IN:
+        return _built_in(word, body)
+    path, colon, name = word.rpartition(":")
+    if colon and path.endswith(".py") and name:
+        return _from_file(Path(path), name)
+    raise unknown_name("pilot", word, pilot_words(), "One of your own is FILE.py:CLASS.")
+
+
+def _built_in(word: str, body: float) -> NavigationMethod:
+    where, title, settings = _BUILT_IN[word]
+    settings = {**settings, "body": body} if "body" in settings else settings
+    module, _, name = where.partition(":")
+    try:
+        found = importlib.import_module(module)
+        made = getattr(found, name)
+    except (ImportError, AttributeError) as error:
+        if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("airworthy"):
+            raise
+        raise AirworthyError(f"This version of airworthy does not have the pilot {word!r}.") from error
+    identity = {"settings": dict(settings)} if settings else {}
+    checks = hasattr(made, "check_ready")
+    if not settings:
+        return NavigationMethod(word, made, title=title, privileged=word in _PRIVILEGED, checks=checks)
+    if "body" in settings:
+        return NavigationMethod(word, lambda: made.for_body(settings["body"]), title=title, identity=identity, checks=checks)
+    kind = getattr(found, f"{name}Settings")
+    return NavigationMethod(word, lambda: made(kind(**settings)), title=title, identity=identity, checks=checks)
+
+
+def _from_file(path: Path, name: str) -> NavigationMethod:
+    """Return a user's class; the file's own code runs, as the user asks."""
+    if not path.is_file():
+        raise AssetError(f"There is no file {str(path)!r} for the pilot {name!r}.")
+    digest = sha256_file(path)
+    made = getattr(_module(path, digest), name, None)
+    if not callable(made):
+        raise AirworthyError(f"{str(path)!r} has no class {name!r}.")
+    kind: Literal["planner", "pilot"]
+    if all(hasattr(made, part) for part in ("update", "setpoints", "reset")):
+        kind = "planner"
+    elif hasattr(made, "command"):
+        kind = "pilot"
+    else:
+        raise AirworthyError(
+            f"The class {name!r} of {str(path)!r} has neither command(observation) nor update(...) and setpoints(time):"
+            " see docs/benchmarks/navigation.md."
+        )
+    shown = getattr(made, "name", None)
+    shown = shown if isinstance(shown, str) and shown else name
+    identity = {"file": path.name, "class": name, "sha256": digest}
+    alone, privileged = not getattr(made, "batched", False), kind == "planner" and bool(getattr(made, "privileged", False))
+    return NavigationMethod(shown, made, kind, alone, privileged, True, identity, shown, hasattr(made, "check_ready"))
+
+
+def _module(path: Path, digest: str) -> Any:
+    name = f"airworthy_own_pilot_{digest[:16]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(path.parent.resolve()))
+    try:
+        with stops_noted():
+            contained(spec.loader.exec_module, module)
+    except PilotFailure as failure:
+        sys.modules.pop(name, None)
+        raise AirworthyError(f"{str(path)!r} cannot be imported: {failure}.") from failure
+    finally:
+        sys.path.remove(str(path.parent.resolve()))
+    return module

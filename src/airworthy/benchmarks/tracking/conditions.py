@@ -1,0 +1,213 @@
+"""Under what a pilot is tried: the conditions of SOUS VIDE's experiments and sweeps over them, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from importlib.resources import files
+from math import isfinite
+from typing import Any
+
+from airworthy.core.errors import AirworthyError, unknown_name
+
+__all__ = [
+    "Condition",
+    "ConditionNoise",
+    "Sweep",
+    "condition",
+    "condition_names",
+    "expanded",
+    "noise_level",
+    "noise_levels",
+    "sweeps",
+]
+
+FILE = "conditions.toml"
+_ROOT = "baseline"
+LIGHT_MAX, GUST_MAX = 100.0, 100.0
+"""Factor of all light; lateral specific force [m/s^2], ten times gravity."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One experiment: what differs from the baseline."""
+
+    name: str
+    title: str
+    says: str = ""
+    """One sentence for people."""
+    paper: str = ""
+    """Row of the published tables that it stands beside."""
+    light: float = 1.0
+    """Factor of all linear radiance."""
+    people: int = 0
+    """That walk near the path."""
+    removed: tuple[str, ...] = ()
+    """Classes of things taken out near the path."""
+    covered: bool = False
+    """Pillars near the path stand behind grey planes."""
+    mass: float = 1.0
+    """Factor of the drawn mass."""
+    mass_spread: float = 0.0
+    """Mass is uniform within this share."""
+    thrust_spread: float = 0.0
+    """So is thrust."""
+    gust: float = 0.0
+    """Specific force of a lateral pulse of one second [m/s^2]."""
+    delay: float = 0.0
+    """Of commands [s]."""
+    noise: str = "baseline"
+    """Level of what is sensed."""
+    course: str = ""
+    """Instead of the run's; so is the scene."""
+    scene: str = ""
+    clear: float = 0.0
+    """Everything that stands on the floor this near the path is taken out [m]."""
+
+    def __post_init__(self) -> None:
+        numbers = {f.name: getattr(self, f.name) for f in fields(self) if f.type == "float"}
+        for name, value in numbers.items():
+            if not (isfinite(value) and value >= 0.0):
+                raise AirworthyError(f"Condition {self.name!r} has {name} {value}; expected a finite number of 0 or more.")
+        if not (0.1 <= self.mass <= 10.0 and self.mass_spread < 1.0 and self.thrust_spread < 1.0):
+            raise AirworthyError(
+                f"Condition {self.name!r} has {self.mass} times the mass, spreads {self.mass_spread} and {self.thrust_spread};"
+                " expected 0.1 to 10, and less than 1."
+            )
+        for name, most in (("light", LIGHT_MAX), ("gust", GUST_MAX), ("clear", 100.0)):
+            if numbers[name] > most:
+                raise AirworthyError(f"Condition {self.name!r} has {name} {numbers[name]:g}; expected 0 to {most:g}.")
+        if not 0.0 <= self.delay <= 0.5:
+            raise AirworthyError(f"Condition {self.name!r} delays commands by {self.delay} s; expected 0 to 0.5.")
+        if not 0 <= self.people <= 32:
+            raise AirworthyError(f"Condition {self.name!r} has {self.people} people; expected 0 to 32.")
+        noise_level(self.noise)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A field of the baseline over a range; its conditions are named `name:value`."""
+
+    word: str
+    """Stands for all of them."""
+    title: str
+    name: str
+    field: str
+    unit: str
+    values: tuple[Any, ...]
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """Names, in order."""
+        return tuple(f"{self.name}:{_spelled(value)}" for value in self.values)
+
+
+@dataclass(frozen=True)
+class ConditionNoise:
+    """Standard deviations of position x, y, z [m], velocity [m/s] and quaternion x, y, z, w."""
+
+    sensor: tuple[float, ...]
+    """Of what is sensed, at every tick."""
+    model: tuple[float, ...]
+    """Of what is added to the state between two ticks."""
+
+
+@lru_cache(maxsize=1)
+def _data() -> Mapping[str, Any]:
+    import tomllib
+
+    return tomllib.loads(files("airworthy.benchmarks.tracking").joinpath(FILE).read_text("utf-8"))
+
+
+def noise_levels() -> tuple[str, ...]:
+    """Names of the levels, from none to the most."""
+    return tuple(_data()["noise"])
+
+
+def noise_level(name: str) -> ConditionNoise:
+    """Return a level by name.
+
+    Raises:
+        UnknownNameError: There is none of this name.
+    """
+    if name not in _data()["noise"]:
+        raise unknown_name("noise level", name, noise_levels())
+    found = _data()["noise"][name]
+    return ConditionNoise(tuple(found["sensor"]), tuple(found["model"]))
+
+
+def sweeps() -> tuple[Sweep, ...]:
+    """Return all sweeps."""
+    return tuple(
+        Sweep(word, item["title"], item["name"], item["field"], item["unit"], tuple(item["values"]))
+        for word, item in _data()["sweep"].items()
+    )
+
+
+def condition_names() -> tuple[str, ...]:
+    """Names of conditions, sweeps and groups that `expanded` takes."""
+    data = _data()
+    return (*data["condition"], *data["sweep"], *data["group"])
+
+
+def condition(name: str) -> Condition:
+    """Return a condition by name: one of the catalogue, or a point of a sweep ("wind:2.5", "noise:extreme").
+
+    Raises:
+        UnknownNameError: There is none of this name.
+        AirworthyError: A value cannot be used.
+    """
+    found = _data()["condition"].get(name)
+    if found is not None:
+        given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in found.items()}
+        return Condition(name, **given)
+    head, colon, text = name.partition(":")
+    sweep = next((item for item in sweeps() if item.name == head), None)
+    if not colon or sweep is None:
+        points = [f"{item.name}:VALUE" for item in sweeps()]
+        raise unknown_name("condition", name, condition_names(), f"Points of sweeps are {', '.join(points)}.")
+    value = text if sweep.field == "noise" else _number(name, text)
+    shown = text if sweep.field == "noise" else f"{_spelled(value)} {sweep.unit}"
+    base = condition(_ROOT)
+    changed: dict[str, Any] = {sweep.field: value}
+    return replace(base, name=f"{head}:{_spelled(value)}", title=f"{sweep.title}: {shown}", says="", paper="", **changed)
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not isfinite(value):
+        raise AirworthyError(f"Condition {name!r} ends with {text!r}; expected a number, as in wind:2.5.")
+    return value
+
+
+def _spelled(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def expanded(words: Sequence[str]) -> tuple[Condition, ...]:
+    """Conditions by the names of conditions, sweeps and groups, each once, in order.
+
+    Raises:
+        UnknownNameError: A name is unknown.
+        AirworthyError: There is none.
+    """
+    names = dict.fromkeys(name for word in words for name in _names(word))
+    if not names:
+        raise AirworthyError("An evaluation needs at least one condition, as baseline.")
+    return tuple(dict.fromkeys(condition(name) for name in names))
+
+
+def _names(word: str) -> Iterator[str]:
+    if word in _data()["group"]:
+        for part in _data()["group"][word]:
+            yield from _names(part)
+        return
+    sweep = next((item for item in sweeps() if item.word == word), None)
+    if sweep is None:
+        yield condition(word).name
+    else:
+        yield from sweep.conditions

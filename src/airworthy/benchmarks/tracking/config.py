@@ -1,0 +1,148 @@
+"""What a user chooses about an evaluation, checked; what its numbers depend on; the command that makes them again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from airworthy import __version__
+from airworthy.benchmarks.fly.job import check_device
+from airworthy.benchmarks.tracking.block import PHYSICS_RATE, ConditionBlock
+from airworthy.benchmarks.tracking.conditions import expanded
+from airworthy.benchmarks.tracking.methods import TrackingMethod, VehicleSpread
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.runs import progress
+from airworthy.core.runs.manifest import plain
+from airworthy.core.schema import SEED, check_fields
+from airworthy.tasks import TrackingProtocol
+
+__all__ = ["EvaluateConfig", "blocks_of", "check", "command_line", "identity_of", "quick"]
+
+Family = Literal["semi_kinematic", "rigid"]
+FREE = ("out", "report", "quick", "json")
+"""Fields that no number depends on."""
+
+
+@dataclass(frozen=True)
+class EvaluateConfig:
+    """Who is tried, on what, under which conditions."""
+
+    pilot: tuple[str, ...] = ("mpc",)
+    """Who flies: mpc (the expert, which knows the true state), svnet (the shipped policy), svnet:FOLDER (what `airworthy train
+    svnet` wrote); the first is the one that others are compared with."""
+    course: str = "robustness"
+    """Course name or file."""
+    scene: str = "hall"
+    """Where: a scene's name or file."""
+    conditions: tuple[str, ...] = ("table_2",)
+    """Conditions (baseline, lighting, dynamic, static, payload, wind, drones, extended, cluttered), points of sweeps (wind:2.5,
+    lighting:0.3, delay:0.02, payload:1.5, noise:extreme), whole sweeps (wind_sweep, lighting_sweep, delay_sweep, payload_sweep,
+    noise_levels), and groups (table_2, multi_objective, skills, sweeps, all)."""
+    flights: int = 20
+    """Per pilot, family and condition."""
+    family: tuple[Family, ...] = ("semi_kinematic",)
+    """Equations of motion: semi_kinematic as published, rigid body with rotors, or both."""
+    vehicle: str = "carl"
+    """What flies; pilots were made for the nominal one."""
+    spread: VehicleSpread = field(default_factory=VehicleSpread)
+    """What every flight draws."""
+    protocol: TrackingProtocol = field(default_factory=TrackingProtocol)
+    """By which flights are judged."""
+    contact: Literal["respond", "freeze", "none"] = "respond"
+    """At an impact: the vehicle rebounds and may go on, the flight ends, or it flies through everything."""
+    batch: int = 20
+    """Flights at once; those of a batch are kept together when a run is stopped."""
+    seed: Annotated[int, SEED] = 0
+    """Of everything that is drawn; flight k draws the same for every pilot and condition."""
+    device: str = "cpu"
+    """Where it is computed: cpu or an NVIDIA GPU (cuda:0)."""
+    out: Path = Path("runs/evaluate")
+    """Folder of the results; a stopped run goes on where it was."""
+    report: bool = True
+    """Write report.html."""
+    quick: bool = False
+    """Two flights of baseline and payload only, for a quick look."""
+    json: bool = False
+    """Print JSON, and no progress."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+def quick(config: EvaluateConfig) -> EvaluateConfig:
+    """Return the same with `quick` done: what the user named stays, what was left at its default becomes small."""
+    if not config.quick:
+        return config
+    small: dict[str, Any] = {"conditions": ("baseline", "payload"), "flights": 2}
+    default = EvaluateConfig()
+    wanted = {name: value for name, value in small.items() if getattr(config, name) == getattr(default, name)}
+    values = {item.name: getattr(config, item.name) for item in fields(config)}
+    return EvaluateConfig(**{**values, **wanted})
+
+
+def check(config: EvaluateConfig) -> None:
+    """Refuse what cannot be done.
+
+    Raises:
+        AirworthyError: One sentence.
+    """
+    check_device(config.device)
+    if not config.pilot:
+        raise AirworthyError("An evaluation needs at least one pilot, as --pilot mpc.")
+    for name in ("pilot", "family"):
+        values = getattr(config, name)
+        if len(set(values)) != len(values):
+            raise AirworthyError(f"The same {name} was named twice: {', '.join(values)}.")
+    if not config.family:
+        raise AirworthyError("An evaluation needs a family of dynamics: semi_kinematic or rigid.")
+    for family in config.family:
+        if family not in PHYSICS_RATE:
+            raise unknown_name("family of dynamics", family, PHYSICS_RATE)
+    if not 1 <= config.flights <= 100_000 or not 1 <= config.batch <= 100_000:
+        raise AirworthyError(
+            f"An evaluation got {config.flights} flights, {config.batch} at once; expected 1 to 100,000 of each."
+        )
+    for item in fields(config.spread):
+        value = getattr(config.spread, item.name)
+        most = 0.9 if item.name in ("mass", "thrust") else 10.0
+        if not (isfinite(value) and 0.0 <= value <= most):
+            raise AirworthyError(f"The spread of {item.name} is {value}; expected 0 to {most:g}.")
+    if not 0 <= config.seed < 1 << 64:
+        raise AirworthyError(f"The seed is {config.seed}; expected 0 to 2^64 - 1.")
+    expanded(config.conditions)
+
+
+def blocks_of(config: EvaluateConfig, entrants: Sequence[TrackingMethod]) -> list[ConditionBlock]:
+    """Return what is flown, in order: condition by condition, so that the comparison of pilots fills up evenly."""
+    found = []
+    for condition in expanded(config.conditions):
+        for family in config.family:
+            for entrant in entrants:
+                for first in range(0, config.flights, config.batch):
+                    count = min(config.batch, config.flights - first)
+                    place = condition.course or config.course, condition.scene or config.scene
+                    found.append(ConditionBlock(entrant.name, family, condition, *place, first, count))
+    return found
+
+
+def identity_of(config: EvaluateConfig, entrants: Sequence[TrackingMethod], places: Mapping[str, str]) -> dict[str, Any]:
+    """Everything that the numbers depend on, as plain data.
+
+    Args:
+        config: What was chosen.
+        entrants: Who flies.
+        places: Digest of each scene by name.
+    """
+    chosen = {item.name: getattr(config, item.name) for item in fields(config) if item.name not in FREE}
+    conditions = [asdict(item) for item in expanded(config.conditions)]
+    pilots = {item.name: dict(item.identity) for item in entrants}
+    told = {"version": __version__, "config": chosen, "conditions": conditions, "pilots": pilots, "scenes": dict(places)}
+    return plain(told)
+
+
+def command_line(config: EvaluateConfig) -> str:
+    """Return the exact command that makes the results again."""
+    return progress.command_line("airworthy evaluate", config, leave_out=("json", "quick"), short_numbers=True)

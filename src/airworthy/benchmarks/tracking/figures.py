@@ -1,0 +1,329 @@
+"""Figures of the tracking protocol's report as inline SVG: pilots by colour, families by mark and line.
+
+Green diamonds are published real flights. In plans blue is a success, amber a partial one, red a failure, dashed the course.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from airworthy.benchmarks.tracking.conditions import Sweep
+from airworthy.benchmarks.tracking.tables import condition_row, select
+from airworthy.core.arrays import Array
+from airworthy.reports.figures import outcome_role
+from airworthy.reports.svg import PALETTE, STYLE, inline_svg
+
+__all__ = [
+    "PlanPanel",
+    "Series",
+    "Told",
+    "figure_beside",
+    "figure_distributions",
+    "figure_plans",
+    "figure_sweep",
+    "figure_told",
+    "series_of",
+]
+
+WIDTH = 10.6
+COLORS = ("flown", "warn", "ink", "bad", "muted")
+"""Of pilots, in turn; green belongs to what was published."""
+DASHES = (0, (4, 2))
+PLAN_COLUMNS = 3
+
+
+@dataclass(frozen=True)
+class Series:
+    """A pilot in a family of dynamics."""
+
+    pilot: str
+    family: str
+    color: str
+    rigid: bool
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        return f"{self.pilot}, {self.family.replace('_', '-')}"
+
+    @property
+    def mark(self) -> dict[str, Any]:
+        """How a point looks."""
+        color = PALETTE[self.color]
+        return {"color": color, "marker": "s" if self.rigid else "o", "markerfacecolor": "none" if self.rigid else color}
+
+    @property
+    def line(self) -> Any:
+        """How a line looks."""
+        return DASHES if self.rigid else "-"
+
+
+@dataclass(frozen=True, eq=False)
+class PlanPanel:
+    """What one panel of plans shows."""
+
+    title: str
+    course: Array
+    """(n, 3)"""
+    paths: Sequence[tuple[str, Array]]
+    """Outcome and positions (k, 3) of each flight."""
+    things: Sequence[tuple[Array, Array]]
+    """Lower and upper corners of what stands at flying height."""
+    box: tuple[Array, Array]
+    """What is shown, x and y."""
+
+
+def series_of(rows: Sequence[Mapping[str, Any]]) -> list[Series]:
+    """Return every pilot in every family, in the order of the rows."""
+    pilots = list(dict.fromkeys(row["pilot"] for row in rows))
+    pairs = dict.fromkeys((row["pilot"], row["family"]) for row in rows)
+    order = sorted(pairs, key=lambda pair: (pilots.index(pair[0]), pair[1] == "rigid"))
+    return [Series(p, f, COLORS[pilots.index(p) % len(COLORS)], f == "rigid") for p, f in order]
+
+
+def figure_beside(entries: Sequence[Mapping[str, Any]], series: Sequence[Series]) -> str:
+    """Tracking error and proximity of each condition, with intervals, and what was published beside it."""
+    names = list(dict.fromkeys((entry["condition"], entry["title"]) for entry in entries))
+    with _style():
+        figure = _figure(0.7 + 0.34 * len(names))
+        panels = figure.subplots(1, 2, sharey=True)
+        bottom = 0.42 / (0.7 + 0.34 * len(names))
+        figure.subplots_adjust(left=0.15, right=0.985, top=1.0 - 1.15 * bottom, bottom=bottom, wspace=0.06)
+        metrics = ((panels[0], "tracking_error_m", "Tracking error [m]"), (panels[1], "proximity_percent", "Within 0.3 m [%]"))
+        for axes, metric, title in metrics:
+            axes.set_title(title)
+            for place, (name, _) in enumerate(names):
+                _condition(axes, place, name, metric, entries, series)
+            axes.grid(axis="y", visible=False)
+            axes.margins(x=0.04)
+        panels[0].set_xlim(left=0.0)
+        panels[1].set_xlim(right=101.5)
+        panels[0].set_yticks(range(len(names)), [title for _, title in names])
+        panels[0].set_ylim(len(names) - 0.45, -0.55)
+        _legend(figure, series, published=any(entry["published"] for entry in entries))
+        return inline_svg(figure, "beside", "Tracking error and proximity percentile by condition, with intervals")
+
+
+def _condition(
+    axes: Any, place: int, name: str, metric: str, entries: Sequence[Mapping[str, Any]], series: Sequence[Series]
+) -> None:
+    mine = [entry for entry in entries if entry["condition"] == name]
+    step = 0.6 / max(len(series), 1)
+    for k, one in enumerate(series):
+        found = next((e for e in mine if (e["pilot"], e["family"]) == (one.pilot, one.family)), None)
+        if found is None:
+            continue
+        y, told = place + (k - 0.5 * (len(series) - 1)) * step, found[metric]
+        if np.isfinite(told["low"]) and np.isfinite(told["high"]):
+            axes.plot([told["low"], told["high"]], [y, y], color=PALETTE[one.color], linewidth=1.1, linestyle=one.line)
+        axes.plot([told["mean"]], [y], linestyle="none", markersize=4.2, markeredgewidth=1.0, **one.mark)
+    beside = next((entry["published"] for entry in mine if entry["published"]), None)
+    if beside and np.isfinite(beside[metric]):
+        look = {"color": PALETTE["second"], "markersize": 5.0, "markerfacecolor": "none", "clip_on": False}
+        axes.plot([beside[metric]], [place], "D", **look)
+
+
+def figure_plans(plans: Sequence[PlanPanel], name: str, description: str) -> str:
+    """Flights from above, a panel per condition; courses that are longer along y are turned."""
+    across = min(PLAN_COLUMNS, len(plans))
+    rows = [plans[k : k + across] for k in range(0, len(plans), across)]
+    each = WIDTH / across * 0.93
+    heights = [max(_aspect(plan) for plan in row) * each + 0.54 for row in rows]
+    with _style():
+        tall = sum(heights)
+        figure = _figure(tall)
+        top = tall
+        for row, height in zip(rows, heights, strict=True):
+            top -= height
+            for k, plan in enumerate(row):
+                wide, high = each, _aspect(plan) * each
+                left = k * WIDTH / across + 0.26
+                # Panels hang from the top of their row, so that titles stand in one line.
+                place = (left / WIDTH, (top + height - 0.24 - high) / tall, wide / WIDTH * 0.97, high / tall)
+                _plan(figure.add_axes(place), plan)
+        return inline_svg(figure, name, description)
+
+
+def _axes_of(plan: PlanPanel) -> tuple[int, int]:
+    """World axes to the right and up."""
+    span = plan.box[1] - plan.box[0]
+    return (1, 0) if span[1] > 1.2 * span[0] else (0, 1)
+
+
+def _aspect(plan: PlanPanel) -> float:
+    """Height over width."""
+    span = plan.box[1] - plan.box[0]
+    right, up = _axes_of(plan)
+    return float(span[up] / span[right])
+
+
+def _plan(axes: Any, plan: PlanPanel) -> None:
+    from matplotlib.patches import Rectangle
+
+    right, up = _axes_of(plan)
+    for low, high in plan.things:
+        corner, size = (low[right], low[up]), (high - low)[[right, up]]
+        axes.add_patch(Rectangle(corner, size[0], size[1], facecolor=PALETTE["grid"]))
+    faint = float(np.clip(6.0 / max(len(plan.paths), 1), 0.35, 1.0))
+    for outcome, path in sorted(plan.paths, key=lambda item: outcome_role(item[0]) != "flown"):
+        role = outcome_role(outcome)
+        good = role == "flown"
+        axes.plot(path[:, right], path[:, up], color=PALETTE[role], linewidth=0.9, alpha=faint if good else 0.9)
+        if not good:
+            axes.plot(path[-1, right], path[-1, up], "x", color=PALETTE[role], markersize=4.0, markeredgewidth=1.2)
+    course = plan.course[:, [right, up]]
+    axes.plot(*course.T, color=PALETTE["ink"], linewidth=0.9, linestyle=DASHES)
+    axes.plot(*course[0], "o", color=PALETTE["ink"], markersize=3.6)
+    axes.plot(*course[-1], "s", color=PALETTE["ink"], markersize=3.6)
+    axes.set_xlim(plan.box[0][right], plan.box[1][right])
+    axes.set_ylim(plan.box[0][up], plan.box[1][up])
+    if up == 0:
+        axes.invert_yaxis()  # y to the right needs x downwards: otherwise the view would be a mirror image
+    axes.set_title(plan.title)
+
+
+def figure_distributions(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], series: Sequence[Series]) -> str:
+    """Return every flight's tracking error and proximity, a line per condition."""
+    names = [name for name in titles if any(row["condition"] == name for row in rows)]
+    with _style():
+        tall = 0.7 + 0.36 * len(names)
+        figure = _figure(tall)
+        panels = figure.subplots(1, 2, sharey=True)
+        figure.subplots_adjust(left=0.15, right=0.985, top=1.0 - 0.48 / tall, bottom=0.3 / tall, wspace=0.06)
+        step = 0.62 / max(len(series), 1)
+        for axes, metric, title in zip(
+            panels,
+            ("tracking_error_m", "proximity_percent"),
+            ("Tracking error of each flight [m]", "Within 0.3 m [%]"),
+            strict=True,
+        ):
+            axes.set_title(title)
+            axes.grid(axis="y", visible=False)
+            for place, name in enumerate(names):
+                for k, one in enumerate(series):
+                    y = place + (k - 0.5 * (len(series) - 1)) * step
+                    _strip(axes, y, step, select(rows, condition=name, pilot=one.pilot, family=one.family), metric, one)
+            axes.margins(x=0.04)  # or the farthest flight would be cut by the frame
+        panels[0].set_xlim(left=0.0)
+        panels[1].set_xlim(right=101.5)
+        panels[0].set_yticks(range(len(names)), [titles[name] for name in names])
+        panels[0].set_ylim(len(names) - 0.45, -0.55)
+        _legend(figure, series)
+        return inline_svg(figure, "distributions", "Tracking error and proximity percentile of every flight by condition")
+
+
+def _strip(axes: Any, y: float, step: float, rows: Sequence[Mapping[str, Any]], metric: str, one: Series) -> None:
+    values = np.array([row[metric] for row in rows], float)
+    good = np.array([outcome_role(row["outcome"]) == "flown" for row in rows], bool)
+    # Spread in a fixed pattern, so that equal values do not hide each other and two runs look the same.
+    place = y + 0.5 * step * ((np.arange(len(values)) * 0.618034) % 1.0 - 0.5)
+    if good.any():
+        axes.plot(values[good], place[good], linestyle="none", markersize=2.6, alpha=0.75, markeredgewidth=0.6, **one.mark)
+    if (~good).any():
+        axes.plot(values[~good], place[~good], "x", color=PALETTE["bad"], markersize=4.0, markeredgewidth=1.0)
+
+
+def figure_sweep(sweep: Sweep, rows: Sequence[Mapping[str, Any]], series: Sequence[Series]) -> str:
+    """Success rate and tracking error over a sweep, with intervals."""
+    words = isinstance(sweep.values[0], str)
+    with _style():
+        figure = _figure(2.35)
+        panels = figure.subplots(1, 3)
+        figure.subplots_adjust(left=0.045, right=0.985, top=0.78, bottom=0.19, wspace=0.18)
+        for axes, title in zip(panels, ("Success rate [%]", "Tracking error [m]", "Within 0.3 m [%]"), strict=True):
+            axes.set_title(title)
+            axes.set_xlabel(f"{sweep.title.lower()} [{sweep.unit}]")
+        for k, one in enumerate(series):
+            _sweep_lines(panels, sweep, rows, one, (k - 0.5 * (len(series) - 1)) * 0.012, words)
+        panels[0].set_ylim(-4.0, 104.0)
+        panels[1].set_ylim(bottom=0.0)
+        panels[2].set_ylim(-4.0, 104.0)
+        if words:
+            for axes in panels:
+                axes.set_xticks(range(len(sweep.values)), sweep.values)
+                axes.set_xlim(-0.3, len(sweep.values) - 0.7)
+        _legend(figure, series)
+        return inline_svg(figure, f"sweep-{sweep.name}", f"Success, tracking error and proximity over {sweep.title.lower()}")
+
+
+def _sweep_lines(panels: Any, sweep: Sweep, rows: Sequence[Mapping[str, Any]], one: Series, shift: float, words: bool) -> None:
+    found = []
+    for place, (value, name) in enumerate(zip(sweep.values, sweep.conditions, strict=True)):
+        mine = select(rows, condition=name, pilot=one.pilot, family=one.family)
+        if mine:
+            found.append((float(place) if words else float(value), condition_row(mine)))
+    if not found:
+        return
+    x = np.array([value for value, _ in found])
+    x = x + shift * (np.ptp(x) or 1.0)
+    rate = np.array([[100.0 * row["success_rate"][key] for key in ("value", "low", "high")] for _, row in found])
+    others = [
+        np.array([[row[metric][key] for key in ("mean", "low", "high")] for _, row in found])
+        for metric in ("tracking_error_m", "proximity_percent")
+    ]
+    for axes, values in zip(panels, (rate, *others), strict=True):
+        axes.vlines(x, values[:, 1], values[:, 2], color=PALETTE[one.color], linewidth=1.0, alpha=0.7)
+        axes.plot(x, values[:, 0], linestyle=one.line, linewidth=1.1, markersize=3.6, markeredgewidth=0.9, **one.mark)
+        axes.margins(x=0.04)
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What pilots of one kind told of their drones, over time."""
+
+    title: str
+    lines: Sequence[tuple[str, Array, Array, float]]
+    """Condition, times (n,), estimates of force over mass (flights, n) [N/kg], the mean of the true ones."""
+
+
+def figure_told(panels: Sequence[Told]) -> str:
+    """Estimates over time: mean and standard deviation over flights, dashed what is true."""
+    with _style():
+        figure = _figure(2.5 * (-(-len(panels) // 2)))
+        grid = np.atleast_1d(figure.subplots(-(-len(panels) // 2), min(2, len(panels)), squeeze=False)).ravel()
+        figure.subplots_adjust(left=0.05, right=0.985, top=0.88, bottom=0.17, wspace=0.12, hspace=0.5)
+        for axes, panel in zip(grid, panels, strict=False):
+            axes.set_title(f"{panel.title}: force of a rotor over mass [N/kg]")
+            axes.set_xlabel("time [s]")
+            for (name, time, values, true), color in zip(panel.lines, ("flown", "warn", "muted", "ink"), strict=False):
+                mean, spread = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+                axes.fill_between(time, mean - spread, mean + spread, color=PALETTE[color], alpha=0.18)
+                axes.plot(time, mean, color=PALETTE[color], linewidth=1.1, label=name)
+                axes.axhline(true, color=PALETTE[color], linewidth=0.8, linestyle=DASHES)
+            most = max(true for *_, true in panel.lines)
+            axes.set_ylim(0.0, 1.8 * most)  # an estimate that is far off leaves the picture; the table has its numbers
+            axes.legend(loc="upper right", ncols=4)
+        for axes in grid[len(panels) :]:
+            axes.set_visible(False)
+        return inline_svg(figure, "told", "Estimated ratio of force to mass over time, by condition")
+
+
+def _legend(figure: Any, series: Sequence[Series], published: bool = False) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], linestyle=one.line, linewidth=1.1, markersize=4.0, **one.mark) for one in series]
+    labels = [one.label for one in series]
+    if published:
+        handles.append(
+            Line2D([], [], linestyle="none", marker="D", color=PALETTE["second"], markerfacecolor="none", markersize=5.0)
+        )
+        labels.append("published, real flights")
+    figure.legend(handles, labels, loc="upper right", ncols=len(labels), bbox_to_anchor=(0.985, 1.0), columnspacing=1.4)
+
+
+def _style() -> AbstractContextManager[Any]:
+    import matplotlib as mpl
+
+    context: AbstractContextManager[Any] = mpl.rc_context(dict(STYLE))
+    return context
+
+
+def _figure(height: float) -> Any:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(WIDTH, height))

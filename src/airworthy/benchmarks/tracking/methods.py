@@ -1,0 +1,240 @@
+"""Who is evaluated: pilots by the words of the command line, or a factory of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from airworthy.benchmarks.tracking.conditions import Condition
+from airworthy.core.arrays import Array, ArrayInt, ArrayU32
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.files import sha256, sha256_file
+from airworthy.core.random import Stream, flight_key, uniforms
+from airworthy.core.schema import check_fields
+from airworthy.pilots import Pilot
+from airworthy.pilots.expert import expert_for, expert_reference, full_thrust_of
+from airworthy.pilots.svnet.contract import policy_folder, shipped_name
+from airworthy.simulation import MountedSensor, MountedSensors, Simulator
+from airworthy.trajectories import Course, Trajectory, kinematic_state
+from airworthy.vehicles import Vehicle
+
+__all__ = [
+    "CAMERA",
+    "Drones",
+    "MakePilot",
+    "TrackingMethod",
+    "VehicleSpread",
+    "draw_drones",
+    "entrant",
+    "equip",
+    "expert_entrant",
+    "keys_of",
+    "methods_of",
+]
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# The drones of a block and where they begin: functions of (seed, flight number), the same in every condition.
+#
+# Flights with one number therefore have the same start and the same drawn drone whoever flies and whatever the condition,
+# which is what makes differences between pilots and conditions pairs.
+
+_START, _DRONE, _SIDE = 0, 1, 2
+"""Steps of the stream that a flight's own numbers are drawn from."""
+
+
+@dataclass(frozen=True)
+class VehicleSpread:
+    """Half widths of what every flight of a run draws, uniform."""
+
+    position: float = 0.1
+    """[m]"""
+    velocity: float = 0.1
+    """[m/s]"""
+    attitude: float = 0.05
+    """Of each component of the quaternion, before it is normalised."""
+    mass: float = 0.0
+    """Share; so is thrust. A condition that has a wider one wins."""
+    thrust: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Spread.")
+
+
+@dataclass(frozen=True, eq=False)
+class Drones:
+    """Of n flights."""
+
+    number: ArrayInt
+    """(n,)"""
+    mass: Array
+    """(n,) as flown [kg]."""
+    thrust: Array
+    """(n,) of all rotors at full command [N]."""
+    vehicle: Vehicle
+    """Of which they are kinds."""
+    side: Array
+    """(n,) 1 or -1: from which side a gust comes."""
+    position: Array
+    """(n, 3) start, world [m]; so are velocity (n, 3) and attitude (n, 4)."""
+    velocity: Array
+    attitude: Array
+
+    @property
+    def ratio(self) -> Array:
+        """(n,) force of one rotor at full command over mass [N/kg]: what a history network can know."""
+        return self.thrust / self.rotors / self.mass
+
+    @property
+    def nominal(self) -> float:
+        """The same of the record."""
+        return full_thrust_of(self.vehicle) / self.rotors / self.vehicle.mass
+
+    @property
+    def rotors(self) -> int:
+        """Of each."""
+        return self.vehicle.rotor_count
+
+    def full_of(self, family: str) -> Array:
+        """(n,) thrust that a command of full thrust names [N]: in the rigid family what the allocation believes."""
+        return self.thrust if family == "semi_kinematic" else np.full(len(self.thrust), full_thrust_of(self.vehicle))
+
+
+def keys_of(seed: int, number: ArrayInt) -> ArrayU32:
+    """(n, 4) keys of flights by their numbers: apart from those with which a simulator draws."""
+    own = int(sha256(f"tracking protocol {seed}")[:16], 16)
+    return flight_key(own, number)
+
+
+def draw_drones(
+    vehicle: Vehicle, path: Trajectory, spread: VehicleSpread, condition: Condition, seed: int, number: ArrayInt
+) -> Drones:
+    """Draw the flights of some numbers (n,)."""
+    key = keys_of(seed, number)
+    sample = path.sample(np.zeros(1))
+    wanted = np.concatenate([sample.position[0], sample.velocity[0], kinematic_state(sample, vehicle.gravity).attitude[0]])
+    half = np.repeat([spread.position, spread.velocity, spread.attitude], [3, 3, 4])
+    start = wanted + half * (2.0 * uniforms(key, _START, Stream.SYNTHESIS, 10) - 1.0)
+    start[:, 6:] /= np.linalg.norm(start[:, 6:], axis=1, keepdims=True)
+    share = 2.0 * uniforms(key, _DRONE, Stream.SYNTHESIS, 2) - 1.0
+    mass = vehicle.mass * condition.mass * (1.0 + max(spread.mass, condition.mass_spread) * share[:, 0])
+    thrust = full_thrust_of(vehicle) * (1.0 + max(spread.thrust, condition.thrust_spread) * share[:, 1])
+    side = np.where(uniforms(key, _SIDE, Stream.SYNTHESIS, 1)[:, 0] < 0.5, 1.0, -1.0)
+    return Drones(number, mass, thrust, vehicle, side, start[:, :3], start[:, 3:6], start[:, 6:])
+
+
+def equip(simulator: Simulator, drones: Drones) -> None:
+    """Give a simulator's vehicles these drones' mass and thrust; inertia follows mass, as of a drone that is denser."""
+    share = drones.mass / np.array([item.mass for item in simulator.vehicles])
+    simulator.set_parameter("mass", drones.mass)
+    if simulator.config.dynamics == "semi_kinematic":
+        simulator.set_parameter("thrust_limit", drones.thrust)
+        return
+    simulator.set_parameter("inertia", simulator.parameter("inertia") * share[:, None])
+    gain = drones.thrust / np.array([full_thrust_of(item) for item in simulator.vehicles])
+    for name in ("rotor_thrust", "rotor_torque"):
+        rows = np.asarray(simulator.parameter(name))
+        simulator.set_parameter(name, rows.reshape(len(gain), -1) * gain[:, None])
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+CAMERA = "camera"
+"""Name under which a policy's camera is mounted."""
+
+
+class MakePilot(Protocol):
+    """Makes a pilot for the flights of a simulator, after their drones were drawn and their sensors mounted."""
+
+    def __call__(self, simulator: Simulator, course: Course, mounted: MountedSensors | None) -> Pilot:
+        """Return the pilot, with a command per environment."""
+        ...
+
+
+@dataclass(frozen=True)
+class TrackingMethod:
+    """A pilot that is tried."""
+
+    name: str
+    """As in results; no two of a run may be equal."""
+    make: MakePilot
+    sensors: Callable[[Vehicle], Mapping[str, MountedSensor]] | None = None
+    """What it must carry."""
+    senses: bool = True
+    """It reads sensed values; False: it is given the true state, whatever the noise level."""
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    """What its decisions depend on besides its name: hashes of weights, settings."""
+    variant: str = ""
+    """Of the network; the row of Table I that it stands beside."""
+
+
+def entrant(word: str) -> TrackingMethod:
+    """Return a pilot by its word: mpc (the expert), svnet (the shipped policy), or svnet:FOLDER (what `airworthy train svnet`
+    wrote).
+
+    Raises:
+        UnknownNameError: There is no such pilot.
+        AssetError: The folder holds no policy.
+    """
+    kind, colon, folder = word.partition(":")
+    if word == "mpc":
+        return expert_entrant()
+    if kind == "svnet" and bool(colon) == bool(folder):
+        return svnet_entrant(policy_folder(folder))
+    raise unknown_name("pilot to evaluate", word, ("mpc", "svnet", "svnet:FOLDER"))
+
+
+def methods_of(words: Sequence[str]) -> list[TrackingMethod]:
+    """Pilots by their words; of those whose folders have one name the folder above is named, too.
+
+    Raises:
+        UnknownNameError, AssetError: As `entrant`.
+        AirworthyError: A policy is named twice.
+    """
+    found = [entrant(word) for word in words]
+    places: dict[Path, str] = {}
+    for word in words:
+        if word.partition(":")[0] == "svnet":
+            place = policy_folder(word.partition(":")[2]).resolve()
+            if place in places:
+                raise AirworthyError(f"{places[place]} and {word} are the same policy; name each once.")
+            places[place] = word
+    names = [item.name for item in found]
+    for k, word in enumerate(words):
+        if names.count(names[k]) > 1 and ":" in word:
+            found[k] = replace(found[k], name="-".join(Path(word.partition(":")[2]).resolve().parts[-2:]))
+    return found
+
+
+def expert_entrant(name: str = "mpc") -> TrackingMethod:
+    """Return the expert: model predictive control with the true state and every drone's true parameters."""
+
+    def make(simulator: Simulator, course: Course, mounted: MountedSensors | None) -> Pilot:
+        return expert_for(simulator, expert_reference(course))
+
+    return TrackingMethod(name, make, senses=False, identity={"pilot": "mpc"})
+
+
+def svnet_entrant(folder: Path) -> TrackingMethod:
+    """Return a trained policy; it is told nothing but what it senses, and carries the camera that its contract names."""
+    from airworthy.pilots.svnet.contract import CONTRACT_FILE, WEIGHTS_FILE, read_policy
+
+    contract, _ = read_policy(folder)  # its weights, too: what cannot fly is refused before anything has flown
+    digests = {name: sha256_file(folder / name) for name in (CONTRACT_FILE, WEIGHTS_FILE)}
+
+    def make(simulator: Simulator, course: Course, mounted: MountedSensors | None) -> Pilot:
+        from airworthy.pilots.svnet.pilot import svnet_pilot
+
+        return svnet_pilot(folder, simulator, course, CAMERA, mounted, simulator.device)
+
+    def sensors(vehicle: Vehicle) -> Mapping[str, MountedSensor]:
+        from airworthy.pilots.svnet.pilot import policy_camera
+
+        return {} if contract.view is None else {CAMERA: MountedSensor(policy_camera(vehicle, contract))}
+
+    shipped = shipped_name(folder)
+    label = (f"svnet:{shipped}" if shipped else folder.name) if folder.name not in ("", ".", "..") else contract.variant
+    return TrackingMethod(label, make, sensors, identity={"pilot": "svnet", **digests}, variant=contract.variant)

@@ -1,0 +1,307 @@
+"""Numbers and sentences of an evaluation's report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from math import degrees, isfinite
+from typing import Any
+
+from airworthy.benchmarks.tracking.conditions import Condition
+from airworthy.benchmarks.tracking.config import EvaluateConfig
+from airworthy.benchmarks.tracking.tables import CLASSES, SOURCE, PublishedRow, published_rows
+from airworthy.core.files import json_text
+from airworthy.reports.flight_text import NAMES
+from airworthy.reports.page import DASH, card, fact, fixed, interval
+from airworthy.tasks import SUCCESSES, TrackingProtocol
+
+__all__ = ["content"]
+
+ROWS_MAX = 400
+"""Flights listed one by one."""
+FAILURES_MAX = 120
+CLASS_NAMES = ("clean", "recovered", "partial", "failed, no recovery", "failed, off course", "other")
+
+NOTES = tuple(
+    """\
+Simulated flights stand beside real ones here. Their rooms, drones, light and air differ, and so do the starts: read the \
+published numbers as the size of the task, not as a race.
+Each condition stands in for a real experiment: light is scaled as linear radiance, people are figures on random walks, \
+things are taken out with their surfaces and gaussians, the payload is mass alone, the gust is a constant lateral specific \
+force for one second.
+The semi-kinematic family has neither rotor lag nor inertia nor drag; the rigid family has rotors (20 ms), inertia and a \
+rate loop, but no flexible frame, propeller wash or battery.
+The expert (mpc) is given the true state and the true parameters of every drone: it says what the course allows, not what \
+a camera allows. Noise of what is sensed does not touch it, nor can light and people.
+An impact pushes the drone's sphere of 0.15 m back and the flight goes on; propellers do not break.
+Intervals say how far the numbers would move if these flights were drawn again. They do not cover a wrong model.""".splitlines()
+)
+
+
+def content(
+    summary: Mapping[str, Any], config: EvaluateConfig, conditions: Sequence[Condition], identity: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Everything on the page that is not a picture."""
+    entries, rows = summary["aggregate"], summary["flights"]
+    titles = {item.name: item.title for item in conditions}
+    return {
+        "title": f"{' and '.join(dict.fromkeys(row['pilot'] for row in rows))} on {config.course} in {config.scene}",
+        "verdict": _verdict(entries, summary["state"]),
+        "cards": _cards(entries, rows),
+        "classes": _bar(entries),
+        "command": summary["command"],
+        "facts": _facts(summary, config, identity),
+        "config": json_text(dict(identity)),
+        "source": SOURCE,
+        "beside": [_entry(entry) for entry in entries],
+        "ablation": _ablation(entries),
+        "paired": [_pair(item, titles) for item in (*summary["against_first_pilot"], *summary["against_baseline"])],
+        "failures": _failures(rows, titles),
+        "failures_note": _failures_note(rows),
+        **_adaptation(summary["adaptation"]),
+        "rows": [_flight(row) for row in rows[:ROWS_MAX]],
+        "rows_note": f"The first {ROWS_MAX} of {len(rows)} flights; all are in results.parquet."
+        if len(rows) > ROWS_MAX
+        else "",
+        "protocol": [fact(*one) for one in _thresholds(config.protocol)],
+        "conditions": [{"title": item.title, "name": item.name, "says": item.says} for item in conditions if item.says],
+        "notes": NOTES,
+        "version": summary["version"],
+    }
+
+
+def _verdict(entries: Sequence[Mapping[str, Any]], state: Mapping[str, Any]) -> str:
+    single = [entry for entry in entries if not entry["condition"].startswith("all:")]
+    count = sum(entry["flights"] for entry in single)
+    good = sum(entry["classes"]["success"] + entry["classes"]["success_recovered"] for entry in single)
+    words = [f"{good} of {count} simulated flights succeeded."]
+    if not state["complete"]:
+        words.append(f"This is not all: {state['blocks_finished']} of {state['blocks']} blocks of flights are finished.")
+    return " ".join(words)
+
+
+def _cards(entries: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    base = next((entry for entry in entries if entry["condition"] == "baseline"), entries[0] if entries else None)
+    if base is None:
+        return []
+    published = base["published"] or {}
+    rate = base["success_rate"]
+    below = f"{base['pilot']}, {base['family'].replace('_', '-')}; {100 * rate['low']:.0f} {DASH} {100 * rate['high']:.0f} %"
+    return [
+        card(
+            f"success, {base['title'].lower()}",
+            f"{100 * rate['value']:.0f}",
+            "%",
+            below,
+            "good" if rate["value"] == 1 else "poor",
+        ),
+        card("tracking error", fixed(base["tracking_error_m"]["mean"], 3), "m", _beside(published, "tracking_error_m", "m")),
+        card("within 0.3 m", fixed(base["proximity_percent"]["mean"], 1), "%", _beside(published, "proximity_percent", "%")),
+        card("collisions", fixed(base["collisions_per_m_pooled"], 2), "/m", _beside(published, "collisions_per_m", "/m")),
+        card("flights", str(len(rows)), "", f"{len(dict.fromkeys(row['condition'] for row in rows))} conditions"),
+    ]
+
+
+def _beside(published: Mapping[str, Any], name: str, unit: str) -> str:
+    value = published.get(name)
+    return f"published, real: {value:g} {unit}" if value is not None and isfinite(value) else "simulated"
+
+
+def _bar(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    single = [entry for entry in entries if not entry["condition"].startswith("all:")]
+    styles = ("success", "success_recovered", "partial", "failure", "failure", "failure")
+    counts = [sum(entry["classes"][name] for entry in single) for name in CLASSES]
+    return [
+        {"name": name, "count": count, "style": style}
+        for name, count, style in zip(CLASS_NAMES, counts, styles, strict=True)
+        if count
+    ]
+
+
+def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of the table that sets simulation beside reality."""
+    rate, error, near = entry["success_rate"], entry["tracking_error_m"], entry["proximity_percent"]
+    published = entry["published"]
+    return {
+        "title": entry["title"],
+        "together": entry["condition"].startswith("all:"),
+        "pilot": entry["pilot"],
+        "family": entry["family"].replace("_", "-"),
+        "flights": entry["flights"],
+        "classes": " \N{MIDDLE DOT} ".join(str(entry["classes"][name]) for name in CLASSES[:5])
+        + (f" (+{entry['classes']['other']})" if entry["classes"]["other"] else ""),
+        "success": f"{100 * rate['value']:.0f}",
+        "success_interval": f"{100 * rate['low']:.0f} {DASH} {100 * rate['high']:.0f}",
+        "error": fixed(error["mean"], 3),
+        "error_interval": interval(error["low"], error["high"], 3),
+        "error_pooled": fixed(entry["tracking_error_pooled_m"], 3),
+        "near": fixed(near["mean"], 1),
+        "near_interval": interval(near["low"], near["high"], 1),
+        "hits": fixed(entry["collisions_per_m_pooled"], 3),
+        "real": None if published is None else _real(published),
+    }
+
+
+def _real(row: Mapping[str, Any]) -> dict[str, Any]:
+    good, count = row["flights"][0] + row["flights"][1], sum(row["flights"])
+    return {
+        "name": f"Table {row['table']}",
+        "classes": " \N{MIDDLE DOT} ".join(map(str, row["flights"])),
+        "success": f"{good} of {count}",
+        "error": fixed(row["tracking_error_m"], 3),
+        "near": fixed(row["proximity_percent"], 1),
+        "hits": fixed(row["collisions_per_m"], 2),
+    }
+
+
+def _ablation(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Table I: variants of the network in the baseline, published and ours; empty where no variant flew."""
+    if not any(entry["variant"] for entry in entries):
+        return []
+    table = []
+    for row in (row for row in published_rows() if row.table == "I"):
+        ours = [entry for entry in entries if entry["variant"] == row.variant and entry["condition"] == "baseline"]
+        table.append({"name": row.name, "published": _real(_plain(row)), "ours": [_entry(entry) for entry in ours]})
+    return table
+
+
+def _plain(row: PublishedRow) -> dict[str, Any]:
+    return {item.name: getattr(row, item.name) for item in fields(row)}
+
+
+def _pair(item: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, str]:
+    error, near = item["tracking_error_m"], item["proximity_percent"]
+    return {
+        "what": f"{titles.get(item['condition'], item['condition'])}, {item['family'].replace('_', '-')}",
+        "pair": f"{item['pilot']} minus {item['minus']}",
+        "pairs": str(item["pairs"]),
+        "error": fixed(error["value"], 3, style="+"),
+        "error_interval": interval(error["low"], error["high"], 3),
+        "near": fixed(near["value"], 1, style="+"),
+        "near_interval": interval(near["low"], near["high"], 1),
+        "only": f"{item['only_first_succeeded']} / {item['only_second_succeeded']}",
+    }
+
+
+def _failures(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> list[dict[str, Any]]:
+    failed = [row for row in rows if row["outcome"] not in SUCCESSES or row["cause"]]
+    return [
+        {
+            "condition": titles.get(row["condition"], row["condition"]),
+            "pilot": row["pilot"],
+            "family": row["family"].replace("_", "-"),
+            "flight": row["flight"],
+            "outcome": NAMES[row["outcome"]],
+            "style": _style(row["outcome"]),
+            "cause": row["cause"],
+            "error": fixed(row["tracking_error_m"], 3),
+        }
+        for row in failed[:FAILURES_MAX]
+    ]
+
+
+def _failures_note(rows: Sequence[Mapping[str, Any]]) -> str:
+    failed = sum(row["outcome"] not in SUCCESSES for row in rows)
+    if not failed:
+        return "No flight failed."
+    return f"{failed} of {len(rows)} flights" + (f"; the first {FAILURES_MAX} are listed." if failed > FAILURES_MAX else ".")
+
+
+def _adaptation(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ratio of one rotor's force to the mass: ours, published, and the formula's check."""
+    names = {"ratio_told": "what its history network says", "ratio_flown": "what its motion shows"}
+    estimates = []
+    for entry in told["estimates"]:
+        for word, numbers in entry["conditions"].items():
+            if ":" in word:
+                continue
+            off = 100.0 * (numbers["mean"] / numbers["true"] - 1.0)
+            estimates.append(
+                {
+                    "who": f"{entry['pilot']}, {entry['family'].replace('_', '-')}",
+                    "estimate": names[entry["estimate"]],
+                    "condition": word,
+                    "flights": numbers["flights"],
+                    "mean": f"{numbers['mean']:.3f}",
+                    "std": f"{numbers['std']:.3f}",
+                    "true": f"{numbers['true']:.3f}",
+                    "off": f"{off:+.2f} %",
+                    "step": f"{100 * entry['payload_step']:.0f} %"
+                    if word == "payload" and isfinite(entry["payload_step"])
+                    else "",
+                }
+            )
+    nominal, loaded = told["published"][1], told["published"][2]
+    step = (loaded["mean"] - nominal["mean"]) / (loaded["true"] - nominal["true"])
+    return {
+        "estimates": estimates,
+        "ratios": [{**row, "off": f"{100 * (row['mean'] / row['true'] - 1):+.1f} %"} for row in told["published"]],
+        "published_step": f"{100 * step:.0f} %",
+        "formula": [
+            {key: f"{value:.3f}" for key, value in item.items()} | {"angle_deg": f"{item['angle_deg']:.0f}"}
+            for item in told["formula"]
+        ],
+    }
+
+
+def _facts(summary: Mapping[str, Any], config: EvaluateConfig, identity: Mapping[str, Any]) -> list[dict[str, Any]]:
+    spread = config.spread
+    drawn = f"\u00b1{spread.position:g} m, \u00b1{spread.velocity:g} m/s, quaternion \u00b1{spread.attitude:g}"
+    facts: list[tuple[str, Any, bool]] = [
+        ("version", summary["version"], False),
+        ("seed", config.seed, False),
+        ("vehicle", config.vehicle, False),
+        ("starts", drawn, False),
+        ("families", ", ".join(family.replace("_", "-") for family in config.family), False),
+        ("at an impact", config.contact, False),
+        ("hardware", summary["hardware"].get("processor", ""), False),
+        ("device", config.device, False),
+        ("digest", summary["state"]["digest"], True),
+    ]
+    for name, told in identity["pilots"].items():
+        facts += [(f"{name}, {key}", value, True) for key, value in told.items() if key != "pilot"]
+    return [fact(*one) for one in facts if one[1] != ""]
+
+
+def _flight(row: Mapping[str, Any]) -> dict[str, Any]:
+    cells = [
+        (row["condition"], True),
+        (row["pilot"], True),
+        (row["family"].replace("_", "-"), True),
+        (row["flight"], False),
+        (NAMES[row["outcome"]], True),
+        (fixed(row["tracking_error_m"], 3), False),
+        (fixed(row["tracking_error_max_m"], 3), False),
+        (fixed(row["proximity_percent"], 1), False),
+        (fixed(row["end_distance_m"], 3), False),
+        (fixed(degrees(row["yaw_error_median_rad"]), 1), False),
+        (row["collisions"], False),
+        (fixed(row["mass_kg"], 3), False),
+        (fixed(row["thrust_n"], 2), False),
+    ]
+    return {"cells": [{"text": text, "words": is_word} for text, is_word in cells], "style": _style(row["outcome"])}
+
+
+def _thresholds(protocol: TrackingProtocol) -> list[tuple[str, str]]:
+    return [
+        ("finished", f"within {protocol.end_radius_m:g} m of the last waypoint in the last {protocol.end_window_s:g} s"),
+        ("on course", f"never more than {protocol.path_distance_max_m:g} m from the path"),
+        (
+            "orientation followed",
+            f"yaw error at most {degrees(protocol.yaw_error_max_rad):.0f}\u00b0 at the end and in the median",
+        ),
+        ("proximity percentile", f"samples within {protocol.proximity_m:g} m of the path"),
+        (
+            "collision",
+            (
+                f"begins below {protocol.collision_start_m:g} m of clearance or at an impact,"
+                f" ends above {protocol.collision_end_m:g} m"
+            ),
+        ),
+        ("tracking error", "distance to the continuous polyline of the 20 Hz course; mean over a flight, then over flights"),
+        ("intervals", "rates: Wilson score; means: the wider of Student's t and bootstrap-t; 95 %"),
+    ]
+
+
+def _style(outcome: str) -> str:
+    return outcome if outcome in ("success", "success_recovered", "partial") else "failure"

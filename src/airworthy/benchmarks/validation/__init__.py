@@ -1,0 +1,24 @@
+"""Is the model true? Real flights against open-loop prediction, benches against thrust maps, IMU noise against data sheets."""
+
+from airworthy.benchmarks.validation.calibration import Calibration, calibrate
+from airworthy.benchmarks.validation.imu import AllanDeviation, allan_deviation, imu_statistics
+from airworthy.benchmarks.validation.logs import FlightLog, read_flight_log
+from airworthy.benchmarks.validation.predict import predict
+from airworthy.benchmarks.validation.reference import LogReference, reference
+from airworthy.benchmarks.validation.windows import HORIZONS, LogWindows, cut_windows
+
+__all__ = [
+    "HORIZONS",
+    "AllanDeviation",
+    "Calibration",
+    "FlightLog",
+    "LogReference",
+    "LogWindows",
+    "allan_deviation",
+    "calibrate",
+    "cut_windows",
+    "imu_statistics",
+    "predict",
+    "read_flight_log",
+    "reference",
+]

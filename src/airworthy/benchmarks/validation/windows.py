@@ -1,0 +1,138 @@
+"""Windows of prediction: where they start, what the rotors did, and where the vehicle really was at each horizon."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airworthy.benchmarks.validation.reference import LogReference
+from airworthy.core.arrays import Array, ArrayBool
+
+HORIZONS = (0.1, 0.25, 0.5)
+"""Times after the start at which a prediction is judged [s]."""
+WINDOW_STEP = 0.1
+"""A window starts this often [s]."""
+TIME_STEP = 0.01
+"""Step of the prediction [s]: RK4, half of it changes errors by less than a thousandth. Speeds are sampled at half steps."""
+STEPS = round(HORIZONS[-1] / TIME_STEP)
+HORIZON_STEPS = tuple(round(h / TIME_STEP) for h in HORIZONS)
+GYRO_DELAY = 0.004
+"""The reference runs this much late [s]: gyro, and attitude tied to it, pass the firmware's 80 Hz low-pass, speeds do not."""
+PAST_SPAN = 0.3
+"""How much of the past a model may look at to find its trim [s]."""
+PAST_COUNT = 13
+_MARGIN = 0.12
+
+
+@dataclass(frozen=True)
+class LogWindows:
+    """Windows of one or several logs; the first axis is the window."""
+
+    flight: NDArray[np.str_]
+    """Log that each window is from, (w,)."""
+    time: Array
+    """Start in that log [s], (w,)."""
+    position: Array
+    """Reference at the start and at each horizon: position [m], (w, 1 + h, 3)."""
+    velocity: Array
+    """[m/s], (w, 1 + h, 3)."""
+    attitude: Array
+    """x, y, z, w, (w, 1 + h, 4)."""
+    rate: Array
+    """Body [rad/s], (w, 1 + h, 3)."""
+    valid: ArrayBool
+    """Whether the reference at each horizon can be trusted, (w, h)."""
+    rotor_speed: Array
+    """What the models are fed [rad/s], at every half step, (w, 2 * STEPS + 1, 4)."""
+    past_velocity: Array
+    """Reference over the `PAST_SPAN` before the start, oldest first: velocity [m/s], (w, PAST_COUNT, 3)."""
+    past_attitude: Array
+    """x, y, z, w, (w, PAST_COUNT, 4)."""
+    past_rate: Array
+    """[rad/s], (w, PAST_COUNT, 3)."""
+    past_speed: Array
+    """Rotor speeds [rad/s], (w, PAST_COUNT, 4)."""
+    past_valid: ArrayBool
+    """Whether the past can be trusted, (w,)."""
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def select(self, keep: NDArray) -> LogWindows:
+        """Return the windows of a mask or of indices."""
+        return LogWindows(*(getattr(self, name)[keep] for name in self.__dataclass_fields__))
+
+
+def cut_windows(source: LogReference, rotor_speed: Array | None = None, span: tuple[float, float] | None = None) -> LogWindows:
+    """Windows of one log, one every `WINDOW_STEP`; those without a trustworthy start or any trustworthy horizon are left out.
+
+    Args:
+        source: The log with its reference.
+        rotor_speed: What to feed instead of the measured speeds, at the log's loop times [rad/s], (n, 4).
+        span: Part of the log whose windows are wanted [s]; a window lies inside it whole. All of it by default.
+    """
+    log = source.log
+    first, last = span if span is not None else (log.time[0], log.time[-1])
+    last = min(last, log.time[-1]) - HORIZONS[-1]
+    starts = np.arange(max(first, log.time[0] + _MARGIN), last, WINDOW_STEP)
+    states = [source.states(starts + h) for h in (0.0, *HORIZONS)]
+    speed = log.rotor_speed if rotor_speed is None else rotor_speed
+    sampled = sample_columns(log.time, speed, window_times(starts) - GYRO_DELAY)
+    valid = np.stack([s.valid for s in states[1:]], axis=1) & states[0].valid[:, None]
+
+    def stacked(name: str) -> Array:
+        return np.stack([getattr(s, name) for s in states], axis=1)
+
+    past = [source.states(starts + offset) for offset in past_offsets()]
+    windows = LogWindows(
+        flight=np.full(len(starts), log.name),
+        time=starts,
+        position=stacked("position"),
+        velocity=stacked("velocity"),
+        attitude=stacked("attitude"),
+        rate=stacked("rate"),
+        valid=valid,
+        rotor_speed=sampled,
+        past_velocity=np.stack([s.velocity for s in past], axis=1),
+        past_attitude=np.stack([s.attitude for s in past], axis=1),
+        past_rate=np.stack([s.rate for s in past], axis=1),
+        past_speed=past_speeds(log.time, speed, starts),
+        past_valid=np.asarray(np.stack([s.valid for s in past], axis=1).all(axis=1)),
+    )
+    return windows.select(np.asarray(valid.any(axis=1)))
+
+
+def window_times(starts: Array) -> Array:
+    """Return times of the half steps of windows that start at given times, (w, 2 * STEPS + 1)."""
+    return starts[:, None] + np.arange(2 * STEPS + 1) * (TIME_STEP / 2.0)
+
+
+def past_offsets() -> Array:
+    """Return times of the past samples from a window's start [s], (PAST_COUNT,)."""
+    return np.linspace(-PAST_SPAN, 0.0, PAST_COUNT)
+
+
+def past_speeds(time: Array, speed: Array, starts: Array) -> Array:
+    """Rotor speeds of the past samples, each a mean over their spacing, (w, PAST_COUNT, 4)."""
+    return sample_columns(time, speed, starts[:, None] + past_offsets() - GYRO_DELAY, PAST_SPAN / (PAST_COUNT - 1))
+
+
+def sample_columns(time: Array, values: Array, query: Array, width: float = TIME_STEP / 2.0) -> Array:
+    """Columns (n, k) at times of any shape, means over `width` [s] so that faster noise is not folded down, (..., k)."""
+    edges = np.array([-0.5, 0.5]) * width
+    step = np.diff(time)[:, None]
+    integral = np.vstack([np.zeros(values.shape[1]), np.cumsum(0.5 * (values[1:] + values[:-1]) * step, axis=0)])
+    inside = np.clip(query, time[0] - edges[0], time[-1] - edges[1])
+    ends = [np.stack([np.interp(inside + e, time, column) for column in integral.T], axis=-1) for e in edges]
+    return (ends[1] - ends[0]) / width
+
+
+def join_windows(parts: Sequence[LogWindows]) -> LogWindows:
+    """Windows of several logs as one batch."""
+    return LogWindows(*(np.concatenate([getattr(p, name) for p in parts]) for name in LogWindows.__dataclass_fields__))
+
+
+__all__ = ["HORIZONS", "HORIZON_STEPS", "STEPS", "TIME_STEP", "WINDOW_STEP", "LogWindows", "cut_windows", "join_windows"]

@@ -1,0 +1,32 @@
+"""Types of arrays and of traced numbers, by what lies in them.
+
+Shapes stand in the docstrings of who takes or returns one; the first axis is the environment.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+"""Double precision: records, twins, everything that is computed once."""
+ArrayF32 = NDArray[np.float32]
+"""Single precision: what kernels read and write, images."""
+ArrayFloat = NDArray[np.floating[Any]]
+"""Either precision."""
+ArrayInt = NDArray[np.int64]
+"""Counts, steps, identities."""
+ArrayIndex = NDArray[np.intp]
+"""Places in another array."""
+ArrayBool = NDArray[np.bool_]
+ArrayU8 = NDArray[np.uint8]
+"""Images of 8 bits, bytes."""
+ArrayU32 = NDArray[np.uint32]
+"""Words of random numbers and of packed kernels."""
+ArrayAny = NDArray[Any]
+Scalar = Any
+"""One number of an equation: a float, an array of them, a traced value or a dual number."""
+Vector = tuple[Any, ...]
+"""Several such numbers."""

@@ -1,0 +1,156 @@
+"""Progress of long work with remaining time, on standard error and only where a person watches."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
+from contextlib import contextmanager
+from dataclasses import MISSING, Field, fields, is_dataclass
+from typing import Any, TypeVar
+
+__all__ = ["command_line", "stoppable"]
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# The command that makes a result again: what is chosen in a frozen dataclass as the words from which tyro reads the same.
+
+
+def command_line(
+    program: str,
+    config: Any,
+    *,
+    leave_out: Collection[str] = (),
+    positional: Sequence[str] = (),
+    short_numbers: bool = False,
+) -> str:
+    """Return one line for a POSIX shell, in which fields stand in their order and those at their defaults are left out.
+
+    Tyro has no words for two things that only a program can choose, and they are not read back: a text of a tuple that begins
+    with a hyphen and a letter and is not the first, and the text "None" where a field can be None.
+
+    Args:
+        program: How the command is called ("airworthy fly").
+        config: A dataclass of booleans, numbers, texts, paths, tuples of these, and dataclasses of them (`--outer.inner`).
+        leave_out: Fields on which the result does not depend.
+        positional: Fields that are given without an option.
+        short_numbers: Write 2.0 as 2 where it is the same number.
+    """
+    places = [word for name in positional for word in _texts(getattr(config, name), short_numbers)]
+    options = _options("--", config, MISSING, {*leave_out, *positional}, short_numbers)
+    # Behind a lone "--" nothing is read as an option.
+    hidden = any(map(_like_an_option, places))
+    return shlex.join([*program.split(), *([*options, "--", *places] if hidden else [*places, *options])])
+
+
+def _options(prefix: str, config: Any, usual: Any, leave_out: Collection[str], short: bool) -> list[str]:
+    """Words of a dataclass where they differ from the usual one, or from its own defaults where there is none."""
+    words: list[str] = []
+    for item in fields(config):
+        value, default = getattr(config, item.name), _default(item) if usual is MISSING else getattr(usual, item.name)
+        if item.name in leave_out or value == default:
+            continue
+        name = item.name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"{prefix}{name}" if value else f"{prefix}no-{name}")
+        elif is_dataclass(value):
+            words += _options(f"{prefix}{name}.", value, default, (), short)
+        else:
+            words += _joined(f"{prefix}{name}", _texts(value, short))
+    return words
+
+
+def _default(item: Field[Any]) -> Any:
+    return item.default if item.default_factory is MISSING else item.default_factory()
+
+
+def _joined(option: str, texts: list[str]) -> list[str]:
+    """Return an option and its values; `--x=-a` where the first would be taken for an option."""
+    return [f"{option}={texts[0]}", *texts[1:]] if texts and _like_an_option(texts[0]) else [option, *texts]
+
+
+def _like_an_option(word: str) -> bool:
+    """Tell whether it begins with a hyphen and is neither one alone nor anything that begins as a negative number does."""
+    return word.startswith("-") and word[1:2] not in ("", ".") and not word[1].isdigit()
+
+
+def _texts(value: Any, short: bool) -> list[str]:
+    return [_text(part, short) for part in value] if isinstance(value, tuple) else [_text(value, short)]
+
+
+def _text(value: Any, short: bool) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    # The shortest text that reads back as the same number; as a float, because NumPy's writes its type as well.
+    whole, brief = repr(float(value)), f"{value:g}"
+    return brief if short and float(brief) == value else whole
+
+
+# ---- Being asked to stop: SIGINT and SIGTERM take effect where everything is saved ------------------------------------------
+
+
+@contextmanager
+def stoppable() -> Iterator[Callable[[], bool]]:
+    """Yield what says whether a signal has come; behind the block it is given to whoever would have had it.
+
+    Outside of the main thread, which alone is given signals, none comes.
+
+    Raises:
+        KeyboardInterrupt: Behind the block, where a signal has come and whoever would have had it ignores it, as in a job
+            behind a script: work that was cut short must not look finished.
+    """
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(came)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if came:
+        signal.raise_signal(came[0])
+        raise KeyboardInterrupt
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+Item = TypeVar("Item")
+
+
+def progress(iterable: Iterable[Item], text: str, total: int | None = None, *, quiet: bool = False) -> Iterator[Item]:
+    """Yield the items of an iterable while a line shows how far it is and how long it will still take.
+
+    Args:
+        iterable: What is worked through.
+        text: What is being done ("Flying").
+        total: Number of items; by default the length of the iterable, where it has one.
+        quiet: Show nothing (a command run with --json). Nothing is shown either where standard error is not a terminal.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield from iterable
+        return
+    if total is None and isinstance(iterable, Sized):
+        total = len(iterable)
+    yield from _shown(iterable, text, total)
+
+
+def _shown(iterable: Iterable[Item], text: str, total: int | None) -> Iterator[Item]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("remaining"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
+        task = display.add_task(text, total=total)
+        for item in iterable:
+            yield item
+            display.advance(task)

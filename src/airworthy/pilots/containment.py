@@ -1,0 +1,119 @@
+"""Calling code of a pilot's: whatever it raises becomes a `PilotFailure`, but a user who stops the run is obeyed.
+
+`SystemExit`, `GeneratorExit` and a `KeyboardInterrupt` that the pilot raised itself are failures of the pilot like any other. A
+Ctrl-C, or a request to terminate, is not: it comes with a signal, and signals are noted while `stops_noted` is open.
+"""
+
+from __future__ import annotations
+
+import signal
+import sysconfig
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import airworthy
+
+__all__ = ["PilotFailure", "cause_of", "contained", "stops_noted"]
+
+Result = TypeVar("Result")
+_REASON_LENGTH = 300
+_PACKAGE = str(Path(airworthy.__file__).parent)
+_PATHS = sysconfig.get_paths()
+_LIBRARIES = tuple(_PATHS[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_STOPS: list[BaseException] = []
+"""What the handlers of signals raised since the outermost `stops_noted` was opened."""
+_DEPTH = [0]
+
+
+class PilotFailure(Exception):
+    """A pilot raised, or gave what is not a command; the message says what and where. It never leaves this room."""
+
+
+@contextmanager
+def stops_noted() -> Iterator[None]:
+    """Note the signals by which a user stops a run, so that `contained` can tell them from what a pilot raises.
+
+    Handlers stay what they are and are called as before. Outside of the main thread, which alone is given signals, nothing is
+    to be noted.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    mine = {number: _noting(handler) for number, handler in before.items() if callable(handler)}
+    for number, handler in mine.items():
+        signal.signal(number, handler)
+    _DEPTH[0] += 1
+    try:
+        yield
+    finally:
+        _DEPTH[0] -= 1
+        for number in mine:
+            signal.signal(number, before[number])
+        if not _DEPTH[0]:
+            _STOPS.clear()
+
+
+def contained(call: Callable[..., Result], *arguments: Any) -> Result:
+    """Call a pilot's code.
+
+    Raises:
+        PilotFailure: It raised, whatever it was; the message names the kind, the reason, and the pilot's own line.
+        KeyboardInterrupt: Somebody stopped the run meanwhile, even if the pilot's code swallowed that.
+    """
+    before = len(_STOPS)
+    try:
+        result = call(*arguments)
+    except PilotFailure:
+        raise  # of a pilot inside a pilot: its cause is named already
+    except BaseException as error:
+        _obey(before)
+        if isinstance(error, KeyboardInterrupt) and not _telling():
+            raise
+        raise PilotFailure(cause_of(error)) from error
+    _obey(before)
+    return result
+
+
+def cause_of(error: BaseException) -> str:
+    """Kind and first line of what was raised, and the line of the pilot's own code that it came from."""
+    reason = (str(error).splitlines() or [""])[0][:_REASON_LENGTH]
+    said = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
+    place = _own_line(error.__traceback__)
+    return said if place is None else f"{said} ({Path(place.filename).name}, line {place.lineno})"
+
+
+def _noting(handler: Callable[[int, Any], Any]) -> Callable[[int, Any], Any]:
+    def ring(number: int, frame: Any) -> Any:
+        try:
+            return handler(number, frame)
+        except BaseException as stop:
+            _STOPS.append(stop)
+            raise
+
+    return ring
+
+
+def _obey(before: int) -> None:
+    if len(_STOPS) > before:
+        raise _STOPS[-1].with_traceback(None)
+
+
+def _telling() -> bool:
+    """Tell whether a KeyboardInterrupt without a noted signal must be the pilot's own."""
+    return _DEPTH[0] > 0 or threading.current_thread() is not threading.main_thread()
+
+
+def _own_line(trace: TracebackType | None) -> traceback.FrameSummary | None:
+    """Return the deepest frame that is neither of this package nor of a library; of our own planners, the deepest of all."""
+    frames = traceback.extract_tb(trace)
+    own = [f for f in frames if not f.filename.startswith(("<", _PACKAGE, *_LIBRARIES))]
+    # The timer's handler runs on top of what took too long: where that stood is what matters.
+    ours = [f for f in frames if f.name not in ("ring", "contained", "within")]
+    found = own or ours or list(frames)
+    return found[-1] if found else None

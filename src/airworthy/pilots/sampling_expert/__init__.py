@@ -1,5 +1,0 @@
-"""The sampling expert of Agile-Autonomy: knows the whole place, samples around a global reference, flies the best."""
-
-from airworthy.pilots.sampling_expert.planner import MAP_SETTINGS, SamplingExpert, SamplingSettings
-
-__all__ = ["MAP_SETTINGS", "SamplingExpert", "SamplingSettings"]

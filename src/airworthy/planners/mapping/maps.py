@@ -1,0 +1,211 @@
+"""Maps of n flights as planners see them: the protocol `Maps`, over layers that somebody fills."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInt, ArrayU8
+from airworthy.core.errors import AirworthyError
+from airworthy.core.native_kernel import quiet_launch, quiet_warp
+from airworthy.planners.common.interface import FREE, OCCUPIED, MapView
+from airworthy.planners.mapping.distance_kernel import POINTS_PER_TASK, questions_kernel
+from airworthy.planners.mapping.lookup import MapLayers, metres
+
+__all__ = ["CellMaps"]
+
+
+class CellMaps:
+    """Answers of maps; `airworthy.planners.common.interface.Maps`.
+
+    Args:
+        layers: What is known of n flights; on a CPU the arrays themselves are used, on another device copies.
+        device: Where the layers lie and questions are answered.
+    """
+
+    def __init__(self, layers: MapLayers, device: str = "cpu") -> None:
+        self.boxes, self.device, self._host = layers.boxes, device, layers
+        boxes = layers.boxes
+        self._numbers = self._send(np.concatenate([boxes.origin, boxes.upper], 1))
+        self._base = self._send(boxes.base)
+        self._words = np.concatenate([boxes.cells, boxes.side, layers.corner], 1).astype(np.int32)
+        self._inflated = self._send(layers.inflated)
+        self._squared = self._send(np.zeros(1, np.int16) if layers.squared is None else layers.squared)
+        self._send_corners()
+        self._kept: dict[tuple[str, int], tuple[ArrayU8 | ArrayF32, Array]] = {}
+
+    def __len__(self) -> int:
+        return len(self.boxes)
+
+    @property
+    def layers(self) -> MapLayers:
+        """All that is kept, as NumPy arrays: views on a CPU, copies from another device."""
+        if self.device == "cpu":
+            return self._host
+        squared = None if self._host.squared is None else self._squared.numpy()
+        return MapLayers(self.boxes, self._host.corner, self._inflated.numpy(), squared)
+
+    @property
+    def device_arrays(self) -> tuple[Any, ...]:
+        """Warp arrays for kernels that ask maps themselves with `distance_kernel.lookup_source()`.
+
+        In this order: corners of the boxes (n, 6), their words (n, 9), first elements (n + 1,), inflated cells, squared
+        distances. They stay the same arrays for the life of the maps.
+        """
+        return self._numbers, self._sent_words, self._base, self._inflated, self._squared
+
+    def occupied(self, flight: ArrayLike, points: ArrayLike) -> ArrayBool:
+        """Tell whether points (k, m, 3) [m] of flights (k,) lie in inflated cells or outside the box; (k, m). Unknown is free.
+
+        Raises:
+            AirworthyError: If shapes do not fit or a flight does not exist.
+        """
+        number, at = self._asked(flight, points)
+        taken = np.zeros(at.shape[:2], np.uint8)
+        return self._ask(number, at, 0, taken, None).view(bool)
+
+    def distance(self, flight: ArrayLike, points: ArrayLike) -> tuple[Array, Array]:
+        """Signed distance (k, m) [m] and gradient (k, m, 3) at points (k, m, 3) [m]; 0 without gradient outside the box.
+
+        Raises:
+            AirworthyError: As `occupied`, and where no field is kept.
+        """
+        self._check_field()
+        number, at = self._asked(flight, points)
+        answer = self._ask(number, at, 1, None, np.zeros((*at.shape[:2], 4)))
+        return answer[..., 0], answer[..., 1:]
+
+    def inflated(self, place: int) -> tuple[ArrayU8, Array]:
+        """Inflated cells (nx, ny, nz) of a flight's window, 1 where occupied, and the lower corner (3,) of the first [m].
+
+        Valid until the next image; asked again before it, the same array is given.
+        """
+        return self._dense("inflated", place)  # type: ignore[return-value]
+
+    def field(self, place: int) -> tuple[ArrayF32, Array]:
+        """Distances (nx, ny, nz) [m] at the middles of the same cells, and that corner; needs the field."""
+        self._check_field()
+        return self._dense("field", place)  # type: ignore[return-value]
+
+    def view(self, place: int) -> MapView:
+        """Return what is known around one flight now, as a copy that cannot be written; see `MapView`.
+
+        Raises:
+            AirworthyError: There is no such flight.
+        """
+        if not 0 <= place < len(self):
+            raise AirworthyError(f"Maps of {len(self)} flights were asked for flight {place}; they count from 0.")
+        grown, origin = self.inflated(place)
+        inflated = grown.astype(bool)
+        cells, time, images = self._seen(place)
+        corner = np.array(origin, np.float64)
+        for array in (cells, inflated, corner):
+            array.flags.writeable = False
+        return MapView(cells, inflated, corner, self.boxes.resolution, time, images)
+
+    def views(self, flights: ArrayLike | None = None) -> list[MapView]:
+        """`view` of some flights, by their places (k,) in the batch; None: of all."""
+        chosen = range(len(self)) if flights is None else np.asarray(flights, np.int64).reshape(-1).tolist()
+        return [self.view(int(place)) for place in chosen]
+
+    def _seen(self, place: int) -> tuple[NDArray[np.int8], float, int]:
+        """Cells as seen, stamp of the newest image and number of images of a flight; here all is known from the start."""
+        return np.where(self.inflated(place)[0] > 0, OCCUPIED, FREE).astype(np.int8), float("nan"), 0
+
+    def forget(self, place: int) -> None:
+        """Drop the arrays that a flight was given, which are kept otherwise; asked again, they are made again."""
+        self._forget(np.array([place]))
+
+    # ---- inside
+
+    def _send(self, array: ArrayAny) -> Any:
+        wp = quiet_warp()
+        flat = np.ascontiguousarray(array).reshape(-1)
+        return wp.array(flat, device="cpu", copy=False) if self.device == "cpu" else wp.array(flat, device=self.device)
+
+    def _send_corners(self) -> None:
+        """Tell kernels where the windows are."""
+        self._words[:, 6:] = self._host.corner
+        if not hasattr(self, "_sent_words"):
+            self._sent_words = self._send(self._words)
+        elif self.device != "cpu":
+            self._sent_words.assign(self._words.reshape(-1))
+
+    def _check_field(self) -> None:
+        if self._host.squared is None:
+            raise AirworthyError("These maps keep no distance field; make them with `MapSettings(field=True)`.")
+
+    def _asked(self, flight: ArrayLike, points: ArrayLike) -> tuple[NDArray[np.int32], Array]:
+        number, at = np.asarray(flight), np.ascontiguousarray(points, np.float64)
+        if number.ndim != 1 or at.ndim != 3 or at.shape[::2] != (len(number), 3):
+            raise AirworthyError(
+                f"Maps were asked for flights of shape {number.shape} and points of shape {at.shape};"
+                " expected (k,) and (k, m, 3)."
+            )
+        if number.size and (number.min() < 0 or number.max() >= len(self)):
+            raise AirworthyError(f"Maps of {len(self)} flights were asked for flight {number.max()}; they count from 0.")
+        return np.ascontiguousarray(number, np.int32), at
+
+    def _ask(self, flight: NDArray[np.int32], points: Array, kind: int, taken: ArrayU8 | None, answers: Array | None) -> Any:
+        count = points.shape[0] * points.shape[1]
+        wanted = taken if taken is not None else answers
+        if not count:
+            return wanted
+        words = np.array([count, points.shape[1], kind], np.int32)
+        given = [self._send(a) for a in (words, flight, points)]
+        results = [self._send(a if a is not None else np.zeros(1, t)) for a, t in ((taken, np.uint8), (answers, np.float64))]
+        numbers, sent_words, base, inflated, squared = self.device_arrays
+        arguments = [*given, numbers, sent_words, base, inflated, squared, *results, self.boxes.resolution, 0]
+        tasks = -(-count // POINTS_PER_TASK) if self.device == "cpu" else count
+        quiet_launch(questions_kernel(), tasks, arguments, self.device)
+        assert wanted is not None
+        return wanted if self.device == "cpu" else results[kind].numpy().reshape(wanted.shape)
+
+    def _dense(self, name: str, place: int) -> tuple[ArrayU8 | ArrayF32, Array]:
+        """Return the window of one flight in the order of its cells; kept until something changes."""
+        if (name, place) not in self._kept:
+            boxes, corner = self.boxes, self._host.corner[place]
+            side, span = boxes.side[place], slice(int(boxes.base[place]), int(boxes.base[place + 1]))
+            flat = self._inflated if name == "inflated" else self._squared
+            ring = flat[span].numpy().reshape(side)
+            count = np.minimum(side, boxes.cells[place] - corner)
+            cells = unrolled(ring, corner % side, count)
+            if name == "field":
+                cells = self._table.take(cells.view(np.uint16))
+            self._kept[name, place] = cells, boxes.origin[place] + boxes.resolution * corner
+        return self._kept[name, place]
+
+    @cached_property
+    def _table(self) -> ArrayF32:
+        """Distance [m] by the bits of a signed squared distance, (65536,)."""
+        return metres(np.arange(1 << 16).astype(np.uint16).view(np.int16), self.boxes.resolution).astype(np.float32)
+
+    def _forget(self, flight: ArrayInt) -> None:
+        for place in flight.tolist():
+            self._kept.pop(("inflated", place), None)
+            self._kept.pop(("field", place), None)
+
+
+def unrolled(ring: ArrayAny, first: NDArray[np.int32], count: NDArray[np.int32]) -> ArrayAny:
+    """Cells (count) of a ring in their order, of which the first lies in slot `first`; a view where nothing wraps.
+
+    Args:
+        ring: (sx, sy, sz), in which indices wrap.
+        first: Slot of the first cell, (3,).
+        count: Cells along each axis, (3,).
+    """
+    side = ring.shape
+    if (first + count <= side).all():
+        return ring[tuple(slice(f, f + c) for f, c in zip(first, count, strict=True))]
+    out = np.empty(tuple(count), ring.dtype)
+    halves = [
+        [(slice(f, min(f + c, s)), slice(0, min(c, s - f))), (slice(0, max(f + c - s, 0)), slice(min(c, s - f), c))]
+        for f, c, s in zip(first.tolist(), count.tolist(), side, strict=True)
+    ]
+    for x, y, z in product(*halves):
+        out[x[1], y[1], z[1]] = ring[x[0], y[0], z[0]]
+    return out

@@ -1,0 +1,5 @@
+"""The sampling expert of Agile-Autonomy: knows the whole place, samples around a global reference, flies the best."""
+
+from airworthy.planners.sampling_expert.planner import MAP_SETTINGS, SamplingExpert, SamplingSettings
+
+__all__ = ["MAP_SETTINGS", "SamplingExpert", "SamplingSettings"]

@@ -1,0 +1,33 @@
+"""Images of scenes: any channels of any number of cameras in one call, light baked or soft, splats over meshes by depth."""
+
+from typing import TYPE_CHECKING
+
+from airworthy.core.faces import lazy_names
+
+if TYPE_CHECKING:
+    from airworthy.rendering.baking import BakeSettings
+    from airworthy.rendering.converting import ConvertOptions, lit_batch, splats_from_scene
+    from airworthy.rendering.images import CHANNEL_NAMES, FlowMotion, MoverPoses, optical_flow, overlaid, render
+    from airworthy.rendering.light_baking import bake, baked_light, relit, use_baked
+    from airworthy.rendering.refining import depth_error, image_psnr, image_quality, image_ssim
+    from airworthy.rendering.shading import Cameras, ShadingOptions
+    from airworthy.rendering.soft_light import SoftLight, soft_images, soft_views, softly_lit
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "baking": ("BakeSettings",),
+            "converting": ("ConvertOptions", "lit_batch", "splats_from_scene"),
+            "images": ("CHANNEL_NAMES", "FlowMotion", "MoverPoses", "optical_flow", "render", "overlaid"),
+            "light_baking": ("bake", "baked_light", "relit", "use_baked"),
+            "refining": ("depth_error", "image_psnr", "image_quality", "image_ssim"),
+            "shading": ("Cameras", "ShadingOptions"),
+            "soft_light": ("SoftLight", "soft_images", "soft_views", "softly_lit"),
+        },
+    )
+
+__all__ = [
+    "CHANNEL_NAMES", "BakeSettings", "Cameras", "ConvertOptions", "FlowMotion", "MoverPoses", "ShadingOptions", "SoftLight",
+    "bake", "baked_light", "depth_error", "image_psnr", "image_quality", "image_ssim", "lit_batch", "optical_flow",
+    "overlaid", "relit", "render", "soft_images", "soft_views", "softly_lit", "splats_from_scene", "use_baked",
+]  # fmt: skip

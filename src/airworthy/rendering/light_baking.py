@@ -1,0 +1,257 @@
+"""Baking light with the renderer itself, and keeping it on disk.
+
+`bake(scene)` gives the light of one scene; `use_baked(batch)` bakes, or finds in the cache, and lights a batch with it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from airworthy.core.arrays import Array
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import make_folder, read_bytes, write_bytes
+from airworthy.geometry import RayTable
+from airworthy.rendering.baking import DEFAULT_BAKE, BakeSettings, solve
+from airworthy.rendering.shading import Cameras, ShadingOptions, shade_channels
+from airworthy.scenes.appearance import appearance_of
+from airworthy.scenes.batch import SceneBatch
+from airworthy.scenes.lightmaps import MAP_COLUMNS, PROBE_WORDS, BakedLight
+from airworthy.scenes.record import Color, Light, Material, Scene, Sun
+
+__all__ = ["bake", "baked_light", "cache_folder", "load_baked", "relit", "save_baked", "scene_hash", "use_baked"]
+
+# ---- Baked light on disk, by the content of what it was baked for -----------------------------------------------------------
+
+FORMAT = 2
+"""Of the files and of what baking does; part of their names."""
+
+
+def scene_hash(scene: Scene, settings: BakeSettings) -> str:
+    """64 hexadecimal digits that change with anything that baked light depends on."""
+    digest = sha256(f"airworthy baked light {FORMAT}".encode())
+    parts = (scene.shapes, scene.materials, scene.textures, scene.instances, scene.lights, scene.sky, scene.bounds, settings)
+    for part in parts:
+        _feed(digest.update, part)
+    return digest.hexdigest()
+
+
+def _feed(update: Callable[[bytes], None], value: Any) -> None:
+    if isinstance(value, np.ndarray):
+        update(f"{value.dtype}{value.shape}".encode())
+        update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, dict):
+        for key in sorted(value):
+            update(f"<{key}>".encode())
+            _feed(update, value[key])
+    elif is_dataclass(value) and not isinstance(value, type):
+        update(type(value).__name__.encode())
+        for part in fields(value):
+            _feed(update, getattr(value, part.name))
+    elif isinstance(value, list | tuple):
+        update(f"({len(value)}".encode())
+        for item in value:
+            _feed(update, item)
+    else:
+        update(f"{value!r};".encode())
+
+
+_ARRAYS = ("lower", "spacing", "counts", "probes", "map_of_instance", "maps", "nodes")
+
+
+def save_baked(baked: BakedLight, path: str | Path) -> Path:
+    """Write baked light to a file of named arrays (safetensors)."""
+    from safetensors.numpy import save
+
+    make_folder(Path(path).parent)
+    arrays = {name: np.ascontiguousarray(getattr(baked, name)) for name in _ARRAYS}
+    arrays.update({f"occlusion/{name}": np.ascontiguousarray(value) for name, value in baked.occlusion.items()})
+    return write_bytes(path, save(arrays))
+
+
+def load_baked(path: str | Path) -> BakedLight:
+    """Read what `save_baked` wrote.
+
+    Raises:
+        AssetError: The file is missing or damaged.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    data = read_bytes(path)
+    try:
+        arrays = load(data)
+        parts = {name: arrays[name] for name in _ARRAYS}
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise AssetError(f"{str(path)!r} holds no baked light ({error}); delete it, and it is baked anew.") from error
+    occlusion = {name.removeprefix("occlusion/"): array for name, array in arrays.items() if name.startswith("occlusion/")}
+    baked = BakedLight(**parts, occlusion=occlusion)
+    _check(baked, path)
+    return baked
+
+
+def _check(baked: BakedLight, path: str | Path) -> None:
+    """Refuse arrays that shading would read past the end of."""
+    if not (_volume_fits(baked) and _maps_fit(baked)):
+        raise AssetError(f"{str(path)!r} holds baked light whose arrays do not fit; delete it, and it is baked anew.")
+
+
+def _volume_fits(baked: BakedLight) -> bool:
+    """Tell whether there are as many probes as the grid has places."""
+    if not (baked.lower.shape == baked.spacing.shape == baked.counts.shape == (3,)):
+        return False
+    if baked.probes.dtype != np.uint32 or baked.counts.dtype != np.int32 or (baked.counts < 2).any():
+        return False
+    numbers = np.concatenate([baked.lower, baked.spacing])
+    count = int(np.prod(baked.counts.astype(np.float64)))
+    return bool(np.isfinite(numbers).all() and (baked.spacing > 0).all() and baked.probes.shape == (count, PROBE_WORDS))
+
+
+def _maps_fit(baked: BakedLight) -> bool:
+    """Tell whether every map lies within the nodes, and every instance's map exists."""
+    if baked.maps.dtype != np.int32 or baked.nodes.dtype != np.uint32 or baked.map_of_instance.dtype != np.int32:
+        return False
+    if baked.maps.ndim != 2 or baked.maps.shape[1] != MAP_COLUMNS or baked.nodes.ndim != 2 or baked.nodes.shape[1] != 2:
+        return False
+    if baked.map_of_instance.ndim != 1 or (baked.map_of_instance >= len(baked.maps)).any():
+        return False
+    first, x, y, z = (baked.maps[:, k].astype(np.int64) for k in range(MAP_COLUMNS))
+    last = first + 2 * (y * z + x * z + x * y)
+    return bool((baked.maps[:, 1:] >= 2).all() and (first >= 0).all() and (last <= len(baked.nodes)).all())
+
+
+# ---- The same place, brighter or darker -------------------------------------------------------------------------------------
+
+
+def relit(scene: Scene, factor: float) -> Scene:
+    """Return a scene in which everything has `factor` times the radiance: lights, sky, what glows, and splats.
+
+    Light adds up linearly, so images of meshes are scaled exactly. Splats hold light that was there when they were captured,
+    encoded; `scenes.splats.brightened` scales it, exactly but in the darkest tones (by at most 0.0175 of full scale).
+
+    Args:
+        scene: The scene.
+        factor: 0.4 is 40 % of the light, as in the sweep of SOUS VIDE; at least 0.
+
+    Raises:
+        AirworthyError: The factor is not finite or below 0.
+    """
+    if not (np.isfinite(factor) and factor >= 0.0):
+        raise AirworthyError(f"A scene cannot be lit {factor} times as brightly; a finite factor of at least 0 was expected.")
+    from airworthy.scenes.splats.editing import brightened
+
+    return replace(
+        scene,
+        lights=tuple(_scaled(light, factor) for light in scene.lights),
+        sky=replace(scene.sky, intensity=scene.sky.intensity * factor),
+        materials={name: _glowing(material, factor) for name, material in scene.materials.items()},
+        clouds={name: brightened(cloud, factor) for name, cloud in scene.clouds.items()},
+    )
+
+
+def _scaled(light: Light, factor: float) -> Light:
+    if isinstance(light, Sun):
+        return replace(light, irradiance=light.irradiance * factor)
+    return replace(light, intensity=light.intensity * factor)
+
+
+def _glowing(material: Material, factor: float) -> Material:
+    if not any(material.emissive):
+        return material
+    red, green, blue = material.emissive
+    glow: Color = (red * factor, green * factor, blue * factor)
+    return replace(material, emissive=glow)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+_OPTIONS = ShadingOptions(specular=False, sun_disc=False, texture_scale=0.125, max_range=2000.0)
+"""Light that bounces is diffuse, and its colours may be coarse."""
+
+
+class RenderTracer:
+    """What directions bring, by the renderer."""
+
+    def __init__(self, batch: SceneBatch) -> None:
+        self.batch = batch
+
+    def __call__(self, table: RayTable, position: Array, attitude: Array) -> tuple[Any, Any, Any]:
+        cameras = Cameras.of(self.batch, table, position, attitude, np.zeros(len(position), np.int32))
+        found = shade_channels(self.batch, table, cameras, ("rgb", "hits"), _OPTIONS)
+        return found["rgb"], found["range"], found["back"]
+
+    def use(self, baked: BakedLight) -> None:
+        """Light surfaces with this."""
+        appearance_of(self.batch, _OPTIONS.texture_scale).use(0, baked)
+
+
+def bake(scene: Scene, settings: BakeSettings = DEFAULT_BAKE, quiet: bool = True, threads: int | None = None) -> BakedLight:
+    """Bake the light of a scene; its actors, and lamps on them, are left out.
+
+    Args:
+        scene: The scene.
+        settings: How finely.
+        quiet: Show no progress.
+        threads: Of the CPU; None: all.
+    """
+    still = replace(scene, actors=(), lights=tuple(light for light in scene.lights if not getattr(light, "attached", "")))
+    batch = SceneBatch(still, threads=threads)
+    return solve(still, batch.geometry, RenderTracer(batch), settings, quiet)
+
+
+def cache_folder() -> Path:
+    """Return where baked light is kept: AIRWORTHY_CACHE, else XDG_CACHE_HOME/airworthy, else ~/.cache/airworthy."""
+    given = os.environ.get("AIRWORTHY_CACHE", "")
+    if given:
+        return Path(given) / "light"
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base else Path.home() / ".cache") / "airworthy" / "light"
+
+
+def baked_light(
+    scene: Scene, settings: BakeSettings = DEFAULT_BAKE, folder: str | Path | None = None, quiet: bool = True
+) -> BakedLight:
+    """Return the baked light of a scene, from the cache where it lies there by its content; else baked and kept.
+
+    Args:
+        scene: The scene.
+        settings: How finely.
+        folder: The cache; None: `cache_folder()`.
+        quiet: Show no progress.
+    """
+    path = Path(folder or cache_folder()) / f"{scene_hash(scene, settings)[:32]}.safetensors"
+    if path.is_file():
+        try:
+            return load_baked(path)
+        except AssetError:  # damaged: it is only a cache
+            pass
+    baked = bake(scene, settings, quiet)
+    save_baked(baked, path)
+    return baked
+
+
+def use_baked(
+    batch: SceneBatch,
+    settings: BakeSettings = DEFAULT_BAKE,
+    texture_scale: float = 1.0,
+    folder: str | Path | None = None,
+    quiet: bool = True,
+) -> None:
+    """Light every scene of a batch with its baked light.
+
+    Args:
+        batch: The scenes.
+        settings: How finely.
+        texture_scale: Of the `ShadingOptions` that images are made with.
+        folder: The cache; None: `cache_folder()`.
+        quiet: Show no progress.
+    """
+    looks = appearance_of(batch, texture_scale)
+    for index, scene in enumerate(batch.scenes):
+        looks.use(index, baked_light(scene, settings, folder, quiet))

@@ -1,0 +1,189 @@
+// Light on a surface: the sky, baked light, lamps and the sun with shadow rays, and how the surface sends it on.
+// Needs surface.h and traverse.h (RayCast). Columns: airworthy.scenes.lights and airworthy.rendering.baking. Twin: shading_twin.
+struct Sky {
+  static INLINE V3 load(const float* p) { return V3::c(p[0], p[1], p[2]); }
+  static INLINE V3 radiance(const float* sky, const V3& d) {
+    const V3 zenith = load(sky), horizon = load(sky + 3), ground = load(sky + 6);
+    const V3 up = V3::mix(horizon, zenith, N::sqrt(W::maximum(d.z, N::c(0.0f))));
+    const V3 down = V3::mix(horizon, ground, W::clamp(d.z * (-1.0f / HAZE), 0.0f, 1.0f));
+    return V3::select(d.z >= 0.0f, up, down);
+  }
+  static INLINE V3 irradiance(const float* sky, const V3& n) {
+    const F x = W::clamp(n.z * 0.5f + 0.5f, 0.0f, 1.0f) * (float)(SKY_STEPS - 1);
+    const F low = W::minimum(N::floor(x), N::c((float)(SKY_STEPS - 2)));
+    const I at = W::to_int(low) * 3 + 12;
+    V3 out;
+    const F t = x - low;
+    out.x = W::mix(W::gather(sky, at), W::gather(sky, at + 3), t);
+    out.y = W::mix(W::gather(sky, at + 1), W::gather(sky, at + 4), t);
+    out.z = W::mix(W::gather(sky, at + 2), W::gather(sky, at + 5), t);
+    return out;
+  }
+};
+struct Baked {
+  const float* volumes;         // (scene, VOLUME_COLUMNS)
+  const unsigned int* probes;   // (probe, PROBE_WORDS)
+  const int* slots;             // (static slot,): row of `maps`, or -1
+  const int* maps;              // (map, 4): first node, nodes along x, y, z
+  const unsigned int* nodes;    // (node, 2): light, visibility of the sun
+  int slot_count;
+  static INLINE V3 light(U word) {
+    const F scale = N::from_bits(((word >> 27u) + N::u(95u)) << 23u);  // 2^(exponent - 32)
+    return V3{N::from_int(N::signed_of(word & N::u(511u))), N::from_int(N::signed_of((word >> 9u) & N::u(511u))),
+              N::from_int(N::signed_of((word >> 18u) & N::u(511u)))} * scale;
+  }
+  // Irradiance of a surface at a point by its normal, from the scene's volume; `sun` becomes the share of the sun that is seen.
+  INLINE V3 volume(const float* v, const V3& point, const V3& n, F& sun) const {
+    F t[3];
+    I low[3];
+    const F p[3] = {point.x, point.y, point.z};
+    int count[3];
+    for (int k = 0; k < 3; ++k) {
+      count[k] = (int)v[6 + k];
+      const F x = W::clamp((p[k] - v[k]) * v[3 + k], 0.0f, (float)(count[k] - 1));
+      const F whole = W::minimum(N::floor(x), N::c((float)(count[k] - 2)));
+      t[k] = x - whole;
+      low[k] = W::to_int(whole);
+    }
+    const int first = (int)v[9];
+    const I sx = W::pick(n.x < 0.0f, W::i(0), W::i(1)), sy = W::pick(n.y < 0.0f, W::i(2), W::i(3));
+    const I sz = W::pick(n.z < 0.0f, W::i(4), W::i(5));
+    const F wx = n.x * n.x, wy = n.y * n.y, wz = n.z * n.z;
+    V3 sum = V3::c(0.0f, 0.0f, 0.0f);
+    F total = N::c(1e-6f), seen = N::c(0.0f);
+    PRAGMA_NOUNROLL
+    for (int corner = 0; corner < 8; ++corner) {
+      const int dx = corner & 1, dy = (corner >> 1) & 1, dz = corner >> 2;
+      const I at = (((low[0] + dx) * count[1] + low[1] + dy) * count[2] + low[2] + dz + first) * PROBE_WORDS;
+      const U about = W::gather(probes, at + 6);
+      const F valid = N::from_int(N::signed_of(about & N::u(255u))) * (1.0f / 255.0f);
+      F w = (dx ? t[0] : 1.0f - t[0]) * (dy ? t[1] : 1.0f - t[1]) * (dz ? t[2] : 1.0f - t[2]);
+      w = w * (valid + 1e-4f);
+      const V3 cube = light(W::gather(probes, at + sx)) * wx + light(W::gather(probes, at + sy)) * wy +
+                      light(W::gather(probes, at + sz)) * wz;
+      sum = sum + cube * w;
+      seen = seen + N::from_int(N::signed_of((about >> 8u) & N::u(255u))) * (1.0f / 255.0f) * w;
+      total = total + w;
+    }
+    const F inverse = N::c(1.0f) / total;
+    sun = seen * inverse;
+    return sum * inverse;
+  }
+  // Light maps of boxes: nodes on a grid over each face, bilinear. Lanes without one keep `out` and `sun`.
+  INLINE void map(const Batch& batch, int env, const Found& hit, const Fetched& o, V3& out, F& sun) const {
+    I row = W::i(-1);
+    for (int k = 0; k < LANES; ++k) {
+      const int slot = W::get(o.static_slot, k);
+      const bool known = W::get(hit.instance, k) >= 0 && slot >= 0 && slot < slot_count;
+      if (known && W::get(o.kind, k) == KIND_BOX) W::set(row, k, slots[slot]);
+    }
+    const M there = row >= 0;
+    if (!N::any(there)) return;
+    F visible[4], tu = N::c(0.0f), tv = N::c(0.0f);
+    I first = W::i(0), stride = W::i(1);
+    for (int k = 0; k < LANES; ++k) {
+      if (W::get(row, k) < 0) continue;
+      const int* m = maps + 4 * W::get(row, k);
+      const float* half = batch.shapes[batch.instance(env, W::get(hit.instance, k))->shape].size;
+      const int face = W::get(hit.face, k), axis = face >> 1, b = axis == 0 ? 1 : 0, c = axis == 2 ? 1 : 2;
+      const float p[3] = {W::get(hit.local.x, k), W::get(hit.local.y, k), W::get(hit.local.z, k)};
+      const int nb = m[1 + b], nc = m[1 + c];
+      int start = m[0];
+      if (axis > 0) start += 2 * m[2] * m[3];
+      if (axis > 1) start += 2 * m[1] * m[3];
+      start += (face & 1) * nb * nc;
+      float x = (p[b] / half[b] * 0.5f + 0.5f) * (float)(nb - 1), y = (p[c] / half[c] * 0.5f + 0.5f) * (float)(nc - 1);
+      x = x < 0.0f ? 0.0f : (x > (float)(nb - 1) ? (float)(nb - 1) : x);
+      y = y < 0.0f ? 0.0f : (y > (float)(nc - 1) ? (float)(nc - 1) : y);
+      int i = (int)x, j = (int)y;
+      i = i > nb - 2 ? nb - 2 : i;
+      j = j > nc - 2 ? nc - 2 : j;
+      W::set(first, k, start + i * nc + j);
+      W::set(stride, k, nc);
+      W::set(tu, k, x - (float)i);
+      W::set(tv, k, y - (float)j);
+    }
+    const I at[4] = {first, first + 1, first + stride, first + stride + 1};
+    V3 value[4];
+    for (int k = 0; k < 4; ++k) {
+      const I safe = W::pick(there, at[k], W::i(0)) * 2;
+      value[k] = light(W::gather(nodes, safe));
+      visible[k] = N::from_int(N::signed_of(W::gather(nodes, safe + 1))) * (1.0f / 255.0f);
+    }
+    const V3 mean = V3::mix(V3::mix(value[0], value[1], tv), V3::mix(value[2], value[3], tv), tu);
+    out = V3::select(there, mean, out);
+    sun = N::select(there, W::mix(W::mix(visible[0], visible[1], tv), W::mix(visible[2], visible[3], tv), tu), sun);
+  }
+};
+struct Reflectance {
+  V3 diffuse, f0;   // albedo of what enters the surface; mirror reflectance at normal incidence
+  F a2, k, nv;      // GGX width squared, Smith's constant, cosine to the eye
+  // Light per irradiance that is sent to the eye, times the cosine to the light.
+  INLINE V3 sent(const Surface& s, const V3& towards, const V3& l, F nl, bool specular) const {
+    if (!specular) return diffuse * (nl * 0.318309886f);
+    const V3 h = (towards + l).unit();
+    const F nh = W::clamp(s.normal.dot(h), 0.0f, 1.0f), vh = W::clamp(towards.dot(h), 0.0f, 1.0f);
+    const F d = nh * nh * (a2 - 1.0f) + 1.0f;
+    const F distribution = a2 * 0.318309886f / W::maximum(d * d, N::c(1e-9f));
+    // Smith, correlated in height (Heitz 2014), with Hammon's approximation of the roots (GDC 2017).
+    const F smith = N::c(0.5f) / W::maximum(W::mix(nl * nv * 2.0f, nl + nv, N::sqrt(a2)), N::c(1e-4f));
+    const F c = N::c(1.0f) - vh, c2 = c * c, c5 = c2 * c2 * c;
+    const V3 fresnel = f0 + (V3::c(1.0f, 1.0f, 1.0f) - f0) * c5;
+    const V3 gloss = fresnel * W::minimum(distribution * smith, N::c(64.0f));
+    return ((V3::c(1.0f, 1.0f, 1.0f) - fresnel) * diffuse * N::c(0.318309886f) + gloss) * nl;
+  }
+};
+struct Lighting {
+  static INLINE Reflectance reflectance(const Surface& s, const V3& towards, bool specular) {
+    Reflectance r;
+    r.diffuse = specular ? s.albedo * (N::c(1.0f) - s.metallic) : s.albedo;
+    r.f0 = V3::mix(V3::c(0.04f, 0.04f, 0.04f), s.albedo, s.metallic);
+    const F a = s.roughness * s.roughness;
+    r.a2 = W::maximum(a * a, N::c(1e-5f));
+    r.nv = W::maximum(s.normal.dot(towards), N::c(1e-3f));
+    r.k = a * 0.5f;
+    return r;
+  }
+  // How much of uniform light the surface mirrors (Karis, Physically based shading on mobile, 2014), made up for the light that
+  // bounces several times between facets, so that a white metal reflects everything.
+  static INLINE V3 mirrored(const Reflectance& r, F roughness) {
+    const F x = N::c(1.0f) - roughness, y = roughness * -0.0275f + 0.0425f;
+    const F z = roughness * -0.572f + 1.04f, w = roughness * 0.022f - 0.04f;
+    const F a004 = W::minimum(x * x, W::exp2(r.nv * -9.28f)) * x + y;
+    const F scale = a004 * -1.04f + z, bias = a004 * 1.04f + w;
+    const V3 single = r.f0 * scale + V3::all(bias);
+    const F lost = N::c(1.0f) / W::maximum(scale + bias, N::c(0.05f)) - 1.0f;
+    const V3 full = single * (V3::c(1.0f, 1.0f, 1.0f) + r.f0 * lost);
+    return {W::clamp(full.x, 0.0f, 1.0f), W::clamp(full.y, 0.0f, 1.0f), W::clamp(full.z, 0.0f, 1.0f)};
+  }
+  // Which of the segments from the surface to the light are blocked.
+  SHADING_FUNCTION M blocked(const Batch& batch, int env, const V3& from, const V3& way, M wanted, I ignore) {
+    RayCast::Rays r = {{from.x, from.y, from.z}, {N::c(0.0f), N::c(0.0f), N::c(0.0f)}, {way.x, way.y, way.z}};
+    Hits h = {N::c(1.0f), W::i(-1), W::i(-1), N::c(0.0f), N::c(0.0f)};
+    RayCast::cast(batch, env, r, wanted, ignore, true, h);
+    return h.instance >= 0;
+  }
+  // Light of one lamp. Arriving: irradiance on a surface that faces it; l: direction to it; way: from the surface to it.
+  static INLINE V3 arriving(const float* lamp, const V3& point, V3& l, V3& way) {
+    const int kind = (int)lamp[0];
+    const V3 color = V3::c(lamp[7], lamp[8], lamp[9]), travel = V3::c(lamp[4], lamp[5], lamp[6]);
+    if (kind == LIGHT_SUN) {
+      l = travel * N::c(-1.0f);
+      way = l * N::c(SUN_FAR);
+      return color;
+    }
+    way = V3::c(lamp[1], lamp[2], lamp[3]) - point;
+    const F square = W::maximum(way.dot(way), N::c(1e-4f)), distance = N::sqrt(square);
+    l = way * (N::c(1.0f) / distance);
+    F strength = N::c(1.0f) / square;
+    if (lamp[10] > 0.0f) {
+      const F x = square * (1.0f / (lamp[10] * lamp[10])), window = W::clamp(N::c(1.0f) - x * x, 0.0f, 1.0f);
+      strength = strength * window * window;
+    }
+    if (kind == LIGHT_SPOT) {
+      const F x = W::clamp((-l.dot(travel) - lamp[12]) * (1.0f / (lamp[11] - lamp[12])), 0.0f, 1.0f);
+      strength = strength * x * x * (N::c(3.0f) - x * 2.0f);
+    }
+    return color * strength;
+  }
+};

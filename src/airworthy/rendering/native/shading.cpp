@@ -1,0 +1,265 @@
+// Colours of 16 rays: what they hit, and the light that it sends back. One task is a few packets of one camera; on a GPU one ray.
+// Arrays: airworthy.rendering.shading_kernel, airworthy.scenes.appearance, airworthy.rendering.baking.
+struct Shader {
+  const Batch& batch;
+  const Looks& looks;
+  const Baked& baked;
+  const float *lights, *sky, *volume, *settings;
+  int light_first, light_count, env, flags;
+  I ignore;
+  // Nearest hits from here on, holes of cut-out materials looked through.
+  SHADING_MEMBER void trace(const V3& origin, const V3& rest, const V3& way, F spread, M active, F from, Found& hit) const {
+    hit.instance = W::i(-1);
+    hit.face = W::i(-1);
+    hit.b1 = hit.b2 = N::c(0.0f);
+    F begun = from;
+    M left = active;
+    PRAGMA_NOUNROLL
+    for (int layer = 0; layer < HOLES_MAX && N::any(left); ++layer) {
+      const V3 o = origin + way * begun;
+      RayCast::Rays r = {{o.x, o.y, o.z}, {rest.x, rest.y, rest.z}, {way.x, way.y, way.z}};
+      Hits h = {N::c(settings[SET_FAR]) - begun, W::i(-1), W::i(-1), N::c(0.0f), N::c(0.0f)};
+      RayCast::cast(batch, env, r, left, ignore, false, h);
+      Found next = hit;
+      next.instance = W::pick(left, h.instance, hit.instance);
+      next.face = W::pick(left, h.face, hit.face);
+      next.b1 = N::select(left, h.u, hit.b1);
+      next.b2 = N::select(left, h.v, hit.b2);
+      next.range = N::select(left, h.t + begun, hit.range);
+      hit = next;
+      place(origin + rest + way * hit.range, hit);
+      if (!(flags & USE_HOLES)) return;
+      left = left & hole(way, spread, hit);
+      begun = hit.range + hit.range * 2e-6f + 1e-4f;
+    }
+  }
+  // Points of hits in their instances' frames.
+  INLINE void place(const V3& point, Found& hit) const {
+    for (int k = 0; k < LANES; ++k) {
+      const int number = W::get(hit.instance, k);
+      if (number < 0) continue;
+      const InstanceRow& row = *batch.instance(env, number);
+      const float p[3] = {W::get(point.x, k) - row.position[0], W::get(point.y, k) - row.position[1], W::get(point.z, k) - row.position[2]};
+      float q[3];
+      for (int i = 0; i < 3; ++i)
+        q[i] = (row.rotation[i] * p[0] + row.rotation[3 + i] * p[1] + row.rotation[6 + i] * p[2]) * row.inverse_scale;
+      W::set(hit.local.x, k, q[0]);
+      W::set(hit.local.y, k, q[1]);
+      W::set(hit.local.z, k, q[2]);
+    }
+  }
+  // Which hits are in holes of their materials.
+  INLINE M hole(const V3& way, F spread, const Found& hit) const {
+    Fetched fetched;
+    const Surface s = Surfaces::at(batch, looks, env, way * N::c(-1.0f), spread, hit, fetched, false);
+    return (hit.instance >= 0) & (s.alpha < s.cutoff);
+  }
+  // Light that comes back along a ray. `mirror` becomes the direction in which the surface mirrors, `share` how much of that light
+  // is to be added when it is traced (0: nothing).
+  SHADING_MEMBER V3 radiance(const V3& way, F spread, const Found& hit, F travelled, Surface& s, V3& mirror, V3& share,
+                             bool reflect) const {
+    const V3 towards = way * N::c(-1.0f);
+    const M there = hit.instance >= 0;
+    const bool specular = flags & USE_SPECULAR;
+    V3 out = Sky::radiance(sky, way);
+    if (flags & USE_SUN_DISC) out = out + discs(way);
+    share = V3::c(0.0f, 0.0f, 0.0f);
+    mirror = way;
+    if (!N::any(there)) return out;
+    Fetched fetched;
+    s = Surfaces::at(batch, looks, env, towards, spread, hit, fetched, true);
+    const Reflectance r = Lighting::reflectance(s, towards, specular);
+    V3 light = s.emission;
+    F sun = N::c(1.0f);
+    // Light from all sides.
+    V3 around = Sky::irradiance(sky, s.normal);
+    const bool has_volume = (flags & USE_BAKED) && volume[10] > 0.0f;
+    if (has_volume) {
+      const V3 lifted = s.point + s.geometric * N::c(volume[11]);
+      around = baked.volume(volume, lifted, s.normal, sun);
+      baked.map(batch, env, hit, fetched, around, sun);
+    }
+    const V3 arriving = around * (s.occlusion * 0.318309886f);
+    mirror = way + s.normal * (s.normal.dot(towards) * 2.0f);
+    mirror = (mirror + s.geometric * W::maximum(N::c(0.01f) - mirror.dot(s.geometric), N::c(0.0f))).unit();
+    if (specular) {
+      const V3 gloss = Lighting::mirrored(r, s.roughness);
+      V3 seen = has_volume ? arriving : V3::mix(Sky::radiance(sky, mirror), Sky::irradiance(sky, mirror) * N::c(0.318309886f), s.roughness) * s.occlusion;
+      if (has_volume && N::any(s.roughness < 0.5f)) {
+        F ignored = N::c(0.0f);
+        const V3 at_mirror = baked.volume(volume, s.point + s.geometric * N::c(volume[11]), mirror, ignored);
+        seen = V3::mix(at_mirror * (s.occlusion * 0.318309886f), seen, s.roughness);
+      }
+      F traced = N::c(0.0f);
+      if (reflect) {
+        const float limit = settings[SET_MIRROR];
+        traced = W::clamp((N::c(limit) - s.roughness) * (2.0f / limit), 0.0f, 1.0f);
+        traced = N::select(there, traced, N::c(0.0f));
+        share = gloss * traced;
+      }
+      light = light + (V3::c(1.0f, 1.0f, 1.0f) - gloss) * r.diffuse * arriving + gloss * seen * (N::c(1.0f) - traced);
+    } else {
+      light = light + r.diffuse * arriving;
+    }
+    const M near = travelled < settings[SET_SHADOW];
+    const F size = W::maximum(W::maximum(N::abs(s.point.x), N::abs(s.point.y)), N::abs(s.point.z));
+    const V3 start = s.point + s.geometric * (size * 4e-6f + travelled * 2e-5f + 2e-4f);
+    PRAGMA_NOUNROLL
+    for (int k = 0; k < light_count; ++k) {
+      const float* lamp = lights + LIGHT_COLUMNS * (light_first + k);
+      V3 l, path;
+      const V3 given = Lighting::arriving(lamp, s.point, l, path);
+      const F nl = s.normal.dot(l);
+      const F strength = given.x + given.y + given.z;
+      M lit = there & (nl > 0.0f) & (s.geometric.dot(l) > 0.0f) & (strength > 0.0f);
+      if (!N::any(lit)) continue;
+      F clear = N::c(1.0f);
+      if (flags & USE_SHADOWS) {
+        const M asked = lit & near;
+        if (N::any(asked)) lit = lit & N::invert(Lighting::blocked(batch, env, start, path - (start - s.point), asked, ignore) & asked);
+        // Beyond the shadows' distance, what was baked of the sun.
+        if (has_volume && (int)lamp[0] == LIGHT_SUN) clear = N::select(near, clear, sun);
+      }
+      const V3 added = given * r.sent(s, towards, l, W::maximum(nl, N::c(0.0f)), specular) * clear;
+      light = light + V3::select(lit, added, V3::c(0.0f, 0.0f, 0.0f));
+    }
+    return V3::select(there, light, out);
+  }
+  // The sun as a disc, not brighter than SUN_RADIANCE.
+  INLINE V3 discs(const V3& way) const {
+    V3 out = V3::c(0.0f, 0.0f, 0.0f);
+    for (int k = 0; k < light_count; ++k) {
+      const float* lamp = lights + LIGHT_COLUMNS * (light_first + k);
+      if ((int)lamp[0] != LIGHT_SUN) continue;
+      const V3 travel = V3::c(lamp[4], lamp[5], lamp[6]);
+      const M inside = -way.dot(travel) > SUN_COSINE;
+      const float peak = lamp[7] > lamp[8] ? (lamp[7] > lamp[9] ? lamp[7] : lamp[9]) : (lamp[8] > lamp[9] ? lamp[8] : lamp[9]);
+      const float gain = peak > 0.0f ? SUN_RADIANCE / peak : 0.0f;
+      out = out + V3::select(inside, V3::c(lamp[7] * gain, lamp[8] * gain, lamp[9] * gain), V3::c(0.0f, 0.0f, 0.0f));
+    }
+    return out;
+  }
+};
+const Batch batch = BATCH_OF_ARGUMENTS;
+const Looks looks = {materials.data, material_maps.data, shape_looks.data, looks_vertices.data, looks_faces.data,
+                     {textures.data, texels.data}};
+const Baked baked = {volumes.data, probes.data, map_slots.data, light_maps.data, map_nodes.data,
+                     (int)map_slots.shape[0]};
+#if LANES == 1
+const int camera = task / (packets * 16), first_packet = task % (packets * 16), last_packet = first_packet + 1;
+#else
+const int chunks = (packets + PACKETS_PER_TASK - 1) / PACKETS_PER_TASK, number = task_order.data[task];
+const int camera = number / chunks, first_packet = number % chunks * PACKETS_PER_TASK;
+const int last_packet = first_packet + PACKETS_PER_TASK < packets ? first_packet + PACKETS_PER_TASK : packets;
+#endif
+const float* camera_row = cameras.data + (long long)camera * ((flags & USE_COLUMNS) ? width : 1) * CAMERA_WORDS;
+const int env = (int)W::word(camera_row[10]), ignored = (int)W::word(camera_row[11]), scene = env_scene.data[env];
+const long long base = (long long)camera * pixel_count;
+const Shader shader = {batch, looks, baked, lights.data, skies.data + SKY_COLUMNS * scene, volumes.data + VOLUME_COLUMNS * scene,
+                       settings.data, env_lights.data[2 * env], env_lights.data[2 * env + 1], env, flags, W::i(ignored)};
+PRAGMA_NOUNROLL
+for (int packet = first_packet; packet < last_packet; ++packet) {
+  const int place = LANES == 1 ? packet / 16 : packet, lane0 = LANES == 1 ? packet % 16 : 0;
+  const float* ray = rays.data + (long long)place * RAY_ROWS * 16 + lane0;
+  I pixel = W::i(-1);
+  F spread = N::load(spreads.data + (long long)place * 16 + lane0);
+  V3 way = {N::load(ray), N::load(ray + 16), N::load(ray + 32)}, rest = V3::c(camera_row[3], camera_row[4], camera_row[5]);
+  V3 origin = V3::c(camera_row[0], camera_row[1], camera_row[2]);
+  F q[4];
+  for (int i = 0; i < 4; ++i) q[i] = N::c(camera_row[6 + i]);
+  for (int k = 0; k < LANES; ++k) {
+    const int p = pixels.data[(long long)place * 16 + lane0 + k];
+    W::set(pixel, k, p);
+    if (!(flags & USE_COLUMNS)) continue;
+    const float* pose = camera_row + (p < 0 ? 0 : p % width) * CAMERA_WORDS;
+    W::set(origin.x, k, pose[0]);
+    W::set(origin.y, k, pose[1]);
+    W::set(origin.z, k, pose[2]);
+    W::set(rest.x, k, pose[3]);
+    W::set(rest.y, k, pose[4]);
+    W::set(rest.z, k, pose[5]);
+    for (int i = 0; i < 4; ++i) W::set(q[i], k, pose[6 + i]);
+  }
+  const M valid = pixel >= 0;
+  if (!N::any(valid)) continue;
+  // As airworthy.geometry casts, operation by operation: rays traced here and there are the same to the bit.
+  const F qx = q[0], qy = q[1], qz = q[2], qw = q[3];
+  const F rotation[9] = {1.0f - 2.0f * (qy * qy + qz * qz), 2.0f * (qx * qy - qz * qw), 2.0f * (qx * qz + qy * qw),
+                         2.0f * (qx * qy + qz * qw), 1.0f - 2.0f * (qx * qx + qz * qz), 2.0f * (qy * qz - qx * qw),
+                         2.0f * (qx * qz - qy * qw), 2.0f * (qy * qz + qx * qw), 1.0f - 2.0f * (qx * qx + qy * qy)};
+  way = Surfaces::turned(rotation, way);
+  if (flags & USE_OWN_ORIGINS) rest = rest + Surfaces::turned(rotation, V3{N::load(ray + 64), N::load(ray + 80), N::load(ray + 96)});
+  Found hit;
+  hit.instance = hit.face = W::i(-1);
+  hit.range = hit.b1 = hit.b2 = N::c(0.0f);
+  hit.local = V3::c(0.0f, 0.0f, 0.0f);
+  if (flags & USE_HITS) {
+    for (int k = 0; k < LANES; ++k) {
+      if (!W::at(valid, k)) continue;
+      const long long at = base + W::get(pixel, k);
+      W::set(hit.range, k, hit_range.data[at]);
+      W::set(hit.instance, k, hit_instance.data[at]);
+      W::set(hit.face, k, hit_face.data[at]);
+      W::set(hit.b1, k, hit_barycentric.data[2 * at]);
+      W::set(hit.b2, k, hit_barycentric.data[2 * at + 1]);
+    }
+    hit.range = N::select(hit.instance >= 0, hit.range, N::c(0.0f));
+    shader.place(origin + rest + way * hit.range, hit);
+  } else {
+    shader.trace(origin, rest, way, spread, valid, N::c(0.0f), hit);
+  }
+  V3 color = V3::c(0.0f, 0.0f, 0.0f), gain = V3::c(1.0f, 1.0f, 1.0f), mirror = way, share = color;
+  Surface first;
+  first.albedo = first.normal = first.geometric = first.point = color;
+  first.backface = N::c(0.0f);
+  const Found seen = hit;
+  F travelled = hit.range, spread_now = spread;
+  M active = valid;
+  const int bounces = (flags & USE_REFLECTIONS) && (flags & USE_SPECULAR) ? 2 : 1;
+  if (flags & (OUT_RGB | OUT_ALBEDO | OUT_NORMAL)) {
+    PRAGMA_NOUNROLL
+    for (int bounce = 0; bounce < bounces; ++bounce) {
+      Surface s = first;
+      const V3 light = shader.radiance(way, spread_now, hit, travelled, s, mirror, share, bounce + 1 < bounces);
+      color = color + V3::select(active, light * gain, V3::c(0.0f, 0.0f, 0.0f));
+      if (bounce == 0) first = s;
+      if (bounce + 1 == bounces) break;
+      active = active & ((share.x + share.y + share.z) > 0.003f);
+      if (!N::any(active)) break;
+      gain = share;
+      const V3 from = s.point + s.geometric * (travelled * 2e-5f + 1e-3f);
+      way = mirror;
+      shader.trace(from, V3::c(0.0f, 0.0f, 0.0f), way, spread, active, N::c(0.0f), hit);
+      travelled = travelled + N::select(hit.instance >= 0, hit.range, N::c(0.0f));
+      spread_now = spread * 2.0f;
+    }
+  }
+  for (int k = 0; k < LANES; ++k) {
+    if (!W::at(valid, k)) continue;
+    const long long at = base + W::get(pixel, k);
+    const bool met = W::get(seen.instance, k) >= 0;
+    if (flags & OUT_RGB) {
+      out_rgb.data[3 * at] = W::get(color.x, k);
+      out_rgb.data[3 * at + 1] = W::get(color.y, k);
+      out_rgb.data[3 * at + 2] = W::get(color.z, k);
+    }
+    if (flags & OUT_ALBEDO) {
+      out_albedo.data[3 * at] = met ? W::get(first.albedo.x, k) : 0.0f;
+      out_albedo.data[3 * at + 1] = met ? W::get(first.albedo.y, k) : 0.0f;
+      out_albedo.data[3 * at + 2] = met ? W::get(first.albedo.z, k) : 0.0f;
+    }
+    if (flags & OUT_NORMAL) {
+      out_normal.data[3 * at] = met ? W::get(first.normal.x, k) : 0.0f;
+      out_normal.data[3 * at + 1] = met ? W::get(first.normal.y, k) : 0.0f;
+      out_normal.data[3 * at + 2] = met ? W::get(first.normal.z, k) : 0.0f;
+    }
+    if (flags & OUT_HITS) {
+      out_range.data[at] = met ? W::get(seen.range, k) : -1.0f;
+      out_instance.data[at] = W::get(seen.instance, k);
+      out_face.data[at] = W::get(seen.face, k);
+      out_barycentric.data[2 * at] = W::get(seen.b1, k);
+      out_barycentric.data[2 * at + 1] = W::get(seen.b2, k);
+      out_back.data[at] = met ? W::get(first.backface, k) : 0.0f;
+    }
+  }
+}

@@ -1,0 +1,424 @@
+"""Colours: what rays through a `SceneBatch` see, as linear radiance, albedo and shading normals.
+
+Surfaces are metallic-roughness (Lambert and GGX); the sun and lamps cast hard shadows by rays; light from all sides comes from
+the sky, or from what was baked. `airworthy.rendering.images.render` joins this with the geometric channels in one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from airworthy.core.arrays import ArrayAny, ArrayF32
+from airworthy.core.errors import AirworthyError
+from airworthy.core.native_kernel import CPU_LANES, quiet_warp
+from airworthy.core.schema import check_fields
+from airworthy.geometry import RayTable
+from airworthy.geometry.cast import camera_rows, sensor_environments
+from airworthy.geometry.placement import unit_quaternions
+from airworthy.geometry.query_arguments import Repeated, striped
+from airworthy.optics.pixels import SUPERSAMPLES, spreads, supersampled
+from airworthy.rendering.shading_kernel import ARRAYS, FLAGS, PACKETS_PER_TASK, shading_kernel
+from airworthy.scenes.appearance import Appearance, appearance_of
+from airworthy.scenes.batch import SceneBatch
+
+__all__ = [
+    "APPEARANCE_CHANNELS",
+    "DEFAULT_OPTIONS",
+    "HIT_CHANNELS",
+    "Cameras",
+    "ShadingOptions",
+    "launch",
+    "shade",
+    "shade_channels",
+]
+
+# ---- How colours are found, and from where: options and poses, checked ------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ShadingOptions:
+    """How colours are found.
+
+    Raises:
+        AirworthyError: If a number is out of range.
+    """
+
+    shadows: bool = True
+    shadow_distance: float = 1000.0
+    """Of the eye's way; surfaces farther off are lit, or take what was baked of the sun [m]."""
+    specular: bool = True
+    """Gloss; False: only Lambert, which has closed forms."""
+    reflections: bool = False
+    """Trace one mirror ray on smooth surfaces, instead of the sky or the volume."""
+    mirror_roughness: float = 0.4
+    """Surfaces rougher than this do not mirror; half of it mirrors fully."""
+    baked: bool = True
+    """Use baked light where a scene has it (`rendering.light_baking.bake`)."""
+    samples: int = 1
+    """Rays per pixel for colours: 1, 2, 4 or 8."""
+    sun_disc: bool = True
+    """Draw the sun."""
+    texture_scale: float = 1.0
+    """1, 0.5, 0.25 or 0.125: what of the textures is kept in memory."""
+    texture_bias: float = 0.0
+    """Added to the mip level: above 0 blurrier, below sharper."""
+    max_range: float = 1000.0
+    """Farther things are sky [m]."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "ShadingOptions.")
+        if self.samples not in SUPERSAMPLES:
+            raise AirworthyError(f"A pixel cannot have {self.samples} samples; expected 1, 2, 4 or 8.")
+        if not (self.shadow_distance >= 0.0 and self.max_range > 0.0 and 0.0 < self.mirror_roughness <= 1.0):
+            raise AirworthyError(
+                f"Shadows reach {self.shadow_distance} m, rays {self.max_range} m, mirrors have roughness below "
+                f"{self.mirror_roughness}; expected 0 or more, more than 0, and 0 to 1."
+            )
+        if not -8.0 <= self.texture_bias <= 8.0:
+            raise AirworthyError(f"A texture bias of {self.texture_bias} levels arrived; expected -8 to 8.")
+
+    def flags(self, appearance: Appearance) -> int:
+        """Switches of the kernel."""
+        asked = {
+            "USE_SHADOWS": self.shadows,
+            "USE_SPECULAR": self.specular,
+            "USE_REFLECTIONS": self.reflections,
+            "USE_BAKED": self.baked,
+            "USE_SUN_DISC": self.sun_disc,
+            "USE_HOLES": appearance.has_holes,
+        }
+        return sum(FLAGS[name] for name, on in asked.items() if on)
+
+
+DEFAULT_OPTIONS = ShadingOptions()
+
+
+@dataclass(frozen=True, eq=False)
+class Cameras:
+    """Poses of c cameras, checked: rows of the kernel, (c, 1 or width, 12) words."""
+
+    rows: NDArray[np.void]
+    env: NDArray[np.int32]
+    columns: bool
+
+    @classmethod
+    def of(
+        cls,
+        batch: SceneBatch,
+        table: RayTable,
+        position: ArrayLike,
+        attitude: ArrayLike,
+        env: ArrayLike | None = None,
+        ignore: ArrayLike | None = None,
+        column_position: ArrayLike | None = None,
+        column_attitude: ArrayLike | None = None,
+    ) -> Cameras:
+        """Check and pack poses.
+
+        Args:
+            batch: The scenes.
+            table: Rays of the cameras, optical frame.
+            position: (c, 3) [m], world.
+            attitude: (c, 4) quaternion x, y, z, w, optical frame to world.
+            env: (c,); None: 0, 1, 2, ...
+            ignore: Instance that each camera does not see, (c,); None: none.
+            column_position: Of each column, (c, W, 3) [m]; None: all columns at once.
+            column_attitude: Of each column, (c, W, 4).
+
+        Raises:
+            AirworthyError: If shapes do not fit or a value is not finite.
+        """
+        columns = column_position is not None and column_attitude is not None
+        where = np.asarray(column_position if columns else position, np.float64)
+        turned = np.asarray(column_attitude if columns else attitude, np.float64)
+        if not columns:
+            where, turned = where.reshape(-1, 1, 3), turned.reshape(-1, 1, 4)
+        count, width = len(where), table.width if columns else 1
+        if where.shape != (count, width, 3) or turned.shape != (count, width, 4):
+            raise AirworthyError(
+                f"Cameras got positions {where.shape} and attitudes {turned.shape}; expected a pose each, (c, 3) and (c, 4)."
+            )
+        if not np.isfinite(where).all():
+            raise AirworthyError("A camera's position is not finite.")
+        envs = sensor_environments(env, count, batch.env_count)
+        ignored = np.broadcast_to(np.asarray(-1 if ignore is None else ignore, np.int32), (count,))
+        rows = camera_rows(where, unit_quaternions(turned, "A camera's attitude"), envs, np.ascontiguousarray(ignored))
+        return cls(rows, envs, columns)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+# One launch of the shading kernel: its arrays gathered, sent where they are not yet, and its answers fetched.
+
+Arrays = dict[str, ArrayAny]
+
+APPEARANCE_CHANNELS = ("rgb", "albedo", "normal")
+HIT_CHANNELS = ("range", "instance", "face", "barycentric")
+"""What `geometry.cast` must have found for rays not to be traced again."""
+
+_OUTPUTS = {
+    "out_rgb": ("rgb", 3),
+    "out_albedo": ("albedo", 3),
+    "out_normal": ("normal", 3),
+    "out_range": ("range", 1),
+    "out_instance": ("instance", 1),
+    "out_face": ("face", 1),
+    "out_barycentric": ("barycentric", 2),
+    "out_back": ("back", 1),
+}
+_TYPES = {"f": np.float32, "i": np.int32, "u": np.uint32}
+_PREFIX = ""
+"""Put before the kernel's text; `#define SCALAR_PATH` lets a CPU run the form of a GPU (tests do)."""
+_LAUNCHES_KEPT = 8
+_launches: WeakKeyDictionary[SceneBatch, dict[Any, Repeated]] = WeakKeyDictionary()
+
+
+def launch(
+    batch: SceneBatch, table: RayTable, cameras: Cameras, channels: Sequence[str], options: ShadingOptions, hits: Arrays | None
+) -> Arrays:
+    """Channels (c, H, W, ...) of one table of rays; see `shading.shade_channels`.
+
+    Args:
+        batch: The scenes.
+        table: Rays of the cameras, optical frame.
+        cameras: Checked poses.
+        channels: Wanted.
+        options: How colours are found.
+        hits: Of the same rays, where they are known; None: they are cast.
+    """
+    device = batch.geometry.device
+    appearance = appearance_of(batch, options.texture_scale)
+    flags = options.flags(appearance) | FLAGS["USE_COLUMNS"] * cameras.columns
+    flags |= FLAGS["USE_OWN_ORIGINS"] * (table.origins is not None) | FLAGS["USE_HITS"] * (hits is not None)
+    for name in channels:
+        flags |= FLAGS[f"OUT_{name.upper()}"]
+    shape = (len(cameras), table.height, table.width)
+    outputs = _outputs(shape, channels)
+    if not len(cameras):
+        return {key: outputs[name] for name, (key, _) in _OUTPUTS.items() if name in outputs}
+    host = {**_frame_arrays(batch, table, cameras, options, appearance), **_hit_arrays(hits, shape), **outputs}
+    in_lanes = device == "cpu" and not _PREFIX
+    tasks = len(cameras) * (-(-table.packet_count // PACKETS_PER_TASK) if in_lanes else table.packet_count * CPU_LANES)
+    scalars = [table.packet_count, table.height * table.width, table.width, flags]
+    key = (table, len(cameras), flags, batch.geometry.version, _PREFIX)
+    kept = _launches.setdefault(batch, {})
+    if in_lanes:
+        host["task_order"] = _order(tasks, batch.threads)
+    words = _device_words(host, appearance, device)
+    arrays = [*batch.geometry.arguments(), *words]
+    run = kept.pop(key, None)
+    if run is None:
+        run = Repeated(shading_kernel(_PREFIX), tasks, [*arrays, *scalars], device, batch.threads)
+    kept[key] = run
+    while len(kept) > _LAUNCHES_KEPT:
+        kept.pop(next(iter(kept)))
+    for index, array in enumerate(arrays):
+        run.exchange(index, array)
+    run.launch()
+    return _fetched(outputs, words, device)
+
+
+_ORDERS: dict[tuple[int, int | None], NDArray[np.int32]] = {}
+
+
+def _order(tasks: int, threads: int | None) -> NDArray[np.int32]:
+    if (tasks, threads) not in _ORDERS:
+        _ORDERS.clear()
+        _ORDERS[tasks, threads] = striped(tasks, threads)
+    return _ORDERS[tasks, threads]
+
+
+def _outputs(shape: tuple[int, int, int], channels: Sequence[str]) -> Arrays:
+    kinds = dict(ARRAYS)
+    wanted = [
+        n for n, (key, _) in _OUTPUTS.items() if key in channels or ("hits" in channels and key not in APPEARANCE_CHANNELS)
+    ]
+    sizes = {name: shape if _OUTPUTS[name][1] == 1 else (*shape, _OUTPUTS[name][1]) for name in wanted}
+    return {name: np.empty(sizes[name], _TYPES[kinds[name]]) for name in wanted}
+
+
+def _hit_arrays(hits: Arrays | None, shape: tuple[int, int, int]) -> Arrays:
+    if hits is None:
+        return {}
+    for name in HIT_CHANNELS:
+        if name not in hits or hits[name].shape[:3] != shape:
+            raise AirworthyError(f"Known hits need the channel {name!r} of shape {shape}; cast the same rays with it.")
+    return {f"hit_{name}": hits[name] for name in HIT_CHANNELS}
+
+
+def _frame_arrays(batch: SceneBatch, table: RayTable, cameras: Cameras, options: ShadingOptions, looks: Appearance) -> Arrays:
+    """Arrays that may differ from one launch to the next."""
+    reach = np.array([options.max_range, options.shadow_distance, options.mirror_roughness], np.float32)
+    lights, spans = env_lights(batch, looks)
+    spread = spreads(table)
+    if options.texture_bias:
+        spread = spread * np.float32(2.0**options.texture_bias)
+    rays, pixels = table.arrays(batch.geometry.device)
+    found: dict[str, Any] = {
+        "spreads": spread,
+        "cameras": cameras.rows.view(np.float32),
+        "env_scene": batch.scene_of_env,
+        "env_lights": spans,
+        "lights": lights,
+        "settings": reach,
+        "rays": rays,
+        "pixels": pixels,
+    }
+    return found
+
+
+def env_lights(batch: SceneBatch, looks: Appearance) -> tuple[ArrayF32, NDArray[np.int32]]:
+    """Rows of lights, and of each environment the first and how many (env, 2); lights on actors are where these are now."""
+    attached = any(getattr(light, "attached", "") for scene in batch.scenes for light in scene.lights)
+    if not attached:
+        return looks.lights, np.ascontiguousarray(looks.light_spans[batch.scene_of_env])
+    points, ways = batch.light_poses()
+    counts = looks.light_spans[batch.scene_of_env, 1]
+    first = np.cumsum(counts) - counts
+    env = np.repeat(np.arange(batch.env_count), counts)
+    number = np.arange(len(env)) - first[env]
+    rows = looks.lights[looks.light_spans[batch.scene_of_env[env], 0] + number].copy()
+    where, way = points[env, number], ways[env, number]
+    rows[:, 1:4] = np.where(np.isnan(where), rows[:, 1:4], where)
+    rows[:, 4:7] = np.where(np.isnan(way), rows[:, 4:7], way)
+    return rows if len(rows) else looks.lights, np.stack([first, counts], -1).astype(np.int32)
+
+
+def _looks_arrays(looks: Appearance) -> Arrays:
+    baked = looks.baked
+    return {
+        "materials": looks.materials,
+        "material_maps": looks.material_maps,
+        "shape_looks": looks.shape_rows,
+        "looks_vertices": looks.vertices,
+        "looks_faces": looks.faces,
+        "textures": looks.textures,
+        "texels": looks.texels,
+        "skies": looks.skies,
+        "volumes": baked.volumes,
+        "probes": baked.probes,
+        "map_slots": baked.slots,
+        "light_maps": baked.maps,
+        "map_nodes": baked.nodes,
+    }
+
+
+_SENT: WeakKeyDictionary[Appearance, dict[str, tuple[int, dict[str, Any]]]] = WeakKeyDictionary()
+
+
+def _device_words(host: Arrays, looks: Appearance, device: str) -> list[Any]:
+    """Warp arrays in the order of `ARRAYS`; those of the appearance are sent to a device once."""
+    kept = _SENT.setdefault(looks, {})
+    if device not in kept or kept[device][0] != looks.version:
+        kept[device] = (looks.version, {name: _sent(array, device) for name, array in _looks_arrays(looks).items()})
+    still = kept[device][1]
+    words = []
+    for name, kind in ARRAYS:
+        if name in still:
+            words.append(still[name])
+        elif host.get(name) is None:
+            words.append(_nothing(kind, device))
+        else:
+            words.append(_sent(host[name], device))
+    return words
+
+
+def _sent(array: Any, device: str) -> Any:
+    if not isinstance(array, np.ndarray):
+        return array
+    wp = quiet_warp()
+    kind = {np.dtype(np.int32): wp.int32, np.dtype(np.uint32): wp.uint32}.get(array.dtype, wp.float32)
+    shared = wp.array(np.ascontiguousarray(array).reshape(-1), dtype=kind, device="cpu", copy=False)
+    return shared if device == "cpu" else shared.to(device)
+
+
+_NOTHING: dict[tuple[str, str], Any] = {}
+
+
+def _nothing(kind: str, device: str) -> Any:
+    if (kind, device) not in _NOTHING:
+        _NOTHING[kind, device] = _sent(np.zeros(1, _TYPES[kind]), device)
+    return _NOTHING[kind, device]
+
+
+def _fetched(outputs: Arrays, words: list[Any], device: str) -> Arrays:
+    if device != "cpu":
+        places = {name: k for k, (name, _) in enumerate(ARRAYS)}
+        for name, array in outputs.items():
+            array[...] = words[places[name]].numpy().reshape(array.shape)
+    return {key: outputs[name] for name, (key, _) in _OUTPUTS.items() if name in outputs}
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+
+def shade(
+    batch: SceneBatch,
+    table: RayTable,
+    position: ArrayLike,
+    attitude: ArrayLike,
+    env: ArrayLike | None = None,
+    options: ShadingOptions = DEFAULT_OPTIONS,
+) -> ArrayF32:
+    """Colours of c cameras.
+
+    Args:
+        batch: The scenes.
+        table: Rays in the camera's frame.
+        position: World [m], (c, 3).
+        attitude: Camera to world, (c, 4).
+        env: (c,) environment of each; None: camera k is in environment k, or all are in the only one.
+        options: How.
+
+    Returns:
+        Linear radiance (c, H, W, 3), in units in which a white surface under an irradiance of pi has 1.
+    """
+    cameras = Cameras.of(batch, table, position, attitude, env)
+    return shade_channels(batch, table, cameras, ("rgb",), options)["rgb"]
+
+
+def shade_channels(
+    batch: SceneBatch,
+    table: RayTable,
+    cameras: Cameras,
+    channels: Sequence[str],
+    options: ShadingOptions = DEFAULT_OPTIONS,
+    hits: Arrays | None = None,
+) -> Arrays:
+    """Channels of `APPEARANCE_CHANNELS`, and "hits": the channels of `HIT_CHANNELS` and "back" (a back face is seen).
+
+    Args:
+        batch: The scenes.
+        table: The rays.
+        cameras: Poses.
+        channels: What to give.
+        options: How.
+        hits: What `geometry.cast` found for these rays (`HIT_CHANNELS`); None: rays are traced. Not used where samples are
+            taken beside the middles of pixels.
+    """
+    tables = supersampled(table, options.samples)
+    colored = [name for name in channels if name in APPEARANCE_CHANNELS]
+    total: Arrays = {}
+    for index, one in enumerate(tables):
+        given = hits if len(tables) == 1 else None
+        found = launch(batch, one, cameras, channels if index == 0 else colored, options, given)
+        if not total:
+            total = found
+            continue
+        for name in colored:
+            total[name] += found[name]
+    if len(tables) > 1:
+        for name in colored:
+            total[name] *= np.float32(1.0 / len(tables))
+    if len(tables) > 1 and "normal" in colored:
+        length = np.linalg.norm(total["normal"], axis=-1, keepdims=True)
+        total["normal"] = np.where(length > 1e-3, total["normal"] / np.maximum(length, 1e-3), 0.0).astype(np.float32)
+    return total

@@ -1,0 +1,343 @@
+"""Numbers and sentences of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from math import degrees, isfinite
+from typing import Any
+
+import numpy as np
+
+from airworthy.core.files import json_text
+from airworthy.reports.batch import FlightBatch
+from airworthy.reports.page import DASH, card, fact, labelled
+from airworthy.tasks import OUTCOMES, SUCCESSES, TrackingProtocol
+
+ROWS_MAX = 200
+"""Most flights listed one by one."""
+
+NAMES = {
+    "success": "success",
+    "success_recovered": "success, recovered",
+    "partial": "partial",
+    "collision": "collision",
+    "off_course": "off course",
+    "not_at_goal": "not at goal",
+    "timeout": "timeout",
+    "out_of_bounds": "out of bounds",
+    "diverged": "diverged",
+    "pilot_error": "pilot error",
+    "aborted": "aborted",
+}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number of a flight, wherever it is shown."""
+
+    name: str
+    """In summaries."""
+    label: str
+    """In the table over all flights; empty: not there."""
+    head: str
+    """Of the column in the table of flights; empty: none."""
+    unit: str = ""
+    factor: float = 1.0
+    """From the summary's unit to the one shown."""
+
+    def titled(self, text: str) -> tuple[str, str, float]:
+        """Give name, text with unit, and factor."""
+        return self.name, f"{text} [{self.unit}]" if self.unit else text, self.factor
+
+
+_DEG = ("deg", degrees(1.0))
+METRICS = (
+    Metric("env", "", "flight"),
+    Metric("outcome", "", "outcome"),
+    Metric("tracking_error_m", "tracking error", "error", "m"),
+    Metric("tracking_error_max_m", "greatest distance to the path", "greatest", "m"),
+    Metric("time_matched_error_m", "distance to the moving reference", "", "m"),
+    Metric("proximity_percent", "proximity percentile", "proximity", "%"),
+    Metric("end_distance_m", "distance to the last waypoint", "end", "m"),
+    Metric("yaw_error_median_rad", "median yaw error", "yaw", *_DEG),
+    Metric("yaw_error_end_rad", "yaw error at the end", "", *_DEG),
+    Metric("collisions", "", "collisions"),
+    Metric("collisions_per_m", "collisions per metre", "", "1/m"),
+    Metric("saturation_percent", "saturation", "saturated", "%"),
+    Metric("speed_max_m_s", "top speed", "top speed", "m/s"),
+    Metric("tilt_max_rad", "greatest tilt", "tilt", *_DEG),
+    Metric("path_length_m", "path length", "path", "m"),
+    Metric("duration_s", "time flown", "time", "s"),
+)
+"""All that a flight's report shows, in order: a new metric is a line here."""
+AGGREGATES = tuple(item.titled(item.label) for item in METRICS if item.label)
+COLUMNS = tuple(item.titled(item.head) for item in METRICS if item.head)
+
+NOTES: Sequence[str] = tuple(
+    """\
+These are simulated flights. Real ones differ by what the model leaves out, such as flexible frames, worn propellers, blade \
+flapping, vortex rings in fast descent, motor heating, and the airflow at walls and corners.
+The pilot was given what its description says it observes; where that is the exact state, a real estimator's errors come on top.
+Wind, sensor noise, battery sag, ground effect and other vehicles' wake act only where the settings above switch them on.
+Intervals say how far the numbers would move if these flights were drawn again from the same distribution. They do not cover \
+a wrong model.""".splitlines()
+)
+"""What stands below every report, unless the caller knows better."""
+
+
+def content(
+    summary: Mapping[str, Any], meta: Mapping[str, Any], title: str | None, notes: Sequence[str] | None
+) -> dict[str, Any]:
+    """Everything on the page that is not a picture."""
+    flights, total = list(summary["flights"]), summary["aggregate"]
+    confidence = float(summary.get("statistics", {}).get("confidence", 0.95))
+    counts = [(name, sum(flight["outcome"] == name for flight in flights)) for name in OUTCOMES]
+    return {
+        "title": title or _title(flights),
+        "verdict": _verdict(flights, total, confidence),
+        "cards": _cards(flights, total, protocol_of(summary)),
+        "outcomes": [{"name": NAMES[name], "count": count, "style": _style(name)} for name, count in counts if count],
+        "command": summary.get("command") or meta.get("command") or "",
+        "facts": _facts(summary, meta, flights),
+        "config": json_text(meta) if meta else "",
+        "aggregate": [row for row in (_aggregate_row(total, *metric) for metric in AGGREGATES) if row],
+        "confidence": f"{100 * confidence:g} %",
+        "interval_note": _interval_note(summary),
+        "heads": [{"label": label, "words": name == "outcome"} for name, label, _ in _columns(flights)],
+        "rows": _rows(flights),
+        "rows_note": _rows_note(len(flights)),
+        "protocol": [fact(*one) for one in _protocol_words(protocol_of(summary))],
+        "notes": list(NOTES if notes is None else notes),
+        "version": summary.get("version", ""),
+    }
+
+
+def path_notes(batch: FlightBatch, drawn: Sequence[int], count: int) -> dict[str, str]:
+    """Return what the path and error figures must say about what they show."""
+    if count == 1:
+        shown = "Blue: the flight. Dashed: the reference."
+    else:
+        some = f"{len(drawn)} of {count} flights are drawn, from the best to the worst"
+        which = some if len(drawn) < count else f"All {count} flights are drawn"
+        shown = f"{which}. Blue: succeeded, amber: partial, red: failed, green: a typical flight; dashed: the reference."
+    if any(batch.left_picture(index) for index in drawn):
+        shown += " Paths stop where they leave the neighbourhood of the reference."
+    last = np.max(batch.rows, axis=0) >= 0
+    ended = int(np.sum(batch.rows[:, -1] < 0)) if last.size else 0
+    note = f" {ended} of {count} flights end before the last instant and count up to their end." if ended else ""
+    return {"drawn_note": shown, "ended_note": note}
+
+
+def protocol_of(summary: Mapping[str, Any]) -> TrackingProtocol:
+    """Thresholds kept in a summary; the defaults where it has none."""
+    kept = summary.get("protocol") or {}
+    known = {field.name for field in fields(TrackingProtocol)}
+    return TrackingProtocol(**{name: float(value) for name, value in kept.items() if name in known})
+
+
+def number(value: Any, digits: int = 3) -> str:
+    """Return a number with so many significant digits, never in powers of ten below a million; a dash for none."""
+    if value is None or not isfinite(value):
+        return DASH
+    value = float(value)
+    if value == 0.0:
+        return "0"
+    if not 1e-4 <= abs(value) < 1e6:
+        return f"{value:.{digits - 1}e}"
+    places = max(0, digits - 1 - int(np.floor(np.log10(abs(value)))))
+    return f"{value:,.{places}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _style(outcome: str) -> str:
+    return outcome if outcome in SUCCESSES or outcome == "partial" else "failure"
+
+
+def _distinct(flights: Sequence[Mapping[str, Any]], name: str) -> list[str]:
+    return list(dict.fromkeys(str(f[name]) for f in flights if f.get(name) not in (None, "")))
+
+
+def _one_or_count(names: list[str], plural: str) -> str:
+    return names[0] if len(names) == 1 else f"{len(names)} {plural}"
+
+
+def _title(flights: Sequence[Mapping[str, Any]]) -> str:
+    parts = []
+    for name, plural, joint in (
+        ("vehicle", "vehicles", ""),
+        ("course", "courses", "on "),
+        ("scene", "scenes", "in "),
+        ("pilot", "pilots", "flown by "),
+    ):
+        found = _distinct(flights, name)
+        if found:
+            parts.append(joint + _one_or_count(found, plural))
+    return " ".join(parts).replace(" flown by", ", flown by") or "Flights"
+
+
+def _verdict(flights: Sequence[Mapping[str, Any]], total: Mapping[str, Any], confidence: float) -> str:
+    count = len(flights)
+    if count == 0:
+        return "There are no flights in this run."
+    good = sum(flight["outcome"] in SUCCESSES for flight in flights)
+    if count == 1:
+        return f"One flight: {NAMES.get(str(flights[0]['outcome']), flights[0]['outcome'])}."
+    rate = total["success_rate"]
+    said = f"All {count:,}" if good == count else f"{good or 'None'} of {count:,}"
+    return (
+        f"{said} flights succeeded. The success rate lies between {100 * rate['low']:.1f} % and "
+        f"{100 * rate['high']:.1f} % with {100 * confidence:g} % confidence."
+    )
+
+
+def _cards(flights: Sequence[Mapping[str, Any]], total: Mapping[str, Any], protocol: TrackingProtocol) -> list[dict[str, str]]:
+    count, rate = len(flights), total.get("success_rate") or {}
+    error, near = total.get("tracking_error_m") or {}, total.get("proximity_percent") or {}
+    value = rate.get("value")
+    share = (
+        DASH if value is None or not isfinite(value) else f"{100 * value:.0f}" if value in (0.0, 1.0) else f"{100 * value:.1f}"
+    )
+    good = sum(flight["outcome"] in SUCCESSES for flight in flights)
+    tone = "" if not count else "good" if good == count else "poor" if good < 0.5 * count else ""
+    return [
+        card("Success", share, "%", f"{good:,} of {count:,} flight{'s' if count != 1 else ''}", tone),
+        card("Tracking error", number(error.get("mean")), "m", _between(error, "m")),
+        card(
+            "Worst distance",
+            number((total.get("tracking_error_max_m") or {}).get("max")),
+            "m",
+            "greatest of any flight to its path",
+        ),
+        card(f"Within {protocol.proximity_m:g} m", number(near.get("mean")), "%", "mean share of samples"),
+        card(
+            "Collisions",
+            f"{int(total.get('collisions') or 0):,}",
+            "",
+            f"{number(total.get('collisions_per_m_pooled'))} per metre flown",
+        ),
+        card("Saturation", number((total.get("saturation_percent") or {}).get("mean")), "%", "samples with a rotor at a limit"),
+        card("Top speed", number((total.get("speed_max_m_s") or {}).get("max")), "m/s", _tilt(total)),
+    ]
+
+
+def _between(described: Mapping[str, Any], unit: str) -> str:
+    low, high = described.get("low"), described.get("high")
+    if low is None or high is None or not (isfinite(low) and isfinite(high)):
+        return "mean distance to the path"
+    return f"mean; {number(low)} to {number(high)} {unit}"
+
+
+def _tilt(total: Mapping[str, Any]) -> str:
+    tilt = (total.get("tilt_max_rad") or {}).get("max")
+    return "" if tilt is None or not isfinite(tilt) else f"greatest tilt {degrees(tilt):.0f}°"
+
+
+def _facts(summary: Mapping[str, Any], meta: Mapping[str, Any], flights: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    facts: dict[str, Any] = {"version": summary.get("version")}
+    for name in ("vehicle", "scene", "course", "pilot", "seed"):
+        found = _distinct(flights, name)
+        if found:
+            facts[name] = ", ".join(found[:6]) + (f" and {len(found) - 6} more" if len(found) > 6 else "")
+    skipped = {"command", "format_version", "rows", "environments", "rotor_speed_min_rad_s", "rotor_speed_max_rad_s"}
+    for name, value in meta.items():
+        if name not in skipped and isinstance(value, str | int | float | bool) and value != "":
+            facts.setdefault(name, value)
+    if isinstance(meta.get("hardware"), Mapping):
+        said = {k: v for k, v in meta["hardware"].items() if v not in (None, "")}
+        facts["hardware"] = ", ".join(str(v) if isinstance(v, str) else f"{v} {k.replace('_', ' ')}" for k, v in said.items())
+    if isinstance(meta.get("hashes"), Mapping):
+        facts |= {f"hash of {name}": value for name, value in meta["hashes"].items()}
+    labels = {"sha256": "hash of flights"}
+    return [
+        fact(
+            labels.get(name, labelled(name)),
+            f"{value:g}" if isinstance(value, float) else str(value),
+            "hash" in labels.get(name, name),
+        )
+        for name, value in facts.items()
+        if value not in (None, "")
+    ]
+
+
+def _aggregate_row(total: Mapping[str, Any], name: str, label: str, factor: float) -> dict[str, str] | None:
+    described = total.get(name)
+    if not isinstance(described, Mapping) or not described.get("count"):
+        return None
+
+    def scaled(key: str) -> str:
+        value = described.get(key)
+        return number(None if value is None else factor * value)
+
+    known = described.get("low") is not None and isfinite(described["low"])
+    return {
+        "label": label,
+        "mean": scaled("mean"),
+        "interval": f"{scaled('low')} {DASH} {scaled('high')}" if known else DASH,
+        "median": scaled("median"),
+        "iqm": scaled("interquartile_mean"),
+        "spread": f"{scaled('q05')} {DASH} {scaled('q95')}",
+        "min": scaled("min"),
+        "max": scaled("max"),
+        "count": str(described["count"]),
+    }
+
+
+def _columns(flights: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, float]]:
+    """Columns of the table of flights: vehicle, scene and the like only where they differ."""
+    differing = [
+        (name, name, 1.0) for name in ("vehicle", "scene", "course", "pilot", "seed") if len(_distinct(flights, name)) > 1
+    ]
+    return [*COLUMNS[:2], *differing, *COLUMNS[2:]]
+
+
+def _rows(flights: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
+    listed = list(flights)
+    if len(listed) > ROWS_MAX:
+        listed = sorted(listed, key=lambda f: (f["outcome"] in SUCCESSES, -_known(f.get("tracking_error_m"))))[:ROWS_MAX]
+    columns = _columns(flights)
+    return [[_cell(name, flight.get(name), factor) for name, _, factor in columns] for flight in listed]
+
+
+def _known(value: Any) -> float:
+    return float(value) if value is not None and isfinite(value) else float("inf")
+
+
+def _cell(name: str, value: Any, factor: float) -> dict[str, Any]:
+    if name == "outcome":
+        return {"text": NAMES.get(value, value), "sort": NAMES.get(value, value), "words": True, "style": _style(value)}
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {"text": str(value), "sort": str(value), "words": False, "style": ""}
+    if isinstance(value, float) or value is None:
+        shown = factor * value if value is not None and isfinite(value) else None
+        return {"text": number(shown), "sort": "" if shown is None else f"{shown:.9g}", "words": False, "style": ""}
+    return {"text": str(value), "sort": str(value), "words": False, "style": ""}
+
+
+def _rows_note(count: int) -> str:
+    if count == 0:
+        return "There are none."
+    if count > ROWS_MAX:
+        return (
+            f"The {ROWS_MAX} flights that went worst, failures first, of {count:,}; summary.json has all of them. "
+            "Click a heading to sort."
+        )
+    return "Click a heading to sort." if count > 1 else "The one flight of this run."
+
+
+def _interval_note(summary: Mapping[str, Any]) -> str:
+    options = summary.get("statistics") or {}
+    return (
+        "Over flights that did not diverge. Intervals: Wilson score for rates; for means the wider bounds of Student's t and of"
+        f" bootstrap-t with {options.get('resamples', '?')} resamples (seed {options.get('seed', '?')}); none where all flights"
+        " have the same value."
+    )
+
+
+def _protocol_words(p: TrackingProtocol) -> list[tuple[str, str]]:
+    end = f"within {p.end_radius_m:g} m of the last waypoint in the last {p.end_window_s:g} s"
+    return [
+        ("finished", f"{end}, never over {p.path_distance_max_m:g} m from the path"),
+        ("partial", f"finished, but the median yaw error or that at the end is over {degrees(p.yaw_error_max_rad):g}°"),
+        ("recovered", "finished in spite of at least one collision"),
+        ("proximity", f"share of samples at most {p.proximity_m:g} m from the path"),
+    ]

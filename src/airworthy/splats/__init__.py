@@ -1,0 +1,36 @@
+"""Images of Gaussian splats and their derivatives, and the training of splats from images."""
+
+from typing import TYPE_CHECKING
+
+from airworthy.core.faces import lazy_names
+
+if TYPE_CHECKING:
+    from airworthy.splats.cameras import RenderRequest, Window
+    from airworthy.splats.dynamic_instances import SplatMovers
+    from airworthy.splats.exposure import Exposure, render_exposed
+    from airworthy.splats.gradients import Gradients, PoseGradients
+    from airworthy.splats.lens import Lens
+    from airworthy.splats.policy_view import PolicyView
+    from airworthy.splats.projected import render_projection
+    from airworthy.splats.renderer import SplatRenderer
+    from airworthy.splats.training import ImageLoss, Rates, SplatOptimizer
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "cameras": ("RenderRequest", "Window"),
+            "dynamic_instances": ("SplatMovers",),
+            "exposure": ("Exposure", "render_exposed"),
+            "gradients": ("Gradients", "PoseGradients"),
+            "lens": ("Lens",),
+            "policy_view": ("PolicyView",),
+            "projected": ("render_projection",),
+            "renderer": ("SplatRenderer",),
+            "training": ("ImageLoss", "Rates", "SplatOptimizer"),
+        },
+    )
+
+__all__ = [
+    "Exposure", "Gradients", "ImageLoss", "Lens", "PolicyView", "PoseGradients", "Rates", "RenderRequest", "SplatMovers",
+    "SplatOptimizer", "SplatRenderer", "Window", "render_exposed", "render_projection",
+]  # fmt: skip

@@ -1,0 +1,252 @@
+"""Where surfaces are, from posed images alone: planes swept through each view's cone until its neighbours agree on colours.
+
+Sources: Collins: A space-sweep approach to true multi-image matching (1996); Hirschmueller: Stereo processing by semiglobal
+matching (2008), equation 14, along rows and columns both ways. Coarse on purpose: a start for training, not a reconstruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayFloat, ArrayIndex, ArrayInt, ArrayU8
+from airworthy.core.native_kernel import thread_limit
+from airworthy.core.threads import share
+from airworthy.splats.cloud import rotation_matrices
+
+_LONGEST = 128
+"""Longest side of the images that are swept [px]."""
+_DEPTHS = 96
+_NEIGHBOURS = 6
+_MOST_VIEWS = 120
+"""Views that are swept, evenly among all."""
+_ANGLES = (0.05, 0.5)
+"""Between rays to a point, preferred [rad]: below, depth is uncertain; above, things look too different."""
+_COLOR_LIMIT, _FORM_LIMIT = 0.15, 1.5
+_SMALL_STEP, _JUMP = 0.03, 0.25
+"""Penalties of a change of depth by one plane and by more."""
+_AGREE = 0.05
+"""Part by which depths of two views may differ at one point."""
+
+
+def turned(points: ArrayFloat, matrix: ArrayFloat) -> Array:
+    """Rows (..., 3) times a matrix (3, 3), without the library of linear algebra, whose threads would hinder ours."""
+    x, y, z = points[..., 0, None], points[..., 1, None], points[..., 2, None]
+    return np.asarray(x * matrix[0] + y * matrix[1] + z * matrix[2])
+
+
+@dataclass(frozen=True, eq=False)
+class SmallView:
+    """A small image."""
+
+    rgb: ArrayF32
+    form: ArrayF32
+    """Grey less its mean nearby, over its deviation there."""
+    lens: ArrayFloat
+    eye: ArrayFloat
+    axes: ArrayFloat
+    """Camera to world (3, 3)."""
+
+    def rays(self) -> Array:
+        """(H, W, 3) at depth 1, world."""
+        h, w = self.form.shape
+        u, v = np.meshgrid(
+            (np.arange(w) + 0.5 - self.lens[2]) / self.lens[0], (np.arange(h) + 0.5 - self.lens[3]) / self.lens[1]
+        )
+        return turned(np.stack([u, v, np.ones_like(u)], axis=-1), self.axes.T)
+
+    def at(self, points: ArrayFloat) -> tuple[ArrayIndex, ArrayFloat, ArrayBool]:
+        """Pixel numbers, depths, and which points (..., 3) are in the image."""
+        h, w = self.form.shape
+        inside = turned(points - self.eye, self.axes)
+        depth = np.maximum(inside[..., 2], 1e-9)
+        x = inside[..., 0] / depth * self.lens[0] + self.lens[2]
+        y = inside[..., 1] / depth * self.lens[1] + self.lens[3]
+        seen = (inside[..., 2] > 1e-6) & (x >= 0.0) & (x < w) & (y >= 0.0) & (y < h)
+        place = np.where(seen, y, 0.0).astype(np.intp) * w + np.where(seen, x, 0.0).astype(np.intp)
+        return place, inside[..., 2], seen
+
+
+@dataclass(frozen=True, eq=False)
+class SweptPoints:
+    """What was found."""
+
+    position: Array
+    """(n, 3) [m]"""
+    color: Array
+    """(n, 3)"""
+    width: Array
+    """(n,) of a pixel there [m]."""
+
+
+def small_view(rgb: ArrayU8, lens: ArrayFloat, eye: ArrayFloat, attitude: ArrayFloat) -> SmallView:
+    """Return an image, reduced.
+
+    Args:
+        rgb: (H, W, 3)
+        lens: fx, fy, cx, cy [px].
+        eye: (3,) [m], world.
+        attitude: Quaternion x, y, z, w, camera to world.
+    """
+    from PIL import Image
+    from scipy.ndimage import uniform_filter
+
+    h, w = rgb.shape[:2]
+    share = min(1.0, _LONGEST / max(h, w))
+    size = (max(8, round(w * share)), max(8, round(h * share)))
+    small = np.asarray(Image.fromarray(rgb).resize(size, Image.Resampling.BOX), np.float32) / 255.0
+    grey = small.mean(axis=-1)
+    mean = uniform_filter(grey, 7)
+    spread = np.sqrt(np.maximum(uniform_filter(grey * grey, 7) - mean * mean, 0.0))
+    scaled = np.asarray(lens, np.float64) * np.array([size[0] / w, size[1] / h] * 2)
+    return SmallView(
+        small, ((grey - mean) / (spread + 0.03)).astype(np.float32), scaled, eye, rotation_matrices(attitude[None])[0]
+    )
+
+
+def swept_points(
+    images: Sequence[ArrayU8],
+    intrinsics: ArrayFloat,
+    position: ArrayFloat,
+    attitude: ArrayFloat,
+    near: float,
+    far: float,
+    progress: Callable[[list[int]], Any] = iter,
+) -> SweptPoints:
+    """Points on surfaces that at least two other views confirm.
+
+    Args:
+        images: (H, W, 3) each.
+        intrinsics: (c, 4) [px].
+        position: (c, 3) [m].
+        attitude: (c, 4) camera to world.
+        near: Nearest depth that is looked at [m].
+        far: Farthest [m].
+        progress: Shows how far the work is.
+    """
+    views = [small_view(*one) for one in zip(images, intrinsics, position, attitude, strict=True)]
+    chosen = np.unique(np.linspace(0, len(views) - 1, min(len(views), _MOST_VIEWS)).round().astype(int))
+    planes = 1.0 / np.linspace(1.0 / far, 1.0 / near, _DEPTHS)
+    near_by = _neighbours(views, chosen, np.geomspace(near, far, 5)[1:4])
+
+    depths: dict[int, Array] = {}
+
+    def sweep(k: int) -> None:
+        depths[k] = _depths(views[chosen[k]], [views[j] for j in near_by[k]], planes)
+
+    threads = thread_limit()
+    for first in progress(list(range(0, len(chosen), threads))):  # a thread each, so that progress is shown in between
+        share(sweep, range(first, min(first + threads, len(chosen))), threads, "airworthy-sweeping")
+    return _agreed([views[k] for k in chosen], [depths[k] for k in range(len(chosen))])
+
+
+def _neighbours(views: list[SmallView], chosen: ArrayAny, depths: ArrayFloat) -> list[ArrayInt]:
+    """Return views that see much of what each sees, from another place but not too far off."""
+    eyes = np.stack([view.eye for view in views])
+    found = []
+    for k in chosen:
+        rays = views[k].rays()
+        h, w = rays.shape[:2]
+        some = rays[h // 8 :: max(1, h // 4), w // 8 :: max(1, w // 4)].reshape(-1, 3)
+        points = (views[k].eye + depths[:, None, None] * some).reshape(-1, 3)
+        own = points - views[k].eye
+        own /= np.linalg.norm(own, axis=-1, keepdims=True)
+        other = points[None] - eyes[:, None]
+        other /= np.maximum(np.linalg.norm(other, axis=-1, keepdims=True), 1e-12)
+        angle = np.arccos(np.clip((own * other).sum(axis=-1), -1.0, 1.0))
+        worth = np.minimum(angle / _ANGLES[0], 1.0) * np.exp(-np.square(angle / _ANGLES[1]))
+        seen = np.stack([view.at(points)[2] for view in views])
+        score = (worth * seen).sum(axis=-1)
+        score[k] = -1.0
+        best = np.argsort(-score, kind="stable")[:_NEIGHBOURS]
+        found.append(best[score[best] > 0.0])
+    return found
+
+
+def _depths(view: SmallView, others: list[SmallView], planes: ArrayFloat) -> Array:
+    """(H, W) depth along the axis [m]; NaN where nothing can be said."""
+    from scipy.ndimage import uniform_filter
+
+    shape = view.form.shape
+    if len(others) < 2:
+        return np.full(shape, np.nan)
+    # Costs of the neighbours that see a place best, least first: half of them are enough, others may be hidden.
+    best_few = [np.full((len(planes), *shape), 2.0, np.float32) for _ in range(max(2, len(others) // 2))]
+    rays = view.rays()
+    for other in others:
+        cost = uniform_filter(_cost(view, other, rays, planes), (0, 3, 3))
+        for held in best_few:
+            lower = np.minimum(held, cost)
+            cost = np.maximum(held, cost)
+            held[...] = lower
+    total = np.mean(best_few, axis=0)
+    smooth = np.moveaxis(_smoothed(np.ascontiguousarray(np.moveaxis(total, 0, -1))), -1, 0)
+    best = smooth.argmin(axis=0)
+    inner = np.clip(best, 1, len(planes) - 2)
+    low, mid, high = (np.take_along_axis(smooth, (inner + k)[None], 0)[0] for k in (-1, 0, 1))
+    bend = np.maximum(low - 2.0 * mid + high, 1e-6)
+    step = np.clip(0.5 * (low - high) / bend, -0.5, 0.5)
+    depth = 1.0 / np.interp(inner + step, np.arange(len(planes)), 1.0 / planes)
+    sure = (np.take_along_axis(total, best[None], 0)[0] < 0.6) & (best > 0) & (best < len(planes) - 1)
+    return np.where(sure, depth, np.nan)
+
+
+def _cost(view: SmallView, other: SmallView, rays: ArrayFloat, planes: ArrayFloat) -> ArrayF32:
+    """(D, H, W) how different another view is at each plane; 2 where it does not see it."""
+    h, w = other.form.shape
+    ahead = turned(rays, other.axes).astype(np.float32)
+    offset = turned(view.eye - other.eye, other.axes).astype(np.float32)
+    over = (1.0 / planes).astype(np.float32)[:, None, None]
+    x, y, z = (ahead[..., k] + offset[k] * over for k in range(3))
+    front = z > 1e-6
+    z = np.where(front, z, np.float32(1.0))
+    x = x / z * np.float32(other.lens[0]) + np.float32(other.lens[2])
+    y = y / z * np.float32(other.lens[1]) + np.float32(other.lens[3])
+    seen = front & (x >= 0.0) & (x < w) & (y >= 0.0) & (y < h)
+    place = np.where(seen, y, 0.0).astype(np.int32) * w + np.where(seen, x, 0.0).astype(np.int32)
+    color = sum(np.abs(np.take(other.rgb[..., k], place) - view.rgb[..., k]) for k in range(3))
+    form = np.abs(np.take(other.form, place) - view.form)
+    both = np.minimum(color * np.float32(1.0 / (3.0 * _COLOR_LIMIT)), 1.0) + np.minimum(
+        form * np.float32(1.0 / _FORM_LIMIT), 1.0
+    )
+    return np.where(seen, np.float32(0.5) * both, np.float32(2.0))
+
+
+def _smoothed(cost: ArrayF32) -> ArrayF32:
+    """Costs (H, W, D) summed along four paths that charge for changes of depth."""
+    total = np.zeros_like(cost)
+    for axis in (0, 1):
+        lines = cost if axis == 0 else cost.swapaxes(0, 1)
+        sums = total if axis == 0 else total.swapaxes(0, 1)
+        for order in (range(len(lines)), range(len(lines) - 1, -1, -1)):
+            last = np.zeros_like(lines[0])
+            for k in order:
+                least = last.min(axis=-1, keepdims=True)
+                step = np.minimum(last, least + np.float32(_JUMP))
+                step[:, 1:] = np.minimum(step[:, 1:], last[:, :-1] + np.float32(_SMALL_STEP))
+                step[:, :-1] = np.minimum(step[:, :-1], last[:, 1:] + np.float32(_SMALL_STEP))
+                last = lines[k] + step - least
+                sums[k] += last
+    return total
+
+
+def _agreed(views: list[SmallView], depths: list[Array]) -> SweptPoints:
+    """Points at which the depths of at least two other views are nearly the same."""
+    position, color, width = [], [], []
+    for k, view in enumerate(views):
+        known = np.isfinite(depths[k])
+        points = view.eye + (depths[k][known])[:, None] * view.rays()[known]
+        votes = np.zeros(len(points), np.int64)
+        for j, other in enumerate(views):
+            if j != k:
+                place, depth, seen = other.at(points)
+                there = depths[j].reshape(-1)[place]
+                votes += seen & (np.abs(there - depth) < _AGREE * depth)
+        kept = votes >= 2
+        position.append(points[kept])
+        color.append(view.rgb[known][kept].astype(np.float64))
+        width.append((depths[k][known] / view.lens[0])[kept])
+    return SweptPoints(np.concatenate(position), np.concatenate(color), np.concatenate(width))

@@ -1,0 +1,57 @@
+"""Sealing a network's folder that an earlier version wrote: checked as it will be read, then sealed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from airworthy.core.errors import AssetError
+from airworthy.core.files import parse_json, read_text
+from airworthy.pilots.network_files import (
+    CONTRACT_FILE,
+    CONTRACT_LIMIT_BYTES,
+    parse_contract,
+    read_weights,
+    write_sealed,
+)
+
+__all__ = ["seal"]
+
+
+def seal(folder: str | Path) -> bool:
+    """Seal the contract of a folder; its text becomes the canonical one, its entries stay.
+
+    Args:
+        folder: Of an SV-Net policy or a boundary network.
+
+    Returns:
+        Whether it was sealed now; False where a good seal was there.
+
+    Raises:
+        AssetError: The seal that is there does not fit, or contract or weights are no use.
+    """
+    from airworthy.gates.planner.contract import KIND as BOUNDARY
+    from airworthy.gates.planner.contract import WEIGHTS_LIMIT_BYTES as BOUNDARY_LIMIT
+    from airworthy.gates.planner.contract import contract_of, network_tensors
+    from airworthy.pilots.svnet.contract import KIND as SVNET
+    from airworthy.pilots.svnet.contract import WEIGHTS_LIMIT_BYTES as SVNET_LIMIT
+    from airworthy.pilots.svnet.contract import contract_and_digest, policy_tensors
+
+    path = Path(folder) / CONTRACT_FILE
+    text = read_text(path, CONTRACT_LIMIT_BYTES)
+    table: Any = parse_json(text, str(path))
+    sealed = isinstance(table, dict) and "seal" in table
+    if sealed:
+        parse_contract(text, str(path))
+    kind = table.get("kind") if isinstance(table, dict) else None
+    if kind == BOUNDARY:
+        _, digest = contract_of(table, str(path))
+        network_tensors(read_weights(folder, digest, BOUNDARY_LIMIT), folder)
+    elif kind == SVNET:
+        contract, digest = contract_and_digest(table, str(path))
+        policy_tensors(contract, read_weights(folder, digest, SVNET_LIMIT), folder)
+    else:
+        raise AssetError(f"{str(path)!r} is a contract of kind {kind!r}; expected {SVNET!r} or {BOUNDARY!r}."[:500])
+    if not sealed:
+        write_sealed(path, table)
+    return not sealed

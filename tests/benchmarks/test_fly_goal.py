@@ -1,0 +1,83 @@
+"""`airworthy fly` with a planner: to a goal through any scene, judged by arrival, replayed like every run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.benchmarks.test_navigation_places import wall_with_a_door
+
+from airworthy.benchmarks.fly.job import FlyConfig, run_fly
+from airworthy.benchmarks.fly.metrics import judge
+from airworthy.benchmarks.fly.replay import refly
+from airworthy.core.errors import AirworthyError
+from airworthy.simulation import read_flight
+
+
+@pytest.fixture(scope="module")
+def hall(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(wall_with_a_door(tmp_path_factory.mktemp("place") / "hall.obj"))
+
+
+def config(hall: str, out: Path, **changes: Any) -> FlyConfig:
+    given: dict[str, Any] = {"vehicle": ("virt_05",), "scene": hall, "start": (-4.0, -1.5, 1.5), "goal": (4.0, -1.5, 1.5)}
+    return FlyConfig(**{**given, "out": out, "report": False, "time_limit": 20.0, "speed": 2.0, "acceleration": 3.0, **changes})
+
+
+def test_a_planner_finds_the_door_that_straight_flight_misses(hall: str, tmp_path: Path) -> None:
+    found = {}
+    for name, ends in (("straight", {}), ("ego", {}), ("through", {"start": (-4.0, 0.0, 1.5), "goal": (4.0, 0.0, 1.5)})):
+        pilot = "straight" if name == "through" else name
+        result = run_fly(config(hall, tmp_path / name, pilot=pilot, **ends))
+        (flight,) = result.summary["flights"]
+        found[name] = flight["outcome"]
+        table, meta = read_flight(tmp_path / name)
+        end = table.vector("position")[-1]
+        assert meta["pilot"] == pilot
+        if flight["outcome"] == "success":
+            assert np.linalg.norm(end - (ends or {"goal": (4.0, -1.5, 1.5)})["goal"]) < 2.0
+            assert table.t[-1] < 15.0  # the run ends when it has arrived, not at the time limit
+    assert found == {"straight": "collision", "ego": "success", "through": "success"}
+    assert refly(tmp_path / "ego").equal
+    assert judge(tmp_path / "ego").summary["flights"][0]["outcome"] == "success"  # from the folder alone
+
+
+def test_flights_of_a_planner_do_not_depend_on_their_batch(hall: str, tmp_path: Path) -> None:
+    ends = {"start": (-4.0, 0.0, 1.5), "goal": (4.0, 0.0, 1.5), "pilot": "straight"}
+    run_fly(config(hall, tmp_path / "one", **ends))
+    run_fly(config(hall, tmp_path / "three", envs=3, **ends))
+    one, three = read_flight(tmp_path / "one")[0], read_flight(tmp_path / "three")[0]
+    for name, values in one.flight(0).columns.items():
+        if name != "env":
+            np.testing.assert_array_equal(three.flight(2).columns[name], values, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"scene": None}, "finds its own way: name a --scene"),
+        ({"course": "line"}, "give --start and --goal instead of a course"),
+        ({"goal": None}, "has no goal of its own: give --goal X Y Z"),
+        ({"goal": (400.0, 0.0, 1.0)}, "lies outside the scene"),
+        ({"start": (np.nan, 0.0, 1.0)}, "start\\[0\\] is nan m"),
+        ({"waypoints": ("0,0,1", "1,0,1", "2,0,1")}, "give two --waypoints, start and goal"),
+        ({"pilot": "geometric"}, "follows a course and takes no --start and --goal"),
+        ({"dynamics": "semi_kinematic"}, "fly --dynamics rigid"),
+        ({"time_limit": 0.0}, "time_limit is 0"),
+        ({"pilot": "nowhere.py:Mine"}, "There is no file"),
+    ],
+)
+def test_what_cannot_be_flown_is_refused(changes: dict[str, Any], why: str, hall: str, tmp_path: Path) -> None:
+    with pytest.raises(AirworthyError, match=why):
+        run_fly(config(hall, tmp_path / "run", **{"pilot": "ego", **changes}))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_planner_without_its_weights_flies_nothing(hall: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRWORTHY_POLICIES", str(tmp_path / "none"))
+    monkeypatch.delenv("AIRWORTHY_DATA", raising=False)
+    with pytest.raises(AirworthyError, match="There are no NavRL weights"):
+        run_fly(config(hall, tmp_path / "run", pilot="navrl"))
+    assert not (tmp_path / "run").exists()

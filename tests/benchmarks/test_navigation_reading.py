@@ -1,0 +1,167 @@
+"""Folders from anywhere: what is damaged is refused in one sentence, and a run brings back all that can be made again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from airworthy.benchmarks.navigation import job, store
+from airworthy.benchmarks.navigation.config import NavigationConfig
+from airworthy.benchmarks.navigation.job import run_benchmark
+from airworthy.benchmarks.navigation.replay import replay_row
+from airworthy.benchmarks.navigation.report import write_report
+from airworthy.benchmarks.navigation.store import digest_of, identity_of, read_manifest, read_rows
+from airworthy.cli.main import main
+from airworthy.core.errors import AssetError
+from airworthy.tasks.navigation import NavigationProtocol
+
+Damage = Callable[[Path], object]
+
+
+def small(folder: Path) -> NavigationConfig:
+    protocol = NavigationProtocol(time_limit_s=4.0)
+    return NavigationConfig(("straight",), ("virt_05",), ("maze",), 2, batch=1, protocol=protocol, report=False, out=folder)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole")
+    run_benchmark(small(folder))
+    return folder
+
+
+def column(name: str, value: Any, kind: Any) -> Damage:
+    """Every row says `value`."""
+
+    def damage(folder: Path) -> None:
+        path = folder / store.RESULTS_FILE
+        table = pq.read_table(path)
+        said = pa.array([value] * len(table), kind)
+        other = table.set_column(table.schema.get_field_index(name), name, said)
+        pq.write_table(other.replace_schema_metadata(table.schema.metadata), path)
+
+    return damage
+
+
+def without(name: str) -> Damage:
+    def damage(folder: Path) -> None:
+        path = folder / store.RESULTS_FILE
+        pq.write_table(pq.read_table(path).drop_columns([name]), path)
+
+    return damage
+
+
+def half(folder: Path) -> None:
+    path = folder / store.RESULTS_FILE
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+TABLES: dict[str, tuple[Damage, str]] = {
+    "half": (half, "no table of flights, or damaged"),
+    "empty": (lambda f: (f / store.RESULTS_FILE).write_bytes(b""), "no table of flights, or damaged"),
+    "missing": (lambda f: (f / store.RESULTS_FILE).unlink(), "There is no file"),
+    "another": (lambda f: pq.write_table(pa.table({"a": [1]}), f / store.RESULTS_FILE), "no table of flights"),
+    "column gone": (without("time_s"), "its column 'time_s' is missing or of another kind"),
+    "text for a number": (column("configuration", "one", pa.string()), "its column 'configuration' is missing"),
+    "nothing for a number": (column("success", None, pa.int64()), "its column 'success' is missing"),
+    "no such outcome": (column("outcome", "flew home", pa.string()), "row 0 tells of no flight"),
+    "no such place": (column("scenario", "desert", pa.string()), "row 0 tells of no flight"),
+    "no such layout": (column("configuration", 99, pa.int64()), "row 0 tells of no flight"),
+    "success of a collision": (column("success", 1, pa.int64()), "row 0 tells of no flight"),
+    "repeat below 0": (column("repeat", -5, pa.int64()), "row 0 tells of no flight"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_damaged_tables_are_refused_and_written_again(
+    name: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    damage, words = TABLES[name]
+    damage(folder)
+    for line in (["report", str(folder), "--no-pictures"], ["replay", str(folder), "0", "--no-view"]):
+        assert main(["bench", *line]) == 2
+        said = capsys.readouterr().err
+        assert words in said
+        assert len(said.strip().splitlines()) == 1
+    flown: list[str] = []
+    run_benchmark(small(folder), step=flown.append)
+    assert flown == []  # blocks were whole
+    assert (folder / store.RESULTS_FILE).read_bytes() == (whole / store.RESULTS_FILE).read_bytes()
+
+
+MANIFESTS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "blocks": lambda told: told["blocks"].update({name: [1] for name in told["blocks"]}),
+    "blocks without sums": lambda told: [entry.pop("sha256") for entry in told["blocks"].values()],
+    "blocks of text": lambda told: [entry.update(seconds={"flying": "long"}) for entry in told["blocks"].values()],
+    "pilots": lambda told: told.update(pilots={"straight": "x"}),
+    "words": lambda told: told.update(words=[1]),
+    "division": lambda told: told.update(division={"division": "open", "because": 7}),
+    "system": lambda told: told.update(system=["x"]),
+    "command": lambda told: told.update(command=5),
+    "identity": lambda told: told["identity"].update(version=1) or told.update(digest=digest_of(told["identity"])),
+}
+
+
+@pytest.mark.parametrize("name", MANIFESTS)
+def test_damaged_manifests_are_refused_everywhere(name: str, whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(whole, folder)
+    told = json.loads((folder / store.MANIFEST_FILE).read_text())
+    MANIFESTS[name](told)
+    (folder / store.MANIFEST_FILE).write_text(json.dumps(told))
+    part = name.split(maxsplit=1)[0]
+    for act in (lambda: write_report(folder), lambda: replay_row(folder, 0), lambda: run_benchmark(small(folder))):
+        with pytest.raises(AssetError, match=f"damaged, its '{part}' is not what a run writes"):
+            act()
+    assert len(list((folder / store.BLOCKS).glob("*.parquet"))) == 2
+
+
+def test_settings_that_nobody_may_choose_are_refused(whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    told = json.loads((tmp_path / store.MANIFEST_FILE).read_text())
+    for changes, words in (({"patience": "x"}, "damaged"), ({"trials": 99}, "--trials is 99"), ({"protocol": 3}, "damaged")):
+        identity = {**told["identity"], "config": {**told["identity"]["config"], **changes}}
+        (tmp_path / store.MANIFEST_FILE).write_text(json.dumps({**told, "identity": identity, "digest": digest_of(identity)}))
+        with pytest.raises(Exception, match=words) as caught:
+            replay_row(tmp_path, 0)
+        assert caught.type.__name__ in ("AirworthyError", "AssetError")
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"hardware": 3, "seconds": {"straight": {"flying": "x"}}, "state": {}}', None])
+def test_a_report_needs_no_summary(text: str | None, whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / job.SUMMARY_FILE
+    path.unlink() if text is None else path.write_text(text)
+    assert "straight flight" in write_report(tmp_path, pictures=False).read_text()
+
+
+def test_a_folder_without_flights_is_no_report(whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / store.RESULTS_FILE
+    pq.write_table(pq.read_table(path).slice(0, 0), path)
+    for act in (lambda: write_report(tmp_path), lambda: replay_row(tmp_path, 0)):
+        with pytest.raises(Exception, match="holds no flights yet"):
+            act()
+
+
+def test_the_processor_is_not_named_and_a_gpu_is(whole: Path, tmp_path: Path) -> None:
+    assert not {"device", "controller"} & set(read_manifest(whole)["identity"]["config"])
+    assert identity_of(NavigationConfig(device="cuda:0"))["config"]["device"] == "cuda:0"
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    told = json.loads((tmp_path / store.MANIFEST_FILE).read_text())
+    told["identity"]["config"]["device"] = "cuda:77"
+    told["digest"] = digest_of(told["identity"])
+    (tmp_path / store.MANIFEST_FILE).write_text(json.dumps(told))
+    with pytest.raises(Exception, match="Device 'cuda:77' is not on this machine"):
+        replay_row(tmp_path, 0)
+    assert write_report(tmp_path).is_file()  # its pictures are made by the processor
+    assert len(read_rows(tmp_path)) == 2

@@ -1,0 +1,139 @@
+"""What saturated allocation gives up, on catalogue airframes: against a lexicographic linear program, and in closed loop."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.sparse import block_diag, vstack
+
+from airworthy.control import PRIORITIES, allocate_bounded, allocation_for
+from airworthy.control.levels import ControlConfig
+from airworthy.core.frames import from_euler, to_matrix
+from airworthy.simulation import Simulator, SimulatorConfig
+from airworthy.vehicles import Disturbance, WrenchNoise, control_effectiveness, vehicle
+from airworthy.vehicles.trim import thrust_limits
+
+AIRFRAMES = {"base_octarotor": 300, "base_random": 300, "lmf2": 100, "x500": 100, "cf2x_L250": 100, "real_01": 100}
+"""Saturated wrenches of each: 1,000."""
+SOLVER = 1e-10
+"""Feasibility tolerance of the linear programs."""
+
+
+def saturated_wrenches(name: str, count: int, rng: np.random.Generator) -> np.ndarray:
+    """(6, count) wrenches that no rotor thrusts in proportion give: forces around and beyond full, moments likewise."""
+    body = vehicle(name)
+    matrix, inverse = control_effectiveness(body), np.array(allocation_for(body).inverse)
+    lower, upper = thrust_limits(body)
+    most = np.maximum(matrix * lower, matrix * upper).sum(axis=1)
+    found = np.empty((6, 0))
+    while found.shape[1] < count:
+        w = most[:, None] * rng.normal(size=(6, 4 * count)) * rng.choice([0.05, 0.3, 1.0], size=(6, 4 * count))
+        w[2] = most[2] * rng.uniform(-0.2, 1.6, 4 * count)
+        thrusts = inverse @ w
+        beyond = np.any((thrusts < lower[:, None]) | (thrusts > upper[:, None]), axis=0)
+        found = np.hstack([found, w[:, beyond]])
+    return found[:, :count]
+
+
+def by_linear_programs(name: str, wrenches: np.ndarray, priority: str) -> tuple[np.ndarray, ...]:
+    """What each group contributes to a rotor at most, in shares of full thrust, from one linear program per group and wrench.
+
+    Variables of a wrench, each times its direction of largest element 1: the collective, its distance to the one asked for,
+    attitude, force beside the collective, and yaw. Programs of all wrenches are solved as one, being independent.
+
+    Returns:
+        Attitude, yaw, force beside the collective, and the collective, (count,) each.
+    """
+    a = allocation_for(vehicle(name))
+    directions, sizes, full = in_full_thrust(name, wrenches)
+    lower, upper = np.array(a.thrust_min) / full, np.array(a.thrust_max) / full
+    movable, count = any(a.collective), wrenches.shape[1]
+    thrusts = block_diag([np.insert(d, 1, 0.0, axis=1) for d in directions])
+    # The distance is at least the difference, both ways.
+    far = block_diag([[[1.0, -1.0, 0, 0, 0], [-1.0, -1.0, 0, 0, 0]]] * count)
+    limits = [np.tile(upper, count), -np.tile(lower, count), np.ravel(np.outer(sizes[:, 0], [1.0, -1.0]))]
+    # Low, high of each variable; those whose turn has not come are zero, except the collective, or else the whole force.
+    bounds = np.zeros((count, 5, 2))
+    bounds[:, 0], bounds[:, 1] = (-np.inf, np.inf) if movable else (0.0, 0.0), (0.0, np.inf)
+    bounds[:, 3, 1] = 0.0 if movable else sizes[:, 2]
+    stages = {"attitude": [2], "yaw": [4], "force": [1, 3] if movable else [3]}
+    for variable in [v for group in priority.split("-") for v in stages[group]]:
+        cost = np.zeros((count, 5))
+        cost[:, variable] = 1.0 if variable == 1 else -1.0
+        if variable != 1:
+            bounds[:, variable, 1] = sizes[:, variable - 1]
+        rows = vstack([thrusts, -thrusts, far])
+        precise = {"primal_feasibility_tolerance": SOLVER, "dual_feasibility_tolerance": SOLVER}
+        found = linprog(cost.ravel(), rows, np.concatenate(limits), bounds=bounds.reshape(-1, 2), options=precise)
+        assert found.status == 0, found.message
+        x = found.x.reshape(count, 5)
+        # Keep what this group got, up to the solver's own tolerance.
+        kept = 0 if variable == 1 else variable
+        bounds[:, kept] = x[:, kept, None] + 10.0 * SOLVER * np.array([-1.0, 1.0])
+    return x[:, 2], x[:, 4], x[:, 3], x[:, 0]
+
+
+def in_full_thrust(name: str, wrenches: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Directions (count, rotor, 4: collective, attitude, force beside it, yaw) of largest element 1, how much of each is asked
+    for (count, 4), and the full thrust [N] that this is counted in."""
+    a = allocation_for(vehicle(name))
+    inverse, full = np.array(a.inverse), max(a.thrust_max)
+    parts = []
+    for w in wrenches.T:
+        beside = inverse[:, :2] @ w[:2] + (0.0 if any(a.collective) else inverse[:, 2] * w[2])
+        parts.append([np.array(a.collective) * w[2], inverse[:, 3:5] @ w[3:5], beside, inverse[:, 5] * w[5]])
+    directions = np.swapaxes(np.array(parts), 1, 2) / full
+    sizes = np.abs(directions).max(axis=1)
+    signed = sizes * np.where(np.arange(4) == 0, np.sign(wrenches[2])[:, None], 1.0)
+    return directions / np.where(sizes > 0.0, signed, 1.0)[:, None, :], signed, full
+
+
+def contributions(name: str, wrenches: np.ndarray, priority: str) -> tuple[np.ndarray, ...]:
+    """The same of our allocation, read back from its thrusts."""
+    a = allocation_for(vehicle(name))
+    thrusts = np.array(allocate_bounded(tuple(wrenches), a, priority))
+    assert np.all((thrusts >= np.array(a.thrust_min)[:, None]) & (thrusts <= np.array(a.thrust_max)[:, None]))
+    directions, _, full = in_full_thrust(name, wrenches)
+    got = np.array([np.linalg.lstsq(d, t / full)[0] for d, t in zip(directions, thrusts.T, strict=True)])
+    left = np.einsum("krj,kj->kr", directions, got) - thrusts.T / full
+    assert np.abs(left).max() < 1e-9  # directions are kept
+    return got[:, 1], got[:, 3], got[:, 2], got[:, 0]
+
+
+@pytest.mark.parametrize("priority", PRIORITIES)
+@pytest.mark.parametrize("name", AIRFRAMES)
+def test_saturated_wrenches_against_linear_programs(name: str, priority: str) -> None:
+    wrenches = saturated_wrenches(name, AIRFRAMES[name], np.random.default_rng(8))
+    ours, expected = contributions(name, wrenches, priority), by_linear_programs(name, wrenches, priority)
+    for mine, theirs in zip(ours, expected, strict=True):
+        assert np.abs(mine - theirs).max() < 1e-5  # a rotor that the last group hardly uses magnifies the slack
+
+
+@pytest.mark.parametrize("name", AIRFRAMES)
+def test_attitude_is_served_as_if_nothing_else_was_asked(name: str) -> None:
+    """Its share is no smaller for the force and the yaw that come with it, as the default order promises."""
+    wrenches = saturated_wrenches(name, 200, np.random.default_rng(9))
+    wrenches[3:5] *= np.random.default_rng(1).uniform(0.1, 3.0, 200)
+    alone = wrenches.copy()
+    alone[[0, 1, 2, 5]] *= 1e-6
+    assert np.all(contributions(name, wrenches, PRIORITIES[0])[0] >= contributions(name, alone, PRIORITIES[0])[0] - 1e-9)
+
+
+@pytest.mark.parametrize("name", ["base_octarotor", "base_random", "lmf2", "x500"])
+def test_a_tilt_is_removed_at_one_and_a_half_times_the_thrust(name: str) -> None:
+    body = replace(vehicle(name), wrench_noise=WrenchNoise(), disturbance=Disturbance())
+    lower, upper = thrust_limits(body)
+    row = control_effectiveness(body)[2]
+    full = np.maximum(row * lower, row * upper).sum()
+    tilt = {}
+    for priority in PRIORITIES:
+        simulator = Simulator([body], SimulatorConfig(level="attitude_thrust", control=ControlConfig(priority=priority)))
+        simulator.reset(attitude=from_euler(0.5, 0.0, 0.0))
+        simulator.advance(1920, [1.5 * full, 0.0, 0.0, 0.0])
+        tilt[priority] = float(np.degrees(np.arccos(min(to_matrix(simulator.attitude[0])[2, 2], 1.0))))
+    assert tilt["attitude-force-yaw"] < 0.01
+    assert tilt["attitude-yaw-force"] < 0.01
+    assert tilt["force-attitude-yaw"] > 10.0

@@ -1,0 +1,77 @@
+"""What a folder holds, and that nothing writes over what another command made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airworthy.benchmarks.tracking.store import MANIFEST_FILE
+from airworthy.cli.demo.page import DEMO_FILE
+from airworthy.cli.main import main
+from airworthy.core.errors import AirworthyError
+from airworthy.core.runs.block_job import KINDS, kind_of, refuse_foreign, where_else
+from airworthy.learning.datasets.config import DATASET_FILE
+from airworthy.pilots.svnet.contract import CONTRACT_FILE
+from airworthy.simulation.flights import FLIGHT_FILE
+
+
+def put(folder: Path, name: str) -> Path:
+    """A folder with a file in it."""
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("{}")
+    return folder
+
+
+def test_the_kinds_are_named_by_the_files_that_the_commands_leave() -> None:
+    assert {DEMO_FILE, DATASET_FILE, MANIFEST_FILE, CONTRACT_FILE, FLIGHT_FILE} < set(KINDS)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_folder_is_its_own_and_nobody_elses(tmp_path: Path, name: str) -> None:
+    assert kind_of(tmp_path) == ""
+    refuse_foreign(tmp_path)
+    put(tmp_path, name)
+    assert kind_of(tmp_path) == KINDS[name]
+    refuse_foreign(tmp_path, name)
+    with pytest.raises(AirworthyError, match=f"holds {KINDS[name]}, over which nothing else is written: choose another --out"):
+        refuse_foreign(tmp_path, "other.json")
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("")
+    with pytest.raises(AirworthyError, match="is a file; --out names a folder"):
+        refuse_foreign(tmp_path / "x")
+    refuse_foreign(tmp_path / "not there")
+
+
+def test_what_was_meant_is_said(tmp_path: Path) -> None:
+    assert where_else("nowhere", DATASET_FILE) == "There is no folder 'nowhere'; expected the folder of a data set."
+    assert "does not hold a data set: there is no dataset.json in it." in where_else(tmp_path, DATASET_FILE)
+    put(tmp_path, DEMO_FILE)
+    assert where_else(tmp_path, DATASET_FILE).endswith("holds a demo, not a data set.")
+    put(tmp_path / "data", DATASET_FILE)
+    assert where_else(tmp_path, DATASET_FILE).endswith(f"did you mean {str(tmp_path / 'data')!r}?")
+    put(tmp_path, "file")
+    assert where_else(tmp_path / "file", DATASET_FILE).endswith("is a file; expected the folder of a data set.")
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("synthesize", "--courses", "hover", "--view", "none"), FLIGHT_FILE),
+        (("evaluate", "--conditions", "baseline", "--flights", "1"), FLIGHT_FILE),
+        (("evaluate", "--conditions", "baseline", "--flights", "1"), DATASET_FILE),
+        (("demo", "--flights", "1", "--quick"), MANIFEST_FILE),
+    ],
+)
+def test_commands_leave_a_foreign_folder_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], name: str
+) -> None:
+    put(tmp_path, name)
+    (tmp_path / "report.html").write_text("evidence")
+    assert main([*words, "--out", str(tmp_path)]) == 2
+    assert f"holds {KINDS[name]}, over which" in capsys.readouterr().err
+    found: dict[str, Any] = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert found == {name: "{}", "report.html": "evidence"}

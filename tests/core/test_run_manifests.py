@@ -1,0 +1,95 @@
+"""Folders of jobs of blocks: what differs is named, what is damaged is refused, what is whole is taken up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import write_bytes
+from airworthy.core.runs.block_store import BlockStore, parse_table, table_bytes
+from airworthy.core.runs.manifest import ManifestKind, differences
+from airworthy.core.runs.workers import shared
+
+IDENTITY = {"version": "1", "config": {"seed": 0, "spread": {"mass": 0.1}}, "pilots": {"a": {"sha": "x"}}}
+
+
+class Store(BlockStore):
+    """Of blocks of some bytes; every file belongs to it."""
+
+    kind = ManifestKind("job.json", "a job", 1, ("identity", "blocks"))
+    ending = ".bin"
+
+    def __init__(self, folder: Path, identity: dict[str, Any]):
+        super().__init__(folder, identity)
+        self.write()
+
+    def _files(self, name: str) -> dict[str, str]:
+        return {f"blocks/{name}.bin": self._known[name]["sha256"]}
+
+    def _join(self, name: str) -> bool:
+        return False
+
+    def keep(self, name: str, data: bytes) -> None:
+        from airworthy.core.files import sha256
+
+        write_bytes(self.path(name), data)
+        self._known[name] = {"sha256": sha256(data)}
+        self.write()
+
+
+def test_differences_name_fields_as_options_are_named() -> None:
+    now = {"version": "1", "config": {"seed": 1, "spread": {"mass": None}}, "pilots": {"a": {"sha": "y"}}}
+    words = differences(IDENTITY, now, {"pilots": "pilot {!r} has other weights"})
+    assert words == ["seed: 0 before, 1 now", "spread.mass: 0.1 before, none now", "pilot 'a' has other weights"]
+    assert differences(IDENTITY, IDENTITY) == []
+    assert differences({"x": "a" * 99}, {"x": [1, 2]}) == [f"x: {'a' * 57}... before, 1 2 now"]
+
+
+def test_a_folder_goes_on_and_refuses_another_identity(tmp_path: Path) -> None:
+    Store(tmp_path, IDENTITY).keep("one", b"1")
+    again = Store(tmp_path, IDENTITY)
+    assert again.has("one")
+    assert not again.has("two")
+    with pytest.raises(AirworthyError, match=r"holds a job with other settings \(seed: 0 before, 2 now\): repeat those"):
+        Store(tmp_path, {**IDENTITY, "config": {**IDENTITY["config"], "seed": 2}})  # type: ignore[dict-item]
+    again.path("one").write_bytes(b"2")
+    with pytest.raises(AssetError, match="was changed or damaged: delete it"):
+        again.has("one")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda told: told.pop("blocks"), "is no manifest of a job: move it away"),
+        (lambda told: told.update(schema_version=2), "of another version"),
+        (lambda told: told["identity"].update(version="2"), "is damaged or of another version"),
+    ],
+)
+def test_a_damaged_manifest_is_refused(tmp_path: Path, change: Any, words: str) -> None:
+    Store(tmp_path, IDENTITY)
+    told = json.loads((tmp_path / "job.json").read_text())
+    change(told)
+    (tmp_path / "job.json").write_text(json.dumps(told))
+    with pytest.raises(AssetError, match=words):
+        Store(tmp_path, IDENTITY)
+
+
+def test_a_table_has_the_same_bytes_and_gives_back_its_rows() -> None:
+    rows, kinds = [{"name": "a", "n": 1, "x": 0.5}, {"name": "b", "n": 2, "x": 1.5}], {"name": str, "n": int, "x": float}
+    data = table_bytes(rows, kinds, {"block": "k"})
+    assert data == table_bytes(rows, kinds, {"block": "k"})
+    assert parse_table(data, "f", "is no table.") == ({"block": "k"}, rows)
+    with pytest.raises(AssetError, match="'f' is no table"):
+        parse_table(data[: len(data) // 2], "f", "is no table.")
+
+
+def test_one_worker_works_here_and_says_so_itself() -> None:
+    heard: list[int] = []
+    assert list(shared(abs, [-1, -2], 1, "parts", here=lambda n: 10 * n, came=heard.append)) == [(-1, -10), (-2, -20)]
+    assert heard == []
+    assert sorted(shared(abs, [-1, -2], 5, "parts", here=lambda n: 10 * n, came=heard.append)) == [(-2, 2), (-1, 1)]
+    assert sorted(heard) == [-2, -1]

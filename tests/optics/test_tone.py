@@ -1,0 +1,65 @@
+"""Tone curves and the sRGB encoding."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from airworthy.core.errors import AirworthyError
+from airworthy.optics import tone
+from airworthy.optics.tone import SHOULDER, filmic, grey_8bit, linear_from_srgb, luminance, shoulder, srgb_from_linear, to_8bit
+
+
+def test_srgb_has_its_published_values_and_turns_back() -> None:
+    np.testing.assert_allclose(srgb_from_linear([0.0, 0.0031308, 0.2140411, 1.0]), [0.0, 0.0404499, 0.5, 1.0], atol=1e-6)
+    codes = np.arange(256, dtype=np.uint8)
+    np.testing.assert_array_equal(to_8bit(np.repeat(linear_from_srgb(codes)[:, None], 3, 1), curve="linear")[:, 0], codes)
+
+
+def test_the_filmic_curve_keeps_what_is_below_its_shoulder_and_never_clips() -> None:
+    x = np.linspace(0.0, 20.0, 20001)
+    y = shoulder(x)
+    np.testing.assert_allclose(y[x <= SHOULDER], x[x <= SHOULDER], atol=1e-6)
+    assert (np.diff(y) >= 0.0).all()
+    assert y.max() <= 1.0
+    slope = np.diff(y) / np.diff(x)
+    assert np.abs(np.diff(slope)).max() < 5e-3  # no kink where the shoulder begins: float32 differences over 1e-3
+
+
+def test_the_filmic_curve_is_neutral() -> None:
+    grey = np.repeat(np.geomspace(0.01, 50.0, 50)[:, None], 3, 1)
+    out = filmic(grey)
+    np.testing.assert_allclose(out, out[:, :1] * np.ones(3), atol=1e-6)
+    color = np.array([0.6, 0.3, 0.1])
+    np.testing.assert_allclose(filmic(color), color, atol=1e-6)
+    bright = filmic(color * 8.0)
+    assert bright[0] > bright[1] > bright[2] > 0.1  # order of channels, hence hue, is kept; it pales
+
+
+def test_exposure_is_a_factor_per_image_and_nan_is_black() -> None:
+    images = np.full((2, 3, 4, 3), 0.1, np.float32)
+    images[0, 0, 0] = np.nan
+    out = to_8bit(images, [1.0, 2.0], "linear")
+    assert out[0, 0, 0].tolist() == [0, 0, 0]
+    assert out[0, 1, 1, 0] == round(float(srgb_from_linear(0.1)) * 255)
+    assert out[1, 1, 1, 0] == round(float(srgb_from_linear(0.2)) * 255)
+
+
+def test_grey_is_luminance() -> None:
+    assert luminance([1.0, 1.0, 1.0]) == pytest.approx(1.0)
+    assert grey_8bit(np.array([[[0.0, 0.5, 0.0]]]))[0, 0] == round(float(srgb_from_linear(0.7152 * 0.5)) * 255)
+
+
+def test_bad_images_and_curves_are_refused() -> None:
+    with pytest.raises(AirworthyError, match="shape"):
+        to_8bit(np.zeros((4, 4)))
+    with pytest.raises(AirworthyError, match="filmic, linear"):
+        to_8bit(np.zeros((4, 4, 3)), curve="hdr")  # type: ignore[arg-type]
+
+
+def test_nan_is_black_in_every_curve() -> None:
+    picture = np.array([[np.nan, np.nan, np.nan], [1.0, 1.0, 1.0]], np.float32)
+    assert tone.encode_8bit(picture).tolist() == [[0, 0, 0], [255, 255, 255]]
+    assert tone.display_from_linear(picture)[0].tolist() == [0.0, 0.0, 0.0]
+    for curve in tone.CURVES:
+        assert tone.to_8bit(picture, curve=curve)[0].tolist() == [0, 0, 0]

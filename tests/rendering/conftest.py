@@ -1,0 +1,6 @@
+"""What the tests of this room are given."""
+
+from __future__ import annotations
+
+from tests.fixtures.splats import cloud, plain, pose, ring  # noqa: F401
+from tests.fixtures.views import place, view  # noqa: F401

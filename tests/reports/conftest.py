@@ -1,0 +1,5 @@
+"""What the tests of this room are given."""
+
+from __future__ import annotations
+
+from tests.fixtures.flights import make_flights, reference  # noqa: F401

@@ -1,0 +1,113 @@
+"""The front door: what `import airworthy as aw` offers, the scripts of its page, and its mistakes."""
+
+from __future__ import annotations
+
+import ast
+import re
+import webbrowser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import airworthy as aw
+from airworthy.api import configured
+from airworthy.benchmarks import FlyConfig, NavigationConfig
+from airworthy.core.errors import AirworthyError
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "howto" / "python.md"
+SCRIPTS = dict(re.findall(r"^## ([^\n]+)\n\n```python\n(.*?)^```", PAGE.read_text(), flags=re.DOTALL | re.MULTILINE))
+
+PRINTS = {
+    "Fly a batch and plot it": "'success'",
+    "Render depth and colour": r"\(2, 180, 320, 3\) \(2, 180, 320\) \{'shape': \[2, 180, 320\], 'least': ",
+    "Train a policy and fly it": r"\d+ \{",
+    "Put a planner into a place of one's own": "'success'",
+    "Evaluate with a perturbation": r"wind:2\.5 ",
+}
+"""What each script prints, a pattern."""
+
+
+def test_the_page_has_five_scripts_of_ten_lines_and_one_import() -> None:
+    assert list(SCRIPTS) == list(PRINTS)
+    for text in SCRIPTS.values():
+        assert len(text.splitlines()) <= 10
+        imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
+        assert [ast.unparse(node) for node in imports] == ["import airworthy as aw"]
+
+
+SLOW = ("Train a policy and fly it", "Put a planner into a place of one's own", "Evaluate with a perturbation")
+
+
+@pytest.mark.parametrize("title", [pytest.param(t, marks=pytest.mark.slow if t in SLOW else ()) for t in PRINTS])
+def test_scripts_run_as_printed(
+    title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(SCRIPTS[title], title, "exec"), {})
+    assert re.search(PRINTS[title], out := capsys.readouterr().out), out
+    assert len(opened) == SCRIPTS[title].count(".show()")
+    for address in opened:
+        assert Path(address.removeprefix("file://")).is_file()
+
+
+def test_all_that_is_offered_is_there() -> None:
+    calls = {
+        "Simulator",
+        "bench",
+        "course",
+        "evaluate",
+        "fly",
+        "plan",
+        "render",
+        "scene",
+        "synthesize",
+        "task",
+        "train",
+        "vehicle",
+    }
+    assert calls <= set(aw.__all__)
+    assert calls | {"vehicles", "scenes", "planners"} <= set(dir(aw))
+    for name in calls:
+        assert getattr(aw, name) is not None
+    assert aw.vehicle("carl").name == "carl"
+    assert aw.task("goal") == aw.tasks.GoalProtocol()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: aw.fly(env=3), r"Unknown option of fly 'env'\. Closest: 'envs'"),
+        (lambda: aw.fly(envs=0), r"envs is 0; expected 1 to 1000000"),
+        (lambda: aw.task("gaol"), r"Unknown task 'gaol'\. Closest: 'goal'"),
+        (lambda: aw.train("svnett", "."), r"Unknown kind of network 'svnett'\. Closest: 'svnet'"),
+        (lambda: aw.plan("hall", "egoo"), r"Unknown planner 'egoo'\. Closest: 'ego"),
+        (lambda: aw.render("hall", (0, 0, 1)), r"needs either what it looks at"),
+        (lambda: aw.bench.navigation(depth_nose=0.1), r"Closest: 'depth_noise'"),
+    ],
+)
+def test_mistakes_are_one_sentence(call: Any, message: str) -> None:
+    with pytest.raises(AirworthyError, match=message):
+        call()
+
+
+def test_keywords_become_configurations(tmp_path: Path) -> None:
+    given = {"vehicle": "carl", "wind": np.array([1.0, 0.0, 0.0]), "randomize": "default", "out": str(tmp_path)}
+    assert configured("fly", given, FlyConfig) == (
+        FlyConfig(vehicle=("carl",), wind=(1.0, 0.0, 0.0), randomize=("default",), out=tmp_path),
+    )
+    (chosen,) = configured("bench", {"pilots": "ego", "depth_noise": 0.1, "seed": 3}, NavigationConfig)
+    assert (chosen.pilots, chosen.perturb.depth_noise, chosen.seed) == (("ego",), 0.1, 3)
+
+
+def test_records_are_flown_as_their_files_are(tmp_path: Path) -> None:
+    drone, line = aw.vehicle("carl"), aw.course("line")
+    by_record = aw.fly(drone, course=line, out=tmp_path / "record", report=False)
+    by_name = aw.fly("carl", course="line", out=tmp_path / "name", report=False)
+    assert by_record.frame().equals(by_name.frame())
+    assert (tmp_path / "record_inputs" / "carl.toml").is_file()
+    with pytest.raises(AirworthyError, match=r"holds no report\.html: run it with report=True"):
+        by_name.report()

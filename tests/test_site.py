@@ -1,0 +1,133 @@
+"""The site of the documentation: every page is in its navigation, and what strangers look for is two clicks away."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import re
+import tomllib
+import types
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import airworthy
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+DOCS = REPOSITORY / "docs"
+NAVIGATION = (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+
+
+def tool(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, REPOSITORY / "tools" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+HOOKS = tool("site_hooks")
+PICTURE = tool("rooms_picture")
+EXISTING = tuple(room for room in airworthy.ROOMS if (REPOSITORY / "src/airworthy" / room / "__init__.py").exists())
+
+
+def test_every_entry_of_the_navigation_is_a_page_and_stands_there_once() -> None:
+    named = re.findall(r"([\w/]+\.md)", NAVIGATION)
+    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    assert len(named) == len(set(named))
+    assert set(named) <= pages | set(HOOKS.PAGES) | {"api/index.md"}
+
+
+def test_pages_that_the_navigation_does_not_name_join_the_section_of_their_folder() -> None:
+    titles = re.findall(r"^  - ([\w-]+):", NAVIGATION, re.MULTILINE)
+    nav = [{title: [{"deep": ["howto/video.md"]}] if title == "How-to" else []} for title in titles]
+    HOOKS.on_config(types.SimpleNamespace(nav=nav))
+    found = {title: entries for section in nav for title, entries in section.items()}
+    assert "howto/scenes.md" in found["How-to"]
+    assert "howto/video.md" not in found["How-to"]
+    assert "architecture.md" in found["Concepts"]
+    assert [next(iter(entry)) for entry in found["API"]] == list(EXISTING)
+    pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    assert HOOKS.pages_named(nav) == pages | {f"api/{room}.md" for room in EXISTING}
+
+
+@pytest.mark.parametrize(
+    ("page", "heading"),
+    [
+        ("howto/vehicles.md", "## Add your own vehicle"),
+        ("howto/sensors.md", "## Adding one"),
+        ("howto/scenes.md", "## Add your own"),
+        ("howto/add_planner.md", "# Add a planner"),
+        ("howto/add_metric.md", "# Add a metric"),
+    ],
+)
+def test_what_is_added_is_two_clicks_from_the_start(page: str, heading: str) -> None:
+    reached = {"index.md"}
+    for _ in range(2):
+        for name in list(reached):
+            links = re.findall(r"\]\(([^)#\s]+\.md)", (DOCS / name).read_text(encoding="utf-8"))
+            there = {os.path.normpath(Path(name).parent / link) for link in links}
+            reached |= {place for place in there if (DOCS / place).exists() and not place.startswith("..")}
+    assert page in reached
+    assert heading in (DOCS / page).read_text(encoding="utf-8").splitlines()
+
+
+def test_the_api_has_a_page_for_every_room() -> None:
+    assert HOOKS.rooms() == PICTURE.rooms() == EXISTING
+    pages = HOOKS.api_pages()
+    assert set(pages) == {"api/index.md", *(f"api/{room}.md" for room in EXISTING)}
+    assert "::: airworthy.control" in pages["api/control.md"]
+
+
+HELD = {"index.md", "concepts/runs.md", "examples/README.md", "examples/01_hover.py", "howto/video.md"}
+
+
+@pytest.mark.parametrize(
+    ("target", "source", "led"),
+    [
+        ("../concepts/runs.md", "howto/video.md", "[x](../concepts/runs.md#a)"),
+        ("../../examples/01_hover.py", "concepts/runs.md", "[x](../examples/01_hover.py#a)"),
+        ("01_hover.py", "examples/README.md", "[x](01_hover.py#a)"),
+        ("docs/concepts/runs.md", "CHANGELOG.md", "[x](concepts/runs.md#a)"),
+        ("../../README.md", "concepts/runs.md", "[x](../index.md#a)"),
+        ("../../Makefile", "concepts/runs.md", "x (`Makefile`)"),
+        ("nowhere.md", "concepts/runs.md", None),
+        ("../../../../etc/hosts", "concepts/runs.md", None),
+    ],
+)
+def test_links_of_the_repository_lead_to_the_same_file_in_the_site(target: str, source: str, led: str | None) -> None:
+    assert HOOKS.led("[x]", target, "#a", source, HELD) == led
+
+
+def test_rooms_stand_above_what_they_import_and_implied_imports_are_not_drawn() -> None:
+    graph = {"a": set(), "b": {"a"}, "c": {"a", "b"}, "d": {"a"}}
+    assert PICTURE.floors(graph) == {"a": 0, "b": 1, "c": 2, "d": 1}
+    assert PICTURE.direct(graph) == [("b", "a"), ("c", "b"), ("d", "a")]
+
+
+def test_the_picture_of_the_rooms_shows_the_code() -> None:
+    assert PICTURE.main(["--check", str(DOCS / "images" / "rooms.svg")]) == 0, (
+        "python tools/rooms_picture.py docs/images/rooms.svg"
+    )
+
+
+def test_the_table_of_rooms_is_in_their_order() -> None:
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8").partition("## Rooms")[2].partition("\n## ")[0]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == EXISTING
+
+
+def test_make_docs_installs_what_the_extra_names() -> None:
+    extra = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]["docs"]
+    line = re.search(r"--constraint constraints-docs.txt (mkdocs.*)", (REPOSITORY / "Makefile").read_text())
+    assert line is not None
+    assert line[1].replace('"', "").split() == [re.split(r"[<>=]", name)[0] for name in extra]
+
+
+@pytest.mark.parametrize("page", sorted(path.relative_to(DOCS).as_posix() for path in (DOCS / "tutorials").glob("*.md")))
+def test_python_of_the_tutorials_runs(page: str) -> None:
+    for code in re.findall(r"^```python\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+        ast.parse(code)
+        exec(compile(code, page, "exec"), {})

@@ -1,0 +1,214 @@
+"""The programs in `tools/`, which keep the project: what they find, on texts that are known."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+def tool(name: str) -> ModuleType:
+    """A program of `tools/` as a module."""
+    spec = importlib.util.spec_from_file_location(f"tools_{name}", REPOSITORY / "tools" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+TEXT = '''"""Words."""
+__all__ = ["f"]
+
+
+def f(x: float = 1.5, y: int = 2) -> float:
+    """More words, 3 of them."""
+    if x < -y and not y:
+        raise ValueError(f"{x + 1} is {y}, not {1 + 2}")
+    return math.sqrt(min(x, y))
+'''
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> list[tuple[str, str, str]]:
+    """(kind, what stands in the line, what stands there with the bug) of all bugs in the text."""
+    path = tmp_path / "some.py"
+    path.write_text(TEXT)
+    good = TEXT.splitlines()
+    found = []
+    for mutant in tool("mutants").mutants(path):
+        bad = mutant.text().decode().splitlines()
+        (number,) = [k for k, (a, b) in enumerate(zip(good, bad, strict=True)) if a != b]
+        assert number + 1 == mutant.line
+        compile("\n".join(bad), "some.py", "exec")
+        found.append((mutant.kind, good[number].strip(), bad[number].strip()))
+    return found
+
+
+def test_mutants_change_what_a_program_does(planted: list[tuple[str, str, str]]) -> None:
+    line, test, result = "def f(x: float = 1.5, y: int = 2) -> float:", "if x < -y and not y:", "return math.sqrt(min(x, y))"
+    assert set(planted) == {
+        ("number", line, line.replace("1.5", "(1.6500000000000001)")),
+        ("number", line, line.replace("= 2", "= (3)")),
+        ("condition", test, "if (not (x < -y and (not y))):"),
+        ("operator", test, "if (x < -y or not y):"),
+        ("comparison", test, "if (x <= -y) and not y:"),
+        ("sign", test, "if x < (y) and not y:"),
+        ("sign", test, "if x < -y and (y):"),
+        ("result", result, "return (None)"),
+        ("function", result, "return (min(x, y))"),
+        ("function", result, "return math.sqrt((max(x, y)))"),
+    }
+
+
+def test_mutants_leave_words_and_types_alone(planted: list[tuple[str, str, str]]) -> None:
+    assert len(planted) == 10
+    assert not [was for _, was, _ in planted if "raise" in was or "words" in was or "__all__" in was]
+
+
+def test_mutants_are_judged_by_the_tests_of_their_room_nearest_first() -> None:
+    mutants = tool("mutants")
+    chosen = mutants.tests_of(mutants.PACKAGE / "control" / "geometric.py", REPOSITORY, ())
+    assert chosen[0] == "tests/control/test_geometric.py"
+    assert {"tests/control/test_allocation.py", "tests/simulation/test_rotors.py"} <= set(chosen)
+    assert len(chosen) == len(set(chosen))
+
+
+def test_mutants_of_a_seed_are_the_same() -> None:
+    mutants = tool("mutants")
+    some, more = mutants.drawn("control", 5, 1), mutants.drawn("control", 9, 1)
+    assert some == more[:5]
+    assert some != mutants.drawn("control", 5, 2)
+    with pytest.raises(SystemExit, match=r"no room or file 'controls'.*control"):
+        mutants.drawn("controls", 5, 1)
+
+
+def test_numbers_change_by_a_tenth_and_tolerances_by_a_thousand(tmp_path: Path) -> None:
+    path = tmp_path / "some.py"
+    path.write_text("a, b, c = 2.0, 1e-05, 0.0\n")
+    assert [mutant.now for mutant in tool("mutants").mutants(path)] == ["(2.2)", "(0.01)", "(0.1)"]
+
+
+def test_a_draw_stays_when_other_lines_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutants = tool("mutants")
+    monkeypatch.setattr(mutants, "PACKAGE", tmp_path)
+    path = tmp_path / "some.py"
+    path.write_text(TEXT)
+    before = {(bug.now, bug.kind): bug.lot(0) for bug in mutants.mutants(path)}
+    path.write_text('"""Other words."""\nLIMIT = 3\n' + TEXT)
+    after = {(bug.now, bug.kind): bug.lot(0) for bug in mutants.mutants(path)}
+    assert before.items() <= after.items()
+    assert len(set(after.values())) == len(after) == len(before) + 1
+
+
+ROOM = """
+def doubled(x):
+    return 2 * x
+
+
+def tripled(x):
+    return x + x + x
+
+
+def waited(n):
+    while n > 0:
+        n = n - 1
+    return None
+"""
+NEAR = (
+    "from airworthy.room.some import doubled, waited\ndef test_doubled():\n    assert doubled(2) == 4 and waited(3) is None\n"
+)
+FAR = "import importlib\ndef test_far():\n    assert importlib.import_module('airworthy.room.some').tripled(0) == 0\n"
+WRONG = "def test_wrong():\n    assert False\n"
+
+
+@pytest.mark.slow
+def test_bugs_are_caught_near_or_far_survive_or_hang(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a small checkout: what only the fourth nearest test file sees is caught in the second round."""
+    mutants = tool("mutants")
+    root = tmp_path / "checkout"
+    for name, text in {
+        "src/airworthy/__init__.py": "",
+        "src/airworthy/room/__init__.py": "",
+        "src/airworthy/room/some.py": ROOM,
+        "tests/room/test_some.py": NEAR,
+        **{
+            f"tests/room/test_some_{k}.py": "def test_nothing():\n    from airworthy.room.some import tripled\n" for k in (1, 2)
+        },
+        "tests/room/test_zoo.py": FAR,
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    monkeypatch.setattr(mutants, "REPOSITORY", root)
+    monkeypatch.setattr(mutants, "PACKAGE", root / "src" / "airworthy")
+    monkeypatch.setattr(sys, "argv", ["mutants", "room", "--workers", "1", "--timeout", "40", "--out", str(tmp_path / "out")])
+    assert mutants.main() == 0
+    rows = [json.loads(line) for line in (tmp_path / "out" / "mutants.jsonl").read_text().splitlines()]
+    found = {(row["was"], row["now"]): (row["outcome"], row["by"]) for row in rows}
+    near, far = "tests/room/test_some.py::test_doubled", "tests/room/test_zoo.py::test_far"
+    assert found == {
+        ("2", "(3)"): ("caught", near),
+        ("2 * x", "(2 / x)"): ("caught", near),
+        ("2 * x", "(None)"): ("caught", near),
+        ("x + x + x", "(x + x - x)"): ("survived", ""),
+        ("x + x", "(x - x)"): ("survived", ""),
+        ("x + x + x", "(None)"): ("caught", far),
+        ("n > 0", "(not n > 0)"): ("survived", ""),
+        ("n > 0", "(n >= 0)"): ("survived", ""),
+        ("0", "(1)"): ("survived", ""),
+        ("n - 1", "(n + 1)"): ("hung", ""),
+        ("1", "(2)"): ("survived", ""),
+    }
+    assert "11 planted     4 caught    6 survived   1 hung" in capsys.readouterr().out
+    (root / "tests/room/test_wrong.py").write_text(WRONG)
+    assert mutants.main() == 0
+    assert "of them 6 unsure" in capsys.readouterr().out
+
+
+def test_the_house_is_counted(tmp_path: Path) -> None:
+    """A checkout of four files, counted by hand."""
+    house = tool("house")
+    one = "import os\n\n# because\n# ------\nx = 1  # a metre\n\n\nclass A:\n    pass\n\n\nclass _B:\n    pass\n"
+    two = (
+        "from airworthy.core.one import (\n    A,\n    x,\n)\n\n\nclass A(A):\n    def f(self, a, b, c):\n"
+        '        """Do.\n\n        Args:\n            a: One.\n        """\n\n    def g(self, a, *, b, c):\n'
+        "        turbulence = x\n\n    def h(self, a, b):\n        import os\n\n    def _i(self, a, b, c):\n        pass\n"
+    )
+    texts = {"__init__.py": "", "core/__init__.py": "", "core/one.py": one, "control/two.py": two}
+    texts |= {"planners/navrl/planner.py": "", "cli/fly.py": "navrl = 1\n"}
+    for name, text in texts.items():
+        path = tmp_path / "src" / "airworthy" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "docs" / "howto").mkdir(parents=True)
+    (tmp_path / "docs" / "howto" / "python.md").write_text("```python\nimport airworthy\n```\n\n```python\na = 1\nb = 2\n```\n")
+    found = house.House(tmp_path).figures(quick=True)
+    lines = sum(text.count("\n") for text in texts.values())
+    assert set(found) | {"flight_files", "batch_files"} == set(house.FIGURES)
+    assert (found["files"], found["lines"], found["large_folders"]) == (6, lines, 0)
+    assert found["import_share"] == round(100 * 5 / lines, 1)
+    assert found["comments"] == round(2000 / lines, 1)
+    assert found["comments_of_why"] == 0.0
+    assert (found["single_importer"], found["single_importer_same_folder"]) == (1, 0)
+    assert found["class_doubles"] == 1
+    assert found["args_coverage"] == 50.0  # of f and g
+    assert found["script_lines"] == 2
+    assert found["touch_effect"] == 1
+    assert found["touch_planner"] == 1  # no file names it inside its folder
+
+
+def test_the_house_has_a_line_for_each_figure() -> None:
+    house = tool("house")
+    lines = house.table({"files": 7}).splitlines()
+    assert [line.split()[0] for line in lines[1:]] == list(house.FIGURES)
+    assert lines[1].split()[2] == "7"
+    assert set(house.BEFORE) <= set(house.FIGURES) >= set(house.PEERS)
