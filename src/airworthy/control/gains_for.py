@@ -79,6 +79,7 @@ def bandwidth(vehicle: Vehicle, control_period: float = 0.002, lead: float = 1.0
     POSITION_FREQUENCY_MAX.
 
     Args:
+        vehicle: Its inertia, rotors and their lag.
         control_period: Time between controller updates [s].
         lead: Factor of `rotor_lead`, if the rotors are driven with it.
     """

@@ -83,7 +83,13 @@ class Untrusted:
         raise AssetError(f"{str(self.path)!r} cannot be used: {reason}.")
 
     def at_most(self, count: int, limit: int, what: str) -> None:
-        """Refuse more of something than the limits allow."""
+        """Refuse more of something than the limits allow.
+
+        Args:
+            count: How many the file has.
+            limit: How many are accepted.
+            what: Plural of what is counted, for the sentence.
+        """
         if count > limit:
             self.refuse(f"it has {count:,} {what}, and at most {limit:,} are accepted")
 

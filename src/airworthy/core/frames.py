@@ -162,7 +162,13 @@ def from_matrix(matrix: ArrayLike) -> Array:
 
 
 def from_euler(roll: ArrayLike, pitch: ArrayLike, yaw: ArrayLike) -> Array:
-    """Quaternions (..., 4) of yaw about z, then pitch about the new y, then roll about the new x [rad], each (...)."""
+    """Return quaternions x, y, z, w, (..., 4), of yaw about z, then pitch about the new y, then roll about the new x.
+
+    Args:
+        roll: About body x [rad], (...).
+        pitch: About the y that yaw has turned [rad], (...).
+        yaw: About world z [rad], (...).
+    """
     half = [np.asarray(angle, dtype=np.float64) * 0.5 for angle in (roll, pitch, yaw)]
     (cr, cp, cy), (sr, sp, sy) = [np.cos(a) for a in half], [np.sin(a) for a in half]
     x = sr * cp * cy - cr * sp * sy

@@ -146,7 +146,13 @@ class IntervalOps:
 
     @staticmethod
     def where(condition: Any, a: Any, b: Any) -> Interval:
-        """Of both sides, where the condition is open."""
+        """Of both sides, where the condition is open.
+
+        Args:
+            condition: Comparison of intervals: true, false, or open.
+            a: Where it is true.
+            b: Where it is false; where it is open, the result encloses both.
+        """
         sure, x, y = _maybe(condition), _lift(a), _lift(b)
         low, high = np.minimum(x.low, y.low), np.maximum(x.high, y.high)
         return Interval(

@@ -186,7 +186,15 @@ def _without_driver_warning() -> Iterator[None]:
 
 
 def quiet_launch(kernel: Any, dim: int, inputs: list[Any], device: str, record: bool = False) -> Any:
-    """Launch a kernel, or record its launch, without a line of output where its module is compiled or loaded."""
+    """Launch a kernel, or record its launch, without a line of output where its module is compiled or loaded.
+
+    Args:
+        kernel: A Warp kernel.
+        dim: Threads.
+        inputs: Its arguments.
+        device: Warp's name of the device.
+        record: Return the recorded launch instead of running it.
+    """
     wp = quiet_warp()
     check_not_forked(device)
     with wp.ScopedLogLevel(wp.LOG_ERROR):

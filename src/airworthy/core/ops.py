@@ -95,7 +95,13 @@ def maximum(a: Any, b: Any) -> Any:
 
 
 def clip(x: Any, lower: Any, upper: Any) -> Any:
-    """`x` held within [lower, upper]; `lower` when `x` is NaN."""
+    """`x` held within [lower, upper]; `lower` when `x` is NaN.
+
+    Args:
+        x: Number, array, traced value or dual.
+        lower: Least result.
+        upper: Largest result.
+    """
     return minimum(maximum(x, lower), upper)
 
 

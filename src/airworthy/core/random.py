@@ -73,7 +73,13 @@ def _mix(x: ArrayU32, a: int, b: int, bits: int) -> None:
 
 
 def flight_key(seed: int, flight_id: ArrayLike, episode: ArrayLike = 0) -> ArrayU32:
-    """Key words, shape (..., 4): seed (64 bits), flight id and episode (32 bits each)."""
+    """Key words, shape (..., 4): seed (64 bits), flight id and episode (32 bits each).
+
+    Args:
+        seed: Of the experiment, 64 bits.
+        flight_id: (...), 32 bits.
+        episode: (...), 32 bits, broadcast against the former.
+    """
     flight, episode = np.broadcast_arrays(np.asarray(flight_id, np.uint32), np.asarray(episode, np.uint32))
     seed = int(seed) & 0xFFFFFFFFFFFFFFFF
     low, high = np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32)
@@ -81,7 +87,14 @@ def flight_key(seed: int, flight_id: ArrayLike, episode: ArrayLike = 0) -> Array
 
 
 def words(key: ArrayU32, step: ArrayLike, stream: Stream, count: int) -> ArrayU32:
-    """`count` random words (a multiple of 4) per key, shape (..., count)."""
+    """`count` random words (a multiple of 4) per key, shape (..., count).
+
+    Args:
+        key: From `flight_key`, (..., 4).
+        step: Of the flight, (...), 32 bits.
+        stream: Which use of random numbers; streams are independent of each other.
+        count: Numbers per key.
+    """
     step_array = np.asarray(step, np.uint32)
     counter = np.zeros((*step_array.shape, count // 4, 4), np.uint32)
     counter[..., 0], counter[..., 1], counter[..., 2] = step_array[..., None], stream, np.arange(count // 4)
@@ -90,13 +103,27 @@ def words(key: ArrayU32, step: ArrayLike, stream: Stream, count: int) -> ArrayU3
 
 
 def uniforms(key: ArrayU32, step: ArrayLike, stream: Stream, count: int) -> Array:
-    """Uniform numbers in (0, 1) on a grid of 2^23 cell centres, shape (..., count)."""
+    """Uniform numbers in (0, 1) on a grid of 2^23 cell centres, shape (..., count).
+
+    Args:
+        key: From `flight_key`, (..., 4).
+        step: Of the flight, (...), 32 bits.
+        stream: Which use of random numbers; streams are independent of each other.
+        count: Numbers per key.
+    """
     drawn = words(key, step, stream, -(-count // 4) * 4)[..., :count]
     return ((drawn >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23
 
 
 def normals(key: ArrayU32, step: ArrayLike, stream: Stream, count: int) -> Array:
-    """Return standard normal numbers by Box-Muller, shape (..., count); at most 5.77 in magnitude."""
+    """Return standard normal numbers by Box-Muller, shape (..., count); at most 5.77 in magnitude.
+
+    Args:
+        key: From `flight_key`, (..., 4).
+        step: Of the flight, (...), 32 bits.
+        stream: Which use of random numbers; streams are independent of each other.
+        count: Numbers per key.
+    """
     drawn = words(key, step, stream, -(-count // 4) * 4)
     first, second = drawn[..., 0::2], drawn[..., 1::2]
     radius = np.sqrt(-2.0 * np.log(((first >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23))

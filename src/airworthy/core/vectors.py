@@ -55,7 +55,13 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 
 def choose(condition: Any, a: Vector, b: Vector) -> Vector:
-    """Vector `a` where the condition holds, else `b`; both are evaluated."""
+    """Vector `a` where the condition holds, else `b`; both are evaluated.
+
+    Args:
+        condition: A comparison, of one element per lane.
+        a: Where it holds.
+        b: Elsewhere, as long as `a`.
+    """
     return tuple(where(condition, x, y) for x, y in zip(a, b, strict=True))
 
 

@@ -198,12 +198,25 @@ def contact_holds(velocity: Vector, rate: Vector, up: Vector, point: Vector, p: 
 
 
 def kinetic_energy(velocity: Vector, rate: Vector, p: Any) -> Scalar:
-    """Of translation and rotation [J]; parameters: mass, inertia."""
+    """Return the energy of translation and rotation [J].
+
+    Args:
+        velocity: Of the centre of mass [m/s], in any frame.
+        rate: Body rate, body frame [rad/s].
+        p: Parameters: mass, inertia.
+    """
     return 0.5 * (p.mass * dot(velocity, velocity) + dot(rate, symmetric_multiply(p.inertia, rate)))
 
 
 def affordable_lift(lift: Scalar, velocity: Vector, rate: Vector, p: Any) -> Scalar:
-    """Part of a lift [m] that a body's kinetic energy can pay for."""
+    """Part of a lift [m] that a body's kinetic energy can pay for.
+
+    Args:
+        lift: Height to be raised by [m].
+        velocity: Of the centre of mass [m/s], in any frame.
+        rate: Body rate, body frame [rad/s].
+        p: Parameters: mass, inertia, gravity.
+    """
     return minimum(lift, kinetic_energy(velocity, rate, p) / maximum(p.mass * p.gravity, 1e-30))
 
 
@@ -211,6 +224,13 @@ def contact_rise(rise: Scalar, velocity: Vector, rate: Vector, up: Vector, p: An
     """Velocity and rate on the way down, a `rise` [m] above where they are: less vertical speed, as far as there is any.
 
     What the fall cannot pay for, as where the body's rotation brought a point down, all of its motion pays (`contact_lift`).
+
+    Args:
+        rise: Height above the present one [m]; none or a negative one changes nothing.
+        velocity: Of the centre of mass, body [m/s].
+        rate: Body rate [rad/s].
+        up: World up, body.
+        p: Parameters: mass, inertia, gravity.
     """
     falling = dot(up, velocity)
     square = falling * falling
@@ -221,7 +241,14 @@ def contact_rise(rise: Scalar, velocity: Vector, rate: Vector, up: Vector, p: An
 
 
 def contact_lift(lift: Scalar, velocity: Vector, rate: Vector, p: Any) -> tuple[Vector, Vector]:
-    """Velocity and rate after a lift [m] out of the ground at the cost of kinetic energy, as far as that goes."""
+    """Velocity and rate after a lift [m] out of the ground at the cost of kinetic energy, as far as that goes.
+
+    Args:
+        lift: Height to be raised by [m]; none or a negative one changes nothing.
+        velocity: Of the centre of mass [m/s], in any frame.
+        rate: Body rate, body frame [rad/s].
+        p: Parameters: mass, inertia, gravity.
+    """
     energy = kinetic_energy(velocity, rate, p)
     left = maximum(energy - p.mass * p.gravity * lift, 0.0) / maximum(energy, 1e-30)
     factor = where(lift > 0.0, sqrt(left), 1.0)
@@ -229,14 +256,28 @@ def contact_lift(lift: Scalar, velocity: Vector, rate: Vector, p: Any) -> tuple[
 
 
 def bounded_motion(allowed: Scalar, velocity: Vector, rate: Vector, p: Any) -> tuple[Vector, Vector]:
-    """Velocity and rate slowed alike so that their kinetic energy is `allowed` [J] at most."""
+    """Velocity and rate slowed alike so that their kinetic energy is `allowed` [J] at most.
+
+    Args:
+        allowed: Most kinetic energy [J]; below zero counts as zero.
+        velocity: Of the centre of mass [m/s], in any frame.
+        rate: Body rate, body frame [rad/s].
+        p: Parameters: mass, inertia.
+    """
     energy = kinetic_energy(velocity, rate, p)
     factor = sqrt(minimum(maximum(allowed, 0.0) / maximum(energy, 1e-30), 1.0))
     return scale(velocity, factor), scale(rate, factor)
 
 
 def ground_result(velocity: Vector, velocity_before: Vector, attitude: Vector, dt: Scalar) -> tuple[Vector, Vector]:
-    """Change of the world velocity [m/s], and the support as a specific force in the body frame [m/s^2]."""
+    """Change of the world velocity [m/s], and the support as a specific force in the body frame [m/s^2].
+
+    Args:
+        velocity: After the contact, body [m/s].
+        velocity_before: Before it, body [m/s].
+        attitude: Quaternion x, y, z, w, body to world.
+        dt: Step [s].
+    """
     change = sub(velocity, velocity_before)
     x, y, z = matrix_columns(attitude)
     world = tuple(x[i] * change[0] + y[i] * change[1] + z[i] * change[2] for i in range(3))

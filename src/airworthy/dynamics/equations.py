@@ -36,6 +36,12 @@ def rotor_acceleration(speed: Vector, command: Vector, p: Any, square: bool = Fa
 
     Rise means that the magnitude is to grow; for reversible rotors the specification's (9) is read on magnitudes. `square`
     says that rotors are first order (b = 0) and never turn backwards.
+
+    Args:
+        speed: Rotor states w [rad/s], n of them.
+        command: Commanded states c [rad/s], n.
+        p: Parameters: rotor_rise and rotor_fall, per rotor a [1/s] and b [1/rad].
+        square: Whether all rotors are first order; known when a kernel is built.
     """
     rates = []
     for w, c, up, down in zip(speed, command, p.rotor_rise, p.rotor_fall, strict=True):
@@ -49,7 +55,14 @@ def rotor_acceleration(speed: Vector, command: Vector, p: Any, square: bool = Fa
 
 
 def rotor_exact(speed: Vector, command: Vector, keep_rise: Vector, keep_fall: Vector) -> Vector:
-    """Exact first-order response: w+ = c + (w - c) exp(-dt/tau), with the factors given."""
+    """Exact first-order response: w+ = c + (w - c) exp(-dt/tau), with the factors given.
+
+    Args:
+        speed: Rotor states w [rad/s], n of them.
+        command: Commanded states c [rad/s], n, held over the step.
+        keep_rise: exp(-t/tau) of each rotor where the magnitude is to grow, t the time to advance.
+        keep_fall: The same where it is to fall.
+    """
     return tuple(
         c + (w - c) * where(absolute(c) >= absolute(w), up, down)
         for w, c, up, down in zip(speed, command, keep_rise, keep_fall, strict=True)
@@ -57,7 +70,14 @@ def rotor_exact(speed: Vector, command: Vector, keep_rise: Vector, keep_fall: Ve
 
 
 def clip_rotors(speed: Vector, lower: Vector, upper: Vector, ceiling: Scalar) -> Vector:
-    """Rotor states within their limits; `ceiling` scales the upper limit (battery voltage over nominal)."""
+    """Rotor states within their limits; `ceiling` scales the upper limit (battery voltage over nominal).
+
+    Args:
+        speed: Rotor states [rad/s], n of them.
+        lower: Least states [rad/s], n.
+        upper: Largest states at nominal voltage [rad/s], n.
+        ceiling: Battery voltage over nominal.
+    """
     return tuple(minimum(maximum(w, lo), hi * ceiling) for w, lo, hi in zip(speed, lower, upper, strict=True))
 
 
@@ -240,7 +260,13 @@ def into_sensor(vector: Vector, rotation: Vector) -> Vector:
 
 
 def wind_velocity(time: Scalar, turbulence: Vector, p: Any) -> Vector:
-    """Air velocity, world [m/s]: mean wind, one 1-cosine gust pulse, turbulence."""
+    """Air velocity, world [m/s]: mean wind, one 1-cosine gust pulse, turbulence.
+
+    Args:
+        time: Of the simulation [s].
+        turbulence: Velocity that is added, world [m/s].
+        p: Parameters: wind, gust, gust_start, gust_duration.
+    """
     duration = maximum(p.gust_duration, 1e-6)
     phase = (time - p.gust_start) / duration
     inside = (phase > 0.0) & (phase < 1.0)
@@ -253,6 +279,11 @@ def dryden_step(state: Vector, noise: Vector, p: Any) -> tuple[Vector, Vector]:
 
     Longitudinal: first order. Lateral and vertical: two cascaded first-order states, output a + mix b (MIL-F-8785C forms,
     discretised exactly for white noise held over the step).
+
+    Args:
+        state: Filter states: longitudinal, two lateral, two vertical [m/s].
+        noise: Three independent standard normal numbers.
+        p: Parameters: dryden_keep, dryden_gain, dryden_mix, per axis.
     """
     k, g, m = p.dryden_keep, p.dryden_gain, p.dryden_mix
     u = k[0] * state[0] + g[0] * noise[0]
@@ -268,6 +299,11 @@ def ground_effect_factors(height: Scalar, attitude: Vector, p: Any) -> Vector:
     """Thrust multiplier per rotor near the ground: 1 + c (radius / (4 h))^2, h the hub's height, at least half a radius.
 
     The form of the gym-pybullet-drones lineage (spec/boundary_predictor 10); it acts while the body is not upside down.
+
+    Args:
+        height: Of the centre of mass, world z [m].
+        attitude: Quaternion x, y, z, w, body to world.
+        p: Parameters: rotor_position, rotor_radius, ground_height, ground_effect.
     """
     up = matrix_columns(attitude)
     upright = where(up[2][2] > 0.0, 1.0, 0.0)
@@ -280,7 +316,15 @@ def ground_effect_factors(height: Scalar, attitude: Vector, p: Any) -> Vector:
 
 
 def battery_step(charge: Scalar, rotor_speed: Vector, dt: Scalar, p: Any) -> tuple[Scalar, Scalar]:
-    """Charge used [A s] after a step, and voltage over nominal (the factor on rotor speed limits)."""
+    """Charge used [A s] after a step, and voltage over nominal (the factor on rotor speed limits).
+
+    Args:
+        charge: Used before the step [A s].
+        rotor_speed: Rotor states [rad/s], n of them.
+        dt: Step [s].
+        p: Parameters: battery (full voltage [V], slope [V/(A s)], resistance [Ohm], nominal voltage [V], 1 / efficiency,
+            capacity [A s]), rotor_torque.
+    """
     full, slope, resistance, nominal, inverse_efficiency, capacity = p.battery
     power = 0.0
     for w, torque in zip(rotor_speed, p.rotor_torque, strict=True):
@@ -297,6 +341,11 @@ def quaternion_exponential(attitude: Vector, rate: Vector, dt: Scalar) -> Vector
     """Attitude after turning at a constant body rate for dt: q exp(w dt / 2), to fourth order in the half angle.
 
     Used by the semi-implicit step; the result is renormalised by the caller.
+
+    Args:
+        attitude: Quaternion x, y, z, w, body to world.
+        rate: Body rate [rad/s], held.
+        dt: Step [s].
     """
     half = scale(rate, 0.5 * dt)
     s = dot(half, half)

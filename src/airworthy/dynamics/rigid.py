@@ -129,7 +129,13 @@ def contact_blocks(layout: Layout) -> list[TracedBlock]:
 
 
 def variant_name(planar: bool, square: bool, drag: str) -> str:
-    """Name of a specialised derivative, e.g. `planar_square_simple`."""
+    """Name of a specialised derivative, e.g. `planar_square_simple`.
+
+    Args:
+        planar: Whether all rotors point along body z.
+        square: Whether thrust and torque are pure squares of first-order rotor states.
+        drag: One of `DRAG_FLAGS`.
+    """
     return "_".join(["planar" if planar else "tilted", "square" if square else "polynomial", drag])
 
 

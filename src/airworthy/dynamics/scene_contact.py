@@ -89,7 +89,14 @@ class ContactBodies:
         return position[:, None] + np.stack(np.broadcast_arrays(*rotate(q, split(self.center))), axis=-1)
 
     def parameters(self, restitution: float, friction: float, radius: Array, rolling: float = 0.0) -> SimpleNamespace:
-        """As the equations of `dynamics.contact` read them."""
+        """As the equations of `dynamics.contact` read them.
+
+        Args:
+            restitution: Newton's coefficient.
+            friction: Coulomb's coefficient.
+            radius: Of the sphere in contact on each body [m], (k,).
+            rolling: Share of the radius that resists rolling.
+        """
         return SimpleNamespace(
             mass=self.mass,
             mass_inverse=1.0 / self.mass,
@@ -114,7 +121,13 @@ def stacked(vector: Vector) -> Array:
 
 
 def approach_speed(bodies: ContactBodies, motion: BodyMotion, normal: Array) -> Array:
-    """Speed at which each sphere's contact point moves against its normal [m/s], (k, m)."""
+    """Speed at which each sphere's contact point moves against its normal [m/s], (k, m).
+
+    Args:
+        bodies: The bodies, k of them with m spheres each.
+        motion: Their motion.
+        normal: World normal of the surface at each sphere, from it to the body, (k, m, 3).
+    """
     return -_Levers(bodies, motion, normal).leaving(_twist(motion))
 
 
@@ -266,21 +279,40 @@ def _push_together(
 
 
 def lifted(bodies: ContactBodies, motion: BodyMotion, lift: Array) -> tuple[Array, Array]:
-    """Velocity and rate after being moved by `lift` (world [m], (k, 3)): what goes up is paid for by the motion."""
+    """Velocity and rate after being moved: what goes up is paid for by the motion.
+
+    Args:
+        bodies: The bodies.
+        motion: Before.
+        lift: Displacement, world [m], (k, 3); only its upward part costs anything.
+    """
     p = bodies.parameters(0.0, 0.0, bodies.radius[:, 0])
     velocity, rate = contact.contact_lift(np.maximum(lift[:, 2], 0.0), split(motion.velocity), split(motion.rate), p)
     return stacked(velocity), stacked(rate)
 
 
 def bounded(bodies: ContactBodies, allowed: Array, velocity: Array, rate: Array) -> tuple[Array, Array]:
-    """Velocity and rate slowed alike to a kinetic energy of at most `allowed` [J], (k,)."""
+    """Velocity and rate slowed alike to a kinetic energy.
+
+    Args:
+        bodies: The bodies.
+        allowed: Most kinetic energy [J], (k,).
+        velocity: World [m/s], (k, 3).
+        rate: Body [rad/s], (k, 3).
+    """
     p = bodies.parameters(0.0, 0.0, bodies.radius[:, 0])
     slowed, turned = contact.bounded_motion(allowed, split(velocity), split(rate), p)
     return stacked(slowed), stacked(turned)
 
 
 def kinetic_energy(bodies: ContactBodies, velocity: Array, rate: Array) -> Array:
-    """[J], (k,)."""
+    """Return the kinetic energy of each body [J], (k,).
+
+    Args:
+        bodies: The bodies.
+        velocity: World [m/s], (k, 3).
+        rate: Body [rad/s], (k, 3).
+    """
     return np.asarray(contact.kinetic_energy(split(velocity), split(rate), bodies.parameters(0.0, 0.0, bodies.radius[:, 0])))
 
 
@@ -301,6 +333,13 @@ def drift(bodies: ContactBodies, now: BodyMotion, acceleration: Array, torque: A
 
 
 def held_torque(bodies: ContactBodies, start: BodyMotion, end: BodyMotion, dt: float) -> Array:
-    """Torque (body [N m], (k, 3)) that turned bodies over a step, besides the gyroscopic one."""
+    """Torque (body [N m], (k, 3)) that turned bodies over a step, besides the gyroscopic one.
+
+    Args:
+        bodies: The bodies.
+        start: At the begin of the step; of it, the rate.
+        end: At its end; of it, the rate.
+        dt: Step [s].
+    """
     p = bodies.parameters(0.0, 0.0, bodies.radius[:, 0])
     return stacked(scene_native.held_torque(split(start.rate), split(end.rate), dt, p))

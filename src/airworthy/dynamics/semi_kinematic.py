@@ -95,7 +95,13 @@ def derivative(velocity: Vector, attitude: Vector, thrust: Any, rate: Vector, fo
 
 
 def limited_input(thrust: Any, rate: Vector, p: Any) -> Vector:
-    """Thrust in [0, k_th] and each rate within its limit."""
+    """Thrust in [0, k_th] and each rate within its limit.
+
+    Args:
+        thrust: Along body z [N].
+        rate: Body rates [rad/s].
+        p: Parameters: thrust_limit [N], rate_limit [rad/s].
+    """
     return (clip(thrust, 0.0, p.thrust_limit), *(clip(w, -p.rate_limit, p.rate_limit) for w in rate))
 
 

@@ -108,7 +108,14 @@ def rigid_layout(rotor_count: int) -> Layout:
 
 
 def body_parameters(vehicle: Vehicle, layout: Layout, rotor_count: int) -> Array:
-    """Column of a vehicle's rows, shape (layout.size,); rows that depend on the step are left to `SimulationParameters`."""
+    """Column of a vehicle's rows, shape (layout.size,); rows that depend on the step are left to `SimulationParameters`.
+
+    Args:
+        vehicle: The vehicle.
+        layout: Of the parameter rows.
+        rotor_count: Rotors that the layout holds; those beyond the vehicle's own are padding that gives neither thrust nor
+            torque.
+    """
     column = np.zeros(layout.size)
     put = layout.writer(column)
     com = np.asarray(vehicle.center_of_mass, float)

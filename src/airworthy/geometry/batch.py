@@ -25,14 +25,26 @@ VISIBLE, COLLIDES = 1, 2
 
 
 def fill_instances(rows: NDArray[np.void], placement: Placement, active: ArrayBool) -> None:
-    """Everything of instance rows but the pose."""
+    """Everything of instance rows but the pose.
+
+    Args:
+        rows: Instance rows that are written, (n,).
+        placement: Where the values come from, n instances.
+        active: Whether each is there at all, (n,); one that is not is neither rendered nor met.
+    """
     for name in ("shape", "instance_id", "semantic_id", "material"):
         rows[name] = getattr(placement, name)
     rows["flags"] = np.where(active, VISIBLE * placement.visible + COLLIDES * placement.collide, 0)
 
 
 def pose_words(position: Array, attitude: Array, scale: Array) -> ArrayF32:
-    """(n, 11): position, what single precision leaves of it, quaternion, scale."""
+    """(n, 11): position, what single precision leaves of it, quaternion, scale.
+
+    Args:
+        position: World [m], (n, 3).
+        attitude: Quaternions x, y, z, w, local to world, (n, 4).
+        scale: Size over the shape's own, (n,).
+    """
     high = position.astype(np.float32)
     return np.concatenate([high, position - high, attitude, scale[:, None]], 1).astype(np.float32)
 

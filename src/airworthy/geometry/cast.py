@@ -201,6 +201,11 @@ def _poses(
 def sensor_environments(env: ArrayLike | None, count: int, env_count: int) -> NDArray[np.int32]:
     """Environment of each of `count` sensors or rays (count,), checked.
 
+    Args:
+        env: Environment of each, (count,), or one for all; None: the only one, or one sensor per environment in order.
+        count: Sensors or rays.
+        env_count: Environments that there are.
+
     Raises:
         AirworthyError: If there is not one valid number each.
     """
@@ -219,6 +224,11 @@ def sensor_environments(env: ArrayLike | None, count: int, env_count: int) -> ND
 def whole_numbers(name: str, value: ArrayLike, count: int) -> NDArray[np.int32]:
     """Return one whole number for each of `count` sensors or rays (count,), from as many or from one.
 
+    Args:
+        name: Of the argument, for the error's sentence.
+        value: One whole number, or (count,).
+        count: Sensors or rays.
+
     Raises:
         AirworthyError: If it is neither.
     """
@@ -231,7 +241,14 @@ def whole_numbers(name: str, value: ArrayLike, count: int) -> NDArray[np.int32]:
 
 
 def camera_rows(position: Array, attitude: Array, env: NDArray[np.int32], ignore: NDArray[np.int32]) -> NDArray[np.void]:
-    """Rows of native/cast.h for poses (c, n, 3) and (c, n, 4)."""
+    """Rows of native/cast.h for poses (c, n, 3) and (c, n, 4).
+
+    Args:
+        position: World [m], (c, n, 3).
+        attitude: Quaternions x, y, z, w, sensor to world, (c, n, 4).
+        env: Environment of each of c cameras, (c,).
+        ignore: Instance that each does not render, (c,); negative: none.
+    """
     rows = np.empty(position.shape[:2], CAMERA)
     high = position.astype(np.float32)
     rows["position"], rows["rest"], rows["attitude"] = high, position - high, attitude

@@ -86,6 +86,13 @@ def shortest_path(
 def cell_of(name: str, point: ArrayLike, shape: tuple[int, ...], resolution: float, lower: Array) -> ArrayInt:
     """Cell in which a point lies, (3,); a point on the upper face counts to the last cell.
 
+    Args:
+        name: Of the argument, for the error's sentence.
+        point: World [m], (3,).
+        shape: Cells along x, y, z.
+        resolution: Edge of a cell [m].
+        lower: Lower corner of the grid, world [m], (3,).
+
     Raises:
         AirworthyError: If the point is not inside the grid.
     """

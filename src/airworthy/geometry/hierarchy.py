@@ -83,7 +83,13 @@ def _degenerate(corners: ArrayF32) -> ArrayBool:
 
 
 def run_build(inputs: list[Any], count: int, device: str) -> None:
-    """Launch the builder over `count` tasks."""
+    """Launch the builder over `count` tasks.
+
+    Args:
+        inputs: Arguments of the kernel before the task number.
+        count: Tasks.
+        device: Warp's name of the device.
+    """
     quiet_launch(build_kernel(), count, [*inputs, 0], device)
 
 

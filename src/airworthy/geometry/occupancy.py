@@ -65,6 +65,11 @@ def voxelize(
 def grid_shape(lower: Array, upper: Array, resolution: float) -> tuple[int, int, int]:
     """Cells along x, y, z that cover a box; a remainder below a millionth of a cell counts as rounding.
 
+    Args:
+        lower: Lower corner, world [m], (3,).
+        upper: Upper corner, world [m], (3,).
+        resolution: Edge of a cell [m].
+
     Raises:
         AirworthyError: If the box is empty, not finite, or has too many cells.
     """

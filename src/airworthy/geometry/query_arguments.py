@@ -46,7 +46,13 @@ def striped(count: int, threads: int | None) -> NDArray[np.int32]:
 
 
 def recorded(batch: Any, key: Any, make: Callable[[], Repeated]) -> Repeated:
-    """Return the launch that was recorded for a batch under a key, made now if there is none; the oldest are forgotten."""
+    """Return the launch that was recorded for a batch under a key, made now if there is none; the oldest are forgotten.
+
+    Args:
+        batch: What the launches belong to; they go when it goes.
+        key: What a launch depends on.
+        make: Records a launch.
+    """
     kept = _launches.setdefault(batch, {})
     if key not in kept:
         while len(kept) >= _KEPT:
@@ -78,6 +84,11 @@ def nothing(whole: bool, device: str) -> Any:
 def vectors(name: str, value: ArrayLike, count: int | None = None) -> Array:
     """World vectors (n, 3) [m], contiguous; with `count`, (3,) serves all of them.
 
+    Args:
+        name: Of the argument, for the error's sentence.
+        value: World vectors [m], (n, 3).
+        count: Number that is expected; None: any.
+
     Raises:
         AirworthyError: If the shape does not fit.
     """
@@ -92,6 +103,11 @@ def vectors(name: str, value: ArrayLike, count: int | None = None) -> Array:
 
 def lengths(name: str, value: ArrayLike, count: int) -> Array:
     """Lengths (n,) [m], one number serving all queries; never negative, never NaN.
+
+    Args:
+        name: Of the argument, for the error's sentence.
+        value: One length or (count,) [m].
+        count: Queries.
 
     Raises:
         AirworthyError: If the shape does not fit or a value is negative or NaN.
@@ -108,6 +124,11 @@ def lengths(name: str, value: ArrayLike, count: int) -> Array:
 
 def environments(env: ArrayLike | None, count: int, env_count: int) -> NDArray[np.int32]:
     """Environment of each query (n,): by default query k asks environment k, or all ask the only one there is.
+
+    Args:
+        env: Environment of each, (count,), or one for all; None: the default above.
+        count: Queries.
+        env_count: Environments that there are.
 
     Raises:
         AirworthyError: If there is not one valid number per query.

@@ -88,7 +88,15 @@ def sweep_body(
 def body_clearance(
     batch: GeometryBatch, core: ArrayLike, pose: Pose, env: ArrayLike | None = None, max_distance: float = math.inf
 ) -> BodyContact:
-    """Return the nearest surface to boxes and cylinders, within a distance [m]; arguments as of `sweep_body`."""
+    """Return the nearest surface to boxes and cylinders, within a distance.
+
+    Args:
+        batch: Environments.
+        core: As for `sweep_body`, (n, 9).
+        pose: Where each body is, world.
+        env: Environment of each, (n,); None as for `sweep_body`.
+        max_distance: How far to look [m].
+    """
     return sweep_body(batch, core, pose, pose, env, gap=min(max_distance, 1e6), shallow=-1.0)
 
 

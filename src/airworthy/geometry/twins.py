@@ -34,7 +34,13 @@ def triangles_of(mesh: Mesh) -> Array:
 
 
 def nearest_on_edge(points: Array, a: Array, b: Array) -> Array:
-    """Nearest point of segments a-b, broadcast, (..., 3)."""
+    """Nearest point of segments a-b, broadcast, (..., 3).
+
+    Args:
+        points: (..., 3) [m].
+        a: One end, (..., 3) [m], broadcast against the points.
+        b: The other end, alike.
+    """
     e = b - a
     length = np.maximum(np.sum(e * e, -1), 1e-300)
     t = np.clip(np.sum((points - a) * e, -1) / length, 0.0, 1.0)
@@ -90,7 +96,13 @@ def solid_distance(shape: Shape, points: Array) -> Array:
 
 
 def shape_distance(shape: Shape, points: Array, closed: bool = False) -> Array:
-    """Distance of points in the shape's frame [m], (n,): signed for solids and closed meshes."""
+    """Distance of points in the shape's frame [m], (n,): signed for solids and closed meshes.
+
+    Args:
+        shape: The shape.
+        points: In its frame [m], (n, 3).
+        closed: Whether a mesh bounds a volume; the distance inside is then negative.
+    """
     if not isinstance(shape, Mesh):
         return solid_distance(shape, points)
     triangles = triangles_of(shape)
@@ -99,12 +111,25 @@ def shape_distance(shape: Shape, points: Array, closed: bool = False) -> Array:
 
 
 def to_local(placement: Placement, k: int | np.intp, points: Array) -> Array:
-    """World points (n, 3) in instance k's frame, in which its shape has its own size."""
+    """World points (n, 3) in instance k's frame, in which its shape has its own size.
+
+    Args:
+        placement: Instances.
+        k: Which of them.
+        points: World [m], (n, 3).
+    """
     return (points - placement.position[k]) @ rotation(placement.attitude[k]) / placement.scale[k]
 
 
 def clearance(shapes: Sequence[Shape], closed: Sequence[bool], placement: Placement, points: Array) -> Array:
-    """Signed distances of world points (n, 3) to every instance [m], (n, instances); +inf for those that do not collide."""
+    """Signed distances of world points (n, 3) to every instance [m], (n, instances); +inf for those that do not collide.
+
+    Args:
+        shapes: What the instances are placements of.
+        closed: Whether each shape, if it is a mesh, bounds a volume.
+        placement: Instances.
+        points: World [m], (n, 3).
+    """
     out = np.full((len(points), len(placement)), np.inf)
     for k in np.flatnonzero(placement.collide):
         number = placement.shape[k]
@@ -114,7 +139,13 @@ def clearance(shapes: Sequence[Shape], closed: Sequence[bool], placement: Placem
 
 
 def first_contact(distance: Callable[[Array], Array], count: int, halvings: int = 48) -> Array:
-    """First fraction in [0, 1] at which a convex distance of the fraction falls to zero, else +inf, (count,)."""
+    """First fraction in [0, 1] at which a convex distance of the fraction falls to zero, else +inf, (count,).
+
+    Args:
+        distance: From fractions (count,) to distances (count,) [m], convex in each.
+        count: How many are asked at once.
+        halvings: Steps of each of the two searches, for the least distance and for the zero before it.
+    """
     low, high = np.zeros(count), np.ones(count)
     for _ in range(halvings):
         a, b = low + (high - low) / 3.0, high - (high - low) / 3.0
@@ -135,6 +166,12 @@ def sphere_sweep_triangle(start: Array, end: Array, radius: float, triangle: Arr
     """First fraction at which a moving sphere touches a triangle (3, 3), else +inf, in closed form.
 
     The sphere's centre enters the triangle grown by the radius: two faces, three edges as cylinders, three corners as spheres.
+
+    Args:
+        start: Centre at fraction 0 [m], (3,).
+        end: Centre at fraction 1 [m], (3,).
+        radius: Of the sphere [m].
+        triangle: Corners [m], (3, 3).
     """
     if triangle_distance(start[None], triangle[None])[0] <= radius:
         return 0.0

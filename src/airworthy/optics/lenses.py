@@ -64,7 +64,16 @@ class Pinhole:
         distortion: PlumbBob = STRAIGHT,
         integer_pixels: bool = False,
     ) -> Pinhole:
-        """Square pixels and a centred axis, from one field of view [rad].
+        """Square pixels and a centred axis, from one field of view.
+
+        Args:
+            width: Columns.
+            height: Rows.
+            horizontal: Across the width [rad]; this or `vertical`.
+            vertical: Across the height [rad].
+            distortion: Of the lens.
+            integer_pixels: Whether the axis goes through the centre of a pixel (width // 2, height // 2), counted at whole
+                numbers.
 
         Raises:
             AirworthyError: If not exactly one field of view is given, or it cannot be one.
@@ -170,7 +179,14 @@ class Fisheye:
 
     @classmethod
     def from_fov(cls, width: int, height: int, horizontal: float, polynomial: AnglePolynomial = EQUIDISTANT) -> Fisheye:
-        """Square pixels and a centred axis, from the field of view across the image's width [rad]."""
+        """Square pixels and a centred axis, from the field of view across the image's width.
+
+        Args:
+            width: Columns.
+            height: Rows.
+            horizontal: Field of view [rad].
+            polynomial: Radius over focal length, of the angle to the axis.
+        """
         focal = 0.5 * width / float(polynomial.radius(0.5 * horizontal))
         return cls(width, height, focal, focal, 0.5 * width, 0.5 * height, polynomial)
 

@@ -79,7 +79,13 @@ SENSOR_AXIS = (1.0, 0.0, 0.0)
 
 
 def pixel_centres(height: int, width: int, offset: float = 0.5) -> Array:
-    """Coordinates (u, v) of every pixel, (height, width, 2)."""
+    """Coordinates (u, v) of every pixel, (height, width, 2).
+
+    Args:
+        height: Rows.
+        width: Columns.
+        offset: Coordinate of the first centre [px]: 0.5 where pixel k covers [k, k + 1], 0 where centres lie at whole numbers.
+    """
     u, v = np.meshgrid(np.arange(width) + offset, np.arange(height) + offset)
     return np.stack([u, v], axis=-1)
 
@@ -118,7 +124,13 @@ def unit(v: Array) -> Array:
 
 
 def inside(pixel: Array, height: int, width: int) -> ArrayBool:
-    """Return which pixels lie strictly inside the image."""
+    """Return which pixels lie strictly inside the image.
+
+    Args:
+        pixel: Coordinates (u, v) [px], (..., 2).
+        height: Rows.
+        width: Columns.
+    """
     u, v = pixel[..., 0], pixel[..., 1]
     return np.asarray((u > 0.0) & (u < width) & (v > 0.0) & (v < height))
 

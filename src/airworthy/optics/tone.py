@@ -155,7 +155,13 @@ def encode_8bit(linear: ArrayLike) -> ArrayU8:
 
 
 def grey_8bit(linear: ArrayLike, exposure: ArrayLike = 1.0, curve: Curve = "filmic") -> ArrayU8:
-    """8-bit image of a monochrome camera: the luminance of linear RGB (..., 3), tone-mapped and sRGB-encoded; (...)."""
+    """8-bit image of a monochrome camera, (...): the luminance, tone-mapped and sRGB-encoded.
+
+    Args:
+        linear: Linear RGB, (..., 3).
+        exposure: Factor on it.
+        curve: Tone curve.
+    """
     y = luminance(np.asarray(linear, np.float32)).astype(np.float32)
     return to_8bit(np.repeat(y[..., None], 3, axis=-1), exposure, curve)[..., 0]
 

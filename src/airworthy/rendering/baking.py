@@ -66,6 +66,14 @@ def attitudes_towards(normals: Array) -> Array:
 
 
 def parts(count: int, rays: int, text: str, quiet: bool) -> Iterable[slice]:
+    """Split surface points into passes of at most `RAYS_PER_PASS` rays, so that memory stays bounded.
+
+    Args:
+        count: Points.
+        rays: Rays of each point.
+        text: What the progress bar is called.
+        quiet: Whether there is none.
+    """
     size = max(1, RAYS_PER_PASS // rays)
     return progress([slice(k, min(k + size, count)) for k in range(0, count, size)], text, quiet=quiet)
 
@@ -76,14 +84,14 @@ def parts(count: int, rays: int, text: str, quiet: bool) -> Iterable[slice]:
 
 
 def scene_occlusion(scene: Scene, rays: int, distance: float, vertices_max: int) -> dict[str, ArrayF32]:
-    """Of every mesh in use, the share of the hemisphere over each vertex that the mesh itself leaves open within a distance
+    """Of every mesh in use, the share of the hemisphere over each vertex that the mesh itself leaves open, (V,).
 
     Args:
         scene: With its meshes.
-        rays: Per vertex or node.
-        distance: How far is looked [m].
-        vertices_max: Of a mesh that is still looked at.
-    [m], (V,); meshes with more vertices than `vertices_max` are left out."""
+        rays: Per vertex.
+        distance: How far is looked, at the scale of the mesh's first instance [m].
+        vertices_max: Meshes with more vertices are left out.
+    """
     scales: dict[str, float] = {}
     for item in (*scene.instances, *(part for actor in scene.actors for part in actor.parts)):
         scales.setdefault(item.shape, item.scale)

@@ -52,14 +52,12 @@ class VehicleMovers:
     """Bodies of every member of a group, for the scene of each of them.
 
     A scene batch wants the same rows in every environment, so there is one row per place in a group and kind of body, of which
-    one per place is active.
+    one per place is active. Use `placement` and `shapes` as `extra_movers` and `extra_shapes` of a `SceneBatch`.
 
     Args:
         vehicles: One per environment.
         groups: Group of each environment, (env,); None: each flies alone, and its own body is the only row.
         flight_ids: Of the simulator, (env,); members are ordered by them, so that numbers do not depend on the batch's order.
-
-    Use `placement` and `shapes` as `extra_movers` and `extra_shapes` of a `SceneBatch`.
     """
 
     def __init__(self, vehicles: Sequence[Vehicle], groups: ArrayLike | None = None, flight_ids: ArrayLike | None = None):

@@ -281,13 +281,13 @@ def _cascade_spread(a: float, mix: float) -> float:
 def started_turbulence(keep: Array, gain: Array, keys: ArrayU32) -> Array:
     """Filter states of Dryden turbulence that has always blown, from each flight's own key, shape (5, env).
 
+    Of the cascade x1+ = a x1 + g n, x2+ = a x2 + (1 - a) x1+ the stationary moments: <x1 x1> = g^2 / (1 - a^2),
+    <x1 x2> = <x1 x1> / (1 + a), and <x2 x2> from its own recursion.
+
     Args:
         keep: Rows `dryden_keep`, shape (3, env).
         gain: Rows `dryden_gain`, shape (3, env).
         keys: Flight keys, shape (env, 4).
-
-    Of the cascade x1+ = a x1 + g n, x2+ = a x2 + (1 - a) x1+ the stationary moments: <x1 x1> = g^2 / (1 - a^2),
-    <x1 x2> = <x1 x1> / (1 + a), and <x2 x2> from its own recursion.
     """
     draw = normals(keys, 3, Stream.RESET, 8).T
     first = gain**2 / (1.0 - keep**2)

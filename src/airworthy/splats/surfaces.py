@@ -173,7 +173,7 @@ def exposure_of(batch: SceneBatch, patches: Patches, eyes: ArrayFloat) -> tuple[
 
 
 def witnessed(batch: SceneBatch, place: ArrayFloat, normal: ArrayFloat, eyes: ArrayFloat, witnesses: ArrayInt) -> ArrayBool:
-    """Tell whether points (n, 3) are seen by one of the eyes numbered (n, `WITNESSES`), those of their patches: what lies on a
+    """Tell which points are visible from one of the eyes of their patches: what lies on a surface hides a part of its patches.
 
     Args:
         batch: The scene, for what hides.
@@ -181,7 +181,7 @@ def witnessed(batch: SceneBatch, place: ArrayFloat, normal: ArrayFloat, eyes: Ar
         normal: (n, 3), unit.
         eyes: (m, 3) [m], world.
         witnesses: Eyes of each point's patch, (n, `WITNESSES`), -1: none.
-    surface hides a part of its patches."""
+    """
     seen = np.zeros(len(place), bool)
     for column in witnesses.T:
         some = np.flatnonzero(~seen & (column >= 0))

@@ -183,7 +183,15 @@ def hold_error(t: ArrayLike, position: ArrayLike, setpoint: ArrayLike, settle: f
 def classify_hold(
     protocol: HoldProtocol, *, diverged: ArrayLike, out_of_bounds: ArrayLike, collisions: ArrayLike, error: ArrayLike
 ) -> NDArray[np.str_]:
-    """Outcome of each flight that held a set-point; `error` is `hold_error` [m], NaN where it ended before it settled."""
+    """Outcome of each flight that held a set-point, (n,); the first that applies.
+
+    Args:
+        protocol: Its radius decides about success.
+        diverged: Whether the simulation diverged, (n,).
+        out_of_bounds: Whether the flight left its bounds, (n,).
+        collisions: Their number, (n,).
+        error: `hold_error` [m], (n,); NaN where the flight ended before it settled.
+    """
     error = np.asarray(error, dtype=np.float64)
     return first_match(
         [

@@ -171,7 +171,13 @@ def hints(kind: type) -> dict[str, Any]:
 
 
 def unknown_key(key: str, known: list[str], where: str) -> AssetError:
-    """Return the error for a key that nothing reads; names the closest one that exists."""
+    """Return the error for a key that nothing reads; names the closest one that exists.
+
+    Args:
+        key: As the file has it.
+        known: Those that exist there.
+        where: The place in the file, that begins the sentence.
+    """
     close = difflib.get_close_matches(_short(key), known, n=1, cutoff=0.5)
     hint = f"closest: {close[0]!r}" if close else f"known: {', '.join(sorted(known))}"
     return AssetError(f"{where} has the unknown key {_short(key)!r} ({hint}).")

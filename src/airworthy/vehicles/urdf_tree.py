@@ -64,7 +64,14 @@ def parse(data: bytes) -> Element:
 
 
 def numbers(element: Element | None, attribute: str, count: int, default: str | None = None) -> np.ndarray:
-    """`count` finite numbers of an attribute, shape (count,); raises BrokenXmlError on anything else."""
+    """`count` finite numbers of an attribute, shape (count,); raises BrokenXmlError on anything else.
+
+    Args:
+        element: None: it is missing, and the default holds.
+        attribute: Its name.
+        count: How many numbers there must be.
+        default: Text for an attribute that is missing; None: it must be there.
+    """
     text = default if element is None else element.get(attribute, default)
     if text is None:
         raise BrokenXmlError(

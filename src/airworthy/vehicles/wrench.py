@@ -54,7 +54,13 @@ def rotor_state_for_thrust(rotor: Rotor, thrust: float) -> float:
 
 
 def columns(vehicle: Vehicle, reference: Sequence[float], ratios: Sequence[float]) -> np.ndarray:
-    """Wrench per newton of thrust, rows Fx Fy Fz Mx My Mz, shape (6, rotor_count); `ratios` is torque over thrust [m]."""
+    """Wrench per newton of thrust, rows Fx Fy Fz Mx My Mz [N / N, N m / N], body frame, shape (6, rotor_count).
+
+    Args:
+        vehicle: Its rotors, in order.
+        reference: Point that moments are about, body [m], (3,).
+        ratios: Torque over thrust of each rotor [m], without the sign of its spin.
+    """
     matrix = np.empty((6, vehicle.rotor_count))
     for index, (rotor, ratio) in enumerate(zip(vehicle.rotors, ratios, strict=True)):
         axis = np.array(rotor.axis)
@@ -81,6 +87,7 @@ def control_effectiveness(vehicle: Vehicle, reference: Literal["com", "root"] = 
     thrust: exact where both are proportional, else taken where the rotor carries an equal share of the weight.
 
     Args:
+        vehicle: Its rotors, mass and gravity.
         reference: Point r that moments are taken about: the centre of mass, or the body frame's origin.
 
     Returns:
@@ -124,6 +131,7 @@ def indicators(vehicle: Vehicle, from_rest: bool = True) -> Indicators:
     mass; where the two directions differ (irregular airframes), the weaker one counts.
 
     Args:
+        vehicle: Its rotors, mass and inertia.
         from_rest: Rotors range from standstill (full reverse if reversible), as in the published table; else from `speed_min`.
     """
     inverse = np.linalg.inv(inertia_matrix(vehicle))
