@@ -95,7 +95,13 @@ def mesh_arrays(name: str, mesh: Mesh) -> Arrays:
 
 
 def mesh_from_arrays(arrays: Arrays, name: str, where: str) -> Mesh:
-    """Return the mesh of a name; raises AssetError where it is not there or not a mesh."""
+    """Return the mesh of a name; raises AssetError where it is not there or not a mesh.
+
+    Args:
+        arrays: By `part:mesh`, of an arrays file.
+        name: Of the mesh.
+        where: Names the file in messages.
+    """
     mine = {key.partition(":")[0]: value for key, value in arrays.items() if key.partition(":")[2] == name}
     if "vertices" not in mine or "faces" not in mine:
         raise unknown_asset("mesh", name, {key.partition(":")[2] for key in arrays if key.startswith("vertices:")}, where)
@@ -107,7 +113,14 @@ def mesh_from_arrays(arrays: Arrays, name: str, where: str) -> Mesh:
 
 
 def unknown_asset(kind: str, name: str, known: Any, where: str) -> AssetError:
-    """Return the error for a name that a file does not hold."""
+    """Return the error for a name that a file does not hold.
+
+    Args:
+        kind: What it would be, in a word: mesh, texture.
+        name: That was asked for.
+        known: Names that the file holds.
+        where: Names the file in messages.
+    """
     return AssetError(f"{where}: {unknown_name(kind, name, known)}")
 
 
@@ -194,7 +207,13 @@ def _check_track(track: Track, width: int) -> None:
 
 
 def read_image(data: bytes, limits: FileLimits, where: str) -> ArrayU8:
-    """Pixels (h, w, 1, 3 or 4) of a PNG or JPEG; raises AssetError where it is damaged or too large."""
+    """Pixels (h, w, 1, 3 or 4) of a PNG or JPEG; raises AssetError where it is damaged or too large.
+
+    Args:
+        data: The file's bytes.
+        limits: Bounds on pixels and memory, held against the header before anything is decoded.
+        where: Names the file in messages.
+    """
     from PIL import Image
 
     try:

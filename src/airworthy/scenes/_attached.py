@@ -161,7 +161,13 @@ class AttachedMarks:
         self._padded: tuple[Array, Array, ArrayInt] | None = None
 
     def add(self, scene: Scene, position: list[Any], direction: list[Any], attached: list[str]) -> None:
-        """Add the marks of the next scene: (m, 3), (m, 3) and names of actors ("": world).
+        """Add the marks of the next scene.
+
+        Args:
+            scene: It, for the names of its actors.
+            position: Of each mark [m], (m, 3), in the frame of what it is attached to.
+            direction: Alike, (m, 3).
+            attached: Actor of each; "": fixed in the world.
 
         Raises:
             UnknownNameError: The scene has no such actor.

@@ -197,7 +197,14 @@ def with_yaw(row: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def model_from_table(scene: Scene, row: dict[str, Any], folder: Folder, where: str) -> Scene:
-    """Return the scene with the content of a model file; raises AssetError."""
+    """Return the scene with the content of a model file; raises AssetError.
+
+    Args:
+        scene: To which the content is added.
+        row: Fields of a `ModelRow`, as parsed.
+        folder: Where files are looked for, with their limits.
+        where: Names the row in messages.
+    """
     from airworthy.scenes.imports import add_model
 
     wanted: ModelRow = _schema.record(ModelRow, with_yaw(row, where), where)
@@ -212,7 +219,13 @@ def model_from_table(scene: Scene, row: dict[str, Any], folder: Folder, where: s
 
 
 def actor_from_table(row: dict[str, Any], folder: Folder, where: str) -> Actor | ActorKit:
-    """Return an actor; with `person` or `skin`, together with all it is made of. Raises AssetError."""
+    """Return an actor; with `person` or `skin`, together with all it is made of. Raises AssetError.
+
+    Args:
+        row: Fields of an actor, as parsed.
+        folder: Where files are looked for, with their limits.
+        where: Names the row in messages.
+    """
     body = with_yaw(dict(row), where)
     for key in ("parts", "path"):
         if key in body:

@@ -46,7 +46,13 @@ def decode(kind: Any, value: Any, where: str) -> Any:
 
 
 def record(kind: type, value: Any, where: str) -> Any:
-    """Return a dataclass from a table; raises as `decode`."""
+    """Return a dataclass from a table; raises as `decode`.
+
+    Args:
+        kind: A dataclass.
+        value: What the parser gave; a table is expected.
+        where: Dotted name for messages.
+    """
     given = table(value, where)
     known = _fields(kind)
     for key in given:
@@ -89,7 +95,13 @@ def _fields(kind: type) -> dict[str, Field[Any]]:
 
 
 def unknown_key(key: str, known: list[str], where: str) -> AssetError:
-    """Return the error for a key that nothing reads; names the closest one that exists."""
+    """Return the error for a key that nothing reads; names the closest one that exists.
+
+    Args:
+        key: As the file has it.
+        known: Keys that exist there.
+        where: Begins the sentence.
+    """
     close = difflib.get_close_matches(short(key), known, n=1, cutoff=0.5)
     hint = f"closest: {close[0]!r}" if close else f"known: {', '.join(sorted(known))}"
     return AssetError(f"{where} has the unknown key {short(key)!r} ({hint}).")
@@ -102,7 +114,13 @@ def short(value: Any) -> str:
 
 
 def wrong(where: str, expected: str, value: Any) -> AssetError:
-    """Return the error for a value of the wrong kind."""
+    """Return the error for a value of the wrong kind.
+
+    Args:
+        where: Dotted name, that begins the sentence.
+        expected: What it must be, with its article.
+        value: What it is.
+    """
     shown = repr(value) if not isinstance(value, dict | list) else ""
     if not shown:
         shown = f"a {'table' if isinstance(value, dict) else 'list'} of {len(value)}"

@@ -111,7 +111,12 @@ class PathTable:
         self._arrays: tuple[ArrayAny, ...] | None = None
 
     def add(self, path: tuple[Waypoint, ...], repeat: bool, who: str) -> int:
-        """Index of a path.
+        """Return the number of a path; equal paths share one.
+
+        Args:
+            path: Waypoints, times rising.
+            repeat: Whether it begins again after its last waypoint.
+            who: Begins the sentence of an error.
 
         Raises:
             AirworthyError: It is empty, its times do not rise, or a pose is not finite and of unit length.
@@ -172,7 +177,13 @@ def _check_path(path: tuple[Waypoint, ...], who: str) -> None:
 
 
 def path_pose(path: Sequence[Waypoint], time: ArrayLike, repeat: bool = False) -> tuple[Array, Array]:
-    """Positions (..., 3) and attitudes (..., 4) of one scripted path at times (...) [s]; see `PathTable.pose`."""
+    """Positions (..., 3) and attitudes (..., 4) of one scripted path at times (...) [s]; see `PathTable.pose`.
+
+    Args:
+        path: Waypoints, times rising.
+        time: Since the path began [s], (...).
+        repeat: Whether it begins again after its last waypoint.
+    """
     table = PathTable()
     index = table.add(tuple(path), repeat, "A path")
     at = np.asarray(time, float)
@@ -181,9 +192,16 @@ def path_pose(path: Sequence[Waypoint], time: ArrayLike, repeat: bool = False) -
 
 
 def drifted(position: Array, attitude: Array, velocity: Array, rate: Array, duration: Array) -> tuple[Array, Array]:
-    """Poses after moving with constant world velocity [m/s] and world rate [rad/s] for durations (n,) [s]; exact.
+    """Poses after moving with constant world velocity and world rate; exact.
 
     p + v t, and exp(w t) q, the turn being about world axes through the actor's own origin.
+
+    Args:
+        position: World [m], (n, 3).
+        attitude: Quaternions x, y, z, w, actor to world, (n, 4).
+        velocity: World [m/s], (n, 3).
+        rate: Angular velocity about world axes [rad/s], (n, 3).
+        duration: [s], (n,).
     """
     turn = frames.from_rotation_vector(rate * duration[:, None])
     return position + velocity * duration[:, None], frames.normalize(frames.multiply(turn, attitude))

@@ -275,7 +275,14 @@ class SceneBatch:
     def pose_movers(
         self, position: ArrayLike, attitude: ArrayLike, env_ids: ArrayLike | None = None, active: ArrayLike | None = None
     ) -> None:
-        """Pose the extra movers: (k, extra_count, 3) [m], (k, extra_count, 4), (k, extra_count) bool; None: all active."""
+        """Pose the extra movers of k environments.
+
+        Args:
+            position: World [m], (k, extra_count, 3).
+            attitude: Quaternions x, y, z, w, body to world, (k, extra_count, 4).
+            env_ids: (k,); None: all.
+            active: Which of them are there, (k, extra_count); None: all.
+        """
         envs = self._envs(env_ids)
         count = (len(envs), self.extra_count)
         self._position[envs, : self.extra_count] = np.broadcast_to(np.asarray(position, float), (*count, 3))

@@ -80,7 +80,13 @@ def _seen_from(clearance: Callable[[Array], Array], start: Array, free: Array, l
 
 
 def with_free_way(scene: Scene, lower: Array, upper: Array) -> Scene:
-    """Return a scene of meshes with such a start and goal around the middle of a box, within its bounds."""
+    """Return a scene of meshes with a free start and goal around the middle of a box, within its bounds.
+
+    Args:
+        scene: With bounds.
+        lower: Lower corner of the box, world [m], (3,).
+        upper: Upper corner, world [m], (3,).
+    """
     from airworthy.geometry import occluded
     from airworthy.geometry.distance import clearance
     from airworthy.scenes.batch import SceneBatch
@@ -110,7 +116,14 @@ OPAQUE = 0.5
 
 
 def instance_box(shape: Shape, position: ArrayLike, attitude: ArrayLike, scale: float) -> tuple[Array, Array]:
-    """Exact lower and upper corner of a placed shape, world [m]; of a mesh without triangles, its position twice."""
+    """Exact lower and upper corner of a placed shape, world [m]; of a mesh without triangles, its position twice.
+
+    Args:
+        shape: What is placed.
+        position: World [m], (3,).
+        attitude: Quaternion x, y, z, w, local to world.
+        scale: Size over the shape's own.
+    """
     center = np.asarray(position, float)
     turn = frames.to_matrix(frames.normalize(attitude))
     if isinstance(shape, Mesh):
@@ -156,6 +169,11 @@ def splats_box(splats: Splats, placed: SplatPlacement, share: float = 0.001) -> 
     """Box around the opaque gaussians of a placed cloud, a share left out at each side: captures have strays far away.
 
     None where nothing in it is opaque.
+
+    Args:
+        splats: The cloud.
+        placed: Where it stands in the world.
+        share: Of the opaque gaussians, that is left out at each of the six sides.
     """
     means = splats.position[splats.opacity >= OPAQUE].astype(np.float64)
     if not len(means):

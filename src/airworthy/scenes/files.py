@@ -102,7 +102,13 @@ def with_solids(scene: Scene, rows: list[tuple[str, SplatPlacement, SolidRow]]) 
 
 
 def read_clouds(items: list[tuple[str, Any]], folder: Folder, where: str) -> dict[str, Splats]:
-    """Clouds by their names in a scene file; all of them together are bounded. Raises AssetError."""
+    """Clouds by their names in a scene file; all of them together are bounded. Raises AssetError.
+
+    Args:
+        items: Name and parsed entry of each.
+        folder: Where files are looked for, with their limits.
+        where: Names the scene file in messages.
+    """
     found: dict[str, Splats] = {}
     for name, value in items:
         place = f"{where}: clouds.{_schema.short(name)}"
@@ -150,7 +156,14 @@ def _from_arrays(arrays: _assets.Arrays, limits: FileLimits) -> Splats:
 
 
 def write_cloud(splats: Splats, root: Path, stem: str, form: CloudForm) -> dict[str, Any]:
-    """Write a cloud below a folder; the entry of the scene file that reads it."""
+    """Write a cloud below a folder; the entry of the scene file that reads it.
+
+    Args:
+        splats: The cloud.
+        root: Existing folder.
+        stem: File name without its ending.
+        form: Arrays without loss, or a container.
+    """
     if form == "exact":
         file = f"{stem}.cloud{_assets.ARRAYS}"
         _assets.write_arrays(root / file, {part: getattr(splats, part) for part in _PARTS})
@@ -270,7 +283,13 @@ def read_scene(path: str | Path, limits: FileLimits | None = None) -> Scene:
 
 
 def scene_from_table(table: Mapping[str, Any], folder: Folder, where: str) -> Scene:
-    """Return a scene from a parsed scene file; `where` names the file in messages. Raises as `read_scene`."""
+    """Return a scene from a parsed scene file; `where` names the file in messages. Raises as `read_scene`.
+
+    Args:
+        table: As parsed.
+        folder: Where files are looked for, with their limits.
+        where: Names the file in messages.
+    """
     body = dict(table)
     version = body.pop("version", None)
     if isinstance(version, bool) or version != VERSION:

@@ -190,6 +190,12 @@ class InstanceTable:
 def static_rows(scene: Scene, index: int, shapes: ShapeTable, materials: MaterialTable) -> InstanceTable:
     """Rows of a scene's instances.
 
+    Args:
+        scene: The scene.
+        index: Number of the scene among those of the batch.
+        shapes: Of the whole batch; what is new is added.
+        materials: Alike.
+
     Raises:
         UnknownNameError: An instance names a shape, material or texture that the scene does not hold.
         AirworthyError: A pose or scale is not finite.
@@ -198,7 +204,14 @@ def static_rows(scene: Scene, index: int, shapes: ShapeTable, materials: Materia
 
 
 def actor_rows(scene: Scene, index: int, shapes: ShapeTable, materials: MaterialTable) -> InstanceTable:
-    """Rows of a scene's actors' parts at rest, in the actors' frames; raises as `static_rows`."""
+    """Rows of a scene's actors' parts at rest, in the actors' frames; raises as `static_rows`.
+
+    Args:
+        scene: The scene.
+        index: Number of the scene among those of the batch.
+        shapes: Of the whole batch; what is new is added.
+        materials: Alike.
+    """
     parts = [part for actor in scene.actors for part in actor.parts]
     rows = _rows(scene, index, parts, instance_numbers(scene)[1], shapes, materials)
     rows.actor = np.repeat(np.arange(len(scene.actors), dtype=np.int32), [len(actor.parts) for actor in scene.actors])

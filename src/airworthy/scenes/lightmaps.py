@@ -117,7 +117,13 @@ class MapLayout:
 
 
 def map_layout(shapes: Sequence[Shape], placement: Placement, texel: float) -> MapLayout:
-    """Nodes on all boxes that are at least one texel [m] wide along two axes."""
+    """Nodes on all boxes that are at least one texel wide along two axes.
+
+    Args:
+        shapes: What instances refer to.
+        placement: Instances, world.
+        texel: Distance of nodes, at most, up to `MAP_NODES_MAX` along an axis [m].
+    """
     rows = np.full(len(placement), -1, np.int32)
     maps: list[list[int]] = []
     positions, normals, faces, node = [], [], [], 0
@@ -173,7 +179,13 @@ def _face_nodes(size: Array, counts: ArrayInt, face: int, texel: float) -> tuple
 
 
 def fill_invalid(values: Array, valid: ArrayBool, rounds: int = 8) -> Array:
-    """Values (..., k) of a grid, those of invalid cells replaced by the mean of valid neighbours, layer by layer."""
+    """Values (..., k) of a grid, those of invalid cells replaced by the mean of valid neighbours, layer by layer.
+
+    Args:
+        values: (..., k).
+        valid: Which cells hold a value, (...).
+        rounds: Layers that are filled at most.
+    """
     values, known = np.where(valid[..., None], values, 0.0), valid.copy()
     for _ in range(rounds):
         if known.all() or not known.any():

@@ -83,7 +83,13 @@ def halved(image: ArrayF32) -> ArrayF32:
 
 
 def mip_chain(image: ArrayF32, skip: int, squared: bool) -> list[ArrayU32]:
-    """Packed levels of a linear image, without the first `skip` of them (but at least one)."""
+    """Packed levels of a linear image, without the first `skip` of them (but at least one).
+
+    Args:
+        image: Linear, (h, w, 4), in [0, 1].
+        skip: Finest levels that are left out.
+        squared: Whether square roots are stored, as `pack` does.
+    """
     levels: list[ArrayU32] = []
     while True:
         last = image.shape[0] == 1 and image.shape[1] == 1

@@ -374,7 +374,13 @@ def _check(file: GltfFile, matrix: Array, index: int) -> None:
 
 
 def compose(position: Array, attitude: Array, scale: Array) -> Array:
-    """(4, 4) of translation, rotation and scale."""
+    """Return the (4, 4) matrix of a translation, rotation and scale, that scales first.
+
+    Args:
+        position: (3,).
+        attitude: Quaternion x, y, z, w, (4,).
+        scale: Along each local axis, (3,).
+    """
     matrix = np.eye(4)
     matrix[:3, :3] = frames.to_matrix(attitude) * scale
     matrix[:3, 3] = position

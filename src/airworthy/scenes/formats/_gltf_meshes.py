@@ -29,6 +29,11 @@ _LATEST = 1e6  # [s]
 def read_skin(file: GltfFile, index: int, nodes: dict[int, Node]) -> tuple[Skeleton, NDArray[np.int32], list[int]]:
     """Return a skin as a skeleton without meshes and clips.
 
+    Args:
+        file: The model.
+        index: Number of the skin.
+        nodes: Of the scene, by their numbers.
+
     Returns:
         The skeleton; the number in it of each joint of the skin; and the node of each of its joints.
     """
@@ -77,7 +82,14 @@ def _names(order: list[int], nodes: dict[int, Node]) -> tuple[str, ...]:
 
 
 def at_rest(skeleton: Skeleton, nodes: dict[int, Node], order: list[int], bound: NDArray[np.int32]) -> Array | None:
-    """(4, 4) by which the bound joints move a vertex in the rest pose, if all do so alike; else None."""
+    """(4, 4) by which the bound joints move a vertex in the rest pose, if all do so alike; else None.
+
+    Args:
+        skeleton: Its inverse bind matrices.
+        nodes: Of the scene, by their numbers, in the rest pose.
+        order: Node of each joint of the skeleton.
+        bound: Joints that have weight in a mesh.
+    """
     matrices = np.array([nodes[order[joint]].matrix @ skeleton.inverse_bind[joint] for joint in bound])
     size = max(float(np.abs(matrices[0, :3, :3]).max()), 1e-12)
     offset = np.abs(matrices - matrices[0])

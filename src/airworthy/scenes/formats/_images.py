@@ -132,7 +132,13 @@ class TextureImages:
         self._lost: set[Hashable] = set()
 
     def pixels_if_sound(self, key: Hashable, load: Callable[[], bytes], name: str) -> ArrayU8 | None:
-        """Pixels of an image; None, with a warning, where it cannot be used: it costs the model no more than this image."""
+        """Pixels of an image; None, with a warning, where it cannot be used: it costs the model no more than this image.
+
+        Args:
+            key: Of the image within the model.
+            load: Returns the bytes of its file.
+            name: For messages.
+        """
         if key in self._lost:
             return None
         try:
@@ -144,7 +150,13 @@ class TextureImages:
             return None
 
     def pixels(self, key: Hashable, load: Callable[[], bytes], name: str) -> ArrayU8:
-        """Pixels of an image that is loaded at first use."""
+        """Pixels of an image that is loaded at first use.
+
+        Args:
+            key: Of the image within the model.
+            load: Returns the bytes of its file.
+            name: For messages.
+        """
         if key not in self._pixels:
             self.source.at_most(len(self._pixels) + len(self._lost) + 1, self.source.limits.images, "images")
             data = load()
@@ -155,7 +167,15 @@ class TextureImages:
         return self._pixels[key]
 
     def texture(self, key: Hashable, pixels: ArrayU8, name: str, srgb: bool, wrap: Wrap = "repeat") -> str:
-        """Name of the texture of these pixels used in this way."""
+        """Name of the texture of these pixels used in this way.
+
+        Args:
+            key: Of the pixels within the model.
+            pixels: (h, w, channels).
+            name: That is wished for; another is found where it is taken.
+            srgb: Whether the values are sRGB-encoded.
+            wrap: What lies outside the image.
+        """
         whole = (key, srgb, wrap)
         if whole not in self._names:
             name = unique_name(self._textures, clean_name(name, "image"))

@@ -138,7 +138,14 @@ class JsonFields:
         self.source.refuse(f"{key} of {self.where} is not {expected}")
 
     def integer(self, key: str, default: int | None = None, low: int = 0, high: int = 2**53) -> int:
-        """Return a whole number within limits; 3.0 is one."""
+        """Return a whole number within limits; 3.0 is one.
+
+        Args:
+            key: In this object.
+            default: Where the key is missing; None: it must be there.
+            low: Least value.
+            high: One more than the largest.
+        """
         value = self.value.get(key, default)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
@@ -153,7 +160,13 @@ class JsonFields:
         return _number(self, key, self.value.get(key, default))
 
     def numbers(self, key: str, count: int, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
-        """Return a list of so many finite numbers."""
+        """Return a list of so many finite numbers.
+
+        Args:
+            key: In this object.
+            count: Their number.
+            default: Where the key is missing; None: it must be there.
+        """
         value = self.value.get(key, default)
         if not isinstance(value, list | tuple) or len(value) != count:
             self._wrong(key, f"a list of {count} numbers")

@@ -48,12 +48,24 @@ def blocks(source: ModelSource, data: bytes) -> Iterator[bytes]:
 
 
 def floats(source: ModelSource, text: bytes, what: str) -> Array:
-    """Return all numbers of a text, NaN and infinity among them, separated by blanks; refuses whatever else it holds."""
+    """Return all numbers of a text, NaN and infinity among them, separated by blanks; refuses whatever else it holds.
+
+    Args:
+        source: Refuses, and counts memory.
+        text: Cleaned by `blocks`.
+        what: Names the numbers in messages.
+    """
     return _numbers(source, text, _FLOAT, np.float64, what)
 
 
 def integers(source: ModelSource, text: bytes, what: str) -> ArrayInt:
-    """Return all integers of a text; too large ones come back as the largest there is."""
+    """Return all integers of a text; too large ones come back as the largest there is.
+
+    Args:
+        source: Refuses, and counts memory.
+        text: Cleaned by `blocks`.
+        what: Names the numbers in messages.
+    """
     return _numbers(source, text, _INTEGER, np.int64, what)
 
 
@@ -132,6 +144,12 @@ def words_per_line(text: bytes) -> ArrayInt:
 
 def columns(source: ModelSource, text: bytes, least: int, what: str) -> tuple[Array, ArrayInt]:
     """Return the first columns of lines of numbers that may differ in length.
+
+    Args:
+        source: Refuses, and counts memory.
+        text: Cleaned by `blocks`, whole lines.
+        least: Numbers that every line must have.
+        what: Names the lines in messages.
 
     Returns:
         (lines, 7) values with NaN where a line is shorter, and (lines,) the number of columns of each.

@@ -153,7 +153,13 @@ Entry = dict[str, Any]
 
 
 def read_libraries(source: ModelSource, images: TextureImages, names: list[str]) -> dict[str, Material]:
-    """Materials of all libraries that an OBJ file names; a missing library or image is warned of."""
+    """Materials of all libraries that an OBJ file names; a missing library or image is warned of.
+
+    Args:
+        source: The OBJ file; libraries lie beside it.
+        images: Textures that materials share.
+        names: Of the libraries, as the file has them.
+    """
     materials: dict[str, Material] = {}
     for name in dict.fromkeys(names):
         path = source.inside(name, escaped=False)

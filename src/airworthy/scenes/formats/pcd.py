@@ -28,6 +28,11 @@ def decompress(source: ModelSource, data: bytes, size: int) -> bytes:
 
     A control byte below 32 is followed by that many literal bytes and one more; otherwise its upper three bits are a length (7:
     one more byte of length follows), its lower five and the next byte a distance back.
+
+    Args:
+        source: Refuses.
+        data: LZF.
+        size: Bytes that the header promises.
     """
     if size > RATIO_MAX * len(data) + 32:
         source.refuse(f"it promises {size:,} bytes from {len(data):,} compressed ones, which cannot be")

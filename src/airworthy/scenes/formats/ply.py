@@ -67,7 +67,14 @@ def read_ply_points(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Po
 
 
 def finish_points(source: ModelSource, positions: Coordinates, colors: ArrayU8 | None, intensity: ArrayF32 | None) -> Points:
-    """Drop points that are not finite and note how many; refuses a cloud that holds none that are."""
+    """Drop points that are not finite and note how many; refuses a cloud that holds none that are.
+
+    Args:
+        source: Takes warnings, and refuses.
+        positions: (n, 3) [m].
+        colors: (n, 3); None: the file has none.
+        intensity: (n,); None: the file has none.
+    """
     sound = (np.abs(positions) <= np.float32(source.limits.coordinate)).all(1)
     if not sound.all():
         source.warn(f"points dropped that are not finite or beyond {source.limits.coordinate:g} m", int((~sound).sum()))

@@ -75,7 +75,13 @@ def find(element: Element, path: str) -> Element | None:
 
 
 def floats(source: ModelSource, text: str | None, count: int = 0) -> Array:
-    """Finite numbers of a text, as many as asked for; 0: any number."""
+    """Finite numbers of a text, as many as asked for; 0: any number.
+
+    Args:
+        source: Refuses.
+        text: Of an attribute or element; None: missing.
+        count: How many there must be; 0: any number.
+    """
     words = (text or "").split()
     try:
         values = np.array(words, np.float64) if words else np.zeros(0)
@@ -87,7 +93,14 @@ def floats(source: ModelSource, text: str | None, count: int = 0) -> Array:
 
 
 def whole(source: ModelSource, text: str | None, low: int, high: int) -> ArrayInt:
-    """Whole numbers of a text within low..high - 1."""
+    """Whole numbers of a text within low..high - 1.
+
+    Args:
+        source: Refuses.
+        text: Of an attribute or element; None: missing.
+        low: Least value.
+        high: One more than the largest.
+    """
     words = (text or "").split()
     try:
         values = np.array(words, np.int64) if words else np.zeros(0, np.int64)

@@ -33,6 +33,12 @@ def generator(*parts: object) -> np.random.Generator:
 def checked(what: str, value: SupportsIndex, lowest: int | None = None, highest: int | None = None) -> int:
     """Return an integer within its range.
 
+    Args:
+        what: Name of the argument, for the error's sentence.
+        value: What was given.
+        lowest: Least value; None: any.
+        highest: Largest; None: any.
+
     Raises:
         AirworthyError: If it is not an integer, or out of range.
     """

@@ -95,7 +95,13 @@ class Decoded:
 
 
 def reserve(source: ModelSource, count: int, degree: int) -> None:
-    """Refuse none, or more gaussians than the limits allow, and count their memory, before anything is allocated."""
+    """Refuse none, or more gaussians than the limits allow, and count their memory, before anything is allocated.
+
+    Args:
+        source: Refuses, and counts memory.
+        count: Gaussians.
+        degree: Of the spherical harmonics.
+    """
     if not count:
         source.refuse("it holds no gaussian")
     source.at_most(count, source.limits.vertices, "gaussians")

@@ -83,7 +83,13 @@ def _member(source: ModelSource, file: zipfile.ZipFile, info: zipfile.ZipInfo) -
 
 
 def read_fields(source: ModelSource, text: bytes, where: str) -> JsonFields:
-    """Object of a JSON file."""
+    """Object of a JSON file.
+
+    Args:
+        source: Refuses, and counts memory.
+        text: UTF-8, with or without its mark.
+        where: Names the file in messages.
+    """
     if len(text) > source.limits.json_bytes:
         source.refuse(f"{where} has {len(text):,} bytes, and at most {source.limits.json_bytes:,} are accepted")
     source.take(_JSON_EXPANSION * len(text), where)
@@ -97,7 +103,13 @@ def read_fields(source: ModelSource, text: bytes, where: str) -> JsonFields:
 
 
 def pixels(source: ModelSource, fetch: Fetch, name: str) -> ArrayU8:
-    """(height, width, 4) of an image of numbers; the size is held against the limits before it is decoded."""
+    """(height, width, 4) of an image of numbers; the size is held against the limits before it is decoded.
+
+    Args:
+        source: Refuses, and counts memory.
+        fetch: Returns the bytes of a file of the SOG.
+        name: Of the image.
+    """
     from PIL import Image
 
     data = fetch(name)
@@ -137,12 +149,25 @@ def decode_meta(source: ModelSource, meta: JsonFields) -> Decoded:
 
 
 def finished(raw: Raw, antialiased: bool, container: str, levels: int = 1) -> Decoded:
-    """Return a SOG's gaussians: those without a valid rotation have a zero one, and are dropped with the rest."""
+    """Return a SOG's gaussians: those without a valid rotation have a zero one, and are dropped with the rest.
+
+    Args:
+        raw: As decoded.
+        antialiased: Whether they were trained anti-aliased.
+        container: What the file is, for people.
+        levels: Levels of detail that the file holds.
+    """
     return Decoded(raw, container, "-y", _AXES, antialiased, levels)
 
 
 def decode_images(source: ModelSource, meta: JsonFields, fetch: Fetch) -> tuple[Raw, bool]:
-    """Gaussians of a meta.json and its images, and whether they were trained anti-aliased."""
+    """Gaussians of a meta.json and its images, and whether they were trained anti-aliased.
+
+    Args:
+        source: Refuses, and counts memory.
+        meta: The meta.json.
+        fetch: Returns the bytes of a file of the SOG.
+    """
     if meta.integer("version", 0) != 2:
         source.refuse(f"{meta.where} is not of SOG version 2")
     count = meta.integer("count")
@@ -257,7 +282,14 @@ _CHUNKS_MAX = 4096
 
 
 def decode_streamed(source: ModelSource, meta: JsonFields, level: int, chunks: Sequence[int] | None) -> Decoded:
-    """Gaussians of one level of a lod-meta.json; chunks are leaves of its tree, in the order in which they stand there."""
+    """Gaussians of one level of a lod-meta.json; chunks are leaves of its tree, in the order in which they stand there.
+
+    Args:
+        source: Refuses, and counts memory.
+        meta: The lod-meta.json.
+        level: 0 is the finest.
+        chunks: Numbers of leaves; None: all, and the environment around them.
+    """
     levels = meta.integer("lodLevels", None, 1, _LEVELS_MAX + 1)
     if meta.integer("version", 1) != 1:
         source.refuse("its lod-meta.json is not of version 1")
@@ -326,6 +358,11 @@ def _chosen(source: ModelSource, leaves: list[JsonFields], chunks: Sequence[int]
 def chunk_folders(folder: Path, level: int, chunks: Sequence[int] | None) -> tuple[list[Path], int]:
     """Return the files meta.json of a level in a folder of SOGs named <level>_<chunk>, in order, and how many levels there
     are.
+
+    Args:
+        folder: Holds the SOGs' folders.
+        level: Of detail.
+        chunks: Numbers; None: all.
     """
     found: dict[int, dict[int, Path]] = {}
     for number, path in enumerate(folder.iterdir()):

@@ -262,7 +262,13 @@ def merged(parts: Sequence[Splats]) -> Splats:
 def duplicated(
     splats: Splats, positions: ArrayLike, attitudes: ArrayLike | None = None, scales: ArrayLike | None = None
 ) -> Splats:
-    """Return copies of splats at places (m, 3), with attitudes (m, 4) and scales (m,); the original is not among them.
+    """Return copies of splats; the original is not among them.
+
+    Args:
+        splats: One object.
+        positions: Of the copies' origins [m], (m, 3).
+        attitudes: Quaternions x, y, z, w, (m, 4); None: none is turned.
+        scales: (m,); None: 1.
 
     Raises:
         AirworthyError: The numbers of places, attitudes and scales differ.

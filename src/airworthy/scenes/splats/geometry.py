@@ -242,7 +242,13 @@ def splat_box(splats: Splats, faint: float = 0.1) -> tuple[Array, Array]:
 
 
 def splat_clearance(splats: Splats, points: ArrayLike, resolution: float, **options: Any) -> Array:
-    """Signed distance from points (n, 3) to splats [m], (n,): `SplatGeometry.clearance` of `splat_geometry`, for one question.
+    """Signed distance from points to splats [m], (n,): `SplatGeometry.clearance` of `splat_geometry`, for one question.
+
+    Args:
+        splats: Gaussians.
+        points: In their frame [m], (n, 3).
+        resolution: Edge of a cell [m].
+        **options: Of `splat_geometry`.
 
     Raises:
         AirworthyError: As these.

@@ -74,7 +74,16 @@ def add_splats(
     scale: float = 1.0,
     attached: str = "",
 ) -> Scene:
-    """Return a scene with one more cloud, placed once. It is seen, not hit: see `solid` and `with_surface`.
+    """Return a scene with one more cloud, placed once. It is rendered, not hit: see `solid` and `with_surface`.
+
+    Args:
+        scene: The scene.
+        splats: The cloud.
+        name: Of the cloud and of its placement.
+        position: Of the cloud's origin [m], in the world or the actor's frame.
+        attitude: Quaternion x, y, z, w, cloud to that frame.
+        scale: Metres per unit.
+        attached: Actor with which it moves; empty: fixed in the world.
 
     Raises:
         AirworthyError: The scene holds another cloud of this name.
@@ -119,7 +128,15 @@ def stood(
 
 
 def standing(splats: Splats, position: ArrayLike, yaw: float = 0.0, scale: float = 1.0, foot: float = 0.005) -> Splats:
-    """Return the splats themselves where `stood` puts them; arguments and errors are its."""
+    """Return the splats themselves where `stood` puts them; errors are its.
+
+    Args:
+        splats: Of one object, z up.
+        position: Where it stands [m], (3,).
+        yaw: Turn about z [rad].
+        scale: Metres per unit.
+        foot: Share of the opaque gaussians that may lie below its foot.
+    """
     return placed(splats, stood("", splats, position, yaw, scale, foot))
 
 

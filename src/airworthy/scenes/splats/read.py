@@ -389,7 +389,14 @@ def read_transforms(path: str | Path) -> SourceFrame:
 
 
 def followed_by(first: SourceFrame, rotation: tuple[float, float, float, float], up: str, axes: str) -> SourceFrame:
-    """Return a similarity followed by a turn."""
+    """Return a similarity followed by a turn.
+
+    Args:
+        first: The similarity.
+        rotation: Quaternion x, y, z, w, applied after it.
+        up: Of the result, as `SourceFrame` has it.
+        axes: Alike.
+    """
     turn = np.array(rotation)
     whole = frames.multiply(turn, np.array(first.rotation))
     offset = frames.rotate(turn, np.array(first.translation))

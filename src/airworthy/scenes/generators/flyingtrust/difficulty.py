@@ -52,6 +52,13 @@ def blocked_cells(
 
     A way through the centres of free neighbours keeps `COLLISION_RADIUS` everywhere, not only at the centres: neighbours are at
     most sqrt(3) * 0.1 m apart at the resolution of the proof, so centres keep sqrt(0.3^2 + (sqrt(3) * 0.05)^2) = 0.3123 m.
+
+    Args:
+        obstacles: What must be kept clear of.
+        stated: Its area and ceiling.
+        resolution: Edge of a cell [m].
+        corridor: Half width about the line from start to goal, y = 0 [m].
+        top: Height at which the grid ends [m].
     """
     keep = float(np.hypot(COLLISION_RADIUS, 0.05 * np.sqrt(3.0))) + 1e-6
     width = min(stated.width, 2.0 * corridor)

@@ -105,7 +105,14 @@ class Solids:
         return np.where(self.round[:, None], rounds, boxes[:, :, 0])
 
     def near(self, lower: ArrayLike, shape: tuple[int, ...], resolution: float, clearance: float) -> ArrayBool:
-        """Grid cells whose centre lies less than `clearance` from a solid, (nx, ny, nz)."""
+        """Grid cells whose centre lies less than `clearance` from a solid, (nx, ny, nz).
+
+        Args:
+            lower: Lower corner of the grid, world [m], (3,).
+            shape: Cells along x, y, z.
+            resolution: Edge of a cell [m].
+            clearance: Distance that must be kept [m].
+        """
         origin = np.asarray(lower, float)
         grid = np.zeros(shape, bool)
         reach = self.half_extent() + max(clearance, 0.0)
@@ -135,7 +142,13 @@ class Solids:
         return np.asarray(square < clearance * clearance)
 
     def first_hit(self, origin: ArrayLike, directions: ArrayLike, reach: float) -> Array:
-        """Range along unit rays from one point to the nearest solid [m], (m,); infinite beyond `reach`, 0 from inside."""
+        """Range along unit rays from one point to the nearest solid [m], (m,); infinite beyond `reach`, 0 from inside.
+
+        Args:
+            origin: World [m], (3,).
+            directions: Unit, world, (m, 3).
+            reach: How far to look [m].
+        """
         o, d = np.asarray(origin, float), np.asarray(directions, float)
         near = self.within(o - reach, o + reach)
         if not len(near):
@@ -201,9 +214,24 @@ class ObstacleField(Protocol):
 
     def keeps(self, points: ArrayLike, clearance: float) -> bool: ...
 
-    def first_hit(self, origin: ArrayLike, directions: ArrayLike, reach: float) -> Array: ...
+    def first_hit(self, origin: ArrayLike, directions: ArrayLike, reach: float) -> Array:
+        """Range along unit rays from one point to what is nearest [m], (m,); infinite where there is nothing.
 
-    def near(self, lower: ArrayLike, shape: tuple[int, ...], resolution: float, clearance: float) -> ArrayBool: ...
+        Args:
+            origin: World [m], (3,).
+            directions: Unit, world, (m, 3).
+            reach: How far to look [m].
+        """
+
+    def near(self, lower: ArrayLike, shape: tuple[int, ...], resolution: float, clearance: float) -> ArrayBool:
+        """Grid cells that are less than a distance from an obstacle, (nx, ny, nz).
+
+        Args:
+            lower: Lower corner of the grid, world [m], (3,).
+            shape: Cells along x, y, z.
+            resolution: Edge of a cell [m].
+            clearance: Distance that must be kept [m].
+        """
 
 
 @dataclass
@@ -238,19 +266,48 @@ class ObstacleLayout:
         name: str = "",
         **more: Any,
     ) -> None:
-        """Place a shape; equal solids share one entry, a mesh is stored under `name`."""
+        """Place a shape; equal solids share one entry, a mesh is stored under `name`.
+
+        Args:
+            shape: A solid or mesh.
+            position: World [m].
+            semantic: Class name.
+            material: Name.
+            attitude: Quaternion x, y, z, w, local to world.
+            name: Of the instance, and of a mesh among the shapes.
+            **more: Other fields of `Instance`.
+        """
         key = shape_name(shape) if not isinstance(shape, Mesh) else name
         self.shapes.setdefault(key, shape)
         place = (float(position[0]), float(position[1]), float(position[2]))
         self.instances.append(Instance(key, place, attitude, materials=(material,), semantic=semantic, name=name, **more))
 
     def box(self, center: Vector3, size: Vector3, semantic: str, material: str, yaw: float = 0.0, **more: Any) -> None:
-        """Add a box of full side lengths `size` [m]."""
+        """Add a box of full side lengths `size` [m].
+
+        Args:
+            center: World [m].
+            size: Full side lengths [m].
+            semantic: Class name.
+            material: Name.
+            yaw: Turn about the vertical [rad].
+            **more: Other fields of `Instance`.
+        """
         half = (0.5 * float(size[0]), 0.5 * float(size[1]), 0.5 * float(size[2]))
         self.add(Box(half), center, semantic, material, about_z(yaw), **more)
 
     def upright(self, x: float, y: float, radius: float, height: float, semantic: str, material: str, **more: Any) -> None:
-        """Add a cylinder that stands on the ground."""
+        """Add a cylinder that stands on the ground.
+
+        Args:
+            x: World [m].
+            y: World [m].
+            radius: [m].
+            height: [m].
+            semantic: Class name.
+            material: Name.
+            **more: Other fields of `Instance`.
+        """
         self.add(Cylinder(float(radius), 0.5 * float(height)), (x, y, 0.5 * height), semantic, material, **more)
 
 

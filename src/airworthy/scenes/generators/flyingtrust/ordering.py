@@ -225,6 +225,11 @@ def noise_grid(permutation: NDArray[np.integer], shape: tuple[int, ...], frequen
 
     Voxels between two lattice points have the same fractions in every cell, so a cell's voxels are its corners' gradients times
     one table. Needs 1 / (2 f) to be a whole number.
+
+    Args:
+        permutation: Of the lattice's hash.
+        shape: Voxels along x, y, z.
+        frequency: Half the number of lattice cells per voxel; 1 / (2 f) is whole.
     """
     per_cell = round(1.0 / (2.0 * frequency))
     assert abs(per_cell * 2.0 * frequency - 1.0) < 1e-12, frequency
@@ -289,7 +294,14 @@ class LayoutCandidate:
 
 
 def drawn(name: str, seed: int, index: int, attempt: int) -> ObstacleLayout | None:
-    """Return one attempt at a layout; a pure function of its arguments."""
+    """Return one attempt at a layout; a pure function of its arguments.
+
+    Args:
+        name: Of the scenario.
+        seed: Of the catalogue.
+        index: Of the configuration.
+        attempt: Number of the draw.
+    """
     return DRAWS[name](index, generator(name, index, seed, attempt))
 
 

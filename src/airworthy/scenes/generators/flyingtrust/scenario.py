@@ -46,7 +46,13 @@ _GROUND_DEPTH = 1.0
 
 
 def build(layout: ObstacleLayout, index: int, seed: int) -> Scene:
-    """Return the scene of one configuration."""
+    """Return the scene of one configuration.
+
+    Args:
+        layout: Its obstacles and openings.
+        index: Of the configuration.
+        seed: Of the catalogue.
+    """
     stated, name = layout.stated, layout.scenario
     shapes, instances, facts = layout.shapes, layout.instances, layout.facts
     frame = ObstacleLayout(name)
@@ -179,7 +185,13 @@ def layout_of(name: str, index: SupportsIndex, seed: SupportsIndex = DEFAULT_SEE
 
 
 def scene_of(name: str, index: SupportsIndex, seed: SupportsIndex = DEFAULT_SEED) -> Scene:
-    """Return the scene of a configuration; arguments and errors as `layout_of`."""
+    """Return the scene of a configuration; arguments and errors as `layout_of`.
+
+    Args:
+        name: Of the scenario.
+        index: Of the configuration.
+        seed: Of the catalogue.
+    """
     return build(layout_of(name, index, seed), checked("index", index), checked("seed", seed))
 
 

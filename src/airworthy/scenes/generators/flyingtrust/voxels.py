@@ -78,6 +78,12 @@ class Voxels:
         """Grid cells of which a voxel's centre lies less than `clearance` from an occupied voxel, (nx, ny, nz).
 
         The grid's cells must be whole numbers of voxels, aligned with them: a larger cell counts when any of its voxels does.
+
+        Args:
+            lower: Lower corner of the grid, world [m], (3,).
+            shape: Cells along x, y, z.
+            resolution: Edge of a cell [m].
+            clearance: Distance that must be kept [m].
         """
         factor = round(resolution / self.size)
         first = np.rint((np.asarray(lower, float) - self.lower) / self.size).astype(int)
@@ -103,7 +109,13 @@ class Voxels:
         return window
 
     def first_hit(self, origin: ArrayLike, directions: ArrayLike, reach: float) -> Array:
-        """Range along unit rays from one point to the first voxel [m], (m,), by samples half a voxel apart; infinite beyond."""
+        """Range along unit rays from one point to the first voxel [m], (m,), by samples half a voxel apart; infinite beyond.
+
+        Args:
+            origin: World [m], (3,).
+            directions: Unit, world, (m, 3).
+            reach: How far to look [m].
+        """
         o, d = np.asarray(origin, float), np.asarray(directions, float)
         along = np.arange(0.0, reach, 0.5 * self.size)
         cells = np.floor((o + along[:, None] * d[:, None] - self.lower) / self.size).astype(np.int32)

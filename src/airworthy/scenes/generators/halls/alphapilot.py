@@ -59,7 +59,13 @@ def gate_corners(index: int = 0, seed: int = 0) -> dict[str, Array]:
 
 
 def perturbed(corners: Array, pivot: tuple[float, float], shift: Array) -> Array:
-    """Corners moved by (dx [m], dy [m]) and turned about a vertical pivot by dyaw [deg], positive clockwise seen from above."""
+    """Corners moved by (dx [m], dy [m]) and turned about a vertical pivot by dyaw [deg], positive clockwise seen from above.
+
+    Args:
+        corners: World [m], (n, 3).
+        pivot: x and y of the vertical axis, world [m].
+        shift: dx [m], dy [m], dyaw [deg].
+    """
     angle = -math.radians(float(shift[2]))
     turn = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
     center = np.asarray(pivot, float)

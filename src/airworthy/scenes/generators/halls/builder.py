@@ -154,11 +154,25 @@ class Builder:
     heading: float = 0.0
 
     def at(self, x: float, y: float, z: float = 0.0, yaw: float = 0.0) -> Builder:
-        """Return the same collection with another place to build at."""
+        """Return the same collection with another place to build at.
+
+        Args:
+            x: World [m].
+            y: World [m].
+            z: World [m].
+            yaw: Heading of the piece [rad].
+        """
         return dataclasses.replace(self, origin=(x, y, z), heading=yaw)
 
     def material(self, name: str, texture: str = "", seed: int = 0, **values: Any) -> str:
-        """Name a material, with a procedural base colour map if a kind is given; defined once, whoever asks first."""
+        """Name a material, with a procedural base colour map if a kind is given; defined once, whoever asks first.
+
+        Args:
+            name: Of the material.
+            texture: Kind of `procedural` map; empty: none.
+            seed: Of the map.
+            **values: Fields of `Material`.
+        """
         if name not in self.materials:
             if texture:
                 key = f"{texture}_{seed}" if seed else texture
@@ -171,7 +185,16 @@ class Builder:
     def box(
         self, center: Vector3, size: Vector3, material: str, semantic: str = "furniture", yaw: float = 0.0, **more: Any
     ) -> None:
-        """Add a box of full side lengths `size`."""
+        """Add a box of full side lengths `size`.
+
+        Args:
+            center: From where the piece stands, turned with it [m].
+            size: Full side lengths [m].
+            material: Name.
+            semantic: Class name.
+            yaw: Turn about the vertical, besides the piece's own [rad].
+            **more: Other fields of `Instance`.
+        """
         sides = (float(size[0]), float(size[1]), float(size[2]))
         shape = Box((0.5 * sides[0], 0.5 * sides[1], 0.5 * sides[2]))
         self._add(f"box_{_key(sides)}", shape, center, turned(yaw), material, semantic, more)
@@ -179,7 +202,16 @@ class Builder:
     def wrapped(
         self, center: Vector3, size: Vector3, material: str, semantic: str = "furniture", yaw: float = 0.0, **more: Any
     ) -> None:
-        """Add a box on whose every face the texture lies once."""
+        """Add a box on whose every face the texture lies once.
+
+        Args:
+            center: From where the piece stands, turned with it [m].
+            size: Full side lengths [m].
+            material: Name.
+            semantic: Class name.
+            yaw: Turn about the vertical, besides the piece's own [rad].
+            **more: Other fields of `Instance`.
+        """
         sides = (float(size[0]), float(size[1]), float(size[2]))
         name = f"wrapped_{_key(sides)}"
         mesh = self.shapes.get(name) or unwrapped_box(sides)
@@ -188,13 +220,31 @@ class Builder:
     def upright(
         self, base: Vector3, radius: float, height: float, material: str, semantic: str = "furniture", **more: Any
     ) -> None:
-        """Add a cylinder that stands on its base's centre."""
+        """Add a cylinder that stands on its base's centre.
+
+        Args:
+            base: Centre of the lower face, from where the piece stands, turned with it [m].
+            radius: [m].
+            height: [m].
+            material: Name.
+            semantic: Class name.
+            **more: Other fields of `Instance`.
+        """
         center = (base[0], base[1], base[2] + 0.5 * height)
         shape = Cylinder(radius, 0.5 * height)
         self._add(f"cylinder_{_key((radius, height))}", shape, center, IDENTITY, material, semantic, more)
 
     def rod(self, start: Vector3, end: Vector3, radius: float, material: str, semantic: str = "furniture", **more: Any) -> None:
-        """Add a cylinder from one point to another."""
+        """Add a cylinder from one point to another.
+
+        Args:
+            start: Centre of one face, from where the piece stands, turned with it [m].
+            end: Centre of the other, alike.
+            radius: [m].
+            material: Name.
+            semantic: Class name.
+            **more: Other fields of `Instance`.
+        """
         a, b = np.asarray(start, float), np.asarray(end, float)
         length = round(float(np.linalg.norm(b - a)), 4)
         shape = Cylinder(radius, 0.5 * length)
@@ -212,7 +262,17 @@ class Builder:
     def beam(
         self, start: Vector3, end: Vector3, width: float, depth: float, material: str, semantic: str = "furniture", **more: Any
     ) -> None:
-        """Add a straight bar of rectangular section from one point to another."""
+        """Add a straight bar of rectangular section from one point to another.
+
+        Args:
+            start: Centre of one end, from where the piece stands, turned with it [m].
+            end: Centre of the other, alike.
+            width: Of the section, along the bar's local x [m].
+            depth: Along its local y [m].
+            material: Name.
+            semantic: Class name.
+            **more: Other fields of `Instance`.
+        """
         a, b = np.asarray(start, float), np.asarray(end, float)
         length = round(float(np.linalg.norm(b - a)), 4)
         center = (0.5 * (a + b)).tolist()
@@ -221,6 +281,15 @@ class Builder:
         self._add(f"box_{_key((width, depth, length))}", shape, place, along(b - a), material, semantic, more)
 
     def ball(self, center: Vector3, radius: float, material: str, semantic: str = "furniture", **more: Any) -> None:
+        """Add a ball.
+
+        Args:
+            center: From where the piece stands, turned with it [m].
+            radius: [m].
+            material: Name.
+            semantic: Class name.
+            **more: Other fields of `Instance`.
+        """
         self._add(f"sphere_{_key((radius,))}", Sphere(radius), center, IDENTITY, material, semantic, more)
 
     def mesh(
@@ -233,11 +302,28 @@ class Builder:
         yaw: float = 0.0,
         **more: Any,
     ) -> None:
-        """Add an instance of a mesh that is stored once under its name."""
+        """Add an instance of a mesh that is stored once under its name.
+
+        Args:
+            name: Among the shapes.
+            mesh: In its own frame [m].
+            position: From where the piece stands, turned with it [m].
+            material: Name.
+            semantic: Class name.
+            yaw: Turn about the vertical, besides the piece's own [rad].
+            **more: Other fields of `Instance`.
+        """
         self._add(name, mesh, position, turned(yaw), material, semantic, more)
 
     def lamp(self, position: Vector3, intensity: float, color: Vector3 = (1.0, 0.97, 0.92), reach: float = 0.0) -> None:
-        """Add a shaded lamp that shines downwards: a bare one would burn a spot into the ceiling."""
+        """Add a shaded lamp that shines downwards: a bare one would burn a spot into the ceiling.
+
+        Args:
+            position: From where the piece stands, turned with it [m].
+            intensity: As of `SpotLight`.
+            color: Linear RGB.
+            reach: As of `SpotLight` [m].
+        """
         self.lights.append(SpotLight(self._world(position), (0.0, 0.0, -1.0), 0.8, 1.5, color, intensity, reach))
 
     def _world(self, position: Sequence[float]) -> Vector3:

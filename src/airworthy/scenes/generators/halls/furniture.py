@@ -14,7 +14,14 @@ from airworthy.scenes.generators.halls.builder import Builder, foliage, turned_p
 
 
 def gate(b: Builder, opening: tuple[float, float], height: float, bar: float = 0.09) -> None:
-    """Add a square frame on two feet; flown along x. `height` is that of the opening's centre."""
+    """Add a square frame on two feet; flown along x.
+
+    Args:
+        b: The collection.
+        opening: Width and height [m].
+        height: Of the opening's centre above the floor [m].
+        bar: Thickness of the frame [m].
+    """
     frame = b.material("gate_frame", base_color=(0.90, 0.28, 0.05, 1.0), roughness=0.45)
     stand = b.material("dark_metal", base_color=(0.05, 0.05, 0.06, 1.0), metallic=0.6, roughness=0.5)
     light = b.material("gate_light", base_color=(1.0, 1.0, 1.0, 1.0), emissive=(0.2, 1.6, 2.2))
@@ -31,7 +38,14 @@ def gate(b: Builder, opening: tuple[float, float], height: float, bar: float = 0
 
 
 def ladder(b: Builder, apex: float = 2.1, spread: float = 1.7, width: float = 0.5) -> None:
-    """Add a double ladder that straddles the path along x: its halves lean to either side."""
+    """Add a double ladder that straddles the path along x: its halves lean to either side.
+
+    Args:
+        b: The collection.
+        apex: Height of its top [m].
+        spread: Distance of the feet of its halves, along y [m].
+        width: Of the rungs, along x [m].
+    """
     rail = b.material("aluminium", "metal", texture_size=0.5, metallic=0.9, roughness=0.35)
     tread = b.material("tread", base_color=(0.10, 0.10, 0.11, 1.0), roughness=0.9)
     cap = b.material("ladder_cap", base_color=(0.85, 0.10, 0.08, 1.0), roughness=0.5)
@@ -49,7 +63,14 @@ def ladder(b: Builder, apex: float = 2.1, spread: float = 1.7, width: float = 0.
 
 
 def monitor(b: Builder, height: float = 1.0, diagonal: float = 1.1, seed: int = 0) -> None:
-    """Add a screen on a stand with a foot, facing +x; `height` is that of its centre."""
+    """Add a screen on a stand with a foot, facing +x.
+
+    Args:
+        b: The collection.
+        height: Of its centre above the floor [m].
+        diagonal: Of the screen [m].
+        seed: Of the picture on it.
+    """
     body = b.material("monitor_body", base_color=(0.03, 0.03, 0.035, 1.0), roughness=0.35)
     picture = b.material(f"screen_{seed}", "screen", seed=seed, emissive=(0.9, 0.9, 0.9), emissive_map=_texture("screen", seed))
     wide, tall = round(0.872 * diagonal, 3), round(0.49 * diagonal, 3)
@@ -65,7 +86,13 @@ def _texture(kind: str, seed: int) -> str:
 
 
 def pillar(b: Builder, height: float, side: float = 0.35) -> None:
-    """Add a square column with plinth, capital and a warning band."""
+    """Add a square column with plinth, capital and a warning band.
+
+    Args:
+        b: The collection.
+        height: [m].
+        side: Of the section [m].
+    """
     stone = b.material("pillar_concrete", "concrete", seed=3, texture_size=1.2, roughness=0.85)
     band = b.material("warning", "stripes", texture_size=0.4, roughness=0.6)
     b.box((0.0, 0.0, 0.5 * height), (side, side, height), stone, "pillar")
@@ -74,7 +101,13 @@ def pillar(b: Builder, height: float, side: float = 0.35) -> None:
 
 
 def padded_pillar(b: Builder, height: float, radius: float = 0.17) -> None:
-    """Add a round column wrapped in blue padding up to 1.8 m."""
+    """Add a round column wrapped in blue padding up to 1.8 m.
+
+    Args:
+        b: The collection.
+        height: [m].
+        radius: Padding included [m].
+    """
     stone = b.material("pillar_paint", base_color=(0.80, 0.80, 0.78, 1.0), roughness=0.7)
     pad = b.material("padding", "fabric", texture_size=0.6, base_color=(0.10, 0.22, 0.55, 1.0), roughness=0.9)
     strap = b.material("strap", base_color=(0.04, 0.04, 0.05, 1.0), roughness=0.8)
@@ -115,7 +148,14 @@ def _color_key(color: tuple[float, float, float]) -> str:
 
 
 def shelf(b: Builder, seed: int, size: tuple[float, float, float] = (0.45, 1.5, 2.0), levels: int = 5) -> None:
-    """Add an open rack with boxes and bins on it; its back is at -x."""
+    """Add an open rack with boxes and bins on it; its back is at -x.
+
+    Args:
+        b: The collection.
+        seed: Of what lies on it.
+        size: Depth along x, width along y, height [m].
+        levels: Boards.
+    """
     rng = np.random.default_rng([11, seed])
     frame = b.material("rack", base_color=(0.07, 0.16, 0.36, 1.0), metallic=0.2, roughness=0.5)
     board = b.material("rack_board", "plywood", texture_size=1.0)
@@ -158,12 +198,26 @@ def _stored(
 
 
 def crate(b: Builder, side: float, z: float = 0.0, yaw: float = 0.0) -> None:
-    """Add a wooden crate."""
+    """Add a wooden crate.
+
+    Args:
+        b: The collection.
+        side: [m].
+        z: Of its underside, above the floor [m].
+        yaw: [rad].
+    """
     b.wrapped((0.0, 0.0, z + 0.5 * side), (side, side, side), b.material("crate", "crate", roughness=0.8), "object", yaw)
 
 
 def carton(b: Builder, size: tuple[float, float, float], z: float = 0.0, yaw: float = 0.0) -> None:
-    """Add a cardboard box."""
+    """Add a cardboard box.
+
+    Args:
+        b: The collection.
+        size: Along x, y, z [m].
+        z: Of its underside, above the floor [m].
+        yaw: [rad].
+    """
     material = b.material("cardboard", "cardboard", roughness=0.9)
     b.wrapped((0.0, 0.0, z + 0.5 * size[2]), size, material, "object", yaw)
 
@@ -186,7 +240,13 @@ def cone(b: Builder) -> None:
 
 
 def plant(b: Builder, seed: int, height: float = 1.3) -> None:
-    """Add a potted plant."""
+    """Add a potted plant.
+
+    Args:
+        b: The collection.
+        seed: Of its leaves.
+        height: [m].
+    """
     pot = b.material("pot", base_color=(0.60, 0.30, 0.18, 1.0), roughness=0.8)
     soil = b.material("soil", "soil", texture_size=0.4)
     leaf = b.material("leaf", "leaves", texture_size=0.0, roughness=0.6)
@@ -223,7 +283,13 @@ def tripod_light(b: Builder, height: float = 2.1) -> None:
 
 
 def tracking_camera(b: Builder, z: float, yaw: float) -> None:
-    """Add a motion-capture camera that hangs under a rail at height z, looking along yaw and down."""
+    """Add a motion-capture camera that hangs under a rail, looking along a heading and down.
+
+    Args:
+        b: The collection.
+        z: Height of the rail [m].
+        yaw: Heading in which it looks [rad].
+    """
     body = b.material("camera_body", base_color=(0.03, 0.03, 0.035, 1.0), roughness=0.4)
     ring = b.material("camera_ring", base_color=(0.3, 0.0, 0.0, 1.0), emissive=(1.8, 0.08, 0.05))
     c, s = math.cos(yaw), math.sin(yaw)
@@ -235,7 +301,15 @@ def tracking_camera(b: Builder, z: float, yaw: float) -> None:
 
 
 def poster(b: Builder, z: float, size: tuple[float, float], kind: str, seed: int) -> None:
-    """Add a picture on a wall, facing +x."""
+    """Add a picture on a wall, facing +x.
+
+    Args:
+        b: The collection.
+        z: Height of its centre [m].
+        size: Width and height [m].
+        kind: Of `procedural` picture.
+        seed: Of the picture.
+    """
     b.wrapped((0.012, 0.0, z), (0.012, *size), b.material(f"{kind}_{seed}", kind, seed=seed, roughness=0.5), "wall")
 
 

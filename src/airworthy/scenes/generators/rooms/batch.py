@@ -349,6 +349,12 @@ def room_batch(
     """`count` different rooms as the ray engine takes them: shapes that all share, and one static layout each.
 
     Movers of a dynamic room are part of the layouts here, at the poses with which they begin. Options as `room_arrays`.
+
+    Args:
+        name: One of `ROOMS`, or its name in the source.
+        count: Rooms.
+        seed: Any integer.
+        **options: Others of `room_arrays`.
     """
     rooms = room_arrays(name, np.arange(checked("count", count, 0)), seed, **options)
     still = RoomArrays(**{**vars(rooms), "moves": np.zeros_like(rooms.moves)})
