@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.ndimage import label
+import scipy
 
 from airworthy.benchmarks.navigation.config import NavigationConfig
 from airworthy.benchmarks.navigation.job import run_benchmark
@@ -48,7 +48,7 @@ def test_between_every_pair_there_is_a_way_for_the_body() -> None:
     flat = points.reshape(-1, 3)
     batch = SceneBatch(place, 1)
     far = clearance(batch.geometry, flat, env=np.zeros(len(flat), np.int64), max_distance=1.0).distance
-    parts, _ = label((far.clip(max=1.0) > radius).reshape(points.shape[:3]))
+    parts, _ = scipy.ndimage.label((far.clip(max=1.0) > radius).reshape(points.shape[:3]))
     assert len({pair.start for pair in found.pairs}) == 4
     for pair in found.pairs:
         ends = np.array([pair.start, pair.goal])

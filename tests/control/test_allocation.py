@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 
 from airworthy.control import (
     Allocation,
@@ -94,7 +94,7 @@ def test_bounded_allocation_properties(name):
     for k in np.flatnonzero(lost)[:60]:
         tilt = rows[:, 3:5] @ w[3:5, k]
         collective = collective_direction(rows)[:, None]
-        fit = linprog(
+        fit = scipy.optimize.linprog(
             [0.0],
             A_ub=np.vstack([collective, -collective]),
             b_ub=np.concatenate([np.array(upper) - tilt, tilt - np.array(lower)]),

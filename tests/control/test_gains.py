@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.linalg import eigvals
+import scipy
 
 from airworthy.control import (
     MODES,
@@ -98,7 +98,7 @@ def linearised(body: Vehicle, p) -> np.ndarray:
     trim = np.concatenate([np.zeros(12), hover])
     h = 1e-5
     columns = [(derivative(trim + h * e) - derivative(trim - h * e)) / (2 * h) for e in np.eye(12 + n)]
-    return eigvals(np.array(columns).T)
+    return scipy.linalg.eigvals(np.array(columns).T)
 
 
 @pytest.mark.parametrize("name", vehicle_names())

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.linalg
+import scipy
 
 from airworthy.control.gain_parameters import gain_rows
 from airworthy.control.levels import ControlConfig

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
-from scipy.sparse import block_diag, vstack
+import scipy
 
 from airworthy.control import PRIORITIES, allocate_bounded, allocation_for
 from airworthy.control.levels import ControlConfig
@@ -51,9 +50,9 @@ def by_linear_programs(name: str, wrenches: np.ndarray, priority: str) -> tuple[
     directions, sizes, full = in_full_thrust(name, wrenches)
     lower, upper = np.array(a.thrust_min) / full, np.array(a.thrust_max) / full
     movable, count = any(a.collective), wrenches.shape[1]
-    thrusts = block_diag([np.insert(d, 1, 0.0, axis=1) for d in directions])
+    thrusts = scipy.sparse.block_diag([np.insert(d, 1, 0.0, axis=1) for d in directions])
     # The distance is at least the difference, both ways.
-    far = block_diag([[[1.0, -1.0, 0, 0, 0], [-1.0, -1.0, 0, 0, 0]]] * count)
+    far = scipy.sparse.block_diag([[[1.0, -1.0, 0, 0, 0], [-1.0, -1.0, 0, 0, 0]]] * count)
     limits = [np.tile(upper, count), -np.tile(lower, count), np.ravel(np.outer(sizes[:, 0], [1.0, -1.0]))]
     # Low, high of each variable; those whose turn has not come are zero, except the collective, or else the whole force.
     bounds = np.zeros((count, 5, 2))
@@ -65,9 +64,11 @@ def by_linear_programs(name: str, wrenches: np.ndarray, priority: str) -> tuple[
         cost[:, variable] = 1.0 if variable == 1 else -1.0
         if variable != 1:
             bounds[:, variable, 1] = sizes[:, variable - 1]
-        rows = vstack([thrusts, -thrusts, far])
+        rows = scipy.sparse.vstack([thrusts, -thrusts, far])
         precise = {"primal_feasibility_tolerance": SOLVER, "dual_feasibility_tolerance": SOLVER}
-        found = linprog(cost.ravel(), rows, np.concatenate(limits), bounds=bounds.reshape(-1, 2), options=precise)
+        found = scipy.optimize.linprog(
+            cost.ravel(), rows, np.concatenate(limits), bounds=bounds.reshape(-1, 2), options=precise
+        )
         assert found.status == 0, found.message
         x = found.x.reshape(count, 5)
         # Keep what this group got, up to the solver's own tolerance.

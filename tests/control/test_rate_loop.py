@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from scipy.linalg import expm
+import scipy
 
 from airworthy.control import (
     RateLoopParameters,
@@ -38,7 +38,7 @@ def test_exact_coefficients_are_the_matrix_exponential(dt):
     augmented = np.array([[0.0, 1.0, 0.0], [-P, -Q, P], [0.0, 0.0, 0.0]])
     c = exact_coefficients(P, Q, dt)
     # Entries of the exponential are up to p dt = 1800: relative rounding of both sides.
-    expected = expm(augmented * dt)[:2]
+    expected = scipy.linalg.expm(augmented * dt)[:2]
     assert np.allclose([[c.a11, c.a12, c.b1], [c.a21, c.a22, c.b2]], expected, rtol=1e-10, atol=1e-10)
 
 

@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
 
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import sha256
@@ -70,7 +70,7 @@ def test_the_loss_has_the_printed_values():
 def test_the_least_loss_is_on_the_safe_side_and_below_zero():
     at, value, crossing = loss_minimum()
     assert (round(at, 4), round(value, 5), round(crossing, 4)) == (0.0443, -0.01306, 0.0916)
-    found = minimize_scalar(loss_of, bounds=(-1.0, 1.0), method="bounded", options={"xatol": 1e-9})
+    found = scipy.optimize.minimize_scalar(loss_of, bounds=(-1.0, 1.0), method="bounded", options={"xatol": 1e-9})
     assert at == pytest.approx(found.x, abs=1e-6)  # a minimum is flat: values agree to eps long before places do
     assert value <= found.fun + 1e-15
     assert loss_of(crossing) == pytest.approx(0.0, abs=1e-15)

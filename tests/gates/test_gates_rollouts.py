@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
+import scipy
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_warp
@@ -79,7 +79,7 @@ def test_the_rigid_body_moves_as_an_integrator_of_high_order_says() -> None:
         return np.concatenate((s[3:6], push, turn, (moment - np.cross(s[10:], inertia * s[10:])) / inertia))
 
     begin = np.concatenate((state.position, state.velocity, state.attitude, state.rate))
-    exact = solve_ivp(slope, (0.0, 0.1), begin, rtol=1e-11, atol=1e-13).y[:, -1]
+    exact = scipy.integrate.solve_ivp(slope, (0.0, 0.1), begin, rtol=1e-11, atol=1e-13).y[:, -1]
     for _ in range(50):
         state = _move(state, speeds, (0.0,) * 7, lane, craft)
     # Second order: the error falls with the square of the step; at 2 ms these are ten times what was measured.

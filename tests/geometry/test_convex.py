@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+import scipy
 
 from airworthy.core.frames import rotate, to_matrix
 from airworthy.geometry.batch import GeometryBatch
@@ -70,7 +70,9 @@ def least_distance(shape: Any, at: Any, turn: Any, core: np.ndarray, position: n
         return float(((mine - its) ** 2).sum())
 
     third = np.full(3, 1.0 / 3.0) if shape is TRIANGLE else np.zeros(3)
-    found = minimize(square, np.r_[np.zeros(3), third], bounds=bounds, constraints=rules, tol=1e-14, options={"maxiter": 400})
+    found = scipy.optimize.minimize(
+        square, np.r_[np.zeros(3), third], bounds=bounds, constraints=rules, tol=1e-14, options={"maxiter": 400}
+    )
     return float(np.sqrt(found.fun)) - round_
 
 

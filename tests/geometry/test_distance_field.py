@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.ndimage import distance_transform_edt
 
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry.distance import DistanceField, distance_field
@@ -25,14 +25,14 @@ def test_equals_scipy_exactly(shape: tuple[int, ...], share: float) -> None:
     # Squared distances in cells are whole numbers on both sides. Lines of more than 96 empty cells take the other construction.
     grid = _random(shape, share)
     ours = distance_field(grid, 1.0).values.astype(float) ** 2
-    np.testing.assert_array_equal(np.rint(ours), np.rint(distance_transform_edt(~grid) ** 2))
+    np.testing.assert_array_equal(np.rint(ours), np.rint(scipy.ndimage.distance_transform_edt(~grid) ** 2))
 
 
 @given(st.tuples(*3 * [st.integers(1, 20)]), st.floats(0.0, 1.0), st.integers(0, 1000))
 def test_equals_scipy_on_any_grid(shape: tuple[int, int, int], share: float, seed: int) -> None:
     grid = _random(shape, share, seed)
     # float32 of a root times the edge: 1e-7 of at most 7 m.
-    np.testing.assert_allclose(distance_field(grid, 0.2).values, 0.2 * distance_transform_edt(~grid), atol=1e-6)
+    np.testing.assert_allclose(distance_field(grid, 0.2).values, 0.2 * scipy.ndimage.distance_transform_edt(~grid), atol=1e-6)
 
 
 def test_every_cell_by_brute_force() -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import dijkstra
 
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry.grid_path import shortest_path
@@ -31,8 +30,12 @@ def _dijkstra(grid: np.ndarray, start: tuple[int, ...], goal: tuple[int, ...]) -
                 rows.append(np.ravel_multi_index(tuple(cell), grid.shape))
                 columns.append(np.ravel_multi_index(tuple(cell + step), grid.shape))
                 lengths.append(np.linalg.norm(step))
-    graph = coo_array((lengths, (rows, columns)), shape=(grid.size, grid.size)).tocsr()
-    return float(dijkstra(graph, indices=np.ravel_multi_index(start, grid.shape))[np.ravel_multi_index(goal, grid.shape)])
+    graph = scipy.sparse.coo_array((lengths, (rows, columns)), shape=(grid.size, grid.size)).tocsr()
+    return float(
+        scipy.sparse.csgraph.dijkstra(graph, indices=np.ravel_multi_index(start, grid.shape))[
+            np.ravel_multi_index(goal, grid.shape)
+        ]
+    )
 
 
 @given(st.tuples(*3 * [st.integers(1, 7)]), st.floats(0.0, 0.6), st.integers(0, 10_000))

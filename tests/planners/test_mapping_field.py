@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.spatial import cKDTree
+import scipy
 from tests.planners.mapping_cases import CAMERA, Array, mission
 
 from airworthy.core.arrays import ArrayBool, ArrayInt
@@ -27,7 +27,7 @@ def brute_force(taken: ArrayBool) -> ArrayInt:
 
     def least(sources: ArrayInt, asked: ArrayInt) -> ArrayInt:
         if len(sources) > 1000 < len(asked):
-            return np.rint(cKDTree(sources).query(asked)[0] ** 2).astype(np.int64)
+            return np.rint(scipy.spatial.cKDTree(sources).query(asked)[0] ** 2).astype(np.int64)
         square = (sources**2).sum(1) - 2 * asked.astype(np.float64) @ sources.T.astype(np.float64)
         return np.rint(square.min(1) + (asked**2).sum(1)).astype(np.int64)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.interpolate import BSpline
-from scipy.optimize import minimize
 
 from airworthy.core.errors import AirworthyError
 from airworthy.planners.common import bspline
@@ -34,7 +33,7 @@ def test_any_knots_as_scipy(seed: int) -> None:
     slopes, fewer = bspline.derivative(control, knots)
     bends, fewest = bspline.derivative(slopes, fewer, 2)
     for i in range(3):
-        curve = BSpline(knots[i], control[i], 3)
+        curve = scipy.interpolate.BSpline(knots[i], control[i], 3)
         # Sums of a few products of numbers near one; second derivatives carry factors of up to 1 / 0.05^2.
         assert bspline.evaluate(control, knots, time)[i] == pytest.approx(curve(time[i]), abs=1e-12)
         assert bspline.evaluate(slopes, fewer, time, degree=2)[i] == pytest.approx(curve(time[i], 1), abs=1e-10)
@@ -52,7 +51,7 @@ def test_even_knots_are_a_case_of_any_and_flights_of_other_lengths_do_not_matter
     for order in (1, 2, 3):
         points = bspline.differences(control[:1], interval[:1], order)
         inside = np.linspace(0.013, 0.87, 12)[None]
-        curve = BSpline(knots[0], control[0], 3)
+        curve = scipy.interpolate.BSpline(knots[0], control[0], 3)
         assert bspline.evaluate_uniform(control, interval, inside, order)[0] == pytest.approx(curve(inside[0], order), abs=1e-7)
         assert points.shape == (1, 12 - order, 3)
 
@@ -122,7 +121,7 @@ def test_quintics_keep_their_ends_and_chains_are_least() -> None:
 
     chain = least_jerk(points, times, v, a)
     inner = np.stack([evaluate_polynomial(chain[1:], 0.0, order) for order in (1, 2)], axis=1).reshape(-1)
-    best = minimize(cost, np.zeros(12), method="BFGS")
+    best = scipy.optimize.minimize(cost, np.zeros(12), method="BFGS")
     assert cost(inner) <= best.fun * (1 + 1e-9)
     # The pair of equal halves is the same chain.
     pair = quintic_pair(start, points[1], end, 0.9)

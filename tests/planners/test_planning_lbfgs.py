@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize as scipy_minimize
-from scipy.optimize import rosen, rosen_der
+import scipy
 
 from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_launch, quiet_warp, shared_source
 from airworthy.planners.common.lbfgs import Halt, LbfgsConfig, LbfgsStatus, lbfgs_source, lbfgs_work, minimise
@@ -84,12 +83,18 @@ def _function(x: np.ndarray) -> tuple[float, np.ndarray]:
 
 
 def test_finds_the_optimum() -> None:
-    found = minimise(lambda x: (rosen(x), rosen_der(x)), np.full(SIZE, -1.2), LbfgsConfig(gradient_tolerance=1e-8))
+    found = minimise(
+        lambda x: (scipy.optimize.rosen(x), scipy.optimize.rosen_der(x)),
+        np.full(SIZE, -1.2),
+        LbfgsConfig(gradient_tolerance=1e-8),
+    )
     assert found.status == LbfgsStatus.CONVERGED
     assert found.x == pytest.approx(np.ones(SIZE), abs=1e-6)
     # SciPy's L-BFGS-B has the same memory and line search.
     options = {"maxcor": 16, "gtol": 1e-6, "ftol": 0.0}
-    theirs = scipy_minimize(rosen, np.full(SIZE, -1.2), jac=rosen_der, method="L-BFGS-B", options=options)
+    theirs = scipy.optimize.minimize(
+        scipy.optimize.rosen, np.full(SIZE, -1.2), jac=scipy.optimize.rosen_der, method="L-BFGS-B", options=options
+    )
     assert found.evaluations < 1.5 * theirs.nfev
 
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.interpolate import CubicSpline
+import scipy
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.random import flight_key
@@ -51,7 +51,7 @@ def maps_with(pillars: list[tuple[float, float]], count: int = 1, radius: float 
 
 def test_spline_is_the_natural_one() -> None:
     knots = np.random.default_rng(1).normal(size=4)
-    spline = CubicSpline(np.arange(4) / 3.0, knots, bc_type="natural")
+    spline = scipy.interpolate.CubicSpline(np.arange(4) / 3.0, knots, bc_type="natural")
     assert np.allclose(spline_points() @ knots, spline(TIMES), atol=1e-12)
 
 

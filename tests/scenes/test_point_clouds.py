@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.ndimage import binary_erosion
+import scipy
 
 from airworthy.core.arrays import ArrayBool
 from airworthy.core.errors import AirworthyError
@@ -89,7 +89,7 @@ def test_the_export_holds_surfaces_with_or_without_the_ground() -> None:
     grid = np.zeros((100, 100, 30), bool)
     grid[:, :, :20] = True
     grid[45:55, 45:55, 20:] = True
-    surface = grid & ~binary_erosion(grid)
+    surface = grid & ~scipy.ndimage.binary_erosion(grid)
     assert len(sample_points(solid, inside=True).positions) == grid.sum()
     assert len(sample_points(solid).positions) == surface.sum()
     assert len(sample_points(solid, ground=False).positions) == 1000 - 8**3

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from airworthy.core.errors import AirworthyError
 from airworthy.sensors.devices import device
@@ -43,7 +43,7 @@ def test_statistics_of_the_lidar_model(r: float) -> None:
     # Standard errors of mean and standard deviation of a normal, 5 times; float32 at 30 m rounds to 2e-6.
     assert abs(reading.mean() - (r + 0.05)) < 5 * sigma / math.sqrt(count) + 2e-6
     assert abs(reading.std() - sigma) < 5 * sigma / math.sqrt(2 * count) + 2e-6
-    shape = stats.kstest((reading[:20000] - r - 0.05) / sigma, "norm")
+    shape = scipy.stats.kstest((reading[:20000] - r - 0.05) / sigma, "norm")
     assert shape.pvalue > 1e-4
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
+import scipy
 
 from airworthy.cli.main import main
 from airworthy.control.effectors import holds_yaw
@@ -196,7 +196,7 @@ def _reach(craft: Vehicle, rows: np.ndarray, axis: int, sign: float) -> float:
     lower, upper = thrust_limits(craft)
     fixed = [k for k in range(len(rows)) if k != axis]
     target = [craft.mass * craft.gravity, 0.0, 0.0, 0.0]  # Fz, then moments
-    found = linprog(
+    found = scipy.optimize.linprog(
         -sign * rows[axis], A_eq=rows[fixed], b_eq=[target[k] for k in fixed], bounds=list(zip(lower, upper, strict=True))
     )
     return -float(found.fun) if found.status == 0 else -math.inf

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
+import scipy
 
 from airworthy.core.frames import to_matrix
 from airworthy.simulation.config import SimulatorConfig, Wind
@@ -83,7 +83,7 @@ def reference(
     y0 = np.concatenate(
         [start["position"], start["velocity"], to_matrix(start["attitude"]).ravel(), start["rate"], start["rotor_speed"]]
     )
-    out = solve_ivp(
+    out = scipy.integrate.solve_ivp(
         lambda _, y: reference_derivative(item, y, command, wind), (0.0, seconds), y0, "DOP853", rtol=tolerance, atol=tolerance
     )
     assert out.success

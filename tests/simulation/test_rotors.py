@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
+import scipy
 
 from airworthy.core.errors import AirworthyError
 from airworthy.simulation.config import SimulatorConfig
@@ -88,7 +88,7 @@ def test_four_coefficient_response() -> None:
         a, b = rotor.response.rise if command > start else rotor.response.fall
         assert b != 0.0
         t = np.arange(1, 97) / 960
-        exact = solve_ivp(
+        exact = scipy.integrate.solve_ivp(
             lambda _, w, a=a, b=b, c=command: a * (c - w) + b * (c * c - w * w),
             (0.0, 0.1),
             [start],

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.signal import welch
+import scipy
 
 from airworthy.simulation.config import Ground, SimulatorConfig, Wind
 from airworthy.simulation.simulator import Simulator
@@ -102,7 +102,7 @@ def dryden_form(axis: int, frequency: np.ndarray) -> np.ndarray:
 def test_dryden_spectrum() -> None:
     """Welch's estimate, averaged in bands of a third of a decade, within 15 %; the forms integrate to sigma^2."""
     air = turbulence(64, 24000, 5)  # 40 Hz over 120 s
-    frequency, density = welch(air, fs=RATE / 5, nperseg=2048, axis=0)
+    frequency, density = scipy.signal.welch(air, fs=RATE / 5, nperseg=2048, axis=0)
     density = density.mean(axis=1)
     edges = np.geomspace(0.03, 10.0, 8)
     for axis in range(3):

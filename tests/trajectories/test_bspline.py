@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.interpolate import BSpline, CubicSpline
 
 from airworthy.core.errors import AirworthyError
 from airworthy.trajectories import Limits, UniformBspline, course, prove
@@ -17,7 +17,7 @@ from airworthy.trajectories.bspline import fit, interpolate
 def test_agrees_with_scipy(seed: int, count: int, interval: float) -> None:
     points = np.random.default_rng(seed).normal(size=(count, 3))
     spline = UniformBspline(points, interval)
-    reference = BSpline(np.arange(-3, count + 1) * interval, points, 3)
+    reference = scipy.interpolate.BSpline(np.arange(-3, count + 1) * interval, points, 3)
     t = np.linspace(0.0, spline.duration, 50)[:-1]
     for order in range(3):
         np.testing.assert_allclose(spline.sample(t, order), reference(t, order), atol=1e-9 / interval**order)
@@ -27,7 +27,7 @@ def test_interpolation_is_the_clamped_cubic_spline() -> None:
     points = np.random.default_rng(0).normal(size=(7, 3))
     v0, v1 = np.array([1.0, 0.0, -1.0]), np.array([0.5, 0.2, 0.0])
     spline = interpolate(points, 0.5, v0, v1)
-    reference = CubicSpline(np.arange(7) * 0.5, points, bc_type=((1, v0), (1, v1)))
+    reference = scipy.interpolate.CubicSpline(np.arange(7) * 0.5, points, bc_type=((1, v0), (1, v1)))
     t = np.linspace(0.0, 3.0, 61)
     np.testing.assert_allclose(spline.sample(t), reference(t), atol=1e-12)
     np.testing.assert_allclose(spline.sample(t, 1), reference(t, 1), atol=1e-11)

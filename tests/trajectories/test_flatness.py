@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.integrate import solve_ivp
 
 from airworthy.core import frames
 from airworthy.core.arrays import Array
@@ -42,7 +42,7 @@ def replay_kinematic(path: Trajectory) -> float:
     first = path.sample(0.0)
     x, worst = np.concatenate((first.position, first.velocity, kinematic_state(first).attitude)), 0.0
     for begin, end in zip(path.knots[:-1], path.knots[1:], strict=True):
-        done = solve_ivp(rate, (begin, end), x, method="DOP853", rtol=1e-9, atol=1e-10)
+        done = scipy.integrate.solve_ivp(rate, (begin, end), x, method="DOP853", rtol=1e-9, atol=1e-10)
         x = done.y[:, -1]
         worst = max(worst, float(np.max(np.abs(path.sample(done.t).position - done.y[:3].T))))
     return worst
@@ -98,7 +98,7 @@ def replay_rigid(path: Trajectory, begin: float, end: float) -> tuple[float, flo
 
     first = path.sample(begin)
     x = np.concatenate((first.position, first.velocity, *wanted(begin)[:2]))
-    done = solve_ivp(rate, (begin, end), x, method="DOP853", rtol=1e-10, atol=1e-11)
+    done = scipy.integrate.solve_ivp(rate, (begin, end), x, method="DOP853", rtol=1e-10, atol=1e-11)
     positions = path.sample(done.t).position
     rates = np.array([wanted(t)[1] for t in done.t])
     return float(np.max(np.abs(positions - done.y[:3].T))), float(np.max(np.abs(rates - done.y[10:].T)))

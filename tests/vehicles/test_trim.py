@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+import scipy
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import rotate
@@ -155,7 +155,7 @@ def slsqp_effort(craft: Vehicle, starts: Iterable[np.ndarray]) -> float:
     ]
     best = math.inf
     for start in starts:
-        found = minimize(
+        found = scipy.optimize.minimize(
             lambda u: u @ u / weight**2,
             start,
             jac=lambda u: 2.0 * u / weight**2,

@@ -9,16 +9,19 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from airworthy import __version__
 from airworthy.core.arrays import ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import check_fields
+
+if TYPE_CHECKING:
+    # Options are read by commands that train nothing: torch is loaded by what computes.
+    import torch
+    from torch import Tensor
 
 __all__ = [
     "COUNT_MAX",
@@ -157,6 +160,8 @@ class ModelState:
             trained: Parameters by name.
             adam: Whose moments they become.
         """
+        import torch
+
         moments = _under(arrays, "adam.")
         for name, parameter in trained.items():
             if f"{name}.step" in moments:
@@ -171,6 +176,8 @@ def _arrays(tensors: Mapping[str, Tensor]) -> dict[str, ArrayAny]:
 
 
 def _under(arrays: Mapping[str, ArrayAny], head: str) -> dict[str, Tensor]:
+    import torch
+
     return {key[len(head) :]: torch.from_numpy(np.array(value)) for key, value in arrays.items() if key.startswith(head)}
 
 
@@ -209,6 +216,8 @@ def machine_for(run: TrainingRunOptions, precision: str = "float32", before: Map
     Raises:
         AirworthyError: There is no such device.
     """
+    import torch
+
     device = _device(run.device)
     begun = before.get("threads") if before else None
     # Sums of other numbers of threads round otherwise: a training that goes on keeps its own.
@@ -225,6 +234,8 @@ def computing(machine: Machine) -> Iterator[torch.device]:
     On a CPU every operation is one that gives the same bits on every run. On a GPU the derivative of pooling adds in any
     order, so a repeated training agrees in its course, not in its bits.
     """
+    import torch
+
     device = torch.device(machine.device)
     threads, settled = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     filled = torch.utils.deterministic.fill_uninitialized_memory
@@ -242,6 +253,8 @@ def computing(machine: Machine) -> Iterator[torch.device]:
 
 
 def _device(name: str) -> str:
+    import torch
+
     if name == "auto":
         return "cuda:0" if torch.cuda.is_available() else "cpu"
     try:
@@ -266,6 +279,8 @@ def _processors() -> int:
 
 
 def _has_bfloat16(device: str) -> bool:
+    import torch
+
     if device != "cpu":
         return bool(torch.cuda.is_bf16_supported())
     try:

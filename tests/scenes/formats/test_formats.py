@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import trimesh
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -204,6 +203,8 @@ def test_gltf_skin_at_rest_and_moved(tmp_path: Path) -> None:
 
 
 def test_ply_orders_and_encodings_agree(tmp_path: Path) -> None:
+    import trimesh
+
     mesh = tessellate(Sphere(1.0), 12)
     reference = trimesh.Trimesh(mesh.vertices, mesh.faces, process=False)
     for encoding in ("ascii", "binary"):
@@ -307,6 +308,8 @@ def test_exports_are_deterministic(format_: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("format_", ["glb", "obj", "stl", "ply"])
 def test_what_we_write_we_and_trimesh_read(format_: str, tmp_path: Path) -> None:
+    import trimesh
+
     place = scene()
     path = export_scene(place, tmp_path / f"x.{format_}")
     model = read_model(path)
@@ -478,6 +481,8 @@ def test_clouds_come_back(
 )
 @pytest.mark.parametrize("segments", [3, 8, 33, 128])
 def test_solids_become_closed_meshes(shape: Box | Sphere | Cylinder | Capsule, segments: int) -> None:
+    import trimesh
+
     mesh = tessellate(shape, segments)
     solid = trimesh.Trimesh(mesh.vertices, mesh.faces, process=False)
     solid.merge_vertices(merge_tex=True, merge_norm=True)
@@ -582,6 +587,8 @@ def test_full_size_on_request(data_dir: Path) -> None:
 
 
 def test_a_scan_survives_the_round_trip(data_dir: Path, tmp_path: Path) -> None:
+    import trimesh
+
     mine = read_model(data_dir / "meshes" / "egyptian_cat" / "cat.glb")
     small = {name: Texture(t.pixels[::8, ::8], t.srgb, t.wrap) for name, t in mine.textures.items()}  # PNG takes its time
     model = read_model(write_glb(tmp_path / "cat.glb", dataclasses.replace(mine, textures=small)))

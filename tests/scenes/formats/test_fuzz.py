@@ -59,8 +59,8 @@ def test_the_corpus(path: Path, tmp_path: Path) -> None:
     fuzzing.Driver(tmp_path).read(path.suffix[1:], path.read_bytes())
 
 
-def _liars() -> dict[str, bytes]:
-    """Files that promise 2^60 of something (or as much as their field can hold)."""
+def _liars() -> dict[str, Callable[[], bytes]]:
+    """Files that promise 2^60 of something (or as much as their field can hold); built when asked for."""
     big = 2**60
     root, binary = fuzzing.gltf_tree()
 
@@ -73,24 +73,26 @@ def _liars() -> dict[str, bytes]:
         tree["accessors"][0] = {"componentType": 5126, "type": "VEC3", "count": 20_000_000}
 
     return {
-        "accessor.glb": gltf(lambda tree: tree["accessors"][0].update(count=big)),
-        "zeros.glb": gltf(view_less),
-        "view.glb": gltf(lambda tree: tree["bufferViews"][0].update(byteLength=big)),
-        "buffer.glb": gltf(lambda tree: tree["buffers"][0].update(byteLength=big)),
-        "sparse.glb": gltf(lambda tree: tree["accessors"][10]["sparse"].update(count=big)),
-        "length.glb": struct.pack("<4s4I", b"glTF", 2, 2**32 - 1, 2**32 - 1, 0x4E4F534A),
-        "binary.stl": b"\0" * 80 + struct.pack("<I", 2**32 - 1) + b"\0" * 50,
-        "ascii.ply": (PLY.format("ascii", big) + FACE.format(1)).encode() + b"0 0 0\n",
-        "binary.ply": (PLY.format("binary_little_endian", 1) + FACE.format(big)).encode() + b"\0" * 12,
-        "list.ply": (PLY.format("binary_little_endian", 1) + FACE.format(1).replace("uchar", "uint64")).encode()
-        + b"\0" * 12
-        + struct.pack("<Q", big),
-        "empty.ply": b"ply\nformat ascii 1.0\nelement vertex %d\nend_header\n" % big,
-        "ascii.pcd": PCD.format(big, "ascii").encode() + b"0 0 0\n",
-        "binary.pcd": PCD.format(big, "binary").encode() + b"\0" * 12,
-        "packed.pcd": PCD.format(300, "binary_compressed").encode() + struct.pack("<II", 4, 2**32 - 1) + b"\0\0\0\0",
-        "wide.pcd": PCD.format(1, "ascii").replace("COUNT 1 1 1", f"COUNT 1 1 {big}").encode() + b"0 0 0\n",
-        "index.obj": b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 %d\n" % big,
+        "accessor.glb": lambda: gltf(lambda tree: tree["accessors"][0].update(count=big)),
+        "zeros.glb": lambda: gltf(view_less),
+        "view.glb": lambda: gltf(lambda tree: tree["bufferViews"][0].update(byteLength=big)),
+        "buffer.glb": lambda: gltf(lambda tree: tree["buffers"][0].update(byteLength=big)),
+        "sparse.glb": lambda: gltf(lambda tree: tree["accessors"][10]["sparse"].update(count=big)),
+        "length.glb": lambda: struct.pack("<4s4I", b"glTF", 2, 2**32 - 1, 2**32 - 1, 0x4E4F534A),
+        "binary.stl": lambda: b"\0" * 80 + struct.pack("<I", 2**32 - 1) + b"\0" * 50,
+        "ascii.ply": lambda: (PLY.format("ascii", big) + FACE.format(1)).encode() + b"0 0 0\n",
+        "binary.ply": lambda: (PLY.format("binary_little_endian", 1) + FACE.format(big)).encode() + b"\0" * 12,
+        "list.ply": lambda: (
+            (PLY.format("binary_little_endian", 1) + FACE.format(1).replace("uchar", "uint64")).encode()
+            + b"\0" * 12
+            + struct.pack("<Q", big)
+        ),
+        "empty.ply": lambda: b"ply\nformat ascii 1.0\nelement vertex %d\nend_header\n" % big,
+        "ascii.pcd": lambda: PCD.format(big, "ascii").encode() + b"0 0 0\n",
+        "binary.pcd": lambda: PCD.format(big, "binary").encode() + b"\0" * 12,
+        "packed.pcd": lambda: PCD.format(300, "binary_compressed").encode() + struct.pack("<II", 4, 2**32 - 1) + b"\0\0\0\0",
+        "wide.pcd": lambda: PCD.format(1, "ascii").replace("COUNT 1 1 1", f"COUNT 1 1 {big}").encode() + b"0 0 0\n",
+        "index.obj": lambda: b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 %d\n" % big,
     }
 
 
@@ -98,7 +100,7 @@ def _liars() -> dict[str, bytes]:
 def test_liars_cost_nothing(name: str, tmp_path: Path, calls_of: Callable[[Callable[[], object]], int]) -> None:
     """A header that promises 2^60 elements fails in under 20,000 function calls (milliseconds) and under 1 MB."""
     path = tmp_path / name
-    path.write_bytes(_liars()[name])
+    path.write_bytes(_liars()[name]())
     read = read_points if path.suffix == ".pcd" else read_model
     with pytest.raises(AssetError):
         read(path)  # imports
@@ -122,33 +124,35 @@ def _peak(read: Callable[[Path], object], path: Path) -> int:
     return peak
 
 
-def _hungry() -> dict[str, bytes]:
-    """Valid files of two megabytes that take as much memory per byte as a file of their format can."""
+def _hungry() -> dict[str, Callable[[], bytes]]:
+    """Valid files of two megabytes that take as much memory per byte as a file of their format can; built when asked for."""
     size = 2_000_000
     triangle = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nvt 1 1\nvn 0 0 1\n"
     corners = b"0 0 1\n0 1 0\n1 0 0\n"
     return {
-        "vertices.obj": b"v 0 0 0\n" * (size // 8) + b"f 1 2 3\n",
-        "faces.obj": triangle + b"f 1/2/1 2/1/1 3/2/1\n" * (size // 20),
-        "fans.obj": triangle + (b"f" + b" 1 2 3" * 20_000 + b"\n") * (size // 120_000),
-        "uses.obj": triangle + b"usemtl a\n" * (size // 36) + b"f 1 2 3\n",
-        "text.stl": b"solid\n" + b"vertex 0 0 1\nvertex 0 1 0\nvertex 1 0 0\n" * (size // 39),
-        "mixed.ply": (PLY.format("ascii", 3) + FACE.format(size // 9)).encode()
-        + corners
-        + b"3 0 1 2\n4 0 1 2 0\n" * (size // 18),
-        "hollow.ply": (PLY.format("binary_little_endian", 1) + FACE.format(size)).encode() + b"\0" * (12 + size),
-        "text.pcd": PCD.format(size // 6, "ascii").encode() + b"0 0 1\n" * (size // 6),
-        "packed.pcd": PCD.format(264 * 100_000 // 12, "binary_compressed").encode()
-        + struct.pack("<II", 300_002, 264 * 100_000)
-        + b"\0\0"
-        + b"\xe0\xff\0" * 100_000,
-        "lists.gltf": b'{"asset":{"version":"2.0"},"x":[' + b"[]," * 340_000 + b"[]]}",
-        "nodes.gltf": b'{"asset":{"version":"2.0"},"nodes":[' + b'{"scale":[1,1,2]},' * 4_000 + b"{}]}",
-        "image.glb": _image_bomb(4096),
-        "small_image.glb": _image_bomb(2048),
-        "shared.glb": _shared(),
-        "shared.gltf": _shared_uri(),
-        "long.gltf": _long_uri(),
+        "vertices.obj": lambda: b"v 0 0 0\n" * (size // 8) + b"f 1 2 3\n",
+        "faces.obj": lambda: triangle + b"f 1/2/1 2/1/1 3/2/1\n" * (size // 20),
+        "fans.obj": lambda: triangle + (b"f" + b" 1 2 3" * 20_000 + b"\n") * (size // 120_000),
+        "uses.obj": lambda: triangle + b"usemtl a\n" * (size // 36) + b"f 1 2 3\n",
+        "text.stl": lambda: b"solid\n" + b"vertex 0 0 1\nvertex 0 1 0\nvertex 1 0 0\n" * (size // 39),
+        "mixed.ply": lambda: (
+            (PLY.format("ascii", 3) + FACE.format(size // 9)).encode() + corners + b"3 0 1 2\n4 0 1 2 0\n" * (size // 18)
+        ),
+        "hollow.ply": lambda: (PLY.format("binary_little_endian", 1) + FACE.format(size)).encode() + b"\0" * (12 + size),
+        "text.pcd": lambda: PCD.format(size // 6, "ascii").encode() + b"0 0 1\n" * (size // 6),
+        "packed.pcd": lambda: (
+            PCD.format(264 * 100_000 // 12, "binary_compressed").encode()
+            + struct.pack("<II", 300_002, 264 * 100_000)
+            + b"\0\0"
+            + b"\xe0\xff\0" * 100_000
+        ),
+        "lists.gltf": lambda: b'{"asset":{"version":"2.0"},"x":[' + b"[]," * 340_000 + b"[]]}",
+        "nodes.gltf": lambda: b'{"asset":{"version":"2.0"},"nodes":[' + b'{"scale":[1,1,2]},' * 4_000 + b"{}]}",
+        "image.glb": lambda: _image_bomb(4096),
+        "small_image.glb": lambda: _image_bomb(2048),
+        "shared.glb": _shared,
+        "shared.gltf": _shared_uri,
+        "long.gltf": _long_uri,
     }
 
 
@@ -205,7 +209,7 @@ def _gltf_of(vertices: bytes, count: int, primitives: int) -> bytes:
 def test_memory_is_bounded(name: str, tmp_path: Path) -> None:
     """At most 64 MB and eight times the file. Python's and NumPy's memory is traced; Pillow's is counted by the reader."""
     path = tmp_path / name
-    path.write_bytes(_hungry()[name])
+    path.write_bytes(_hungry()[name]())
     size = path.stat().st_size
     read = read_points if path.suffix == ".pcd" else read_model
     assert _peak(read, path) <= 64 * 2**20 + 8 * size

@@ -75,36 +75,36 @@ def _zip_liar() -> bytes:
     return _patched(data, at + 24, "<I", 2**32 - 2)
 
 
-def _liars() -> dict[str, bytes]:
-    """Files that promise 2^60 of something, or as much as their field can hold."""
+def _liars() -> dict[str, Callable[[], bytes]]:
+    """Files that promise 2^60 of something, or as much as their field can hold; built when asked for."""
     ply, packed, spz, spz4 = build.ply(FEW), build.packed_ply(FEW), build.spz(FEW, packed=False), build.spz(FEW, 4)
     ksplat = build.ksplat(FEW)
     tree = {"lodLevels": 1, "filenames": [], "tree": {"lods": {"0": {"file": BIG, "count": BIG}}}}
     return {
-        "vertex.ply": ply.replace(b"vertex 5", b"vertex %d" % BIG),
-        "fits.ply": ply.replace(b"vertex 5", b"vertex %d" % (len(ply) - 1)),
-        "chunk.ply": packed.replace(b"chunk 1", b"chunk %d" % BIG),
-        "packed.ply": packed.replace(b"vertex 5", b"vertex %d" % BIG),
-        "sh.ply": packed.replace(b"sh 5", b"sh %d" % BIG),
-        "text.ply": build.ply(FEW, "").replace(b"vertex 5", b"vertex %d" % BIG),
-        "bare.spz": _patched(spz, 8, "<I", 2**32 - 1),
-        "many.spz": gzip.compress(_patched(spz, 8, "<I", 2**32 - 1)),
-        "some.spz": gzip.compress(_patched(spz, 8, "<I", 300_000)),
-        "four.spz": _patched(spz4, 8, "<I", 2**32 - 1),
-        "stream.spz": _patched(spz4, 32, "<QQ", BIG, BIG),
-        "raw.spz": _patched(spz4, 40, "<Q", BIG),
-        "table.spz": _patched(spz4, 16, "<I", 2**32 - 1),
-        "count.sog": _meta(lambda meta: meta.update(count=BIG)),
-        "palette.sog": _meta(lambda meta: meta["shN"].update(count=BIG)),
-        "bands.sog": _meta(lambda meta: meta["shN"].update(bands=BIG)),
-        "member.sog": _zip_liar(),
-        "splats.ksplat": _patched(ksplat, 4096, "<II", 2**32 - 1, 2**32 - 1),
-        "sections.ksplat": _patched(ksplat, 4, "<I", 2**32 - 1),
-        "buckets.ksplat": _patched(ksplat, 4096 + 12, "<I", 2**32 - 1),
-        "partial.ksplat": _patched(ksplat, 4096 + 36, "<I", 2**32 - 1),
-        "full.ksplat": _patched(ksplat, 4096 + 32, "<I", 2**32 - 1),
-        "accessor.glb": _accessor(BIG),
-        "lod-meta.json": json.dumps(tree).encode(),
+        "vertex.ply": lambda: ply.replace(b"vertex 5", b"vertex %d" % BIG),
+        "fits.ply": lambda: ply.replace(b"vertex 5", b"vertex %d" % (len(ply) - 1)),
+        "chunk.ply": lambda: packed.replace(b"chunk 1", b"chunk %d" % BIG),
+        "packed.ply": lambda: packed.replace(b"vertex 5", b"vertex %d" % BIG),
+        "sh.ply": lambda: packed.replace(b"sh 5", b"sh %d" % BIG),
+        "text.ply": lambda: build.ply(FEW, "").replace(b"vertex 5", b"vertex %d" % BIG),
+        "bare.spz": lambda: _patched(spz, 8, "<I", 2**32 - 1),
+        "many.spz": lambda: gzip.compress(_patched(spz, 8, "<I", 2**32 - 1)),
+        "some.spz": lambda: gzip.compress(_patched(spz, 8, "<I", 300_000)),
+        "four.spz": lambda: _patched(spz4, 8, "<I", 2**32 - 1),
+        "stream.spz": lambda: _patched(spz4, 32, "<QQ", BIG, BIG),
+        "raw.spz": lambda: _patched(spz4, 40, "<Q", BIG),
+        "table.spz": lambda: _patched(spz4, 16, "<I", 2**32 - 1),
+        "count.sog": lambda: _meta(lambda meta: meta.update(count=BIG)),
+        "palette.sog": lambda: _meta(lambda meta: meta["shN"].update(count=BIG)),
+        "bands.sog": lambda: _meta(lambda meta: meta["shN"].update(bands=BIG)),
+        "member.sog": _zip_liar,
+        "splats.ksplat": lambda: _patched(ksplat, 4096, "<II", 2**32 - 1, 2**32 - 1),
+        "sections.ksplat": lambda: _patched(ksplat, 4, "<I", 2**32 - 1),
+        "buckets.ksplat": lambda: _patched(ksplat, 4096 + 12, "<I", 2**32 - 1),
+        "partial.ksplat": lambda: _patched(ksplat, 4096 + 36, "<I", 2**32 - 1),
+        "full.ksplat": lambda: _patched(ksplat, 4096 + 32, "<I", 2**32 - 1),
+        "accessor.glb": lambda: _accessor(BIG),
+        "lod-meta.json": lambda: json.dumps(tree).encode(),
     }
 
 
@@ -112,7 +112,7 @@ def _liars() -> dict[str, bytes]:
 def test_liars_cost_nothing(name: str, tmp_path: Path, calls_of: Callable[[Callable[[], object]], int]) -> None:
     """A header that promises 2^60 gaussians fails in under 20,000 function calls (milliseconds) and under 1 MB."""
     path = tmp_path / name
-    path.write_bytes(_liars()[name])
+    path.write_bytes(_liars()[name]())
     with pytest.raises(AssetError):
         read_splats(path)  # imports
 
@@ -142,21 +142,21 @@ def _image_bomb(side: int) -> bytes:
     return build.bundle({name: data if name == "meta.json" else file.getvalue() for name, data in members.items()})
 
 
-def _hungry() -> dict[str, bytes]:
-    """Valid files that take as much memory per byte as a file of their container can."""
+def _hungry() -> dict[str, Callable[[], bytes]]:
+    """Valid files that take as much memory per byte as a file of their container can; built when asked for."""
     zeros = bytes(64 * 10**6)
     header = b"NGSP" + struct.pack("<IIBBBB", 3, len(zeros) // 65, 3, 12, 0, 0)
     small = build.spz(FEW, 4)
     return {
-        "zeros.spz": gzip.compress(header + zeros, 9),
-        "stream.spz": _patched(_patched(small, 8, "<I", 1_200_000), 40, "<Q", 9 * 1_200_000),
-        "deflated.sog": build.bundle(build.sog_files(FEW) | {"means_l.webp": zeros}, zipfile.ZIP_DEFLATED),
-        "images.sog": _image_bomb(4096),
-        "members.sog": build.bundle({f"{number}/meta.json": b"{}" for number in range(20_000)}),
-        "lists.json": b'{"version":2,"means":' + b"[" * 60 + b"]" * 60 + b',"x":[' + b"[]," * 340_000 + b"[]]}",
-        "tree.json": b'{"lodLevels":1,"tree":{"children":[' + b'{"lods":{}},' * 25_000 + b"{}]}}",
-        "text.ply": build.ply(FEW, "").replace(b"vertex 5", b"vertex 105263") + b"0 " * 2_000_000,
-        "wide.ply": build.ply(FEW, "") + b"0 " * 1_000_000,
+        "zeros.spz": lambda: gzip.compress(header + zeros, 9),
+        "stream.spz": lambda: _patched(_patched(small, 8, "<I", 1_200_000), 40, "<Q", 9 * 1_200_000),
+        "deflated.sog": lambda: build.bundle(build.sog_files(FEW) | {"means_l.webp": zeros}, zipfile.ZIP_DEFLATED),
+        "images.sog": lambda: _image_bomb(4096),
+        "members.sog": lambda: build.bundle({f"{number}/meta.json": b"{}" for number in range(20_000)}),
+        "lists.json": lambda: b'{"version":2,"means":' + b"[" * 60 + b"]" * 60 + b',"x":[' + b"[]," * 340_000 + b"[]]}",
+        "tree.json": lambda: b'{"lodLevels":1,"tree":{"children":[' + b'{"lods":{}},' * 25_000 + b"{}]}}",
+        "text.ply": lambda: build.ply(FEW, "").replace(b"vertex 5", b"vertex 105263") + b"0 " * 2_000_000,
+        "wide.ply": lambda: build.ply(FEW, "") + b"0 " * 1_000_000,
     }
 
 
@@ -164,7 +164,7 @@ def _hungry() -> dict[str, bytes]:
 def test_memory_is_bounded(name: str, tmp_path: Path) -> None:
     """At most the limits' memory and one part in four for what lies between two counts. Python's and NumPy's is traced."""
     path = tmp_path / name
-    path.write_bytes(_hungry()[name])
+    path.write_bytes(_hungry()[name]())
     room = SPLAT_LIMITS.memory_bytes + SPLAT_LIMITS.memory_ratio * path.stat().st_size
     assert _peak(read_splats, path) <= 1.25 * room + 2**20
 
@@ -283,26 +283,26 @@ def test_each_dropped_gaussian_is_counted_once(tmp_path: Path) -> None:
     assert len(loaded.splats) == 4
 
 
-def _empty() -> dict[str, bytes]:
-    """Files that promise nothing at all, and keep the promise."""
+def _empty() -> dict[str, Callable[[], bytes]]:
+    """Files that promise nothing at all, and keep the promise; built when asked for."""
     ply, packed, four, ksplat = build.ply(FEW), build.packed_ply(FEW), build.spz(FEW, 4), build.ksplat(FEW)
     return {
-        "plain.ply": ply.replace(b"vertex 5", b"vertex 0"),
-        "packed.ply": packed.replace(b"vertex 5", b"vertex 0").replace(b"sh 5", b"sh 0"),
-        "bare.spz": _patched(build.spz(FEW, packed=False), 8, "<I", 0),
-        "gzip.spz": gzip.compress(_patched(build.spz(FEW, packed=False), 8, "<I", 0)),
-        "four.spz": _patched(four, 8, "<I", 0),
-        "a.sog": _meta(lambda meta: meta.update(count=0)),
-        "a.splat": b"",
-        "a.ksplat": _patched(ksplat, 4096, "<I", 0),
-        "sections.ksplat": _patched(ksplat, 4, "<I", 0),
-        "a.glb": _accessor(0),
+        "plain.ply": lambda: ply.replace(b"vertex 5", b"vertex 0"),
+        "packed.ply": lambda: packed.replace(b"vertex 5", b"vertex 0").replace(b"sh 5", b"sh 0"),
+        "bare.spz": lambda: _patched(build.spz(FEW, packed=False), 8, "<I", 0),
+        "gzip.spz": lambda: gzip.compress(_patched(build.spz(FEW, packed=False), 8, "<I", 0)),
+        "four.spz": lambda: _patched(four, 8, "<I", 0),
+        "a.sog": lambda: _meta(lambda meta: meta.update(count=0)),
+        "a.splat": lambda: b"",
+        "a.ksplat": lambda: _patched(ksplat, 4096, "<I", 0),
+        "sections.ksplat": lambda: _patched(ksplat, 4, "<I", 0),
+        "a.glb": lambda: _accessor(0),
     }
 
 
 @pytest.mark.parametrize("name", sorted(_empty()))
 def test_empty_files_are_refused(name: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_bytes(_empty()[name])
+    (tmp_path / name).write_bytes(_empty()[name]())
     with pytest.raises(AssetError, match=r"no gaussian|no multiple|was expected|were expected"):
         read_splats(tmp_path / name)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy
 import splat_building as build
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import sph_harm_y
 
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
@@ -30,7 +30,7 @@ def test_the_basis_is_the_real_part_of_the_complex_harmonics() -> None:
     wanted = []
     for degree in range(4):
         for order in range(-degree, degree + 1):
-            value = sph_harm_y(degree, abs(order), polar, azimuth)
+            value = scipy.special.sph_harm_y(degree, abs(order), polar, azimuth)
             part = value.real if order >= 0 else value.imag
             wanted.append(part * (np.sqrt(2) if order else 1.0))
     # Constants are given to 16 digits, the angles of arccos lose some near the poles.

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from airworthy.core.faces import lazy_names
 from airworthy.gates.training.data import LabelTable, read_labels
 from airworthy.gates.training.options import BoundaryOptions, BoundaryRunOptions
-from airworthy.gates.training.training import TrainedBoundary
+
+if TYPE_CHECKING:
+    from airworthy.gates.training.training import TrainedBoundary
+else:
+    __getattr__, __dir__ = lazy_names(__name__, {"training": ("TrainedBoundary",)})
 
 __all__ = ["BoundaryOptions", "BoundaryRunOptions", "LabelTable", "TrainedBoundary", "read_labels", "train_boundary"]
 
