@@ -102,7 +102,7 @@ def test_models_that_are_not_ours(tmp_path: Path) -> None:
     table = (tmp_path / CONTRACT_FILE).read_text().replace('"hp_net"', '"no_rma"')
     onnx.helper.set_model_props(model, {CONTRACT_KEY: table})
     onnx.save(model, tmp_path / "x.onnx")
-    with pytest.raises(AssetError, match="contract"):
+    with pytest.raises(AssetError, match="not as it was sealed"):
         OnnxNetwork(tmp_path / "x.onnx")
 
 

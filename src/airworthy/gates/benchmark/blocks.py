@@ -63,13 +63,9 @@ class GatesStore(BlockStore):
     def _content(self) -> dict[str, Any]:
         return {}
 
-    def has(self, name: str) -> bool:
-        """Tell whether a block is finished and whole; one of other settings does not count.
-
-        Raises:
-            AssetError: It was changed since it was written.
-        """
-        return self.path(name).is_file() and self._read(name) is not None
+    def _join(self, name: str) -> bool:
+        """Every block is read and checked when it is asked for; one of other settings does not count."""
+        return self._read(name) is not None
 
     def keep(self, name: str, content: Mapping[str, Any]) -> None:
         """Write a finished block."""
