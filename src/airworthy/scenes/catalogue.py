@@ -7,9 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.scenes.formats.read import MODEL_SUFFIXES, POINT_SUFFIXES
 from airworthy.scenes.record import Scene
 
-__all__ = ["Generator", "generated", "parse_name", "register_generator", "scene", "scene_generators", "scene_names"]
+__all__ = [
+    "Generator",
+    "generated",
+    "holds_splats",
+    "parse_name",
+    "register_generator",
+    "scene",
+    "scene_generators",
+    "scene_names",
+]
 
 Generator = Callable[[int, int], Scene]
 """From (index, seed); equal arguments give equal scenes."""
@@ -86,12 +96,45 @@ def first_index(name: str) -> int:
     return 1 if name.removesuffix("_plus") in SCENARIOS else 0
 
 
+# ---- Whether a file holds splats: by its name, and where that does not tell, by its first bytes -----------------------------
+
+CHECKPOINTS = (".ckpt", ".pt", ".pth")
+SPLAT_ONLY = (".sog", ".spz", ".splat", ".ksplat", ".zip", *CHECKPOINTS)
+"""Endings of files that hold nothing but splats; checkpoints are refused by the reader, which says what to do."""
+SETS = ("meta.json", "lod-meta.json")
+_PLY_HEAD = 65536
+_GLTF_HEAD = 2 * 1024 * 1024
+_CHUNK = re.compile(r"[0-9]+_[0-9]+")
+
+
+def holds_splats(path: str | Path) -> bool:
+    """Tell whether `read_splats` is the reader for a path, which may be a folder of SOG; no where the file cannot be read."""
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if path.is_dir():
+        return any((path / name).is_file() for name in SETS) or any(_CHUNK.fullmatch(item.name) for item in path.iterdir())
+    if suffix in SPLAT_ONLY or path.name in SETS:
+        return True
+    if suffix == ".ply":
+        head = _head(path, _PLY_HEAD).partition(b"end_header")[0]
+        return b" f_dc_0" in head or b" packed_position" in head or (b" rot_0" in head and b" scale_0" in head)
+    return suffix in (".glb", ".gltf") and b"KHR_gaussian_splatting" in _head(path, _GLTF_HEAD)
+
+
+def _head(path: Path, size: int) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(size)
+    except OSError:  # whoever reads it says why
+        return b""
+
+
+# -----------------------------------------------------------------------------------------------------------------------------
+
+
 def is_path(name: str) -> bool:
     """Tell whether a scene's name is that of a file or folder."""
-    from airworthy.scenes.imports import CLOUD_SUFFIXES, MODEL_SUFFIXES
-    from airworthy.scenes.splats.file_scenes import SETS, SPLAT_ONLY
-
-    suffixes = (".toml", *MODEL_SUFFIXES, *CLOUD_SUFFIXES, *SPLAT_ONLY, *SETS)
+    suffixes = (".toml", *MODEL_SUFFIXES, *POINT_SUFFIXES, *SPLAT_ONLY, *SETS)
     return "/" in name or "\\" in name or name.lower().endswith(suffixes) or name in (".", "..")
 
 
@@ -122,7 +165,6 @@ def scene(
     if path.suffix.lower() == ".toml" or (path.is_dir() and (path / "scene.toml").is_file()):
         return _scene_file(path, units, up)
     from airworthy.scenes.imports import UNITS, model_scene
-    from airworthy.scenes.splats.file_scenes import holds_splats
 
     if holds_splats(path):
         from airworthy.scenes.splats.file_scenes import splat_file_scene

@@ -17,17 +17,14 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetError, AssetWarning, unknown_name
 from airworthy.scenes.extent import instances_box, with_free_way
 from airworthy.scenes.formats.model import CloudNote, FileLimits, Model, Points
+from airworthy.scenes.formats.read import MODEL_SUFFIXES, POINT_SUFFIXES
 from airworthy.scenes.point_clouds import CloudCells, cells_mesh, cloud_cells, find_lattice, float32_step, need_near
 from airworthy.scenes.record import IDENTITY, Instance, Material, Pose, Quaternion, Region, Scene, Vector3, prefixed_material
 
-__all__ = ["CLOUD_SUFFIXES", "MODEL_SUFFIXES", "UNITS", "add_model", "model_scene"]
+__all__ = ["UNITS", "add_model", "model_scene"]
 
 WORLD_SUFFIXES = (".sdf", ".world", ".urdf")
-"""Files of places: they keep their frame, as clouds do."""
-USD_SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
-"""Objects or places: stood on the floor unless told to keep their frame; read with the extra `usd`."""
-MODEL_SUFFIXES = (".glb", ".gltf", ".obj", ".stl", ".ply", ".dae", *WORLD_SUFFIXES, *USD_SUFFIXES)
-CLOUD_SUFFIXES = (".pcd", ".ply")
+"""Files of places: they keep their frame, as clouds do. USD stages are stood on the floor unless told to keep theirs."""
 UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001}
 """Metres per unit of a file that does not say."""
 _UP_Y: Quaternion = (np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5))
@@ -199,10 +196,10 @@ def holds_points(path: str | Path) -> bool:
     there.
     """
     suffix = Path(path).suffix.lower()
-    if suffix not in (*MODEL_SUFFIXES, *CLOUD_SUFFIXES):
+    if suffix not in (*MODEL_SUFFIXES, *POINT_SUFFIXES):
         if not Path(path).exists():
             raise AssetError(f"There is no file or folder {str(path)!r}.")
-        known = ", ".join(dict.fromkeys((".toml", *MODEL_SUFFIXES, *CLOUD_SUFFIXES)))
+        known = ", ".join(dict.fromkeys((".toml", *MODEL_SUFFIXES, *POINT_SUFFIXES)))
         ending = f"has the ending {suffix!r}" if suffix else "has no ending"
         raise AssetError(f"{str(path)!r} {ending}; scenes, models and clouds end in {known}.")
     return suffix == ".pcd" or (suffix == ".ply" and not _has_faces(path))

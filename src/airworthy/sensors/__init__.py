@@ -1,16 +1,36 @@
 """Sensors: named devices, projections, and what each makes of the world. `airworthy.simulation` mounts them."""
 
+from typing import TYPE_CHECKING
+
+from airworthy.core.faces import lazy_names
 from airworthy.optics.distortion import AnglePolynomial, PlumbBob
 from airworthy.optics.projections import Fisheye, Pinhole, Projection, Spherical, UserRays
-from airworthy.sensors.build import BeaconCamera, BeaconOptions, Sensor, TimeOfFlight, make_sensor, markers, rig, rig_names
-from airworthy.sensors.camera import Camera, disparity, stereo_shadow
-from airworthy.sensors.carried import carried_sensors
-from airworthy.sensors.devices import Device, device, device_names, imu_device, imu_names
-from airworthy.sensors.lidar import Lidar, Ranger, packed_points, ranger
-from airworthy.sensors.limits import RangeLimits
-from airworthy.sensors.mounting import Mount, MountSpread, SampleClock
-from airworthy.sensors.noise import Draw, RangeNoise
-from airworthy.sensors.sampling import RaySensor, SensorView
+
+if TYPE_CHECKING:
+    from airworthy.sensors.build import BeaconCamera, BeaconOptions, Sensor, TimeOfFlight, make_sensor, markers, rig, rig_names
+    from airworthy.sensors.camera import Camera, disparity, stereo_shadow
+    from airworthy.sensors.carried import carried_sensors
+    from airworthy.sensors.devices import Device, device, device_names, imu_device, imu_names
+    from airworthy.sensors.lidar import Lidar, Ranger, packed_points, ranger
+    from airworthy.sensors.limits import RangeLimits
+    from airworthy.sensors.mounting import Mount, MountSpread, SampleClock
+    from airworthy.sensors.noise import Draw, RangeNoise
+    from airworthy.sensors.sampling import RaySensor, SensorView
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "build": ("BeaconCamera", "BeaconOptions", "Sensor", "TimeOfFlight", "make_sensor", "markers", "rig", "rig_names"),
+            "camera": ("Camera", "disparity", "stereo_shadow"),
+            "carried": ("carried_sensors",),
+            "devices": ("Device", "device", "device_names", "imu_device", "imu_names"),
+            "lidar": ("Lidar", "Ranger", "packed_points", "ranger"),
+            "limits": ("RangeLimits",),
+            "mounting": ("Mount", "MountSpread", "SampleClock"),
+            "noise": ("Draw", "RangeNoise"),
+            "sampling": ("RaySensor", "SensorView"),
+        },
+    )
 
 __all__ = [
     "AnglePolynomial", "BeaconCamera", "BeaconOptions", "Camera", "Device", "Draw", "Fisheye", "Lidar", "Mount", "MountSpread",

@@ -1,44 +1,95 @@
 """What is to be flown: polynomials, minimum snap, B-splines, flatness, limits and their proofs, gates, courses."""
 
-from airworthy.trajectories.allocation import shorten, slow_to, time_allocation_trapezoid
-from airworthy.trajectories.bspline import UniformBspline
-from airworthy.trajectories.course import Course, course, course_names, from_waypoints
-from airworthy.trajectories.course_file import read_course, write_course
-from airworthy.trajectories.flatness import (
-    KinematicState,
-    RigidState,
-    kinematic_state,
-    rigid_state,
-    rotor_thrusts,
-    thrust_command,
-    vehicle_state,
-)
-from airworthy.trajectories.gate_path import septic_through, through_gates
-from airworthy.trajectories.gates import Gate, GateCrossing, GatePassage, gate_crossing, gate_passages
-from airworthy.trajectories.generated_courses import (
-    RandomCourse,
-    circle_course,
-    generated_course,
-    random_course,
-    snake_course,
-    straight_course,
-)
-from airworthy.trajectories.limits import DEFAULT_LIMITS, TRACKING_ENVELOPE, Limits
-from airworthy.trajectories.min_snap import Keyframe, minimum_snap
-from airworthy.trajectories.polynomial import septic, septic_coasting
-from airworthy.trajectories.proof import (
-    LimitCheck,
-    LimitProof,
-    YawedBox,
-    prove,
-    prove_clearance,
-    prove_corridor,
-    prove_half_space,
-    prove_within,
-)
-from airworthy.trajectories.tracked import RotorBound
-from airworthy.trajectories.trajectory import FlatSample, Trajectory, concatenate, laps
-from airworthy.trajectories.yaw import yaw_fixed, yaw_ramp, yaw_spline
+from typing import TYPE_CHECKING
+
+from airworthy.core.faces import lazy_names
+from airworthy.trajectories.course import course
+
+if TYPE_CHECKING:
+    from airworthy.trajectories.allocation import shorten, slow_to, time_allocation_trapezoid
+    from airworthy.trajectories.bspline import UniformBspline
+    from airworthy.trajectories.course import Course, course_names, from_waypoints
+    from airworthy.trajectories.course_file import read_course, write_course
+    from airworthy.trajectories.flatness import (
+        KinematicState,
+        RigidState,
+        kinematic_state,
+        rigid_state,
+        rotor_thrusts,
+        thrust_command,
+        vehicle_state,
+    )
+    from airworthy.trajectories.gate_path import septic_through, through_gates
+    from airworthy.trajectories.gates import Gate, GateCrossing, GatePassage, gate_crossing, gate_passages
+    from airworthy.trajectories.generated_courses import (
+        RandomCourse,
+        circle_course,
+        generated_course,
+        random_course,
+        snake_course,
+        straight_course,
+    )
+    from airworthy.trajectories.limits import DEFAULT_LIMITS, TRACKING_ENVELOPE, Limits
+    from airworthy.trajectories.min_snap import Keyframe, minimum_snap
+    from airworthy.trajectories.polynomial import septic, septic_coasting
+    from airworthy.trajectories.proof import (
+        LimitCheck,
+        LimitProof,
+        YawedBox,
+        prove,
+        prove_clearance,
+        prove_corridor,
+        prove_half_space,
+        prove_within,
+    )
+    from airworthy.trajectories.tracked import RotorBound
+    from airworthy.trajectories.trajectory import FlatSample, Trajectory, concatenate, laps
+    from airworthy.trajectories.yaw import yaw_fixed, yaw_ramp, yaw_spline
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "allocation": ("shorten", "slow_to", "time_allocation_trapezoid"),
+            "bspline": ("UniformBspline",),
+            "course": ("Course", "course_names", "from_waypoints"),
+            "course_file": ("read_course", "write_course"),
+            "flatness": (
+                "KinematicState",
+                "RigidState",
+                "kinematic_state",
+                "rigid_state",
+                "rotor_thrusts",
+                "thrust_command",
+                "vehicle_state",
+            ),
+            "gate_path": ("septic_through", "through_gates"),
+            "gates": ("Gate", "GateCrossing", "GatePassage", "gate_crossing", "gate_passages"),
+            "generated_courses": (
+                "RandomCourse",
+                "circle_course",
+                "generated_course",
+                "random_course",
+                "snake_course",
+                "straight_course",
+            ),
+            "limits": ("DEFAULT_LIMITS", "TRACKING_ENVELOPE", "Limits"),
+            "min_snap": ("Keyframe", "minimum_snap"),
+            "polynomial": ("septic", "septic_coasting"),
+            "proof": (
+                "LimitCheck",
+                "LimitProof",
+                "YawedBox",
+                "prove",
+                "prove_clearance",
+                "prove_corridor",
+                "prove_half_space",
+                "prove_within",
+            ),
+            "tracked": ("RotorBound",),
+            "trajectory": ("FlatSample", "Trajectory", "concatenate", "laps"),
+            "yaw": ("yaw_fixed", "yaw_ramp", "yaw_spline"),
+        },
+    )
 
 __all__ = [
     "DEFAULT_LIMITS", "TRACKING_ENVELOPE", "Course", "FlatSample", "Gate", "GateCrossing", "GatePassage", "Keyframe",

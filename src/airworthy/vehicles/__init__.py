@@ -1,30 +1,67 @@
 """What flies: the vehicle record, its catalogue, import and synthesis."""
 
-from airworthy.vehicles.check import check, inertia_matrix, rotor_thrust, rotor_torque
-from airworthy.vehicles.files import read_vehicle, write_vehicle
-from airworthy.vehicles.lookup import import_urdf, named_vehicle, vehicle, vehicle_names
-from airworthy.vehicles.record import (
-    Battery,
-    CollisionBody,
-    Disturbance,
-    Drag,
-    Rotor,
-    RotorResponse,
-    SensorMount,
-    Vehicle,
-    VoltageChain,
-    WrenchNoise,
-)
-from airworthy.vehicles.synthesis import synthesize
-from airworthy.vehicles.trim import Trim, hover_speed, hover_trim, thrust_limits, upright
-from airworthy.vehicles.wrench import (
-    Indicators,
-    control_effectiveness,
-    indicators,
-    linear_drag,
-    pushes_sideways,
-    rotor_state_for_thrust,
-)
+from typing import TYPE_CHECKING
+
+from airworthy.core.faces import lazy_names
+from airworthy.vehicles.check import check
+
+if TYPE_CHECKING:
+    from airworthy.vehicles.check import inertia_matrix, rotor_thrust, rotor_torque
+    from airworthy.vehicles.files import read_vehicle, write_vehicle
+    from airworthy.vehicles.lookup import import_urdf, named_vehicle, vehicle, vehicle_names
+    from airworthy.vehicles.record import (
+        Battery,
+        CollisionBody,
+        Disturbance,
+        Drag,
+        Rotor,
+        RotorResponse,
+        SensorMount,
+        Vehicle,
+        VoltageChain,
+        WrenchNoise,
+    )
+    from airworthy.vehicles.synthesis import synthesize
+    from airworthy.vehicles.trim import Trim, hover_speed, hover_trim, thrust_limits, upright
+    from airworthy.vehicles.wrench import (
+        Indicators,
+        control_effectiveness,
+        indicators,
+        linear_drag,
+        pushes_sideways,
+        rotor_state_for_thrust,
+    )
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "check": ("inertia_matrix", "rotor_thrust", "rotor_torque"),
+            "files": ("read_vehicle", "write_vehicle"),
+            "lookup": ("import_urdf", "named_vehicle", "vehicle", "vehicle_names"),
+            "record": (
+                "Battery",
+                "CollisionBody",
+                "Disturbance",
+                "Drag",
+                "Rotor",
+                "RotorResponse",
+                "SensorMount",
+                "Vehicle",
+                "VoltageChain",
+                "WrenchNoise",
+            ),
+            "synthesis": ("synthesize",),
+            "trim": ("Trim", "hover_speed", "hover_trim", "thrust_limits", "upright"),
+            "wrench": (
+                "Indicators",
+                "control_effectiveness",
+                "indicators",
+                "linear_drag",
+                "pushes_sideways",
+                "rotor_state_for_thrust",
+            ),
+        },
+    )
 
 __all__ = [
     "Battery", "CollisionBody", "Disturbance", "Drag", "Indicators", "Rotor", "RotorResponse", "SensorMount", "Trim", "Vehicle",

@@ -26,7 +26,7 @@ from airworthy.scenes.generators import SCENARIOS
 from airworthy.scenes.generators.flyingtrust import layout_of
 from airworthy.scenes.generators.flyingtrust.layout import ObstacleLayout, straight_is_free
 from airworthy.scenes.generators.flyingtrust.scenario import solvable
-from airworthy.scenes.generators.halls.alphapilot import gate_corners, perturbed
+from airworthy.scenes.generators.halls.race_hall import gate_corners, perturbed
 from airworthy.trajectories import course
 from airworthy.verification.damaged_files import FORMATS, broken_promises
 from airworthy.verification.published import Figure, below, zero

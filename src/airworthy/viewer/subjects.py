@@ -12,10 +12,9 @@ from airworthy.core.files import read_json
 from airworthy.core.runs.block_job import KINDS, kind_of
 from airworthy.scenes import scene
 from airworthy.scenes.actors import three
-from airworthy.scenes.catalogue import is_path
+from airworthy.scenes.catalogue import holds_splats, is_path
 from airworthy.scenes.record import Region, Scene, SplatPlacement
 from airworthy.scenes.splats import SPLAT_SUFFIXES, Splats, read_splats
-from airworthy.scenes.splats.file_scenes import holds_splats
 from airworthy.simulation.flights import FLIGHT_FILE, META_FILE
 from airworthy.viewer.flights import ShownFlight, load_flight
 

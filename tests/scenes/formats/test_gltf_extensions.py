@@ -16,8 +16,8 @@ from airworthy.core import frames
 from airworthy.core.errors import AssetError
 from airworthy.geometry import Mesh
 from airworthy.scenes.formats import read_model
-from airworthy.scenes.formats._gltf_materials import metallic_of
 from airworthy.scenes.formats._images import linear_to_srgb, srgb_to_linear
+from airworthy.scenes.formats.gltf.materials import metallic_of
 
 TRIANGLE = np.array([[0, 0, 0], [1, 0, 0], [0, 2, 0]], "<f4")
 UV = np.array([[0, 0], [1, 0], [0, 1]], "<f4")

@@ -14,10 +14,11 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import sha256
 from airworthy.core.frames import rotate_inverse
 from airworthy.geometry import Cylinder, Sphere, bounds
-from airworthy.scenes.generators.halls import HALLS, alphapilot
-from airworthy.scenes.generators.halls.alphapilot import gate_corners, gate_order, nominal_path, perturbed
+from airworthy.scenes.generators.halls import alphapilot, backroom, flightroom, mid_gate
+from airworthy.scenes.generators.halls.race_hall import gate_corners, gate_order, nominal_path, perturbed
 from airworthy.trajectories import course
 
+HALLS = {"mid_gate": mid_gate, "flightroom": flightroom, "backroom": backroom, "alphapilot": alphapilot}
 COURSES = {"mid_gate": "robustness", "flightroom": "extended", "backroom": "cluttered"}
 
 
@@ -115,8 +116,8 @@ def test_backroom_obstacles_are_about_a_metre_apart():
 @pytest.mark.parametrize("name", HALLS)
 def test_equal_seeds_give_equal_scenes_in_another_process(name):
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from test_halls import fingerprint;"
-        f"from airworthy.scenes.generators.halls import HALLS; print(fingerprint(HALLS[{name!r}](2, 3)))"
+        "import sys; sys.path.insert(0, sys.argv[1]); from test_halls import HALLS, fingerprint;"
+        f"print(fingerprint(HALLS[{name!r}](2, 3)))"
     )
     folder = str(__import__("pathlib").Path(__file__).parent)
     other = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True).stdout.strip()

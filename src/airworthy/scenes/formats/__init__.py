@@ -1,14 +1,34 @@
 """Readers and writers of meshes and point clouds; the readers hold against hostile files."""
 
-from airworthy.scenes.formats.export import EXPORTS, export_scene, write_dae, write_sdf
-from airworthy.scenes.formats.model import Clip, FileLimits, Model, Points, Skeleton, Track
-from airworthy.scenes.formats.obj import pack_metallic_roughness, read_maps
-from airworthy.scenes.formats.read import MODEL_SUFFIXES, POINT_SUFFIXES, read_model, read_points
-from airworthy.scenes.formats.sampling import sample_points
-from airworthy.scenes.formats.simplify import levels_of_detail, simplified, weld
-from airworthy.scenes.formats.tessellate import tessellate
-from airworthy.scenes.formats.write_glb import write_glb
-from airworthy.scenes.formats.write_plain import write_obj, write_pcd, write_ply, write_points_ply, write_stl
+from typing import TYPE_CHECKING
+
+from airworthy.core.faces import lazy_names
+
+if TYPE_CHECKING:
+    from airworthy.scenes.formats.export import EXPORTS, export_scene, write_dae, write_sdf
+    from airworthy.scenes.formats.gltf.writer import write_glb
+    from airworthy.scenes.formats.model import Clip, FileLimits, Model, Points, Skeleton, Track
+    from airworthy.scenes.formats.obj import pack_metallic_roughness, read_maps
+    from airworthy.scenes.formats.read import MODEL_SUFFIXES, POINT_SUFFIXES, read_model, read_points
+    from airworthy.scenes.formats.sampling import sample_points
+    from airworthy.scenes.formats.simplify import levels_of_detail, simplified, weld
+    from airworthy.scenes.formats.solids import tessellate
+    from airworthy.scenes.formats.write_plain import write_obj, write_pcd, write_ply, write_points_ply, write_stl
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "export": ("EXPORTS", "export_scene", "write_dae", "write_sdf"),
+            "gltf.writer": ("write_glb",),
+            "model": ("Clip", "FileLimits", "Model", "Points", "Skeleton", "Track"),
+            "obj": ("pack_metallic_roughness", "read_maps"),
+            "read": ("MODEL_SUFFIXES", "POINT_SUFFIXES", "read_model", "read_points"),
+            "sampling": ("sample_points",),
+            "simplify": ("levels_of_detail", "simplified", "weld"),
+            "solids": ("tessellate",),
+            "write_plain": ("write_obj", "write_pcd", "write_ply", "write_points_ply", "write_stl"),
+        },
+    )
 
 __all__ = [
     "EXPORTS",

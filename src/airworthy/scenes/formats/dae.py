@@ -15,7 +15,7 @@ from airworthy.core.files import shown
 from airworthy.scenes.formats._images import TextureImages, srgb_to_linear
 from airworthy.scenes.formats._parts import RawMesh, clean, finish
 from airworthy.scenes.formats._source import ModelSource, clean_name, unique_name
-from airworthy.scenes.formats.gltf import transformed
+from airworthy.scenes.formats.gltf.reader import transformed
 from airworthy.scenes.formats.model import DEFAULT_LIMITS, FileLimits, Model
 from airworthy.scenes.formats.worlds import children, find, floats, parse_xml, whole
 from airworthy.scenes.record import Instance, Material

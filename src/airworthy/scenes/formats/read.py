@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from airworthy.core.errors import AssetError
-from airworthy.scenes.formats.dae import read_dae
-from airworthy.scenes.formats.gltf import read_gltf
 from airworthy.scenes.formats.model import DEFAULT_LIMITS, FileLimits, Model, Points
-from airworthy.scenes.formats.obj import read_obj
-from airworthy.scenes.formats.pcd import read_pcd
-from airworthy.scenes.formats.ply import read_ply, read_ply_points
-from airworthy.scenes.formats.stl import read_stl
-from airworthy.scenes.formats.usd import read_usd
-from airworthy.scenes.formats.worlds import read_sdf, read_urdf_scene
 
-_MODELS: dict[str, Callable[[str | Path, FileLimits], Model]] = {
-    ".glb": read_gltf,
-    ".gltf": read_gltf,
-    ".obj": read_obj,
-    ".stl": read_stl,
-    ".ply": read_ply,
-    ".dae": read_dae,
-    ".sdf": read_sdf,
-    ".world": read_sdf,
-    ".urdf": read_urdf_scene,
-    ".usd": read_usd,
-    ".usda": read_usd,
-    ".usdc": read_usd,
-    ".usdz": read_usd,
+# Suffix to the file beside this one and its function: who reads a mesh need not load the reader of USD stages.
+_MODELS = {
+    ".glb": ("gltf.reader", "read_gltf"),
+    ".gltf": ("gltf.reader", "read_gltf"),
+    ".obj": ("obj", "read_obj"),
+    ".stl": ("stl", "read_stl"),
+    ".ply": ("ply", "read_ply"),
+    ".dae": ("dae", "read_dae"),
+    ".sdf": ("worlds", "read_sdf"),
+    ".world": ("worlds", "read_sdf"),
+    ".urdf": ("worlds", "read_urdf_scene"),
+    ".usd": ("usd", "read_usd"),
+    ".usda": ("usd", "read_usd"),
+    ".usdc": ("usd", "read_usd"),
+    ".usdz": ("usd", "read_usd"),
 }
-_POINTS: dict[str, Callable[[str | Path, FileLimits], Points]] = {".ply": read_ply_points, ".pcd": read_pcd}
+_POINTS = {".ply": ("ply", "read_ply_points"), ".pcd": ("pcd", "read_pcd")}
 MODEL_SUFFIXES = tuple(_MODELS)
 POINT_SUFFIXES = tuple(_POINTS)
 
@@ -50,16 +45,19 @@ def read_model(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
     Raises:
         AssetError: The suffix is none of these, or the file is missing, damaged, hostile or too large.
     """
-    return _reader(path, _MODELS, "a model")(path, limits)
+    model: Model = _reader(path, _MODELS, "a model")(path, limits)
+    return model
 
 
 def read_points(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Points:
     """Point cloud of a .ply or .pcd file; raises AssetError as `read_model`."""
-    return _reader(path, _POINTS, "a point cloud")(path, limits)
+    points: Points = _reader(path, _POINTS, "a point cloud")(path, limits)
+    return points
 
 
-def _reader(path: str | Path, readers: dict[str, Callable], what: str) -> Callable:
+def _reader(path: str | Path, readers: Mapping[str, tuple[str, str]], what: str) -> Any:
     suffix = Path(path).suffix.lower()
     if suffix not in readers:
         raise AssetError(f"{str(path)!r} cannot be read as {what}: its name ends in none of {', '.join(readers)}.")
-    return readers[suffix]
+    module, function = readers[suffix]
+    return getattr(import_module(f"airworthy.scenes.formats.{module}"), function)

@@ -21,9 +21,9 @@ from airworthy.geometry import Box, Capsule, Cylinder, Shape, Sphere
 from airworthy.scenes.formats._parts import RawMesh, clean, finish
 from airworthy.scenes.formats._source import ModelSource, unique_name
 from airworthy.scenes.formats._usd_child import ANSWER, ARRAYS
-from airworthy.scenes.formats.gltf import transformed
+from airworthy.scenes.formats.gltf.reader import transformed
 from airworthy.scenes.formats.model import DEFAULT_LIMITS, FileLimits, Model
-from airworthy.scenes.formats.tessellate import tessellate
+from airworthy.scenes.formats.solids import tessellate
 from airworthy.scenes.record import Instance, Material
 
 _MEMORY = 4 << 30

@@ -8,23 +8,44 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
 from airworthy.core.errors import AirworthyError
-from airworthy.scenes.generators.flyingtrust import scene_of
-from airworthy.scenes.generators.halls import HALLS, SPLAT_HALLS
-from airworthy.scenes.generators.rooms import ALIASES, ROOMS, resample, room_arrays, room_batch, room_scene, with_level
+from airworthy.core.faces import lazy_names
+from airworthy.scenes.generators.rooms.parameters import ALIASES, ROOMS
 from airworthy.scenes.record import Scene
+
+if TYPE_CHECKING:
+    from airworthy.scenes.generators.rooms import resample, room_arrays, room_batch, with_level
+else:
+    __getattr__, __dir__ = lazy_names(__name__, {"rooms": ("resample", "room_arrays", "room_batch", "with_level")})
 
 Generator = Callable[[int, int], Scene]
 
 SCENARIOS = ("forest", "urban", "random_cylinder", "narrow_gap", "sudden_drop", "maze", "perlin")
 """The scenarios of the navigation benchmark."""
 
-GENERATORS: dict[str, Generator] = {name: partial(scene_of, name) for name in (*SCENARIOS, "sudden_drop_plus")}
+FURNISHED = ("mid_gate", "flightroom", "backroom")
+"""Furnished halls of meshes."""
+SPLAT_HALLS = ("hall", "hall_statues")
+"""Halls of splats; each is one configuration."""
+
+
+def _generated(place: str, *arguments: str | int) -> Scene:
+    """Load the file of a generator, which most programs never ask for, and call it; `place` is "module:function"."""
+    module, _, function = place.partition(":")
+    return cast(Scene, getattr(import_module(f"{__name__}.{module}"), function)(*arguments))
+
+
+GENERATORS: dict[str, Generator] = {
+    **{name: partial(_generated, "flyingtrust.scenario:scene_of", name) for name in (*SCENARIOS, "sudden_drop_plus")},
+    **{name: partial(_generated, "rooms.scene:room_scene", name) for name in (*ROOMS, *ALIASES)},
+    **{name: partial(_generated, f"halls.layouts:{name}") for name in FURNISHED},
+    "alphapilot": partial(_generated, "halls.race_hall:alphapilot"),
+    **{name: partial(_generated, f"halls.splat_hall:{name}") for name in SPLAT_HALLS},
+}
 """Name -> scene from (index, seed)."""
-GENERATORS.update({name: partial(room_scene, name) for name in (*ROOMS, *ALIASES)})
-GENERATORS.update(HALLS)
-GENERATORS.update(SPLAT_HALLS)
 
 __all__ = [
     "GENERATORS",

@@ -1,21 +1,48 @@
 """Gaussian splats: one internal form, readers and writers of every container, editing."""
 
-from airworthy.scenes.splats.editing import (
-    EditBox,
-    brightened,
-    cropped,
-    deleted,
-    duplicated,
-    levels_of_detail,
-    merged,
-    recolored,
-    selected,
-    thinned,
-    transformed,
-)
-from airworthy.scenes.splats.read import SPLAT_LIMITS, SPLAT_SUFFIXES, LoadedSplats, SourceFrame, read_splats
-from airworthy.scenes.splats.record import Splats
-from airworthy.scenes.splats.write import write_splats
+from typing import TYPE_CHECKING
+
+from airworthy.core.faces import lazy_names
+
+if TYPE_CHECKING:
+    from airworthy.scenes.splats.editing import (
+        EditBox,
+        brightened,
+        cropped,
+        deleted,
+        duplicated,
+        levels_of_detail,
+        merged,
+        recolored,
+        selected,
+        thinned,
+        transformed,
+    )
+    from airworthy.scenes.splats.read import SPLAT_LIMITS, SPLAT_SUFFIXES, LoadedSplats, SourceFrame, read_splats
+    from airworthy.scenes.splats.record import Splats
+    from airworthy.scenes.splats.write import write_splats
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "editing": (
+                "EditBox",
+                "brightened",
+                "cropped",
+                "deleted",
+                "duplicated",
+                "levels_of_detail",
+                "merged",
+                "recolored",
+                "selected",
+                "thinned",
+                "transformed",
+            ),
+            "read": ("SPLAT_LIMITS", "SPLAT_SUFFIXES", "LoadedSplats", "SourceFrame", "read_splats"),
+            "record": ("Splats",),
+            "write": ("write_splats",),
+        },
+    )
 
 __all__ = [
     "SPLAT_LIMITS",

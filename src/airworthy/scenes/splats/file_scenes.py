@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,43 +12,9 @@ from airworthy.core.errors import AirworthyError
 from airworthy.scenes.extent import free_way, splats_box
 from airworthy.scenes.record import Region, Scene, SplatPlacement, Vector3
 from airworthy.scenes.splats.placing import _surfaced, surface_geometry
-from airworthy.scenes.splats.read import CHECKPOINTS, LoadedSplats, read_splats
+from airworthy.scenes.splats.read import LoadedSplats, read_splats
 
-__all__ = ["SPLAT_ONLY", "holds_splats", "splat_file_scene"]
-
-# ---- Whether a file holds splats: by its name, and where that does not tell, by its first bytes -----------------------------
-
-SPLAT_ONLY = (".sog", ".spz", ".splat", ".ksplat", ".zip", *CHECKPOINTS)
-"""Endings of files that hold nothing but splats; checkpoints are refused by the reader, which says what to do."""
-SETS = ("meta.json", "lod-meta.json")
-_PLY_HEAD = 65536
-_GLTF_HEAD = 2 * 1024 * 1024
-_CHUNK = re.compile(r"[0-9]+_[0-9]+")
-
-
-def holds_splats(path: str | Path) -> bool:
-    """Tell whether `read_splats` is the reader for a path, which may be a folder of SOG; no where the file cannot be read."""
-    path = Path(path)
-    suffix = path.suffix.lower()
-    if path.is_dir():
-        return any((path / name).is_file() for name in SETS) or any(_CHUNK.fullmatch(item.name) for item in path.iterdir())
-    if suffix in SPLAT_ONLY or path.name in SETS:
-        return True
-    if suffix == ".ply":
-        head = _head(path, _PLY_HEAD).partition(b"end_header")[0]
-        return b" f_dc_0" in head or b" packed_position" in head or (b" rot_0" in head and b" scale_0" in head)
-    return suffix in (".glb", ".gltf") and b"KHR_gaussian_splatting" in _head(path, _GLTF_HEAD)
-
-
-def _head(path: Path, size: int) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read(size)
-    except OSError:  # whoever reads it says why
-        return b""
-
-
-# -----------------------------------------------------------------------------------------------------------------------------
+__all__ = ["splat_file_scene"]
 
 MARGIN = 2.0
 """Bounds lie this far beyond what is opaque [m]."""

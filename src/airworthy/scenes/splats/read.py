@@ -15,9 +15,10 @@ from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayF32
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json
-from airworthy.scenes.formats._gltf_file import GltfFile, Node, decompose, read_nodes
+from airworthy.scenes.catalogue import CHECKPOINTS
 from airworthy.scenes.formats._images import linear_to_srgb
 from airworthy.scenes.formats._source import JsonFields, ModelSource
+from airworthy.scenes.formats.gltf.file import GltfFile, Node, decompose, read_nodes
 from airworthy.scenes.formats.model import FileLimits
 from airworthy.scenes.splats import _sog
 from airworthy.scenes.splats._ply import (
@@ -348,7 +349,6 @@ class LoadedSplats:
 # there.
 
 TRANSFORMS = "dataparser_transforms.json"
-CHECKPOINTS = (".ckpt", ".pt", ".pth")
 EXPORT = "ns-export gaussian-splat --load-config CONFIG.yml --output-dir FOLDER"
 _BYTES_MAX = 1 << 16
 _ROTATION_ERROR = 1e-3

@@ -1,17 +1,24 @@
 """Halls: furnished rooms to fly in, of meshes and of splats, and the race hall."""
 
-from airworthy.scenes.generators.halls.alphapilot import alphapilot
-from airworthy.scenes.generators.halls.layouts import backroom, flightroom, mid_gate
-from airworthy.scenes.generators.halls.splat_hall import hall, hall_statues, hall_with_statues
+from typing import TYPE_CHECKING
 
-HALLS = {"mid_gate": mid_gate, "flightroom": flightroom, "backroom": backroom, "alphapilot": alphapilot}
-"""Name -> generator from (index, seed)."""
-SPLAT_HALLS = {"hall": hall, "hall_statues": hall_statues}
-"""Name -> place of splats; each is one configuration."""
+from airworthy.core.faces import lazy_names
+
+if TYPE_CHECKING:
+    from airworthy.scenes.generators.halls.layouts import backroom, flightroom, mid_gate
+    from airworthy.scenes.generators.halls.race_hall import alphapilot
+    from airworthy.scenes.generators.halls.splat_hall import hall, hall_statues, hall_with_statues
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "race_hall": ("alphapilot",),
+            "layouts": ("backroom", "flightroom", "mid_gate"),
+            "splat_hall": ("hall", "hall_statues", "hall_with_statues"),
+        },
+    )
 
 __all__ = [
-    "HALLS",
-    "SPLAT_HALLS",
     "alphapilot",
     "backroom",
     "flightroom",

@@ -1,8 +1,22 @@
 """The environments of Aerial Gym: rooms with panels, objects, trees, rods and movers, one at a time or thousands at once."""
 
-from airworthy.scenes.generators.rooms.batch import RoomArrays, resample, room_arrays, room_batch
-from airworthy.scenes.generators.rooms.parameters import ALIASES, ROOMS, Assets, Room
-from airworthy.scenes.generators.rooms.scene import room_scene, with_level
+from typing import TYPE_CHECKING
+
+from airworthy.core.faces import lazy_names
+
+if TYPE_CHECKING:
+    from airworthy.scenes.generators.rooms.batch import RoomArrays, resample, room_arrays, room_batch
+    from airworthy.scenes.generators.rooms.parameters import ALIASES, ROOMS, Assets, Room
+    from airworthy.scenes.generators.rooms.scene import room_scene, with_level
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "batch": ("RoomArrays", "resample", "room_arrays", "room_batch"),
+            "parameters": ("ALIASES", "ROOMS", "Assets", "Room"),
+            "scene": ("room_scene", "with_level"),
+        },
+    )
 
 __all__ = [
     "ALIASES",

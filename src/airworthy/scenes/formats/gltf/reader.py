@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airworthy.core.arrays import Array
-from airworthy.scenes.formats import _gltf_meshes
-from airworthy.scenes.formats._gltf_file import (
+from airworthy.scenes.formats._images import TextureImages
+from airworthy.scenes.formats._parts import RawMesh, clean, finish, unit
+from airworthy.scenes.formats._source import JsonFields, ModelSource, clean_name, unique_name
+from airworthy.scenes.formats.gltf.file import (
     LARGEST,
     GltfFile,
     Node,
@@ -24,11 +26,8 @@ from airworthy.scenes.formats._gltf_file import (
     turn_scale,
     turn_translation,
 )
-from airworthy.scenes.formats._gltf_materials import OWN_EXTRAS, Materials
-from airworthy.scenes.formats._gltf_meshes import Meshes, ReadMesh
-from airworthy.scenes.formats._images import TextureImages
-from airworthy.scenes.formats._parts import RawMesh, clean, finish, unit
-from airworthy.scenes.formats._source import JsonFields, ModelSource, clean_name, unique_name
+from airworthy.scenes.formats.gltf.materials import OWN_EXTRAS, Materials
+from airworthy.scenes.formats.gltf.meshes import Animations, Meshes, ReadMesh, at_rest, read_skin
 from airworthy.scenes.formats.model import DEFAULT_LIMITS, FileLimits, Model, Skeleton
 from airworthy.scenes.record import Instance, Light, PointLight, SpotLight, Sun
 
@@ -60,7 +59,7 @@ class _Reader:
         self.materials = Materials(file, self.images)
         self.meshes = Meshes(file, self.materials)
         self.nodes = read_nodes(file)
-        self.animations = _gltf_meshes.Animations(file)
+        self.animations = Animations(file)
         self.raw: dict[str, RawMesh] = {}
         self.plain: dict[int, str] = {}  # name of the shape of a mesh that is placed as it is
         self.instances: list[Instance] = []
@@ -182,7 +181,7 @@ class _Reader:
     def _skinned(self, node: Node, mesh: ReadMesh, shape: str) -> str:
         index = node.fields.integer("skin")
         if index not in self.skins:
-            skeleton, joints, order = _gltf_meshes.read_skin(self.file, index, self.nodes)
+            skeleton, joints, order = read_skin(self.file, index, self.nodes)
             name = clean_name(self.file.entry("skins", index).text("name", ""), f"skin_{index}")
             name = unique_name(self.skeletons, name)
             skeleton.clips.update(self.animations.clips(order))
@@ -205,7 +204,7 @@ class _Reader:
     def _bind(self, name: str, skeleton: Skeleton) -> None:
         """Put the meshes into the rest pose, where every joint moves them alike: they then stand as they are shown."""
         joints, order = self.orders[name]
-        matrix = _gltf_meshes.at_rest(skeleton, self.nodes, order, joints)
+        matrix = at_rest(skeleton, self.nodes, order, joints)
         if matrix is None:
             self.source.warn("skinned meshes left in the pose in which they were bound")
             return

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airworthy.core.arrays import Array, ArrayF32, ArrayInt
-from airworthy.scenes.formats._gltf_file import TURN, GltfFile, Node, turn_rotation, turn_scale, turn_translation
-from airworthy.scenes.formats._gltf_materials import Materials, Placing
 from airworthy.scenes.formats._parts import RawMesh, clean, compact, vertex_normals
 from airworthy.scenes.formats._source import JsonFields, clean_name, unique_name
+from airworthy.scenes.formats.gltf.file import TURN, GltfFile, Node, turn_rotation, turn_scale, turn_translation
+from airworthy.scenes.formats.gltf.materials import Materials, Placing
 from airworthy.scenes.formats.model import Clip, Skeleton, Track
 
 # ---- Skins and animations of glTF files -------------------------------------------------------------------------------------

@@ -15,11 +15,11 @@ from airworthy.core.arrays import ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import write_bytes
 from airworthy.geometry import Mesh
-from airworthy.scenes.formats._gltf_materials import OWN_EXTRAS
 from airworthy.scenes.formats._parts import Writable, as_model, faces_by_material, label, material_of, shape_of
-from airworthy.scenes.formats.gltf import LUX
+from airworthy.scenes.formats.gltf.materials import OWN_EXTRAS
+from airworthy.scenes.formats.gltf.reader import LUX
 from airworthy.scenes.formats.model import Model
-from airworthy.scenes.formats.tessellate import tessellate
+from airworthy.scenes.formats.solids import tessellate
 from airworthy.scenes.formats.write_plain import png
 from airworthy.scenes.record import Instance, Light, Material, PointLight, SpotLight, Sun
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.arrays import ArrayAny, ArrayF32, ArrayInt, ArrayU8
-from airworthy.scenes.formats._gltf_file import GltfFile
 from airworthy.scenes.formats._images import TextureImages, Wrap, linear_to_srgb, srgb_to_linear
 from airworthy.scenes.formats._source import JsonFields, clean_name, unique_name
+from airworthy.scenes.formats.gltf.file import GltfFile
 from airworthy.scenes.record import Material
 
 _WRAPS: dict[int, Wrap] = {10497: "repeat", 33071: "clamp", 33648: "mirror"}
