@@ -17,7 +17,11 @@ from airworthy.trajectories import course
 from airworthy.vehicles import vehicle_names
 
 CATALOGUE = tuple(vehicle_names())
+# Four and eight rotors, lightest and heaviest, fastest and slowest rotors, least lift and least moment: all
+# that laws have to cope with. The whole catalogue flies in `make test-slow`.
+SPAN = ("base_octarotor", "base_random", "cf2x_gym_pybullet_drones", "cf2x_L250", "real_18", "tinyprop", "real_09", "carl")
 CRAZYFLIES = tuple(name for name in CATALOGUE if name.startswith(("cf2x", "rotorpy")))
+WHO = pytest.mark.parametrize("names", [SPAN, pytest.param(CATALOGUE, marks=pytest.mark.slow)], ids=["span", "catalogue"])
 TIMES = np.array([0.0, 0.7, 3.0, 100.0])
 
 
@@ -31,11 +35,12 @@ def worst(results: list[dict[str, Any]], metric: str) -> float:
     return max(float(result[metric]) for result in results)
 
 
+@WHO
 @pytest.mark.parametrize("place", ["straight_8", "robustness"])
 @pytest.mark.parametrize("pilot", ["geometric", "mellinger"])
-def test_the_whole_catalogue_flies_in_one_batch(pilot: str, place: str, tmp_path: Path) -> None:
-    results = flights(tmp_path, pilot, place, CATALOGUE)
-    assert {result["vehicle"]: result["outcome"] for result in results} == dict.fromkeys(CATALOGUE, "success")
+def test_the_whole_catalogue_flies_in_one_batch(pilot: str, place: str, names: tuple[str, ...], tmp_path: Path) -> None:
+    results = flights(tmp_path, pilot, place, names)
+    assert {result["vehicle"]: result["outcome"] for result in results} == dict.fromkeys(names, "success")
     # Measured: at most 18 mm off the path and 10 mm from where it should be at the time; bounds of three times that.
     assert worst(results, "tracking_error_max_m") < 0.05
     assert worst(results, "time_matched_error_m") < 0.03
@@ -52,15 +57,17 @@ def test_the_whole_catalogue_flies_every_course(pilot: str, tmp_path: Path) -> N
         assert worst(results, "tracking_error_max_m") < 0.25, place
 
 
-def test_set_points_without_feed_forward_lag_but_stay_on_the_path(tmp_path: Path) -> None:
-    results = flights(tmp_path, "position", "straight_8", CATALOGUE)
+@WHO
+def test_set_points_without_feed_forward_lag_but_stay_on_the_path(names: tuple[str, ...], tmp_path: Path) -> None:
+    results = flights(tmp_path, "position", "straight_8", names)
     assert {result["outcome"] for result in results} == {"success"}
     assert worst(results, "tracking_error_max_m") < 0.05  # the path is straight
     assert 0.3 < worst(results, "time_matched_error_m") < 1.5  # a lag of about half a second at 1.6 m/s
 
 
-def test_velocity_alone_drifts_and_breaks_nothing(tmp_path: Path) -> None:
-    results = flights(tmp_path, "velocity", "robustness", CATALOGUE)
+@WHO
+def test_velocity_alone_drifts_and_breaks_nothing(names: tuple[str, ...], tmp_path: Path) -> None:
+    results = flights(tmp_path, "velocity", "robustness", names)
     assert {result["outcome"] for result in results} <= {"success", "off_course"}
     assert 0.1 < worst(results, "tracking_error_max_m") < 1.5
 

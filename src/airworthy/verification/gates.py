@@ -159,7 +159,7 @@ def _along(turn: Array) -> Array:
 
 def _kept(d: Array, turn: Array, rise: Array, start: Array, end: Array, times: Array, c: Choices) -> ArrayBool:
     leg = np.concatenate([d[:, None] * _along(turn), rise[:, None]], axis=1)
-    parts = [slice(at, at + 16_384) for at in range(0, len(d), 16_384)]
+    parts = [slice(at, at + 1_024) for at in range(0, len(d), 1_024)]
     return np.concatenate([segment_admissible(leg[k], start[k], end[k], times[k], c) for k in parts])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -170,12 +170,18 @@ _EDGE = 1e-3
 """Two triangles that share an edge are this near to each other where a ray that errs by single precision passes it [m]."""
 
 
-def embree_figures(data: Path | None) -> Iterator[Figure]:
-    """Random meshes, and the scans of the reference data where there are."""
+def embree_figures(data: Path | None, meshes: int = 40, scans: Sequence[str] = SCANS) -> Iterator[Figure]:
+    """Random meshes, and the scans of the reference data where there are.
+
+    Args:
+        data: Folder of the reference data.
+        meshes: Random ones.
+        scans: Files below its `meshes`.
+    """
     rng = np.random.default_rng(5)
-    yield from _figures("40 random meshes", [random_mesh(rng, k % 3) for k in range(40)])
+    yield from _figures(f"{meshes} random meshes", [random_mesh(rng, k % 3) for k in range(meshes)])
     if data is not None:
-        yield from _figures(f"{len(SCANS)} scans", [_scan(data / "meshes" / name) for name in SCANS])
+        yield from _figures(f"{len(scans)} scans", [_scan(data / "meshes" / name) for name in scans])
 
 
 def _scan(path: Path) -> Mesh:

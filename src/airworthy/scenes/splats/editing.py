@@ -213,8 +213,15 @@ class EditBox:
 
     def holds(self, points: ArrayLike) -> ArrayBool:
         """(n,) whether points (n, 3) lie in it, its faces included."""
-        local = frames.rotate_inverse(frames.normalize(np.array(self.attitude)), np.asarray(points, float) - self.center)
-        return np.asarray((np.abs(local) <= np.array(self.size) / 2).all(-1))
+        points = np.asarray(points, float)
+        # What is farther away along an axis than its corners from its middle is outside, however it is turned.
+        near, reach = np.arange(len(points)), 0.5 * (1.0 + 1e-9) * float(np.linalg.norm(self.size))
+        for axis, middle in enumerate(self.center):
+            near = near[np.abs(points[near, axis] - middle) <= reach]
+        local = frames.rotate_inverse(frames.normalize(np.array(self.attitude)), points[near] - self.center)
+        found = np.zeros(len(points), bool)
+        found[near] = (np.abs(local) <= np.array(self.size) / 2).all(-1)
+        return found
 
 
 def selected(splats: Splats, keep: ArrayAny) -> Splats:
