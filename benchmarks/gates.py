@@ -26,7 +26,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from airworthy.gates.labels.candidates import candidates
-from airworthy.gates.labels.controller_model import craft_for
+from airworthy.gates.labels.controller_model import make_controller_model
 from airworthy.gates.labels.kernel import fly_lanes
 from airworthy.gates.labels.labels import Labels, label
 from airworthy.gates.labels.lanes import make_lanes
@@ -51,13 +51,13 @@ def kernel(options: SearchOptions, rollouts: int, device: str, repeats: int) -> 
     rows, choice = np.nonzero(found.admissible)
     kept = np.sort(rng.choice(len(rows), min(rollouts, len(rows)), replace=False))
     rows, choice = rows[kept], choice[kept]
-    craft = craft_for(options)
-    drawn = draw(craft, options.randomisation, options.seed, numbers[rows])
+    controller_model = make_controller_model(options)
+    drawn = draw(controller_model, options.randomisation, options.seed, numbers[rows])
     parts = (getattr(found, name)[rows, choice] for name in ("v", "t0", "tf"))
-    lanes = make_lanes(e[rows], *parts, drawn, craft, options)
+    lanes = make_lanes(e[rows], *parts, drawn, controller_model, options)
     limit = np.full(len(lanes), np.inf)
-    steps = int(fly_lanes(lanes, craft, options, limit, device)[1].sum())
-    tries = [timed(lambda: fly_lanes(lanes, craft, options, limit, device))[1:] for _ in range(repeats)]
+    steps = int(fly_lanes(lanes, controller_model, options, limit, device)[1].sum())
+    tries = [timed(lambda: fly_lanes(lanes, controller_model, options, limit, device))[1:] for _ in range(repeats)]
     wall, core = (min(column) for column in zip(*tries, strict=True))
     rates = {"steps_per_second": steps / wall, "rollouts_per_second": len(lanes) / wall}
     return {

@@ -13,7 +13,7 @@ import scipy
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_warp
-from airworthy.gates.labels.controller_model import craft_for, hover
+from airworthy.gates.labels.controller_model import hover, make_controller_model
 from airworthy.gates.labels.equations import FlightState, Lane, _move
 from airworthy.gates.labels.kernel import flight_kernel, fly_lanes
 from airworthy.gates.labels.lanes import make_lanes
@@ -34,54 +34,63 @@ SPEED, TIME = np.array([1.4, 1.2, 1.6]), np.array([0.7, 1.0, 0.65])
 
 
 def _flying(mass: float, integral: float, speed: float) -> tuple[FlightState, Lane]:
-    craft = craft_for(STILL)
+    controller_model = make_controller_model(STILL)
     zero = (0.0, 0.0, 0.0)
     state = FlightState(zero, zero, (0.0, 0.0, 0.0, 1.0), zero, (0.0, 0.0, integral), zero, zero, (0.0,) * 6, (speed,) * 4)
-    inverse = tuple(1.0 / j for j in craft.inertia)
+    inverse = tuple(1.0 / j for j in controller_model.inertia)
     return state, Lane(
-        mass, 1.0 / mass, craft.inertia, inverse, (-1.0, 0.0, 0.0), (1.0, 0.0, 0.0), (1.0, 0.0), (1.0, 0.0), -0.5, 1.0
+        mass,
+        1.0 / mass,
+        controller_model.inertia,
+        inverse,
+        (-1.0, 0.0, 0.0),
+        (1.0, 0.0, 0.0),
+        (1.0, 0.0),
+        (1.0, 0.0),
+        -0.5,
+        1.0,
     )
 
 
 @pytest.mark.parametrize("vehicle", ["cf2x_scg_iros2022", "cf2x_L250", "cf2x_gym_pybullet_drones", "rotorpy_crazyflie"])
 def test_at_hover_speed_a_body_stays_where_it_is(vehicle: str) -> None:
-    craft = craft_for(replace(STILL, vehicle=vehicle))
-    speed, _ = hover(craft, craft.mass)
-    state, lane = _flying(craft.mass, 0.0, float(speed))
+    controller_model = make_controller_model(replace(STILL, vehicle=vehicle))
+    speed, _ = hover(controller_model, controller_model.mass)
+    state, lane = _flying(controller_model.mass, 0.0, float(speed))
     for _ in range(50):
-        state = _move(state, (float(speed),) * 4, (0.0,) * 7, lane, craft)
+        state = _move(state, (float(speed),) * 4, (0.0,) * 7, lane, controller_model)
     # Rounding of thrust minus weight, over 0.1 s.
     assert np.abs(state.position).max() < 1e-15
     assert np.abs(state.rate).max() < 1e-12
 
 
 def test_the_rigid_body_moves_as_an_integrator_of_high_order_says() -> None:
-    craft = craft_for(STILL)
+    controller_model = make_controller_model(STILL)
     speeds = (1690.0, 1702.0, 1710.0, 1695.0)
     state, lane = _flying(0.035, 0.0, 0.0)
     state = state._replace(rate=(0.4, -0.3, 0.2), velocity=(0.5, 0.1, 0.0))
-    thrust = np.array([craft.thrust[2] * w * w for w in speeds])
+    thrust = np.array([controller_model.thrust[2] * w * w for w in speeds])
     moment = np.array(
         [
-            sum(y * f for (_, y), f in zip(craft.levers, thrust, strict=True)),
-            -sum(x * f for (x, _), f in zip(craft.levers, thrust, strict=True)),
-            sum(s * craft.torque[2] * w * w for s, w in zip(craft.spins, speeds, strict=True)),
+            sum(y * f for (_, y), f in zip(controller_model.levers, thrust, strict=True)),
+            -sum(x * f for (x, _), f in zip(controller_model.levers, thrust, strict=True)),
+            sum(s * controller_model.torque[2] * w * w for s, w in zip(controller_model.spins, speeds, strict=True)),
         ]
     )
-    inertia = np.array(craft.inertia)
+    inertia = np.array(controller_model.inertia)
 
     def slope(_: float, s: np.ndarray) -> np.ndarray:
         x, y, z, w = s[6:10]
         up = np.array([2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)])
         a, b, c = 0.5 * s[10:]
         turn = [w * a + y * c - z * b, w * b - x * c + z * a, w * c + x * b - y * a, -(x * a + y * b + z * c)]
-        push = up * thrust.sum() / 0.035 - (0.0, 0.0, craft.gravity)
+        push = up * thrust.sum() / 0.035 - (0.0, 0.0, controller_model.gravity)
         return np.concatenate((s[3:6], push, turn, (moment - np.cross(s[10:], inertia * s[10:])) / inertia))
 
     begin = np.concatenate((state.position, state.velocity, state.attitude, state.rate))
     exact = scipy.integrate.solve_ivp(slope, (0.0, 0.1), begin, rtol=1e-11, atol=1e-13).y[:, -1]
     for _ in range(50):
-        state = _move(state, speeds, (0.0,) * 7, lane, craft)
+        state = _move(state, speeds, (0.0,) * 7, lane, controller_model)
     # Second order: the error falls with the square of the step; at 2 ms these are ten times what was measured.
     np.testing.assert_allclose(state.rate, exact[10:], atol=5e-4)
     np.testing.assert_allclose(state.attitude, exact[6:10], atol=5e-5)
@@ -90,7 +99,7 @@ def test_the_rigid_body_moves_as_an_integrator_of_high_order_says() -> None:
 
 @pytest.fixture(scope="module")
 def draws() -> RolloutDraws:
-    return draw(craft_for(STILL), RANDOMISATIONS["strong"], 3, np.arange(3))
+    return draw(make_controller_model(STILL), RANDOMISATIONS["strong"], 3, np.arange(3))
 
 
 def test_the_kernel_flies_as_its_float64_twin(draws: RolloutDraws) -> None:
@@ -137,12 +146,12 @@ def test_what_cannot_be_flown_crashes_or_misses_the_gate() -> None:
 
 
 def test_draws_depend_on_seed_and_situation_alone() -> None:
-    craft, law = craft_for(STILL), RANDOMISATIONS["paper"]
-    some, other = draw(craft, law, 5, [7, 9, 11]), draw(craft, law, 5, [11])
+    controller_model, law = make_controller_model(STILL), RANDOMISATIONS["paper"]
+    some, other = draw(controller_model, law, 5, [7, 9, 11]), draw(controller_model, law, 5, [11])
     assert some.mass[2] == other.mass[0]
-    assert not np.array_equal(some.mass, draw(craft, law, 6, [7, 9, 11]).mass)
-    many = draw(craft, law, 1, np.arange(4000))
-    assert np.abs(many.mass - craft.mass).max() <= 0.01
+    assert not np.array_equal(some.mass, draw(controller_model, law, 6, [7, 9, 11]).mass)
+    many = draw(controller_model, law, 1, np.arange(4000))
+    assert np.abs(many.mass - controller_model.mass).max() <= 0.01
     # Standard deviation of a uniform law, to 5 of its own deviations over 4,000 draws.
     assert many.mass.std() == pytest.approx(0.01 / np.sqrt(3.0), rel=0.035)
     strong = np.stack([noise(many.keys, step, RANDOMISATIONS["strong"]) for step in range(4)]).reshape(-1, 7)
@@ -153,32 +162,36 @@ def test_draws_depend_on_seed_and_situation_alone() -> None:
 
 def test_the_default_controller_rides_1_1_cm_high_on_the_competitions_vehicle() -> None:
     # Specification, section 9: 0.027 kg and the legacy chain lift 6 % too much, 1.1 cm through kp_z with the integral full.
-    craft = craft_for(STILL)
-    _, integral = hover(craft, craft.mass)
+    controller_model = make_controller_model(STILL)
+    _, integral = hover(controller_model, controller_model.mass)
     # By hand: 84.6 mN a motor are 16,364 rpm, PWM 45,787, 2.096 V, 30.35 g, command 33,148, 0.2511 N; m g is 0.2649 N.
     assert integral == pytest.approx(-0.275, abs=0.003)
-    weight = craft.mass * craft.gravity
-    command = craft.control.mass * craft.control.gravity * craft.control.thrust_scale
-    chain = craft.chain
+    weight = controller_model.mass * controller_model.gravity
+    command = controller_model.control.mass * controller_model.control.gravity * controller_model.control.thrust_scale
+    chain = controller_model.chain
     assert chain is not None
     grams = chain.command_to_grams * command
     volts = chain.volts_linear * grams + chain.volts_quadratic * grams**2
     speed = chain.speed_slope * 65535 * volts / chain.supply + chain.speed_offset
-    assert 4 * craft.thrust[2] * speed**2 / weight == pytest.approx(1.06, abs=0.005)
+    assert 4 * controller_model.thrust[2] * speed**2 / weight == pytest.approx(1.06, abs=0.005)
 
 
 def test_the_form_for_a_gpu_flies_the_same(draws: RolloutDraws) -> None:
-    craft = craft_for(STILL)
-    lanes = make_lanes(SITUATIONS[:1], SPEED[:1], TIME[:1], second_duration(0.8, SPEED[:1]), draws.at([0]), craft, STILL)
-    total = fly_lanes(lanes, craft, STILL, np.array([np.inf]), prefix="#define SCALAR_PATH")[0]
-    assert total[0] == pytest.approx(fly_lanes(lanes, craft, STILL, np.array([np.inf]))[0][0], rel=1e-6)
+    controller_model = make_controller_model(STILL)
+    lanes = make_lanes(
+        SITUATIONS[:1], SPEED[:1], TIME[:1], second_duration(0.8, SPEED[:1]), draws.at([0]), controller_model, STILL
+    )
+    total = fly_lanes(lanes, controller_model, STILL, np.array([np.inf]), prefix="#define SCALAR_PATH")[0]
+    assert total[0] == pytest.approx(fly_lanes(lanes, controller_model, STILL, np.array([np.inf]))[0][0], rel=1e-6)
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="Warp has no CUDA compiler on macOS")
 def test_the_kernel_compiles_for_cuda(tmp_path: Path) -> None:
     wp: Any = quiet_warp()
     with wp.ScopedLogLevel(wp.LOG_ERROR):
-        wp.compile_aot_module(flight_kernel(craft_for(STILL)).module, device=None, arch=90, module_dir=tmp_path, use_ptx=True)
+        wp.compile_aot_module(
+            flight_kernel(make_controller_model(STILL)).module, device=None, arch=90, module_dir=tmp_path, use_ptx=True
+        )
     (path,) = tmp_path.glob("*.ptx")
     text = path.read_text(errors="replace")
     assert ".target sm_90" in text
@@ -187,9 +200,9 @@ def test_the_kernel_compiles_for_cuda(tmp_path: Path) -> None:
 
 def test_vehicles_that_do_not_fit_are_refused() -> None:
     with pytest.raises(AirworthyError, match="not a quadrotor in X"):
-        craft_for(replace(STILL, vehicle="base_octarotor"))
+        make_controller_model(replace(STILL, vehicle="base_octarotor"))
     with pytest.raises(AirworthyError, match="Unknown vehicle"):
-        craft_for(replace(STILL, vehicle="cf3"))
+        make_controller_model(replace(STILL, vehicle="cf3"))
     with pytest.raises(AirworthyError, match="duration must be positive"):
         fly(SITUATIONS[:1], [1.0], [0.0], STILL)
 

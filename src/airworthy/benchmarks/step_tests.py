@@ -62,10 +62,10 @@ def measured_indicators(
     steps = round(window * MEASURE_RATE) if math.isfinite(window) else 0
     if steps < 1:
         raise AirworthyError(f"The window of a step test is {window} s; expected at least {1.0 / MEASURE_RATE:g} s.")
-    bare = [_without_air(craft) for craft in vehicles]
+    bare = [_without_air(model) for model in vehicles]
     if not bare:
         return []
-    patterns = [_full_patterns(craft) for craft in bare]
+    patterns = [_full_patterns(model) for model in bare]
     tests = len(patterns[0])
     # Published gains need no hover trim; they are never used, as commands are rotor states.
     config = SimulatorConfig(
@@ -75,10 +75,10 @@ def measured_indicators(
         control=ControlConfig(gains="lee"),
         level="rotor_speed",
     )
-    simulator = Simulator([craft for craft in bare for _ in range(tests)], config)
+    simulator = Simulator([model for model in bare for _ in range(tests)], config)
     command = _padded([row for pattern in patterns for row in pattern], simulator.rotor_count)
     if motor_lag:
-        start = [hover_speed(craft) for craft in bare for _ in range(tests)]
+        start = [hover_speed(model) for model in bare for _ in range(tests)]
         simulator.reset(rotor_speed=_padded(start, simulator.rotor_count))
     else:
         simulator.reset(rotor_speed=command)
@@ -86,21 +86,21 @@ def measured_indicators(
     elapsed = steps / MEASURE_RATE
     up = simulator.velocity[:, 2].astype(float).reshape(-1, tests)[:, 0] / elapsed
     turn = simulator.rate.astype(float).reshape(-1, tests, 3) / elapsed
-    return [_read_off(craft, *values) for craft, *values in zip(bare, up, turn, strict=True)]
+    return [_read_off(model, *values) for model, *values in zip(bare, up, turn, strict=True)]
 
 
-def _without_air(craft: Vehicle) -> Vehicle:
+def _without_air(model: Vehicle) -> Vehicle:
     """Return the vehicle without any force of the air but its rotors' thrust in hover: of the body and at the hubs."""
-    rotors = tuple(replace(r, hub_drag=(0.0, 0.0), flapping=0.0, translational_lift=0.0) for r in craft.rotors)
-    return replace(craft, drag=Drag(), rotors=rotors)
+    rotors = tuple(replace(r, hub_drag=(0.0, 0.0), flapping=0.0, translational_lift=0.0) for r in model.rotors)
+    return replace(model, drag=Drag(), rotors=rotors)
 
 
-def _full_patterns(craft: Vehicle) -> Array:
+def _full_patterns(model: Vehicle) -> Array:
     """Rotor states that push hardest: up, roll left and right, yaw left and right, shape (5, rotor_count)."""
-    matrix = control_effectiveness(craft)
-    turn = np.linalg.solve(inertia_matrix(craft), matrix[3:])
-    low = np.array([rotor.speed_min for rotor in craft.rotors])
-    high = np.array([rotor.speed_max for rotor in craft.rotors])
+    matrix = control_effectiveness(model)
+    turn = np.linalg.solve(inertia_matrix(model), matrix[3:])
+    low = np.array([rotor.speed_min for rotor in model.rotors])
+    high = np.array([rotor.speed_max for rotor in model.rotors])
     idle = np.clip(0.0, low, high)
     patterns = []
     for row in (matrix[2], turn[0], -turn[0], turn[2], -turn[2]):
@@ -113,11 +113,11 @@ def _padded(rows: Iterable[Array], width: int) -> Array:
     return np.array([np.pad(row, (0, width - len(row))) for row in rows])
 
 
-def _read_off(craft: Vehicle, up: float, turn: Array) -> Indicators:
+def _read_off(model: Vehicle, up: float, turn: Array) -> Indicators:
     """Return the indicators from the upward acceleration [m/s^2] and the angular ones [rad/s^2] of the five tests, shape (5,
     3).
     """
-    ratio = (float(up) + craft.gravity) / craft.gravity if craft.gravity > 0.0 else math.inf
+    ratio = (float(up) + model.gravity) / model.gravity if model.gravity > 0.0 else math.inf
     return Indicators(ratio, float(min(turn[1, 0], -turn[2, 0])), float(min(turn[3, 2], -turn[4, 2])))
 
 
@@ -155,7 +155,7 @@ def flight_checks(vehicles: Sequence[Vehicle]) -> list[list[str]]:
     Returns:
         Reasons per vehicle, one sentence each; empty where it flies well.
     """
-    reasons: list[list[str]] = [_hover_fault(craft) for craft in vehicles]
+    reasons: list[list[str]] = [_hover_fault(model) for model in vehicles]
     able = [index for index, faults in enumerate(reasons) if not faults]
     if not able:
         return reasons
@@ -170,9 +170,9 @@ def flight_checks(vehicles: Sequence[Vehicle]) -> list[list[str]]:
     return reasons
 
 
-def _hover_fault(craft: Vehicle) -> list[str]:
+def _hover_fault(model: Vehicle) -> list[str]:
     try:
-        hover_speed(craft)
+        hover_speed(model)
     except AirworthyError as error:
         return [str(error)]
     return []

@@ -117,25 +117,25 @@ def main(argv: list[str]) -> int:
     return run(config)
 
 
-def _summary(craft: Vehicle) -> dict[str, Any]:
-    values = indicators(craft)
+def _summary(record: Vehicle) -> dict[str, Any]:
+    values = indicators(record)
     return {
-        "name": craft.name,
-        "mass_kg": craft.mass,
-        "rotor_count": craft.rotor_count,
-        "thrust_to_weight": _thrust_to_weight(craft),
+        "name": record.name,
+        "mass_kg": record.mass,
+        "rotor_count": record.rotor_count,
+        "thrust_to_weight": _thrust_to_weight(record),
         "alpha_xy_max": values.alpha_xy_max,
         "alpha_z_max": values.alpha_z_max,
-        "arm_m": arm_length(craft),
-        "motor_state": craft.motor_state,
-        "title": craft.extra.get("title"),
-        "family": str(craft.extra.get("family", "")),
+        "arm_m": arm_length(record),
+        "motor_state": record.motor_state,
+        "title": record.extra.get("title"),
+        "family": str(record.extra.get("family", "")),
     }
 
 
-def _thrust_to_weight(craft: Vehicle) -> float:
+def _thrust_to_weight(record: Vehicle) -> float:
     """Largest force over weight along the direction that points up in hover, which is not body z where it leans."""
-    return indicators(upright(craft)).thrust_to_weight
+    return indicators(upright(record)).thrust_to_weight
 
 
 def _list(config: ListVehiclesConfig) -> int:
@@ -158,15 +158,15 @@ def _list(config: ListVehiclesConfig) -> int:
 
 
 def _show(config: ShowVehicleConfig) -> int:
-    craft = _named(config.name)
+    record = _named(config.name)
     if config.json:
-        emit_json({**_summary(craft), **_hover(craft), "vehicle": dataclasses.asdict(craft)})
+        emit_json({**_summary(record), **_hover(record), "vehicle": dataclasses.asdict(record)})
         return 0
-    summary = {key: value for key, value in _summary(craft).items() if value is not None}
-    rows = [*summary.items(), ("hover", _hover_words(craft))]
+    summary = {key: value for key, value in _summary(record).items() if value is not None}
+    rows = [*summary.items(), ("hover", _hover_text(record))]
     for key, value in rows:
         print(f"{key:18}{value:.5g}" if isinstance(value, float) else f"{key:18}{value}")
-    print(f"\n{vehicle_text(craft)}", end="")
+    print(f"\n{vehicle_text(record)}", end="")
     return 0
 
 
@@ -175,26 +175,26 @@ def _named(name: str) -> Vehicle:
     return named_vehicle(name)
 
 
-def _hover(craft: Vehicle) -> dict[str, Any]:
+def _hover(record: Vehicle) -> dict[str, Any]:
     """Hover in still air: rotor states (none where it cannot), tilt, largest share of a rotor's thrust, or why it cannot."""
-    trim = hover_trim(craft)
+    trim = hover_trim(record)
     return {
         "hover_state": list(trim.states) if trim.hovers else [],
         "hover_tilt_deg": math.degrees(trim.tilt) if trim.hovers else None,
-        "hover_thrust_share": trim.use(craft) if trim.hovers else None,
+        "hover_thrust_share": trim.use(record) if trim.hovers else None,
         "cannot_hover": trim.reason or None,
     }
 
 
-def _hover_words(craft: Vehicle) -> str:
+def _hover_text(record: Vehicle) -> str:
     """Hover in one line."""
-    trim = hover_trim(craft)
+    trim = hover_trim(record)
     if not trim.hovers:
         return f"cannot: {trim.reason}"
     states = ", ".join(f"{state:.5g}" for state in trim.states)
-    unit = "rad/s" if craft.motor_state == "speed" else "N"
+    unit = "rad/s" if record.motor_state == "speed" else "N"
     tilt = f"leaning by {math.degrees(trim.tilt):.3g} degrees" if trim.tilt > 0.0 else "level"
-    return f"{tilt}, rotors at {states} {unit}, up to {trim.use(craft):.0%} of a rotor's thrust"
+    return f"{tilt}, rotors at {states} {unit}, up to {trim.use(record):.0%} of a rotor's thrust"
 
 
 def _validate(config: ValidateVehicleConfig) -> int:
@@ -203,20 +203,20 @@ def _validate(config: ValidateVehicleConfig) -> int:
         raise AirworthyError("--rotors belongs to a URDF: leave it out.")
     if urdf and config.rotors is None:
         return _validate_tree(config.file)
-    craft = named_vehicle(str(config.file), config.rotors) if urdf else read_vehicle(config.file)
-    summary = f"{craft.mass:g} kg, {craft.rotor_count} rotors, thrust to weight {_thrust_to_weight(craft):.3g}"
-    print(f"{config.file}: {craft.name} is valid ({summary}).")
-    trim = hover_trim(craft)
+    record = named_vehicle(str(config.file), config.rotors) if urdf else read_vehicle(config.file)
+    summary = f"{record.mass:g} kg, {record.rotor_count} rotors, thrust to weight {_thrust_to_weight(record):.3g}"
+    print(f"{config.file}: {record.name} is valid ({summary}).")
+    trim = hover_trim(record)
     if trim.hovers:
-        print(f"hover: {_hover_words(craft)}.")
+        print(f"hover: {_hover_text(record)}.")
     else:
         print(f"WARNING: it cannot hover: {trim.reason}. It can still be flown; its flights are judged by what happens.")
-    if not holds_yaw(craft):
+    if not holds_yaw(record):
         print(f"WARNING: it cannot hold its yaw: {YAW_LOST}.")
-    arm = arm_length(craft)
+    arm = arm_length(record)
     if arm > ARM_USUAL:
         print(f"note: its arms are {arm:.4g} m long; positions are in metres, and {arm:.4g} mm would be {arm / 1000.0:.4g}")
-    for name in missing_sources(craft):
+    for name in missing_sources(record):
         print(f"note: no source is given for {name}")
     return 0
 
@@ -231,8 +231,8 @@ def _validate_tree(file: Path) -> int:
 def _measure(config: MeasureVehicleConfig) -> int:
     from airworthy.benchmarks.step_tests import measured_indicators
 
-    crafts = [_named(name) for name in config.names or vehicle_names()]
-    rows = [_comparison(craft, measured) for craft, measured in zip(crafts, measured_indicators(crafts), strict=True)]
+    records = [_named(name) for name in config.names or vehicle_names()]
+    rows = [_comparison(record, measured) for record, measured in zip(records, measured_indicators(records), strict=True)]
     if config.json:
         emit_json(rows)
         return 0
@@ -247,18 +247,18 @@ def _measure(config: MeasureVehicleConfig) -> int:
     return 0
 
 
-def _comparison(craft: Vehicle, measured: Indicators) -> dict[str, Any]:
+def _comparison(record: Vehicle, measured: Indicators) -> dict[str, Any]:
     """Return printed (None where nothing was), computed and measured indicators of a vehicle, and deviations of the measured
     [%].
     """
-    found, computed = dataclasses.asdict(measured), dataclasses.asdict(indicators(craft, from_rest=False))
-    printed = {key: craft.extra[f"published_{key}"] for key in _INDICATORS if f"published_{key}" in craft.extra}
+    found, computed = dataclasses.asdict(measured), dataclasses.asdict(indicators(record, from_rest=False))
+    printed = {key: record.extra[f"published_{key}"] for key in _INDICATORS if f"published_{key}" in record.extra}
     deviation = {
         f"from_{kind}": {key: _percent(found[key], float(values[key])) for key in values}
         for kind, values in (("computed", computed), ("printed", printed))
     }
     return {
-        "name": craft.name,
+        "name": record.name,
         "printed": printed or None,
         "computed": computed,
         "measured": found,

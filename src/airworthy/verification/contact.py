@@ -99,7 +99,7 @@ def box_mesh(half: tuple[float, float, float]) -> Mesh:
     return Mesh(corners, np.array([triangle for a, b, c, d in quads for triangle in ((a, b, c), (a, c, d))]))
 
 
-def _craft(shape: Literal["box", "sphere", "cylinder"], size: tuple[float, float, float]) -> Vehicle:
+def _vehicle_of_shape(shape: Literal["box", "sphere", "cylinder"], size: tuple[float, float, float]) -> Vehicle:
     inertia = (0.006, 0.007, 0.011, 0.0, 0.0, 0.0)
     body = CollisionBody(shape, size)
     return replace(vehicle("flightgoggles"), wrench_noise=WrenchNoise(), drag=Drag(), mass=1.2, inertia=inertia, body=body)
@@ -121,7 +121,9 @@ def _tunnels(shots: int) -> int:
     rng, count, failures = np.random.default_rng(11), shots // 4, 0
     for shape in (Box(_WALL), box_mesh(_WALL)):
         for contact in (Contact("freeze"), Contact("respond", 0.5)):
-            simulator = _simulator(_craft("sphere", (0.05, 0.05, 0.05)), count, _place((shape, (0.0, 0.0, 0.0))), contact)
+            simulator = _simulator(
+                _vehicle_of_shape("sphere", (0.05, 0.05, 0.05)), count, _place((shape, (0.0, 0.0, 0.0))), contact
+            )
             start = np.c_[-rng.uniform(0.3, 1.5, count), rng.uniform(-1.0, 1.0, (count, 2))]
             way = np.c_[np.zeros(count), rng.uniform(-1.0, 1.0, (count, 2))] - start
             velocity = SPEED * way / np.linalg.norm(way, axis=1, keepdims=True)
@@ -145,7 +147,11 @@ def _energy_gain() -> tuple[float, int]:
         (box_mesh((3.0, 0.025, 3.0)), (0.0, 1.7, 1.0)),
         (Sphere(0.4), (0.1, -1.0, 0.3)),
     )
-    bodies = (_craft("sphere", (0.15,) * 3), _craft("box", (0.2, 0.15, 0.05)), _craft("cylinder", (0.15, 0.15, 0.06)))
+    bodies = (
+        _vehicle_of_shape("sphere", (0.15,) * 3),
+        _vehicle_of_shape("box", (0.2, 0.15, 0.05)),
+        _vehicle_of_shape("cylinder", (0.15, 0.15, 0.06)),
+    )
     items, rng = [body for body in bodies for _ in range(8)], np.random.default_rng(4)
     gain, impacts, n = -1.0, 0, len(items)
     for contact in (Contact("respond", 0.0, 0.6), Contact("respond", 0.9, 0.3), Contact("respond", 1.0, 0.0)):

@@ -45,13 +45,13 @@ def _hover() -> Iterator[Figure]:
 
 
 def _speeds() -> Iterator[Figure]:
-    craft = vehicle("flightgoggles")
-    sim = Simulator(craft, _QUIET)
+    model = vehicle("flightgoggles")
+    sim = Simulator(model, _QUIET)
     sim.reset(rotor_speed=np.zeros(4))
     sim.advance(9600, np.zeros(4))
     yield within("FlightGoggles 2: terminal speed of free fall", float(-sim.velocity[0, 2]), 9.905, 0.005, "m/s")
     thrust = 4 * 1.91e-6 * 2200.0**2
-    tilt = np.arccos(craft.mass * craft.gravity / thrust)
+    tilt = np.arccos(model.mass * model.gravity / thrust)
     sim.reset(attitude=from_euler(0.0, tilt, 0.0), rotor_speed=np.full(4, 2200.0))
     sim.advance(9600, np.full(4, 2200.0))
     yield within("FlightGoggles 3: top level speed", float(np.hypot(*sim.velocity[0, :2])), 18.88, 0.01, "m/s")
@@ -92,13 +92,13 @@ def _discrete_gain(c: object, dt: float) -> float:
 
 
 def _wrench_noise() -> Iterator[Figure]:
-    craft = replace(vehicle("flightgoggles"), drag=Drag())
+    model = replace(vehicle("flightgoggles"), drag=Drag())
     variance = {}
     for rate, expected in ((960.0, 0.693), (480.0, 0.490)):
         config = SimulatorConfig(physics_rate=rate, control_rate=rate)
-        sim = Simulator(craft, config, env_count=20_000, seed=1)
-        sim.advance(1, hover_speed(craft))
-        force = np.std((rotate(sim.attitude, sim.field("acceleration")) - [0.0, 0.0, 9.81]) * craft.mass)
+        sim = Simulator(model, config, env_count=20_000, seed=1)
+        sim.advance(1, hover_speed(model))
+        force = np.std((rotate(sim.attitude, sim.field("acceleration")) - [0.0, 0.0, 9.81]) * model.mass)
         yield within(f"FlightGoggles 6: stochastic force at {rate:.0f} Hz", float(force), expected, 0.01, "N")
         sim.reset(rotor_speed=np.zeros(4))
         sim.advance(int(rate), np.zeros(4))
@@ -109,8 +109,8 @@ def _wrench_noise() -> Iterator[Figure]:
 
 
 def _imu() -> Iterator[Figure]:
-    craft = vehicle("flightgoggles")
-    rest = _samples(craft, noise=False)
+    model = vehicle("flightgoggles")
+    rest = _samples(model, noise=False)
     mean = float(np.abs(rest.mean(axis=(0, 1))[:3] - [0.0, 0.0, 9.81]).max())
     # 960 x 256 samples of sigma 0.0707: the mean is known to 1.4e-4; five of those.
     yield below("FlightGoggles 7: accelerometer mean at rest, off (0, 0, 9.81)", mean, 7e-4, "m/s^2")
@@ -121,12 +121,12 @@ def _imu() -> Iterator[Figure]:
         "FlightGoggles 7: gyroscope variance at rest", float(rest[..., 3:].var(axis=0).mean()), 0.003, 0.02, "(rad/s)^2"
     )
     # The first 50 samples only: held at constant rotor speeds, noisy flights drift away from hover.
-    hovering = _samples(craft, noise=True)[:50, :, :3]
+    hovering = _samples(model, noise=True)[:50, :, :3]
     yield within(
         "FlightGoggles 7: accelerometer variance in hover", float(hovering.var(axis=1).mean()), 0.485, 0.03, "(m/s^2)^2"
     )
-    sim = Simulator(craft, replace(_QUIET, imu=Imu.named("flightgoggles")), env_count=20_000)
-    sim.advance(1920, hover_speed(craft))
+    sim = Simulator(model, replace(_QUIET, imu=Imu.named("flightgoggles")), env_count=20_000)
+    sim.advance(1920, hover_speed(model))
     bias = np.concatenate([sim.field("accelerometer_bias"), sim.field("gyroscope_bias")], axis=1)
     yield within("FlightGoggles 7: bias variance after 2 s", float(bias.var()), 2e-7, 0.02)
 
@@ -145,20 +145,20 @@ def _allan() -> Iterator[Figure]:
         yield within(f"Allan slope of the gyroscope's {name}", float(np.mean(slopes)), expected, 0.1)
 
 
-def _samples(craft: Vehicle, noise: bool) -> Array:
-    sim = Simulator(craft, replace(_QUIET, wrench_noise=noise, imu=Imu.named("flightgoggles")), env_count=256)
-    samples = sim.advance(960, hover_speed(craft), imu_log=True)
+def _samples(model: Vehicle, noise: bool) -> Array:
+    sim = Simulator(model, replace(_QUIET, wrench_noise=noise, imu=Imu.named("flightgoggles")), env_count=256)
+    samples = sim.advance(960, hover_speed(model), imu_log=True)
     assert samples is not None
     return samples.astype(np.float64)
 
 
 def _conservation() -> Iterator[Figure]:
     """Torque-free tumbling for 10 s, float64: spec 8 asks 1e-6, ours 1e-10 (quality 2)."""
-    craft = replace(vehicle("flightgoggles"), drag=Drag(), inertia=(2.5e-3, 2.1e-3, 4.3e-3, 0.0, 0.0, 0.0), gravity=0.0)
-    sim = Simulator(craft, replace(_QUIET, physics_rate=1000.0, control_rate=1000.0))
+    model = replace(vehicle("flightgoggles"), drag=Drag(), inertia=(2.5e-3, 2.1e-3, 4.3e-3, 0.0, 0.0, 0.0), gravity=0.0)
+    sim = Simulator(model, replace(_QUIET, physics_rate=1000.0, control_rate=1000.0))
     sim.reset(rate=[3.0, 1.0, 5.0], rotor_speed=np.zeros(4))
     twin = Twin(sim)
-    inertia = np.array(craft.inertia[:3])
+    inertia = np.array(model.inertia[:3])
     before = _energy_momentum(twin.field("rate")[0], twin.field("attitude")[0], inertia)
     twin.advance(10_000, np.zeros(4))
     after = _energy_momentum(twin.field("rate")[0], twin.field("attitude")[0], inertia)
@@ -182,7 +182,7 @@ def _rate_step() -> Iterator[Figure]:
     """Check a roll-rate step of 3 rad/s from hover: published gains and filter, Euler, 960 Hz."""
     for moment, expected in _RATE_STEP.items():
         base = vehicle("flightgoggles")
-        craft = replace(base, drag=replace(base.drag, angular_norm=(moment,) * 3))
+        model = replace(base, drag=replace(base.drag, angular_norm=(moment,) * 3))
         for published in (True, False):
             config = replace(
                 _QUIET,
@@ -190,8 +190,8 @@ def _rate_step() -> Iterator[Figure]:
                 level="rate_thrust:flightgoggles",
                 control=ControlConfig(allocation="pseudo_inverse", published_filter=published),
             )
-            sim = Simulator(craft, config)
-            rates, command = [], [craft.mass * craft.gravity, 3.0, 0.0, 0.0]
+            sim = Simulator(model, config)
+            rates, command = [], [model.mass * model.gravity, 3.0, 0.0, 0.0]
             for _ in range(960):
                 sim.advance(1, command)
                 rates.append(float(sim.rate[0, 0]))

@@ -24,7 +24,7 @@ from airworthy.control import (
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.files import data_dir, read_json
 from airworthy.gates.labels.candidates import candidates, fastest, segment_admissible
-from airworthy.gates.labels.controller_model import craft_for
+from airworthy.gates.labels.controller_model import make_controller_model
 from airworthy.gates.labels.kernel import fly_lanes
 from airworthy.gates.labels.labels import Labels, label
 from airworthy.gates.labels.lanes import RolloutLanes, make_lanes
@@ -189,7 +189,7 @@ def pruning_figures(count: int) -> Iterator[Figure]:
 def twin_figures() -> Iterator[Figure]:
     """Check the compiled flight beside its float64 twin, under strong randomisation."""
     options = SearchOptions(randomisation=RANDOMISATIONS["strong"])
-    drawn = draw(craft_for(options), options.randomisation, 3, np.arange(len(SHORT)))
+    drawn = draw(make_controller_model(options), options.randomisation, 3, np.arange(len(SHORT)))
     ours, slow = (fly(SHORT, SHORT_SPEED, SHORT_TIME, options, draws=drawn, twin=twin) for twin in (False, True))
     gap = float(np.abs(ours.error_mean - slow.error_mean).max())
     # Positions in float32 lie within 1e-7 m; the loop damps what they add up to.
@@ -205,11 +205,11 @@ def speed_figures(rollouts: int) -> Iterator[Figure]:
         rollouts: How many.
     """
     options = SearchOptions()
-    craft, lanes = craft_for(options), _lanes(options, rollouts)
+    controller_model, lanes = make_controller_model(options), _lanes(options, rollouts)
     limit, walls, cores, steps = np.full(len(lanes), np.inf), [], [], 0
     for _ in range(2):
         begun, spent = time.perf_counter(), time.process_time()
-        steps = int(fly_lanes(lanes, craft, options, limit)[1].sum())
+        steps = int(fly_lanes(lanes, controller_model, options, limit)[1].sum())
         walls.append(time.perf_counter() - begun)
         cores.append(time.process_time() - spent)
     wall, core = max(min(walls), 1e-9), max(min(cores), 1e-9)
@@ -227,10 +227,10 @@ def _lanes(options: SearchOptions, count: int) -> RolloutLanes:
     rows, choice = np.nonzero(found.admissible)
     kept = np.sort(rng.choice(len(rows), min(count, len(rows)), replace=False))
     rows, choice = rows[kept], choice[kept]
-    craft = craft_for(options)
-    drawn = draw(craft, options.randomisation, options.seed, numbers[rows])
+    controller_model = make_controller_model(options)
+    drawn = draw(controller_model, options.randomisation, options.seed, numbers[rows])
     v, t0, tf = (getattr(found, name)[rows, choice] for name in ("v", "t0", "tf"))
-    return make_lanes(situations[rows], v, t0, tf, drawn, craft, options)
+    return make_lanes(situations[rows], v, t0, tf, drawn, controller_model, options)
 
 
 # -----------------------------------------------------------------------------------------------------------------------------

@@ -72,23 +72,23 @@ def indicator_figures() -> Iterator[Figure]:
     """Check three indicators of each vehicle of the table: computed, and measured in simulation with motors that follow at
     once.
     """
-    fleet = [craft for craft in map(vehicle, vehicle_names()) if "published_thrust_to_weight" in craft.extra]
-    gaps = np.array([_printed(craft) for craft in fleet])
+    fleet = [model for model in map(vehicle, vehicle_names()) if "published_thrust_to_weight" in model.extra]
+    gaps = np.array([_printed(model) for model in fleet])
     label = f"FLYINGTRUST 1, {len(fleet)} vehicles"
     yield below(f"{label}: thrust-to-weight off the table, worst", float(gaps[:, 0].max()), 0.05)
     yield below(f"{label}: angular accelerations off the table, worst", 100.0 * float(gaps[:, 1:].max()), 0.2, "%")
     worst = 0.0
-    for craft, found in zip(fleet, measured_indicators(fleet), strict=True):
-        told = indicators(craft, from_rest=False)
+    for model, found in zip(fleet, measured_indicators(fleet), strict=True):
+        told = indicators(model, from_rest=False)
         for name in ("thrust_to_weight", "alpha_xy_max", "alpha_z_max"):
             worst = max(worst, abs(getattr(found, name) / getattr(told, name) - 1.0))
     yield below(f"{label}: measured by step tests off the computed ones, worst", 100.0 * worst, 2.0, "%")
 
 
-def _printed(craft: Vehicle) -> tuple[float, float, float]:
+def _printed(model: Vehicle) -> tuple[float, float, float]:
     """Return how far the three indicators are off the printed ones: absolute, relative, relative."""
-    found = indicators(craft)
-    printed = [float(craft.extra[f"published_{name}"]) for name in ("thrust_to_weight", "alpha_xy_max", "alpha_z_max")]
+    found = indicators(model)
+    printed = [float(model.extra[f"published_{name}"]) for name in ("thrust_to_weight", "alpha_xy_max", "alpha_z_max")]
     turns = (abs(value / told - 1.0) for value, told in zip((found.alpha_xy_max, found.alpha_z_max), printed[1:], strict=True))
     return (abs(found.thrust_to_weight - printed[0]), *turns)  # type: ignore[return-value]
 

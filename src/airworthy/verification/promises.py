@@ -99,26 +99,26 @@ def _containment(clean: np.ndarray) -> Iterator[Figure]:
 
 def _mixed_failures() -> int:
     config = SimulatorConfig(level="position", control_rate=96.0)
-    craft = [vehicle(name) for name in _MIXED]
+    vehicles = [vehicle(name) for name in _MIXED]
 
     def fly(which: list[int]) -> np.ndarray:
-        sim = Simulator([craft[k] for k in which], config, seed=5, flight_ids=np.array(which))
+        sim = Simulator([vehicles[k] for k in which], config, seed=5, flight_ids=np.array(which))
         for _ in range(40):
             sim.step([0.5, -0.2, 0.3, 0.1])
         return np.concatenate([sim.position, sim.velocity, sim.attitude, sim.rate, sim.rotor_speed], axis=1)
 
-    together = fly(list(range(len(craft))))
-    return sum(fly([k])[0].tobytes() != together[k].tobytes() for k in range(len(craft)))
+    together = fly(list(range(len(vehicles))))
+    return sum(fly([k])[0].tobytes() != together[k].tobytes() for k in range(len(vehicles)))
 
 
 def _soak() -> Iterator[Figure]:
     """1e7 physics steps of random commands over the whole catalogue; a flight that diverges is labelled and started again."""
-    craft = [vehicle(name) for name in vehicle_names()] * 20
+    vehicles = [vehicle(name) for name in vehicle_names()] * 20
     config = SimulatorConfig(control_rate=96.0, ground=Ground(-50.0))
-    sim = Simulator(craft, config, seed=11)
+    sim = Simulator(vehicles, config, seed=11)
     low, high = sim.parameter("rotor_min")[:, : sim.rotor_count], sim.parameter("rotor_max")[:, : sim.rotor_count]
     rng = np.random.default_rng(0)
-    launches = int(np.ceil(1e7 / (10 * len(craft))))
+    launches = int(np.ceil(1e7 / (10 * len(vehicles))))
     escapes, memory = 0, 0
     for k in range(launches):
         sim.step(low + (high - low) * rng.random(low.shape, dtype=np.float32))
@@ -130,7 +130,7 @@ def _soak() -> Iterator[Figure]:
         if diverged.any():
             sim.reset(diverged)
     yield zero(
-        f"Numbers that are not, in {launches * 10 * len(craft):.3g} random steps of {len(craft) // 20} vehicles", escapes
+        f"Numbers that are not, in {launches * 10 * len(vehicles):.3g} random steps of {len(vehicles) // 20} vehicles", escapes
     )
     grown = 100.0 * max(_resident() - memory, 0) / memory
     yield below("Memory growth over the last three quarters of them", grown, 1.0, "%")

@@ -68,30 +68,30 @@ def published_figures() -> Iterator[Figure]:
 def _indicators() -> Iterator[Figure]:
     worst, count = {"twr": 0.0, "alpha": 0.0}, 0
     for name in vehicle_names():
-        craft = vehicle(name)
-        if "published_thrust_to_weight" not in craft.extra:
+        model = vehicle(name)
+        if "published_thrust_to_weight" not in model.extra:
             continue
         count += 1
-        found = indicators(craft)
-        worst["twr"] = max(worst["twr"], abs(found.thrust_to_weight - float(craft.extra["published_thrust_to_weight"])))
+        found = indicators(model)
+        worst["twr"] = max(worst["twr"], abs(found.thrust_to_weight - float(model.extra["published_thrust_to_weight"])))
         for value, key in ((found.alpha_xy_max, "published_alpha_xy_max"), (found.alpha_z_max, "published_alpha_z_max")):
-            worst["alpha"] = max(worst["alpha"], abs(value / float(craft.extra[key]) - 1.0))
+            worst["alpha"] = max(worst["alpha"], abs(value / float(model.extra[key]) - 1.0))
     yield below(f"FlyingTrust table, {count} vehicles: thrust-to-weight, worst", worst["twr"], 0.05)
     yield below(f"FlyingTrust table, {count} vehicles: angular accelerations, worst", 100.0 * worst["alpha"], 0.2, "%")
 
 
 def _semi_kinematic() -> Iterator[Figure]:
     config = SimulatorConfig(dynamics="semi_kinematic", level="rate_thrust", physics_rate=100.0, control_rate=20.0)
-    craft = vehicle("carl")
-    twin = SemiKinematicTwin(Simulator(craft, config))
-    twin.advance(1000, [craft.mass * craft.gravity, 0.0, 0.0, 0.0])
+    model = vehicle("carl")
+    twin = SemiKinematicTwin(Simulator(model, config))
+    twin.advance(1000, [model.mass * model.gravity, 0.0, 0.0, 0.0])
     drift = float(np.linalg.norm(twin.field("position")))
     yield below("SOUS VIDE 1: hover drift in 10 s, semi-kinematic, float64", drift, 1e-6, "m")
     norm = abs(float(np.linalg.norm(twin.field("attitude"))) - 1.0)
     yield below("SOUS VIDE 1: quaternion norm error", norm, 1e-9)
-    coarse = SemiKinematicTwin(Simulator(craft, config))
-    fine = SemiKinematicTwin(Simulator(craft, replace(config, physics_rate=1000.0)))
-    command = [1.1 * craft.mass * craft.gravity, 0.8, -0.6, 0.4]
+    coarse = SemiKinematicTwin(Simulator(model, config))
+    fine = SemiKinematicTwin(Simulator(model, replace(config, physics_rate=1000.0)))
+    command = [1.1 * model.mass * model.gravity, 0.8, -0.6, 0.4]
     coarse.advance(200, command)
     fine.advance(2000, command)
     gap = float(np.linalg.norm(coarse.field("position") - fine.field("position")))
@@ -99,19 +99,19 @@ def _semi_kinematic() -> Iterator[Figure]:
 
 
 def _courses(folder: Path) -> Iterator[Figure]:
-    craft, worst = vehicle("carl"), 0.0
+    model, worst = vehicle("carl"), 0.0
     for name in SOUSVIDE_COURSES:
         rows = np.loadtxt(folder / f"reference_{name}.csv", delimiter=",", skiprows=1)
         sample = course(name).trajectory().sample(rows[:, 0])
         state = kinematic_state(sample)
         attitude = z_down_attitude(rows[:, 7:11])
         sign = np.where(np.sum(state.attitude * attitude, axis=1, keepdims=True) < 0.0, -1.0, 1.0)
-        thrust = -rows[:, 11] * 27.6 / craft.mass
+        thrust = -rows[:, 11] * 27.6 / model.mass
         gaps = (
             sample.position - z_down_vector(rows[:, 1:4]),
             sample.velocity - z_down_vector(rows[:, 4:7]),
             sign * state.attitude - attitude,
-            (state.thrust - thrust) * craft.mass / 27.6,
+            (state.thrust - thrust) * model.mass / 27.6,
             state.rate - z_down_vector(rows[:, 12:15]),
         )
         worst = max(worst, *(float(np.abs(gap).max()) for gap in gaps))
@@ -134,7 +134,7 @@ def _effectiveness(folder: Path) -> Iterator[Figure]:
     robots = read_json(folder / "robots.json")["robots"]
     rotors = Path(__file__).parents[1] / "vehicles" / "urdf_rotors"
     for name, file in URDF_ROBOTS.items():
-        craft = import_urdf(folder / "urdf" / f"{file}.urdf", rotors / f"{name}.toml")
+        model = import_urdf(folder / "urdf" / f"{file}.urdf", rotors / f"{name}.toml")
         published = np.array(robots[name]["config"]["control_allocator_config"]["allocation_matrix"])
-        gap = float(np.abs(control_effectiveness(craft, reference="root") - published).max())
+        gap = float(np.abs(control_effectiveness(model, reference="root") - published).max())
         yield below(f"Aerial Gym: effectiveness of {name} from its URDF", gap, 1e-6)

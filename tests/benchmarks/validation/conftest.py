@@ -1,4 +1,4 @@
-"""A synthetic flight: a known craft under a rough attitude controller, with perfect or spoiled sensors."""
+"""A synthetic flight: a known model under a rough attitude controller, with perfect or spoiled sensors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Synthetic:
     """A log and the truth behind it."""
 
     log: FlightLog
-    craft: VehicleModel
+    model: VehicleModel
     structure: Structure
     theta: np.ndarray
     state: np.ndarray
@@ -45,17 +45,17 @@ def true_structure() -> tuple[Structure, np.ndarray]:
     return structure, theta
 
 
-def record_of(craft: VehicleModel) -> Any:
+def record_of(model: VehicleModel) -> Any:
     layout = rigid_layout(4)
-    column = body_parameters(craft.vehicle, layout, 4)
+    column = body_parameters(model.vehicle, layout, 4)
     column[layout.rows("rotor_rise")] = column[layout.rows("rotor_fall")] = np.tile([1.0, 0.0], 4)
     return layout.record(lambda row: float(column[row]))
 
 
-def fly(craft: VehicleModel, seconds: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def fly(model: VehicleModel, seconds: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """States (n, 13), rotor speeds (n, 4) and specific forces (n, 3) of a flight that wanders about a point."""
-    p, rng = record_of(craft), np.random.default_rng(seed)
-    hover = np.sqrt(craft.vehicle.mass * 9.81 / sum(r.thrust[2] for r in craft.vehicle.rotors))
+    p, rng = record_of(model), np.random.default_rng(seed)
+    hover = np.sqrt(model.vehicle.mass * 9.81 / sum(r.thrust[2] for r in model.vehicle.rotors))
     phase, state = rng.uniform(0.0, 6.28, (3, 3)), np.zeros(13)
     state[2], state[9] = 1.0, 1.0
     speed = np.full(4, hover)
@@ -64,7 +64,7 @@ def fly(craft: VehicleModel, seconds: float, seed: int) -> tuple[np.ndarray, np.
     def rates(z: np.ndarray, w: np.ndarray, slope: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         v, q, r, rotors = tuple(z[3:6]), tuple(z[6:10]), tuple(z[10:13]), tuple(w)
         drag, _ = drag_wrench(rotate_inverse(q, v), r, rotors, p, False)
-        moment = cross(craft.drag_center, drag)
+        moment = cross(model.drag_center, drag)
         dv, dq, dw, _, f = derivative(v, q, r, rotors, tuple(w + slope), (0.0,) * 3, (0.0,) * 3, moment, None, p)
         return np.array([*v, *dv, *dq, *dw]), np.array(f)
 
@@ -97,8 +97,8 @@ def synthetic() -> Synthetic:
     from airworthy.benchmarks.validation.windows import GYRO_DELAY
 
     structure, theta = true_structure()
-    craft = structure.craft(theta)
-    state, speed, force = fly(craft, 12.0, 5)
+    model = structure.model(theta)
+    state, speed, force = fly(model, 12.0, 5)
     time = np.arange(len(state)) * STEP
     early = np.stack([np.interp(time + GYRO_DELAY, time, column) for column in speed.T], axis=1)
     log = FlightLog(
@@ -114,7 +114,7 @@ def synthetic() -> Synthetic:
         attitude=state[::POSE_EVERY, 6:10],
         clock_scale=1.0,
     )
-    return Synthetic(log, craft, structure, theta, state)
+    return Synthetic(log, model, structure, theta, state)
 
 
 @dataclass(frozen=True)

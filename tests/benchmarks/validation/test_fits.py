@@ -29,7 +29,7 @@ def fitted(halves):
 
 def test_the_fit_finds_the_truth(synthetic, fitted):
     """Ratios that motion shows are found; only ratios of torque and inertia are seen, so those are compared."""
-    true, found = synthetic.craft, fitted.craft()
+    true, found = synthetic.model, fitted.model()
     for axis in (0, 1):
         known = true.vehicle.rotors[0].thrust[2] / true.vehicle.inertia[axis]
         assert found.vehicle.rotors[0].thrust[2] / found.vehicle.inertia[axis] == pytest.approx(known, rel=0.02)
@@ -42,7 +42,7 @@ def test_the_fit_finds_the_truth(synthetic, fitted):
 
 def test_it_predicts_what_it_was_not_fitted_to(halves, fitted):
     test = halves[1]
-    ours = error_samples(predict(test, [fitted.craft()]), test).rms()
+    ours = error_samples(predict(test, [fitted.model()]), test).rms()
     assert ours[0, 2] < 0.006
     assert ours[2, 2] < 0.7
     craft = comparators(brushless=False)["Crazyflow L250"]
@@ -73,7 +73,7 @@ def test_what_the_hubs_gain_is_judged_beside_the_best_without_them(halves):
     assert name == "hubs"  # the truth has a moment of drag, which neither of the others has
     assert min(costs, key=lambda n: costs[n]) == name
     best = min(("rigid", "drag"), key=lambda n: costs[n])
-    expected = error_samples(predict(split.test, [fit(BRUSHED, split.train, STRUCTURES[best]).craft()]), split.test)
+    expected = error_samples(predict(split.test, [fit(BRUSHED, split.train, STRUCTURES[best]).model()]), split.test)
     (found,) = experiment.samples[(OURS, BODY_ONLY)]
     np.testing.assert_array_equal(found.values, expected.values)
     assert np.all(experiment.samples[(OURS, FITTED)][0].rms()[2:] < found.rms()[2:])
@@ -92,7 +92,7 @@ def test_holding_rates_is_no_model(halves, fitted):
     held = rates_held(BRUSHED, halves[0])
     found = predict(halves[1], [held])
     np.testing.assert_allclose(found.rate[0, :, -1], halves[1].rate[:, 0], atol=1e-6)
-    assert cost_per_window(fitted.craft(), halves[1]) < cost_per_window(held, halves[1])
+    assert cost_per_window(fitted.model(), halves[1]) < cost_per_window(held, halves[1])
 
 
 def test_too_few_windows_is_said(halves):
@@ -104,7 +104,7 @@ def test_structures_name_known_parameters():
     for free in STRUCTURES.values():
         assert set(free) <= set(PRIORS)
         structure = Structure(BRUSHED, free, 2e-8)
-        check(structure.craft(structure.mean).vehicle)
+        check(structure.model(structure.mean).vehicle)
 
 
 def test_the_fitted_vehicle_can_be_saved_and_hovers(tmp_path, halves, fitted):
@@ -125,7 +125,7 @@ def test_what_is_saved_predicts_as_what_was_judged(halves, fitted):
     experiment = Experiment("brushed", "", BRUSHED, [Split("half", halves[0], halves[1])], False)
     for fit_ in (fitted, tilted):
         saved = flyable(experiment, fit_)
-        judged, flown = predict(halves[1], [fit_.craft()]), predict(halves[1], [VehicleModel(saved)])
+        judged, flown = predict(halves[1], [fit_.model()]), predict(halves[1], [VehicleModel(saved)])
         for name in ("position", "velocity", "attitude", "rate"):
             np.testing.assert_allclose(getattr(flown, name), getattr(judged, name), atol=1e-12)
     trim = hover_trim(flyable(experiment, tilted))

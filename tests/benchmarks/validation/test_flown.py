@@ -41,10 +41,10 @@ def apart(a, b):
     return np.abs(a.position - b.position).max(), turned.max()
 
 
-def straightened(craft):
-    """The craft with upright rotors: what was saved once, and was not what had been judged."""
-    upright = tuple(replace(rotor, axis=(0.0, 0.0, 1.0)) for rotor in craft.vehicle.rotors)
-    return replace(craft, vehicle=replace(craft.vehicle, rotors=upright))
+def straightened(model):
+    """The model with upright rotors: what was saved once, and was not what had been judged."""
+    upright = tuple(replace(rotor, axis=(0.0, 0.0, 1.0)) for rotor in model.vehicle.rotors)
+    return replace(model, vehicle=replace(model.vehicle, rotors=upright))
 
 
 @pytest.mark.parametrize("name", ["full", *HUB_AIR])
@@ -55,17 +55,17 @@ def test_the_saved_record_flies_as_the_fit_predicts(windows, tmp_path, name):
     assert missing_sources(saved) == []
     write_vehicle(saved, tmp_path / "saved.toml")
     flown = fly_windows(read_vehicle(tmp_path / "saved.toml"), windows)
-    judged = predict(windows, [fit.craft()])
+    judged = predict(windows, [fit.model()])
     # The simulator's float32 against float64, and its steps of 1 ms against the prediction's of 10 ms.
     moved, turned = apart(flown, judged)
     assert moved < 2e-4
     assert turned < 1e-3
     # Straightened, the same vehicle is somewhere else: this would have been seen.
-    assert apart(predict(windows, [straightened(fit.craft())]), judged)[0] > 10.0 * moved
+    assert apart(predict(windows, [straightened(fit.model())]), judged)[0] > 10.0 * moved
 
 
 def test_a_rotor_that_cannot_follow_is_said(windows):
-    vehicle = fitted(windows, "full").craft().vehicle
+    vehicle = fitted(windows, "full").model().vehicle
     slow = replace(vehicle.rotors[2], response=RotorResponse.first_order(0.05, 0.1))
     with pytest.raises(AirworthyError, match=r"Rotor 2 of crazyflie_brushed_35g lags by rise .* needs one time constant"):
         fly_windows(replace(vehicle, rotors=(*vehicle.rotors[:2], slow, vehicle.rotors[3])), windows)

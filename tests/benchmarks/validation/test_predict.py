@@ -112,12 +112,12 @@ def test_a_batch_is_its_members():
 def test_the_known_craft_predicts_its_own_flight(synthetic):
     windows = cut_windows(reference(synthetic.log, IDENTITY))
     assert len(windows) > 100
-    errors = error_samples(predict(windows, [synthetic.craft]), windows)
+    errors = error_samples(predict(windows, [synthetic.model]), windows)
     # Left: the start state's local fits (millimetres per second, millirad) and rotor speeds averaged over 5 ms.
     assert errors.rms()[0, 2] < 1e-3
     assert errors.rms()[2, 2] < 0.15
-    coarse = predict(windows, [synthetic.craft], coarse=True)
-    assert np.abs(coarse.position - predict(windows, [synthetic.craft]).position).max() < 2e-3
+    coarse = predict(windows, [synthetic.model], coarse=True)
+    assert np.abs(coarse.position - predict(windows, [synthetic.model]).position).max() < 2e-3
 
 
 def test_trim_finds_a_steady_disturbance():

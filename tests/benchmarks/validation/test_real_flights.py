@@ -34,7 +34,7 @@ def test_a_held_out_flight_is_predicted_better_than_by_any_published_set(referen
     cut = {name: cut_windows(references[name]) for name in BRUSHLESS_FLIGHTS}
     test = cut["brushless_eckart17"]
     train = join_windows([cut[name] for name in BRUSHLESS_FLIGHTS if name != "brushless_eckart17"])
-    ours = error_samples(predict(test, [fit(BRUSHLESS, train, STRUCTURES["damping"]).craft()]), test).rms()
+    ours = error_samples(predict(test, [fit(BRUSHLESS, train, STRUCTURES["damping"]).model()]), test).rms()
     assert ours[0, 2] < 0.09
     assert ours[2, 2] < 12.0
     for name, craft in comparators(brushless=True).items():

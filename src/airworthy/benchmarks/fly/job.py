@@ -129,9 +129,9 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
     sensors = mounted_sensors(config, vehicles)
     check_film(config, vehicles)
     trajectory, _ = planned(limited(way) if plans else way)
-    crafts = [vehicles[i % len(vehicles)] for i in range(config.envs)]
+    batch_vehicles = [vehicles[i % len(vehicles)] for i in range(config.envs)]
     batch = batch_of(config, place)
-    goal = GoalFlight(way, crafts, place, batch) if plans and place is not None and batch is not None else None
+    goal = GoalFlight(way, batch_vehicles, place, batch) if plans and place is not None and batch is not None else None
     level = goal.level if goal is not None else pilot_level(config.pilot) if pilot is None else pilot.level
     _check_pilot(config, level)
     _check_priority(config, level, goal is not None)
@@ -146,7 +146,7 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
     check_device(config.device)
     check_start(config, batch, vehicles, trajectory.sample(0.0).position)
     simulator = Simulator(
-        crafts,
+        batch_vehicles,
         simulator_config(config, level) if goal is None else goal.configured(simulator_config(config, level)),
         seed=config.seed,
         device=config.device,

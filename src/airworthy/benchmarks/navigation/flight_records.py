@@ -84,12 +84,12 @@ def vehicle_digest(name: str, body: str) -> str:
 @cache
 def _facts(name: str) -> tuple[str, float, float, float, float]:
     """Category, mass and indicators: the published ones where the record has them."""
-    craft = catalogue_vehicle(name)
-    found, told = indicators(craft), craft.extra
+    vehicle = catalogue_vehicle(name)
+    found, told = indicators(vehicle), vehicle.extra
     values = (found.thrust_to_weight, found.alpha_xy_max, found.alpha_z_max)
     names = ("published_thrust_to_weight", "published_alpha_xy_max", "published_alpha_z_max")
     twr, axy, az = (float(told.get(key, value)) for key, value in zip(names, values, strict=True))
-    return str(told.get("category", "other")), float(craft.mass), twr, axy, az
+    return str(told.get("category", "other")), float(vehicle.mass), twr, axy, az
 
 
 def rows_of(flown: FlownBatch, entrant: NavigationMethod, config: NavigationConfig) -> list[Row]:

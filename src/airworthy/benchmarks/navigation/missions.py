@@ -73,9 +73,9 @@ def mission_of(flights: Sequence[Flight], config: NavigationConfig, draws: Fligh
     start, goal, lower, upper = (np.array([term[k] for term in terms]) for k in range(4))
     start[:, :2] += draws.offset
     rules = config.protocol
-    crafts = [flown_vehicle(flight.vehicle, config.body) for flight in flights]
+    vehicles = [flown_vehicle(flight.vehicle, config.body) for flight in flights]
     if config.a_max == "vehicle":
-        ratio = [indicators(item).thrust_to_weight for item in crafts]
+        ratio = [indicators(item).thrust_to_weight for item in vehicles]
         limit = acceleration_limit(ratio, rules.acceleration_m_s2)
     else:
         limit = np.full(len(flights), rules.acceleration_m_s2)
@@ -88,7 +88,7 @@ def mission_of(flights: Sequence[Flight], config: NavigationConfig, draws: Fligh
         upper=upper,
         flight=np.array([flight.number for flight in flights], np.int64),
         seed=config.seed,
-        vehicle=Airframes.of(crafts, [item.body.size[0] for item in crafts]),
+        vehicle=Airframes.of(vehicles, [item.body.size[0] for item in vehicles]),
     )
 
 
@@ -141,9 +141,9 @@ def largest_radius(names: Sequence[str], body: str) -> float:
 @lru_cache(maxsize=256)
 def flown_vehicle(name: str, body: str) -> Vehicle:
     """Return a vehicle with the collision body of a mode; the same object for the same words."""
-    craft = catalogue_vehicle(name)
-    radius = enclosing_radius(craft) if body == "body" else 0.3
-    return replace(craft, body=replace(craft.body, shape="sphere", size=(radius, radius, radius), center=(0.0, 0.0, 0.0)))
+    record = catalogue_vehicle(name)
+    radius = enclosing_radius(record) if body == "body" else 0.3
+    return replace(record, body=replace(record.body, shape="sphere", size=(radius, radius, radius), center=(0.0, 0.0, 0.0)))
 
 
 @lru_cache(maxsize=8)

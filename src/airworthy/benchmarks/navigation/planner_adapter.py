@@ -170,8 +170,8 @@ class PlannerGuide:
         times = {int(number): list(values) for number, values in (stored or {}).items()}
         compute = ComputeModel(config.compute, patience=config.patience, stored=times)
         self.planner = planner
-        odometry, crafts = odometry_of(config), list(vehicles)
-        self.pilot = PlannerPilot(planner, mission, crafts, maps, compute, config.controller, odometry)
+        odometry, flown = odometry_of(config), list(vehicles)
+        self.pilot = PlannerPilot(planner, mission, flown, maps, compute, config.controller, odometry)
         self._measured = config.compute == "measured"
         self._count = len(mission.start)
         self._wall, self._asked = 0.0, 0

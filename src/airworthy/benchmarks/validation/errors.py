@@ -18,7 +18,7 @@ from airworthy.vehicles import Drag, Rotor, Vehicle, vehicle
 
 __all__ = ["HORIZONS", "QUANTITIES", "ErrorSamples", "as_dict", "attitude_error", "error_samples", "error_vectors", "pooled"]
 
-# ---- Published Crazyflie parameter sets as crafts, each with its own equations' effects -------------------------------------
+# ---- Published Crazyflie parameter sets as models, each with its own equations' effects -------------------------------------
 #
 # The sets of the catalogue are RotorPy's, Crazyflow's L250 and P250, and gym-pybullet-drones' cf2x. For the brushless vehicle
 # the two sets published for a brushless Crazyflie are added, since they are the fairer comparison; their numbers stand here
@@ -34,16 +34,16 @@ def comparators(brushless: bool) -> dict[str, VehicleModel]:
     Args:
         brushless: Add the sets that were published for a brushless Crazyflie.
     """
-    crafts = {
+    models = {
         "RotorPy": _ordered(vehicle("rotorpy_crazyflie")),
         "Crazyflow L250": _ordered(vehicle("cf2x_L250")),
         "Crazyflow P250": _ordered(vehicle("cf2x_P250")),
         "gym-pybullet-drones": _bullet(vehicle("cf2x_gym_pybullet_drones")),
     }
     if brushless:
-        crafts["RotorPy brushless"] = _rotorpy_brushless()
-        crafts["Crazyflow 21B"] = _crazyflow_brushless()
-    return crafts
+        models["RotorPy brushless"] = _rotorpy_brushless()
+        models["Crazyflow 21B"] = _crazyflow_brushless()
+    return models
 
 
 def in_log_order(published: Vehicle) -> Vehicle:
@@ -129,7 +129,7 @@ def attitude_error(a: Array, b: Array) -> Array:
 
 
 def error_vectors(prediction: Prediction, windows: LogWindows) -> tuple[Array, Array, Array, Array]:
-    """Position [m], velocity [m/s], attitude [rad] and rate [rad/s] errors, each (craft, window, horizon, 3)."""
+    """Position [m], velocity [m/s], attitude [rad] and rate [rad/s] errors, each (model, window, horizon, 3)."""
     return (
         prediction.position - windows.position[None, :, 1:],
         prediction.velocity - windows.velocity[None, :, 1:],
@@ -162,7 +162,7 @@ class ErrorSamples:
 
 
 def error_samples(prediction: Prediction, windows: LogWindows) -> ErrorSamples:
-    """Errors of the first craft of a prediction, as lengths in the units of `QUANTITIES`."""
+    """Errors of the first model of a prediction, as lengths in the units of `QUANTITIES`."""
     lengths = [np.linalg.norm(v[0], axis=-1) for v in error_vectors(prediction, windows)]
     lengths[2] = np.rad2deg(lengths[2])
     values = np.stack(lengths, axis=1)

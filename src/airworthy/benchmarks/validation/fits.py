@@ -43,20 +43,20 @@ class ModelFit:
     cost: float
     """Robust cost per window, without the priors."""
 
-    def craft(self, name: str = "") -> VehicleModel:
-        """Return the craft that it is."""
-        return self.structure.craft(self.theta, name)
+    def model(self, name: str = "") -> VehicleModel:
+        """Return the model that it is."""
+        return self.structure.model(self.theta, name)
 
     def values(self) -> dict[str, float]:
         """Free parameters by name."""
         return dict(zip(self.structure.free, (float(t) for t in self.theta), strict=True))
 
 
-def residuals(crafts: Sequence[VehicleModel], windows: LogWindows, trim: DisturbanceDecay | None = None) -> Array:
-    """Scaled errors, (craft, number); errors at horizons without a trustworthy reference are zero."""
+def residuals(models: Sequence[VehicleModel], windows: LogWindows, trim: DisturbanceDecay | None = None) -> Array:
+    """Scaled errors, (model, number); errors at horizons without a trustworthy reference are zero."""
     blocks = [
-        (vectors / ERROR_SCALE[i][None, None, :, None] * windows.valid[None, :, :, None]).reshape(len(crafts), -1)
-        for i, vectors in enumerate(error_vectors(predict(windows, crafts, trim, coarse=True), windows))
+        (vectors / ERROR_SCALE[i][None, None, :, None] * windows.valid[None, :, :, None]).reshape(len(models), -1)
+        for i, vectors in enumerate(error_vectors(predict(windows, models, trim, coarse=True), windows))
     ]
     flat = np.clip(np.nan_to_num(np.concatenate(blocks, axis=1), nan=_FAR), -_FAR, _FAR)
     return flat / np.sqrt(REDUNDANCY)
@@ -112,9 +112,9 @@ def _cost(residual: Array) -> float:
     return float(np.sum(np.sqrt(1.0 + REDUNDANCY * residual**2) - 1.0) / REDUNDANCY)
 
 
-def cost_per_window(craft: VehicleModel, windows: LogWindows, trim: DisturbanceDecay | None = None) -> float:
-    """Robust cost of a craft's prediction errors per window."""
-    return _cost(residuals([craft], windows, trim)[0]) / len(windows)
+def cost_per_window(model: VehicleModel, windows: LogWindows, trim: DisturbanceDecay | None = None) -> float:
+    """Robust cost of a model's prediction errors per window."""
+    return _cost(residuals([model], windows, trim)[0]) / len(windows)
 
 
 def hover_coefficient(windows: LogWindows, mass: float) -> float:
@@ -140,7 +140,7 @@ def fit(
         )
     structure = Structure(airframe, free, hover_coefficient(windows, airframe.mass))
     mean, deviation = structure.mean, structure.deviation
-    z, cost = gauss_newton(lambda z: structure.craft(mean + deviation * z), windows, len(free), trim, iterations)
+    z, cost = gauss_newton(lambda z: structure.model(mean + deviation * z), windows, len(free), trim, iterations)
     return ModelFit(structure, mean + deviation * z, cost / len(windows))
 
 
@@ -156,7 +156,7 @@ def choose(airframe: Airframe, windows: LogWindows, structures: Sequence[str]) -
         free, total = STRUCTURES[name], 0.0
         for k in range(FOLDS):
             fitted = fit(airframe, thinned(windows.select(fold != k)), free, iterations=_ITERATIONS_CHOICE)
-            total += cost_per_window(fitted.craft(), windows.select(fold == k))
+            total += cost_per_window(fitted.model(), windows.select(fold == k))
         costs[name] = total / FOLDS
     return min(costs, key=lambda name: costs[name]), costs
 
@@ -174,19 +174,19 @@ def thinned(windows: LogWindows, keep: int = 60) -> LogWindows:
     return windows.select(np.arange(0, len(windows), max(1, round(len(windows) / keep))))
 
 
-def refit_thrust(craft: VehicleModel, mass: float, windows: LogWindows, trim: DisturbanceDecay | None = None) -> VehicleModel:
-    """Return a published craft with the measured mass and a thrust map refitted to windows by the same method.
+def refit_thrust(model: VehicleModel, mass: float, windows: LogWindows, trim: DisturbanceDecay | None = None) -> VehicleModel:
+    """Return a published model with the measured mass and a thrust map refitted to windows by the same method.
 
     Each rotor gets its own factor, and all share how much of the thrust is linear in speed. The priors are so wide that they
-    only keep the solution finite: this is the thrust map that helps the craft most, whether a real rotor could have it or
+    only keep the solution finite: this is the thrust map that helps the model most, whether a real rotor could have it or
     not.
 
     Args:
-        craft: The published craft.
+        model: The published model.
         mass: Measured [kg].
         windows: Windows to fit to.
     """
-    heavy = replace(craft.vehicle, mass=mass)
+    heavy = replace(model.vehicle, mass=mass)
     speeds = np.moveaxis(windows.rotor_speed, -1, 0)
     thrust = sum(r.thrust[1] * w + r.thrust[2] * w**2 for r, w in zip(heavy.rotors, speeds, strict=True))
     level = mass * GRAVITY / float(np.mean(thrust))
@@ -199,7 +199,7 @@ def refit_thrust(craft: VehicleModel, mass: float, windows: LogWindows, trim: Di
     def make(z: Array) -> VehicleModel:
         factors = level * np.exp(_WIDE_FACTOR * z[:4])
         rotors = tuple(refitted(r, float(f), _SHARE * float(z[4])) for r, f in zip(heavy.rotors, factors, strict=True))
-        return replace(craft, vehicle=replace(heavy, rotors=rotors))
+        return replace(model, vehicle=replace(heavy, rotors=rotors))
 
     z, _ = gauss_newton(make, windows, 5, trim)
     return make(z)

@@ -35,9 +35,9 @@ def simulated_at_rest(device: str = "adis16448", seed: int = 0) -> Array:
     config = SimulatorConfig(
         physics_rate=RATE, control_rate=RATE, ground=Ground(), imu=Imu.named(device), wrench_noise=False, disturbance=False
     )
-    craft = vehicle("flightgoggles")
-    sim = Simulator(craft, config, seed=seed)
-    sim.reset(position=[0.0, 0.0, craft.body.size[0] - craft.body.center[2]], rotor_speed=np.zeros(4))
+    flown = vehicle("flightgoggles")
+    sim = Simulator(flown, config, seed=seed)
+    sim.reset(position=[0.0, 0.0, flown.body.size[0] - flown.body.center[2]], rotor_speed=np.zeros(4))
     sim.advance(int(2 * RATE), np.zeros(4))
     steps, parts = int(HOURS * 3600 * RATE), []
     while steps > 0:

@@ -76,20 +76,20 @@ def plot_flight(path: Path, source: LogReference, experiment: Experiment, split:
     states = source.states(span)
     quantities = [(f"position {axis} [m]", "position", index) for index, axis in enumerate("xyz")]
     quantities += [("velocity x [m/s]", "velocity", 0), ("velocity y [m/s]", "velocity", 1), ("roll rate [rad/s]", "rate", 0)]
-    crafts = [fitted.craft(), comparators(experiment.brushless)["Crazyflow L250"]]
-    prediction = predict(windows, crafts)
+    models = [fitted.model(), comparators(experiment.brushless)["Crazyflow L250"]]
+    prediction = predict(windows, models)
     figure, axes = _figure(3, 2, 14.0, 9.0)
     for axis, (label, name, component) in zip(axes.T.ravel(), quantities, strict=True):
         real = np.where(states.valid, getattr(states, name)[:, component], np.nan)
         axis.plot(span, real, color="black", lw=1.5, label="motion capture and gyro", zorder=3)
         start = getattr(windows, name)[:, 0, component]
-        for craft, color, title in (
+        for model, color, title in (
             (1, _COLORS["Crazyflow L250"], "Crazyflow L250 as published"),
             (0, _COLORS[OURS], "ours, not fitted to this flight"),
         ):
-            path_values = np.concatenate([start[:, None], getattr(prediction, name)[craft, :, :, component]], axis=1)
+            path_values = np.concatenate([start[:, None], getattr(prediction, name)[model, :, :, component]], axis=1)
             times = windows.time[:, None] + np.array([0.0, *HORIZONS])
-            axis.plot(times[::2].T, path_values[::2].T, color=color, lw=1.0, alpha=0.8, zorder=2 if craft == 0 else 1)
+            axis.plot(times[::2].T, path_values[::2].T, color=color, lw=1.0, alpha=0.8, zorder=2 if model == 0 else 1)
             axis.plot([], [], color=color, label=title)
         margin = 0.35 * (np.nanmax(real) - np.nanmin(real)) + 0.02
         axis.set(ylabel=label, xlabel="time [s]", ylim=(np.nanmin(real) - margin, np.nanmax(real) + margin))
@@ -110,11 +110,11 @@ def plot_thrust(path: Path, bench: Bench, thrust_map: ThrustMap, experiments: Se
     speed = np.linspace(300.0, 2500.0, 200)
     left.plot(speed, 1e3 * thrust_map.thrust(speed), color="black", lw=2, label="bench fit")
     for axis, experiment, flown in ((left, experiments[1], (1850.0, 2250.0)), (right, experiments[0], (1250.0, 2150.0))):
-        for name, craft in comparators(experiment.brushless).items():
-            values = _thrust(craft.vehicle.rotors[0].thrust, speed)
+        for name, model in comparators(experiment.brushless).items():
+            values = _thrust(model.vehicle.rotors[0].thrust, speed)
             axis.plot(speed, 1e3 * values, lw=1.1, ls="--", color=_COLORS[name], label=f"{name} (published)")
         inside = np.linspace(*flown, 50)
-        for index, rotor in enumerate(experiment.fits[0].craft().vehicle.rotors):
+        for index, rotor in enumerate(experiment.fits[0].model().vehicle.rotors):
             once = "fitted to flight, four rotors" if index == 0 else None
             axis.plot(inside, 1e3 * _thrust(rotor.thrust, inside), color=_COLORS[OURS], lw=2.2, label=once, zorder=4)
         axis.axhline(1e3 * experiment.airframe.mass * 9.81 / 4.0, color="black", lw=0.7, ls=":")

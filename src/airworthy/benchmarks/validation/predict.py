@@ -45,7 +45,7 @@ class DisturbanceDecay:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Predicted states at each horizon: arrays (craft, window, horizon, 3 or 4)."""
+    """Predicted states at each horizon: arrays (model, window, horizon, 3 or 4)."""
 
     position: Array
     velocity: Array
@@ -54,25 +54,25 @@ class Prediction:
 
 
 def predict(
-    windows: LogWindows, crafts: Sequence[VehicleModel], trim: DisturbanceDecay | None = None, coarse: bool = False
+    windows: LogWindows, models: Sequence[VehicleModel], trim: DisturbanceDecay | None = None, coarse: bool = False
 ) -> Prediction:
-    """Predict every window with every craft.
+    """Predict every window with every model.
 
     Args:
-        windows: Starts and rotor speeds. crafts: Parameter sets with four rotors each, in the order of the log. trim: Let
-        each craft start with the disturbance that its own equations found missing in the moment before; None: without.
+        windows: Starts and rotor speeds. models: Parameter sets with four rotors each, in the order of the log. trim: Let
+        each model start with the disturbance that its own equations found missing in the moment before; None: without.
         coarse: Use the midpoint rule, half the work of RK4: for fits, where its error of the order of 1e-4 does not count.
 
     Returns:
         States at each horizon; a prediction that diverges is not finite.
     """
-    columns = np.stack([body_parameters(craft.vehicle, _LAYOUT, 4) for craft in crafts], axis=1)[:, :, None]
+    columns = np.stack([body_parameters(model.vehicle, _LAYOUT, 4) for model in models], axis=1)[:, :, None]
     # The equations' rotor rate is a (c - w): with a = 1 a command of speed + slope makes it the measured slope.
     columns[_LAYOUT.rows("rotor_rise")] = columns[_LAYOUT.rows("rotor_fall")] = np.tile([1.0, 0.0], 4)[:, None, None]
     p = _LAYOUT.record(lambda row: columns[row])
-    beyond = _beyond_record(crafts, p)
+    beyond = _beyond_record(models, p)
     disturbance = None if trim is None else past_disturbance(windows, p, beyond)
-    shape = (len(crafts), len(windows))
+    shape = (len(models), len(windows))
     start = np.concatenate([windows.position, windows.velocity, windows.attitude, windows.rate], axis=2)[:, 0]
     state: Vector = tuple(np.broadcast_to(column, shape) for column in start.T)
     speeds = np.moveaxis(windows.rotor_speed, 0, -1)  # (half step, rotor, window)
@@ -133,7 +133,7 @@ def past_disturbance(windows: LogWindows, p: Any, beyond: Wrench | None) -> tupl
     Measured change of velocity and rate over the past, minus the integral of what the equations say on the reference itself.
 
     Returns:
-        Force [N] and moment [N m], three arrays (craft, window) each; zero where the past cannot be trusted.
+        Force [N] and moment [N m], three arrays (model, window) each; zero where the past cannot be trusted.
     """
     step = PAST_SPAN / (PAST_COUNT - 1)
     slope = np.gradient(windows.past_speed, step, axis=1)
@@ -170,9 +170,9 @@ def _with_disturbance(beyond: Wrench | None, disturbance: Any, trim: Disturbance
     return wrench
 
 
-def _beyond_record(crafts: Sequence[VehicleModel], p: Any) -> Wrench | None:
-    """Return the effects of `VehicleModel` beside its record; None where no craft has any."""
-    center = _columns([c.drag_center for c in crafts])
+def _beyond_record(models: Sequence[VehicleModel], p: Any) -> Wrench | None:
+    """Return the effects of `VehicleModel` beside its record; None where no model has any."""
+    center = _columns([c.drag_center for c in models])
     if not any(np.any(c) for c in center):
         return None
 
@@ -184,5 +184,5 @@ def _beyond_record(crafts: Sequence[VehicleModel], p: Any) -> Wrench | None:
 
 
 def _columns(vectors: Sequence[tuple[float, float, float]]) -> Vector:
-    """Return three arrays (craft, 1)."""
+    """Return three arrays (model, 1)."""
     return tuple(np.array(vectors, float).T[:, :, None])

@@ -115,10 +115,10 @@ class Experiment:
         fitted = fit(self.airframe, split.train, STRUCTURES[structure])
         self.chosen.append((structure, costs))
         self.fits.append(fitted)
-        self._judge((OURS, FITTED), fitted.craft(), split)
+        self._judge((OURS, FITTED), fitted.model(), split)
         if any(name in HUB_AIR for name in self.structures):
-            self._judge((OURS, BODY_ONLY), self._body_only(split, structure, costs).craft(), split)
-        self._judge((OURS, TRIMMED), fitted.craft(), split, choose_trim(fitted.craft(), split.train))
+            self._judge((OURS, BODY_ONLY), self._body_only(split, structure, costs).model(), split)
+        self._judge((OURS, TRIMMED), fitted.model(), split, choose_trim(fitted.model(), split.train))
         self._judge((HELD, "rates held"), rates_held(self.airframe, split.train), split)
 
     def _body_only(self, split: Split, chosen: str, costs: dict[str, float]) -> ModelFit:
@@ -128,14 +128,14 @@ class Experiment:
         return self.fits[-1] if best == chosen else fit(self.airframe, split.train, STRUCTURES[best])
 
     def _published(self, split: Split, name: str) -> None:
-        craft = comparators(self.brushless)[name]
-        refitted = refit_thrust(craft, self.airframe.mass, split.train)
-        self._judge((name, PUBLISHED), craft, split)
+        model = comparators(self.brushless)[name]
+        refitted = refit_thrust(model, self.airframe.mass, split.train)
+        self._judge((name, PUBLISHED), model, split)
         self._judge((name, REFITTED), refitted, split)
         self._judge((name, REFITTED_TRIMMED), refitted, split, choose_trim(refitted, split.train))
 
-    def _judge(self, key: tuple[str, str], craft: VehicleModel, split: Split, trim: DisturbanceDecay | None = None) -> None:
-        self.judge(key, predict(split.test, [craft], trim), split)
+    def _judge(self, key: tuple[str, str], model: VehicleModel, split: Split, trim: DisturbanceDecay | None = None) -> None:
+        self.judge(key, predict(split.test, [model], trim), split)
 
     def judge(self, key: tuple[str, str], prediction: Prediction, split: Split) -> None:
         """Add a prediction of a split's windows to the table.
@@ -152,16 +152,16 @@ def _job(function: Callable[..., None], *arguments: object) -> Callable[[], None
     return lambda: function(*arguments)
 
 
-def choose_trim(craft: VehicleModel, windows: LogWindows) -> DisturbanceDecay:
+def choose_trim(model: VehicleModel, windows: LogWindows) -> DisturbanceDecay:
     """Return the trim that predicts given windows best, among a few."""
-    return min(TRIMS, key=lambda trim: cost_per_window(craft, windows, trim))
+    return min(TRIMS, key=lambda trim: cost_per_window(model, windows, trim))
 
 
 def rates_held(airframe: Airframe, windows: LogWindows) -> VehicleModel:
     """Return the yardstick without a model of rotation: body rates stay as they are, thrust carries the weight on average."""
-    craft = Structure(airframe, (), hover_coefficient(windows, airframe.mass)).craft([])
+    model = Structure(airframe, (), hover_coefficient(windows, airframe.mass)).model([])
     immovable = 1e3 * airframe.mass * GRAVITY
-    return replace(craft, vehicle=replace(craft.vehicle, inertia=(immovable, immovable, immovable, 0.0, 0.0, 0.0)))
+    return replace(model, vehicle=replace(model.vehicle, inertia=(immovable, immovable, immovable, 0.0, 0.0, 0.0)))
 
 
 def measured_experiments(references: dict[str, LogReference]) -> list[Experiment]:

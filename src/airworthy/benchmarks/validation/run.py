@@ -70,13 +70,13 @@ _HUB_FIELDS = ("hub_drag", "flapping", "translational_lift")
 
 def flyable(experiment: Experiment, fitted: ModelFit) -> Vehicle:
     """Return the fitted vehicle with a source per value: its equations are those that the predictions were judged with."""
-    craft = fitted.craft(experiment.airframe.name)
+    model = fitted.model(experiment.airframe.name)
     flights = ", ".join(dict.fromkeys(str(name) for split in experiment.splits for name in dict.fromkeys(split.test.flight)))
     source = f"fitted to {flights} by airworthy validate"
     prior = experiment.airframe.source
     fitted_names = ["inertia", "rotors.thrust", "rotors.torque", "rotors.inertia", "rotors.axis", "drag"]
     # The air at the hubs is named where it is there.
-    fitted_names += [f"rotors.{name}" for name in _HUB_FIELDS if np.any(getattr(craft.vehicle.rotors[0], name))]
+    fitted_names += [f"rotors.{name}" for name in _HUB_FIELDS if np.any(getattr(model.vehicle.rotors[0], name))]
     sources = dict.fromkeys(fitted_names, f"{source}; {prior}")
     sources |= {
         "mass": "weighed, SOURCES.md of the logs",
@@ -87,8 +87,8 @@ def flyable(experiment: Experiment, fitted: ModelFit) -> Vehicle:
         "body": "cylinder of the gym-pybullet-drones cf2x.urdf",
     }
     body = CollisionBody("cylinder", (0.06, 0.06, 0.0125))
-    drag = replace(craft.vehicle.drag, center=craft.drag_center)
-    return replace(craft.vehicle, drag=drag, body=body, sources=sources, extra={"family": "crazyflie"})
+    drag = replace(model.vehicle.drag, center=model.drag_center)
+    return replace(model.vehicle, drag=drag, body=body, sources=sources, extra={"family": "crazyflie"})
 
 
 # ---- The validation as one page that opens offline --------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def fly_windows(vehicle: Vehicle, windows: LogWindows) -> Prediction:
         windows: Starts and rotor speeds; between their samples speeds are linear.
 
     Returns:
-        States at each horizon, one craft.
+        States at each horizon, one model.
 
     Raises:
         AirworthyError: A rotor's lag is not of first order, so that no command is known that makes it follow.

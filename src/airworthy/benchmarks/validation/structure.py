@@ -1,4 +1,4 @@
-"""Our model of a Crazyflie as a vector of parameters: what each means, what is known beforehand, and the craft it makes.
+"""Our model of a Crazyflie as a vector of parameters: what each means, what is known beforehand, and the model it makes.
 
 Every parameter has a prior mean and standard deviation from physics or publications. Logarithms keep positive values positive.
 """
@@ -115,8 +115,8 @@ class Structure:
         """Prior standard deviations of the free parameters."""
         return np.array([PRIORS[name][1] for name in self.free])
 
-    def craft(self, theta: Sequence[float] | Array, name: str = "") -> VehicleModel:
-        """Return the craft of a parameter vector."""
+    def model(self, theta: Sequence[float] | Array, name: str = "") -> VehicleModel:
+        """Return the model of a parameter vector."""
         v = dict(_ABSENT) | dict(zip(self.free, (float(t) for t in theta), strict=True))
         frame = self.airframe
         length = math.sqrt(1.0 + v["tilt_x"] ** 2 + v["tilt_y"] ** 2)

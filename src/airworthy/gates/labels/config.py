@@ -110,9 +110,9 @@ class GateLabelsConfig:
 def identity_of(config: GateLabelsConfig, device: str) -> dict[str, Any]:
     """Everything on which the labels' bytes depend."""
     options = config.options()
-    craft = read_vehicle(config.vehicle) if config.vehicle.endswith(".toml") else vehicle(config.vehicle)
+    record = read_vehicle(config.vehicle) if config.vehicle.endswith(".toml") else vehicle(config.vehicle)
     # By what it is, so that an edited file of the same name is another vehicle; sources and extra facts do not fly.
-    flying = sha256(repr(replace(craft, sources={})))
+    flying = sha256(repr(replace(record, sources={})))
     return {
         "airworthy": __version__,
         "kind": "gate labels",

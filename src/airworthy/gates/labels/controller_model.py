@@ -16,7 +16,7 @@ from airworthy.gates.labels.options import SearchOptions
 from airworthy.vehicles import Vehicle, VoltageChain, read_vehicle, rotor_thrust
 from airworthy.vehicles import vehicle as catalogue_vehicle
 
-__all__ = ["DT", "OPENING", "ControllerModel", "craft_for", "gyro_filter", "hover"]
+__all__ = ["DT", "OPENING", "ControllerModel", "gyro_filter", "hover", "make_controller_model"]
 
 
 # Source: spec/boundary_predictor sections 9 and 10: dt = 1/500.
@@ -62,8 +62,8 @@ class ControllerModel(NamedTuple):
     """Radius and half height of the body's cylinder [m]."""
 
 
-def craft_for(options: SearchOptions) -> ControllerModel:
-    """Return the craft that options describe.
+def make_controller_model(options: SearchOptions) -> ControllerModel:
+    """Return the vehicle and its law that options describe.
 
     Raises:
         AirworthyError: The vehicle is not a quadrotor in X with equal rotors, or cannot hover; or no such name.
@@ -113,15 +113,16 @@ def craft_for(options: SearchOptions) -> ControllerModel:
     return made
 
 
-def _check_lift(vehicle: Vehicle, craft: ControllerModel, options: SearchOptions) -> None:
-    heaviest = craft.mass + options.randomisation.mass
+def _check_lift(vehicle: Vehicle, controller_model: ControllerModel, options: SearchOptions) -> None:
+    heaviest = controller_model.mass + options.randomisation.mass
     # The heaviest draw must be liftable, or labels would tell of the draw instead of the gate.
-    most = 4.0 * float(_thrust_of(craft, np.array(craft.speed_range[1])))
-    if options.randomisation.mass >= craft.mass or options.randomisation.inertia >= min(craft.inertia):
+    most = 4.0 * float(_thrust_of(controller_model, np.array(controller_model.speed_range[1])))
+    if options.randomisation.mass >= controller_model.mass or options.randomisation.inertia >= min(controller_model.inertia):
         raise AirworthyError(f"The randomisation would leave {vehicle.name} without mass or inertia: make it smaller.")
-    if most <= heaviest * craft.gravity:
+    if most <= heaviest * controller_model.gravity:
         raise AirworthyError(
-            f"{vehicle.name} cannot hover with {1e3 * heaviest:.1f} g: its rotors lift {1e3 * most / craft.gravity:.1f} g."
+            f"{vehicle.name} cannot hover with {1e3 * heaviest:.1f} g: its rotors lift "
+            f"{1e3 * most / controller_model.gravity:.1f} g."
         )
 
 
@@ -168,33 +169,37 @@ def gyro_filter(cutoff: float, rate: float = 1.0 / DT) -> tuple[float, float, fl
     )
 
 
-def hover(craft: ControllerModel, mass: ArrayLike) -> tuple[Array, Array]:
+def hover(controller_model: ControllerModel, mass: ArrayLike) -> tuple[Array, Array]:
     """Rotor speed [rad/s] that carries a mass [kg], and the height integral [m s] at which the controller asks for it.
 
     The integral stays within its clamp: what it cannot hold, the height error does.
     """
-    weight = np.asarray(mass, dtype=np.float64) * craft.gravity
-    speed = np.clip(_speed_for(craft, 0.25 * weight), *craft.speed_range)
-    p = craft.control
-    missing = _command_for(craft, speed) / p.thrust_scale - p.mass * p.gravity
+    weight = np.asarray(mass, dtype=np.float64) * controller_model.gravity
+    speed = np.clip(_speed_for(controller_model, 0.25 * weight), *controller_model.speed_range)
+    p = controller_model.control
+    missing = _command_for(controller_model, speed) / p.thrust_scale - p.mass * p.gravity
     gain, most = p.ki[2], p.integral_max[2]
     return speed, np.clip(missing / gain, -most, most) if gain > 0.0 else np.zeros_like(speed)
 
 
-def _thrust_of(craft: ControllerModel, speed: Array) -> Array:
-    c0, c1, c2 = craft.thrust
+def _thrust_of(controller_model: ControllerModel, speed: Array) -> Array:
+    c0, c1, c2 = controller_model.thrust
     return c0 + speed * (c1 + c2 * speed)
 
 
-def _speed_for(craft: ControllerModel, thrust: Array) -> Array:
-    c0, c1, c2 = craft.thrust
+def _speed_for(controller_model: ControllerModel, thrust: Array) -> Array:
+    c0, c1, c2 = controller_model.thrust
     return (np.sqrt(np.maximum(c1 * c1 + 4.0 * c2 * (thrust - c0), 0.0)) - c1) / (2.0 * c2)
 
 
-def _command_for(craft: ControllerModel, speed: Array) -> Array:
-    chain = craft.chain
+def _command_for(controller_model: ControllerModel, speed: Array) -> Array:
+    chain = controller_model.chain
     if chain is None:
-        return COMMAND_MAX * _thrust_of(craft, speed) / _thrust_of(craft, np.array(craft.speed_range[1]))
+        return (
+            COMMAND_MAX
+            * _thrust_of(controller_model, speed)
+            / _thrust_of(controller_model, np.array(controller_model.speed_range[1]))
+        )
     volts = (speed - chain.speed_offset) / chain.speed_slope * chain.supply / COMMAND_MAX
     b, a = chain.volts_linear, chain.volts_quadratic
     # On the rising branch; where no charge gives the volts, its top.

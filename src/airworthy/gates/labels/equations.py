@@ -86,7 +86,9 @@ class Lane(NamedTuple):
         return cls(x[0], x[1], x[2:5], x[5:8], x[8:11], x[11:14], x[14:16], x[16:18], x[18], x[19])
 
 
-def flight_step(state: Vector, reference: Vector, noise: Vector, lane: Vector, craft: ControllerModel) -> tuple[Any, ...]:
+def flight_step(
+    state: Vector, reference: Vector, noise: Vector, lane: Vector, controller_model: ControllerModel
+) -> tuple[Any, ...]:
     """Return the state after one step, and what the step was.
 
     Args:
@@ -94,18 +96,18 @@ def flight_step(state: Vector, reference: Vector, noise: Vector, lane: Vector, c
         reference: Position, velocity, acceleration (3 each), yaw and yaw rate that are commanded.
         noise: Outer force, world (3) [N], and what is added to each motor's thrust (4) [N].
         lane: Numbers of a `Lane`.
-        craft: Build-time constants.
+        controller_model: Build-time constants.
 
     Returns:
         New state; distance from the position commanded [m]; 1 where the body touches a frame or the floor, else 0; 1 where
         it passed gate i's opening, else 0.
     """
     s, p = FlightState.of(state), Lane.of(lane)
-    commands, memory, gyro = _control(s, reference, p, craft)
-    rotors = _rotors(s, commands, craft)
-    after = _move(s, rotors, noise, p, craft)
+    commands, memory, gyro = _control(s, reference, p, controller_model)
+    rotors = _rotors(s, commands, controller_model)
+    after = _move(s, rotors, noise, p, controller_model)
     error = norm(sub(after.position, tuple(reference[:3])))
-    touching = _touching(after, p, craft)
+    touching = _touching(after, p, controller_model)
     passed = _passed(s.position, after.position, p)
     new = after._replace(
         integral=memory.position_integral,
@@ -116,17 +118,19 @@ def flight_step(state: Vector, reference: Vector, noise: Vector, lane: Vector, c
     return (*new.numbers(), error, touching, passed)
 
 
-def _control(s: FlightState, reference: Vector, p: Lane, craft: ControllerModel) -> tuple[Vector, MellingerState, Vector]:
+def _control(
+    s: FlightState, reference: Vector, p: Lane, controller_model: ControllerModel
+) -> tuple[Vector, MellingerState, Vector]:
     """Motor commands, the controller's memory and the gyro's."""
-    rate, gyro = (s.rate, s.gyro) if craft.gyro is None else _filtered(s.rate, s.gyro, craft.gyro)
+    rate, gyro = (s.rate, s.gyro) if controller_model.gyro is None else _filtered(s.rate, s.gyro, controller_model.gyro)
     wanted = Reference(
         position=tuple(reference[:3]), velocity=tuple(reference[3:6]), acceleration=tuple(reference[6:9]), yaw=reference[9]
     )
     seen = BodyState(s.position, s.velocity, s.attitude, rate)
     memory = MellingerState(s.integral, s.turn_integral, s.rate_error)
     turning = (0.0, 0.0, reference[10])
-    thrust, moment, memory = mellinger_control(seen, wanted, turning, memory, p.started, DT, craft.control)
-    return motor_commands(thrust, moment, craft.mixer, craft.subtract_excess), memory, gyro
+    thrust, moment, memory = mellinger_control(seen, wanted, turning, memory, p.started, DT, controller_model.control)
+    return motor_commands(thrust, moment, controller_model.mixer, controller_model.subtract_excess), memory, gyro
 
 
 def _filtered(rate: Vector, memory: Vector, gyro: tuple[float, float, float]) -> tuple[Vector, Vector]:
@@ -142,15 +146,15 @@ def _filtered(rate: Vector, memory: Vector, gyro: tuple[float, float, float]) ->
     return tuple(out), (*first, *second)
 
 
-def _rotors(s: FlightState, commands: Vector, craft: ControllerModel) -> Vector:
+def _rotors(s: FlightState, commands: Vector, controller_model: ControllerModel) -> Vector:
     """Rotor speeds at the end of the step [rad/s]; the thrust of the step is theirs."""
-    if craft.chain is not None:
-        wanted = tuple(speed_of_command(u, craft.chain) for u in commands)
+    if controller_model.chain is not None:
+        wanted = tuple(speed_of_command(u, controller_model.chain) for u in commands)
     else:
-        wanted = tuple(_ideal_speed(u, craft) for u in commands)
-    if craft.response is None:
+        wanted = tuple(_ideal_speed(u, controller_model) for u in commands)
+    if controller_model.response is None:
         return wanted
-    (rise, rise2), (fall, fall2) = craft.response
+    (rise, rise2), (fall, fall2) = controller_model.response
     speeds = []
     for w, c in zip(s.rotors, wanted, strict=True):
         up = DT * (rise * (c - w) + rise2 * (c * c - w * w))
@@ -159,26 +163,29 @@ def _rotors(s: FlightState, commands: Vector, craft: ControllerModel) -> Vector:
     return tuple(speeds)
 
 
-def _ideal_speed(command: Scalar, craft: ControllerModel) -> Scalar:
+def _ideal_speed(command: Scalar, controller_model: ControllerModel) -> Scalar:
     """Speed at which the thrust is the command's share of the largest."""
-    c0, c1, c2 = craft.thrust
-    low, high = (c0 + w * (c1 + c2 * w) for w in craft.speed_range)
+    c0, c1, c2 = controller_model.thrust
+    low, high = (c0 + w * (c1 + c2 * w) for w in controller_model.speed_range)
     thrust = clip(command * (high / COMMAND_MAX), low, high)
     return (sqrt(maximum(c1 * c1 - 4.0 * c2 * c0 + (4.0 * c2) * thrust, 0.0)) - c1) * (0.5 / c2)
 
 
-def _move(s: FlightState, rotors: Vector, noise: Vector, p: Lane, craft: ControllerModel) -> FlightState:
+def _move(s: FlightState, rotors: Vector, noise: Vector, p: Lane, controller_model: ControllerModel) -> FlightState:
     """Rigid body under the rotors' wrench, gravity, drag and the outer force."""
-    c0, c1, c2 = craft.thrust
-    t0, t1, t2 = craft.torque
+    c0, c1, c2 = controller_model.thrust
+    t0, t1, t2 = controller_model.torque
     thrust = tuple(c0 + w * (c1 + c2 * w) + n for w, n in zip(rotors, noise[3:], strict=True))
     torque = tuple(t0 + w * (t1 + t2 * w) for w in rotors)
-    moment = [_weighted([y for _, y in craft.levers], thrust), _weighted([-x for x, _ in craft.levers], thrust)]
-    moment.append(_weighted(craft.spins, torque))
+    moment = [
+        _weighted([y for _, y in controller_model.levers], thrust),
+        _weighted([-x for x, _ in controller_model.levers], thrust),
+    ]
+    moment.append(_weighted(controller_model.spins, torque))
     lift = (0.0, 0.0, thrust[0] + thrust[1] + thrust[2] + thrust[3])
-    force = add(rotate(s.attitude, _dragged(s, rotors, lift, craft)), tuple(noise[:3]))
+    force = add(rotate(s.attitude, _dragged(s, rotors, lift, controller_model)), tuple(noise[:3]))
     push = scale(force, p.inverse_mass)
-    push = (push[0], push[1], push[2] - craft.gravity)
+    push = (push[0], push[1], push[2] - controller_model.gravity)
     velocity = add(s.velocity, scale(push, DT))
     position = add(s.position, scale(add(s.velocity, velocity), 0.5 * DT))
     rate = _turned(s.rate, moment, p)
@@ -187,13 +194,16 @@ def _move(s: FlightState, rotors: Vector, noise: Vector, p: Lane, craft: Control
     )
 
 
-def _dragged(s: FlightState, rotors: Vector, lift: Vector, craft: ControllerModel) -> Vector:
+def _dragged(s: FlightState, rotors: Vector, lift: Vector, controller_model: ControllerModel) -> Vector:
     """Force in the body frame: lift and drag by speed, linear and with the rotors' speeds."""
-    if not any(craft.drag_linear) and not any(craft.drag_rotor):
+    if not any(controller_model.drag_linear) and not any(controller_model.drag_rotor):
         return lift
     seen = rotate_inverse(s.attitude, s.velocity)
     turning = rotors[0] + rotors[1] + rotors[2] + rotors[3]
-    return tuple(f - (a + b * turning) * v for f, a, b, v in zip(lift, craft.drag_linear, craft.drag_rotor, seen, strict=True))
+    return tuple(
+        f - (a + b * turning) * v
+        for f, a, b, v in zip(lift, controller_model.drag_linear, controller_model.drag_rotor, seen, strict=True)
+    )
 
 
 def _turned(rate: Vector, moment: Any, p: Lane) -> Vector:
@@ -217,13 +227,13 @@ def _weighted(weights: Any, values: Vector) -> Scalar:
     return weights[0] * values[0] + weights[1] * values[1] + weights[2] * values[2] + weights[3] * values[3]
 
 
-def _touching(s: FlightState, p: Lane, craft: ControllerModel) -> Scalar:
+def _touching(s: FlightState, p: Lane, controller_model: ControllerModel) -> Scalar:
     """1 where the body's box is in the floor or in a bar of a frame.
 
     Upwards the box is as tall as the tilted cylinder; level it is as wide as the cylinder's diagonal, 1.3 mm more than the
     Crazyflie's radius.
     """
-    radius, half = craft.body
+    radius, half = controller_model.body
     upright = matrix_columns(s.attitude)[2][2]
     tall = half * absolute(upright) + radius * sqrt(maximum(1.0 - upright * upright, 0.0))
     wide = (radius * radius + half * half) ** 0.5

@@ -24,7 +24,7 @@ from airworthy.core.runs.progress import progress
 from airworthy.core.runs.workers import shared
 from airworthy.gates.labels.candidates import candidates
 from airworthy.gates.labels.config import GateLabelsConfig, identity_of
-from airworthy.gates.labels.controller_model import craft_for
+from airworthy.gates.labels.controller_model import make_controller_model
 from airworthy.gates.labels.labels import Labels, label
 from airworthy.gates.labels.options import SearchOptions
 from airworthy.gates.labels.report import GATES_FILE, shard_file, whole, write_shard
@@ -163,7 +163,7 @@ def synthesize_gates(
     if not 1 <= workers <= WORKERS_MAX:
         raise AirworthyError(f"--workers is {workers}: give a whole number from 1 to {WORKERS_MAX}.")
     check_device(device)
-    craft_for(config.options())
+    make_controller_model(config.options())
     refuse_foreign(out, GATES_FILE)
     with lock_folder(make_folder(out)) as folder:
         run = _Run(config, folder, device, quiet)

@@ -27,19 +27,19 @@ PARTS = 8
 
 
 @cache
-def flight_blocks(craft: ControllerModel) -> tuple[TracedBlock, ...]:
-    """Return the equations as native code, for one craft."""
+def flight_blocks(controller_model: ControllerModel) -> tuple[TracedBlock, ...]:
+    """Return the equations as native code, for one controller model."""
     inputs = {"state": STATE_SIZE, "reference": REFERENCE_SIZE, "noise": NOISE_SIZE, "lane": LANE_SIZE}
     found = {"next": STATE_SIZE, "error": None, "touching": None, "within": None}
     return (
         trace(reference_at, "reference_at", {"sigma": None, "coefficients": 24, "pace": None}, {"out": 9}),
-        trace(flight_step, "flight_step", inputs, found, constants={"craft": craft}),
+        trace(flight_step, "flight_step", inputs, found, constants={"controller_model": controller_model}),
     )
 
 
-def flight_source(craft: ControllerModel, prefix: str = "") -> str:
+def flight_source(controller_model: ControllerModel, prefix: str = "") -> str:
     """Native text of the kernel."""
-    blocks = "".join(block.source for block in flight_blocks(craft))
+    blocks = "".join(block.source for block in flight_blocks(controller_model))
     names = {"STATE_SIZE": STATE_SIZE, "LANE_SIZE": LANE_SIZE, "REFERENCE_SIZE": REFERENCE_SIZE, "NOISE_SIZE": NOISE_SIZE}
     numbers = "enum { " + ", ".join(f"{name} = {number}" for name, number in names.items()) + " };"
     constants = f"const float STEP = {DT}f; const unsigned int DISTURBANCE = {int(Stream.DISTURBANCE)}u;"
@@ -49,11 +49,11 @@ def flight_source(craft: ControllerModel, prefix: str = "") -> str:
 
 
 @cache
-def flight_kernel(craft: ControllerModel, prefix: str = "") -> Any:
+def flight_kernel(controller_model: ControllerModel, prefix: str = "") -> Any:
     """Return the Warp kernel; with `#define SCALAR_PATH` as prefix, a CPU runs the form of a GPU."""
     wp = quiet_warp()
 
-    @wp.func_native(flight_source(craft, prefix))
+    @wp.func_native(flight_source(controller_model, prefix))
     def native_flight(
         lanes: wp.array[wp.float32],
         keys: wp.array[wp.uint32],
@@ -91,7 +91,7 @@ def flight_kernel(craft: ControllerModel, prefix: str = "") -> Any:
 
 def fly_lanes(
     lanes: RolloutLanes,
-    craft: ControllerModel,
+    controller_model: ControllerModel,
     options: SearchOptions,
     limit: np.ndarray,
     device: str = "cpu",
@@ -103,7 +103,7 @@ def fly_lanes(
 
     Args:
         lanes: The rollouts.
-        craft: What flies.
+        controller_model: What flies.
         options: Noise, commands and yaw.
         limit: Mean error [m] above which a flight is given up, shape (k,).
         device: cpu or cuda:0.
@@ -119,7 +119,9 @@ def fly_lanes(
     rows[:, :count] = _rows(lanes, limit)[:, order]
     keys = np.zeros((4, stride), np.uint32)
     keys[:, :count] = lanes.draws.keys.T[:, order]
-    found = _launch(flight_kernel(craft, prefix), rows, keys, options, device, 1 if prefix or device != "cpu" else CPU_LANES)
+    found = _launch(
+        flight_kernel(controller_model, prefix), rows, keys, options, device, 1 if prefix or device != "cpu" else CPU_LANES
+    )
     back = np.empty((FOUND, count), np.float64)
     back[:, order] = found[:, :count]
     total, flown, counted, mark, passed = back

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.gates.labels.candidates import Candidates, candidates, fastest
-from airworthy.gates.labels.controller_model import ControllerModel, craft_for
+from airworthy.gates.labels.controller_model import ControllerModel, make_controller_model
 from airworthy.gates.labels.options import SearchOptions
 from airworthy.gates.labels.rollouts import Flights, cost_of, fly
 from airworthy.gates.labels.situations import FIELDS, draw
@@ -115,7 +115,7 @@ class _Search:
 
     def __init__(self, e: Array, numbers: ArrayInt, options: SearchOptions, device: str):
         self._e, self._numbers, self._options, self._device = e, numbers, options, device
-        self._craft: ControllerModel = craft_for(options)
+        self._controller_model: ControllerModel = make_controller_model(options)
         self._found: Candidates = candidates(e, options.choices)
         count = len(e)
         self._cost, self._best = np.full(count, np.inf), np.full(count, -1)
@@ -168,7 +168,9 @@ class _Search:
         """Fly each candidate as often as there are draws; costs are averaged, a crash of one counts as a share of one."""
         draws, o = self._options.draws, self._options
         lane = np.repeat(np.arange(len(rows)), draws)
-        drawn = draw(self._craft, o.randomisation, o.seed, self._numbers[rows][lane], np.tile(np.arange(draws), len(rows)))
+        drawn = draw(
+            self._controller_model, o.randomisation, o.seed, self._numbers[rows][lane], np.tile(np.arange(draws), len(rows))
+        )
         # The sum over draws of what lies above t0 has lost where one of its terms, none negative, has.
         budget = None if best is None else (t0 + draws * (best - t0))[lane]
         v = self._found.v[rows, choice]

@@ -56,7 +56,13 @@ def step_counts(duration: ArrayLike) -> tuple[ArrayInt, ArrayInt]:
 
 
 def make_lanes(
-    situations: Array, v: Array, t0: Array, tf: Array, draws: RolloutDraws, craft: ControllerModel, options: SearchOptions
+    situations: Array,
+    v: Array,
+    t0: Array,
+    tf: Array,
+    draws: RolloutDraws,
+    controller_model: ControllerModel,
+    options: SearchOptions,
 ) -> RolloutLanes:
     """Rollouts of situations, shape (k, 8), each with one speed [m/s] and two durations [s], shapes (k,).
 
@@ -66,7 +72,7 @@ def make_lanes(
         t0: Duration of the first segment, (k,) [s].
         tf: Duration of the second, (k,) [s].
         draws: Mass, inertia and keys, (k, ...).
-        craft: Vehicle and controller.
+        controller_model: Vehicle and controller.
         options: Of the search.
     """
     positions, headings = corners(situations)
@@ -81,7 +87,7 @@ def make_lanes(
         coefficients,
         times,
         _headings(headings, options),
-        _start(relative, velocity, headings[:, 0] + options.yaw_offset, draws, craft),
+        _start(relative, velocity, headings[:, 0] + options.yaw_offset, draws, controller_model),
         _constant(situations, relative, out, draws),
         scored,
         total,
@@ -98,10 +104,10 @@ def _headings(headings: Array, options: SearchOptions) -> Array:
     return np.stack((begin, turn), axis=-1)
 
 
-def _start(relative: Array, velocity: Array, yaw: Array, draws: RolloutDraws, craft: ControllerModel) -> Array:
+def _start(relative: Array, velocity: Array, yaw: Array, draws: RolloutDraws, controller_model: ControllerModel) -> Array:
     """On the reference, level (its acceleration is zero there), rotors and integral as in hover."""
     # Integral preset to hover: else its transient would dominate the tracking error (spec/boundary_predictor section 9).
-    speed, integral = hover(craft, draws.mass)
+    speed, integral = hover(controller_model, draws.mass)
     zero = np.zeros_like(yaw)
     attitude = np.stack((zero, zero, np.sin(0.5 * yaw), np.cos(0.5 * yaw)), axis=-1)
     return np.concatenate((relative[:, 0], velocity[:, 0], attitude, integral[:, None], speed[:, None]), axis=-1)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError
-from airworthy.gates.labels.controller_model import DT, ControllerModel, craft_for
+from airworthy.gates.labels.controller_model import DT, ControllerModel, make_controller_model
 from airworthy.gates.labels.equations import flight_step
 from airworthy.gates.labels.kernel import fly_lanes
 from airworthy.gates.labels.lanes import RolloutLanes, make_lanes
@@ -99,18 +99,18 @@ def fly(
         AirworthyError: A duration is not positive, or something of the options cannot be flown.
     """
     o = options or SearchOptions()
-    craft = craft_for(o)
+    controller_model = make_controller_model(o)
     e, speed, time = np.asarray(situations, np.float64), np.asarray(v, np.float64), np.asarray(t0, np.float64)
     if not (np.all(time > 0.0) and np.all(np.isfinite(e)) and np.all(np.isfinite(time)) and np.all(np.isfinite(speed))):
         raise AirworthyError("A candidate's duration must be positive, and every number of a situation finite.")
     if draws is None:
-        draws = draw(craft, o.randomisation, o.seed, np.arange(len(e)) if index is None else index)
-    lanes = make_lanes(e, speed, time, second_duration(e[:, 5], speed), draws, craft, o)
+        draws = draw(controller_model, o.randomisation, o.seed, np.arange(len(e)) if index is None else index)
+    lanes = make_lanes(e, speed, time, second_duration(e[:, 5], speed), draws, controller_model, o)
     if twin:
-        return fly_twin(lanes, craft, o)
+        return fly_twin(lanes, controller_model, o)
     # Lossless (spec/boundary_predictor section 6): every term is non-negative, so t0 + 4 E bounds the cost from below.
     limit = np.full(len(e), np.inf) if budget is None else (np.asarray(budget, np.float64) - time) / ERROR_COST
-    return _judged(lanes, *fly_lanes(lanes, craft, o, limit, device))
+    return _judged(lanes, *fly_lanes(lanes, controller_model, o, limit, device))
 
 
 def _judged(
@@ -122,12 +122,12 @@ def _judged(
     return Flights(mean, crashed, skipped, flown, cost_of(crashed, skipped, mean, lanes.times[:, 0]), abandoned)
 
 
-def fly_twin(lanes: RolloutLanes, craft: ControllerModel, options: SearchOptions) -> Flights:
+def fly_twin(lanes: RolloutLanes, controller_model: ControllerModel, options: SearchOptions) -> Flights:
     """Return the same in float64, every lane at once, step by step.
 
     Args:
         lanes: What is flown.
-        craft: Vehicle and controller.
+        controller_model: Vehicle and controller.
         options: Of the search.
     """
     count = len(lanes)
@@ -141,7 +141,7 @@ def fly_twin(lanes: RolloutLanes, craft: ControllerModel, options: SearchOptions
         constant = (*lanes.constant.T, np.full(count, float(step > 0)))
         stray = tuple(noise(lanes.draws.keys, step, options.randomisation).T)
         with np.errstate(all="ignore"):  # flights that have ended go on, unseen
-            *state, error, touching, within = flight_step(tuple(state), reference, stray, constant, craft)
+            *state, error, touching, within = flight_step(tuple(state), reference, stray, constant, controller_model)
         scoring = active & (step < lanes.scored)
         total[scoring] += error[scoring]
         counted += scoring

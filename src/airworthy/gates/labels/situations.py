@@ -195,11 +195,13 @@ class RolloutDraws:
         return RolloutDraws(self.mass[rows], self.inertia[rows], self.keys[rows])
 
 
-def draw(craft: ControllerModel, law: Randomisation, seed: int, index: ArrayLike, number: ArrayLike = 0) -> RolloutDraws:
+def draw(
+    controller_model: ControllerModel, law: Randomisation, seed: int, index: ArrayLike, number: ArrayLike = 0
+) -> RolloutDraws:
     """Mass, inertia and keys of rollouts.
 
     Args:
-        craft: Has the nominal values.
+        controller_model: Has the nominal values.
         law: Half widths.
         seed: Of the run.
         index: Situation numbers, shape (k,).
@@ -208,7 +210,9 @@ def draw(craft: ControllerModel, law: Randomisation, seed: int, index: ArrayLike
     # Keyed by situation, not by lane: all 70 candidates of a situation share their draws (common random numbers).
     keys = flight_key(seed, index, number)
     turned = 2.0 * uniforms(keys, np.zeros(len(keys), np.uint32), Stream.PARAMETERS, 4) - 1.0
-    return RolloutDraws(craft.mass + law.mass * turned[:, 0], np.array(craft.inertia) + law.inertia * turned[:, 1:], keys)
+    return RolloutDraws(
+        controller_model.mass + law.mass * turned[:, 0], np.array(controller_model.inertia) + law.inertia * turned[:, 1:], keys
+    )
 
 
 def noise(keys: ArrayU32, step: int, law: Randomisation) -> Array:

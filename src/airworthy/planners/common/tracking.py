@@ -179,8 +179,8 @@ class PlannerPilot:
         if hasattr(planner, "check_ready"):  # without its weights, say, nothing is to fly
             planner.check_ready()
         if mission.vehicle is None and vehicles is not None:
-            crafts = list(vehicles) if isinstance(vehicles, Sequence) else [vehicles] * count
-            mission = replace(mission, vehicle=Airframes.of(crafts))
+            flown = list(vehicles) if isinstance(vehicles, Sequence) else [vehicles] * count
+            mission = replace(mission, vehicle=Airframes.of(flown))
         self.mission, self.maps, self.count = mission, maps, count
         self.compute = compute or ComputeModel()
         self.backend = backend(controller) if isinstance(controller, str) else controller
