@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from airworthy.benchmarks.navigation.config import Flight, NavigationConfig
 from airworthy.benchmarks.navigation.fly_batch import fly_flights
-from airworthy.benchmarks.navigation.methods import entrant
+from airworthy.benchmarks.navigation.methods import method_of
 from airworthy.planners.common.interface import Mission
 from airworthy.planners.navrl import NavRL, NavRLSettings
 from benchmarks.planner_demo import fly_ideally
@@ -104,7 +104,7 @@ def _options() -> argparse.Namespace:
 
 def _flown(word: str, given: argparse.Namespace) -> list[Flown]:
     """Every vehicle in every layout by the benchmark's own rules, scenario by scenario."""
-    config, who, found = NavigationConfig(pilots=(word,)), entrant(word), []
+    config, who, found = NavigationConfig(pilots=(word,)), method_of(word), []
     for scenario in given.scenarios:
         flights = [Flight(scenario, k, name) for k in range(1, given.layouts + 1) for name in given.vehicles]
         done = fly_flights(flights, who, config, keep_track=True)

@@ -102,10 +102,10 @@ def plan(
         AirworthyError: One sentence, if there is no such planner or something cannot be flown.
     """
     from airworthy.benchmarks.fly.scene import is_planner
-    from airworthy.benchmarks.navigation.methods import pilot_words
+    from airworthy.benchmarks.navigation.methods import method_names
 
     if not is_planner(planner):
-        raise unknown_name("planner", planner, pilot_words(), "One of your own is FILE.py:CLASS; trackers fly with aw.fly.")
+        raise unknown_name("planner", planner, method_names(), "One of your own is FILE.py:CLASS; trackers fly with aw.fly.")
     return fly(vehicle, scene=scene, pilot=planner, start=start, goal=goal, out=out, **options)
 
 

@@ -15,7 +15,7 @@ from airworthy.benchmarks.navigation.config import Flight, NavigationConfig, Per
 from airworthy.benchmarks.navigation.flight_records import COLUMNS, same_row
 from airworthy.benchmarks.navigation.fly_batch import warm_up
 from airworthy.benchmarks.navigation.job import flown_rows, run_benchmark
-from airworthy.benchmarks.navigation.methods import check_ready, entrant, pilot_words
+from airworthy.benchmarks.navigation.methods import check_ready, method_names, method_of
 from airworthy.benchmarks.navigation.missions import draws_of, flown_vehicle, mission_of, place
 from airworthy.benchmarks.navigation.planner_adapter import CallCounts, Timed, TooLong, within
 from airworthy.core.errors import AirworthyError, AssetError
@@ -257,7 +257,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def fly(flights: Sequence[Flight], word: str = "straight", config: NavigationConfig = CONFIG) -> list[dict[str, Any]]:
-    return flown_rows(flights, entrant(word), config)[0]
+    return flown_rows(flights, method_of(word), config)[0]
 
 
 @pytest.fixture(scope="module")
@@ -488,9 +488,9 @@ def test_what_a_pilot_lacks_is_refused_before_anything_flies(
         assert not out.exists()
         with pytest.raises(AirworthyError, match=why):
             fly([GAP], word)
-    for word in pilot_words():  # every other built-in pilot has all that it needs
+    for word in method_names():  # every other built-in pilot has all that it needs
         if not word.startswith("navrl"):
-            check_ready(entrant(word))
+            check_ready(method_of(word))
 
 
 @pytest.mark.parametrize(
@@ -513,9 +513,9 @@ def test_a_file_that_does_not_import_is_an_error_in_one_sentence(tmp_path: Path)
     path = tmp_path / "broken.py"
     path.write_text("import nothing_of_this_name\n")
     with pytest.raises(AirworthyError, match="cannot be imported: ModuleNotFoundError"):
-        entrant(f"{path}:Pilot")
+        method_of(f"{path}:Pilot")
     with pytest.raises(AssetError):
-        entrant(f"{tmp_path}/none.py:Pilot")
+        method_of(f"{tmp_path}/none.py:Pilot")
 
 
 def test_what_compiles_in_the_first_call_has_time_for_it(own: Path) -> None:
@@ -534,13 +534,13 @@ def test_who_warms_up_and_how_often(own: Path) -> None:
         raise PilotFailure("fails here, too")
 
     config, flights = NavigationConfig(), [GAP, MAZE]
-    alone, together = (entrant(f"{own}:{name}") for name in ("Straight", "Together"))
+    alone, together = (method_of(f"{own}:{name}") for name in ("Straight", "Together"))
     assert warm_up(fly_nothing, flights, alone, config)
     assert not warm_up(fly_nothing, flights[1:], alone, config)  # one object per flight: nothing is new
     assert warm_up(fly_nothing, flights, together, config)
     assert warm_up(fly_nothing, flights[1:], together, config)  # another number of flights may compile again
     assert not warm_up(fly_nothing, flights, replace(together, name="other"), replace(config, warm_up=0.0))
-    ours, measured = entrant("straight"), replace(config, compute="measured")
+    ours, measured = method_of("straight"), replace(config, compute="measured")
     assert not warm_up(fly_nothing, flights, ours, config)
     assert not warm_up(fly_nothing, flights, ours, measured, stored={})
     assert warm_up(fly_nothing, flights, ours, measured)

@@ -21,8 +21,8 @@ import pytest
 from airworthy.benchmarks.navigation import job, store
 from airworthy.benchmarks.navigation.config import NavigationConfig, Perturbation, blocks_of, check, flights_of, quick
 from airworthy.benchmarks.navigation.flight_records import COLUMNS
-from airworthy.benchmarks.navigation.job import division_of, fly_block, read_system, run_benchmark
-from airworthy.benchmarks.navigation.methods import entrant
+from airworthy.benchmarks.navigation.job import fly_block, read_system, run_benchmark, track_of
+from airworthy.benchmarks.navigation.methods import method_of
 from airworthy.benchmarks.navigation.replay import replay_row
 from airworthy.benchmarks.navigation.store import command_line, read_rows
 from airworthy.cli.bench_navigation import LISTS
@@ -290,18 +290,18 @@ def test_gathering_lists() -> None:
 
 
 def test_divisions() -> None:
-    who = [entrant("straight")]
-    assert division_of(NavigationConfig(workers=2, seed=3), who) == {
+    who = [method_of("straight")]
+    assert track_of(NavigationConfig(workers=2, seed=3), who) == {
         "division": "closed",
         "because": [],
         "acceleration_m_s2": 6.0,
     }
-    knows = division_of(NavigationConfig(), [entrant("expert")])
+    knows = track_of(NavigationConfig(), [method_of("expert")])
     assert (knows["division"], knows["because"]) == ("open", ["pilot 'expert' knows the whole place"])
-    gentle = division_of(NavigationConfig(protocol=NavigationProtocol(acceleration_m_s2=3.0)), who)
+    gentle = track_of(NavigationConfig(protocol=NavigationProtocol(acceleration_m_s2=3.0)), who)
     assert (gentle["division"], gentle["acceleration_m_s2"]) == ("closed", 3.0)  # an axis of its own
     for rules in (NavigationProtocol(acceleration_m_s2=4.0), NavigationProtocol(acceleration_m_s2=3.0, speed_m_s=3.0)):
-        assert division_of(NavigationConfig(protocol=rules), who)["division"] == "open"
+        assert track_of(NavigationConfig(protocol=rules), who)["division"] == "open"
     for changes in (
         {"layouts": 1},
         {"compute": "zero"},
@@ -309,7 +309,7 @@ def test_divisions() -> None:
         {"perturb": Perturbation(drift=0.1)},
         {"body": "body"},
     ):
-        assert division_of(NavigationConfig(**changes), who)["division"] == "open"
+        assert track_of(NavigationConfig(**changes), who)["division"] == "open"
 
 
 def test_a_system_describes_itself(tmp_path: Path) -> None:

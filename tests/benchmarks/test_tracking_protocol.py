@@ -63,12 +63,10 @@ def setting(known: dict[str, Scene], name: str = "baseline") -> Setting:
     return Setting(condition(name), "robustness", "mid_gate", known)
 
 
-def flown(
-    known: dict[str, Scene], name: str, family: str, entrant: Any = EXPERT, first: int = 0, count: int = 2
-) -> BlockResult:
-    block = ConditionBlock(entrant.name, family, condition(name), "robustness", "mid_gate", first, count)
+def flown(known: dict[str, Scene], name: str, family: str, method: Any = EXPERT, first: int = 0, count: int = 2) -> BlockResult:
+    block = ConditionBlock(method.name, family, condition(name), "robustness", "mid_gate", first, count)
     result = fly_block(
-        block, setting(known, name), entrant, CARL, spread=VehicleSpread(), protocol=TrackingProtocol(), picture=False
+        block, setting(known, name), method, CARL, spread=VehicleSpread(), protocol=TrackingProtocol(), picture=False
     )
     assert result is not None
     return result

@@ -21,7 +21,7 @@ from airworthy.benchmarks.tracking import config as configs
 from airworthy.benchmarks.tracking import job, store
 from airworthy.benchmarks.tracking.config import EvaluateConfig, command_line, quick
 from airworthy.benchmarks.tracking.job import evaluate
-from airworthy.benchmarks.tracking.methods import CAMERA, TrackingMethod, VehicleSpread, entrant, methods_of
+from airworthy.benchmarks.tracking.methods import CAMERA, TrackingMethod, VehicleSpread, method_of, methods_of
 from airworthy.benchmarks.tracking.store import read_results
 from airworthy.cli.common import gathered
 from airworthy.cli.main import main
@@ -126,9 +126,9 @@ def test_another_configuration_is_refused_in_a_sentence(whole: Path, changes: di
 
 def test_other_weights_under_the_same_name_are_refused(tmp_path: Path) -> None:
     small = stage_config(tmp_path, conditions=("baseline",), flights=1)
-    evaluate(small, entrants=[replace(EXPERT, identity={"weights.safetensors": "1"})])
+    evaluate(small, methods=[replace(EXPERT, identity={"weights.safetensors": "1"})])
     with pytest.raises(AirworthyError, match="other weights"):
-        evaluate(small, entrants=[replace(EXPERT, identity={"weights.safetensors": "2"})])
+        evaluate(small, methods=[replace(EXPERT, identity={"weights.safetensors": "2"})])
 
 
 def test_two_runs_in_one_folder(whole: Path) -> None:
@@ -163,7 +163,7 @@ def test_ctrl_c_keeps_what_is_finished(whole: Path, tmp_path: Path) -> None:
         return command
 
     stopped = evaluate(
-        stage_config(tmp_path), entrants=[replace(changed_expert("mpc", interrupted), senses=False, identity=EXPERT.identity)]
+        stage_config(tmp_path), methods=[replace(changed_expert("mpc", interrupted), senses=False, identity=EXPERT.identity)]
     )
     assert stopped.interrupted
     assert stopped.finished == 2
@@ -227,7 +227,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Any:
     worse = TrackingMethod("<b>worse</b>", make, sensors, variant="no_rma", identity={"pilot": "worse"})
     words = ("baseline", "payload", "dynamic", "wind:1", "wind:2")
     config = on_stage(tmp_path_factory.mktemp("pair"), conditions=words, flights=1, family=("rigid",))
-    return config, evaluate(config, entrants=[EXPERT, worse])
+    return config, evaluate(config, methods=[EXPERT, worse])
 
 
 def test_pilots_are_compared_flight_by_flight(pair: Any) -> None:
@@ -321,7 +321,7 @@ def test_the_command_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_an_svnet_folder_without_a_policy_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AssetError):
-        entrant(f"svnet:{tmp_path}")
+        method_of(f"svnet:{tmp_path}")
 
 
 def a_policy(folder: Path) -> Path:
@@ -341,11 +341,11 @@ def test_one_policy_under_two_words_is_said(tmp_path: Path) -> None:
 
 def test_weights_that_cannot_fly_are_refused_before_anything_has_flown(tmp_path: Path) -> None:
     folder = a_policy(tmp_path / "policy")
-    assert entrant(f"svnet:{folder}").variant == "hp_net"
+    assert method_of(f"svnet:{folder}").variant == "hp_net"
     (folder / "weights.safetensors").unlink()
     os.mkfifo(folder / "weights.safetensors")  # must not be waited for
     with pytest.raises(AssetError, match="not a regular file"):
-        entrant(f"svnet:{folder}")
+        method_of(f"svnet:{folder}")
 
 
 def test_a_vehicle_without_a_camera_flies_the_expert(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from airworthy.benchmarks.tracking.config import EvaluateConfig
-from airworthy.benchmarks.tracking.methods import TrackingMethod, expert_entrant
+from airworthy.benchmarks.tracking.methods import TrackingMethod, expert_method
 from airworthy.geometry import Box
 from airworthy.pilots.expert import expert_for, expert_reference
 from airworthy.scenes import Instance, Region, Scene, register_generator, scene_names
@@ -57,4 +57,4 @@ def changed_expert(name: str, change: Any) -> TrackingMethod:
     return TrackingMethod(name, make, identity={"pilot": name})
 
 
-EXPERT = expert_entrant()
+EXPERT = expert_method()

@@ -9,7 +9,7 @@ import pytest
 
 from airworthy.cli.main import main
 from airworthy.core.errors import AssetError
-from airworthy.gates.benchmark.contestants import method_of, search_answers, search_of
+from airworthy.gates.benchmark.methods import method_of, search_answers, search_of
 from airworthy.gates.labels.options import Choices, SearchOptions
 from airworthy.gates.planner.contract import PAPER_RANGES, BoundaryContract, tensor_shapes, write_network
 from airworthy.gates.planner.network import Boundary
@@ -69,8 +69,8 @@ def test_a_contract_that_does_not_tell_its_search_is_refused(tmp_path: Path, sea
     ("words", "says"),
     [
         (("--network", "nowhere"), "'nowhere' is no folder"),
-        (("--network", "oracle", "--beside", "oracle"), "named once"),
-        (("--beside", "search:nowhere"), "'nowhere' is no folder"),
+        (("--network", "oracle", "--baselines", "oracle"), "named once"),
+        (("--baselines", "search:nowhere"), "'nowhere' is no folder"),
         (("--certificate", "vehicle", "--reserve", "0.5"), "could not hover"),
         (("--certificate", "moon"), "invalid choice 'moon'"),
         (("--yaw-rate", "-1"), "--yaw-rate 0 to 100"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from airworthy.gates.benchmark.contestants import search_of
+from airworthy.gates.benchmark.methods import search_of
 from airworthy.gates.planner.contract import shipped_networks
 from airworthy.gates.planner.network import Boundary
 from airworthy.gates.planner.planner import plan

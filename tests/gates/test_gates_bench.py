@@ -155,7 +155,7 @@ def test_a_stopped_job_goes_on_to_the_same_bytes(
         ({"flights": 0}, "--flights is 0"),
         ({"mass_spread": 0.5}, "--mass-spread"),
         ({"courses": ("circle_8", "circle_8")}, "once"),
-        ({"network": "oracle", "beside": ("oracle",)}, "named once"),
+        ({"network": "oracle", "baselines": ("oracle",)}, "named once"),
         ({"certificate": "vehicle", "reserve": 0.5}, "could not hover"),
     ],
 )

@@ -184,9 +184,9 @@ def shown(wanted: Condition, setting: Setting, state: ArrayAny, camera: dict[str
         simulator.reset(position=state[:, :3], velocity=state[:, 3:6], attitude=state[:, 6:])
         return Looking()
 
-    entrant = TrackingMethod("looking", make, lambda carl: {CAMERA: MountedSensor(policy_camera(carl, contract))})
+    method = TrackingMethod("looking", make, lambda carl: {CAMERA: MountedSensor(policy_camera(carl, contract))})
     block = ConditionBlock("looking", "semi_kinematic", wanted, wanted.course, wanted.scene, 0, len(state))
-    fly_block(block, setting, entrant, CARL, spread=VehicleSpread(), protocol=TrackingProtocol(), contact="none", picture=False)
+    fly_block(block, setting, method, CARL, spread=VehicleSpread(), protocol=TrackingProtocol(), contact="none", picture=False)
     return found[0]
 
 

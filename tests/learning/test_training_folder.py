@@ -14,7 +14,7 @@ import pytest
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.learning.machine import TrainingOptions, TrainingRunOptions
-from airworthy.learning.training_folder import FIGURES_FILE, IDENTITY_FILE, TrainingFolder, TrainingNames, write_journal
+from airworthy.learning.training_folder import FIGURES_FILE, IDENTITY_FILE, TrainingFolder, TrainingNames, write_training_log
 
 NAMED = TrainingNames("a thing", "its data were others", "its version was another", "step")
 IDENTITY = {"schema_version": 1, "network": "counter", "options": {"steps": 5, "word": ""}, "data": "abc"}
@@ -146,7 +146,7 @@ def test_a_finished_training_is_read_or_said_to_be_damaged(tmp_path: Path) -> No
 def test_the_journal_is_written_whole(tmp_path: Path) -> None:
     rows = [{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": float("nan")}]
     for _ in range(2):
-        write_journal(tmp_path, rows)
+        write_training_log(tmp_path, rows)
     lines = (tmp_path / "training.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == [{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": None}]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from airworthy.benchmarks.tracking import EvaluateConfig, evaluate
-from airworthy.benchmarks.tracking.methods import entrant
+from airworthy.benchmarks.tracking.methods import method_of
 from airworthy.core.errors import AssetError, UnknownNameError
 from airworthy.pilots.svnet.contract import (
     CONTRACT_FILE,
@@ -47,8 +47,8 @@ def test_where_a_word_leads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_words_of_an_evaluation() -> None:
-    assert entrant("svnet").name == entrant("svnet:hall").name == "svnet:hall"
-    assert entrant("svnet").identity == entrant("svnet:hall").identity
+    assert method_of("svnet").name == method_of("svnet:hall").name == "svnet:hall"
+    assert method_of("svnet").identity == method_of("svnet:hall").identity
 
 
 @pytest.mark.slow

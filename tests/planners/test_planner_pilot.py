@@ -210,7 +210,7 @@ def test_goal_is_issued_to_each_flight_when_it_is_calm() -> None:
     k = round(issued[0] * 100.0)
     assert np.linalg.norm(out[k, 0] - two.start[0]) < 0.3
     assert out[k + 60, 0, 0] > 0.2 > out[k, 0, 0]
-    impatient = PlannerPilot(StraightFlight(), two, vehicle("virt_05"), takeoff=TakeOff(patience=1.0))
+    impatient = PlannerPilot(StraightFlight(), two, vehicle("virt_05"), takeoff=TakeOff(timeout=1.0))
     flown(impatient, vehicle("virt_05"), 1.5)
     assert all("not calm at its start" in cause for cause in impatient.causes)
     assert np.isnan(impatient.issued).all()
@@ -274,8 +274,8 @@ def test_planners_hear_how_long_they_took() -> None:
     flown(pilot, vehicle("virt_05"), 0.1)
     assert planner.calls == 10
     assert np.allclose(planner.delays[0], recorded_costs()["evaluations"])
-    assert pilot.diary.calls.tolist() == [10, 10]
-    assert pilot.diary.work["evaluations"].tolist() == [10.0, 10.0]
+    assert pilot.planner_log.calls.tolist() == [10, 10]
+    assert pilot.planner_log.work["evaluations"].tolist() == [10.0, 10.0]
 
 
 # ---- containment ----------------------------------------------------------------------------------------------------------

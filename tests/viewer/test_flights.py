@@ -57,7 +57,7 @@ class Slow:
     def __init__(self) -> None:
         self.asked: list[float] = []
 
-    def shot(self, env: int, time: float, position: Any, attitude: Any) -> ViewerImage:
+    def take_image(self, env: int, time: float, position: Any, attitude: Any) -> ViewerImage:
         import time as clock
 
         self.asked.append(time)
@@ -265,7 +265,7 @@ class TestFollowing:
 class TestImages:
     def test_only_the_newest_wish_is_granted(self) -> None:
         camera, shown = Slow(), []
-        feed = ImageFeed(camera, lambda shot, problem: shown.append((shot, problem)))
+        feed = ImageFeed(camera, lambda taken, problem: shown.append((taken, problem)))
         for k in range(20):
             feed.ask(Request(0, 0.1 * k, *NOWHERE))
         assert feed.wait(10.0)
@@ -276,7 +276,7 @@ class TestImages:
 
     def test_what_is_wrong_is_said(self, server: Any, tmp_path: Path) -> None:
         class Broken(Slow):
-            def shot(self, env: int, time: float, position: Any, attitude: Any) -> ViewerImage:
+            def take_image(self, env: int, time: float, position: Any, attitude: Any) -> ViewerImage:
                 raise AssetError("'0.png' is not an image.")
 
         viewer = Viewer(server, load_subject(str(_straight(tmp_path / "run"))), Broken())
@@ -297,7 +297,7 @@ class TestImages:
         viewer = Viewer(server, subject, camera)
         assert viewer.settle()
         node = viewer.nodes["/flight/camera"]
-        image = np.asarray(camera.shot(0, 0.0, np.array([0.0, 0.0, 1.0]), NOWHERE[1]).image, float)
+        image = np.asarray(camera.take_image(0, 0.0, np.array([0.0, 0.0, 1.0]), NOWHERE[1]).image, float)
         assert image.shape[2] == 3
         assert image.shape[1] / image.shape[0] == pytest.approx(camera.aspect)
         assert np.abs(image[:40].mean((0, 1)) - image[-40:].mean((0, 1))).max() > 20  # sky above, floor below
@@ -321,9 +321,9 @@ class TestImages:
         from airworthy.scenes.record import SplatPlacement
 
         place = Scene("wall", clouds={"wall": wall}, splats=(SplatPlacement("wall"),), lights=(Sun((0.0, 0.0, -1.0)),))
-        shot = LiveCamera(place).shot(0, 0.0, *NOWHERE)
-        height, width, _ = shot.image.shape
-        red, green, _ = shot.image[height // 2, width // 2].astype(int)
+        taken = LiveCamera(place).take_image(0, 0.0, *NOWHERE)
+        height, width, _ = taken.image.shape
+        red, green, _ = taken.image[height // 2, width // 2].astype(int)
         assert red > 200
         assert green < 60
 
@@ -355,18 +355,18 @@ class TestRecordedCamera:
         assert camera.aspect == pytest.approx(4 / 3)
         assert camera.fov == pytest.approx(math.pi / 2)
         for time, red, place in ((0.49, 10, 1.0), (0.5, 11, 2.0), (9.0, 11, 2.0)):
-            shot = camera.shot(0, time, *NOWHERE)
-            assert shot is not None
-            assert shot.image.shape == (6, 8, 3)
-            assert shot.image[0, 0, 0] == red
-            assert shot.position[0] == place
-        assert camera.shot(1, 0.5, *NOWHERE) is None
+            taken = camera.take_image(0, time, *NOWHERE)
+            assert taken is not None
+            assert taken.image.shape == (6, 8, 3)
+            assert taken.image[0, 0, 0] == red
+            assert taken.position[0] == place
+        assert camera.take_image(1, 0.5, *NOWHERE) is None
 
     def test_an_index_cannot_lead_out_of_its_folder(self, flown: Path, tmp_path: Path) -> None:
         folder = self._recorded(flown, tmp_path, "../../../secret.png")
         camera = RecordedCamera(folder, "front")
         with pytest.raises(AirworthyError, match="outside its own folder"):
-            camera.shot(0, 0.0, np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]))
+            camera.take_image(0, 0.0, np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]))
 
     def test_a_damaged_index(self, flown: Path, tmp_path: Path) -> None:
         folder = self._recorded(flown, tmp_path)

@@ -7,9 +7,9 @@ from typing import Any
 from airworthy.cli.common import emit_json, gathered, interrupted, run_tyro, show_table, stopped_by_terminate
 from airworthy.gates.benchmark import GatesBenchConfig, GatesBenchmarked, run_gates
 from airworthy.gates.benchmark.config import check
-from airworthy.gates.benchmark.contestants import method_of
+from airworthy.gates.benchmark.methods import method_of
 
-LISTS = ("--courses", "--families", "--beside")
+LISTS = ("--courses", "--families", "--baselines")
 _DESCRIPTION = (
     "Plan courses of gates with a network (or the search's own answers), prove every plan along its whole path, fly what is"
     " approved in several families of dynamics, and set lap times beside other planners under the same limit. A stopped run"
@@ -21,9 +21,9 @@ def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
     config = run_tyro(GatesBenchConfig, gathered(argv, LISTS), "airworthy bench gates", _DESCRIPTION)
     check(config)
-    contestants = [method_of(word, config.limit, config.device) for word in (config.network, *config.beside)]
+    methods = [method_of(word, config.limit, config.device) for word in (config.network, *config.baselines)]
     with stopped_by_terminate() as received:
-        done = run_gates(config, contestants, quiet=config.json)
+        done = run_gates(config, methods, quiet=config.json)
     if config.json:
         emit_json({"folder": str(done.folder), "interrupted": done.interrupted, **done.summary})
     else:
@@ -58,7 +58,7 @@ def _show(done: GatesBenchmarked) -> None:
     if random:
         print(f"Random courses: {random['approved_count']} of {random['courses']} approved.")
     if done.summary["beside"]:
-        _show_beside(done.summary["compared"])
+        _show_baselines(done.summary["compared"])
     broken = sum(row["dense_broken"] for row in done.summary["compared"])
     plans = sum(row["dense_plans"] for row in done.summary["compared"])
     if plans:
@@ -72,7 +72,7 @@ def _flight_cells(row: dict[str, Any]) -> tuple[Any, ...]:
     return (*cells, None if error is None else 100.0 * error, None if most is None else 100.0 * most)
 
 
-def _show_beside(rows: list[dict[str, Any]]) -> None:
+def _show_baselines(rows: list[dict[str, Any]]) -> None:
     titles = ("predictor", "courses approved", "mean lap [s]", "random approved [%]", "as predicted", "mean lap there [s]")
     table = []
     for row in rows:

@@ -57,7 +57,7 @@ def _show(done: Evaluated) -> None:
     )
     rows = []
     for entry in done.summary["aggregate"]:
-        rate, beside = entry["success_rate"], entry["published"]
+        rate, published = entry["success_rate"], entry["published"]
         rows.append(
             (
                 entry["title"],
@@ -68,7 +68,7 @@ def _show(done: Evaluated) -> None:
                 _finite(entry["tracking_error_m"]["mean"]),
                 _finite(entry["proximity_percent"]["mean"]),
                 _finite(entry["collisions_per_m_pooled"]),
-                None if beside is None else _finite(beside["tracking_error_m"]),
+                None if published is None else _finite(published["tracking_error_m"]),
             )
         )
     if rows:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         family_named,
         run_gates,
     )
-    from airworthy.gates.benchmark.contestants import method_of
+    from airworthy.gates.benchmark.methods import method_of
     from airworthy.gates.crossings import check_crossings
     from airworthy.gates.labels.labels import Labels, label
     from airworthy.gates.labels.options import RANDOMISATIONS, SearchOptions
@@ -36,7 +36,7 @@ else:
         __name__,
         {
             "benchmark": ("GatesMethod", "FlightOptions", "GatesBenchmarked", "GatesBenchConfig", "family_named", "run_gates"),
-            "benchmark.contestants": ("method_of",),
+            "benchmark.methods": ("method_of",),
             "crossings": ("check_crossings",),
             "labels.labels": ("Labels", "label"),
             "labels.options": ("RANDOMISATIONS", "SearchOptions"),

@@ -2,7 +2,7 @@
 
 training.json     what is learnt, from what, and where it began; written first
 checkpoints/      while it is not finished
-training.jsonl    the journal, a line per epoch
+training.jsonl    the training log, a line per epoch
 report.json       figures; written last: where it lies, all is done
 """
 
@@ -30,18 +30,23 @@ if TYPE_CHECKING:  # it loads torch
 __all__ = [
     "FIGURES_FILE",
     "IDENTITY_FILE",
-    "JOURNAL_FILE",
     "LAST_FILE",
     "REPORT_FILE",
+    "TRAINING_LOG_FILE",
     "TrainingFolder",
     "TrainingNames",
     "TrainingWork",
     "say",
-    "write_journal",
+    "write_training_log",
 ]
 
 IDENTITY_FILE, CHECKPOINTS = "training.json", "checkpoints"
-JOURNAL_FILE, FIGURES_FILE, REPORT_FILE, LAST_FILE = "training.jsonl", "report.json", "report.html", "weights_last.safetensors"
+TRAINING_LOG_FILE, FIGURES_FILE, REPORT_FILE, LAST_FILE = (
+    "training.jsonl",
+    "report.json",
+    "report.html",
+    "weights_last.safetensors",
+)
 _AGAIN = "This training was finished and is not whole any more: delete its folder, and the same command learns again."
 
 Outcome = TypeVar("Outcome")
@@ -213,11 +218,11 @@ class TrainingFolder:
         return changed
 
 
-def write_journal(folder: Path, journal: list[dict[str, Any]]) -> None:
+def write_training_log(folder: Path, training_log: list[dict[str, Any]]) -> None:
     """Write a line per epoch; whole, so that a line is never there twice."""
     # Through our own text, as in every other file.
-    rows = [json.dumps(json.loads(json_text(row)), ensure_ascii=False) for row in journal]
-    write_text(folder / JOURNAL_FILE, "".join(f"{row}\n" for row in rows))
+    rows = [json.dumps(json.loads(json_text(row)), ensure_ascii=False) for row in training_log]
+    write_text(folder / TRAINING_LOG_FILE, "".join(f"{row}\n" for row in rows))
 
 
 def say(quiet: bool, text: str) -> None:

@@ -452,23 +452,23 @@ def _channels(stage: GalleryScene) -> list[dict[str, str]]:
 def _device_card(item: Device, stages: list[GalleryScene], seed: int) -> dict[str, Any]:
     """Return one device in every place."""
     near = item.limits.maximum <= NEAR
-    shots = [{"place": stage.title, **_shot(item, stage.approached() if near else stage, seed)} for stage in stages]
-    return {"name": item.name, "kind": item.kind, "summary": item.summary, "facts": device_facts(item), "shots": shots}
+    samples = [{"place": stage.title, **_sample(item, stage.approached() if near else stage, seed)} for stage in stages]
+    return {"name": item.name, "kind": item.kind, "summary": item.summary, "facts": device_facts(item), "shots": samples}
 
 
-def _shot(item: Device, stage: GalleryScene, seed: int) -> dict[str, Any]:
+def _sample(item: Device, stage: GalleryScene, seed: int) -> dict[str, Any]:
     """Return what a device sees from the stage's pose, and how long one sample took."""
     sensor = make_sensor(item)
     draw = Draw.of(1, seed=seed, sensor=item.name)
     view = SensorView(stage.position[None], stage.attitude[None], np.zeros(1, int), draw)
     takers: dict[str, Callable[..., dict[str, Any]]] = {
-        "camera": _camera_shot,
-        "lidar": _lidar_shot,
-        "radar": _lidar_shot,
-        "ranger": _ranger_shot,
-        "beacons": _beacon_shot,
+        "camera": _camera_sample,
+        "lidar": _lidar_sample,
+        "radar": _lidar_sample,
+        "ranger": _ranger_sample,
+        "beacons": _beacon_sample,
     }
-    return takers.get(item.kind, _depth_shot)(item, sensor, stage, view)
+    return takers.get(item.kind, _depth_sample)(item, sensor, stage, view)
 
 
 def _timed(capture: Callable[[], dict[str, ArrayAny]]) -> tuple[dict[str, ArrayAny], str]:
@@ -485,13 +485,13 @@ def _shown(images: list[ArrayU8], note: str, photo: bool) -> dict[str, Any]:
     return {"images": [pictures.data_uri(pictures.fitted(image, SHOT), photo) for image in images], "note": note}
 
 
-def _camera_shot(item: Device, sensor: Any, stage: GalleryScene, view: SensorView) -> dict[str, Any]:
+def _camera_sample(item: Device, sensor: Any, stage: GalleryScene, view: SensorView) -> dict[str, Any]:
     got, spent = _timed(lambda: sensor.capture(stage.batch, view, ("rgb",)))
     rgb = got["rgb"][0]
     return _shown([rgb if rgb.dtype == np.uint8 else to_8bit(rgb)], spent, True)
 
 
-def _depth_shot(item: Device, sensor: Any, stage: GalleryScene, view: SensorView) -> dict[str, Any]:
+def _depth_sample(item: Device, sensor: Any, stage: GalleryScene, view: SensorView) -> dict[str, Any]:
     name = sensor.measures
     got, spent = _timed(lambda: sensor.capture(stage.batch, view, (name,)))
     metres = item.limits.metres(got[name][0])
@@ -501,7 +501,7 @@ def _depth_shot(item: Device, sensor: Any, stage: GalleryScene, view: SensorView
     return _shown([pictures.enlarged(picture, 320)], f"{spent}, {100.0 * lost:.0f} % without a reading", picture.shape[1] > 320)
 
 
-def _lidar_shot(item: Device, sensor: Any, stage: GalleryScene, view: SensorView) -> dict[str, Any]:
+def _lidar_sample(item: Device, sensor: Any, stage: GalleryScene, view: SensorView) -> dict[str, Any]:
     got, spent = _timed(lambda: sensor.capture(stage.batch, view, ("range", "points")))
     metres = item.limits.metres(got["range"][0])
     band = pictures.distance_picture(metres, item.limits.minimum, min(item.limits.maximum, 12.0))
@@ -517,7 +517,7 @@ def _lidar_shot(item: Device, sensor: Any, stage: GalleryScene, view: SensorView
     return _shown([pictures.enlarged(band, 480), cloud], f"{spent}, {np.isfinite(metres).sum():,} returns", True)
 
 
-def _ranger_shot(item: Device, sensor: Any, stage: GalleryScene, view: SensorView) -> dict[str, Any]:
+def _ranger_sample(item: Device, sensor: Any, stage: GalleryScene, view: SensorView) -> dict[str, Any]:
     got, spent = _timed(lambda: sensor.capture(stage.batch, view, ("range", "true_range", "valid")))
     words = [
         f"{float(r):.3f} m (true {float(t):.3f} m)" if bool(v) else f"no return: {float(r):.3f} m"
@@ -526,7 +526,7 @@ def _ranger_shot(item: Device, sensor: Any, stage: GalleryScene, view: SensorVie
     return {"images": [], "note": f"{spent}, reads {', '.join(words)}"}
 
 
-def _beacon_shot(item: Device, sensor: Any, stage: GalleryScene, view: SensorView) -> dict[str, Any]:
+def _beacon_sample(item: Device, sensor: Any, stage: GalleryScene, view: SensorView) -> dict[str, Any]:
     """Beacons drawn over the picture of the same camera; on the corners of the scene's gates where it names none."""
     from airworthy.sensors import BeaconCamera
 

@@ -22,9 +22,9 @@ _OFF = np.zeros(4)
 _WALL = (0.025, 4.0, 4.0)
 
 
-def contact_figures(shots: int = 10_000) -> Iterator[Figure]:
+def contact_figures(trials: int = 10_000) -> Iterator[Figure]:
     """Run the checks one after the other."""
-    yield zero(f"Contact: {shots:,} shots at 30 m/s at 5 cm that came through or did not meet it", _tunnels(shots))
+    yield zero(f"Contact: {trials:,} shots at 30 m/s at 5 cm that came through or did not meet it", _tunnels(trials))
     gain, impacts = _energy_gain()
     yield below(f"Contact: largest relative gain of energy in {impacts} steps with contact", gain, 1e-3)
     ground, mesh = (landings(on_mesh) for on_mesh in (False, True))
@@ -116,9 +116,9 @@ def _simulator(items: Vehicle | Sequence[Vehicle], count: int, geometry: Geometr
     return Simulator(items, config, env_count=envs, geometry=geometry, geometry_env=np.zeros(count, int))
 
 
-def _tunnels(shots: int) -> int:
+def _tunnels(trials: int) -> int:
     """Return a quarter each against a box and against a mesh, with vehicles that stop and that rebound, spinning."""
-    rng, count, failures = np.random.default_rng(11), shots // 4, 0
+    rng, count, failures = np.random.default_rng(11), trials // 4, 0
     for shape in (Box(_WALL), box_mesh(_WALL)):
         for contact in (Contact("freeze"), Contact("respond", 0.5)):
             simulator = _simulator(

@@ -70,8 +70,8 @@ def _through(path: Array, world: World) -> bool:
     """Tell whether all of a path within the wall's thickness lies in its gap."""
     assert world.wall is not None
     at, low, high = world.wall
-    beside = path[np.abs(path[:, 0] - at) < 0.2, 1]
-    return bool(len(beside) and beside.min() > low and beside.max() < high)
+    crossing = path[np.abs(path[:, 0] - at) < 0.2, 1]
+    return bool(len(crossing) and crossing.min() > low and crossing.max() < high)
 
 
 def demo_figure(name: str, seeds: int) -> Figure:

@@ -52,7 +52,7 @@ class CameraSource(Protocol):
     aspect: float
     """Width over height."""
 
-    def shot(self, env: int, time: float, position: ArrayAny, attitude: ArrayAny) -> ViewerImage | None:
+    def take_image(self, env: int, time: float, position: ArrayAny, attitude: ArrayAny) -> ViewerImage | None:
         """Return the image of an environment at a time [s], of a body at this pose; None where there is none."""
         ...
 
@@ -85,7 +85,7 @@ class LiveCamera:
         self.fov = _fov(self._rays.directions)
         self.aspect = self._projection.width / self._projection.height
 
-    def shot(self, env: int, time: float, position: ArrayAny, attitude: ArrayAny) -> ViewerImage:
+    def take_image(self, env: int, time: float, position: ArrayAny, attitude: ArrayAny) -> ViewerImage:
         """Render at a pose of the body; every environment flies in the same scene."""
         from airworthy.optics.tone import to_8bit
         from airworthy.rendering.images import render
@@ -156,7 +156,7 @@ class RecordedCamera:
             return FOV
         return min(2.0 * math.atan(0.5 * height / focal), _ANGLE_MAX)
 
-    def shot(self, env: int, time: float, position: ArrayAny, attitude: ArrayAny) -> ViewerImage | None:
+    def take_image(self, env: int, time: float, position: ArrayAny, attitude: ArrayAny) -> ViewerImage | None:
         """Return the latest image up to a time, where it was taken; None before the first."""
         taken = np.flatnonzero((self._env == env) & (self._time <= time + 1e-9))
         if not taken.size:

@@ -98,7 +98,7 @@ class FlightNodes:
         self.body.turn(SPIN * self.track.turned(time), self.track.turning(time))
         return position, attitude
 
-    def expose(self, shot: ViewerImage) -> None:
+    def expose(self, viewer_image: ViewerImage) -> None:
         """Show an image in the camera's frustum, where it was taken."""
         name = f"{ROOT}/camera"
         if self._camera is None:
@@ -110,7 +110,11 @@ class FlightNodes:
                 name, self._camera.fov, self._camera.aspect, scale=size, visible="camera" not in self._off, **options
             )
         frustum = self.nodes[name]
-        frustum.image, frustum.position, frustum.wxyz = shot.image, shot.position, to_wxyz(shot.attitude)
+        frustum.image, frustum.position, frustum.wxyz = (
+            viewer_image.image,
+            viewer_image.position,
+            to_wxyz(viewer_image.attitude),
+        )
 
     def middle(self) -> Array:
         """Middle of the path's box [m]."""

@@ -226,11 +226,13 @@ class ImageFeed:
 
     def _make(self, request: Request) -> None:
         try:
-            shot = self._camera.shot(request.env, request.time, np.asarray(request.position), np.asarray(request.attitude))
+            viewer_image = self._camera.take_image(
+                request.env, request.time, np.asarray(request.position), np.asarray(request.attitude)
+            )
         except AirworthyError as error:
             self._shown(None, str(error))
             return
-        self._shown(shot, "")
+        self._shown(viewer_image, "")
 
 
 # -----------------------------------------------------------------------------------------------------------------------------
@@ -420,15 +422,15 @@ class Viewer:
             self.flight.cover("vehicle", self.follower.mode == "onboard")
             self.flight.cover("camera", self.follower.mode != "free")
 
-    def _shown(self, shot: ViewerImage | None, problem: str) -> None:
+    def _shown(self, viewer_image: ViewerImage | None, problem: str) -> None:
         """Note that an image has been made, in the thread of the images."""
         with self._lock:
             if problem:
                 self.controls.show_time(self.time, f"The camera shows nothing: {problem}")
-            if shot is not None and self.flight is not None:
-                self.flight.expose(shot)
+            if viewer_image is not None and self.flight is not None:
+                self.flight.expose(viewer_image)
                 self._show_vehicle()
-                self.controls.show_image(shot.image)
+                self.controls.show_image(viewer_image.image)
 
     def _surface(self, key: str, on: bool) -> None:
         """Find a splat file's surface when it is asked for."""

@@ -78,15 +78,15 @@ def _of_demo(path: Path) -> Path:
     """Of a demo's folder, that of the flight it ends with; any other path as it is.
 
     Raises:
-        AssetError: The demo has not come to it yet, or its journal is damaged.
+        AssetError: The demo has not come to it yet, or its manifest is damaged.
     """
-    journal = path / _DEMO
-    if not journal.is_file():
+    manifest = path / _DEMO
+    if not manifest.is_file():
         return path
-    found = read_json(journal, _HEAD)
+    found = read_json(manifest, _HEAD)
     shown = found.get("view") if isinstance(found, dict) else None
     if not isinstance(shown, str) or Path(shown).name != shown:
-        raise AssetError(f"{str(journal)!r} is damaged: it does not name the flight to show.")
+        raise AssetError(f"{str(manifest)!r} is damaged: it does not name the flight to show.")
     if not _is_flight(path / shown):
         raise AssetError(f"The demo in {str(path)!r} has not come to its last flight yet: the same command goes on.")
     return path / shown

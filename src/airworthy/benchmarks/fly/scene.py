@@ -12,7 +12,7 @@ import numpy as np
 
 from airworthy.benchmarks.fly.config import FlyConfig
 from airworthy.benchmarks.navigation.config import NavigationConfig
-from airworthy.benchmarks.navigation.methods import BODY, check_ready, entrant, pilot_words
+from airworthy.benchmarks.navigation.methods import BODY, check_ready, method_names, method_of
 from airworthy.benchmarks.navigation.sensing import DEPTH, depth_camera, depth_maps, upright
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError, unknown_name
@@ -194,7 +194,7 @@ _OUTCOMES = {"success": "success", "not_at_goal": "not_at_goal", "timeout_no_pat
 
 def is_planner(word: str) -> bool:
     """Tell whether a pilot's word is a planner's: a name of the benchmark's, or FILE.py:CLASS."""
-    return word in pilot_words() or word.rpartition(":")[0].endswith(".py")
+    return word in method_names() or word.rpartition(":")[0].endswith(".py")
 
 
 def ends_of(config: FlyConfig, place: Scene | None) -> tuple[str, ...]:
@@ -245,7 +245,7 @@ class GoalFlight:
         if config.dynamics != "rigid":
             raise AirworthyError(f"Pilot {config.pilot!r} needs a vehicle with rotors: fly --dynamics rigid.")
         self.radius = np.array([enclosing_radius(item) for item in vehicles])
-        who = entrant(config.pilot, max(BODY, float(self.radius.max())))
+        who = method_of(config.pilot, max(BODY, float(self.radius.max())))
         if who.kind != "planner":
             raise AirworthyError(
                 f"{config.pilot!r} gives commands itself: fly it in `airworthy bench navigation`, or by"

@@ -11,7 +11,7 @@ import numpy as np
 
 from airworthy.benchmarks.navigation.config import NavigationConfig
 from airworthy.benchmarks.navigation.methods import NavigationMethod
-from airworthy.benchmarks.navigation.planner_adapter import DIARY, PlannerGuide, Timed
+from airworthy.benchmarks.navigation.planner_adapter import PLANNER_LOG, PlannerGuide, Timed
 from airworthy.benchmarks.navigation.sensing import DEPTH, Sensed, depth_camera, odometry_of
 from airworthy.control.kernel import LEVELS
 from airworthy.core.arrays import Array, ArrayBool
@@ -146,11 +146,11 @@ def one_of(observation: Observation, place: int) -> Observation:
 class PilotGuide:
     """Pilots that give commands themselves; see `OwnPilots`."""
 
-    def __init__(self, entrant: NavigationMethod, mission: Mission, config: NavigationConfig):
+    def __init__(self, method: NavigationMethod, mission: Mission, config: NavigationConfig):
         def make() -> Any:
-            return Timed(entrant.make(), config.patience) if entrant.own else entrant.make()
+            return Timed(method.make(), config.patience) if method.own else method.make()
 
-        self.pilot = OwnPilots(make, mission, entrant.alone)
+        self.pilot = OwnPilots(make, mission, method.alone)
         sees = f"{SENSOR}{DEPTH}" in self.pilot.observes
         self.camera = depth_camera(config, None) if sees else None
         self._sensed = Sensed(odometry_of(config), mission.seed, np.asarray(mission.flight), self.pilot.level)
@@ -188,11 +188,11 @@ class PilotGuide:
         self._decisions += active
         return self._sensed.command(found), list(self.pilot.causes)
 
-    def diary(self) -> dict[str, list[Any]]:
-        """See `DIARY`; what a pilot thinks about is its own affair."""
+    def planner_log(self) -> dict[str, list[Any]]:
+        """See `PLANNER_LOG`; what a pilot thinks about is its own affair."""
         none = [0.0] * self._count
         columns = ([0] * self._count, [int(v) for v in self._decisions], none, none, none, none)
-        return dict(zip(DIARY, (*columns, ["{}"] * self._count, [""] * self._count), strict=True))
+        return dict(zip(PLANNER_LOG, (*columns, ["{}"] * self._count, [""] * self._count), strict=True))
 
     def seconds(self) -> dict[str, float]:
         """See `Guide.seconds`; every question is a call."""
@@ -236,8 +236,8 @@ class Guide(Protocol):
         """
         ...
 
-    def diary(self) -> dict[str, list[Any]]:
-        """`DIARY` of every flight."""
+    def planner_log(self) -> dict[str, list[Any]]:
+        """`PLANNER_LOG` of every flight."""
         ...
 
     def seconds(self) -> dict[str, float]:
@@ -251,18 +251,18 @@ class Guide(Protocol):
 
 
 def guide_for(
-    entrant: NavigationMethod,
+    method: NavigationMethod,
     mission: Mission,
     vehicles: Sequence[Vehicle],
     config: NavigationConfig,
     stored: Mapping[int, Sequence[float]] | None = None,
     places: SceneBatch | None = None,
 ) -> Guide:
-    """Return a guide of one entrant for the flights of a mission; `places` are their scenes, for those who may know them.
+    """Return a guide of one method for the flights of a mission; `places` are their scenes, for those who may know them.
 
     Raises:
         AirworthyError: It cannot fly them.
     """
-    if entrant.kind == "planner":
-        return PlannerGuide(entrant, mission, vehicles, config, stored, places)
-    return PilotGuide(entrant, mission, config)
+    if method.kind == "planner":
+        return PlannerGuide(method, mission, vehicles, config, stored, places)
+    return PilotGuide(method, mission, config)

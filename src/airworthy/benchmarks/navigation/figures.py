@@ -81,12 +81,12 @@ def rate_bar(axes: Any, x: float, width: float, entry: Mapping[str, Any], color:
         axes.plot([x, x], [100.0 * entry["low"], 100.0 * entry["high"]], color=PALETTE["ink"], linewidth=0.9)
 
 
-def legend(figure: Any, looks: Sequence[tuple[str, str, str]], published: bool = False) -> None:
+def legend(figure: Any, styles: Sequence[tuple[str, str, str]], published: bool = False) -> None:
     """Colours, marks and words above a figure, at the right."""
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], linestyle="none", marker=m, color=c, markersize=5.0, markeredgewidth=0.0) for c, m, _ in looks]
-    labels = [label for *_, label in looks]
+    handles = [Line2D([], [], linestyle="none", marker=m, color=c, markersize=5.0, markeredgewidth=0.0) for c, m, _ in styles]
+    labels = [label for *_, label in styles]
     if published:
         more: dict[str, Any] = {"linestyle": "none", "color": PALETTE["second"], "markerfacecolor": "none", "markersize": 4.6}
         handles += [Line2D([], [], marker="D", **more), Line2D([], [], marker="^", **more), Line2D([], [], marker="v", **more)]
@@ -121,9 +121,9 @@ def figure_fleet(vehicles: Entries) -> str:
         figure = blank(2.6)
         panels = figure.subplots(1, 3)
         figure.subplots_adjust(left=0.045, right=0.985, top=0.82, bottom=0.17, wspace=0.2)
-        looks = {"real": (PALETTE["flown"], "o", "real"), "virtual": (PALETTE["warn"], "s", "virtual")}
+        styles = {"real": (PALETTE["flown"], "o", "real"), "virtual": (PALETTE["warn"], "s", "virtual")}
         for axes, name in zip(panels, LABELS, strict=True):
-            for category, (color, mark, label) in looks.items():
+            for category, (color, mark, label) in styles.items():
                 mine = [item for item in vehicles if (item["category"] == "real") == (category == "real")]
                 x, y = [item["mass_kg"] for item in mine], [item[name] for item in mine]
                 axes.plot(x, y, mark, color=color, markersize=4.4, alpha=0.85, markeredgewidth=0.0, label=label)
@@ -133,7 +133,7 @@ def figure_fleet(vehicles: Entries) -> str:
             if name == "alpha_xy":
                 axes.set_yscale("log")
                 axes.grid(which="minor", visible=False)
-        legend(figure, [(c, m, label) for c, m, label in looks.values()])
+        legend(figure, [(c, m, label) for c, m, label in styles.values()])
         return inline_svg(figure, "fleet", "Mass of the vehicles against their indicators")
 
 
@@ -280,8 +280,8 @@ def figure_scenarios(entries: Entries, pilots: Sequence[str], titles: Mapping[st
         axes.set_ylim(0.0, 104.0)
         axes.grid(axis="x", visible=False)
         axes.set_title("Success [%]")
-        looks = [(color_of(p, pilots), "s", titles.get(p, p)) for p in pilots]
-        legend(figure, looks, published=any(stated_rate(p, s) for p in pilots for s in scenarios))
+        styles = [(color_of(p, pilots), "s", titles.get(p, p)) for p in pilots]
+        legend(figure, styles, published=any(stated_rate(p, s) for p in pilots for s in scenarios))
         return inline_svg(figure, "scenarios", "Success rate by scenario and pilot with intervals, published rates beside")
 
 

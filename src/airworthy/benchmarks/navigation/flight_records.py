@@ -14,7 +14,7 @@ from airworthy.benchmarks.navigation.config import Flight, NavigationConfig
 from airworthy.benchmarks.navigation.methods import NavigationMethod
 from airworthy.benchmarks.navigation.missions import catalogue_vehicle, flown_vehicle, own_line, scene_sha256
 from airworthy.benchmarks.navigation.own_scenes import is_own
-from airworthy.benchmarks.navigation.planner_adapter import DIARY
+from airworthy.benchmarks.navigation.planner_adapter import PLANNER_LOG
 from airworthy.benchmarks.navigation.takeoff import FlownBatch
 from airworthy.core.files import json_text, sha256
 from airworthy.tasks.navigation_diagnostics import DIAGNOSTICS
@@ -42,7 +42,10 @@ COLUMNS: dict[str, type] = {
     "end_z_m": float,
     "goal_distance_m": float,
     **dict.fromkeys(DIAGNOSTICS, float),
-    **{name: str if name in ("work", "latencies") else int if name in ("replans", "decisions") else float for name in DIARY},
+    **{
+        name: str if name in ("work", "latencies") else int if name in ("replans", "decisions") else float
+        for name in PLANNER_LOG
+    },
     "category": str,
     "mass_kg": float,
     "twr": float,
@@ -92,10 +95,10 @@ def _facts(name: str) -> tuple[str, float, float, float, float]:
     return str(told.get("category", "other")), float(vehicle.mass), twr, axy, az
 
 
-def rows_of(flown: FlownBatch, entrant: NavigationMethod, config: NavigationConfig) -> list[Row]:
+def rows_of(flown: FlownBatch, method: NavigationMethod, config: NavigationConfig) -> list[Row]:
     """Return the rows of a batch, in its order."""
-    told = sha256(json_text({"name": entrant.name, **entrant.identity}))
-    return [_row(flown, k, flight, entrant.name, told, config) for k, flight in enumerate(flown.flights)]
+    told = sha256(json_text({"name": method.name, **method.identity}))
+    return [_row(flown, k, flight, method.name, told, config) for k, flight in enumerate(flown.flights)]
 
 
 def _row(flown: FlownBatch, k: int, flight: Flight, pilot: str, pilot_sha256: str, config: NavigationConfig) -> Row:
@@ -114,11 +117,11 @@ def _row(flown: FlownBatch, k: int, flight: Flight, pilot: str, pilot_sha256: st
         "cause": flown.cause[k],
         "time_s": float(flown.watch.end[k]),
         "arrival_s": float(flown.watch.arrival[k]),
-        "take_off_s": float(flown.lifted.time[k]),
+        "take_off_s": float(flown.takeoff.time[k]),
         **{f"end_{axis}_m": float(end[i]) for i, axis in enumerate("xyz")},
         "goal_distance_m": float(np.linalg.norm(end - flown.mission.goal[k])),
         **{name: float(values[k]) for name, values in flown.values.items()},
-        **{name: values[k] for name, values in flown.diary.items()},
+        **{name: values[k] for name, values in flown.planner_log.items()},
         "category": category,
         "mass_kg": mass,
         "twr": twr,

@@ -21,10 +21,10 @@ from airworthy.benchmarks.navigation.takeoff import (
     PHYSICS_RATE,
     FlownBatch,
     FlownTrack,
-    Lifted,
+    TakeOffState,
     TraceHash,
     apply_perturbation,
-    lift,
+    fly_takeoff,
 )
 from airworthy.control.kernel import LEVELS
 from airworthy.core.arrays import Array, ArrayBool
@@ -59,7 +59,7 @@ _WARM: set[tuple[str, str, int]] = set()
 def warm_up(
     fly: Callable[[Sequence[Flight], NavigationMethod, NavigationConfig], object],
     flights: Sequence[Flight],
-    entrant: NavigationMethod,
+    method: NavigationMethod,
     config: NavigationConfig,
     stored: Mapping[int, Sequence[float]] | None = None,
 ) -> bool:
@@ -68,23 +68,23 @@ def warm_up(
     Args:
         fly: `fly_batch.fly_flights`.
         flights: Those about to be flown; of pilots that are one object per flight the first will do.
-        entrant: Who.
+        method: Who.
         config: How; `warm_up` is the patience here, and 0 leaves it out.
         stored: Latencies of a flight that is flown again: nothing of it is measured.
 
     Raises:
         AirworthyError: It can never fly.
     """
-    timed = entrant.own or (config.compute == "measured" and stored is None)
-    mine = flights[:1] if entrant.alone else flights
-    key = (entrant.name, json_text(dict(entrant.identity)), len(mine))
+    timed = method.own or (config.compute == "measured" and stored is None)
+    mine = flights[:1] if method.alone else flights
+    key = (method.name, json_text(dict(method.identity)), len(mine))
     if not timed or config.warm_up == 0.0 or key in _WARM:
         return False
     _WARM.add(key)
     brief = replace(config.protocol, time_limit_s=min(WARM_UP_S, config.protocol.time_limit_s))
     gentle = replace(config, patience=max(config.patience, config.warm_up), protocol=brief)
     with suppress(PilotFailure):  # it fails again when it counts, with its cause
-        fly(mine, entrant, gentle)
+        fly(mine, method, gentle)
     return True
 
 
@@ -100,12 +100,12 @@ class BatchSetup:
     vehicles: list[Vehicle]
     radius: Array
     batch: SceneBatch
-    lifted: Lifted
+    takeoff: TakeOffState
     seconds: dict[str, float] = field(default_factory=dict)
 
 
 def stage_of(flights: Sequence[Flight], config: NavigationConfig) -> BatchSetup:
-    """Draw, build and lift what flights need; raises AirworthyError where vehicles or scenes are not to be had."""
+    """Draw, and build what flights need, and take off; raises AirworthyError where vehicles or scenes are not to be had."""
     begun = perf_counter()
     draws = draws_of(flights, config.seed, config.perturb)
     mission = mission_of(flights, config, draws)
@@ -113,8 +113,8 @@ def stage_of(flights: Sequence[Flight], config: NavigationConfig) -> BatchSetup:
     radius = np.array([item.body.size[0] for item in vehicles])
     scenes = [scene_of(flight, config) for flight in flights]
     batch = SceneBatch(scenes, len(flights), device=config.device, threads=thread_limit())
-    lifted = lift(vehicles, mission, draws, radius, config.protocol, config.device)
-    return BatchSetup(mission, draws, vehicles, radius, batch, lifted, {"setup": perf_counter() - begun})
+    takeoff = fly_takeoff(vehicles, mission, draws, radius, config.protocol, config.device)
+    return BatchSetup(mission, draws, vehicles, radius, batch, takeoff, {"setup": perf_counter() - begun})
 
 
 def simulator_of(stage: BatchSetup, guide: Guide, config: NavigationConfig) -> Simulator:
@@ -155,7 +155,7 @@ NOT_SETTLED = "the vehicle did not settle at its start"
 
 def fly_flights(
     flights: Sequence[Flight],
-    entrant: NavigationMethod,
+    method: NavigationMethod,
     config: NavigationConfig,
     told: Callable[[int], None] | None = None,
     stored: Mapping[int, Sequence[float]] | None = None,
@@ -165,7 +165,7 @@ def fly_flights(
 
     Args:
         flights: Which.
-        entrant: Who.
+        method: Who.
         config: How.
         told: Called with the number of flights decided since it was last called, at every tick with some.
         stored: Measured latencies by flight number, to be used instead of the clock.
@@ -175,18 +175,18 @@ def fly_flights(
         AirworthyError: Pilot, vehicles and scenes do not fit together.
         PilotFailure: A pilot of all flights at once did something wrong: fly them one at a time.
     """
-    check_ready(entrant)
-    warm_up(fly_flights, flights, entrant, config, stored)
+    check_ready(method)
+    warm_up(fly_flights, flights, method, config, stored)
     try:
         with stops_noted():
-            return _flown(flights, entrant, config, told, stored, keep_track)
+            return _flown(flights, method, config, told, stored, keep_track)
     finally:
         all_back()
 
 
 def _flown(
     flights: Sequence[Flight],
-    entrant: NavigationMethod,
+    method: NavigationMethod,
     config: NavigationConfig,
     told: Callable[[int], None] | None,
     stored: Mapping[int, Sequence[float]] | None,
@@ -194,12 +194,12 @@ def _flown(
 ) -> FlownBatch:
     stage = stage_of(flights, config)
     begun = perf_counter()
-    guide = guide_for(entrant, stage.mission, stage.vehicles, config, stored, stage.batch)
+    guide = guide_for(method, stage.mission, stage.vehicles, config, stored, stage.batch)
     simulator = simulator_of(stage, guide, config)
     mounted = sensors_of(simulator, stage, guide)
     guide.attach(simulator, mounted)
     apply_perturbation(simulator, stage.draws)
-    state = stage.lifted.state
+    state = stage.takeoff.state
     simulator.reset(**{name: state[name] for name in ("position", "velocity", "attitude", "rate", "rotor_speed")})
     stage.seconds["setup"] += perf_counter() - begun
     return _Flight(stage, flights, guide, simulator, mounted, config, keep_track).fly(told)
@@ -239,7 +239,7 @@ class _Flight:
     def fly(self, told: Callable[[int], None] | None) -> FlownBatch:
         """Until every flight is decided."""
         begun = perf_counter()
-        lost = ~self.stage.lifted.settled
+        lost = ~self.stage.takeoff.settled
         self._fail(lost, "diverged", NOT_SETTLED)
         self._measure(0, None)
         if told is not None and lost.any():
@@ -332,12 +332,12 @@ class _Flight:
             self.flights,
             stage.mission,
             stage.vehicles,
-            stage.lifted,
+            stage.takeoff,
             self.watch,
             self.cause,
             self.position,
             self.meter.values(end),
-            self.guide.diary(),
+            self.guide.planner_log(),
             self.trace.texts(),
             {**stage.seconds, **self.guide.seconds()},
             self.guide.spans,

@@ -24,7 +24,7 @@ from airworthy.benchmarks.navigation.config import (
 )
 from airworthy.benchmarks.navigation.flight_records import Row, rows_of
 from airworthy.benchmarks.navigation.fly_batch import fly_flights
-from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, entrant
+from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, method_of
 from airworthy.benchmarks.navigation.missions import largest_radius
 from airworthy.benchmarks.navigation.own_scenes import placed
 from airworthy.benchmarks.navigation.store import NavigationStore, command_line, identity_of
@@ -43,12 +43,12 @@ __all__ = [
     "Benchmarked",
     "Finished",
     "WorkerStopped",
-    "division_of",
     "flown_rows",
     "fly_block",
     "plan_of",
     "read_system",
     "run_benchmark",
+    "track_of",
 ]
 
 # -----------------------------------------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def fly_block(
         told: Called with the number of flights that were decided since.
     """
     try:
-        return flown_rows(block.flights, entrant(word), config, told)
+        return flown_rows(block.flights, method_of(word), config, told)
     finally:
         # Simulators and pilots know each other, so their maps (gigabytes in a large batch) would wait for Python's rare whole
         # collections while the next block takes as much again.
@@ -77,7 +77,7 @@ def fly_block(
 def flown_rows(
     flights: Sequence[Flight], who: NavigationMethod, config: NavigationConfig, told: Callable[[int], None] | None = None
 ) -> tuple[list[Row], dict[str, float]]:
-    """Return the same of any flights and entrant."""
+    """Return the same of any flights and method."""
     try:
         flown = fly_flights(flights, who, config, told)
     except PilotFailure:
@@ -119,7 +119,7 @@ SYSTEM_KEYS = ("name", "organisation", "description", "processor", "accelerator"
 _TEXT_MAX = 4000
 
 
-def division_of(config: NavigationConfig, entrants: Sequence[NavigationMethod]) -> dict[str, Any]:
+def track_of(config: NavigationConfig, methods: Sequence[NavigationMethod]) -> dict[str, Any]:
     """Return the division of a run, and why it is not the closed one.
 
     Closed: the protocol as it is, ideal sensing, the common limit of acceleration, counted compute, the benchmark's own
@@ -133,7 +133,7 @@ def division_of(config: NavigationConfig, entrants: Sequence[NavigationMethod]) 
     for item in fields(judged):
         if item.name in _FIXED and getattr(judged, item.name) != getattr(default, item.name):
             why.append(f"--{item.name.replace('_', '-')} differs from the benchmark's")
-    for who in entrants:
+    for who in methods:
         if who.privileged:
             why.append(f"pilot {who.name!r} knows the whole place")
         observes = getattr(who.make, "observes", ()) if who.own and who.kind == "pilot" else ()
@@ -203,7 +203,7 @@ def run_benchmark(config: NavigationConfig, quiet: bool = True, step: Callable[[
     check_device(config.device)
     if config.cluster:
         importlib.import_module("ray")
-    flying = {word: entrant(word) for word in config.pilots}
+    flying = {word: method_of(word) for word in config.pilots}
     names = [item.name for item in flying.values()]
     if len(set(names)) != len(names):
         raise AirworthyError(f"Pilots of one benchmark need names of their own; they are {', '.join(names)}.")
@@ -252,9 +252,9 @@ def _identities(flying: Any) -> dict[str, Any]:
 
 
 def _notes(config: NavigationConfig, flying: Any, system: dict[str, Any]) -> dict[str, Any]:
-    entrants: list[NavigationMethod] = list(flying)
-    words = dict(zip((item.name for item in entrants), config.pilots, strict=True))
-    return {"division": division_of(config, entrants), "system": system, "words": words}
+    methods: list[NavigationMethod] = list(flying)
+    words = dict(zip((item.name for item in methods), config.pilots, strict=True))
+    return {"division": track_of(config, methods), "system": system, "words": words}
 
 
 def _fly_all(

@@ -14,7 +14,7 @@ from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import sha256_file
 from airworthy.pilots.containment import PilotFailure, contained, stops_noted
 
-__all__ = ["NavigationMethod", "check_ready", "entrant", "pilot_words", "register"]
+__all__ = ["NavigationMethod", "check_ready", "method_names", "method_of", "register"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class NavigationMethod:
 
 
 def check_ready(item: NavigationMethod) -> None:
-    """Refuse an entrant that lacks something without which it cannot fly, such as weights, before anything flies.
+    """Refuse a method that lacks something without which it cannot fly, such as weights, before anything flies.
 
     A planner or pilot says so in `check_ready()`, which raises; those without it need nothing.
 
@@ -82,7 +82,7 @@ _MADE: dict[str, NavigationMethod] = {}
 
 
 def register(item: NavigationMethod) -> None:
-    """Add an entrant by its name, for this process.
+    """Add a method by its name, for this process.
 
     Raises:
         AirworthyError: The name is taken.
@@ -92,13 +92,13 @@ def register(item: NavigationMethod) -> None:
     _MADE[item.name] = item
 
 
-def pilot_words() -> list[str]:
-    """Names of entrants."""
+def method_names() -> list[str]:
+    """Names of methods."""
     return [*_BUILT_IN, *_MADE]
 
 
-def entrant(word: str, body: float = BODY) -> NavigationMethod:
-    """Return an entrant by its word: a name, or FILE.py:CLASS; `body` is the radius [m] for which maps are inflated, where
+def method_of(word: str, body: float = BODY) -> NavigationMethod:
+    """Return a method by its word: a name, or FILE.py:CLASS; `body` is the radius [m] for which maps are inflated, where
     they are.
 
     Raises:
@@ -113,7 +113,7 @@ def entrant(word: str, body: float = BODY) -> NavigationMethod:
     path, colon, name = word.rpartition(":")
     if colon and path.endswith(".py") and name:
         return _from_file(Path(path), name)
-    raise unknown_name("pilot", word, pilot_words(), "One of your own is FILE.py:CLASS.")
+    raise unknown_name("pilot", word, method_names(), "One of your own is FILE.py:CLASS.")
 
 
 def _built_in(word: str, body: float) -> NavigationMethod:

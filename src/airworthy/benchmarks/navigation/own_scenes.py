@@ -157,11 +157,11 @@ def feasible_pairs(
         raise AirworthyError(
             f"The scene {word!r} holds nothing solid, so there is nothing to fly round: give it surfaces first."
         )
-    beside = int(np.ceil(grown / edge))
+    margin_cells = int(np.ceil(grown / edge))
     for axis in range(3):  # the area's ends are walls, too
         layers = np.moveaxis(taken, axis, 0)
-        layers[:beside] = True
-        layers[max(0, len(layers) - beside - 1) :] = True
+        layers[:margin_cells] = True
+        layers[max(0, len(layers) - margin_cells - 1) :] = True
     free = _starts(taken, edge)
     wanted = least or float(size[:2].max()) / 3.0
     found: list[Pair] = []

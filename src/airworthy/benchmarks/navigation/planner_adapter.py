@@ -27,7 +27,7 @@ from airworthy.scenes import SceneBatch
 from airworthy.simulation import MountedSensors, Simulator, SimulatorConfig
 from airworthy.vehicles import Vehicle
 
-__all__ = ["DIARY", "CallCounts", "PlannerGuide", "Timed", "TooLong", "all_back", "within"]
+__all__ = ["PLANNER_LOG", "CallCounts", "PlannerGuide", "Timed", "TooLong", "all_back", "within"]
 
 # ---- Waiting for a user's code, but not for ever ----------------------------------------------------------------------------
 
@@ -122,7 +122,7 @@ class Timed:
 
 # ---- What a flight's row tells of its planning ------------------------------------------------------------------------------
 
-DIARY: tuple[str, ...] = (
+PLANNER_LOG: tuple[str, ...] = (
     "replans",
     "decisions",
     "compute_s",
@@ -143,7 +143,7 @@ class PlannerGuide:
 
     def __init__(
         self,
-        entrant: NavigationMethod,
+        method: NavigationMethod,
         mission: Mission,
         vehicles: Sequence[Vehicle],
         config: NavigationConfig,
@@ -156,11 +156,11 @@ class PlannerGuide:
         from airworthy.planners.mapping import maps_of_scene
 
         def make() -> Any:
-            return Timed(entrant.make(), config.patience) if entrant.own else entrant.make()
+            return Timed(method.make(), config.patience) if method.own else method.make()
 
-        planner = Alone(make) if entrant.alone else made(make) if entrant.own else make()
+        planner = Alone(make) if method.alone else made(make) if method.own else make()
         settings = planner.settings
-        knows = entrant.privileged and settings is not None
+        knows = method.privileged and settings is not None
         self.camera = None if settings is None or knows else depth_camera(config, settings)
         maps: Any = None
         if knows:
@@ -168,7 +168,7 @@ class PlannerGuide:
         elif settings is not None:
             maps = depth_maps(mission, settings, config)
         times = {int(number): list(values) for number, values in (stored or {}).items()}
-        compute = ComputeModel(config.compute, patience=config.patience, stored=times)
+        compute = ComputeModel(config.compute, timeout=config.patience, stored=times)
         self.planner = planner
         odometry, flown = odometry_of(config), list(vehicles)
         self.pilot = PlannerPilot(planner, mission, flown, maps, compute, config.controller, odometry)
@@ -207,7 +207,7 @@ class PlannerGuide:
         self.pilot.over = ~active
         seen = observe(simulator, self.pilot.observes, mounted)
         found, lost = decide(self.pilot, seen, self._count, LEVELS[self.pilot.level].width(simulator.rotor_count))
-        busy = self._tries.update(self.pilot.diary.calls, self.pilot.diary.replans)
+        busy = self._tries.update(self.pilot.planner_log.calls, self.pilot.planner_log.replans)
         self._wall += self.pilot.guard.wall
         self._asked += int(active.sum())
         if busy:
@@ -217,14 +217,14 @@ class PlannerGuide:
             causes[place] = causes[place] or NOT_FINITE
         return np.broadcast_to(found, (self._count, found.shape[-1])).astype(np.float64), causes
 
-    def diary(self) -> dict[str, list[Any]]:
-        """See `DIARY`."""
-        told = self.pilot.diary
+    def planner_log(self) -> dict[str, list[Any]]:
+        """See `PLANNER_LOG`."""
+        told = self.pilot.planner_log
         work = [_json({kind: float(units[k]) for kind, units in sorted(told.work.items())}) for k in range(self._count)]
         kept = [_json(times) if self._measured else "" for times in told.latencies]
         at = {q: [float(np.quantile(times, q)) if times else 0.0 for times in told.latencies] for q in (0.5, 0.95)}
         columns = ([int(v) for v in told.replans], [int(v) for v in told.calls], [float(v) for v in told.compute])
-        return dict(zip(DIARY, (*columns, at[0.5], at[0.95], [float(v) for v in told.longest], work, kept), strict=True))
+        return dict(zip(PLANNER_LOG, (*columns, at[0.5], at[0.95], [float(v) for v in told.longest], work, kept), strict=True))
 
     def seconds(self) -> dict[str, float]:
         """See `Guide.seconds`; "thinking" is of the ticks in which somebody worked."""

@@ -13,7 +13,7 @@ from airworthy import __version__
 from airworthy.benchmarks.navigation.config import Flight, NavigationConfig, Perturbation, check, file_name
 from airworthy.benchmarks.navigation.flight_records import Row, rows_of, same_row
 from airworthy.benchmarks.navigation.fly_batch import fly_flights
-from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, entrant
+from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, method_of
 from airworthy.benchmarks.navigation.own_scenes import PlacedConfig, is_own, places_from
 from airworthy.benchmarks.navigation.score import published_time
 from airworthy.benchmarks.navigation.store import parquet_bytes, read_manifest, read_rows
@@ -68,12 +68,12 @@ def planning_times(
     """
     config = NavigationConfig(tuple(pilots), (vehicle,), (scenario,), seed=seed)
     for word in pilots:
-        check_ready(entrant(word))
+        check_ready(method_of(word))
     return [_times(word, config, flights) for word in pilots]
 
 
 def _times(word: str, config: NavigationConfig, flights: int) -> PlanningTime:
-    who, vehicle, scenario = entrant(word), config.vehicles[0], config.scenarios[0]
+    who, vehicle, scenario = method_of(word), config.vehicles[0], config.scenarios[0]
     warm = replace(config, protocol=replace(config.protocol, time_limit_s=4.0))
     fly_flights([Flight(scenario, 1, vehicle)], who, warm)
     seconds: list[float] = []
@@ -172,7 +172,7 @@ def replay_row(folder: str | Path, number: int, keep: bool = True, pilot: str = 
     recorded, config = rows[number], config_of(manifest["identity"], folder)
     check_device(config.device)
     words = manifest.get("words", {})
-    who = entrant(pilot or str(words.get(recorded["pilot"], recorded["pilot"])))
+    who = method_of(pilot or str(words.get(recorded["pilot"], recorded["pilot"])))
     flown, repeated = fly_row(recorded, replace(who, name=recorded["pilot"]), config, keep_track=keep)
     where = _kept(folder, number, flown, recorded, config) if keep else None
     differs = tuple(same_row(recorded, repeated))

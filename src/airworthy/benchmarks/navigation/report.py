@@ -20,7 +20,7 @@ from airworthy.benchmarks.navigation.figures import (
     figure_outcomes,
     figure_scenarios,
 )
-from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, entrant
+from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, method_of
 from airworthy.benchmarks.navigation.missions import scene_of
 from airworthy.benchmarks.navigation.replay import fly_row
 from airworthy.benchmarks.navigation.score import cells_of
@@ -279,7 +279,7 @@ def _views(manifest: Mapping[str, Any], rows: Sequence[Row], folder: Path, title
     who: dict[str, NavigationMethod] = {}
     for name, word in manifest.get("words", {}).items():
         try:
-            found = entrant(word)
+            found = method_of(word)
             check_ready(found)
         except AirworthyError:  # a file that has moved, weights that are not here: its flights stay without pictures
             continue

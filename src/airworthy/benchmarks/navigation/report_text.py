@@ -31,7 +31,7 @@ from airworthy.core.files import json_text
 from airworthy.reports.page import card, fact, fixed
 from airworthy.tasks.navigation import NavigationProtocol
 
-__all__ = ["content", "facts", "looks", "protocol", "titles_of"]
+__all__ = ["content", "facts", "notable_flights", "protocol", "titles_of"]
 
 # -----------------------------------------------------------------------------------------------------------------------------
 # What a benchmark's report says of a run itself: settings, machine, rules, and flights that are worth a look.
@@ -39,17 +39,17 @@ __all__ = ["content", "facts", "looks", "protocol", "titles_of"]
 Row = Mapping[str, Any]
 
 
-def looks(rows: Sequence[Row], titles: Mapping[str, str], folder: str) -> list[dict[str, Any]]:
+def notable_flights(rows: Sequence[Row], titles: Mapping[str, str], folder: str) -> list[dict[str, Any]]:
     """Return the first row of each pilot and outcome."""
     found: dict[tuple[str, str], list[int]] = {}
     for place, row in enumerate(rows):
         found.setdefault((row["pilot"], row["outcome"]), []).append(place)
-    looks = []
+    flights = []
     for (pilot, outcome), numbers in found.items():
         row = rows[numbers[0]]
         cause = f", {row['cause']}" if row["cause"] else ""
         what = f"{row['vehicle']}, {row['scenario'].replace('_', ' ')} {row['configuration']}{cause}, {row['time_s']:.1f} s"
-        looks.append(
+        flights.append(
             {
                 "pilot": titles.get(pilot, pilot),
                 "outcome": outcome.replace("_", " "),
@@ -58,7 +58,7 @@ def looks(rows: Sequence[Row], titles: Mapping[str, str], folder: str) -> list[d
                 "command": f"airworthy bench replay {folder} {numbers[0]}",
             }
         )
-    return looks
+    return flights
 
 
 def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -149,18 +149,18 @@ def titles_of(manifest: Mapping[str, Any]) -> dict[str, str]:
 def content(summary: Mapping[str, Any], manifest: Mapping[str, Any], rows: Sequence[Row], folder: str) -> dict[str, Any]:
     """Everything on the page that is not a picture."""
     titles = titles_of(manifest)
-    division = manifest.get("division", {})
+    track = manifest.get("division", {})
     return {
         "title": _title(summary, rows, titles),
-        "division": division.get("division", "open"),
+        "division": track.get("division", "open"),
         "limit": f"{manifest['identity']['config']['protocol']['acceleration_m_s2']:g} m/s\N{SUPERSCRIPT TWO}",
-        "open_because": "; ".join(division.get("because", [])),
+        "open_because": "; ".join(track.get("because", [])),
         "verdict": _verdict(summary, rows, titles),
         "cards": _cards(summary, rows, titles),
         "source": SOURCE,
         "scores": [score_row(entry, summary, titles) for entry in summary["scores"]],
         "differences": difference_rows(summary, titles, not coverage(rows)),
-        "looks": looks(rows, titles, folder),
+        "looks": notable_flights(rows, titles, folder),
         "why_heads": WHY_HEADS,
         "why": why_rows(summary["failures"], titles),
         "layout_heads": LAYOUT_HEADS,

@@ -109,7 +109,7 @@ def _block(value: Any) -> bool:
     return isinstance(seconds, dict) and all(isinstance(item, int | float) for item in seconds.values())
 
 
-def _division(value: Any) -> bool:
+def _track(value: Any) -> bool:
     if not isinstance(value, dict) or not isinstance(value.get("division"), str):
         return False
     because = value.get("because")
@@ -122,7 +122,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "blocks": lambda value: all(map(_block, value.values())),
     "words": _texts,
     "system": _texts,
-    "division": _division,
+    "division": _track,
     "command": lambda value: isinstance(value, str),
 }
 
@@ -227,11 +227,11 @@ class NavigationStore(BlockStore):
 
     def _remember(self, told: Mapping[str, Any]) -> None:
         """Remember what was noted of pilots that were flown here before."""
-        words, division = told.get("words"), told.get("division")
+        words, track = told.get("words"), told.get("division")
         if isinstance(words, dict):
             self.notes["words"] = {**words, **self.notes.get("words", {})}
-        if isinstance(division, dict) and isinstance(self.notes.get("division"), dict):
-            before = [why for why in division.get("because", []) if str(why).startswith("pilot ")]
+        if isinstance(track, dict) and isinstance(self.notes.get("division"), dict):
+            before = [why for why in track.get("because", []) if str(why).startswith("pilot ")]
             because = list(dict.fromkeys([*self.notes["division"]["because"], *before]))
             self.notes["division"] |= {"division": "open" if because else "closed", "because": because}
 

@@ -17,7 +17,16 @@ from airworthy.simulation import FlightTable, Simulator, SimulatorConfig
 from airworthy.tasks.navigation import GoalWatch, NavigationProtocol, SettleWatch, take_off
 from airworthy.vehicles import Vehicle
 
-__all__ = ["CONTROL_RATE", "PHYSICS_RATE", "FlownBatch", "FlownTrack", "Lifted", "TraceHash", "apply_perturbation", "lift"]
+__all__ = [
+    "CONTROL_RATE",
+    "PHYSICS_RATE",
+    "FlownBatch",
+    "FlownTrack",
+    "TakeOffState",
+    "TraceHash",
+    "apply_perturbation",
+    "fly_takeoff",
+]
 
 # ---- A fingerprint of every number of each flight, and the flown paths of those that are to be looked at --------------------
 
@@ -122,7 +131,7 @@ STATE = ("position", "velocity", "attitude", "rate", "rotor_speed")
 
 
 @dataclass(frozen=True, eq=False)
-class Lifted:
+class TakeOffState:
     """Flights at the instant at which their goals are issued."""
 
     state: dict[str, Array]
@@ -145,14 +154,14 @@ def apply_perturbation(simulator: Simulator, draws: FlightDraws) -> None:
             simulator.set_parameter(row, simulator.parameter(row) * draws.gains[:, k, None])
 
 
-def lift(
+def fly_takeoff(
     vehicles: Sequence[Vehicle],
     mission: Mission,
     draws: FlightDraws,
     radius: Array,
     protocol: NavigationProtocol,
     device: str = "cpu",
-) -> Lifted:
+) -> TakeOffState:
     """Take every vehicle from the ground to its start and wait until it is calm there.
 
     Each flight is taken as it is at the tick at which it has settled, so that it does not depend on how long others take.
@@ -189,7 +198,7 @@ def lift(
                 kept[new] = simulator.field(name)[new]
         if (watch.settled | simulator.diverged).all():
             break
-    return Lifted(state, taken, ~np.isnan(taken))
+    return TakeOffState(state, taken, ~np.isnan(taken))
 
 
 # ---- What a batch of flights leaves -----------------------------------------------------------------------------------------
@@ -202,7 +211,7 @@ class FlownBatch:
     flights: Sequence[Flight]
     mission: Mission
     vehicles: Sequence[Vehicle]
-    lifted: Lifted
+    takeoff: TakeOffState
     watch: GoalWatch
     cause: list[str]
     """Why each flight failed, in words; "" of those that succeeded or for which the outcome says it all."""
@@ -210,7 +219,7 @@ class FlownBatch:
     """Where each flight was when it was decided [m], (n, 3)."""
     values: dict[str, Array]
     """Diagnostics (n,) by name."""
-    diary: dict[str, list[Any]]
+    planner_log: dict[str, list[Any]]
     """What its pilot told of each flight, by column."""
     trace: list[str]
     """A fingerprint of every number of each flight."""

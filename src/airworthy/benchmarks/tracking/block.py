@@ -188,7 +188,7 @@ PATH_STEP = 0.05
 class ConditionBlock:
     """Which flights."""
 
-    entrant: str
+    method: str
     family: str
     condition: Condition
     course: str
@@ -200,7 +200,7 @@ class ConditionBlock:
     @property
     def name(self) -> str:
         """Unique in a run, and good for a file's name."""
-        return file_name("__".join((self.entrant, self.family, self.condition.name, f"{self.first:05d}")))
+        return file_name("__".join((self.method, self.family, self.condition.name, f"{self.first:05d}")))
 
     @property
     def number(self) -> ArrayInt:
@@ -265,7 +265,7 @@ class BlockResult:
 def fly_block(
     block: ConditionBlock,
     setting: Setting,
-    entrant: TrackingMethod,
+    method: TrackingMethod,
     vehicle: Vehicle,
     *,
     spread: VehicleSpread,
@@ -281,7 +281,7 @@ def fly_block(
     Args:
         block: Which flights.
         setting: Of its condition.
-        entrant: Who flies.
+        method: Who flies.
         vehicle: What.
         spread: Of starts and drones.
         protocol: Thresholds.
@@ -316,16 +316,16 @@ def fly_block(
     walkers = Walkers(setting.ground, keys, condition.people, setting.path.duration) if condition.people else None
     gust = gust_of(condition, setting.path, drones, CONTROL_RATE)
     simulator.prepare(drones, gust, walkers, batch, told)
-    sensors = dict(entrant.sensors(vehicle)) if entrant.sensors else {}
+    sensors = dict(method.sensors(vehicle)) if method.sensors else {}
     mounted = MountedSensors(simulator, batch, sensors, move_scene=False) if sensors else None
     pilot = WatchedPilot(
-        entrant.make(simulator, setting.course, mounted), condition.noise if entrant.senses else "baseline", keys
+        method.make(simulator, setting.course, mounted), condition.noise if method.senses else "baseline", keys
     )
     flown = fly(simulator, pilot, _plan(setting, batch), True, mounted)
     if flown.interrupted:
         return None
     table = _table(flown, pilot, simulator, number)
-    rows = _rows(block, setting, entrant, drones, flown, table, pilot, protocol, batch)
+    rows = _rows(block, setting, method, drones, flown, table, pilot, protocol, batch)
     carried = (item.device for item in sensors.values() if isinstance(item.device, Device))
     camera = next(carried, None) or _own_camera(vehicle)
     image = None
@@ -397,7 +397,7 @@ def _by_tick(names: tuple[str, ...], values: list[Array], tick: ArrayInt, env: A
 def _rows(
     block: ConditionBlock,
     setting: Setting,
-    entrant: TrackingMethod,
+    method: TrackingMethod,
     drones: Drones,
     flown: FlightRun,
     table: FlightTable,
@@ -411,7 +411,7 @@ def _rows(
     flown_c = flown_ratio(table, drones.full_of(block.family), drones.rotors)
     told_mean, told_std = told_ratio(table)
     failures = np.asarray(getattr(pilot.inner, "failures", np.zeros(block.count)), np.int64)
-    head = {"pilot": block.entrant, "variant": entrant.variant, "family": block.family, "condition": block.condition.name}
+    head = {"pilot": block.method, "variant": method.variant, "family": block.family, "condition": block.condition.name}
     head |= {"course": setting.course.name, "scene": setting.scene.name}
     rows = []
     for k, result in enumerate(results):

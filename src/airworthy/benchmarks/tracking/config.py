@@ -115,30 +115,30 @@ def check(config: EvaluateConfig) -> None:
     expanded(config.conditions)
 
 
-def blocks_of(config: EvaluateConfig, entrants: Sequence[TrackingMethod]) -> list[ConditionBlock]:
+def blocks_of(config: EvaluateConfig, methods: Sequence[TrackingMethod]) -> list[ConditionBlock]:
     """Return what is flown, in order: condition by condition, so that the comparison of pilots fills up evenly."""
     found = []
     for condition in expanded(config.conditions):
         for family in config.family:
-            for entrant in entrants:
+            for method in methods:
                 for first in range(0, config.flights, config.batch):
                     count = min(config.batch, config.flights - first)
                     place = condition.course or config.course, condition.scene or config.scene
-                    found.append(ConditionBlock(entrant.name, family, condition, *place, first, count))
+                    found.append(ConditionBlock(method.name, family, condition, *place, first, count))
     return found
 
 
-def identity_of(config: EvaluateConfig, entrants: Sequence[TrackingMethod], places: Mapping[str, str]) -> dict[str, Any]:
+def identity_of(config: EvaluateConfig, methods: Sequence[TrackingMethod], places: Mapping[str, str]) -> dict[str, Any]:
     """Everything that the numbers depend on, as plain data.
 
     Args:
         config: What was chosen.
-        entrants: Who flies.
+        methods: Who flies.
         places: Digest of each scene by name.
     """
     chosen = {item.name: getattr(config, item.name) for item in fields(config) if item.name not in FREE}
     conditions = [asdict(item) for item in expanded(config.conditions)]
-    pilots = {item.name: dict(item.identity) for item in entrants}
+    pilots = {item.name: dict(item.identity) for item in methods}
     told = {"version": __version__, "config": chosen, "conditions": conditions, "pilots": pilots, "scenes": dict(places)}
     return plain(told)
 

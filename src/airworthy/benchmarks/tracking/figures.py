@@ -22,9 +22,9 @@ __all__ = [
     "PlanPanel",
     "Series",
     "Told",
-    "figure_beside",
     "figure_distributions",
     "figure_plans",
+    "figure_published",
     "figure_sweep",
     "figure_told",
     "series_of",
@@ -86,7 +86,7 @@ def series_of(rows: Sequence[Mapping[str, Any]]) -> list[Series]:
     return [Series(p, f, COLORS[pilots.index(p) % len(COLORS)], f == "rigid") for p, f in order]
 
 
-def figure_beside(entries: Sequence[Mapping[str, Any]], series: Sequence[Series]) -> str:
+def figure_published(entries: Sequence[Mapping[str, Any]], series: Sequence[Series]) -> str:
     """Tracking error and proximity of each condition, with intervals, and what was published beside it."""
     names = list(dict.fromkeys((entry["condition"], entry["title"]) for entry in entries))
     with _style():
@@ -122,10 +122,10 @@ def _condition(
         if np.isfinite(told["low"]) and np.isfinite(told["high"]):
             axes.plot([told["low"], told["high"]], [y, y], color=PALETTE[one.color], linewidth=1.1, linestyle=one.line)
         axes.plot([told["mean"]], [y], linestyle="none", markersize=4.2, markeredgewidth=1.0, **one.mark)
-    beside = next((entry["published"] for entry in mine if entry["published"]), None)
-    if beside and np.isfinite(beside[metric]):
+    real_flights = next((entry["published"] for entry in mine if entry["published"]), None)
+    if real_flights and np.isfinite(real_flights[metric]):
         look = {"color": PALETTE["second"], "markersize": 5.0, "markerfacecolor": "none", "clip_on": False}
-        axes.plot([beside[metric]], [place], "D", **look)
+        axes.plot([real_flights[metric]], [place], "D", **look)
 
 
 def figure_plans(plans: Sequence[PlanPanel], name: str, description: str) -> str:

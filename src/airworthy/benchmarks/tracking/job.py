@@ -20,9 +20,9 @@ from airworthy.benchmarks.tracking.figures import (
     PlanPanel,
     Series,
     Told,
-    figure_beside,
     figure_distributions,
     figure_plans,
+    figure_published,
     figure_sweep,
     figure_told,
     series_of,
@@ -120,7 +120,7 @@ def _figures(summary: Mapping[str, Any], main: Sequence[Condition], series: Sequ
     rows, titles = summary["flights"], {item.name: item.title for item in main}
     found = {}
     if shown:
-        found["beside"] = markup(figure_beside(shown, series))
+        found["beside"] = markup(figure_published(shown, series))
         found["distributions"] = markup(figure_distributions(rows, titles, series))
     return found
 
@@ -139,7 +139,7 @@ def _plans(
     for index, one in enumerate(series):
         plans = []
         for item in main[:PLANS_MAX]:
-            mine = [b for b in blocks if (b.entrant, b.family, b.condition.name) == (one.pilot, one.family, item.name)]
+            mine = [b for b in blocks if (b.method, b.family, b.condition.name) == (one.pilot, one.family, item.name)]
             if mine:
                 plans.append(_plan(item, settings[item.name], mine, store))
         if plans:
@@ -181,7 +181,7 @@ def _told(main: Sequence[Condition], blocks: Sequence[ConditionBlock], store: Tr
     for one in series:
         lines = []
         for item in (item for item in main if item.name in TOLD):
-            mine = [b for b in blocks if (b.entrant, b.family, b.condition.name) == (one.pilot, one.family, item.name)]
+            mine = [b for b in blocks if (b.method, b.family, b.condition.name) == (one.pilot, one.family, item.name)]
             tables = [table for b in mine if "estimate_mass_kg" in (table := store.flights(b.name)).columns]
             if tables:
                 true = float(np.mean([row["ratio_true"] for b in mine for row in store.rows(b.name)]))
@@ -281,13 +281,15 @@ def _aggregates(rows: Sequence[Row], conditions: Sequence[Condition], published:
     wanted += [(f"all:{paper}", paper, names, paper) for paper, names in papers(conditions).items()]
     several = papers(conditions)
     for name, title, names, paper in wanted:
-        beside = published_row(paper) if paper and (len(names) > 1 or paper not in several) else None
+        real_flights = published_row(paper) if paper and (len(names) > 1 or paper not in several) else None
         for family in dict.fromkeys(row["family"] for row in rows):
             for pilot in dict.fromkeys(row["pilot"] for row in rows):
                 mine = select(rows, condition=names, family=family, pilot=pilot)
                 if mine:
                     head = {"condition": name, "title": title, "family": family, "pilot": pilot, "variant": mine[0]["variant"]}
-                    found.append({**head, **condition_row(mine), "published": None if beside is None else asdict(beside)})
+                    found.append(
+                        {**head, **condition_row(mine), "published": None if real_flights is None else asdict(real_flights)}
+                    )
     return found
 
 
@@ -330,7 +332,7 @@ class Evaluated(BlocksDone):
 def evaluate(
     config: EvaluateConfig,
     quiet: bool = True,
-    entrants: Sequence[TrackingMethod] | None = None,
+    methods: Sequence[TrackingMethod] | None = None,
     step: Callable[[str], None] | None = None,
 ) -> Evaluated:
     """Fly what has not been flown, judge everything, and write the folder.
@@ -338,7 +340,7 @@ def evaluate(
     Args:
         config: What to do.
         quiet: Show no progress.
-        entrants: Who flies, instead of the pilots that `config.pilot` names; their names must differ.
+        methods: Who flies, instead of the pilots that `config.pilot` names; their names must differ.
         step: Told the name of each block when it is finished.
 
     Raises:
@@ -348,7 +350,7 @@ def evaluate(
     check(config)
     refuse_foreign(config.out, MANIFEST_FILE)
     flown_by, _ = vehicle(config.vehicle), course(config.course)
-    flying = methods_of(config.pilot) if entrants is None else list(entrants)
+    flying = methods_of(config.pilot) if methods is None else list(methods)
     for one in flying:
         if one.sensors is not None:
             one.sensors(flown_by)  # refuses a vehicle without a camera before anything is written
@@ -392,7 +394,7 @@ def _flown(
             result = fly_block(
                 block,
                 settings[block.condition.name],
-                by_name[block.entrant],
+                by_name[block.method],
                 flown_by,
                 spread=config.spread,
                 protocol=config.protocol,
@@ -418,7 +420,7 @@ def _meta(block: ConditionBlock, config: EvaluateConfig) -> dict[str, Any]:
         "vehicle": config.vehicle,
         "scene": block.scene,
         "course": block.course,
-        "pilot": block.entrant,
+        "pilot": block.method,
         "seed": config.seed,
         "family": block.family,
         "condition": asdict(block.condition),

@@ -29,10 +29,10 @@ __all__ = [
     "TrackingMethod",
     "VehicleSpread",
     "draw_drones",
-    "entrant",
     "equip",
-    "expert_entrant",
+    "expert_method",
     "keys_of",
+    "method_of",
     "methods_of",
 ]
 
@@ -171,7 +171,7 @@ class TrackingMethod:
     """Of the network; the row of Table I that it stands beside."""
 
 
-def entrant(word: str) -> TrackingMethod:
+def method_of(word: str) -> TrackingMethod:
     """Return a pilot by its word: mpc (the expert), svnet (the shipped policy), or svnet:FOLDER (what `airworthy train svnet`
     wrote).
 
@@ -181,9 +181,9 @@ def entrant(word: str) -> TrackingMethod:
     """
     kind, colon, folder = word.partition(":")
     if word == "mpc":
-        return expert_entrant()
+        return expert_method()
     if kind == "svnet" and bool(colon) == bool(folder):
-        return svnet_entrant(policy_folder(folder))
+        return svnet_method(policy_folder(folder))
     raise unknown_name("pilot to evaluate", word, ("mpc", "svnet", "svnet:FOLDER"))
 
 
@@ -191,10 +191,10 @@ def methods_of(words: Sequence[str]) -> list[TrackingMethod]:
     """Pilots by their words; of those whose folders have one name the folder above is named, too.
 
     Raises:
-        UnknownNameError, AssetError: As `entrant`.
+        UnknownNameError, AssetError: As `method_of`.
         AirworthyError: A policy is named twice.
     """
-    found = [entrant(word) for word in words]
+    found = [method_of(word) for word in words]
     places: dict[Path, str] = {}
     for word in words:
         if word.partition(":")[0] == "svnet":
@@ -209,7 +209,7 @@ def methods_of(words: Sequence[str]) -> list[TrackingMethod]:
     return found
 
 
-def expert_entrant(name: str = "mpc") -> TrackingMethod:
+def expert_method(name: str = "mpc") -> TrackingMethod:
     """Return the expert: model predictive control with the true state and every drone's true parameters."""
 
     def make(simulator: Simulator, course: Course, mounted: MountedSensors | None) -> Pilot:
@@ -218,7 +218,7 @@ def expert_entrant(name: str = "mpc") -> TrackingMethod:
     return TrackingMethod(name, make, senses=False, identity={"pilot": "mpc"})
 
 
-def svnet_entrant(folder: Path) -> TrackingMethod:
+def svnet_method(folder: Path) -> TrackingMethod:
     """Return a trained policy; it is told nothing but what it senses, and carries the camera that its contract names."""
     from airworthy.pilots.svnet.contract import CONTRACT_FILE, WEIGHTS_FILE, read_policy
 

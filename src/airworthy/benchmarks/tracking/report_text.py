@@ -95,14 +95,26 @@ def _cards(entries: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any
             below,
             "good" if rate["value"] == 1 else "poor",
         ),
-        card("tracking error", fixed(base["tracking_error_m"]["mean"], 3), "m", _beside(published, "tracking_error_m", "m")),
-        card("within 0.3 m", fixed(base["proximity_percent"]["mean"], 1), "%", _beside(published, "proximity_percent", "%")),
-        card("collisions", fixed(base["collisions_per_m_pooled"], 2), "/m", _beside(published, "collisions_per_m", "/m")),
+        card(
+            "tracking error",
+            fixed(base["tracking_error_m"]["mean"], 3),
+            "m",
+            _published_note(published, "tracking_error_m", "m"),
+        ),
+        card(
+            "within 0.3 m",
+            fixed(base["proximity_percent"]["mean"], 1),
+            "%",
+            _published_note(published, "proximity_percent", "%"),
+        ),
+        card(
+            "collisions", fixed(base["collisions_per_m_pooled"], 2), "/m", _published_note(published, "collisions_per_m", "/m")
+        ),
         card("flights", str(len(rows)), "", f"{len(dict.fromkeys(row['condition'] for row in rows))} conditions"),
     ]
 
 
-def _beside(published: Mapping[str, Any], name: str, unit: str) -> str:
+def _published_note(published: Mapping[str, Any], name: str, unit: str) -> str:
     value = published.get(name)
     return f"published, real: {value:g} {unit}" if value is not None and isfinite(value) else "simulated"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from airworthy.benchmarks.fly.job import check_device
 from airworthy.cli.common import emit_json, run_tyro, stopped_by_terminate
-from airworthy.cli.demo.page import DEMO_FILE, DemoPart, Journal, parts_of
+from airworthy.cli.demo.page import DEMO_FILE, DemoManifest, DemoPart, parts_of
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, make_folder
 from airworthy.core.runs.block_job import refuse_foreign
@@ -59,19 +59,19 @@ def main(argv: list[str]) -> int:
     refuse_foreign(config.out, DEMO_FILE)
     with lock_folder(make_folder(config.out)), stopped_by_terminate() as received:
         parts = parts_of(config.out, config.flights, config.seed, config.device, config.quick)
-        journal = Journal.open(config.out, _identity(config), [part.told for part in parts])
+        manifest = DemoManifest.open(config.out, _identity(config), [part.told for part in parts])
         code, page = 0, None
         try:
-            code = _run(config, parts, journal, received)
+            code = _run(config, parts, manifest, received)
             from airworthy.cli.demo.page import write_page
 
-            page = write_page(config.out, parts, journal)
+            page = write_page(config.out, parts, manifest)
         except KeyboardInterrupt:
             code = code or _stopped(received)
             print("The demo stopped while its page was made; the same command makes it.", file=sys.stderr)
     if config.json:
         report = None if page is None else str(page)
-        emit_json({"folder": str(config.out), "report": report, "interrupted": code != 0, **journal.described()})
+        emit_json({"folder": str(config.out), "report": report, "interrupted": code != 0, **manifest.described()})
     elif page is not None:
         replay = "" if code else f"\nReplay: {shlex.join(['airworthy', 'view', str(config.out)])}"
         print(f"\nReport: {page}{replay}")
@@ -88,20 +88,20 @@ def _stopped(received: list[int]) -> int:
     return 128 + (received[0] if received else signal.SIGINT)
 
 
-def _run(config: DemoConfig, parts: list[DemoPart], journal: Journal, received: list[int]) -> int:
+def _run(config: DemoConfig, parts: list[DemoPart], manifest: DemoManifest, received: list[int]) -> int:
     """Make what is not made; returns the exit code of the part that somebody stopped, or 0."""
     for number, part in enumerate(parts, 1):
         where = f"part {number} of {len(parts)}; the same command goes on there."
         if part.left_out:
-            journal.leave_out(part.name, part.left_out)
+            manifest.leave_out(part.name, part.left_out)
             _say(config, f"\n[{number}/{len(parts)}] {part.title}: left out. {part.left_out}")
             continue
-        if journal.has(part.name) and (config.out / part.name).is_dir():
+        if manifest.has(part.name) and (config.out / part.name).is_dir():
             _say(config, f"\n[{number}/{len(parts)}] {part.title}: made already.")
             continue
         _say(config, f"\n[{number}/{len(parts)}] {part.title}\n$ {part.told}")
         try:
-            with journal.clocked(part.name), _muted(config.json):
+            with manifest.clocked(part.name), _muted(config.json):
                 code = part.run()
         except KeyboardInterrupt:
             code = _stopped(received)
@@ -110,7 +110,7 @@ def _run(config: DemoConfig, parts: list[DemoPart], journal: Journal, received: 
         if code:
             print(f"The demo stopped in {where}", file=sys.stderr)
             return code
-        journal.keep(part.name)
+        manifest.keep(part.name)
     return 0
 
 

@@ -25,7 +25,7 @@ from airworthy.reports.film.flight_track import film_content
 from airworthy.reports.flight_report import REPORT_FILE
 from airworthy.reports.page import card, fixed, markup, page_of
 
-__all__ = ["DEMO_FILE", "PARTS", "DemoPart", "Journal", "parts_of", "write_page"]
+__all__ = ["DEMO_FILE", "PARTS", "DemoManifest", "DemoPart", "parts_of", "write_page"]
 
 # ---- The parts of the demo: each a command that anyone can call by itself ---------------------------------------------------
 
@@ -169,7 +169,7 @@ _LIMIT_BYTES = 1 << 20
 
 
 @dataclass(eq=False)
-class Journal:
+class DemoManifest:
     """Kept in the demo's folder; written after each part."""
 
     folder: Path
@@ -185,12 +185,12 @@ class Journal:
     """By part, why."""
 
     @classmethod
-    def open(cls, folder: Path, identity: Sequence[str], commands: Sequence[str]) -> Journal:
+    def open(cls, folder: Path, identity: Sequence[str], commands: Sequence[str]) -> DemoManifest:
         """Return that of a folder, or a new one.
 
         Raises:
             AirworthyError: The folder holds another demo.
-            AssetError: Its journal is damaged.
+            AssetError: Its manifest is damaged.
         """
         path = folder / DEMO_FILE
         if not os.path.lexists(path):
@@ -261,7 +261,7 @@ SHEET_IMAGES, SHEET_COLUMNS = 32, 8
 POLICY = "svnet:hall"
 
 
-def write_page(folder: Path, parts: Sequence[DemoPart], journal: Journal) -> Path:
+def write_page(folder: Path, parts: Sequence[DemoPart], manifest: DemoManifest) -> Path:
     """Write it from what lies in the folder; parts that are not made are named.
 
     Raises:
@@ -269,23 +269,23 @@ def write_page(folder: Path, parts: Sequence[DemoPart], journal: Journal) -> Pat
         AirworthyError: The file system refused.
     """
     content: Content = {
-        "expert": _told(_flown, folder, "expert", journal),
-        "data": _told(_page_data, folder, "data", journal),
-        "training": _told(_page_training, folder, "training", journal),
-        "first": _told(_flights, folder, "first_flights", journal),
-        "evidence": _told(_evidence, folder, "evidence", journal),
-        "statues": _told(_flights, folder, "statues", journal),
-        "policy": _told(_flown, folder, "policy", journal),
+        "expert": _told(_flown, folder, "expert", manifest),
+        "data": _told(_page_data, folder, "data", manifest),
+        "training": _told(_page_training, folder, "training", manifest),
+        "first": _told(_flights, folder, "first_flights", manifest),
+        "evidence": _told(_evidence, folder, "evidence", manifest),
+        "statues": _told(_flights, folder, "statues", manifest),
+        "policy": _told(_flown, folder, "policy", manifest),
     }
-    content |= {"verdict": _verdict(content), "cards": _cards(content), "parts": _parts(parts, journal)}
-    content |= {"hardware": _hardware(journal), "total": _duration(sum(journal.seconds.values()))}
+    content |= {"verdict": _verdict(content), "cards": _cards(content), "parts": _parts(parts, manifest)}
+    content |= {"hardware": _hardware(manifest), "total": _duration(sum(manifest.seconds.values()))}
     content["beside"] = any(shown and shown["film"] and shown["film"]["beside"] for shown in _films(content))
     return write_text(folder / REPORT_FILE, page_of("airworthy.cli.demo", "page.html.j2", **content))
 
 
-def _told(tell: Callable[[Path], Content], folder: Path, name: str, journal: Journal) -> Content | None:
+def _told(tell: Callable[[Path], Content], folder: Path, name: str, manifest: DemoManifest) -> Content | None:
     """Return what a part came to; None: it is not made."""
-    if not journal.has(name):
+    if not manifest.has(name):
         return None
     where = folder / name
     try:
@@ -339,10 +339,10 @@ def _page_data(folder: Path) -> Content:
 def _page_training(folder: Path) -> Content:
     """Curves, and how much of the expert's commands is explained."""
     from airworthy.learning.svnet.report import training_curves
-    from airworthy.learning.training_folder import FIGURES_FILE, JOURNAL_FILE
+    from airworthy.learning.training_folder import FIGURES_FILE, TRAINING_LOG_FILE
 
     figures = _json(folder / FIGURES_FILE)
-    curves = [(title, markup(svg)) for title, svg in training_curves(_lines(folder / JOURNAL_FILE), figures) if svg]
+    curves = [(title, markup(svg)) for title, svg in training_curves(_lines(folder / TRAINING_LOG_FILE), figures) if svg]
     share = 1.0 - figures["command_mse"] / max(figures["command_mse_of_mean"], 1e-30)
     return {
         "curves": curves[:2],
@@ -370,11 +370,11 @@ def _flights(folder: Path) -> Content:
 
 def _evidence(folder: Path) -> Content:
     """Return every condition, beside what was published."""
-    from airworthy.benchmarks.tracking.figures import figure_beside, series_of
+    from airworthy.benchmarks.tracking.figures import figure_published, series_of
 
     summary = _json(folder / SUMMARY_FILE)
     entries = _single(summary)
-    svg = figure_beside(entries, series_of(summary["flights"]))
+    svg = figure_published(entries, series_of(summary["flights"]))
     mine = [entry for entry in entries if entry["pilot"] == POLICY]
     base = next(entry for entry in mine if entry["condition"] == "baseline")
     return {
@@ -441,8 +441,10 @@ def _cards(content: Mapping[str, Any]) -> list[Content]:
         tone = "good" if share >= 90.0 else ""
         cards.append(card("flights that succeeded", f"{share:.0f}", "%", "policy, all conditions", tone))
         real = evidence["published"]
-        beside = f"real, published: {real['tracking_error_m']:.3f}" if real else ""
-        cards.append(card("tracking error", evidence["error"], "m", f"baseline; {beside}" if beside else "baseline"))
+        published_note = f"real, published: {real['tracking_error_m']:.3f}" if real else ""
+        cards.append(
+            card("tracking error", evidence["error"], "m", f"baseline; {published_note}" if published_note else "baseline")
+        )
     if expert:
         cards.append(card("the expert's", expert["error"], "m", "it knows everything"))
     if data:
@@ -452,18 +454,18 @@ def _cards(content: Mapping[str, Any]) -> list[Content]:
     return cards
 
 
-def _parts(parts: Sequence[DemoPart], journal: Journal) -> list[Content]:
+def _parts(parts: Sequence[DemoPart], manifest: DemoManifest) -> list[Content]:
     found = []
     for part in parts:
-        seconds = journal.seconds.get(part.name)
-        state = part.left_out or ("" if journal.has(part.name) else "not made yet")
+        seconds = manifest.seconds.get(part.name)
+        state = part.left_out or ("" if manifest.has(part.name) else "not made yet")
         time = "" if seconds is None or state else _duration(seconds)
         found.append({"title": part.title, "command": part.told, "time": time, "state": state})
     return found
 
 
-def _hardware(journal: Journal) -> str:
-    machine = journal.described()["hardware"]
+def _hardware(manifest: DemoManifest) -> str:
+    machine = manifest.described()["hardware"]
     return ", ".join(str(machine[key]) for key in ("processor", "system", "python") if machine.get(key))
 
 

@@ -236,17 +236,17 @@ class WorkBlock:
     kind: str
     """"course", "flights", "random" or "errors"."""
     who: int = 0
-    """Number of the contestant."""
+    """Number of the method."""
     course: str = ""
     family: str = ""
     first: int = 0
     count: int = 0
 
 
-def blocks_of(config: GatesBenchConfig, contestants: Sequence[GatesMethod]) -> list[WorkBlock]:
+def blocks_of(config: GatesBenchConfig, methods: Sequence[GatesMethod]) -> list[WorkBlock]:
     """Return every block, in order: all of a course, then the next, so that what is there can be compared early."""
     made = []
-    everyone = range(len(contestants))
+    everyone = range(len(methods))
     for word in config.courses:
         name = course_of(word).name
         for who in everyone:
@@ -258,7 +258,7 @@ def blocks_of(config: GatesBenchConfig, contestants: Sequence[GatesMethod]) -> l
         count = min(config.block, config.random - first)
         made += [WorkBlock(f"{_who(who)}random-{first:06d}", "random", who, first=first, count=count) for who in everyone]
     if config.off_grid:
-        asked = [who for who in everyone if contestants[who].truth is not None]
+        asked = [who for who in everyone if methods[who].truth is not None]
         made += [WorkBlock(f"{_who(who)}errors", "errors", who, count=config.off_grid) for who in asked]
     return made
 
@@ -267,15 +267,15 @@ def _who(number: int) -> str:
     return f"beside{number}-" if number else ""
 
 
-def worked(block: WorkBlock, config: GatesBenchConfig, contestants: Sequence[GatesMethod]) -> dict[str, Any]:
+def worked(block: WorkBlock, config: GatesBenchConfig, methods: Sequence[GatesMethod]) -> dict[str, Any]:
     """Do one block.
 
     Args:
         block: Which.
         config: Settings.
-        contestants: All of them, `--network` first.
+        methods: All of them, `--network` first.
     """
-    own = contestants[block.who]
+    own = methods[block.who]
     if block.kind == "course":
         # What other planners make of a course does not depend on who predicts: it is found once.
         return course_content(block.course, config, own.predictor, others=block.who == 0)

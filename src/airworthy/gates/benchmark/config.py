@@ -117,6 +117,8 @@ def rotor_bounds(families: Sequence[str], spread: float, shares: tuple[float, fl
 COURSES = ("straight_8", "straight_8_heights", "circle_8", "circle_12_heights", "snake_8", "snake_10_hard", "mixed_10")
 """Courses of the catalogue that lie inside the grid."""
 _FREE = ("out", "report", "quick", "json", "device", "threads")
+# Written names outlive options': a run's digest, and with it every folder made before, depends on them.
+_WRITTEN = {"baselines": "beside"}
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class GatesBenchConfig:
     network: str = "published"
     """Who predicts: the folder or name of a network; oracle, the fastest pair that --limit admits; search, the label of the
     search by simulated flight; oracle:NETWORK and search:NETWORK with the choices that this network learnt from."""
-    beside: tuple[str, ...] = ()
+    baselines: tuple[str, ...] = ()
     """Others, named alike, on the same courses, under the same certificate, in flights with the same draws."""
     courses: tuple[str, ...] = COURSES
     """Names of the catalogue, JSON files, or made to measure: straight:8, circle:12, snake:8, random:3@7."""
@@ -254,8 +256,8 @@ def check(config: GatesBenchConfig) -> None:
         raise AirworthyError("There is nobody to fly: give --families.")
     for name in config.families:
         family_named(name)
-    if len({config.network, *config.beside}) != 1 + len(config.beside):
-        raise AirworthyError("Each of --network and --beside is named once.")
+    if len({config.network, *config.baselines}) != 1 + len(config.baselines):
+        raise AirworthyError("Each of --network and --baselines is named once.")
     if not 0.0 <= config.reserve < 1.0 or not (0.0 <= config.yaw_rate < 100.0 and 0.0 < config.body_rate < 100.0):
         raise AirworthyError(
             "--reserve is 0 up to 1 (without it), --yaw-rate 0 to 100 rad/s, --body-rate above 0 up to 100 rad/s."
@@ -295,7 +297,7 @@ def course_of(word: str) -> Course:
 
 def identity_of(config: GatesBenchConfig, predictors: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Everything that the numbers depend on: settings, the courses themselves, who predict, the version."""
-    told = {item.name: getattr(config, item.name) for item in fields(config) if item.name not in _FREE}
+    told = {_WRITTEN.get(item.name, item.name): getattr(config, item.name) for item in fields(config) if item.name not in _FREE}
     places = {word: sha256(repr(course_of(word))) for word in config.courses}
     whole = {"version": __version__, "config": told, "courses": places, "predictors": [dict(item) for item in predictors]}
     return plain(whole)

@@ -174,12 +174,12 @@ def _most(values: Any) -> float | None:
 
 
 # -----------------------------------------------------------------------------------------------------------------------------
-# `summary.json` of a gates benchmark: the first contestant's numbers, the others' beside it, and all in one table.
+# `summary.json` of a gates benchmark: the first method's numbers, the others' beside it, and all in one table.
 
 
 def summary_of(
     config: GatesBenchConfig,
-    contestants: Sequence[GatesMethod],
+    methods: Sequence[GatesMethod],
     blocks: Sequence[WorkBlock],
     contents: Mapping[str, Row],
     digest: str,
@@ -188,12 +188,12 @@ def summary_of(
 
     Args:
         config: Of the run.
-        contestants: All of them.
+        methods: All of them.
         blocks: Every block of the run.
         contents: Of the finished ones, by name.
         digest: Of what the numbers depend on.
     """
-    rows = [_own(k, item, blocks, contents) for k, item in enumerate(contestants)]
+    rows = [_own(k, item, blocks, contents) for k, item in enumerate(methods)]
     limits = config.limits
     told = {name: value for name, value in asdict(limits).items() if value is not None and value != ()}
     state = {"complete": len(contents) == len(blocks), "blocks": len(blocks), "finished": len(contents), "digest": digest}
@@ -201,14 +201,14 @@ def summary_of(
         **rows[0],
         "certificate": {"name": config.certificate, **told, "clearance": config.clearance, "floor": config.floor},
         "beside": rows[1:],
-        "compared": compared(rows, [_laps(k, blocks, contents) for k in range(len(contestants))]),
+        "compared": compared(rows, [_laps(k, blocks, contents) for k in range(len(methods))]),
         "state": state,
         "hardware": describe_machine(),
     }
 
 
 def _own(number: int, own: GatesMethod, blocks: Sequence[WorkBlock], contents: Mapping[str, Row]) -> dict[str, Any]:
-    """Return one contestant's."""
+    """Return one method's."""
     mine: dict[str, list[Row]] = {}
     for block in blocks:
         if block.who == number and block.name in contents:
@@ -249,12 +249,12 @@ def _laps(number: int, blocks: Sequence[WorkBlock], contents: Mapping[str, Row])
 
 
 def compared(rows: Sequence[Row], laps: Sequence[Mapping[str, Mapping[str, float]]]) -> list[dict[str, Any]]:
-    """Return a line per contestant: what was approved, what it took, how fast, how it flew.
+    """Return a line per method: what was approved, what it took, how fast, how it flew.
 
     Laps are compared on the courses that all of them have an approved plan for.
 
     Args:
-        rows: Of the contestants.
+        rows: Of the methods.
         laps: Of each: "course" and "random" -> course -> lap time [s].
     """
     shared = {kind: [name for name in laps[0][kind] if all(name in own[kind] for own in laps)] for kind in ("course", "random")}
@@ -305,7 +305,7 @@ class GatesBenchmarked(BlocksDone):
 
 def run_gates(
     config: GatesBenchConfig,
-    contestants: Sequence[GatesMethod],
+    methods: Sequence[GatesMethod],
     quiet: bool = True,
     step: Callable[[str], None] | None = None,
 ) -> GatesBenchmarked:
@@ -313,7 +313,7 @@ def run_gates(
 
     Args:
         config: What to do.
-        contestants: Who predicts, the one that the report is about first; all on the same courses, under the same certificate,
+        methods: Who predicts, the one that the report is about first; all on the same courses, under the same certificate,
             in flights with the same draws.
         quiet: Show no progress.
         step: Told the name of each block when it is kept.
@@ -324,17 +324,17 @@ def run_gates(
     config = quick(config)
     check(config)
     check_device(config.device)
-    if not contestants or len({item.name for item in contestants}) != len(contestants):
+    if not methods or len({item.name for item in methods}) != len(methods):
         raise AirworthyError("A benchmark needs predictors with names of their own, one or more.")
     refuse_foreign(config.out, MANIFEST_FILE)
     with lock_folder(make_folder(config.out)):
-        store = GatesStore(config.out, identity_of(config, [item.identity for item in contestants]))
-        blocks = blocks_of(config, contestants)
-        finished = _worked(left_of(blocks, store), config, contestants, quiet)
+        store = GatesStore(config.out, identity_of(config, [item.identity for item in methods]))
+        blocks = blocks_of(config, methods)
+        finished = _worked(left_of(blocks, store), config, methods, quiet)
         interrupted = keep_each(finished, lambda block, content: store.keep(block.name, content), step)
         done = done_of(blocks, store)
         contents = {block.name: store.content(block.name) for block in done}
-        summary = summary_of(config, contestants, blocks, contents, store.digest)
+        summary = summary_of(config, methods, blocks, contents, store.digest)
         write_json(store.folder / SUMMARY_FILE, summary)
         report = None
         if config.report and done:
@@ -345,8 +345,8 @@ def run_gates(
 
 
 def _worked(
-    left: Sequence[WorkBlock], config: GatesBenchConfig, contestants: Sequence[GatesMethod], quiet: bool
+    left: Sequence[WorkBlock], config: GatesBenchConfig, methods: Sequence[GatesMethod], quiet: bool
 ) -> Generator[tuple[WorkBlock, dict[str, Any]], None, None]:
     """Blocks, as they are finished."""
     for block in progress(left, "planning and flying", quiet=quiet):
-        yield block, worked(block, config, contestants)
+        yield block, worked(block, config, methods)

@@ -120,7 +120,7 @@ def errors_content(count: int, seed: int, own: GatesMethod) -> dict[str, Any]:
     Args:
         count: Situations.
         seed: Of them.
-        own: A contestant with a `truth`.
+        own: A method with a `truth`.
     """
     assert own.truth is not None
     asked = off_grid(count, seed, own.ranges)

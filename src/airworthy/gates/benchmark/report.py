@@ -19,7 +19,7 @@ from airworthy.gates.benchmark.families import FAMILIES
 from airworthy.reports.page import card, fixed, markup, page_of
 from airworthy.reports.svg import PALETTE, STYLE, inline_svg
 
-__all__ = ["COLORS", "REPORT_FILE", "figure_beside", "figure_errors", "short_name", "write_report"]
+__all__ = ["COLORS", "REPORT_FILE", "figure_baselines", "figure_errors", "short_name", "write_report"]
 
 # ---- Figures of the gates report as inline SVG, after spec/boundary_predictor section 13 ------------------------------------
 #
@@ -231,7 +231,7 @@ def _figure(height: float) -> Any:
 
 
 COLORS = ("flown", "second", "warn", "bad", "muted", "ink")
-"""Of contestants, in order; then from the first again."""
+"""Of methods, in order; then from the first again."""
 _MARKS = "osD^vP"
 _LEAST, _MOST, _BINS = -100.0, 100.0, 81
 
@@ -277,12 +277,12 @@ def _histogram(axes: Any, values: Array, unsafe: tuple[float, float]) -> None:
         axes.text(median, 0.98, f" median {median:.1f} %", transform=axes.get_xaxis_transform(), va="top", fontsize=7.5)
 
 
-def figure_beside(rows: Sequence[Content], courses: Sequence[Sequence[Content]]) -> str:
-    """Contestants beside each other: laps by course, random courses approved, flights that were clean.
+def figure_baselines(rows: Sequence[Content], courses: Sequence[Sequence[Content]]) -> str:
+    """Methods beside each other: laps by course, random courses approved, flights that were clean.
 
     Args:
         rows: Of `airworthy.gates.benchmark.job.compared`.
-        courses: Rows of every course, by contestant.
+        courses: Rows of every course, by method.
     """
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -400,7 +400,9 @@ def write_report(
         "laps": markup(figure_laps(summary["courses"])) if summary["courses"] else None,
         "shown": _shown(courses, flown),
         "random": markup(figure_random(randoms)) if any(row["flyable"] for row in randoms) else None,
-        "beside": markup(figure_beside(summary["compared"], [item["courses"] for item in everyone])) if everyone[1:] else None,
+        "beside": markup(figure_baselines(summary["compared"], [item["courses"] for item in everyone]))
+        if everyone[1:]
+        else None,
         "errors": _errors(blocks, contents, everyone),
         "hardware": summary["hardware"],
     }

@@ -115,7 +115,7 @@ class BoundaryRun:
         self.epoch = 0
         """Whole epochs done."""
         self.notes: dict[str, Any] = {"journal": [], "best_loss": None, "best_epoch": 0, "seconds": 0.0, "rows": 0}
-        """Journal by epoch; lowest loss of the watched rows, and when; time spent in learning, and rows learnt from."""
+        """Training log by epoch; lowest loss of the watched rows, and when; time spent in learning, and rows learnt from."""
         self._saved = self._snapshot()
 
     @property

@@ -30,7 +30,7 @@ from airworthy.learning.training_folder import (
     TrainingFolder,
     TrainingNames,
     say,
-    write_journal,
+    write_training_log,
 )
 from airworthy.reports.page import card, page_of, percent
 
@@ -101,12 +101,12 @@ def _marks(at: float, least: float, crossing: float) -> list[tuple[float, float,
     return [(at, least, "bad", f"least: {least:.5f} at e = {at:.4f}"), (crossing, 0.0, "second", f"zero again: {crossing:.4f}")]
 
 
-def training_log_chart(journal: Sequence[Mapping[str, Any]], best_epoch: int) -> str:
+def training_log_chart(training_log: Sequence[Mapping[str, Any]], best_epoch: int) -> str:
     """Loss by epoch, of the rows learnt from (with noise and dropout) and of those watched; the best epoch is marked."""
-    if len(journal) < 2:
+    if len(training_log) < 2:
         return ""
-    x = np.array([row["epoch"] for row in journal], np.float64)
-    train, held = (np.array([row[key] for row in journal], np.float64) for key in ("train_loss", "held_out_loss"))
+    x = np.array([row["epoch"] for row in training_log], np.float64)
+    train, held = (np.array([row[key] for row in training_log], np.float64) for key in ("train_loss", "held_out_loss"))
     every = np.concatenate([train, held])
     # The first epochs would flatten the rest.
     high, low = float(np.quantile(every, 0.97)), float(every.min())
@@ -114,7 +114,7 @@ def training_log_chart(journal: Sequence[Mapping[str, Any]], best_epoch: int) ->
     frame = PlotAxes(float(x[0]), float(x[-1]), low - room, high + room)
     parts = [_axes(frame, np.unique(np.round(np.linspace(x[0], x[-1], 5))).tolist(), "epoch")]
     parts += [_path(frame, x, train, "second"), _path(frame, x, held, "flown")]
-    if 0 < best_epoch <= len(journal):
+    if 0 < best_epoch <= len(training_log):
         (u,), (v,) = frame.at([best_epoch], [held[best_epoch - 1]])
         parts.append(f'<circle cx="{u:.1f}" cy="{v:.1f}" r="4" fill="var(--bad)"/>')
     return _svg("Loss by epoch", [*parts, _key([("held out", "flown", False), ("learnt from", "second", False)])])
@@ -202,13 +202,13 @@ def _path(frame: PlotAxes, x: Array, y: Array, colour: str, dashed: bool = False
 
 
 def _key(entries: Sequence[tuple[str, str, bool]]) -> str:
-    parts, beside = [], LEFT
+    parts, offset = [], LEFT
     for name, colour, dashed in entries:
         dash = ' stroke-dasharray="5 4"' if dashed else ""
         line = f'stroke="var(--{colour})" stroke-width="3"{dash}'
-        parts.append(f'<line x1="{beside:.1f}" x2="{beside + 18:.1f}" y1="10" y2="10" {line}/>')
-        parts.append(f'<text x="{beside + 24:.1f}" y="14" {_TEXT}>{html.escape(name)}</text>')
-        beside += 42.0 + 6.6 * len(name)
+        parts.append(f'<line x1="{offset:.1f}" x2="{offset + 18:.1f}" y1="10" y2="10" {line}/>')
+        parts.append(f'<text x="{offset + 24:.1f}" y="14" {_TEXT}>{html.escape(name)}</text>')
+        offset += 42.0 + 6.6 * len(name)
     return "".join(parts)
 
 
@@ -225,7 +225,7 @@ _PARTS = {"test": "test", "watched": "watched for the end", "train": "learnt fro
 def write_training_report(
     folder: Path,
     figures: Mapping[str, Any],
-    journal: Sequence[Mapping[str, Any]],
+    training_log: Sequence[Mapping[str, Any]],
     labels: Array,
     predicted: Array,
 ) -> Path:
@@ -234,7 +234,7 @@ def write_training_report(
     Args:
         folder: Of the network.
         figures: What `report.json` holds.
-        journal: A row per epoch.
+        training_log: A row per epoch.
         labels: (n, 2) of the test rows, clipped.
         predicted: (n, 2)
     """
@@ -245,7 +245,7 @@ def write_training_report(
         options=figures["options"],
         verdict=_verdict(figures),
         cards=_cards(figures),
-        journal=training_log_chart(journal, int(figures["best_epoch"])),
+        training_log=training_log_chart(training_log, int(figures["best_epoch"])),
         loss=loss_chart(_skew(figures)),
         histograms=[
             (name, note, histogram(f"Percent errors of the {what}", percent[:, column], unsafe_above=column == 0))
@@ -360,7 +360,7 @@ class TrainedBoundary:
         return cls(folder, True, int(figures["epochs"]), figures)
 
 
-# ---- What a training leaves behind: weights with their contract, the journal, figures, a report -----------------------------
+# ---- What a training leaves behind: weights with their contract, the training log, figures, a report -------------------------
 
 Weights = Mapping[str, ArrayF32]
 # Ours: about twice the rows that are held out.
@@ -402,7 +402,7 @@ def write_results(
         "command": command,
         **about,
     }
-    write_journal(folder, work.notes["journal"])
+    write_training_log(folder, work.notes["journal"])
     write_bytes(folder / LAST_FILE, tensor_bytes(work.weights("last")))
     write_network(folder, contract, chosen)
     test = rows.parts["test"]
@@ -501,7 +501,7 @@ def _learnt(work: BoundaryRun, folder: TrainingFolder, run: BoundaryRunOptions, 
     """Learn what is left; False: it is not finished, as was asked."""
 
     def saved() -> None:
-        write_journal(folder.folder, work.notes["journal"])
+        write_training_log(folder.folder, work.notes["journal"])
         _tell(work, quiet)
 
     return folder.learn(work, work.epochs, work.options.epochs - work.epoch, run, saved=saved)

@@ -39,7 +39,7 @@ from airworthy.pilots.svnet.variants import (
     variant,
 )
 
-__all__ = ["Inputs", "Masks", "SvNet", "beginning", "draw_masks", "mask_widths", "pretrained_digests", "read_backbone"]
+__all__ = ["Inputs", "Masks", "SvNet", "draw_masks", "mask_widths", "pretrained_digests", "pretrained_init", "read_backbone"]
 
 Masks = Sequence[Tensor]
 """One per hidden layer, (batch, width): 0 where a number is dropped, 1 / (1 - share) elsewhere."""
@@ -279,7 +279,7 @@ def read_backbone(path: str | Path) -> dict[str, ArrayF32]:
 # -----------------------------------------------------------------------------------------------------------------------------
 
 
-def beginning(options: SvNetOptions, precision: str) -> SvNet:
+def pretrained_init(options: SvNetOptions, precision: str) -> SvNet:
     """Return the network before its first minibatch.
 
     Args:

@@ -78,15 +78,15 @@ def lines(title: str, across: str, curves: Sequence[Line], logarithmic: bool = T
         parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 9}" text-anchor="{anchor}" {_TEXT}>{_number(value)}</text>')
     middle = (room[0] + room[1]) / 2
     parts.append(f'<text x="{middle:.1f}" y="{HEIGHT - 9}" text-anchor="middle" {_TEXT}>{html.escape(across)}</text>')
-    beside = room[0]
+    offset = room[0]
     for curve, points in kept:
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in at(points))
         dash = ' stroke-dasharray="5 4"' if curve.dashed else ""
         stroke = f'stroke="var(--{curve.role})" stroke-width="1.7"{dash}'
         parts.append(f'<polyline points="{path}" fill="none" stroke-linejoin="round" {stroke}/>')
-        parts.append(f'<line x1="{beside:.1f}" x2="{beside + 18:.1f}" y1="{TOP - 2}" y2="{TOP - 2}" {stroke}/>')
-        parts.append(f'<text x="{beside + 24:.1f}" y="{TOP + 2}" {_TEXT}>{html.escape(curve.name)}</text>')
-        beside += 38.0 + 7.0 * len(curve.name)
+        parts.append(f'<line x1="{offset:.1f}" x2="{offset + 18:.1f}" y1="{TOP - 2}" y2="{TOP - 2}" {stroke}/>')
+        parts.append(f'<text x="{offset + 24:.1f}" y="{TOP + 2}" {_TEXT}>{html.escape(curve.name)}</text>')
+        offset += 38.0 + 7.0 * len(curve.name)
     return f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img"><title>{html.escape(title)}</title>{"".join(parts)}</svg>'
 
 
@@ -172,7 +172,7 @@ def write_training_report(
     folder: Path,
     data: TrainingData,
     figures: Mapping[str, Any],
-    journal: Sequence[Mapping[str, Any]],
+    training_log: Sequence[Mapping[str, Any]],
     commands: ArrayF32,
     estimate: ArrayF32 | None,
 ) -> Path:
@@ -182,7 +182,7 @@ def write_training_report(
         folder: Of the policy.
         data: The pairs.
         figures: What `report.json` holds.
-        journal: A row per epoch.
+        training_log: A row per epoch.
         commands: (held-out, 4) predicted.
         estimate: (held-out, 2) of mass and force; None: there is no history network.
     """
@@ -190,7 +190,7 @@ def write_training_report(
         "airworthy.learning.svnet",
         figures=figures,
         cards=_cards(figures),
-        curves=[(title, svg) for title, svg in training_curves(journal, figures) if svg],
+        curves=[(title, svg) for title, svg in training_curves(training_log, figures) if svg],
         outputs=_outputs(data, commands),
         ratio=_ratio(data, estimate),
         history=_history_rows(figures),
@@ -218,18 +218,18 @@ def _cards(figures: Mapping[str, Any]) -> list[dict[str, str]]:
     return cards
 
 
-def training_curves(journal: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Titles and figures (SVG) of a journal: loss of both steps, error of k/m; a figure is empty where there is nothing."""
+def training_curves(training_log: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Titles and figures (SVG) of a training log: loss of both steps, error of k/m; empty where there is nothing."""
     found = []
     for stage, title in (("command", "Command step: loss"), ("history", "History step: loss")):
-        rows = [row for row in journal if row["stage"] == stage]
+        rows = [row for row in training_log if row["stage"] == stage]
         pairs = [
             Line(name, role, [(row["epoch"], row[key]) for row in rows if row.get(key) is not None])
             for name, role, key in (("trained on", "second", "train_loss"), ("held out", "flown", "held_out_loss"))
         ]
         best = figures["best_epoch"].get(stage)
         found.append((f"{title}{f', best in epoch {best}' if best else ''}", lines(title, "epoch", pairs)))
-    rows = [row for row in journal if row["stage"] == "history" and row.get("ratio_error") is not None]
+    rows = [row for row in training_log if row["stage"] == "history" and row.get("ratio_error") is not None]
     mean = [(row["epoch"], row["ratio_error_of_mean"]) for row in rows if row.get("ratio_error_of_mean") is not None]
     ratio = [Line("history network", "flown", [(row["epoch"], row["ratio_error"]) for row in rows])]
     found.append(("Relative error of k/m", lines("k/m", "epoch", [*ratio, Line("mean of the data", "warn", mean, True)])))

@@ -18,7 +18,7 @@ from airworthy.learning.machine import ModelState
 from airworthy.learning.svnet.data import TrainingData, batch_order
 from airworthy.learning.svnet.data_loader import DataLoader
 from airworthy.learning.svnet.metrics import command_metrics, history_metrics
-from airworthy.learning.svnet.model import beginning
+from airworthy.learning.svnet.model import pretrained_init
 from airworthy.learning.svnet.options import SvNetOptions
 from airworthy.learning.svnet.stages import CommandStage, HistoryStage, TrainingStage, stage_names
 
@@ -48,13 +48,13 @@ class SvNetRun:
     ):
         self.data, self.options, self.device = data, options, device
         self.feed = DataLoader(data, device, resident)
-        self.model = beginning(options, precision).to(device)
+        self.model = pretrained_init(options, precision).to(device)
         self._names = stage_names(options, self.model)
         self._index, self._step = 0, 0
         self._sum, self._counted = 0.0, 0
         self._state = ModelState(self.model, device)
         self.notes: dict[str, Any] = {"journal": [], "skipped": 0, "best": {}, "seconds": {}, "pairs": {}}
-        """Journal by epoch, minibatches left out, best epoch of each step, time and pairs of forward and backward passes."""
+        """Training log by epoch, minibatches left out, best epoch of each step, time and pairs of both passes."""
         self.stage: TrainingStage = self._stage()
 
     @property

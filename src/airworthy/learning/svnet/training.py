@@ -26,12 +26,12 @@ from airworthy.learning.svnet.stages import CommandStage, stage_names
 from airworthy.learning.training_folder import (
     FIGURES_FILE,
     IDENTITY_FILE,
-    JOURNAL_FILE,
     LAST_FILE,
+    TRAINING_LOG_FILE,
     TrainingFolder,
     TrainingNames,
     say,
-    write_journal,
+    write_training_log,
 )
 from airworthy.pilots.svnet.contract import CONTRACT_FILE, PolicyContract, PolicyImage, read_policy, tensor_bytes, write_policy
 from airworthy.pilots.svnet.features import HISTORY_TICKS
@@ -39,7 +39,7 @@ from airworthy.pilots.svnet.variants import variant
 
 __all__ = [
     "FIGURES_FILE",
-    "JOURNAL_FILE",
+    "TRAINING_LOG_FILE",
     "Curves",
     "TrainedSvNet",
     "contract_of",
@@ -88,13 +88,13 @@ class Curves:
 
     Args:
         folder: For the files.
-        journal: Rows so far.
+        training_log: Rows so far.
 
     Raises:
         AirworthyError: TensorBoard is not installed.
     """
 
-    def __init__(self, folder: Path, journal: Sequence[Mapping[str, Any]] = ()):
+    def __init__(self, folder: Path, training_log: Sequence[Mapping[str, Any]] = ()):
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
@@ -103,7 +103,7 @@ class Curves:
         for old in folder.glob("events.out.tfevents.*"):
             old.unlink()
         self._writer: Any = SummaryWriter(str(folder))
-        for row in journal:
+        for row in training_log:
             self.add(row)
 
     def __enter__(self) -> Curves:
@@ -122,7 +122,7 @@ class Curves:
         self._writer.flush()
 
 
-# ---- What a training leaves behind: weights with their contract, the journal, figures, a report -----------------------------
+# ---- What a training leaves behind: weights with their contract, the training log, figures, a report -------------------------
 
 Weights = Mapping[str, ArrayF32]
 
@@ -183,7 +183,7 @@ def write_results(
     last: Weights,
     notes: Mapping[str, Any],
 ) -> None:
-    """Write the policy's folder: `weights.safetensors` and `contract.json`; the other weights and the journal beside them.
+    """Write the policy's folder: `weights.safetensors` and `contract.json`; the other weights and the training log beside them.
 
     Args:
         folder: Of the policy.
@@ -192,9 +192,9 @@ def write_results(
         identity: Of the training.
         chosen: Weights that are the policy's.
         last: Those of the last epoch.
-        notes: Journal and times.
+        notes: Training log and times.
     """
-    write_journal(folder, notes["journal"])
+    write_training_log(folder, notes["journal"])
     write_bytes(folder / LAST_FILE, tensor_bytes(last, options.variant))
     write_policy(folder, contract_of(data, options, {**identity, "options": asdict(options)}), chosen)
 
@@ -267,9 +267,9 @@ def _learnt(work: SvNetRun, folder: TrainingFolder, run: RunOptions, quiet: bool
 
 
 def _tell(work: SvNetRun, folder: Path, curves: Curves | None, quiet: bool) -> None:
-    journal = work.notes["journal"]
-    write_journal(folder, journal)
-    row = journal[-1]
+    training_log = work.notes["journal"]
+    write_training_log(folder, training_log)
+    row = training_log[-1]
     if curves is not None:
         curves.add(row)
     seconds, pairs = (work.notes[key].get(row["stage"], 0.0) for key in ("seconds", "pairs"))

@@ -123,22 +123,22 @@ class ComputeModel:
     Attributes:
         kind: Of `COMPUTE_MODELS`.
         costs: Seconds per unit by kind of work; empty: those recorded.
-        patience: A call that takes longer [s] fails its flight.
+        timeout: A call that takes longer [s] fails its flight.
         stored: Of kind "measured": latencies (k,) of each flight's plans by its number; given ones are used instead of the
             clock, one after the other.
     """
 
     kind: Literal["zero", "fixed", "measured"] = "fixed"
     costs: Mapping[str, float] = field(default_factory=dict)
-    patience: float = 10.0
+    timeout: float = 10.0
     stored: dict[int, list[float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_fields(self, "ComputeModel.")
         if self.kind not in COMPUTE_MODELS:
             raise unknown_name("compute model", self.kind, COMPUTE_MODELS)
-        if not self.patience > 0.0:
-            raise AirworthyError(f"A compute model's patience is {self.patience} s; expected more than 0.")
+        if not self.timeout > 0.0:
+            raise AirworthyError(f"A compute model's timeout is {self.timeout} s; expected more than 0.")
         self._replayed = {flight: list(times) for flight, times in self.stored.items()}
         self.stored = {}
 

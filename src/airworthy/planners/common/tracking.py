@@ -33,7 +33,7 @@ from airworthy.simulation.mounted import MountedSensors
 from airworthy.simulation.simulator import Simulator
 from airworthy.vehicles import Vehicle
 
-__all__ = ["Diary", "PlannerPilot", "TakeOff", "TakeOffs"]
+__all__ = ["PlannerLog", "PlannerPilot", "TakeOff", "TakeOffs"]
 
 # ---- Before the goal: from where a vehicle stands up to its start, and waiting there until it is calm -----------------------
 
@@ -52,7 +52,7 @@ class TakeOff:
     """[m]"""
     settle_time: float = 1.0
     """Calm for so long before the goal is issued [s]."""
-    patience: float = 30.0
+    timeout: float = 30.0
     """A flight that has no goal by then has failed [s]."""
 
     def __post_init__(self) -> None:
@@ -89,7 +89,7 @@ class TakeOffs:
         waiting = np.isnan(self.issued)
         ready = waiting & calm & (motion.time - self._calm_since >= self.settings.settle_time - _EARLY)
         self.issued[ready] = motion.time[ready]
-        return waiting & ~ready & (motion.time - self._begun > self.settings.patience)
+        return waiting & ~ready & (motion.time - self._begun > self.settings.timeout)
 
     def settling(self, position: Array) -> ArrayBool:
         """Flights (n,) at or near their start or beyond it: those whose maps are worth filling."""
@@ -125,7 +125,7 @@ _STATE = ("position", "velocity", "attitude")
 
 
 @dataclass
-class Diary:
+class PlannerLog:
     """What planners did, per flight (n,)."""
 
     replans: ArrayInt
@@ -200,7 +200,9 @@ class PlannerPilot:
         seeing = planner.settings is not None and hasattr(maps, "update")
         self._feed = DepthInput(self, planner.settings) if seeing and planner.settings is not None else None
         zeros = [np.zeros(count, np.int64) for _ in range(3)]
-        self.diary = Diary(zeros[0], zeros[1], np.zeros(count), np.zeros(count), zeros[2], {}, [[] for _ in range(count)])
+        self.planner_log = PlannerLog(
+            zeros[0], zeros[1], np.zeros(count), np.zeros(count), zeros[2], {}, [[] for _ in range(count)]
+        )
 
     # ---- a pilot ----------------------------------------------------------------------------------------------------
 
@@ -311,7 +313,7 @@ class PlannerPilot:
             return
         late = self._takeoffs.step(motion)
         self._issued = self._takeoffs.issued
-        self.guard.fail(late, f"the vehicle was not calm at its start within {self._takeoffs.settings.patience:g} s")
+        self.guard.fail(late, f"the vehicle was not calm at its start within {self._takeoffs.settings.timeout:g} s")
 
     def _think(self, motion: Motion) -> None:
         tick = np.floor(motion.time * THINKING_RATE + _TRACKING_EARLY).astype(np.int64)
@@ -322,24 +324,24 @@ class PlannerPilot:
         report = self.guard.update(motion, self.maps, active)
         delay = self.compute.delay(report["work"], active, np.asarray(self.mission.flight), self.guard.wall)
         self.guard.fail(
-            delay > self.compute.patience, f"one call of its planner took more than {self.compute.patience:g} s of compute"
+            delay > self.compute.timeout, f"one call of its planner took more than {self.compute.timeout:g} s of compute"
         )
         self._note(report, delay, active)
         self.guard.adopt(delay)
 
     def _note(self, report: dict[str, Any], delay: Array, active: ArrayBool) -> None:
-        diary = self.diary
+        planner_log = self.planner_log
         busy = np.zeros(self.count, bool)
         for kind, units in report["work"].items():
-            diary.work.setdefault(kind, np.zeros(self.count))[active] += units[active]
+            planner_log.work.setdefault(kind, np.zeros(self.count))[active] += units[active]
             busy |= active & (units > 0.0)
-        diary.replans[active] += report["replans"][active]
-        diary.state[active] = report["state"][active]
-        diary.calls += busy
-        diary.compute[active] += delay[active]
-        diary.longest = np.where(active, np.maximum(diary.longest, delay), diary.longest)
+        planner_log.replans[active] += report["replans"][active]
+        planner_log.state[active] = report["state"][active]
+        planner_log.calls += busy
+        planner_log.compute[active] += delay[active]
+        planner_log.longest = np.where(active, np.maximum(planner_log.longest, delay), planner_log.longest)
         for place in np.flatnonzero(busy):
-            diary.latencies[place].append(float(delay[place]))
+            planner_log.latencies[place].append(float(delay[place]))
 
     def _setpoints(self, motion: Motion, time: Array) -> Setpoints:
         flying = ~np.isnan(self._issued) & ~self.over

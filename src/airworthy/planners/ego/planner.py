@@ -125,8 +125,8 @@ class SplineServer:
         moved = gap > 0.0
         over = time - self.begin >= self.duration
         way = self.ahead(every, (time - self.begin + AHEAD)[:, None])[:, 0] - position
-        looks = moved & ~over & (np.linalg.norm(way, axis=1) > 0.1) & (np.hypot(way[:, 0], way[:, 1]) > 1e-9)
-        wanted = np.where(looks, np.arctan2(way[:, 1], way[:, 0]), self._yaw)
+        turning = moved & ~over & (np.linalg.norm(way, axis=1) > 0.1) & (np.hypot(way[:, 0], way[:, 1]) > 1e-9)
+        wanted = np.where(turning, np.arctan2(way[:, 1], way[:, 0]), self._yaw)
         turn = np.remainder(wanted - self._yaw + np.pi, 2.0 * np.pi) - np.pi
         most = TURN * np.maximum(gap, 0.0)
         limited = np.clip(turn, -most, most)
