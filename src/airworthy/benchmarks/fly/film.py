@@ -294,7 +294,15 @@ def clear_film(folder: Path) -> None:
 def film_run(
     config: FlyConfig, table: FlightTable, place: Scene | None, vehicles: Sequence[Vehicle], quiet: bool = True
 ) -> Filmed:
-    """Film one of the flights into the run's folder, where that is asked for; flights and evidence never depend on it."""
+    """Film one of the flights into the run's folder, where that is asked for; flights and evidence never depend on it.
+
+    Args:
+        config: Of the run; films only where its `record` names "video", of the flight `video_env`.
+        table: Its recorded flights.
+        place: The scene; None: there is nothing to film.
+        vehicles: Of the flights, repeated in order over the environments.
+        quiet: Without a bar of progress.
+    """
     if "video" not in config.record or place is None:
         return Filmed()
     flyer = vehicles[config.video_env % len(vehicles)]

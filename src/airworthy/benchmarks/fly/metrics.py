@@ -142,7 +142,13 @@ def judge_flights(
 
 
 def labels_of(config: FlyConfig, course: str | None, waypoints: tuple[str, ...]) -> dict[str, Any]:
-    """Scene, course, pilot and seed of a run, with the way as it was flown."""
+    """Scene, course, pilot and seed of a run, with the way as it was flown.
+
+    Args:
+        config: Of the run.
+        course: Name of the course; None: waypoints, or the default course.
+        waypoints: As they were typed; only whether there are any counts.
+    """
     name = course or ("waypoints" if waypoints else DEFAULT_COURSE)
     return {"scene": config.scene, "course": name, "pilot": config.pilot, "seed": config.seed}
 

@@ -273,7 +273,16 @@ def digests_of(
     place: Scene | None,
     gains: Sequence[Mapping[str, Any]],
 ) -> dict[str, str]:
-    """SHA-256 of every input of a run."""
+    """SHA-256 of every input of a run.
+
+    Args:
+        config: Of the run: names files of gains and the folder of a policy.
+        vehicles: Of the flights, in the order of the digests.
+        flown: The course as it is flown; None: there is none.
+        trajectory: The reference path over it.
+        place: The scene; None: there is none.
+        gains: By vehicle, the controller's parameters that were set; an empty one has no digest.
+    """
     found = {f"vehicle {k}": _digest_of_vehicle(item) for k, item in enumerate(vehicles)}
     if flown is not None:
         found["course"] = _digest_of(flown)

@@ -109,6 +109,12 @@ def contact_of(config: FlyConfig) -> Contact | None:
 def check_start(config: FlyConfig, batch: SceneBatch | None, vehicles: Sequence[Vehicle], start: Array) -> None:
     """Refuse a start inside of something, or so near to it that the flight would end before it begins.
 
+    Args:
+        config: Of the run; contact "none" refuses nothing.
+        batch: The scene, in environment 0; None: there is none.
+        vehicles: Of the flights; the smallest half extent among them counts.
+        start: Position of the course's start [m], world frame, (3,).
+
     Raises:
         AirworthyError: One sentence with the place.
     """
@@ -168,14 +174,27 @@ def _add(found: dict[str, MountedSensor], name: str, item: MountedSensor) -> Non
 
 
 def recording(folder: Path, mounted: MountedSensors | None, names: tuple[str, ...]) -> AbstractContextManager[Any]:
-    """Write what the named sensors sample, as long as it is open."""
+    """Write what the named sensors sample, as long as it is open.
+
+    Args:
+        folder: Of the run; each sensor gets a folder of its own in it.
+        mounted: The sensors; None: there are none, and nothing is written.
+        names: Of the sensors that are recorded.
+    """
     return nullcontext() if mounted is None or not names else SensorRecorder(folder, mounted, names)
 
 
 def mount(
     config: FlyConfig, simulator: Simulator, batch: SceneBatch | None, sensors: dict[str, MountedSensor]
 ) -> MountedSensors | None:
-    """Return the sensors on every vehicle; None where none is asked for."""
+    """Return the sensors on every vehicle; None where none is asked for.
+
+    Args:
+        config: Of the run.
+        simulator: That carries them.
+        batch: The scenes that they see; None: there are none.
+        sensors: By name, where and what.
+    """
     return MountedSensors(simulator, batch, sensors) if sensors and batch is not None else None
 
 

@@ -177,7 +177,13 @@ class PilotGuide:
         check_observes(simulator, self.pilot, mounted)
 
     def command(self, simulator: Simulator, mounted: MountedSensors | None, active: ArrayBool) -> tuple[Array, list[str]]:
-        """See `Guide.command`."""
+        """See `Guide.command`.
+
+        Args:
+            simulator: Of the batch, after the last step.
+            mounted: The sensors that pilots look through; None: they see nothing.
+            active: Flights that go on, (n,).
+        """
         self.pilot.over = ~active
         seen = self._sensed.observation(observe(simulator, self.pilot.observes, mounted))
         begun = perf_counter()
@@ -231,6 +237,11 @@ class Guide(Protocol):
     def command(self, simulator: Simulator, mounted: MountedSensors | None, active: ArrayBool) -> tuple[Array, list[str]]:
         """Commands (n, width) of the flights that are active (n,), and by flight what went wrong, "" where nothing did.
 
+        Args:
+            simulator: Of the batch, after the last step.
+            mounted: The sensors that are looked through; None: nothing is seen.
+            active: Flights that go on, (n,); the others' commands are not read.
+
         Raises:
             PilotFailure: It went wrong for all at once, and cannot be laid at one's door.
         """
@@ -259,6 +270,14 @@ def guide_for(
     places: SceneBatch | None = None,
 ) -> Guide:
     """Return a guide of one method for the flights of a mission; `places` are their scenes, for those who may know them.
+
+    Args:
+        method: What is flown.
+        mission: Of the n flights.
+        vehicles: Of the n flights.
+        config: Of the benchmark.
+        stored: By a flight's number, latencies of its calls [s] that are taken instead of measured ones.
+        places: Scenes of the flights, for methods that may know them.
 
     Raises:
         AirworthyError: It cannot fly them.

@@ -152,7 +152,13 @@ def vehicles_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def rates_by(rows: Sequence[Row], column: str, stratum: str) -> list[dict[str, Any]]:
-    """Success by pilot and value of a column, with intervals: bootstrap, and over other layouts where scenarios are asked."""
+    """Success by pilot and value of a column, with intervals: bootstrap, and over other layouts where scenarios are asked.
+
+    Args:
+        rows: Flights of all pilots.
+        column: By whose values flights are grouped, such as "vehicle".
+        stratum: Column within whose values flights are drawn anew, such as "scenario".
+    """
     found = []
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:

@@ -110,7 +110,13 @@ def flights_of(
 
 
 def blocks_of(pilots: Sequence[str], flights: Sequence[Flight], size: int) -> list[FlightBlock]:
-    """Return the flights of every pilot in blocks of at most `size`, pilot by pilot."""
+    """Return the flights of every pilot in blocks of at most `size`, pilot by pilot.
+
+    Args:
+        pilots: Names, in the order of the run.
+        flights: That each of them flies.
+        size: Most flights of a block.
+    """
     return [
         FlightBlock(pilot, index, tuple(flights[first : first + size]))
         for pilot in pilots

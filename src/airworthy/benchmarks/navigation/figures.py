@@ -73,7 +73,15 @@ def words(name: str) -> str:
 
 
 def rate_bar(axes: Any, x: float, width: float, entry: Mapping[str, Any], color: str) -> None:
-    """Draw a bar of a rate in percent with its interval; a stroke where it is 0."""
+    """Draw a bar of a rate in percent with its interval; a stroke where it is 0.
+
+    Args:
+        axes: Of matplotlib, in percent.
+        x: Middle of the bar, in the axes' units.
+        width: Of the bar, likewise.
+        entry: With "value", "low" and "high", shares of 1; bounds may be NaN.
+        color: Of the bar.
+    """
     axes.bar(x, 100.0 * entry["value"], width, color=color)
     if entry["value"] == 0.0:
         axes.plot([x - 0.5 * width, x + 0.5 * width], [0.4, 0.4], color=color, linewidth=1.6, solid_capstyle="butt")
@@ -82,7 +90,13 @@ def rate_bar(axes: Any, x: float, width: float, entry: Mapping[str, Any], color:
 
 
 def legend(figure: Any, styles: Sequence[tuple[str, str, str]], published: bool = False) -> None:
-    """Colours, marks and words above a figure, at the right."""
+    """Colours, marks and words above a figure, at the right.
+
+    Args:
+        figure: Of matplotlib.
+        styles: Colour, mark and label of each entry.
+        published: Also the marks of published rates, and of bounds to them.
+    """
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], linestyle="none", marker=m, color=c, markersize=5.0, markeredgewidth=0.0) for c, m, _ in styles]
@@ -140,7 +154,15 @@ def figure_fleet(vehicles: Entries) -> str:
 def figure_indicators(
     rates: Entries, vehicles: Entries, correlations: Entries, pilots: Sequence[str], titles: Mapping[str, str]
 ) -> str:
-    """F9: success of each vehicle against its indicators, Spearman's rho beside the names."""
+    """F9: success of each vehicle against its indicators, Spearman's rho beside the names.
+
+    Args:
+        rates: By pilot and vehicle, success as a share of 1.
+        vehicles: By vehicle, its indicators: thrust to weight [1], angular accelerations [rad/s^2].
+        correlations: By pilot and indicator, Spearman's rho with its interval.
+        pilots: Names, in the order of their colours.
+        titles: What pilots are called, by name.
+    """
     facts = {item["vehicle"]: item for item in vehicles}
     with style():
         tall = 2.75 + 0.125 * len(pilots)
@@ -191,7 +213,14 @@ def grid_places(vehicles: Entries) -> dict[str, tuple[int, int]]:
 
 
 def figure_grid(rates: Entries, vehicles: Entries, pilots: Sequence[str], titles: Mapping[str, str]) -> str:
-    """F10: a small chart per vehicle; to the right more thrust, upwards more agility."""
+    """F10: a small chart per vehicle; to the right more thrust, upwards more agility.
+
+    Args:
+        rates: By pilot and vehicle, success as a share of 1.
+        vehicles: By vehicle, its indicators: thrust to weight [1], angular accelerations [rad/s^2].
+        pilots: Names, in the order of their bars.
+        titles: What pilots are called, by name.
+    """
     places = grid_places(vehicles)
     rows, columns = 1 + max(r for r, _ in places.values()), 1 + max(c for _, c in places.values())
     found = {(e["pilot"], e["vehicle"]): e for e in rates}
@@ -259,7 +288,14 @@ def figure_heatmap(pilot: str, cells: Array, scenarios: Sequence[str], vehicles:
 
 
 def figure_scenarios(entries: Entries, pilots: Sequence[str], titles: Mapping[str, str], scenarios: Sequence[str]) -> str:
-    """F8: success by scenario and pilot, with intervals and what is stated."""
+    """F8: success by scenario and pilot, with intervals and what is stated.
+
+    Args:
+        entries: By pilot and scenario, success as a share of 1 with its interval.
+        pilots: Names, in the order of their bars.
+        titles: What pilots are called, by name.
+        scenarios: Names, from left to right.
+    """
     found = {(e["pilot"], e["scenario"]): e for e in entries}
     with style():
         figure = blank(3.4)
@@ -302,7 +338,14 @@ def _stated(axes: Any, x: float, step: float, pilot: str, scenario: str) -> None
 
 
 def figure_outcomes(entries: Entries, pilots: Sequence[str], titles: Mapping[str, str], scenarios: Sequence[str]) -> str:
-    """Shares of what became of flights, by scenario and pilot."""
+    """Shares of what became of flights, by scenario and pilot.
+
+    Args:
+        entries: By pilot and scenario, the number of flights of every outcome.
+        pilots: Names, a line each.
+        titles: What pilots are called, by name.
+        scenarios: Names, a panel each.
+    """
     found = {(e["pilot"], e["scenario"]): e for e in entries}
     with style():
         tall = 0.62 + 0.24 * len(pilots) + 0.2

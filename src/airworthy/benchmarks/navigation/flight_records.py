@@ -96,7 +96,13 @@ def _facts(name: str) -> tuple[str, float, float, float, float]:
 
 
 def rows_of(flown: FlownBatch, method: NavigationMethod, config: NavigationConfig) -> list[Row]:
-    """Return the rows of a batch, in its order."""
+    """Return the rows of a batch, in its order.
+
+    Args:
+        flown: What became of a batch of flights.
+        method: That flew them; its name and the digest of its identity are written down.
+        config: Of the benchmark.
+    """
     told = sha256(json_text({"name": method.name, **method.identity}))
     return [_row(flown, k, flight, method.name, told, config) for k, flight in enumerate(flown.flights)]
 

@@ -118,7 +118,13 @@ def stage_of(flights: Sequence[Flight], config: NavigationConfig) -> BatchSetup:
 
 
 def simulator_of(stage: BatchSetup, guide: Guide, config: NavigationConfig) -> Simulator:
-    """Return the simulator of a batch, at the level that its guide commands."""
+    """Return the simulator of a batch, at the level that its guide commands.
+
+    Args:
+        stage: Vehicles, mission and scenes of the batch.
+        guide: Names the level of its commands, and may change the simulator's settings.
+        config: Names the device.
+    """
     base = SimulatorConfig(
         physics_rate=PHYSICS_RATE, control_rate=CONTROL_RATE, level=guide.level, contact=Contact(mode="freeze")
     )
@@ -137,7 +143,13 @@ def simulator_of(stage: BatchSetup, guide: Guide, config: NavigationConfig) -> S
 
 
 def sensors_of(simulator: Simulator, stage: BatchSetup, guide: Guide) -> ActiveSensors | None:
-    """Return what its guide looks through, mounted; None where it sees nothing."""
+    """Return what its guide looks through, mounted; None where it sees nothing.
+
+    Args:
+        simulator: That carries them.
+        stage: Whose scenes are seen.
+        guide: Says which camera; None of it: it sees nothing.
+    """
     if guide.camera is None:
         return None
     return ActiveSensors(simulator, stage.batch, {DEPTH: guide.camera}, move_scene=False)

@@ -118,6 +118,13 @@ def paired_difference(
 ) -> dict[str, Any]:
     """Success of one pilot minus another's on the same vehicles, configurations, repeats and draws.
 
+    Args:
+        rows: Flights of the one.
+        others: Flights of the other; those that have no counterpart are left out.
+        seed: Of the bootstrap.
+        resamples: How many.
+        confidence: Share that the interval holds, 0 to 1.
+
     Returns:
         "pairs", "difference" with "low" and "high" (bootstrap over pairs within each scenario), and in how many pairs only the
         one or only the other succeeded.
@@ -205,6 +212,13 @@ def spearman(
     """Spearman's rank correlation of two samples (n,) with the bootstrap percentile interval over pairs.
 
     NaN where it is undefined; the bounds are NaN for fewer than `CORRELATED_MIN` pairs, too.
+
+    Args:
+        a: One sample, (n,); pairs with NaN are left out.
+        b: The other, (n,).
+        seed: Of the bootstrap.
+        resamples: How many.
+        confidence: Share that the interval holds, 0 to 1.
 
     Raises:
         AirworthyError: The samples are of different lengths.

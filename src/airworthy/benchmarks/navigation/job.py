@@ -77,7 +77,14 @@ def fly_block(
 def flown_rows(
     flights: Sequence[Flight], who: NavigationMethod, config: NavigationConfig, told: Callable[[int], None] | None = None
 ) -> tuple[list[Row], dict[str, float]]:
-    """Return the same of any flights and method."""
+    """Return the same of any flights and method.
+
+    Args:
+        flights: Which.
+        who: The method that flies them.
+        config: How.
+        told: Called with the number of flights that were decided since.
+    """
     try:
         flown = fly_flights(flights, who, config, told)
     except PilotFailure:

@@ -55,7 +55,13 @@ class FlightDraws:
 
 
 def draws_of(flights: Sequence[Flight], seed: int, perturb: Perturbation) -> FlightDraws:
-    """Draw them."""
+    """Draw them.
+
+    Args:
+        flights: The n flights; draws depend on their numbers only.
+        seed: Of the benchmark.
+        perturb: How far gains and motors may be off, shares of 1.
+    """
     number = np.array([flight.number for flight in flights], np.uint32)
     u = uniforms(flight_key(seed, number, _DRAW), 0, Stream.RESET, 24)
     spread = 2.0 * u - 1.0
@@ -68,7 +74,13 @@ def draws_of(flights: Sequence[Flight], seed: int, perturb: Perturbation) -> Fli
 
 
 def mission_of(flights: Sequence[Flight], config: NavigationConfig, draws: FlightDraws) -> Mission:
-    """Return what each flight has to do; its start is the place over the ground where it hovers before."""
+    """Return what each flight has to do; its start is the place over the ground where it hovers before.
+
+    Args:
+        flights: The n flights.
+        config: Limits of speed [m/s] and acceleration [m/s^2], bodies, layouts, seed.
+        draws: Of the flights; starts are moved by their offsets [m].
+    """
     terms = [_terms(flight, config) for flight in flights]
     start, goal, lower, upper = (np.array([term[k] for term in terms]) for k in range(4))
     start[:, :2] += draws.offset
@@ -148,7 +160,15 @@ def flown_vehicle(name: str, body: str) -> Vehicle:
 
 @lru_cache(maxsize=8)
 def place(scenario: str, configuration: int, layouts: int, movers: int = 0, speed: float = 1.0) -> Scene:
-    """Return a configuration's scene, with what moves in it; the same object for the same words."""
+    """Return a configuration's scene, with what moves in it; the same object for the same words.
+
+    Args:
+        scenario: Its name.
+        configuration: Number of its density.
+        layouts: Seed of where things stand.
+        movers: Moving pillars besides.
+        speed: Of these [m/s].
+    """
     found = scene(f"{scenario}:{configuration}@{layouts}")
     if not movers:
         return found
@@ -187,12 +207,26 @@ def _pillar(
 
 @lru_cache(maxsize=1024)
 def place_digest(scenario: str, configuration: int, layouts: int, movers: int = 0, speed: float = 1.0) -> str:
-    """SHA-256 of a configuration's scene."""
+    """SHA-256 of a configuration's scene.
+
+    Args:
+        scenario: Its name.
+        configuration: Number of its density.
+        layouts: Seed of where things stand.
+        movers: Moving pillars besides.
+        speed: Of these [m/s].
+    """
     return scene_digest(place(scenario, configuration, layouts, movers, speed))
 
 
 def standing(mission: Mission, draws: FlightDraws, radius: Array) -> tuple[Array, Array]:
-    """Positions (n, 3) and attitudes (n, 4) of vehicles on the ground below their start, facing along the line."""
+    """Positions (n, 3) and attitudes (n, 4) of vehicles on the ground below their start, facing along the line.
+
+    Args:
+        mission: Of the n flights: starts and lower corners of the areas [m], world frame, (n, 3).
+        draws: Their headings [rad], (n,).
+        radius: Of the bodies [m], (n,).
+    """
     position = mission.start.copy()
     # Starts may hang high over the lowest point of a place of one's own.
     position[:, 2] = np.maximum(mission.lower[:, 2], mission.start[:, 2] - CLIMB_MOST) + (radius + STAND)

@@ -145,7 +145,16 @@ def own_place(word: str, count: int, radius: float, seed: int = 0, least: float 
 def feasible_pairs(
     place: Scene, word: str, count: int, radius: float, rng: np.random.Generator, least: float = 0.0
 ) -> list[Pair]:
-    """Pairs of start and goal between which a way is proven; see the module and `own_place`."""
+    """Pairs of start and goal between which a way is proven; see the module and `own_place`.
+
+    Args:
+        place: The scene; its bounds are the area.
+        word: What the user calls it, for messages.
+        count: How many pairs are wanted.
+        radius: Of the body [m].
+        rng: Draws starts and goals.
+        least: Shortest distance from start to goal [m]; 0: a third of the area's longer side.
+    """
     lower, upper = (np.array(corner, np.float64) for corner in (place.bounds.lower, place.bounds.upper))
     size = upper - lower
     edge = max(RESOLUTION, float(np.cbrt(size.prod() / MOST_CELLS)))

@@ -203,7 +203,13 @@ class PlannerGuide:
         self.pilot.attach(simulator, mounted, DEPTH)
 
     def command(self, simulator: Simulator, mounted: MountedSensors | None, active: ArrayBool) -> tuple[Array, list[str]]:
-        """See `Guide.command`."""
+        """See `Guide.command`.
+
+        Args:
+            simulator: Of the batch, after the last step.
+            mounted: The camera that fills the maps; None: the planner needs none.
+            active: Flights that go on, (n,).
+        """
         self.pilot.over = ~active
         seen = observe(simulator, self.pilot.observes, mounted)
         found, lost = decide(self.pilot, seen, self._count, LEVELS[self.pilot.level].width(simulator.rotor_count))

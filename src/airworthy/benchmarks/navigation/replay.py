@@ -184,7 +184,14 @@ def replay_row(folder: str | Path, number: int, keep: bool = True, pilot: str = 
 def fly_row(
     row: Mapping[str, Any], who: NavigationMethod, config: NavigationConfig, keep_track: bool = False
 ) -> tuple[FlownBatch, Row]:
-    """Fly what a row tells of, with the latencies that were measured then."""
+    """Fly what a row tells of, with the latencies that were measured then.
+
+    Args:
+        row: Of a table of flights; names flight, seed, layouts and latencies.
+        who: The method that flew it.
+        config: Of the benchmark.
+        keep_track: Keep the path, too.
+    """
     flight = Flight(row["scenario"], row["configuration"], row["vehicle"], row["repeat"])
     stored = None
     if row["latencies"]:

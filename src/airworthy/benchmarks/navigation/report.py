@@ -90,7 +90,15 @@ def scenario_views(
     titles: Mapping[str, str],
     quiet: bool = True,
 ) -> list[ScenarioView]:
-    """Fly the shown rows again and draw them; scenarios whose pilot is not to be had are left out."""
+    """Fly the shown rows again and draw them; scenarios whose pilot is not to be had are left out.
+
+    Args:
+        rows: Of all flights; those that are shown are chosen here.
+        who: Methods by name; flights of others are left out.
+        config: Of the benchmark.
+        titles: What pilots are called, by name.
+        quiet: Without a bar of progress.
+    """
     shown = shown_rows([row for row in rows if row["pilot"] in who])
     return [_view(row, who[row["pilot"]], config, titles) for row in progress(shown, "drawing scenarios", quiet=quiet)]
 

@@ -58,7 +58,13 @@ NONE = {"score": "", "variance": "", "final": "", "missing": ""}
 
 
 def score_row(entry: Mapping[str, Any], summary: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, Any]:
-    """Return a row of the table of scores, with what was published."""
+    """Return a row of the table of scores, with what was published.
+
+    Args:
+        entry: Of `summary["scores"]`.
+        summary: Of the benchmark; its interquartile means are taken.
+        titles: What pilots are called, by name.
+    """
     paper = published_score(entry["pilot"])
     iqm = next(c["interquartile_mean"] for c in summary["cells"] if c["pilot"] == entry["pilot"])
     return {
@@ -84,7 +90,13 @@ def score_row(entry: Mapping[str, Any], summary: Mapping[str, Any], titles: Mapp
 
 
 def difference_rows(summary: Mapping[str, Any], titles: Mapping[str, str], comparable: bool) -> list[dict[str, Any]]:
-    """Rows of every rate beside the stated one, scenario by scenario; only comparable ones are marked as far off."""
+    """Rows of every rate beside the stated one, scenario by scenario; only comparable ones are marked as far off.
+
+    Args:
+        summary: Of the benchmark.
+        titles: What pilots are called, by name.
+        comparable: Whether it is the whole benchmark, so that differences mean something.
+    """
     found = {(e["pilot"], e["scenario"]): e for e in summary["scenarios"]}
     table = []
     for item in differences({key: e["value"] for key, e in found.items()}):
@@ -281,6 +293,12 @@ def planning(summary: Mapping[str, Any], rows: Sequence[Row], titles: Mapping[st
     published [ms].
 
     A call is one in which there was work. The clock's mean is over calls of a batch, which share what batching saves.
+
+    Args:
+        summary: Of the benchmark: "motion" has simulated latencies [s], "seconds" the clock's.
+        rows: Of the flights, for the time of one of them alone.
+        titles: What pilots are called, by name.
+        compute: Name of the compute model.
     """
     found = []
     for pilot, motion in summary["motion"].items():

@@ -40,7 +40,13 @@ Row = Mapping[str, Any]
 
 
 def notable_flights(rows: Sequence[Row], titles: Mapping[str, str], folder: str) -> list[dict[str, Any]]:
-    """Return the first row of each pilot and outcome."""
+    """Return the first row of each pilot and outcome.
+
+    Args:
+        rows: Of the table, in its order: replays name a flight by its number in it.
+        titles: What pilots are called, by name.
+        folder: Of the benchmark, as a command names it.
+    """
     found: dict[tuple[str, str], list[int]] = {}
     for place, row in enumerate(rows):
         found.setdefault((row["pilot"], row["outcome"]), []).append(place)
@@ -147,7 +153,14 @@ def titles_of(manifest: Mapping[str, Any]) -> dict[str, str]:
 
 
 def content(summary: Mapping[str, Any], manifest: Mapping[str, Any], rows: Sequence[Row], folder: str) -> dict[str, Any]:
-    """Everything on the page that is not a picture."""
+    """Everything on the page that is not a picture.
+
+    Args:
+        summary: Of the benchmark.
+        manifest: Of its folder.
+        rows: Of the flights.
+        folder: As a command names it.
+    """
     titles = titles_of(manifest)
     track = manifest.get("division", {})
     return {

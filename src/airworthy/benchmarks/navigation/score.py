@@ -169,7 +169,13 @@ def vehicle_weight(category: str) -> float:
 
 
 def cells_of(rows: Sequence[Row], scenarios: Sequence[str], vehicles: Sequence[str]) -> Array:
-    """Mean success by cell, (scenarios, vehicles); NaN where nothing was flown."""
+    """Mean success by cell, (scenarios, vehicles); NaN where nothing was flown.
+
+    Args:
+        rows: Flights of one pilot, "success" 0 or 1.
+        scenarios: Names of the array's rows.
+        vehicles: Names of its columns.
+    """
     total, count = np.zeros((len(scenarios), len(vehicles))), np.zeros((len(scenarios), len(vehicles)))
     at = {name: k for k, name in enumerate(scenarios)}, {name: k for k, name in enumerate(vehicles)}
     for row in rows:
@@ -271,7 +277,13 @@ def line_of(row: Row) -> float:
 
 
 def least_time(length: float, speed: float, acceleration: float) -> float:
-    """Of a line from rest to rest under both limits [s]: faster, steady, slower; a short line has no steady part."""
+    """Of a line from rest to rest under both limits [s]: faster, steady, slower; a short line has no steady part.
+
+    Args:
+        length: Of the line [m].
+        speed: Most [m/s].
+        acceleration: Most, and most deceleration [m/s^2].
+    """
     if length * acceleration <= speed**2:
         return 2.0 * float(np.sqrt(length / acceleration))
     return length / speed + speed / acceleration

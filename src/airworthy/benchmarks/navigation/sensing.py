@@ -60,7 +60,13 @@ def depth_camera(config: NavigationConfig, settings: MapSettings | None) -> Devi
 
 
 def depth_maps(mission: Mission, settings: MapSettings, config: NavigationConfig) -> LocalMaps:
-    """Return maps that it fills."""
+    """Return maps that it fills.
+
+    Args:
+        mission: Of the flights, with the areas that maps cover.
+        settings: Cells and growth of the maps.
+        config: Says which camera fills them.
+    """
     return LocalMaps(settings, mission, mapping_camera(config.sensing), threads=thread_limit())
 
 

@@ -253,7 +253,13 @@ class NavigationStore(BlockStore):
         return mine
 
     def keep(self, name: str, rows: Sequence[Row], seconds: Mapping[str, float]) -> None:
-        """Write a finished block; `seconds` says what it took, and goes into the manifest only."""
+        """Write a finished block; `seconds` says what it took, and goes into the manifest only.
+
+        Args:
+            name: Of the block.
+            rows: Its flights.
+            seconds: What it took by part [s].
+        """
         data = parquet_bytes(rows, {"digest": self.digest, "block": name})
         write_bytes(self.path(name), data)
         self._note(name, data, len(rows), seconds)

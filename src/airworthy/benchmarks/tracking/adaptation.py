@@ -107,6 +107,11 @@ def check_formula(
     """Push hovering drones from several sides in the simulator, and fit the ratio to how they moved.
 
     The semi-kinematic family at 100 Hz for a tick of 0.05 s: level, at the thrust that holds the nominal drone.
+
+    Args:
+        vehicle: The nominal drone.
+        angles_deg: Between the pushes and up, in the x-z plane [deg], (n,).
+        force: Of each push over the nominal mass [m/s^2].
     """
     count = len(angles_deg)
     config = SimulatorConfig(dynamics="semi_kinematic", level="rate_thrust", physics_rate=100.0, control_rate=20.0)

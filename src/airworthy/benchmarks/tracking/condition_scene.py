@@ -71,14 +71,27 @@ def place_of(scene: Scene, condition: Condition, path: Array) -> Scene:
 
 
 def without(scene: Scene, path: Array, classes: Iterable[str], reach: float = REACH) -> Scene:
-    """Return a scene without the things of some classes near a path: neither their surfaces nor their gaussians."""
+    """Return a scene without the things of some classes near a path: neither their surfaces nor their gaussians.
+
+    Args:
+        scene: That is edited; it stays as it is.
+        path: Points of the course [m], world frame, (n, 3).
+        classes: Semantic classes of what goes.
+        reach: Only things whose boxes are so near to the path [m].
+    """
     wanted = set(classes)
     gone = [item for item in scene.instances if item.semantic in wanted and distance(scene, item, path) <= reach]
     return _removed(scene, gone)
 
 
 def cleared(scene: Scene, path: Array, radius: float) -> Scene:
-    """Return a scene without all things that are no part of the room and nearer to a path than a radius [m]."""
+    """Return a scene without all things that are no part of the room and nearer to a path than a radius [m].
+
+    Args:
+        scene: That is edited; it stays as it is.
+        path: Points of the course [m], world frame, (n, 3).
+        radius: Things whose boxes are so near to the path go [m].
+    """
     gone = [item for item in scene.instances if item.semantic not in ROOM and distance(scene, item, path) <= radius]
     return _removed(scene, gone)
 
@@ -130,7 +143,13 @@ def _outside(splats: Splats, boxes: list[EditBox]) -> Splats:
 
 
 def covered(scene: Scene, path: Array, reach: float = REACH) -> Scene:
-    """Return a scene whose pillars near a path stand behind four grey planes each, as high as they are."""
+    """Return a scene whose pillars near a path stand behind four grey planes each, as high as they are.
+
+    Args:
+        scene: That is edited; it stays as it is.
+        path: Points of the course [m], world frame, (n, 3).
+        reach: Only pillars whose boxes are so near to the path [m].
+    """
     pillars = [item for item in scene.instances if item.semantic == "pillar" and distance(scene, item, path) <= reach]
     shapes, added = dict(scene.shapes), list[Instance]()
     for lower, upper in _merged([extent(scene, item) for item in pillars]):
@@ -191,14 +210,26 @@ def _turned(scene: Scene, item: Instance) -> _Turned:
 
 
 def distance(scene: Scene, item: Instance, path: Array) -> float:
-    """Least distance of a thing's box to points (n, 3) [m]; 0 inside."""
+    """Least distance of a thing's box to points (n, 3) [m]; 0 inside.
+
+    Args:
+        scene: Has the item's shape.
+        item: The thing.
+        path: Points [m], world frame, (n, 3).
+    """
     box = _turned(scene, item)
     local = frames.rotate_inverse(box.attitude, path - box.center)
     return float(np.linalg.norm(np.maximum(np.abs(local) - box.half, 0.0), axis=1).min())
 
 
 def item_box(scene: Scene, item: Instance, margin: float) -> EditBox:
-    """Return a thing's box, wider by a margin [m] on all sides."""
+    """Return a thing's box, wider by a margin [m] on all sides.
+
+    Args:
+        scene: Has the item's shape.
+        item: The thing.
+        margin: On every side [m].
+    """
     box = _turned(scene, item)
     size = 2.0 * (box.half + margin)
     return EditBox(*(tuple(float(v) for v in part) for part in (box.center, size, box.attitude)))  # type: ignore[arg-type]

@@ -129,7 +129,13 @@ def _condition(
 
 
 def figure_plans(plans: Sequence[PlanPanel], name: str, description: str) -> str:
-    """Flights from above, a panel per condition; courses that are longer along y are turned."""
+    """Flights from above, a panel per condition; courses that are longer along y are turned.
+
+    Args:
+        plans: A panel each.
+        name: Of the figure, unique on its page.
+        description: For those who do not see it.
+    """
     across = min(PLAN_COLUMNS, len(plans))
     rows = [plans[k : k + across] for k in range(0, len(plans), across)]
     each = WIDTH / across * 0.93
@@ -188,7 +194,13 @@ def _plan(axes: Any, plan: PlanPanel) -> None:
 
 
 def figure_distributions(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], series: Sequence[Series]) -> str:
-    """Return every flight's tracking error and proximity, a line per condition."""
+    """Return every flight's tracking error and proximity, a line per condition.
+
+    Args:
+        rows: Flights, with "tracking_error_m" and "proximity_percent".
+        titles: What conditions are called, by name, from top to bottom.
+        series: Pilots and families, with their colours.
+    """
     names = [name for name in titles if any(row["condition"] == name for row in rows)]
     with _style():
         tall = 0.7 + 0.36 * len(names)
@@ -229,7 +241,13 @@ def _strip(axes: Any, y: float, step: float, rows: Sequence[Mapping[str, Any]], 
 
 
 def figure_sweep(sweep: Sweep, rows: Sequence[Mapping[str, Any]], series: Sequence[Series]) -> str:
-    """Success rate and tracking error over a sweep, with intervals."""
+    """Success rate and tracking error over a sweep, with intervals.
+
+    Args:
+        sweep: Its conditions and their values.
+        rows: Flights.
+        series: Pilots and families, with their colours.
+    """
     words = isinstance(sweep.values[0], str)
     with _style():
         figure = _figure(2.35)

@@ -112,7 +112,16 @@ def keys_of(seed: int, number: ArrayInt) -> ArrayU32:
 def draw_drones(
     vehicle: Vehicle, path: Trajectory, spread: VehicleSpread, condition: Condition, seed: int, number: ArrayInt
 ) -> Drones:
-    """Draw the flights of some numbers (n,)."""
+    """Draw the flights of some numbers (n,).
+
+    Args:
+        vehicle: The nominal one.
+        path: Whose state at time 0 starts are drawn around.
+        spread: Half widths: position [m], velocity [m/s], quaternion [1], mass and thrust as shares.
+        condition: Factor of mass, and wider spreads of mass and thrust.
+        seed: Of the run.
+        number: Of the flights, (n,); draws depend on nothing else.
+    """
     key = keys_of(seed, number)
     sample = path.sample(np.zeros(1))
     wanted = np.concatenate([sample.position[0], sample.velocity[0], kinematic_state(sample, vehicle.gravity).attitude[0]])

@@ -151,7 +151,13 @@ class Walkers:
         return np.concatenate([place, zero[..., None]], axis=-1), np.stack([zero, zero, np.sin(half), np.cos(half)], axis=-1)
 
     def pose(self, batch: SceneBatch, time: Array, env_ids: ArrayInt | None = None) -> None:
-        """Put the actors of a batch where they are at times (n,), and move their limbs."""
+        """Put the actors of a batch where they are at times (n,), and move their limbs.
+
+        Args:
+            batch: Of the scenes.
+            time: Since each flight's start [s], (n,).
+            env_ids: Environments that are posed; None: all.
+        """
         position, attitude = self.at(time)
         batch.time = np.array(time, float)  # by which their limbs move; `advance` would pose everybody once more
         for index, name in enumerate(person_names(self._count)):

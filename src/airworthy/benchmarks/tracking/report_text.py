@@ -41,7 +41,14 @@ Intervals say how far the numbers would move if these flights were drawn again. 
 def content(
     summary: Mapping[str, Any], config: EvaluateConfig, conditions: Sequence[Condition], identity: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Everything on the page that is not a picture."""
+    """Everything on the page that is not a picture.
+
+    Args:
+        summary: Of the run.
+        config: Of the run.
+        conditions: That were flown.
+        identity: Of the run, shown whole.
+    """
     entries, rows = summary["aggregate"], summary["flights"]
     titles = {item.name: item.title for item in conditions}
     return {

@@ -248,7 +248,13 @@ def _is_safe(
 
 
 def pareto(error: Array, effort: Array, among: ArrayBool) -> ArrayBool:
-    """Return which of those among are on the front: nobody else has less of one and no more of the other, (n,)."""
+    """Return which of those among are on the front: nobody else has less of one and no more of the other, (n,).
+
+    Args:
+        error: Tracking errors, (n,).
+        effort: Rotor efforts, (n,).
+        among: Candidates that may be on the front, (n,).
+    """
     front = np.zeros(len(error), bool)
     ids = np.flatnonzero(among)
     best = math.inf
@@ -259,7 +265,14 @@ def pareto(error: Array, effort: Array, among: ArrayBool) -> ArrayBool:
 
 
 def choice(error: Array, effort: Array, front: ArrayBool, prefer: float) -> int:
-    """Return the member of the front of least weighted sum; both scaled from 0 to 1 over the front, in their logarithms."""
+    """Return the member of the front of least weighted sum; both scaled from 0 to 1 over the front, in their logarithms.
+
+    Args:
+        error: Tracking errors, (n,).
+        effort: Rotor efforts, (n,).
+        front: Its members, (n,).
+        prefer: Weight of the error from 0 to 1; the effort has the rest.
+    """
     ids = np.flatnonzero(front)
 
     def scaled(values: Array) -> Array:
@@ -285,7 +298,13 @@ COLORS = {"auto": "warn", "chosen": "flown"}
 
 
 def write_report(path: Path, tuned: Tuned, config: TuneConfig) -> Path:
-    """Write the page."""
+    """Write the page.
+
+    Args:
+        path: Of the page.
+        tuned: Candidates, their margins and flights.
+        config: Of the run.
+    """
     flown, k = tuned.flown, tuned.chosen
     change = 100.0 * (flown.tracking_error[k] / flown.tracking_error[0] - 1.0)
     effort = 100.0 * (flown.effort[k] / flown.effort[0] - 1.0)

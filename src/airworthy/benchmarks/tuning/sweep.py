@@ -101,7 +101,13 @@ def candidates_for(count: int, seed: int = 0) -> list[GainCandidate]:
 
 
 def gains_of(vehicle: Vehicle, candidate: GainCandidate, physics_rate: float) -> dict[str, Array]:
-    """Return a candidate's gains in their units, each (3,)."""
+    """Return a candidate's gains in their units, each (3,).
+
+    Args:
+        vehicle: Whose automatic gains the candidate's factors multiply.
+        candidate: The factors.
+        physics_rate: Steps per second [Hz].
+    """
     auto = gain_rows(vehicle, ControlConfig(), "tracking", 1.0 / physics_rate, vehicle.rotor_count)
     return {name: np.asarray(auto[name], np.float64) * candidate.factors()[name] for name in GAINS}
 

@@ -93,12 +93,24 @@ def integrate_gyro(time: Array, rate: Array) -> Array:
 
 
 def at_times(time: Array, values: Array, query: Array) -> Array:
-    """Linear interpolation of columns, shape (len(query), k)."""
+    """Linear interpolation of columns, shape (len(query), k).
+
+    Args:
+        time: Of the samples [s], ascending, (n,).
+        values: Samples, (n, k).
+        query: Times [s]; outside of the samples the nearest end holds.
+    """
     return np.stack([np.interp(query, time, column) for column in values.T], axis=-1)
 
 
 def attitude_at(time: Array, quaternions: Array, query: Array) -> Rotation:
-    """Rotations between samples: quaternions of neighbours (2 ms apart) interpolated linearly and normalised."""
+    """Rotations between samples: quaternions of neighbours (2 ms apart) interpolated linearly and normalised.
+
+    Args:
+        time: Of the samples [s], ascending, (n,).
+        quaternions: Samples x, y, z, w with consistent signs, (n, 4).
+        query: Times [s], (m,).
+    """
     return Rotation.from_quat(at_times(time, quaternions, query))
 
 

@@ -53,7 +53,13 @@ class ModelFit:
 
 
 def residuals(models: Sequence[VehicleModel], windows: LogWindows, trim: DisturbanceDecay | None = None) -> Array:
-    """Scaled errors, (model, number); errors at horizons without a trustworthy reference are zero."""
+    """Scaled errors, (model, number); errors at horizons without a trustworthy reference are zero.
+
+    Args:
+        models: Parameter sets.
+        windows: Of logs, with what must be predicted.
+        trim: Disturbance that is carried over from before each window; None: none.
+    """
     blocks = [
         (vectors / ERROR_SCALE[i][None, None, :, None] * windows.valid[None, :, :, None]).reshape(len(models), -1)
         for i, vectors in enumerate(error_vectors(predict(windows, models, trim, coarse=True), windows))
@@ -113,7 +119,13 @@ def _cost(residual: Array) -> float:
 
 
 def cost_per_window(model: VehicleModel, windows: LogWindows, trim: DisturbanceDecay | None = None) -> float:
-    """Robust cost of a model's prediction errors per window."""
+    """Robust cost of a model's prediction errors per window.
+
+    Args:
+        model: Parameter set.
+        windows: Of logs.
+        trim: Disturbance that is carried over from before each window; None: none.
+    """
     return _cost(residuals([model], windows, trim)[0]) / len(windows)
 
 
@@ -131,6 +143,13 @@ def fit(
 ) -> ModelFit:
     """Fit the free parameters of an airframe to windows.
 
+    Args:
+        airframe: What was measured of the vehicle.
+        windows: To fit to.
+        free: Names of the parameters that are fitted.
+        trim: Disturbance that is carried over from before each window; None: none.
+        iterations: Gauss-Newton steps, at most.
+
     Raises:
         AirworthyError: There are too few windows to fit anything.
     """
@@ -146,6 +165,11 @@ def fit(
 
 def choose(airframe: Airframe, windows: LogWindows, structures: Sequence[str]) -> tuple[str, dict[str, float]]:
     """Return the structure that predicts best where it was not fitted, by cross-validation inside the given windows.
+
+    Args:
+        airframe: What was measured of the vehicle.
+        windows: To choose by.
+        structures: Names in `STRUCTURES`.
 
     Returns:
         Its name, and each structure's cost per window.

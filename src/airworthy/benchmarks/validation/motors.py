@@ -171,7 +171,15 @@ def recorded_motors(log: FlightLog) -> tuple[int, ...]:
 
 
 def lagged(target: Array, start: Array, step: float, rise: float, fall: float) -> Array:
-    """Response to targets (n, ...) held over each step, exact for a first-order lag; shape of `target`."""
+    """Response to targets (n, ...) held over each step, exact for a first-order lag; shape of `target`.
+
+    Args:
+        target: Speeds that are aimed at [rad/s], (n, ...).
+        start: Speeds before the first [rad/s].
+        step: Between the targets [s].
+        rise: Time constant where the target is above [s].
+        fall: Time constant elsewhere [s].
+    """
     keep_rise, keep_fall = np.exp(-step / rise), np.exp(-step / fall)
     out = np.empty_like(target)
     speed = np.array(start, float)
@@ -230,6 +238,11 @@ def speeds_from_pwm(windows: LogWindows, log: FlightLog, motor_map: MotorMap) ->
     """Return the windows of a log with rotor speeds predicted from PWM instead of measured ones.
 
     Until a window's start the recorded speeds tell supply and initial speed; from there on only PWM is used.
+
+    Args:
+        windows: Of the log.
+        log: The flight.
+        motor_map: From PWM to speed, of four motors.
     """
     recorded = [m for m in motor_map.measured if m in recorded_motors(log)]
     step = float(np.median(np.diff(log.time)))

@@ -70,7 +70,14 @@ def plot_errors(path: Path, experiments: Sequence[Experiment]) -> Path:
 
 
 def plot_flight(path: Path, source: LogReference, experiment: Experiment, split: int) -> Path:
-    """Return a flight that was held out: what happened, and half-second predictions from many starts."""
+    """Return a flight that was held out: what happened, and half-second predictions from many starts.
+
+    Args:
+        path: Of the PNG.
+        source: The log with its reference states.
+        experiment: Its fits.
+        split: Number of the split whose test part is shown.
+    """
     windows, fitted = experiment.splits[split].test, experiment.fits[split]
     span = np.arange(windows.time[0], windows.time[-1], 0.02)
     states = source.states(span)
@@ -100,7 +107,14 @@ def plot_flight(path: Path, source: LogReference, experiment: Experiment, split:
 
 
 def plot_thrust(path: Path, bench: Bench, thrust_map: ThrustMap, experiments: Sequence[Experiment]) -> Path:
-    """Thrust per rotor over speed: bench, its fit, maps fitted to flights, published maps."""
+    """Thrust per rotor over speed: bench, its fit, maps fitted to flights, published maps.
+
+    Args:
+        path: Of the PNG.
+        bench: Measurements of all four rotors together.
+        thrust_map: That was fitted to them, of one rotor.
+        experiments: With brushed and with brushless motors, in this order.
+    """
     figure, axes = _figure(1, 2, 14.0, 5.2)
     left, right = axes[0]
     top = int(np.argmax(bench.pwm))
@@ -154,7 +168,14 @@ def plot_motors(path: Path, flights: Sequence[tuple[FlightLog, MotorMap]]) -> Pa
 
 
 def plot_battery(path: Path, bench: Bench, sag: tuple[float, float], logs: Sequence[FlightLog]) -> Path:
-    """Voltage over current on the bench, voltage over time in flight."""
+    """Voltage over current on the bench, voltage over time in flight.
+
+    Args:
+        path: Of the PNG.
+        bench: Measurements of voltage [V] and current [A].
+        sag: Voltage without current [V], and resistance [ohm].
+        logs: Flights; those without a measured voltage are left out.
+    """
     figure, axes = _figure(1, 2, 13.0, 4.6)
     left, right = axes[0]
     left.plot(bench.current, bench.voltage, ".", ms=3, color="#999999", label="bench")
@@ -178,7 +199,13 @@ def plot_battery(path: Path, bench: Bench, sag: tuple[float, float], logs: Seque
 
 
 def plot_allan(path: Path, curves: Mapping[str, AllanDeviation], sheet: Mapping[str, float]) -> Path:
-    """Allan deviations, gyro and accelerometer, beside the data sheet's model."""
+    """Allan deviations, gyro and accelerometer, beside the data sheet's model.
+
+    Args:
+        path: Of the PNG.
+        curves: By name; channels 0 to 2 of the gyro [rad/s], 3 to 5 of the accelerometer [m/s^2].
+        sheet: The data sheet's noise densities and random walks, by group.
+    """
     figure, axes = _figure(1, 2, 13.0, 5.0)
     for axis, group, title, unit, first in (
         (axes[0, 0], "gyroscope", "gyro", "rad/s", 0),

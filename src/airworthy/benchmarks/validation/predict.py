@@ -132,6 +132,11 @@ def past_disturbance(windows: LogWindows, p: Any, beyond: Wrench | None) -> tupl
 
     Measured change of velocity and rate over the past, minus the integral of what the equations say on the reference itself.
 
+    Args:
+        windows: With past states and rotor speeds [rad/s].
+        p: Parameters as the equations take them, arrays (model, 1).
+        beyond: Effects that the vehicle's record has no room for; None: none.
+
     Returns:
         Force [N] and moment [N m], three arrays (model, window) each; zero where the past cannot be trusted.
     """

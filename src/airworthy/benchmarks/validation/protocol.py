@@ -223,7 +223,14 @@ def distinct(splits: Sequence[Split]) -> list[LogWindows]:
 
 
 def below_all(experiment: Experiment, ours: str, others: Sequence[str], statistic: str) -> ArrayBool:
-    """Return where our variant's statistic is below that of every published set's variants, (quantity, horizon)."""
+    """Return where our variant's statistic is below that of every published set's variants, (quantity, horizon).
+
+    Args:
+        experiment: All predictions.
+        ours: Our variant.
+        others: Variants of the published sets that count.
+        statistic: Name of a method of the errors, such as "rms".
+    """
     table = {key: getattr(samples, statistic)() for key, samples in experiment.pooled().items()}
     rivals = [values for (name, variant), values in table.items() if name not in (OURS, HELD) and variant in others]
     return table[(OURS, ours)] < np.min(rivals, axis=0)

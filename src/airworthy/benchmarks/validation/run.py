@@ -114,7 +114,15 @@ max-width: 100% } .wide { overflow-x: auto } figcaption, .note { color: #555 }
 def write_page(
     path: Path, measured: Sequence[Experiment], pwm: Experiment, pictures: Sequence[Path], summary: dict[str, Any]
 ) -> Path:
-    """Write the page: tables, verdicts, pictures inline."""
+    """Write the page: tables, verdicts, pictures inline.
+
+    Args:
+        path: Of the page.
+        measured: Experiments by measured rotor speeds.
+        pwm: The one by commands.
+        pictures: PNG files, shown inside the page.
+        summary: With "version" and "hardware".
+    """
     parts = [
         "<!doctype html><html lang='en'><meta charset='utf-8'><title>Airworthy: validation</title>",
         f"<style>{_STYLE}</style><h1>Prediction error on real flights</h1>",

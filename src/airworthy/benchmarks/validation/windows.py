@@ -116,12 +116,25 @@ def past_offsets() -> Array:
 
 
 def past_speeds(time: Array, speed: Array, starts: Array) -> Array:
-    """Rotor speeds of the past samples, each a mean over their spacing, (w, PAST_COUNT, 4)."""
+    """Rotor speeds of the past samples, each a mean over their spacing, (w, PAST_COUNT, 4).
+
+    Args:
+        time: Of the samples [s], ascending, (n,).
+        speed: Of the rotors [rad/s], (n, 4).
+        starts: Of the windows [s], (w,).
+    """
     return sample_columns(time, speed, starts[:, None] + past_offsets() - GYRO_DELAY, PAST_SPAN / (PAST_COUNT - 1))
 
 
 def sample_columns(time: Array, values: Array, query: Array, width: float = TIME_STEP / 2.0) -> Array:
-    """Columns (n, k) at times of any shape, means over `width` [s] so that faster noise is not folded down, (..., k)."""
+    """Columns (n, k) at times of any shape, means over `width` [s] so that faster noise is not folded down, (..., k).
+
+    Args:
+        time: Of the samples [s], ascending, (n,).
+        values: Samples, (n, k).
+        query: Times [s], of any shape; clipped so that means lie inside of the samples.
+        width: Of each mean [s].
+    """
     edges = np.array([-0.5, 0.5]) * width
     step = np.diff(time)[:, None]
     integral = np.vstack([np.zeros(values.shape[1]), np.cumsum(0.5 * (values[1:] + values[:-1]) * step, axis=0)])
