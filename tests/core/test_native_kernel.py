@@ -146,6 +146,40 @@ def test_without_a_limit_the_processors_count(monkeypatch: pytest.MonkeyPatch, t
     assert thread_limit() >= 1
 
 
+# ---- one list of arguments ---------------------------------------------------------------------------------------------
+
+
+def test_one_list_of_arguments_makes_kernel_call_and_native_function() -> None:
+    """Thread k adds k + first: what is read, what is written and every number arrive where the list says."""
+    wp = quiet_warp()
+    kernel = native_kernel.native_kernel(
+        "listed",
+        "out.data[k] = (int)words.data[k] + whole + (int)half;",
+        """
+        words: uint32[]  # read
+        # output
+        out: int32[]  # (n,)
+        whole: int
+        half: float
+        """,
+        "k",
+    )
+    words, out = np.arange(6, dtype=np.uint32), np.zeros(6, np.int32)
+    arrays = [wp.array(values, device="cpu", copy=False) for values in (words, out)]
+    native_kernel.quiet_launch(kernel, 4, [*arrays, 10, 200.0, 2], "cpu")
+    assert kernel.key == "airworthy_listed"
+    assert out.tolist() == [0, 0, 212, 213, 214, 215]
+
+
+def test_a_launch_that_is_not_cut_has_no_first_task() -> None:
+    whole = native_kernel.native_kernel("whole", "out.data[task] = 1;", "out: float64[]", first=False)
+    alone = native_kernel.native_kernel("alone", "out.data[0] = key;", "out: uint32[]\nkey: uint32", "", first=False)
+    assert [argument.label for argument in whole.adj.args] == ["out"]
+    assert "native_whole(out, wp.tid())" in whole.adj.source
+    assert [argument.label for argument in alone.adj.args] == ["out", "key"]
+    assert "native_alone(out, key)" in alone.adj.source
+
+
 # ---- manners ---------------------------------------------------------------------------------------------------------
 
 _HOST = """

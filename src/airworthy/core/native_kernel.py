@@ -1,4 +1,4 @@
-"""Native kernels: compile settings, shared texts, and launches split over threads.
+"""Native kernels: built from one list of arguments, compile settings, shared texts, and launches split over threads.
 
 A kernel of ours handles blocks of 16 environments on a CPU (one per lane) and single environments on a GPU. Its last argument
 is the first block, so that a CPU launch can be cut into parts, one per thread; launches release the interpreter lock.
@@ -7,6 +7,7 @@ is the first block, so that a CPU launch can be cut into parts, one per thread; 
 from __future__ import annotations
 
 import ctypes
+import linecache
 import math
 import os
 import platform
@@ -27,7 +28,7 @@ from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json, sha256_file, write_json
 from airworthy.core.threads import after_fork, building, run_at_once
 
-__all__ = ["ensure_loaded"]
+__all__ = ["ensure_loaded", "native_kernel"]
 
 # ---- Warp's kernel cache, guarded: what a crash, a full disk or a bad one left of it is built anew --------------------------
 #
@@ -231,6 +232,45 @@ def check_not_forked(device: str) -> None:
 def shared_source(*names: str) -> str:
     """Native texts of this room, joined: `prelude.h`, `random.h`."""
     return "\n".join(files("airworthy.core").joinpath("native", name).read_text() for name in names)
+
+
+def native_kernel(name: str, source: str, arguments: str, index: str = "task", *, first: bool = True) -> Any:
+    """Make a Warp kernel that does nothing but call one native function, once per thread; compiled at first launch.
+
+    Warp reads the signatures of both from Python source and wants every argument in each and in the call: they are written here
+    from one list.
+
+    Args:
+        name: Of the kernel, which becomes `airworthy_NAME`.
+        source: Native text: what stands in the function's body, before which nothing can be declared.
+        arguments: A line for each, `NAME: KIND` and a comment after `#`: `float32[]` and the like are arrays, `int`, `float`
+            and `uint32` are numbers. Lines of comments alone divide what is read from what is written.
+        index: The thread's number in the native text; "": it has none, as one thread does all.
+        first: Whether a last argument `first` is added to the thread's number, so that launches can be cut (`Launcher`).
+    """
+    wp = quiet_warp()
+    kinds = dict(_argument(line) for line in arguments.splitlines() if line.partition("#")[0].strip())
+    typed = ", ".join(f"{argument}: {kind}" for argument, kind in kinds.items())
+    called = [*kinds, *(["first + wp.tid()" if first else "wp.tid()"] if index else [])]
+    text = (
+        f"def native_{name}({typed}{f', {index}: int' if index else ''}): ...\n\n\n"
+        f"def airworthy_{name}({typed}{', first: int' if first else ''}):\n    native_{name}({', '.join(called)})\n"
+    )
+    # Warp asks `inspect` for the text of a function: it finds that of these two where it finds that of any file.
+    file = f"<airworthy kernel {name}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    space: dict[str, Any] = {"__name__": __name__, "wp": wp}
+    exec(compile(text, file, "exec"), space)  # noqa: S102  (the text is ours)
+    space[f"native_{name}"] = wp.func_native(source)(space[f"native_{name}"])
+    return wp.kernel(space[f"airworthy_{name}"], module="unique", module_options=MODULE_OPTIONS)
+
+
+def _argument(line: str) -> tuple[str, str]:
+    """Name of an argument and its annotation for Warp."""
+    name, _, kind = (part.strip() for part in line.partition("#")[0].partition(":"))
+    if kind.endswith("[]"):
+        return name, f"wp.array[wp.{kind[:-2]}]"
+    return name, kind if kind in ("int", "float") else f"wp.{kind}"
 
 
 def thread_limit() -> int:

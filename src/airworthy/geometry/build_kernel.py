@@ -1,11 +1,11 @@
 """The kernel that builds trees: of a mesh's triangles, or of the instances of layers, one task per tree."""
 
-# No postponed annotations here: Warp reads them.
+from __future__ import annotations
 
 from functools import cache
 from typing import Any
 
-from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp
+from airworthy.core.native_kernel import native_kernel
 from airworthy.geometry.native_text import native_source
 
 _BODY = """
@@ -21,6 +21,19 @@ if (mode == 0) {
 """
 
 
+_ARGUMENTS = """
+    shape_rows: float32[]
+    instances: float32[]
+    poses: float32[]
+    tasks: int32[]
+    nodes: float32[]
+    boxes: float32[]
+    order: int32[]
+    leaf_size: int
+    mode: int
+"""
+
+
 @cache
 def build_kernel() -> Any:
     """Return the Warp kernel.
@@ -28,34 +41,4 @@ def build_kernel() -> Any:
     Task rows are (first item, items, first node, nodes made). Mode 0: a mesh; 1: a layer of instances;
     2: such a layer in haste.
     """
-    wp = quiet_warp()
-
-    @wp.func_native(native_source("build.h", "place.h") + _BODY)
-    def native_build(
-        shape_rows: wp.array[wp.float32],
-        instances: wp.array[wp.float32],
-        poses: wp.array[wp.float32],
-        tasks: wp.array[wp.int32],
-        nodes: wp.array[wp.float32],
-        boxes: wp.array[wp.float32],
-        order: wp.array[wp.int32],
-        leaf_size: int,
-        mode: int,
-        task: int,
-    ): ...
-
-    def airworthy_build(
-        shape_rows: wp.array[wp.float32],
-        instances: wp.array[wp.float32],
-        poses: wp.array[wp.float32],
-        tasks: wp.array[wp.int32],
-        nodes: wp.array[wp.float32],
-        boxes: wp.array[wp.float32],
-        order: wp.array[wp.int32],
-        leaf_size: int,
-        mode: int,
-        first: int,
-    ):
-        native_build(shape_rows, instances, poses, tasks, nodes, boxes, order, leaf_size, mode, first + wp.tid())
-
-    return wp.kernel(airworthy_build, module="unique", module_options=MODULE_OPTIONS)
+    return native_kernel("build", native_source("build.h", "place.h") + _BODY, _ARGUMENTS)

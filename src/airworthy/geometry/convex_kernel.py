@@ -1,12 +1,12 @@
 """The kernel of boxes and cylinders in motion: one task, one body."""
 
-# No postponed annotations here: Warp reads them.
+from __future__ import annotations
 
 from functools import cache
 from typing import Any
 
-from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp
-from airworthy.geometry.native_text import native_source
+from airworthy.core.native_kernel import native_kernel
+from airworthy.geometry.native_text import BATCH_SIGNATURE, native_source
 
 _BODY = """
 const Batch batch = BATCH_OF_ARGUMENTS;
@@ -43,76 +43,18 @@ def convex_source() -> str:
     return native_source("distance.h", "clearance.h", "convex.h") + _BODY
 
 
+_ARGUMENTS = """
+    closed: int32[]
+    motion: float64[]  # core, start, end, gap, leaving, shallow, (n, 26)
+    env: int32[]  # (n,)
+    ignore: int32[]  # instance not seen, (n,)
+    # output
+    result: float64[]  # fraction, distance, point, normal, arm, (n, 11)
+    which: int32[]  # instance or -1, face, (n, 2)
+"""
+
+
 @cache
 def convex_kernel() -> Any:
     """First contacts of boxes and cylinders, as a Warp kernel; compiled at first launch, then cached on disk."""
-    wp = quiet_warp()
-
-    @wp.func_native(convex_source())
-    def native_convex(
-        shape_rows: wp.array[wp.float32],
-        mesh_nodes: wp.array[wp.float32],
-        mesh_triangles: wp.array[wp.float32],
-        mesh_vertices: wp.array[wp.float32],
-        mesh_faces: wp.array[wp.int32],
-        layout_rows: wp.array[wp.int32],
-        layout_nodes: wp.array[wp.float32],
-        layout_instances: wp.array[wp.float32],
-        env_layout: wp.array[wp.int32],
-        mover_nodes: wp.array[wp.float32],
-        mover_instances: wp.array[wp.float32],
-        batch_numbers: wp.array[wp.int32],
-        closed: wp.array[wp.int32],
-        motion: wp.array[wp.float64],
-        env: wp.array[wp.int32],
-        ignore: wp.array[wp.int32],
-        result: wp.array[wp.float64],
-        which: wp.array[wp.int32],
-        task: int,
-    ): ...
-
-    def airworthy_convex(
-        shape_rows: wp.array[wp.float32],
-        mesh_nodes: wp.array[wp.float32],
-        mesh_triangles: wp.array[wp.float32],
-        mesh_vertices: wp.array[wp.float32],
-        mesh_faces: wp.array[wp.int32],
-        layout_rows: wp.array[wp.int32],
-        layout_nodes: wp.array[wp.float32],
-        layout_instances: wp.array[wp.float32],
-        env_layout: wp.array[wp.int32],
-        mover_nodes: wp.array[wp.float32],
-        mover_instances: wp.array[wp.float32],
-        batch_numbers: wp.array[wp.int32],
-        closed: wp.array[wp.int32],
-        motion: wp.array[wp.float64],  # core, start, end, gap, leaving, shallow, (n, 26)
-        env: wp.array[wp.int32],  # (n,)
-        ignore: wp.array[wp.int32],  # instance not seen, (n,)
-        # output
-        result: wp.array[wp.float64],  # fraction, distance, point, normal, arm, (n, 11)
-        which: wp.array[wp.int32],  # instance or -1, face, (n, 2)
-        first: int,
-    ):
-        native_convex(
-            shape_rows,
-            mesh_nodes,
-            mesh_triangles,
-            mesh_vertices,
-            mesh_faces,
-            layout_rows,
-            layout_nodes,
-            layout_instances,
-            env_layout,
-            mover_nodes,
-            mover_instances,
-            batch_numbers,
-            closed,
-            motion,
-            env,
-            ignore,
-            result,
-            which,
-            first + wp.tid(),
-        )
-
-    return wp.kernel(airworthy_convex, module="unique", module_options=MODULE_OPTIONS)
+    return native_kernel("convex", convex_source(), BATCH_SIGNATURE + _ARGUMENTS)

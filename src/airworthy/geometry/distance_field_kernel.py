@@ -1,12 +1,12 @@
 """Builds the kernel of the exact distance transform: a task is one line of planes."""
 
-# No postponed annotations here: Warp reads them.
+from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from airworthy.core.native_kernel import CPU_LANES, MODULE_OPTIONS, quiet_warp, shared_source
+from airworthy.core.native_kernel import CPU_LANES, native_kernel, shared_source
 
 MAX_SIDE = 8192
 """Cells along one axis: the squares of three such distances stay below NOWHERE."""
@@ -28,58 +28,24 @@ def distance_field_source() -> str:
     return "\n".join([shared_source("prelude.h"), names, text])
 
 
+_ARGUMENTS = """
+    occupied: uint8[]  # (grid, nx, ny, stride)
+    squared: int32[]  # work: squared distance so far [cells^2], (grid, nx, ny, stride)
+    scratch: int32[]  # work: (grid * nx, scratch_size)
+    # output
+    distance: float32[]  # [m], (grid, nx, ny, stride)
+    nx: int
+    ny: int
+    nz: int
+    stride: int  # nz rounded up to whole lanes
+    scratch_size: int
+    resolution: float  # [m]
+    far_value: float  # what a grid without an occupied cell gets [m]
+    along_x: int  # 1: the x sweeps, a task per (grid, y); 0: y and z, a task per (grid, x)
+"""
+
+
 @cache
 def distance_field_kernel() -> Any:
     """Return the transform as a Warp kernel; compiled at first launch, then cached on disk."""
-    wp = quiet_warp()
-
-    @wp.func_native(distance_field_source())
-    def native_transform(
-        occupied: wp.array[wp.uint8],
-        squared: wp.array[wp.int32],
-        scratch: wp.array[wp.int32],
-        distance: wp.array[wp.float32],
-        nx: int,
-        ny: int,
-        nz: int,
-        stride: int,
-        scratch_size: int,
-        resolution: float,
-        far_value: float,
-        along_x: int,
-        task: int,
-    ): ...
-
-    def airworthy_distance_field(
-        occupied: wp.array[wp.uint8],  # (grid, nx, ny, stride)
-        squared: wp.array[wp.int32],  # work: squared distance so far [cells^2], (grid, nx, ny, stride)
-        scratch: wp.array[wp.int32],  # work: (grid * nx, scratch_size)
-        # output
-        distance: wp.array[wp.float32],  # [m], (grid, nx, ny, stride)
-        nx: int,
-        ny: int,
-        nz: int,
-        stride: int,  # nz rounded up to whole lanes
-        scratch_size: int,
-        resolution: float,  # [m]
-        far_value: float,  # what a grid without an occupied cell gets [m]
-        along_x: int,  # 1: the x sweeps, a task per (grid, y); 0: y and z, a task per (grid, x)
-        first: int,
-    ):
-        native_transform(
-            occupied,
-            squared,
-            scratch,
-            distance,
-            nx,
-            ny,
-            nz,
-            stride,
-            scratch_size,
-            resolution,
-            far_value,
-            along_x,
-            first + wp.tid(),
-        )
-
-    return wp.kernel(airworthy_distance_field, module="unique", module_options=MODULE_OPTIONS)
+    return native_kernel("distance_field", distance_field_source(), _ARGUMENTS)

@@ -25,6 +25,9 @@ BATCH_ARGUMENTS = (
 BATCH_INTEGERS = frozenset({"mesh_faces", "layout_rows", "env_layout", "batch_numbers"})
 """Which of them are `wp.array[wp.int32]`; the others are `wp.array[wp.float32]`, integers lying in them by their bits."""
 
+BATCH_SIGNATURE = "".join(f"{name}: {'int32' if name in BATCH_INTEGERS else 'float32'}[]\n" for name in BATCH_ARGUMENTS)
+"""The same as the first arguments of a `native_kernel`."""
+
 
 def native_source(*names: str) -> str:
     """`prelude.h`, `batch.h`, then the named headers of `geometry/native`, joined.

@@ -1,12 +1,12 @@
 """The kernel of the occupancy: one task, one block of cells."""
 
-# No postponed annotations here: Warp reads them.
+from __future__ import annotations
 
 from functools import cache
 from typing import Any
 
-from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp
-from airworthy.geometry.native_text import native_source
+from airworthy.core.native_kernel import native_kernel
+from airworthy.geometry.native_text import BATCH_SIGNATURE, native_source
 
 _BODY = """
 const Batch batch = BATCH_OF_ARGUMENTS;
@@ -54,73 +54,17 @@ def occupancy_source() -> str:
     return native_source("distance.h", "clearance.h", "overlap.h") + f"enum {{ BLOCK = {BLOCK} }};" + _BODY
 
 
+_ARGUMENTS = """
+    closed: int32[]
+    env: int32[]  # (grid,)
+    shape: int32[]  # nx, ny, nz, instance not seen
+    numbers: float64[]  # lower corner, resolution, radius [m]
+    # output
+    occupied: uint8[]  # 1 where occupied, (grid, nx, ny, nz), zeros before
+"""
+
+
 @cache
 def occupancy_kernel() -> Any:
     """Occupied cells of grids, as a Warp kernel; compiled at first launch, then cached on disk."""
-    wp = quiet_warp()
-
-    @wp.func_native(occupancy_source())
-    def native_occupancy(
-        shape_rows: wp.array[wp.float32],
-        mesh_nodes: wp.array[wp.float32],
-        mesh_triangles: wp.array[wp.float32],
-        mesh_vertices: wp.array[wp.float32],
-        mesh_faces: wp.array[wp.int32],
-        layout_rows: wp.array[wp.int32],
-        layout_nodes: wp.array[wp.float32],
-        layout_instances: wp.array[wp.float32],
-        env_layout: wp.array[wp.int32],
-        mover_nodes: wp.array[wp.float32],
-        mover_instances: wp.array[wp.float32],
-        batch_numbers: wp.array[wp.int32],
-        closed: wp.array[wp.int32],
-        env: wp.array[wp.int32],
-        shape: wp.array[wp.int32],
-        numbers: wp.array[wp.float64],
-        occupied: wp.array[wp.uint8],
-        task: int,
-    ): ...
-
-    def airworthy_occupancy(
-        shape_rows: wp.array[wp.float32],
-        mesh_nodes: wp.array[wp.float32],
-        mesh_triangles: wp.array[wp.float32],
-        mesh_vertices: wp.array[wp.float32],
-        mesh_faces: wp.array[wp.int32],
-        layout_rows: wp.array[wp.int32],
-        layout_nodes: wp.array[wp.float32],
-        layout_instances: wp.array[wp.float32],
-        env_layout: wp.array[wp.int32],
-        mover_nodes: wp.array[wp.float32],
-        mover_instances: wp.array[wp.float32],
-        batch_numbers: wp.array[wp.int32],
-        closed: wp.array[wp.int32],
-        env: wp.array[wp.int32],  # (grid,)
-        shape: wp.array[wp.int32],  # nx, ny, nz, instance not seen
-        numbers: wp.array[wp.float64],  # lower corner, resolution, radius [m]
-        # output
-        occupied: wp.array[wp.uint8],  # 1 where occupied, (grid, nx, ny, nz), zeros before
-        first: int,
-    ):
-        native_occupancy(
-            shape_rows,
-            mesh_nodes,
-            mesh_triangles,
-            mesh_vertices,
-            mesh_faces,
-            layout_rows,
-            layout_nodes,
-            layout_instances,
-            env_layout,
-            mover_nodes,
-            mover_instances,
-            batch_numbers,
-            closed,
-            env,
-            shape,
-            numbers,
-            occupied,
-            first + wp.tid(),
-        )
-
-    return wp.kernel(airworthy_occupancy, module="unique", module_options=MODULE_OPTIONS)
+    return native_kernel("occupancy", occupancy_source(), BATCH_SIGNATURE + _ARGUMENTS)

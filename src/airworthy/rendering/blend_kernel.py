@@ -1,11 +1,11 @@
 """The kernel that lays splats over linear radiance: one task, one block of pixels; on a CPU, where images are put together."""
 
-# No postponed annotations here: Warp reads them.
+from __future__ import annotations
 
 from functools import cache
 from typing import Any
 
-from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp
+from airworthy.core.native_kernel import native_kernel
 from airworthy.optics.tone import BRIGHTEST, PATH_TO_WHITE, PURE, SHOULDER, TABLE_SIZE
 
 PIXELS_PER_TASK = 2048
@@ -83,38 +83,22 @@ def _source(opaque: float) -> str:
     return "\n".join([*lines, _BODY, *(f"#undef {name}" for name in numbers), ""])
 
 
+_ARGUMENTS = """
+    color: float32[]  # (pixels * 3,) premultiplied, encoded
+    alpha: float32[]  # (pixels,)
+    encoded: float32[]  # (TABLE_SIZE,) by the square root of linear values
+    decoded: float32[]  # (TABLE_SIZE,)
+    pale: float32[]  # (pale_count,)
+    # changed in place
+    radiance: float32[]  # (pixels * 3,) linear, of what is behind
+    pixels: int
+    pale_count: int
+"""
+
+
 @cache
 def blend_kernel(opaque: float) -> Any:
     """Return the Warp kernel; compiled at first launch, then cached on disk. Splats that cover more than `opaque` hide all
     behind.
     """
-    wp = quiet_warp()
-
-    @wp.func_native(_source(opaque))
-    def native_blend(
-        color: wp.array[wp.float32],
-        alpha: wp.array[wp.float32],
-        encoded: wp.array[wp.float32],
-        decoded: wp.array[wp.float32],
-        pale: wp.array[wp.float32],
-        radiance: wp.array[wp.float32],
-        pixels: int,
-        pale_count: int,
-        task: int,
-    ): ...
-
-    def airworthy_splats_blend(
-        color: wp.array[wp.float32],  # (pixels * 3,) premultiplied, encoded
-        alpha: wp.array[wp.float32],  # (pixels,)
-        encoded: wp.array[wp.float32],  # (TABLE_SIZE,) by the square root of linear values
-        decoded: wp.array[wp.float32],  # (TABLE_SIZE,)
-        pale: wp.array[wp.float32],  # (pale_count,)
-        # changed in place
-        radiance: wp.array[wp.float32],  # (pixels * 3,) linear, of what is behind
-        pixels: int,
-        pale_count: int,
-        first: int,
-    ):
-        native_blend(color, alpha, encoded, decoded, pale, radiance, pixels, pale_count, first + wp.tid())
-
-    return wp.kernel(airworthy_splats_blend, module="unique", module_options=MODULE_OPTIONS)
+    return native_kernel("splats_blend", _source(opaque), _ARGUMENTS)

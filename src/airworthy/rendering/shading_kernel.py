@@ -1,13 +1,14 @@
 """Builds the kernel that gives rays their colours: 16 rays per packet on a CPU, one per thread on a GPU, from one text."""
 
-# No postponed annotations here: Warp reads them.
+from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp
+from airworthy.core.native_kernel import native_kernel
 from airworthy.geometry import native_source
+from airworthy.geometry.native_text import BATCH_SIGNATURE
 from airworthy.scenes import appearance, lightmaps, lights
 from airworthy.scenes.appearance import FACE_WORDS, VERTEX_WORDS
 
@@ -124,173 +125,51 @@ ARRAYS = (
 """Arrays after those of the geometry batch, in the order of the kernel's arguments, and the type of their words."""
 
 
+_ARGUMENTS = """
+    rays: float32[]  # (packet, 7, 16), of the ray table
+    pixels: int32[]  # (packet, 16)
+    spreads: float32[]  # (packet, 16): angle that a pixel covers [rad]
+    cameras: float32[]  # (camera or camera * width, 12): position, its rest, attitude, env, ignored
+    task_order: int32[]  # (task,)
+    env_scene: int32[]  # (env,)
+    env_lights: int32[]  # (env, 2): first, count
+    settings: float32[]  # (SETTINGS,)
+    materials: float32[]  # airworthy.scenes.appearance from here on
+    material_maps: int32[]
+    shape_looks: int32[]
+    looks_vertices: uint32[]
+    looks_faces: uint32[]
+    textures: int32[]
+    texels: uint32[]
+    lights: float32[]
+    skies: float32[]
+    volumes: float32[]  # airworthy.rendering.baking from here on
+    probes: uint32[]
+    map_slots: int32[]
+    light_maps: int32[]
+    map_nodes: uint32[]
+    hit_range: float32[]  # (camera, pixel): known hits, for USE_HITS
+    hit_instance: int32[]
+    hit_face: int32[]
+    hit_barycentric: float32[]
+    out_rgb: float32[]  # (camera, pixel, 3) linear
+    out_albedo: float32[]  # (camera, pixel, 3)
+    out_normal: float32[]  # (camera, pixel, 3) world; zeros on a miss
+    out_range: float32[]  # (camera, pixel); -1 on a miss
+    out_instance: int32[]
+    out_face: int32[]
+    out_barycentric: float32[]
+    out_back: float32[]  # (camera, pixel): 1 where a back face is seen
+    packets: int
+    pixel_count: int
+    width: int
+    flags: int
+"""
+
+
 @cache
 def shading_kernel(prefix: str = "") -> Any:
     """Return the Warp kernel; `prefix` is put before its native text (`#define SCALAR_PATH` makes a CPU run the form of a
     GPU).
     """
-    wp = quiet_warp()
-
-    @wp.func_native(prefix + shading_source())
-    def native_shade(
-        shape_rows: wp.array[wp.float32],
-        mesh_nodes: wp.array[wp.float32],
-        mesh_triangles: wp.array[wp.float32],
-        mesh_vertices: wp.array[wp.float32],
-        mesh_faces: wp.array[wp.int32],
-        layout_rows: wp.array[wp.int32],
-        layout_nodes: wp.array[wp.float32],
-        layout_instances: wp.array[wp.float32],
-        env_layout: wp.array[wp.int32],
-        mover_nodes: wp.array[wp.float32],
-        mover_instances: wp.array[wp.float32],
-        batch_numbers: wp.array[wp.int32],
-        rays: wp.array[wp.float32],
-        pixels: wp.array[wp.int32],
-        spreads: wp.array[wp.float32],
-        cameras: wp.array[wp.float32],
-        task_order: wp.array[wp.int32],
-        env_scene: wp.array[wp.int32],
-        env_lights: wp.array[wp.int32],
-        settings: wp.array[wp.float32],
-        materials: wp.array[wp.float32],
-        material_maps: wp.array[wp.int32],
-        shape_looks: wp.array[wp.int32],
-        looks_vertices: wp.array[wp.uint32],
-        looks_faces: wp.array[wp.uint32],
-        textures: wp.array[wp.int32],
-        texels: wp.array[wp.uint32],
-        lights: wp.array[wp.float32],
-        skies: wp.array[wp.float32],
-        volumes: wp.array[wp.float32],
-        probes: wp.array[wp.uint32],
-        map_slots: wp.array[wp.int32],
-        light_maps: wp.array[wp.int32],
-        map_nodes: wp.array[wp.uint32],
-        hit_range: wp.array[wp.float32],
-        hit_instance: wp.array[wp.int32],
-        hit_face: wp.array[wp.int32],
-        hit_barycentric: wp.array[wp.float32],
-        out_rgb: wp.array[wp.float32],
-        out_albedo: wp.array[wp.float32],
-        out_normal: wp.array[wp.float32],
-        out_range: wp.array[wp.float32],
-        out_instance: wp.array[wp.int32],
-        out_face: wp.array[wp.int32],
-        out_barycentric: wp.array[wp.float32],
-        out_back: wp.array[wp.float32],
-        packets: int,
-        pixel_count: int,
-        width: int,
-        flags: int,
-        task: int,
-    ): ...
-
-    def airworthy_shade(
-        shape_rows: wp.array[wp.float32],
-        mesh_nodes: wp.array[wp.float32],
-        mesh_triangles: wp.array[wp.float32],
-        mesh_vertices: wp.array[wp.float32],
-        mesh_faces: wp.array[wp.int32],
-        layout_rows: wp.array[wp.int32],
-        layout_nodes: wp.array[wp.float32],
-        layout_instances: wp.array[wp.float32],
-        env_layout: wp.array[wp.int32],
-        mover_nodes: wp.array[wp.float32],
-        mover_instances: wp.array[wp.float32],
-        batch_numbers: wp.array[wp.int32],
-        rays: wp.array[wp.float32],  # (packet, 7, 16), of the ray table
-        pixels: wp.array[wp.int32],  # (packet, 16)
-        spreads: wp.array[wp.float32],  # (packet, 16): angle that a pixel covers [rad]
-        cameras: wp.array[wp.float32],  # (camera or camera * width, 12): position, its rest, attitude, env, ignored
-        task_order: wp.array[wp.int32],  # (task,)
-        env_scene: wp.array[wp.int32],  # (env,)
-        env_lights: wp.array[wp.int32],  # (env, 2): first, count
-        settings: wp.array[wp.float32],  # (SETTINGS,)
-        materials: wp.array[wp.float32],  # airworthy.scenes.appearance from here on
-        material_maps: wp.array[wp.int32],
-        shape_looks: wp.array[wp.int32],
-        looks_vertices: wp.array[wp.uint32],
-        looks_faces: wp.array[wp.uint32],
-        textures: wp.array[wp.int32],
-        texels: wp.array[wp.uint32],
-        lights: wp.array[wp.float32],
-        skies: wp.array[wp.float32],
-        volumes: wp.array[wp.float32],  # airworthy.rendering.baking from here on
-        probes: wp.array[wp.uint32],
-        map_slots: wp.array[wp.int32],
-        light_maps: wp.array[wp.int32],
-        map_nodes: wp.array[wp.uint32],
-        hit_range: wp.array[wp.float32],  # (camera, pixel): known hits, for USE_HITS
-        hit_instance: wp.array[wp.int32],
-        hit_face: wp.array[wp.int32],
-        hit_barycentric: wp.array[wp.float32],
-        out_rgb: wp.array[wp.float32],  # (camera, pixel, 3) linear
-        out_albedo: wp.array[wp.float32],  # (camera, pixel, 3)
-        out_normal: wp.array[wp.float32],  # (camera, pixel, 3) world; zeros on a miss
-        out_range: wp.array[wp.float32],  # (camera, pixel); -1 on a miss
-        out_instance: wp.array[wp.int32],
-        out_face: wp.array[wp.int32],
-        out_barycentric: wp.array[wp.float32],
-        out_back: wp.array[wp.float32],  # (camera, pixel): 1 where a back face is seen
-        packets: int,
-        pixel_count: int,
-        width: int,
-        flags: int,
-        first: int,
-    ):
-        native_shade(
-            shape_rows,
-            mesh_nodes,
-            mesh_triangles,
-            mesh_vertices,
-            mesh_faces,
-            layout_rows,
-            layout_nodes,
-            layout_instances,
-            env_layout,
-            mover_nodes,
-            mover_instances,
-            batch_numbers,
-            rays,
-            pixels,
-            spreads,
-            cameras,
-            task_order,
-            env_scene,
-            env_lights,
-            settings,
-            materials,
-            material_maps,
-            shape_looks,
-            looks_vertices,
-            looks_faces,
-            textures,
-            texels,
-            lights,
-            skies,
-            volumes,
-            probes,
-            map_slots,
-            light_maps,
-            map_nodes,
-            hit_range,
-            hit_instance,
-            hit_face,
-            hit_barycentric,
-            out_rgb,
-            out_albedo,
-            out_normal,
-            out_range,
-            out_instance,
-            out_face,
-            out_barycentric,
-            out_back,
-            packets,
-            pixel_count,
-            width,
-            flags,
-            first + wp.tid(),
-        )
-
-    return wp.kernel(airworthy_shade, module="unique", module_options=MODULE_OPTIONS)
+    return native_kernel("shade", prefix + shading_source(), BATCH_SIGNATURE + _ARGUMENTS)

@@ -1,15 +1,15 @@
 """The kernel of contact with scenes: one task, one flight, after the physics step that it just flew."""
 
-# No postponed annotations here: Warp reads them.
+from __future__ import annotations
 
 from functools import cache
 from typing import Any
 
-from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp
+from airworthy.core.native_kernel import native_kernel
 from airworthy.dynamics.rigid import native_text
 from airworthy.dynamics.scene_contact import SETTLED, SWEEPS
 from airworthy.dynamics.scene_native import scene_source
-from airworthy.geometry.native_text import native_source
+from airworthy.geometry.native_text import BATCH_SIGNATURE, native_source
 from airworthy.simulation.config import CONTACT_MODES
 from airworthy.simulation.obstacles import BAND, GAP, LEAVING, SAME, SHALLOW, TILT
 from airworthy.simulation.rebound import PASSES, STEP_OUT
@@ -55,99 +55,25 @@ def contact_source() -> str:
     )
 
 
+_ARGUMENTS = """
+    closed: int32[]
+    state: float32[]  # rows of the batch
+    keys: uint32[]
+    imu_log: float32[]
+    mover_velocity: float64[]  # world [m/s], (env, movers, 3)
+    before: float64[]  # motion at the begin of the step, and whether it flew, (room, 14)
+    bodies: float64[]  # as BODY_LAYOUT, (room, rows)
+    places: int32[]  # environment of the geometry, kind of body, (room, 2)
+    sphere_table: float64[]  # centre, radius, (kinds, spheres, 4)
+    core_table: float64[]  # as CORE, (kinds, 9)
+    settings: float64[]  # step [s], restitution, friction, rolling
+    numbers: int32[]  # as NUMBERS
+    record: float64[]  # impacts, as ContactRecord packs them, (room, 10)
+    met: int32[]  # whether the flight met something in this step, (room,)
+"""
+
+
 @cache
 def contact_kernel() -> Any:
     """Contact of flights with scenes, as a Warp kernel; compiled at first launch, then cached on disk."""
-    wp = quiet_warp()
-
-    @wp.func_native(contact_source())
-    def native_contact(
-        shape_rows: wp.array[wp.float32],
-        mesh_nodes: wp.array[wp.float32],
-        mesh_triangles: wp.array[wp.float32],
-        mesh_vertices: wp.array[wp.float32],
-        mesh_faces: wp.array[wp.int32],
-        layout_rows: wp.array[wp.int32],
-        layout_nodes: wp.array[wp.float32],
-        layout_instances: wp.array[wp.float32],
-        env_layout: wp.array[wp.int32],
-        mover_nodes: wp.array[wp.float32],
-        mover_instances: wp.array[wp.float32],
-        batch_numbers: wp.array[wp.int32],
-        closed: wp.array[wp.int32],
-        state: wp.array[wp.float32],
-        keys: wp.array[wp.uint32],
-        imu_log: wp.array[wp.float32],
-        mover_velocity: wp.array[wp.float64],
-        before: wp.array[wp.float64],
-        bodies: wp.array[wp.float64],
-        places: wp.array[wp.int32],
-        sphere_table: wp.array[wp.float64],
-        core_table: wp.array[wp.float64],
-        settings: wp.array[wp.float64],
-        numbers: wp.array[wp.int32],
-        record: wp.array[wp.float64],
-        met: wp.array[wp.int32],
-        task: int,
-    ): ...
-
-    def airworthy_contact(
-        shape_rows: wp.array[wp.float32],
-        mesh_nodes: wp.array[wp.float32],
-        mesh_triangles: wp.array[wp.float32],
-        mesh_vertices: wp.array[wp.float32],
-        mesh_faces: wp.array[wp.int32],
-        layout_rows: wp.array[wp.int32],
-        layout_nodes: wp.array[wp.float32],
-        layout_instances: wp.array[wp.float32],
-        env_layout: wp.array[wp.int32],
-        mover_nodes: wp.array[wp.float32],
-        mover_instances: wp.array[wp.float32],
-        batch_numbers: wp.array[wp.int32],
-        closed: wp.array[wp.int32],
-        state: wp.array[wp.float32],  # rows of the batch
-        keys: wp.array[wp.uint32],
-        imu_log: wp.array[wp.float32],
-        mover_velocity: wp.array[wp.float64],  # world [m/s], (env, movers, 3)
-        before: wp.array[wp.float64],  # motion at the begin of the step, and whether it flew, (room, 14)
-        bodies: wp.array[wp.float64],  # as BODY_LAYOUT, (room, rows)
-        places: wp.array[wp.int32],  # environment of the geometry, kind of body, (room, 2)
-        sphere_table: wp.array[wp.float64],  # centre, radius, (kinds, spheres, 4)
-        core_table: wp.array[wp.float64],  # as CORE, (kinds, 9)
-        settings: wp.array[wp.float64],  # step [s], restitution, friction, rolling
-        numbers: wp.array[wp.int32],  # as NUMBERS
-        record: wp.array[wp.float64],  # impacts, as ContactRecord packs them, (room, 10)
-        met: wp.array[wp.int32],  # whether the flight met something in this step, (room,)
-        first: int,
-    ):
-        native_contact(
-            shape_rows,
-            mesh_nodes,
-            mesh_triangles,
-            mesh_vertices,
-            mesh_faces,
-            layout_rows,
-            layout_nodes,
-            layout_instances,
-            env_layout,
-            mover_nodes,
-            mover_instances,
-            batch_numbers,
-            closed,
-            state,
-            keys,
-            imu_log,
-            mover_velocity,
-            before,
-            bodies,
-            places,
-            sphere_table,
-            core_table,
-            settings,
-            numbers,
-            record,
-            met,
-            first + wp.tid(),
-        )
-
-    return wp.kernel(airworthy_contact, module="unique", module_options=MODULE_OPTIONS)
+    return native_kernel("contact", contact_source(), BATCH_SIGNATURE + _ARGUMENTS)

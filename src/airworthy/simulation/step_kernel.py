@@ -1,13 +1,13 @@
 """Builds the fused kernel: control, allocation, rotors, body, disturbances and IMU over all steps of a control period."""
 
-# No postponed annotations here: Warp reads them.
+from __future__ import annotations
 
 from functools import cache
 from typing import Any
 
 from airworthy.control.kernel import control_blocks, control_constants, control_layout, control_native, tracking_rates_blocks
 from airworthy.core.layout import Layout
-from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp, shared_source
+from airworthy.core.native_kernel import native_kernel, shared_source
 from airworthy.core.random import Stream
 from airworthy.dynamics.rigid import INTEGRATORS, advance_source, rigid_blocks, step_source
 from airworthy.dynamics.semi_kinematic import (
@@ -91,74 +91,29 @@ def _assemble(text: str, constants: dict[str, int], parameters: Layout, state: L
 @cache
 def step_kernel(rotor_count: int) -> Any:
     """Return the rigid family's Warp kernel for a padded number of rotors; compiled at first launch, then cached on disk."""
-    return _kernel(f"airworthy_step_{rotor_count}", step_snippet(rotor_count))
+    return native_kernel(f"step_{rotor_count}", step_snippet(rotor_count), _ARGUMENTS)
 
 
 @cache
 def semi_kinematic_kernel(rotor_count: int) -> Any:
     """Return the semi-kinematic family's Warp kernel."""
-    return _kernel("airworthy_semi_kinematic", semi_kinematic_snippet(rotor_count))
+    return native_kernel("semi_kinematic", semi_kinematic_snippet(rotor_count), _ARGUMENTS)
 
 
-def _kernel(name: str, snippet: str) -> Any:
-    wp = quiet_warp()
-
-    @wp.func_native(snippet)
-    def native_step(
-        state: wp.array[wp.float32],
-        inputs: wp.array[wp.float32],
-        params: wp.array[wp.float32],
-        param_table: wp.array[wp.int32],
-        keys: wp.array[wp.uint32],
-        imu_log: wp.array[wp.float32],
-        elapsed: wp.array[wp.int32],
-        stride: int,
-        dt: float,
-        substeps: int,
-        integrator: int,
-        level: int,
-        command_rows: int,
-        flags: int,
-        block_count: int,
-        task: int,
-    ): ...
-
-    def airworthy_step(
-        state: wp.array[wp.float32],
-        inputs: wp.array[wp.float32],
-        params: wp.array[wp.float32],
-        param_table: wp.array[wp.int32],
-        keys: wp.array[wp.uint32],
-        imu_log: wp.array[wp.float32],
-        elapsed: wp.array[wp.int32],
-        stride: int,
-        dt: float,
-        substeps: int,
-        integrator: int,
-        level: int,
-        command_rows: int,
-        flags: int,
-        block_count: int,
-        first: int,
-    ):
-        native_step(
-            state,
-            inputs,
-            params,
-            param_table,
-            keys,
-            imu_log,
-            elapsed,
-            stride,
-            dt,
-            substeps,
-            integrator,
-            level,
-            command_rows,
-            flags,
-            block_count,
-            first + wp.tid(),
-        )
-
-    airworthy_step.__name__ = airworthy_step.__qualname__ = name
-    return wp.kernel(airworthy_step, module="unique", module_options=MODULE_OPTIONS)
+_ARGUMENTS = """
+    state: float32[]
+    inputs: float32[]
+    params: float32[]
+    param_table: int32[]
+    keys: uint32[]
+    imu_log: float32[]
+    elapsed: int32[]
+    stride: int
+    dt: float
+    substeps: int
+    integrator: int
+    level: int
+    command_rows: int
+    flags: int
+    block_count: int
+"""

@@ -1,6 +1,6 @@
 """Builds and runs the kernel that flies rollouts: 16 at a time on a CPU, one per thread on a GPU, from one text."""
 
-# No postponed annotations here: Warp reads them.
+from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.core.native_kernel import CPU_LANES, MODULE_OPTIONS, quiet_launch, quiet_warp, shared_source, thread_limit
+from airworthy.core.native_kernel import (
+    CPU_LANES,
+    native_kernel,
+    quiet_launch,
+    quiet_warp,
+    shared_source,
+    thread_limit,
+)
 from airworthy.core.random import Stream
 from airworthy.core.threads import share
 from airworthy.core.tracing import TracedBlock, trace
@@ -48,45 +55,25 @@ def flight_source(controller_model: ControllerModel, prefix: str = "") -> str:
     return "\n".join(parts)
 
 
+_ARGUMENTS = """
+    lanes: float32[]  # (ROWS, stride)
+    keys: uint32[]  # (4, stride)
+    # output
+    found: float32[]  # (FOUND, stride)
+    stride: int
+    noisy: int
+    force: float
+    thrust: float
+    ramp_share: float
+    command_rate: float
+    command_share: float
+"""
+
+
 @cache
 def flight_kernel(controller_model: ControllerModel, prefix: str = "") -> Any:
     """Return the Warp kernel; with `#define SCALAR_PATH` as prefix, a CPU runs the form of a GPU."""
-    wp = quiet_warp()
-
-    @wp.func_native(flight_source(controller_model, prefix))
-    def native_flight(
-        lanes: wp.array[wp.float32],
-        keys: wp.array[wp.uint32],
-        found: wp.array[wp.float32],
-        stride: int,
-        noisy: int,
-        force: float,
-        thrust: float,
-        ramp_share: float,
-        command_rate: float,
-        command_share: float,
-        block: int,
-    ): ...
-
-    def airworthy_gate_flight(
-        lanes: wp.array[wp.float32],  # (ROWS, stride)
-        keys: wp.array[wp.uint32],  # (4, stride)
-        # output
-        found: wp.array[wp.float32],  # (FOUND, stride)
-        stride: int,
-        noisy: int,
-        force: float,
-        thrust: float,
-        ramp_share: float,
-        command_rate: float,
-        command_share: float,
-        first: int,
-    ):
-        native_flight(
-            lanes, keys, found, stride, noisy, force, thrust, ramp_share, command_rate, command_share, first + wp.tid()
-        )
-
-    return wp.kernel(airworthy_gate_flight, module="unique", module_options=MODULE_OPTIONS)
+    return native_kernel("gate_flight", flight_source(controller_model, prefix), _ARGUMENTS, "block")
 
 
 def fly_lanes(

@@ -1,12 +1,12 @@
 """Builds the kernel of the searches between points, and gives its texts to kernels of planners."""
 
-# No postponed annotations here: Warp reads them.
+from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp, shared_source
+from airworthy.core.native_kernel import native_kernel, shared_source
 
 # Source: spec/planners 3.4: A* on 100^3 cells centred between the two control points.
 SIDE = 100
@@ -35,44 +35,26 @@ result.data[2 * task + 1] = (int)space.expansions;
 """
 
 
+_ARGUMENTS = """
+    address: uint64[]  # of the cells of each row
+    numbers: float64[]  # lower corner, box, resolution (row, 10)
+    sizes: int32[]  # cells along each axis, bytes between them (row, 6)
+    rows: int32[]  # which cells each search takes
+    ends: float64[]  # start, goal (search, 2, 3)
+    # output
+    paths: int32[]  # (search, PATH_MAX)
+    result: int32[]  # cells of the way, expansions (search, 2)
+    # work
+    nodes: float64[]
+    heap: float64[]
+    stamp: int32[]
+    budget: int
+"""
+
+
 @cache
 def search_kernel() -> Any:
     """Return the searches as a Warp kernel for a CPU, one after the other in one memory; compiled at first launch, then
     cached.
     """
-    wp = quiet_warp()
-
-    @wp.func_native(planning_source("cells.h", "search.h") + _BODY)
-    def native_search_ways(
-        address: wp.array[wp.uint64],
-        numbers: wp.array[wp.float64],
-        sizes: wp.array[wp.int32],
-        rows: wp.array[wp.int32],
-        ends: wp.array[wp.float64],
-        paths: wp.array[wp.int32],
-        result: wp.array[wp.int32],
-        nodes: wp.array[wp.float64],
-        heap: wp.array[wp.float64],
-        stamp: wp.array[wp.int32],
-        budget: int,
-        task: int,
-    ): ...
-
-    def airworthy_search_ways(
-        address: wp.array[wp.uint64],  # of the cells of each row
-        numbers: wp.array[wp.float64],  # lower corner, box, resolution (row, 10)
-        sizes: wp.array[wp.int32],  # cells along each axis, bytes between them (row, 6)
-        rows: wp.array[wp.int32],  # which cells each search takes
-        ends: wp.array[wp.float64],  # start, goal (search, 2, 3)
-        # output
-        paths: wp.array[wp.int32],  # (search, PATH_MAX)
-        result: wp.array[wp.int32],  # cells of the way, expansions (search, 2)
-        # work
-        nodes: wp.array[wp.float64],
-        heap: wp.array[wp.float64],
-        stamp: wp.array[wp.int32],
-        budget: int,
-    ):
-        native_search_ways(address, numbers, sizes, rows, ends, paths, result, nodes, heap, stamp, budget, wp.tid())
-
-    return wp.kernel(airworthy_search_ways, module="unique", module_options=MODULE_OPTIONS)
+    return native_kernel("search_ways", planning_source("cells.h", "search.h") + _BODY, _ARGUMENTS, first=False)

@@ -1,12 +1,12 @@
 """Builds the kernel of EGO-Planner: one task, one try of one flight."""
 
-# No postponed annotations here: Warp reads them.
+from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp
+from airworthy.core.native_kernel import native_kernel
 from airworthy.planners.common.lbfgs import lbfgs_source, lbfgs_work
 from airworthy.planners.common.search_kernel import planning_source
 
@@ -91,75 +91,32 @@ def _carving() -> str:
     return "\n".join(lines)
 
 
+_ARGUMENTS = """
+    address: uint64[]  # of the cells of each row
+    corners: float64[]  # lower corner, box, resolution (row, 10)
+    sizes: int32[]  # cells along each axis, bytes between them (row, 6)
+    rows: int32[]  # which cells each try takes
+    states: float64[]  # start and target: position, velocity, acceleration (try, 2, 3, 3)
+    numbers: float64[]  # speed, acceleration, two random, failures, previous interval, time on it (try, 7)
+    previous: float64[]  # control points of the trajectory that is followed (try, MOST, 3)
+    kinds: int32[]  # their number, kind of the initial path (try, 2)
+    reals: float64[]  # settings
+    wholes: int32[]
+    # output
+    control: float64[]  # control points (try, MOST, 3)
+    results: float64[]  # outcome, control points, interval, expansions, evaluations, rebounds, restarts
+    # work
+    doubles: float64[]
+    ints: int32[]
+    nodes: float64[]
+    heap: float64[]
+    stamp: int32[]
+"""
+
+
 @cache
 def ego_kernel() -> Any:
     """Return tries as a Warp kernel for a CPU, one after the other in one memory; compiled at first launch, then cached on
     disk.
     """
-    wp = quiet_warp()
-
-    @wp.func_native(ego_source())
-    def native_ego(
-        address: wp.array[wp.uint64],
-        corners: wp.array[wp.float64],
-        sizes: wp.array[wp.int32],
-        rows: wp.array[wp.int32],
-        states: wp.array[wp.float64],
-        numbers: wp.array[wp.float64],
-        previous: wp.array[wp.float64],
-        kinds: wp.array[wp.int32],
-        reals: wp.array[wp.float64],
-        wholes: wp.array[wp.int32],
-        control: wp.array[wp.float64],
-        results: wp.array[wp.float64],
-        doubles: wp.array[wp.float64],
-        ints: wp.array[wp.int32],
-        nodes: wp.array[wp.float64],
-        heap: wp.array[wp.float64],
-        stamp: wp.array[wp.int32],
-        task: int,
-    ): ...
-
-    def airworthy_ego(
-        address: wp.array[wp.uint64],  # of the cells of each row
-        corners: wp.array[wp.float64],  # lower corner, box, resolution (row, 10)
-        sizes: wp.array[wp.int32],  # cells along each axis, bytes between them (row, 6)
-        rows: wp.array[wp.int32],  # which cells each try takes
-        states: wp.array[wp.float64],  # start and target: position, velocity, acceleration (try, 2, 3, 3)
-        numbers: wp.array[wp.float64],  # speed, acceleration, two random, failures, previous interval, time on it (try, 7)
-        previous: wp.array[wp.float64],  # control points of the trajectory that is followed (try, MOST, 3)
-        kinds: wp.array[wp.int32],  # their number, kind of the initial path (try, 2)
-        reals: wp.array[wp.float64],  # settings
-        wholes: wp.array[wp.int32],
-        # output
-        control: wp.array[wp.float64],  # control points (try, MOST, 3)
-        results: wp.array[wp.float64],  # outcome, control points, interval, expansions, evaluations, rebounds, restarts
-        # work
-        doubles: wp.array[wp.float64],
-        ints: wp.array[wp.int32],
-        nodes: wp.array[wp.float64],
-        heap: wp.array[wp.float64],
-        stamp: wp.array[wp.int32],
-    ):
-        native_ego(
-            address,
-            corners,
-            sizes,
-            rows,
-            states,
-            numbers,
-            previous,
-            kinds,
-            reals,
-            wholes,
-            control,
-            results,
-            doubles,
-            ints,
-            nodes,
-            heap,
-            stamp,
-            wp.tid(),
-        )
-
-    return wp.kernel(airworthy_ego, module="unique", module_options=MODULE_OPTIONS)
+    return native_kernel("ego", ego_source(), _ARGUMENTS, first=False)

@@ -1,13 +1,13 @@
 """Builds the kernel of the planners' compiled work: searches, optimisation of splines, watching plans. One task, one worker."""
 
-# No postponed annotations here: Warp reads them.
+from __future__ import annotations
 
 from enum import IntEnum
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp, shared_source
+from airworthy.core.native_kernel import native_kernel, shared_source
 from airworthy.planners.common.lbfgs import lbfgs_source
 from airworthy.planners.fast import records
 
@@ -54,43 +54,24 @@ def planning_source() -> str:
     return "\n".join(text)
 
 
+_ARGUMENTS = """
+    settings: uint8[]  # SEARCH_SETTINGS
+    windows: uint8[]  # WINDOW, (windows)
+    asked: uint8[]  # PROBLEM, DESCENT or WATCH, (count)
+    # output
+    found: uint8[]  # FOUND, (count)
+    # work memory
+    work: uint8[]  # (workers, work_size)
+    tables: int32[]  # (workers, slots), -1 before and after
+    work_size: int
+    slots: int
+    count: int
+    workers: int
+    task: int
+"""
+
+
 @cache
 def planning_kernel() -> Any:
     """Return the Warp kernel; compiled at first launch, then cached on disk."""
-    wp = quiet_warp()
-
-    @wp.func_native(planning_source())
-    def native_planning(
-        settings: wp.array[wp.uint8],
-        windows: wp.array[wp.uint8],
-        asked: wp.array[wp.uint8],
-        found: wp.array[wp.uint8],
-        work: wp.array[wp.uint8],
-        tables: wp.array[wp.int32],
-        work_size: int,
-        slots: int,
-        count: int,
-        workers: int,
-        task: int,
-        worker: int,
-    ): ...
-
-    def airworthy_planning(
-        settings: wp.array[wp.uint8],  # SEARCH_SETTINGS
-        windows: wp.array[wp.uint8],  # WINDOW, (windows)
-        asked: wp.array[wp.uint8],  # PROBLEM, DESCENT or WATCH, (count)
-        # output
-        found: wp.array[wp.uint8],  # FOUND, (count)
-        # work memory
-        work: wp.array[wp.uint8],  # (workers, work_size)
-        tables: wp.array[wp.int32],  # (workers, slots), -1 before and after
-        work_size: int,
-        slots: int,
-        count: int,
-        workers: int,
-        task: int,
-        first: int,
-    ):
-        native_planning(settings, windows, asked, found, work, tables, work_size, slots, count, workers, task, first + wp.tid())
-
-    return wp.kernel(airworthy_planning, module="unique", module_options=MODULE_OPTIONS)
+    return native_kernel("planning", planning_source(), _ARGUMENTS, "worker")

@@ -1,12 +1,12 @@
 """Builds the kernel of the roadmap: a worker takes flights one after the other."""
 
-# No postponed annotations here: Warp reads them.
+from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp, shared_source
+from airworthy.core.native_kernel import native_kernel, shared_source
 from airworthy.planners.fast.records import FAR, WINDOW, struct_text
 from airworthy.planners.pgo import records
 
@@ -23,35 +23,20 @@ def roadmap_source() -> str:
     return "\n".join(text)
 
 
+_ARGUMENTS = """
+    windows: uint8[]  # WINDOW, (windows)
+    asked: uint8[]  # ASKED, (count)
+    # output
+    found: uint8[]  # FOUND, (count)
+    # work memory
+    work: uint8[]  # (workers, work_size)
+    work_size: int
+    count: int
+    workers: int
+"""
+
+
 @cache
 def roadmap_kernel() -> Any:
     """Return the Warp kernel; compiled at first launch, then cached on disk."""
-    wp = quiet_warp()
-
-    @wp.func_native(roadmap_source())
-    def native_roadmap(
-        windows: wp.array[wp.uint8],
-        asked: wp.array[wp.uint8],
-        found: wp.array[wp.uint8],
-        work: wp.array[wp.uint8],
-        work_size: int,
-        count: int,
-        workers: int,
-        worker: int,
-    ): ...
-
-    def airworthy_roadmap(
-        windows: wp.array[wp.uint8],  # WINDOW, (windows)
-        asked: wp.array[wp.uint8],  # ASKED, (count)
-        # output
-        found: wp.array[wp.uint8],  # FOUND, (count)
-        # work memory
-        work: wp.array[wp.uint8],  # (workers, work_size)
-        work_size: int,
-        count: int,
-        workers: int,
-        first: int,
-    ):
-        native_roadmap(windows, asked, found, work, work_size, count, workers, first + wp.tid())
-
-    return wp.kernel(airworthy_roadmap, module="unique", module_options=MODULE_OPTIONS)
+    return native_kernel("roadmap", roadmap_source(), _ARGUMENTS, "worker")

@@ -1,11 +1,11 @@
 """The kernel that adds up how much light gaussians stop in the cells of a grid: one task, one band of cells along x."""
 
-# No postponed annotations here: Warp reads them.
+from __future__ import annotations
 
 from functools import cache
 from typing import Any
 
-from airworthy.core.native_kernel import MODULE_OPTIONS, quiet_warp
+from airworthy.core.native_kernel import native_kernel
 
 REACH = 2.0
 """A gaussian counts in cells within this many standard deviations."""
@@ -62,36 +62,20 @@ def splat_occupancy_source() -> str:
     return f"const float REACH = {REACH}f;\nenum {{ ROW = {ROW} }};\n" + _BODY
 
 
+_ARGUMENTS = """
+    gaussians: float32[]  # (count, ROW)
+    # output
+    passing: float32[]  # share of the light that passes, (nx, ny, nz), ones before
+    count: int
+    nx: int
+    ny: int
+    nz: int
+    band: int  # cells along x of one task
+    enough: float  # a cell that lets no more than this pass is not looked at again
+"""
+
+
 @cache
 def splat_occupancy_kernel() -> Any:
     """Light that passes cells, as a Warp kernel; compiled at first launch, then cached on disk."""
-    wp = quiet_warp()
-
-    @wp.func_native(splat_occupancy_source())
-    def native_splat_occupancy(
-        gaussians: wp.array[wp.float32],
-        passing: wp.array[wp.float32],
-        count: int,
-        nx: int,
-        ny: int,
-        nz: int,
-        band: int,
-        enough: float,
-        task: int,
-    ): ...
-
-    def airworthy_splat_occupancy(
-        gaussians: wp.array[wp.float32],  # (count, ROW)
-        # output
-        passing: wp.array[wp.float32],  # share of the light that passes, (nx, ny, nz), ones before
-        count: int,
-        nx: int,
-        ny: int,
-        nz: int,
-        band: int,  # cells along x of one task
-        enough: float,  # a cell that lets no more than this pass is not looked at again
-        first: int,
-    ):
-        native_splat_occupancy(gaussians, passing, count, nx, ny, nz, band, enough, first + wp.tid())
-
-    return wp.kernel(airworthy_splat_occupancy, module="unique", module_options=MODULE_OPTIONS)
+    return native_kernel("splat_occupancy", splat_occupancy_source(), _ARGUMENTS)
