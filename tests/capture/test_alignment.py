@@ -21,7 +21,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh
 from airworthy.optics.projections import Pinhole
 from airworthy.optics.tone import srgb_from_linear
-from airworthy.rendering.converting import lit_batch, seen_color
+from airworthy.rendering.converting import display_color, lit_batch
 from airworthy.rendering.images import render
 from airworthy.rendering.shading import ShadingOptions
 from airworthy.scenes import Instance, Material, Region, Scene, Texture
@@ -242,7 +242,7 @@ def test_a_rendered_marker_gives_the_scale(views: CaptureImages, scale: float) -
 
 def test_a_tone_curve_costs_half_a_percent() -> None:
     """The project's own film curve is not sRGB: it moves blurred edges by 0.2 px, of 60."""
-    images = marked_views(seen_color)
+    images = marked_views(display_color)
     corners = {k: refined_corners(images.rgb[k], place) for k, place in enumerate(true_corners(images))}
     assert find_alignment(lost(images, 3.0), corners, SIDE).similarity.scale == pytest.approx(3.0, rel=0.01)
 

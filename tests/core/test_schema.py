@@ -112,9 +112,9 @@ def test_bounds() -> None:
     assert not ANY.holds(float("inf"))
     assert Bound(infinite=True).holds(float("inf"))
     assert not any(Bound(infinite=True).holds(x) for x in (float("nan"),))
-    assert [Bound(*x).words for x in ((0.0,), (-np.inf, 1.0), (0.0, 1.0))] == ["0 or more", "at most 1", "0 to 1"]
-    assert Bound(0.0, above=True).words == "more than 0"
-    assert Bound(0.0, 1.0, below=True).words == "at least 0 and less than 1"
+    assert [Bound(*x).expected for x in ((0.0,), (-np.inf, 1.0), (0.0, 1.0))] == ["0 or more", "at most 1", "0 to 1"]
+    assert Bound(0.0, above=True).expected == "more than 0"
+    assert Bound(0.0, 1.0, below=True).expected == "at least 0 and less than 1"
     with pytest.raises(AirworthyError, match=r"expected -2\^63 to 2\^63 - 1\.$"):
         number(10**400, "seed", whole=True)
 

@@ -8,7 +8,7 @@ import pytest
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box, Cylinder
-from airworthy.rendering.converting import ConvertOptions, seen_color, splats_from_scene
+from airworthy.rendering.converting import ConvertOptions, display_color, splats_from_scene
 from airworthy.rendering.refining import HELD_OUT, image_psnr, image_quality, scene_views
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.record import Instance, Material, PointLight, Region, Scene
@@ -142,7 +142,7 @@ def test_spacing_sets_the_number_and_an_open_scene_has_a_sky() -> None:
 
 def test_tone_and_psnr() -> None:
     # 0.5 is below the shoulder: sRGB of 0.5 is 0.735357.
-    assert seen_color(np.full(3, 0.25), 2.0) == pytest.approx(np.full(3, 0.735357), abs=1e-5)
+    assert display_color(np.full(3, 0.25), 2.0) == pytest.approx(np.full(3, 0.735357), abs=1e-5)
     assert image_psnr(np.full((4, 4, 3), 0.6), np.full((4, 4, 3), 0.5)) == pytest.approx(20.0)
 
 

@@ -330,7 +330,7 @@ CAMERA = Pinhole.from_fov(37, 21, vertical=1.1)  # not a whole number of packets
 ATTITUDE = camera_attitude(from_euler(0.0, 0.5, 0.3))
 
 
-def seen_from(batch: SceneBatch, envs: Any, options: ShadingOptions) -> dict[str, np.ndarray]:
+def visible_from(batch: SceneBatch, envs: Any, options: ShadingOptions) -> dict[str, np.ndarray]:
     count = len(envs)
     cameras = Cameras.of(batch, CAMERA.rays(), np.tile([-3.0, -1.0, 3.0], (count, 1)), np.tile(ATTITUDE, (count, 1)), envs)
     return shade_channels(batch, CAMERA.rays(), cameras, ("rgb", "albedo", "normal"), options)
@@ -342,24 +342,24 @@ EVERYTHING = ShadingOptions(reflections=True, samples=2)
 def test_environments_permuted_give_permuted_images_bit_for_bit() -> None:
     scenes = [room(k) for k in range(5)]
     order = np.array([3, 0, 4, 1, 2])
-    straight = seen_from(SceneBatch(scenes), np.arange(5), EVERYTHING)
-    mixed = seen_from(SceneBatch([scenes[k] for k in order]), np.arange(5), EVERYTHING)
+    straight = visible_from(SceneBatch(scenes), np.arange(5), EVERYTHING)
+    mixed = visible_from(SceneBatch([scenes[k] for k in order]), np.arange(5), EVERYTHING)
     for name, array in straight.items():
         np.testing.assert_array_equal(mixed[name], array[order])
         assert np.isfinite(array).all()
-    alone = seen_from(SceneBatch(scenes[2]), [0], EVERYTHING)
+    alone = visible_from(SceneBatch(scenes[2]), [0], EVERYTHING)
     np.testing.assert_array_equal(alone["rgb"][0], straight["rgb"][2])
 
 
 def test_threads_do_not_change_a_bit() -> None:
-    one, two = (seen_from(SceneBatch(room(1), threads=k), [0], EVERYTHING)["rgb"] for k in (1, 2))
+    one, two = (visible_from(SceneBatch(room(1), threads=k), [0], EVERYTHING)["rgb"] for k in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 
 def test_the_form_of_a_gpu_gives_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    lanes = seen_from(SceneBatch(room(0)), [0], EVERYTHING)
+    lanes = visible_from(SceneBatch(room(0)), [0], EVERYTHING)
     monkeypatch.setattr(shading, "_PREFIX", "#define SCALAR_PATH\n")
-    scalar = seen_from(SceneBatch(room(0)), [0], EVERYTHING)
+    scalar = visible_from(SceneBatch(room(0)), [0], EVERYTHING)
     for name, array in lanes.items():
         np.testing.assert_array_equal(scalar[name], array)
 

@@ -7,7 +7,7 @@ import pytest
 
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box, Mesh
-from airworthy.scenes.appearance import Appearance, appearance_of, basis, face_words, memory_line, uv_density, vertex_words
+from airworthy.scenes.appearance import Appearance, appearance_of, basis, memory_line, packed_faces, packed_vertices, uv_density
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.record import Instance, Material, Scene, Texture
 from airworthy.scenes.texels import (
@@ -94,14 +94,14 @@ def test_tangents_follow_u_and_know_mirrored_coordinates() -> None:
     for sign in (1.0, -1.0):
         uv = np.stack([sign * vertices[:, 0] * 0.5, -vertices[:, 1]], -1)
         mesh = Mesh(vertices, np.array([[0, 1, 2]]), normals, uv)
-        word = vertex_words(mesh)[0, 4]
+        word = packed_vertices(mesh)[0, 4]
         first, second = basis(normals[0])
         angle = (word & 32767) / 32768 * 2 * np.pi
         np.testing.assert_allclose(np.cos(angle) * first + np.sin(angle) * second, [sign, 0.0, 0.0], atol=2e-4)
         assert bool(word >> 15 & 1) == (sign > 0)  # v grows downwards: n x u points against it
         assert word >> 16 == 65535
     np.testing.assert_allclose(uv_density(mesh), np.sqrt(0.5))  # half a repeat per metre along, one across
-    assert face_words(mesh)[0, 0] == 0
+    assert packed_faces(mesh)[0, 0] == 0
 
 
 def scene(pixels: np.ndarray | None = None) -> Scene:

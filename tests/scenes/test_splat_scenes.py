@@ -365,10 +365,10 @@ def test_rays_meet_what_is_covered_and_colours_do_not() -> None:
         "mover", (Instance("wall", (-9.0, 0.0, 0.0), visible=False, covered=True), Instance("wall", (-7.0, 0.0, 0.0)))
     )
     batch = SceneBatch(replace(place, actors=(actor,)), 2)
-    seen = batch.seen()
+    seen = batch.rendered()
     assert seen is not batch
     assert seen.origin is batch
-    assert batch.seen().geometry is seen.geometry
+    assert batch.rendered().geometry is seen.geometry
     ahead = RayTable([[[1.0, 0.0, 0.0]]], axis=(1.0, 0.0, 0.0))
     start = np.array([[-2.0, 0.0, 0.0], [-12.0, 0.0, 0.0]])
     channels = ("range", "instance")
@@ -378,17 +378,17 @@ def test_rays_meet_what_is_covered_and_colours_do_not() -> None:
     assert colors["range"].ravel() == pytest.approx([4.9, 4.9])  # the wall behind, and the mover's second part
     assert colors["instance"].ravel().tolist() == [1, batch.geometry.mover_start + 1]
     batch.pose_actor("mover", (0.0, 1.0, 0.0), env_ids=[1])
-    moved = cast(batch.seen().geometry, ahead, start, np.tile(frames.IDENTITY, (2, 1)), [0, 1], channels)
+    moved = cast(batch.rendered().geometry, ahead, start, np.tile(frames.IDENTITY, (2, 1)), [0, 1], channels)
     assert moved["range"].ravel() == pytest.approx([4.9, 4.9])
     batch.pose_actor("mover", (0.5, 5.0, 0.0), env_ids=[1])
-    moved = cast(batch.seen().geometry, ahead, start, np.tile(frames.IDENTITY, (2, 1)), [0, 1], channels)
+    moved = cast(batch.rendered().geometry, ahead, start, np.tile(frames.IDENTITY, (2, 1)), [0, 1], channels)
     assert moved["range"].ravel() == pytest.approx([4.9, 14.9])
 
 
 def test_a_batch_without_ghosts_is_what_colours_see() -> None:
     place = Scene("place", {"wall": Box((1.0, 1.0, 1.0))}, instances=(Instance("wall", covered=True),))
     batch = SceneBatch(place)
-    assert batch.seen() is batch
+    assert batch.rendered() is batch
     assert batch.origin is batch
 
 
@@ -402,7 +402,7 @@ def test_the_seen_twin_follows_scenes_that_are_swapped() -> None:
     def look() -> list[float]:
         start = np.tile([[-2.0, 0.0, 0.0]], (2, 1))
         return (
-            cast(batch.seen().geometry, ahead, start, np.tile(frames.IDENTITY, (2, 1)), [0, 1], ("range",))["range"]
+            cast(batch.rendered().geometry, ahead, start, np.tile(frames.IDENTITY, (2, 1)), [0, 1], ("range",))["range"]
             .ravel()
             .tolist()
         )

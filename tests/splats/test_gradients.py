@@ -13,7 +13,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.scenes.splats import merged
 from airworthy.scenes.splats.record import Splats
 from airworthy.splats import SplatRenderer
-from airworthy.splats.cameras import RenderRequest, gradient_request, shot
+from airworthy.splats.cameras import RenderRequest, camera_view, gradient_request
 from airworthy.splats.lanes import Slopes
 
 
@@ -26,7 +26,7 @@ def test_derivatives_equal_those_of_the_twin(seed: int) -> None:
     position, attitude = 0.2 * rng.normal(size=3), np.array([0.05, -0.03, 0.1, 1.0])
     attitude /= np.linalg.norm(attitude)
     found = assert_as_the_twin(splats, position, attitude, weight, options)
-    assert set(np.unique(found.seen)) <= {0.0, 1.0}
+    assert set(np.unique(found.image_count)) <= {0.0, 1.0}
 
 
 def test_derivatives_predict_the_change_of_the_loss() -> None:
@@ -66,7 +66,7 @@ def test_derivatives_are_equal_bits_whatever_threads_and_groups() -> None:
         renderer._group = group
         for _ in range(4):  # threads take part only from the third launch on
             found, poses = renderer.gradients(lambda images, some: {k: v[some] for k, v in weight.items()}, *camera)
-        arrays = [getattr(g, name) for g in found for name in (*FIELDS, "image_shift", "seen")] + [
+        arrays = [getattr(g, name) for g in found for name in (*FIELDS, "image_shift", "image_count")] + [
             poses.position,
             poses.rotation,
         ]
@@ -104,7 +104,7 @@ def test_chunks_that_no_camera_sees_are_not_touched() -> None:
     splats = merged([seen, replace(hidden, position=hidden.position * [1.0, 1.0, -1.0])])
     renderer = SplatRenderer([splats, in_view(rng, 600, 1)])
     pose = np.zeros((1, 3)), [0.0, 0.0, 0.0, 1.0]
-    asked = shot(renderer._spans, RenderRequest(*SIZE, LENS, *pose, [0], 0.0 * np.ones(3), channels=("rgb",)))
+    asked = camera_view(renderer._spans, RenderRequest(*SIZE, LENS, *pose, [0], 0.0 * np.ones(3), channels=("rgb",)))
     images = {"rgb": np.empty((1, SIZE[1], SIZE[0], 3), np.float32)}
     renderer._engine.render(asked, images)
     slopes = Slopes(renderer._cloud)

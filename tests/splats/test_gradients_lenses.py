@@ -58,7 +58,7 @@ def test_what_is_behind_something_opaque_has_no_derivatives(name: str) -> None:
         lambda images, some: without, *SIZE, LENS, np.zeros((1, 3)), ATTITUDE, limit=np.full_like(limit, 0.5)
     )
     assert not found.position.any()
-    assert found.seen.any()  # they are in the image, behind what stands there
+    assert found.image_count.any()  # they are in the image, behind what stands there
 
 
 def test_a_cloud_that_moves_has_the_derivatives_of_one_that_stands_there() -> None:
@@ -92,12 +92,12 @@ def test_a_cloud_that_moves_has_the_derivatives_of_one_that_stands_there() -> No
             expected["position"] += one.position[part] @ matrix
             for name in ("scale", "opacity", "harmonics"):
                 expected[name] += getattr(one, name)[part]
-            drone_seen += one.seen[part].sum()
+            drone_seen += one.image_count[part].sum()
         # The same sums in other orders, of positions that are rounded elsewhere.
         assert close(poses.position[k], pose.position[0], 1e-3)
         assert close(poses.rotation[k], pose.rotation[0], 1e-3)
     assert close(of_hall.position, hall_position, 1e-3)
-    assert of_drone.seen.sum() == drone_seen
+    assert of_drone.image_count.sum() == drone_seen
     for name, value in expected.items():
         assert close(getattr(of_drone, name), value, 1e-3), name
     assert set(FIELDS) >= set(expected)

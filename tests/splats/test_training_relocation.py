@@ -13,7 +13,7 @@ from airworthy.scenes.viewpoints import look_at
 from airworthy.splats import SplatRenderer
 from airworthy.splats.training.engines import MOST_COPIES, relocated, shared
 from airworthy.splats.training.fields import fields_of, opacities
-from airworthy.splats.training.initial import focus, random_points, reach_of, seen_from, splats_at, views_radius
+from airworthy.splats.training.initial import focus, random_points, reach_of, splats_at, views_radius, visible_from
 from airworthy.splats.training.plane_sweep import swept_points
 
 
@@ -86,7 +86,7 @@ def test_points_lie_where_several_views_see_them() -> None:
     assert reach_of(eye, turn) == pytest.approx(4.4)
     points = random_points(500, lens, eye, turn, sizes, np.random.default_rng(0))
     assert points.shape == (500, 3)
-    assert (seen_from(points, lens, eye, turn, sizes, 0.05)[1].sum(axis=0) >= 3).all()
+    assert (visible_from(points, lens, eye, turn, sizes, 0.05)[1].sum(axis=0) >= 3).all()
 
 
 def test_sizes_are_the_distances_of_neighbours() -> None:

@@ -161,7 +161,7 @@ def test_the_form_of_a_gpu_does_the_same() -> None:
     camera = (50, 40, (40.0, 40.0, 25.0, 20.0), np.zeros((1, 3)), (0.0, 0.0, 0.0, 1.0))
     quiet = replace(RATES, noise=0.0)
     for _ in range(2):
-        one, other = (o.step(o.shot(*camera), lambda image: loss(image, truth), quiet) for o in (lanes, single))
+        one, other = (o.step(o.camera_view(*camera), lambda image: loss(image, truth), quiet) for o in (lanes, single))
         assert one[0] == pytest.approx(other[0], rel=1e-5)
         # Sums over Gaussians and pixels are made in other orders.
         np.testing.assert_allclose(one[1].position, other[1].position, rtol=1e-2, atol=1e-5)
@@ -185,7 +185,7 @@ def test_on_a_gpu_it_learns_as_on_a_cpu() -> None:
     for device in ("cpu", "cuda:0"):
         optimizer = SplatOptimizer(splats, device=device)
         for _ in range(60):
-            value, _ = optimizer.step(optimizer.shot(*camera), lambda image: loss(image, truth), Rates())
+            value, _ = optimizer.step(optimizer.camera_view(*camera), lambda image: loss(image, truth), Rates())
         ends.append(value)
         assert SplatOptimizer(optimizer.splats()).fields().position.shape == (1500, 3)
     assert ends[1] == pytest.approx(ends[0], rel=0.02)

@@ -21,7 +21,7 @@ from airworthy.core.runs.progress import progress
 from airworthy.core.schema import check_fields
 from airworthy.geometry import RayTable
 from airworthy.optics.projections import Pinhole
-from airworthy.rendering.converting import lit_batch, seen_color
+from airworthy.rendering.converting import display_color, lit_batch
 from airworthy.rendering.images import render
 from airworthy.rendering.shading import ShadingOptions
 from airworthy.scenes import Scene, SceneBatch, scene_digest
@@ -234,7 +234,7 @@ def _image(batch: SceneBatch, position: ArrayFloat, attitude: ArrayFloat, option
     lens = Pinhole(options.width, options.height, fx, fy, cx, cy)
     table = _rays(options, u, v)
     found = render(batch, table, position[None], attitude[None], env, ("rgb",), shading, projection=lens)
-    return np.asarray(np.rint(255.0 * seen_color(found["rgb"][0], options.exposure)), np.uint8)
+    return np.asarray(np.rint(255.0 * display_color(found["rgb"][0], options.exposure)), np.uint8)
 
 
 def _whole(gate: CaptureFolder, number: int, options: RenderCaptureOptions) -> bool:

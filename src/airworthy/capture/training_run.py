@@ -17,7 +17,7 @@ from airworthy.scenes.splats.record import Splats
 from airworthy.splats.gradients import PoseGradients
 from airworthy.splats.training import ImageLoss, SplatOptimizer
 from airworthy.splats.training.engines import relocated
-from airworthy.splats.training.initial import random_points, reach_of, seen_from, splats_at
+from airworthy.splats.training.initial import random_points, reach_of, splats_at, visible_from
 from airworthy.splats.training.plane_sweep import swept_points
 
 __all__ = ["CameraMotion", "ExposureMaps", "HeldOutQuality", "TrainingRun", "first_splats", "views_reach"]
@@ -187,7 +187,7 @@ def seen_colors(images: CaptureImages, points: ArrayFloat) -> Array:
     for k, image in enumerate(images.rgb):
         one = slice(k, k + 1)
         lens, at, turned = images.intrinsics[one], images.position[one], images.attitude[one]
-        place, shown = seen_from(points, lens, at, turned, images.sizes[one].astype(np.float64), near)
+        place, shown = visible_from(points, lens, at, turned, images.sizes[one].astype(np.float64), near)
         x, y = place[0, shown[0]].astype(np.intp).T
         total[shown[0]] += image[y, x] / 255.0
         number[shown[0]] += 1.0
@@ -275,7 +275,7 @@ class TrainingRun:
             self._motion.pose(k) if self._motion is not None else (self._train.position[one], self._train.attitude[one])
         )
         camera = (shape[1], shape[0], self._train.intrinsics[one] / factor, position, attitude)
-        return self.optimizer.shot(*camera, antialiased=self.options.antialiased, near=self.near, background=background)
+        return self.optimizer.camera_view(*camera, antialiased=self.options.antialiased, near=self.near, background=background)
 
     def _compared(self, image: Any, truth: Any, shown: Any, k: int) -> tuple[float, ArrayF32]:
         """Loss and its derivative with respect to the image as rendered."""
@@ -309,7 +309,7 @@ class TrainingRun:
     def _judged(self, k: int) -> HeldOutQuality:
         one, (height, width) = slice(k, k + 1), self.images.rgb[k].shape[:2]
         white = 1.0 if self.options.background == "white" else 0.0
-        asked = self.optimizer.shot(
+        asked = self.optimizer.camera_view(
             width,
             height,
             self.images.intrinsics[one],

@@ -141,10 +141,10 @@ def read_gain_set(path: str | Path) -> GainSet:
         raise AssetError(f"{where} has the unknown key {sorted(unknown)[0]!r}; known: name, law, source, values, limits.")
     if table.get("law") != "geometric":
         raise AssetError(f'{where} says law = {table.get("law")!r}; a user\'s gains are of the law "geometric".')
-    words = {name: table.get(name, "") for name in ("name", "source")}
+    texts = {name: table.get(name, "") for name in ("name", "source")}
     limits = table.get("limits", {})
     values = table.get("values", {} if limits else None)
-    if not all(isinstance(word, str) and len(word) <= _TEXT_MAX for word in words.values()):
+    if not all(isinstance(text, str) and len(text) <= _TEXT_MAX for text in texts.values()):
         raise AssetError(f"{where}: name and source are texts of at most {_TEXT_MAX} characters.")
     if isinstance(values, dict) and not set(values) <= set(GEOMETRIC_GAINS):
         raise unknown_name(f"gain of {where}", sorted(set(values) - set(GEOMETRIC_GAINS))[0], GEOMETRIC_GAINS)
@@ -157,7 +157,7 @@ def read_gain_set(path: str | Path) -> GainSet:
     gains = checked_gains(values, where)
     if not set(limits) <= set(GEOMETRIC_LIMITS):
         raise unknown_name(f"limit of {where}", sorted(set(limits) - set(GEOMETRIC_LIMITS))[0], GEOMETRIC_LIMITS)
-    return GainSet(words["name"] or Path(path).stem, "geometric", words["source"], gains, gains, checked_gains(limits, where))
+    return GainSet(texts["name"] or Path(path).stem, "geometric", texts["source"], gains, gains, checked_gains(limits, where))
 
 
 def write_gain_set(gains: GainSet, path: str | Path) -> Path:

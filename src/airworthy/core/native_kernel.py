@@ -90,7 +90,7 @@ def _is_sound(folder: Path) -> bool:
         return True
     try:
         sealed = read_json(folder / SEAL_FILE, _SEAL_BYTES_MAX)
-        return isinstance(sealed, dict) and all(sha256_file(folder / Path(name).name) == told for name, told in sealed.items())
+        return isinstance(sealed, dict) and all(sha256_file(folder / Path(name).name) == kept for name, kept in sealed.items())
     except AssetError:
         return False
 

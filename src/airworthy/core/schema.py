@@ -52,7 +52,7 @@ class Bound:
         return over and under
 
     @property
-    def words(self) -> str:
+    def expected(self) -> str:
         """What is expected."""
         low, high = shown(self.low), shown(self.high)
         if math.isinf(self.low) and math.isinf(self.high):
@@ -135,12 +135,12 @@ def number(value: Any, where: str, bound: Bound = ANY, whole: bool = False) -> f
         value = value[()]
     taken = isinstance(value, (int, np.integer) if whole else (int, float, np.integer, np.floating))
     if not taken or isinstance(value, bool | np.bool_):
-        limits = "" if math.isinf(bound.low) and math.isinf(bound.high) else f", {bound.words}{unit}"
+        limits = "" if math.isinf(bound.low) and math.isinf(bound.high) else f", {bound.expected}{unit}"
         raise AirworthyError(f"{where} is {shown(value)}; expected a {kind}{limits}.")
     if whole:
         found: float | int = int(value)
         if abs(found) > WHOLE_MAX:
-            words = bound.words if math.isfinite(bound.low) or math.isfinite(bound.high) else "-2^63 to 2^63 - 1"
+            words = bound.expected if math.isfinite(bound.low) or math.isfinite(bound.high) else "-2^63 to 2^63 - 1"
             raise AirworthyError(f"{where} is {shown(found)}{unit}; expected {words}.")
     else:
         try:
@@ -148,7 +148,7 @@ def number(value: Any, where: str, bound: Bound = ANY, whole: bool = False) -> f
         except OverflowError:
             found = math.inf
     if not bound.holds(found):
-        raise AirworthyError(f"{where} is {shown(found)}{unit}; expected {bound.words}.")
+        raise AirworthyError(f"{where} is {shown(found)}{unit}; expected {bound.expected}.")
     return found
 
 

@@ -37,7 +37,7 @@ def fill_instances(rows: NDArray[np.void], placement: Placement, active: ArrayBo
     rows["flags"] = np.where(active, VISIBLE * placement.visible + COLLIDES * placement.collide, 0)
 
 
-def pose_words(position: Array, attitude: Array, scale: Array) -> ArrayF32:
+def pose_fields(position: Array, attitude: Array, scale: Array) -> ArrayF32:
     """(n, 11): position, what single precision leaves of it, quaternion, scale.
 
     Args:
@@ -130,7 +130,7 @@ class GeometryBatch:
             rows = self._layout_instances[first : first + int(row["capacity"])]
             rows[:] = np.zeros(1, INSTANCE)
             fill_instances(rows[:count], placement, self._active[index])
-            poses[first : first + count] = pose_words(placement.position, placement.attitude, placement.scale)
+            poses[first : first + count] = pose_fields(placement.position, placement.attitude, placement.scale)
             task[:3] = first, count, 2 * first
         arrays = [self._shape_arrays.shapes, self._layout_instances, poses, tasks, self._layout_nodes, boxes, order]
         run_build([*(as_warp(x) for x in arrays), 1, 1], len(tasks), "cpu")
@@ -230,7 +230,7 @@ class GeometryBatch:
             rows = slice(env * self.mover_count, (env + 1) * self.mover_count)
             fill_instances(self._mover_instances[rows], placement, np.ones(len(placement), bool))
             self._mover_flags[rows] = self._mover_instances["flags"][rows]
-            self._mover_poses[rows] = pose_words(placement.position, placement.attitude, placement.scale)
+            self._mover_poses[rows] = pose_fields(placement.position, placement.attitude, placement.scale)
         self._stale_movers[envs] = True
         self._stale.add("mover_instances")
         self.revision += 1

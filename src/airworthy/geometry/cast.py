@@ -15,7 +15,7 @@ from airworthy.geometry.batch import GeometryBatch
 from airworthy.geometry.cast_kernel import CHANNELS, COLUMNS, INPUTS, OWN_ORIGINS, PACKETS_PER_TASK, RAY_ROWS, cast_kernel
 from airworthy.geometry.hierarchy import as_warp
 from airworthy.geometry.placement import POSITION_LIMIT, unit_quaternions
-from airworthy.geometry.query_arguments import Repeated, nothing, recorded, striped, word_kind
+from airworthy.geometry.query_arguments import Repeated, element_kind, nothing, recorded, striped
 
 # ---- Tables of rays: what a sensor looks along, in its own frame ------------------------------------------------------------
 
@@ -283,7 +283,7 @@ def _launch(
     for name, (_, _, whole) in CHANNELS.items():
         if name in out:
             outputs.append(
-                as_warp(out[name]) if on_cpu else wp.empty(out[name].size, dtype=word_kind(whole), device=batch.device)
+                as_warp(out[name]) if on_cpu else wp.empty(out[name].size, dtype=element_kind(whole), device=batch.device)
             )
         else:
             outputs.append(nothing(whole, batch.device))

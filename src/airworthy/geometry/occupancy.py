@@ -89,8 +89,8 @@ def _fill(batch: GeometryBatch, envs: NDArray[np.int32], shape: tuple[int, int, 
     wp = quiet_warp()
     device = batch.device
     cells = wp.zeros(len(envs) * math.prod(shape), dtype=wp.uint8, device=device)
-    words = np.array([*shape, ignore], np.int32)
-    arrays = [wp.array(a, device=device) for a in (envs, words, numbers)]
+    integers = np.array([*shape, ignore], np.int32)
+    arrays = [wp.array(a, device=device) for a in (envs, integers, numbers)]
     tasks = len(envs) * math.prod(-(-side // BLOCK) for side in shape)
     quiet_launch(occupancy_kernel(), tasks, [*batch.arguments(), closed_flags(batch), *arrays, cells, 0], device)
     return cells.numpy().reshape(len(envs), *shape).view(bool)

@@ -65,7 +65,7 @@ def recorded(batch: Any, key: Any, make: Callable[[], Repeated]) -> Repeated:
 _NOTHING: dict[tuple[bool, str], Any] = {}
 
 
-def word_kind(whole: bool) -> Any:
+def element_kind(whole: bool) -> Any:
     """Warp's type of a 32-bit word: whole number or not."""
     wp = quiet_warp()
     return wp.int32 if whole else wp.float32
@@ -74,7 +74,7 @@ def word_kind(whole: bool) -> Any:
 def nothing(whole: bool, device: str) -> Any:
     """Return an array for an argument that a launch does not use."""
     if (whole, device) not in _NOTHING:
-        _NOTHING[whole, device] = quiet_warp().zeros(1, dtype=word_kind(whole), device=device)
+        _NOTHING[whole, device] = quiet_warp().zeros(1, dtype=element_kind(whole), device=device)
     return _NOTHING[whole, device]
 
 

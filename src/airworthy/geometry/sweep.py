@@ -175,8 +175,8 @@ def sweep_capsule(
     """
     begin = vectors("start", start)
     count = len(begin)
-    way = vectors("end", end, count) - begin
-    motion = np.concatenate([begin, way, vectors("axis", axis, count), lengths("radius", radius, count)[:, None]], 1)
+    path = vectors("end", end, count) - begin
+    motion = np.concatenate([begin, path, vectors("axis", axis, count), lengths("radius", radius, count)[:, None]], 1)
     inputs = (motion, environments(env, count, batch.env_count), instance_numbers(ignore, count))
     result, which = run_queries(batch, sweep_kernel(), inputs, ((np.float64, 7), (np.int32, 2)), count)
     result[which[:, 0] < 0, 1:4] = math.nan

@@ -175,23 +175,23 @@ def sphere_sweep_triangle(start: Array, end: Array, radius: float, triangle: Arr
     """
     if triangle_distance(start[None], triangle[None])[0] <= radius:
         return 0.0
-    way, found = end - start, [np.inf]
+    path, found = end - start, [np.inf]
     normal = np.cross(triangle[1] - triangle[0], triangle[2] - triangle[0])
     normal = normal / np.linalg.norm(normal)
-    slope, height = normal @ way, normal @ (start - triangle[0])
+    slope, height = normal @ path, normal @ (start - triangle[0])
     for side in (-radius, radius):
         if slope != 0.0:
             t = (side - height) / slope
-            foot = start + t * way - side * normal
+            foot = start + t * path - side * normal
             if np.linalg.norm(nearest_on_triangles(foot[None], triangle[None])[0, 0] - foot) < 1e-12:
                 found.append(t)
     for k in range(3):
         a, edge = triangle[k], triangle[(k + 1) % 3] - triangle[k]
-        found.append(_enter(start - a, way, radius))
+        found.append(_enter(start - a, path, radius))
         along = edge / np.linalg.norm(edge)
-        p, v = start - a - along * ((start - a) @ along), way - along * (way @ along)
+        p, v = start - a - along * ((start - a) @ along), path - along * (path @ along)
         t = _enter(p, v, radius)
-        if np.isfinite(t) and 0.0 <= (start + t * way - a) @ along <= np.linalg.norm(edge):
+        if np.isfinite(t) and 0.0 <= (start + t * path - a) @ along <= np.linalg.norm(edge):
             found.append(t)
     return min((t for t in found if 0.0 <= t <= 1.0), default=np.inf)
 

@@ -79,9 +79,11 @@ class PlumbBob:
             return target.copy(), np.ones(target.shape[:-1], bool)
         found = np.zeros_like(target)
         with np.errstate(all="ignore"):
+            # From the centre, where distortion is none, in steps short enough that Newton stays on the branch it came by.
             for step in range(1, _STEPS + 1):
                 for _ in range(_NEWTON if step < _STEPS else _NEWTON_LAST):
                     found = found - self._newton(found, target * (step / _STEPS))
+            # What diverged is NaN or far off, and fails here rather than by a warning on the way.
             residual = np.abs(self.distort(found) - target).max(-1)
             invertible = self._unfolded(found)
         return found, (residual <= TOLERANCE) & invertible
@@ -99,6 +101,7 @@ class PlumbBob:
         """Tell whether the image is not folded anywhere between the centre and a point."""
         good = np.ones(point.shape[:-1], bool)
         for share in np.linspace(0.0, 1.0, 2 * _STEPS + 1):
+            # Not 0: next to a fold the inverse exists but magnifies rounding beyond use.
             good &= np.linalg.det(self.jacobian(share * point)) > 1e-6
         return good
 
@@ -134,6 +137,7 @@ class AnglePolynomial:
     def angle_limit(self, angle_max: float) -> float:
         """Largest angle up to `angle_max` [rad] below which the radius grows."""
         angles = np.linspace(0.0, angle_max, 4097)
+        # Sampled, since a polynomial of eighth degree in the angle has no closed zero; 4097 samples are 0.04 degrees apart.
         falling = np.flatnonzero(self.slope(angles) <= 1e-9)
         return float(angles[max(int(falling[0]) - 1, 0)]) if falling.size else angle_max
 
@@ -141,6 +145,7 @@ class AnglePolynomial:
         """Angle off the axis [rad] of a radius, at most `limit`, below which the radius must grow."""
         grid = np.linspace(0.0, limit, 1025)
         target = np.asarray(radius, np.float64)
+        # A table's guess is near enough for Newton to converge quadratically: six steps reach rounding.
         found = np.interp(target, self.radius(grid), grid)
         for _ in range(6):
             found = np.clip(found - (self.radius(found) - target) / np.maximum(self.slope(found), 1e-9), 0.0, limit)

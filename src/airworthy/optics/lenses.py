@@ -46,6 +46,7 @@ class Pinhole:
                 " lengths > 0."
             )
         if self.distortion.any:
+            # The border is the farthest that pixels are from the axis: what folds, folds there first.
             edge = self._normalised(border(self.height, self.width))
             if not self.distortion.undistort(edge)[1].all():
                 raise AirworthyError(
@@ -124,6 +125,7 @@ class Pinhole:
             flat = np.stack([x / z, y / z], -1)
             bent = self.distortion.distort(flat) if self.distortion.any else flat
             pixel = bent * (self.fx, self.fy) + (self.cx, self.cy)
+            # The hair is for points that were unprojected from the border itself.
             front = (z > 0.0) & (np.linalg.norm(flat, axis=-1) <= self._radius_max * (1.0 + 1e-9))
             return pixel, front & inside(pixel, self.height, self.width)
 
@@ -171,6 +173,7 @@ class Fisheye:
             )
         needed = float(np.linalg.norm(self._normalised(border(self.height, self.width)), axis=-1).max())
         limit = self.polynomial.angle_limit(self.angle_max)
+        # Beyond the corners it may turn back as it likes: no pixel is there.
         if limit < self.angle_max and self.polynomial.radius(limit) < needed:
             raise AirworthyError(
                 f"The {self.polynomial} stops growing {limit:.4g} rad off the axis, inside the image: check the coefficients,"
@@ -214,6 +217,7 @@ class Fisheye:
         across = np.hypot(x, y)
         angle = np.arctan2(across, z)
         with np.errstate(divide="ignore", invalid="ignore"):
+            # On the axis the direction across is undefined and the radius 0: any finite gain does.
             gain = np.where(across > 0.0, self.polynomial.radius(np.minimum(angle, self._limit)) / across, 0.0)
         pixel = np.stack([x * gain, y * gain], -1) * (self.fx, self.fy) + (self.cx, self.cy)
         return pixel, (angle <= self._limit) & inside(pixel, self.height, self.width)
@@ -224,6 +228,7 @@ class Fisheye:
         radius = np.linalg.norm(flat, axis=-1)
         angle = self.polynomial.angle(radius, self._limit)
         with np.errstate(divide="ignore", invalid="ignore"):
+            # Likewise undefined on the axis, where it is multiplied by 0.
             sine = np.where(radius > 0.0, np.sin(angle) / radius, 0.0)
         return np.concatenate([flat * sine[..., None], np.cos(angle)[..., None]], axis=-1)
 

@@ -43,6 +43,7 @@ def ray_steps(table: RayTable) -> tuple[Array, Array]:
     for step in (across, down):
         length = np.linalg.norm(step, axis=-1)
         usual = np.median(length)
+        # Columns of a scan differ by a few parts; a seam is hundreds of columns wide.
         far = length > 4.0 * max(usual, 1e-9)
         step[far] *= (usual / np.maximum(length[far], 1e-12))[:, None]
     return across, down

@@ -107,9 +107,11 @@ class Spherical:
         low, high = self.azimuth
         u = (high - azimuth) * self._cells(self.width, self._wraps) / (high - low) - self._first(self.width) + 0.5
         if self._wraps:
+            # The seam is behind the sensor: what lies on it belongs to the first column.
             u = np.mod(u, self.width)
         rows = np.arange(self.height) + 0.5
         if self.elevations:
+            # `interp` wants rising values, and elevations fall; outside them lies outside the image.
             v = np.interp(-elevation, -self.row_elevations, rows, left=-1.0, right=self.height + 1.0)
         else:
             low, high = self.elevation

@@ -42,6 +42,7 @@ def luminance(linear: ArrayLike) -> ArrayFloat:
 
 def srgb_from_linear(linear: ArrayLike) -> ArrayF32:
     """sRGB-encoded values in [0, 1] of linear ones, clamped."""
+    # Constants of both branches are the standard's (IEC 61966-2-1), which do not meet exactly; the gap is under 1e-7.
     x = np.clip(np.asarray(linear, np.float32), 0.0, 1.0)
     return np.where(x <= 0.0031308, 12.92 * x, 1.055 * np.power(x, 1.0 / 2.4) - 0.055).astype(np.float32)
 
@@ -58,6 +59,7 @@ def shoulder(x: ArrayLike) -> ArrayF32:
     slope.
     """
     value = np.asarray(x, np.float32)
+    # An exponential with this room has slope 1 at the shoulder: no crease in a gradient.
     room = 1.0 - SHOULDER
     return np.where(value <= SHOULDER, value, 1.0 - room * np.exp(-np.maximum(value - SHOULDER, 0.0) / room)).astype(np.float32)
 
@@ -72,6 +74,7 @@ def filmic(linear: ArrayLike) -> ArrayF32:
     peak = _largest(rgb)[..., None]
     held = shoulder(peak)
     scaled = rgb * (held / np.maximum(peak, 1e-6))
+    # 0 where nothing was compressed, towards 1 with what was: a bright lamp ends white, whatever its colour.
     white = 1.0 - 1.0 / (PATH_TO_WHITE * np.maximum(peak - held, 0.0) + 1.0)
     return (scaled + (held - scaled) * white).astype(np.float32)
 
@@ -80,6 +83,7 @@ def display_from_linear(linear: ArrayLike) -> ArrayF32:
     """Return what a picture holds of linear RGB (..., 3): through the filmic curve, sRGB-encoded (by a table, to 5e-5), in [0,
     1].
     """
+    # The table is even in the square root: dark values, where the curve is steep, get more of it.
     root = np.sqrt(np.minimum(filmic(linear), 1.0))
     return encoding_table()[(root * (TABLE_SIZE - 1) + 0.5).astype(np.int32)]
 

@@ -189,12 +189,12 @@ class Volume:
 
     def words(self) -> ArrayU32:
         """(probe, PROBE_WORDS)"""
-        words = np.zeros((len(self.position), PROBE_WORDS), np.uint32)
-        words[:, :6] = pack_shared_exponent(self.light)
+        packed = np.zeros((len(self.position), PROBE_WORDS), np.uint32)
+        packed[:, :6] = pack_shared_exponent(self.light)
         # Probes inside things got the light of their neighbours: they count, but less.
         valid = np.where(self.valid, 255, 16).astype(np.uint32)
-        words[:, 6] = valid | np.rint(self.sun * 255).astype(np.uint32) << 8
-        return words
+        packed[:, 6] = valid | np.rint(self.sun * 255).astype(np.uint32) << 8
+        return packed
 
 
 class Surface:
@@ -229,9 +229,9 @@ class Surface:
         for part in parts(len(self.lifted), rays, text, quiet):
             radiance, distance, back = tracer(table, self.lifted[part], self.attitude[part])
             self.light[part] = np.asarray(radiance, float)[:, 0].mean(1) * np.pi
-            seen, near = np.asarray(distance)[:, 0] >= 0.0, np.asarray(distance)[:, 0]
-            covered = (seen & (near < 2.0 * LIFT)).mean(1) > 0.5
-            self.valid[part] = ((np.asarray(back)[:, 0] * seen).mean(1) < 0.2) & ~covered
+            struck, near = np.asarray(distance)[:, 0] >= 0.0, np.asarray(distance)[:, 0]
+            covered = (struck & (near < 2.0 * LIFT)).mean(1) > 0.5
+            self.valid[part] = ((np.asarray(back)[:, 0] * struck).mean(1) < 0.2) & ~covered
         for first, rows, columns in self.layout.faces:
             span = slice(first, first + rows * columns)
             valid = self.valid[span].reshape(rows, columns)
@@ -295,8 +295,8 @@ def sun_visible(geometry: GeometryBatch, scene: Scene, points: Array) -> Array:
     suns = [light for light in scene.lights if isinstance(light, Sun)]
     if not suns or not len(points):
         return np.ones(len(points))
-    way = -np.array(suns[0].direction, float)
-    end = points + way / np.linalg.norm(way) * 1e3
+    towards = -np.array(suns[0].direction, float)
+    end = points + towards / np.linalg.norm(towards) * 1e3
     return np.where(occluded(geometry, points, end, np.zeros(len(points), np.int32)), 0.0, 1.0)
 
 

@@ -27,7 +27,7 @@ from airworthy.scenes.splats.editing import merged
 from airworthy.scenes.splats.record import C0, Splats
 from airworthy.splats.surfaces import LIFT, Patches, evenly, exposure_of, patches_of, spread_points, viewpoints, witnessed
 
-__all__ = ["ConvertOptions", "lit_batch", "seen_color", "splats_from_scene"]
+__all__ = ["ConvertOptions", "display_color", "lit_batch", "splats_from_scene"]
 
 
 _SHADE = ShadingOptions(sun_disc=False, max_range=1e4)
@@ -80,7 +80,7 @@ class ConvertOptions:
 DEFAULT_CONVERT = ConvertOptions()
 
 
-def seen_color(linear: Any, exposure: float = 1.0) -> ArrayF32:
+def display_color(linear: Any, exposure: float = 1.0) -> ArrayF32:
     """Return what splats hold of linear radiance: after exposure and the filmic curve, sRGB-encoded, in [0, 1]."""
     return srgb_from_linear(filmic(np.asarray(linear, np.float32) * np.float32(exposure)))
 
@@ -108,7 +108,7 @@ def splats_from_scene(
         options: How.
 
     Returns:
-        Splats of degree 0 that hold `seen_color` of what is shaded.
+        Splats of degree 0 that hold `display_color` of what is shaded.
 
     Raises:
         AirworthyError: Both or neither of `spacing` and `count` are given, one is not positive, or nothing can be seen.
@@ -118,30 +118,33 @@ def splats_from_scene(
     batch = scene if isinstance(scene, SceneBatch) else lit_batch(scene, options.baked)
     patches = patches_of(batch.scenes[0], options.patch)
     eyes = viewpoints(batch, options.eyes)
-    seen, behind, witnesses = exposure_of(batch, patches, eyes)
+    visible, behind, witnesses = exposure_of(batch, patches, eyes)
     # Nothing is put where no eye sees: the far side of a wall would show through.
-    some = seen > 0.0
-    patches, seen, behind, witnesses = patches.only(some), seen[some], behind[some], witnesses[some]
+    some = visible > 0.0
+    patches, visible, behind, witnesses = patches.only(some), visible[some], behind[some], witnesses[some]
     if not len(patches):
         raise AirworthyError(f"Nothing of the scene {batch.scenes[0].name!r} can be seen from within its bounds.")
     if count is None:
         count = max(1, int(patches.area.sum() / float(spacing or 1.0) ** 2))
     sight = SurfaceView(patches, np.where(behind[:, None], -patches.normal, patches.normal), eyes, witnesses)
-    weight = patches.area * _worth(seen, patches, batch.scenes[0])
+    weight = patches.area * _worth(visible, patches, batch.scenes[0])
     if options.detail:
         weight *= _variety(batch, sight, weight, max(1, count // 2), options)
     splats = _covered(batch, sight, weight, count, options)
     return _with_sky(batch, splats, eyes, options) if options.sky else splats
 
 
-def _worth(seen: ArrayFloat, patches: Patches, scene: Scene) -> Array:
-    """Density (n,) of Gaussians for solid angles per area `seen`. The square root keeps some for what is seen small from most
-    places but may be flown to; what lies beyond the bounds may not."""
+def _worth(visible: ArrayFloat, patches: Patches, scene: Scene) -> Array:
+    """Density (n,) of Gaussians for solid angles per area `visible`.
+
+    The square root keeps some for what is small in the eyes of most positions but may be flown to; what lies beyond the bounds
+    may not.
+    """
     middle = patches.corners.mean(axis=1)
     beyond = np.linalg.norm(middle - np.clip(middle, scene.bounds.lower, scene.bounds.upper), axis=-1) > _NEAR
-    worth = np.sqrt(seen)
+    worth = np.sqrt(visible)
     if beyond.any() and not beyond.all():
-        worth[beyond] *= np.minimum(1.0, worth[beyond] / np.sqrt(np.median(seen[~beyond])))
+        worth[beyond] *= np.minimum(1.0, worth[beyond] / np.sqrt(np.median(visible[~beyond])))
     return np.asarray(worth, np.float64)
 
 
@@ -163,16 +166,16 @@ class SurfaceView:
             weight: Of each patch, (n,).
             count: Points wanted, about.
         """
-        which, place = spread_points(self.patches, weight, count)
+        which, position = spread_points(self.patches, weight, count)
         distance = np.sqrt(weight.sum() / count / weight[which] * self.patches.area[which])
-        seen = witnessed(batch, place, self.normal[which], self.eyes, self.witnesses[which])
-        return which[seen], place[seen], distance[seen]
+        visible = witnessed(batch, position, self.normal[which], self.eyes, self.witnesses[which])
+        return which[visible], position[visible], distance[visible]
 
 
 def _variety(batch: SceneBatch, sight: SurfaceView, weight: ArrayFloat, count: int, options: ConvertOptions) -> Array:
     """First pass: factor (n,) on the density of patches, from how much the colour differs under coarse Gaussians."""
-    which, place, width = sight.points(batch, weight, count)
-    _, deviation = _shaded(batch, place, sight.normal[which], width, 6, options.exposure)
+    which, position, width = sight.points(batch, weight, count)
+    _, deviation = _shaded(batch, position, sight.normal[which], width, 6, options.exposure)
     found = np.bincount(which, deviation, len(weight))
     number = np.bincount(which, minlength=len(weight))
     usual = max(float(deviation.mean()) if len(deviation) else 0.0, 1e-4)
@@ -182,35 +185,37 @@ def _variety(batch: SceneBatch, sight: SurfaceView, weight: ArrayFloat, count: i
 
 def _covered(batch: SceneBatch, sight: SurfaceView, weight: ArrayFloat, count: int, options: ConvertOptions) -> Splats:
     """Second pass: the Gaussians."""
-    which, place, expected = sight.points(batch, weight, _CHOICE * count)
+    which, position, expected = sight.points(batch, weight, _CHOICE * count)
     expected = expected * np.sqrt(_CHOICE)
     up = sight.normal[which]
-    kept = evenly(place, up, expected, count)
-    which, place, expected, up = which[kept], place[kept], expected[kept], up[kept]
+    kept = evenly(position, up, expected, count)
+    which, position, expected, up = which[kept], position[kept], expected[kept], up[kept]
     along, breadth = sight.patches.along[which], sight.patches.breadth[which]
-    width = _distances(place, up, expected)
+    width = _distances(position, up, expected)
     # On what is narrower than the Gaussians are apart these lie in a row, and are stretched along it.
     across = np.minimum(options.overlap * width, 0.3 * breadth)
     stretch = np.clip(width / np.maximum(breadth, 1e-4), 1.0, 3.0)
     length = np.minimum(options.overlap * width * stretch, np.maximum(4.0 * across, options.overlap * width))
-    length = np.minimum(length, _room(batch, place, up, along, 2.0 * length))
-    across = np.minimum(across, _room(batch, place, up, np.cross(up, along), 2.0 * across))
+    length = np.minimum(length, _room(batch, position, up, along, 2.0 * length))
+    across = np.minimum(across, _room(batch, position, up, np.cross(up, along), 2.0 * across))
     sigma = np.clip(np.stack((length, across), axis=1), *_LENGTHS)
     thin = np.maximum(_FLAT * sigma.min(axis=1), 0.2 * _LENGTHS[0])
     turn = frames.from_matrix(np.stack((along, np.cross(up, along), up), axis=-1))
-    color, _ = _shaded(batch, place, up, np.minimum(width, breadth), options.rays, options.exposure)
+    color, _ = _shaded(batch, position, up, np.minimum(width, breadth), options.rays, options.exposure)
     scale = np.concatenate((sigma, thin[:, None]), axis=1)
-    return _splats(place, turn, scale, np.full(len(place), options.opacity), color)
+    return _splats(position, turn, scale, np.full(len(position), options.opacity), color)
 
 
-def _room(batch: SceneBatch, place: ArrayFloat, normal: ArrayFloat, way: ArrayFloat, reach: ArrayFloat) -> Array:
-    """Greatest standard deviation (n,) along +-`way` (n, 3) that leaves a Gaussian on its surface, which is looked for up to
-    `reach` (n,) away."""
-    room = np.full(len(place), np.inf)
+def _room(batch: SceneBatch, position: ArrayFloat, normal: ArrayFloat, direction: ArrayFloat, reach: ArrayFloat) -> Array:
+    """Greatest standard deviation (n,) along +-`direction` (n, 3) that leaves a Gaussian on its surface.
+
+    The surface is looked for up to `reach` (n,) away.
+    """
+    room = np.full(len(position), np.inf)
     pose = (np.zeros((1, 3)), np.array([[0.0, 0.0, 0.0, 1.0]]), np.zeros(1, np.int32))
     for share in (1.0, 0.75, 0.5, 0.25, 0.1):
         for sign in (1.0, -1.0):
-            start = place + (sign * share * reach)[:, None] * way + LIFT * normal
+            start = position + (sign * share * reach)[:, None] * direction + LIFT * normal
             table = RayTable(-normal[None], start[None])
             found = cast(batch.geometry, table, *pose, ("range",), max_range=4.0 * LIFT)["range"][0, 0]
             off = np.abs(found - LIFT) >= 0.5 * LIFT
@@ -218,18 +223,18 @@ def _room(batch: SceneBatch, place: ArrayFloat, normal: ArrayFloat, way: ArrayFl
     return room
 
 
-def _splats(place: ArrayFloat, turn: ArrayFloat, scale: ArrayFloat, opacity: ArrayFloat, color: ArrayFloat) -> Splats:
-    parts = (place, turn, scale, opacity, ((color - 0.5) / C0)[:, None, :])
+def _splats(position: ArrayFloat, turn: ArrayFloat, scale: ArrayFloat, opacity: ArrayFloat, color: ArrayFloat) -> Splats:
+    parts = (position, turn, scale, opacity, ((color - 0.5) / C0)[:, None, :])
     return Splats(*(np.asarray(part, np.float32) for part in parts))
 
 
-def _distances(place: ArrayFloat, normal: ArrayFloat, expected: ArrayFloat) -> Array:
+def _distances(position: ArrayFloat, normal: ArrayFloat, expected: ArrayFloat) -> Array:
     """Distance (n,) of points to their neighbours on the same side of the same surface, near what is expected."""
     from scipy.spatial import cKDTree
 
-    if len(place) < 2:
+    if len(position) < 2:
         return np.asarray(expected, np.float64)
-    distance, index = cKDTree(place).query(place, k=min(9, len(place)))
+    distance, index = cKDTree(position).query(position, k=min(9, len(position)))
     same = (normal[index[:, 1:]] * normal[:, None]).sum(axis=-1) > 0.9
     distance = np.where(same, distance[:, 1:], np.inf)
     distance.sort(axis=1)
@@ -239,19 +244,19 @@ def _distances(place: ArrayFloat, normal: ArrayFloat, expected: ArrayFloat) -> A
 
 
 def _shaded(
-    batch: SceneBatch, place: ArrayFloat, normal: ArrayFloat, width: ArrayFloat, rays: int, exposure: float
+    batch: SceneBatch, position: ArrayFloat, normal: ArrayFloat, width: ArrayFloat, rays: int, exposure: float
 ) -> tuple[Array, Array]:
     """Mean colour (n, 3) of places about points, seen from just above them; and its deviation (n,), mean of channels."""
     side = np.cross(normal, np.where(np.abs(normal[:, 2:]) < 0.9, (0.0, 0.0, 1.0), (1.0, 0.0, 0.0)))
     side /= np.linalg.norm(side, axis=-1, keepdims=True)
     other = np.cross(normal, side)
-    total, square, number = np.zeros((len(place), 3)), np.zeros((len(place), 3)), np.zeros((len(place), 1))
+    total, square, number = np.zeros((len(position), 3)), np.zeros((len(position), 3)), np.zeros((len(position), 1))
     for k in range(rays):
         # Places on a sunflower, the first in the middle.
         reach, angle = 0.55 * np.sqrt(k / max(rays, 1)), 2.399963229728653 * k
-        at = place + width[:, None] * reach * (np.cos(angle) * side + np.sin(angle) * other)
+        at = position + width[:, None] * reach * (np.cos(angle) * side + np.sin(angle) * other)
         color, met = _straight_down(batch, at, normal, k % batch.env_count)
-        encoded = seen_color(color, exposure) * met[:, None]
+        encoded = display_color(color, exposure) * met[:, None]
         total += encoded
         square += encoded**2
         number += met[:, None]
@@ -269,8 +274,8 @@ def _straight_down(batch: SceneBatch, at: ArrayFloat, normal: ArrayFloat, env: i
     return np.concatenate(colors), np.concatenate(met)
 
 
-def _along(batch: SceneBatch, start: ArrayFloat, way: ArrayFloat, env: int = 0) -> dict[str, ArrayAny]:
-    table = RayTable(way[None], start[None])
+def _along(batch: SceneBatch, start: ArrayFloat, directions: ArrayFloat, env: int = 0) -> dict[str, ArrayAny]:
+    table = RayTable(directions[None], start[None])
     cameras = Cameras.of(batch, table, np.zeros((1, 3)), np.array([[0.0, 0.0, 0.0, 1.0]]), np.array([env], np.int32))
     return shade_channels(batch, table, cameras, ("rgb", "hits"), _SHADE)
 
@@ -283,17 +288,17 @@ def _with_sky(batch: SceneBatch, splats: Splats, eyes: ArrayFloat, options: Conv
     height = 1.0 - (2 * np.arange(options.sky) + 1.0) / options.sky
     turn = 2.399963229728653 * np.arange(options.sky)
     flat = np.sqrt(1.0 - height**2)
-    way = np.stack((flat * np.cos(turn), flat * np.sin(turn), height), axis=-1)
+    directions = np.stack((flat * np.cos(turn), flat * np.sin(turn), height), axis=-1)
     identity = np.tile((0.0, 0.0, 0.0, 1.0), (len(eyes), 1))
-    seen = np.isinf(
-        cast(batch.geometry, RayTable(way[None]), eyes, identity, np.zeros(len(eyes), np.int32), ("range",))["range"]
+    visible = np.isinf(
+        cast(batch.geometry, RayTable(directions[None]), eyes, identity, np.zeros(len(eyes), np.int32), ("range",))["range"]
     )
-    way = way[seen[:, 0].any(axis=0)]
-    if not len(way):
+    directions = directions[visible[:, 0].any(axis=0)]
+    if not len(directions):
         return splats
-    place = middle + radius * way
-    color = seen_color(_along(batch, place, way)["rgb"][0, 0], options.exposure)
+    position = middle + radius * directions
+    color = display_color(_along(batch, position, directions)["rgb"][0, 0], options.exposure)
     sigma = 0.7 * radius * np.sqrt(4.0 * np.pi / options.sky)
-    scale, turned = np.full((len(way), 3), sigma), np.tile((0.0, 0.0, 0.0, 1.0), (len(way), 1))
-    dome = _splats(place, turned, scale, np.full(len(way), options.opacity), color)
+    scale, turned = np.full((len(directions), 3), sigma), np.tile((0.0, 0.0, 0.0, 1.0), (len(directions), 1))
+    dome = _splats(position, turned, scale, np.full(len(directions), options.opacity), color)
     return merged([splats, dome])

@@ -77,7 +77,7 @@ def overlaid(
     blank = {"splat_depth": np.inf, "splat_alpha": 0.0}
     out |= {name: np.full(shape, blank[name], np.float32) for name in names}
     splats = splats_of(batch.origin)
-    some = splats.seen_in(batch, cameras.env)
+    some = splats.visible_in(batch, cameras.env)
     if not len(some):
         return out
     rows = cameras.rows[some] if cameras.columns else cameras.rows[some, 0]
@@ -391,12 +391,12 @@ def _with_splats(
 ) -> Arrays:
     """`rgb`, `splat_depth` and `splat_alpha`, those that are asked for: splats over what is shaded behind them."""
 
-    seen = batch.seen()
-    front = _geometry(seen, table, cameras, ["depth", *HIT_CHANNELS], options)
+    ranges = batch.rendered()
+    front = _geometry(ranges, table, cameras, ["depth", *HIT_CHANNELS], options)
     behind = None
     if "rgb" in names:
         hits = front if options.samples == 1 else None
-        behind = shade_channels(seen, table, cameras, ("rgb",), options, hits)["rgb"]
+        behind = shade_channels(ranges, table, cameras, ("rgb",), options, hits)["rgb"]
     return overlaid(batch, table, cameras, projection, front, behind, [name for name in names if name in SPLAT_CHANNELS])
 
 
@@ -422,13 +422,13 @@ def _through_holes(
     """Return the same channels where rays go on through the holes of cut-out materials: cast again, from just before what is
     met.
     """
-    seen = shade_channels(batch, table, cameras, ("hits",), options)["range"]
+    ranges = shade_channels(batch, table, cameras, ("hits",), options)["range"]
     rows = cameras.rows
     where, attitude = rows["position"].astype(np.float64) + rows["rest"], rows["attitude"].astype(np.float64)
     start = 0.0 if table.origins is None else table.origins
     for camera in range(len(cameras)):
-        met = seen[camera] >= 0.0
-        skipped = np.where(met, np.maximum(seen[camera] * (1.0 - 1e-4) - 1e-3, 0.0), 2.0 * options.max_range)
+        met = ranges[camera] >= 0.0
+        skipped = np.where(met, np.maximum(ranges[camera] * (1.0 - 1e-4) - 1e-3, 0.0), 2.0 * options.max_range)
         moved = RayTable(table.directions, start + table.directions * skipped[..., None], table.axis)
         poses = (where[camera, :1], attitude[camera, :1])
         columns: dict[str, Any] = {}

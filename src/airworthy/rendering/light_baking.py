@@ -252,6 +252,6 @@ def use_baked(
         folder: The cache; None: `cache_folder()`.
         quiet: Show no progress.
     """
-    looks = appearance_of(batch, texture_scale)
+    appearance = appearance_of(batch, texture_scale)
     for index, scene in enumerate(batch.scenes):
-        looks.use(index, baked_light(scene, settings, folder, quiet))
+        appearance.use(index, baked_light(scene, settings, folder, quiet))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayFloat
 from airworthy.geometry import RayTable, cast
-from airworthy.rendering.converting import seen_color
+from airworthy.rendering.converting import display_color
 from airworthy.rendering.images import render
 from airworthy.rendering.shading import ShadingOptions
 from airworthy.scenes.batch import SceneBatch
@@ -81,8 +81,8 @@ def scene_views(
     position = viewpoints(batch, count, first=first)
     turn = sequence(count, first + 17)
     yaw, pitch = 2.0 * np.pi * turn[:, 0], 0.7 * (turn[:, 1] - 0.5)
-    way = np.stack((np.cos(yaw) * np.cos(pitch), np.sin(yaw) * np.cos(pitch), np.sin(pitch)), axis=-1)
-    attitude = np.stack([look_at(np.zeros(3), one) for one in way])
+    directions = np.stack((np.cos(yaw) * np.cos(pitch), np.sin(yaw) * np.cos(pitch), np.sin(pitch)), axis=-1)
+    attitude = np.stack([look_at(np.zeros(3), one) for one in directions])
     focal = 0.5 * width / np.tan(0.5 * fov)
     u, v = np.meshgrid(np.arange(width) + 0.5 - 0.5 * width, np.arange(height) + 0.5 - 0.5 * height)
     table = RayTable(np.stack((u / focal, v / focal, np.ones_like(u)), axis=-1))
@@ -90,7 +90,7 @@ def scene_views(
     images = np.empty((count, height, width, 3), np.float32)
     for k in range(count):
         found = render(batch, table, position[k : k + 1], attitude[k : k + 1], np.zeros(1, np.int32), ("rgb",), options)
-        images[k] = seen_color(found["rgb"][0], exposure)
+        images[k] = display_color(found["rgb"][0], exposure)
     return PosedImages(images, np.tile((focal, focal, 0.5 * width, 0.5 * height), (count, 1)), position, attitude)
 
 
@@ -181,10 +181,10 @@ def depth_error(
     renderer = splats if isinstance(splats, SplatRenderer) else SplatRenderer(splats)
     off = []
     for k in range(len(views)):
-        width, height, lens, place, turn = views.camera(k)
-        found = renderer.render(width, height, lens, place, turn, channels=("depth",), depth_mode=mode)["depth"][0]
+        width, height, lens, eye, turn = views.camera(k)
+        found = renderer.render(width, height, lens, eye, turn, channels=("depth",), depth_mode=mode)["depth"][0]
         table = RayTable(_rays(width, height, lens[0]))
-        truth = cast(batch.geometry, table, place, turn, np.zeros(1, np.int32), ("depth",))["depth"][0]
+        truth = cast(batch.geometry, table, eye, turn, np.zeros(1, np.int32), ("depth",))["depth"][0]
         some = (truth >= span[0]) & (truth <= span[1])
         off.append((found[some] - truth[some]).astype(np.float64))
     away = np.concatenate(off)

@@ -212,8 +212,8 @@ def launch(
     kept = _launches.setdefault(batch, {})
     if in_lanes:
         host["task_order"] = _order(tasks, batch.threads)
-    words = _device_words(host, appearance, device)
-    arrays = [*batch.geometry.arguments(), *words]
+    arguments = _device_arrays(host, appearance, device)
+    arrays = [*batch.geometry.arguments(), *arguments]
     run = kept.pop(key, None)
     if run is None:
         run = Repeated(shading_kernel(_PREFIX), tasks, [*arrays, *scalars], device, batch.threads)
@@ -223,7 +223,7 @@ def launch(
     for index, array in enumerate(arrays):
         run.exchange(index, array)
     run.launch()
-    return _fetched(outputs, words, device)
+    return _fetched(outputs, arguments, device)
 
 
 _ORDERS: dict[tuple[int, int | None], NDArray[np.int32]] = {}
@@ -254,10 +254,12 @@ def _hit_arrays(hits: Arrays | None, shape: tuple[int, int, int]) -> Arrays:
     return {f"hit_{name}": hits[name] for name in HIT_CHANNELS}
 
 
-def _frame_arrays(batch: SceneBatch, table: RayTable, cameras: Cameras, options: ShadingOptions, looks: Appearance) -> Arrays:
+def _frame_arrays(
+    batch: SceneBatch, table: RayTable, cameras: Cameras, options: ShadingOptions, appearance: Appearance
+) -> Arrays:
     """Arrays that may differ from one launch to the next."""
     reach = np.array([options.max_range, options.shadow_distance, options.mirror_roughness], np.float32)
-    lights, spans = env_lights(batch, looks)
+    lights, spans = env_lights(batch, appearance)
     spread = spreads(table)
     if options.texture_bias:
         spread = spread * np.float32(2.0**options.texture_bias)
@@ -275,34 +277,34 @@ def _frame_arrays(batch: SceneBatch, table: RayTable, cameras: Cameras, options:
     return found
 
 
-def env_lights(batch: SceneBatch, looks: Appearance) -> tuple[ArrayF32, NDArray[np.int32]]:
+def env_lights(batch: SceneBatch, appearance: Appearance) -> tuple[ArrayF32, NDArray[np.int32]]:
     """Rows of lights, and of each environment the first and how many (env, 2); lights on actors are where these are now."""
     attached = any(getattr(light, "attached", "") for scene in batch.scenes for light in scene.lights)
     if not attached:
-        return looks.lights, np.ascontiguousarray(looks.light_spans[batch.scene_of_env])
-    points, ways = batch.light_poses()
-    counts = looks.light_spans[batch.scene_of_env, 1]
+        return appearance.lights, np.ascontiguousarray(appearance.light_spans[batch.scene_of_env])
+    points, directions = batch.light_poses()
+    counts = appearance.light_spans[batch.scene_of_env, 1]
     first = np.cumsum(counts) - counts
     env = np.repeat(np.arange(batch.env_count), counts)
     number = np.arange(len(env)) - first[env]
-    rows = looks.lights[looks.light_spans[batch.scene_of_env[env], 0] + number].copy()
-    where, way = points[env, number], ways[env, number]
+    rows = appearance.lights[appearance.light_spans[batch.scene_of_env[env], 0] + number].copy()
+    where, towards = points[env, number], directions[env, number]
     rows[:, 1:4] = np.where(np.isnan(where), rows[:, 1:4], where)
-    rows[:, 4:7] = np.where(np.isnan(way), rows[:, 4:7], way)
-    return rows if len(rows) else looks.lights, np.stack([first, counts], -1).astype(np.int32)
+    rows[:, 4:7] = np.where(np.isnan(towards), rows[:, 4:7], towards)
+    return rows if len(rows) else appearance.lights, np.stack([first, counts], -1).astype(np.int32)
 
 
-def _looks_arrays(looks: Appearance) -> Arrays:
-    baked = looks.baked
+def _appearance_arrays(appearance: Appearance) -> Arrays:
+    baked = appearance.baked
     return {
-        "materials": looks.materials,
-        "material_maps": looks.material_maps,
-        "shape_looks": looks.shape_rows,
-        "looks_vertices": looks.vertices,
-        "looks_faces": looks.faces,
-        "textures": looks.textures,
-        "texels": looks.texels,
-        "skies": looks.skies,
+        "materials": appearance.materials,
+        "material_maps": appearance.material_maps,
+        "shape_looks": appearance.shape_rows,
+        "looks_vertices": appearance.vertices,
+        "looks_faces": appearance.faces,
+        "textures": appearance.textures,
+        "texels": appearance.texels,
+        "skies": appearance.skies,
         "volumes": baked.volumes,
         "probes": baked.probes,
         "map_slots": baked.slots,
@@ -314,21 +316,24 @@ def _looks_arrays(looks: Appearance) -> Arrays:
 _SENT: WeakKeyDictionary[Appearance, dict[str, tuple[int, dict[str, Any]]]] = WeakKeyDictionary()
 
 
-def _device_words(host: Arrays, looks: Appearance, device: str) -> list[Any]:
+def _device_arrays(host: Arrays, appearance: Appearance, device: str) -> list[Any]:
     """Warp arrays in the order of `ARRAYS`; those of the appearance are sent to a device once."""
-    kept = _SENT.setdefault(looks, {})
-    if device not in kept or kept[device][0] != looks.version:
-        kept[device] = (looks.version, {name: _sent(array, device) for name, array in _looks_arrays(looks).items()})
+    kept = _SENT.setdefault(appearance, {})
+    if device not in kept or kept[device][0] != appearance.version:
+        kept[device] = (
+            appearance.version,
+            {name: _sent(array, device) for name, array in _appearance_arrays(appearance).items()},
+        )
     still = kept[device][1]
-    words = []
+    arguments = []
     for name, kind in ARRAYS:
         if name in still:
-            words.append(still[name])
+            arguments.append(still[name])
         elif host.get(name) is None:
-            words.append(_nothing(kind, device))
+            arguments.append(_nothing(kind, device))
         else:
-            words.append(_sent(host[name], device))
-    return words
+            arguments.append(_sent(host[name], device))
+    return arguments
 
 
 def _sent(array: Any, device: str) -> Any:
@@ -349,11 +354,11 @@ def _nothing(kind: str, device: str) -> Any:
     return _NOTHING[kind, device]
 
 
-def _fetched(outputs: Arrays, words: list[Any], device: str) -> Arrays:
+def _fetched(outputs: Arrays, arguments: list[Any], device: str) -> Arrays:
     if device != "cpu":
-        places = {name: k for k, (name, _) in enumerate(ARRAYS)}
+        order = {name: k for k, (name, _) in enumerate(ARRAYS)}
         for name, array in outputs.items():
-            array[...] = words[places[name]].numpy().reshape(array.shape)
+            array[...] = arguments[order[name]].numpy().reshape(array.shape)
     return {key: outputs[name] for name, (key, _) in _OUTPUTS.items() if name in outputs}
 
 

@@ -17,7 +17,7 @@ from airworthy.core.runs.progress import progress
 from airworthy.core.schema import check_fields
 from airworthy.geometry import RayTable
 from airworthy.rendering.baking import BakeSettings
-from airworthy.rendering.converting import seen_color
+from airworthy.rendering.converting import display_color
 from airworthy.rendering.light_baking import baked_light
 from airworthy.rendering.refining import PosedImages
 from airworthy.rendering.shading import ShadingOptions, shade
@@ -73,9 +73,9 @@ def softly_lit(scene: Scene, light: SoftLight = DEFAULT_SOFT, quiet: bool = True
     baked = baked_light(still, light.bake, quiet=quiet)
     lights = [tuple(_moved(one, draw, k, light) for k, one in enumerate(still.lights)) for draw in sequence(light.samples)]
     batch = SceneBatch([replace(still, lights=some) for some in lights])
-    looks = appearance_of(batch)
+    appearance = appearance_of(batch)
     for env in range(len(batch.scenes)):
-        looks.use(env, baked)
+        appearance.use(env, baked)
     return batch
 
 
@@ -87,16 +87,16 @@ def _moved(one: Light, draw: ArrayFloat, number: int, light: SoftLight) -> Light
         x, y, z = one.position
         return replace(one, position=(x + light.panel[0] * across, y + light.panel[1] * along, z))
     if isinstance(one, Sun):
-        return replace(one, direction=_beside(np.asarray(one.direction), draw, light.sun))
+        return replace(one, direction=_within_disc(np.asarray(one.direction), draw, light.sun))
     return one
 
 
-def _beside(way: ArrayFloat, draw: ArrayFloat, angle: float) -> Vector3:
-    side = np.cross(way, np.eye(3)[np.argmin(np.abs(way))])
+def _within_disc(direction: ArrayFloat, draw: ArrayFloat, angle: float) -> Vector3:
+    side = np.cross(direction, np.eye(3)[np.argmin(np.abs(direction))])
     side /= np.linalg.norm(side)
     # The square root spreads points evenly over the disc's area.
     turn, reach = 2.0 * np.pi * draw[0], np.tan(angle) * np.sqrt(draw[2])
-    found = way + reach * (np.cos(turn) * side + np.sin(turn) * np.cross(way, side))
+    found = direction + reach * (np.cos(turn) * side + np.sin(turn) * np.cross(direction, side))
     x, y, z = (found / np.linalg.norm(found)).tolist()
     return (x, y, z)
 
@@ -104,7 +104,7 @@ def _beside(way: ArrayFloat, draw: ArrayFloat, angle: float) -> Vector3:
 def soft_images(
     batch: SceneBatch, width: int, height: int, focal: float, position: ArrayFloat, attitude: ArrayFloat, exposure: float = 1.0
 ) -> Iterator[ArrayF32]:
-    """Images (H, W, 3) of a batch made by `softly_lit`, as `seen_color`, one after the other.
+    """Images (H, W, 3) of a batch made by `softly_lit`, as `display_color`, one after the other.
 
     Args:
         batch: Of s environments; as many samples per pixel.
@@ -119,11 +119,11 @@ def soft_images(
     u, v = np.meshgrid(np.arange(width) + 0.5 - 0.5 * width, np.arange(height) + 0.5 - 0.5 * height)
     tables = [RayTable(np.stack(((u + x) / focal, (v + y) / focal, np.ones_like(u)), axis=-1)) for x, y in pixel_places(count)]
     options = ShadingOptions()
-    for place, turn in zip(position, attitude, strict=True):
+    for eye, turn in zip(position, attitude, strict=True):
         total = np.zeros((height, width, 3), np.float32)
         for env, table in enumerate(tables):
-            total += shade(batch, table, place[None], turn[None], np.array([env], np.int32), options)[0]
-        yield seen_color(total / np.float32(count), exposure)
+            total += shade(batch, table, eye[None], turn[None], np.array([env], np.int32), options)[0]
+        yield display_color(total / np.float32(count), exposure)
 
 
 def pixel_places(count: int) -> list[tuple[float, float]]:
@@ -145,8 +145,8 @@ def free_poses(batch: SceneBatch, count: int, first: int = 0, pitch: float = 0.3
     position = viewpoints(batch, count, first=first)
     turn = sequence(count, first + 17)
     yaw, tilt = 2.0 * np.pi * turn[:, 0], 2.0 * pitch * (turn[:, 1] - 0.5)
-    way = np.stack((np.cos(yaw) * np.cos(tilt), np.sin(yaw) * np.cos(tilt), np.sin(tilt)), axis=-1)
-    return np.asarray(position, np.float64), np.stack([look_at(np.zeros(3), one) for one in way])
+    directions = np.stack((np.cos(yaw) * np.cos(tilt), np.sin(yaw) * np.cos(tilt), np.sin(tilt)), axis=-1)
+    return np.asarray(position, np.float64), np.stack([look_at(np.zeros(3), one) for one in directions])
 
 
 def soft_views(

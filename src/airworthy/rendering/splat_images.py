@@ -173,23 +173,24 @@ class SceneSplats:
         clouds: list[Splats] = []
         known: dict[Any, int] = {}
         self._standing = np.array([_standing(scene, clouds, known) for scene in batch.scenes])
-        riding = [_riding(scene, clouds, known) for scene in batch.scenes]
-        most = max(map(len, riding))
-        self._riding = np.array([[*row, *[-1] * (most - len(row))] for row in riding], np.int64).reshape(len(riding), most)
+        attached = [_attached_clouds(scene, clouds, known) for scene in batch.scenes]
+        most = max(map(len, attached))
+        padded = [[*row, *[-1] * (most - len(row))] for row in attached]
+        self._attached_clouds = np.array(padded, np.int64).reshape(len(attached), most)
         self.renderer = SplatRenderer(clouds, batch.device, batch.threads)
         """Of all clouds."""
         self._present = np.array([bool(scene.splats) for scene in batch.scenes])
 
-    def seen_in(self, batch: SceneBatch, env: NDArray[np.int32]) -> ArrayIndex:
+    def visible_in(self, batch: SceneBatch, env: NDArray[np.int32]) -> ArrayIndex:
         """Return which of c cameras are in environments with splats."""
         return np.flatnonzero(self._present[batch.scene_of_env[env]])
 
     def movers(self, batch: SceneBatch, env: NDArray[np.int32]) -> SplatMovers | None:
         """Clouds that ride on actors, where these are now, for cameras in environments (c,)."""
-        if not self._riding.shape[1]:
+        if not self._attached_clouds.shape[1]:
             return None
         position, attitude = (poses[env] for poses in batch.splat_poses())
-        cloud = self._riding[batch.scene_of_env[env]]  # -1 where an environment's scene has fewer
+        cloud = self._attached_clouds[batch.scene_of_env[env]]  # -1 where an environment's scene has fewer
         return SplatMovers(np.maximum(cloud, 0), position, attitude, cloud >= 0)
 
     def render(self, batch: SceneBatch, view: SplatView, channels: Sequence[str]) -> Arrays:
@@ -258,13 +259,13 @@ def _standing(scene: Scene, clouds: list[Splats], known: dict[Any, int]) -> int:
     return known[key]
 
 
-def _riding(scene: Scene, clouds: list[Splats], known: dict[Any, int]) -> list[int]:
+def _attached_clouds(scene: Scene, clouds: list[Splats], known: dict[Any, int]) -> list[int]:
     """Numbers of the clouds of a scene's attached placements, in order."""
     numbers = []
     for item in scene.splats:
         if not item.attached:
             continue
-        key = ("riding", id(scene.clouds[item.cloud]), item.scale)
+        key = ("attached", id(scene.clouds[item.cloud]), item.scale)
         if key not in known:
             known[key] = len(clouds)
             clouds.append(transformed(scene.clouds[item.cloud], scale=item.scale))

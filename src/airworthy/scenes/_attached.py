@@ -78,9 +78,9 @@ class RenderedBatch:
         return self._view
 
 
-def _without(placement: Placement, ghosts: ArrayBool) -> Placement:
+def _without(placement: Placement, collision_only: ArrayBool) -> Placement:
     mask = np.zeros(len(placement), bool)
-    mask[: len(ghosts)] = ghosts
+    mask[: len(collision_only)] = collision_only
     return replace(placement, visible=placement.visible & ~mask, collide=np.zeros(len(placement), bool))
 
 
@@ -111,10 +111,10 @@ class AttachedSplats:
         names = [actor.name for actor in scene.actors]
         for index, item in enumerate(scene.splats):
             _check(item, index, scene, names)
-        riding = [item for item in scene.splats if item.attached]
-        position = np.array([item.position for item in riding], float).reshape(-1, 3)
-        attitude = np.array([item.attitude for item in riding], float).reshape(-1, 4)
-        actor = np.array([names.index(item.attached) for item in riding], np.int64)
+        items = [item for item in scene.splats if item.attached]
+        position = np.array([item.position for item in items], float).reshape(-1, 3)
+        attitude = np.array([item.attitude for item in items], float).reshape(-1, 4)
+        actor = np.array([names.index(item.attached) for item in items], np.int64)
         self._scenes.append((position, frames.normalize(attitude), actor))
 
     def poses(self, scene_of_env: NDArray[np.int32], position: Array, attitude: Array) -> tuple[Array, Array]:

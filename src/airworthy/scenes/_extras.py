@@ -229,8 +229,8 @@ def actor_from_table(row: dict[str, Any], folder: Folder, where: str) -> Actor |
     body = with_yaw(dict(row), where)
     for key in ("parts", "path"):
         if key in body:
-            places = [(f"{where}.{key}[{k}]", item) for k, item in enumerate(_schema.rows(body[key], f"{where}.{key}"))]
-            body[key] = [with_yaw(_schema.table(item, place), place) for place, item in places]
+            labelled = [(f"{where}.{key}[{k}]", item) for k, item in enumerate(_schema.rows(body[key], f"{where}.{key}"))]
+            body[key] = [with_yaw(_schema.table(item, label), label) for label, item in labelled]
     extra = {key: body.pop(key) for key in ("person", "skin") if key in body}
     if not extra:
         actor: Actor = _schema.record(Actor, body, where)

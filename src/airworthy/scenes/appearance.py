@@ -41,19 +41,19 @@ def mesh_flags(mesh: Mesh) -> int:
     return HAS_NORMALS * (mesh.normals is not None) + HAS_UV * (mesh.uv is not None)
 
 
-def vertex_words(mesh: Mesh, occlusion: ArrayF32 | None = None) -> ArrayU32:
+def packed_vertices(mesh: Mesh, occlusion: ArrayF32 | None = None) -> ArrayU32:
     """(V, VERTEX_WORDS) of a mesh; occlusion (V,): share of the hemisphere that the mesh leaves open, 1 everywhere if None."""
     count = len(mesh.vertices)
-    words = np.zeros((count, VERTEX_WORDS), np.uint32)
+    packed = np.zeros((count, VERTEX_WORDS), np.uint32)
     up = np.array([[0.0, 0.0, 1.0]], np.float32)
     normals = mesh.normals if mesh.normals is not None else np.repeat(up, count, axis=0)
-    words[:, 0] = octahedral(normals)
+    packed[:, 0] = octahedral(normals)
     if mesh.uv is not None:
-        words[:, 1:3] = np.ascontiguousarray(mesh.uv, np.float32).view(np.uint32)
+        packed[:, 1:3] = np.ascontiguousarray(mesh.uv, np.float32).view(np.uint32)
     colors = np.ones((count, 4), np.float32) if mesh.colors is None else mesh.colors
-    words[:, 3] = pack(colors, True)
-    words[:, 4] = occlusion_bits(count, occlusion) | _tangent_bits(mesh, normals)
-    return words
+    packed[:, 3] = pack(colors, True)
+    packed[:, 4] = occlusion_bits(count, occlusion) | _tangent_bits(mesh, normals)
+    return packed
 
 
 def occlusion_bits(count: int, occlusion: ArrayF32 | None) -> ArrayU32:
@@ -112,13 +112,13 @@ def _gradients(mesh: Mesh) -> tuple[Array, Array, Array]:
     return unit(along_u), unit(along_v), area
 
 
-def face_words(mesh: Mesh) -> ArrayU32:
+def packed_faces(mesh: Mesh) -> ArrayU32:
     """(F, FACE_WORDS) of a mesh."""
-    words = np.zeros((len(mesh.faces), FACE_WORDS), np.uint32)
+    packed = np.zeros((len(mesh.faces), FACE_WORDS), np.uint32)
     if mesh.face_material is not None:
-        words[:, 0] = mesh.face_material.astype(np.uint32)
-    words[:, 1] = uv_density(mesh).astype(np.float32).view(np.uint32)
-    return words
+        packed[:, 0] = mesh.face_material.astype(np.uint32)
+    packed[:, 1] = uv_density(mesh).astype(np.float32).view(np.uint32)
+    return packed
 
 
 def uv_density(mesh: Mesh) -> Array:
@@ -222,8 +222,8 @@ class Appearance:
             if index is None or not isinstance(shape, Mesh) or len(value) != len(shape.vertices):
                 continue
             first = self.shape_rows[index, 0]
-            words = self.vertices[first : first + len(value)]
-            words[:, 4] = (words[:, 4] & np.uint32(0xFFFF)) | occlusion_bits(len(value), value)
+            packed = self.vertices[first : first + len(value)]
+            packed[:, 4] = (packed[:, 4] & np.uint32(0xFFFF)) | occlusion_bits(len(value), value)
 
     def memory(self) -> dict[str, int]:
         """Bytes by part."""
@@ -321,8 +321,8 @@ def _mesh_arrays(shapes: list[Shape]) -> tuple[NDArray[np.int32], ArrayU32, Arra
         if not isinstance(shape, Mesh):
             continue
         rows[index] = vertex, face, mesh_flags(shape), 0
-        vertices.append(vertex_words(shape))
-        faces.append(face_words(shape))
+        vertices.append(packed_vertices(shape))
+        faces.append(packed_faces(shape))
         vertex, face = vertex + len(vertices[-1]), face + len(faces[-1])
     blank = np.zeros((1, 1), np.uint32)
     return (

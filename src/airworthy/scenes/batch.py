@@ -74,7 +74,7 @@ class SceneBatch:
         self._moving: list[InstanceTable] = []
         self._actors: list[ActorTable] = []
         self._joints: list[PartJoints] = []
-        self._lights, self._beacons, self._riding = AttachedMarks(), AttachedMarks(), AttachedSplats()
+        self._lights, self._beacons, self._attached_splats = AttachedMarks(), AttachedMarks(), AttachedSplats()
         self._origin: SceneBatch | None = None
         self._twin: RenderedBatch | None = None
         self._index: dict[int, int] = {}
@@ -130,7 +130,7 @@ class SceneBatch:
         actors = actor_table(scene, self._paths)
         joints = part_joints(scene, moving)
         lights, beacons = _light_marks(scene), _beacon_marks(scene)
-        self._riding.add(scene)
+        self._attached_splats.add(scene)
         self.scenes.append(scene)
         self.semantics.append(semantic_numbers(scene))
         self.instance_names.append(tuple(item.name or item.shape for item in scene.instances))
@@ -347,9 +347,9 @@ class SceneBatch:
 
         In the order of those of the scene's `splats` that are attached; NaN padded.
         """
-        return self._riding.poses(self.scene_of_env, *self._actor_poses(np.arange(self.env_count)))
+        return self._attached_splats.poses(self.scene_of_env, *self._actor_poses(np.arange(self.env_count)))
 
-    def seen(self) -> SceneBatch:
+    def rendered(self) -> SceneBatch:
         """Return the batch as colours see it: without what is covered and invisible, at whose place only splats are seen.
 
         It shares everything with this one and is of this instant; it is this one where there is nothing of the kind.

@@ -79,12 +79,12 @@ def generated(name: str) -> Scene:
         UnknownNameError: There is no such generator; the message names the closest ones.
         AirworthyError: The name is malformed, or the generator has no such index.
     """
-    word, index, seed = parse_name(name)
+    kind, index, seed = parse_name(name)
     known = scene_generators()
-    if word not in known:
-        raise unknown_name("scene", word, known, _HINT)
+    if kind not in known:
+        raise unknown_name("scene", kind, known, _HINT)
     try:
-        return known[word](first_index(word) if index is None else index, seed)
+        return known[kind](first_index(kind) if index is None else index, seed)
     except AirworthyError as error:
         raise AirworthyError(f"Scene {name!r}: {error}") from None
 

@@ -18,7 +18,7 @@ from airworthy.scenes.record import Instance, Pose, Scene, SplatPlacement, Vecto
 if TYPE_CHECKING:
     from airworthy.scenes.splats.record import Splats
 
-__all__ = ["free_way", "gaussian_count", "instance_box", "scene_box", "splats_box", "triangle_count", "with_free_way"]
+__all__ = ["free_path", "gaussian_count", "instance_box", "scene_box", "splats_box", "triangle_count", "with_free_path"]
 
 # ---- Start and goal in a place that names none: where there is room, with a free straight way between them ------------------
 
@@ -31,7 +31,7 @@ _WAY = 6.0
 _LATTICE = (25, 25, 9)
 
 
-def free_way(
+def free_path(
     clearance: Callable[[Array], Array],
     lower: Array,
     upper: Array,
@@ -60,13 +60,13 @@ def free_way(
         return None, None
     free = points[room >= wide]
     start = free[np.argmin(np.linalg.norm(free - middle, axis=1))]
-    goal = _seen_from(clearance, start, free, min(_NARROW, 0.5 * wide))
+    goal = _visible_from(clearance, start, free, min(_NARROW, 0.5 * wide))
     ahead = middle if np.hypot(*(middle - start)[:2]) > 0.3 else start + np.array([1.0, 0.0, 0.0]) if goal is None else goal
     yaw = math.atan2(*(ahead - start)[[1, 0]])
     return Pose(_triple(start), yaw), None if goal is None else Pose(_triple(goal))
 
 
-def _seen_from(clearance: Callable[[Array], Array], start: Array, free: Array, least: float) -> Array | None:
+def _visible_from(clearance: Callable[[Array], Array], start: Array, free: Array, least: float) -> Array | None:
     """Return the farthest place, at much the same height, to which a straight way leads; of equally good ones the first."""
     far, rise = np.linalg.norm(free - start, axis=1), np.abs(free[:, 2] - start[2])
     usable = (far <= _WAY) & (far > 0.5)
@@ -79,7 +79,7 @@ def _seen_from(clearance: Callable[[Array], Array], start: Array, free: Array, l
     return None
 
 
-def with_free_way(scene: Scene, lower: Array, upper: Array) -> Scene:
+def with_free_path(scene: Scene, lower: Array, upper: Array) -> Scene:
     """Return a scene of meshes with a free start and goal around the middle of a box, within its bounds.
 
     Args:
@@ -101,7 +101,7 @@ def with_free_way(scene: Scene, lower: Array, upper: Array) -> Scene:
         return occluded(batch, points, np.stack([points[:, 0], points[:, 1], np.full(len(points), floor[2])], 1))
 
     bounds = np.array(scene.bounds.lower), np.array(scene.bounds.upper)
-    start, goal = free_way(distance, *bounds, 0.5 * (lower + upper), above)
+    start, goal = free_path(distance, *bounds, 0.5 * (lower + upper), above)
     return replace(scene, start=start, goal=goal)
 
 
@@ -193,5 +193,5 @@ def triangle_count(scene: Scene) -> tuple[int, int]:
 
 def gaussian_count(scene: Scene) -> tuple[int, int]:
     """Gaussians stored (once per cloud), and gaussians seen (once per placement)."""
-    seen = sum(len(scene.clouds[item.cloud]) for item in scene.splats)
-    return sum(len(cloud) for cloud in scene.clouds.values()), seen
+    rendered = sum(len(scene.clouds[item.cloud]) for item in scene.splats)
+    return sum(len(cloud) for cloud in scene.clouds.values()), rendered

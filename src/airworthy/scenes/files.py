@@ -111,10 +111,10 @@ def read_clouds(items: list[tuple[str, Any]], folder: Folder, where: str) -> dic
     """
     found: dict[str, Splats] = {}
     for name, value in items:
-        place = f"{where}: clouds.{_schema.short(name)}"
-        row: CloudRow = _schema.record(CloudRow, value, place)
-        path = folder.path(row.file, f"{place}.file")
-        found[name] = _read(path, row, _left(folder.limits, found), place)
+        label = f"{where}: clouds.{_schema.short(name)}"
+        row: CloudRow = _schema.record(CloudRow, value, label)
+        path = folder.path(row.file, f"{label}.file")
+        found[name] = _read(path, row, _left(folder.limits, found), label)
     return found
 
 
@@ -310,7 +310,7 @@ def scene_from_table(table: Mapping[str, Any], folder: Folder, where: str) -> Sc
         scene = replace(scene, **plain)
     except AirworthyError as error:
         raise AssetError(f"{where}: {error}") from None
-    rows = [(place, *read_placement(with_yaw(row, place), place)) for place, row in _rows(body, "splats", where)]
+    rows = [(label, *read_placement(with_yaw(row, label), label)) for label, row in _rows(body, "splats", where)]
     return with_solids(scene, rows)  # within the bounds of the whole
 
 
@@ -334,10 +334,10 @@ def _tables(base: Scene | None, body: dict[str, Any], folder: Folder, where: str
     textures = {k: _texture(v, folder, f"{where}: textures.{k}") for k, v in _items(body, "textures", where)}
     materials = {k: _schema.record(Material, v, f"{where}: materials.{k}") for k, v in _items(body, "materials", where)}
     skeletons = {k: _skeleton(v, folder, f"{where}: skeletons.{k}") for k, v in _items(body, "skeletons", where)}
-    instances = tuple(_schema.record(Instance, with_yaw(row, place), place) for place, row in _rows(body, "instances", where))
+    instances = tuple(_schema.record(Instance, with_yaw(row, label), label) for label, row in _rows(body, "instances", where))
     clouds = read_clouds(_items(body, "clouds", where), folder, where)
-    splats = tuple(read_placement(with_yaw(row, place), place)[0] for place, row in _rows(body, "splats", where))
-    lights = tuple(_light(row, place) for place, row in _rows(body, "lights", where))
+    splats = tuple(read_placement(with_yaw(row, label), label)[0] for label, row in _rows(body, "splats", where))
+    lights = tuple(_light(row, label) for label, row in _rows(body, "lights", where))
     if "lights" not in body:
         lights = scene.lights
     elif base is not None:  # its lights are added to, the default sun is not
@@ -353,9 +353,9 @@ def _tables(base: Scene | None, body: dict[str, Any], folder: Folder, where: str
         splats=scene.splats + splats,
         lights=lights,
     )
-    for place, row in _rows(body, "models", where):
-        made = model_from_table(made, row, folder, place)
-    actors: list[Actor | ActorKit] = [actor_from_table(row, folder, place) for place, row in _rows(body, "actors", where)]
+    for label, row in _rows(body, "models", where):
+        made = model_from_table(made, row, folder, label)
+    actors: list[Actor | ActorKit] = [actor_from_table(row, folder, label) for label, row in _rows(body, "actors", where)]
     for actor in actors:
         made = _joined(made, actor, where)
     return made
@@ -475,8 +475,8 @@ def write_scene(scene: Scene, folder: str | Path, clouds: CloudForm = "exact") -
         table["skeletons"] = _write_skeletons(scene, root)
         table["clouds"] = _write_clouds(scene, root, clouds)
         staged.carry(ASSETS)
-        told = {key: item for key, item in table.items() if item not in ({}, None)}
-        write_text(root / SCENE_FILE, _HEADER + text_of(told))
+        kept = {key: item for key, item in table.items() if item not in ({}, None)}
+        write_text(root / SCENE_FILE, _HEADER + text_of(kept))
     return Path(folder) / SCENE_FILE
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from airworthy.core import frames
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetError, AssetWarning, unknown_name
-from airworthy.scenes.extent import instances_box, with_free_way
+from airworthy.scenes.extent import instances_box, with_free_path
 from airworthy.scenes.formats.model import CloudNote, FileLimits, Model, Points
 from airworthy.scenes.formats.read import MODEL_SUFFIXES, POINT_SUFFIXES
 from airworthy.scenes.point_clouds import CloudCells, cells_mesh, cloud_cells, find_lattice, float32_step, need_near
@@ -303,7 +303,7 @@ def model_scene(
         return replace(scene, start=Pose((low[0] + 0.25 * margin, 0.0, 0.5 * (low[2] + high[2]))))
     if note is not None and note.lower is not None and note.upper is not None and factor == 1.0 and up == "z":
         return _as_noted(scene, note)
-    return with_free_way(scene, *box)
+    return with_free_path(scene, *box)
 
 
 def _as_noted(scene: Scene, note: CloudNote) -> Scene:

@@ -26,11 +26,11 @@ def pack(values: ArrayFloat, squared: bool) -> ArrayU32:
     return np.asarray(counts[..., 0] | counts[..., 1] << 9 | counts[..., 2] << 18 | alpha << 27, np.uint32)
 
 
-def unpack(words: ArrayU32, squared: bool) -> ArrayF32:
+def unpack(packed: ArrayU32, squared: bool) -> ArrayF32:
     """Linear values (..., 4) of words."""
     shifts = np.array([0, 9, 18], np.uint32)
-    rgb = ((words[..., None] >> shifts) & np.uint32(511)).astype(np.float32) / LEVEL
-    alpha = (words >> np.uint32(27)).astype(np.float32) / ALPHA_LEVEL
+    rgb = ((packed[..., None] >> shifts) & np.uint32(511)).astype(np.float32) / LEVEL
+    alpha = (packed >> np.uint32(27)).astype(np.float32) / ALPHA_LEVEL
     return np.concatenate([rgb * rgb if squared else rgb, alpha[..., None]], axis=-1)
 
 
@@ -43,11 +43,11 @@ def pack_shared_exponent(rgb: ArrayFloat) -> ArrayU32:
     return np.asarray(counts[..., 0] | counts[..., 1] << 9 | counts[..., 2] << 18 | biased << 27, np.uint32)
 
 
-def unpack_shared_exponent(words: ArrayU32) -> ArrayF32:
+def unpack_shared_exponent(packed: ArrayU32) -> ArrayF32:
     """Light (..., 3) of words."""
     shifts = np.array([0, 9, 18], np.uint32)
-    counts = ((words[..., None] >> shifts) & np.uint32(511)).astype(np.float32)
-    return counts * np.exp2((words >> np.uint32(27)).astype(np.float32) - 32.0)[..., None]
+    counts = ((packed[..., None] >> shifts) & np.uint32(511)).astype(np.float32)
+    return counts * np.exp2((packed >> np.uint32(27)).astype(np.float32) - 32.0)[..., None]
 
 
 def linear_pixels(texture: Texture) -> ArrayF32:

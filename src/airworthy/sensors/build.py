@@ -80,9 +80,9 @@ class BeaconCamera:
         position = np.asarray(view.position, np.float64)
         env = np.arange(len(position)) if view.env is None else np.asarray(view.env)
         beacons = self._beacons(scene, env)
-        pixel, seen = self._projected(beacons, position, view.attitude)
-        seen[seen] = ~self._hidden(scene, view, beacons, position, env, seen)
-        return self._reported(pixel, seen, view.draw)
+        pixel, visible = self._projected(beacons, position, view.attitude)
+        visible[visible] = ~self._hidden(scene, view, beacons, position, env, visible)
+        return self._reported(pixel, visible, view.draw)
 
     def _beacons(self, scene: Any, env: ArrayAny) -> Array:
         if self._positions is None:
@@ -104,40 +104,40 @@ class BeaconCamera:
         return pixel, inside
 
     def _hidden(
-        self, scene: Any, view: SensorView, beacons: Array, position: Array, env: ArrayAny, seen: ArrayBool
+        self, scene: Any, view: SensorView, beacons: Array, position: Array, env: ArrayAny, visible: ArrayBool
     ) -> ArrayBool:
         """Of the seen ones (k,), whether something other than the own body is between beacon and camera."""
-        if not seen.any():
+        if not visible.any():
             return np.zeros(0, bool)
-        camera = np.nonzero(seen)[0]
-        start, end = beacons[seen], position[camera]
+        camera = np.nonzero(visible)[0]
+        start, end = beacons[visible], position[camera]
         length = np.linalg.norm(end - start, axis=-1, keepdims=True)
         start = start + (end - start) * np.minimum(self.options.clearance / np.maximum(length, 1e-12), 0.5)
         own = np.full(len(position), -1) if view.ignore is None else np.asarray(view.ignore)
         return np.asarray(occluded(geometry_of(scene), start, end, env[camera], own[camera]))
 
-    def _reported(self, pixel: Array, seen: ArrayBool, draw: Draw | None) -> Channels:
-        options, count = self.options, seen.shape[1]
-        ids = np.broadcast_to(np.arange(count), seen.shape)
+    def _reported(self, pixel: Array, visible: ArrayBool, draw: Draw | None) -> Channels:
+        options, count = self.options, visible.shape[1]
+        ids = np.broadcast_to(np.arange(count), visible.shape)
         if draw is not None and count and (options.pixel_noise or options.dropout or options.shuffle):
-            word = draw.words(2 * count).reshape(len(seen), count, 2, 4)
-            noise = np.stack([normal_of(word[..., 0, 0], word[..., 0, 1]), normal_of(word[..., 0, 2], word[..., 0, 3])], -1)
+            bits = draw.words(2 * count).reshape(len(visible), count, 2, 4)
+            noise = np.stack([normal_of(bits[..., 0, 0], bits[..., 0, 1]), normal_of(bits[..., 0, 2], bits[..., 0, 3])], -1)
             pixel = pixel + options.pixel_noise * noise
-            seen = seen & (uniforms_of(word[..., 1, 0]) >= options.dropout)
+            visible = visible & (uniforms_of(bits[..., 1, 0]) >= options.dropout)
             if options.shuffle:
-                order = _shuffled(seen, uniforms_of(word[..., 1, 1]))
+                order = _shuffled(visible, uniforms_of(bits[..., 1, 1]))
                 pixel = np.take_along_axis(pixel, order[..., None], axis=1)
-                ids = np.take_along_axis(ids, _shuffled(seen, uniforms_of(word[..., 1, 2])), axis=1)
-                seen = np.take_along_axis(seen, order, axis=1)
+                ids = np.take_along_axis(ids, _shuffled(visible, uniforms_of(bits[..., 1, 2])), axis=1)
+                visible = np.take_along_axis(visible, order, axis=1)
         return {
-            "pixel": np.where(seen[..., None], pixel, np.nan).astype(np.float32),
-            "beacon": np.where(seen, ids, -1).astype(np.int32),
+            "pixel": np.where(visible[..., None], pixel, np.nan).astype(np.float32),
+            "beacon": np.where(visible, ids, -1).astype(np.int32),
         }
 
 
-def _shuffled(seen: ArrayBool, share: Array) -> ArrayIndex:
+def _shuffled(visible: ArrayBool, share: Array) -> ArrayIndex:
     """Return an order with the seen ones first, otherwise by the drawn numbers."""
-    return np.argsort(np.where(seen, share, 2.0 + share), axis=1)
+    return np.argsort(np.where(visible, share, 2.0 + share), axis=1)
 
 
 def markers(scene: Any, sample: Channels, camera: int, env: int | None = None) -> list[tuple[str, str, float, float, float]]:
@@ -205,8 +205,8 @@ def _flightgoggles(right: bool, race: bool) -> dict[str, Device]:
 
 def _release_3() -> dict[str, Device]:
     camera = device("flightgoggles_camera_v3")
-    places = {"left": _at((0.0, 0.05, 0.0)), "right": _at((0.0, -0.05, 0.0)), "down": _at((0.0, 0.0, 0.0), math.pi / 2)}
-    return {name: camera.variant(mount=mount) for name, mount in places.items()}
+    mounts = {"left": _at((0.0, 0.05, 0.0)), "right": _at((0.0, -0.05, 0.0)), "down": _at((0.0, 0.0, 0.0), math.pi / 2)}
+    return {name: camera.variant(mount=mount) for name, mount in mounts.items()}
 
 
 _RIGS = {

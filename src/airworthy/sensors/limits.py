@@ -72,9 +72,9 @@ class RangeLimits:
         r = np.asarray(value, np.float64) * self.divisor
         # A hair of room: a float32 that was normalised must come back as what it was.
         inside = (r >= self.minimum * (1.0 - _HAIR)) & (r <= self.maximum * (1.0 + _HAIR)) & np.isfinite(r) & (r > 0.0)
-        for told in (self.near, self.far):
-            if math.isfinite(told):
-                inside &= np.abs(r - told) > _HAIR * abs(told)
+        for marker in (self.near, self.far):
+            if math.isfinite(marker):
+                inside &= np.abs(r - marker) > _HAIR * abs(marker)
         return np.where(inside, r, np.inf)
 
 

@@ -112,10 +112,10 @@ def sensor_number(name: str) -> int:
     return zlib.crc32(name.encode())
 
 
-def uniforms_of(word: ArrayU32) -> Array:
+def uniforms_of(bits: ArrayU32) -> Array:
     """Uniform numbers in (0, 1), one per word."""
     # 23 bits, which float32 holds exactly, and half a step off 0: the logarithm of the normal draws stays finite.
-    return ((word >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23
+    return ((bits >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23
 
 
 def normal_of(first: ArrayU32, second: ArrayU32) -> Array:
@@ -142,13 +142,13 @@ def measured_twin(
     flat = true.reshape(len(true), -1)
     flat = np.where(flat == np.inf, miss, flat)
     if draw is not None and noise.any:
-        word = draw.words(flat.shape[1])
+        bits = draw.words(flat.shape[1])
         finite = np.isfinite(flat)
         r = np.where(finite, flat, 0.0)
-        noisy = r - noise.offset + noise.sigma(r) * normal_of(word[..., 0], word[..., 1])
+        noisy = r - noise.offset + noise.sigma(r) * normal_of(bits[..., 0], bits[..., 1])
         flat = np.where(finite, noisy, flat)
         # The third word: dropout must not depend on how large the noise was, for which the first two were spent.
-        flat = np.where(uniforms_of(word[..., 2]) < noise.dropout, limits.near, flat)
+        flat = np.where(uniforms_of(bits[..., 2]) < noise.dropout, limits.near, flat)
     return limits.apply(flat).reshape(true.shape)
 
 

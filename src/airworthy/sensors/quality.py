@@ -111,8 +111,8 @@ def memory(batch: SceneBatch, of: Profile, width: int = 1024, height: int = 768,
     placed = SceneBatch([scenes[index] for index in batch.scene_of_env], batch.env_count, threads=batch.threads)
     pixels = width * height
     buffers = PIXEL_BYTES["rays"] * of.samples + cameras * batch.env_count * sum(list(PIXEL_BYTES.values())[1:])
-    looks = Appearance(placed, of.texture_scale).memory()
-    return {**placed.geometry.memory(), **looks, "images": pixels * buffers}
+    appearance = Appearance(placed, of.texture_scale).memory()
+    return {**placed.geometry.memory(), **appearance, "images": pixels * buffers}
 
 
 def memory_table(

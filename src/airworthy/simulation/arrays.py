@@ -139,21 +139,21 @@ class BatchArrays:
         """Whether all environments share every parameter."""
         return not self._varying.size
 
-    def take_columns(self, other: BatchArrays, ids: ArrayIndex, places: ArrayIndex) -> None:
+    def take_columns(self, other: BatchArrays, ids: ArrayIndex, slots: ArrayIndex) -> None:
         """Copy environments of another batch of the same kind: state, inputs, keys and parameters.
 
         Args:
             other: Where from.
             ids: Its environments.
-            places: Where to.
+            slots: Where to.
         """
-        to, of = columns(places), columns(ids)
+        to, of = columns(slots), columns(ids)
         for name, source in (("state", other.state()), ("inputs", other.inputs()), ("keys", other.keys())):
             self._host[name][:, to] = source[:, of]
             self._push(name)
-        self._take_parameters(other, ids, places)
+        self._take_parameters(other, ids, slots)
 
-    def _take_parameters(self, other: BatchArrays, ids: ArrayIndex, places: ArrayIndex) -> None:
+    def _take_parameters(self, other: BatchArrays, ids: ArrayIndex, slots: ArrayIndex) -> None:
         table, values = other._host["param_table"], other._host["params"]
         if other.is_shared:
             mine, packed = table, values
@@ -166,7 +166,7 @@ class BatchArrays:
                 block[...] = old.reshape(block.shape)
             else:
                 block[...] = values[table[:, 0] + table[:, 1] * ids[0]][:, None]
-            block[:, places] = values[table[:, :1] + table[:, 1:] * ids[None, :]]
+            block[:, slots] = values[table[:, :1] + table[:, 1:] * ids[None, :]]
             packed = block.ravel()
         self._varying = other._varying
         self._host["param_table"][...] = mine
@@ -344,10 +344,10 @@ class Compact:
             ids: Environments (k,) of it.
             at: Places here, (k,); None: the first k.
         """
-        places = np.arange(len(ids)) if at is None else at
+        slots = np.arange(len(ids)) if at is None else at
         self.count = len(ids) if at is None else self.count
-        self.arrays.take_columns(other, ids, places)
-        self.arrays.inputs()[self._inputs.offsets["safe_square"], places] = np.inf
+        self.arrays.take_columns(other, ids, slots)
+        self.arrays.inputs()[self._inputs.offsets["safe_square"], slots] = np.inf
         self.arrays.push_inputs()
 
     def set_balls(self, other: BatchArrays, ids: ArrayIndex) -> None:

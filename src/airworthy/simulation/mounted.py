@@ -70,13 +70,13 @@ class VehicleMovers:
         self.shapes: list[Shape] = [body_shape(CollisionBody(*body)) for body in bodies]
         kind = np.array([bodies.index((v.body.shape, v.body.size)) for v in vehicles])
         flights = np.arange(self.env_count) if flight_ids is None else np.asarray(flight_ids)
-        self._members, place = _members(group, flights)
+        self._members, slot = _members(group, flights)
         self.member_max, kinds = self._members.shape[1], len(bodies)
         # Bodies are placed from the reference point, poses are those of the centre of mass.
         self._offset = np.array([v.body.center for v in vehicles]) - [v.center_of_mass for v in vehicles]
         present = self._members >= 0
         self._active = (present[..., None] & (kind[self._members][..., None] == np.arange(kinds))).reshape(self.env_count, -1)
-        self.own_row: ArrayInt = place * kinds + kind
+        self.own_row: ArrayInt = slot * kinds + kind
         """Row of each environment's own vehicle, (env,)."""
         self.placement = Placement.of(
             shape=np.tile(np.arange(kinds), self.member_max),
@@ -107,13 +107,13 @@ def _members(group: ArrayInt, flights: NDArray[np.generic]) -> tuple[ArrayInt, A
     # By flight numbers within a group: what a sensor sees does not depend on the batch's order.
     order = np.lexsort((flights, group))
     _, start, count = np.unique(group[order], return_index=True, return_counts=True)
-    place = np.zeros(len(group), np.int64)
+    slot = np.zeros(len(group), np.int64)
     members = np.full((len(group), int(count.max())), -1, np.int64)
     for first, size in zip(start, count, strict=True):
         those = order[first : first + size]
-        place[those] = np.arange(size)
+        slot[those] = np.arange(size)
         members[those, :size] = those
-    return members, place
+    return members, slot
 
 
 # -----------------------------------------------------------------------------------------------------------------------------

@@ -37,8 +37,8 @@ class SceneBodies:
             if id(item) not in known:
                 known[id(item)] = (*body_points(item.body, item.center_of_mass), body_core(item.body, item.center_of_mass))
         widest = max(len(radius) for _, radius, _ in known.values())
-        place = {key: number for number, key in enumerate(known)}
-        self.kind = np.array([place[id(item)] for item in simulator.vehicles])
+        index = {key: number for number, key in enumerate(known)}
+        self.kind = np.array([index[id(item)] for item in simulator.vehicles])
         """Which of the bodies each environment has, (env,)."""
         self.table = np.stack([_padded(center, radius, widest) for center, radius, _ in known.values()])
         """Centres from the centre of mass, body frame, and radii [m] (negative: no sphere), (bodies, spheres, 4)."""
@@ -246,8 +246,8 @@ class Obstacles:
         hit = sweep_sphere(self._geometry, begin, final, radius, env)
         none, arm = np.zeros(len(env)), np.zeros((len(env), 3))
         found = Contacts(hit.fraction, none.astype(np.intp), hit.normal, hit.point, hit.instance, arm, none)
-        way = final - begin
-        inward, length = -_dot(way, found.normal), np.sqrt(_dot(way, way))
+        path = final - begin
+        inward, length = -_dot(path, found.normal), np.sqrt(_dot(path, path))
         found.drop((found.instance >= 0) & (found.fraction > 0.0) & (length <= LEAVING))
         again = np.flatnonzero((found.instance >= 0) & (found.fraction <= 0.0) & (inward <= LEAVING))
         if not again.size:

@@ -119,7 +119,7 @@ def check_values(name: str, array: Array) -> None:
         bad &= array != np.inf
     if bad.any():
         unit = f" {bound.unit}" if bound.unit else ""
-        raise AirworthyError(f"Parameter {name!r} got {shown(float(array[bad][0]))}{unit}; expected {bound.words}.")
+        raise AirworthyError(f"Parameter {name!r} got {shown(float(array[bad][0]))}{unit}; expected {bound.expected}.")
 
 
 def check_rows(rows: Array, layout: Layout, name: str) -> None:

@@ -178,8 +178,8 @@ def _step_out(bodies: ContactBodies, at: BodyMotion, touch: ArrayBool, normal: A
     """Bring bodies back to their gap from what they are deepest in, in place, a deep overlap bit by bit; which are deep."""
     worst = np.where(touch, depth, -np.inf).argmax(axis=1)
     which = np.arange(len(worst))
-    way = np.clip(depth[which, worst], 0.0, STEP_OUT)
-    lift = np.where(np.isfinite(way), way, 0.0)[:, None] * normal[which, worst]
+    distance = np.clip(depth[which, worst], 0.0, STEP_OUT)
+    lift = np.where(np.isfinite(distance), distance, 0.0)[:, None] * normal[which, worst]
     at.position += lift
     at.velocity, at.rate = lifted(bodies, at, lift)
     return np.asarray(depth[which, worst] > SHALLOW)

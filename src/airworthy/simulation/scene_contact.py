@@ -185,7 +185,7 @@ class SceneContact:
         self._small: dict[int, Compact] = {}
         self._steps: dict[int, ContactStep] = {}
         self._mover_velocity_sent: Any = None
-        self._seen: Any = None
+        self._revision: Any = None
         self._known = np.zeros(simulator.env_count, bool)
         self._on_trial = False
 
@@ -205,13 +205,13 @@ class SceneContact:
     def begin_trial(self) -> tuple[Array, ArrayBool, Any]:
         """From here to `end_trial` no new flight begins in mode "reset"; returns what `end_trial` puts back."""
         self._on_trial = True
-        return self.record.packed(), self._known.copy(), self._seen
+        return self.record.packed(), self._known.copy(), self._revision
 
     def end_trial(self, before: tuple[Array, ArrayBool, Any]) -> None:
         """Forget what was met, and what was found to be around flights whose balls the simulator has put back."""
         self._on_trial = False
         self.record.unpack(before[0])
-        self._known[...], self._seen = before[1], before[2]
+        self._known[...], self._revision = before[1], before[2]
 
     # ---- safe balls -------------------------------------------------------------------------------------------------
 
@@ -226,8 +226,8 @@ class SceneContact:
             seconds: Length of the launch.
         """
         # Anything may have moved: what was known of the surroundings is void.
-        if self._geometry.revision != self._seen:
-            self._seen = self._geometry.revision
+        if self._geometry.revision != self._revision:
+            self._revision = self._geometry.revision
             self.forget()
         unknown = np.flatnonzero(~self._known)
         if unknown.size:
@@ -268,8 +268,8 @@ class SceneContact:
             return
         motion = motion_of(self._arrays.state()[:, held], self._simulator.layout)
         # A flight whose new ball holds the whole launch needs no steps one by one.
-        way = _speed(motion, motion.finite()) * steps / self._simulator.config.physics_rate
-        near = self._surround(held) < way
+        path = _speed(motion, motion.finite()) * steps / self._simulator.config.physics_rate
+        near = self._surround(held) < path
         near[~near] = ~self._try_again(held[~near], steps, effects, elapsed)
         if near.any():
             self._fly_closely(held[near], steps, effects, elapsed)

@@ -88,8 +88,8 @@ def rotor_poles(rows: Array, layout: Layout, config: SimulatorConfig) -> Array:
     if config.battery:
         full, nominal = (rows[layout.offsets["battery"] + k] for k in (0, 3))
         reach = reach * np.maximum(full / nominal, 1.0)
-    ways = [rows[layout.rows(f"rotor_{way}")] for way in ("rise", "fall")]
-    return np.asarray(np.max([way[0::2] + 2.0 * way[1::2] * reach for way in ways], axis=(0, 1)))
+    slopes = [rows[layout.rows(f"rotor_{sense}")] for sense in ("rise", "fall")]
+    return np.asarray(np.max([sense[0::2] + 2.0 * sense[1::2] * reach for sense in slopes], axis=(0, 1)))
 
 
 def air_poles(rows: Array, layout: Layout) -> Array:
@@ -145,7 +145,7 @@ def _exact(rows: Array, layout: Layout) -> ArrayBool:
 
 def _per_rotor(rows: Array, layout: Layout, which: int) -> Array:
     """Return the first- (0) or second-order (1) coefficients of both ways, (2 rotors,) or (2 rotors, env)."""
-    return np.concatenate([rows[layout.rows(f"rotor_{way}")][which::2] for way in ("rise", "fall")])
+    return np.concatenate([rows[layout.rows(f"rotor_{sense}")][which::2] for sense in ("rise", "fall")])
 
 
 def _pole_max(config: SimulatorConfig) -> float:
@@ -207,8 +207,8 @@ def _axis_loops(column: Array, layout: Layout, config: SimulatorConfig) -> list[
     reach = np.abs(column[layout.rows("rotor_max")])
     exact = _exact_by_choice(column, layout, config)
     loops = []
-    for way in ("rise", "fall"):
-        response = column[layout.rows(f"rotor_{way}")]
+    for sense in ("rise", "fall"):
+        response = column[layout.rows(f"rotor_{sense}")]
         pole = float(np.max(response[0::2] + response[1::2] * reach))  # of second order at half the reach
         loops += [(float(a), float(r), pole * lead, exact) for a, r in zip(angle, rate, strict=True)]
     return loops
@@ -274,8 +274,8 @@ def _firmware_radius(column: Array, layout: Layout, rotor_count: int, config: Si
     push = inverse @ (lever * slope[0][:, None] + axis * slope[1][:, None]).T
     spin = inverse @ (axis * column[layout.rows("rotor_inertia")][:rotor_count, None]).T
     poles = []
-    for way in ("rise", "fall"):
-        response = column[layout.rows(f"rotor_{way}")]
+    for sense in ("rise", "fall"):
+        response = column[layout.rows(f"rotor_{sense}")]
         poles.append(float(np.max(response[0::2][:rotor_count] + 2.0 * response[1::2][:rotor_count] * np.abs(speed))))
     exact, integrator = _exact_by_choice(column, layout, config), config.integrator
 

@@ -43,11 +43,11 @@ def _look_around(device: str) -> None:
     from airworthy.sensors import Draw, RangeLimits, RangeNoise
     from airworthy.sensors.noise import measure
 
-    place = Scene("wall", {"wall": Box((0.1, 1.0, 1.0))}, instances=(Instance("wall", (2.0, 0.0, 0.0)),))
+    scene = Scene("wall", {"wall": Box((0.1, 1.0, 1.0))}, instances=(Instance("wall", (2.0, 0.0, 0.0)),))
     upright = np.array([[0.0, 0.0, 0.0, 1.0]])
     splat = Splats(np.zeros((1, 3)), upright, np.full((1, 3), 0.2), np.ones(1), np.zeros((1, 1, 3)))
-    place = with_surface(add_splats(place, splat, "splat", (1.0, 0.5, 0.5)), 0.1)
-    batch = SceneBatch(place, device=device)
+    scene = with_surface(add_splats(scene, splat, "splat", (1.0, 0.5, 0.5)), 0.1)
+    batch = SceneBatch(scene, device=device)
     here, ahead, level = np.zeros((1, 3)), np.array([[3.0, 0.0, 0.0]]), np.array([[0.0, 0.0, 0.0, 1.0]])
     depth = render(batch, Pinhole.from_fov(16, 16, horizontal=1.0).rays(), here, level, channels=("rgb", "depth"))["depth"]
     measure(np.ascontiguousarray(depth), RangeNoise(c=0.01), RangeLimits(), Draw.of(1))

@@ -24,8 +24,8 @@ __all__ = [
     "SIDE_MARGIN",
     "CameraView",
     "RenderRequest",
+    "camera_view",
     "gradient_request",
-    "shot",
     "slope_limits",
 ]
 
@@ -60,7 +60,7 @@ PINHOLE = Lens()
 
 @dataclass(frozen=True, eq=False)
 class RenderRequest:
-    """What a splat renderer is asked for: c cameras, and how they see. `shot` checks it.
+    """What a splat renderer is asked for: c cameras, and how they see. `camera_view` checks it.
 
     A frozen record, so that the renderers, their derivatives and the back ends spell its fields once.
     """
@@ -245,8 +245,8 @@ def lens_numbers(lens: Lens, width: int, height: int, pixels: tuple[float, ...])
     field = float(np.linalg.norm(corners, axis=1).max())
     if lens.model == "fisheye":
         angle = np.linspace(1e-3, lens.limit, 256)
-        place, derivative, _ = lens.unroll(np.stack([np.sin(angle), 0.0 * angle, np.cos(angle)], axis=1))
-        gain, steep = (place[:, 0] / angle).min(), np.linalg.norm(derivative, 2, axis=(1, 2)).max()
+        image_point, derivative, _ = lens.unroll(np.stack([np.sin(angle), 0.0 * angle, np.cos(angle)], axis=1))
+        gain, steep = (image_point[:, 0] / angle).min(), np.linalg.norm(derivative, 2, axis=(1, 2)).max()
         slopes = np.zeros(4)
     else:
         slopes = _opencv_limits(lens, size, focal, centre)
@@ -271,10 +271,10 @@ def _opencv_limits(lens: Lens, size: Array, focal: Array, centre: Array) -> Arra
     share = np.linspace(-SIDE_MARGIN, 1.0 + SIDE_MARGIN, _SAMPLES)
     low, high = np.full(_SAMPLES, share[0]), np.full(_SAMPLES, share[-1])
     edge = np.concatenate([np.stack(side, axis=-1) for side in ((share, low), (share, high), (low, share), (high, share))])
-    place = (edge * size - centre) / focal
-    rays, known = lens.rays(place)
+    image_point = (edge * size - centre) / focal
+    rays, known = lens.rays(image_point)
     slope = np.where(
-        known[:, None], rays[:, :2] / rays[:, 2:], lens.limit * place / np.linalg.norm(place, axis=1, keepdims=True)
+        known[:, None], rays[:, :2] / rays[:, 2:], lens.limit * image_point / np.linalg.norm(image_point, axis=1, keepdims=True)
     )
     return np.stack([slope.min(axis=0), slope.max(axis=0)], axis=1).reshape(-1)
 
@@ -353,7 +353,7 @@ class CameraView:
         return replace(self, cameras=rows, count=some.stop - some.start, limit=limit, scale=scale)
 
 
-def shot(spans: NDArray[np.int32], request: RenderRequest) -> CameraView:
+def camera_view(spans: NDArray[np.int32], request: RenderRequest) -> CameraView:
     """Check what is asked of a renderer.
 
     Args:

@@ -34,7 +34,7 @@ class Gradients:
     harmonics: ArrayF32
     image_shift: ArrayF32
     """(n,) length of the derivative with respect to the place in the image [1/px], summed over cameras."""
-    seen: ArrayF32
+    image_count: ArrayF32
     """(n,) in how many images."""
 
 
@@ -66,13 +66,13 @@ def _of_scene(
     first, count = cloud.spans[scene]
     chunks = first + np.flatnonzero(touched[first : first + count])
     rows = _rows(gaussians.reshape(len(touched), -1)[chunks], SLOPE_ROWS)
-    seen = np.flatnonzero(rows[14] > 0.0)
-    place = ((chunks - first)[:, None] * CHUNK + np.arange(CHUNK)).reshape(-1)[seen]
-    which, rows = cloud.order[scene][place], rows[:, seen]
+    used = np.flatnonzero(rows[14] > 0.0)
+    ranks = ((chunks - first)[:, None] * CHUNK + np.arange(CHUNK)).reshape(-1)[used]
+    which, rows = cloud.order[scene][ranks], rows[:, used]
     k = splats.harmonics.shape[1]
     numbers = int(cloud.chunks["harmonics"][first]) * CPU_LANES
     blocks = harmonics[numbers : numbers + count * CHUNK * 3 * k].reshape(count, -1)
-    colours = _rows(blocks[chunks - first], 3 * k)[:, seen].reshape(k, 3, -1)
+    colours = _rows(blocks[chunks - first], 3 * k)[:, used].reshape(k, 3, -1)
     rotation, scale = _of_axes(splats.rotation[which], splats.scale[which], rows[3:12].reshape(3, 3, -1))
     parts = (rows[:3], rotation, scale, rows[12], colours, rows[13], rows[14])
     return Gradients(*(_placed(part, which, len(splats)) for part in parts))
@@ -94,19 +94,19 @@ def turns(slopes: Array, matrices: Array) -> Array:
     return np.stack([part[:, 1, 2] - part[:, 2, 1], part[:, 2, 0] - part[:, 0, 2], part[:, 0, 1] - part[:, 1, 0]], axis=1)
 
 
-def answered(loss: Loss, shot: CameraView, some: slice, images: dict[str, ArrayF32]) -> dict[str, ArrayF32]:
+def answered(loss: Loss, view: CameraView, some: slice, images: dict[str, ArrayF32]) -> dict[str, ArrayF32]:
     """Ask a loss for its derivatives with respect to images just rendered, which it may read only.
 
     Args:
         loss: Of the user.
-        shot: What was rendered, all cameras of this group.
+        view: What was rendered, all cameras of this group.
         some: Which of all cameras these are.
         images: By channel, (c, H, W) or (c, H, W, 3).
 
     Raises:
         AirworthyError: If it names something else, or gives another shape.
     """
-    cosines = shot.scale  # a fisheye is rendered with distances
+    cosines = view.scale  # a fisheye is rendered with distances
     shown = {name: image.view() for name, image in images.items()}
     if cosines is not None:
         with np.errstate(invalid="ignore"):

@@ -20,7 +20,7 @@ from airworthy.core.arrays import ArrayF32
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.scenes.splats.record import Splats
-from airworthy.splats.cameras import CameraView, RenderRequest, gradient_request, shot
+from airworthy.splats.cameras import CameraView, RenderRequest, camera_view, gradient_request
 from airworthy.splats.gradients import Gradients, Loss, PoseGradients, answered, turns
 from airworthy.splats.native_text import FAR_LIMIT, FLAGS, LEAST_ALPHA
 from airworthy.splats.renderer import SplatRenderer
@@ -57,7 +57,7 @@ class CameraGroupSums:
         images: dict[str, Any],
         slopes: dict[str, ArrayF32],
         matrices: Any,
-        told: dict[str, Any],
+        meta: dict[str, Any],
     ) -> None:
         """Carry back derivatives with respect to images of cameras `some`, all of one scene.
 
@@ -67,20 +67,20 @@ class CameraGroupSums:
             images: Tensors by channel.
             slopes: Derivatives of the loss with respect to them.
             matrices: World to camera, (c, 4, 4).
-            told: What gsplat said besides the images.
+            meta: What gsplat said besides the images.
         """
         roots = {name: slope for name, slope in slopes.items() if images[name].requires_grad}
-        place = told.get("means2d")
-        if not roots or place is None:
+        projected = meta.get("means2d")
+        if not roots or projected is None:
             return
-        place.retain_grad()
+        projected.retain_grad()
         given = [self._torch.as_tensor(slope, device=images[name].device) for name, slope in roots.items()]
         self._torch.autograd.backward([images[name] for name in roots], given)
         if matrices.grad is not None:
             self._views[some] = matrices.grad.cpu().numpy()
-        if place.grad is not None:
-            self._shift[scene] += place.grad.norm(dim=-1).sum(dim=0).cpu().numpy()
-        self._seen[scene] += (told["radii"] > 0).all(dim=-1).sum(dim=0).cpu().numpy()
+        if projected.grad is not None:
+            self._shift[scene] += projected.grad.norm(dim=-1).sum(dim=0).cpu().numpy()
+        self._seen[scene] += (meta["radii"] > 0).all(dim=-1).sum(dim=0).cpu().numpy()
 
     def gaussians(self) -> list[Gradients]:
         """Per scene."""
@@ -94,7 +94,7 @@ class CameraGroupSums:
                 fields[theirs].grad = None
             turn, unit = parts["rotation"][:, [1, 2, 3, 0]], splats.rotation
             parts["rotation"] = turn - unit * (unit * turn).sum(axis=1, keepdims=True)
-            found.append(Gradients(**parts, image_shift=shift, seen=seen))
+            found.append(Gradients(**parts, image_shift=shift, image_count=seen))
         return found
 
     def poses(self, cameras: NDArray[np.void]) -> PoseGradients:
@@ -224,7 +224,7 @@ class GsplatRenderer:
             raise AirworthyError(f"The gsplat backend does not know {what}; use backend='own', which does on every device.")
         # Each scene as one chunk, so that rows name their scene.
         spans = np.column_stack([np.arange(self.scene_count), np.ones(self.scene_count)]).astype(np.int32)
-        return shot(spans, request)
+        return camera_view(spans, request)
 
     def _groups(self, asked: CameraView) -> list[tuple[slice, Fields | None]]:
         """Neighbouring cameras of one scene, and its fields; None where a camera sees none."""
@@ -258,9 +258,9 @@ class GsplatRenderer:
         if fields is None or not len(fields["means"]):
             pixels, alpha = torch.zeros((*shape, 4), device=self.device), torch.zeros((*shape, 1), device=self.device)
         else:
-            pixels, alpha, told = self._rasterized(asked, rows, fields, matrices)
+            pixels, alpha, extra = self._rasterized(asked, rows, fields, matrices)
             if meta is not None:
-                meta.update(told)
+                meta.update(extra)
         behind = torch.as_tensor(np.ascontiguousarray(rows["background"]), device=self.device)[:, None, None, :]
         images = {
             "rgb": pixels[..., :3] + (1.0 - alpha) * behind,

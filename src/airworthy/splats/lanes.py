@@ -41,29 +41,29 @@ class CpuLanes:
         self.chunk_stride = cloud.chunk_stride
         self.sent = [as_warp(array) for array in (cloud.geometry, cloud.harmonics, cloud.chunks)]
 
-    def render(self, shot: CameraView, out: Arrays) -> None:
+    def render(self, view: CameraView, out: Arrays) -> None:
         """Fill the arrays of `out`, one per channel."""
-        self.project(shot)
-        self.arrange(shot)
-        self.raster(shot, out)
+        self.project(view)
+        self.arrange(view)
+        self.raster(view, out)
 
-    def project(self, shot: CameraView) -> None:
+    def project(self, view: CameraView) -> None:
         """Project every Gaussian into every image."""
-        count, stride = shot.count, shot.stride
+        count, stride = view.count, view.stride
         take, tasks = self.buffers.take, count * stride
-        self.cameras = as_warp(shot.cameras)
+        self.cameras = as_warp(view.cameras)
         self.records = take("records", tasks * CHUNK * RECORD_WORDS, np.float32)
         self.tags = take("tags", tasks * 4 * CHUNK, np.int32)
         self.counts = take("counts", tasks * 2, np.int32)
         arrays = [*self.sent, self.cameras, self.order(tasks), self.records, self.tags, self.counts]
-        self.launch(project_kernel, tasks, arrays, [stride, shot.width, shot.height, shot.flags, shot.near, shot.dilation])
+        self.launch(project_kernel, tasks, arrays, [stride, view.width, view.height, view.flags, view.near, view.dilation])
 
-    def arrange(self, shot: CameraView, stage: str = "lists") -> None:
+    def arrange(self, view: CameraView, stage: str = "lists") -> None:
         """Arrange lists per tile; where they turn out longer than what is reserved, more is reserved and they are made
         again.
         """
-        count, stride = shot.count, shot.stride
-        columns, rows = -(-shot.width // TILE), -(-shot.height // TILE)
+        count, stride = view.count, view.stride
+        columns, rows = -(-view.width // TILE), -(-view.height // TILE)
         self.band_rows = max(1, rows * count // _BAND_TASKS)
         tasks = count * -(-rows // self.band_rows)
         take = self.buffers.take
@@ -84,14 +84,14 @@ class CpuLanes:
                 return
             self.capacity = _round_up(longest)
 
-    def raster(self, shot: CameraView, out: Arrays) -> None:
+    def raster(self, view: CameraView, out: Arrays) -> None:
         """Pixels from the lists."""
-        tasks = shot.count * -(-shot.width // TILE) * -(-shot.height // TILE)
+        tasks = view.count * -(-view.width // TILE) * -(-view.height // TILE)
         nothing = self.buffers.take("nothing", 1, np.float32)
         images = [as_warp(out[name]) if name in out else nothing for name in ("rgb", "depth", "alpha")]
         arrays = [self.cameras, self.order(tasks), self.records, self.tiles, self.lists]
-        arrays += [nothing if shot.limit is None else as_warp(shot.limit), *images]
-        numbers = [shot.stride, shot.width, shot.height, self.band_rows, self.capacity, shot.flags]
+        arrays += [nothing if view.limit is None else as_warp(view.limit), *images]
+        numbers = [view.stride, view.width, view.height, self.band_rows, self.capacity, view.flags]
         self.launch(raster_kernel, tasks, arrays, numbers)
 
     def order(self, tasks: int) -> Any:
@@ -165,75 +165,75 @@ class Slopes:
         self.touched[:] = False
         self.poses.clear()
 
-    def add(self, engine: CpuLanes, shot: CameraView, images: Arrays, slopes: Arrays) -> None:
+    def add(self, engine: CpuLanes, view: CameraView, images: Arrays, slopes: Arrays) -> None:
         """Carry back what a loss says of the images that the engine has just rendered.
 
         Args:
             engine: What rendered them, its cloud still the one that these are of.
-            shot: What was rendered; depth `expected`.
+            view: What was rendered; depth `expected`.
             images: As they were rendered: the channels that the loss depends on, and for its `depth` also `alpha`.
             slopes: Derivatives with respect to some of the channels, in their shapes; of a fisheye with respect to distances.
         """
-        found = self._to_records(engine, shot, images, slopes)
+        found = self._to_records(engine, view, images, slopes)
         chunks = len(self.touched)
-        pose = np.zeros((shot.count, shot.stride, PART_WORDS), np.float32)
+        pose = np.zeros((view.count, view.stride, PART_WORDS), np.float32)
         arrays = [*engine.sent, engine.cameras, engine.order(chunks), engine.tags, engine.counts, found]
         arrays += [*self._sent, as_warp(pose), self._touched]
-        numbers = [shot.stride, shot.count, shot.width, shot.height, shot.flags, 1, shot.near, shot.dilation]
+        numbers = [view.stride, view.count, view.width, view.height, view.flags, 1, view.near, view.dilation]
         engine.launch(project_back_kernel, chunks, arrays, numbers)
-        self.poses.append(pose_sums(shot, pose[..., POSE_PLACES].astype(np.float64)))
+        self.poses.append(pose_sums(view, pose[..., POSE_PLACES].astype(np.float64)))
 
-    def _to_records(self, engine: CpuLanes, shot: CameraView, images: Arrays, slopes: Arrays) -> Any:
-        take, tiles = engine.buffers.take, shot.count * -(-shot.width // TILE) * -(-shot.height // TILE)
+    def _to_records(self, engine: CpuLanes, view: CameraView, images: Arrays, slopes: Arrays) -> Any:
+        take, tiles = engine.buffers.take, view.count * -(-view.width // TILE) * -(-view.height // TILE)
         partials = take("partials", engine.lists.size * PART_WORDS, np.float32)
-        found = take("record slopes", shot.count * shot.stride * CHUNK * PART_WORDS, np.float32)
+        found = take("record slopes", view.count * view.stride * CHUNK * PART_WORDS, np.float32)
         nothing, owners = take("nothing", 1, np.float32), take("owners", 1, np.int32)
-        given = [as_warp(array) if array is not None else nothing for array in back_arrays(shot, images, slopes)]
+        given = [as_warp(array) if array is not None else nothing for array in back_arrays(view, images, slopes)]
         work = [owners, owners, *given, take("used", tiles, np.int32), partials, found]
-        flags = back_flags(shot, slopes)
-        numbers = [shot.stride, shot.width, shot.height, engine.band_rows, engine.capacity, flags]
-        for stage, tasks in (("tiles", tiles), ("cameras", shot.count)):
+        flags = back_flags(view, slopes)
+        numbers = [view.stride, view.width, view.height, engine.band_rows, engine.capacity, flags]
+        for stage, tasks in (("tiles", tiles), ("cameras", view.count)):
             arrays = [engine.cameras, engine.order(tasks), engine.records, engine.counts, engine.tiles, engine.lists]
             engine.launch(raster_back_kernel, tasks, [*arrays, *work], [*numbers, BACK_STAGES[stage]])
         return found
 
 
-def back_flags(shot: CameraView, slopes: Arrays) -> int:
+def back_flags(view: CameraView, slopes: Arrays) -> int:
     """Return what `raster_back` is to read: the channels that a loss depends on, and whether there is a limit."""
-    return sum(FLAGS[name] for name in slopes) | shot.flags & FLAGS["limit"]
+    return sum(FLAGS[name] for name in slopes) | view.flags & FLAGS["limit"]
 
 
-def back_arrays(shot: CameraView, images: Arrays, slopes: Arrays) -> list[ArrayF32 | None]:
+def back_arrays(view: CameraView, images: Arrays, slopes: Arrays) -> list[ArrayF32 | None]:
     """Limits, images and derivatives, where there are any, as `raster_back` takes them.
 
     Args:
-        shot: What was rendered.
+        view: What was rendered.
         images: By channel.
         slopes: Derivatives of the loss with respect to them.
     """
-    arrays = [shot.limit, *(images.get(name) for name in _IMAGES), *(slopes.get(name) for name in _IMAGES)]
+    arrays = [view.limit, *(images.get(name) for name in _IMAGES), *(slopes.get(name) for name in _IMAGES)]
     return [None if array is None else np.ascontiguousarray(array, np.float32) for array in arrays]
 
 
-def pose_sums(shot: CameraView, parts: Array) -> Array:
+def pose_sums(view: CameraView, parts: Array) -> Array:
     """Return derivatives with respect to the cameras' positions and rotation matrices (c, 12) from those of each slot (c,
     stride, 12).
 
     A mover is seen by a camera of its own, in the frame of its cloud: position A^T (p - q), rotation R A where A is the mover's
     attitude and q its position. So derivatives g with respect to these are A g and G A^T with respect to p and R.
     """
-    images = shot.cameras[: shot.count]
+    images = view.cameras[: view.count]
     if not images["more_count"].any():
         return parts.sum(axis=1)
-    sums = np.concatenate([np.zeros((shot.count, 1, 12)), np.cumsum(parts, axis=1)], axis=1)
-    own = np.arange(shot.count)
+    sums = np.concatenate([np.zeros((view.count, 1, 12)), np.cumsum(parts, axis=1)], axis=1)
+    own = np.arange(view.count)
     owner = np.concatenate([own, np.repeat(own, images["more_count"])])
-    begin = shot.cameras["slot"].astype(np.int64)
-    rows = sums[owner, begin + shot.cameras["chunk_count"]] - sums[owner, begin]
-    turn = shot.cameras["rotation"].reshape(-1, 3, 3).astype(np.float64)
+    begin = view.cameras["slot"].astype(np.int64)
+    rows = sums[owner, begin + view.cameras["chunk_count"]] - sums[owner, begin]
+    turn = view.cameras["rotation"].reshape(-1, 3, 3).astype(np.float64)
     attitude = turn[owner].swapaxes(1, 2) @ turn  # of the mover; of the scene itself none
     position = np.einsum("nij,nj->ni", attitude, rows[:, :3])
     matrix = (rows[:, 3:].reshape(-1, 3, 3) @ attitude.swapaxes(1, 2)).reshape(-1, 9)
-    found = np.zeros((shot.count, 12))
+    found = np.zeros((view.count, 12))
     np.add.at(found, owner, np.concatenate([position, matrix], axis=1))
     return found

@@ -138,14 +138,14 @@ class Lens:
         """Return unit rays (..., 3) of places in the image of unit focal length (..., 2); where the lens can be inverted,
         (...).
         """
-        place = np.asarray(image, np.float64)
+        plane = np.asarray(image, np.float64)
         if self.model == "fisheye":
-            radius = np.linalg.norm(place, axis=-1)
+            radius = np.linalg.norm(plane, axis=-1)
             angle = self._polynomial.angle(radius, self.limit)
             share = np.sin(angle) / np.where(radius > 0.0, radius, 1.0)
-            rays = np.concatenate([place * share[..., None], np.cos(angle)[..., None]], axis=-1)
+            rays = np.concatenate([plane * share[..., None], np.cos(angle)[..., None]], axis=-1)
             return rays, radius <= self._polynomial.radius(self.limit)
-        slope, known = (place, np.ones(place.shape[:-1], bool)) if self.straight else self._straightened(place)
+        slope, known = (plane, np.ones(plane.shape[:-1], bool)) if self.straight else self._straightened(plane)
         rays = np.concatenate([slope, np.ones((*slope.shape[:-1], 1))], axis=-1)
         return rays / np.linalg.norm(rays, axis=-1, keepdims=True), known
 
@@ -173,16 +173,16 @@ class Lens:
         steep = (k1 + r2 * (2.0 * k2 + r2 * 3.0 * k3) - gain * (k4 + r2 * (2.0 * k5 + r2 * 3.0 * k6))) / under
         return gain, steep
 
-    def _straightened(self, place: Array) -> tuple[Array, ArrayBool]:
+    def _straightened(self, plane: Array) -> tuple[Array, ArrayBool]:
         """Slopes (..., 2) of places in the image; Newton's steps from the middle outwards stay on the branch that is shown."""
-        found = np.zeros_like(place)
+        found = np.zeros_like(plane)
         with np.errstate(all="ignore"):
             for step in range(1, _STEPS + 1):
                 for _ in range(4 if step < _STEPS else 20):
-                    error = self.bend(found) - place * (step / _STEPS)
+                    error = self.bend(found) - plane * (step / _STEPS)
                     (a, b), (_, d) = np.moveaxis(self.slopes(found), (-2, -1), (0, 1))
                     over = 1.0 / (a * d - b * b)
                     u, v = error[..., 0], error[..., 1]
                     found = found - np.stack([(d * u - b * v) * over, (a * v - b * u) * over], axis=-1)
-            known = (np.abs(self.bend(found) - place).max(axis=-1) <= 1e-9) & (np.linalg.norm(found, axis=-1) <= self.limit)
+            known = (np.abs(self.bend(found) - plane).max(axis=-1) <= 1e-9) & (np.linalg.norm(found, axis=-1) <= self.limit)
         return np.where(known[..., None], found, 0.0), known

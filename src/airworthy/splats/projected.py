@@ -65,8 +65,8 @@ class RayView:
     def _nearest(self) -> ArrayIndex:
         from scipy.spatial import cKDTree
 
-        seen, _ = self.lens.pixel_rays(self.width, self.height, self.intrinsics)
-        return np.asarray(cKDTree(self.directions).query(frames.rotate(self.turn, seen.reshape(-1, 3)))[1], np.intp)
+        needed, _ = self.lens.pixel_rays(self.width, self.height, self.intrinsics)
+        return np.asarray(cKDTree(self.directions).query(frames.rotate(self.turn, needed.reshape(-1, 3)))[1], np.intp)
 
 
 def ray_views(table: RayTable, shown: ArrayBool | None = None) -> tuple[RayView, ...]:
@@ -83,7 +83,7 @@ def ray_views(table: RayTable, shown: ArrayBool | None = None) -> tuple[RayView,
     axis = table.axis / np.linalg.norm(table.axis)
     front = directions[wanted] @ axis >= 0.0
     halves = ((wanted[front], axis), (wanted[~front], -axis))
-    return tuple(_view(directions, some, way, step) for some, way in halves if len(some))
+    return tuple(_view(directions, some, along, step) for some, along in halves if len(some))
 
 
 def _step(table: RayTable, shown: ArrayBool | None) -> float:
@@ -97,15 +97,15 @@ def _step(table: RayTable, shown: ArrayBool | None) -> float:
     return min(found, default=_LONE)
 
 
-def _view(directions: Array, rays: ArrayIndex, way: Array, step: float) -> RayView:
-    turn = _looking(way)
+def _view(directions: Array, rays: ArrayIndex, along: Array, step: float) -> RayView:
+    turn = _looking(along)
     lens = Lens("fisheye")
-    place, _, _ = lens.unroll(frames.rotate_inverse(turn, directions[rays]))
-    low, high = place.min(axis=0), place.max(axis=0)
+    image_point, _, _ = lens.unroll(frames.rotate_inverse(turn, directions[rays]))
+    low, high = image_point.min(axis=0), image_point.max(axis=0)
     focal = min(FINER / step, (SIZE_MAX - 2 * _EDGE - 2) / max(float((high - low).max()), 1e-9))
     corner = np.floor(low * focal) - _EDGE
     width, height = (int(n) for n in np.ceil(high * focal) + _EDGE - corner)
-    u, v = (place * focal - corner - 0.5).T
+    u, v = (image_point * focal - corner - 0.5).T
     left, top = np.floor(u).astype(np.intp), np.floor(v).astype(np.intp)
     right, down = u - left, v - top
     corners = np.stack([(top + j) * width + left + i for j in (0, 1) for i in (0, 1)])
@@ -115,12 +115,12 @@ def _view(directions: Array, rays: ArrayIndex, way: Array, step: float) -> RayVi
     return RayView(width, height, pixels, lens, turn, spread, rays, corners, shares.astype(np.float32), directions)
 
 
-def _looking(way: Array) -> Array:
-    """Attitude of a view along `way`, as upright in the rays' frame as it can be."""
-    side = np.eye(3)[int(np.argmin(np.abs(way)))]
-    right = np.cross(side, way)
+def _looking(along: Array) -> Array:
+    """Attitude of a view along `along`, as upright in the rays' frame as it can be."""
+    side = np.eye(3)[int(np.argmin(np.abs(along)))]
+    right = np.cross(side, along)
     right = right / np.linalg.norm(right)
-    return np.asarray(frames.from_matrix(np.column_stack([right, np.cross(way, right), way])))
+    return np.asarray(frames.from_matrix(np.column_stack([right, np.cross(along, right), along])))
 
 
 def gathered(view: RayView, images: dict[str, ArrayF32], depth_mode: str) -> dict[str, ArrayF32]:
@@ -295,8 +295,8 @@ def _resampled(
     if options["depth_mode"] not in DEPTH_MODES:
         raise AirworthyError(f"Unknown depth mode {options['depth_mode']!r}; expected one of {', '.join(DEPTH_MODES)}.")
     count, pixels = len(where), plan.width * plan.height
-    seen = tuple(dict.fromkeys((*channels, "alpha"))) if "depth" in channels else tuple(channels)
-    found = {name: np.empty((count, pixels, 3) if name == "rgb" else (count, pixels), np.float32) for name in seen}
+    needed = tuple(dict.fromkeys((*channels, "alpha"))) if "depth" in channels else tuple(channels)
+    found = {name: np.empty((count, pixels, 3) if name == "rgb" else (count, pixels), np.float32) for name in needed}
     far = None if limit is None else _distances(np.asarray(limit), plan.along).reshape(count, pixels)
     colour = np.broadcast_to(np.asarray(background, np.float64), (count, 3))
     numbers = None if scene is None else np.broadcast_to(np.asarray(scene), (count,))
@@ -308,7 +308,7 @@ def _resampled(
             some = slice(first, min(first + size, count))
             images = renderer.render(
                 view.width, view.height, view.intrinsics, where[some], frames.multiply(turned[some], view.turn),
-                scene=None if numbers is None else numbers[some], background=colour[some], channels=seen, lens=view.lens,
+                scene=None if numbers is None else numbers[some], background=colour[some], channels=needed, lens=view.lens,
                 dilation=min(dilation * view.spread, 1e3), movers=None if movers is None else movers.part(some),
                 limit=None if far is None else view.limits(far[some]), distances=True, **options,
             )  # fmt: skip
@@ -331,8 +331,8 @@ def _distances(depth: ArrayAny, along: Array) -> ArrayF32:
 
 
 def _depths(distance: ArrayF32, along: Array) -> ArrayF32:
-    seen = np.isfinite(distance)
-    return np.where(seen, np.where(seen, distance, 0.0) * along, np.inf).astype(np.float32)
+    needed = np.isfinite(distance)
+    return np.where(needed, np.where(needed, distance, 0.0) * along, np.inf).astype(np.float32)
 
 
 def _blank(images: Images, where: ArrayBool, background: ArrayF32) -> None:

@@ -11,7 +11,7 @@ from airworthy.core.arrays import ArrayF32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.scenes.splats.record import Splats
-from airworthy.splats.cameras import CameraView, RenderRequest, gradient_request, shot
+from airworthy.splats.cameras import CameraView, RenderRequest, camera_view, gradient_request
 from airworthy.splats.cloud import make_cloud
 from airworthy.splats.gradients import Gradients, Loss, PoseGradients, answered, gradients_of, pose_gradients
 from airworthy.splats.lanes import CpuLanes, Slopes
@@ -78,7 +78,7 @@ class SplatRenderer:
         Raises:
             AirworthyError: If a name is unknown, a shape does not fit or a value cannot be used.
         """
-        asked = shot(self._spans, RenderRequest(*camera, **options))
+        asked = camera_view(self._spans, RenderRequest(*camera, **options))
         images = _images(asked)
         for part, some in self._groups(asked):
             self._engine.render(part, {name: image[some] for name, image in images.items()})
@@ -101,7 +101,7 @@ class SplatRenderer:
         """
         if not isinstance(self._engine, Single):
             return dict(self.render(*camera, **options))
-        asked = shot(self._spans, RenderRequest(*camera, **options))
+        asked = camera_view(self._spans, RenderRequest(*camera, **options))
         if asked.scale is not None:
             raise AirworthyError(
                 "Depths of fisheyes and distances of other lenses are made on the host; call `render`, or leave `depth` and"
@@ -132,7 +132,7 @@ class SplatRenderer:
         Raises:
             AirworthyError: As `render`; or the loss' answer does not fit.
         """
-        asked = shot(self._spans, gradient_request(*camera, **options))
+        asked = camera_view(self._spans, gradient_request(*camera, **options))
         on_cpu = isinstance(self._engine, CpuLanes)
         slopes: Any = Slopes(self._cloud) if on_cpu else SingleSlopes(self._cloud, self.device)
         for part, some in self._groups(asked, GRADIENT_SHARE):

@@ -40,35 +40,35 @@ class Single:
         """Render this cloud from now on."""
         self._sent = [as_warp(array, self._device) for array in (cloud.geometry, cloud.harmonics, cloud.chunks)]
 
-    def render(self, shot: CameraView, out: dict[str, Any]) -> None:
+    def render(self, view: CameraView, out: dict[str, Any]) -> None:
         """Fill the arrays of `out`, one per channel, of NumPy or on the device."""
         take = self._buffers.take
-        count, stride = shot.count, shot.stride
-        slots, tile_count = count * stride * CHUNK, count * -(-shot.width // TILE) * -(-shot.height // TILE)
-        cameras = as_warp(shot.cameras, self._device)
+        count, stride = view.count, view.stride
+        slots, tile_count = count * stride * CHUNK, count * -(-view.width // TILE) * -(-view.height // TILE)
+        cameras = as_warp(view.cameras, self._device)
         records, tags = take("records", slots * RECORD_WORDS, np.float32), take("tags", slots * 4, np.int32)
         counts, nothing = take("counts", slots, np.int32)[:slots], take("nothing", 1, np.int32)
         arrays = [*self._sent, cameras, nothing, records, tags, counts]
-        self._launch(project_kernel, slots, arrays, [stride, shot.width, shot.height, shot.flags, shot.near, shot.dilation])
-        tiles, lists = self._lists(shot, cameras, records, tags, counts, slots, tile_count)
+        self._launch(project_kernel, slots, arrays, [stride, view.width, view.height, view.flags, view.near, view.dilation])
+        tiles, lists = self._lists(view, cameras, records, tags, counts, slots, tile_count)
         images = self._images(out)
-        limits = take("no limit", 1, np.float32) if shot.limit is None else as_warp(shot.limit, self._device)
+        limits = take("no limit", 1, np.float32) if view.limit is None else as_warp(view.limit, self._device)
         arrays = [cameras, nothing, records, tiles, lists, limits, *images.values()]
-        self._launch(raster_kernel, tile_count * TILE * TILE, arrays, [stride, shot.width, shot.height, 1, 1, shot.flags])
+        self._launch(raster_kernel, tile_count * TILE * TILE, arrays, [stride, view.width, view.height, 1, 1, view.flags])
         if self._device != "cpu":
             for name, image in out.items():
                 if isinstance(image, np.ndarray):
                     image[...] = images[name].numpy()[: image.size].reshape(image.shape)
 
-    def images(self, shot: CameraView) -> dict[str, Any]:
+    def images(self, view: CameraView) -> dict[str, Any]:
         """Return new arrays on the device, one per channel."""
-        wp, shape = quiet_warp(), (shot.count, shot.height, shot.width)
+        wp, shape = quiet_warp(), (view.count, view.height, view.width)
         return {
             name: wp.empty((*shape, 3) if name == "rgb" else shape, dtype=wp.float32, device=self._device)
-            for name in shot.channels
+            for name in view.channels
         }
 
-    def _lists(self, shot: CameraView, cameras: Any, records: Any, tags: Any, counts: Any, slots: int, tile_count: int) -> Any:
+    def _lists(self, view: CameraView, cameras: Any, records: Any, tags: Any, counts: Any, slots: int, tile_count: int) -> Any:
         """Tiles' places in the lists, and the lists."""
         wp = quiet_warp()
         take = self._buffers.take
@@ -79,9 +79,9 @@ class Single:
         keys, lists = take("keys", room, np.int64), take("lists", room, np.int32)
         tiles, nothing = take("tiles", 2 * tile_count, np.int32), take("nothing", 1, np.int32)
         tiles.zero_()
-        columns, rows = -(-shot.width // TILE), -(-shot.height // TILE)
+        columns, rows = -(-view.width // TILE), -(-view.height // TILE)
         arrays = [cameras, nothing, records, tags, ends, nothing, nothing, keys, tiles, lists, nothing]
-        numbers = [shot.stride, columns, rows, 1, 0, total]
+        numbers = [view.stride, columns, rows, 1, 0, total]
         self._launch(arrange_kernel, slots, arrays, [*numbers, _EMIT])
         if total:
             wp.utils.radix_sort_pairs(keys, lists, total, end_bit=_DEPTH_BITS + tile_count.bit_length())
@@ -143,48 +143,48 @@ class SingleSlopes:
         """(chunks,) whether a Gaussian of the chunk was in an image."""
         return np.asarray(self._touched.numpy())
 
-    def add(self, engine: Single, shot: CameraView, images: Arrays, slopes: Arrays) -> None:
+    def add(self, engine: Single, view: CameraView, images: Arrays, slopes: Arrays) -> None:
         """Carry back what a loss says of the images that the engine has just rendered; arguments as of `Slopes.add`.
 
         Args:
             engine: That has just rendered.
-            shot: What was rendered.
+            view: What was rendered.
             images: By channel.
             slopes: Derivatives of the loss with respect to them.
         """
-        cameras = as_warp(shot.cameras, self._device)
-        found = self._to_records(engine, cameras, shot, images, slopes)
-        take, slots, chunks = engine._buffers.take, shot.count * shot.stride, self._touched.size
+        cameras = as_warp(view.cameras, self._device)
+        found = self._to_records(engine, cameras, view, images, slopes)
+        take, slots, chunks = engine._buffers.take, view.count * view.stride, self._touched.size
         rows = slots * self._pose_rows
         pose = take("pose slopes", rows * PART_WORDS, np.float32)
         pose.zero_()
         nothing = take("nothing", 1, np.int32)
         arrays = [*engine._sent, cameras, nothing, take("tags", 1, np.int32), take("ends", 1, np.int32), found]
         arrays += [self._gaussians, self._harmonics, pose, self._touched]
-        numbers = [shot.stride, shot.count, shot.width, shot.height, shot.flags, 0, shot.near, shot.dilation]
+        numbers = [view.stride, view.count, view.width, view.height, view.flags, 0, view.near, view.dilation]
         groups = chunks if self._device == "cpu" else chunks * (CHUNK // CPU_LANES)
         self._launch(project_back_kernel, groups, arrays, numbers)
-        parts = pose.numpy()[: rows * PART_WORDS].reshape(shot.count, shot.stride, self._pose_rows, PART_WORDS)
-        self.poses.append(pose_sums(shot, parts[..., POSE_PLACES].astype(np.float64).sum(axis=2)))
+        parts = pose.numpy()[: rows * PART_WORDS].reshape(view.count, view.stride, self._pose_rows, PART_WORDS)
+        self.poses.append(pose_sums(view, parts[..., POSE_PLACES].astype(np.float64).sum(axis=2)))
 
-    def _to_records(self, engine: Single, cameras: Any, shot: CameraView, images: Arrays, slopes: Arrays) -> Any:
+    def _to_records(self, engine: Single, cameras: Any, view: CameraView, images: Arrays, slopes: Arrays) -> Any:
         """Return derivatives with respect to every Gaussian in every image."""
-        take, slots = engine._buffers.take, shot.count * shot.stride * CHUNK
-        tiles = shot.count * -(-shot.width // TILE) * -(-shot.height // TILE)
+        take, slots = engine._buffers.take, view.count * view.stride * CHUNK
+        tiles = view.count * -(-view.width // TILE) * -(-view.height // TILE)
         ends = take("ends", slots, np.int32)
         total = int(ends[slots - 1 : slots].numpy()[0])
         room = max(1024, 1 << (2 * total).bit_length())
-        owners, places = take("owners", room, np.int32), take("places", room, np.int32)
+        owners, positions = take("owners", room, np.int32), take("places", room, np.int32)
         nothing, used = take("no image", 1, np.float32), take("nothing", 1, np.int32)
-        given = [as_warp(a, self._device) if a is not None else nothing for a in back_arrays(shot, images, slopes)]
+        given = [as_warp(a, self._device) if a is not None else nothing for a in back_arrays(view, images, slopes)]
         partials = take("partials", room // 2 * PART_WORDS, np.float32)
         found = take("record slopes", slots * PART_WORDS, np.float32)
         arrays = [cameras, used, take("records", 1, np.float32), ends, take("tiles", 1, np.int32), take("lists", 1, np.int32)]
-        arrays += [owners, places, *given, used, partials, found]
-        numbers = [shot.stride, shot.width, shot.height, 0, 0, back_flags(shot, slopes)]
+        arrays += [owners, positions, *given, used, partials, found]
+        numbers = [view.stride, view.width, view.height, 0, 0, back_flags(view, slopes)]
         self._launch(raster_back_kernel, tiles, arrays, [*numbers, BACK_STAGES["tiles"]])
         if total:
-            quiet_warp().utils.radix_sort_pairs(owners, places, total, end_bit=slots.bit_length())
+            quiet_warp().utils.radix_sort_pairs(owners, positions, total, end_bit=slots.bit_length())
             self._launch(raster_back_kernel, slots, arrays, [*numbers, BACK_STAGES["records"]])
         return found
 

@@ -158,9 +158,9 @@ def exposure_of(batch: SceneBatch, patches: Patches, eyes: ArrayFloat) -> tuple[
     middle = patches.corners.mean(axis=1)
     angles = np.zeros((len(patches), len(eyes)), np.float32)
     for k, eye in enumerate(eyes):
-        way = eye - middle
-        distance = np.linalg.norm(way, axis=-1)
-        cosine = (way * patches.normal).sum(axis=-1) / np.maximum(distance, 1e-9)
+        towards = eye - middle
+        distance = np.linalg.norm(towards, axis=-1)
+        cosine = (towards * patches.normal).sum(axis=-1) / np.maximum(distance, 1e-9)
         some = np.flatnonzero(np.abs(cosine) > 1e-3)
         start = middle[some] + patches.normal[some] * (LIFT * np.sign(cosine[some]))[:, None]
         hidden = occluded(batch.geometry, start, np.broadcast_to(eye, start.shape), np.zeros(len(some), np.int32))
@@ -172,22 +172,22 @@ def exposure_of(batch: SceneBatch, patches: Patches, eyes: ArrayFloat) -> tuple[
     return np.abs(angles).mean(axis=1, dtype=np.float64), behind, best
 
 
-def witnessed(batch: SceneBatch, place: ArrayFloat, normal: ArrayFloat, eyes: ArrayFloat, witnesses: ArrayInt) -> ArrayBool:
+def witnessed(batch: SceneBatch, position: ArrayFloat, normal: ArrayFloat, eyes: ArrayFloat, witnesses: ArrayInt) -> ArrayBool:
     """Tell which points are visible from one of the eyes of their patches: what lies on a surface hides a part of its patches.
 
     Args:
         batch: The scene, for what hides.
-        place: (n, 3) [m], world.
+        position: (n, 3) [m], world.
         normal: (n, 3), unit.
         eyes: (m, 3) [m], world.
         witnesses: Eyes of each point's patch, (n, `WITNESSES`), -1: none.
     """
-    seen = np.zeros(len(place), bool)
+    visible = np.zeros(len(position), bool)
     for column in witnesses.T:
-        some = np.flatnonzero(~seen & (column >= 0))
-        start = place[some] + LIFT * normal[some]
-        seen[some] = ~occluded(batch.geometry, start, eyes[column[some]], np.zeros(len(some), np.int32))
-    return seen
+        some = np.flatnonzero(~visible & (column >= 0))
+        start = position[some] + LIFT * normal[some]
+        visible[some] = ~occluded(batch.geometry, start, eyes[column[some]], np.zeros(len(some), np.int32))
+    return visible
 
 
 def spread_points(patches: Patches, weight: ArrayFloat, count: int) -> tuple[ArrayInt, ArrayFloat]:
@@ -201,8 +201,8 @@ def spread_points(patches: Patches, weight: ArrayFloat, count: int) -> tuple[Arr
         count: Points wanted.
     """
     ends = np.cumsum(weight, dtype=np.float64)
-    place = (np.arange(count) + 0.5) / count * ends[-1]
-    which = np.minimum(np.searchsorted(ends, place, side="right"), len(ends) - 1)
+    position = (np.arange(count) + 0.5) / count * ends[-1]
+    which = np.minimum(np.searchsorted(ends, position, side="right"), len(ends) - 1)
     u, v = sequence(count)[:, :2].T
     over = u + v > 1.0
     u, v = np.where(over, 1.0 - u, u), np.where(over, 1.0 - v, v)
@@ -210,7 +210,7 @@ def spread_points(patches: Patches, weight: ArrayFloat, count: int) -> tuple[Arr
     return which, a + u[:, None] * (b - a) + v[:, None] * (c - a)
 
 
-def evenly(place: ArrayFloat, normal: ArrayFloat, distance: ArrayFloat, count: int) -> ArrayInt:
+def evenly(position: ArrayFloat, normal: ArrayFloat, distance: ArrayFloat, count: int) -> ArrayInt:
     """Return which of many points (n,) to keep, `count` of them, so that none are close together, nor wide gaps left.
 
     Poisson discs: in a fixed random order a point is kept unless one that is kept lies within 0.78 of `distance` (n,), on the
@@ -218,18 +218,18 @@ def evenly(place: ArrayFloat, normal: ArrayFloat, distance: ArrayFloat, count: i
     from those farthest from what is kept.
 
     Args:
-        place: (n, 3) [m], world.
+        position: (n, 3) [m], world.
         normal: (n, 3), unit.
         distance: Wanted between neighbours, (n,) [m].
         count: Points wanted.
     """
     from scipy.spatial import cKDTree
 
-    rank = np.random.default_rng(7).permutation(len(place))
-    far, near = cKDTree(place).query(place, k=min(17, len(place)))
+    rank = np.random.default_rng(7).permutation(len(position))
+    far, near = cKDTree(position).query(position, k=min(17, len(position)))
     close = (far < 0.78 * distance[:, None]) & ((normal[near] * normal[:, None]).sum(axis=-1) > 0.5)
     better = close & (rank[near] < rank[:, None])
-    state = np.zeros(len(place), np.int8)  # 1: kept, -1: not
+    state = np.zeros(len(position), np.int8)  # 1: kept, -1: not
     while (state == 0).any():
         open_ = np.flatnonzero(state == 0)
         others = np.where(better[open_], state[near[open_]], -1)
@@ -239,5 +239,5 @@ def evenly(place: ArrayFloat, normal: ArrayFloat, distance: ArrayFloat, count: i
     if len(kept) >= count:
         return np.sort(kept[np.argsort(rank[kept], kind="stable")[:count]])
     rest = np.flatnonzero(state == -1)
-    gap = cKDTree(place[kept]).query(place[rest])[0] / distance[rest]
+    gap = cKDTree(position[kept]).query(position[rest])[0] / distance[rest]
     return np.sort(np.concatenate([kept, rest[np.argsort(-gap, kind="stable")[: count - len(kept)]]]))

@@ -69,7 +69,7 @@ def project(
     to_camera = rotations(np.asarray(attitude)[None])[0].T
     away = splats.position - np.asarray(position)
     inside = away @ to_camera.T
-    place, derivative, depth, shown = mapped(lens, inside, width, height, (fx, fy, cx, cy))
+    image_point, derivative, depth, shown = mapped(lens, inside, width, height, (fx, fy, cx, cy))
     ahead = np.flatnonzero(shown & (depth.real > near))
     ahead = ahead[np.argsort(depth[ahead].real, kind="stable")]
     jacobian = derivative[ahead] * np.array([fx, fy])[:, None]
@@ -81,7 +81,7 @@ def project(
     opacity = splats.opacity[ahead] + 0.0
     if antialiased or reduced is not None:
         opacity = opacity * np.sqrt(np.linalg.det(bare if antialiased else kept) / np.linalg.det(wide))
-    mean = place[ahead] * (fx, fy) + (cx, cy)
+    mean = image_point[ahead] * (fx, fy) + (cx, cy)
     return Projected(ahead, mean, np.linalg.inv(wide), opacity, depth[ahead], colours(splats.harmonics, away)[ahead])
 
 
@@ -102,8 +102,8 @@ def mapped(
         fisheye the distance; which the lens shows, were they far enough.
     """
     if lens.model == "fisheye":
-        place, derivative, angle = lens.unroll(point)
-        return place, derivative, np.sqrt(np.sum(point * point, axis=1)), angle.real <= lens.limit
+        image_point, derivative, angle = lens.unroll(point)
+        return image_point, derivative, np.sqrt(np.sum(point * point, axis=1)), angle.real <= lens.limit
     z = np.where(point[:, 2].real > 0.0, point[:, 2], 1.0)
     slope = point[:, :2] / z[:, None]
     shown = point[:, 2].real > 0.0
@@ -200,9 +200,9 @@ def render(
         rest = left * (1.0 - alpha)
         half_depth = np.where((left > 0.5) & (rest <= 0.5), depth, half_depth)
         left = rest
-    seen_alpha = 1.0 - left
-    mean_depth = np.where(seen_alpha >= LEAST_ALPHA, mean_depth / np.maximum(seen_alpha, LEAST_ALPHA), np.inf)
+    covered = 1.0 - left
+    mean_depth = np.where(covered >= LEAST_ALPHA, mean_depth / np.maximum(covered, LEAST_ALPHA), np.inf)
     rgb += left[..., None] * np.asarray(background, np.float64)
     depths = half_depth if depth_mode == "median" else mean_depth
     known = np.isfinite(depths.real)
-    return {"rgb": rgb, "depth": np.where(known, np.where(known, depths, 0.0) * along, np.inf), "alpha": seen_alpha}
+    return {"rgb": rgb, "depth": np.where(known, np.where(known, depths, 0.0) * along, np.inf), "alpha": covered}

@@ -106,7 +106,10 @@ def take_off(time: ArrayLike, ground: ArrayLike, top: ArrayLike, speed: float) -
     """
     low = np.asarray(ground, np.float64)
     rise = np.asarray(top, np.float64) - low
+    # 15/8: peak over mean speed of the quintic. Half a second at least, or a short rise would ask for a jerk that no vehicle
+    # has.
     duration = np.maximum(1.875 * np.abs(rise) / speed, 0.5)
+    # Clipped to the end, where speed and acceleration are zero: the set-point then stays.
     s = np.clip(np.asarray(time, np.float64) / duration, 0.0, 1.0)
     height = low + rise * s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
     climb = rise / duration * 30.0 * s**2 * (1.0 - s) ** 2
@@ -144,6 +147,7 @@ class SettleWatch:
         away = np.linalg.norm(np.asarray(position, np.float64) - self._start, axis=1)
         slow = np.linalg.norm(np.asarray(velocity, np.float64), axis=1) < self._protocol.settle_speed_m_s
         good = slow & (away < self._near)
+        # Whoever drifts off or speeds up starts anew: the hold is one without a break.
         self._since = np.where(good, np.where(np.isnan(self._since), time, self._since), np.nan)
         held = good & (time - self._since >= self._protocol.settle_hold_s - 1e-9)
         new = held & ~self.settled
@@ -169,6 +173,7 @@ class GoalWatch:
         count = len(self._goal)
         if protocol.ceiling_is_solid:
             self._ceiling = self._upper[:, 2] - np.broadcast_to(np.asarray(radius, np.float64), (count,))
+        # After the solid ceiling was taken from it: only the bound that ends a flight without contact is lifted.
         self._upper[:, 2] += protocol.above_m
         self.outcome = np.full(count, FLYING, dtype="U16")
         """(n,); "" while it flies."""
@@ -178,6 +183,7 @@ class GoalWatch:
         """When it was inside the goal's radius first [s], (n,)."""
         self._held = np.full(count, np.nan)
         self._still = np.full(count, np.nan)
+        # Compared with the cosine that the attitude matrix holds: no arc cosine per flight and tick.
         self._steep = cos(radians(protocol.tilt_limit_deg))
 
     @property
@@ -196,6 +202,7 @@ class GoalWatch:
         Returns:
             Whom it ended, (n,).
         """
+        # The first decision stands: what follows a failure, such as a tumbling wreck out of bounds, is not another one.
         new = np.asarray(who, bool) & self.active
         self.outcome[new] = outcome
         self.end[new] = np.broadcast_to(np.asarray(time, np.float64), new.shape)[new]
@@ -230,6 +237,8 @@ class GoalWatch:
         rules, speed = self.protocol, np.linalg.norm(np.asarray(velocity, np.float64), axis=1)
         finite = np.isfinite(position).all(axis=1) & np.isfinite(speed)
         touched = ~np.isnan(np.asarray(impact, np.float64))
+        # Rules in the order of their rank: of several at one tick the first decides. A contact ends at its own time, between
+        # ticks.
         self.fail(touched, "collision", np.where(touched, impact, 0.0))
         if rules.ceiling_is_solid:
             self.fail(position[:, 2] > self._ceiling, "collision", time)
@@ -240,8 +249,10 @@ class GoalWatch:
         slow = speed < rules.goal_speed_m_s
         self._held = _since(inside & slow, self._held, time)
         self._still = _since(slow, self._still, time)
+        # Ticks are sums of a period that binary numbers do not hold: without 1e-9 a hold would take one tick more.
         self.fail(time - self._held >= rules.goal_hold_s - 1e-9, "success", time)
         over = time >= rules.time_limit_s - 1e-9
+        # Hovering elsewhere is a wrong goal, anything else, or a pilot still searching, a lack of a path.
         stable = (time - self._still >= rules.goal_hold_s - 1e-9) & ~inside & ~np.asarray(searching, bool)
         self.fail(over & stable, "not_at_goal", time)
         self.fail(over, "timeout_no_path", time)

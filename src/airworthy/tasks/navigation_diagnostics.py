@@ -85,12 +85,14 @@ class FlightMeter:
         step = np.zeros(len(active))
         if self._last is not None:
             step = np.linalg.norm(tick.position - self._last.position, axis=1)
+        # Acceleration in the world: specific force less gravity.
         pull = frames.rotate(tick.attitude, tick.force) - (0.0, 0.0, GRAVITY)
         jerk = (pull - self._pull) / self._period
         snap = (jerk - self._jerk) / self._period
         begun = self._ticks > 0
         self._add("path", step, active & begun)
         self._add("jerk", np.sum(jerk**2, axis=1) * self._period, active & begun)
+        # A difference of differences needs three ticks.
         self._add("snap", np.sum(snap**2, axis=1) * self._period, active & (self._ticks > 1))
         self._add("effort", tick.effort * self._period, active & begun)
         self._add("full", tick.saturated, active & begun)
@@ -99,6 +101,7 @@ class FlightMeter:
             off = np.sum((tick.position - tick.wanted) ** 2, axis=1)
             aimed = active & begun & np.isfinite(off)
             self._add("off", off, aimed)
+            # Counted apart: a pilot may give a position at some ticks and a velocity at others.
             self._aimed += aimed
         speed = np.linalg.norm(tick.velocity, axis=1)
         self._fastest = np.where(active & (speed > self._fastest), speed, self._fastest)
@@ -117,7 +120,9 @@ class FlightMeter:
         Args:
             duration: From the goal being issued to the end [s], (n,).
         """
+        # n ticks bound n - 1 intervals.
         sums, shares = self._sums, np.maximum(self._ticks - 1, 1)
+        # Flights that ended at once have no duration; their mean speed is set to 0.
         with np.errstate(invalid="ignore", divide="ignore"):
             mean = np.where(duration > 0.0, sums["path"] / np.where(duration > 0.0, duration, 1.0), 0.0)
             off = np.where(self._aimed > 0, np.sqrt(sums["off"] / np.maximum(self._aimed, 1)), np.nan)

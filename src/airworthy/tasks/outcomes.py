@@ -59,7 +59,9 @@ def first_match(rules: Sequence[tuple[ArrayLike, str]], otherwise: str) -> NDArr
         otherwise: Where none holds.
     """
     masks = np.broadcast_arrays(*(np.atleast_1d(np.asarray(mask, dtype=bool)) for mask, _ in rules))
+    # A misspelt outcome would otherwise be a class of its own in every table that counts them.
     names = [np.asarray(check_outcome(name)) for _, name in rules]
+    # `select` takes the first mask that holds, which is what makes the order of the rules their rank.
     return np.select(list(masks), names, default=np.asarray(check_outcome(otherwise))).astype(np.str_)
 
 
@@ -77,8 +79,11 @@ def collision_events(clearance: ArrayLike, start: float = 0.15, end: float = 0.2
     clearance = np.asarray(clearance, dtype=np.float64)
     # +1 where an event must be on, -1 where it must be off, 0 in the band between, which keeps what was before.
     mark = np.where(clearance < start, 1, np.where(clearance > end, -1, 0))
+    # Index of the last sample that decided anything: what lies in the band inherits it. NaN compares false twice and so is in
+    # it.
     last = np.maximum.accumulate(np.where(mark != 0, np.arange(mark.size), -1)) if mark.size else mark
     inside = np.where(last >= 0, mark[last] == 1, False) if mark.size else np.zeros(0, dtype=bool)
+    # Only rising edges are events; a flight that begins in contact has one at its first sample.
     return inside & ~np.concatenate(([False], inside[:-1]))[: inside.size]
 
 
@@ -125,6 +130,7 @@ def time_to_goal(t: ArrayLike, position: ArrayLike, goal: ArrayLike, radius: flo
         radius: [m].
     """
     distance = np.linalg.norm(np.asarray(position, dtype=np.float64) - np.asarray(goal, dtype=np.float64), axis=-1)
+    # NaN compares false, so samples without a position need no mask of their own.
     at_goal = np.flatnonzero(distance <= radius)
     return float(np.asarray(t, dtype=np.float64)[at_goal[0]]) if at_goal.size else float("nan")
 
@@ -148,6 +154,7 @@ def classify_goal(
         goal_time: `time_to_goal` [s]; NaN where it never was.
         duration: Time flown [s].
     """
+    # A goal that was never reached has the time NaN, which compares false.
     reached = np.asarray(goal_time, dtype=np.float64) <= protocol.timeout_s
     collided = np.asarray(collisions) > 0
     return first_match(
@@ -155,6 +162,7 @@ def classify_goal(
             (diverged, "diverged"),
             (collided & (~reached | protocol.collision_ends), "collision"),
             (out_of_bounds, "out_of_bounds"),
+            # Behind the rule on collisions: only a protocol that lets flights go on after one comes here.
             (reached & collided, "success_recovered"),
             (reached, "success"),
             (np.asarray(duration, dtype=np.float64) >= protocol.timeout_s, "timeout"),
@@ -175,8 +183,10 @@ def hold_error(t: ArrayLike, position: ArrayLike, setpoint: ArrayLike, settle: f
     t = np.asarray(t, dtype=np.float64)
     if t.size == 0:
         return float("nan")
+    # Counted from the first sample, not from 0: records of flights that were cut out of longer ones begin later.
     settled = t >= t[0] + settle
     distance = np.linalg.norm(np.asarray(position, dtype=np.float64) - np.asarray(setpoint, dtype=np.float64), axis=-1)[settled]
+    # A gap in the record must not make a flight look better than it was.
     return float(np.max(np.where(np.isfinite(distance), distance, np.inf))) if distance.size else float("nan")
 
 
@@ -198,6 +208,7 @@ def classify_hold(
             (diverged, "diverged"),
             (np.asarray(collisions) > 0, "collision"),
             (out_of_bounds, "out_of_bounds"),
+            # Behind the classes with a cause: a flight that ended early for one of them has no error either.
             (np.isnan(error), "aborted"),
             (error > protocol.radius_m, "not_at_goal"),
         ],

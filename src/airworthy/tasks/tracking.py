@@ -58,6 +58,7 @@ class TrackingReference:
             trajectory: Has `duration` [s] and `sample(t)` with `position`, `velocity` (..., 3) and `yaw` (...).
             rate_hz: Samples per second; the end is always one of them.
         """
+        # A whole number of equal steps, so that the end is a sample; the rate is met to within half a step over the whole path.
         steps = max(1, round(float(trajectory.duration) * rate_hz))
         t = np.linspace(0.0, float(trajectory.duration), steps + 1) if trajectory.duration > 0.0 else np.zeros(1)
         flat = trajectory.sample(t)
@@ -71,6 +72,7 @@ class TrackingReference:
     @property
     def path(self) -> Array:
         """Corners of the polyline without repetitions [m], shape (at least 1, 3)."""
+        # Pieces without length have no direction to project on.
         moved = np.any(np.diff(self.position, axis=0) != 0.0, axis=1)
         return self.position[np.concatenate(([True], moved))]
 
@@ -86,10 +88,12 @@ class TrackingReference:
     def velocity_at(self, t: ArrayLike) -> Array:
         """Velocity [m/s] at times (...), linear between samples and zero after the last, shape (..., 3)."""
         t = np.asarray(t, dtype=np.float64)
+        # `interp` would hold the last velocity, of a path that may end in flight; the end pose is held instead.
         return np.where((t > self.t[-1])[..., None], 0.0, self._at(t, self.velocity))
 
     def yaw_at(self, t: ArrayLike) -> Array:
         """Heading [rad] at times (...), continuous, shape (...)."""
+        # Unwrapped first: between 179 and -179 degrees lie two degrees, not 358.
         return np.interp(np.asarray(t, dtype=np.float64), self.t, np.unwrap(self.yaw))
 
     def _at(self, t: ArrayLike, values: Array) -> Array:
@@ -177,6 +181,7 @@ def classify_tracking(
     near_path = np.asarray(path_distance_max, dtype=np.float64) <= protocol.path_distance_max_m
     covered, outside = np.asarray(covered, dtype=bool), np.asarray(out_of_bounds, dtype=bool)
     finished = covered & near_end & near_path & ~outside & np.asarray(went_along, dtype=bool)
+    # `fmax` passes over NaN: where only one of the two was asked for, that one counts.
     yaw_error = np.fmax(np.asarray(yaw_error_median, dtype=np.float64), np.asarray(yaw_error_end, dtype=np.float64))
     return first_match(
         [

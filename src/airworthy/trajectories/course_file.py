@@ -50,8 +50,8 @@ _OWN = {
 class _Reader:
     """Typed access to one table of a file; messages name the file and the place."""
 
-    def __init__(self, table: Any, path: str | Path, place: str, known: set[str]) -> None:
-        self.where = f"{place} of {str(path)!r}" if place else repr(str(path))
+    def __init__(self, table: Any, path: str | Path, section: str, known: set[str]) -> None:
+        self.where = f"{section} of {str(path)!r}" if section else repr(str(path))
         if not isinstance(table, dict):
             raise AssetError(f"{self.where} must be a table.")
         self.table: dict[str, Any] = table

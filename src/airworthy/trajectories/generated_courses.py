@@ -133,20 +133,20 @@ def random_course(index: int, seed: int = 0, choice: RandomCourse | None = None)
     raise AirworthyError(f"No random course of {c.gates} gates that keeps clear of itself was found: ask for fewer gates.")
 
 
-def generated_course(word: str) -> Course:
+def generated_course(name: str) -> Course:
     """Return a course by a word: "straight:8", "circle:12", "snake:8" or "random:INDEX@SEED" ("random:3", "random:3@7").
 
     Raises:
         UnknownNameError: No such kind.
         AirworthyError: No number after the colon.
     """
-    kind, _, rest = word.partition(":")
+    kind, _, rest = name.partition(":")
     kinds: dict[str, Callable[..., Course]] = {"straight": straight_course, "circle": circle_course, "snake": snake_course}
     if kind not in (*kinds, "random"):
         raise unknown_name("kind of generated course", kind, (*kinds, "random"))
     found = re.fullmatch(r"(\d{1,9})(?:@(\d{1,9}))?", rest)
     if not found or (found[2] and kind != "random"):
-        raise AirworthyError(f"A generated course is named as circle:8 or random:3@7, not {word[:60]!r}.")
+        raise AirworthyError(f"A generated course is named as circle:8 or random:3@7, not {name[:60]!r}.")
     number = int(found[1])
     if kind == "random":
         return random_course(number, int(found[2] or 0))
@@ -155,9 +155,9 @@ def generated_course(word: str) -> Course:
     return kinds[kind](number)
 
 
-def is_generated(word: str) -> bool:
+def is_generated(name: str) -> bool:
     """Tell whether a word names a generated course."""
-    return re.match(r"(straight|circle|snake|random):", word) is not None
+    return re.match(r"(straight|circle|snake|random):", name) is not None
 
 
 def _chained(

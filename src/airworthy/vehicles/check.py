@@ -60,13 +60,14 @@ def check(vehicle: Vehicle) -> Vehicle:
         AirworthyError: One sentence with the field, its value and the physical reason.
     """
     _require(bool(_NAME.fullmatch(vehicle.name)), f"name {vehicle.name[:80]!r} must be 1 to 64 letters, digits, '_.-'")
+    # Before any rule that computes with them: a NaN would pass comparisons that are written the other way round.
     for where, value in _numbers(vehicle, ""):
         _require(math.isfinite(value), f"{where} is {value}, but must be a finite number")
         _require(abs(value) <= NUMBER_MAX, f"{where} is {value:g}, beyond {NUMBER_MAX:g} in SI units: check its unit")
         tiny = value == 0.0 or abs(value) >= NUMBER_MIN
         _require(tiny, f"{where} is {value:g}, which is not zero but less than {NUMBER_MIN:g} in SI units: check its unit")
     _require(vehicle.mass > 0.0, f"mass is {vehicle.mass:g} kg, but must be positive")
-    _require(MASS.holds(vehicle.mass), f"mass is {vehicle.mass:g} kg, but expected {MASS.words}")
+    _require(MASS.holds(vehicle.mass), f"mass is {vehicle.mass:g} kg, but expected {MASS.expected}")
     _require(vehicle.gravity >= 0.0, f"gravity is {vehicle.gravity:g} m/s^2, but must not be negative")
     _check_inertia(vehicle)
     count = vehicle.rotor_count
@@ -104,6 +105,7 @@ def _numbers(value: Any, where: str) -> Iterator[tuple[str, float]]:
 
 
 def _check_inertia(vehicle: Vehicle) -> None:
+    # Principal moments, since products of inertia can hide a negative one behind a sound diagonal.
     moments = np.linalg.eigvalsh(inertia_matrix(vehicle))
     text = ", ".join(f"{m:.4g}" for m in moments)
     _require(moments[0] > 0.0, f"inertia has the principal moments {text} kg m^2, but all must be positive")
@@ -115,6 +117,7 @@ def _check_inertia(vehicle: Vehicle) -> None:
 
 
 def _check_rotor(rotor: Rotor, where: str, motor_state: str) -> None:
+    # Not brought to length 1 here: a file that says otherwise may have meant something else, such as a scale.
     length = math.sqrt(sum(a * a for a in rotor.axis))
     _require(abs(length - 1.0) < 1e-6, f"{where}.axis has length {length:.6g}, but a direction has length 1")
     _require(rotor.spin in (-1, 1), f"{where}.spin is {rotor.spin}, but is +1 (reaction torque along the axis) or -1")
@@ -136,6 +139,7 @@ def _check_rotor(rotor: Rotor, where: str, motor_state: str) -> None:
 def _check_response(response: RotorResponse, where: str) -> None:
     for name, (a, b) in (("rise", response.rise), ("fall", response.fall)):
         _require(a >= 0.0 and b >= 0.0, f"{where}.{name} is [{a:g}, {b:g}], but a negative rate runs away from its command")
+        # One of the two is enough: first order has b = 0.
         _require(a + b > 0.0, f"{where}.{name} is zero, so the rotor would never follow its command")
 
 
@@ -159,6 +163,7 @@ def _check_noise(vehicle: Vehicle) -> None:
 def _check_body(body: CollisionBody) -> None:
     _require(body.shape in ("sphere", "box", "cylinder"), f"body.shape is {body.shape!r}, but is 'sphere', 'box' or 'cylinder'")
     _require(min(body.size) > 0.0, f"body.size is {list(body.size)}, but every half extent must be positive")
+    # Half extents are three numbers for every shape, of which round ones must agree.
     round_pairs = {"sphere": body.size, "cylinder": body.size[:2], "box": ()}[body.shape]
     _require(len(set(round_pairs)) <= 1, f"body.size is {list(body.size)}, but the radii of a {body.shape} must be equal")
 

@@ -258,15 +258,15 @@ def _record(kind: type, value: Any, where: str) -> Any:
 # ---- Which values of a vehicle carry no source ------------------------------------------------------------------------------
 
 
-def missing_sources(craft: Vehicle) -> list[str]:
+def missing_sources(vehicle: Vehicle) -> list[str]:
     """Dotted names of the values that differ from their defaults and carry no source."""
     skipped = {"name", "sources", "extra", "rotors", "sensors"}
-    names = [f.name for f in dataclasses.fields(craft) if f.name not in skipped and getattr(craft, f.name) != default_of(f)]
-    for f in dataclasses.fields(craft.rotors[0]):
-        if any(getattr(rotor, f.name) != default_of(f) for rotor in craft.rotors):
+    names = [f.name for f in dataclasses.fields(vehicle) if f.name not in skipped and getattr(vehicle, f.name) != default_of(f)]
+    for f in dataclasses.fields(vehicle.rotors[0]):
+        if any(getattr(rotor, f.name) != default_of(f) for rotor in vehicle.rotors):
             names.append(f"rotors.{f.name}")
-    names += [f"sensors.{sensor.name}" for sensor in craft.sensors]
-    return [name for name in names if name not in craft.sources and name.split(".")[0] not in craft.sources]
+    names += [f"sensors.{sensor.name}" for sensor in vehicle.sensors]
+    return [name for name in names if name not in vehicle.sources and name.split(".")[0] not in vehicle.sources]
 
 
 # -----------------------------------------------------------------------------------------------------------------------------

@@ -32,9 +32,9 @@ HOVER_THRUST_MAX = 0.7
 """Largest hover thrust over maximum thrust of a rotor."""
 
 
-def arm_length(craft: Vehicle) -> float:
+def arm_length(airframe: Vehicle) -> float:
     """Mean distance of the rotor hubs from the vertical through the centre of mass [m]."""
-    offsets = _hubs(craft)[:, :2] - np.array(craft.center_of_mass[:2])
+    offsets = _hubs(airframe)[:, :2] - np.array(airframe.center_of_mass[:2])
     return float(np.linalg.norm(offsets, axis=1).mean())
 
 
@@ -73,15 +73,15 @@ def synthesize(
     return made
 
 
-def static_faults(craft: Vehicle) -> list[str]:
+def static_faults(airframe: Vehicle) -> list[str]:
     """Reasons to reject a synthesised profile that need no simulation; empty if there are none."""
-    arm, twr = arm_length(craft), indicators(craft).thrust_to_weight
-    xx, yy, zz = craft.inertia[:3]
-    gyration = xx / (craft.mass * arm * arm)
+    arm, twr = arm_length(airframe), indicators(airframe).thrust_to_weight
+    xx, yy, zz = airframe.inertia[:3]
+    gyration = xx / (airframe.mass * arm * arm)
     rules = [
         (
-            MASS_RANGE[0] <= craft.mass <= MASS_RANGE[1],
-            f"mass {craft.mass:g} is outside {MASS_RANGE[0]:g} to {MASS_RANGE[1]:g} kg",
+            MASS_RANGE[0] <= airframe.mass <= MASS_RANGE[1],
+            f"mass {airframe.mass:g} is outside {MASS_RANGE[0]:g} to {MASS_RANGE[1]:g} kg",
         ),
         (TWR_RANGE[0] <= twr <= TWR_RANGE[1], f"thrust to weight {twr:.3g} is outside {TWR_RANGE[0]:g} to {TWR_RANGE[1]:g}"),
         (zz <= (xx + yy) * (1.0 + 1e-6), f"Jzz {zz:.4g} exceeds Jxx + Jyy {xx + yy:.4g} kg m^2"),
@@ -90,33 +90,33 @@ def static_faults(craft: Vehicle) -> list[str]:
             f"Jxx/(m d^2) {gyration:.3g} is outside {GYRATION_RANGE[0]:g} to {GYRATION_RANGE[1]:g}",
         ),
     ]
-    return [reason for kept, reason in rules if not kept] + _propeller_faults(craft) + _hover_faults(craft)
+    return [reason for kept, reason in rules if not kept] + _propeller_faults(airframe) + _hover_faults(airframe)
 
 
-def _hubs(craft: Vehicle) -> np.ndarray:
-    return np.array([rotor.position for rotor in craft.rotors])
+def _hubs(airframe: Vehicle) -> np.ndarray:
+    return np.array([rotor.position for rotor in airframe.rotors])
 
 
-def _propeller_faults(craft: Vehicle) -> list[str]:
+def _propeller_faults(airframe: Vehicle) -> list[str]:
     """Tip speed and overlap; rotors of unknown radius or with a thrust state have nothing to check."""
     faults = []
-    speeds = [rotor.radius * rotor.speed_max for rotor in craft.rotors] if craft.motor_state == "speed" else [0.0]
+    speeds = [rotor.radius * rotor.speed_max for rotor in airframe.rotors] if airframe.motor_state == "speed" else [0.0]
     mach = max(speeds) / SPEED_OF_SOUND
     if mach >= TIP_MACH_MAX:
         faults.append(f"propeller tips reach Mach {mach:.2f}, and {TIP_MACH_MAX:g} is the limit")
-    hubs, diameter = _hubs(craft), 2.0 * max(rotor.radius for rotor in craft.rotors)
+    hubs, diameter = _hubs(airframe), 2.0 * max(rotor.radius for rotor in airframe.rotors)
     gaps = np.linalg.norm(hubs[:, None] - hubs[None], axis=2)[np.triu_indices(len(hubs), 1)]
     if gaps.size and diameter >= PROPELLER_GAP * gaps.min():
         faults.append(f"propellers of {diameter:.3g} m overlap on hubs {gaps.min():.3g} m apart")
     return faults
 
 
-def _hover_faults(craft: Vehicle) -> list[str]:
+def _hover_faults(airframe: Vehicle) -> list[str]:
     try:
-        states = hover_speed(craft)
+        states = hover_speed(airframe)
     except AirworthyError as error:
         return [str(error)]
-    pairs = zip(craft.rotors, states.tolist(), strict=True)
+    pairs = zip(airframe.rotors, states.tolist(), strict=True)
     share = max(rotor_thrust(rotor, state) / rotor_thrust(rotor, rotor.speed_max) for rotor, state in pairs)
     if share >= HOVER_THRUST_MAX:
         return [f"hover takes {share:.0%} of a rotor's thrust, and {HOVER_THRUST_MAX:.0%} is the limit"]

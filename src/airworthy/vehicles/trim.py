@@ -289,12 +289,12 @@ def _largest_lift(matrix: Array, balanced: tuple[int, ...], lower: Array, upper:
 
     axes = matrix[:3] @ np.maximum(upper, 0.0)
     best = -math.inf
-    for way in (_E3, axes):
-        length = float(np.linalg.norm(way))
+    for direction in (_E3, axes):
+        length = float(np.linalg.norm(direction))
         if length == 0.0:
             continue
         rows = matrix[list(balanced)] if balanced else None
         zeros = np.zeros(len(balanced)) if balanced else None
-        found = linprog(-(way / length) @ matrix[:3], A_eq=rows, b_eq=zeros, bounds=list(zip(lower, upper, strict=True)))
+        found = linprog(-(direction / length) @ matrix[:3], A_eq=rows, b_eq=zeros, bounds=list(zip(lower, upper, strict=True)))
         best = max(best, -float(found.fun)) if found.status == 0 else best
     return best

@@ -79,6 +79,7 @@ def numbers(element: Element | None, attribute: str, count: int, default: str | 
         )
     parts = text.split()
     try:
+        # Python reads 1_000 as a number; XML schema's double does not.
         values = [float(part) for part in parts if "_" not in part]
     except ValueError:
         values = []
@@ -143,6 +144,7 @@ class UrdfTree:
     def center_of_mass(self) -> np.ndarray:
         """In the root frame [m], (3,)."""
         total = self.mass
+        # `sum` starts from an array: a tree of massless links must give zeros, not the number 0.
         moment = sum((link.mass * link.center for link in self.links.values()), np.zeros(3))
         return moment / total if total > 0.0 else moment
 
@@ -173,6 +175,7 @@ def _origin(parent: Element) -> tuple[np.ndarray, np.ndarray]:
     """Rotation (3, 3) and position [m] of an <origin>; identity where there is none."""
     origin = parent.find("origin")
     roll, pitch, yaw = numbers(origin, "rpy", 3, "0 0 0")
+    # URDF's convention: fixed axes, roll about x first, then pitch about y, then yaw about z.
     cr, sr, cp, sp, cy, sy = math.cos(roll), math.sin(roll), math.cos(pitch), math.sin(pitch), math.cos(yaw), math.sin(yaw)
     rotation = np.array(
         [
@@ -214,6 +217,7 @@ def _tree(root: Element) -> UrdfTree:
     orphans = set(links)
     for joint in joints.values():
         parent, child = _end(joint, "parent", links), _end(joint, "child", links)
+        # Each link may be taken once: with one root left, what is not a tree can then only be a loop.
         if child not in orphans:
             raise BrokenXmlError(f"link {child[:60]!r} hangs on two joints, so this is no tree")
         orphans.remove(child)
@@ -228,6 +232,7 @@ def _tree(root: Element) -> UrdfTree:
 
 
 def _walk(root: str, links: dict[str, Element], children: dict[str, list[tuple[str, Element]]]) -> Iterator[UrdfLink]:
+    # A stack, not recursion: a hostile file's chain of a thousand links is as deep as Python allows.
     waiting = [(root, np.eye(3), np.zeros(3))]
     while waiting:
         name, rotation, position = waiting.pop()
@@ -242,6 +247,7 @@ def _walk(root: str, links: dict[str, Element], children: dict[str, list[tuple[s
 
 def _link(name: str, element: Element, rotation: np.ndarray, position: np.ndarray) -> UrdfLink:
     mass, center, inertia = 0.0, np.zeros(3), np.zeros((3, 3))
+    # A link without mass is legal, and usual for frames that only name a place.
     inertial = element.find("inertial")
     if inertial is not None:
         turn, center = _origin(inertial)
@@ -251,6 +257,7 @@ def _link(name: str, element: Element, rotation: np.ndarray, position: np.ndarra
         moments = inertial.find("inertia")
         xx, yy, zz, xy, xz, yz = (float(numbers(moments, key, 1, "0")[0]) for key in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz"))
         axes = rotation @ turn
+        # The file's axes are those of <inertial>, not the link's; about the centre of mass, so nothing is shifted.
         inertia = axes @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ axes.T
     shapes = tuple(_shapes(element, rotation, position))
     return UrdfLink(name, rotation, position, mass, position + rotation @ center, inertia, shapes)

@@ -45,6 +45,7 @@ class Indicators:
 def rotor_state_for_thrust(rotor: Rotor, thrust: float) -> float:
     """Rotor state [rad/s, or N] that gives a thrust [N], on the outer branch of c0 + c1 w + c2 w|w|; not clipped."""
     c0, c1, c2 = rotor.thrust
+    # A linear law, as where the rotor state is thrust itself.
     if c2 == 0.0:
         return (thrust - c0) / c1 if c1 != 0.0 else 0.0
     side = 1.0 if thrust >= c0 else -1.0
@@ -64,6 +65,7 @@ def columns(vehicle: Vehicle, reference: Sequence[float], ratios: Sequence[float
     matrix = np.empty((6, vehicle.rotor_count))
     for index, (rotor, ratio) in enumerate(zip(vehicle.rotors, ratios, strict=True)):
         axis = np.array(rotor.axis)
+        # The hub stands for the whole rotor: a force along its axis has the same moment from anywhere on it.
         lever = np.array(rotor.position) - np.array(reference)
         matrix[:3, index] = axis
         matrix[3:, index] = np.cross(lever, axis) + rotor.spin * ratio * axis
@@ -119,6 +121,7 @@ def pushes_sideways(effectiveness: np.ndarray) -> bool:
     """
     lever = max(float(np.abs(effectiveness[3:]).max()), 1e-12)
     scaled = effectiveness / np.array([1.0, 1.0, 1.0, lever, lever, lever])[:, None]
+    # Singular values of mixed units mean nothing, so moments were divided by their largest lever.
     sizes = np.linalg.svd(scaled, compute_uv=False)
     return len(sizes) == 6 and bool(sizes[5] > SIDEWAYS_SHARE * sizes[0])
 
@@ -134,6 +137,7 @@ def indicators(vehicle: Vehicle, from_rest: bool = True) -> Indicators:
         vehicle: Its rotors, mass and inertia.
         from_rest: Rotors range from standstill (full reverse if reversible), as in the published table; else from `speed_min`.
     """
+    # All of it, products of inertia too: an irregular airframe that rolls also yaws.
     inverse = np.linalg.inv(inertia_matrix(vehicle))
     matrix = np.zeros((3, 2 * vehicle.rotor_count))  # (upward force, roll, yaw acceleration) per newton, then per newton metre
     for index, rotor in enumerate(vehicle.rotors):

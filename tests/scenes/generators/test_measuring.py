@@ -11,7 +11,7 @@ from airworthy.core.frames import normalize, rotate, rotate_inverse
 from airworthy.geometry import Box, Cylinder
 from airworthy.geometry.query_launch import is_closed
 from airworthy.scenes.generators.flyingtrust import forest, ordering
-from airworthy.scenes.generators.flyingtrust.difficulty import find_way, measure
+from airworthy.scenes.generators.flyingtrust.difficulty import find_path, measure
 from airworthy.scenes.generators.flyingtrust.layout import ObstacleLayout, Solids, straight_clearance
 from airworthy.scenes.generators.flyingtrust.ordering import pick_rising, rank_sums
 from airworthy.scenes.generators.flyingtrust.voxels import Voxels
@@ -124,7 +124,7 @@ def test_the_way_around_one_wall() -> None:
     arc = 0.3 * (np.arctan2(4.0, 27.8) + np.arcsin(0.3 / side))
     shortest = (2.0 * (tangent + arc) + 0.4) / 56.0
     assert shortest - 1e-9 <= found.detour <= 1.01 * shortest  # on cells of 0.2 m
-    assert plan.obstacles().distance(found.way).min() >= 0.3 - 1e-6
+    assert plan.obstacles().distance(found.path).min() >= 0.3 - 1e-6
     assert 0.2 < found.turn < 0.45  # the way bends by 2 * (0.143 + 0.011) rad in all
     assert 1.0 / 5.0 < found.tightness < 1.0
 
@@ -132,7 +132,7 @@ def test_the_way_around_one_wall() -> None:
 def test_no_way_through_a_closed_wall() -> None:
     plan = ObstacleLayout("forest")
     plan.box((0.0, 0.0, 2.0), (0.4, 40.0, 4.0), "wall", "brick")
-    assert find_way(plan.obstacles(), plan.stated) is None
+    assert find_path(plan.obstacles(), plan.stated) is None
     assert measure(plan.obstacles(), plan.stated) is None
 
 

@@ -224,12 +224,12 @@ def counting(total: int, text: str, quiet: bool) -> Iterator[Callable[..., None]
     """
     bar = progress(range(total + 1), text, quiet=quiet)
 
-    def told(count: int = 1) -> None:
+    def advance(count: int = 1) -> None:
         for _ in range(count):
             next(bar, None)
 
-    told()  # the line is there from the beginning
+    advance()  # the line is there from the beginning
     try:
-        yield told
+        yield advance
     finally:
         bar.close()  # type: ignore[attr-defined]

@@ -106,9 +106,9 @@ class BlockStore(ABC):
         self.digest = digest_of(self.identity)
         self._known: dict[str, dict[str, Any]] = {}
         if (self.folder / self.kind.file).is_file():
-            told = self._manifest()
-            self.kind.refuse(self.folder, self._changed(told["identity"]))
-            self._take_up(told)
+            manifest = self._manifest()
+            self.kind.refuse(self.folder, self._changed(manifest["identity"]))
+            self._take_up(manifest)
         make_folder(self.folder / BLOCKS)
 
     # ---- what a job's own store says otherwise ----------------------------------------------------------------------
@@ -121,9 +121,9 @@ class BlockStore(ABC):
         """Tell in what the folder's identity differs from this run's."""
         return differences(before, self.identity)
 
-    def _take_up(self, told: Mapping[str, Any]) -> None:
+    def _take_up(self, manifest: Mapping[str, Any]) -> None:
         """Go on with what a manifest says."""
-        self._known = {str(name): dict(entry) for name, entry in told["blocks"].items()}
+        self._known = {str(name): dict(entry) for name, entry in manifest["blocks"].items()}
 
     def _content(self) -> dict[str, Any]:
         """Of the manifest, behind version, digest and identity."""

@@ -38,17 +38,17 @@ def differences(
         whole: Tables whose entries are not looked into, and what is said of one ("pilot {!r} has other weights").
         head: Name of the table that both are; fields of "config" are named alone, as options are.
     """
-    words: list[str] = []
+    found: list[str] = []
     for key in dict.fromkeys([*before, *now]):
         a, b = before.get(key), now.get(key)
         name = key if head in ("", "config") else f"{head}.{key}"
         if a == b:
             continue
         if isinstance(a, Mapping) and isinstance(b, Mapping):
-            words += [whole[head].format(key)] if whole and head in whole else differences(a, b, whole, name)
+            found += [whole[head].format(key)] if whole and head in whole else differences(a, b, whole, name)
         else:
-            words.append(f"{name}: {_short(a)} before, {_short(b)} now")
-    return words
+            found.append(f"{name}: {_short(a)} before, {_short(b)} now")
+    return found
 
 
 def _short(value: Any) -> str:
@@ -77,12 +77,12 @@ class ManifestKind:
             AssetError: There is none, or it is damaged or of another version.
         """
         path = Path(folder) / self.file
-        told = read_json(path, _LIMIT_BYTES)
-        if not isinstance(told, dict) or not all(isinstance(told.get(name), dict) for name in self.tables):
+        manifest = read_json(path, _LIMIT_BYTES)
+        if not isinstance(manifest, dict) or not all(isinstance(manifest.get(name), dict) for name in self.tables):
             raise AssetError(f"{str(path)!r} is no manifest of {self.what}: move it away, or choose another folder.")
-        if told.get("schema_version") != self.version or told.get("digest") != digest_of(told["identity"]):
+        if manifest.get("schema_version") != self.version or manifest.get("digest") != digest_of(manifest["identity"]):
             raise AssetError(f"{str(path)!r} is damaged or of another version of Airworthy: choose another folder.")
-        return told
+        return manifest
 
     def refuse(self, folder: str | Path, changed: Collection[str]) -> None:
         """Refuse to go on with a folder from which a run differs in something.

@@ -37,28 +37,28 @@ def command_line(
         positional: Fields that are given without an option.
         short_numbers: Write 2.0 as 2 where it is the same number.
     """
-    places = [word for name in positional for word in _texts(getattr(config, name), short_numbers)]
+    plain = [token for name in positional for token in _texts(getattr(config, name), short_numbers)]
     options = _options("--", config, MISSING, {*leave_out, *positional}, short_numbers)
     # Behind a lone "--" nothing is read as an option.
-    hidden = any(map(_like_an_option, places))
-    return shlex.join([*program.split(), *([*options, "--", *places] if hidden else [*places, *options])])
+    hidden = any(map(_like_an_option, plain))
+    return shlex.join([*program.split(), *([*options, "--", *plain] if hidden else [*plain, *options])])
 
 
 def _options(prefix: str, config: Any, usual: Any, leave_out: Collection[str], short: bool) -> list[str]:
     """Words of a dataclass where they differ from the usual one, or from its own defaults where there is none."""
-    words: list[str] = []
+    tokens: list[str] = []
     for item in fields(config):
         value, default = getattr(config, item.name), _default(item) if usual is MISSING else getattr(usual, item.name)
         if item.name in leave_out or value == default:
             continue
         name = item.name.replace("_", "-")
         if isinstance(value, bool):
-            words.append(f"{prefix}{name}" if value else f"{prefix}no-{name}")
+            tokens.append(f"{prefix}{name}" if value else f"{prefix}no-{name}")
         elif is_dataclass(value):
-            words += _options(f"{prefix}{name}.", value, default, (), short)
+            tokens += _options(f"{prefix}{name}.", value, default, (), short)
         else:
-            words += _joined(f"{prefix}{name}", _texts(value, short))
-    return words
+            tokens += _joined(f"{prefix}{name}", _texts(value, short))
+    return tokens
 
 
 def _default(item: Field[Any]) -> Any:
@@ -70,9 +70,9 @@ def _joined(option: str, texts: list[str]) -> list[str]:
     return [f"{option}={texts[0]}", *texts[1:]] if texts and _like_an_option(texts[0]) else [option, *texts]
 
 
-def _like_an_option(word: str) -> bool:
+def _like_an_option(token: str) -> bool:
     """Tell whether it begins with a hyphen and is neither one alone nor anything that begins as a negative number does."""
-    return word.startswith("-") and word[1:2] not in ("", ".") and not word[1].isdigit()
+    return token.startswith("-") and token[1:2] not in ("", ".") and not token[1].isdigit()
 
 
 def _texts(value: Any, short: bool) -> list[str]:

@@ -109,20 +109,20 @@ class Lines:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def begin_with(self, word: bytes) -> ArrayBool:
+    def begin_with(self, key: bytes) -> ArrayBool:
         """(lines,) whose first word is this one."""
         last = len(self.characters) - 1
         result = np.ones(len(self), bool)
-        for offset, character in enumerate(word):
+        for offset, character in enumerate(key):
             result &= self.characters[np.minimum(self.starts + offset, last)] == character
-        return result & (self.characters[np.minimum(self.starts + len(word), last)] <= 32)
+        return result & (self.characters[np.minimum(self.starts + len(key), last)] <= 32)
 
-    def rest(self, chosen: ArrayBool, word_length: int) -> bytes:
+    def rest(self, chosen: ArrayBool, token_length: int) -> bytes:
         """Text of the chosen lines with their first word blanked out."""
         text = self.characters[np.repeat(chosen, self.lengths)]
         lengths = self.lengths[chosen]
         first = np.cumsum(lengths) - lengths
-        for offset in range(word_length):
+        for offset in range(token_length):
             text[first + offset] = 32
         return text.tobytes()
 
@@ -132,7 +132,7 @@ class Lines:
         return self.block[start : start + int(self.lengths[line])].decode("utf-8", "replace").strip()
 
 
-def words_per_line(text: bytes) -> ArrayInt:
+def tokens_per_line(text: bytes) -> ArrayInt:
     """(lines,) number of words."""
     characters = np.frombuffer(text, np.uint8)
     if not len(characters):
@@ -154,7 +154,7 @@ def columns(source: ModelSource, text: bytes, least: int, what: str) -> tuple[Ar
     Returns:
         (lines, 7) values with NaN where a line is shorter, and (lines,) the number of columns of each.
     """
-    counts = words_per_line(text)
+    counts = tokens_per_line(text)
     values = floats(source, text, what)
     if len(counts) and counts.min() < least:
         source.refuse(f"{what} have {counts.min()} numbers in a line, where {least} or more are expected")

@@ -110,7 +110,7 @@ class _Stage:
             if prim.IsA(UsdGeom.PointInstancer):
                 walk.PruneChildren()
                 self.instancer(UsdGeom.PointInstancer(prim))
-            elif self.is_seen(prim):
+            elif self.is_rendered(prim):
                 self.place(prim, _matrix(self.poses.GetLocalToWorldTransform(prim)))
         return {
             "up": str(UsdGeom.GetStageUpAxis(self.stage)),
@@ -121,13 +121,13 @@ class _Stage:
             "warnings": list(self.source.warnings),
         }
 
-    def is_seen(self, prim: Any) -> bool:
+    def is_rendered(self, prim: Any) -> bool:
         from pxr import UsdGeom
 
         if not prim.IsA(UsdGeom.Gprim):
             return False
-        look = UsdGeom.Imageable(prim)
-        return look.ComputeVisibility(self.time) != "invisible" and look.ComputePurpose() in ("default", "render")
+        imageable = UsdGeom.Imageable(prim)
+        return imageable.ComputeVisibility(self.time) != "invisible" and imageable.ComputePurpose() in ("default", "render")
 
     def place(self, prim: Any, matrix: Array) -> None:
         """Add one placement of a prim; instances of one prototype share their shape."""
@@ -161,7 +161,7 @@ class _Stage:
             root = self.stage.GetPrimAtPath(target)
             if not root:
                 continue
-            parts = [part for part in Usd.PrimRange(root, Usd.TraverseInstanceProxies()) if self.is_seen(part)]
+            parts = [part for part in Usd.PrimRange(root, Usd.TraverseInstanceProxies()) if self.is_rendered(part)]
             if any(part.IsA(UsdGeom.PointInstancer) for part in Usd.PrimRange(root, Usd.TraverseInstanceProxies())):
                 self.source.warn("point instancers within others left out")
             base = np.linalg.inv(_matrix(self.poses.GetLocalToWorldTransform(root))) if parts else np.eye(4)
@@ -175,7 +175,7 @@ class _Stage:
     def shape(self, prim: Any, number: int) -> dict[str, Any]:
         from pxr import UsdGeom
 
-        row: dict[str, Any] = {"kind": "", "name": clean_name(prim.GetName(), "mesh"), "materials": [self.look(prim)]}
+        row: dict[str, Any] = {"kind": "", "name": clean_name(prim.GetName(), "mesh"), "materials": [self.material_key(prim)]}
         kind = str(prim.GetTypeName())
         if prim.IsA(UsdGeom.Mesh):
             return row | self.mesh(UsdGeom.Mesh(prim), prim, number)
@@ -237,7 +237,7 @@ class _Stage:
         if scheme not in ("none", "") and mesh.GetSubdivisionSchemeAttr().HasAuthoredValue():
             self.source.warn("surfaces to be subdivided are read as their cages")
         made = {"kind": "Mesh", "color": self.constant_color(prim)}
-        return made | ({"materials": [self.look(prim), *names]} if names else {})
+        return made | ({"materials": [self.material_key(prim), *names]} if names else {})
 
     def subsets(self, prim: Any, count: int) -> tuple[list[str], ArrayInt]:
         """Materials of groups of faces, and for each face its number, 0 being the mesh's own."""
@@ -248,7 +248,7 @@ class _Stage:
         for subset in UsdShade.MaterialBindingAPI(prim).GetMaterialBindSubsets():
             at = np.array(subset.GetIndicesAttr().Get(self.time) or [], np.int64)
             at = at[(at >= 0) & (at < count)]
-            names.append(self.look(subset.GetPrim()))
+            names.append(self.material_key(subset.GetPrim()))
             number[at] = len(names)
         return names, number
 
@@ -267,7 +267,7 @@ class _Stage:
         values, _ = self.colors(prim)
         return None if values is None or len(values) != 1 else [float(v) for v in values[0]]
 
-    def look(self, prim: Any) -> str:
+    def material_key(self, prim: Any) -> str:
         """Key of a prim's material; empty where it has none that is read."""
         from pxr import UsdShade
 
@@ -315,8 +315,8 @@ def _has_clips(layer: Any, at: Any) -> bool:
 def _reason(error: Exception) -> str:
     """Return what the library says, without where in its own text it says so."""
     lines = [line.strip() for line in str(error).splitlines()]
-    told = next((line for line in reversed(lines) if sum(letter.isalpha() for letter in line) > 3), "")
-    return UNPRINTABLE.sub("?", told.rpartition(" : ")[2].strip("' ."))[:200]
+    reason = next((line for line in reversed(lines) if sum(letter.isalpha() for letter in line) > 3), "")
+    return UNPRINTABLE.sub("?", reason.rpartition(" : ")[2].strip("' ."))[:200]
 
 
 def _matrix(found: Any) -> Array:

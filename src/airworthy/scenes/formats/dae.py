@@ -173,8 +173,8 @@ class _Reader:
             self.source.refuse(f"a mesh has {len(inputs)} inputs")
         offsets = [int(whole(self.source, item.get("offset", "0"), 0, _INPUTS_MAX)[0]) for item in inputs]
         stride = max(offsets) + 1
-        words = [whole(self.source, p.text, 0, 2**31) for p in children(piece, "p")]
-        index = np.concatenate(words) if words else np.zeros(0, np.int64)
+        lists = [whole(self.source, p.text, 0, 2**31) for p in children(piece, "p")]
+        index = np.concatenate(lists) if lists else np.zeros(0, np.int64)
         if len(index) % stride:
             self.source.refuse("a mesh ends within a corner")
         corners = index.reshape(-1, stride)
@@ -183,7 +183,7 @@ class _Reader:
         elif kind == "polylist":
             counts = whole(self.source, getattr(find(piece, "vcount"), "text", ""), 0, 2**31)
         else:
-            counts = np.array([len(word) // stride for word in words], np.int64)
+            counts = np.array([len(numbers) // stride for numbers in lists], np.int64)
         if counts.sum() > len(corners):
             self.source.refuse("a mesh promises more corners than it has")
         self.source.at_most(int(np.maximum(counts - 2, 0).sum()), self.source.limits.faces, "triangles")
@@ -256,15 +256,15 @@ class _Reader:
         surface = next((found for kind in ("phong", "lambert", "blinn", "constant") for found in effect.iter(kind)), None)
         if surface is None:
             return Material()
-        color, image = self._look(effect, surface, "diffuse")
-        glow, _ = self._look(effect, surface, "emission")
+        color, image = self._channel(effect, surface, "diffuse")
+        glow, _ = self._channel(effect, surface, "emission")
         base = (1.0, 1.0, 1.0) if image else color if color is not None else Material.base_color[:3]
         emissive = (0.0, 0.0, 0.0) if glow is None else glow
         return Material(
             (base[0], base[1], base[2], 1.0), emissive=(emissive[0], emissive[1], emissive[2]), base_color_map=image
         )
 
-    def _look(self, effect: Element, surface: Element, kind: str) -> tuple[tuple[float, ...] | None, str]:
+    def _channel(self, effect: Element, surface: Element, kind: str) -> tuple[tuple[float, ...] | None, str]:
         """Linear colour and texture of one channel."""
         element = find(surface, kind)
         if element is None:

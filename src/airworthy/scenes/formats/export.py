@@ -237,10 +237,10 @@ def _model(world: XmlElement, name: str, instance: Instance, model: Model, meshe
         _write_sdf_geometry(element.add("geometry"), shape, instance, meshes)
         if use == "visual" and not isinstance(shape, Mesh):
             material = material_of(model, instance.materials[0] if instance.materials else "")
-            look = element.add("material")
-            look.add("ambient", numbers(material.base_color))
-            look.add("diffuse", numbers(material.base_color))
-            look.add("emissive", numbers((*np.array(material.emissive).clip(0, 1), 1.0)))
+            visual = element.add("material")
+            visual.add("ambient", numbers(material.base_color))
+            visual.add("diffuse", numbers(material.base_color))
+            visual.add("emissive", numbers((*np.array(material.emissive).clip(0, 1), 1.0)))
 
 
 def _write_sdf_geometry(geometry: XmlElement, shape: object, instance: Instance, meshes: _Meshes) -> None:

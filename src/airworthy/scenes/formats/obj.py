@@ -19,7 +19,7 @@ from airworthy.core.files import shown
 from airworthy.scenes.formats import _parts
 from airworthy.scenes.formats._images import TextureImages, srgb_to_linear
 from airworthy.scenes.formats._source import ModelSource, clean_name
-from airworthy.scenes.formats._text import Lines, blocks, columns, integers, token_starts, words_per_line
+from airworthy.scenes.formats._text import Lines, blocks, columns, integers, token_starts, tokens_per_line
 from airworthy.scenes.formats.model import DEFAULT_LIMITS, FileLimits, Model
 from airworthy.scenes.record import Instance, Material, Texture
 
@@ -200,9 +200,9 @@ def _parse(source: ModelSource, data: bytes) -> dict[str, Entry]:
     return entries
 
 
-def _floats(words: list[str]) -> tuple[float, ...]:
+def _floats(tokens: list[str]) -> tuple[float, ...]:
     try:
-        values = tuple(float(word) for word in words)
+        values = tuple(float(token) for token in tokens)
     except ValueError:
         return ()
     return values if all(math.isfinite(value) for value in values) else ()
@@ -211,19 +211,19 @@ def _floats(words: list[str]) -> tuple[float, ...]:
 def _map(text: str) -> tuple[str, float]:
     """File name behind the options of a map, which may hold blanks, and the strength (-bm)."""
     strength = 1.0
-    words = text.split(" ")
-    while words and (words[0].lower() in _OPTION_ARGUMENTS or words[0].lower() in _VECTOR_OPTIONS):
-        option = words.pop(0).lower()
+    tokens = text.split(" ")
+    while tokens and (tokens[0].lower() in _OPTION_ARGUMENTS or tokens[0].lower() in _VECTOR_OPTIONS):
+        option = tokens.pop(0).lower()
         if option in _VECTOR_OPTIONS:
             taken = 0
-            while words and taken < 3 and _floats(words[:1]):
-                words.pop(0)
+            while tokens and taken < 3 and _floats(tokens[:1]):
+                tokens.pop(0)
                 taken += 1
             continue
-        arguments, words = words[: _OPTION_ARGUMENTS[option]], words[_OPTION_ARGUMENTS[option] :]
+        arguments, tokens = tokens[: _OPTION_ARGUMENTS[option]], tokens[_OPTION_ARGUMENTS[option] :]
         if option == "-bm":
             strength = (_floats(arguments) or (1.0,))[0]
-    return " ".join(words).strip(), strength
+    return " ".join(tokens).strip(), strength
 
 
 def _clamped(value: float, low: float = 0.0, high: float = 1.0) -> float:
@@ -389,8 +389,8 @@ class _Reader:
             if marks[key].any():
                 self._values(lines, marks[key], key, store, width, least)
         if marks["f"].any():
-            seen = {key: before[key] + np.cumsum(marks[key])[marks["f"]] for key in ("v", "vt", "vn")}
-            self._faces(lines.rest(marks["f"], 1), seen)
+            defined = {key: before[key] + np.cumsum(marks[key])[marks["f"]] for key in ("v", "vt", "vn")}
+            self._faces(lines.rest(marks["f"], 1), defined)
 
     def _values(self, lines: Lines, mark: ArrayBool, key: str, store: list[ArrayF32], width: int, least: int) -> None:
         table, counts = columns(self.source, lines.rest(mark, len(key)), least, f"its {key} lines")
@@ -421,10 +421,10 @@ class _Reader:
             self.source.at_most(len(self._materials), limit.materials, "materials")
             self.source.take(100 * len(uses), "its usemtl lines")
 
-    def _faces(self, text: bytes, seen: dict[str, ArrayInt]) -> None:
+    def _faces(self, text: bytes, defined: dict[str, ArrayInt]) -> None:
         # "1//3" and "1/2/" have an empty place; 0 is no index in this format and stands for it.
         text = text.replace(b"//", b"/0/").replace(b"/ ", b"/0 ").replace(b"/\n", b"/0\n")
-        counts = words_per_line(text)
+        counts = tokens_per_line(text)
         characters = np.frombuffer(text, np.uint8)
         slashes = np.add.reduceat(characters == ord("/"), np.flatnonzero(token_starts(characters)), dtype=np.int64)
         if len(slashes) and slashes.max() > 2:
@@ -434,19 +434,19 @@ class _Reader:
             self.source.refuse("a corner of a face holds something that is not an index")
         first = np.cumsum(slashes + 1) - slashes - 1
         self.source.take(12 * len(first), "its faces")
-        for place, key in enumerate(("v", "vt", "vn")):
-            self._corners[key].append(self._corner(key, values, first + place, slashes >= place, np.repeat(seen[key], counts)))
+        for slot, key in enumerate(("v", "vt", "vn")):
+            self._corners[key].append(self._corner(key, values, first + slot, slashes >= slot, np.repeat(defined[key], counts)))
         self._fans(counts)
 
-    def _corner(self, key: str, values: ArrayInt, at: ArrayInt, there: ArrayBool, seen: ArrayInt) -> Corners:
+    def _corner(self, key: str, values: ArrayInt, at: ArrayInt, there: ArrayBool, defined: ArrayInt) -> Corners:
         """Index of each corner counted from 0, -1 where it has none; negative ones count back from the line."""
         index = np.zeros(len(at), np.int64)
         index[there] = values[at[there]]
         if key == "v" and (index == 0).any():
             self.source.refuse("a face uses vertex 0, and vertices are counted from 1")
-        if (index < -seen).any() or (index > self.source.limits.vertices).any():
+        if (index < -defined).any() or (index > self.source.limits.vertices).any():
             self.source.refuse(f"a face uses a {key} that does not exist")
-        return np.where(index < 0, index + seen, index - 1).astype(np.int32)
+        return np.where(index < 0, index + defined, index - 1).astype(np.int32)
 
     def _fans(self, counts: ArrayInt) -> None:
         if (counts < 3).any():

@@ -137,20 +137,20 @@ def _header(source: ModelSource) -> _Header:
         end = source.data.find(b"\n", start, _HEADER_MAX)
         if end < 0:
             source.refuse("its header does not end with a DATA line")
-        words = source.data[start:end].decode("latin-1").split()
+        tokens = source.data[start:end].decode("latin-1").split()
         start = end + 1
-        if words and words[0].startswith("#"):
-            comments.append(" ".join(words).lstrip("#"))
-        elif words:
-            if words[0] not in _KEYS:
-                source.refuse(f"its header holds the line {shown(' '.join(words))}")
-            entries[words[0]] = words[1:]
+        if tokens and tokens[0].startswith("#"):
+            comments.append(" ".join(tokens).lstrip("#"))
+        elif tokens:
+            if tokens[0] not in _KEYS:
+                source.refuse(f"its header holds the line {shown(' '.join(tokens))}")
+            entries[tokens[0]] = tokens[1:]
     fields = tuple(entries.get("FIELDS", ()))
     sizes, types = entries.get("SIZE", []), entries.get("TYPE", [])
     counts = entries.get("COUNT", ["1"] * len(fields))
     if not 0 < len(fields) == len(sizes) == len(types) == len(counts) <= 256:
         source.refuse("the FIELDS, SIZE, TYPE and COUNT of its header do not match")
-    numbers = tuple(_number(source, word, 1 << 16) for word in counts)
+    numbers = tuple(_number(source, text, 1 << 16) for text in counts)
     codes = tuple(_code(source, kind, size) for kind, size in zip(types, sizes, strict=True))
     limit = len(source.data)
     points = entries.get("POINTS")
@@ -166,11 +166,11 @@ def _header(source: ModelSource) -> _Header:
     return _Header(fields, codes, numbers, count, encoding, start, tuple(comments))
 
 
-def _number(source: ModelSource, word: str, limit: int) -> int:
+def _number(source: ModelSource, token: str, limit: int) -> int:
     """Return a count of the header; more than there are bytes is a lie, whatever is counted (except where it is compressed)."""
-    if not (word.isascii() and word.isdigit() and len(word) <= 20) or int(word) > 128 * limit:
-        source.refuse(f"its header holds the count {shown(word)}, which does not fit a file of {len(source.data):,} bytes")
-    return int(word)
+    if not (token.isascii() and token.isdigit() and len(token) <= 20) or int(token) > 128 * limit:
+        source.refuse(f"its header holds the count {shown(token)}, which does not fit a file of {len(source.data):,} bytes")
+    return int(token)
 
 
 def _code(source: ModelSource, kind: str, size: str) -> str:

@@ -33,7 +33,7 @@ def note_lines(note: CloudNote) -> list[str]:
     lines = [f"{_MARK} spacing {note.spacing!r}"] if note.spacing > 0.0 else []
     if note.open is not None:
         lines.append(f"{_MARK} enclosed {len(note.open)}")
-        lines += [_line("open", place) for place in note.open.tolist()]
+        lines += [_line("open", position) for position in note.open.tolist()]
     if note.lower is not None and note.upper is not None:
         lines.append(_line("bounds", (*note.lower, *note.upper)))
     if note.start is not None:
@@ -43,31 +43,31 @@ def note_lines(note: CloudNote) -> list[str]:
     return lines
 
 
-def _line(word: str, values: Iterable[float]) -> str:
-    return " ".join([_MARK, word, *(repr(float(value)) for value in values)])
+def _line(key: str, values: Iterable[float]) -> str:
+    return " ".join([_MARK, key, *(repr(float(value)) for value in values)])
 
 
 def parse_note(comments: Iterable[str]) -> CloudNote | None:
     """Return the note among the comments of a file; None where there is none. What does not read as one is passed over."""
     found: dict[str, list[list[float]]] = {}
     for comment in comments:
-        words = comment.split()
-        if len(words) >= 2 and words[0] == _MARK and len(words) == 2 + _COUNTS.get(words[1], -1):
-            values = _numbers(words[2:])
-            if values is not None and len(found.setdefault(words[1], [])) < OPEN_MAX:
-                found[words[1]].append(values)
+        tokens = comment.split()
+        if len(tokens) >= 2 and tokens[0] == _MARK and len(tokens) == 2 + _COUNTS.get(tokens[1], -1):
+            values = _numbers(tokens[2:])
+            if values is not None and len(found.setdefault(tokens[1], [])) < OPEN_MAX:
+                found[tokens[1]].append(values)
     if not found:
         return None
-    first = {word: rows[0] for word, rows in found.items()}
-    places = found.get("open", [])
-    whole = "enclosed" in first and first["enclosed"][0] == len(places)
+    first = {key: rows[0] for key, rows in found.items()}
+    positions = found.get("open", [])
+    whole = "enclosed" in first and first["enclosed"][0] == len(positions)
     bounds = first.get("bounds")
     if bounds is not None and not all(low < high for low, high in zip(bounds[:3], bounds[3:], strict=True)):
         bounds = None
     start, goal = first.get("start"), first.get("goal")
     return CloudNote(
         max(first.get("spacing", [0.0])[0], 0.0),
-        np.array(places, float).reshape(-1, 3) if whole else None,
+        np.array(positions, float).reshape(-1, 3) if whole else None,
         None if bounds is None else (bounds[0], bounds[1], bounds[2]),
         None if bounds is None else (bounds[3], bounds[4], bounds[5]),
         None if start is None else (start[0], start[1], start[2], start[3]),
@@ -75,12 +75,12 @@ def parse_note(comments: Iterable[str]) -> CloudNote | None:
     )
 
 
-def _numbers(words: list[str]) -> list[float] | None:
+def _numbers(tokens: list[str]) -> list[float] | None:
     """Plain finite numbers, as a place or a length may be."""
-    if any(len(word) > 40 for word in words):
+    if any(len(token) > 40 for token in tokens):
         return None
     try:
-        values = [float(word) for word in words]
+        values = [float(token) for token in tokens]
     except ValueError:
         return None
     return values if all(math.isfinite(value) and abs(value) <= 1e7 for value in values) else None

@@ -67,15 +67,15 @@ def simplified(mesh: Mesh, face_count: int) -> Mesh:
 
 def _clustered(mesh: Mesh, lower: Array, cell: float) -> Mesh:
     grid = np.floor((mesh.vertices - lower) / cell + 0.5).astype(np.int64)
-    place, place_of = _groups(grid)
+    cell_count, cell_of = _groups(grid)
     weight = _areas(mesh)
-    centre = _means(mesh.vertices, place_of, weight, place)
-    keys = [place_of]
+    centre = _means(mesh.vertices, cell_of, weight, cell_count)
+    keys = [cell_of]
     if mesh.uv is not None:
         keys += list(np.floor(mesh.uv.T.astype(np.float64) / _UV_CELL).astype(np.int64))
     count, vertex_of = _groups(np.stack(keys, 1))
     position = np.empty((count, 3), np.float32)
-    position[vertex_of] = centre[place_of]
+    position[vertex_of] = centre[cell_of]
     result: dict[str, ArrayF32 | None] = {}
     for name in ("normals", "uv", "colors"):
         values = getattr(mesh, name)
@@ -84,7 +84,7 @@ def _clustered(mesh: Mesh, lower: Array, cell: float) -> Mesh:
         result["normals"] = unit(result["normals"])[0]
     channels = {name: _means(v, vertex_of, weight, count).astype(np.float32) for name, v in mesh.channels.items()}
     faces = vertex_of[mesh.faces]
-    corner = place_of[mesh.faces]
+    corner = cell_of[mesh.faces]
     keep = (corner[:, 0] != corner[:, 1]) & (corner[:, 1] != corner[:, 2]) & (corner[:, 2] != corner[:, 0])
     keep[keep] = _first_of_each(corner[keep])
     material = None if mesh.face_material is None else mesh.face_material[keep]

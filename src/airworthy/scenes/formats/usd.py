@@ -51,13 +51,13 @@ def read_usd(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
     if importlib.util.find_spec("pxr") is None:
         raise AssetError(f"{str(path)!r} is USD, which needs the package 'usd-core': pip install 'airworthy[usd]'.")
     with tempfile.TemporaryDirectory() as folder:
-        told = _asked(source, folder)
-        if "placed" in told:
+        report = _asked(source, folder)
+        if "placed" in report:
             with np.load(Path(folder) / ARRAYS, allow_pickle=False) as file:
-                return _model(source, told, {name: file[name] for name in file.files})
-    if "damaged" in told:
-        source.refuse(f"it is no sound USD file: {told['damaged'].strip(' .') or 'the library gives no reason'}")
-    raise AssetError(told["refused"])
+                return _model(source, report, {name: file[name] for name in file.files})
+    if "damaged" in report:
+        source.refuse(f"it is no sound USD file: {report['damaged'].strip(' .') or 'the library gives no reason'}")
+    raise AssetError(report["refused"])
 
 
 def _asked(source: ModelSource, folder: str) -> dict[str, Any]:
@@ -69,13 +69,13 @@ def _asked(source: ModelSource, folder: str) -> dict[str, Any]:
         "memory": _MEMORY + _MEMORY_RATIO * len(source.data),
         "seconds": _SECONDS,
     }
-    place = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry), "TF_FATAL_THROW": "0"}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry), "TF_FATAL_THROW": "0"}
     try:
         ended = subprocess.run(
             [sys.executable, "-m", "airworthy.scenes.formats._usd_child"],
             input=json.dumps(request).encode(),
             capture_output=True,
-            env=place,
+            env=environment,
             timeout=4 * _SECONDS,
             check=False,
         )
@@ -87,15 +87,15 @@ def _asked(source: ModelSource, folder: str) -> dict[str, Any]:
     return dict(json.loads(answer.read_text(encoding="utf-8")))
 
 
-def _model(source: ModelSource, told: dict[str, Any], arrays: dict[str, ArrayAny]) -> Model:
-    for remark in told["warnings"]:
+def _model(source: ModelSource, report: dict[str, Any], arrays: dict[str, ArrayAny]) -> Model:
+    for remark in report["warnings"]:
         source.warn(remark)
-    if not 1e-9 < told["unit"] < 1e9:
-        source.refuse(f"its unit has {told['unit']:g} metres")
+    if not 1e-9 < report["unit"] < 1e9:
+        source.refuse(f"its unit has {report['unit']:g} metres")
     world = np.eye(4)
-    world[:3, :3] = told["unit"] * np.array(_UP.get(told["up"], np.eye(3)), float)
-    made = _Made(source, told, arrays)
-    for item in told["placed"]:
+    world[:3, :3] = report["unit"] * np.array(_UP.get(report["up"], np.eye(3)), float)
+    made = _Made(source, report, arrays)
+    for item in report["placed"]:
         made.place(item, world @ np.array(item["matrix"], float))
     if not made.instances:
         source.refuse("it shows no triangle")
@@ -108,8 +108,8 @@ def _model(source: ModelSource, told: dict[str, Any], arrays: dict[str, ArrayAny
 class _Made:
     """Shapes, materials and instances of what the process found."""
 
-    def __init__(self, source: ModelSource, told: dict[str, Any], arrays: dict[str, ArrayAny]) -> None:
-        self.source, self.rows, self.looks, self.arrays = source, told["shapes"], told["materials"], arrays
+    def __init__(self, source: ModelSource, report: dict[str, Any], arrays: dict[str, ArrayAny]) -> None:
+        self.source, self.rows, self.surfaces, self.arrays = source, report["shapes"], report["materials"], arrays
         self.raw: dict[str, RawMesh] = {}
         self.shared: dict[int, tuple[str, ...]] = {}
         self.read: dict[int, RawMesh] = {}
@@ -165,16 +165,16 @@ class _Made:
 
     def _material(self, key: Any) -> str:
         if key not in self.names:
-            look: dict[str, Any] = (
-                self.looks[key] if isinstance(key, str) else {"name": "color", "diffuse": key or (1.0, 1.0, 1.0)}
+            material: dict[str, Any] = (
+                self.surfaces[key] if isinstance(key, str) else {"name": "color", "diffuse": key or (1.0, 1.0, 1.0)}
             )
-            red, green, blue = look["diffuse"]
-            glow = look.get("emissive", (0.0, 0.0, 0.0))
-            self.names[key] = unique_name(self.materials, look["name"])
+            red, green, blue = material["diffuse"]
+            glow = material.get("emissive", (0.0, 0.0, 0.0))
+            self.names[key] = unique_name(self.materials, material["name"])
             self.materials[self.names[key]] = Material(
-                (red, green, blue, look.get("opacity", 1.0)),
-                metallic=look.get("metallic", 0.0),
-                roughness=look.get("roughness", Material.roughness),
+                (red, green, blue, material.get("opacity", 1.0)),
+                metallic=material.get("metallic", 0.0),
+                roughness=material.get("roughness", Material.roughness),
                 emissive=(glow[0], glow[1], glow[2]),
             )
         return self.names[key]

@@ -82,9 +82,9 @@ def floats(source: ModelSource, text: str | None, count: int = 0) -> Array:
         text: Of an attribute or element; None: missing.
         count: How many there must be; 0: any number.
     """
-    words = (text or "").split()
+    tokens = (text or "").split()
     try:
-        values = np.array(words, np.float64) if words else np.zeros(0)
+        values = np.array(tokens, np.float64) if tokens else np.zeros(0)
     except ValueError:
         source.refuse(f"it holds {shown((text or '').strip())} where numbers are expected")
     if not np.isfinite(values).all() or (count and len(values) != count):
@@ -101,9 +101,9 @@ def whole(source: ModelSource, text: str | None, low: int, high: int) -> ArrayIn
         low: Least value.
         high: One more than the largest.
     """
-    words = (text or "").split()
+    tokens = (text or "").split()
     try:
-        values = np.array(words, np.int64) if words else np.zeros(0, np.int64)
+        values = np.array(tokens, np.int64) if tokens else np.zeros(0, np.int64)
     except (ValueError, OverflowError):
         source.refuse(f"it holds {shown((text or '').strip())} where whole numbers are expected")
     if len(values) and not (values.min() >= low and values.max() < high):
@@ -130,13 +130,13 @@ def read_sdf(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
     source = ModelSource(path, limits)
     world = _World(source)
     root = parse_xml(source, "sdf")
-    for place in (root, *children(root, "world")):
-        for model in children(place, "model"):
+    for parent in (root, *children(root, "world")):
+        for model in children(parent, "model"):
             world.sdf_model(model, np.eye(4), 0)
-        for light in children(place, "light"):
+        for light in children(parent, "light"):
             world.sdf_light(light)
-        if find(place, "include") is not None:
-            source.warn("models that are included by name left out", len(children(place, "include")))
+        if find(parent, "include") is not None:
+            source.warn("models that are included by name left out", len(children(parent, "include")))
     return world.model()
 
 
@@ -171,13 +171,13 @@ class _World:
     def sdf_model(self, model: Element, above: Array, depth: int) -> None:
         if depth > 16:
             self.source.refuse("its models are nested deeper than 16 levels")
-        place = above @ self._pose(model)
+        parent = above @ self._pose(model)
         name = clean_name(model.get("name") or "", "model")
         for link in children(model, "link"):
-            at = place @ self._pose(link)
+            at = parent @ self._pose(link)
             self._parts(name, list(self._sdf_parts(link, at)))
         for inner in children(model, "model"):
-            self.sdf_model(inner, place, depth + 1)
+            self.sdf_model(inner, parent, depth + 1)
         if find(model, "include") is not None:
             self.source.warn("models that are included by name left out", len(children(model, "include")))
 

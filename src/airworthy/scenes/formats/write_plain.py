@@ -72,9 +72,9 @@ def write_obj(path: str | Path, thing: Writable) -> Path:
     return write_text(path, "\n".join(lines) + "\n")
 
 
-def _rows(word: str, values: NDArray) -> list[str]:
+def _rows(keyword: str, values: NDArray) -> list[str]:
     """Lines of numbers: nine digits keep every float32."""
-    pattern = word + " %.9g" * values.shape[1]
+    pattern = keyword + " %.9g" * values.shape[1]
     return [pattern % tuple(row) for row in values.tolist()]
 
 
@@ -134,7 +134,7 @@ def _entry(name: str, material: Material, images: _Images) -> str:
     if any(material.emissive):
         lines.append("Ke " + " ".join(f"{value:.6g}" for value in material.emissive))
     packed = material.metallic_roughness_map
-    for word, file in (
+    for keyword, file in (
         ("map_Kd", images.write(material.base_color_map)),
         ("map_Ke", images.write(material.emissive_map)),
         (f"norm -bm {material.normal_scale:.6g}", images.write(material.normal_map)),
@@ -144,7 +144,7 @@ def _entry(name: str, material: Material, images: _Images) -> str:
         ("map_Pm", images.write(packed, "_metallic", lambda p: p[..., min(2, p.shape[2] - 1)][..., None])),
     ):
         if file:
-            lines.append(f"{word} {file}")
+            lines.append(f"{keyword} {file}")
     return "\n".join(lines) + "\n"
 
 
@@ -283,11 +283,11 @@ def _bytes(colors: ArrayF32) -> ArrayU8:
 def _write_plain_rows(columns: list[tuple[str, str]], tables: list[NDArray]) -> NDArray:
     """Tables side by side as rows of a file."""
     rows = np.zeros(len(tables[0]), np.dtype(columns))
-    place = 0
+    column = 0
     for table in tables:
         for index in range(table.shape[1]):
-            rows[columns[place + index][0]] = table[:, index]
-        place += table.shape[1]
+            rows[columns[column + index][0]] = table[:, index]
+        column += table.shape[1]
     return rows
 
 

@@ -30,9 +30,9 @@ def from_smallest_three(largest: NDArray[np.integer], three: NDArray[np.floating
     """
     result = np.zeros((len(three), 4), np.float32)
     rest = np.sqrt(np.maximum(1.0 - np.einsum("ij,ij->i", three, three), 0.0))
-    for place, others in enumerate(_OTHERS):
-        rows = np.flatnonzero(largest == place)
-        result[rows, place] = rest[rows]
+    for slot, others in enumerate(_OTHERS):
+        rows = np.flatnonzero(largest == slot)
+        result[rows, slot] = rest[rows]
         for column, other in enumerate(others):
             result[rows, other] = three[rows, column]
     return result
@@ -296,17 +296,17 @@ def _unpacked(source: ModelSource, chunk: Table, vertex: Table, sh: Table) -> Ra
     if rest and len(sh.columns["f_rest_0"]) != count:
         source.refuse(f"it has {count:,} gaussians and harmonics of {len(sh.columns['f_rest_0']):,}")
     reserve(source, count, min(rest, 3))
-    words = [_word(source, vertex, name) for name in _PACKED]
+    packed = [_word(source, vertex, name) for name in _PACKED]
     of_chunk = np.arange(count) // CHUNK
-    color = np.stack([(words[3] >> shift & 255) for shift in (24, 16, 8)], 1).astype(np.float32) / np.float32(255)
+    color = np.stack([(packed[3] >> shift & 255) for shift in (24, 16, 8)], 1).astype(np.float32) / np.float32(255)
     if "min_r" in chunk.columns:
         _need(source, chunk, ("min_r", "min_g", "min_b", "max_r", "max_g", "max_b"), "chunks")
         color = _between(chunk, of_chunk, ("min_r", "min_g", "min_b"), ("max_r", "max_g", "max_b"), color)
     return Raw(
-        _between(chunk, of_chunk, tuple(bounds[:3]), tuple(bounds[3:6]), _eleven_ten_eleven(words[0])),
-        _rotation(words[1]),
-        exponential(_between(chunk, of_chunk, tuple(bounds[6:9]), tuple(bounds[9:]), _eleven_ten_eleven(words[2]))),
-        (words[3] & 255).astype(np.float32) / np.float32(255),
+        _between(chunk, of_chunk, tuple(bounds[:3]), tuple(bounds[3:6]), _eleven_ten_eleven(packed[0])),
+        _rotation(packed[1]),
+        exponential(_between(chunk, of_chunk, tuple(bounds[6:9]), tuple(bounds[9:]), _eleven_ten_eleven(packed[2]))),
+        (packed[3] & 255).astype(np.float32) / np.float32(255),
         _filled(source, first_harmonic(color), sh, rest, _rest_of_bytes),
     )
 
@@ -320,9 +320,9 @@ def _word(source: ModelSource, vertex: Table, name: str) -> ArrayU32:
     return column.astype(np.uint32)
 
 
-def _eleven_ten_eleven(word: ArrayU32) -> ArrayF32:
+def _eleven_ten_eleven(bits: ArrayU32) -> ArrayF32:
     """(n, 3) in [0, 1]."""
-    parts = ((word >> 21) / np.float32(2047), (word >> 11 & 1023) / np.float32(1023), (word & 2047) / np.float32(2047))
+    parts = ((bits >> 21) / np.float32(2047), (bits >> 11 & 1023) / np.float32(1023), (bits & 2047) / np.float32(2047))
     return np.stack(parts, 1).astype(np.float32)
 
 
@@ -331,10 +331,10 @@ def _between(chunk: Table, of_chunk: ArrayInt, low: tuple[str, ...], high: tuple
     return least * (1 - part) + most * part
 
 
-def _rotation(word: ArrayU32) -> ArrayF32:
-    three = np.stack([word >> 20 & 1023, word >> 10 & 1023, word & 1023], 1).astype(np.float32)
+def _rotation(bits: ArrayU32) -> ArrayF32:
+    three = np.stack([bits >> 20 & 1023, bits >> 10 & 1023, bits & 1023], 1).astype(np.float32)
     three = (three / np.float32(1023) - np.float32(0.5)) / SQRT_HALF
-    return wxyz_to_xyzw(from_smallest_three(word >> 30, three))
+    return wxyz_to_xyzw(from_smallest_three(bits >> 30, three))
 
 
 def _rest_of_bytes(column: ArrayAny) -> ArrayF32:

@@ -176,8 +176,8 @@ def _first_three(data: ArrayU8) -> ArrayF32:
 
 def _smallest_three(data: ArrayU8) -> ArrayF32:
     """Version 3: two bits for the place of the largest of x, y, z, w, then three times a sign and nine bits."""
-    word = np.ascontiguousarray(data).view("<u4")[:, 0]
-    three = np.stack([word >> shift & NINE_BITS for shift in (20, 10, 0)], 1).astype(np.float32)
-    negative = np.stack([word >> shift & 1 for shift in (29, 19, 9)], 1)
+    bits = np.ascontiguousarray(data).view("<u4")[:, 0]
+    three = np.stack([bits >> shift & NINE_BITS for shift in (20, 10, 0)], 1).astype(np.float32)
+    negative = np.stack([bits >> shift & 1 for shift in (29, 19, 9)], 1)
     three = np.where(negative, -three, three) * (SQRT_HALF / np.float32(NINE_BITS))
-    return from_smallest_three(word >> 30, three.astype(np.float32))
+    return from_smallest_three(bits >> 30, three.astype(np.float32))

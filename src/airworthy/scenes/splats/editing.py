@@ -280,15 +280,15 @@ def duplicated(
     Raises:
         AirworthyError: The numbers of places, attitudes and scales differ.
     """
-    places = np.atleast_2d(np.asarray(positions, float))
-    count = len(places)
+    origins = np.atleast_2d(np.asarray(positions, float))
+    count = len(origins)
     turns = np.tile(IDENTITY, (count, 1)) if attitudes is None else np.atleast_2d(np.asarray(attitudes, float))
     sizes = np.ones(count) if scales is None else np.atleast_1d(np.asarray(scales, float))
-    if places.shape != (count, 3) or turns.shape != (count, 4) or sizes.shape != (count,):
+    if origins.shape != (count, 3) or turns.shape != (count, 4) or sizes.shape != (count,):
         raise AirworthyError(
-            f"Copies have {places.shape} places, {turns.shape} attitudes, {sizes.shape} scales; (m, 3), (m, 4), (m,) expected."
+            f"Copies have {origins.shape} places, {turns.shape} attitudes, {sizes.shape} scales; (m, 3), (m, 4), (m,) expected."
         )
-    return merged([transformed(splats, turns[i], places[i], float(sizes[i])) for i in range(count)])
+    return merged([transformed(splats, turns[i], origins[i], float(sizes[i])) for i in range(count)])
 
 
 def recolored(splats: Splats, matrix: ArrayLike, offset: ArrayLike = (0.0, 0.0, 0.0)) -> Splats:

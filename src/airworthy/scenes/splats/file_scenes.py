@@ -9,7 +9,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.scenes.extent import free_way, splats_box
+from airworthy.scenes.extent import free_path, splats_box
 from airworthy.scenes.record import Region, Scene, SplatPlacement, Vector3
 from airworthy.scenes.splats.placing import _surfaced, surface_geometry
 from airworthy.scenes.splats.read import LoadedSplats, read_splats
@@ -62,7 +62,7 @@ def splat_file_scene(
     scene = Scene(name, clouds={name: loaded.splats}, splats=(item,), lights=(), bounds=bounds)
     cells = surface_geometry(scene, resolution)
     lower, upper = np.array(bounds.lower), np.array(bounds.upper)
-    start, goal = free_way(cells.clearance, lower, upper, 0.5 * (box[0] + box[1]))
+    start, goal = free_path(cells.clearance, lower, upper, 0.5 * (box[0] + box[1]))
     scene = replace(
         scene, start=start, goal=goal, description=_description(path, loaded), source=path.name, facts=_facts(loaded)
     )

@@ -103,11 +103,11 @@ def _rows(splats: Splats, lower: Array, shape: tuple[int, int, int], resolution:
         mean = (splats.position[here].astype(np.float64) - lower) / resolution
         sigma = splats.scale[here].astype(np.float64) / resolution
         reach = REACH * sigma.max(-1, keepdims=True) + 1.0
-        seen = splats.opacity[here] >= _FAINT
-        seen &= np.isfinite(sigma).all(-1) & ((mean > -reach) & (mean < np.array(shape) + reach)).all(-1)
-        turn = frames.to_matrix(splats.rotation[here][seen].astype(np.float64)).reshape(-1, 9)
-        opacity = np.minimum(splats.opacity[here][seen], _MOST)[:, None]
-        parts.append(np.hstack([mean[seen], turn, np.maximum(sigma[seen], 1e-6), opacity]).astype(np.float32))
+        opaque = splats.opacity[here] >= _FAINT
+        opaque &= np.isfinite(sigma).all(-1) & ((mean > -reach) & (mean < np.array(shape) + reach)).all(-1)
+        turn = frames.to_matrix(splats.rotation[here][opaque].astype(np.float64)).reshape(-1, 9)
+        opacity = np.minimum(splats.opacity[here][opaque], _MOST)[:, None]
+        parts.append(np.hstack([mean[opaque], turn, np.maximum(sigma[opaque], 1e-6), opacity]).astype(np.float32))
     return np.ascontiguousarray(np.concatenate(parts))
 
 
@@ -143,8 +143,8 @@ def collision_mesh(occupied: ArrayLike, lower: ArrayLike, resolution: float) -> 
     number = (quads[..., 0] * size[1] + quads[..., 1]) * size[2] + quads[..., 2]
     used, corner = np.unique(number, return_inverse=True)
     corner = corner.reshape(-1, 4)
-    place = np.stack([used // (size[1] * size[2]), used // size[2] % size[1], used % size[2]], -1)
-    vertices = np.asarray(lower, np.float64) + resolution * place
+    cell = np.stack([used // (size[1] * size[2]), used // size[2] % size[1], used % size[2]], -1)
+    vertices = np.asarray(lower, np.float64) + resolution * cell
     return Mesh(vertices, corner[:, [[0, 1, 2], [0, 2, 3]]].reshape(-1, 3))
 
 
@@ -202,8 +202,8 @@ class SplatGeometry:
         first = self.lower + half
         within = np.clip(at, first, first + self.resolution * (np.array(self.occupied.shape) - 1.0))
         value, _ = self.field.sample(within)
-        way = np.linalg.norm(at - within, axis=-1)
-        return np.where(way > 0.0, np.hypot(np.maximum(value + half, 0.0), way) - half, value)
+        outside = np.linalg.norm(at - within, axis=-1)
+        return np.where(outside > 0.0, np.hypot(np.maximum(value + half, 0.0), outside) - half, value)
 
 
 def splat_geometry(
@@ -233,12 +233,12 @@ def splat_box(splats: Splats, faint: float = 0.1) -> tuple[Array, Array]:
     Raises:
         AirworthyError: If there are none.
     """
-    seen = splats.opacity >= faint
-    if not seen.any():
+    opaque = splats.opacity >= faint
+    if not opaque.any():
         raise AirworthyError(f"None of {len(splats)} gaussians has an opacity of {faint} or more: nothing to put a box around.")
-    turn = frames.to_matrix(splats.rotation[seen].astype(np.float64))
-    reach = REACH * np.linalg.norm(turn * splats.scale[seen][:, None], axis=-1)
-    return (splats.position[seen] - reach).min(0), (splats.position[seen] + reach).max(0)
+    turn = frames.to_matrix(splats.rotation[opaque].astype(np.float64))
+    reach = REACH * np.linalg.norm(turn * splats.scale[opaque][:, None], axis=-1)
+    return (splats.position[opaque] - reach).min(0), (splats.position[opaque] + reach).max(0)
 
 
 def splat_clearance(splats: Splats, points: ArrayLike, resolution: float, **options: Any) -> Array:

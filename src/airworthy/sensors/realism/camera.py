@@ -290,12 +290,12 @@ class CameraState:
             attitude: Quaternion x, y, z, w, (k, 4).
         """
         self.grow(envs)
-        places = np.concatenate([self.position[envs], np.asarray(position, np.float64)[:, None]], axis=1)
+        positions = np.concatenate([self.position[envs], np.asarray(position, np.float64)[:, None]], axis=1)
         turns = np.concatenate([self.attitude[envs], np.asarray(attitude, np.float64)[:, None]], axis=1)
         first = PAST_FRAMES - self.frames[envs]
         source = np.maximum(np.arange(PAST_FRAMES + 1)[None], first[:, None])
         row = np.arange(len(envs))[:, None]
-        return places[row, source], turns[row, source]
+        return positions[row, source], turns[row, source]
 
     def remember(self, envs: ArrayIndex, position: Array, attitude: Array) -> None:
         """Remember this frame's poses, (k, 3) and (k, 4).

@@ -167,22 +167,22 @@ def aberrated(image: ArrayF32, shift: float, center: tuple[float, float]) -> Arr
     for channel, scale in ((0, 1.0 + shift), (2, 1.0 - shift)):
         layer = image[..., channel]
         for axis, middle in ((-1, center[0]), (-2, center[1])):
-            places = middle + (np.arange(layer.shape[axis]) + 0.5 - middle) / scale - 0.5
-            layer = resampled(layer, places, axis)
+            positions = middle + (np.arange(layer.shape[axis]) + 0.5 - middle) / scale - 0.5
+            layer = resampled(layer, positions, axis)
         out[..., channel] = layer
     return out
 
 
-def resampled(array: ArrayF32, places: ArrayAny, axis: int) -> ArrayF32:
+def resampled(array: ArrayF32, positions: ArrayAny, axis: int) -> ArrayF32:
     """Linear interpolation along one axis at fractional indices (n,); beyond the ends the end holds.
 
     Args:
         array: Of any shape.
-        places: Fractional indices along the axis, (n,).
+        positions: Fractional indices along the axis, (n,).
         axis: Which axis of the array.
     """
     size = array.shape[axis]
-    at = np.clip(places, 0.0, size - 1.0)
+    at = np.clip(positions, 0.0, size - 1.0)
     low = np.minimum(at.astype(np.int64), max(size - 2, 0))
     share = (at - low).astype(np.float32)
     high = np.minimum(low + 1, size - 1)

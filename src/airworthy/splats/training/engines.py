@@ -92,9 +92,9 @@ def relocated(found: GaussianFields, rng: np.random.Generator, count: int, dead:
     # At least a little above what counts as dead, or what is shared among many would be dead at once.
     changed.raw[:, LOGIT] = logits(np.maximum(new, 1.1 * dead))
     changed.raw[:, SCALE : SCALE + 3] += np.log(factor).astype(np.float32)[:, None]
-    places = np.full(len(alive), -1)
-    places[split] = np.arange(len(split))
-    made = changed.taken(places[chosen])
+    position = np.full(len(alive), -1)
+    position[split] = np.arange(len(split))
+    made = changed.taken(position[chosen])
     made.number[:] = -1
     for name in ("position", "raw", "harmonics", "moments", "shade_moments"):
         getattr(kept, name)[split] = getattr(changed, name)

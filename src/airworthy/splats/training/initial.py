@@ -50,12 +50,12 @@ def reach_of(position: ArrayFloat, attitude: ArrayFloat) -> float:
     """
     thing = focus(position, attitude)
     ahead = np.einsum("ni,ni->n", rotation_matrices(attitude)[:, :, 2], thing - position)
-    seen = ahead[ahead > 0.0]
-    distance = float(np.median(seen)) if len(seen) > 0.8 * len(ahead) else 0.0
+    visible = ahead[ahead > 0.0]
+    distance = float(np.median(visible)) if len(visible) > 0.8 * len(ahead) else 0.0
     return max(views_radius(position), distance)
 
 
-def seen_from(
+def visible_from(
     points: ArrayFloat, intrinsics: ArrayFloat, position: ArrayFloat, attitude: ArrayFloat, sizes: ArrayFloat, near: float
 ) -> tuple[Array, ArrayBool]:
     """Places (c, n, 2) [px] of points in views, and whether they are in the image (c, n).
@@ -71,9 +71,9 @@ def seen_from(
     away = points[None] - position[:, None]
     inside = np.einsum("cij,cni->cnj", rotation_matrices(attitude), away)
     depth = np.maximum(inside[..., 2], 1e-9)
-    place = inside[..., :2] / depth[..., None] * intrinsics[:, None, :2] + intrinsics[:, None, 2:]
-    shown = (inside[..., 2] > near) & (place > 0.0).all(axis=-1) & (place < sizes[:, None]).all(axis=-1)
-    return place, shown
+    pixel = inside[..., :2] / depth[..., None] * intrinsics[:, None, :2] + intrinsics[:, None, 2:]
+    shown = (inside[..., 2] > near) & (pixel > 0.0).all(axis=-1) & (pixel < sizes[:, None]).all(axis=-1)
+    return pixel, shown
 
 
 def random_points(
@@ -118,8 +118,8 @@ def random_points(
         depth = reach * rng.uniform(0.05, far, drawn)
         ray = np.concatenate([(pixel - lens[view, 2:]) / lens[view, :2], np.ones((drawn, 1))], axis=1) * depth[:, None]
         points = eye[view] + np.einsum("nij,nj->ni", axes[view], ray)
-        seen = _views_of(points, lens, eye, turn, size, 0.02 * reach) >= (least if attempt < 11 else 0)
-        points = points[seen][:missing]
+        visible = _views_of(points, lens, eye, turn, size, 0.02 * reach) >= (least if attempt < 11 else 0)
+        points = points[visible][:missing]
         found.append(points)
         missing -= len(points)
         if not missing:
@@ -133,5 +133,5 @@ def _views_of(
     total = np.zeros(len(points), np.int64)
     for k in range(len(eye)):
         one = slice(k, k + 1)
-        total += seen_from(points, lens[one], eye[one], turn[one], size[one], near)[1][0]
+        total += visible_from(points, lens[one], eye[one], turn[one], size[one], near)[1][0]
     return total

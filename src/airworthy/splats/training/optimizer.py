@@ -11,7 +11,7 @@ import numpy as np
 from airworthy.core.arrays import ArrayAny, ArrayF32
 from airworthy.core.schema import check_fields
 from airworthy.scenes.splats.record import C0, COEFFICIENTS, Splats
-from airworthy.splats.cameras import CameraView, RenderRequest, shot
+from airworthy.splats.cameras import CameraView, RenderRequest, camera_view
 from airworthy.splats.cloud import morton_order
 from airworthy.splats.gradients import PoseGradients, pose_gradients
 from airworthy.splats.training.engines import engine_on
@@ -115,7 +115,7 @@ class SplatOptimizer:
         self._packed = packed
         self._engine.take(packed)
 
-    def shot(
+    def camera_view(
         self,
         width: int,
         height: int,
@@ -139,7 +139,7 @@ class SplatOptimizer:
             background: (3,) or (c, 3) colour where nothing is.
         """
         camera = (width, height, intrinsics, position, attitude, None, background, antialiased, near)
-        return shot(self._packed.cloud.spans, RenderRequest(*camera, channels=("rgb",)))
+        return camera_view(self._packed.cloud.spans, RenderRequest(*camera, channels=("rgb",)))
 
     def render(self, asked: CameraView) -> ArrayF32:
         """Images (c, H, W, 3)."""

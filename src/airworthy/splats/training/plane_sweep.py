@@ -65,9 +65,9 @@ class SmallView:
         depth = np.maximum(inside[..., 2], 1e-9)
         x = inside[..., 0] / depth * self.lens[0] + self.lens[2]
         y = inside[..., 1] / depth * self.lens[1] + self.lens[3]
-        seen = (inside[..., 2] > 1e-6) & (x >= 0.0) & (x < w) & (y >= 0.0) & (y < h)
-        place = np.where(seen, y, 0.0).astype(np.intp) * w + np.where(seen, x, 0.0).astype(np.intp)
-        return place, inside[..., 2], seen
+        visible = (inside[..., 2] > 1e-6) & (x >= 0.0) & (x < w) & (y >= 0.0) & (y < h)
+        pixel_index = np.where(visible, y, 0.0).astype(np.intp) * w + np.where(visible, x, 0.0).astype(np.intp)
+        return pixel_index, inside[..., 2], visible
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +158,8 @@ def _neighbours(views: list[SmallView], chosen: ArrayAny, depths: ArrayFloat) ->
         other /= np.maximum(np.linalg.norm(other, axis=-1, keepdims=True), 1e-12)
         angle = np.arccos(np.clip((own * other).sum(axis=-1), -1.0, 1.0))
         worth = np.minimum(angle / _ANGLES[0], 1.0) * np.exp(-np.square(angle / _ANGLES[1]))
-        seen = np.stack([view.at(points)[2] for view in views])
-        score = (worth * seen).sum(axis=-1)
+        visible = np.stack([view.at(points)[2] for view in views])
+        score = (worth * visible).sum(axis=-1)
         score[k] = -1.0
         best = np.argsort(-score, kind="stable")[:_NEIGHBOURS]
         found.append(best[score[best] > 0.0])
@@ -205,14 +205,14 @@ def _cost(view: SmallView, other: SmallView, rays: ArrayFloat, planes: ArrayFloa
     z = np.where(front, z, np.float32(1.0))
     x = x / z * np.float32(other.lens[0]) + np.float32(other.lens[2])
     y = y / z * np.float32(other.lens[1]) + np.float32(other.lens[3])
-    seen = front & (x >= 0.0) & (x < w) & (y >= 0.0) & (y < h)
-    place = np.where(seen, y, 0.0).astype(np.int32) * w + np.where(seen, x, 0.0).astype(np.int32)
-    color = sum(np.abs(np.take(other.rgb[..., k], place) - view.rgb[..., k]) for k in range(3))
-    form = np.abs(np.take(other.form, place) - view.form)
+    visible = front & (x >= 0.0) & (x < w) & (y >= 0.0) & (y < h)
+    pixel_index = np.where(visible, y, 0.0).astype(np.int32) * w + np.where(visible, x, 0.0).astype(np.int32)
+    color = sum(np.abs(np.take(other.rgb[..., k], pixel_index) - view.rgb[..., k]) for k in range(3))
+    form = np.abs(np.take(other.form, pixel_index) - view.form)
     both = np.minimum(color * np.float32(1.0 / (3.0 * _COLOR_LIMIT)), 1.0) + np.minimum(
         form * np.float32(1.0 / _FORM_LIMIT), 1.0
     )
-    return np.where(seen, np.float32(0.5) * both, np.float32(2.0))
+    return np.where(visible, np.float32(0.5) * both, np.float32(2.0))
 
 
 def _smoothed(cost: ArrayF32) -> ArrayF32:
@@ -242,9 +242,9 @@ def _agreed(views: list[SmallView], depths: list[Array]) -> SweptPoints:
         votes = np.zeros(len(points), np.int64)
         for j, other in enumerate(views):
             if j != k:
-                place, depth, seen = other.at(points)
-                there = depths[j].reshape(-1)[place]
-                votes += seen & (np.abs(there - depth) < _AGREE * depth)
+                pixel_index, depth, visible = other.at(points)
+                there = depths[j].reshape(-1)[pixel_index]
+                votes += visible & (np.abs(there - depth) < _AGREE * depth)
         kept = votes >= 2
         position.append(points[kept])
         color.append(view.rgb[known][kept].astype(np.float64))

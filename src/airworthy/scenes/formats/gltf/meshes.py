@@ -45,23 +45,23 @@ def read_skin(file: GltfFile, index: int, nodes: dict[int, Node]) -> tuple[Skele
     source.at_most(len(joints), source.limits.joints, f"joints in skin {index}")
     order = _with_ancestors(joints, nodes)
     source.at_most(len(order), source.limits.joints, f"nodes above the joints of skin {index}")
-    place = {node: number for number, node in enumerate(order)}
+    number_of = {node: number for number, node in enumerate(order)}
     inverse = np.tile(np.eye(4), (len(order), 1, 1))
     if "inverseBindMatrices" in fields:
         matrices = file.accessor(fields.integer("inverseBindMatrices"), (16,)).astype(np.float64)
         if len(matrices) < len(joints) or not (np.abs(matrices) <= 1e12).all():
             source.refuse(f"skin {index} has {len(joints)} joints and not as many finite inverse bind matrices")
         for number, joint in enumerate(joints):
-            inverse[place[joint]] = TURN @ matrices[number].reshape(4, 4).T @ TURN.T
+            inverse[number_of[joint]] = TURN @ matrices[number].reshape(4, 4).T @ TURN.T
     skeleton = Skeleton(
         names=_names(order, nodes),
-        parents=np.array([place.get(nodes[node].parent, -1) for node in order], np.int32),
+        parents=np.array([number_of.get(nodes[node].parent, -1) for node in order], np.int32),
         position=np.array([nodes[node].position for node in order], np.float32),
         attitude=np.array([nodes[node].attitude for node in order], np.float32),
         scale=np.array([nodes[node].scale for node in order], np.float32),
         inverse_bind=inverse.astype(np.float32),
     )
-    return skeleton, np.array([place[joint] for joint in joints], np.int32), order
+    return skeleton, np.array([number_of[joint] for joint in joints], np.int32), order
 
 
 def _with_ancestors(joints: list[int], nodes: dict[int, Node]) -> list[int]:

@@ -32,7 +32,7 @@ _RADIUS_MAX = 5.0
 class Difficulty:
     """The way and the four terms."""
 
-    way: Array
+    path: Array
     """Corners of the way from start to goal, (k, 3) [m]."""
     detour: float
     tightness: float
@@ -76,17 +76,17 @@ def blocked_cells(
 
 def measure(obstacles: ObstacleField, stated: Scenario) -> Difficulty | None:
     """Return the terms, or None where no way leads to the goal."""
-    way = find_way(obstacles, stated)
-    if way is None:
+    path = find_path(obstacles, stated)
+    if path is None:
         return None
-    points = _resampled(way, _SPACING)
+    points = _resampled(path, _SPACING)
     radius = np.clip(obstacles.distance(points), COLLISION_RADIUS, _RADIUS_MAX)
     straight = float(np.linalg.norm(goal_of(stated) - start_of(stated)))
-    length = float(np.linalg.norm(np.diff(way, axis=0), axis=1).sum())
-    return Difficulty(way, length / straight, float((1.0 / radius).mean()), _occlusion(obstacles, points), _turn(points))
+    length = float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
+    return Difficulty(path, length / straight, float((1.0 / radius).mean()), _occlusion(obstacles, points), _turn(points))
 
 
-def find_way(obstacles: ObstacleField, stated: Scenario) -> Array | None:
+def find_path(obstacles: ObstacleField, stated: Scenario) -> Array | None:
     """Corners of the shortest way, (k, 3), or None."""
     start, goal = start_of(stated), goal_of(stated)
     if straight_is_free(obstacles, stated):
@@ -120,11 +120,11 @@ def _visible(a: Array, b: Array, obstacles: ObstacleField) -> bool:
     return obstacles.keeps(np.linspace(a, b, count), COLLISION_RADIUS + 0.0011)
 
 
-def _resampled(way: Array, spacing: float) -> Array:
+def _resampled(path: Array, spacing: float) -> Array:
     """Points along the way at even distances of at most `spacing`, both ends included."""
-    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(way, axis=0), axis=1))])
+    along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
     at = np.linspace(0.0, along[-1], int(np.ceil(along[-1] / spacing)) + 1)
-    return np.stack([np.interp(at, along, way[:, k]) for k in range(3)], axis=1)
+    return np.stack([np.interp(at, along, path[:, k]) for k in range(3)], axis=1)
 
 
 def _turn(points: Array) -> float:

@@ -190,8 +190,8 @@ def _tree(layout: ObstacleLayout, centre: Array, radius: float, height: float, r
     layout.shapes.setdefault(name, crown(kind))
     top = max(height - 0.2, _CROWN_FLOOR + size)
     material = f"leaves~{(number + kind) % 5}"
-    place = (x, y, top)
-    layout.instances.append(Instance(name, place, about_z(yaw), size, (material,), "tree", collide=False))
+    position = (x, y, top)
+    layout.instances.append(Instance(name, position, about_z(yaw), size, (material,), "tree", collide=False))
 
 
 @cache

@@ -279,8 +279,8 @@ class ObstacleLayout:
         """
         key = shape_name(shape) if not isinstance(shape, Mesh) else name
         self.shapes.setdefault(key, shape)
-        place = (float(position[0]), float(position[1]), float(position[2]))
-        self.instances.append(Instance(key, place, attitude, materials=(material,), semantic=semantic, name=name, **more))
+        where = (float(position[0]), float(position[1]), float(position[2]))
+        self.instances.append(Instance(key, where, attitude, materials=(material,), semantic=semantic, name=name, **more))
 
     def box(self, center: Vector3, size: Vector3, semantic: str, material: str, yaw: float = 0.0, **more: Any) -> None:
         """Add a box of full side lengths `size` [m].

@@ -161,10 +161,10 @@ def draw_cylinders(index: int, rng: np.random.Generator) -> ObstacleLayout:
         log = Cylinder(radius, 0.5 * length)
         if not _fits(log, centre, turn, half, ends):
             continue
-        place = (float(centre[0]), float(centre[1]), float(centre[2]))
+        position = (float(centre[0]), float(centre[1]), float(centre[2]))
         attitude = (float(turn[0]), float(turn[1]), float(turn[2]), float(turn[3]))
         surface = f"{_SURFACES[len(tilts) % len(_SURFACES)]}~{len(tilts) % 5}"
-        layout.add(log, place, "cylinder", surface, attitude)
+        layout.add(log, position, "cylinder", surface, attitude)
         tilts.append(tilt)
     layout.facts = {"obstacles": float(CYLINDER_COUNT), "least_tilt_deg": min(tilts), "largest_tilt_deg": max(tilts)}
     return layout

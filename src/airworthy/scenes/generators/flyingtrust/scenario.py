@@ -102,14 +102,14 @@ def _outer_walls(frame: ObstacleLayout, openings: tuple[float, ...]) -> None:
         frame.box(center, (2.0 * (x + t), t, h), "wall", surface, name=f"outer_{name}")
     gaps = openings or (0.0, 0.0)
     for side, name, gap in ((-1.0, "back", gaps[0]), (1.0, "front", gaps[1])):
-        place = side * (x + 0.5 * t)
+        x_wall = side * (x + 0.5 * t)
         if gap == 0.0:
-            frame.box((place, 0.0, 0.5 * h), (t, 2.0 * y, h), "wall", surface, name=f"outer_{name}")
+            frame.box((x_wall, 0.0, 0.5 * h), (t, 2.0 * y, h), "wall", surface, name=f"outer_{name}")
             continue
         part = y - 0.5 * gap
         for hand, which in ((-1.0, "right"), (1.0, "left")):
             middle = hand * (0.5 * gap + 0.5 * part)
-            frame.box((place, middle, 0.5 * h), (t, part, h), "wall", surface, name=f"outer_{name}_{which}")
+            frame.box((x_wall, middle, 0.5 * h), (t, part, h), "wall", surface, name=f"outer_{name}_{which}")
 
 
 # -----------------------------------------------------------------------------------------------------------------------------

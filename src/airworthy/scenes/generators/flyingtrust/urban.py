@@ -160,16 +160,16 @@ def _furniture(
         if sum(placed.values()) == count:
             return placed
         kind = ("walls", "poles", "parked")[int(rng.random() * 3.0)]
-        place = _in_street(grid, kind, rng)
+        position = _in_street(grid, kind, rng)
         size, along_x = _size(kind, rng), bool(rng.random() < 0.5)
         if not along_x:
             size = (size[1], size[0], size[2])
         half = (0.5 * size[0], 0.5 * size[1])
-        spot = (place[0] - half[0], place[1] - half[1], place[0] + half[0], place[1] + half[1])
+        spot = (position[0] - half[0], position[1] - half[1], position[0] + half[0], position[1] + half[1])
         outside = max(abs(spot[0]), abs(spot[2])) > 0.5 * stated.length or max(abs(spot[1]), abs(spot[3])) > 0.5 * stated.width
         if outside or _distance(spot, ends).min() < CLEAR_RADIUS + 0.05 or any(_gap(spot, t) < _APART for t in taken):
             continue
-        _put(layout, kind, place, size, rng)
+        _put(layout, kind, position, size, rng)
         taken.append(spot)
         placed[kind] += 1.0
     return None
@@ -196,8 +196,8 @@ def _size(kind: str, rng: Rng) -> tuple[float, float, float]:
     return (short + (long - short) * u[0], thick, low + (high - low) * u[1])
 
 
-def _put(layout: ObstacleLayout, kind: str, place: tuple[float, float], size: tuple[float, float, float], rng: Rng) -> None:
-    x, y = place
+def _put(layout: ObstacleLayout, kind: str, position: tuple[float, float], size: tuple[float, float, float], rng: Rng) -> None:
+    x, y = position
     if kind == "poles":
         layout.upright(x, y, 0.5 * size[0], size[2], "pillar", "metal")
         return

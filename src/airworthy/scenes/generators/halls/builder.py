@@ -277,8 +277,8 @@ class Builder:
         length = round(float(np.linalg.norm(b - a)), 4)
         center = (0.5 * (a + b)).tolist()
         shape = Box((0.5 * width, 0.5 * depth, 0.5 * length))
-        place = (center[0], center[1], center[2])
-        self._add(f"box_{_key((width, depth, length))}", shape, place, along(b - a), material, semantic, more)
+        middle = (center[0], center[1], center[2])
+        self._add(f"box_{_key((width, depth, length))}", shape, middle, along(b - a), material, semantic, more)
 
     def ball(self, center: Vector3, radius: float, material: str, semantic: str = "furniture", **more: Any) -> None:
         """Add a ball.
@@ -348,8 +348,8 @@ class Builder:
         if material not in self.materials:
             raise KeyError(f"material {material!r} is used before it is defined")
         self.shapes.setdefault(name, shape)
-        place, turn = self._world(position), _product(turned(self.heading), attitude)
-        self.instances.append(Instance(name, place, turn, 1.0, (material,), semantic, **more))
+        where, turn = self._world(position), _product(turned(self.heading), attitude)
+        self.instances.append(Instance(name, where, turn, 1.0, (material,), semantic, **more))
 
 
 def _key(values: Sequence[float]) -> str:

@@ -134,8 +134,8 @@ def _right_wall(b: Builder, rng: np.random.Generator) -> None:
 
 def _workplace(b: Builder, x: float, y: float, yaw: float, seed: int, rng: np.random.Generator) -> None:
     """Add a bench with a screen, a chair, and things on and under it."""
-    place = b.at(x, y, 0.0, yaw)
-    furniture.table(place)
+    spot = b.at(x, y, 0.0, yaw)
+    furniture.table(spot)
     c, s = math.cos(yaw), math.sin(yaw)
 
     def there(dx: float, dy: float, z: float, turn: float = 0.0) -> Builder:

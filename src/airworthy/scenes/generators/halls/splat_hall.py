@@ -185,10 +185,10 @@ def _needed(folder: Path) -> list[str]:
 
 
 def _stand(
-    scene: Scene, name: str, splats: Splats, place: tuple[float, float], yaw: float, scale: float, semantic: str
+    scene: Scene, name: str, splats: Splats, spot: tuple[float, float], yaw: float, scale: float, semantic: str
 ) -> Scene:
     """Return one more thing on the floor, seen and hit."""
-    item = stood(name, splats, (*place, FLOOR), yaw, scale)
+    item = stood(name, splats, (*spot, FLOOR), yaw, scale)
     there = placed(splats, item)
     low, high = splat_box(there)
     low[2] = max(low[2], FLOOR)

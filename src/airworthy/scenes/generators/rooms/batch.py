@@ -305,17 +305,17 @@ def _still(number: int, shape: ArrayAny, position: Array, attitude: Array, seman
 
 def _batch_tree(number: int, kind: ArrayInt, root: Array, turn: Array, first: int) -> Part:
     """Return the links of every environment's tree, carried by the pose of its root."""
-    place = np.stack([tree.position for tree in trees()])[kind]
+    offset = np.stack([tree.position for tree in trees()])[kind]
     attitude = np.stack([tree.attitude for tree in trees()])[kind]
     turned = np.broadcast_to(turn[:, None], attitude.shape)
     shape = first + kind[:, None] * TREE_LINKS + np.arange(TREE_LINKS)
-    return _still(number, shape, root[:, None] + rotate(turned, place), multiply(turned, attitude), "tree")
+    return _still(number, shape, root[:, None] + rotate(turned, offset), multiply(turned, attitude), "tree")
 
 
 def _ground(room: Room, count: int) -> Part:
-    place = np.tile([4.0, 0.0, -GROUND.half_size[2]], (count, 1, 1))
+    position = np.tile([4.0, 0.0, -GROUND.half_size[2]], (count, 1, 1))
     attitude = np.tile([0.0, 0.0, 0.0, 1.0], (count, 1, 1))
-    return _still(-1, np.full((count, 1), len(stock(room).shapes)), place, attitude, "ground")
+    return _still(-1, np.full((count, 1), len(stock(room).shapes)), position, attitude, "ground")
 
 
 def _stacked(

@@ -100,8 +100,8 @@ def _lights(room: Room, lower: np.ndarray, upper: np.ndarray) -> tuple[Light, ..
     if not any(a.semantic == "top_wall" for a in room.assets):
         return DAY
     size = upper - lower
-    places = [lower + size * np.array([x, 0.5, 0.88]) for x in (0.15, 0.5, 0.85)]
-    return tuple(PointLight(_vector(place), (1.0, 0.96, 0.9), 7.0) for place in places)
+    positions = [lower + size * np.array([x, 0.5, 0.88]) for x in (0.15, 0.5, 0.85)]
+    return tuple(PointLight(_vector(position), (1.0, 0.96, 0.9), 7.0) for position in positions)
 
 
 def _vector(values: np.ndarray) -> Vector3:
