@@ -105,7 +105,7 @@ def polished(splats: Splats, sets: Sequence[PosedImages], options: PolishOptions
 
         width, height, lens, place, turn = one.camera(k)
         color = behind.random(3) if options.closed else np.zeros(3)
-        asked = optimizer.shot(width, height, lens, place, turn, background=color)
+        asked = optimizer.camera_view(width, height, lens, place, turn, background=color)
         optimizer.step(asked, off, options.rates(step))
         if step % _HOLD_EVERY == _HOLD_EVERY - 1 or step == options.steps - 1:
             planes.hold(optimizer)

@@ -46,6 +46,7 @@ class Layout:
     def row_names(self) -> Iterator[str]:
         """Yield one name per row: `mass`, `inertia_0`, `rotor_lever_2_1`."""
         for name, shape in self.fields.items():
+            # Last index fastest, as `rows` and the writer lay fields out.
             for index in np.ndindex(*shape):
                 yield "_".join([name, *map(str, index)])
 
@@ -55,6 +56,7 @@ class Layout:
 
     def c_enum(self, prefix: str) -> str:
         """C enumerators `PREFIX_name = row` for hand-written native code."""
+        # Names instead of numbers in native code: a row that is added moves no other by hand.
         entries = ", ".join(f"{prefix}_{name} = {offset}" for name, offset in self.offsets.items())
         return f"enum {{ {entries}, {prefix}_COUNT = {self.size} }};"
 

@@ -124,6 +124,7 @@ _HALF_PI_LOW = 1.0804333959086246e-05
 
 def _quadrant(x: Any) -> tuple[Any, Any]:
     """Quarter turn (0..3) nearest to `x` [rad] and the remainder in [-pi/4, pi/4]."""
+    # 2 / pi, and half a step so that the remainder is around zero. In two parts, since k pi/2 in one would lose its low bits.
     k = floor(x * 0.6366197723675814 + 0.5)
     remainder = (x - k * _HALF_PI_HIGH) - k * _HALF_PI_LOW
     return k - 4.0 * floor(k * 0.25), remainder
@@ -140,6 +141,7 @@ def sin_cos(x: Any) -> tuple[Any, Any]:
     """Sine and cosine of an angle [rad]; in float32 right to rounding for |x| < 200, to 4e-5 below 1e3 and 6e-4 below 1e4."""
     q, r = _quadrant(x)
     s, c = _sin_cos_series(r)
+    # Comparisons of halves instead of equality: floats that hold small whole numbers, in every backend.
     swap = q - 2.0 * floor(q * 0.5) > 0.5
     sine = where(swap, c, s)
     cosine = where(swap, s, c)
@@ -169,7 +171,9 @@ def arctan2(y: Any, x: Any) -> Any:
     ax, ay = absolute(x), absolute(y)
     swapped = ay > ax
     low, high = where(swapped, ax, ay), where(swapped, ay, ax)
+    # The smaller over the larger: at most 1, and no overflow.
     t = low / where(high == 0.0, 1.0, high)
+    # tan(pi/8): above it the angle is taken from 45 degrees, so that the series' argument stays below it.
     steep = t > 0.41421356237309503
     angle = _arctan_series(where(steep, (t - 1.0) / (t + 1.0), t))
     angle = where(steep, angle + 0.7853981633974483, angle)

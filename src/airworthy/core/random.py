@@ -81,6 +81,7 @@ def flight_key(seed: int, flight_id: ArrayLike, episode: ArrayLike = 0) -> Array
         episode: (...), 32 bits, broadcast against the former.
     """
     flight, episode = np.broadcast_arrays(np.asarray(flight_id, np.uint32), np.asarray(episode, np.uint32))
+    # Two's complement: a negative seed is as good as any other.
     seed = int(seed) & 0xFFFFFFFFFFFFFFFF
     low, high = np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32)
     return np.stack([np.full_like(flight, low), np.full_like(flight, high), flight, episode], axis=-1)
@@ -112,6 +113,7 @@ def uniforms(key: ArrayU32, step: ArrayLike, stream: Stream, count: int) -> Arra
         count: Numbers per key.
     """
     drawn = words(key, step, stream, -(-count // 4) * 4)[..., :count]
+    # 23 bits and a half: exact in float32, so that a kernel makes the same number; never 0, whose logarithm has no value.
     return ((drawn >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23
 
 
@@ -127,6 +129,7 @@ def normals(key: ArrayU32, step: ArrayLike, stream: Stream, count: int) -> Array
     drawn = words(key, step, stream, -(-count // 4) * 4)
     first, second = drawn[..., 0::2], drawn[..., 1::2]
     radius = np.sqrt(-2.0 * np.log(((first >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23))
+    # Quadrant and the angle in it are taken apart, since the kernel's series for sine and cosine hold in [-pi/4, pi/4) alone.
     quadrant = (second >> np.uint32(30)).astype(np.float64)
     inside = ((second << np.uint32(2)) >> np.uint32(9)).astype(np.float64) + 0.5
     angle = (quadrant - 0.5) * (np.pi / 2) + inside * (np.pi / 2**24)

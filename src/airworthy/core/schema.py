@@ -99,6 +99,7 @@ def check_fields(config: Any, label: str = "") -> None:
     for name, hint in _hints(kind).items():
         value = getattr(config, name)
         checked = checked_value(hint, value, label + name)
+        # Frozen dataclasses are only written where a value changed its type.
         if checked is not value:
             object.__setattr__(config, name, checked)
 
@@ -131,9 +132,11 @@ def number(value: Any, where: str, bound: Bound = ANY, whole: bool = False) -> f
     """
     unit = f" {bound.unit}" if bound.unit else ""
     kind = "whole number" if whole else "number"
+    # What indexing an array with () leaves counts as the number it is.
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     taken = isinstance(value, (int, np.integer) if whole else (int, float, np.integer, np.floating))
+    # True is an int to Python, and a slip of the keyboard to everybody else.
     if not taken or isinstance(value, bool | np.bool_):
         limits = "" if math.isinf(bound.low) and math.isinf(bound.high) else f", {bound.expected}{unit}"
         raise AirworthyError(f"{where} is {shown(value)}; expected a {kind}{limits}.")
@@ -145,6 +148,7 @@ def number(value: Any, where: str, bound: Bound = ANY, whole: bool = False) -> f
     else:
         try:
             found = float(value)
+        # An int beyond the largest float: the bound's sentence says what is wrong, not this exception.
         except OverflowError:
             found = math.inf
     if not bound.holds(found):
@@ -168,6 +172,7 @@ def _allowing(hint: Any, default: Any) -> Any:
 def _checked(hint: Any, value: Any, where: str, bound: Bound) -> Any:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
+        # Other annotations are other people's, such as the command line's; the innermost bound counts.
         own = [item for item in arguments[1:] if isinstance(item, Bound)]
         return _checked(arguments[0], value, where, own[0] if own else bound)
     if hint in _NUMBERS:

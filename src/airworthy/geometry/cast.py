@@ -49,6 +49,7 @@ class RayTable:
         """(3,)"""
         if self.axis.shape != (3,):
             raise AirworthyError(f"A ray table's axis has shape {self.axis.shape}; expected (3,).")
+        # Fixed with the table, so that results do not depend on how many sensors share a cast.
         self.pixels = packet_pixels(self.height, self.width)
         self._arrays: dict[str, tuple[Any, Any]] = {}
 
@@ -65,10 +66,12 @@ class RayTable:
         return self._arrays[device]
 
     def _rows(self) -> ArrayF32:
+        # Padding repeats the ray of pixel 0; what it meets is dropped.
         chosen = np.maximum(self.pixels, 0)
         flat = self.directions.reshape(-1, 3)
         rows = np.zeros((len(chosen), RAY_ROWS, CPU_LANES), np.float32)
         rows[:, 0:3] = flat[chosen].transpose(0, 2, 1)
+        # Depth is range times this cosine: taken once per table, not once per ray and cast.
         rows[:, 3] = (flat @ self.axis)[chosen]
         if self.origins is not None:
             rows[:, 4:7] = self.origins.reshape(-1, 3)[chosen].transpose(0, 2, 1)
@@ -90,6 +93,7 @@ def packet_pixels(height: int, width: int) -> NDArray[np.int32]:
 
     A packet is a tile, as square as the image allows; neighbours in memory are neighbours in the image.
     """
+    # 4 by 4 pixels where the image allows: rays of a packet that stay together walk the tree together.
     rows = 4 if height >= 3 else (2 if height == 2 else 1)
     columns = CPU_LANES // rows
     tall, wide = -(-height // rows), -(-width // columns)

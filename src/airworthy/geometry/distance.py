@@ -79,6 +79,7 @@ def distance_field(
     values = _transform(grid, resolution)
     if signed:
         inside = _transform(~grid, resolution)
+        # Centres of neighbours are a whole cell apart, and the face lies in the middle.
         half = np.float32(0.5 * resolution)
         values = np.where(grid, half - inside, values - half)
     return DistanceField(values, float(resolution), np.asarray(lower, np.float64))
@@ -97,6 +98,7 @@ def _transform(grid: ArrayBool, resolution: float) -> ArrayF32:
     wp = quiet_warp()
     nx, ny, nz = grid.shape[-3:]
     count = math.prod(grid.shape[:-3])
+    # z is padded to whole vectors, so that no lane has an end of its own.
     stride = -(-nz // CPU_LANES) * CPU_LANES
     padded = np.zeros((count, nx, ny, stride), np.uint8)
     padded[..., :nz] = grid.reshape(count, nx, ny, nz)
@@ -105,6 +107,7 @@ def _transform(grid: ArrayBool, resolution: float) -> ArrayF32:
     work = [padded, np.empty(padded.shape, np.int32), np.empty(count * nx * size, np.int32), distance]
     arrays = [wp.array(a.reshape(-1), device="cpu", copy=False) for a in work]
     numbers = [nx, ny, nz, stride, size, float(resolution), math.inf]
+    # Separable: squared distances along some axes are the heights of the next one's parabolas (native/distance_field.h).
     for along_x, tasks in ((1, count * ny), (0, count * nx)):
         quiet_launch(distance_field_kernel(), tasks, [*arrays, *numbers, along_x, 0], "cpu")
     return np.ascontiguousarray(distance[..., :nz]).reshape(grid.shape)

@@ -103,10 +103,12 @@ def cell_of(name: str, point: ArrayLike, shape: tuple[int, ...], resolution: flo
     if (scaled < 0.0).any() or (scaled > size).any():
         upper = lower + resolution * size
         raise AirworthyError(f"`{name}` {at.tolist()} lies outside the grid {lower.tolist()} to {upper.tolist()} [m].")
+    # The upper face has no cell of its own.
     return np.minimum(scaled.astype(np.int64), size - 1)
 
 
 def _grid(occupied: ArrayLike, resolution: float) -> ArrayU8:
+    # A view, since Warp has no arrays of truth values over NumPy's memory.
     grid = np.ascontiguousarray(occupied, bool).view(np.uint8)
     if grid.ndim != 3 or not 0 < grid.size <= MAX_CELLS:
         raise AirworthyError(f"`occupied` has shape {grid.shape}; expected (nx, ny, nz) with 1 to {MAX_CELLS} cells.")
@@ -119,6 +121,7 @@ def _search(grid: ArrayU8, start: int, goal: int, most: int) -> tuple[list[int],
     wp = quiet_warp()
     count = grid.size
     came, result = np.zeros(count, np.uint8), np.zeros(3, np.int32)
+    # Plain arrays of the whole grid, not a map: most of it is visited where a search is hard.
     work: list[ArrayAny] = [
         grid.reshape(-1),
         np.full(count, np.inf),
@@ -145,6 +148,7 @@ def _path(
     strides = np.array([shape[1] * shape[2], shape[2], 1])
     cells = [goal]
     while cells[-1] != start:
+        # Backwards: each cell knows only by which step it was reached.
         cells.append(cells[-1] - int(_STEPS[came[cells[-1]]] @ strides))
     grid = np.stack(np.unravel_index(cells[::-1], shape), -1).astype(np.int32)
     points = lower + resolution * (grid + 0.5)

@@ -57,9 +57,11 @@ def mesh_tree(mesh: Mesh) -> MeshTree:
 
 def _build(mesh: Mesh) -> MeshTree:
     corners = np.asarray(mesh.vertices, np.float32)[mesh.faces]
+    # Faces keep their numbers from before: `triangles["face"]` says which they were.
     kept = np.flatnonzero(~_degenerate(corners))
     corners, count = corners[kept], len(kept)
     boxes = np.concatenate([corners.min(1), corners.max(1)], 1) if count else np.zeros((1, 6), np.float32)
+    # A binary tree of n leaves has 2 n - 1 nodes; one leaf may hold several triangles, so that this is the most.
     nodes = np.zeros(max(2 * count - 1, 1), NODE)
     order = np.arange(max(count, 1), dtype=np.int32)
     tasks = np.array([0, count, 0, 0], np.int32)
@@ -75,6 +77,7 @@ def _build(mesh: Mesh) -> MeshTree:
 
 def _degenerate(corners: ArrayF32) -> ArrayBool:
     """Return which triangles (n, 3, 3) are points or lines: they have no inside, and only rounding could hit them."""
+    # In doubles: the squared edges of a small triangle far away cancel in single precision.
     wide = corners.astype(np.float64)
     a, b, c = wide[:, 1] - wide[:, 0], wide[:, 2] - wide[:, 1], wide[:, 0] - wide[:, 2]
     longest = np.max([np.sum(e * e, axis=1) for e in (a, b, c)], axis=0) if len(corners) else np.zeros(0)
@@ -98,6 +101,7 @@ def as_warp(array: NDArray[np.generic]) -> Any:
     wp = quiet_warp()
     flat = array.reshape(-1)
     if flat.dtype.names:
+        # Kernels read rows by pointers of their own, so that the type given here does not matter.
         flat = flat.view(np.float32)
     return wp.array(flat, dtype=wp.int32 if flat.dtype == np.int32 else wp.float32, device="cpu", copy=False)
 
@@ -121,6 +125,7 @@ def shape_arrays(shapes: Sequence[Shape]) -> ShapeArrays:
     starts = {"node": 0, "triangle": 0, "face": 0, "vertex": 0}
     seen: dict[int, int] = {}
     for index, shape in enumerate(shapes):
+        # By identity, as meshes are hashed: to compare arrays would cost more than to store them twice.
         if id(shape) in seen:
             rows[index] = rows[seen[id(shape)]]
             continue
@@ -130,6 +135,7 @@ def shape_arrays(shapes: Sequence[Shape]) -> ShapeArrays:
             continue
         tree = mesh_tree(shape)
         moved, tris = tree.nodes.copy(), tree.triangles
+        # A leaf's first is a triangle, an inner node's a node; both count from where this mesh's part begins.
         moved["first"] += np.where(moved["count"] > 0, starts["triangle"], starts["node"]).astype(np.int32)
         rows[index]["root"], rows[index]["first_face"] = starts["node"], starts["face"]
         rows[index]["first_vertex"] = starts["vertex"]

@@ -96,6 +96,7 @@ class Placement:
         counts = [len(np.atleast_1d(np.asarray(x))) for x in (shape, scale) if np.ndim(x)]
         counts += [len(np.asarray(x)) for x in (position, attitude) if np.ndim(x) == 2]
         n = max(counts, default=1) if 0 not in counts else 0
+        # As Aerial Gym counts its assets (spec/aerial_gym 7.1).
         ids = FIRST_INSTANCE_ID + np.arange(n) if instance_id is None else instance_id
         given: dict[str, Any] = {
             "shape": shape, "position": position, "attitude": attitude, "scale": scale, "instance_id": ids,
@@ -125,6 +126,7 @@ _FIELDS: dict[str, tuple[Any, int]] = {
 def _spread(name: str, value: ArrayLike, count: int) -> ArrayAny:
     width = _FIELDS[name][1]
     array = np.asarray(value)
+    # One value for all rows: a vector where the field is one, else a number.
     if array.ndim == (1 if width else 0):
         return np.broadcast_to(array, (count, *array.shape))
     return array

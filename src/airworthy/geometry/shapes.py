@@ -77,6 +77,7 @@ class Mesh:
     """The user's own vertex channels, each (V,) or (V, k), interpolated on request."""
 
     def __post_init__(self) -> None:
+        # The class is frozen for its users; contiguous single precision is what kernels and trees expect.
         object.__setattr__(self, "vertices", _array("vertices", self.vertices, np.float32, 3))
         object.__setattr__(self, "faces", _array("faces", self.faces, np.int32, 3))
         count = len(self.vertices)
@@ -116,6 +117,7 @@ def bounds(shape: Shape) -> tuple[Array, Array]:
     if isinstance(shape, Mesh):
         if not len(shape.faces):
             return np.zeros(3), np.zeros(3)
+        # Vertices that no face uses are no part of the surface; scans often hold some.
         used = shape.vertices[shape.faces.reshape(-1)].astype(np.float64)
         return used.min(0), used.max(0)
     half = _half_size(shape)
@@ -127,5 +129,6 @@ def _half_size(shape: Box | Sphere | Cylinder | Capsule) -> Array:
         return np.array(shape.half_size, float)
     if isinstance(shape, Sphere):
         return np.full(3, float(shape.radius))
+    # A capsule's half length is that of its straight part alone.
     end = shape.radius if isinstance(shape, Capsule) else 0.0
     return np.array([shape.radius, shape.radius, shape.half_length + end], float)

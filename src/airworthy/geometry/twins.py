@@ -42,6 +42,7 @@ def nearest_on_edge(points: Array, a: Array, b: Array) -> Array:
         b: The other end, alike.
     """
     e = b - a
+    # An edge of length 0 has one nearest point, its end: t is then 0 over something tiny.
     length = np.maximum(np.sum(e * e, -1), 1e-300)
     t = np.clip(np.sum((points - a) * e, -1) / length, 0.0, 1.0)
     return a + e * t[..., None]
@@ -55,11 +56,13 @@ def nearest_on_triangles(points: Array, triangles: Array) -> Array:
     area = np.sum(normal * normal, -1)
     height = np.sum((p - a) * normal, -1) / np.maximum(area, 1e-300)
     foot = p - normal * height[..., None]
+    # A degenerate triangle has no inside; its edges answer for it.
     inside = area > 0.0
     for u, v in ((a, b), (b, c), (c, a)):
         inside = inside & (np.sum(np.cross(v - u, foot - u) * normal, -1) >= 0.0)
     candidates = [nearest_on_edge(p, u, v) for u, v in ((a, b), (b, c), (c, a))]
     distance = np.stack([np.sum((p - x) ** 2, -1) for x in candidates])
+    # The nearest of the three edges is right wherever the foot lies outside.
     best = np.take_along_axis(np.stack(candidates), distance.argmin(0)[None, ..., None], 0)[0]
     return np.where(inside[..., None], foot, best)
 
@@ -77,6 +80,7 @@ def winding_number(points: Array, triangles: Array) -> Array:
     la, lb, lc = (np.linalg.norm(x, axis=-1) for x in (a, b, c))
     volume = np.sum(a * np.cross(b, c), -1)
     flat = la * lb * lc + np.sum(a * b, -1) * lc + np.sum(b * c, -1) * la + np.sum(c * a, -1) * lb
+    # arctan2 is half of each solid angle, so 4 pi becomes 2 pi.
     return np.arctan2(volume, flat).sum(1) / (2.0 * np.pi)
 
 
@@ -92,6 +96,7 @@ def solid_distance(shape: Shape, points: Array) -> Array:
     else:
         assert isinstance(shape, Cylinder)
         q = np.stack([np.hypot(points[:, 0], points[:, 1]) - shape.radius, np.abs(points[:, 2]) - shape.half_length], -1)
+    # Outside the first term counts, inside the second: never both.
     return np.linalg.norm(np.maximum(q, 0.0), axis=-1) + np.minimum(q.max(-1), 0.0)
 
 
@@ -221,6 +226,7 @@ def sweep(
     out = np.full((len(start), len(placement)), np.inf)
     for k in np.flatnonzero(placement.collide):
         shape, scale = shapes[placement.shape[k]], placement.scale[k]
+        # One triangle at a time: only a convex body's distance along a line is convex.
         bodies = list(triangles_of(shape)[:, None]) if isinstance(shape, Mesh) else [shape]
         for body in bodies:
             gap = _gap(body, placement, k, start, end, axis, radius / scale, cuts)
@@ -241,6 +247,7 @@ def _gap(
         centre = start + (end - start) * t[:, None]
         if not axis.any():
             return point(centre) - radius
+        # The nearest point of the core is searched for as well, since its distance to a convex body is convex along it.
         low, high = -np.ones(len(t)), np.ones(len(t))
         for _ in range(cuts):
             a, b = low + (high - low) / 3.0, high - (high - low) / 3.0

@@ -77,6 +77,7 @@ class _Reader:
 
     def whole(self, key: str, low: int, high: int, default: int) -> int:
         value = self.table.get(key, default)
+        # JSON's true is an int to Python.
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise self.fail(key, f"a whole number from {low} to {high}")
         return value
@@ -134,6 +135,7 @@ def _limits(reader: _Reader, path: str | Path, kind: str) -> Limits | None:
         limits = Limits(**given)
     except AirworthyError as error:
         raise AssetError(f"limits of {str(path)!r}: {error}") from None
+    # Key frames bring their times; all others are timed by limits, and without these would be flown arbitrarily fast.
     if kind != "keyframes" and not (np.isfinite(limits.speed_max) or np.isfinite(limits.acceleration_max)):
         raise AssetError(f"limits of {str(path)!r} bound neither speed nor acceleration: give speed_m_s or acceleration_m_s2.")
     return limits
@@ -144,6 +146,7 @@ def _keyframes(reader: _Reader, path: str | Path) -> dict[str, Any]:
     for index, table in enumerate(reader.items("keyframes", 2)):
         row = _Reader(table, path, f"keyframe {index}", {"name", "time_s", *_AXES})
         time = row.number("time_s", 0.0, _SECONDS_MAX)
+        # Splines divide by the differences of these times.
         if (index == 0 and time != 0.0) or (frames and time <= frames[-1].time):
             raise row.fail("time_s", "0 for the first keyframe and later for each following one")
         axes = {axis: row.derivatives(axis) for axis in _AXES}
@@ -183,6 +186,7 @@ def _waypoints(reader: _Reader, path: str | Path) -> dict[str, Any]:
 
 
 def _is_number(value: Any) -> bool:
+    # Clamped first: JSON's integers may be too large for a float, and isfinite would raise on them.
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(min(max(value, -1e300), 1e300))
 
 
@@ -213,6 +217,7 @@ def _keyframe_row(keyframe: Keyframe) -> dict[str, Any]:
     row: dict[str, Any] = {"name": keyframe.name} if keyframe.name else {}
     row["time_s"] = keyframe.time
     axes = {axis: list(getattr(keyframe, axis)) for axis in _AXES}
+    # What equals the default is left out, as `derivatives` puts it back.
     return row | {axis: values for axis, values in axes.items() if values != _FREE}
 
 
@@ -224,6 +229,7 @@ def _gate_row(gate: Gate) -> dict[str, Any]:
 
 
 def _write(path: str | Path, head: dict[str, Any], key: str, rows: list[Any]) -> Path:
+    # NaN is no JSON; better an error here than a file that other readers refuse.
     lines = [f"  {json.dumps(name)}: {json.dumps(value, allow_nan=False)}," for name, value in head.items()]
     body = ",\n".join(f"    {json.dumps(row, allow_nan=False)}" for row in rows)
     return write_text(path, "{\n" + "\n".join(lines) + f'\n  "{key}": [\n{body}\n  ]\n}}\n')

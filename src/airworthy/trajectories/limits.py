@@ -103,6 +103,7 @@ def path_usage(limits: Limits, velocity: Array, acceleration: Array, jerk: Array
     Returns:
         1 where a bound is just reached, shape (...).
     """
+    # A derivative of order k falls with the k-th power of the time scale; gravity does not, which is why thrust is built anew.
     r = 1.0 / np.asarray(slower, dtype=np.float64)
     speed = np.linalg.norm(velocity, axis=-1) * r
     push = np.linalg.norm(acceleration, axis=-1) * r**2
@@ -119,6 +120,7 @@ def path_usage(limits: Limits, velocity: Array, acceleration: Array, jerk: Array
         lifted = acceleration * (r**2)[..., None] + (0.0, 0.0, limits.gravity)
         thrust = np.linalg.norm(lifted, axis=-1)
         if limits.body_rate is not None:
+            # Roll and pitch rate of a body whose z axis follows the thrust: the part of jerk across it, over the thrust.
             across = np.linalg.norm(np.cross(lifted, jerk * (r**3)[..., None]), axis=-1)
             used.append(across / np.maximum(thrust, 1e-9) ** 2 / limits.body_rate)
         if limits.thrust_max is not None:
@@ -178,13 +180,17 @@ def smallest_scale(limits: Limits, sample: FlatSample) -> float:
     Raises:
         AirworthyError: Nothing moves and yet a limit is broken, or no limit is given.
     """
+    # Doubling from far below finds a bracket within a few steps, however badly the durations were guessed.
     low, high = 1e-3, 1e-3
     while usage(limits, sample, high) > 1.0:
         low, high = high, 2.0 * high
+        # A million times as slow is at rest for every purpose: what is still broken then, such as a thrust below gravity, stays
+        # so.
         if high > 1e6:
             raise AirworthyError("No speed, however slow, keeps this trajectory within its limits.")
     if high == low:
         return high
+    # 48 halvings take the bracket to rounding; the upper end is returned, which keeps the limits.
     for _ in range(48):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if usage(limits, sample, middle) > 1.0 else (low, middle)

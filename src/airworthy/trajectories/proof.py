@@ -123,6 +123,7 @@ def prove(trajectory: Trajectory, limits: Limits, tolerance: float = TOLERANCE) 
         thrust = quantities.magnitude(trajectory, 2, (0.0, 0.0, limits.gravity))
         checks.append(_at_most("thrust_max", "m/s^2", limits.thrust_max, thrust, tolerance))
     if limits.thrust_min is not None:
+        # As a square, negated: polynomials have no square roots, and the search finds maxima.
         least = quantities.smallest_thrust(trajectory, limits.gravity)
         checks.append(_thrust_min(limits.thrust_min, least, tolerance))
     if limits.yaw_rate is not None:
@@ -135,7 +136,9 @@ def prove(trajectory: Trajectory, limits: Limits, tolerance: float = TOLERANCE) 
         rate = quantities.body_rate(trajectory, limits.gravity)
         checks.append(_at_most("body_rate", "rad/s", limits.body_rate, rate, tolerance))
     if limits.rotors:
+        # Both ends of a rotor's range in one quantity: distance from its middle, over half its width.
         use = quantities.rotor_thrust(trajectory, limits.gravity, limits.rotors)
+        # Intervals of so long an expression narrow slowly: a tighter verdict would cost most of the search.
         found = _at_most("rotor_thrust", "of its range", 1.0, use, max(tolerance, ROTOR_TOLERANCE))
         checks.append(_unless_jumping(found, trajectory, True))
     return LimitProof(tuple(checks))
@@ -183,6 +186,7 @@ def prove_within(trajectory: Trajectory, lower: ArrayLike, upper: ArrayLike, tol
     """
     checks = []
     for axis, low, high in zip("xyz", np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64), strict=True):
+        # Six half spaces; lower bounds as upper ones of the negated coordinate.
         direction = np.array([float(axis == name) for name in "xyz"])
         checks.append(_at_most(f"{axis}_max", "m", float(high), quantities.along(trajectory, direction), tolerance))
         below = maximise(quantities.along(trajectory, -direction), tolerance * _scale(low), -float(low))
@@ -209,6 +213,7 @@ def prove_clearance(
     for box in boxes:
         near = quantities.nearness(trajectory, np.array(box.center), np.array(box.half_size), box.yaw)
         results.append(maximise(near, tolerance * _scale(clearance), -clearance))
+    # Nearness is negated distance: the largest is the closest. The bound is the worst of all boxes, not only of that one.
     closest = max(results, key=lambda result: result.attained)
     bound = max(result.bound for result in results)
     return LimitCheck("clearance", "m", clearance, -bound, -closest.attained, closest.time, "at least")
@@ -235,6 +240,7 @@ def _unless_jumping(check: LimitCheck, trajectory: Trajectory, jerk: bool) -> Li
     that.
     """
     found = quantities.jumps(trajectory.yaw_knots, trajectory.yaw_coefficients[:, None], 1)
+    # A jump of jerk is one of the body rates' derivative, and asks for a moment without bound.
     if jerk:
         found = np.concatenate((found, quantities.jumps(trajectory.knots, trajectory.coefficients, 3)))
     return check if not found.size else replace(check, bound=np.inf, attained=np.inf, time=float(np.min(found)))

@@ -104,6 +104,7 @@ def tracked(
         snap: [m/s^4]; None: no angular acceleration.
         yaw_acceleration: [rad/s^2]
     """
+    # In free fall the attitude is undefined; level then, and whoever asks masks it (`masked`).
     axes = desired_axes(unit_or(lifted, _LEVEL[2]), chi, 0.0, _LEVEL)
     thrust = norm(lifted)
     rate = flat_rates(axes, thrust, jerk, chi, yaw_rate)
@@ -119,6 +120,7 @@ def rotor_shares(state: Tracked, bounds: Sequence[RotorBound]) -> Scalar:
         All rotors of the first drone, then of the next, in front of the state's own shape.
     """
     rows = _rows(bounds, _dimensions(state))
+    # Force along body z and the moment are all that a flat trajectory asks of the rotors: no sideways force, no drag.
     moment = body_moment(tuple(rows.inertia), state.rate, state.rate_dot)
     share = state.thrust * rows.force
     for part, weight in zip(moment, rows.moment, strict=True):
@@ -157,6 +159,7 @@ def _rows(bounds: Sequence[RotorBound], dimensions: int) -> _Rows:
             for b, row, top in each
         ]
     )
+    # One axis of rotors in front of the state's own: all drones are bounded in one pass.
     columns = table.T.reshape(table.shape[1], len(each), *[1] * dimensions)
     return _Rows(columns[:6], columns[6], columns[7:10], 0.5 * columns[10], 0.5 * columns[11])
 
@@ -171,6 +174,7 @@ def tracked_samples(sample: FlatSample, gravity: float = 9.81) -> Tracked:
 
 def masked(state: Tracked) -> Tracked:
     """Return the same, NaN where the map is undefined."""
+    # Rates are jerk over thrust: below this they say more about rounding than about the flight.
     usable = np.asarray(state.thrust) >= THRUST_LEAST
     rate, rate_dot = (tuple(np.where(usable, x, np.nan) for x in v) for v in (state.rate, state.rate_dot))
     return Tracked(state.thrust, rate, rate_dot)

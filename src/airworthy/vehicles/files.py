@@ -98,6 +98,7 @@ def _comment(key: str, path: tuple[str, ...], explained: set[str]) -> str:
 def _section(table: dict[str, Any], path: tuple[str, ...], lines: list[str], explained: set[str]) -> None:
     nested: list[tuple[str, Any]] = []
     for key, value in table.items():
+        # TOML wants plain keys before tables: what stands after a table's head belongs to that table.
         is_rows = isinstance(value, list) and bool(value) and isinstance(value[0], dict)
         if is_rows or (isinstance(value, dict) and key != "response" and not (path and path[-1] == "sensors")):
             nested.append((key, value))
@@ -152,6 +153,7 @@ def encode(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: encode(getattr(value, f.name)) for f in fields(value) if getattr(value, f.name) != default_of(f)}
     if isinstance(value, tuple):
+        # Pairs of a name and a value are how frozen records hold a table.
         if value and all(isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) for item in value):
             return dict(value)
         return [encode(item) for item in value]
@@ -178,6 +180,7 @@ def unknown_key(key: str, known: list[str], where: str) -> AssetError:
         known: Those that exist there.
         where: The place in the file, that begins the sentence.
     """
+    # Half of the letters in common: a slip is found, and a key that is nothing like any lists them all.
     close = difflib.get_close_matches(_short(key), known, n=1, cutoff=0.5)
     hint = f"closest: {close[0]!r}" if close else f"known: {', '.join(sorted(known))}"
     return AssetError(f"{where} has the unknown key {_short(key)!r} ({hint}).")
@@ -196,6 +199,7 @@ def _wrong(where: str, expected: str, value: Any) -> AssetError:
 
 
 def _number(value: Any, where: str) -> float:
+    # Beyond 2^53 an integer would silently become another number.
     if isinstance(value, bool) or not isinstance(value, (int, float)) or (isinstance(value, int) and abs(value) > 2**53):
         raise _wrong(where, "a number", value)
     if not math.isfinite(value):
@@ -216,6 +220,7 @@ def _table(value: Any, where: str) -> dict[str, Any]:
 
 
 def _choice(choices: tuple[Any, ...], value: Any, where: str) -> Any:
+    # By type too: TOML's 1.0 and true would otherwise pass for the choice 1.
     if isinstance(value, bool) or not any(type(value) is type(choice) and value == choice for choice in choices):
         raise _wrong(where, "one of " + ", ".join(repr(choice) for choice in choices), value)
     return value

@@ -65,6 +65,7 @@ class Trim:
     def attitude(self) -> tuple[float, float, float, float]:
         """Attitude of hover with the least rotation from level, x, y, z, w, body to world."""
         x, y, z = self.up
+        # Upside down: the axis of the half turn is anyone's choice, and the formula below would divide by 0.
         if z < -1.0 + 1e-12:
             return (1.0, 0.0, 0.0, 0.0)
         w = math.sqrt(0.5 * (1.0 + z))
@@ -73,6 +74,7 @@ class Trim:
 
 def thrust_limits(vehicle: Vehicle) -> tuple[Array, Array]:
     """Least and largest thrust of each rotor [N], at its speed limits."""
+    # Sorted afterwards: a polynomial that falls has its largest thrust at the lower end.
     ends = np.array([[rotor_thrust(r, r.speed_min), rotor_thrust(r, r.speed_max)] for r in vehicle.rotors])
     return ends.min(axis=1), ends.max(axis=1)
 
@@ -106,6 +108,7 @@ def hover_trim(vehicle: Vehicle) -> Trim:
     # To hold an airframe level whose rotors are only slightly askew would set them against each other.
     if _is_rest(vehicle, error) and (pushes_sideways(matrix) or not np.any(matrix[:2])):
         return _trim(vehicle, level, _E3)
+    # Level hover failed: the body may lean, so that rotors that are askew all push upwards.
     matrix, thrusts = control_effectiveness(vehicle), None
     for _ in range(8):
         thrusts = _leaning_thrusts(vehicle, matrix, weight, *bounds)
@@ -115,6 +118,7 @@ def hover_trim(vehicle: Vehicle) -> Trim:
     if thrusts is not None:
         force = (matrix @ thrusts)[:3]
         up = force / np.linalg.norm(force)
+        # What is level but for rounding shall be exactly level: its own record is then used as it is.
         up = up if np.abs(up - _E3).max() > _LEVEL else _E3
         if _is_rest(vehicle, np.concatenate([force - weight * up, (matrix @ thrusts)[3:]])):
             return _trim(vehicle, thrusts, up)

@@ -76,6 +76,7 @@ def torque_ratio(rotor: Rotor, thrust: float) -> float:
     """Torque over thrust [m] at a thrust [N] held within the rotor's reach; 0 for a rotor that gives no thrust."""
     state = min(max(rotor_state_for_thrust(rotor, thrust), rotor.speed_min), rotor.speed_max)
     force = rotor_thrust(rotor, state)
+    # A range that begins at or below standstill may hold no thrust at the share asked for: full speed is tried.
     if force <= 0.0:
         state = rotor.speed_max
         force = rotor_thrust(rotor, state)

@@ -80,8 +80,10 @@ class Checkpoints:
 
         self._sweep()
         data = save({name: np.asarray(array, order="C") for name, array in checkpoint.arrays.items()})
+        # Arrays first: only the manifest makes them a checkpoint, so that a process killed in between leaves none that is half.
         write_bytes(self._path(checkpoint.number, _ARRAYS), data)
         vouched = {"schema_version": SCHEMA_VERSION, "number": checkpoint.number, "sha256": sha256(data), "bytes": len(data)}
+        # Twice: once for its place at the head of the file, once so that nothing in `about` can take its names.
         manifest = {**vouched, **about, **vouched, "notes": dict(checkpoint.notes)}
         write_text(self._path(checkpoint.number, _MANIFEST), _text(manifest))
         before = [number for number in self._numbers() if number <= checkpoint.number]
@@ -123,6 +125,7 @@ class Checkpoints:
         if manifest.get("number") != number or not isinstance(size, int) or not isinstance(notes, dict):
             raise AirworthyError("its manifest is of another checkpoint")
         data = read_bytes(self._path(number, _ARRAYS), size)
+        # Before they are parsed: a damaged file must not reach the decoder.
         if len(data) != size or sha256(data) != digest:
             raise AirworthyError("its arrays are not those that were written")
         try:

@@ -39,6 +39,7 @@ def differences(
         head: Name of the table that both are; fields of "config" are named alone, as options are.
     """
     found: list[str] = []
+    # Each once, in the order in which the folder's identity has them.
     for key in dict.fromkeys([*before, *now]):
         a, b = before.get(key), now.get(key)
         name = key if head in ("", "config") else f"{head}.{key}"
@@ -54,6 +55,7 @@ def differences(
 def _short(value: Any) -> str:
     if value is None or isinstance(value, Mapping):
         return "none" if value is None else "some"
+    # As it would be typed after an option.
     text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
     return text if len(text) <= _WORD_MOST else f"{text[: _WORD_MOST - 3]}..."
 

@@ -83,9 +83,11 @@ def on_cluster(
     try:
         ray.init(None if address == "local" else address, include_dashboard=False, log_to_driver=False, configure_logging=False)
     except (OSError, RuntimeError, ValueError) as error:
+        # Ray's messages run over pages; their first line says what happened.
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".")
         raise AirworthyError(f"There is no Ray cluster at {address!r}: {reason}. Give auto, local, or HOST:PORT.") from error
     try:
+        # Machines of a cluster come and go: an item whose machine went is done again elsewhere.
         remote = ray.remote(num_cpus=1, max_retries=3)(_called_alone)
         waiting = {remote.remote(function, item): item for item in items}
         while waiting:
@@ -124,6 +126,7 @@ def shared(
             yield item, (here or function)(item)
         return
     many = on_cluster(function, items, cluster) if cluster else in_processes(function, items, min(workers, len(items)), kept)
+    # A run that stops in the middle must end its workers, which a generator's own end would do at some later time.
     with closing(many):
         for item, result in many:
             came(item)
@@ -161,6 +164,7 @@ def _end_with(parent: int) -> None:
     """End this process soon after its run was killed: a worker that waits for its next item would never be told."""
     while os.getppid() == parent:
         time.sleep(_WATCH)
+    # Not sys.exit, which would end this thread alone.
     os._exit(1)
 
 

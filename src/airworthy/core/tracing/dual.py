@@ -32,6 +32,7 @@ class Dual:
 
     def chain(self, value: Any, factor: Any) -> Dual:
         """Return a function of this dual: its value and its derivative by this one."""
+        # Slopes that are known to vanish stay plain zeros: traced, each product would become code that computes nothing.
         zero = _is_zero(factor)
         return Dual(value, [0.0 if zero or _is_zero(s) else factor * s for s in self.slopes])
 
@@ -52,6 +53,7 @@ class Dual:
 
     def __mul__(self, other: Any) -> Dual:
         o = self._lift(other)
+        # The product rule as two chains; their values are not used.
         left, right = self.chain(0, o.value), o.chain(0, self.value)
         return Dual(self.value * o.value, [_plus(a, b) for a, b in zip(left.slopes, right.slopes, strict=True)])
 
@@ -126,6 +128,7 @@ class DualOps:
     def sqrt(x: Dual) -> Dual:
         root = ops.sqrt(x.value)
         zero = root == 0.0
+        # Both sides of a `where` are evaluated: the divisor is made harmless before it divides.
         return x.chain(root, ops.where(zero, 0.0, 0.5 / ops.where(zero, 1.0, root)))
 
     @staticmethod
