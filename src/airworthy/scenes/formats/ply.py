@@ -83,15 +83,15 @@ def read_header(source: ModelSource) -> tuple[str, list[PlyElement], int]:
     order = ""
     elements: list[PlyElement] = []
     for line in data[:end].decode("latin-1").splitlines()[1:]:
-        words = line.split()
-        if not words or words[0] in ("comment", "obj_info"):
+        tokens = line.split()
+        if not tokens or tokens[0] in ("comment", "obj_info"):
             continue
-        if words[0] == "format" and len(words) >= 2:
-            order = {"ascii": "ascii", "binary_little_endian": "<", "binary_big_endian": ">"}.get(words[1], "")
-        elif words[0] == "element" and len(words) == 3 and words[2].isascii() and words[2].isdigit():
-            elements.append(PlyElement(words[1], _count(source, words[2])))
-        elif words[0] == "property" and elements:
-            elements[-1].properties.append(_property(source, words))
+        if tokens[0] == "format" and len(tokens) >= 2:
+            order = {"ascii": "ascii", "binary_little_endian": "<", "binary_big_endian": ">"}.get(tokens[1], "")
+        elif tokens[0] == "element" and len(tokens) == 3 and tokens[2].isascii() and tokens[2].isdigit():
+            elements.append(PlyElement(tokens[1], _count(source, tokens[2])))
+        elif tokens[0] == "property" and elements:
+            elements[-1].properties.append(_property(source, tokens))
         else:
             source.refuse(f"its header holds the line {shown(line)}")
     if not order:
@@ -101,18 +101,18 @@ def read_header(source: ModelSource) -> tuple[str, list[PlyElement], int]:
     return order, elements, body
 
 
-def _count(source: ModelSource, word: str) -> int:
-    if len(word) > 20 or int(word) > len(source.data):
-        source.refuse(f"it promises {word[:24]} rows of an element and has {len(source.data):,} bytes in all")
-    return int(word)
+def _count(source: ModelSource, token: str) -> int:
+    if len(token) > 20 or int(token) > len(source.data):
+        source.refuse(f"it promises {token[:24]} rows of an element and has {len(source.data):,} bytes in all")
+    return int(token)
 
 
-def _property(source: ModelSource, words: list[str]) -> Property:
-    if len(words) == 3 and words[1] in _TYPES:
-        return Property(words[2], _TYPES[words[1]])
-    if len(words) == 5 and words[1] == "list" and words[3] in _TYPES and _TYPES.get(words[2], "f4")[0] in "iu":
-        return Property(words[4], _TYPES[words[3]], _TYPES[words[2]])
-    return source.refuse(f"its header holds the property {shown(' '.join(words))}")
+def _property(source: ModelSource, tokens: list[str]) -> Property:
+    if len(tokens) == 3 and tokens[1] in _TYPES:
+        return Property(tokens[2], _TYPES[tokens[1]])
+    if len(tokens) == 5 and tokens[1] == "list" and tokens[3] in _TYPES and _TYPES.get(tokens[2], "f4")[0] in "iu":
+        return Property(tokens[4], _TYPES[tokens[3]], _TYPES[tokens[2]])
+    return source.refuse(f"its header holds the property {shown(' '.join(tokens))}")
 
 
 # -----------------------------------------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def _text_lists(source: ModelSource, element: PlyElement, values: ArrayAny, star
         block = values[start : start + width * element.count].reshape(element.count, width)
         return _split(element, block, lengths), start + width * element.count
     table = Table()
-    places, counts = _rows(source, element)
+    starts, counts = _rows(source, element)
     end = len(values)
     for row in range(element.count):
         for index, p in enumerate(element.properties):
@@ -186,13 +186,13 @@ def _text_lists(source: ModelSource, element: PlyElement, values: ArrayAny, star
             if p.length:
                 length = _length(source, float(values[start]))
                 start += 1
-            places[index][row] = start
+            starts[index][row] = start
             counts[index][row] = length
             start += length
     if start > end:
         _short(source, element)
     for index, p in enumerate(element.properties):
-        at = np.frombuffer(places[index], np.int64)
+        at = np.frombuffer(starts[index], np.int64)
         if p.length:
             number = np.frombuffer(counts[index], np.int64)
             flat = np.empty(int(number.sum()))
@@ -344,21 +344,21 @@ def _read_length(source: ModelSource, element: PlyElement, p: Property, order: s
 
 def _walk(source: ModelSource, element: PlyElement, order: str, start: int) -> tuple[Table, int]:
     """Rows of different length: where each value lies is found row by row, the values are then fetched at once."""
-    places, counts = _rows(source, element)
+    starts, counts = _rows(source, element)
     sizes = [np.dtype(p.kind).itemsize for p in element.properties]
     for row in range(element.count):
         for index, p in enumerate(element.properties):
             length = 1
             if p.length:
                 length, start = _read_length(source, element, p, order, start)
-            places[index][row] = start
+            starts[index][row] = start
             counts[index][row] = length
             start += length * sizes[index]
     if start > len(source.data):
         _short(source, element)
     table = Table()
     for index, p in enumerate(element.properties):
-        at, number = np.frombuffer(places[index], np.int64), np.frombuffer(counts[index], np.int64)
+        at, number = np.frombuffer(starts[index], np.int64), np.frombuffer(counts[index], np.int64)
         values = _fetch(source, at, number, np.dtype(order + p.kind))
         if p.length:
             table.lists[p.name] = (values, number)
