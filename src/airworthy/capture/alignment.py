@@ -59,7 +59,13 @@ class Alignment:
 
 
 def find_markers(images: CaptureImages, number: int = 0, quiet: bool = True) -> dict[int, Array]:
-    """Corners (4, 2) [px] by the number of the image, of all images that show the marker; needs OpenCV."""
+    """Corners (4, 2) [px] by the number of the image, of all images that show the marker; needs OpenCV.
+
+    Args:
+        images: Of the capture.
+        number: Of the marker in its dictionary.
+        quiet: Without a bar of progress.
+    """
     found = {}
     for k in progress(range(len(images)), "Looking for the marker", quiet=quiet):
         corners = detect_marker(images.rgb[k], number)

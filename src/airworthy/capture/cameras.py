@@ -133,6 +133,12 @@ class SourceCamera:
 def camera_of(model: str, width: int, height: int, parameters: Sequence[float]) -> SourceCamera:
     """Return a camera of one of COLMAP's models.
 
+    Args:
+        model: Name in `MODELS`.
+        width: Of the images [px].
+        height: Of the images [px].
+        parameters: In COLMAP's order for the model: focal lengths and principal point [px], then coefficients.
+
     Raises:
         AirworthyError: The model is none of `MODELS`, its parameters are not as many as it has, or a number cannot be used.
     """

@@ -116,7 +116,13 @@ _LINEAR = linear_from_srgb(np.arange(256, dtype=np.uint8))
 
 
 def reduced_size(width: int, height: int, width_max: int | None) -> tuple[int, int]:
-    """Size of an image that is at most `width_max` wide, its shape kept to the nearest pixel; never enlarged."""
+    """Size of an image that is at most `width_max` wide, its shape kept to the nearest pixel; never enlarged.
+
+    Args:
+        width: [px]
+        height: [px]
+        width_max: Most of the result [px]; None: no bound.
+    """
     if width_max is None or width <= width_max:
         return width, height
     return width_max, max(1, round(height * width_max / width))

@@ -67,7 +67,13 @@ class ExposureMaps:
         return np.asarray(image @ part[:, :3].T + part[:, 3])
 
     def learned(self, k: int, image: ArrayF32, slope: ArrayF32) -> ArrayF32:
-        """Move the map by a step; the loss' derivative with respect to the image before it."""
+        """Move the map by a step; the loss' derivative with respect to the image before it.
+
+        Args:
+            k: Number of the image.
+            image: As rendered, before the map, linear RGB, (height, width, 3).
+            slope: Derivative of the loss with respect to the mapped image, the same shape.
+        """
         part = self._maps[k].astype(np.float32)
         flat, seen = slope.reshape(-1, 3).astype(np.float64), image.reshape(-1, 3)
         found = np.concatenate([flat.T @ seen, flat.sum(axis=0)[:, None]], axis=1)
@@ -332,7 +338,13 @@ class TrainingRun:
         return self.optimizer.save() | more
 
     def restore(self, step: int, arrays: dict[str, ArrayAny], notes: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
+        """Go on from what `save` gave.
+
+        Args:
+            step: That it goes on from.
+            arrays: From `save`.
+            notes: Of the training so far.
+        """
         self.optimizer.restore(arrays)
         self._sums = arrays["sums"].copy()
         if self._maps is not None:

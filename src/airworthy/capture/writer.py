@@ -75,7 +75,13 @@ def transforms_table(images: CaptureImages, names: list[str]) -> dict[str, Any]:
 
 
 def frame_entry(path: str, position: ArrayAny, attitude: ArrayAny) -> dict[str, Any]:
-    """Return an image and its pose, camera to world, OpenGL's axes."""
+    """Return an image and its pose, camera to world, OpenGL's axes.
+
+    Args:
+        path: Of the image, from the file that names it.
+        position: Of the camera [m], world frame, (3,).
+        attitude: Of the optical frame in the world, quaternion x, y, z, w, (4,).
+    """
     matrix = np.eye(4)
     matrix[:3, :3] = frames.to_matrix(frames.opengl_attitude(attitude))
     matrix[:3, 3] = position

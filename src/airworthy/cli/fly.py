@@ -63,7 +63,13 @@ def _show(result: FlyResult, warnings: Sequence[str]) -> None:
 
 
 def show_summary(folder: Path, summary: Mapping[str, Any], notes: Sequence[str] = ()) -> None:
-    """Print what came of a run, some notes, and where its report lies."""
+    """Print what came of a run, some notes, and where its report lies.
+
+    Args:
+        folder: Of the run.
+        summary: Of the run.
+        notes: Lines that follow the table.
+    """
     aggregate = summary["aggregate"]
     outcomes = [f"{count} {name}" for name, count in aggregate["outcomes"].items() if count]
     rows: list[tuple[str, Any, str]] = [

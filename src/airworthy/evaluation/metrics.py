@@ -116,7 +116,13 @@ def path_progress(t: Array, position: Array, path_t: Array, path: Array, reach: 
 
 
 def segment_distance(points: Array, start: Array, along: Array) -> Array:
-    """Distance of points (..., 3) to segments that start at `start` and run `along`, both (..., 3); zero length is a point."""
+    """Distance of points (..., 3) to segments that start at `start` and run `along`, both (..., 3); zero length is a point.
+
+    Args:
+        points: [m], (..., 3).
+        start: Of the segments [m], in the same frame, (..., 3).
+        along: From their starts to their ends [m], (..., 3).
+    """
     length_squared = np.einsum("...i,...i", along, along)
     offset = points - start
     share = np.einsum("...i,...i", offset, along) / np.where(length_squared > 0.0, length_squared, 1.0)

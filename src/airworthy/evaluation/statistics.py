@@ -285,6 +285,12 @@ def aggregate(results: Sequence[FlightResult], *, confidence: float, resamples: 
 
     Rates are over all flights. Metrics are described over the flights that did not diverge: one that ended after an instant
     would look better than it was. `collisions_per_m` is pooled: all events over the whole length flown.
+
+    Args:
+        results: Of the flights.
+        confidence: Share that intervals hold, 0 to 1.
+        resamples: Of the bootstrap.
+        seed: Of the bootstrap.
     """
     count = len(results)
     outcomes = {name: sum(result.outcome == name for result in results) for name in OUTCOMES}

@@ -76,7 +76,13 @@ def refused(where: str, what: str) -> Iterator[None]:
 
 
 def check_kind(table: Any, kind: str, version: int) -> None:
-    """Raise Unfit where a parsed contract is of another kind, or of another version of it."""
+    """Raise Unfit where a parsed contract is of another kind, or of another version of it.
+
+    Args:
+        table: What was parsed.
+        kind: That is expected.
+        version: That this program reads.
+    """
     if not isinstance(table, dict) or table.get("kind") != kind:
         raise Unfit(f"its kind is not {kind!r}")
     if table.get("version") != version:

@@ -74,6 +74,11 @@ class Observation:
 def check_observes(simulator: Simulator, pilot: Pilot, mounted: MountedSensors | None = None) -> None:
     """Refuse a pilot that asks for what it may not have, or for what is not simulated.
 
+    Args:
+        simulator: That it is to fly in.
+        pilot: Whose `observes` is checked.
+        mounted: Sensors on the vehicles; None: there are none.
+
     Raises:
         AirworthyError: One sentence.
     """
@@ -105,7 +110,13 @@ def _check_sensor(pilot: Pilot, name: str, mounted: MountedSensors | None) -> No
 
 
 def observe(simulator: Simulator, observes: tuple[str, ...], mounted: MountedSensors | None = None) -> Observation:
-    """Return the declared fields and samples of every environment, as copies that cannot be written; see `check_observes`."""
+    """Return the declared fields and samples of every environment, as copies that cannot be written; see `check_observes`.
+
+    Args:
+        simulator: Whose state is copied.
+        observes: Names of fields, and of sensors with `sensor:` in front.
+        mounted: Sensors on the vehicles; None: there are none.
+    """
     fields = {name: np.array(_field(simulator, name)) for name in observes if not name.startswith(SENSOR)}
     sensors = [name.removeprefix(SENSOR) for name in observes if name.startswith(SENSOR)]
     samples = {} if mounted is None else {name: _copied(mounted.latest(name)) for name in sensors}

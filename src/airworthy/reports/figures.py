@@ -38,7 +38,14 @@ def outcome_role(outcome: object) -> str:
 
 
 def figure_views(batch: FlightBatch, outcomes: Sequence[object], drawn: Sequence[int], gates: Sequence[Array]) -> str:
-    """Paths from above and from the side, at the same scale in both directions."""
+    """Paths from above and from the side, at the same scale in both directions.
+
+    Args:
+        batch: The flights.
+        outcomes: Of every flight; it chooses the colour.
+        drawn: Numbers of the flights that are drawn.
+        gates: Corner loops [m], world frame, each (k, 3).
+    """
     with _style():
         figure = _figure(3.5)
         views = figure.subplots(1, 2)
@@ -67,7 +74,13 @@ def figure_views(batch: FlightBatch, outcomes: Sequence[object], drawn: Sequence
 
 
 def figure_error(batch: FlightBatch, typical: int, protocol: TrackingProtocol) -> str:
-    """Distance to the path, and to where the reference was at the same time, over time."""
+    """Distance to the path, and to where the reference was at the same time, over time.
+
+    Args:
+        batch: The flights.
+        typical: Number of the flight that is drawn by itself.
+        protocol: Has the distance within which a flight counts as near [m].
+    """
     with _style():
         figure = _figure(3.0)
         panels = figure.subplots(1, 2, sharey=True)
@@ -114,7 +127,13 @@ def figure_motion(batch: FlightBatch, typical: int) -> str:
 
 
 def figure_commands(batch: FlightBatch, typical: int, limits: tuple[ArrayLike, ArrayLike] | None) -> str:
-    """Rotor speed commands with limits and the typical flight's rotor speeds; share of saturated samples."""
+    """Rotor speed commands with limits and the typical flight's rotor speeds; share of saturated samples.
+
+    Args:
+        batch: The flights.
+        typical: Number of the flight whose rotor speeds are drawn.
+        limits: Least and largest rotor speeds [rad/s]; None: not known.
+    """
     commands = batch.table.rotors("rotor_command")[batch.flown.rows].astype(np.float64)
     speeds = batch.table.rotors("rotor_speed")[batch.flown.rows].astype(np.float64)
     count = min(commands.shape[1], 16)

@@ -69,14 +69,27 @@ class SpaceDrawing:
         self.items.append(("dot", style, np.asarray(point, dtype=np.float64).reshape(1, 3), ""))
 
     def text(self, style: str, point: ArrayLike, words: str) -> None:
-        """Add words centred on a point."""
+        """Add words centred on a point.
+
+        Args:
+            style: Class of the page's style sheet.
+            point: In the middle of the words [m], (3,).
+            words: What is written.
+        """
         self.items.append(("text", style, np.asarray(point, dtype=np.float64).reshape(1, 3), words))
 
 
 def path_scene(
     paths: Sequence[tuple[str, Array]], references: Sequence[Array], gates: Sequence[Array], typical: Array | None
 ) -> SpaceDrawing:
-    """Flown paths (role, points), reference paths, gates as corner loops, one typical flight, a floor with a metre grid."""
+    """Flown paths (role, points), reference paths, gates as corner loops, one typical flight, a floor with a metre grid.
+
+    Args:
+        paths: Role of the outcome and points [m], world frame, (k, 3), of each flight.
+        references: Points of reference paths [m], each (k, 3).
+        gates: Corner loops [m], each (k, 3).
+        typical: Points of a flight that stands out [m], (k, 3); None: none does.
+    """
     everything = [points for _, points in paths] + [*references, *gates]
     points = np.concatenate([p.reshape(-1, 3) for p in everything if p.size] or [np.zeros((1, 3))])
     low, high = points.min(axis=0), points.max(axis=0)

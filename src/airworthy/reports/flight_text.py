@@ -89,7 +89,14 @@ a wrong model.""".splitlines()
 def content(
     summary: Mapping[str, Any], meta: Mapping[str, Any], title: str | None, notes: Sequence[str] | None
 ) -> dict[str, Any]:
-    """Everything on the page that is not a picture."""
+    """Everything on the page that is not a picture.
+
+    Args:
+        summary: Of the run.
+        meta: Of the recording; empty: there is none.
+        title: None: made from what was flown.
+        notes: None: those that stand on every report.
+    """
     flights, total = list(summary["flights"]), summary["aggregate"]
     confidence = float(summary.get("statistics", {}).get("confidence", 0.95))
     counts = [(name, sum(flight["outcome"] == name for flight in flights)) for name in OUTCOMES]
@@ -114,7 +121,13 @@ def content(
 
 
 def path_notes(batch: FlightBatch, drawn: Sequence[int], count: int) -> dict[str, str]:
-    """Return what the path and error figures must say about what they show."""
+    """Return what the path and error figures must say about what they show.
+
+    Args:
+        batch: The flights.
+        drawn: Numbers of the flights that are drawn.
+        count: Of all flights.
+    """
     if count == 1:
         shown = "Blue: the flight. Dashed: the reference."
     else:

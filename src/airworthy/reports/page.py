@@ -58,12 +58,24 @@ def fixed(value: float | None, digits: int, absent: str = DASH, style: str = "")
 
 
 def percent(share: float | None, digits: int = 2, absent: str = "-") -> str:
-    """Write a share of 1 in percent, with the sign."""
+    """Write a share of 1 in percent, with the sign.
+
+    Args:
+        share: Of 1; None or not finite: `absent` stands instead.
+        digits: Behind the point.
+        absent: What is written for nothing.
+    """
     return absent if share is None or not isfinite(share) else f"{100.0 * share:.{digits}f} %"
 
 
 def interval(low: float, high: float, digits: int) -> str:
-    """Write an interval as "0.12 – 0.34"; empty unless both of its bounds are finite."""
+    """Write an interval as "0.12 – 0.34"; empty unless both of its bounds are finite.
+
+    Args:
+        low: Its lower bound.
+        high: Its upper bound.
+        digits: Behind the point.
+    """
     return f"{low:.{digits}f} {DASH} {high:.{digits}f}" if isfinite(low) and isfinite(high) else ""
 
 
@@ -84,7 +96,13 @@ def card(label: str, value: str, unit: str = "", below: str = "", tone: str = ""
 
 
 def fact(name: str, value: Any, is_hash: bool = False) -> dict[str, Any]:
-    """Describe a line of a list of facts; a hash is set in letters of one width."""
+    """Describe a line of a list of facts; a hash is set in letters of one width.
+
+    Args:
+        name: What it is called.
+        value: What is shown.
+        is_hash: Whether it is a hash.
+    """
     return {"name": name, "value": value, "hash": is_hash}
 
 

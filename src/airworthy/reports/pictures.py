@@ -189,7 +189,13 @@ _MARGIN = 0.12
 
 
 def place_pictures(place: Scene, table: FlightTable, seen: list[dict[str, str]]) -> dict[str, Any]:
-    """Return what the report shows of a place: "place", "place_note", and "seen", of `sensor_pictures`."""
+    """Return what the report shows of a place: "place", "place_note", and "seen", of `sensor_pictures`.
+
+    Args:
+        place: The scene.
+        table: Flights, drawn into the picture.
+        seen: Pictures of sensors.
+    """
     shown = {
         "place": data_uri(place_picture(place, table)),
         "place_note": " ".join((f"{place.name}:", place.description.rstrip(".") + ".")),

@@ -87,7 +87,13 @@ def inline_svg(figure: Any, name: str, description: str) -> str:
 
 
 def themed(svg: str, name: str, description: str) -> str:
-    """Turn a matplotlib SVG file into an inline element; see `inline_svg`."""
+    """Turn a matplotlib SVG file into an inline element; see `inline_svg`.
+
+    Args:
+        svg: Text of the file.
+        name: In front of every id, so that figures on one page do not share any.
+        description: For those who do not see it.
+    """
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->\n?", "", svg, flags=re.DOTALL)

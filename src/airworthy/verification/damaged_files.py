@@ -97,7 +97,13 @@ def damage_outcome(
 
 
 def read_outcome(reader: Callable[[Path], Any], path: Path, sound: Callable[[Any], bool] | None = None) -> str:
-    """Return  "loaded", "refused" with one sentence, or "broken"."""
+    """Return  "loaded", "refused" with one sentence, or "broken".
+
+    Args:
+        reader: Called with the path.
+        path: Of the file.
+        sound: Tells whether what was read makes sense; None: its numbers are finite, its indices in range.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")

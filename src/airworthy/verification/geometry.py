@@ -27,7 +27,13 @@ _BLOCK = 1 << 21
 
 
 def ray_table(width: int = 64, height: int = 48, focal: float = 180.0) -> RayTable:
-    """Return a pinhole's rays, z forward."""
+    """Return a pinhole's rays, z forward.
+
+    Args:
+        width: [px]
+        height: [px]
+        focal: Focal length [px].
+    """
     u, v = np.meshgrid(np.arange(width) + 0.5 - 0.5 * width, np.arange(height) + 0.5 - 0.5 * height)
     return RayTable(np.stack([u, v, np.full_like(u, focal)], -1))
 
@@ -56,7 +62,13 @@ def random_mesh(rng: np.random.Generator, kind: int) -> Mesh:
 
 
 def solid_range(shape: Shape, origin: Array, direction: Array) -> Array:
-    """Distance along rays that start outside (n, 3), (n, 3) to a solid, in its frame [m], (n,); +inf: none."""
+    """Distance along rays that start outside (n, 3), (n, 3) to a solid, in its frame [m], (n,); +inf: none.
+
+    Args:
+        shape: Box, sphere, cylinder or capsule.
+        origin: Of the rays [m], in the solid's frame, (n, 3).
+        direction: Of unit length, (n, 3).
+    """
     if isinstance(shape, Box):
         return _box(np.array(shape.half_size), origin, direction)
     if isinstance(shape, Sphere):
@@ -77,12 +89,27 @@ def solid_range(shape: Shape, origin: Array, direction: Array) -> Array:
 
 
 def placed_range(shape: Shape, position: Array, attitude: Array, origin: Array, direction: Array) -> Array:
-    """Return the same for a solid somewhere in the world."""
+    """Return the same for a solid somewhere in the world.
+
+    Args:
+        shape: Box, sphere, cylinder or capsule.
+        position: Of the solid [m], world frame.
+        attitude: Of the solid, quaternion x, y, z, w.
+        origin: Of the rays [m], world frame, (n, 3).
+        direction: Of unit length, (n, 3).
+    """
     return solid_range(shape, rotate_inverse(attitude, origin - position), rotate_inverse(attitude, direction))
 
 
 def plane_range(point: Array, normal: Array, origin: Array, direction: Array) -> Array:
-    """Distance along rays to a plane without end [m], (n,); +inf: none."""
+    """Distance along rays to a plane without end [m], (n,); +inf: none.
+
+    Args:
+        point: On the plane [m], (3,).
+        normal: Of the plane, (3,).
+        origin: Of the rays [m], (n, 3).
+        direction: Of the rays, (n, 3).
+    """
     with np.errstate(divide="ignore"):
         return _nearest([(((point - origin) @ normal) / (direction @ normal))[:, None]])
 
@@ -112,7 +139,13 @@ def _nearest(found: list[Array]) -> Array:
 
 
 def triangle_hits(origin: Array, direction: Array, corners: Array) -> tuple[Array, ArrayInt]:
-    """Nearest of triangles (m, 3, 3) along rays (n, 3), (n, 3): distance [m], +inf, and its number, -1 (Moeller-Trumbore)."""
+    """Nearest of triangles (m, 3, 3) along rays (n, 3), (n, 3): distance [m], +inf, and its number, -1 (Moeller-Trumbore).
+
+    Args:
+        origin: Of the rays [m], (n, 3).
+        direction: Of unit length, (n, 3).
+        corners: Of the triangles [m], (m, 3, 3).
+    """
     rows = max(_BLOCK // max(len(corners), 1), 1)
     parts = [_hits(origin[k : k + rows], direction[k : k + rows], corners) for k in range(0, len(origin), rows)]
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])

@@ -48,7 +48,13 @@ class Wall:
 
 
 def gradient_error(cost: Cost, q: Array, step: float = STEP) -> float:
-    """Return how far a cost's gradient is off central differences, relative to its largest component (at least 1)."""
+    """Return how far a cost's gradient is off central differences, relative to its largest component (at least 1).
+
+    Args:
+        cost: Gives value and gradient.
+        q: Where, of any shape.
+        step: Of the differences, in the units of `q`.
+    """
     gradient, found = cost(q)[1], np.zeros_like(q)
     for at in np.ndindex(q.shape):
         up, down = q.copy(), q.copy()

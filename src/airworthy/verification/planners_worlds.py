@@ -175,13 +175,28 @@ class FlightOutcomes:
 
 
 def mission_of(worlds: Sequence[World], start: Array, goal: Array, speed: float, acceleration: float) -> Mission:
-    """Return a flight per world, from (n, 3) to (n, 3), with these caps."""
+    """Return a flight per world, from (n, 3) to (n, 3), with these caps.
+
+    Args:
+        worlds: A world for each of the n flights.
+        start: [m], (n, 3).
+        goal: [m], (n, 3).
+        speed: Most of all flights [m/s].
+        acceleration: Most of all flights [m/s^2].
+    """
     n, lower, upper = len(worlds), np.array([w.lower for w in worlds]), np.array([w.upper for w in worlds])
     return Mission(start, goal, np.full(n, speed), np.full(n, acceleration), lower, upper, np.arange(n))
 
 
 def follow(planner: Planner, worlds: Sequence[World], mission: Mission, limit: float) -> FlightOutcomes:
-    """Fly, every vehicle being where its set-point is, until all have arrived or `limit` [s] is over."""
+    """Fly, every vehicle being where its set-point is, until all have arrived or `limit` [s] is over.
+
+    Args:
+        planner: Is reset first.
+        worlds: A world for each of the n flights.
+        mission: Of the n flights.
+        limit: [s]
+    """
     planner.reset(mission)
     n, maps = len(worlds), SeenMaps(worlds)
     position, velocity, way = mission.start.copy(), np.zeros((n, 3)), mission.goal - mission.start

@@ -33,13 +33,28 @@ class Figure:
 
 
 def within(name: str, measured: float, expected: float, share: float, unit: str = "") -> Figure:
-    """Check a figure that must lie within a share of an expected value."""
+    """Check a figure that must lie within a share of an expected value.
+
+    Args:
+        name: Of the figure.
+        measured: In `unit`.
+        expected: In `unit`.
+        share: Of the expected value that it may be off.
+        unit: Shown behind the number.
+    """
     aim = f"{expected:.6g} +- {100 * share:g} %"
     return Figure(name, measured, aim, bool(abs(measured - expected) <= share * abs(expected)), unit)
 
 
 def below(name: str, measured: float, bound: float, unit: str = "") -> Figure:
-    """Check a figure that must not exceed a bound."""
+    """Check a figure that must not exceed a bound.
+
+    Args:
+        name: Of the figure.
+        measured: In `unit`.
+        bound: In `unit`.
+        unit: Shown behind the number.
+    """
     return Figure(name, measured, f"at most {bound:g}", bool(measured <= bound), unit)
 
 

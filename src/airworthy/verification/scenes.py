@@ -270,7 +270,13 @@ def _export(name: str) -> Figure:
 
 
 def cloud_cells(path: Path, low: Array, high: Array) -> ArrayBool:
-    """Cells that hold a point of a file."""
+    """Cells that hold a point of a file.
+
+    Args:
+        path: Of the cloud.
+        low: Lower corner of the lattice [m], (3,).
+        high: Upper corner of the lattice [m], (3,).
+    """
     grid = np.zeros(np.rint((high - low) / CELL).astype(int), bool)
     index = np.floor((read_points(path).positions - low) / CELL).astype(int)
     index = index[((index >= 0) & (index < grid.shape)).all(1)]
@@ -279,7 +285,13 @@ def cloud_cells(path: Path, low: Array, high: Array) -> ArrayBool:
 
 
 def mesh_cells(path: Path, low: Array, high: Array) -> ArrayBool:
-    """Cells that the meshes of a file occupy."""
+    """Cells that the meshes of a file occupy.
+
+    Args:
+        path: Of the model.
+        low: Lower corner of the lattice [m], (3,).
+        high: Upper corner of the lattice [m], (3,).
+    """
     model = read_model(path)
     names, items = list(model.shapes), model.instances
     placed = Placement.of(

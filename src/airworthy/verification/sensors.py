@@ -83,7 +83,13 @@ def _stamps() -> Iterator[Figure]:
 
 
 def exact_step(sample: int, rate: float, physics: float) -> int:
-    """Physics step of a sample, in whole numbers."""
+    """Physics step of a sample, in whole numbers.
+
+    Args:
+        sample: Its number.
+        rate: Of the sensor [Hz].
+        physics: Steps per second [Hz].
+    """
     ratio = Fraction(physics) / Fraction(rate).limit_denominator(10**6)
     return math.ceil(sample * ratio)
 

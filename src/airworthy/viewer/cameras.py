@@ -53,7 +53,14 @@ class CameraSource(Protocol):
     """Width over height."""
 
     def take_image(self, env: int, time: float, position: ArrayAny, attitude: ArrayAny) -> ViewerImage | None:
-        """Return the image of an environment at a time [s], of a body at this pose; None where there is none."""
+        """Return the image of an environment at a time [s], of a body at this pose; None where there is none.
+
+        Args:
+            env: Number of the environment.
+            time: On the flight's clock [s].
+            position: Of the body [m], world frame, (3,).
+            attitude: Of the body, quaternion x, y, z, w, (4,).
+        """
         ...
 
 
@@ -86,7 +93,14 @@ class LiveCamera:
         self.aspect = self._projection.width / self._projection.height
 
     def take_image(self, env: int, time: float, position: ArrayAny, attitude: ArrayAny) -> ViewerImage:
-        """Render at a pose of the body; every environment flies in the same scene."""
+        """Render at a pose of the body; every environment flies in the same scene.
+
+        Args:
+            env: Not read: the scene is the same.
+            time: To which actors move [s].
+            position: Of the body [m], world frame, (3,).
+            attitude: Of the body, quaternion x, y, z, w, (4,).
+        """
         from airworthy.optics.tone import to_8bit
         from airworthy.rendering.images import render
 
@@ -157,7 +171,14 @@ class RecordedCamera:
         return min(2.0 * math.atan(0.5 * height / focal), _ANGLE_MAX)
 
     def take_image(self, env: int, time: float, position: ArrayAny, attitude: ArrayAny) -> ViewerImage | None:
-        """Return the latest image up to a time, where it was taken; None before the first."""
+        """Return the latest image up to a time, where it was taken; None before the first.
+
+        Args:
+            env: Number of the environment.
+            time: On the flight's clock [s].
+            position: Not read: the pose that was recorded counts.
+            attitude: Not read, likewise.
+        """
         taken = np.flatnonzero((self._env == env) & (self._time <= time + 1e-9))
         if not taken.size:
             return None

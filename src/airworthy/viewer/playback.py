@@ -72,7 +72,14 @@ def add_sky(api: Any, sky: Sky, middle: ArrayAny, radius: float) -> Any:
 
 
 def add_grid(api: Any, middle: ArrayAny, size: float, height: float) -> Any:
-    """Return a grid of cells of 1, 10 or 0.1 m, as suits the size of what is shown [m]."""
+    """Return a grid of cells of 1, 10 or 0.1 m, as suits the size of what is shown [m].
+
+    Args:
+        api: Of viser's scene.
+        middle: Of what is shown [m]; its x and y count.
+        size: Of what is shown [m].
+        height: Of the grid [m].
+    """
     cell = 10.0 ** max(-2, round(math.log10(max(size, 1e-3) / 12.0)))
     return api.add_grid(
         "/grid",

@@ -177,7 +177,7 @@ def recording(folder: Path, mounted: MountedSensors | None, names: tuple[str, ..
     """Write what the named sensors sample, as long as it is open.
 
     Args:
-        folder: Of the run; each sensor gets a folder of its own in it.
+        folder: Of the run; samples go into `sensors/` in it.
         mounted: The sensors; None: there are none, and nothing is written.
         names: Of the sensors that are recorded.
     """

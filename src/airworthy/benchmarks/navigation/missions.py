@@ -164,7 +164,7 @@ def place(scenario: str, configuration: int, layouts: int, movers: int = 0, spee
 
     Args:
         scenario: Its name.
-        configuration: Number of its density.
+        configuration: Its number, 1 to 10.
         layouts: Seed of where things stand.
         movers: Moving pillars besides.
         speed: Of these [m/s].
@@ -211,7 +211,7 @@ def place_digest(scenario: str, configuration: int, layouts: int, movers: int = 
 
     Args:
         scenario: Its name.
-        configuration: Number of its density.
+        configuration: Its number, 1 to 10.
         layouts: Seed of where things stand.
         movers: Moving pillars besides.
         speed: Of these [m/s].

@@ -296,7 +296,7 @@ def planning(summary: Mapping[str, Any], rows: Sequence[Row], titles: Mapping[st
 
     Args:
         summary: Of the benchmark: "motion" has simulated latencies [s], "seconds" the clock's.
-        rows: Of the flights, for the time of one of them alone.
+        rows: Of the flights, whose number shares out the seconds of the clock.
         titles: What pilots are called, by name.
         compute: Name of the compute model.
     """

@@ -113,7 +113,7 @@ def plot_thrust(path: Path, bench: Bench, thrust_map: ThrustMap, experiments: Se
         path: Of the PNG.
         bench: Measurements of all four rotors together.
         thrust_map: That was fitted to them, of one rotor.
-        experiments: With brushed and with brushless motors, in this order.
+        experiments: The brushless flights first, then the brushed one.
     """
     figure, axes = _figure(1, 2, 14.0, 5.2)
     left, right = axes[0]

@@ -188,6 +188,11 @@ class DemoManifest:
     def open(cls, folder: Path, identity: Sequence[str], commands: Sequence[str]) -> DemoManifest:
         """Return that of a folder, or a new one.
 
+        Args:
+            folder: Of the demo.
+            identity: Options that its content depends on.
+            commands: Of its parts, as they are written down.
+
         Raises:
             AirworthyError: The folder holds another demo.
             AssetError: Its manifest is damaged.
@@ -263,6 +268,11 @@ POLICY = "svnet:hall"
 
 def write_page(folder: Path, parts: Sequence[DemoPart], manifest: DemoManifest) -> Path:
     """Write it from what lies in the folder; parts that are not made are named.
+
+    Args:
+        folder: Of the demo.
+        parts: In the order of the page.
+        manifest: Says which parts are made, and how long they took.
 
     Raises:
         AssetError: What a part left is damaged.

@@ -173,6 +173,11 @@ def tensor_bytes(weights: Mapping[str, ArrayAny], name: str) -> bytes:
 def checked_tensors(data: bytes, name: str, where: str) -> dict[str, ArrayF32]:
     """Tensors of a safetensors file, which the caller has bounded.
 
+    Args:
+        data: Of the file.
+        name: Of the variant, which has the shapes.
+        where: What messages call the file.
+
     Raises:
         AssetError: It is damaged, or its tensors are not the variant's.
     """
@@ -324,7 +329,13 @@ def read_policy(folder: str | Path) -> tuple[PolicyContract, dict[str, ArrayF32]
 
 
 def policy_tensors(contract: PolicyContract, data: bytes, folder: str | Path) -> dict[str, ArrayF32]:
-    """Tensors of the file of weights of a folder; raises AssetError where they are others."""
+    """Tensors of the file of weights of a folder; raises AssetError where they are others.
+
+    Args:
+        contract: Names the variant.
+        data: Of the file of weights.
+        folder: That it comes from, for messages.
+    """
     return checked_tensors(data, contract.variant, str(Path(folder) / WEIGHTS_FILE))
 
 

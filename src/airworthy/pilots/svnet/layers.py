@@ -62,7 +62,14 @@ class LayerStack:
     """Floats of work memory for an image."""
 
     def area(self, height: int, width: int, channels: int, border: int = 0) -> Area:
-        """Room for an image, on a cache line."""
+        """Room for an image, on a cache line.
+
+        Args:
+            height: [px]
+            width: [px]
+            channels: Numbers per pixel.
+            border: Zeros around the image [px].
+        """
         made = Area(self.size, height, width, channels, border)
         self.size += -(-made.size // CPU_LANES) * CPU_LANES
         return made
@@ -156,7 +163,13 @@ class LayerStack:
 
 
 def backbone_layers(weights: Mapping[str, ArrayF32], height: int, width: int) -> LayerStack:
-    """SqueezeNet 1.1 on images of a size, from the tensors of `squeezenet.backbone_shapes`."""
+    """SqueezeNet 1.1 on images of a size, from the tensors of `squeezenet.backbone_shapes`.
+
+    Args:
+        weights: Tensors by name, float32.
+        height: Of the images [px].
+        width: Of the images [px].
+    """
     net = LayerStack()
     seen = net.area(height, width, 3)
     net.normalise(seen)

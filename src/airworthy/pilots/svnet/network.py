@@ -295,7 +295,13 @@ def _check(network: SvNetwork, reading: Reading) -> None:
 
 
 def svnet_twin(contract: PolicyContract, weights: Weights, reading: Reading) -> Decision:
-    """Return the same on NumPy, in float32."""
+    """Return the same on NumPy, in float32.
+
+    Args:
+        contract: Names the variant, and scales its images.
+        weights: Tensors by name, float32.
+        reading: Of n flights.
+    """
     kind = variant(contract.variant)
     told: list[NDArray[np.floating]] = [reading.state, reading.objective]
     estimate = None

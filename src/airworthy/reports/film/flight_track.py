@@ -134,6 +134,11 @@ class FilmLayout:
     def with_caption(self, picture: ArrayU8, name: str, values: list[str]) -> ArrayU8:
         """Return the picture with a line of words at its lower left: white on a soft dark shade, values flush right in
         columns.
+
+        Args:
+            picture: RGB, (height, width, 3).
+            name: In bold, in front.
+            values: Texts, each flush right in its column.
         """
         from PIL import Image, ImageDraw
 

@@ -197,7 +197,13 @@ class RenderedScene:
         self._outlines = np.zeros((0, 0, 2, 0, 3))
 
     def set(self, times: Array, position: Array, attitude: Array) -> None:
-        """Everything at the times of at most `count` frames: (k,) [s], the vehicle's (k, 3) [m] and (k, 4)."""
+        """Everything at the times of at most `count` frames: (k,) [s], the vehicle's (k, 3) [m] and (k, 4).
+
+        Args:
+            times: Of the frames [s], (k,).
+            position: Of the vehicle [m], world frame, (k, 3).
+            attitude: Of the vehicle, quaternions x, y, z, w, (k, 4).
+        """
         rows = np.minimum(np.arange(self.count), len(times) - 1)
         self.batch.advance(np.tile(times[rows], 3))
         discs = len(self._puppet.shapes) - 1

@@ -51,7 +51,16 @@ class _Cell:
 def write_sheet(
     path: str | Path, stills: Sequence[ArrayU8], times: Array, track: FlightTrack, place: Scene, vehicle: str
 ) -> Path:
-    """Write the contact sheet of a film as a PNG, whole or not at all; see `contact_sheet`."""
+    """Write the contact sheet of a film as a PNG, whole or not at all; see `contact_sheet`.
+
+    Args:
+        path: Of the PNG.
+        stills: RGB, each (height, width, 3).
+        times: Of the stills [s].
+        track: The flight.
+        place: The scene, for its plan.
+        vehicle: Its name.
+    """
     from PIL import Image
 
     buffer = io.BytesIO()
