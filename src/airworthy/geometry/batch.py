@@ -96,6 +96,7 @@ class GeometryBatch:
         self._active = [np.ones(len(p), bool) for p in layouts]
         self._device_arrays: dict[str, Any] = {}
         self._scratch: dict[str, Any] = {}
+        # Sent when a query asks, not when it changes: whoever poses and switches many things pays once.
         self._stale = set(BATCH_ARGUMENTS)
         """Arrays whose content changed on the host since they were last sent."""
         self._make_layouts()
@@ -109,6 +110,7 @@ class GeometryBatch:
         capacity = [max(len(p), 1) for p in self._placements]
         self._layout_rows = np.zeros(self.layout_count, LAYOUT)
         first = np.concatenate([[0], np.cumsum(capacity)]).astype(np.int32)
+        # A tree of n leaves has less than 2 n nodes, so node spans follow from instance spans.
         self._layout_rows["first"], self._layout_rows["root"] = first[:-1], 2 * first[:-1]
         self._layout_rows["capacity"] = capacity
         self._layout_instances = np.zeros(first[-1], INSTANCE)
@@ -144,6 +146,7 @@ class GeometryBatch:
         self._check_layout(index)
         self._placements[index] = self._checked(placement)
         self._active[index] = np.ones(len(placement), bool)
+        # Only growth moves the other layouts; what fits is written over what was there.
         if len(placement) > self._layout_rows["capacity"][index]:
             self._make_layouts()
             self._stale |= {"batch_numbers"}
@@ -204,6 +207,7 @@ class GeometryBatch:
         room = max(self.env_count * self.mover_count, 1)
         self._mover_instances = np.zeros(room, INSTANCE)
         self._mover_poses = np.zeros((room, 11), np.float32)
+        # A quaternion of no turn, and scale 1: rows that nothing fills yet must not hold what kernels divide by.
         self._mover_poses[:, 9:] = 1.0
         self._mover_flags = np.zeros(room, np.int32)
         self._stale_movers = np.zeros(self.env_count, bool)
@@ -229,6 +233,7 @@ class GeometryBatch:
             self._checked(placement)
             rows = slice(env * self.mover_count, (env + 1) * self.mover_count)
             fill_instances(self._mover_instances[rows], placement, np.ones(len(placement), bool))
+            # Kept beside the flags in force, for a mover that is switched on again.
             self._mover_flags[rows] = self._mover_instances["flags"][rows]
             self._mover_poses[rows] = pose_fields(placement.position, placement.attitude, placement.scale)
         self._stale_movers[envs] = True
@@ -261,6 +266,7 @@ class GeometryBatch:
         poses = self._mover_poses.reshape(self.env_count, -1, 11) if self.mover_count else None
         if poses is None:
             return
+        # Two floats hold a coordinate to 48 bits: a kilometre away single precision alone is a tenth of a millimetre off.
         high = where.astype(np.float32)
         poses[envs, :, 0:3], poses[envs, :, 3:6] = high, where - high
         poses[envs, :, 6:10] = unit_quaternions(turned, "The movers' attitude")
@@ -317,6 +323,7 @@ class GeometryBatch:
             sent = as_warp(host[name])
             old = self._device_arrays.get(name)
             if self.device == "cpu":
+                # The same memory: recorded launches that name it stay valid.
                 same = old is not None and old.ptr == sent.ptr
                 self._device_arrays[name] = old if same else sent
             elif old is not None and old.shape == sent.shape:
@@ -348,6 +355,7 @@ class GeometryBatch:
         if self.device != "cpu":
             inputs[2:4] = [inputs[2].to(self.device), inputs[3].to(self.device)]
             run_build(inputs, len(envs), self.device)
+        # The usual case of a simulation, all environments at once, is recorded; others are rare and differ in length.
         elif len(envs) == self.env_count:
             if self._mover_launch is None:
                 self._mover_launch = Repeated(build_kernel(), len(envs), inputs, "cpu", self.threads)

@@ -119,8 +119,10 @@ def interpolate(batch: GeometryBatch, hits: dict[str, ArrayAny], channel: str | 
         if result.shape[instance.ndim :] != values.shape[1:]:
             raise AirworthyError(f"Vertex channels differ in width: {values.shape[1:]} and {result.shape[instance.ndim :]}.")
         met = shape_of == index
+        # Grouped by mesh: each mesh's channel is indexed once for all of its rays.
         corners = values[mesh.faces[face[met]]]
         v, w = weights[met][:, 0], weights[met][:, 1]
+        # The first corner's weight is what the other two leave, as `cast` gives only these.
         share = np.stack([1.0 - v - w, v, w], 1).reshape(-1, 3, *[1] * (values.ndim - 1))
         result[met] = (corners * share).sum(1)
     return np.full(instance.shape, np.nan, np.float32) if result is None else result

@@ -77,7 +77,9 @@ def grid_shape(lower: Array, upper: Array, resolution: float) -> tuple[int, int,
         raise AirworthyError(f"`resolution` is {resolution}; expected the edge of a cell in metres, above 0.")
     if lower.shape != (3,) or not np.isfinite([lower, upper]).all() or not (lower < upper).all():
         raise AirworthyError(f"The box {lower.tolist()} to {upper.tolist()} is empty or not finite; give lower < upper.")
+    # A box of ten cells must not get eleven because 0.1 is no binary number.
     sides = np.maximum(np.ceil((upper - lower) / resolution - 1e-6), 1.0)
+    # As floats, before any integer product could wrap round.
     if sides.prod() > MAX_CELLS:
         raise AirworthyError(
             f"A grid of {' x '.join(f'{s:.0f}' for s in sides)} cells exceed {MAX_CELLS}; use larger cells or a smaller box."

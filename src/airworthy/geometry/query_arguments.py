@@ -53,8 +53,10 @@ def recorded(batch: Any, key: Any, make: Callable[[], Repeated]) -> Repeated:
         key: What a launch depends on.
         make: Records a launch.
     """
+    # By batch, weakly: launches hold its arrays, and must not keep them alive.
     kept = _launches.setdefault(batch, {})
     if key not in kept:
+        # Dictionaries keep the order of insertion: the first is the oldest.
         while len(kept) >= _KEPT:
             kept.pop(next(iter(kept)))
         kept[key] = make()
@@ -93,6 +95,7 @@ def vectors(name: str, value: ArrayLike, count: int | None = None) -> Array:
         AirworthyError: If the shape does not fit.
     """
     array = np.asarray(value, np.float64)
+    # A view: one vector for a thousand queries takes no memory of its own before it is made contiguous.
     if count is not None and array.shape == (3,):
         array = np.broadcast_to(array, (count, 3))
     if array.ndim != 2 or array.shape[1] != 3 or (count is not None and len(array) != count):

@@ -61,11 +61,13 @@ class _Recorded:
         self.launcher = Repeated(kernel, count, arguments, "cpu", batch.threads)
 
     def run(self, batch: GeometryBatch, inputs: Sequence[ArrayAny]) -> list[ArrayAny]:
+        # Into arrays of its own: a recorded launch names its memory.
         for mine, given in zip(self.inputs, inputs, strict=True):
             mine[...] = given
         for index, argument in enumerate(batch.arguments()):
             self.launcher.exchange(index, argument)
         self.launcher.launch()
+        # Copies, since the next launch writes over them.
         return [a.copy() for a in self.outputs]
 
 
@@ -89,6 +91,7 @@ def run_queries(
     if batch.device != "cpu":
         return _run_on_device(batch, kernel, inputs, outputs, count)
     kept = _recorded.setdefault(batch, OrderedDict())
+    # Counts repeat from tick to tick, so few launches serve a run.
     key = (kernel.key, count)
     recorded = kept.pop(key, None) or _Recorded(batch, kernel, inputs, outputs, count)
     kept[key] = recorded

@@ -76,11 +76,13 @@ def sweep_body(
     count = len(rows)
     parts = zip((*start, *end), (3, 4, 3, 4), strict=True)
     poses = [np.broadcast_to(np.asarray(part, float), (count, width)) for part, width in parts]
+    # A finite number for infinity: the kernel subtracts it.
     numbers = np.broadcast_to([gap, leaving, shallow if math.isfinite(shallow) else 1e9], (count, 3))
     motion = np.ascontiguousarray(np.concatenate([rows, *poses, numbers], axis=1))
     inputs: Any = (motion, environments(env, count, batch.env_count), instance_numbers(ignore, count))
     result, which = run_queries(batch, convex_kernel(), inputs, ((np.float64, 11), (np.int32, 2)), count)
     none = which[:, 0] < 0
+    # Nothing met: the whole motion is free, and there is no point that could be taken for one.
     result[none, 0], result[none, 1], result[none, 2:5] = 1.0, math.inf, math.nan
     return BodyContact(result[:, 0], result[:, 1], result[:, 5:8], result[:, 2:5], result[:, 8:11], which[:, 0])
 
@@ -97,6 +99,7 @@ def body_clearance(
         env: Environment of each, (n,); None as for `sweep_body`.
         max_distance: How far to look [m].
     """
+    # A sweep that goes nowhere, whose gap is the distance looked for; with a negative `shallow` any overlap is found at once.
     return sweep_body(batch, core, pose, pose, env, gap=min(max_distance, 1e6), shallow=-1.0)
 
 

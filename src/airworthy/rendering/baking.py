@@ -94,6 +94,7 @@ def scene_occlusion(scene: Scene, rays: int, distance: float, vertices_max: int)
     """
     scales: dict[str, float] = {}
     for item in (*scene.instances, *(part for actor in scene.actors for part in actor.parts)):
+        # The first instance stands for all: occlusion belongs to a mesh, not to its copies.
         scales.setdefault(item.shape, item.scale)
     found = {}
     for name, scale in scales.items():
@@ -114,6 +115,7 @@ def vertex_occlusion(mesh: Mesh, rays: int, distance: float) -> ArrayF32:
     normals = vertex_normals(mesh)
     lower, upper = bounds(mesh)
     lift = 1e-3 * float(np.linalg.norm(upper - lower))
+    # The mesh alone: what other things hide changes with where they stand, and is left to probes and maps.
     batch = GeometryBatch([mesh], [Placement.of(0)])
     table = hemisphere_table(rays)
     open_share = np.ones(len(mesh.vertices), np.float32)
@@ -131,6 +133,7 @@ def vertex_normals(mesh: Mesh) -> Array:
         normals = mesh.normals.astype(np.float64)
     else:
         p = mesh.vertices.astype(np.float64)[mesh.faces]
+        # Not brought to unit length: a cross product is as long as its face is large, which weights it.
         face = np.repeat(np.cross(p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]), 3, axis=0)
         corner, count = mesh.faces.reshape(-1), len(mesh.vertices)
         normals = np.stack([np.bincount(corner, face[:, k], count) for k in range(3)], -1)
@@ -175,6 +178,7 @@ class Volume:
         """
         table = sphere_table(2 * rays)
         direction = table.directions[0]
+        # An ambient cube: irradiance from each of six sides, which a normal blends by the squares of its parts.
         sides = np.stack([np.maximum(s * direction[:, k], 0.0) for k in range(3) for s in (-1.0, 1.0)])  # (6, K)
         weight = sides * (4.0 * np.pi / direction.shape[0])
         identity = np.array([0.0, 0.0, 0.0, 1.0])
@@ -182,6 +186,7 @@ class Volume:
             where = self.position[part]
             radiance, distance, back = tracer(table, where, np.tile(identity, (len(where), 1)))
             self.light[part] = np.einsum("sk,nkc->nsc", weight, np.asarray(radiance, float)[:, 0])
+            # Whoever sees back faces is inside of something.
             self.valid[part] = (np.asarray(back)[:, 0] * (np.asarray(distance)[:, 0] >= 0)).mean(1) < 0.25
         grid = self.light.reshape(*self.counts, 18)
         filled = fill_invalid(grid, self.valid.reshape(*self.counts), rounds=4)
@@ -230,6 +235,7 @@ class Surface:
             radiance, distance, back = tracer(table, self.lifted[part], self.attitude[part])
             self.light[part] = np.asarray(radiance, float)[:, 0].mean(1) * np.pi
             struck, near = np.asarray(distance)[:, 0] >= 0.0, np.asarray(distance)[:, 0]
+            # A node that lies in another thing meets it at once in most directions; its light would bleed through walls.
             covered = (struck & (near < 2.0 * LIFT)).mean(1) > 0.5
             self.valid[part] = ((np.asarray(back)[:, 0] * struck).mean(1) < 0.2) & ~covered
         for first, rows, columns in self.layout.faces:

@@ -127,6 +127,7 @@ def splats_from_scene(
     if count is None:
         count = max(1, int(patches.area.sum() / float(spacing or 1.0) ** 2))
     sight = SurfaceView(patches, np.where(behind[:, None], -patches.normal, patches.normal), eyes, witnesses)
+    # Points per patch grow with its area, so that one wall cut in two gets as many as in one piece.
     weight = patches.area * _worth(visible, patches, batch.scenes[0])
     if options.detail:
         weight *= _variety(batch, sight, weight, max(1, count // 2), options)
@@ -186,6 +187,7 @@ def _variety(batch: SceneBatch, sight: SurfaceView, weight: ArrayFloat, count: i
 def _covered(batch: SceneBatch, sight: SurfaceView, weight: ArrayFloat, count: int, options: ConvertOptions) -> Splats:
     """Second pass: the Gaussians."""
     which, position, expected = sight.points(batch, weight, _CHOICE * count)
+    # Of the points that were spread only one in `_CHOICE` is kept: distances on a surface grow with the root.
     expected = expected * np.sqrt(_CHOICE)
     up = sight.normal[which]
     kept = evenly(position, up, expected, count)
@@ -214,10 +216,12 @@ def _room(batch: SceneBatch, position: ArrayFloat, normal: ArrayFloat, direction
     room = np.full(len(position), np.inf)
     pose = (np.zeros((1, 3)), np.array([[0.0, 0.0, 0.0, 1.0]]), np.zeros(1, np.int32))
     for share in (1.0, 0.75, 0.5, 0.25, 0.1):
+        # From above, straight down: where nothing is met at once, the surface has ended.
         for sign in (1.0, -1.0):
             start = position + (sign * share * reach)[:, None] * direction + LIFT * normal
             table = RayTable(-normal[None], start[None])
             found = cast(batch.geometry, table, *pose, ("range",), max_range=4.0 * LIFT)["range"][0, 0]
+            # Shares fall from step to step, so the last one that is off leaves the least room.
             off = np.abs(found - LIFT) >= 0.5 * LIFT
             room[off] = 0.5 * share * reach[off]
     return room
@@ -235,6 +239,7 @@ def _distances(position: ArrayFloat, normal: ArrayFloat, expected: ArrayFloat) -
     if len(position) < 2:
         return np.asarray(expected, np.float64)
     distance, index = cKDTree(position).query(position, k=min(9, len(position)))
+    # Points across an edge or on a wall's far side are near, but are no neighbours.
     same = (normal[index[:, 1:]] * normal[:, None]).sum(axis=-1) > 0.9
     distance = np.where(same, distance[:, 1:], np.inf)
     distance.sort(axis=1)

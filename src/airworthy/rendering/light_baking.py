@@ -109,6 +109,7 @@ def _volume_fits(baked: BakedLight) -> bool:
     if baked.probes.dtype != np.uint32 or baked.counts.dtype != np.int32 or (baked.counts < 2).any():
         return False
     numbers = np.concatenate([baked.lower, baked.spacing])
+    # As floats: hostile counts could wrap an integer product round to the number of probes.
     count = int(np.prod(baked.counts.astype(np.float64)))
     return bool(np.isfinite(numbers).all() and (baked.spacing > 0).all() and baked.probes.shape == (count, PROBE_WORDS))
 
@@ -121,7 +122,9 @@ def _maps_fit(baked: BakedLight) -> bool:
         return False
     if baked.map_of_instance.ndim != 1 or (baked.map_of_instance >= len(baked.maps)).any():
         return False
+    # In 64 bits, for the same reason.
     first, x, y, z = (baked.maps[:, k].astype(np.int64) for k in range(MAP_COLUMNS))
+    # Two faces each across x, y and z.
     last = first + 2 * (y * z + x * z + x * y)
     return bool((baked.maps[:, 1:] >= 2).all() and (first >= 0).all() and (last <= len(baked.nodes)).all())
 
@@ -200,6 +203,7 @@ def bake(scene: Scene, settings: BakeSettings = DEFAULT_BAKE, quiet: bool = True
         quiet: Show no progress.
         threads: Of the CPU; None: all.
     """
+    # What moves would leave its shadow where it stood.
     still = replace(scene, actors=(), lights=tuple(light for light in scene.lights if not getattr(light, "attached", "")))
     batch = SceneBatch(still, threads=threads)
     return solve(still, batch.geometry, RenderTracer(batch), settings, quiet)
@@ -225,6 +229,7 @@ def baked_light(
         folder: The cache; None: `cache_folder()`.
         quiet: Show no progress.
     """
+    # By content: a scene that is changed back finds its light again, and no file is ever out of date.
     path = Path(folder or cache_folder()) / f"{scene_hash(scene, settings)[:32]}.safetensors"
     if path.is_file():
         try:

@@ -80,6 +80,7 @@ def scene_views(
     """
     position = viewpoints(batch, count, first=first)
     turn = sequence(count, first + 17)
+    # Little up and down, as a drone's camera looks.
     yaw, pitch = 2.0 * np.pi * turn[:, 0], 0.7 * (turn[:, 1] - 0.5)
     directions = np.stack((np.cos(yaw) * np.cos(pitch), np.sin(yaw) * np.cos(pitch), np.sin(pitch)), axis=-1)
     attitude = np.stack([look_at(np.zeros(3), one) for one in directions])
@@ -102,8 +103,10 @@ def image_psnr(image: ArrayFloat, truth: ArrayFloat, mask: ArrayBool | None = No
         truth: The same.
         mask: (H, W) pixels that count; None: all.
     """
+    # Clipped, as a screen would; splats' colours may leave the range.
     square = np.square(np.clip(image, 0.0, 1.0).astype(np.float64) - truth)
     kept = square if mask is None or not mask.any() else square[mask]
+    # Equal images have 120 dB instead of infinity, so that means over views stay finite.
     return float(-10.0 * np.log10(max(float(kept.mean()), 1e-12)))
 
 
@@ -185,12 +188,14 @@ def depth_error(
         found = renderer.render(width, height, lens, eye, turn, channels=("depth",), depth_mode=mode)["depth"][0]
         table = RayTable(_rays(width, height, lens[0]))
         truth = cast(batch.geometry, table, eye, turn, np.zeros(1, np.int32), ("depth",))["depth"][0]
+        # By the depth of the meshes: that of the splats is what is judged.
         some = (truth >= span[0]) & (truth <= span[1])
         off.append((found[some] - truth[some]).astype(np.float64))
     away = np.concatenate(off)
     if not len(away):
         return DepthError(np.nan, np.nan, np.nan, 0)
     size = np.abs(away)
+    # Medians: a ray past an edge is metres off, and says nothing about the surface.
     return DepthError(float(np.median(size)), float(np.median(away)), float((size < 0.05).mean()), len(away))
 
 

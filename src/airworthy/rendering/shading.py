@@ -148,6 +148,7 @@ class Cameras:
             raise AirworthyError("A camera's position is not finite.")
         envs = sensor_environments(env, count, batch.env_count)
         ignored = np.broadcast_to(np.asarray(-1 if ignore is None else ignore, np.int32), (count,))
+        # Brought to unit length here: kernels rotate by products, which would scale rays by the square of it.
         rows = camera_rows(where, unit_quaternions(turned, "A camera's attitude"), envs, np.ascontiguousarray(ignored))
         return cls(rows, envs, columns)
 
@@ -202,24 +203,29 @@ def launch(
         flags |= FLAGS[f"OUT_{name.upper()}"]
     shape = (len(cameras), table.height, table.width)
     outputs = _outputs(shape, channels)
+    # A launch of nothing is an error on some devices; arrays without rows have the right shapes already.
     if not len(cameras):
         return {key: outputs[name] for name, (key, _) in _OUTPUTS.items() if name in outputs}
     host = {**_frame_arrays(batch, table, cameras, options, appearance), **_hit_arrays(hits, shape), **outputs}
+    # On a CPU a task is some packets of 16 rays in vector lanes, on a GPU a task is one ray.
     in_lanes = device == "cpu" and not _PREFIX
     tasks = len(cameras) * (-(-table.packet_count // PACKETS_PER_TASK) if in_lanes else table.packet_count * CPU_LANES)
     scalars = [table.packet_count, table.height * table.width, table.width, flags]
+    # All that a recorded launch cannot exchange; arrays it can.
     key = (table, len(cameras), flags, batch.geometry.version, _PREFIX)
     kept = _launches.setdefault(batch, {})
     if in_lanes:
         host["task_order"] = _order(tasks, batch.threads)
     arguments = _device_arrays(host, appearance, device)
     arrays = [*batch.geometry.arguments(), *arguments]
+    # Taken out and put back at the end: the dictionary's order is that of last use.
     run = kept.pop(key, None)
     if run is None:
         run = Repeated(shading_kernel(_PREFIX), tasks, [*arrays, *scalars], device, batch.threads)
     kept[key] = run
     while len(kept) > _LAUNCHES_KEPT:
         kept.pop(next(iter(kept)))
+    # Only arrays that are others than last time are set; setting one costs more than comparing it.
     for index, array in enumerate(arrays):
         run.exchange(index, array)
     run.launch()
@@ -231,6 +237,7 @@ _ORDERS: dict[tuple[int, int | None], NDArray[np.int32]] = {}
 
 def _order(tasks: int, threads: int | None) -> NDArray[np.int32]:
     if (tasks, threads) not in _ORDERS:
+        # One is enough: a batch asks for the same number of tasks again and again.
         _ORDERS.clear()
         _ORDERS[tasks, threads] = striped(tasks, threads)
     return _ORDERS[tasks, threads]
@@ -318,6 +325,7 @@ _SENT: WeakKeyDictionary[Appearance, dict[str, tuple[int, dict[str, Any]]]] = We
 
 def _device_arrays(host: Arrays, appearance: Appearance, device: str) -> list[Any]:
     """Warp arrays in the order of `ARRAYS`; those of the appearance are sent to a device once."""
+    # Textures are the largest thing that a scene has: they go to a device once, not with each frame.
     kept = _SENT.setdefault(appearance, {})
     if device not in kept or kept[device][0] != appearance.version:
         kept[device] = (
@@ -358,6 +366,7 @@ def _fetched(outputs: Arrays, arguments: list[Any], device: str) -> Arrays:
     if device != "cpu":
         order = {name: k for k, (name, _) in enumerate(ARRAYS)}
         for name, array in outputs.items():
+            # On a CPU the kernel wrote into the arrays themselves.
             array[...] = arguments[order[name]].numpy().reshape(array.shape)
     return {key: outputs[name] for name, (key, _) in _OUTPUTS.items() if name in outputs}
 

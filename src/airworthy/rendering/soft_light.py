@@ -117,18 +117,21 @@ def soft_images(
     """
     count = batch.env_count
     u, v = np.meshgrid(np.arange(width) + 0.5 - 0.5 * width, np.arange(height) + 0.5 - 0.5 * height)
+    # One table per sample: light and pixel are sampled together, so that one pass does for both.
     tables = [RayTable(np.stack(((u + x) / focal, (v + y) / focal, np.ones_like(u)), axis=-1)) for x, y in pixel_places(count)]
     options = ShadingOptions()
     for eye, turn in zip(position, attitude, strict=True):
         total = np.zeros((height, width, 3), np.float32)
         for env, table in enumerate(tables):
             total += shade(batch, table, eye[None], turn[None], np.array([env], np.int32), options)[0]
+        # Averaged as radiance, before the tone curve: a mean of display values would darken edges of lamps.
         yield display_color(total / np.float32(count), exposure)
 
 
 def pixel_places(count: int) -> list[tuple[float, float]]:
     """Places of samples from the middle of a pixel, one per row and column: the points of Hammersley, of a power of two."""
     bits = max(count.bit_length() - 1, 0)
+    # The bits of k backwards are the second coordinate of Hammersley's points.
     turned = [int(f"{k:0{bits}b}"[::-1], 2) if bits else 0 for k in range(count)]
     return [((k + 0.5) / count - 0.5, (t + 0.5) / count - 0.5) for k, t in enumerate(turned)]
 
@@ -143,6 +146,7 @@ def free_poses(batch: SceneBatch, count: int, first: int = 0, pitch: float = 0.3
         pitch: Most they look up or down [rad].
     """
     position = viewpoints(batch, count, first=first)
+    # Another part of the sequence than the positions', or place and direction would go together.
     turn = sequence(count, first + 17)
     yaw, tilt = 2.0 * np.pi * turn[:, 0], 2.0 * pitch * (turn[:, 1] - 0.5)
     directions = np.stack((np.cos(yaw) * np.cos(tilt), np.sin(yaw) * np.cos(tilt), np.sin(tilt)), axis=-1)

@@ -51,6 +51,7 @@ class Eye:
     def rows(self, first: int, last: int) -> Eye:
         """Return the eye of some rows of the image."""
         if isinstance(self.projection, Pinhole | Fisheye):
+            # Still a lens, which renders faster than a table of rays.
             part = replace(self.projection, height=last - first, cy=self.projection.cy - first)
             return replace(self, projection=part)
         if isinstance(self.projection, RayTable):
@@ -88,6 +89,7 @@ def _found(table: RayTable, projection: Projection | None) -> Eye:
             return _parallel(table)
         x, y, z = (float(v) for v in table.origins[0, 0])
         start = (x, y, z)
+    # Most tables are those of a pinhole, whoever made them; one camera then does for all rays.
     fitted = pinhole_of(table.directions)
     if fitted is not None:
         return Eye(Pinhole(table.width, table.height, *fitted), start)
@@ -100,6 +102,7 @@ def _is_of(projection: Projection, table: RayTable) -> bool:
     """Tell whether a projection has the rays of a table; looked up in its corners and middle."""
     if (projection.height, projection.width) != (table.height, table.width) or not projection.optical:
         return False
+    # Five rays fix a lens of few parameters; to compare all would cost as much as to make the table.
     rows = np.array([0, 0, table.height - 1, table.height - 1, table.height // 2])
     columns = np.array([0, table.width - 1, 0, table.width - 1, table.width // 2])
     return bool(np.abs(projection.rays().directions[rows, columns] - table.directions[rows, columns]).max() < 1e-5)
@@ -159,6 +162,7 @@ _CACHE: WeakKeyDictionary[SceneBatch, tuple[tuple[int, int], SceneSplats]] = Wea
 
 def splats_of(batch: SceneBatch) -> SceneSplats:
     """Return the batch's splats, packed once and again when scenes have joined."""
+    # Both change when a scene joins, and nothing else about clouds does.
     state = (len(batch.scenes), id(batch.geometry))
     found = _CACHE.get(batch)
     if found is None or found[0] != state:
@@ -191,6 +195,7 @@ class SceneSplats:
             return None
         position, attitude = (poses[env] for poses in batch.splat_poses())
         cloud = self._attached_clouds[batch.scene_of_env[env]]  # -1 where an environment's scene has fewer
+        # Padding names cloud 0 and is switched off: numbers below 0 would index from the end.
         return SplatMovers(np.maximum(cloud, 0), position, attitude, cloud >= 0)
 
     def render(self, batch: SceneBatch, view: SplatView, channels: Sequence[str]) -> Arrays:
@@ -224,6 +229,7 @@ class SceneSplats:
             self._standing[batch.scene_of_env[env]],
             channels=tuple(channels),
             movers=self.movers(batch, env),
+            # Depths are counted from the eye, which stands behind the plane from which the rays start.
             limit=limit + np.float32(eye.behind) if eye.behind else limit,
         )
         if eye.behind and "depth" in images:
@@ -238,8 +244,10 @@ class SceneSplats:
         for camera in range(len(view.env)):
             one = slice(camera, camera + 1)
             for first, last in _bands(view.position[camera], view.attitude[camera], eye):
+                # One pose for a band: the row in its middle errs least on both sides.
                 middle = (first + last) // 2
                 pose = view.position[one, middle], view.attitude[one, middle]
+                # The image lies on its side, its columns being the rows that have poses.
                 limit = np.ascontiguousarray(view.limit[one, :, first:last].swapaxes(1, 2))
                 part = self._one(batch, eye.rows(first, last), *pose, view.env[one], limit, channels)
                 for name, image in part.items():

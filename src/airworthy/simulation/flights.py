@@ -61,6 +61,7 @@ def write_parquet(path: Path, fields: Fields, blocks: Iterable[Mapping[str, Arra
         with parquet.ParquetWriter(temporary, schema, write_page_checksum=True, **options) as writer:
             for block in blocks:
                 arrays = [pa.array(np.ascontiguousarray(block[name], dtype=kind)) for name, kind in fields]
+                # Block by block: a batch's flights need never be in memory together.
                 batch = pa.Table.from_arrays(arrays, schema=schema)
                 writer.write_table(batch, row_group_size=max(1, batch.num_rows))
                 facts["rows"] += batch.num_rows
@@ -84,6 +85,7 @@ def read_meta(path: Path) -> dict[str, Any]:
     version = meta.get("format_version")
     if version != FORMAT_VERSION:
         raise AssetError(f"{str(path)!r} has format_version {version!r}; this version of Airworthy reads {FORMAT_VERSION}.")
+    # True is an int, hence the second question.
     rows = meta.get("rows")
     if not isinstance(rows, int) or isinstance(rows, bool) or rows < 0 or not isinstance(meta.get("sha256"), str):
         raise AssetError(f"{str(path)!r} lacks its row count or its sha256: it was not written by Airworthy, or was edited.")
@@ -132,10 +134,12 @@ def _read_checked(
 ) -> dict[str, ArrayAny]:
     from pyarrow import parquet
 
+    # Headers of a Parquet file are a few kilobytes; its parser would follow any size that they claim.
     limits = {"thrift_string_size_limit": 1 << 20, "thrift_container_size_limit": 1 << 20}
     with parquet.ParquetFile(path, page_checksum_verification=True, memory_map=False, **limits) as file:
         schema = file.schema_arrow
         _check_schema(path, schema, file.metadata.num_rows, meta, required, column_type)
+        # From types and row count alone: compressed, a gigabyte of zeros is some kilobytes.
         bytes_needed = file.metadata.num_rows * sum(column_type(name).itemsize for name in schema.names)
         if bytes_needed > limit_bytes:
             raise AssetError(

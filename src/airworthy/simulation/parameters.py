@@ -100,6 +100,7 @@ def parameter_numbers(name: str, value: ArrayLike) -> Array:
         array = np.asarray(value)
     except ValueError:
         array = np.asarray(None)
+    # Truth values and complex numbers would convert without a word.
     if array.dtype.kind not in "fiu":
         raise AirworthyError(f"Parameter {name!r} got {shown(value)}; expected numbers.")
     return np.asarray(array, np.float64)
@@ -112,6 +113,7 @@ def check_values(name: str, array: Array) -> None:
         AirworthyError: If one lies where no vehicle can be; the message shows the first such number.
     """
     bound = BOUNDS.get(name, _ANY)
+    # Compared field by field instead of by `Bound.holds`: rows hold one number per environment.
     bad = ~np.isfinite(array)
     bad |= (array <= bound.low) if bound.above else (array < bound.low)
     bad |= (array >= bound.high) if bound.below else (array > bound.high)
@@ -137,6 +139,7 @@ def check_rows(rows: Array, layout: Layout, name: str) -> None:
     def get(field: str, *shape: int) -> Array:
         return rows[layout.rows(field)].reshape(*shape, rows.shape[1])
 
+    # Most parameters are numbers by themselves; few must agree with others.
     rule = _RULES.get(name)
     if rule is None:
         return
@@ -224,6 +227,7 @@ def rigid_column(item: Vehicle, config: SimulatorConfig, layout: Layout, rotor_c
     body = rigid_layout(rotor_count)
     column[: body.size] = body_parameters(item, body, rotor_count)
     dt = 1.0 / config.physics_rate
+    # White noise of a given autocorrelation, held over a step: its variance grows as the step shrinks, its effect does not.
     column[layout.rows("force_noise")] = np.sqrt(np.asarray(item.wrench_noise.force) / dt)
     column[layout.rows("moment_noise")] = np.sqrt(np.asarray(item.wrench_noise.moment) / dt)
     column[layout.rows("disturbance_ratio")] = item.disturbance.rate / config.physics_rate
@@ -261,6 +265,7 @@ def _put_wind(column: Array, layout: Layout, wind: Wind, dt: float) -> None:
     column[layout.rows("gust")] = wind.gust
     column[layout.rows("gust_start")] = wind.gust_start
     column[layout.rows("gust_duration")] = wind.gust_duration
+    # Frozen turbulence (Taylor): a length of air takes L / V to pass.
     keep = np.exp(-dt * wind.airspeed / np.asarray(wind.turbulence_length))
     mix = np.array([1.0, np.sqrt(3.0), np.sqrt(3.0)])
     spread = np.array([1.0, *(_cascade_spread(a, np.sqrt(3.0)) for a in keep[1:])])
@@ -303,7 +308,10 @@ def started_turbulence(keep: Array, gain: Array, keys: ArrayU32) -> Array:
 
 def _put_imu(column: Array, layout: Layout, imu: Imu, com: Array, rate: float) -> None:
     column[layout.rows("imu_rotation")] = to_matrix(np.asarray(imu.mounting())).ravel()
+    # Vehicles are recorded about a reference point, motion is that of the centre of mass.
     column[layout.rows("imu_position")] = np.asarray(imu.position) - com
+    # Densities are per square root of a hertz: a sample's deviation grows with the root of the rate, a walk's step falls with
+    # it.
     column[layout.rows("imu_noise")] = np.array([*imu.accelerometer_noise, *imu.gyroscope_noise]) * np.sqrt(rate)
     column[layout.rows("imu_walk")] = np.array([*imu.accelerometer_walk, *imu.gyroscope_walk]) / np.sqrt(rate)
     column[layout.rows("imu_limit")] = (imu.accelerometer_limit, imu.gyroscope_limit)

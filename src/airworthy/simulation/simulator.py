@@ -229,12 +229,14 @@ class Simulator:
                 zero, an inertia of no body, a number that is not finite), or it becomes too fast for the step; nothing has
                 changed then.
         """
+        # Into a copy, and checked as a whole, before anything of the simulator changes.
         nominal = with_parameter(self._nominal, self._param_layout, name, value, self.config)
         if self.config.dynamics == "rigid":
             check_steps(nominal, self._param_layout, self.config, self.vehicles)
         same = self.rows is self._nominal
         self.rows = nominal if same else with_parameter(self.rows, self._param_layout, name, value, self.config)
         self._nominal = nominal
+        # What was switched on by calls does not follow from parameters, and stays.
         lasting = self.effects & (Effects.DELAY | Effects.EXTERNAL | Effects.DOWNWASH | Effects.CLEARANCE)
         self.effects = self.family.effects(self._nominal, self._param_layout, self.config) | self._random_effects() | lasting
         self._upload_parameters()
@@ -244,6 +246,7 @@ class Simulator:
     def substeps(self, control_step: int) -> int:
         """Physics steps between command `control_step` and the next: command k falls on step ceil(k f_physics / f_control)."""
         up, down = self._ratio
+        # A difference of two ceilings in whole numbers: no error adds up, however long a flight is.
         return -(-(control_step + 1) * up // down) + (-control_step * up // down)
 
     def step(self, command: ArrayLike | None = None) -> None:
@@ -293,6 +296,7 @@ class Simulator:
         Raises:
             AirworthyError: If the shape does not fit.
         """
+        # A delay has to keep the command before, which is done on the host.
         if getattr(command, "is_cuda", False) and delay_steps is None:
             self._set_device_command(command)
             return
@@ -305,6 +309,7 @@ class Simulator:
             inputs[self._inputs_layout.rows("command_previous"), : self.env_count] = inputs[rows, : self.env_count]
             inputs[self._inputs_layout.offsets["delay"], : self.env_count] = delay
             self.effects |= Effects.DELAY
+        # A new command without a delay ends one that is still running.
         elif self.effects & Effects.DELAY:
             inputs[self._inputs_layout.offsets["delay"], : self.env_count] = 0.0
         inputs[rows.start : rows.start + width, : self.env_count] = array.T if array.ndim == 2 else array[:, None]
@@ -392,11 +397,13 @@ class Simulator:
         self._start(env_ids, self._starts.build(env_ids, nothing))
 
     def _start(self, ids: ArrayIndex, start: dict[str, ArrayFloat]) -> None:
+        # The reset of the constructor begins episode 0.
         self.episode[ids] += 1 if self._uploaded else 0
         keys = flight_key(self.seed, self.flight_ids[ids], self.episode[ids])
         self._draw_parameters(ids, keys)
         scatter(start, self.config.randomization, keys)
         state = self._arrays.state()
+        # Everything: what a field added later keeps from the last flight would be found by no test of its own.
         state[:, ids] = 0.0
         for name, value in start.items():
             state[self.layout.rows(name), ids] = value.T
@@ -412,6 +419,7 @@ class Simulator:
             state[self.layout.rows("gyroscope_bias"), ids] = biases[:, 3:].T
         key_rows = self._arrays.keys()
         key_rows[:4, ids] = keys.T
+        # The fifth row counts the flight's steps: random numbers are drawn by it.
         key_rows[4, ids] = 0
         self._arrays.push_state()
         self._forget_commands(ids, start)
@@ -452,11 +460,13 @@ class Simulator:
         self._arrays.inputs()[...] = snapshot.inputs
         self._arrays.keys()[...] = snapshot.keys
         self._nominal = _unpacked(snapshot.nominal, self.env_count)
+        # One array for both again, so that kernels may share the parameters.
         same = np.array_equal(snapshot.rows, snapshot.nominal, equal_nan=True)
         self.rows = self._nominal if same else _unpacked(snapshot.rows, self.env_count)
         self._starts.position[...] = snapshot.start_position
         self._starts.attitude[...] = snapshot.start_attitude
         self.episode[...] = snapshot.episode
+        # Of this simulator, not of the one that saved: only one of them may have geometry.
         watched = self.effects & Effects.CLEARANCE
         self.step_count, self.effects = snapshot.step_count, Effects(snapshot.effects) & ~Effects.CLEARANCE | watched
         self._arrays.push_state()
@@ -490,6 +500,7 @@ class Simulator:
         self._blow()
         done, most = 0, steps if self.scene is None else STEPS_MAX
         while done < steps:
+            # Randomness and compensated sums are by step, not by launch: that is why the parts give the bits of the whole.
             part, due = self._events.next_part(self, min(steps - done, most))
             last = done + part == steps
             self._fly(part, effects if last else effects | Effects.UNFINISHED, done)
@@ -518,6 +529,7 @@ class Simulator:
             self._fly(1, self.effects, 0)
             return np.array(self.field(name))
         finally:
+            # In `finally`: an interrupt must not leave a step on trial as if it had been flown.
             for array, before in zip(memory, kept, strict=True):
                 array[...] = before
             self.effects = effects
@@ -608,6 +620,7 @@ class Simulator:
 
 def _packed(rows: Array) -> Array:
     """Rows to keep: one column where all environments share one."""
+    # A stride of 0 is how a broadcast array says that all columns are one.
     return rows[:, :1].copy() if rows.strides[1] == 0 else rows.copy()
 
 

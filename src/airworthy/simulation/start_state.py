@@ -153,6 +153,7 @@ def flight_id_array(flight_ids: ArrayLike | None, env_count: int) -> ArrayU32:
         ids = np.asarray(flight_ids)
     except ValueError:
         raise AirworthyError(f"flight_ids is ragged; expected ({env_count},) whole numbers from 0 to 2^32 - 1.") from None
+    # 32 bits each, since ids are one word of a random key (`core.random`).
     whole = np.issubdtype(ids.dtype, np.integer)
     if ids.shape != (env_count,) or not whole or (ids.size and (ids.min() < 0 or ids.max() > 0xFFFFFFFF)):
         raise AirworthyError(f"flight_ids has shape {ids.shape}; expected ({env_count},) whole numbers from 0 to 2^32 - 1.")
@@ -255,6 +256,7 @@ def check_rotor_start(speed: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> N
         AirworthyError: One sentence, with the first of them.
     """
     speed, lower, upper = (np.asarray(x, float) for x in (speed, lower, upper))
+    # Limits come back from float32 rows: what a caller read there must be accepted.
     slack = 1e-5 * np.maximum(np.abs(lower), np.abs(upper))  # float32 kept the limits
     beyond = (speed < np.minimum(lower, 0.0) - slack) | (speed > upper + slack)
     if beyond.any():
@@ -350,6 +352,7 @@ class StartStates:
         norm = np.linalg.norm(start["attitude"], axis=1, keepdims=True)
         if not np.all(norm > 1e-6):
             raise AirworthyError("Reset got an attitude of zero length or not a number; expected quaternions x, y, z, w.")
+        # q and -q turn alike; one sign for both, so that records of equal flights are equal.
         start["attitude"] = start["attitude"] / norm * np.where(start["attitude"][:, 3:] < 0, -1.0, 1.0)
         self.position[ids], self.attitude[ids] = start["position"], start["attitude"]
         return start
@@ -383,6 +386,7 @@ def scatter(start: dict[str, ArrayFloat], spread: Randomization, keys: ArrayU32)
     draw = 2.0 * uniforms(keys, 0, Stream.RESET, 4) - 1.0
     start["position"] = start["position"] + spread.position * draw[:, :3]
     zero = np.zeros(len(keys))
+    # From the left: a turn about the world's vertical, whatever the vehicle's tilt.
     start["attitude"] = multiply(from_euler(zero, zero, spread.yaw * draw[:, 3]), start["attitude"])
 
 
@@ -407,6 +411,7 @@ def _hover_states(vehicles: Sequence[Vehicle], padded: int) -> ArrayFloat:
             states, trim = np.zeros(padded), hover_trim(item)
             states[: item.rotor_count] = trim.states if trim.hovers else [r.speed_min for r in item.rotors]
             known[item] = states
+    # A view instead of a thousand equal rows.
     if len(known) == 1:
         return np.broadcast_to(next(iter(known.values())), (len(vehicles), padded))
     return np.stack([known[item] for item in vehicles])
