@@ -438,9 +438,17 @@ CAUSES = {
 }
 
 
+@pytest.fixture(scope="module")
+def faultless(own: Path) -> dict[str, dict[str, Any]]:
+    """What pilots without a fault leave in the maze."""
+    return {name: fly([MAZE], f"{own}:{name}")[0] for name in ("Plans", "Straight")}
+
+
 @pytest.mark.parametrize("name", CAUSES)
-def test_what_a_pilot_does_wrong_fails_its_own_flight_with_the_cause(name: str, own: Path) -> None:
-    clean = fly([MAZE], f"{own}:{'Plans' if name.startswith('Plans') else 'Straight'}")[0]
+def test_what_a_pilot_does_wrong_fails_its_own_flight_with_the_cause(
+    name: str, own: Path, faultless: dict[str, dict[str, Any]]
+) -> None:
+    clean = faultless["Plans" if name.startswith("Plans") else "Straight"]
     guilty, innocent = fly([GAP, MAZE], f"{own}:{name}")
     assert (guilty["outcome"], guilty["success"]) == ("planner_crash", 0)
     assert CAUSES[name] in guilty["cause"]

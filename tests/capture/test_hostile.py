@@ -29,11 +29,11 @@ def test_the_seeds_load(layout: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", fuzzing.LAYOUTS)
-def test_a_thousand_damaged_captures(layout: str, tmp_path: Path) -> None:
-    driver = fuzzing.run(layout, 1000, 0, tmp_path)
-    # Both happen often enough that the inputs reach beyond the first bytes.
-    assert driver.outcomes["refused"] >= 50
-    assert driver.outcomes["loaded"] >= 50
+def test_hundreds_of_damaged_captures(layout: str, tmp_path: Path) -> None:
+    driver = fuzzing.run(layout, 300, 0, tmp_path)
+    # Both happen often enough, in 5 % at least, that the inputs reach beyond the first bytes.
+    assert driver.outcomes["refused"] >= 15
+    assert driver.outcomes["loaded"] >= 15
 
 
 @pytest.mark.slow

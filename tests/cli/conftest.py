@@ -5,8 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.fixtures.small_pictures import small_pictures  # noqa: F401
 
 from airworthy.benchmarks.fly.job import FlyConfig, run_fly
+
+
+@pytest.fixture(autouse=True)
+def _small_pictures(small_pictures: None) -> None:  # noqa: F811
+    """Commands are tested here, not how fine their pictures are."""
 
 
 @pytest.fixture(scope="session")

@@ -49,7 +49,7 @@ def test_show(build: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_render_and_train_and_their_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder, out = str(tmp_path / "set"), str(tmp_path / "out")
     size = ("--size", "32", "24", "--samples", "1")
-    assert main(["capture", "render", "mid_gate", "--out", folder, "--views", "4", "--held-out", "1", *size, "--json"]) == 0
+    assert main(["capture", "render", "empty_room", "--out", folder, "--views", "4", "--held-out", "1", *size, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said == {"scene": said["scene"], "transforms": f"{folder}/transforms.json", "images": 5}
     few = ("--steps", "3", "--count", "200", "--start", "random", "--degree", "0", "--json")
@@ -134,7 +134,7 @@ def test_a_stopped_render_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             raise KeyboardInterrupt
         return made(*arguments)  # type: ignore[arg-type]
 
-    ask = ["capture", "render", "mid_gate", "--out", str(tmp_path / "set"), "--views", "3", "--held-out", "0"]
+    ask = ["capture", "render", "empty_room", "--out", str(tmp_path / "set"), "--views", "3", "--held-out", "0"]
     ask += ["--size", "16", "12", "--samples", "1"]
     monkeypatch.setattr(rendering, "_image", stopping)
     assert main(ask) == 130

@@ -134,9 +134,21 @@ CASES: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], str]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-@settings(max_examples=100)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_words_read_back_as_the_configuration(name: str, data: st.DataObject) -> None:
+    read_back(name, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+@settings(max_examples=400)
+@given(data=st.data())
+def test_words_of_many_configurations_read_back(name: str, data: st.DataObject) -> None:
+    read_back(name, data)
+
+
+def read_back(name: str, data: st.DataObject) -> None:
     choices, command = CASES[name]
     config = data.draw(choices)
     program = f"airworthy {name}"

@@ -66,7 +66,7 @@ def test_planners_controllers_reach_their_goal_leaning(controller: str) -> None:
     simulator = Simulator(crafts, pilot.configured(SimulatorConfig(physics_rate=480.0)))
     simulator.reset(position=start)
     pilot.attach(simulator)
-    for _ in range(round(6.0 * simulator.config.control_rate)):
+    for _ in range(round(4.0 * simulator.config.control_rate)):
         simulator.step(pilot.command(observe(simulator, pilot.observes)))
     assert np.linalg.norm(simulator.position - [1.0, 0.0, 2.0], axis=1).max() < 5e-3
 

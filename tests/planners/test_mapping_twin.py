@@ -20,7 +20,7 @@ from airworthy.planners.mapping.distance_kernel import questions_kernel
 from airworthy.planners.mapping.occupancy_kernel import update_kernel
 from airworthy.planners.mapping.twin import MapTwin
 
-CAMERA = Pinhole(32, 24, 19.3, 19.3, 16.1, 12.2, integer_pixels=True)
+CAMERA = Pinhole(24, 18, 14.5, 14.5, 12.1, 9.2, integer_pixels=True)
 """The published field of view with few pixels: the twin is slow."""
 TABLES = {
     "ego": MapSettings(field=True),

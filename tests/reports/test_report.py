@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.fixtures.flights import fly
 
 from airworthy.core.errors import AssetError
 from airworthy.evaluation import evaluate_tracking, read_summary, summarize, write_summary
@@ -82,11 +83,19 @@ def test_a_batch_with_failures(tmp_path: Path, reference: TrackingReference, mak
     assert len(ids) == len(set(ids))
 
 
-def test_nothing_is_loaded_and_nothing_injected(
-    tmp_path: Path, reference: TrackingReference, make_flights: Callable[..., Any]
-) -> None:
-    table, parameters = make_flights(reference, 3)
-    text = make(tmp_path, table, reference, parameters, title="<script>alert(1)</script>")
+@pytest.fixture(scope="module")
+def of_three(reference: TrackingReference, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of three flights whose title is an attack."""
+    return make_of_three(tmp_path_factory.mktemp("three"), reference)
+
+
+def make_of_three(folder: Path, reference: TrackingReference) -> str:
+    columns, parameters = fly(reference, 3)
+    return make(folder, FlightTable.from_columns(columns), reference, parameters, title="<script>alert(1)</script>")
+
+
+def test_nothing_is_loaded_and_nothing_injected(of_three: str) -> None:
+    text = of_three
     assert "http:" not in text
     assert "https:" not in text
     assert "@import" not in text
@@ -145,9 +154,8 @@ def test_a_hover_whose_path_is_a_point(tmp_path: Path, make_flights: Callable[..
     assert "All 3 flights succeeded" in make(tmp_path, table, hover)
 
 
-def test_same_input_same_bytes(tmp_path: Path, reference: TrackingReference, make_flights: Callable[..., Any]) -> None:
-    table, parameters = make_flights(reference, 5)
-    assert make(tmp_path / "a", table, reference, parameters) == make(tmp_path / "b", table, reference, parameters)
+def test_same_input_same_bytes(tmp_path: Path, reference: TrackingReference, of_three: str) -> None:
+    assert make_of_three(tmp_path / "again", reference) == of_three
 
 
 def test_made_again_from_its_folder(tmp_path: Path, reference: TrackingReference, make_flights: Callable[..., Any]) -> None:

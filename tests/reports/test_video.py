@@ -500,6 +500,7 @@ QUICK: dict[str, Any] = {
 }
 
 
+@pytest.mark.usefixtures("small_pictures")
 def test_a_run_leaves_a_film_that_summary_and_report_tell_of(tmp_path: Path) -> None:
     result = run_fly(FlyConfig(**QUICK, out=tmp_path))
     assert result.video is not None

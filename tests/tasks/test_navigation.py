@@ -112,7 +112,7 @@ def test_what_is_decided_stays() -> None:
     assert not judge.fail([True], "planner_crash", 9.0).any()
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.integers(0, 2**32 - 1), st.integers(2, 6))
 def test_a_flight_is_judged_the_same_alone_and_in_a_batch(seed: int, count: int) -> None:
     rng, ticks = np.random.default_rng(seed), 120
