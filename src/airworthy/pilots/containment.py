@@ -21,12 +21,14 @@ import airworthy
 __all__ = ["PilotFailure", "cause_of", "contained", "stops_noted"]
 
 Result = TypeVar("Result")
+# Ours: a sentence or two of what a stranger's code raised; tracebacks and arrays inside messages would flood a report.
 _REASON_LENGTH = 300
 _PACKAGE = str(Path(airworthy.__file__).parent)
 _PATHS = sysconfig.get_paths()
 _LIBRARIES = tuple(_PATHS[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 _STOPS: list[BaseException] = []
 """What the handlers of signals raised since the outermost `stops_noted` was opened."""
+# A list, so that nested blocks share one number without a `global` statement.
 _DEPTH = [0]
 
 

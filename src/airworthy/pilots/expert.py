@@ -28,6 +28,7 @@ SEARCH = 0.2
 """How far from the clock a vehicle is looked for on its path [s]: hz / 5 samples (StanfordMSL/FiGS, vehicle_rate_mpc.py)."""
 NEAREST = 0.05
 """Weight of every squared component of the difference by which the nearest sample is found; it cancels, and is kept as said."""
+# Position, velocity, acceleration, jerk: what a keyframe's end holds; snap is free, as it is what the plan minimises.
 _HELD_ORDERS = 4
 
 
@@ -71,10 +72,12 @@ class ExpertReference:
             path: (n,) which path.
             search: Before and after the clock [s].
         """
+        # A tolerance far below a row, so that 0.2 s at 20 Hz is four rows although the product is not exact.
         reach = int(np.floor(search * self.rate + 1e-9))
         clock = self.first[path] + np.rint(time * self.rate).astype(np.int64)
         rows = np.clip(clock[:, None] + np.arange(-reach, reach + 1), self.first[path][:, None], self.last[path][:, None])
         wanted = self.table.states[rows]
+        # q and -q are one attitude: the row's sign is turned to the vehicle's before components are compared.
         sign = np.where((wanted[..., 6:] * state[:, None, 6:]).sum(-1, keepdims=True) < 0.0, -1.0, 1.0)
         off = np.concatenate([wanted[..., :6], sign * wanted[..., 6:]], axis=-1) - state[:, None]
         return np.asarray(np.take_along_axis(rows, (NEAREST * off**2).sum(-1).argmin(1)[:, None], axis=1)[:, 0])
@@ -109,6 +112,7 @@ def expert_reference(
 
 def _rows(path: Trajectory, rate: float, gravity: float) -> Array:
     """(rows, 14) of one path."""
+    # Up to the last row inside the path: rounding of duration x rate must not lose it.
     times: ArrayLike = np.arange(int(np.floor(path.duration * rate + 1e-6)) + 1) / rate
     sample = path.sample(times)
     state = kinematic_state(sample, gravity)
@@ -118,6 +122,7 @@ def _rows(path: Trajectory, rate: float, gravity: float) -> Array:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
+# Ours: the clock is a sum of physics steps, and rounds; a tick missed by rounding would come a whole period late.
 _EARLY = 1e-3
 """Of a period: by as much the clock of a tick may be early."""
 
@@ -206,13 +211,16 @@ class ExpertPilot:
         self.solver.reset(ids)
         self.failures[ids] = 0
         self._command[ids] = 0.0
+        # Hover, in the thrust that the vehicle's own allocation believes in, until the first problem is solved.
         self._command[ids, 0] = (self._mass * self._gravity * self._believed / self._full)[ids]
 
     def _solve(self, state: Array, time: Array, new: ArrayBool) -> None:
+        # A diverged flight still looks a row up; its own problem fails in the solver and nobody else's does.
         usable = np.where(np.isfinite(state), state, 0.0)
         row = self.reference.nearest(usable, time, self._path, self._search)
         found = self.solver.solve(state, self._full / self._mass, row, self.reference.last[self._path], self._gravity, new)
         first = found.inputs[:, 0].astype(np.float64)
+        # A failed problem keeps the last command: the rest of the old plan is better than any made-up one.
         good = new & ~found.failed
         self._command[good] = np.concatenate([self._believed[:, None] * first[:, :1], first[:, 1:]], axis=1)[good]
         self.failures[new & found.failed] += 1
@@ -226,6 +234,7 @@ def full_thrust(simulator: Simulator) -> Array:
         return np.array(simulator.parameter("thrust_limit"), float)
     count = simulator.env_count
     a, b, c = np.moveaxis(simulator.parameter("rotor_thrust").reshape(count, -1, 3), -1, 0)
+    # Only the part along body z counts: that is the direction in which the MPC's thrust acts.
     top, up = simulator.parameter("rotor_max"), simulator.parameter("rotor_axis").reshape(count, -1, 3)[..., 2]
     return np.asarray(((a + b * top + c * top**2) * up).sum(axis=1))
 

@@ -28,6 +28,7 @@ __all__ = ["COMMAND_MOST", "LATENCY_MAX", "NOT_FINITE", "CommandDelay", "PilotFa
 
 # ---- Commands that act some time after what they answer was seen ------------------------------------------------------------
 
+# Ours, because the queue of commands must not grow without bound; no link that one flies over is slower.
 LATENCY_MAX = 2.0
 """[s]"""
 
@@ -62,6 +63,7 @@ class CommandDelay:
 
     def step(self, command: Any) -> None:
         """Advance by a control period; `command` is that of now."""
+        # Before its first command a vehicle is taken to have been commanded the same, or every flight would begin with a gap.
         first = not self._waiting
         self._waiting.append(command)
         acting = self._waiting[0]
@@ -72,9 +74,11 @@ class CommandDelay:
 # -----------------------------------------------------------------------------------------------------------------------------
 # One decision of a pilot, contained: whatever goes wrong in it becomes a `PilotFailure` or the cause of a lost flight.
 
+# Ours: a million newtons, metres or radians per second is no command of any vehicle of the catalogue.
 COMMAND_MOST = 1e6
 """No level has a unit in which a command beyond this makes sense: such a one is named as the cause where a flight diverges."""
 NOT_FINITE = "its command is not finite"
+# Ours, as in `containment`: reports quote what a pilot's code said, but not pages of it.
 _REASON_LENGTH = 300
 
 
@@ -109,6 +113,7 @@ def huge_commands(command: Any) -> dict[int, str]:
     size = np.abs(command)
     if not (size > COMMAND_MOST).any():
         return {}
+    # NaN and infinities have a cause of their own; the largest finite number is what the sentence names.
     most = np.max(size, axis=1, initial=0.0, where=np.isfinite(command))
     return {int(k): f"its command held {most[k]:.3g}, beyond what any level takes" for k in np.flatnonzero(most > COMMAND_MOST)}
 
@@ -119,6 +124,7 @@ def _numbers(command: Any) -> ArrayF32:
         array = np.asarray(command.detach().cpu() if hasattr(command, "detach") else command)
         if array.dtype.kind not in "fiub":
             raise TypeError(f"an array of {array.dtype} holds no real numbers")
+        # float64 commands beyond float32's range become infinite here, and end their own flight as not finite.
         with np.errstate(over="ignore"):
             return array.astype(np.float32)
     except Exception as error:
@@ -128,6 +134,7 @@ def _numbers(command: Any) -> ArrayF32:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
+# Ours: the search for the nearest surface is bounded by it; farther away nothing is about to be hit.
 CLEARANCE_MAX = 100.0
 """Distances are recorded up to here [m]."""
 _STATE = ("position", "velocity", "attitude", "rate")
@@ -217,6 +224,7 @@ def fly(
         AirworthyError: If pilot, simulator and plan do not fit together.
     """
     _check(simulator, pilot, plan, mounted)
+    # Without the tolerance 1.1 s at 100 Hz would be 111 steps.
     steps = ceil(plan.duration * simulator.config.control_rate - 1e-9)
     # Steps that are not kept are not gathered either: reading the reference costs as much as a small batch's step.
     recorder = Recorder(_columns(simulator, plan), simulator.env_count, steps // plan.record_every + 1)
@@ -278,6 +286,7 @@ def _check(simulator: Simulator, pilot: Pilot, plan: FlightPlan, mounted: Mounte
     check_observes(simulator, pilot, mounted)
     if not (np.isfinite(plan.duration) and plan.duration > 0):
         raise AirworthyError(f"A flight of {plan.duration} s cannot be flown; the duration must be positive.")
+    # Physics steps are counted in uint32, and random draws are keyed by the count.
     if plan.duration * simulator.config.physics_rate >= 2**32:
         raise AirworthyError(
             f"A flight of {plan.duration:g} s has more than the {2**32 - 1:,} physics steps that one can have: fly for less"

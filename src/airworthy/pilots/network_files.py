@@ -44,6 +44,7 @@ __all__ = [
 
 # ---- Entries of a contract that may come from a stranger: what does not fit becomes one sentence ----------------------------
 
+# Ours: enough for a path and a reason.
 _MESSAGE_MAX = 500
 """Characters; what a stranger wrote is quoted, and may be long."""
 
@@ -91,6 +92,7 @@ def check_kind(table: Any, kind: str, version: int) -> None:
 
 def as_number(value: Any) -> float:
     """Return an entry that must be a number; raises Unfit."""
+    # Python's bool is an int; `true` for a number in a stranger's JSON is a mistake.
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Unfit(f"{value!r} is no number")
     return float(value)
@@ -114,7 +116,9 @@ def as_table(value: Any) -> dict[str, Any]:
 
 Shapes = Mapping[str, tuple[int, ...]]
 CONTRACT_FILE, WEIGHTS_FILE = "contract.json", "weights.safetensors"
+# Ours: contracts of shipped networks have 3.6 kB; a larger file is no contract and is not parsed.
 CONTRACT_LIMIT_BYTES = 256 * 1024
+# What stands in the seal's place while the digest is taken: as long as the digest, so that nothing else moves.
 _OPEN = "0" * 64
 _SEALED = re.compile(r'"seal": "([0-9a-f]{64})"\n}\n\Z')
 

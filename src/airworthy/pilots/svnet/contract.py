@@ -190,14 +190,17 @@ def _whose(name: str) -> str:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
+# Ours; the version rises when a folder written before would be read wrongly.
 KIND, VERSION = "airworthy-svnet", 1
 CONTRACT_KEY = "airworthy_contract"
 """Of an exported model's metadata; the value is the text of contract.json."""
 WEIGHTS_LIMIT_BYTES = 16 * 1024 * 1024
 """Twice what the largest variant takes."""
+# Ours: work memory of the backbone grows with the square; published policies have 224.
 SIDE_MAX = 1024
 FOCAL_MIN = 1.0
 """Of a view [px]; a lens of less would see nearly half a sphere in every pixel."""
+# Ours: a folder of runs is searched, a home directory given by mistake is not.
 _FOLDERS_MAX = 1000
 """Folders that are looked into for a policy, at most."""
 

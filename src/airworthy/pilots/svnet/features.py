@@ -38,11 +38,15 @@ __all__ = [
 Form = Literal["paper", "code"]
 """Of the history's position rows: dt v_k, as eq. 3 says, or v_k, as the published code stores."""
 
+# Source: spec/sousvide section 7: the last five ticks of 15 numbers each.
 HISTORY_TICKS = 5
 ROW_SIZE = 15
 """dt, dt v (3), change of v (3), quaternion (4), command (4)."""
 HISTORY_SIZE = HISTORY_TICKS * ROW_SIZE
+# Source: spec/sousvide section 7: height, velocity, quaternion; height, quaternion; the objective raw; the command.
 OBSERVABLE_SIZE, VISION_SIZE, OBJECTIVE_SIZE, COMMAND_SIZE = 8, 5, 18, 4
+# Source: spec/sousvide section 7 (SousVide, control/pilot.py): the usual statistics of ImageNet, with which the backbone
+# was pre-trained.
 IMAGE_MEAN = (0.485, 0.456, 0.406)
 """Of red, green, blue in [0, 1]; so are the deviations."""
 IMAGE_STD = (0.229, 0.224, 0.225)
@@ -76,6 +80,7 @@ def vision_state(seen: ArrayLike) -> Array:
 
 def from_command(command: ArrayLike) -> Array:
     """Return the network's command (..., 4) from a share of full thrust and body rates, z up."""
+    # Thrust is negative along z down, and a half turn about x keeps the x axis: x keeps its sign, y and z change theirs.
     return np.asarray(command, np.float64) * np.array([-1.0, 1.0, -1.0, -1.0])
 
 
@@ -107,6 +112,7 @@ def history_rows(time: Array, seen: Array, command: Array, before_time: Array, b
     """
     if form not in ("paper", "code"):
         raise AirworthyError(f"The history's form is {form!r}; expected 'paper' or 'code'.")
+    # Real time between ticks, not the nominal period: a late tick moved farther.
     dt = (time - before_time)[..., None]
     velocity = seen[..., 1:4]
     moved = dt * velocity if form == "paper" else velocity

@@ -8,6 +8,7 @@ from typing import Any
 
 from airworthy.core.native_kernel import native_kernel, shared_source
 
+# Ours, because accumulators of six pixels still fit the registers of a thread.
 PIXELS_ALONE = 6
 """Pixels that a thread of a GPU computes together; see PIXELS_1 in layers.h."""
 

@@ -15,6 +15,7 @@ from airworthy.pilots.svnet.variants import CLASSES, FIRES, POOLS
 
 __all__ = ["Area", "LayerStack", "backbone_layers", "chain_layers"]
 
+# Kinds of layers as native/layers.h numbers them.
 NORMALISE, CONVOLVE, POOL, MEAN = range(4)
 _FIELDS = (
     *("kind", "from", "from_row", "from_pixel", "into", "into_row", "into_pixel", "columns", "count", "stride", "height"),

@@ -29,6 +29,7 @@ __all__ = ["Backbone", "Decision", "LinearChain", "Reading", "SvNetwork", "norma
 ROWS = 24
 """Rows that a chain handles together: a multiple of every number of pixels in native/layers.h."""
 _SINGLE = "#define SCALAR_PATH\n"
+# Ours: bounds the work memory; a batch of more is done in parts, which the results do not show.
 _AT_ONCE_GPU = 32
 """Images whose work memory lies on a GPU at once."""
 
@@ -95,9 +96,11 @@ class Backbone:
         at_once = thread_limit() if threads is None else threads
         slots = at_once if device == "cpu" and not single else _AT_ONCE_GPU
         self._runner = _Runner(backbone_layers(weights, *size), slots, device, threads, single)
+        # 8-bit images have 256 values: a table per channel normalises them exactly, without a division per pixel.
         shades = np.arange(256, dtype=np.float32) / np.float32(255.0)
         table = (shades - np.asarray(mean, np.float32)[:, None]) / np.asarray(std, np.float32)[:, None]
         self._colors = _shared(table, device)
+        # The native layers write whole groups of 16 channels.
         self._wide = -(-CLASSES // 16) * 16
         self._held: dict[int, tuple[Any, ...]] = {}
 

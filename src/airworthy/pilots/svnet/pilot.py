@@ -28,6 +28,7 @@ __all__ = ["SvNetPilot", "check_camera", "objective_of", "policy_camera", "polic
 
 # ---- What SV-Net is told of its course --------------------------------------------------------------------------------------
 
+# Ours, the policy's own rate: at the 5 rad/s of `RATE_MAX` a sample turns by 0.25 rad, so that signs are certain.
 RATE = 20.0
 """Samples of a path per second, between which its quaternions keep their sign."""
 
@@ -47,6 +48,7 @@ def objective_of(path: Trajectory, gravity: float = 9.81) -> Array:
 
 # ---- From what a mounted camera gives to the image that a policy was shown --------------------------------------------------
 
+# Ours, 4.5 of 224 px: a camera calibrated anew passes, another lens does not.
 _SAME = 0.02
 """Of a camera's intrinsics, relative to the size of the image: by as much they may differ from the policy's."""
 
@@ -132,6 +134,7 @@ def check_camera(contract: PolicyContract, device: Device) -> None:
 
 RATE_MAX = 5.0
 """Bound of each body rate [rad/s], as the expert's that it learnt from; thrust is bound to [0, 1] of full."""
+# Ours: the clock is a sum of physics steps, and rounds; a tick missed by rounding would come a whole period late.
 _EARLY = 1e-3
 """Of a period: by as much the clock of a tick may be early."""
 
@@ -215,6 +218,7 @@ class SvNetPilot:
         self._command[ids] = 0.0
         self._command[ids, 0] = self._idle[ids]
         self._given[ids] = 0.0
+        # As the network would have commanded it: a share of full thrust, negative along z down.
         self._given[ids, 0] = -(self._idle / self._full)[ids]
 
     def _decide(self, observation: Observation, new: ArrayBool) -> None:
@@ -232,6 +236,7 @@ class SvNetPilot:
             self.estimate[ids] = decision.estimate
         bound = np.clip(self.raw[ids], (0.0, *[-RATE_MAX] * 3), (1.0, *[RATE_MAX] * 3))
         self.decisions[ids] += 1
+        # Clipping is ours (the reference does not clip); it is counted, so that reports can say how often it mattered.
         self.clipped[ids] += (bound != self.raw[ids]).any(axis=1)
         self._given[ids] = to_command(bound)
         self._command[ids] = np.concatenate([bound[:, :1] * self._full[ids, None], bound[:, 1:]], axis=1)
@@ -244,6 +249,7 @@ class SvNetPilot:
         else:
             position = np.asarray(observation["position"], float)
         attitude = np.asarray(observation["attitude"], float)
+        # q and -q are one attitude; a jump of sign between two ticks would read as a turn in the history.
         attitude = attitude * np.where((attitude * self._turn).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0)
         self._turn[new] = attitude[new]
         return np.concatenate([position, np.asarray(observation["velocity"], float), attitude], axis=1)

@@ -49,7 +49,9 @@ FIRES: dict[str, tuple[int, int, int]] = {
     "12": (512, 64, 256),
 }
 """Channels in, squeezed, and of each of the two expansions, by the number of the layer."""
+# Numbers of the layers as torchvision counts them in `features`.
 POOLS = ("2", "5", "8")
+# Of ImageNet; SV-Net keeps the whole classifier (spec/sousvide section 7).
 CLASSES = 1000
 
 
@@ -138,10 +140,12 @@ def _pooled(x: ArrayF32) -> ArrayF32:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
+# Source of these widths: spec/sousvide section 7, table of layers.
 HISTORY_HIDDEN, LATENT, ESTIMATE = (64, 32), 8, 2
 """Widths of the history network; the estimate is of mass [kg] and force of one rotor at full command [N]."""
 HEAD_HIDDEN, FEATURES = (512, 256), 128
 COMMAND_HIDDEN, COMMAND = (100, 100), 4
+# Source: spec/sousvide section 7, HP-Net.
 FULL_STATE_SIZE = 11
 """Time, position, velocity, quaternion: what the non-visual network reads."""
 
