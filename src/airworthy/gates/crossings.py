@@ -25,6 +25,7 @@ __all__ = ["Crossing", "CrossingCheck", "check_crossings"]
 # Ours: a nanometre, above rounding of positions of some metres and below anything that is flown.
 ON_PLANE = 1e-9
 """Distance to a gate's plane that counts as none [m]: paths join in it."""
+# Ours: at 10 m/s a micrometre; halving further would only count rounding.
 _SHORTEST = 1e-7  # pieces that are still open at this length stay open [s]
 
 

@@ -26,6 +26,7 @@ __all__ = ["FLOOR", "OBSTACLE", "Bars", "GateJudge", "GateProtocol", "GateResult
 
 # ---- Bodies against frames: an upright cylinder and the four bars of each gate, for many flights at once --------------------
 
+# Beyond the numbers of gates (0 and up), FLOOR and OBSTACLE.
 NOTHING = -9
 
 

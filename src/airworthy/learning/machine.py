@@ -37,8 +37,10 @@ __all__ = [
 # -----------------------------------------------------------------------------------------------------------------------------
 # What the options of all trainings have in common: how they are checked and compared, where and for how long one runs.
 
+# Ours: beyond it products of counts would leave 64 bits.
 COUNT_MAX = 1_000_000_000
 """Of epochs, of rows in a minibatch, of minibatches."""
+# The largest that torch's generators take.
 SEED_MAX = (1 << 63) - 1
 THREADS_MAX = 1024
 """More than any machine has; torch would take memory for each before it asks whether there is so much."""

@@ -24,10 +24,12 @@ __all__ = ["CLEARANCES", "Oracle", "pulled_tight", "safe_way"]
 # Ours: from comfortable down to a body of 0.3 m; the first through which a way leads is taken.
 CLEARANCES = (0.7, 0.6, 0.5, 0.45, 0.4, 0.35, 0.3)
 """Of cells' middles from occupied cells' middles, the widest first [m]."""
+# Ours: room is worth a quarter more length, not more.
 DETOUR = 1.25
 """A wider way may be so much longer than the shortest of all."""
 HEADROOM = 3.0
 """Above start and goal no way is looked for [m]: places are wide, and the search's memory is not endless."""
+# Ours: half the edge of a usual cell, so that none is stepped over along an axis.
 _STEP = 0.05
 """Between two looks along a leg [m]."""
 
@@ -108,10 +110,13 @@ MAP_SETTINGS = MapSettings(inflation=0.0, field=True)
 # Ours, because a bound on what is possible should not fail by flying harder than it must.
 SHARES = (0.2, 0.35, 0.5, 0.7, 1.0)
 """Of the mission's acceleration; the gentlest that arrives in time is flown."""
+# Ours: leaves the controller a tenth for catching up.
 SPEED_SHARE = 0.9
 """Of the mission's speed."""
+# Ours: 10 s are left for what tracking adds.
 IN_TIME = 80.0
 """Of a protocol's 90 s, for a way [s]."""
+# The classic quintic of least jerk (Flash and Hogan 1985).
 STEP = np.array([0.0, 0.0, 0.0, 10.0, -15.0, 6.0])
 """From rest to rest in least integrated squared jerk, ascending coefficients of normalised time: at the same peak acceleration
 it takes 12 % less time than the least snap, which in a maze of sixty legs is ten seconds."""

@@ -44,6 +44,7 @@ __all__ = [
 
 MANIFEST_FILE = "gates_bench.json"
 SCHEMA_VERSION = 2
+# Ours: what is larger was not written here, and is not parsed.
 _MOST_BYTES = 256 << 20
 
 

@@ -23,6 +23,7 @@ from airworthy.trajectories import FlatSample, Limits, RotorBound, Trajectory
 __all__ = ["LAW_RATE", "held_row"]
 
 
+# Ours: forty times the firmware's loop, so that what certificates bound between ticks is looked at between ticks.
 LAW_RATE = 20_000.0
 """[Hz]"""
 RATE_SHARE = 20000.0 / 32000.0
@@ -30,6 +31,7 @@ RATE_SHARE = 20000.0 / 32000.0
 acceleration jumps, leave up to this times the acceleration times a step."""
 SLACK = 1e-6
 """Relative, of rates and rotor thrusts found by differences."""
+# Ours: samples at once, so that memory does not grow with the path.
 _CHUNK = 8000
 _NOTHING = (0.0, 0.0, 0.0)
 
@@ -44,6 +46,7 @@ def held_row(path: Trajectory, limits: Limits) -> dict[str, Any]:
     rate, turning, use, moment, lift = 0.0, 0.0, 0.0, 0.0, 0.0
     for sample in _chunks(path):
         axes, w, w_dot = _held(sample, limits.gravity)
+        # Two samples are lost at each end to the central differences of attitude and rate.
         inner = FlatSample(*(getattr(sample, name)[2:-2] for name in sample.__dataclass_fields__))
         asked, residual = _asked(inner, axes[2:-2], w[1:-1], limits.gravity)
         thrust = np.linalg.norm(inner.acceleration + np.array([0.0, 0.0, limits.gravity]), axis=-1)

@@ -22,11 +22,14 @@ from airworthy.trajectories.proof import YawedBox
 __all__ = ["DENSE_RATE", "box_distance", "dense_row", "dense_sum"]
 
 
+# Ours: a sample every millimetre at 10 m/s.
 DENSE_RATE = 10_000.0
 """[Hz]"""
 SLACK = 1e-9
 """What rounding may add, relative to a limit."""
+# As in `crossings`: above rounding, below anything that is flown.
 _ON_PLANE = 1e-9  # [m]
+# Ours: samples at once, against all bars.
 _CHUNK = 2000
 
 

@@ -94,6 +94,7 @@ def number(value: Any) -> float | None:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
+# Ours: enough for a mean; a second at most is spent on it.
 _TIMED_COURSES = 40
 _PATIENCE = 1.0
 """Most of the time for it [s], beyond a first course: a search is slow, and its time of no interest."""

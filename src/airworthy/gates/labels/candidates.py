@@ -121,6 +121,7 @@ def _verdicts(leg: Array, start: Array, end: Array, times: Array, c: Choices) ->
     return found.reshape(times.shape)
 
 
+# The derivatives of the basis at all points, once: a segment is then three products.
 _TAU = np.linspace(0.0, 1.0, POINTS)
 _SPEED, _PUSH = (
     [evaluate(differentiate(basis, order), _TAU) for basis in (BASIS_STEP, BASIS_START_SPEED, BASIS_END_SPEED)]

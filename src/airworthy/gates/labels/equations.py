@@ -26,6 +26,7 @@ from airworthy.core.vectors import (
 )
 from airworthy.gates.labels.controller_model import BAR, DT, OPENING, ControllerModel
 
+# Sizes of flat arrays that native code reads; tests compare them with the tuples' own lengths.
 STATE_SIZE = 32
 """Numbers of a `FlightState`."""
 LANE_SIZE = 20

@@ -29,6 +29,7 @@ ROWS = 90
 """Numbers of a rollout."""
 FOUND = 5
 """Numbers of its result."""
+# Ours: flights end at different times, and small parts let threads that are done early take more.
 PARTS = 8
 """Parts of a launch per thread of a CPU."""
 

@@ -23,6 +23,7 @@ from airworthy.gates.labels.situations import FIELDS, draw
 __all__ = ["Labels", "join_labels", "label"]
 
 
+# Ours: on a GPU more flights are needed before all of it is busy; either way the arrays of a launch stay below a gigabyte.
 CHUNK, CHUNK_GPU = 1 << 15, 1 << 18
 """Rollouts of one launch."""
 

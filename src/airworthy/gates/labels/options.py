@@ -10,6 +10,7 @@ import numpy as np
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.schema import Bound, check_fields
 
+# Ours, as everywhere in this project.
 GRAVITY = 9.81
 """Of `Choices.thrust` [m/s^2]."""
 

@@ -21,6 +21,7 @@ from airworthy.reports.page import card, markup, page_of, percent
 __all__ = ["GATES_FILE", "REPORT_FILE", "LabelFolder", "read_labels", "shard_file", "write_report", "write_shard"]
 
 GATES_FILE = "gates.json"
+# Ours: labels of 129,600 situations take some megabytes; a folder may come from a stranger.
 _FILE_MAX = 1 << 30
 _FACTS_MAX = 1 << 24
 

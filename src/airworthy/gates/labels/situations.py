@@ -48,6 +48,7 @@ RANGES.setflags(write=False)
 
 # Source: Table II, in the order of FIELDS: 10 * 2^3 * 6^2 * 15 * 3 = 129,600 situations.
 _POINTS = (10, 2, 6, 15, 2, 6, 3, 2)
+# Ours: the same spacing of speeds (1/9 m/s), continued from 1 to 16/9 m/s.
 _EXTENDED_POINTS = (17, *_POINTS[1:])
 _EXTENDED_SPEED = 16.0 / 9.0
 """No candidate at or above this speed [m/s] ever keeps the limit of eq. 3: the extended grid is closed under its outputs."""

@@ -76,6 +76,7 @@ SCALES = (2.0, 2.0)
 WIDTHS = (8, 512, 256, 32, 32, 2)
 SLOPES = (0.10, 0.04, 0.02, 0.02)
 """Of the leaky rectifiers behind all layers but the last, which has a sigmoid."""
+# Ours; the version rises when a folder written before would be read wrongly.
 KIND, VERSION = "airworthy-boundary", 1
 # Ours: weights beyond it may overflow float32 within the five layers.
 _MAGNITUDE = 1e6

@@ -28,6 +28,7 @@ __all__ = ["SAFE_SIGNS", "Boundary", "Skew", "loss_minimum", "loss_of", "percent
 # * `safe_error` (eq. 8) is what is learnt by: positive is safe for both, too slow or too long.
 # * `percent_error` is what is plotted: (predicted - label) / label. Safe is negative for the speed and positive for the time.
 
+# Slower than the fastest speed and later than the least time are safe (eq. 8): the signs are opposite.
 SAFE_SIGNS = (1.0, -1.0)
 """Of label - prediction, speed and time: with it safe is positive for both."""
 
@@ -126,6 +127,7 @@ ROUNDING = 1e-5
 """Share of a range by which a query may be outside of it without being counted: courses are kept with six digits."""
 _BLOCK = 8192
 """Numbers of a matrix in one product; OpenBLAS shares out those of 9,216 or more among threads, which only costs."""
+# Ours: the widest layer has 512 numbers, half a megabyte of float32 for so many rows.
 _ROWS = 256
 """Queries at once, so that what lies between the layers stays in the cache."""
 

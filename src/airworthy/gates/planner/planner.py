@@ -126,6 +126,7 @@ def _turning(options: PlanOptions) -> tuple[bool, float | None, float | None]:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
+# Ours: at 2 cm/s the limit of eq. 3 leaves all of a0, so that a lower speed allows nothing more.
 _STILL = 0.02  # no speed below this is worth lowering [m/s]
 
 

@@ -24,6 +24,7 @@ __all__ = ["LabelSubset", "LabelTable", "TrainingArrays", "read_labels", "rows_o
 
 # ---- Labels in memory, wherever they come from ------------------------------------------------------------------------------
 
+# Ours: values at the ends of their ranges may have rounded outwards in the file.
 _SLACK = 1e-9
 
 
@@ -109,6 +110,7 @@ class LabelTable:
 # The folder may come from a stranger: sizes are bounded, and whatever does not fit is refused in one sentence.
 
 DESCRIPTION_FILE, PATTERN = "gates.json", "labels-*.parquet"
+# Ours: 8 kB for each of the published grid's 129,600 situations.
 FILE_LIMIT_BYTES = 1 << 30
 ROWS_MAX = 1 << 26
 """Of all files together."""

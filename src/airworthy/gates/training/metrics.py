@@ -45,6 +45,7 @@ def torch_loss(label: Any, predicted: Any, signs: Any, skew: Skew) -> Any:
 # -----------------------------------------------------------------------------------------------------------------------------
 
 OUTPUTS = ("v", "t0")
+# Ours: the tails are what plans fail by, so that they are asked for as finely as the middle.
 _QUANTILES = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
 # Source: spec/boundary_predictor section 13: shares beyond 5 % and 10 %.
 BEYOND = (0.0, 5.0, 10.0)
@@ -70,12 +71,14 @@ def judged(labels: ArrayLike, predicted: ArrayLike, scales: tuple[float, float],
         unsafe by more than so many percent. Rows with a label of zero count in no percentage, and are counted.
     """
     k = skew or Skew()
+    # Labels beyond what the output can say are clipped first, or every long time would count as an unsafe error.
     y, told = clipped(labels, scales), np.asarray(predicted, np.float64)
     percent = percent_error(y, told)
     unsafe = unsafe_percent(percent)
     found: dict[str, Any] = {"rows": len(y), "loss": float(loss_of(safe_error(y / scales, told / scales, k.eps), k).mean())}
     for column, name in enumerate(OUTPUTS):
         found[name] = _of_output(y[:, column], told[:, column], percent[:, column], unsafe[:, column])
+    # Labels of zero have no percentage: -inf lets the other output decide.
     known = np.where(np.isfinite(unsafe), unsafe, -np.inf)
     found["either_beyond"] = {f"{share:g}": float((known > share).any(axis=1).mean()) for share in BEYOND}
     return found

@@ -80,6 +80,7 @@ def draw_masks(rows: int, share: float, generator: torch.Generator, device: torc
         return []
     widths = [WIDTHS[number + 1] for number in DROPPED]
     drawn = torch.rand(rows, sum(widths), generator=generator, device=device)
+    # Divided by the share that is kept, so that nothing changes in the mean and nothing is scaled at deployment.
     kept = (drawn >= share).to(torch.float32) / (1.0 - share)
     return list(kept.split(widths, dim=1))
 
@@ -104,10 +105,12 @@ class BoundaryRun:
         self._inputs, self._labels = (_on(array, device) for array in (rows.inputs, rows.labels))
         self._watched = _on(rows.watched_inputs, device), _on(rows.watched_labels, device)
         self._signs = torch.tensor(SAFE_SIGNS, dtype=torch.float32, device=device)
+        # "scaled" noise acts on inputs within 0 and 1; otherwise it is in the inputs' own units, hence the division.
         spread = np.ones(rows.inputs.shape[1]) if options.noise_on == "scaled" else 1.0 / rows.spans
         self._noise = _on((options.noise * spread).astype(np.float32), device)
         self.model = BoundaryNet(options.seed).to(device)
         self._parameters = dict(self.model.named_parameters())
+        # Adam's fused form on a GPU, one launch for all tensors; `foreach` elsewhere.
         fused = device.type == "cuda"
         self._adam = torch.optim.Adam(list(self._parameters.values()), lr=options.rate, fused=fused, foreach=not fused)
         self._generator = torch.Generator(device=device)
@@ -142,6 +145,7 @@ class BoundaryRun:
             AirworthyError: A number is not finite any more.
         """
         begun = time.perf_counter()
+        # Set every epoch, not by a scheduler object: a scheduler would be one more thing to save in checkpoints.
         for group in self._adam.param_groups:
             group["lr"] = self.options.rate_of(self.epoch)
         inputs, labels = self._drawn()
@@ -185,6 +189,7 @@ class BoundaryRun:
     def _drawn(self) -> tuple[Tensor, Tensor]:
         """Rows of this epoch in its order, with its noise (eq. 10)."""
         entropy = np.random.SeedSequence((self.options.seed, self.epoch)).generate_state(1, np.uint64)[0]
+        # Seeded by epoch, so that a training that goes on from a checkpoint draws what it would have drawn.
         self._generator.manual_seed(int(entropy >> np.uint64(1)))
         count, width = self._inputs.shape
         order = torch.randperm(count, generator=self._generator, device=self.device)

@@ -30,6 +30,7 @@ __all__ = ["pictures_of", "write_card"]
 # What a data set's card shows of its courses: their roll-outs from above, each in its own place, and what was seen.
 
 Content = dict[str, Any]
+# Ours: two or four lines of eight images suit the page's width.
 COLUMNS = 8
 IMAGES, IMAGES_EACH = 4 * COLUMNS, 2 * COLUMNS
 """On the contact sheet of the only course, and of each of several."""

@@ -23,9 +23,11 @@ from airworthy.trajectories import course
 __all__ = ["data_uri", "plan_picture", "sheet", "spread_pairs"]
 
 WIDTH = 1080
+# Ours: drawn at twice the size and reduced, which smooths the lines.
 _FINER = 2
 _ROOM = 0.8
 """Shown round the roll-outs [m]."""
+# The report's palette in numbers: Pillow knows no CSS variables.
 PAGE, INK, FLOWN, GRID = (255, 255, 255), (27, 36, 49), (43, 108, 176), (222, 226, 232)
 MANY = (255, 92, 40)
 
@@ -66,6 +68,7 @@ def plan_picture(dataset: ExpertDataset, name: str, place: Scene | None, width: 
         return list(zip(u.tolist(), v.tolist(), strict=True))
 
     _draw_grid(draw, low, high, pixels)
+    # The more paths, the fainter each: their density shows where flights were.
     strength = int(np.clip(30000 / max(len(paths), 1), 10, 200))
     for path in paths:
         draw.line(pixels(path), fill=(*(MANY if place is not None else FLOWN), strength), width=_FINER)
@@ -88,6 +91,7 @@ def _from_above(place: Scene, low: Array, high: Array, size: tuple[int, int]) ->
 
 def _draw_grid(draw: Any, low: Array, high: Array, pixels: Any) -> None:
     """Lines every one, two or five metres, with their numbers at the lower and left edge."""
+    # At most 16 lines: more would hide the paths.
     step = next(s for s in (1, 2, 5, 10, 20, 50, 100, 1000) if (high[0] - low[0]) / s <= 16)
     words = font(13 * _FINER)
     for axis in (0, 1):
@@ -121,6 +125,7 @@ def _spread(dataset: ExpertDataset, name: str, count: int) -> ArrayInt:
     by_time = rollouts[np.argsort(dataset.start[rollouts], kind="stable")]
     picked = by_time[np.round(np.linspace(0, len(by_time) - 1, min(count, len(by_time)))).astype(int)]
     ticks = dataset.config.ticks
+    # Seven is prime to the usual numbers of ticks: neighbours are shown at different ticks of their roll-outs.
     chosen = picked * ticks + (7 * np.arange(len(picked))) % ticks
     return np.asarray(chosen[np.argsort(dataset.true[chosen, 0], kind="stable")], np.int64)
 

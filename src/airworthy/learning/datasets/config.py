@@ -36,6 +36,7 @@ __all__ = ["DatasetConfig", "changed_field", "config_from", "described_identity"
 #
 # World: z up; body: x forward, y left, z up; quaternions x, y, z, w.
 
+# Rises when a folder written before would be read wrongly.
 SCHEMA_VERSION = 1
 DATASET_FILE, RUN_FILE, CARD_FILE = "dataset.json", "run.json", "card.html"
 PAIRS_FILE, ROLLOUTS_FILE, IMAGES_FILE, SHARD_FILE = "pairs.parquet", "rollouts.parquet", "images.npy", "shard.json"
@@ -78,6 +79,7 @@ def shard_name(index: int) -> str:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
+# A seed fills one 64-bit word of Philox's key.
 SEED_LIMIT = 1 << 64
 LIGHT_MAX, NOISE_MAX = 100.0, 255.0
 """Of an image's brightness, as a factor, and of its noise [counts]: beyond them nothing is left to see."""

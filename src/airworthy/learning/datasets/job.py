@@ -100,6 +100,7 @@ def _made(task: ShardTask, group: Group) -> tuple[list[ShardFacts], Seconds]:
 
 GROUP_ROLLOUTS = 500
 """Roll-outs that are flown together where there are no images: the solver's launches are then long enough."""
+# Ours: each process holds a solver and a scene of its own, so that memory ends before cores do.
 WORKERS_MAX = 256
 _PAIR_BYTES = 110
 """Of a row of `pairs.parquet`, about."""

@@ -45,6 +45,7 @@ __all__ = [
 
 # ---- A shard on disk: a folder that is whole or not there, and says what its files are --------------------------------------
 
+# Ours: a shard's facts have some kilobytes; the folder may come from a stranger.
 _FACTS_MAX = 1 << 20
 
 
@@ -229,6 +230,7 @@ def _sync(path: Path) -> None:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
+# Ours: bounds what a stranger's manifest makes a reader parse.
 _SIZE_MAX = 64 << 20
 
 

@@ -79,6 +79,7 @@ class Sharding:
 
 # ---- Tables of a shard as Parquet, the same bytes for the same values -------------------------------------------------------
 
+# Ours: bounds what a damaged file can make a reader allocate; shards have some thousand rows.
 ROWS_MAX = 1 << 26
 Columns = dict[str, ArrayAny]
 

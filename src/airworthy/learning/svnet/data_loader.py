@@ -135,6 +135,7 @@ class DataLoader:
 
     def _ahead(self, batches: Iterable[ArrayInt]) -> Iterator[tuple[ArrayInt, Tensor]]:
         waiting: list[tuple[ArrayInt, Future[Tensor]]] = []
+        # One thread: files are read in the order of the minibatches, and a disk gains nothing from more.
         with ThreadPoolExecutor(1, "images") as reader:
             try:
                 for which in batches:
@@ -153,12 +154,14 @@ class DataLoader:
     def _read(self, which: ArrayInt) -> Tensor:
         assert self.data.images is not None
         images = torch.from_numpy(self.data.images.take(which))
+        # Pinned memory is copied while the device computes; pageable memory would be waited for.
         return images.pin_memory() if self.device.type == "cuda" else images
 
     def _fits(self) -> bool:
         if self.device.type != "cuda" or self.data.images is None:
             return False
         free, _ = torch.cuda.mem_get_info(self.device)
+        # Twice the images: the other half is for activations, gradients and what others hold on the device.
         return 2 * len(self.data.images) * self.data.images.side**2 * 3 < free
 
     def _loaded(self) -> Tensor:

@@ -24,6 +24,7 @@ __all__ = ["Line", "lines", "scatter", "training_curves", "write_training_report
 
 # ---- Figures of a training's report as inline SVG; colours are the style sheet's --------------------------------------------
 
+# Units of the SVG; two figures fit beside each other on a page.
 WIDTH, HEIGHT = 420.0, 230.0
 SIDE = 250.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 14.0, 12.0, 30.0

@@ -122,6 +122,7 @@ class SvNetRun:
     def _learn(self, which: Any, images: Tensor | None) -> None:
         loss = self.stage.learn(self._step, which, images)
         self._step += 1
+        # A minibatch that was not finite has changed nothing; it is counted, and too many end the training with a sentence.
         if math.isfinite(loss):
             self._sum += loss
             self._counted += 1

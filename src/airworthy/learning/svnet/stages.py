@@ -19,6 +19,7 @@ from airworthy.learning.svnet.options import SvNetOptions
 
 __all__ = ["CommandStage", "HistoryStage", "TrainingStage", "stage_names"]
 
+# Ours: four times the published minibatch, since nothing is kept for a backward pass.
 JUDGED_AT_ONCE = 256
 _NUMBERS = {"history": 1, "command": 2}
 """Of the generators; part of every result."""
@@ -67,6 +68,7 @@ class TrainingStage(ABC):
         self.minibatches = plan.epochs * self.per_epoch
         """Of the whole step."""
         for key, parameter in model.named_parameters():
+            # Frozen here and not in the optimiser alone: gradients that nobody reads would cost time and memory.
             parameter.requires_grad_(trained(key))
         self.trained = {key: value for key, value in model.named_parameters() if value.requires_grad}
         fused = feed.device.type == "cuda"
@@ -87,6 +89,7 @@ class TrainingStage(ABC):
             The loss; NaN where something was not finite, and nothing was learnt.
         """
         entropy = np.random.SeedSequence((self.options.seed, _NUMBERS[self.name], step)).generate_state(1, np.uint64)[0]
+        # Seeded by stage and minibatch, so that a training can stop and go on anywhere with the same numbers.
         self._generator.manual_seed(int(entropy >> np.uint64(1)))
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate(step)
@@ -94,7 +97,9 @@ class TrainingStage(ABC):
         masks = draw_masks(len(which), self._widths, self._generator, self.feed.device)
         loss = self.loss(self.predicted(which, self._shown(images), masks), which)
         loss.backward()
+        # `clip` of 0 clips nothing; the norm is wanted all the same, as it shows what is not finite.
         length = nn.utils.clip_grad_norm_(list(self.trained.values()), self.options.clip or math.inf)
+        # One transfer for both numbers: each read waits for the device.
         value, finite = torch.stack([loss.detach(), torch.isfinite(loss + length).float()]).tolist()
         if not finite:
             return math.nan

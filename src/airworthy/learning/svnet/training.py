@@ -207,6 +207,7 @@ def write_figures(folder: Path, figures: Mapping[str, Any]) -> Path:
 # -----------------------------------------------------------------------------------------------------------------------------
 
 CURVES = "tensorboard"
+# Rises when a training begun by an earlier version must not go on.
 SCHEMA_VERSION = 1
 _NAMED = TrainingNames(
     "a policy", "its data were others", "the weights it began with, or its version, were others", "minibatch"

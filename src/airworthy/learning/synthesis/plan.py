@@ -132,6 +132,7 @@ class Pictures:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
+# Part of every data set's bytes: a new quantity gets a step of its own, or old ones would change.
 _START, _DRONE = 0, 1
 """Steps of the stream from which a roll-out draws."""
 
@@ -196,6 +197,7 @@ class RolloutPlan:
         wanted = np.stack([self._state(int(w), float(t)) for w, t in zip(which, time, strict=True)])
         state = wanted + self.config.half_width * (2.0 * drawn[:, 1:11] - 1.0)
         state[:, 6:] /= np.linalg.norm(state[:, 6:], axis=1, keepdims=True)
+        # Drawn components may end on the other side of the quaternion's sphere; the sign of the path is kept.
         state[:, 6:] *= np.where((state[:, 6:] * wanted[:, 6:]).sum(1, keepdims=True) < 0.0, -1.0, 1.0)
         share = 2.0 * uniforms(key, _DRONE, Stream.SYNTHESIS, 2) - 1.0
         mass = self.vehicle.mass * (1.0 + self.config.mass * share[:, 0])

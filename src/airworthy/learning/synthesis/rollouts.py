@@ -96,6 +96,7 @@ def roll_out(
             state.append(_aligned(_state(simulator), now))
     states = np.stack(state, axis=1)
     sensed = sensed_states(plan, starts.number, states[:, :-1])
+    # By the last true state, after the last command: what the paper's criterion looks at (spec/sousvide section 5).
     error = _end_error(plan, starts.course, states[:, -1, :3])
     # 0 keeps every roll-out.
     kept = (error <= config.keep_within) | (config.keep_within == 0.0)
@@ -117,6 +118,7 @@ def sensed_states(plan: RolloutPlan, number: ArrayInt, states: Array) -> Array:
     level = np.array(noise_level(plan.config.noise).sensor)
     if not level.any():
         return states.copy()
+    # Keyed by roll-out and tick: the noise does not depend on which roll-outs are flown together.
     key = flight_key(plan.config.seed, number)[:, None]
     drawn = normals(key, np.arange(states.shape[1])[None], Stream.SENSED, 12)[..., :10]
     sensed = states + level * drawn

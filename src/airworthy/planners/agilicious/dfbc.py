@@ -15,6 +15,7 @@ from airworthy.core.vectors import add, cross, dot, matrix_columns, norm, scale,
 
 __all__ = ["DFBC_GAINS", "GUARD_GAINS", "DfbcGains", "DfbcWish", "dfbc_control", "quaternion_of_axes", "tilt_first"]
 
+# World z, up.
 _UP = (0.0, 0.0, 1.0)
 
 
@@ -36,6 +37,7 @@ class DfbcGains(NamedTuple):
     """Clip of velocity errors [m/s]."""
 
 
+# Source: spec/planners section 9.
 DFBC_GAINS = DfbcGains((10.0, 10.0, 10.0), (6.0, 6.0, 6.0), 150.0, 3.0, (20.0, 20.0, 8.0))
 """As shipped (`geo.yaml`)."""
 GUARD_GAINS = DfbcGains((10.0, 10.0, 20.0), (4.0, 4.0, 6.0), 10.0, 2.0, (0.0, 0.0, 0.0), (0.6, 0.6, 0.3), (1.0, 1.0, 1.0))
@@ -89,6 +91,7 @@ def dfbc_control(
     return DfbcWish(size, add(turn, damping), z)
 
 
+# As the shipped controller has it; the vehicle's own gravity does not reach it.
 _GRAVITY = 9.81
 
 

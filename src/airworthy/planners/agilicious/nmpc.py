@@ -32,6 +32,7 @@ __all__ = ["Nmpc", "NmpcModel", "RateModel", "RateMpc", "RotorModel", "Tracking"
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 _UNIT_Z = np.array([0.0, 0.0, 1.0])
+# Ours: below it sin(x) / x is 1 to the last bit, and the quotient would be 0 / 0.
 _SMALL = 1e-8
 
 
@@ -188,6 +189,7 @@ def _apply(matrix: Array, vector: Array) -> Array:
 # Source: spec/planners section 9: the pipeline runs at >= 100 Hz, minimum period 0.01 s.
 SOLVING_RATE = 100.0
 """Solutions per second of the controller of rotor thrusts [Hz]."""
+# Source: spec/planners section 9, "about 20 nodes over 1 s", free to tune.
 NODES, STEP = 20, 0.05
 """Of the controller of rotor thrusts: a second."""
 # Source: [R] agilib/params/mpc.yaml: attitude 5, 5, 200 as of a turn vector, hence the quarter for quaternion components.

@@ -180,6 +180,7 @@ class VehicleBodies:
 # -----------------------------------------------------------------------------------------------------------------------------
 
 INNER = ("plain", "indi")
+# Source: spec/planners section 9, with the cutoffs below.
 RATE = 300.0
 """Commands per second that the filters are meant for [Hz]."""
 # Source: spec/planners section 9: gyro derivative and rotors 12 Hz at 300 Hz, accelerometer and rotor speed of the outer loop 6

@@ -113,6 +113,7 @@ def _free_derivatives(states: Array, durations: Array) -> Array:
     return np.asarray(solved.reshape(count - 2, 2, -1))
 
 
+# Falling factorials: by what the coefficients of a quintic are multiplied in its derivatives 0 to 3.
 _FACTOR = [np.ones(6), np.arange(1.0, 6.0), np.array([2.0, 6.0, 12.0, 20.0]), np.array([6.0, 24.0, 60.0])]
 
 

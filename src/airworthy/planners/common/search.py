@@ -93,6 +93,7 @@ class CellTable:
 EXPANSIONS = 200_000
 _MIDDLE = SIDE // 2
 _STEPS = np.stack(np.meshgrid(*3 * [[-1, 0, 1]], indexing="ij"), -1).reshape(27, 3)
+# Lengths of steps by how many axes they change.
 _KIND = (0.0, 1.0, 1.4142135623730951, 1.7320508075688772)
 
 

@@ -37,6 +37,7 @@ __all__ = ["PlannerLog", "PlannerPilot", "TakeOff", "TakeOffs"]
 
 # ---- Before the goal: from where a vehicle stands up to its start, and waiting there until it is calm -----------------------
 
+# Ours: rounding of a clock that is a sum of steps.
 _EARLY = 1e-9
 
 

@@ -149,6 +149,7 @@ _CHECK_STEP = 0.01
 # Source: spec/planners 3.8: the emergency stop is left when speed < 0.1 m/s.
 _SLOW = 0.1
 """An emergency is over below this speed [m/s]."""
+# Ours: bounds the time since what never began, whose difference would be infinite [s].
 _EVER = 1e9
 _EPISODE = 0x45474F
 """Keeps the planner's draws apart from those of the flight itself."""

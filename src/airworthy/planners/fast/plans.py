@@ -76,6 +76,7 @@ def _gram(count: int, stencil: tuple[int, ...], first: int, m: int) -> Array:
 # Minimised are 10 times the squared third differences plus 100 times the squared misses of the way points, which is a linear
 # system: it is solved exactly. Source: spec/planners section 4.5.
 
+# Ours: a micrometre; nothing that is planned turns within it.
 _LEAST_WAY = 1e-6
 """Of a vector whose direction means something [m]."""
 # Ours: at the end itself the velocity may be zero, without a direction.
@@ -159,6 +160,7 @@ def _with_state(state: tuple[float, float, float], dt: float) -> Array:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
+# Ours, because a batch is one array: twice `MOST_POINTS`.
 _YAW_POINTS = 512
 
 

@@ -194,6 +194,7 @@ def derivative_peaks(control: Array, knots: Array) -> tuple[float, float]:
 
 # Source: spec/planners 4.6: state machine 100 Hz, safety 20 Hz.
 _WATCH_RATE = 20.0
+# Ours: share of a tick that rounding of the clock may take.
 _EARLY = 1e-6
 
 

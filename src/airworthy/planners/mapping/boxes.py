@@ -101,6 +101,7 @@ def lengths(s: MapSettings) -> Array:
 # (`read_pixels`); its rays are every second of those of mode `full`, 640 x 480. Pixel (j, i) looks along its whole numbers,
 # as in the published code.
 
+# Source: spec/planners 1.1, the published intrinsics; "fast" halves every number.
 MODES: dict[str, Pinhole] = {
     "full": Pinhole(640, 480, 387.229, 387.229, 321.046, 243.450, integer_pixels=True),
     "fast": Pinhole(320, 240, 193.6145, 193.6145, 160.523, 121.725, integer_pixels=True),
@@ -185,7 +186,9 @@ def _read(projection: Any, settings: MapSettings) -> tuple[ArrayInt, ArrayInt]:
 # Source: spec/planners 1.1, step 5: a 5-voxel shell outside (local bound + margin).
 SHELL = 5
 """Cells beyond local bound and margin that are forgotten with each image."""
+# Ours: rounding of a division, in cells.
 _TINY = 1e-6
+# Numbers of cells are 32-bit integers in the kernels.
 _MOST_CELLS = 1 << 31
 _LONGEST = 32000
 """Cells along an edge: their numbers have 16 bits in places."""

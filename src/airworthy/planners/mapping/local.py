@@ -29,6 +29,7 @@ CLOUD = SLIDE | POINTS
 FIELD = SWEEP | ENVELOPE
 _WHOLE = TRACE | POINTS
 """Stages in which one thread of a GPU takes a whole flight, so that the order of rays is that of a CPU."""
+# Ours: enough parts to fill a GPU with the flights of a small batch.
 _GPU_PARTS = 64
 _GPU_FLIGHTS = 256
 """Flights of one launch on a GPU: each has its own work memory there."""

@@ -49,6 +49,7 @@ _TALL = 1.0
 """Moving obstacles higher than this count as without end [m]."""
 # Source: spec/planners 7.1: ceil((w + 0.6) / 0.25) - 1, in 0..3, as deployed (training had w / 0.25 - 1).
 _WIDTH_STEP, _WIDTH_CLASSES, _GROWN = 0.25, 4, 0.6
+# Ours: below it a vector has no direction.
 _SMALLEST = 1e-6
 
 
@@ -179,6 +180,7 @@ MAP_SETTINGS = MapSettings(
 WRAPPERS = ("faithful", "full_3d")
 STATES = ("turning", "straight", "policy", "shielded", "arriving", "arrived")
 """What `update` reports as numbers."""
+# Source: spec/planners 7.4: the node decides at 20 Hz.
 RATE = 20.0
 """Decisions per second [Hz]."""
 _EARLY = 0.05

@@ -38,6 +38,7 @@ __all__ = [
 Vec = tuple[float, float, float]
 Plane = tuple[Vec, Vec]
 """A point and the unit normal into what is allowed."""
+# Ours: a half space violated by less is kept, up to rounding.
 _TINY = 1e-10
 # Ours: 40 halvings of a few m/s end below rounding, always after the same work.
 _HALVINGS = 40

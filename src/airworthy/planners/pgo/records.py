@@ -145,6 +145,7 @@ def stretched(control: Array, interval: float, speed: float, acceleration: float
 
 # ---- Records that go to the roadmap's compiled code and come back -----------------------------------------------------------
 
+# Ours, as all sizes of records here: what does not fit is given up, and said.
 MOST_CORNERS = 256
 """Corners of a path; one that needs more is given up."""
 
@@ -266,6 +267,7 @@ class PgoSettings(TimedSettings):
 # Source: spec/planners section 5, step 1: from now forward in 0.2 s steps.
 _STEP = 0.2
 """Between points at which a segment's length is measured [s]."""
+# Ours: fewer leave nothing free between the two boundary states; more do not fit a spline's record.
 _LEAST_PIECES, _MOST_PIECES = 6, 240
 
 

@@ -24,12 +24,15 @@ __all__ = ["MAP_SETTINGS", "STATES", "Polyline", "SamplingExpert", "SamplingSett
 # -----------------------------------------------------------------------------------------------------------------------------
 # The expert's global reference: a way without collisions from start to goal, and how far along it a vehicle is.
 
+# Ours, as the oracle's: the widest through which a path leads.
 CLEARANCES = (0.8, 0.6, 0.45, 0.3)
 """Tried one after the other [m]."""
+# Ours, as the oracle's.
 HEADROOM = 3.0
 """Above start and goal no way is looked for [m]."""
 # Ours: points every 0.2 m, and 20 rounds of averaging neighbours, so that corners become arcs.
 SPACING, SMOOTHING = 0.2, 20
+# Ours: farther than is flown between two decisions at any speed here.
 _WINDOW = 4.0
 """A vehicle's place is looked for so far ahead of the last one [m]."""
 
@@ -115,10 +118,13 @@ RATE = 15.0
 """Decisions per second [Hz]."""
 STATES = ("following", "without a sample", "arrived")
 _EARLY, _TAG, _ARRIVED, _BRAKING = 0.05, 0x5A4D, 0.3, 2.0
+# Ours: beyond it the fitted start would no longer be where the vehicle is.
 _STRAY = 0.5
 """Farther than this from its set-point a vehicle starts anew from where it is [m]."""
+# Ours: a body of 0.3 m, and the error of tracking.
 _FLOOR, _CEILING = 0.5, 0.4
 """From the floor and the ceiling, which the maps do not hold [m]."""
+# Ours: 25 ms apart over the horizon of a second.
 _FINE = 41
 """Points of a path by which it is re-timed."""
 # Source: spec/planners 8.5: fit degree 5 with 3rd-order continuity.
