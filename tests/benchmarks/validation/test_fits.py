@@ -64,10 +64,9 @@ def test_cross_validation_sees_that_drag_has_a_moment(halves):
     )
 
 
-def test_what_the_hubs_gain_is_judged_beside_the_best_without_them(synthetic):
+def test_what_the_hubs_gain_is_judged_beside_the_best_without_them(halves):
     """Of the structures without air at the hubs, the one that cross-validation puts first, on the windows not fitted to."""
-    source = reference(synthetic.log, IDENTITY)  # half of its windows: nine fits take a while
-    split = Split("second", cut_windows(source, span=(0.0, 3.5)), cut_windows(source, span=(7.0, 9.5)))
+    split = Split("second", *halves)
     experiment = Experiment("brushed", "", BRUSHED, [split], False, ("rigid", "drag", "hubs"))
     next(iter(experiment.jobs()))()
     ((name, costs),) = experiment.chosen
