@@ -140,6 +140,7 @@ class PathTable:
         row = np.arange(len(path))
         first, end = known[:, 0], known[row, last[path]]
         span = end - first
+        # A path of one waypoint has no period.
         turn = repeat[path] & (span > 0.0)
         # fmod by a zero span is avoided, not masked afterwards: it would warn.
         inside = np.where(turn, first + np.mod(time - first, np.where(turn, span, 1.0)), np.clip(time, first, end))
@@ -155,6 +156,7 @@ class PathTable:
     def _padded(self) -> tuple[ArrayAny, ...]:
         if self._arrays is None:
             count, most = len(self._paths), max(len(path) for path, _ in self._paths)
+            # Padding lies at no time: comparisons below never count it.
             times = np.full((count, most), np.inf)
             positions, attitudes = np.zeros((count, most, 3)), np.tile(frames.IDENTITY, (count, most, 1))
             for index, (path, _) in enumerate(self._paths):
@@ -169,6 +171,7 @@ class PathTable:
 def _check_path(path: tuple[Waypoint, ...], who: str) -> None:
     if not path:
         raise AirworthyError(f"{who} is scripted, but its path is empty; give it at least one waypoint.")
+    # In one array, so that one look finds whatever is not finite.
     values = np.array([(point.time, *point.position, *point.attitude) for point in path], float)
     if not np.isfinite(values).all() or (np.abs(np.linalg.norm(values[:, 4:], axis=1) - 1.0) > 1e-4).any():
         raise AirworthyError(f"{who} has a waypoint that is not finite, or whose attitude is not a quaternion of length 1.")
@@ -203,6 +206,7 @@ def drifted(position: Array, attitude: Array, velocity: Array, rate: Array, dura
         rate: Angular velocity about world axes [rad/s], (n, 3).
         duration: [s], (n,).
     """
+    # From the left: about world axes, which a constant world rate keeps.
     turn = frames.from_rotation_vector(rate * duration[:, None])
     return position + velocity * duration[:, None], frames.normalize(frames.multiply(turn, attitude))
 
@@ -327,6 +331,7 @@ def posed(scene: Scene, time: float = 0.0, skins: bool = True) -> Scene:
     numbers = instance_numbers(scene)[0]
     static = tuple(replace(item, instance_id=number) for item, number in zip(scene.instances, numbers, strict=True))
     names = [actor.name for actor in scene.actors]
+    # For what is attached to actors: without them it must stand in the world.
     at_rest = {name: (position[k], attitude[k]) for k, name in enumerate(names)}
     return replace(
         scene,
@@ -372,6 +377,7 @@ def _skinned(scene: Scene, actor: Actor, item: Instance, shapes: dict[str, Shape
         return replace(item, visible=False)
     mesh = scene.shapes[item.shape]
     assert isinstance(mesh, Mesh)  # only meshes are bound
+    # Another name: the mesh at rest may still be another instance's.
     name = f"{item.shape}@{time:g}"
     shapes[name] = skinned_mesh(skeleton, item.shape, mesh, joint_matrices(skeleton, actor.animation, time)[0])
     return replace(item, shape=name, visible=True)

@@ -45,6 +45,7 @@ def packed_vertices(mesh: Mesh, occlusion: ArrayF32 | None = None) -> ArrayU32:
     """(V, VERTEX_WORDS) of a mesh; occlusion (V,): share of the hemisphere that the mesh leaves open, 1 everywhere if None."""
     count = len(mesh.vertices)
     packed = np.zeros((count, VERTEX_WORDS), np.uint32)
+    # Anything of unit length: a mesh without normals is shaded flat, and these are not read.
     up = np.array([[0.0, 0.0, 1.0]], np.float32)
     normals = mesh.normals if mesh.normals is not None else np.repeat(up, count, axis=0)
     packed[:, 0] = octahedral(normals)
@@ -68,6 +69,7 @@ def basis(normals: ArrayFloat) -> tuple[Array, Array]:
     """
     n = np.asarray(normals, np.float64)
     x, y, z = n[..., 0], n[..., 1], n[..., 2]
+    # Without it the divisor vanishes for normals that point straight down.
     sign = np.where(z < 0.0, -1.0, 1.0)
     a = -1.0 / (sign + z)
     b = x * y * a
@@ -83,6 +85,7 @@ def _tangent_bits(mesh: Mesh, normals: ArrayFloat) -> ArrayU32:
     corner = mesh.faces.reshape(-1)
 
     def summed(value: Array) -> Array:
+        # Weighted by area: slivers that a simplifier left must not turn the tangents of large faces.
         spread = np.repeat(value * weight[:, None], 3, axis=0)
         return np.stack([np.bincount(corner, spread[:, k], count) for k in range(3)], -1)
 
@@ -90,6 +93,7 @@ def _tangent_bits(mesh: Mesh, normals: ArrayFloat) -> ArrayU32:
     first, second = basis(normals)
     angle = np.arctan2(np.sum(u * second, -1), np.sum(u * first, -1)) % (2.0 * np.pi)
     bits = np.minimum(np.rint(angle / (2.0 * np.pi) * 32768.0), 32767).astype(np.uint32)
+    # Mirrored texture coordinates, as modellers use for symmetric halves: v grows to the other side.
     flipped = np.sum(np.cross(normals, u) * v, -1) < 0.0
     return np.asarray(bits | flipped.astype(np.uint32) << 15, np.uint32)
 
@@ -102,6 +106,7 @@ def _gradients(mesh: Mesh) -> tuple[Array, Array, Array]:
     e1, e2 = p[:, 1] - p[:, 0], p[:, 2] - p[:, 0]
     (a, b), (c, d) = (t[:, 1] - t[:, 0]).T, (t[:, 2] - t[:, 0]).T
     det = a * d - b * c
+    # Directions only: dividing by the determinant would blow up on faces whose coordinates nearly coincide.
     sign = np.where(det < 0.0, -1.0, 1.0)[:, None]
     along_u, along_v = sign * (d[:, None] * e1 - b[:, None] * e2), sign * (a[:, None] * e2 - c[:, None] * e1)
     area = 0.5 * np.linalg.norm(np.cross(e1, e2), axis=-1) * (np.abs(det) > 1e-20)
@@ -195,6 +200,7 @@ class Appearance:
         floats = [*material.base_color, material.metallic, material.roughness, *material.emissive, material.normal_scale]
         floats += [*material.uv_scale, 1.0 / size if size > 0.0 else 0.0, material.detail_repeat, material.alpha_cutoff, 0.0]
         maps = [self._pool.add(textures.get(getattr(material, name))) for name in MATERIAL_MAPS]
+        # A normal map of the file's own knows more than one made from heights.
         if maps[2] < 0 and material.height_map and material.height_scale:
             repeat = size if size > 0.0 else metres
             span = (repeat / max(abs(material.uv_scale[0]), 1e-6), repeat / max(abs(material.uv_scale[1]), 1e-6))
@@ -215,6 +221,7 @@ class Appearance:
         return baked_arrays(len(self._scenes), self._slots, self._slots[-1], self._light)
 
     def _occlude(self, scene: int, light: BakedLight) -> None:
+        # Scenes of a batch share shapes; occlusion belongs to the shape, whichever scene names it.
         numbers = {id(shape): index for index, shape in enumerate(self._shapes)}
         for name, value in light.occlusion.items():
             shape = self._scenes[scene].shapes.get(name)
@@ -223,6 +230,7 @@ class Appearance:
                 continue
             first = self.shape_rows[index, 0]
             packed = self.vertices[first : first + len(value)]
+            # The lower half is the tangent's.
             packed[:, 4] = (packed[:, 4] & np.uint32(0xFFFF)) | occlusion_bits(len(value), value)
 
     def memory(self) -> dict[str, int]:

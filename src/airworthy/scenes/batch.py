@@ -97,7 +97,7 @@ class SceneBatch:
 
     @property
     def origin(self) -> SceneBatch:
-        """Of what `seen` gives, the batch that was asked; of every other batch, itself."""
+        """Of what `rendered` gives, the batch that was asked; of every other batch, itself."""
         return self if self._origin is None else self._origin
 
     @property
@@ -121,10 +121,12 @@ class SceneBatch:
 
     def _add(self, scene: Scene) -> int:
         """Index of a scene, which joins the pool when it is new."""
+        # By identity: comparing two scenes would compare their meshes.
         found = self._index.get(id(scene))
         if found is not None:
             return found
         index = len(self.scenes)
+        # All that may refuse the scene comes before the first list grows: a failed `assign` leaves the pool as it was.
         static = static_rows(scene, index, self._shapes, self._materials)
         moving = actor_rows(scene, index, self._shapes, self._materials)
         actors = actor_table(scene, self._paths)
@@ -169,6 +171,7 @@ class SceneBatch:
     def mover_placement(self, scene: int) -> Placement:
         """Movers of an environment with a unique scene, at rest: vehicles, parts at rest, and rows that nothing uses."""
         rows = self._moving[scene]
+        # Every environment has as many movers, so that a swap of scenes rebuilds no arrays; the rest are switched off.
         spare = self._mover_max - self.extra_count - len(rows)
         columns = [
             np.concatenate((getattr(self._extra, name), getattr(rows, name), np.repeat(blank, spare, axis=0)))
@@ -189,6 +192,7 @@ class SceneBatch:
             self._active[env, self.extra_count : self.extra_count + len(self._moving[self.scene_of_env[env]])] = True
         if self._overrides:
             gone = set(env_ids.tolist())
+            # Poses from a motion-capture system belong to the flight in which they arrived.
             self._overrides = {key: value for key, value in self._overrides.items() if key[0] not in gone}
         self._place(env_ids)
 
@@ -312,6 +316,7 @@ class SceneBatch:
         if min(chosen, default=0) < 0 or max(chosen, default=0) >= len(self.scenes):
             raise AirworthyError(f"assign() got scene {max(chosen)}; expected 0 to {len(self.scenes) - 1}.")
         self.scene_of_env[envs] = chosen
+        # A new scene may have more instances or movers than there is room for.
         if len(self.scenes) > known:
             self._rebuild()
             return
@@ -358,6 +363,7 @@ class SceneBatch:
             things = (item for scene in self.scenes for item in (*scene.instances, *_parts(scene)))
             if not any(map(is_collision_only, things)):
                 return self
+            # Made when a colour is first asked for: most batches have nothing that is hit and not shown.
             self._twin = RenderedBatch(self)
         return self._twin.view(self)
 
@@ -376,6 +382,7 @@ class SceneBatch:
         if self._actor_max:
             scenes = self.scene_of_env[envs]
             actor, local, turn = (array[scenes] for array in self._parts)
+            # Only skinned actors move part by part; all others move as a whole below.
             for scene in np.unique(scenes):
                 if self._joints[scene].moved:
                     mine = scenes == scene
@@ -416,6 +423,7 @@ class SceneBatch:
         """Rows of an actor in the state, and its environments."""
         slots = np.array([_slot(scene, name) for scene in self.scenes])[self.scene_of_env]
         envs = np.flatnonzero(slots >= 0) if env_ids is None else self._envs(env_ids)
+        # Asked for by number, an environment must have the actor; asked for all, those without it are passed over.
         missing = envs[slots[envs] < 0]
         if len(missing) or not len(envs):
             scene = self.scenes[self.scene_of_env[missing[0] if len(missing) else 0]]
@@ -460,6 +468,7 @@ def _extra_rows(
         raise AirworthyError(
             f"extra_movers names shape {int(placement.shape.max())}, but {len(shapes)} extra_shapes are given."
         )
+    # Counted anew: the batch has shapes of scenes before these.
     index = np.array([shape_table.add(shape) for shape in shapes], np.int32)
     table = Scene("extra", materials={str(number): material for number, material in enumerate(materials)})
     rows = [material_table.add(table, -1, (name,), 1) for name in table.materials] or [0]

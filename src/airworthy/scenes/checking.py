@@ -88,12 +88,14 @@ class Finding(str):
 
 def check_scene(scene: Scene) -> list[str]:
     """Problems of a scene, one sentence each, and notes, which begin with "note: "; empty where there is nothing to say."""
+    # Plain text, as files and command lines pass it on.
     return [str(item) if item.fatal else f"note: {item}" for item in findings(scene)]
 
 
 def findings(scene: Scene) -> list[Finding]:
     """Problems and notes; what only makes sense for a sound scene (clearances) is asked only of one."""
     found = [Finding(text) for text in _problems(scene)]
+    # Clearances of a broken scene would raise, or mislead.
     if found:
         return found
     found += [Finding(text) for text in _blocked(scene)]
@@ -192,6 +194,7 @@ def _shape_problems(shapes: dict[str, Shape]) -> Iterator[str]:
                 if values is not None and not np.isfinite(values).all():
                     yield f"shapes.{name}.{channel} holds a number that is not finite"
             continue
+        # The first is a radius or a half side; a capsule's half length may be 0, which makes it a sphere.
         sizes = [value for _, value in _walk(shape, "")]
         if min(sizes) < 0.0 or sizes[0] <= 0.0:
             yield f"shapes.{name} has the size {min(sizes):g} m, but sizes are positive"
@@ -202,6 +205,7 @@ def _light_problems(scene: Scene) -> Iterator[str]:
         where = f"lights[{index}]"
         if isinstance(light, Sun | SpotLight):
             length = math.sqrt(sum(v * v for v in light.direction))
+            # Wider than for attitudes: directions are typed by hand, and shading normalises them.
             if abs(length - 1.0) > 1e-2:
                 yield f"{where}.direction has length {length:.4g}, but a direction has length 1"
         strength = light.irradiance if isinstance(light, Sun) else light.intensity
@@ -240,6 +244,7 @@ def _actor_problems(scene: Scene) -> Iterator[str]:
     from airworthy.scenes.instance_tables import InstanceTable, actor_rows
     from airworthy.scenes.skeletons import part_joints
 
+    # A missing shape is said already, and would be said again here in other words.
     if not scene.actors or any(True for _ in _references(scene)):
         return
     try:
@@ -294,6 +299,7 @@ def point_clearance(scene: Scene, points: np.ndarray) -> np.ndarray:
 
 
 def _notes(scene: Scene) -> Iterator[str]:
+    # Unique ones take the memory; instances of a mesh share it.
     unique, _ = triangle_count(scene)
     if unique > TRIANGLES_MAX:
         yield f"it holds {unique:,} triangles, more than {TRIANGLES_MAX:,}: expect slow loading and large memory"

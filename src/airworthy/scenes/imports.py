@@ -73,6 +73,7 @@ def add_model(
         AirworthyError: The scale, units or axis are not usable.
     """
     factor = _factor(units, up, scale)
+    # The edge is in metres, the file in its own units.
     model, cells = _read(path, limits or FileLimits(), voxel / factor)
     _tell(path, model.warnings)
     found = _with_model(
@@ -116,6 +117,7 @@ def _with_model(
     collide: bool,
 ) -> Scene:
     """Return the scene with the content of a model as further instances; arguments as those of `add_model`."""
+    # First into z up, then as the caller turns it.
     turn = frames.normalize(frames.multiply(attitude, _UP_Y) if up == "y" else np.asarray(attitude, float))
     placed = [_moved(item, (0.0, 0.0, 0.0), turn, factor) for item in model.instances]
     origin = np.asarray(position, float)
@@ -125,6 +127,7 @@ def _with_model(
     items = tuple(
         _named(_moved(item, origin, np.asarray(IDENTITY), 1.0), prefix, semantic, collide, len(placed) > 1) for item in placed
     )
+    # Labels tell things apart by these numbers.
     items = _numbered_anew(items, scene)
     return replace(
         scene,
@@ -202,6 +205,7 @@ def holds_points(path: str | Path) -> bool:
         known = ", ".join(dict.fromkeys((".toml", *MODEL_SUFFIXES, *POINT_SUFFIXES)))
         ending = f"has the ending {suffix!r}" if suffix else "has no ending"
         raise AssetError(f"{str(path)!r} {ending}; scenes, models and clouds end in {known}.")
+    # PLY holds either; only its header knows.
     return suffix == ".pcd" or (suffix == ".ply" and not _has_faces(path))
 
 
@@ -209,6 +213,7 @@ def _has_faces(path: str | Path) -> bool:
     """Tell whether a PLY's header promises faces."""
     try:
         with open(path, "rb") as file:
+            # Headers are a few hundred bytes; a hostile file may have no end of one.
             head = file.read(65536)
     except OSError as error:
         raise AssetError(f"Could not read {str(path)!r}: {error.strerror or error}.") from error
@@ -220,6 +225,7 @@ def _cloud_model(points: Points, stem: str, voxel: float) -> tuple[Model, CloudC
     cells = cloud_cells(points.positions, voxel, points.note)
     _need_digits(points, cells, stem)
     remarks = list(points.warnings)
+    # Only asked where the caller chose the cells: those that were found fit the points already.
     lattice = None if cells.lattice or not voxel else find_lattice(points.positions)
     if lattice is not None and voxel < 0.99 * lattice.spacing:
         remarks.append(f"its points are {lattice.spacing:.4g} apart, so that cells of {voxel:.4g} leave holes between them")
@@ -284,6 +290,7 @@ def model_scene(
         model = read_any(path, limits or FileLimits())
     _tell(path, model.warnings)
     kept = cloud or Path(path).suffix.lower() in WORLD_SUFFIXES
+    # A map's coordinates mean something to its owner; an object's origin is where a modeller left it.
     centred = (not kept) if recentre is None else recentre
     scene = _with_model(Scene(stem, facts=facts), model, stem, factor, (0.0, 0.0, 0.0), IDENTITY, up, centred, "object", True)
     box = instances_box(scene.shapes, scene.instances)
@@ -294,6 +301,7 @@ def model_scene(
     if cloud:
         remedy = "take larger cells (--voxel) or a part of it" if centred else "use --recentre, or subtract an offset from it"
         need_near(*box, cells.side * factor, f"The cloud {Path(path).name!r}", remedy)
+    # Room to fly around it: a tenth of its width, half a metre at least.
     margin = 0.1 * float((box[1] - box[0])[:2].max()) + 0.5
     low = (float(box[0][0]) - margin, float(box[0][1]) - margin, float(box[0][2]))
     high = (float(box[1][0]) + margin, float(box[1][1]) + margin, float(box[1][2]) + _HEADROOM)
@@ -301,6 +309,7 @@ def model_scene(
     scene = replace(scene, bounds=Region(low, high), description=f"{Path(path).name}, {frame}", source=Path(path).name)
     if centred:
         return replace(scene, start=Pose((low[0] + 0.25 * margin, 0.0, 0.5 * (low[2] + high[2]))))
+    # Coordinates of a note are in metres, z up, and hold for the file's own frame alone.
     if note is not None and note.lower is not None and note.upper is not None and factor == 1.0 and up == "z":
         return _as_noted(scene, note)
     return with_free_path(scene, *box)

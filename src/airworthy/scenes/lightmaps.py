@@ -82,9 +82,12 @@ def baked_arrays(scene_count: int, slot_starts: Sequence[int], slot_count: int, 
         AirworthyError: The baked light of a scene belongs to another number of instances.
     """
     volumes = np.zeros((scene_count, VOLUME_COLUMNS), np.float32)
+    # Two probes along each axis, the least that can be blended between: rows that are off are read all the same.
     volumes[:, 6:9] = 2.0
+    # Never empty, since Warp gives empty arrays no memory.
     slots = np.full(max(slot_count, 1), -1, np.int32)
     probes, maps, nodes = [np.zeros((8, PROBE_WORDS), np.uint32)], [], [np.zeros((1, 2), np.uint32)]
+    # Behind the dummies of scenes without baked light.
     probe, row, node = 8, 0, 1
     for scene, light in sorted(baked.items()):
         volumes[scene] = [*light.lower, *(1.0 / light.spacing), *light.counts, probe, 1.0, 0.25 * float(light.spacing.min())]
@@ -132,6 +135,7 @@ def map_layout(shapes: Sequence[Shape], placement: Placement, texel: float) -> M
         if not isinstance(shape, Box) or not placement.visible[index]:
             continue
         size = 2.0 * np.array(shape.half_size) * placement.scale[index]
+        # Its second longest side: a rod has no face to hold a map, a wall has.
         if np.sort(size)[1] < texel:
             continue
         counts = np.clip(np.ceil(size / texel).astype(int) + 1, 2, MAP_NODES_MAX)
@@ -168,6 +172,7 @@ def _face_nodes(size: Array, counts: ArrayInt, face: int, texel: float) -> tuple
     lines = []
     for k in (b, c):
         line = np.linspace(-0.5, 0.5, counts[k]) * size[k]
+        # A tenth of a texel, and less on what is narrower.
         inset = min(0.1 * texel, 0.1 * size[k])
         lines.append(np.clip(line, -0.5 * size[k] + inset, 0.5 * size[k] - inset))
     local = np.zeros((counts[b], counts[c], 3))
@@ -194,6 +199,7 @@ def fill_invalid(values: Array, valid: ArrayBool, rounds: int = 8) -> Array:
         for axis in range(known.ndim):
             for step in (1, -1):
                 near, there = np.roll(values, step, axis), np.roll(known, step, axis)
+                # `roll` goes round the grid's ends, where there are no neighbours.
                 edge = [slice(None)] * known.ndim
                 edge[axis] = slice(0, 1) if step == 1 else slice(-1, None)
                 there[tuple(edge)] = False

@@ -39,9 +39,11 @@ def procedural(kind: str, size: int = SIZE, seed: int = 0) -> Texture:
         raise unknown_name("texture", kind, KINDS)
     if not 8 <= size <= _SIZE_MAX:
         raise AirworthyError(f"A texture's size is {size}; expected 8 to {_SIZE_MAX} pixels.")
+    # The name is part of the seed: two kinds with one seed must not share their patterns.
     key = [seed & 0xFFFFFFFF, *kind.encode()]
     image = KINDS[kind](size, np.random.default_rng(key))
     pixels = np.clip(np.rint(image * 255.0), 0, 255).astype(np.uint8)
+    # Textures are shared by scenes; a change in one would be a change in all.
     pixels.setflags(write=False)
     return Texture(pixels)
 
@@ -59,14 +61,18 @@ def _noise(size: int, rng: Rng, slope: float = 1.6, stretch: tuple[float, float]
 
     `stretch` lengthens features along rows and columns; frequencies below `low` cycles per tile are left out.
     """
+    # Filtered in frequency, noise is periodic over the tile: it repeats without a seam.
     spectrum = np.fft.rfft2(rng.standard_normal((size, size)))
     rows = np.fft.fftfreq(size, 1.0 / size)[:, None] * stretch[0]
     columns = np.fft.rfftfreq(size, 1.0 / size)[None, :] * stretch[1]
     frequency = np.hypot(rows, columns)
+    # Its weight is set to 0 below; a power of 0 would be infinite before that.
     frequency[0, 0] = 1.0
     weight = np.where(frequency < max(low, 0.5), 0.0, frequency**-slope)
+    # No mean of its own: it is set to 0.5 below, whatever was drawn.
     weight[0, 0] = 0.0
     field = np.fft.irfft2(spectrum * weight, s=(size, size))
+    # Three standard deviations to either side fill [0, 1].
     return np.clip(0.5 + field / (6.0 * max(float(field.std()), 1e-12)), 0.0, 1.0)
 
 
@@ -119,6 +125,7 @@ def _brick(size: int, rng: Rng) -> ArrayFloat:
     rows, columns = _grid(size)
     courses, stones = 12, 4
     course = np.floor(rows * courses).astype(int)
+    # Running bond: every other course by half a stone, and periodic, so that tiles join.
     shifted = (columns + 0.5 / stones * (course % 2)) % 1.0
     stone = np.floor(shifted * stones).astype(int)
     tints = rng.uniform(0.0, 1.0, (courses, stones))
@@ -133,6 +140,7 @@ def _grain(size: int, rng: Rng) -> ArrayFloat:
     """Wood grain along columns: rings cut lengthwise."""
     rows, _ = _grid(size)
     bend = _noise(size, rng, 2.0, (1.0, 6.0))
+    # Seven rings to a tile: a whole number, or the edges would not meet.
     rings = 0.5 + 0.5 * np.sin(2.0 * np.pi * (7.0 * rows + 5.0 * bend))
     return np.clip(0.65 * rings + 0.6 * (_noise(size, rng, 0.8, (1.0, 30.0)) - 0.3), 0.0, 1.0)
 
@@ -146,6 +154,7 @@ def _planks(size: int, rng: Rng) -> ArrayFloat:
     rows, columns = _grid(size)
     boards = 6
     board = np.floor(rows * boards).astype(int)
+    # Modulo 1, for a joint that falls on the tile's edge.
     joint = np.abs(((columns - rng.uniform(0, 1, boards)[board]) % 1.0) - 0.5) < 0.004
     base = _mix((0.66, 0.47, 0.29), (0.44, 0.28, 0.15), 0.7 * _grain(size, rng))
     base = _shade(base, rng.uniform(0.82, 1.12, boards)[board])
@@ -275,6 +284,7 @@ def _tag(size: int, rng: Rng) -> ArrayFloat:
     bits = 6
     cells = np.zeros((bits + 4, bits + 4))
     cells[0, :] = cells[-1, :] = cells[:, 0] = cells[:, -1] = 1.0
+    # The ring of zeros that stays around the bits is the black border, the ones outside it the white that sets it off.
     cells[2:-2, 2:-2] = rng.integers(0, 2, (bits, bits))
     rows, columns = _grid(size)
     value = cells[(rows * (bits + 4)).astype(int), (columns * (bits + 4)).astype(int)]

@@ -49,6 +49,7 @@ class GltfFile:
         self.source = source
         self._uris: list[memoryview] = []
         self._binary: bytes | memoryview = b""
+        # By content: endings of files are often wrong.
         text = self._chunks() if source.data[:4] == b"glTF" else self._without_data_uris(source.data)
         self.root = JsonFields(source, self._parsed(text), "the file")
         self._check()
@@ -72,6 +73,7 @@ class GltfFile:
             size, kind = struct.unpack_from("<2I", data, start)
             if size > length - start - 8:
                 source.refuse(f"one of its chunks promises {size:,} bytes and has {length - start - 8:,}")
+            # "BIN" and a zero, as chunk types are read from little-endian bytes.
             if kind == 0x004E4942:
                 self._binary = memoryview(data)[start + 8 : start + 8 + size]
                 break
@@ -97,8 +99,10 @@ class GltfFile:
 
     def _parsed(self, text: bytes) -> Any:
         source, limits = self.source, self.source.limits
+        # Without data URIs, which were taken out before: it is the parsed objects that need the memory.
         if len(text) > limits.json_bytes:
             source.refuse(f"its JSON has {len(text):,} bytes, and at most {limits.json_bytes:,} are accepted")
+        # Counted before it is parsed, at worst; what was not needed is given back after.
         source.take(_JSON_EXPANSION * len(text), "its JSON")
         try:
             decoded = text.decode("utf-8-sig")
@@ -194,6 +198,7 @@ class GltfFile:
         if "bufferView" in accessor:
             raw = self._strided(accessor, count, width, np.dtype(kind), index)
         else:
+            # A file of a hundred bytes could otherwise ask for gigabytes of zeros.
             if count > max(_FREE_ZEROS, len(source.data)):
                 source.refuse(f"accessor {index} promises {count:,} elements without any bytes")
             raw = np.zeros((count, width), kind)
@@ -209,6 +214,7 @@ class GltfFile:
         size = kind.itemsize * width
         stride = self.entry("bufferViews", number).integer("byteStride", 0, 0, 256) or size
         start = accessor.integer("byteOffset", 0)
+        # The last element needs its own size, not a whole stride.
         if stride < size or (count and start + stride * (count - 1) + size > len(data)):
             self.source.refuse(
                 f"accessor {index} needs {start + stride * max(count - 1, 0) + size:,} bytes of bufferView {number}, which has"
@@ -241,6 +247,7 @@ def _as_float(raw: ArrayAny, normalized: bool) -> ArrayF32:
     values = raw.astype(np.float32)
     if normalized and raw.dtype.kind in "iu":
         values /= np.float32(np.iinfo(raw.dtype).max)
+        # The least signed value is one count beyond -1.
         np.maximum(values, -1.0, out=values)
     return values
 
@@ -248,6 +255,7 @@ def _as_float(raw: ArrayAny, normalized: bool) -> ArrayF32:
 def _extensions_in(value: Any) -> set[str]:
     """Names of all extensions that stand anywhere in JSON whose depth was checked."""
     found: set[str] = set()
+    # A stack, since the depth of JSON is the file's choice.
     waiting = [value]
     while waiting:
         here = waiting.pop()
@@ -322,6 +330,7 @@ def read_nodes(file: GltfFile) -> dict[int, Node]:
     count = file.count("nodes")
     nodes: dict[int, Node] = {}
     file.source.take(_NODE_BYTES * count, "its nodes")
+    # Reversed on a stack: nodes are met in the order of the file.
     waiting = [(root, -1, 0) for root in reversed(_roots(file, count))]
     while waiting:
         index, parent, depth = waiting.pop()
@@ -346,6 +355,7 @@ def _roots(file: GltfFile, count: int) -> list[int]:
 def _node(file: GltfFile, index: int, parent: int, nodes: dict[int, Node]) -> Node:
     fields = file.entry("nodes", index)
     if "matrix" in fields:
+        # Columns first in the file.
         local = np.array(fields.numbers("matrix", 16)).reshape(4, 4).T
         _check(file, local, index)
         local = TURN @ local @ TURN.T
@@ -356,6 +366,7 @@ def _node(file: GltfFile, index: int, parent: int, nodes: dict[int, Node]) -> No
         scale = turn_scale(np.array(fields.numbers("scale", 3, (1.0, 1.0, 1.0))))
         largest = np.abs(attitude).max()
         if largest > 0:
+            # First by the largest part: the square of a tiny quaternion would vanish.
             attitude = attitude / largest
             attitude = attitude / np.linalg.norm(attitude)
         else:
@@ -364,6 +375,7 @@ def _node(file: GltfFile, index: int, parent: int, nodes: dict[int, Node]) -> No
         local = compose(position, attitude, scale)
     _check(file, local, index)
     matrix = local if parent < 0 else nodes[parent].matrix @ local
+    # Products too: a chain of nodes can grow what each of them keeps small.
     _check(file, matrix, index)
     return Node(index, fields, parent, position, attitude, scale, matrix, len(nodes))
 

@@ -69,6 +69,7 @@ def blocked_cells(
     grid = obstacles.near(lower, shape, resolution, keep)
     for axis, count in enumerate(shape):
         centre = (np.arange(count) + 0.5) * resolution
+        # Bounds are kept clear of as obstacles are: a flight must not leave the area.
         outside = np.minimum(centre, size[axis] - centre) < COLLISION_RADIUS - 1e-9
         grid[(slice(None),) * axis + (outside,)] = True
     return grid, lower
@@ -80,6 +81,7 @@ def measure(obstacles: ObstacleField, stated: Scenario) -> Difficulty | None:
     if path is None:
         return None
     points = _resampled(path, _SPACING)
+    # What is far away is equally easy, however far; nearer than the radius a path cannot be.
     radius = np.clip(obstacles.distance(points), COLLISION_RADIUS, _RADIUS_MAX)
     straight = float(np.linalg.norm(goal_of(stated) - start_of(stated)))
     length = float(np.linalg.norm(np.diff(path, axis=0), axis=1).sum())
@@ -103,6 +105,7 @@ def _pulled(points: Array, obstacles: ObstacleField) -> Array:
     corners, at, last = [0], 0, len(points) - 1
     while at < last:
         reach, step = at + 1, 2
+        # Doubling, then halving: a path has hundreds of points and few corners.
         while reach < last and _visible(points[at], points[min(at + step, last)], obstacles):
             reach, step = min(at + step, last), 2 * step
         low, high = reach, min(at + step, last)
@@ -132,6 +135,7 @@ def _turn(points: Array) -> float:
     leg = points[step:] - points[:-step]
     before, after = leg[:-step], leg[step:]
     norm = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
+    # Over a distance, not from point to point: a path on a grid turns at every cell.
     cosine = np.sum(before * after, axis=1) / np.maximum(norm, 1e-12)
     return float(np.arccos(np.clip(cosine, -1.0, 1.0)).max())
 

@@ -75,6 +75,7 @@ class Solids:
         p = np.asarray(points, float).reshape(-1, 3)
         if not len(self):
             return np.full(len(p), np.inf)
+        # Points times solids at once would take gigabytes in a forest.
         step = max(1, _CHUNK // len(self))
         parts = [self.distances(p[k : k + step]).min(1) for k in range(0, len(p), step)]
         return np.concatenate(parts) if parts else np.zeros(0)
@@ -89,6 +90,7 @@ class Solids:
     def keeps(self, points: ArrayLike, clearance: float) -> bool:
         """Tell whether all points are at least `clearance` from all solids."""
         p = np.asarray(points, float)
+        # Most solids are far away, and boxes say so at once.
         near = self.within(p.min(0) - clearance, p.max(0) + clearance)
         return not len(near) or bool(near.distance(p).min() >= clearance)
 
@@ -100,6 +102,7 @@ class Solids:
         """Half sizes of the axis-aligned boxes around the solids [m], (n, 3)."""
         boxes = np.abs(self.rotation) @ self.half[:, :, None]
         axis = self.rotation[:, :, 2]
+        # A disc's reach along an axis is its radius times the sine of the angle to its normal.
         flat = np.sqrt(np.maximum(1.0 - axis * axis, 0.0))
         rounds = np.abs(axis) * self.half[:, 2:] + flat * self.half[:, :1]
         return np.where(self.round[:, None], rounds, boxes[:, :, 0])
@@ -135,7 +138,9 @@ class Solids:
         )
         a, b, c = self.half[k]
         flat = [np.sqrt(x * x + y * y) - a] if self.round[k] else [np.abs(x) - a, np.abs(y) - b]
+        # Beyond each face; a cylinder has a round one and two flat ones.
         beyond = [*flat, np.abs(z) - c]
+        # Inside only: the squared distance knows no sign.
         if clearance <= 0.0:
             return np.logical_and.reduce([part < clearance for part in beyond])
         square = sum(np.maximum(part, 0.0) ** 2 for part in beyond)
@@ -158,6 +163,7 @@ class Solids:
         with np.errstate(divide="ignore", invalid="ignore"):
             slabs = [_slab(start[k], along[k], near.half[:, k]) for k in range(3)]
             ring = _ring(start, along, near.half[:, 0])
+        # Across: a ring or two slabs; along: a slab for both.
         low = np.where(near.round, ring[0], np.maximum(slabs[0][0], slabs[1][0]))
         high = np.where(near.round, ring[1], np.minimum(slabs[0][1], slabs[1][1]))
         low, high = np.maximum(low, slabs[2][0]), np.minimum(high, slabs[2][1])
@@ -176,6 +182,7 @@ def _signed(local: Parts, half: Array, round_: ArrayBool) -> Array:
     x, y, z = local
     radial = np.sqrt(x * x + y * y) - half[:, 0]
     a = np.where(round_, radial, np.abs(x) - half[:, 0])
+    # A round solid has no second face across.
     b = np.where(round_, -np.inf, np.abs(y) - half[:, 1])
     c = np.abs(z) - half[:, 2]
     u, v, w = np.maximum(a, 0.0), np.maximum(b, 0.0), np.maximum(c, 0.0)
@@ -197,6 +204,7 @@ def _ring(start: Parts, along: Parts, radius: Array) -> tuple[Array, Array]:
     b = start[0] * along[0] + start[1] * along[1]
     c = start[0] ** 2 + start[1] ** 2 - radius**2
     root = np.sqrt(np.maximum(b * b - a * c, 0.0))
+    # A ray along the axis never meets the side: it is within it always or never.
     miss, still = b * b < a * c, a < 1e-15
     low, high = (-b - root) / a, (-b + root) / a
     low = np.where(still, np.where(c <= 0.0, -np.inf, np.inf), np.where(miss, np.inf, low))

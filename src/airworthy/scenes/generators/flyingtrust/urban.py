@@ -89,11 +89,13 @@ def draw_urban(index: int, rng: Rng) -> ObstacleLayout | None:
 
 def _spans(length: float, rng: Rng) -> Spans:
     """Blocks along one axis, streets between them, at a random phase; what reaches over the edge is cut off."""
+    # A random phase: streets must not lie in the same place in every district.
     blocks, at = [], -0.5 * length - 20.0 * float(rng.random())
     block = BLOCK[0] + (BLOCK[1] - BLOCK[0]) * float(rng.random())
     street = STREET[0] + (STREET[1] - STREET[0]) * float(rng.random())
     while at < 0.5 * length:
         low, high = max(at, -0.5 * length), min(at + block, 0.5 * length)
+        # What the edge leaves of a block may be too narrow for any building.
         if high - low >= _LEAST:
             blocks.append((low, high))
         at += block + street
@@ -108,6 +110,7 @@ def _lots(block: Rectangle, whole: float, rng: Rng) -> list[Rectangle]:
     small = long <= FOOTPRINT[1] + 2.0 * _SETBACK
     if long < 2.0 * _LEAST or (small and rng.random() < whole):
         return [block]
+    # Around the middle, and never so that a part is too small.
     cut = _LEAST + (long - 2.0 * _LEAST) * (0.35 + 0.3 * float(rng.random()))
     if wide >= deep:
         parts = [(x0, y0, x0 + cut, y1), (x0 + cut, y0, x1, y1)]
@@ -121,6 +124,7 @@ def _built(lots: list[Rectangle], wanted: float, rng: Rng) -> list[Rectangle]:
     stated = SCENARIOS["urban"]
     ends = np.stack([start_of(stated), goal_of(stated)])
     built, covered = [], 0.0
+    # A shuffle by sorting: stable sorts give the same order on every machine.
     for k in np.argsort(rng.random(len(lots)), kind="stable").tolist():
         x0, y0, x1, y1 = lots[k]
         u = float(rng.random())
@@ -156,6 +160,7 @@ def _furniture(
     stated = SCENARIOS["urban"]
     ends = np.stack([start_of(stated), goal_of(stated)])
     taken, placed = list(built), {"walls": 0.0, "poles": 0.0, "parked": 0.0}
+    # Sixty trials for each thing: a district that is full refuses rather than loops.
     for _ in range(60 * count):
         if sum(placed.values()) == count:
             return placed

@@ -54,9 +54,11 @@ def turned_profile(profile: list[tuple[float, float]], segments: int = 24) -> Me
         segments: Around the axis.
     """
     radius, height = np.array(profile, float).T
+    # The seam has two vertices, since its texture coordinates differ by a whole turn.
     angle = 2.0 * math.pi * np.arange(segments + 1) / segments
     ring = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     vertices = np.concatenate([np.c_[r * ring, np.full(len(ring), h)] for r, h in zip(radius, height, strict=True)])
+    # By length along the profile, so that a texture is not stretched where it bulges.
     arc = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(radius), np.diff(height)))])
     uv = np.stack(np.broadcast_arrays(np.linspace(0, 1, segments + 1)[None, :], 1.0 - (arc / arc[-1])[:, None]), -1).reshape(
         -1, 2
@@ -66,6 +68,7 @@ def turned_profile(profile: list[tuple[float, float]], segments: int = 24) -> Me
     for row in range(len(profile) - 1):
         for column in range(segments):
             a, b = row * count + column, row * count + column + 1
+            # On the axis a quad is a triangle.
             if radius[row] > 0:
                 faces.append((a, b, b + count))
             if radius[row + 1] > 0:
@@ -95,6 +98,7 @@ def foliage(radius: float, count: int, size: float, seed: int) -> Mesh:
     rng = np.random.default_rng([seed, count])
     direction = rng.standard_normal((count, 3))
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    # Leaves hang mostly above the middle, a few below.
     direction[:, 2] = np.abs(direction[:, 2]) * 1.1 - 0.25
     center = direction * radius * rng.uniform(0.35, 1.0, (count, 1)) ** 0.5
     axis = direction + 0.7 * rng.standard_normal((count, 3))
@@ -132,6 +136,7 @@ def along(direction: Sequence[float], yaw: float = 0.0) -> Quaternion:
     """Rotation that lays local z along a direction; local x stays as near as it can to the heading `yaw`."""
     z = np.asarray(direction, float) / np.linalg.norm(direction)
     x = np.array([math.cos(yaw), math.sin(yaw), 0.0])
+    # Looking along the heading, any other direction serves; a cross product of near parallels would be noise.
     if abs(float(x @ z)) > 0.99:
         x = np.array([0.0, 0.0, 1.0])
     y = np.cross(z, x)

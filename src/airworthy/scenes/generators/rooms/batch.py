@@ -56,6 +56,7 @@ class Tree:
 @cache
 def trees() -> tuple[Tree, ...]:
     """Return the 100 trees: a trunk, five branches, fifteen twigs; every link starts inside of the one that bears it."""
+    # A generator for each, so that a tree does not depend on those before it.
     return tuple(_tree(generator("gym tree", kind)) for kind in range(TREE_KINDS))
 
 
@@ -68,6 +69,7 @@ def _tree(rng: np.random.Generator) -> Tree:
     for number, branch in enumerate(branches):
         links.append(branch)
         links += [_offshoot(branch, 0.40 + 0.22 * k, 2.1 * k + number, rng) for k in range(3)]
+    # Arrays count on it: every tree has as many rows.
     assert len(links) == TREE_LINKS
     shapes = tuple(Cylinder(round(r, 4), round(0.5 * length, 4)) for _, _, length, r in links)
     position = np.stack([root + 0.5 * length * axis for root, axis, length, _ in links])
@@ -244,7 +246,9 @@ def room_arrays(
     """
     own, room = room_of(name)
     ids, episode = _whole("env_ids", np.atleast_1d(env_ids)), _whole("episodes", episodes)
+    # The name is part of the seed: two rooms with one seed must not be alike.
     key = flight_key(digest("room", own, checked("seed", seed)) & 0xFFFFFFFFFFFFFFFF, ids, episode)
+    # Thirteen numbers for each asset, whether it needs them or not: a new kind shifts no other's draws.
     u = uniforms(key, 0, Stream.RESET, 7 + _PER_ASSET * room.count)
     low, high = np.array(room.lower), np.array(room.upper)
     lower = low[0] + (low[1] - low[0]) * u[:, 0:3]
@@ -274,6 +278,7 @@ Part = dict[str, Any]
 def _asset(room: Room, assets: Assets, number: int, u: Array, lower: Array, upper: Array) -> Part:
     """Return all environments' instance of one asset, (c, k, ...) with k = 21 for a tree, else 1."""
     low, high = np.array(assets.lower), np.array(assets.upper)
+    # Ratios of the environment's own bounds, which are drawn as well.
     root = lower + (upper - lower) * (low + (high - low) * u[:, 1:4])
     angle = np.array(assets.angle) * (2.0 * u[:, 4:7] - 1.0)
     turn = from_euler(angle[:, 0], angle[:, 1], angle[:, 2])

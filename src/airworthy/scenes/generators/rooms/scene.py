@@ -40,6 +40,7 @@ def room_scene(name: str, index: SupportsIndex, seed: SupportsIndex = 0, *, per_
     pieces = [_piece(rows, k, piece) for k, piece in enumerate(names)]
     shapes: dict[str, Shape] = {shape_name(rows.shapes[s]): rows.shapes[s] for s in rows.shape[0]}
     materials = surfaces(*sorted({m for item in pieces for m in item.materials}))
+    # The same arrays as a batch's: one scene is the row of one environment.
     moves, lower, upper = rows.moves.tolist(), rows.lower[0], rows.upper[0]
     spawn = Region(_vector(rows.spawn[0][0]), _vector(rows.spawn[1][0]))
     return Scene(
@@ -67,6 +68,7 @@ def _names(room: Room, rows: RoomArrays) -> list[str]:
     seen: dict[int, int] = {}
     names = []
     for asset, number in zip(rows.asset.tolist(), np.bincount(rows.asset + 1)[rows.asset + 1].tolist(), strict=True):
+        # Counted as they come, which is the order of a tree's links.
         link = seen[asset] = seen.get(asset, -1) + 1
         names.append("ground" if asset < 0 else f"{assets[asset]}.{link}" if number > 1 else assets[asset])
     return names
@@ -90,6 +92,7 @@ def _piece(rows: RoomArrays, k: int, name: str) -> Instance:
 
 def _mover(rows: RoomArrays, k: int, piece: Instance) -> Actor:
     """Return an actor that carries the piece at its own origin and keeps the twist that it is commanded."""
+    # The actor has the pose now; keeping it in the part too would apply it twice.
     part = dataclasses.replace(piece, position=(0.0, 0.0, 0.0), attitude=(0.0, 0.0, 0.0, 1.0))
     speed, rate = _vector(rows.velocity[0, k]), _vector(rows.rate[0, k])
     return Actor(piece.name, (part,), "velocity", piece.position, piece.attitude, velocity=speed, rate=rate)
@@ -125,6 +128,7 @@ def with_level(scene: Scene, level: SupportsIndex) -> Scene:
     number = checked("level", level, 0)
     if "kept_assets" not in scene.facts:
         raise AirworthyError(f"Scene {scene.name!r} has no levels; expected one of the rooms, such as obstacle_room:0.")
+    # Walls, and what else a room cannot be without.
     number = max(number, int(scene.facts["kept_assets"]))
     assets = dict.fromkeys(_asset_name(item.name) for item in scene.instances if item.name != "ground")
     assets |= dict.fromkeys(actor.name for actor in scene.actors)
