@@ -122,6 +122,7 @@ def _left(limits: FileLimits, found: dict[str, Splats]) -> FileLimits:
     """Return what the next cloud may ask for: splat files have limits of their own unless the reader was given some."""
     from airworthy.scenes.splats.read import SPLAT_LIMITS
 
+    # Millions of gaussians are usual, as many vertices are not.
     own = SPLAT_LIMITS if limits == FileLimits() else limits
     return replace(own, vertices=max(own.vertices - sum(len(cloud) for cloud in found.values()), 0))
 
@@ -148,6 +149,7 @@ def _from_arrays(arrays: _assets.Arrays, limits: FileLimits) -> Splats:
         raise AssetError(f"A cloud has {len(arrays['position']):,} gaussians; at most {limits.vertices:,} are accepted.")
     splats = Splats(**{part: arrays[part] for part in _PARTS})
     finite = all(bool(np.isfinite(arrays[part]).all()) for part in _PARTS)
+    # Whoever wrote the file: renderers divide by these.
     length = np.linalg.norm(splats.rotation, axis=1)
     opaque = (splats.opacity >= 0.0) & (splats.opacity <= 1.0)
     if not (finite and (splats.scale > 0.0).all() and (np.abs(length - 1.0) < 1e-3).all() and opaque.all()):
@@ -209,6 +211,7 @@ def text_of(table: dict[str, Any]) -> str:
 
 
 def _entry(key: str, value: Any) -> str:
+    # One line for each entry: a scene's changes then read well in a diff.
     many = isinstance(value, list) and bool(value) and isinstance(value[0], dict)
     if key in (*_ROWS, "parts", "path") and many:
         return f"{_key(key)} = [\n" + "".join(f"  {_value(item)},\n" for item in value) + "]"
@@ -304,6 +307,7 @@ def scene_from_table(table: Mapping[str, Any], folder: Folder, where: str) -> Sc
     scene = _tables(base, body, folder, where)
     for key in ("semantics", "facts"):  # a base's are added to
         plain[key] = {**getattr(scene, key), **plain.get(key, {})}
+    # Lists of a base are added to; single values are replaced.
     for key in ("spawn", "gates", "beacons", "courses"):
         plain[key] = getattr(scene, key) + plain.get(key, ())
     try:
@@ -396,12 +400,14 @@ def _shape(value: Any, folder: Folder, cache: dict[str, _assets.Arrays], where: 
     for key in body:
         raise _schema.unknown_key(key, ["kind", "file", "part"], where)
     if file.endswith(_assets.ARRAYS):
+        # All meshes of a scene lie in one file: it is read once.
         if file not in cache:
             cache[file] = _assets.read_arrays(folder.read(file, f"{where}.file"), f"{where}.file")
         return _assets.mesh_from_arrays(cache[file], part, where)
     path = folder.path(file, f"{where}.file")
     from airworthy.scenes.formats import read_model
 
+    # Of a model file only the shape: its materials come with [[models]].
     shapes = read_model(path, folder.limits).shapes
     if part not in shapes and not (part == "" and len(shapes) == 1):
         raise _assets.unknown_asset("part", part, shapes, f"{where}.file")
@@ -416,6 +422,7 @@ def _texture(value: Any, folder: Folder, where: str) -> Texture:
             raise _schema.unknown_key(key, known, where)
     more = {key: body[key] for key in ("srgb", "wrap") if key in body}
     more = {key: _schema.decode(_schema.hints(Texture)[key], item, f"{where}.{key}") for key, item in more.items()}
+    # Both or neither.
     if ("file" in body) == ("procedural" in body):
         raise AssetError(f"{where} needs either 'file' (an image) or 'procedural' (a kind of surface).")
     if "file" in body:
@@ -475,6 +482,7 @@ def write_scene(scene: Scene, folder: str | Path, clouds: CloudForm = "exact") -
         table["skeletons"] = _write_skeletons(scene, root)
         table["clouds"] = _write_clouds(scene, root, clouds)
         staged.carry(ASSETS)
+        # Empty tables are noise to whoever reads the file.
         kept = {key: item for key, item in table.items() if item not in ({}, None)}
         write_text(root / SCENE_FILE, _HEADER + text_of(kept))
     return Path(folder) / SCENE_FILE

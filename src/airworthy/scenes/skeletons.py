@@ -103,6 +103,7 @@ def _clip(skeleton: Skeleton, name: str) -> Clip:
 
 
 def _play(clip: Clip, time: Array, position: Array, attitude: Array, scale: Array) -> None:
+    # A clip of one instant has no period.
     at = np.mod(time, clip.duration) if clip.duration > 0.0 else np.zeros_like(time)
     for tracks, target, rotation in (
         (clip.translation, position, False),
@@ -136,12 +137,14 @@ def skinned_mesh(skeleton: Skeleton, shape_name: str, mesh: Mesh, matrices: Arra
     normals = None
     if mesh.normals is not None:
         turned = np.einsum("vab,vb->va", blend[:, :3, :3], mesh.normals.astype(float))
+        # By the same matrices, brought to length 1: exact for rigid joints, near enough for those that stretch evenly.
         normals = turned / np.maximum(np.linalg.norm(turned, axis=1, keepdims=True), 1e-12)
     return replace(mesh, vertices=vertices, normals=normals)
 
 
 def joint_of_part(skeleton: Skeleton, part_name: str) -> int:
     """Return the number of the joint that a part rides on; -1: on the actor."""
+    # "hand#2": several parts of one joint.
     name = part_name.partition("#")[0]
     return skeleton.names.index(name) if name in skeleton.names else -1
 
@@ -227,6 +230,7 @@ def part_joints(scene: Scene, rows: InstanceTable) -> PartJoints:
         mine = np.flatnonzero(rows.actor == slot)
         joints = np.array([joint_of_part(skeleton, part.name) for part in actor.parts], np.int64)
         rest = joint_matrices(skeleton)[0]
+        # Parts are carried from the rest pose, which must be undone first.
         if (np.abs(np.linalg.det(rest)) < 1e-12).any():
             raise AirworthyError(f"Skeleton {actor.skeleton!r} of scene {scene.name!r} has a joint of no size at rest.")
         found.moved.append(_Moved(slot, skeleton, actor.animation, mine[joints >= 0], joints[joints >= 0], np.linalg.inv(rest)))

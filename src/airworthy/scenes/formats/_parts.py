@@ -106,6 +106,7 @@ def parts(thing: Writable, *, segments: int = 32) -> Iterator[MeshPart]:
         for number, faces in faces_by_material(mesh):
             material = instance.materials[min(number, len(instance.materials) - 1)] if instance.materials else ""
             scale = np.array(material_of(model, material).uv_scale, np.float32)
+            # A piece of one material needs only its own vertices.
             used, kept = np.unique(faces, return_inverse=True)
             yield MeshPart(
                 label(instance, index),
@@ -192,6 +193,7 @@ def clean(source: ModelSource, raw: RawMesh) -> RawMesh:
 def finish(source: ModelSource, raw: RawMesh) -> Mesh:
     """Return the mesh of cleaned arrays."""
     largest = float(np.abs(raw.vertices).max()) if raw.vertices.size else 0.0
+    # A hundred kilometres: there a float32 keeps six millimetres.
     if largest > 1e5:
         source.warn(f"coordinates reach {largest:.3g} m, where a float32 keeps {largest * 6e-8:.2g} m: subtract an offset")
     return Mesh(raw.vertices, raw.faces, raw.normals, raw.uv, raw.colors, raw.face_material, raw.channels)
@@ -203,6 +205,7 @@ def _with_area(vertices: ArrayF32, faces: NDArray[np.int32], sound: ArrayBool) -
     for start in range(0, len(faces), _BLOCK):
         block = faces[start : start + _BLOCK]
         good: ArrayBool = np.all(sound[block], axis=1)
+        # Zeros for what is unsound: NaN would raise a warning for each.
         corners = np.where(good[:, None, None], vertices[block], 0).astype(np.float64)
         cross = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         keep[start : start + _BLOCK] = good & (cross != 0).any(1)
@@ -210,6 +213,7 @@ def _with_area(vertices: ArrayF32, faces: NDArray[np.int32], sound: ArrayBool) -
 
 
 def _keep_vertices(raw: RawMesh, keep: ArrayBool) -> None:
+    # Number of each kept vertex among the kept; others are named by no face any more.
     renumbered = np.cumsum(keep, dtype=np.int32) - 1
     raw.faces = renumbered[raw.faces].astype(np.int32).reshape(-1, 3)
     raw.vertices = raw.vertices[keep]
@@ -257,6 +261,7 @@ def _mend(source: ModelSource, raw: RawMesh) -> None:
         raw.normals, good = unit(raw.normals)
         if not good.all():
             source.warn("normals without a direction replaced by those of the faces", int((~good).sum()))
+            # Of the faces around: better than a fixed direction, which would show as a dark spot.
             raw.normals[~good] = vertex_normals(raw.vertices, raw.faces)[~good]
     if raw.uv is not None:
         bad = ~(np.abs(raw.uv) <= _UV_MAX).all(1)

@@ -40,6 +40,7 @@ class ModelSource(Untrusted):
         if what in self._warnings or len(self._warnings) < _WARNINGS_MAX:
             self._warnings[what] += count
         else:
+            # A file could otherwise fill memory with remarks.
             self._warnings["further remarks left out"] += count
 
     @property
@@ -50,6 +51,7 @@ class ModelSource(Untrusted):
     @property
     def room(self) -> int:
         """Bytes of memory that this file may still take."""
+        # In proportion to the file: large scenes may take much, a small hostile file may not.
         return int(self.limits.memory_bytes + self.limits.memory_ratio * self._bytes_read) - self._taken
 
     def take(self, size: int, what: str) -> None:
@@ -80,6 +82,7 @@ class ModelSource(Untrusted):
         return self._read(self.inside(uri, escaped=escaped))
 
     def _read(self, path: Path) -> bytes:
+        # Of all files together that a model names.
         data = files.read_bytes(path, max(self.limits.file_bytes - self._bytes_read, 0))
         self._bytes_read += len(data)
         return data
@@ -90,6 +93,7 @@ class ModelSource(Untrusted):
         Raises:
             AssetError: It is not base64, or too long.
         """
+        # A head is short: without a comma near its beginning it is no data URI, however long.
         head = bytes(uri[:_HEAD_MAX]).partition(b",")[0]
         if len(head) == min(len(uri), _HEAD_MAX) or not head.lower().endswith(b";base64"):
             self.refuse("it holds a data URI that is not base64")
@@ -147,6 +151,7 @@ class JsonFields:
             high: One more than the largest.
         """
         value = self.value.get(key, default)
+        # Some writers know no integers.
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):

@@ -72,6 +72,7 @@ def integers(source: ModelSource, text: bytes, what: str) -> ArrayInt:
 def _numbers(source: ModelSource, text: bytes, allowed: ArrayBool, kind: type, what: str) -> NDArray:
     characters = np.frombuffer(text, np.uint8)
     good = allowed[characters]
+    # A look-up for each byte, since the parser below stops at what it cannot read.
     if not good.all():
         source.refuse(f"{what} hold the character {chr(characters[int(good.argmin())])!r}, where numbers are expected")
     count = int(token_starts(characters).sum())
@@ -91,6 +92,7 @@ def _numbers(source: ModelSource, text: bytes, allowed: ArrayBool, kind: type, w
 
 def token_starts(characters: ArrayU8) -> ArrayBool:
     """Return where a word begins: a character above a blank, after a blank or at the start."""
+    # Blanks and line ends lie below; nothing else that does was left.
     solid = characters > 32
     solid[1:] &= characters[:-1] <= 32
     return solid
@@ -139,6 +141,7 @@ def tokens_per_line(text: bytes) -> ArrayInt:
         return np.zeros(0, np.int64)
     ends = np.flatnonzero(characters == 10)
     starts = np.concatenate([[0], ends[:-1] + 1])
+    # Every line has its line end, so that no span of `reduceat` is empty.
     return np.add.reduceat(token_starts(characters), starts, dtype=np.int64)
 
 
@@ -158,6 +161,7 @@ def columns(source: ModelSource, text: bytes, least: int, what: str) -> tuple[Ar
     values = floats(source, text, what)
     if len(counts) and counts.min() < least:
         source.refuse(f"{what} have {counts.min()} numbers in a line, where {least} or more are expected")
+    # Seven: the longest line of a vertex has position, weight and colour.
     table = np.full((len(counts), 7), np.nan)
     if len(counts) and counts.min() == counts.max():
         width = min(int(counts[0]), 7)

@@ -66,6 +66,7 @@ class PlyElement:
 def read_comments(source: ModelSource) -> list[str]:
     """Comments of a header that `read_header` accepts."""
     end = max(source.data.find(b"end_header", 0, _HEADER_MAX), 0)
+    # Every byte is a letter of latin-1: comments of any encoding pass, if perhaps misspelt.
     lines = source.data[:end].decode("latin-1").splitlines()
     return [line[len("comment") :] for line in lines if line.startswith("comment ")]
 
@@ -73,12 +74,14 @@ def read_comments(source: ModelSource) -> list[str]:
 def read_header(source: ModelSource) -> tuple[str, list[PlyElement], int]:
     """Byte order ("ascii", "<", ">"), elements, and where the body begins."""
     data = source.data
+    # Three kinds of line ends are in use, those of old Macs among them.
     if data[:5] not in (b"ply\n", b"ply\r\n") and data[:4] not in (b"ply\n", b"ply\r"):
         source.refuse("it does not begin with the line ply")
     end = data.find(b"end_header", 0, _HEADER_MAX)
     if end < 0:
         source.refuse(f"its header does not end within {_HEADER_MAX:,} bytes")
     body = end + len(b"end_header")
+    # Exactly one line end: the next byte may be data that looks like another.
     body += 2 if data[body : body + 2] == b"\r\n" else 1
     order = ""
     elements: list[PlyElement] = []
@@ -102,6 +105,7 @@ def read_header(source: ModelSource) -> tuple[str, list[PlyElement], int]:
 
 
 def _count(source: ModelSource, token: str) -> int:
+    # An element takes a byte at least. The length first: int() of a million digits takes minutes.
     if len(token) > 20 or int(token) > len(source.data):
         source.refuse(f"it promises {token[:24]} rows of an element and has {len(source.data):,} bytes in all")
     return int(token)
@@ -148,6 +152,7 @@ def _declared(table: Table, element: PlyElement) -> Table:
 
 
 def _text_tables(source: ModelSource, elements: list[PlyElement], wanted: tuple[str, ...], body: bytes) -> dict[str, Table]:
+    # A number and a blank take two bytes at least, and a double eight.
     size = 8 * (len(body) // 2 + 1)
     source.take(size, "its numbers")
     values = floats(source, body.translate(bytes.maketrans(b"\t\v\f\r", b"    ")), "its rows")
@@ -170,6 +175,7 @@ def _text_tables(source: ModelSource, elements: list[PlyElement], wanted: tuple[
 
 def _text_lists(source: ModelSource, element: PlyElement, values: ArrayAny, start: int) -> tuple[Table, int]:
     """Rows with lists. Where all rows are alike, as of triangles, they are one block; otherwise they are walked through."""
+    # Nearly all files hold triangles alone, which need no walk.
     lengths = _alike(element, values, start)
     if lengths:
         width = len(element.properties) + sum(lengths.values())
@@ -208,6 +214,7 @@ def _rows(source: ModelSource, element: PlyElement) -> tuple[list[array[int]], l
     """Return where the values of each row lie and how many they are, to be filled in, per property."""
     size = 16 * element.count * len(element.properties)
     source.take(size, f"its rows of {element.name[:30]}")
+    # Arrays of whole numbers: lists of Python's own would take five times the memory.
     empty = bytes(8 * element.count)
     pairs = [(array("q", empty), array("q", empty)) for _ in element.properties]
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
@@ -219,6 +226,7 @@ def _in_blocks(at: ArrayInt, number: ArrayInt, step: int) -> Iterator[tuple[slic
     for start in range(0, len(at), _BLOCK):
         first, count = at[start : start + _BLOCK], number[start : start + _BLOCK]
         total = int(count.sum())
+        # 0, 1, 2, ... within each list, without a loop over them.
         within = np.arange(total) - np.repeat(np.cumsum(count) - count, count)
         yield slice(done, done + total), np.repeat(first, count) + step * within
         done += total
@@ -374,6 +382,7 @@ def _fetch(source: ModelSource, at: ArrayInt, number: ArrayInt, kind: np.dtype) 
     source.take(total * kind.itemsize, "its lists")
     values = np.empty((total, kind.itemsize), np.uint8)
     for here, first in _in_blocks(at, number, kind.itemsize):
+        # Byte by byte: lists begin anywhere, and NumPy reads aligned numbers only.
         for byte in range(kind.itemsize):
             values[here, byte] = data[first + byte]
     return values.view(kind).reshape(-1)
@@ -410,6 +419,7 @@ def read_ply(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
     source.take(40 * len(vertices), "its vertices")
     for names in _UV:
         if raw.uv is None and (uv := _together(vertex, names)) is not None:
+            # Origin at the lower left in PLY, at the upper left here (as glTF).
             raw.uv = np.stack([uv[:, 0], 1.0 - uv[:, 1]], 1)
     raw.colors = _linear_colors(vertex, len(vertices))
     raw = _parts.clean(source, raw)
@@ -487,6 +497,7 @@ def _positions(source: ModelSource, vertex: Table, wide: bool = False) -> Coordi
 
 def _triangles(source: ModelSource, values: ArrayAny, counts: ArrayInt, vertex_count: int) -> NDArray[np.int32]:
     """Fans of polygons, in the order of the file."""
+    # Before they are cast: a float or an unsigned number may turn into a valid index.
     if len(values) and not ((values >= 0) & (values < vertex_count)).all():
         source.refuse(f"a face uses a vertex that does not exist; there are {vertex_count:,}")
     if (counts < 3).any():

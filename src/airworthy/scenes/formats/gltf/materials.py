@@ -36,6 +36,7 @@ class Placing:
         if (self.offset, self.rotation, self.scale) == ((0.0, 0.0), 0.0, (1.0, 1.0)):
             return uv
         cosine, sine = math.cos(self.rotation), math.sin(self.rotation)
+        # The extension's rotation, with v growing downwards.
         turn = np.array([[cosine, sine], [-sine, cosine]])
         with np.errstate(over="ignore", invalid="ignore"):
             return ((uv.astype(np.float64) * self.scale) @ turn.T + self.offset).astype(np.float32)
@@ -58,6 +59,7 @@ class Materials:
 
     def use(self, index: int, coloured: bool = False) -> tuple[str, Placing]:
         """Name of a material, and how its textures lie; `coloured` where it is that of a mesh with colours of its own."""
+        # Two materials of one where it is unlit and some of its meshes have colours: what glows cannot take these on.
         key = (index, coloured and self._file.entry("materials", index).extension(_UNLIT) is not None)
         if key not in self._read:
             fields = self._file.entry("materials", index)
@@ -107,6 +109,7 @@ class _Reader:
             if "specularGlossinessTexture" in glossy:  # it was lost: what is left says that all is mirrored
                 specular = np.full(3, _DIELECTRIC)
             base, metallic = metallic_of(np.array([red, green, blue]), specular)
+            # The map is multiplied in by the shader, unchanged: the base colour must not be darkened a second time.
             if "diffuseTexture" in glossy and metallic == 0.0:
                 base = np.array([red, green, blue])
             color = (float(base[0]), float(base[1]), float(base[2]), alpha)
@@ -131,6 +134,7 @@ class _Reader:
         strength = 1.0
         if (emission := fields.extension("KHR_materials_emissive_strength")) is not None:
             strength = emission.number("emissiveStrength", 1.0)
+        # A file may ask for any strength; beyond this radiance overflows in single precision.
         emissive = [_unit(v * strength, _BRIGHTEST) for v in fields.numbers("emissiveFactor", 3, (0.0, 0.0, 0.0))]
         normal = fields.object("normalTexture")
         if fields.object("occlusionTexture").number("strength", 1.0) != 1.0:
@@ -211,6 +215,7 @@ class _Reader:
             placing = Placing(moved.integer("texCoord", placing.set, 0, 8), (offset[0], offset[1]), turn, (scale[0], scale[1]))
         if self.placing is None:
             self.placing = placing
+        # One set of coordinates is kept for each mesh.
         elif self.placing != placing:
             info.source.warn("maps of one material that lie differently are laid as its first")
 
@@ -258,6 +263,7 @@ def metallic_of(diffuse: ArrayAny, specular: ArrayAny) -> tuple[ArrayAny, ArrayA
     """
     strongest = specular.max(-1)
     left = 1.0 - strongest
+    # Perceived brightness, with the weights of the extension's own conversion.
     weights = np.array([0.299, 0.587, 0.114])
     bright, shiny = np.sqrt((diffuse**2) @ weights), np.sqrt((specular**2) @ weights)
     linear = bright * left / (1.0 - _DIELECTRIC) + shiny - 2.0 * _DIELECTRIC
@@ -266,6 +272,7 @@ def metallic_of(diffuse: ArrayAny, specular: ArrayAny) -> tuple[ArrayAny, ArrayA
     m = metallic[..., None]
     from_diffuse = diffuse * left[..., None] / (1.0 - _DIELECTRIC) / np.maximum(1.0 - m, 1e-4)
     from_specular = (specular - _DIELECTRIC * (1.0 - m)) / np.maximum(m, 1e-4)
+    # Both solutions are right where they are defined; each is taken where it divides by enough.
     share = m * m
     return np.clip(from_diffuse * (1.0 - share) + from_specular * share, 0.0, 1.0), metallic
 
@@ -294,6 +301,7 @@ def glossy_maps(
         )
         base[rows, :, :3] = (linear_to_srgb(tone) * 255.0).round()
         base[rows, :, 3] = paint[..., 3]
+        # Red is free in this map; white is what an occlusion map without occlusion holds.
         rough[rows, :, 0] = 255
         rough[rows, :, 1] = (255.0 - spot[..., 3] * gloss).round()
         rough[rows, :, 2] = (metallic * 255.0).round()

@@ -68,6 +68,7 @@ def _with_ancestors(joints: list[int], nodes: dict[int, Node]) -> list[int]:
     """Joints and all nodes above them, parents first."""
     needed: set[int] = set()
     for joint in joints:
+        # What is above a known one is known.
         while joint >= 0 and joint not in needed:
             needed.add(joint)
             joint = nodes[joint].parent
@@ -94,6 +95,7 @@ def at_rest(skeleton: Skeleton, nodes: dict[int, Node], order: list[int], bound:
     size = max(float(np.abs(matrices[0, :3, :3]).max()), 1e-12)
     offset = np.abs(matrices - matrices[0])
     reach = 1e-3 * max(1.0, float(np.abs(matrices[0, :3, 3]).max()))
+    # Skins are often used only to place things: where nothing bends, a mesh may as well be one.
     alike = offset[:, :3, :3].max() <= 1e-3 * size and offset[:, :3, 3].max() <= reach
     return matrices[0] if alike and abs(np.linalg.det(matrices[0, :3, :3])) > 1e-18 else None
 
@@ -232,6 +234,7 @@ class Meshes:
         if "POSITION" not in attributes:
             source.warn("primitives without positions left out")
             return None
+        # Counted over the file, not the mesh: many small ones take as much memory as a large one.
         vertices = self._attribute(attributes, "POSITION", (3,))
         self._vertices += len(vertices)
         source.at_most(self._vertices, source.limits.vertices, "vertices")
@@ -239,6 +242,7 @@ class Meshes:
         name, placing = self._material(fields)
         raw = RawMesh(z_up(vertices), faces)
         raw = self._attributes(raw, attributes, placing)
+        # Vertices that no triangle uses are dropped: several primitives often share one table of them.
         before = 4 * sum(a.size for a in (raw.vertices, raw.normals, raw.uv, raw.colors, raw.weights) if a is not None)
         raw = clean(source, compact(raw))
         if not len(raw.faces):
@@ -268,6 +272,7 @@ class Meshes:
             raw.weights = self._attribute(attributes, "WEIGHTS_0", (4,))
             if "WEIGHTS_1" in attributes:
                 attributes.source.warn("skin weights after the fourth passed over")
+        # The standard leaves names with an underscore to users.
         own = [key for key in attributes.value if key.startswith("_")]
         for key in own[:_CHANNELS_MAX]:
             raw.channels[key[1:61].lower() or "channel"] = self._channel(attributes, key)
