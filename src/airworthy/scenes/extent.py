@@ -129,6 +129,7 @@ def instance_box(shape: Shape, position: ArrayLike, attitude: ArrayLike, scale: 
     if isinstance(shape, Mesh):
         if not len(shape.faces):
             return center, center
+        # All vertices, not the corners of a box that was turned: that would be up to the root of three too large.
         points = shape.vertices[np.unique(shape.faces)].astype(float) @ (scale * turn).T
         return center + points.min(0), center + points.max(0)
     half = scale * _half(shape, turn)
@@ -187,6 +188,7 @@ def triangle_count(scene: Scene) -> tuple[int, int]:
     """Triangles stored (once per mesh in use), and triangles seen (once per instance)."""
     used = [item.shape for item in scene.instances] + [part.shape for actor in scene.actors for part in actor.parts]
     counts = {name: len(shape.faces) if isinstance(shape, Mesh) else 0 for name, shape in scene.shapes.items()}
+    # By identity, as batches store them.
     unique = {id(scene.shapes[name]): counts[name] for name in used}
     return sum(unique.values()), sum(counts[name] for name in used)
 

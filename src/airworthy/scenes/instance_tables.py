@@ -84,6 +84,7 @@ class ShapeTable:
 
     def add(self, shape: Shape) -> int:
         """Index of a shape, which joins the table when it is new."""
+        # Solids are equal by value, meshes by identity.
         key = id(shape) if isinstance(shape, Mesh) else shape
         found = self._index.get(key)
         if found is None:
@@ -123,8 +124,10 @@ class MaterialTable:
         """
         if not names and count <= 1:
             return 0
+        # As many as the mesh names, whatever the instance gives.
         wanted = [names[min(k, len(names) - 1)] if names else "" for k in range(max(count, len(names), 1))]
         found = [_material(scene, name) for name in wanted]
+        # Pixels by identity: to compare them would cost more than a row.
         key = tuple((m, tuple(id(t.pixels) for t in textures.values())) for m, textures in found)
         start = self._start.get(key)
         if start is None:

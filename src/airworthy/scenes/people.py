@@ -71,6 +71,7 @@ PERSON_JOINTS: tuple[str, ...] = tuple(bone.joint for bone in _BONES)
 
 def _bump(phase: Array, center: float, width: float) -> Array:
     """Return a periodic bump of height 1."""
+    # Von Mises' curve: a Gaussian that closes on itself.
     return np.exp((np.cos(2.0 * np.pi * (phase - center)) - 1.0) / (2.0 * np.pi * width) ** 2)
 
 
@@ -89,11 +90,14 @@ def walking_angles(phase: ArrayLike) -> dict[str, Array]:
     for side, shift in (("left", 0.0), ("right", 0.5)):
         p = at + shift
         swing = np.cos(2.0 * np.pi * p)
+        # Amplitudes near those of gait analysis: a hip swings by some 40 degrees, a knee bends by 60 in swing and by 15 under
+        # load.
         hip = (8.0 + 21.0 * swing) * degree
         knee = (5.0 + 13.0 * _bump(p, 0.14, 0.08) + 55.0 * _bump(p, 0.72, 0.09)) * degree
         angles[f"upper_leg_{side}"] = -hip
         angles[f"lower_leg_{side}"] = knee
         angles[f"foot_{side}"] = 0.5 * (hip - knee) + 12.0 * degree * _bump(p, 0.62, 0.07)
+        # Arms swing against the legs of their side.
         angles[f"upper_arm_{side}"] = (22.0 * swing - 2.0) * degree
         angles[f"lower_arm_{side}"] = -(22.0 - 10.0 * swing) * degree
     return angles
@@ -138,6 +142,7 @@ def _clip(skeleton: Skeleton, height: float, angles: dict[str, Array], duration:
     for side, sign in (("left", 1.0), ("right", -1.0)):  # arms a little away from the body
         joint = PERSON_JOINTS.index(f"upper_arm_{side}")
         turns[:, joint] = frames.multiply(frames.from_axis_angle((1.0, 0.0, 0.0), sign * 0.08), turns[:, joint])
+    # From the feet upwards: a pelvis of fixed height would let feet sink into the floor or hover.
     lift = -_lowest(joint_matrices(skeleton, "", np.zeros(count), turns), height)
     pelvis = np.tile(np.asarray(skeleton.position[0], float), (count, 1))
     pelvis[:, 2] += lift
@@ -197,7 +202,7 @@ def person(
     repeat: bool = False,
     shirt: Color | None = None,
 ) -> ActorKit:
-    """Return a person as an actor with what it is made of; `casting.add_actor` puts it into a scene.
+    """Return a person as an actor with what it is made of; `actors.add_actor` puts it into a scene.
 
     Args:
         name: The actor's.
@@ -216,6 +221,7 @@ def person(
     """
     if not 0.5 <= height <= 2.5 or not 0.05 <= speed <= 12.0:
         raise AirworthyError(f"A person of {height} m at {speed} m/s: expected 0.5 to 2.5 m, and 0.05 to 12 m/s.")
+    # Shapes are named by height, materials by person: people of one height share their capsules.
     kind = f"person_{height:g}"
     skeleton = _skeleton(height, speed)
     rest = joint_matrices(skeleton)[0]

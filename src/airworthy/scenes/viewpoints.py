@@ -46,6 +46,7 @@ def _feed(held: Any, value: Any) -> None:
             _feed(held, getattr(value, item.name))
     elif isinstance(value, dict):
         held.update(f"d{len(value)}".encode())
+        # A scene is the same in whichever order its tables were filled.
         for key in sorted(value, key=str):
             _feed(held, key)
             _feed(held, value[key])
@@ -57,6 +58,7 @@ def _feed(held: Any, value: Any) -> None:
         text = str(value).encode()
         held.update(f"s{type(value).__name__}{len(text)}:".encode() + text)
     else:
+        # Whole and fractional numbers alike: files read 1 and 1.0 as one value.
         held.update(b"n" + struct.pack("<d", float(value)))
 
 
@@ -93,6 +95,7 @@ class Viewpoint:
         u, v = np.meshgrid(np.arange(width) + 0.5 - 0.5 * width, np.arange(height) + 0.5 - 0.5 * height)
         forward = np.broadcast_to((0.0, 0.0, 1.0), (height, width, 3)).copy()
         if self.parallel:
+            # Square pixels that show at least the span both ways.
             pixel = max(self.span[0] / width, self.span[1] / height)
             return forward, np.stack((u * pixel, v * pixel, np.zeros_like(u)), axis=-1)
         spread = 2.0 * math.tan(0.5 * self.fov) / max(width, height)
@@ -124,6 +127,7 @@ def content_box(scene: Scene) -> tuple[Array, Array]:
     low, high = np.array(scene.bounds.lower, float), np.array(scene.bounds.upper, float)
     if box is None:
         return low, high
+    # A ground of a kilometre would make everything else a dot.
     inner = np.maximum(low, box[0]), np.minimum(high, box[1])
     return inner if (inner[1] - inner[0]).min() >= 0.0 and (inner[1] - inner[0]).max() > 0.0 else box
 
@@ -175,6 +179,7 @@ def _span(across: float, up: float) -> tuple[float, float]:
 def _top(scene: Scene) -> Viewpoint:
     low, high = content_box(scene)
     size, center = high - low, 0.5 * (low + high)
+    # Above all, so that parallel rays start outside of everything.
     above = np.array([center[0], center[1], max(high[2], scene.bounds.upper[2]) + 1.0])
     return Viewpoint(above, look_at(above, above - [0.0, 0.0, 1.0]), span=_span(size[0], size[1]))
 

@@ -108,6 +108,7 @@ class _Reader:
         matrix = np.eye(4)
         for step in node:
             if step.tag == "matrix":
+                # Steps of a node apply in the order of the file, the last one first to a point.
                 matrix = matrix @ floats(self.source, step.text, 16).reshape(4, 4)
             elif step.tag == "translate":
                 move = np.eye(4)
@@ -118,6 +119,7 @@ class _Reader:
             elif step.tag == "rotate":
                 x, y, z, angle = floats(self.source, step.text, 4)
                 length = math.sqrt(x * x + y * y + z * z)
+                # An axis of no length turns nothing; exporters write some.
                 if length > 0.0:
                     half = 0.5 * math.radians(angle)
                     turn = np.eye(4)
@@ -140,6 +142,7 @@ class _Reader:
         label = clean_name(node.get("name") or node.get("id") or "", key or "mesh")
         for symbol, raw in self.meshes[key]:
             self.source.take(4 * (6 * len(raw.vertices) + 3 * len(raw.faces)), "a placed mesh")
+            # Moved, not instanced: nodes of a COLLADA file may shear and mirror, which an instance cannot.
             moved = clean(self.source, transformed(raw, matrix))
             if not len(moved.faces):
                 continue
@@ -157,6 +160,7 @@ class _Reader:
             self.source.warn("geometries that are no meshes left out")
             return []
         parts = []
+        # All three are polygons with or without counts; the rest is hardly ever written.
         for kind in ("triangles", "polylist", "polygons"):
             for piece in children(mesh, kind):
                 raw = self._piece(mesh, piece, kind)
@@ -195,6 +199,7 @@ class _Reader:
                 if semantic not in tables and table is not None:
                     if len(at) and at.max() >= len(table):
                         self.source.refuse(f"a mesh uses {semantic} {at.max()} of {len(table)}")
+                    # Spread to corners: each input has indices of its own, where a mesh here has one set.
                     tables[semantic] = table[at]
         if "POSITION" not in tables or tables["POSITION"].shape[1] < 3:
             self.source.warn("meshes without positions left out")
@@ -210,6 +215,7 @@ class _Reader:
             raw.normals = np.clip(tables["NORMAL"], -1e6, 1e6)  # a file may hold what float32 does not
         if "TEXCOORD" in tables and tables["TEXCOORD"].shape[1] >= 2:
             uv = tables["TEXCOORD"]
+            # Origin at the lower left in COLLADA.
             raw.uv = np.stack([uv[:, 0], 1.0 - uv[:, 1]], 1).astype(np.float32)
         if "COLOR" in tables and tables["COLOR"].shape[1] >= 3:
             rgb = np.clip(tables["COLOR"][:, :3], 0.0, 1.0)
@@ -258,6 +264,7 @@ class _Reader:
             return Material()
         color, image = self._channel(effect, surface, "diffuse")
         glow, _ = self._channel(effect, surface, "emission")
+        # A texture takes a colour's place in COLLADA, and is multiplied by it here.
         base = (1.0, 1.0, 1.0) if image else color if color is not None else Material.base_color[:3]
         emissive = (0.0, 0.0, 0.0) if glow is None else glow
         return Material(
@@ -280,6 +287,7 @@ class _Reader:
     def _texture(self, effect: Element, name: str) -> str:
         """Through sampler and surface to the image; older files name the image itself."""
         params = {item.get("sid"): item for item in effect.iter("newparam")}
+        # Twice: sampler, then surface.
         for _ in range(2):
             if name in params:
                 inner = next((e for e in params[name].iter() if e.tag in ("source", "init_from") and e.text), None)

@@ -133,6 +133,7 @@ def _header(source: ModelSource) -> _Header:
     entries: dict[str, list[str]] = {}
     comments: list[str] = []
     start = 0
+    # The header's last line, behind which anything may stand.
     while "DATA" not in entries:
         end = source.data.find(b"\n", start, _HEADER_MAX)
         if end < 0:
@@ -147,6 +148,7 @@ def _header(source: ModelSource) -> _Header:
             entries[tokens[0]] = tokens[1:]
     fields = tuple(entries.get("FIELDS", ()))
     sizes, types = entries.get("SIZE", []), entries.get("TYPE", [])
+    # One of each, where an old file does not say.
     counts = entries.get("COUNT", ["1"] * len(fields))
     if not 0 < len(fields) == len(sizes) == len(types) == len(counts) <= 256:
         source.refuse("the FIELDS, SIZE, TYPE and COUNT of its header do not match")
@@ -157,6 +159,7 @@ def _header(source: ModelSource) -> _Header:
     if points:
         count = _number(source, points[0], limit)
     else:
+        # Organised clouds give rows and columns; POINTS repeats their product and may be missing.
         count = _number(source, (entries.get("WIDTH") or ["0"])[0], limit) * _number(
             source, (entries.get("HEIGHT") or ["1"])[0], limit
         )
@@ -189,6 +192,7 @@ def _text(source: ModelSource, header: _Header, wanted: list[str]) -> dict[str, 
     first = np.cumsum(header.counts) - header.counts
     at = [int(first[header.fields.index(name)]) for name in wanted]
     table = np.empty((header.points, len(wanted)))
+    # Block by block: the numbers of a line may be split between two.
     filled, rest = 0, np.zeros(0)
     for block in blocks(source, body):
         values = np.concatenate([rest, floats(source, block, "its points")])
@@ -209,6 +213,7 @@ def _as_declared(column: ArrayAny, name: str, header: _Header) -> ArrayAny:
         return column
     sound = np.nan_to_num(column, nan=0.0, posinf=0.0, neginf=0.0)
     if header.codes[header.fields.index(name)] == "<f4":
+        # Within float32, where a cast would overflow to infinity and lose the bits that are a colour.
         return sound.clip(-3e38, 3e38).astype("<f4")
     return sound.clip(0, 2**32 - 1).astype("<u4")
 
@@ -240,6 +245,7 @@ def _compressed(source: ModelSource, header: _Header, wanted: list[str]) -> dict
         if name in wanted and name not in columns and count:
             values = np.frombuffer(data, code, header.points * count, start)
             columns[name] = values.reshape(header.points, count)[:, 0]
+        # Fields that nobody wants are passed over, but have their room.
         start += header.points * count * np.dtype(code).itemsize
     return columns
 

@@ -53,6 +53,7 @@ def read_usd(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
     with tempfile.TemporaryDirectory() as folder:
         report = _asked(source, folder)
         if "placed" in report:
+            # Arrays only: the process that wrote them has read a hostile file.
             with np.load(Path(folder) / ARRAYS, allow_pickle=False) as file:
                 return _model(source, report, {name: file[name] for name in file.files})
     if "damaged" in report:
@@ -76,12 +77,14 @@ def _asked(source: ModelSource, folder: str) -> dict[str, Any]:
             input=json.dumps(request).encode(),
             capture_output=True,
             env=environment,
+            # The child limits its own time on the processor; this is for one that waits for something.
             timeout=4 * _SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
         source.refuse(f"reading it took more than {4 * _SECONDS} s")
     answer = Path(folder) / ANSWER
+    # Its memory and time are limited: the child may be gone without a word.
     if not answer.is_file():
         source.refuse(f"the USD library broke down over it (exit status {ended.returncode})")
     return dict(json.loads(answer.read_text(encoding="utf-8")))
@@ -93,6 +96,7 @@ def _model(source: ModelSource, report: dict[str, Any], arrays: dict[str, ArrayA
     if not 1e-9 < report["unit"] < 1e9:
         source.refuse(f"its unit has {report['unit']:g} metres")
     world = np.eye(4)
+    # Unit and axes of the stage in one matrix in front of all others.
     world[:3, :3] = report["unit"] * np.array(_UP.get(report["up"], np.eye(3)), float)
     made = _Made(source, report, arrays)
     for item in report["placed"]:

@@ -212,6 +212,7 @@ class _World:
     def _painted(self, color: Array, glow: Array) -> str:
         red, green, blue = (float(v) for v in color)
         made = Material((red, green, blue, 1.0), emissive=(float(glow[0]), float(glow[1]), float(glow[2])))
+        # Worlds repeat their colours at every part.
         if made not in self.paints:
             self.source.at_most(len(self.materials) + 1, self.source.limits.materials, "materials")
             self.paints[made] = unique_name(self.materials, f"paint_{len(self.paints)}")
@@ -242,6 +243,7 @@ class _World:
         colors = {item.get("name") or "": item for item in children(root, "material")}
         for name, link in links.items():
             matrix, here = np.eye(4), name
+            # A chain is no longer than there are links; a longer one is a ring.
             for _ in range(len(links)):
                 if here not in above:
                     break
@@ -280,6 +282,7 @@ class _World:
         for kind, geometry, matrix, material in parts:
             made[kind] += self._placed(geometry, matrix, material, name)
             self.source.at_most(len(self.instances) + sum(map(len, made.values())), self.source.limits.nodes, "instances")
+        # Most links state one shape twice, to be shown and to be hit: one instance does both.
         left = {(item.shape, *_near(item)): item for item in made["collision"]}
         for item in made["visual"]:
             twin = left.pop((item.shape, *_near(item)), None)
@@ -299,6 +302,7 @@ class _World:
         shape: Shape | None = None
         if kind == "box" and len(size) == 3 and (size > 0.0).all():
             shape = Box((0.5 * float(size[0]), 0.5 * float(size[1]), 0.5 * float(size[2])))
+        # A thin box whose upper side is the plane: things stand on it, and light does not pass.
         elif kind == "plane":
             wide = 0.5 * (size if len(size) == 2 and (size > 0.0).all() else np.array([100.0, 100.0]))
             shape, offset = Box((float(wide[0]), float(wide[1]), _PLANE)), np.array([0.0, 0.0, -_PLANE])
@@ -338,6 +342,7 @@ class _World:
         """Return a mesh file beside the world, read once; None, with a warning, where it cannot be."""
         if uri not in self.files:
             self.source.at_most(len(self.files) + 1, _FILES_MAX, "files")
+            # Before it is tried: a file that fails is not tried, and warned of, again.
             self.files[uri] = None
             try:
                 path = self.source.inside(uri, escaped=True)
@@ -378,10 +383,12 @@ def _upright(normal: Array) -> Array:
 
 
 def _instance(shape: str, matrix: Array, offset: Array, scale: float, materials: tuple[str, ...], name: str) -> Instance:
+    # Adding 0 makes a negative zero positive, which text would show.
     x, y, z = (float(v) + 0.0 for v in matrix[:3, :3] @ offset + matrix[:3, 3])
     qx, qy, qz, qw = (float(v) for v in frames.from_matrix(matrix[:3, :3]))
     return Instance(shape, (x, y, z), (qx, qy, qz, qw), scale, materials, name=name)
 
 
 def _near(item: Instance) -> tuple[float, ...]:
+    # A micrometre: the two poses are often typed with different digits.
     return tuple(round(v, 6) for v in (*item.position, *item.attitude, item.scale))

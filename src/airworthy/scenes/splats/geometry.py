@@ -89,6 +89,7 @@ def _passing(splats: Splats, lower: Array, shape: tuple[int, int, int], resoluti
     wp = quiet_warp()
     arrays = [wp.array(a.reshape(-1), device="cpu", copy=False) for a in (rows, passing)] if len(rows) else []
     if arrays:
+        # Slices of the grid, one per task: no two tasks write to a cell.
         band = -(-shape[0] // _BANDS)
         numbers = [len(rows), *shape, band, enough, 0]
         quiet_launch(splat_occupancy_kernel(), -(-shape[0] // band), [*arrays, *numbers], "cpu")
@@ -102,10 +103,12 @@ def _rows(splats: Splats, lower: Array, shape: tuple[int, int, int], resolution:
         here = slice(start, start + _BLOCK)
         mean = (splats.position[here].astype(np.float64) - lower) / resolution
         sigma = splats.scale[here].astype(np.float64) / resolution
+        # A cell more: what ends just outside still reaches into the first cell.
         reach = REACH * sigma.max(-1, keepdims=True) + 1.0
         opaque = splats.opacity[here] >= _FAINT
         opaque &= np.isfinite(sigma).all(-1) & ((mean > -reach) & (mean < np.array(shape) + reach)).all(-1)
         turn = frames.to_matrix(splats.rotation[here][opaque].astype(np.float64)).reshape(-1, 9)
+        # Below 1, whose logarithm of what passes has no value.
         opacity = np.minimum(splats.opacity[here][opaque], _MOST)[:, None]
         parts.append(np.hstack([mean[opaque], turn, np.maximum(sigma[opaque], 1e-6), opacity]).astype(np.float32))
     return np.ascontiguousarray(np.concatenate(parts))
@@ -114,8 +117,10 @@ def _rows(splats: Splats, lower: Array, shape: tuple[int, int, int], resolution:
 def _without_small_groups(cells: ArrayBool, support: int) -> ArrayBool:
     from scipy.ndimage import label
 
+    # Corners connect: a thin sheet aslant is a chain of cells that touch there alone.
     group, _ = label(cells, np.ones((3, 3, 3), bool))
     large = np.bincount(group.reshape(-1)) >= support
+    # Group 0 is what is free.
     large[0] = False
     return np.asarray(large[group], bool)
 
@@ -140,6 +145,7 @@ def collision_mesh(occupied: ArrayLike, lower: ArrayLike, resolution: float) -> 
         raise AirworthyError(f"`resolution` is {resolution}; expected the edge of a cell in metres, above 0.")
     quads = np.concatenate([_sides(np.pad(grid, 1), axis) for axis in range(3)])  # (m, 4, 3) corners, in cells
     size = np.array(grid.shape, np.int64) + 1
+    # Corners by number, so that faces share vertices and the mesh is closed.
     number = (quads[..., 0] * size[1] + quads[..., 1]) * size[2] + quads[..., 2]
     used, corner = np.unique(number, return_inverse=True)
     corner = corner.reshape(-1, 4)
@@ -200,6 +206,7 @@ class SplatGeometry:
             raise AirworthyError(f"`points` has shape {at.shape}; expected (n, 3).")
         half = 0.5 * self.resolution
         first = self.lower + half
+        # Outside the grid the field holds no distances; a bound follows from its nearest point.
         within = np.clip(at, first, first + self.resolution * (np.array(self.occupied.shape) - 1.0))
         value, _ = self.field.sample(within)
         outside = np.linalg.norm(at - within, axis=-1)

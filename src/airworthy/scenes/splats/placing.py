@@ -120,6 +120,7 @@ def stood(
     means = splats.position[splats.opacity >= OPAQUE].astype(np.float64)
     if not len(means):
         raise AirworthyError(f"None of {len(splats)} gaussians has an opacity of {OPAQUE} or more; there is nothing to stand.")
+    # Not the lowest: captures have strays under the ground, and an object would hover.
     low, high = np.quantile(means, [foot, 1.0 - foot], axis=0)
     turn = np.array([0.0, 0.0, np.sin(0.5 * yaw), np.cos(0.5 * yaw)])
     middle = np.array([*(0.5 * (low + high))[:2], low[2]])
@@ -147,6 +148,7 @@ def surface_resolution(lower: ArrayLike, upper: ArrayLike) -> float:
     """Edge of the cells that suit a box [m]: an eightieth of its longest side within `RESOLUTIONS`, but few enough cells."""
     size = np.maximum(np.asarray(upper, float) - np.asarray(lower, float), 1e-3)
     fit = float(np.clip(size.max() / _CELLS_ALONG, *RESOLUTIONS))
+    # A large room would otherwise have more cells than memory.
     return max(fit, float(np.cbrt(np.prod(size) / CELLS_MAX)))
 
 
@@ -168,6 +170,7 @@ def surface_geometry(scene: Scene, resolution: float | None = None, **options: A
             f"Scene {scene.name!r} has no splats that stand still to put a surface around; `add_splats` adds some."
         )
     box = splat_box(splats)
+    # The size of cells from the box without margin, the margin from the size of cells.
     cell = surface_resolution(*_cut(scene, *box, 0.0)) if resolution is None else resolution
     lower, upper = _cut(scene, *box, cell)  # a floor lies on the bounds, so a cell more
     return splat_geometry(splats, cell, lower, upper, **{"support": 8, **options})
@@ -233,6 +236,7 @@ def solid(scene: Scene, placement: SplatPlacement, resolution: float | None = No
             f"Nothing in the splats {placement.name or placement.cloud!r} is opaque over {cell:.3g} m; give a smaller cell."
         )
     stem = f"{placement.attached or placement.name or placement.cloud}/{SURFACE}"
+    # Among one name more than there are shapes, one is free.
     name = next(key for k in range(len(scene.shapes) + 1) if (key := stem if not k else f"{stem}_{k + 1}") not in scene.shapes)
     item = Instance(name, name=name, visible=False, covered=True)
     shapes = {**scene.shapes, name: mesh}

@@ -85,6 +85,7 @@ class _Writer:
         x, y, z, w = (float(v) for v in frames.normalize(np.array(instance.attitude, float)))
         if any(instance.position):
             node["translation"] = _y_up(instance.position)
+        # What is left out is the standard's default.
         if (x, y, z) != (0.0, 0.0, 0.0):
             node["rotation"] = [*_y_up((x, y, z)), w]
         if instance.scale != 1.0:
@@ -92,6 +93,7 @@ class _Writer:
         self._json["nodes"].append(node)
 
     def _mesh(self, instance: Instance) -> int | None:
+        # glTF keeps materials with meshes, not with nodes: another list of materials is another mesh over the same arrays.
         key = (instance.shape, instance.materials)
         if key not in self._meshes:
             mesh, attributes = self._attributes_of(instance)
@@ -136,6 +138,7 @@ class _Writer:
             "type": _TYPES[data.shape[1]],
         }
         if bounds:
+            # The standard demands bounds of positions.
             accessor |= {"min": [float(v) for v in data.min(0)], "max": [float(v) for v in data.max(0)]}
         self._json["accessors"].append(accessor)
         return len(self._json["accessors"]) - 1
@@ -144,6 +147,7 @@ class _Writer:
         view: Json = {"buffer": 0, "byteOffset": self._length, "byteLength": len(data)}
         if target:
             view["target"] = target
+        # Accessors begin at multiples of their components' size, four bytes.
         padding = -len(data) % 4
         self._binary += [data, b"\0" * padding]
         self._length += len(data) + padding
@@ -170,6 +174,7 @@ class _Writer:
             entry["normalTexture"]["scale"] = float(material.normal_scale)
         self._info(entry, "occlusionTexture", material.occlusion_map, material)
         self._info(entry, "emissiveTexture", material.emissive_map, material)
+        # Factors end at 1; what glows more brightly has its strength in an extension.
         brightest = max(material.emissive)
         if brightest > 0:
             entry["emissiveFactor"] = [float(v) / max(brightest, 1.0) for v in material.emissive]
@@ -244,6 +249,7 @@ def _towards(direction: list[float]) -> list[float]:
     """Quaternion that turns -z into a direction."""
     length = math.sqrt(sum(v * v for v in direction)) or 1.0
     x, y, z = (v / length for v in direction)
+    # Backwards: any half turn across the axis does, and the formula below would have no length.
     if z > 1 - 1e-12:
         return [0.0, 1.0, 0.0, 0.0]
     q = np.array([y, -x, 0.0, 1.0 - z])  # cross(-z, d), 1 + dot(-z, d)
@@ -252,6 +258,7 @@ def _towards(direction: list[float]) -> list[float]:
 
 def _container(root: Json, binary: bytes) -> bytes:
     text = json.dumps(root, separators=(",", ":"), allow_nan=False).encode()
+    # Chunks are padded to four bytes, JSON by blanks.
     text += b" " * (-len(text) % 4)
     length = 12 + 8 + len(text) + (8 + len(binary) if binary else 0)
     if length >= 2**32:

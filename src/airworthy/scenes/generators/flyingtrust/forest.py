@@ -163,6 +163,7 @@ def draw_forest(index: int, rng: np.random.Generator) -> ObstacleLayout:
     stated = SCENARIOS["forest"]
     ends = np.stack([start_of(stated), goal_of(stated)])[:, :2]
     centres = np.zeros((0, 2))
+    # By rejection, which keeps the draws uniform.
     while len(centres) < TREE_COUNT:
         radius, height = _between(rng, TRUNK_RADIUS), _between(rng, TRUNK_HEIGHT)
         half = 0.5 * np.array([stated.length, stated.width]) - radius
@@ -188,6 +189,7 @@ def _tree(layout: ObstacleLayout, centre: Array, radius: float, height: float, r
     kind, size, yaw = int(rng.random() * CROWNS), 1.4 + 1.2 * float(rng.random()), 2.0 * math.pi * float(rng.random())
     name = f"crown_{kind}"
     layout.shapes.setdefault(name, crown(kind))
+    # Crowns cannot be hit, so none may hang into the heights that are flown at.
     top = max(height - 0.2, _CROWN_FLOOR + size)
     material = f"leaves~{(number + kind) % 5}"
     position = (x, y, top)
@@ -202,6 +204,7 @@ def crown(kind: int) -> Mesh:
     boughs = 2.0 * rng.random((9, 3)) - 1.0
     boughs /= np.sqrt((boughs * boughs).sum(1, keepdims=True))
     toward = np.stack([(vertices * bough).sum(1) for bough in boughs], axis=1)
+    # Largest in the direction of a bough, falling off around it.
     bulge = np.exp(5.0 * (toward.max(1) - 1.0))
     tufts = rng.random(len(vertices)) - 0.5
     vertices = vertices * (0.6 + 0.33 * bulge + 0.12 * tufts)[:, None] * np.array([1.0, 1.0, 0.85])
@@ -259,5 +262,6 @@ def _vertex_normals(vertices: Array, faces: NDArray[np.int32]) -> Array:
     flat = np.cross(b - a, c - a)
     normals = np.zeros_like(vertices)
     for k in range(3):
+        # By `add.at`, since a vertex occurs in several faces; weighted by area, as cross products are.
         np.add.at(normals, faces[:, k], flat)
     return normals / np.linalg.norm(normals, axis=1, keepdims=True)

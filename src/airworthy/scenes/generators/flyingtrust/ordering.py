@@ -81,6 +81,7 @@ def wall_places(count: int) -> list[float]:
     """Even distances between start and goal; where that leaves less than 4 m between walls, 4 m, in the middle."""
     stated = SCENARIOS["narrow_gap"]
     start, goal = float(start_of(stated)[0]), float(goal_of(stated)[0])
+    # Room to turn from one slit to the next.
     pitch = max((goal - start) / (count + 1), GAP_ROOM + GAP_WALL)
     return [(k - 0.5 * (count - 1)) * pitch for k in range(count)]
 
@@ -113,6 +114,7 @@ def draw_drop_plus(index: int, rng: np.random.Generator) -> ObstacleLayout:
     layout = ObstacleLayout("sudden_drop_plus")
     edges = _slabs(layout, index, rng)
     between = list(pairwise(edges))
+    # Drawn by sorting numbers, stable, for the same choice on every machine.
     order = np.argsort(rng.random(len(between)), kind="stable")[: index // 2].tolist()
     for k in sorted(order):
         height = LOW_WALL[0] + (LOW_WALL[1] - LOW_WALL[0]) * float(rng.random())
@@ -175,6 +177,7 @@ def _fits(log: Cylinder, centre: np.ndarray, turn: np.ndarray, half: np.ndarray,
     reach = np.abs(axis) * log.half_length + np.sqrt(np.maximum(1.0 - axis * axis, 0.0)) * log.radius
     if (np.abs(centre[:2]) + reach[:2] > half).any():
         return False
+    # Far from both ends, whatever its turn: no exact distances are needed.
     if (np.hypot(*(ends[:, :2] - centre[:2]).T) > CLEAR_RADIUS + log.half_length + log.radius).all():
         return True
     item = Instance("log", tuple(centre.tolist()), tuple(turn.tolist()))
@@ -211,6 +214,7 @@ def draw_perlin(index: int, rng: np.random.Generator) -> ObstacleLayout:
         near = np.hypot(x[:, None] - end[0], y[None] - end[1]) < CLEAR_RADIUS + 0.08
         field[near] = -np.inf
     wanted = round(NOISE_FILL * field.size)
+    # The wanted share exactly, whatever the noise's distribution in this draw.
     threshold = np.partition(field, field.size - wanted, axis=None)[field.size - wanted]
     occupied = field >= threshold
     layout = ObstacleLayout("perlin")
@@ -237,6 +241,7 @@ def noise_grid(permutation: NDArray[np.integer], shape: tuple[int, ...], frequen
     hashed = _hash(permutation, [n + 1 for n in cells])
     gradient = _EDGES[hashed & 15]
     fraction = np.arange(per_cell) / per_cell
+    # Perlin's improved curve: first and second derivatives vanish at lattice points.
     fade = fraction**3 * (fraction * (fraction * 6.0 - 15.0) + 10.0)
     total = np.zeros((cells[0], per_cell, cells[1], per_cell, cells[2], per_cell))
     for corner in np.ndindex(2, 2, 2):
