@@ -476,7 +476,7 @@ def test_a_command_beyond_all_sense_is_named_whatever_the_flight_ends_in(own: Pa
 
 
 def test_a_command_without_the_axis_of_flights_is_taken_and_flies_the_same(own: Path) -> None:
-    one, flat = (fly([GAP], f"{own}:{name}")[0] for name in ("Straight", "Flat"))
+    one, flat = (fly([GAP], f"{own}:{name}", BRIEF)[0] for name in ("Straight", "Flat"))
     assert flat["trace"] == one["trace"]
 
 

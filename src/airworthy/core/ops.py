@@ -71,17 +71,17 @@ def where(condition: Any, a: Any, b: Any) -> Any:
 
 def sqrt(x: Any) -> Any:
     """Square root; NaN below zero."""
-    return ops_of(x).sqrt(x)
+    return getattr(x, "scalar_ops", NumpyOps).sqrt(x)
 
 
 def absolute(x: Any) -> Any:
     """Magnitude of a scalar."""
-    return ops_of(x).absolute(x)
+    return getattr(x, "scalar_ops", NumpyOps).absolute(x)
 
 
 def floor(x: Any) -> Any:
     """Largest whole number not above `x`."""
-    return ops_of(x).floor(x)
+    return getattr(x, "scalar_ops", NumpyOps).floor(x)
 
 
 def minimum(a: Any, b: Any) -> Any:

@@ -31,16 +31,22 @@ __all__ = [
 
 def add(a: Vector, b: Vector) -> Vector:
     """Sum of two vectors."""
+    if len(a) == 3 == len(b):  # the usual length written out, here and below: half the time of a generator
+        return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
     return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
 def sub(a: Vector, b: Vector) -> Vector:
     """Difference of two vectors."""
+    if len(a) == 3 == len(b):
+        return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
     return tuple(x - y for x, y in zip(a, b, strict=True))
 
 
 def scale(a: Vector, s: Scalar) -> Vector:
     """Vector times scalar."""
+    if len(a) == 3:
+        return (a[0] * s, a[1] * s, a[2] * s)
     return tuple(x * s for x in a)
 
 
