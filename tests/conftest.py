@@ -1,4 +1,4 @@
-"""What every test gets: kernels cached inside the clone, no network, property tests that repeat, reference files."""
+"""What every test gets: kernels cached in the clone, no network, no disk to wait for, the same examples, reference files."""
 
 from __future__ import annotations
 
@@ -72,6 +72,14 @@ def calls_of() -> Callable[[Callable[[], object]], int]:
 
 class NetworkBlockedError(RuntimeError):
     """A test tried to reach the network."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """No test cuts the power: `fsync` returns at once, and tests of when it is called count its calls."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

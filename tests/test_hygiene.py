@@ -43,6 +43,8 @@ BANNED_CALLS = {
     "yaml.load": "runs code: use safe_load",
     "yaml.unsafe_load": "runs code",
 }
+ALLOWED = [("core/native_kernel.py", "exec")]
+"""Warp reads signatures from Python source: the kit writes it from lists of arguments, like `dataclasses` does."""
 NUMPY_RANDOM = {"default_rng", "Generator", "BitGenerator", "Philox", "PCG64", "PCG64DXSM", "SFC64", "SeedSequence"}
 
 
@@ -157,6 +159,9 @@ def report(found: dict[Path, list[str]]) -> str:
 
 def test_nothing_banned_in_the_source() -> None:
     found = {path: violations(path.read_text(encoding="utf-8")) for path in SOURCES}
+    for path, name in ALLOWED:
+        (line,) = [line for line in found[PACKAGE / path] if f": {name} " in line]  # once, or the exception goes
+        found[PACKAGE / path].remove(line)
     assert not any(found.values()), report(found)
 
 

@@ -38,13 +38,13 @@ def test_commands_run_as_printed(
 ) -> None:
     """In the README's order in one empty folder: some look at what others wrote, and nothing lands in the checkout.
 
-    Its flights take minutes together; without them those commands are only asked for their help.
+    Its flights and pictures take minutes together; without them those commands are only asked for their help.
     """
     monkeypatch.chdir(tmp_path)
     for line in AIRWORTHY:
         arguments = shlex.split(line)[1:]
         assert arguments[0] in COMMANDS, line
-        short = arguments[0] in SLOW or (arguments[0] == "fly" and not flights)
+        short = arguments[0] in SLOW or (arguments[0] in ("fly", "scenes", "sensors") and not flights)
         assert main([arguments[0], "--help"] if short else arguments) == 0, (line, capsys.readouterr().err)
 
 

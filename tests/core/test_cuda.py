@@ -48,6 +48,7 @@ def compiled(kernel: Any, folder: Path, use_ptx: bool) -> Path:
 
 
 @NEEDS_NVRTC
+@pytest.mark.slow
 def test_the_fused_step_compiles_for_cuda(tmp_path: Path) -> None:
     text = compiled(step_kernel.step_kernel(4), tmp_path, use_ptx=True).read_text(errors="replace")
     assert f".target sm_{CAPABILITY}" in text

@@ -48,6 +48,13 @@ def test_spheres_meet_triangles_where_the_closed_form_says() -> None:
     assert np.median(np.abs(found.fraction - exact)[hit]) < 1e-9
 
 
+def hits_and_misses(instance: np.ndarray, among: np.ndarray, most: int = 10) -> np.ndarray:
+    """As many of each, at most: the brute force takes a tenth of a second for one, and most motions of a draw miss."""
+    hits, misses = np.flatnonzero(among & (instance >= 0))[:most], np.flatnonzero(among & (instance < 0))[:most]
+    assert min(len(hits), len(misses)) > 4
+    return np.concatenate((hits, misses))
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_spheres_and_capsules_meet_solids_as_by_brute_force(seed: int) -> None:
     placement = world(seed, 4, 8)
@@ -56,19 +63,19 @@ def test_spheres_and_capsules_meet_solids_as_by_brute_force(seed: int) -> None:
     free = clearance(batch, start, env=0).distance > 0
     for half in (np.zeros_like(axis), axis):
         found = sweep_capsule(batch, start, end, half, radius, env=0)
-        brute = twins.sweep(SOLIDS, placement, start, end, half, radius, cuts=30).min(1)
+        some = hits_and_misses(found.instance, free)
+        brute = twins.sweep(SOLIDS, placement, start[some], end[some], half[some], radius[some], cuts=30).min(1)
         # Poses are float32 in the kernel; 30 cuts leave the twin's nearest core point within 1e-5 of its length.
-        np.testing.assert_allclose(found.fraction[free], np.minimum(brute, 1.0)[free], atol=1e-5)
-        assert (found.instance >= 0).sum() > 5
+        np.testing.assert_allclose(found.fraction[some], np.minimum(brute, 1.0), atol=1e-5)
 
 
-@pytest.mark.parametrize("count", [18, pytest.param(50, marks=pytest.mark.slow)])
-def test_capsules_meet_triangles_as_by_brute_force(count: int) -> None:
-    mesh, start, end, axis, radius = soup(3, 2), *motions(5, count)
+@pytest.mark.parametrize("most", [6, pytest.param(50, marks=pytest.mark.slow)])
+def test_capsules_meet_triangles_as_by_brute_force(most: int) -> None:
+    mesh, start, end, axis, radius = soup(3, 2), *motions(5, 100)
     found = sweep_capsule(GeometryBatch([mesh], [Placement.of(0)]), start, end, axis, radius, env=0)
-    brute = twins.sweep([mesh], Placement.of([0]), start, end, axis, radius, cuts=30).min(1)
-    np.testing.assert_allclose(found.fraction, np.minimum(brute, 1.0), atol=1e-5)
-    assert (found.instance >= 0).sum() > 3
+    some = hits_and_misses(found.instance, np.ones(100, bool), most)
+    brute = twins.sweep([mesh], Placement.of([0]), start[some], end[some], axis[some], radius[some], cuts=30).min(1)
+    np.testing.assert_allclose(found.fraction[some], np.minimum(brute, 1.0), atol=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(4))

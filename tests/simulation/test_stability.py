@@ -25,6 +25,8 @@ from airworthy.vehicles.record import Disturbance, Drag, RotorResponse, Vehicle,
 STIFF = ("cf2x_gym_pybullet_drones", "cf2x_scg_iros2022")
 """Rotors with a lag of 1 ms."""
 RATES = (100.0, 130.0, 240.0, 333.0, 500.0, 960.0, 2000.0)
+QUICK = (100.0, 333.0)
+"""The least, and one that divides neither the control's rate nor the reference's; the others are slow tests."""
 GOAL = (0.3, -0.2, 0.2, 0.1)
 
 
@@ -63,7 +65,7 @@ def reference() -> tuple[np.ndarray, np.ndarray]:
     return flown(list(fleet()), 4000.0, "rk4")
 
 
-@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("rate", [rate if rate in QUICK else pytest.param(rate, marks=pytest.mark.slow) for rate in RATES])
 @pytest.mark.parametrize("integrator", ["rk4", "euler", "semi_implicit"])
 def test_whole_catalogue(integrator: str, rate: float) -> None:
     """Where a vehicle is after 1.5 s differs from 4,000 Hz by the laws' one step of delay and by Euler's first order.

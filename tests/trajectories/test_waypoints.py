@@ -76,7 +76,7 @@ LIMITS = [
 
 @pytest.mark.parametrize("limits", LIMITS, ids=range(len(LIMITS)))
 def test_waypoints_are_passed_within_limits_and_limits_bind(limits: Limits) -> None:
-    path = from_waypoints(BENDS, limits, evaluations=150)
+    path = from_waypoints(BENDS, limits, evaluations=80)
     np.testing.assert_allclose(path.sample(path.knots).position, BENDS, atol=1e-9)
     ends = path.sample([0.0, path.duration])
     assert max(np.max(np.abs(getattr(ends, name))) for name in ("velocity", "acceleration", "jerk")) < 1e-9
