@@ -16,7 +16,7 @@ from airworthy.benchmarks.navigation import job, store
 from airworthy.benchmarks.navigation.config import NavigationConfig
 from airworthy.benchmarks.navigation.job import run_benchmark
 from airworthy.benchmarks.navigation.replay import replay_row
-from airworthy.benchmarks.navigation.report import write_report
+from airworthy.benchmarks.navigation.report.page import write_report
 from airworthy.benchmarks.navigation.store import digest_of, identity_of, read_manifest, read_rows
 from airworthy.cli.main import main
 from airworthy.core.errors import AssetError

@@ -15,7 +15,7 @@ from airworthy.benchmarks.navigation.methods import NavigationMethod
 from airworthy.benchmarks.navigation.missions import draws_of, mission_of
 from airworthy.benchmarks.navigation.planner_adapter import PlannerGuide
 from airworthy.benchmarks.navigation.replay import planning_times
-from airworthy.benchmarks.navigation.report_tables import (
+from airworthy.benchmarks.navigation.report.tables import (
     LAYOUT_HEADS,
     WHY_HEADS,
     coverage,

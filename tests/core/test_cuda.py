@@ -21,10 +21,10 @@ import numpy as np
 import pytest
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayIndex
-from airworthy.core.native_kernel import CPU_LANES, quiet_launch, quiet_warp
+from airworthy.core.native_kernel import CPU_LANES, native_kernel, quiet_launch, quiet_warp
 from airworthy.dynamics.rigid import CPU_VARIANTS, GPU_VARIANTS, VARIANTS, advance_source, variant_name
 from airworthy.dynamics.state import ROTOR_COUNTS
-from airworthy.simulation import arrays, step_kernel
+from airworthy.simulation import arrays, family
 from airworthy.simulation.config import Ground, Imu, SimulatorConfig, Wind
 from airworthy.simulation.simulator import Simulator
 from airworthy.vehicles import Drag, Vehicle, vehicle
@@ -50,7 +50,7 @@ def compiled(kernel: Any, folder: Path, use_ptx: bool) -> Path:
 @NEEDS_NVRTC
 @pytest.mark.slow
 def test_the_fused_step_compiles_for_cuda(tmp_path: Path) -> None:
-    text = compiled(step_kernel.step_kernel(4), tmp_path, use_ptx=True).read_text(errors="replace")
+    text = compiled(family.step_kernel(4), tmp_path, use_ptx=True).read_text(errors="replace")
     assert f".target sm_{CAPABILITY}" in text
     assert re.search(r"\.visible \.entry airworthy_step_4\w*_cuda_kernel_forward", text)
     # Correctly rounded, nothing contracted, nothing flushed to zero: the same bits as on a CPU.
@@ -63,7 +63,7 @@ def test_the_fused_step_compiles_for_cuda(tmp_path: Path) -> None:
 
 @NEEDS_NVRTC
 def test_the_semi_kinematic_step_compiles_to_machine_code(tmp_path: Path) -> None:
-    code = compiled(step_kernel.semi_kinematic_kernel(4), tmp_path, use_ptx=False).read_bytes()
+    code = compiled(family.semi_kinematic_kernel(4), tmp_path, use_ptx=False).read_bytes()
     assert code.startswith(b"\x7fELF")
     assert int.from_bytes(code[18:20], "little") == 190  # EM_CUDA
     assert b"airworthy_semi_kinematic" in code
@@ -81,7 +81,7 @@ def test_every_traced_operation_compiles_for_cuda(probe_kernel: Any, tmp_path: P
 @pytest.mark.parametrize("rotor_count", ROTOR_COUNTS)
 def test_machine_code_of_every_rotor_count(rotor_count: int, tmp_path: Path) -> None:
     """Also prints registers and stack, where a CUDA toolkit is."""
-    path = compiled(step_kernel.step_kernel(rotor_count), tmp_path, use_ptx=False)
+    path = compiled(family.step_kernel(rotor_count), tmp_path, use_ptx=False)
     assert path.stat().st_size < 1_000_000  # all twelve derivatives inlined and unrolled were 600 kB for four rotors alone
     tool = shutil.which("cuobjdump") or shutil.which("cuobjdump", path=os.environ.get("CUDA_HOME", "/usr/local/cuda") + "/bin")
     if tool is not None:
@@ -163,7 +163,7 @@ def _fields(simulator: Simulator) -> dict[str, ArrayAny]:
 @cache
 def _scalar_kernel() -> Any:
     """The step for 4 rotors as a GPU runs it, one environment after the other, compiled for the CPU."""
-    return step_kernel._kernel("airworthy_step_scalar", "#define SCALAR_PATH\n" + step_kernel.step_snippet(4))
+    return native_kernel("step_scalar", "#define SCALAR_PATH\n" + family.step_snippet(4), family._ARGUMENTS)
 
 
 @pytest.fixture

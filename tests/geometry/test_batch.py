@@ -27,9 +27,9 @@ from airworthy.geometry import (
     cast,
     occluded,
 )
-from airworthy.geometry.build_kernel import build_kernel
-from airworthy.geometry.cast_kernel import SEGMENTS, cast_kernel
+from airworthy.geometry.cast import SEGMENTS, cast_kernel
 from airworthy.geometry.distance import clearance
+from airworthy.geometry.hierarchy import build_kernel
 from airworthy.geometry.query_arguments import Repeated
 
 MODULES: list[Any] = [sys.modules[f"airworthy.geometry.{name}"] for name in ("cast", "occlusion")]

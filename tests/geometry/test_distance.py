@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box, Capsule, Cylinder, GeometryBatch, Mesh, Placement, Shape, Sphere, twins
 from airworthy.geometry.distance import clearance
-from airworthy.geometry.query_launch import is_closed
+from airworthy.geometry.query_arguments import is_closed
 
 
 def cube(half: float = 1.0, outwards: bool = True) -> Mesh:

@@ -16,8 +16,8 @@ from airworthy.core.native_kernel import quiet_warp
 from airworthy.optics.projections import Pinhole
 from airworthy.planners.common.interface import MapSettings, Mission
 from airworthy.planners.mapping import LocalMaps, read_pixels
-from airworthy.planners.mapping.distance_kernel import questions_kernel
-from airworthy.planners.mapping.occupancy_kernel import update_kernel
+from airworthy.planners.mapping.local import update_kernel
+from airworthy.planners.mapping.maps import questions_kernel
 from airworthy.planners.mapping.twin import MapTwin
 
 CAMERA = Pinhole(24, 18, 14.5, 14.5, 12.1, 9.2, integer_pixels=True)

@@ -22,7 +22,7 @@ from airworthy.rendering.light_baking import bake, baked_light, load_baked, save
 from airworthy.rendering.shading import ShadingOptions, shade
 from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
-from airworthy.scenes.lightmaps import fill_invalid
+from airworthy.scenes.lights import fill_invalid
 from airworthy.scenes.record import Instance, Material, PointLight, Region, Scene, Sky, Sun
 from airworthy.scenes.texels import unpack_shared_exponent
 

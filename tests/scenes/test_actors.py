@@ -13,9 +13,9 @@ from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Capsule, Mesh, Sphere
 from airworthy.scenes import Actor, Instance, Scene, Waypoint, add_actor, person, posed, skinned_actor, walk_path
-from airworthy.scenes._extras import fit_capsule
 from airworthy.scenes.actors import PathTable, actor_table, drifted, path_pose
 from airworthy.scenes.extent import instance_box, scene_box
+from airworthy.scenes.files.extras import fit_capsule
 from airworthy.scenes.formats.model import Clip, Model, Skeleton, Track
 from airworthy.scenes.people import PERSON_JOINTS, standing_angles, walking_angles
 from airworthy.scenes.skeletons import joint_matrices, skinned_mesh

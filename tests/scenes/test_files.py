@@ -331,7 +331,7 @@ def test_a_scene_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError("the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("airworthy.scenes.files._write_clouds", fails)
+        patch.setattr("airworthy.scenes.files.scene_file._write_clouds", fails)
         with pytest.raises(OSError, match="full"):
             write_scene(Scene("new", {"ball": Sphere(0.2)}, instances=(Instance("ball"),)), tmp_path / "place")
     assert {path: path.read_bytes() for path in (tmp_path / "place").rglob("*") if path.is_file()} == before

@@ -12,9 +12,7 @@ import pytest
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.splats import Lens, SplatMovers, SplatRenderer, Window
-from airworthy.splats.arrange_kernel import arrange_kernel
-from airworthy.splats.project_kernel import project_kernel
-from airworthy.splats.raster_kernel import raster_kernel
+from airworthy.splats.kernels import arrange_kernel, project_kernel, raster_kernel
 from airworthy.splats.single import Single
 
 CAPABILITY = 90

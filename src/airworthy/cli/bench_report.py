@@ -9,7 +9,7 @@ from typing import Any
 
 from tyro.conf import Positional
 
-from airworthy.benchmarks.navigation.report_tables import INDICATOR_WORDS, flip_rows, pair_row, planning, trends, trends_within
+from airworthy.benchmarks.navigation.report.tables import INDICATOR_WORDS, flip_rows, pair_row, planning, trends, trends_within
 from airworthy.cli.bench_navigation import show_scores
 from airworthy.cli.common import emit_json, run_tyro, show_table
 
@@ -33,7 +33,7 @@ class ReportConfig:
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
     config = run_tyro(ReportConfig, argv, "airworthy bench report", _DESCRIPTION)
-    from airworthy.benchmarks.navigation.report_text import titles_of
+    from airworthy.benchmarks.navigation.report.text import titles_of
     from airworthy.benchmarks.navigation.store import read_manifest, read_rows
 
     manifest, rows = read_manifest(config.folder), read_rows(config.folder)
@@ -49,7 +49,7 @@ def _report(
     config: ReportConfig, manifest: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str]
 ) -> None:
     """Write the page, and print scores, trends and times of planning."""
-    from airworthy.benchmarks.navigation.report import summary_of, write_report, write_summary
+    from airworthy.benchmarks.navigation.report.page import summary_of, write_report, write_summary
     from airworthy.core.files import lock_folder
 
     with lock_folder(config.folder):
@@ -91,7 +91,7 @@ _TIMES = {
 def _why(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], as_json: bool) -> None:
     """Print success by layout and failures by cause; of a run that goes on, too: nothing is written."""
     from airworthy.benchmarks.navigation.aggregation import failures_of, layouts_of
-    from airworthy.benchmarks.navigation.report_tables import LAYOUT_HEADS, WHY_HEADS, layout_rows, why_rows
+    from airworthy.benchmarks.navigation.report.tables import LAYOUT_HEADS, WHY_HEADS, layout_rows, why_rows
 
     failures, layouts = failures_of(rows), layouts_of(rows)
     if as_json:

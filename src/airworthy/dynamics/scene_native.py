@@ -223,7 +223,7 @@ def scene_source(**numbers: float) -> str:
     """Native text of contact with scenes; before it goes that of the geometry's distance.h, clearance.h, sweep.h and convex.h.
 
     Args:
-        numbers: Constants of the texts by their names in lower case; see `simulation.contact_kernel`.
+        numbers: Constants of the texts by their names in lower case; see `simulation.scene_contact`.
     """
     constants = {"SPHERES": POINTS_MAX, "RIM": RIM, **{name.upper(): value for name, value in numbers.items()}}
     text = "".join(native_text(name) for name in ("scene_impact.h", "scene_sweep.h", "scene_rebound.h"))

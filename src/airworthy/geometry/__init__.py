@@ -1,8 +1,7 @@
 """Shapes, hierarchies over them, and ray, swept, distance and occupancy queries over batches of environments."""
 
 from airworthy.geometry.batch import GeometryBatch
-from airworthy.geometry.cast import RayTable, cast
-from airworthy.geometry.cast_kernel import CHANNELS
+from airworthy.geometry.cast import CHANNELS, RayTable, cast
 from airworthy.geometry.native_text import BATCH_ARGUMENTS, BATCH_INTEGERS, native_source
 from airworthy.geometry.occlusion import interpolate, occluded
 from airworthy.geometry.placement import Placement

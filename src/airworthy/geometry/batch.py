@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayIndex
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_warp
-from airworthy.geometry.build_kernel import build_kernel
-from airworthy.geometry.hierarchy import INSTANCE, LAYOUT, NODE, as_warp, run_build, shape_arrays
+from airworthy.geometry.hierarchy import INSTANCE, LAYOUT, NODE, as_warp, build_kernel, run_build, shape_arrays
 from airworthy.geometry.native_text import BATCH_ARGUMENTS
 from airworthy.geometry.placement import POSITION_LIMIT, Placement, unit_quaternions
 from airworthy.geometry.query_arguments import Repeated

@@ -4,18 +4,110 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayF32, ArrayInt
 from airworthy.core.errors import AirworthyError
-from airworthy.core.native_kernel import CPU_LANES, quiet_launch, quiet_warp
+from airworthy.core.native_kernel import CPU_LANES, native_kernel, quiet_launch, quiet_warp, shared_source
 from airworthy.geometry.batch import GeometryBatch
-from airworthy.geometry.distance_field_kernel import MAX_SIDE, distance_field_kernel, scratch_size
-from airworthy.geometry.distance_kernel import clearance_kernel
-from airworthy.geometry.query_arguments import environments, instance_numbers, lengths, vectors
-from airworthy.geometry.query_launch import run_queries
+from airworthy.geometry.native_text import BATCH_SIGNATURE, native_source
+from airworthy.geometry.query_arguments import environments, instance_numbers, lengths, run_queries, vectors
+
+# ---- The kernel of the clearance: one task, one point ---------------------------------------------------------------------
+
+_CLEARANCE_BODY = """
+const Batch batch = BATCH_OF_ARGUMENTS;
+const double *p = points.data + 3 * (long long)task, most = limit.data[task];
+Found found = {most < FAR_AWAY ? most : FAR_AWAY, {0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}, -1, -1};
+const double sum = p[0] + p[1] + p[2];
+if (sum - sum == 0.0) Clearance::nearest(batch, closed.data, env.data[task], ignore.data[task], {p[0], p[1], p[2]}, found);
+double* out = result.data + 7 * (long long)task;
+out[0] = found.distance;
+out[1] = found.point.x;
+out[2] = found.point.y;
+out[3] = found.point.z;
+out[4] = found.normal.x;
+out[5] = found.normal.y;
+out[6] = found.normal.z;
+which.data[2 * (long long)task] = found.instance;
+which.data[2 * (long long)task + 1] = found.face;
+"""
+
+
+def clearance_source() -> str:
+    """Complete native source of the kernel."""
+    return native_source("distance.h", "clearance.h") + _CLEARANCE_BODY
+
+
+_CLEARANCE_ARGUMENTS = """
+    closed: int32[]
+    points: float64[]  # world [m], (n, 3)
+    env: int32[]  # (n,)
+    limit: float64[]  # nothing beyond this distance matters [m], (n,)
+    ignore: int32[]  # instance not seen, (n,)
+    # output
+    result: float64[]  # distance, point, normal, (n, 7)
+    which: int32[]  # instance or -1, face, (n, 2)
+"""
+
+
+@cache
+def clearance_kernel() -> Any:
+    """Return the nearest surface to each point, as a Warp kernel; compiled at first launch, then cached on disk."""
+    return native_kernel("clearance", clearance_source(), BATCH_SIGNATURE + _CLEARANCE_ARGUMENTS)
+
+
+# ---- Builds the kernel of the exact distance transform: a task is one line of planes --------------------------------------
+
+MAX_SIDE = 8192
+"""Cells along one axis: the squares of three such distances stay below NOWHERE."""
+
+_FAR = 1 << 14
+_NOWHERE = _FAR * _FAR
+_REACH = 96
+
+
+def scratch_size(ny: int, stride: int) -> int:
+    """Whole numbers of work memory that one task needs."""
+    return max(ny * (CPU_LANES + 3), 6 * stride)
+
+
+def distance_field_source() -> str:
+    """Complete native source of the transform."""
+    text = files("airworthy.geometry").joinpath("native", "distance_field.h").read_text()
+    names = f"enum {{ FAR = {_FAR}, NOWHERE = {_NOWHERE}, REACH = {_REACH} }};"
+    return "\n".join([shared_source("prelude.h"), names, text])
+
+
+_FIELD_ARGUMENTS = """
+    occupied: uint8[]  # (grid, nx, ny, stride)
+    squared: int32[]  # work: squared distance so far [cells^2], (grid, nx, ny, stride)
+    scratch: int32[]  # work: (grid * nx, scratch_size)
+    # output
+    distance: float32[]  # [m], (grid, nx, ny, stride)
+    nx: int
+    ny: int
+    nz: int
+    stride: int  # nz rounded up to whole lanes
+    scratch_size: int
+    resolution: float  # [m]
+    far_value: float  # what a grid without an occupied cell gets [m]
+    along_x: int  # 1: the x sweeps, a task per (grid, y); 0: y and z, a task per (grid, x)
+"""
+
+
+@cache
+def distance_field_kernel() -> Any:
+    """Return the transform as a Warp kernel; compiled at first launch, then cached on disk."""
+    return native_kernel("distance_field", distance_field_source(), _FIELD_ARGUMENTS)
+
+
+# ---------------------------------------------------------------------------------------------------------------------------
 
 # ---- Exact Euclidean distance fields of occupancy grids, batched, and their interpolation -----------------------------------
 

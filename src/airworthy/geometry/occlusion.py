@@ -9,8 +9,7 @@ from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES
 from airworthy.geometry.batch import GeometryBatch
-from airworthy.geometry.cast import camera_rows, sensor_environments, whole_numbers
-from airworthy.geometry.cast_kernel import CHANNELS, INPUTS, SEGMENTS, cast_kernel
+from airworthy.geometry.cast import CHANNELS, INPUTS, SEGMENTS, camera_rows, cast_kernel, sensor_environments, whole_numbers
 from airworthy.geometry.hierarchy import as_warp
 from airworthy.geometry.placement import POSITION_LIMIT
 from airworthy.geometry.query_arguments import Repeated, nothing, recorded

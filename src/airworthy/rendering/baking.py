@@ -21,7 +21,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.runs.progress import progress
 from airworthy.core.schema import check_fields
 from airworthy.geometry import GeometryBatch, Mesh, Placement, RayTable, bounds, cast, occluded
-from airworthy.scenes.lightmaps import PROBE_WORDS, BakedLight, MapLayout, fill_invalid, map_layout
+from airworthy.scenes.lights import PROBE_WORDS, BakedLight, MapLayout, fill_invalid, map_layout
 from airworthy.scenes.record import Scene, Sun
 from airworthy.scenes.texels import pack_shared_exponent
 

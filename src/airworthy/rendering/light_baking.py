@@ -22,7 +22,7 @@ from airworthy.rendering.baking import DEFAULT_BAKE, BakeSettings, solve
 from airworthy.rendering.shading import Cameras, ShadingOptions, shade_channels
 from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
-from airworthy.scenes.lightmaps import MAP_COLUMNS, PROBE_WORDS, BakedLight
+from airworthy.scenes.lights import MAP_COLUMNS, PROBE_WORDS, BakedLight
 from airworthy.scenes.record import Color, Light, Material, Scene, Sun
 
 __all__ = ["bake", "baked_light", "cache_folder", "load_baked", "relit", "save_baked", "scene_hash", "use_baked"]

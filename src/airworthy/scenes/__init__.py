@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
-    from airworthy.scenes._extras import skinned_actor
     from airworthy.scenes.actors import ActorKit, add_actor, posed
     from airworthy.scenes.batch import SceneBatch
     from airworthy.scenes.catalogue import register_generator, scene, scene_generators, scene_names
     from airworthy.scenes.checking import check_scene, findings
-    from airworthy.scenes.files import read_scene, write_scene
+    from airworthy.scenes.files.extras import skinned_actor
+    from airworthy.scenes.files.scene_file import read_scene, write_scene
     from airworthy.scenes.formats import export_scene, read_model, read_points, write_points_ply
     from airworthy.scenes.generators import GENERATORS, resample, room_batch, with_level
     from airworthy.scenes.people import person, walk_path
@@ -41,12 +41,12 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "_extras": ("skinned_actor",),
             "actors": ("ActorKit", "add_actor", "posed"),
             "batch": ("SceneBatch",),
             "catalogue": ("register_generator", "scene", "scene_generators", "scene_names"),
             "checking": ("check_scene", "findings"),
-            "files": ("read_scene", "write_scene"),
+            "files.extras": ("skinned_actor",),
+            "files.scene_file": ("read_scene", "write_scene"),
             "formats": ("export_scene", "read_model", "read_points", "write_points_ply"),
             "generators": ("GENERATORS", "resample", "room_batch", "with_level"),
             "people": ("person", "walk_path"),

@@ -1,6 +1,6 @@
 """What everything in a batch of scenes looks like, as flat arrays: materials, textures, vertices, lights, sky, baked light.
 
-`airworthy.rendering.shading_kernel` reads them; the names and orders of columns below are the interface. All arrays are 32-bit
+`airworthy.rendering.shading` reads them; the names and orders of columns below are the interface. All arrays are 32-bit
 words. Textures are decoded to linear light once, when they are packed, with all their mip levels.
 """
 
@@ -18,8 +18,7 @@ from airworthy.core.arrays import Array, ArrayF32, ArrayFloat, ArrayU32
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh, Shape
 from airworthy.scenes.batch import SceneBatch
-from airworthy.scenes.lightmaps import BakedArrays, BakedLight, baked_arrays
-from airworthy.scenes.lights import light_rows, sky_rows
+from airworthy.scenes.lights import BakedArrays, BakedLight, baked_arrays, light_rows, sky_rows
 from airworthy.scenes.record import Material, Texture
 from airworthy.scenes.texels import height_to_normal, linear_pixels, mip_chain, octahedral, pack
 

@@ -190,6 +190,6 @@ def _scene_file(path: Path, units: str, up: str | None) -> Scene:
         raise AirworthyError(
             f"{str(path)!r} is a scene file, which says its own units; units and up belong to meshes, clouds and splats."
         )
-    from airworthy.scenes.files import read_scene
+    from airworthy.scenes.files.scene_file import read_scene
 
     return read_scene(path)

@@ -13,8 +13,8 @@ from airworthy.dynamics.rigid import INTEGRATORS
 from airworthy.dynamics.scene_contact import BodyMotion
 from airworthy.dynamics.state import Effects
 from airworthy.simulation.config import Downwash, SimulatorConfig
+from airworthy.simulation.family import ARGUMENTS, BLOCKS_PER_TASK, SCALARS
 from airworthy.simulation.group_kernel import Group
-from airworthy.simulation.step_kernel import ARGUMENTS, BLOCKS_PER_TASK, SCALARS
 
 
 class BatchArrays:

@@ -8,6 +8,7 @@ acts. Balls only decide how a flight is computed, never where it goes: flown eit
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,22 +18,92 @@ from airworthy.control.kernel import LEVELS
 from airworthy.core.arrays import Array, ArrayBool, ArrayIndex
 from airworthy.core.errors import AirworthyError
 from airworthy.core.layout import Layout
-from airworthy.core.native_kernel import quiet_warp
-from airworthy.dynamics.scene_contact import BodyMotion
-from airworthy.dynamics.scene_native import BODY_LAYOUT
+from airworthy.core.native_kernel import native_kernel, quiet_warp
+from airworthy.dynamics.rigid import native_text
+from airworthy.dynamics.scene_contact import SETTLED, SWEEPS, BodyMotion
+from airworthy.dynamics.scene_native import BODY_LAYOUT, scene_source
 from airworthy.dynamics.state import Effects
 from airworthy.geometry.batch import GeometryBatch
-from airworthy.geometry.query_arguments import Repeated
-from airworthy.geometry.query_launch import closed_flags
+from airworthy.geometry.native_text import BATCH_SIGNATURE, native_source
+from airworthy.geometry.query_arguments import Repeated, closed_flags
 from airworthy.simulation.arrays import BatchArrays, Compact, columns, motion_of
 from airworthy.simulation.config import CONTACT_MODES, Contact
-from airworthy.simulation.contact_kernel import NUMBERS, STATE_ROWS, contact_kernel
 from airworthy.simulation.events import ContactRecord
-from airworthy.simulation.obstacles import Obstacles, SceneBodies
-from airworthy.simulation.rebound import Rebound, rebound
+from airworthy.simulation.obstacles import BAND, GAP, LEAVING, SAME, SHALLOW, TILT, Obstacles, SceneBodies
+from airworthy.simulation.rebound import PASSES, STEP_OUT, Rebound, rebound
 
 if TYPE_CHECKING:
     from airworthy.simulation.simulator import Simulator
+
+
+# ---- The kernel of contact with scenes: one task, one flight, after the physics step that it just flew --------------------
+
+STOPPED = 2.0
+"""Status of a flight that contact stopped."""
+
+STATE_ROWS = (
+    "position",
+    "position_residual",
+    "launch_base",
+    "launch_moved",
+    "velocity",
+    "attitude",
+    "rate",
+    "status",
+    "contact",
+    "impact_speed",
+    "acceleration",
+    "imu",
+)
+"""State fields that the kernel reads or writes; it is told their rows, so that one kernel serves every family."""
+
+NUMBERS = ("count", "room", "stride", "mode", "log", "begin", "moving", "spheres", *STATE_ROWS)
+"""Integers of a launch, in order.
+
+count: flights; room: places of the batch, a multiple of 16; stride: of its rows; mode: number of the contact mode; log: step of
+the IMU log that was just written, or -1; begin: 1 where nothing was flown yet; moving: 1 where movers have velocities; spheres:
+per body."""
+
+
+def contact_source() -> str:
+    """Complete native source of the kernel."""
+    constants: dict[str, float] = {
+        "gap": GAP, "band": BAND, "leaving": LEAVING, "shallow": SHALLOW, "passes": PASSES, "step_out": STEP_OUT,
+        "same": SAME, "tilt": TILT, "push_sweeps": SWEEPS, "settled": SETTLED, "stopped": STOPPED,
+    }  # fmt: skip
+    rows = ", ".join(f"R_{name}" for name in NUMBERS)
+    modes = ", ".join(f"MODE_{name.upper()}" for name in CONTACT_MODES)
+    geometry = native_source("distance.h", "clearance.h", "sweep.h", "convex.h")
+    return "\n".join(
+        [geometry, f"enum {{ {rows} }};\nenum {{ {modes} }};", scene_source(**constants), native_text("scene_flight.h")]
+    )
+
+
+_ARGUMENTS = """
+    closed: int32[]
+    state: float32[]  # rows of the batch
+    keys: uint32[]
+    imu_log: float32[]
+    mover_velocity: float64[]  # world [m/s], (env, movers, 3)
+    before: float64[]  # motion at the begin of the step, and whether it flew, (room, 14)
+    bodies: float64[]  # as BODY_LAYOUT, (room, rows)
+    places: int32[]  # environment of the geometry, kind of body, (room, 2)
+    sphere_table: float64[]  # centre, radius, (kinds, spheres, 4)
+    core_table: float64[]  # as CORE, (kinds, 9)
+    settings: float64[]  # step [s], restitution, friction, rolling
+    numbers: int32[]  # as NUMBERS
+    record: float64[]  # impacts, as ContactRecord packs them, (room, 10)
+    met: int32[]  # whether the flight met something in this step, (room,)
+"""
+
+
+@cache
+def contact_kernel() -> Any:
+    """Contact of flights with scenes, as a Warp kernel; compiled at first launch, then cached on disk."""
+    return native_kernel("contact", contact_source(), BATCH_SIGNATURE + _ARGUMENTS)
+
+
+# ---------------------------------------------------------------------------------------------------------------------------
 
 # ---- Contact of a small batch of flights with the geometry: one native launch after each physics step -----------------------
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.dynamics.state import ROTOR_COUNTS
-from airworthy.simulation.step_kernel import semi_kinematic_kernel, step_kernel
+from airworthy.simulation.family import semi_kinematic_kernel, step_kernel
 
 if TYPE_CHECKING:
     from airworthy.geometry import GeometryBatch

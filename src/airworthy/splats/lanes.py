@@ -10,14 +10,16 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayF32
 from airworthy.core.native_kernel import CPU_LANES, quiet_warp, thread_limit
 from airworthy.geometry.query_arguments import Repeated, striped
-from airworthy.splats.arrange_kernel import arrange_kernel
 from airworthy.splats.cameras import CameraView
 from airworthy.splats.cloud import Buffers, Cloud, as_warp
+from airworthy.splats.kernels import (
+    arrange_kernel,
+    project_back_kernel,
+    project_kernel,
+    raster_back_kernel,
+    raster_kernel,
+)
 from airworthy.splats.native_text import CHUNK, FLAGS, RECORD_WORDS, SLOPE_ROWS, STAGES, TILE
-from airworthy.splats.project_back_kernel import project_back_kernel
-from airworthy.splats.project_kernel import project_kernel
-from airworthy.splats.raster_back_kernel import raster_back_kernel
-from airworthy.splats.raster_kernel import raster_kernel
 
 Arrays = dict[str, ArrayF32]
 _LAUNCHES_KEPT = 24

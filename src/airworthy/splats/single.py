@@ -8,15 +8,17 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayF32
 from airworthy.core.native_kernel import CPU_LANES, quiet_launch, quiet_warp
-from airworthy.splats.arrange_kernel import arrange_kernel
 from airworthy.splats.cameras import CameraView
 from airworthy.splats.cloud import Buffers, Cloud, as_warp
+from airworthy.splats.kernels import (
+    arrange_kernel,
+    project_back_kernel,
+    project_kernel,
+    raster_back_kernel,
+    raster_kernel,
+)
 from airworthy.splats.lanes import BACK_STAGES, PART_WORDS, POSE_PLACES, Arrays, back_arrays, back_flags, pose_sums
 from airworthy.splats.native_text import CHUNK, RECORD_WORDS, SLOPE_ROWS, TILE
-from airworthy.splats.project_back_kernel import project_back_kernel
-from airworthy.splats.project_kernel import project_kernel
-from airworthy.splats.raster_back_kernel import raster_back_kernel
-from airworthy.splats.raster_kernel import raster_kernel
 
 _DEPTH_BITS = 32
 _EMIT, _FIND = 0, 1

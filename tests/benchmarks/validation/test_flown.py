@@ -10,8 +10,7 @@ from airworthy.benchmarks.validation.fits import ModelFit
 from airworthy.benchmarks.validation.predict import predict
 from airworthy.benchmarks.validation.protocol import BRUSHED, Experiment, Split
 from airworthy.benchmarks.validation.reference import reference
-from airworthy.benchmarks.validation.run import flyable
-from airworthy.benchmarks.validation.simulated_windows import fly_windows
+from airworthy.benchmarks.validation.run import fly_windows, flyable
 from airworthy.benchmarks.validation.structure import STRUCTURES, Structure
 from airworthy.benchmarks.validation.windows import cut_windows
 from airworthy.core.errors import AirworthyError

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from airworthy.core.frames import normalize, rotate, rotate_inverse
 from airworthy.geometry import Box, Cylinder
-from airworthy.geometry.query_launch import is_closed
+from airworthy.geometry.query_arguments import is_closed
 from airworthy.scenes.generators.flyingtrust import forest, ordering
 from airworthy.scenes.generators.flyingtrust.difficulty import find_path, measure
 from airworthy.scenes.generators.flyingtrust.layout import ObstacleLayout, Solids, straight_clearance

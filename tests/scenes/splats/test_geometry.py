@@ -10,7 +10,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import GeometryBatch, Placement
 from airworthy.geometry.distance import clearance
-from airworthy.geometry.query_launch import is_closed
+from airworthy.geometry.query_arguments import is_closed
 from airworthy.scenes.splats.editing import merged
 from airworthy.scenes.splats.geometry import SplatGeometry, collision_mesh, occupancy, splat_clearance, splat_geometry
 from airworthy.scenes.splats.record import Splats

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from airworthy.benchmarks.navigation.job import Benchmarked, run_benchmark
     from airworthy.benchmarks.navigation.missions import Mission
     from airworthy.benchmarks.navigation.replay import replay_row
-    from airworthy.benchmarks.navigation.report import write_report
+    from airworthy.benchmarks.navigation.report.page import write_report
     from airworthy.benchmarks.navigation.score import score_table
     from airworthy.benchmarks.navigation.store import read_rows
 else:
@@ -24,7 +24,7 @@ else:
             "job": ("Benchmarked", "run_benchmark"),
             "missions": ("Mission",),
             "replay": ("replay_row",),
-            "report": ("write_report",),
+            "report.page": ("write_report",),
             "score": ("score_table",),
             "store": ("read_rows",),
         },

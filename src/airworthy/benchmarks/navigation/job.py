@@ -233,7 +233,7 @@ def run_benchmark(config: NavigationConfig, quiet: bool = True, step: Callable[[
         summary = _written(config, blocks, done, store)
         report = None
         if config.report and done:
-            from airworthy.benchmarks.navigation.report import write_report
+            from airworthy.benchmarks.navigation.report.page import write_report
 
             report = write_report(store.folder, quiet=quiet, summary=summary)
     finished = sum(len(block.flights) for block in done)

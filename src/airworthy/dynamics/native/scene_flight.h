@@ -1,5 +1,5 @@
 // A flight in the memory of a batch: what contact with the scene makes of the physics step that it just flew. Needs
-// scene_rebound.h, the batch's arrays under the names of simulation/contact_kernel.py, and the enumerators R_* (places in `numbers`),
+// scene_rebound.h, the batch's arrays under the names of simulation/scene_contact.py, and the enumerators R_* (places in `numbers`),
 // MODE_*.
 struct Flight {
   float* state;

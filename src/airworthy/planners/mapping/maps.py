@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 from itertools import product
 from typing import Any
 
@@ -11,12 +12,53 @@ from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayInt, ArrayU8
 from airworthy.core.errors import AirworthyError
-from airworthy.core.native_kernel import quiet_launch, quiet_warp
+from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp, shared_source
 from airworthy.planners.common.interface import FREE, OCCUPIED, MapView
-from airworthy.planners.mapping.distance_kernel import POINTS_PER_TASK, questions_kernel
-from airworthy.planners.mapping.lookup import MapLayers, metres
+from airworthy.planners.mapping.lookup import FAR, MapLayers, metres
 
-__all__ = ["CellMaps"]
+__all__ = ["CellMaps", "lookup_source", "questions_kernel", "questions_source"]
+
+
+# ---- Builds the kernel of the questions that maps answer: one task is a block of points -----------------------------------
+
+POINTS_PER_TASK = 256
+"""On a CPU; one on a GPU."""
+
+
+def lookup_source() -> str:
+    """Native text of `struct Lookup`, for kernels that ask maps themselves; see `CellMaps.device_arrays`."""
+    return f"enum {{ FAR = {FAR} }};\n" + files("airworthy.planners.mapping").joinpath("native", "lookup.h").read_text()
+
+
+def questions_source() -> str:
+    """Complete native source of the questions."""
+    text = files("airworthy.planners.mapping").joinpath("native", "lookup.cpp").read_text()
+    return "\n".join([shared_source("prelude.h"), lookup_source(), text])
+
+
+_ARGUMENTS = """
+    words: int32[]  # points, points per flight, 0: whether occupied, 1: distance
+    flight: int32[]  # (k,)
+    points: float64[]  # (k, m, 3) [m]
+    box_numbers: float64[]  # (n, 6) corners of the boxes [m]
+    box_words: int32[]  # (n, 9) cells, side, first cell of the window
+    box_base: int64[]  # (n,) first element of each flight
+    inflated: uint8[]
+    squared: int16[]
+    # output
+    taken: uint8[]  # (k, m)
+    answers: float64[]  # (k, m, 4) distance [m] and gradient
+    resolution: float64
+"""
+
+
+@cache
+def questions_kernel() -> Any:
+    """Return the questions as a Warp kernel; compiled at first launch, then cached on disk."""
+    return native_kernel("map_questions", questions_source(), _ARGUMENTS)
+
+
+# ---------------------------------------------------------------------------------------------------------------------------
 
 
 class CellMaps:

@@ -8,16 +8,19 @@ Using Guided Gradient-based Optimization and Topological Paths", ICRA 2020. Sour
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayU32
+from airworthy.core.native_kernel import native_kernel, shared_source
 from airworthy.core.random import Stream, uniforms
-from airworthy.planners.fast.records import as_bytes
+from airworthy.planners.fast.records import FAR, WINDOW, as_bytes, struct_text
 from airworthy.planners.fast.windows import MapWindows
 from airworthy.planners.fast.work import launch_workers, workers_for
-from airworthy.planners.pgo.kernel import roadmap_kernel
+from airworthy.planners.pgo import records
 from airworthy.planners.pgo.records import (
     ASKED,
     FOUND,
@@ -29,7 +32,44 @@ from airworthy.planners.pgo.records import (
     RoadmapSettings,
 )
 
-__all__ = ["Question", "RoadmapPaths", "Roadmaps", "sample_numbers"]
+__all__ = ["Question", "RoadmapPaths", "Roadmaps", "roadmap_kernel", "roadmap_source", "sample_numbers"]
+
+
+# ---- Builds the kernel of the roadmap: a worker takes flights one after the other -----------------------------------------
+
+
+def roadmap_source() -> str:
+    """Complete native source."""
+    fast, here = (files(f"airworthy.planners.{room}").joinpath("native") for room in ("fast", "pgo"))
+    limits = {name: getattr(records, name) for name in ("MOST_CORNERS", "MOST_DEPTH", "MOST_ENDS", "MOST_PATHS", "MOST_REGION")}
+    numbers = ", ".join(f"{name} = {value}" for name, value in {"FAR": int(FAR), **limits}.items())
+    text = [shared_source("prelude.h"), f"enum {{ {numbers} }};", struct_text("Window", WINDOW)]
+    text += [struct_text("RoadmapAsked", records.ASKED), struct_text("RoadmapFound", records.FOUND)]
+    text.append(fast.joinpath("window.h").read_text())
+    text += [here.joinpath(name).read_text() for name in ("threefry.h", "sight.h", "roadmap.h", "roadmap_task.h")]
+    return "\n".join(text)
+
+
+_ARGUMENTS = """
+    windows: uint8[]  # WINDOW, (windows)
+    asked: uint8[]  # ASKED, (count)
+    # output
+    found: uint8[]  # FOUND, (count)
+    # work memory
+    work: uint8[]  # (workers, work_size)
+    work_size: int
+    count: int
+    workers: int
+"""
+
+
+@cache
+def roadmap_kernel() -> Any:
+    """Return the Warp kernel; compiled at first launch, then cached on disk."""
+    return native_kernel("roadmap", roadmap_source(), _ARGUMENTS, "worker")
+
+
+# ---------------------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,5 @@
 // Colours of 16 rays: what they hit, and the light that it sends back. One task is a few packets of one camera; on a GPU one ray.
-// Arrays: airworthy.rendering.shading_kernel, airworthy.scenes.appearance, airworthy.rendering.baking.
+// Arrays: airworthy.rendering.shading, airworthy.scenes.appearance, airworthy.rendering.baking.
 struct Shader {
   const Batch& batch;
   const Looks& looks;

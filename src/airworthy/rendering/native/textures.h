@@ -1,5 +1,5 @@
 // Textures: bilinear in two mip levels and linear between them; decoded values. Needs lanes.h, and the enumerators of
-// airworthy.rendering.shading_kernel. Twin: airworthy.sensors.shading_twin.
+// airworthy.rendering.shading. Twin: airworthy.sensors.shading_twin.
 struct Texel {
   V3 rgb;
   F alpha;

@@ -11,14 +11,55 @@ from numpy.typing import NDArray
 
 from airworthy.core.arrays import Array, ArrayF32, ArrayFloat
 from airworthy.core.errors import AirworthyError
-from airworthy.core.native_kernel import quiet_launch, quiet_warp
+from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp, shared_source
 from airworthy.splats.cameras import CameraView
 from airworthy.splats.cloud import as_warp
 from airworthy.splats.lanes import CpuLanes, Slopes
-from airworthy.splats.native_text import CHUNK
+from airworthy.splats.native_text import CHUNK, native_source
 from airworthy.splats.single import Single, SingleSlopes
-from airworthy.splats.training.fields import LOGIT, SCALE, SEEN, SHIFT, GaussianFields, Packed, forgotten, logits, opacities
-from airworthy.splats.training.step_kernel import train_step_kernel
+from airworthy.splats.training.fields import (
+    LOGIT,
+    SCALE,
+    SEEN,
+    SHIFT,
+    GaussianFields,
+    Packed,
+    forgotten,
+    logits,
+    opacities,
+    step_numbers,
+)
+
+# ---- Builds the kernel that moves Gaussians by one step of Adam where the renderer reads them -----------------------------
+
+_ARGUMENTS = """
+    geometry: float32[]  # read and written: (block, GEOMETRY_ROWS, 16)
+    harmonics: float32[]  # read and written: (block, k, 3, 16)
+    chunks: float32[]  # read and written: ChunkRow
+    order: int32[]  # of tasks
+    raw: float32[]  # read and written: (block, RAW_ROWS, 16)
+    moments: float32[]  # read and written: (block, 2 * MOVED, 16)
+    shade_moments: float32[]  # read and written: (block, 2, k, 3, 16)
+    slopes: float32[]  # read, then set to 0: (block, SLOPE_ROWS, 16)
+    colour_slopes: float32[]  # read, then set to 0: as harmonics
+    settings: float32[]  # SETTINGS
+    draw: int32[]  # seed (2), step
+    stage: int  # 0: all on a CPU, Gaussians on a GPU; 1: bounds of chunks on a GPU
+"""
+
+
+@cache
+def train_step_kernel(prefix: str = "") -> Any:
+    """Return the Warp kernel; `prefix` is put before its native text (`#define SCALAR_PATH` makes a CPU run the form of a
+    GPU).
+    """
+    text = native_source("train_step.h", "train_step_task.h").replace(
+        "// One step of Adam", shared_source("random.h") + step_numbers() + "\n// One step of Adam", 1
+    )
+    return native_kernel("splats_train_step", prefix + text, _ARGUMENTS)
+
+
+# ---------------------------------------------------------------------------------------------------------------------------
 
 # -----------------------------------------------------------------------------------------------------------------------------
 # A fixed budget of Gaussians spent where it helps: those that show nothing move to ones that show much, and more are

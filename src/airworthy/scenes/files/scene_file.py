@@ -15,10 +15,11 @@ from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import make_folder, read_bytes, read_toml, staged_folder, write_text
 from airworthy.core.schema import Bound, check_fields
 from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
-from airworthy.scenes import _assets, _schema
-from airworthy.scenes._assets import Folder
-from airworthy.scenes._extras import actor_from_table, model_from_table, with_yaw
 from airworthy.scenes.actors import ActorKit
+from airworthy.scenes.files import assets as _assets
+from airworthy.scenes.files import schema as _schema
+from airworthy.scenes.files.assets import Folder
+from airworthy.scenes.files.extras import actor_from_table, model_from_table, with_yaw
 from airworthy.scenes.formats.model import FileLimits, Skeleton
 from airworthy.scenes.record import (
     Actor,

@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any
 
 from airworthy import __version__
-from airworthy.benchmarks.navigation.report_tables import (
+from airworthy.benchmarks.navigation.report.tables import (
     INDICATOR_WORDS,
     LAYOUT_HEADS,
     WHY_HEADS,

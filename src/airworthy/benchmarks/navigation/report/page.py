@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.benchmarks.navigation import report_text
 from airworthy.benchmarks.navigation.aggregation import pilots_of, summarize, vehicles_of
 from airworthy.benchmarks.navigation.config import NavigationConfig
-from airworthy.benchmarks.navigation.figures import (
+from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, method_of
+from airworthy.benchmarks.navigation.missions import scene_of
+from airworthy.benchmarks.navigation.replay import fly_row
+from airworthy.benchmarks.navigation.report import text as report_text
+from airworthy.benchmarks.navigation.report.figures import (
     figure_fleet,
     figure_grid,
     figure_heatmap,
@@ -20,9 +23,6 @@ from airworthy.benchmarks.navigation.figures import (
     figure_outcomes,
     figure_scenarios,
 )
-from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, method_of
-from airworthy.benchmarks.navigation.missions import scene_of
-from airworthy.benchmarks.navigation.replay import fly_row
 from airworthy.benchmarks.navigation.score import cells_of
 from airworthy.benchmarks.navigation.store import read_manifest, read_rows
 from airworthy.benchmarks.navigation.takeoff import FlownBatch

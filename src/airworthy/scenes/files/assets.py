@@ -22,7 +22,7 @@ from airworthy.core.arrays import ArrayAny, ArrayU8
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import parse_json, read_bytes, write_bytes
 from airworthy.geometry import Mesh
-from airworthy.scenes._schema import short
+from airworthy.scenes.files.schema import short
 from airworthy.scenes.formats.model import Clip, FileLimits, Skeleton, Track
 
 Arrays = dict[str, ArrayAny]

@@ -13,9 +13,9 @@ from airworthy.core import frames
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.geometry import Capsule, Mesh, Shape
-from airworthy.scenes import _schema
-from airworthy.scenes._assets import Folder
 from airworthy.scenes.actors import ActorKit
+from airworthy.scenes.files import schema as _schema
+from airworthy.scenes.files.assets import Folder
 from airworthy.scenes.formats.model import Model, Skeleton
 from airworthy.scenes.people import person
 from airworthy.scenes.record import IDENTITY, Actor, Color, Instance, Quaternion, Scene, Vector3, prefixed_material
