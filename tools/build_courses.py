@@ -12,8 +12,7 @@ from typing import Any
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import data_dir, read_json
-from airworthy.trajectories.course import CATALOGUE, Course, reversed_keyframes
-from airworthy.trajectories.course_file import write_course
+from airworthy.trajectories.course_file import CATALOGUE, Course, reversed_keyframes, write_course
 from airworthy.trajectories.gates import Gate
 from airworthy.trajectories.min_snap import Derivatives, Keyframe
 

@@ -9,7 +9,7 @@ import pytest
 
 from airworthy.cli.main import main
 from airworthy.trajectories import course_names
-from airworthy.trajectories.course import CATALOGUE
+from airworthy.trajectories.course_file import CATALOGUE
 
 
 def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:

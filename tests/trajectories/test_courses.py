@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from airworthy.core.errors import AirworthyError, AssetError, UnknownNameError
 from airworthy.trajectories import Course, Gate, Limits, course, course_names, prove, read_course, write_course
-from airworthy.trajectories.course import CATALOGUE, reversed_keyframes
+from airworthy.trajectories.course_file import CATALOGUE, reversed_keyframes
 from build_courses import climbing_orbit, gate_courses, own_courses, published_courses
 
 PUBLISHED = {"robustness", "extended", "cluttered", "infinity", "line", "hover", "sigmoid"}

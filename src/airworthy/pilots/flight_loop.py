@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil, isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,9 @@ from airworthy.simulation.flights import FlightTable
 from airworthy.simulation.mounted import MountedSensors
 from airworthy.simulation.recorder import Recorder
 from airworthy.simulation.simulator import Simulator
-from airworthy.trajectories import Trajectory
+
+if TYPE_CHECKING:
+    from airworthy.trajectories import Trajectory
 
 __all__ = ["COMMAND_MOST", "LATENCY_MAX", "NOT_FINITE", "CommandDelay", "PilotFailure", "decide", "huge_commands"]
 

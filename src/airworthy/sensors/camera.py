@@ -16,12 +16,12 @@ from airworthy.geometry import GeometryBatch, RayTable, occluded
 from airworthy.optics.projections import Pinhole, Projection
 from airworthy.sensors.devices import Device
 from airworthy.sensors.noise import measure
-from airworthy.sensors.realism.camera import RealCamera
 from airworthy.sensors.realism.settings import realism
 from airworthy.sensors.sampling import SIGHT, Channels, RaySensor, SensorView
 
 if TYPE_CHECKING:
     from airworthy.rendering.shading import ShadingOptions
+    from airworthy.sensors.realism.camera import RealCamera
 
 # ---- Stereo: which pixels the second eye cannot see, hidden (Aerial Gym) or beyond its image, and disparity -----------------
 
@@ -145,9 +145,14 @@ class Camera(RaySensor):
                 f"Camera {self.name!r} has a rolling shutter, so its rows have no common pose for a stereo baseline or points"
                 " in the world; switch one of them off."
             )
-        self.real = None if settings is None else RealCamera(settings, device.projection, self.table, device.rate)
+        self.real: RealCamera | None = None
         """Its lens, shutter and chip; None: an ideal camera."""
-        self._shading()  # an unknown profile is told here, and not at the first image
+        if settings is not None:
+            from airworthy.sensors.realism.camera import RealCamera
+
+            self.real = RealCamera(settings, device.projection, self.table, device.rate)
+        if device.quality:
+            self._shading()  # an unknown profile is told here, and not at the first image
 
     def capture(self, scene: Any, view: SensorView, channels: Sequence[str] = ()) -> Channels:
         out = super().capture(scene, view, channels)

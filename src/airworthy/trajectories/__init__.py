@@ -3,13 +3,11 @@
 from typing import TYPE_CHECKING
 
 from airworthy.core.faces import lazy_names
-from airworthy.trajectories.course import course
 
 if TYPE_CHECKING:
     from airworthy.trajectories.allocation import shorten, slow_to, time_allocation_trapezoid
     from airworthy.trajectories.bspline import UniformBspline
-    from airworthy.trajectories.course import Course, course_names, from_waypoints
-    from airworthy.trajectories.course_file import read_course, write_course
+    from airworthy.trajectories.course_file import Course, course, course_names, from_waypoints, read_course, write_course
     from airworthy.trajectories.flatness import (
         KinematicState,
         RigidState,
@@ -51,8 +49,7 @@ else:
         {
             "allocation": ("shorten", "slow_to", "time_allocation_trapezoid"),
             "bspline": ("UniformBspline",),
-            "course": ("Course", "course_names", "from_waypoints"),
-            "course_file": ("read_course", "write_course"),
+            "course_file": ("Course", "course", "course_names", "from_waypoints", "read_course", "write_course"),
             "flatness": (
                 "KinematicState",
                 "RigidState",

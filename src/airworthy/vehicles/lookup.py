@@ -6,7 +6,7 @@ import copy
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import read_toml
 from airworthy.vehicles.files import BYTES_MAX, read_vehicle, vehicle_from_table
 from airworthy.vehicles.record import Vehicle
-from airworthy.vehicles.urdf_tree import UrdfLink, UrdfTree, read_urdf
+
+if TYPE_CHECKING:
+    from airworthy.vehicles.urdf_tree import UrdfLink, UrdfTree
 
 __all__ = ["CATALOGUE", "import_urdf", "named_vehicle", "vehicle", "vehicle_names"]
 
@@ -34,6 +36,8 @@ def import_urdf(path: str | Path, rotors: str | Path) -> Vehicle:
     Raises:
         AssetError: Either file is broken or does not fit the other; one sentence.
     """
+    from airworthy.vehicles.urdf_tree import read_urdf
+
     tree = read_urdf(path)
     where = Path(rotors).name
     table = copy.deepcopy(read_toml(rotors, BYTES_MAX))
