@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from airworthy.planners.common.depth_input import recorded_costs
 from airworthy.planners.common.interface import MapSettings, Mission
-from airworthy.planners.common.search import CellTable, SearchMemory, find_ways
+from airworthy.planners.common.search import CellTable, SearchMemory, find_paths
 from airworthy.planners.ego import EgoPlanner
 from airworthy.planners.fast import FastPlanner
 from airworthy.planners.mapping import maps_of_cells
@@ -74,7 +74,7 @@ def grid_search(seed: int) -> Costs:
         start = rng.uniform((-11.0, -9.0, 0.8), (11.0, 9.0, 1.5))
         goal = start + rng.choice((-8.0, 8.0)) * np.array([1.0, 0.0, 0.0])
         begin = time.process_time()
-        expansions += find_ways(table, [0], [start], [goal], memory=memory)[0].expansions
+        expansions += find_paths(table, [0], [start], [goal], memory=memory)[0].expansions
         seconds += time.process_time() - begin
     return {"expansions": seconds / expansions}
 

@@ -11,7 +11,7 @@ import pytest
 
 from airworthy.benchmarks.fly.job import FlyConfig, run_fly
 from airworthy.benchmarks.fly.replay import refly
-from airworthy.benchmarks.fly.scene import mounted_sensors, with_way
+from airworthy.benchmarks.fly.scene import mounted_sensors, with_course
 from airworthy.core.errors import AirworthyError
 from airworthy.evaluation import read_summary
 from airworthy.geometry.distance import clearance
@@ -24,13 +24,13 @@ QUICK = {"vehicle": ("carl",), "report": False, "hold": 0.0}
 
 
 def test_a_scene_brings_its_course() -> None:
-    assert with_way(FlyConfig(scene="mid_gate"), scene("mid_gate")) == ("robustness", ())
-    assert with_way(FlyConfig(scene="mid_gate", course="line"), scene("mid_gate"))[0] == "line"
+    assert with_course(FlyConfig(scene="mid_gate"), scene("mid_gate")) == ("robustness", ())
+    assert with_course(FlyConfig(scene="mid_gate", course="line"), scene("mid_gate"))[0] == "line"
 
 
 def test_a_scenario_is_crossed_straight() -> None:
     place = scene("forest:3")
-    course, points = with_way(FlyConfig(scene="forest:3"), place)
+    course, points = with_course(FlyConfig(scene="forest:3"), place)
     assert course is None
     assert [float(x) for x in points[0].split(",")] == pytest.approx(place.start.position)
     assert [float(x) for x in points[1].split(",")] == pytest.approx(place.goal.position)
@@ -45,7 +45,7 @@ def test_gates_are_flown_through_at_a_right_angle_whatever_their_corners_order()
             gates=(GateFrame("a", order), GateFrame("b", tuple((x + 5, y, z) for x, y, z in order))),
             start=Pose((0, 0, 1.5)),
         )
-        points = np.array([[float(x) for x in text.split(",")] for text in with_way(FlyConfig(scene="gate"), place)[1]])
+        points = np.array([[float(x) for x in text.split(",")] for text in with_course(FlyConfig(scene="gate"), place)[1]])
         assert np.allclose(points[:, 0], [0.0, 2.5, 4.0, 5.5, 7.5, 9.0, 10.5])
         assert np.allclose(points[:, 1], 0.0)
         assert np.allclose(points[:, 2], 1.5)
@@ -53,7 +53,7 @@ def test_gates_are_flown_through_at_a_right_angle_whatever_their_corners_order()
 
 def test_a_scene_without_a_way_says_what_to_give() -> None:
     with pytest.raises(AirworthyError, match="has no course, gates or goal of its own: give --course or --waypoints"):
-        with_way(FlyConfig(scene="x"), Scene("x"))
+        with_course(FlyConfig(scene="x"), Scene("x"))
 
 
 @pytest.mark.parametrize(

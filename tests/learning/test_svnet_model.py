@@ -82,12 +82,12 @@ def test_lateral_position_changes_no_command(pairs_in_memory: Make) -> None:
     for moved in (0.0, 250.0):
         pairs = pairs_in_memory(rollouts=4, ticks=6, side=20, held=1)
         pairs.sensed = pairs.sensed + np.array([0.0, moved, -moved, *[0.0] * 8])
-        feed = DataLoader(training_data(pairs, network.variant), torch.device("cpu"))
+        data_loader = DataLoader(training_data(pairs, network.variant), torch.device("cpu"))
         which = np.arange(8)
-        for some, images in feed.stream([which]):
+        for some, images in data_loader.stream([which]):
             assert images is not None
             with torch.no_grad():
-                commands.append(network(feed.inputs(some, normalized(images))))
+                commands.append(network(data_loader.inputs(some, normalized(images))))
     assert torch.equal(*commands)
 
 

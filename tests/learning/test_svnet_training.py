@@ -393,7 +393,7 @@ def test_minibatches_that_are_not_finite_are_left_out_and_counted(pairs_in_memor
 def test_a_skipped_minibatch_changes_no_weight(pairs_in_memory: Make) -> None:
     run = begun(small(pairs_in_memory, side=0), replace(SMALL, variant="hp_net", history_epochs=0))
     run.data.command[:] = np.nan
-    run.feed.table("command")[:] = torch.nan
+    run.data_loader.table("command")[:] = torch.nan
     before = run.weights("last")
     next(run.minibatches())
     assert run.notes["skipped"] == 1

@@ -12,7 +12,7 @@ from airworthy.benchmarks.navigation.config import NavigationConfig
 from airworthy.benchmarks.navigation.job import run_benchmark
 from airworthy.benchmarks.navigation.store import read_rows
 from airworthy.planners.common.interface import Mission, Motion
-from airworthy.planners.oracle import IN_TIME, PEAK_ACCELERATION, PEAK_SPEED, STEP, Oracle, _times, safe_way
+from airworthy.planners.oracle import IN_TIME, PEAK_ACCELERATION, PEAK_SPEED, STEP, Oracle, _times, safe_path
 from airworthy.trajectories.polynomial import differentiate, evaluate
 
 
@@ -30,7 +30,7 @@ def walled(gap: float) -> tuple[np.ndarray, np.ndarray]:
 def test_it_goes_through_a_gap_by_few_corners_and_keeps_away(gap: float) -> None:
     field, lower = walled(gap)
     start, goal = np.array([1.0, 2.0, 1.0]), np.array([9.0, 2.0, 1.0])
-    corners, work = safe_way(field, lower, 0.1, start, goal, (0.4, 2.7))
+    corners, work = safe_path(field, lower, 0.1, start, goal, (0.4, 2.7))
     assert corners is not None
     assert work > 0
     assert len(corners) <= 6
@@ -42,7 +42,7 @@ def test_it_goes_through_a_gap_by_few_corners_and_keeps_away(gap: float) -> None
 
 def test_no_way_is_said() -> None:
     field, lower = walled(0.4)
-    corners, _ = safe_way(field, lower, 0.1, np.array([1.0, 2.0, 1.0]), np.array([9.0, 2.0, 1.0]), (0.4, 2.7))
+    corners, _ = safe_path(field, lower, 0.1, np.array([1.0, 2.0, 1.0]), np.array([9.0, 2.0, 1.0]), (0.4, 2.7))
     assert corners is None
 
 

@@ -120,9 +120,9 @@ class SourceCamera:
         if self.straight or not radius_max > 0.0:
             return radius_max
         turn = np.linspace(0.0, 2.0 * np.pi, _DIRECTIONS, endpoint=False)
-        way = np.stack((np.cos(turn), np.sin(turn)), axis=-1)
+        directions = np.stack((np.cos(turn), np.sin(turn)), axis=-1)
         radius = np.linspace(0.0, radius_max, _RADII)
-        points = radius[:, None, None] * way
+        points = radius[:, None, None] * directions
         step = 1e-5 * max(radius_max, 1e-3)
         slopes = [(self.distort(points + e) - self.distort(points - e)) / (2.0 * step) for e in step * np.eye(2)]
         area = slopes[0][..., 0] * slopes[1][..., 1] - slopes[0][..., 1] * slopes[1][..., 0]

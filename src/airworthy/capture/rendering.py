@@ -71,8 +71,8 @@ def _free(batch: SceneBatch, count: int, first: int) -> tuple[ArrayFloat, ArrayF
     position = viewpoints(batch, count, first=first)
     turn = sequence(count, first + 17)
     yaw, pitch = 2.0 * np.pi * turn[:, 0], 2.0 * _PITCH * (turn[:, 1] - 0.5)
-    way = np.stack((np.cos(yaw) * np.cos(pitch), np.sin(yaw) * np.cos(pitch), np.sin(pitch)), axis=-1)
-    return position, np.stack([look_at(np.zeros(3), one) for one in way])
+    directions = np.stack((np.cos(yaw) * np.cos(pitch), np.sin(yaw) * np.cos(pitch), np.sin(pitch)), axis=-1)
+    return position, np.stack([look_at(np.zeros(3), one) for one in directions])
 
 
 def _flight(folder: Path, count: int) -> tuple[ArrayFloat, ArrayFloat]:

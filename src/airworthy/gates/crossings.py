@@ -123,8 +123,8 @@ def _resolved(local: Array, times: Array, owner: ArrayInt, half: Array) -> tuple
         step = np.diff(local[:, 0], axis=-1)
         # At rest, and where segments join, the derivative vanishes to rounding.
         slack = 1e-13 * (1.0 + np.max(np.abs(local[:, 0]), axis=-1))
-        one_way = (np.min(step, axis=-1) >= -slack) | (np.max(step, axis=-1) <= slack)
-        done = ~far & within & one_way
+        monotonic = (np.min(step, axis=-1) >= -slack) | (np.max(step, axis=-1) <= slack)
+        done = ~far & within & monotonic
         kept.append((owner[done], times[done], local[done][:, 0][:, [0, -1]]))
         more = ~far & ~done
         short = more & (times[:, 1] - times[:, 0] < _SHORTEST)

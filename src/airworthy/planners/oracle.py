@@ -16,7 +16,7 @@ from airworthy.geometry.grid_path import shortest_path
 from airworthy.planners.common.interface import Maps, MapSettings, Mission, Motion, Setpoints
 from airworthy.trajectories.polynomial import differentiate, evaluate
 
-__all__ = ["CLEARANCES", "Oracle", "pulled_tight", "safe_way"]
+__all__ = ["CLEARANCES", "Oracle", "pulled_tight", "safe_path"]
 
 # -----------------------------------------------------------------------------------------------------------------------------
 # A safe way through a known place: a shortest path with room to spare, pulled tight into few straight legs.
@@ -34,7 +34,7 @@ _STEP = 0.05
 """Between two looks along a leg [m]."""
 
 
-def safe_way(
+def safe_path(
     field: ArrayF32, lower: Array, resolution: float, start: Array, goal: Array, band: tuple[float, float]
 ) -> tuple[Array | None, int]:
     """Corners (k, 3) of a way from start to goal [m], and the cells that were looked at; None where there is none.
@@ -141,8 +141,8 @@ class Oracle:
         self._begun, self._found = np.zeros(count, bool), np.zeros(count, bool)
         self._asked = np.zeros(count, bool)
         self._start = np.zeros(count)
-        way = mission.goal - mission.start
-        self._yaw = np.arctan2(way[:, 1], way[:, 0])
+        displacement = mission.goal - mission.start
+        self._yaw = np.arctan2(displacement[:, 1], displacement[:, 0])
 
     def update(self, motion: Motion, maps: Maps | None, active: ArrayBool) -> dict[str, Any]:
         """Plan, once per flight.
@@ -175,10 +175,10 @@ class Oracle:
     def setpoints(self, time: Array) -> Setpoints:
         """Along the legs."""
         legs = [self._leg(place, float(t)) for place, t in enumerate(time)]
-        corner, way = (np.array([leg[k] for leg in legs]) for k in range(2))
+        corner, displacement = (np.array([leg[k] for leg in legs]) for k in range(2))
         span, share = (np.array([leg[k] for leg in legs])[:, None] for k in range(2, 4))
         h, h1, h2 = (np.asarray(evaluate(c, share)) for c in _STEPS)
-        position, velocity, acceleration = corner + h * way, (h1 / span) * way, (h2 / span**2) * way
+        position, velocity, acceleration = corner + h * displacement, (h1 / span) * displacement, (h2 / span**2) * displacement
         return Setpoints(position, velocity, acceleration, self._yaw.copy(), np.zeros(len(time)))
 
     # ---- inside -----------------------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ class Oracle:
         mission, resolution = self._mission, MAP_SETTINGS.resolution
         field, lower = maps.field(place)
         band = (mission.lower[place, 2] + FLOOR, mission.upper[place, 2] - CEILING)
-        corners, work = safe_way(field, lower, resolution, start, mission.goal[place], band)
+        corners, work = safe_path(field, lower, resolution, start, mission.goal[place], band)
         if hasattr(maps, "forget"):  # of a whole place it is large, and it is never asked for again
             maps.forget(place)
         self._found[place] = corners is not None

@@ -30,10 +30,10 @@ def trapezoid(time: Array, length: Array, speed: Array, acceleration: Array) -> 
     up = np.clip(time, 0.0, ramp)
     steady = np.clip(time - ramp, 0.0, cruise)
     down = np.clip(time - ramp - cruise, 0.0, ramp)
-    way = 0.5 * acceleration * up**2 + peak * steady + peak * down - 0.5 * acceleration * down**2
+    displacement = 0.5 * acceleration * up**2 + peak * steady + peak * down - 0.5 * acceleration * down**2
     bend = np.where(time < ramp, 1.0, np.where(time < ramp + cruise, 0.0, -1.0)) * acceleration
     over = (time >= end) | (time < 0.0)
-    return way, np.where(over, 0.0, acceleration * (up - down)), np.where(over, 0.0, bend)
+    return displacement, np.where(over, 0.0, acceleration * (up - down)), np.where(over, 0.0, bend)
 
 
 class StraightFlight:
@@ -45,11 +45,11 @@ class StraightFlight:
     def reset(self, mission: Mission) -> None:
         """Begin n flights."""
         self._mission = mission
-        way = mission.goal - mission.start
-        self._length = np.linalg.norm(way, axis=1)
-        self._direction = way / np.maximum(self._length, 1e-9)[:, None]
-        self._yaw = np.arctan2(way[:, 1], way[:, 0])
-        self._begun = np.zeros(len(way), bool)
+        displacement = mission.goal - mission.start
+        self._length = np.linalg.norm(displacement, axis=1)
+        self._direction = displacement / np.maximum(self._length, 1e-9)[:, None]
+        self._yaw = np.arctan2(displacement[:, 1], displacement[:, 0])
+        self._begun = np.zeros(len(displacement), bool)
 
     def update(self, motion: Motion, maps: Maps | None, active: ArrayBool) -> dict[str, Any]:
         """Nothing to think about: the line is there from the start.
@@ -69,9 +69,9 @@ class StraightFlight:
     def setpoints(self, time: Array) -> Setpoints:
         """Along the line."""
         mission = self._mission
-        way, speed, bend = trapezoid(time, self._length, mission.speed, mission.acceleration)
+        displacement, speed, bend = trapezoid(time, self._length, mission.speed, mission.acceleration)
         along = self._direction
-        parts = (mission.start + way[:, None] * along, speed[:, None] * along, bend[:, None] * along)
+        parts = (mission.start + displacement[:, None] * along, speed[:, None] * along, bend[:, None] * along)
         return Setpoints(*parts, self._yaw.copy(), np.zeros(len(time)))
 
     def preview(self, time: Array) -> Setpoints:

@@ -80,8 +80,8 @@ def _from_corners(seed: int) -> tuple[float, float]:
 
 def _cameras(rng: np.random.Generator) -> tuple[Array, Array]:
     """Places (IMAGES, 3) in the marker's frame, and attitudes (IMAGES, 4), looking at about the marker."""
-    way = np.concatenate([rng.normal(size=(IMAGES, 2)), rng.uniform(0.6, 2.0, (IMAGES, 1))], axis=1)
-    place = way / np.linalg.norm(way, axis=1, keepdims=True) * rng.uniform(1.0, 3.0, (IMAGES, 1))
+    directions = np.concatenate([rng.normal(size=(IMAGES, 2)), rng.uniform(0.6, 2.0, (IMAGES, 1))], axis=1)
+    place = directions / np.linalg.norm(directions, axis=1, keepdims=True) * rng.uniform(1.0, 3.0, (IMAGES, 1))
     return place, np.stack([look_at(where, rng.uniform(-0.2, 0.2, 3)) for where in place])
 
 

@@ -125,8 +125,8 @@ def _tunnels(trials: int) -> int:
                 _vehicle_of_shape("sphere", (0.05, 0.05, 0.05)), count, _place((shape, (0.0, 0.0, 0.0))), contact
             )
             start = np.c_[-rng.uniform(0.3, 1.5, count), rng.uniform(-1.0, 1.0, (count, 2))]
-            way = np.c_[np.zeros(count), rng.uniform(-1.0, 1.0, (count, 2))] - start
-            velocity = SPEED * way / np.linalg.norm(way, axis=1, keepdims=True)
+            offset = np.c_[np.zeros(count), rng.uniform(-1.0, 1.0, (count, 2))] - start
+            velocity = SPEED * offset / np.linalg.norm(offset, axis=1, keepdims=True)
             simulator.reset(
                 position=start, velocity=velocity, attitude=rng.normal(size=(count, 4)), rate=rng.normal(0, 5, (count, 3))
             )

@@ -112,8 +112,8 @@ def _equivalence() -> Iterator[Figure]:
     table = np.array([[sight.equivalent(a, b) for b in paths] for a in paths])
     yield zero("PGO 6: of 64 pairs of paths, judged otherwise the other way round", int(np.sum(table != table.T)))
     # Two ways on the same side of both pillars are one; those between and beyond them are others.
-    ways = [np.array([_START, [0.0, y, 1.5], _END]) for y in (-2.2, -2.0, 0.0, 2.0)]
-    said = np.array([[sight.equivalent(a, b) for b in ways] for a in ways])
+    known_paths = [np.array([_START, [0.0, y, 1.5], _END]) for y in (-2.2, -2.0, 0.0, 2.0)]
+    said = np.array([[sight.equivalent(a, b) for b in known_paths] for a in known_paths])
     wanted = np.eye(4, dtype=bool)
     wanted[:2, :2] = True
     yield zero("PGO 6: of 16 pairs of known ways, judged wrongly", int(np.sum(said != wanted)))

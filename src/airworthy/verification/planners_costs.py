@@ -95,16 +95,16 @@ Tasks = dict[str, list[tuple[Cost, Array, float]]]
 def _ego(draws: int) -> Tasks:
     def collision(seed: int) -> Cost:
         rng, q = np.random.default_rng(seed), _curve(seed)
-        way = rng.normal(size=(COUNT, 2, 3))
-        way /= np.linalg.norm(way, axis=-1, keepdims=True)
-        pairs = [[(q[i] + rng.normal(scale=0.5, size=3), way[i, j]) for j in range(2)] for i in range(COUNT)]
+        direction = rng.normal(size=(COUNT, 2, 3))
+        direction /= np.linalg.norm(direction, axis=-1, keepdims=True)
+        pairs = [[(q[i] + rng.normal(scale=0.5, size=3), direction[i, j]) for j in range(2)] for i in range(COUNT)]
         return lambda x: ego.collision_cost(x, pairs, EGO_CLEARANCE)
 
     def meeting(e: float) -> Cost:
         # One control point whose clearance is short by e: branches begin at 0 and at d0.
-        way, q = np.array([0.0, 0.6, 0.8]), _curve(0)
+        direction, q = np.array([0.0, 0.6, 0.8]), _curve(0)
         pairs: list[list[ego.Pair]] = [[] for _ in range(COUNT)]
-        pairs[5] = [(q[5] + (e - EGO_CLEARANCE) * way, way)]
+        pairs[5] = [(q[5] + (e - EGO_CLEARANCE) * direction, direction)]
         return lambda x: ego.collision_cost(x, pairs, EGO_CLEARANCE)
 
     def fitness(seed: int) -> Cost:
@@ -250,9 +250,9 @@ def shield_figures(draws: int = 400) -> Iterator[Figure]:
 
 
 def _sphere(rng: np.random.Generator) -> ShieldSphere:
-    way = rng.normal(size=3)
+    direction = rng.normal(size=3)
     return ShieldSphere(
-        rng.uniform(0.8, 3.0) * way / np.linalg.norm(way), float(rng.uniform(0.2, 0.5)), rng.normal(0.0, 0.3, 3)
+        rng.uniform(0.8, 3.0) * direction / np.linalg.norm(direction), float(rng.uniform(0.2, 0.5)), rng.normal(0.0, 0.3, 3)
     )
 
 

@@ -199,8 +199,8 @@ def follow(planner: Planner, worlds: Sequence[World], mission: Mission, limit: f
     """
     planner.reset(mission)
     n, maps = len(worlds), SeenMaps(worlds)
-    position, velocity, way = mission.start.copy(), np.zeros((n, 3)), mission.goal - mission.start
-    yaw, time, path = np.arctan2(way[:, 1], way[:, 0]), np.full(n, np.nan), [mission.start.copy()]
+    position, velocity, displacement = mission.start.copy(), np.zeros((n, 3)), mission.goal - mission.start
+    yaw, time, path = np.arctan2(displacement[:, 1], displacement[:, 0]), np.full(n, np.nan), [mission.start.copy()]
     for tick in range(round(limit / TICK)):
         if tick % LOOK == 0:
             maps.see(position)

@@ -239,13 +239,13 @@ def _derivatives() -> Iterator[Figure]:
     )[0][0]
     for name in ("position", "scale", "opacity", "harmonics"):
         values = getattr(splats, name).astype(np.float64)
-        way = rng.normal(size=values.shape) * (values if name == "scale" else 1.0)
+        change = rng.normal(size=values.shape) * (values if name == "scale" else 1.0)
         if name == "opacity":  # stays within [0, 1]
-            way *= values * (1.0 - values)
+            change *= values * (1.0 - values)
         step = 1e-6
-        lower, upper = (twin.render(_changed(splats, name, values + sign * step * way), *camera)["rgb"] for sign in (-1, 1))
+        lower, upper = (twin.render(_changed(splats, name, values + sign * step * change), *camera)["rgb"] for sign in (-1, 1))
         wanted = float((weights * (upper - lower)).sum() / (2.0 * step))
-        found = float((getattr(slopes, name).astype(np.float64) * way).sum())
+        found = float((getattr(slopes, name).astype(np.float64) * change).sum())
         # float32 sums of some hundred terms; a pixel that comes or goes at 1/255 moves the difference quotient.
         yield below(f"Splat derivatives by {name}: off a central difference of the twin", abs(found / wanted - 1.0), 5e-3)
 

@@ -38,7 +38,7 @@ from airworthy.benchmarks.fly.scene import (
     place_of,
     recording,
     region_of,
-    with_way,
+    with_course,
 )
 from airworthy.control.kernel import UNALLOCATED_LEVELS
 from airworthy.core.errors import AirworthyError, unknown_name
@@ -124,14 +124,14 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
     plans = pilot is None and is_planner(config.pilot)
     if not plans and (config.start is not None or config.goal is not None):
         raise AirworthyError(f"Pilot {config.pilot!r} follows a course and takes no --start and --goal: give --waypoints.")
-    course_name, waypoints = (None, ends_of(config, place)) if plans else with_way(config, place)
-    way = replace(config, course=course_name, waypoints=waypoints)
+    course_name, waypoints = (None, ends_of(config, place)) if plans else with_course(config, place)
+    flown_config = replace(config, course=course_name, waypoints=waypoints)
     sensors = mounted_sensors(config, vehicles)
     check_film(config, vehicles)
-    trajectory, _ = planned(limited(way) if plans else way)
+    trajectory, _ = planned(limited(flown_config) if plans else flown_config)
     batch_vehicles = [vehicles[i % len(vehicles)] for i in range(config.envs)]
     batch = batch_of(config, place)
-    goal = GoalFlight(way, batch_vehicles, place, batch) if plans and place is not None and batch is not None else None
+    goal = GoalFlight(flown_config, batch_vehicles, place, batch) if plans and place is not None and batch is not None else None
     level = goal.level if goal is not None else pilot_level(config.pilot) if pilot is None else pilot.level
     _check_pilot(config, level)
     _check_priority(config, level, goal is not None)
@@ -167,8 +167,8 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
                 with stoppable():  # what was flown is saved before anything stops the run
                     open_files.close()
                     seen = [] if mounted is None or place is None or not config.report else _seen(mounted)
-                    _write_flights(run.path, way, flown, simulator, config)
-                    write_record(run.path, config, way, vehicles, trajectory, place, level, parameters, seen)
+                    _write_flights(run.path, flown_config, flown, simulator, config)
+                    write_record(run.path, config, flown_config, vehicles, trajectory, place, level, parameters, seen)
                     run.keep()
                     if not run.replaces:
                         run.publish()
@@ -384,10 +384,12 @@ def exactly_turned(simulator: Simulator) -> list[str]:
     return sorted({item.name for item, exact in zip(simulator.vehicles, simulator.exact_rotors, strict=True) if exact})
 
 
-def _write_flights(folder: Path, way: FlyConfig, flown: FlightRun, simulator: Simulator, asked: FlyConfig) -> None:
+def _write_flights(folder: Path, flown_config: FlyConfig, flown: FlightRun, simulator: Simulator, asked: FlyConfig) -> None:
     """Write the flights and how they were asked for."""
     names = [item.name for item in simulator.vehicles[: len(asked.vehicle)]]
-    meta = _meta(asked, flown, names, labels_of(way, way.course, way.waypoints)) | {"exact_rotors": exactly_turned(simulator)}
+    meta = _meta(asked, flown, names, labels_of(flown_config, flown_config.course, flown_config.waypoints)) | {
+        "exact_rotors": exactly_turned(simulator)
+    }
     write_flight(folder, flown.table, meta)
     write_json(folder / CONFIG_FILE, resolved(asked))
 

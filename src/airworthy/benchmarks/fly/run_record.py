@@ -127,7 +127,7 @@ class RunRecord:
 def write_record(
     run: Path,
     config: FlyConfig,
-    way: FlyConfig,
+    flown_config: FlyConfig,
     vehicles: Sequence[Vehicle],
     trajectory: Trajectory,
     place: Scene | None,
@@ -140,7 +140,7 @@ def write_record(
     Args:
         run: The run's folder.
         config: As it was asked for.
-        way: The same with course and way-points as flown.
+        flown_config: The same with course and way-points as flown.
         vehicles: As flown.
         trajectory: As flown.
         place: The scene.
@@ -149,7 +149,7 @@ def write_record(
         seen: Pictures of what sensors saw last.
     """
     folder = make_folder(run / RECORD)
-    flown = None if way.waypoints else course(DEFAULT_COURSE if way.course is None else way.course)
+    flown = None if flown_config.waypoints else course(DEFAULT_COURSE if flown_config.course is None else flown_config.course)
     copies: dict[str, str] = {}
     for index, item in enumerate(vehicles):
         write_vehicle(item, folder / _vehicle_file(index))
@@ -172,8 +172,8 @@ def write_record(
     gains = [_gains(item, config, level) for item in vehicles]
     record = RunRecord(
         tuple(item.name for item in vehicles),
-        way.course,
-        way.waypoints,
+        flown_config.course,
+        flown_config.waypoints,
         digests_of(config, vehicles, flown, trajectory, place, gains),
         copies,
         sources,

@@ -52,7 +52,7 @@ def place_of(config: FlyConfig) -> Scene | None:
     return scene(config.scene)
 
 
-def with_way(config: FlyConfig, place: Scene | None) -> tuple[str | None, tuple[str, ...]]:
+def with_course(config: FlyConfig, place: Scene | None) -> tuple[str | None, tuple[str, ...]]:
     """Course and waypoints of a run: what was asked for, or else what the scene is made for.
 
     A scene's own course; or through its gates from its start; or straight from its start to its goal.

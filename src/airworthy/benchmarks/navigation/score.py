@@ -296,8 +296,8 @@ def timed_success(row: Row, protocol: NavigationProtocol) -> float:
     """
     if not row["success"]:
         return 0.0
-    way = max(line_of(row) - protocol.goal_radius_m, 0.0)
-    least = least_time(way, protocol.speed_m_s, float(row["a_max_m_s2"]))
+    path_length = max(line_of(row) - protocol.goal_radius_m, 0.0)
+    least = least_time(path_length, protocol.speed_m_s, float(row["a_max_m_s2"]))
     took = float(row["time_s"]) - protocol.goal_hold_s
     return 1.0 if took <= least else least / took
 

@@ -221,5 +221,5 @@ def payload_step(before: Mapping[str, float], after: Mapping[str, float]) -> flo
 
     1: all the way. NaN where the true ratios are equal or nothing is known.
     """
-    way = after["true"] - before["true"]
-    return (after["mean"] - before["mean"]) / way if np.isfinite(way) and abs(way) > 1e-9 else float("nan")
+    change = after["true"] - before["true"]
+    return (after["mean"] - before["mean"]) / change if np.isfinite(change) and abs(change) > 1e-9 else float("nan")

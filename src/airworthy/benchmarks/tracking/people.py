@@ -74,9 +74,9 @@ def free_ground(scene: Scene, path: Array, yaw: Array) -> WalkableGround:
 
 def _looked_at(place: Array, path: Array, yaw: Array) -> ArrayBool:
     """(places, points) whether a camera that faces the heading has a place in view, what stands between aside."""
-    way = place[:, None] - path[None, :, :2]
-    ahead = way[..., 0] * np.cos(yaw) + way[..., 1] * np.sin(yaw)
-    return (ahead > 0.3) & (ahead >= np.cos(VIEW) * np.linalg.norm(way, axis=-1)) & (ahead <= SIGHT)
+    offset = place[:, None] - path[None, :, :2]
+    ahead = offset[..., 0] * np.cos(yaw) + offset[..., 1] * np.sin(yaw)
+    return (ahead > 0.3) & (ahead >= np.cos(VIEW) * np.linalg.norm(offset, axis=-1)) & (ahead <= SIGHT)
 
 
 def _free(batch: SceneBatch, points: Array) -> ArrayBool:
@@ -133,8 +133,8 @@ class Walkers:
             here, before = int(part[int(row[0] * len(part))]), -1
             numbers = [here]
             for share in row[1:]:
-                ways = [k for k in self._ground.neighbours[here] if k != before] or list(self._ground.neighbours[here])
-                before, here = here, ways[int(share * len(ways))]
+                exits = [k for k in self._ground.neighbours[here] if k != before] or list(self._ground.neighbours[here])
+                before, here = here, exits[int(share * len(exits))]
                 numbers.append(here)
             walks.append(self._ground.place[numbers])
         return np.stack(walks)

@@ -213,13 +213,13 @@ def _response(told: Array, true: Array, change: int) -> dict[str, float]:
     """By seconds after the change; tick `change` itself was flown with the old mass, the next is the first to show it."""
     # The last second before: its mean is what the estimate was, without its noise.
     before = told[:, change - 20 : change + 1].mean(axis=1)
-    way = true[:, -1] - true[:, 0]
+    gap = true[:, -1] - true[:, 0]
     found = {}
     for seconds in AFTER:
         tick = change + round(seconds * RATE)
         if tick < told.shape[1]:
-            found[f"{seconds:g} s"] = float(np.mean((told[:, tick] - before) / way))
-    found["rest of the flight"] = float(np.mean((told[:, change + 20 :].mean(axis=1) - before) / way))
+            found[f"{seconds:g} s"] = float(np.mean((told[:, tick] - before) / gap))
+    found["rest of the flight"] = float(np.mean((told[:, change + 20 :].mean(axis=1) - before) / gap))
     return found
 
 

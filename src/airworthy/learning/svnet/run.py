@@ -47,7 +47,7 @@ class SvNetRun:
         resident: str = "auto",
     ):
         self.data, self.options, self.device = data, options, device
-        self.feed = DataLoader(data, device, resident)
+        self.data_loader = DataLoader(data, device, resident)
         self.model = pretrained_init(options, precision).to(device)
         self._names = stage_names(options, self.model)
         self._index, self._step = 0, 0
@@ -111,7 +111,7 @@ class SvNetRun:
             self._state.restore_moments(checkpoint.arrays, self.stage.trained, self.stage.optimizer)
 
     def _stage(self) -> TrainingStage:
-        found: TrainingStage = _STAGES[self._names[self._index]](self.model, self.feed, self.options)
+        found: TrainingStage = _STAGES[self._names[self._index]](self.model, self.data_loader, self.options)
         return found
 
     def _sizes(self) -> list[int]:

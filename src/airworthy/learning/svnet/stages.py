@@ -48,7 +48,7 @@ class TrainingStage(ABC):
     Args:
         name: "history" or "command".
         model: Whose parameters learn.
-        feed: The pairs.
+        data_loader: The pairs.
         options: Of the training.
         plan: Of this step.
         trained: Names of the tensors that learn.
@@ -58,22 +58,22 @@ class TrainingStage(ABC):
         self,
         name: str,
         model: SvNet,
-        feed: DataLoader,
+        data_loader: DataLoader,
         options: SvNetOptions,
         plan: LearningPlan,
         trained: Callable[[str], bool],
     ):
-        self.name, self.model, self.feed, self.options, self.plan = name, model, feed, options, plan
-        self.per_epoch = math.ceil(len(feed.data.train) / plan.batch)
+        self.name, self.model, self.data_loader, self.options, self.plan = name, model, data_loader, options, plan
+        self.per_epoch = math.ceil(len(data_loader.data.train) / plan.batch)
         self.minibatches = plan.epochs * self.per_epoch
         """Of the whole step."""
         for key, parameter in model.named_parameters():
             # Frozen here and not in the optimiser alone: gradients that nobody reads would cost time and memory.
             parameter.requires_grad_(trained(key))
         self.trained = {key: value for key, value in model.named_parameters() if value.requires_grad}
-        fused = feed.device.type == "cuda"
+        fused = data_loader.device.type == "cuda"
         self.optimizer = torch.optim.Adam(list(self.trained.values()), lr=plan.rate, fused=fused, foreach=not fused)
-        self._generator = torch.Generator(device=feed.device)
+        self._generator = torch.Generator(device=data_loader.device)
         found = mask_widths(model.variant, name)
         self._widths = [(width, plan.dropout[block]) for block, widths in found.items() for width in widths]
 
@@ -94,7 +94,7 @@ class TrainingStage(ABC):
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate(step)
         self.optimizer.zero_grad(set_to_none=True)
-        masks = draw_masks(len(which), self._widths, self._generator, self.feed.device)
+        masks = draw_masks(len(which), self._widths, self._generator, self.data_loader.device)
         loss = self.loss(self.predicted(which, self._shown(images), masks), which)
         loss.backward()
         # `clip` of 0 clips nothing; the norm is wanted all the same, as it shows what is not finite.
@@ -160,12 +160,12 @@ class TrainingStage(ABC):
 class HistoryStage(TrainingStage):
     """Mean squared error of mass and force of a rotor; only the history network learns."""
 
-    def __init__(self, model: SvNet, feed: DataLoader, options: SvNetOptions):
+    def __init__(self, model: SvNet, data_loader: DataLoader, options: SvNetOptions):
         plan = LearningPlan(
             options.history_epochs, options.history_batch, options.history_rate, {"history": options.history_dropout}
         )
-        super().__init__("history", model, feed, options, plan, lambda key: key.startswith("history."))
-        train = feed.data.train
+        super().__init__("history", model, data_loader, options, plan, lambda key: key.startswith("history."))
+        train = data_loader.data.train
         self._given = self._spread("history", train)
         self._asked = self._spread("parameters", train)
 
@@ -178,13 +178,13 @@ class HistoryStage(TrainingStage):
             masks: Of dropped numbers; None: nothing is dropped.
         """
         mean, spread = self._given
-        found: Tensor = self.model.history((self.feed.numbers(which, "history") - mean) / spread, masks)[1]
+        found: Tensor = self.model.history((self.data_loader.numbers(which, "history") - mean) / spread, masks)[1]
         return found
 
     def loss(self, predicted: Tensor, which: ArrayInt) -> Tensor:
         """Over both numbers."""
         mean, spread = self._asked
-        return ((predicted - (self.feed.numbers(which, "parameters") - mean) / spread) ** 2).mean()
+        return ((predicted - (self.data_loader.numbers(which, "parameters") - mean) / spread) ** 2).mean()
 
     def physical(self, predicted: Tensor) -> Tensor:
         """kg, N"""
@@ -209,7 +209,7 @@ class HistoryStage(TrainingStage):
 
     def _spread(self, name: str, train: ArrayInt) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation of a field; 0 and 1 where they are not taken off, or where nothing varies."""
-        values = getattr(self.feed.data, name)[train].astype(np.float64)
+        values = getattr(self.data_loader.data, name)[train].astype(np.float64)
         # One row that is not finite would make mean and spread so, too.
         values = values[np.isfinite(values).all(axis=1)]
         mean, spread = np.zeros(values.shape[1]), np.ones(values.shape[1])
@@ -217,29 +217,34 @@ class HistoryStage(TrainingStage):
             mean, spread = values.mean(axis=0), values.std(axis=0)
             # What does not vary is not divided: a course at one height has a constant input.
             spread = np.where(spread > 1e-6, spread, 1.0)
-        device = self.feed.device
+        device = self.data_loader.device
         return torch.from_numpy(mean.astype(np.float32)).to(device), torch.from_numpy(spread.astype(np.float32)).to(device)
 
 
 class CommandStage(TrainingStage):
     """Mean squared error of the expert's commands; a history network that learnt before stays as it is."""
 
-    def __init__(self, model: SvNet, feed: DataLoader, options: SvNetOptions):
+    def __init__(self, model: SvNet, data_loader: DataLoader, options: SvNetOptions):
         shares = {"history": options.history_dropout, "vision": options.dropout, "command": options.dropout}
         # What was pre-trained stays as it is: the command network learns to read its latent (spec/sousvide section 7, step 2).
         frozen = model.variant.learns_history
         plan = LearningPlan(options.epochs, options.batch, options.rate, shares)
         super().__init__(
-            "command", model, feed, options, plan, lambda key: not (frozen and key.startswith("history.")) and _used(model, key)
+            "command",
+            model,
+            data_loader,
+            options,
+            plan,
+            lambda key: not (frozen and key.startswith("history.")) and _used(model, key),
         )
         self._frozen = frozen
         self._call: Any = model if options.compile == "none" else torch.compile(model, mode=options.compile)
         spread = np.ones(4)
         if options.balance:
-            commands = feed.data.command[feed.data.train].astype(np.float64)
+            commands = data_loader.data.command[data_loader.data.train].astype(np.float64)
             # Squares of thrust shares and body rates differ by orders of magnitude; balanced, each counts by its own spread.
             spread = np.maximum(commands[np.isfinite(commands).all(axis=1)].std(axis=0), 1e-6)
-        self._weight = torch.from_numpy((1.0 / spread).astype(np.float32)).to(feed.device)
+        self._weight = torch.from_numpy((1.0 / spread).astype(np.float32)).to(data_loader.device)
 
     def predicted(self, which: ArrayInt, images: Tensor | None, masks: Any) -> Tensor:
         """(n, 4)
@@ -249,7 +254,7 @@ class CommandStage(TrainingStage):
             images: (n, 3, H, W); None where this stage sees none.
             masks: Of dropped numbers; None: nothing is dropped.
         """
-        inputs = self.feed.inputs(which, images)
+        inputs = self.data_loader.inputs(which, images)
         told = None
         if self._frozen:
             with torch.no_grad():
@@ -259,11 +264,11 @@ class CommandStage(TrainingStage):
 
     def loss(self, predicted: Tensor, which: ArrayInt) -> Tensor:
         """Over all four numbers."""
-        return (((predicted - self.feed.numbers(which, "command")) * self._weight) ** 2).mean()
+        return (((predicted - self.data_loader.numbers(which, "command")) * self._weight) ** 2).mean()
 
     def stream(self, batches: Any) -> Any:
         """With images."""
-        return self.feed.stream(batches)
+        return self.data_loader.stream(batches)
 
 
 def _used(model: SvNet, key: str) -> bool:

@@ -308,9 +308,9 @@ def _predicted(work: SvNetRun, weights: Mapping[str, Any]) -> tuple[Any, Any]:
     model, held = work.model, work.data.held_out
     model.load_state_dict({key: torch.from_numpy(value) for key, value in weights.items()})
     model.precision = torch.float32
-    commands = CommandStage(model, work.feed, replace(work.options, compile="none")).judged(held)[1]
+    commands = CommandStage(model, work.data_loader, replace(work.options, compile="none")).judged(held)[1]
     if "history" not in stage_names(work.options, model):  # its estimate means nothing
         return commands, None
     with torch.no_grad():
-        estimate = model.history(work.feed.numbers(held, "history"))[1].cpu().numpy()
+        estimate = model.history(work.data_loader.numbers(held, "history"))[1].cpu().numpy()
     return commands, np.asarray(estimate)

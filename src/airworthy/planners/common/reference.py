@@ -197,8 +197,8 @@ class VelocityReference:
         inside = np.minimum(since, ramp)
         slope = np.where((ramp > 0.0)[:, None], change / np.where(ramp > 0.0, ramp, 1.0)[:, None], 0.0)
         velocity = leg.velocity + slope * inside[:, None]
-        way = leg.velocity * since[:, None] + slope * (0.5 * inside**2)[:, None] + change * (since - inside)[:, None]
-        return leg.position + way, velocity
+        displacement = leg.velocity * since[:, None] + slope * (0.5 * inside**2)[:, None] + change * (since - inside)[:, None]
+        return leg.position + displacement, velocity
 
 
 class _Leg:

@@ -1,4 +1,4 @@
-"""A* between two points over the inflated cells: `shortest_way` readable, `find_ways` compiled, for many flights.
+"""A* between two points over the inflated cells: `shortest_grid_path` readable, `find_paths` compiled, for many flights.
 
 The cells of a search are a cube of 100 x 100 x 100 of the map's resolution, centred between the two points. All 26 neighbours
 cost their distance; the heuristic is the diagonal distance times 1.0001, which settles ties towards the goal; the budget
@@ -21,7 +21,7 @@ from airworthy.core.native_kernel import quiet_launch, quiet_warp
 from airworthy.planners.common.interface import Maps, Mission
 from airworthy.planners.common.search_kernel import ITEM_WORDS, NODE_WORDS, PATH_MAX, SIDE, WAITING, search_kernel
 
-__all__ = ["EXPANSIONS", "CellTable", "Cells", "SearchMemory", "Way", "find_ways", "shortest_way"]
+__all__ = ["EXPANSIONS", "CellTable", "Cells", "SearchMemory", "SearchPath", "find_paths", "shortest_grid_path"]
 
 # -----------------------------------------------------------------------------------------------------------------------------
 # The cells in which planners search: one flight's, readable; many flights', as compiled planners take them.
@@ -98,7 +98,7 @@ _KIND = (0.0, 1.0, 1.4142135623730951, 1.7320508075688772)
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class SearchPath:
     """What a search found."""
 
     points: Array
@@ -116,9 +116,9 @@ class SearchMemory:
         self.arguments: list[Any] = [wp.array(a, device="cpu", copy=False) for a in self.arrays]
 
 
-def find_ways(
+def find_paths(
     table: CellTable, rows: ArrayLike, start: ArrayLike, goal: ArrayLike, *, budget: int = EXPANSIONS, memory: SearchMemory
-) -> list[Way]:
+) -> list[SearchPath]:
     """Search between pairs of points (k, 3), pair i in the cells of row `rows[i]` of the table.
 
     Args:
@@ -138,7 +138,7 @@ def find_ways(
         quiet_launch(search_kernel(), len(which), [*arrays, *memory.arguments, budget], "cpu")
     middles = ends.mean(axis=1)
     return [
-        Way(_points(path[i, : result[i, 0]], middles[i], table.cells[which[i]].resolution), int(result[i, 1]))
+        SearchPath(_points(path[i, : result[i, 0]], middles[i], table.cells[which[i]].resolution), int(result[i, 1]))
         for i in range(len(which))
     ]
 
@@ -148,7 +148,7 @@ def _points(cells: NDArray[np.int32], middle: Array, resolution: float) -> Array
     return np.asarray(middle + (index - _MIDDLE) * resolution)
 
 
-def shortest_way(cells: Cells, start: ArrayLike, goal: ArrayLike, budget: int = EXPANSIONS) -> Way:
+def shortest_grid_path(cells: Cells, start: ArrayLike, goal: ArrayLike, budget: int = EXPANSIONS) -> SearchPath:
     """Return the same search, readable.
 
     Args:
@@ -162,7 +162,7 @@ def shortest_way(cells: Cells, start: ArrayLike, goal: ArrayLike, budget: int = 
     first = _push_out(cells, ends[0], ends[1], middle)
     last = None if first is None else _push_out(cells, ends[1], ends[0], middle)
     if first is None or last is None:
-        return Way(np.zeros((0, 3)), 0)
+        return SearchPath(np.zeros((0, 3)), 0)
     closed: set[int] = set()
     cost, came = {first: 0.0}, {first: first}
     queue = [(0.0, first)]
@@ -172,13 +172,13 @@ def shortest_way(cells: Cells, start: ArrayLike, goal: ArrayLike, budget: int = 
             continue
         closed.add(cell)
         if cell == last:
-            return Way(_points(_trace(came, first, last), middle, cells.resolution), len(closed))
+            return SearchPath(_points(_trace(came, first, last), middle, cells.resolution), len(closed))
         for following, step in _neighbours(cells, cell, middle):
             through = cost[cell] + step
             if following not in closed and through < cost.get(following, 1e300):
                 cost[following], came[following] = through, cell
                 heapq.heappush(queue, (through + 1.0001 * _diagonal(following, last), following))
-    return Way(np.zeros((0, 3)), len(closed))
+    return SearchPath(np.zeros((0, 3)), len(closed))
 
 
 def _push_out(cells: Cells, p: Array, q: Array, middle: Array) -> int | None:

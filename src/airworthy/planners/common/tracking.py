@@ -99,13 +99,13 @@ class TakeOffs:
 
     def setpoints(self, time: Array) -> Setpoints:
         """Of every flight at times (n,) on its clock."""
-        way = self.mission.start - self._from
-        duration = np.maximum(np.linalg.norm(way, axis=1) / self.settings.speed, 0.5)
+        displacement = self.mission.start - self._from
+        duration = np.maximum(np.linalg.norm(displacement, axis=1) / self.settings.speed, 0.5)
         s = np.clip((time - self._begun) / duration, 0.0, 1.0)
         share = s**3 * (10.0 - 15.0 * s + 6.0 * s * s)
         slope = 30.0 * s * s * (1.0 - s) ** 2 / duration
         bend = 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / duration**2
-        parts = (self._from + share[:, None] * way, slope[:, None] * way, bend[:, None] * way)
+        parts = (self._from + share[:, None] * displacement, slope[:, None] * displacement, bend[:, None] * displacement)
         return Setpoints(*parts, self._yaw.copy(), np.zeros(len(time)))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.planners.common.bspline import evaluate_uniform
 from airworthy.planners.common.reference import evaluate_polynomial, quintic, quintic_pair
-from airworthy.planners.common.search import Cells, shortest_way
+from airworthy.planners.common.search import Cells, shortest_grid_path
 from airworthy.planners.ego.config import EgoConfig
 from airworthy.planners.ego.costs import Pair
 from airworthy.planners.ego.ego_kernel import MOST, PAIRS, SAMPLES
@@ -113,17 +113,17 @@ class PairBook:
     def pair_up(self, q: Array, segments: list[Segment]) -> None:
         """Find ways around segments, then pairs of the control points between."""
         for segment in segments:
-            way = shortest_way(self.cells, q[segment[0]], q[segment[1]], self.budget)
-            self.expansions += way.expansions
-            if len(way.points):
-                self._pair_segment(q, segment, way.points)
+            path = shortest_grid_path(self.cells, q[segment[0]], q[segment[1]], self.budget)
+            self.expansions += path.expansions
+            if len(path.points):
+                self._pair_segment(q, segment, path.points)
 
-    def _pair_segment(self, q: Array, segment: Segment, way: Array) -> None:
+    def _pair_segment(self, q: Array, segment: Segment, path: Array) -> None:
         first, second = segment
         paired: set[int] = set()
         got = -1
         for j in range(first + 1, second):
-            x = crossing(way, q[j], q[j + 1] - q[j - 1])
+            x = crossing(path, q[j], q[j + 1] - q[j - 1])
             base = None if x is None else self._surface(x, q[j])
             if x is not None and base is not None:
                 self._add(j, base, x - q[j])
@@ -131,7 +131,7 @@ class PairBook:
                 got = j
         if second - first == 1:
             middle = (q[second] + q[first]) / 2.0
-            x = crossing(way, middle, q[second] - q[first])
+            x = crossing(path, middle, q[second] - q[first])
             # Nearer than 1 cm the direction of the push would be rounding (spec/planners 3.4, step 3).
             if x is not None and length(x - middle) > 0.01:
                 self._add(first, q[first].copy(), x - middle)
@@ -166,26 +166,26 @@ class PairBook:
             self.pairs[j].append(self.pairs[source][-1])
 
 
-def crossing(way: Array, at: Array, normal: Array) -> Array | None:
+def crossing(path: Array, at: Array, normal: Array) -> Array | None:
     """Return where the plane through `at` meets a way (k, 3), walked from its middle; None where it does not.
 
     Args:
-        way: Points (k, 3) [m] of a path around the obstacle.
+        path: Points (k, 3) [m] of a path around the obstacle.
         at: A point of the plane, (3,) [m].
         normal: Of the plane, (3,), any length.
     """
-    here = len(way) // 2
-    began = side = dot(way[here] - at, normal)
+    here = len(path) // 2
+    began = side = dot(path[here] - at, normal)
     while True:
-        before = way[here]
+        before = path[here]
         here += -1 if side >= 0.0 else 1
-        if not 0 <= here < len(way):
+        if not 0 <= here < len(path):
             return None
-        side = dot(way[here] - at, normal)
+        side = dot(path[here] - at, normal)
         if side * began <= 0.0 and (abs(side) > 0.0 or abs(began) > 0.0):
-            edge = way[here] - before
+            edge = path[here] - before
             across = dot(normal, edge)
-            return None if across == 0.0 else np.asarray(way[here] + edge * (dot(normal, at - way[here]) / across))
+            return None if across == 0.0 else np.asarray(path[here] + edge * (dot(normal, at - path[here]) / across))
 
 
 # -----------------------------------------------------------------------------------------------------------------------------

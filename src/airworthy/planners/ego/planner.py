@@ -124,9 +124,14 @@ class SplineServer:
         gap = np.where(np.isnan(self._time), 0.01, time - self._time)
         moved = gap > 0.0
         over = time - self.begin >= self.duration
-        way = self.ahead(every, (time - self.begin + AHEAD)[:, None])[:, 0] - position
-        turning = moved & ~over & (np.linalg.norm(way, axis=1) > 0.1) & (np.hypot(way[:, 0], way[:, 1]) > 1e-9)
-        wanted = np.where(turning, np.arctan2(way[:, 1], way[:, 0]), self._yaw)
+        displacement = self.ahead(every, (time - self.begin + AHEAD)[:, None])[:, 0] - position
+        turning = (
+            moved
+            & ~over
+            & (np.linalg.norm(displacement, axis=1) > 0.1)
+            & (np.hypot(displacement[:, 0], displacement[:, 1]) > 1e-9)
+        )
+        wanted = np.where(turning, np.arctan2(displacement[:, 1], displacement[:, 0]), self._yaw)
         turn = np.remainder(wanted - self._yaw + np.pi, 2.0 * np.pi) - np.pi
         most = TURN * np.maximum(gap, 0.0)
         limited = np.clip(turn, -most, most)
@@ -181,8 +186,8 @@ class EgoPlanner:
         self._references = References(n)
         for place in range(n):
             self._references.aim(place, mission.start[place], mission.goal[place], float(mission.speed[place]))
-        way = mission.goal - mission.start
-        self._server = SplineServer(mission.start, np.arctan2(way[:, 1], way[:, 0]))
+        displacement = mission.goal - mission.start
+        self._server = SplineServer(mission.start, np.arctan2(displacement[:, 1], displacement[:, 0]))
         self._state = np.full(n, EgoState.NEW)
         self._progress, self._busy, self._time = np.zeros(n), np.full(n, -np.inf), np.zeros(n)
         self._failures, self._drawn, self._ticks = np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64)

@@ -144,8 +144,8 @@ class EgoTwin:
     def _collision(self) -> float | None:
         """Return when the first two thirds of the curve first meet an obstacle [s]."""
         gaps = np.array([length(g) for g in np.diff(self.q, axis=0)])
-        way, time = float(np.add.accumulate(gaps)[-1]), (len(self.q) - 3) * self.interval
-        step = time / (way / self.cells.resolution) if way > 0.0 else np.inf
+        total, time = float(np.add.accumulate(gaps)[-1]), (len(self.q) - 3) * self.interval
+        step = time / (total / self.cells.resolution) if total > 0.0 else np.inf
         step = max(step, time / 10000.0)
         times, t = [], 0.0
         while t < time * 2.0 / 3.0:

@@ -107,9 +107,9 @@ def headings(positions: Array, ahead: Array, start: float) -> Array:
         ahead: Points to look to, (k, 3) [m].
         start: Heading that is kept while there is no way [rad].
     """
-    way = ahead - positions
-    result, last = np.empty(len(way)), start
-    for k, (x, y, z) in enumerate(way.tolist()):
+    displacement = ahead - positions
+    result, last = np.empty(len(displacement)), start
+    for k, (x, y, z) in enumerate(displacement.tolist()):
         if x * x + y * y + z * z > _LEAST_WAY**2:
             last = unwrapped(last, float(np.arctan2(y, x)))
         result[k] = last

@@ -268,8 +268,8 @@ class TimedPlanner:
         """Begin anew: every flight is to be planned for, and none has a plan."""
         n = len(mission.start)
         self._mission = mission
-        way = mission.goal - mission.start
-        self._plans = FlightPlans(np.array(mission.start, np.float64), np.arctan2(way[:, 1], way[:, 0]))
+        displacement = mission.goal - mission.start
+        self._plans = FlightPlans(np.array(mission.start, np.float64), np.arctan2(displacement[:, 1], displacement[:, 0]))
         self._queue = PlanQueue(self._plans)
         self.stage = np.full(n, PlannerStage.GENERATE, np.int64)
         self._watched, self._seen = np.full(n, -1, np.int64), np.zeros(n, bool)

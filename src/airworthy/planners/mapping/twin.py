@@ -43,16 +43,16 @@ def ray_end(
     if not d >= s.depth_min:
         return None
     point = np.array([c + d * (m[0] * x + m[1] * y + m[2]) for c, m in zip(eye, turn, strict=True)])
-    way = point - eye
+    ray = point - eye
     inside = bool(((point > lower + 1e-4) & (point < upper - 1e-4)).all())
     if not inside:
-        faces = [(u if w > 0.0 else o) - c for u, o, w, c in zip(upper, lower, way, eye, strict=True)]
-        part = min(face / w if w != 0.0 else 1e30 for face, w in zip(faces, way, strict=True)) - 1e-3 / norm(way)
-        way = way * max(part, 0.0)
-    length = norm(way)
+        faces = [(u if w > 0.0 else o) - c for u, o, w, c in zip(upper, lower, ray, eye, strict=True)]
+        part = min(face / w if w != 0.0 else 1e30 for face, w in zip(faces, ray, strict=True)) - 1e-3 / norm(ray)
+        ray = ray * max(part, 0.0)
+    length = norm(ray)
     if length <= s.ray_max:
-        return (point if inside else eye + way), inside
-    return eye + way * (s.ray_max / length), False
+        return (point if inside else eye + ray), inside
+    return eye + ray * (s.ray_max / length), False
 
 
 def norm(v: Array) -> float:
@@ -72,9 +72,9 @@ def walk(start: Array, cell: Cell, stop: Array, goal: Cell, least: float) -> lis
     """
     at, left = list(cell), [abs(g - c) for g, c in zip(goal, cell, strict=True)]
     move = [1 if g > c else -1 for g, c in zip(goal, cell, strict=True)]
-    way = stop - start
-    step = [1.0 / abs(w) if w != 0.0 else math.inf for w in way]
-    following = [((c + 1 if w > 0.0 else c) - s) / w if n else 1e300 for c, w, s, n in zip(cell, way, start, left, strict=True)]
+    ray = stop - start
+    step = [1.0 / abs(w) if w != 0.0 else math.inf for w in ray]
+    following = [((c + 1 if w > 0.0 else c) - s) / w if n else 1e300 for c, w, s, n in zip(cell, ray, start, left, strict=True)]
     cells: list[Cell] = []
     while True:
         off = [c + 0.5 - s for c, s in zip(at, stop, strict=True)]

@@ -67,10 +67,10 @@ class MovingObstacles:
 
 def goal_frames(start: Array, goal: Array) -> Array:
     """Rotations from the world into the goals' frames, (n, 3, 3): x level from start (n, 3) to goal, z up."""
-    way = (goal - start)[:, :2]
-    length = np.linalg.norm(way, axis=1)
+    offset = (goal - start)[:, :2]
+    length = np.linalg.norm(offset, axis=1)
     usable = length > _SMALLEST
-    unit = np.where(usable[:, None], way / np.where(usable, length, 1.0)[:, None], [1.0, 0.0])
+    unit = np.where(usable[:, None], offset / np.where(usable, length, 1.0)[:, None], [1.0, 0.0])
     frames = np.zeros((len(start), 3, 3))
     frames[:, 0, :2] = unit
     frames[:, 1, 0], frames[:, 1, 1], frames[:, 2, 2] = -unit[:, 1], unit[:, 0], 1.0
@@ -86,10 +86,10 @@ def state_rows(frames: Array, position: Array, velocity: Array, goal: Array) -> 
         velocity: (n, 3) [m/s], world.
         goal: (n, 3) [m], world.
     """
-    way = goal - position
-    unit = way / np.maximum(np.linalg.norm(way, axis=1), _SMALLEST)[:, None]
-    level = np.linalg.norm(way[:, :2], axis=1)
-    return np.concatenate([_turned(frames, unit), level[:, None], way[:, 2:], _turned(frames, velocity)], axis=1)
+    offset = goal - position
+    unit = offset / np.maximum(np.linalg.norm(offset, axis=1), _SMALLEST)[:, None]
+    level = np.linalg.norm(offset[:, :2], axis=1)
+    return np.concatenate([_turned(frames, unit), level[:, None], offset[:, 2:], _turned(frames, velocity)], axis=1)
 
 
 def _turned(frames: Array, vectors: Array) -> Array:
@@ -148,20 +148,20 @@ def moving_rows(frames: Array, position: Array, moving: MovingObstacles | None) 
     rows = np.zeros((len(position), OBSTACLES, OBSTACLE_SIZE))
     if moving is None or not moving.position.shape[1]:
         return rows
-    way = moving.position - position[:, None]
+    offset = moving.position - position[:, None]
     tall = moving.size[..., 2] > _TALL
-    way[..., 2] = np.where(tall, 0.0, way[..., 2])
-    level = np.linalg.norm(way[..., :2], axis=-1)
+    offset[..., 2] = np.where(tall, 0.0, offset[..., 2])
+    level = np.linalg.norm(offset[..., :2], axis=-1)
     order = np.argsort(np.where(np.isfinite(level), level, np.inf), axis=1, kind="stable")[:, :OBSTACLES]
     for k in range(order.shape[1]):
         each, n = order[:, k], np.arange(len(position))
         near = level[n, each] <= RANGE
-        unit = way[n, each] / np.maximum(np.linalg.norm(way[n, each], axis=1), _SMALLEST)[:, None]
+        unit = offset[n, each] / np.maximum(np.linalg.norm(offset[n, each], axis=1), _SMALLEST)[:, None]
         width = np.ceil((moving.size[n, each, :2].max(axis=1) + _GROWN) / _WIDTH_STEP) - 1.0
         parts = (
             _turned(frames, unit),
             level[n, each, None],
-            way[n, each, 2:],
+            offset[n, each, 2:],
             _turned(frames, moving.velocity[n, each]),
             np.clip(width, 0.0, _WIDTH_CLASSES - 1.0)[:, None],
             np.where(tall[n, each], 0.0, _TALL)[:, None],
@@ -338,8 +338,8 @@ class NavRL:
 
     @staticmethod
     def _straight(position: Array, goal: Array) -> Array:
-        way = goal - position
-        return _STRAIGHT_SPEED * way / np.maximum(np.linalg.norm(way, axis=1), 1e-6)[:, None]
+        offset = goal - position
+        return _STRAIGHT_SPEED * offset / np.maximum(np.linalg.norm(offset, axis=1), 1e-6)[:, None]
 
     def _by_policy(self, ids: ArrayIndex, position: Array, velocity: Array, ranges: Array, others: Array) -> Array:
         assert self._network is not None

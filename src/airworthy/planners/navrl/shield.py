@@ -111,9 +111,9 @@ def _on_plane(target: Vec, planes: Sequence[Plane], plane: Plane, speed: float) 
 
 
 def _in_disc(v: Vec, centre: Vec, radius: float) -> Vec:
-    way = (v[0] - centre[0], v[1] - centre[1], v[2] - centre[2])
-    length = math.sqrt(_dot(way, way))
-    return v if length <= radius else _plus(centre, way, radius / length)
+    outward = (v[0] - centre[0], v[1] - centre[1], v[2] - centre[2])
+    length = math.sqrt(_dot(outward, outward))
+    return v if length <= radius else _plus(centre, outward, radius / length)
 
 
 def _cut(first: Plane, second: Plane) -> tuple[Vec, Vec] | None:

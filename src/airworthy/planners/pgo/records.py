@@ -53,8 +53,8 @@ def path_length(path: Array) -> float:
 def resampled(path: Array, count: int) -> Array:
     """`count` points (count, 3) evenly along a path (k, 3)."""
     ends = np.append(0.0, np.cumsum(np.sqrt((np.diff(path, axis=0) ** 2).sum(1))))
-    way = np.linspace(0.0, ends[-1], count)
-    return np.stack([np.interp(way, ends, path[:, k]) for k in range(3)], axis=1)
+    lengths = np.linspace(0.0, ends[-1], count)
+    return np.stack([np.interp(lengths, ends, path[:, k]) for k in range(3)], axis=1)
 
 
 def guided(control: Array, guide: Array, smooth: float, weight: float) -> Array:

@@ -87,8 +87,8 @@ class _Roadmap:
 
 def _frame(start: Array, end: Array) -> Array:
     """Axes of the box of samples, rows: along the line, level across it, and upright to both."""
-    way = math.sqrt(float(((end - start) ** 2).sum()))
-    x = (end - start) / way if way > 0.0 else np.array([1.0, 0.0, 0.0])
+    distance = math.sqrt(float(((end - start) ** 2).sum()))
+    x = (end - start) / distance if distance > 0.0 else np.array([1.0, 0.0, 0.0])
     flat = math.hypot(x[0], x[1])
     y = np.array([-x[1] / flat, x[0] / flat, 0.0]) if flat > 1e-9 else np.array([0.0, 1.0, 0.0])
     return np.array([x, y, np.cross(x, y)])

@@ -70,14 +70,14 @@ class Visibility:
             total += _apart(a, b)
         return total
 
-    def _along(self, path: Array, ways: list[float]) -> Array:
+    def _along(self, path: Array, lengths: list[float]) -> Array:
         """Points at rising lengths of a path."""
         found, at, before, edge = [], 0, 0.0, _apart(path[0], path[1])
-        for way in ways:
-            while at + 2 < len(path) and way > before + edge:
+        for length in lengths:
+            while at + 2 < len(path) and length > before + edge:
                 before, at = before + edge, at + 1
                 edge = _apart(path[at], path[at + 1])
-            share = min(max((way - before) / edge if edge > 0.0 else 0.0, 0.0), 1.0)
+            share = min(max((length - before) / edge if edge > 0.0 else 0.0, 0.0), 1.0)
             found.append((1.0 - share) * path[at] + share * path[at + 1])
         return np.array(found)
 
@@ -124,10 +124,10 @@ class Visibility:
 
     def _pushed(self, start: Array, end: Array, point: Array) -> Array:
         _, slope = trilinear_in(self._field, self._corner, self.resolution, point[None])
-        steep, way = _apart(np.zeros(3), slope[0]), _apart(start, end)
-        if not (steep > 1e-3 and way > 0.0):
+        steep, distance = _apart(np.zeros(3), slope[0]), _apart(start, end)
+        if not (steep > 1e-3 and distance > 0.0):
             return point
-        unit, line = slope[0] / steep, (end - start) / way
+        unit, line = slope[0] / steep, (end - start) / distance
         along = 0.0
         for k in range(3):
             along += float(unit[k] * line[k])

@@ -188,8 +188,8 @@ class SamplingExpert:
         self._now: list[_Path | None] = [None] * count
         self._next: list[_Path | None] = [None] * count
         self._holds_from, self._decided = np.zeros(count), np.zeros(count, bool)
-        way = mission.goal - mission.start
-        self._yaw = np.arctan2(way[:, 1], way[:, 0])
+        displacement = mission.goal - mission.start
+        self._yaw = np.arctan2(displacement[:, 1], displacement[:, 0])
 
     def update(self, motion: Motion, maps: Maps | None, active: ArrayBool) -> dict[str, Any]:
         """Decide where a tick of 15 Hz has passed.
