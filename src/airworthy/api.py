@@ -236,13 +236,13 @@ def evaluate(pilot: Any = "mpc", *, quiet: bool = True, **options: Any) -> Resul
     from airworthy import benchmarks
 
     several = list(pilot) if isinstance(pilot, list | tuple) else [pilot]
-    words = [f"svnet:{one.folder}" if isinstance(one, Result) else one for one in several]
-    own = [one for one in words if isinstance(one, benchmarks.TrackingMethod)]
-    if own and len(own) < len(words):
+    tokens = [f"svnet:{one.folder}" if isinstance(one, Result) else one for one in several]
+    own = [one for one in tokens if isinstance(one, benchmarks.TrackingMethod)]
+    if own and len(own) < len(tokens):
         raise AirworthyError(
             "Pilots of an evaluation are words or benchmarks.TrackingMethod objects; give all as one of the two."
         )
-    named = {"pilot": tuple(item.name for item in own) if own else tuple(words)}
+    named = {"pilot": tuple(item.name for item in own) if own else tuple(tokens)}
     (config,) = configured("evaluate", {**options, **named}, benchmarks.EvaluateConfig, records=("course", "scene"))
     done = benchmarks.evaluate(config, quiet, own or None)
     return Result(done.folder, done.summary, done, done.folder / REPORT, (done.folder / "results.parquet",))

@@ -34,7 +34,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def run(part: DemoPart) -> int:
         found.append(part.name)
-        Path(part.words[part.words.index("--out") + 1]).mkdir(parents=True, exist_ok=True)
+        Path(part.tokens[part.tokens.index("--out") + 1]).mkdir(parents=True, exist_ok=True)
         return 0
 
     monkeypatch.setattr(DemoPart, "run", run)
@@ -58,7 +58,7 @@ def test_parts_are_commands_that_each_can_be_called(tmp_path: Path) -> None:
 
 
 def test_the_evidence_is_the_published_table_in_both_families(tmp_path: Path) -> None:
-    words = next(part.words for part in parts_of(tmp_path, 5, 0, "cpu") if part.name == "evidence")
+    words = next(part.tokens for part in parts_of(tmp_path, 5, 0, "cpu") if part.name == "evidence")
     told = " ".join(words)
     assert "--pilot svnet mpc" in told
     assert "--family semi_kinematic rigid" in told

@@ -77,9 +77,9 @@ def test_a_data_set_of_before_is_still_itself() -> None:
 
 
 def test_in_words() -> None:
-    assert DatasetConfig().place_words == "hall"
-    assert DatasetConfig(clear=1.3).place_words == "hall, cleared 1.3 m round each course"
-    assert DatasetConfig(clear=1.3, view="none").place_words == "none"
+    assert DatasetConfig().scene_title == "hall"
+    assert DatasetConfig(clear=1.3).scene_title == "hall, cleared 1.3 m round each course"
+    assert DatasetConfig(clear=1.3, view="none").scene_title == "none"
 
 
 # ---- several places in one data set -----------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from airworthy.geometry import Box, RayTable, cast
 from airworthy.geometry.distance import clearance
 from airworthy.optics.projections import Pinhole
 from airworthy.reports.film import files
-from airworthy.reports.film.cameras import PLAIN, camera_path, camera_words, eased, sized
+from airworthy.reports.film.cameras import PLAIN, camera_choice, camera_path, eased, sized
 from airworthy.reports.film.files import read_frames, write_video
 from airworthy.reports.film.flight_track import LINGER, FilmLayout, FlightTrack
 from airworthy.reports.film.rendered_scene import DISC_OPACITY, TIP_OPACITY, RenderedScene
@@ -231,15 +231,15 @@ def test_a_resized_camera_sees_the_same() -> None:
 
 
 def test_camera_words() -> None:
-    assert camera_words("auto", CARL) == ("onboard", "chase")
-    assert camera_words("chase+camera_calibrated", CARL) == ("chase", "camera_calibrated")
-    assert camera_words("realsense_d455", CARL) == ("realsense_d455", "")
+    assert camera_choice("auto", CARL) == ("onboard", "chase")
+    assert camera_choice("chase+camera_calibrated", CARL) == ("chase", "camera_calibrated")
+    assert camera_choice("realsense_d455", CARL) == ("realsense_d455", "")
     with pytest.raises(AirworthyError, match=r"Unknown camera 'chse'\. Closest: 'chase'"):
-        camera_words("chse", CARL)
+        camera_choice("chse", CARL)
     with pytest.raises(AirworthyError, match="Unknown camera ''"):
-        camera_words("chase+", CARL)
+        camera_choice("chase+", CARL)
     with pytest.raises(AirworthyError, match="'ouster_os1_64', a lidar; name one that takes images"):
-        camera_words("ouster_os1_64", CARL)
+        camera_choice("ouster_os1_64", CARL)
 
 
 # ---- what is drawn

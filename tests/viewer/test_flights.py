@@ -79,7 +79,7 @@ class TestFlight:
         assert frames.angle_between(turn, table.vector("attitude")[row].astype(float)) < 1e-3  # float32 unit quaternions
         viewer.show(1e9)
         assert viewer.time == viewer.duration == table.t[-1]
-        assert viewer.controls.words.content.startswith(f"flight 0: {viewer.duration:.2f} s, ")
+        assert viewer.controls.caption.content.startswith(f"flight 0: {viewer.duration:.2f} s, ")
 
     def test_other_environments(self, server: Any, flown: Path) -> None:
         viewer = Viewer(server, load_subject(str(flown)))
@@ -281,7 +281,7 @@ class TestImages:
 
         viewer = Viewer(server, load_subject(str(_straight(tmp_path / "run"))), Broken())
         assert viewer.settle()
-        assert viewer.controls.words.content == "The camera shows nothing: '0.png' is not an image."
+        assert viewer.controls.caption.content == "The camera shows nothing: '0.png' is not an image."
 
     def test_a_paused_flight_shows_the_image_of_its_time(self, server: Any, tmp_path: Path) -> None:
         viewer = Viewer(server, load_subject(str(_straight(tmp_path / "run"))), Slow())

@@ -125,30 +125,30 @@ def _lines(gate: CaptureFolder, data: bytes, name: str, limit: int) -> list[str]
 def text_cameras(gate: CaptureFolder, data: bytes) -> Iterator[CameraRow]:
     """As `binary_cameras`."""
     for line in _lines(gate, data, "cameras.txt", gate.limits.cameras + 100):
-        words = line.split()
-        if not words:
+        tokens = line.split()
+        if not tokens:
             continue
         try:
-            number, width, height = int(words[0]), int(words[2]), int(words[3])
-            parameters = tuple(map(float, words[4:]))
+            number, width, height = int(tokens[0]), int(tokens[2]), int(tokens[3])
+            parameters = tuple(map(float, tokens[4:]))
         except (IndexError, ValueError):
             _refuse(gate, "cameras.txt", line)
         if max(abs(number), abs(width), abs(height)) >= _WIDEST:
             _refuse(gate, "cameras.txt", line)
-        yield number, words[1][:40], width, height, parameters
+        yield number, tokens[1][:40], width, height, parameters
 
 
 def text_images(gate: CaptureFolder, data: bytes) -> Iterator[ImageRow]:
     """As `binary_images`."""
     lines = _lines(gate, data, "images.txt", 2 * gate.limits.frames + 100)
     for line in lines[::2]:
-        words = line.split(maxsplit=9)
-        if not words:
+        tokens = line.split(maxsplit=9)
+        if not tokens:
             continue
         try:
-            numbers = tuple(map(float, words[1:8]))
-            camera = int(words[8])
-            name = words[9].strip()
+            numbers = tuple(map(float, tokens[1:8]))
+            camera = int(tokens[8])
+            name = tokens[9].strip()
         except (IndexError, ValueError):
             _refuse(gate, "images.txt", line)
         yield name, camera, numbers[:4], numbers[4:]
@@ -159,10 +159,10 @@ def text_points(gate: CaptureFolder, data: bytes) -> tuple[Array, ArrayU8]:
     lines = [line for line in _lines(gate, data, "points3D.txt", gate.limits.points + 100) if line.strip()]
     places, colors = np.empty((len(lines), 3)), np.empty((len(lines), 3), np.uint8)
     for k, line in enumerate(lines):
-        words = line.split(maxsplit=7)
+        tokens = line.split(maxsplit=7)
         try:
-            places[k] = [float(word) for word in words[1:4]]
-            colors[k] = [int(word) for word in words[4:7]]
+            places[k] = [float(word) for word in tokens[1:4]]
+            colors[k] = [int(word) for word in tokens[4:7]]
         except (IndexError, ValueError, OverflowError):
             _refuse(gate, "points3D.txt", line)
     return places, colors

@@ -211,10 +211,10 @@ def _begun(
         _say(quiet, f"Going on after step {saved.number:,} of {options.steps:,}.")
         return run
     start = time.perf_counter()
-    splats, words = first_splats(images[images.training], options, quiet)
+    splats, origin = first_splats(images[images.training], options, quiet)
     run = TrainingRun(images, options, splats)
-    run.notes |= {"start": words, "seconds": time.perf_counter() - start}
-    _say(quiet, f"Gaussians at first: {words}.")
+    run.notes |= {"start": origin, "seconds": time.perf_counter() - start}
+    _say(quiet, f"Gaussians at first: {origin}.")
     _save(run, kept, identity)
     return run
 

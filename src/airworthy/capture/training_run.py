@@ -151,15 +151,15 @@ def first_splats(images: CaptureImages, options: TrainOptions, quiet: bool) -> t
     """
     rng = np.random.default_rng((options.seed, 0))
     count = max(1, round(options.start_share * options.count))
-    points, colors, words = _surface(images, options, quiet)
+    points, colors, origin = _surface(images, options, quiet)
     some = rng.permutation(len(points))[: count - round(_FILL * count)]
     more = _random(images, count - len(some), rng)
     position = np.concatenate([points[some], more])
     color = np.concatenate([colors[some], seen_colors(images, more)])
     least = 1e-5 * views_reach(images)
-    return splats_at(position, color, _OPACITY, least), f"{len(some):,} {words}, {len(more):,} at random" if len(
+    return splats_at(position, color, _OPACITY, least), f"{len(some):,} {origin}, {len(more):,} at random" if len(
         some
-    ) else words
+    ) else origin
 
 
 def _surface(images: CaptureImages, options: TrainOptions, quiet: bool) -> tuple[ArrayFloat, ArrayFloat, str]:

@@ -153,10 +153,10 @@ def _show(config: ShowCaptureConfig) -> int:
         emit_json(values)
         return 0
     unit = "m" if images.metric else "unit of the set"
-    rows = [(key.replace("_", " "), _words(value)) for key, value in values.items() if isinstance(value, str | int | float)]
+    rows = [(key.replace("_", " "), _text(value)) for key, value in values.items() if isinstance(value, str | int | float)]
     for name in ("camera_extent", "points_extent"):
         if values[name] is not None:
-            rows.append((f"{name.replace('_', ' ')} [{unit}]", " to ".join(_words(corner) for corner in values[name])))
+            rows.append((f"{name.replace('_', ' ')} [{unit}]", " to ".join(_text(corner) for corner in values[name])))
     show_table(str(config.folder), ("", ""), rows)
     for line in (*images.skipped, *images.notes):
         print(line[0].upper() + line[1:] + ".")
@@ -188,7 +188,7 @@ def _extent(points: Any) -> list[list[float]]:
     return [np.round(points.min(axis=0), 4).tolist(), np.round(points.max(axis=0), 4).tolist()]
 
 
-def _words(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, list):
         return "(" + ", ".join(f"{number:.4g}" for number in value) + ")"
     if isinstance(value, bool):

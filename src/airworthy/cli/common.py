@@ -64,13 +64,13 @@ def _unbroken_help() -> Iterator[None]:
 
 def _sentence(box: str) -> str:
     """Return what tyro says in a box, up to its first rule, as one sentence."""
-    words: list[str] = []
+    tokens: list[str] = []
     for line in box.splitlines()[1:]:
         text = line.strip("\u2502\u256d\u256e\u2570\u256f ").strip()
         if text.startswith("\u2500"):
             break
-        words.append(text)
-    return " ".join(words).rstrip(".") + "."
+        tokens.append(text)
+    return " ".join(tokens).rstrip(".") + "."
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def gathered(argv: Sequence[str], lists: Sequence[str]) -> list[str]:
                 continue
             current = rest
         current.append(word)
-    return rest + [word for option, words in values.items() for word in (option, *words)]
+    return rest + [word for option, tokens in values.items() for word in (option, *tokens)]
 
 
 def emit_json(value: Any) -> None:

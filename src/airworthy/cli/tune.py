@@ -16,10 +16,10 @@ _DESCRIPTION = (
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code."""
-    words = list(argv)
-    if words and not words[0].startswith("-"):
-        words = ["--vehicle", *words]
-    config = run_tyro(TuneConfig, gathered(words, ()), PROG, _DESCRIPTION)
+    tokens = list(argv)
+    if tokens and not tokens[0].startswith("-"):
+        tokens = ["--vehicle", *tokens]
+    config = run_tyro(TuneConfig, gathered(tokens, ()), PROG, _DESCRIPTION)
     with stopped_by_terminate() as received:
         try:
             tuned = tune(config, quiet=config.json)

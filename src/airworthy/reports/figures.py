@@ -319,13 +319,13 @@ def _axis_top(usual: Array, matrix: Array, least: float) -> float:
 def _note_beyond(axes: Any, matrix: Array, top: float) -> None:
     """Say how far the lines go on above the top of the axis."""
     if np.isfinite(matrix).any() and float(np.nanmax(matrix)) > top:
-        words = f"\N{UPWARDS ARROW} worst {np.nanmax(matrix):.3g} m"
-        axes.text(0.99, 0.985, words, color=PALETTE["bad"], fontsize=7, ha="right", va="top", transform=axes.transAxes)
+        note = f"\N{UPWARDS ARROW} worst {np.nanmax(matrix):.3g} m"
+        axes.text(0.99, 0.985, note, color=PALETTE["bad"], fontsize=7, ha="right", va="top", transform=axes.transAxes)
 
 
 def _parameter_title(name: str, correlation: float) -> str:
-    words = labelled(name)
-    return words if np.isnan(correlation) else f"{words},  \N{GREEK SMALL LETTER RHO} = {correlation:+.2f}"
+    note = labelled(name)
+    return note if np.isnan(correlation) else f"{note},  \N{GREEK SMALL LETTER RHO} = {correlation:+.2f}"
 
 
 def _note_limit(axes: Any, value: float, text: str) -> None:

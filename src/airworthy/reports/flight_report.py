@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from airworthy.core.arrays import Array
 from airworthy.core.files import make_folder, write_text
 from airworthy.evaluation.statistics import read_summary
-from airworthy.reports import flight_text as words
+from airworthy.reports import flight_text
 from airworthy.reports.batch import FlightBatch, choose_drawn, reference_of_table, typical_flight
 from airworthy.reports.figures import (
     REFERENCES_DRAWN,
@@ -68,15 +68,15 @@ class SpaceDrawing:
         """Add a round mark."""
         self.items.append(("dot", style, np.asarray(point, dtype=np.float64).reshape(1, 3), ""))
 
-    def text(self, style: str, point: ArrayLike, words: str) -> None:
+    def text(self, style: str, point: ArrayLike, text: str) -> None:
         """Add words centred on a point.
 
         Args:
             style: Class of the page's style sheet.
             point: In the middle of the words [m], (3,).
-            words: What is written.
+            text: What is written.
         """
-        self.items.append(("text", style, np.asarray(point, dtype=np.float64).reshape(1, 3), words))
+        self.items.append(("text", style, np.asarray(point, dtype=np.float64).reshape(1, 3), text))
 
 
 def path_scene(
@@ -157,13 +157,13 @@ def _fit(flat: Array, tall: int) -> Array:
     return np.array([WIDTH, tall]) / 2 + scale * (flat - middle) * (1.0, -1.0)
 
 
-def _element(kind: str, style: str, points: Array, words: str) -> str:
+def _element(kind: str, style: str, points: Array, text: str) -> str:
     if kind == "line":
         return f'<polyline class="{style}" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}"/>'
     x, y = points[0]
     if kind == "dot":
         return f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>'
-    return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}">{escape(words)}</text>'
+    return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
 
 
 def _floor(scene: SpaceDrawing, low: Array, high: Array) -> float:
@@ -293,7 +293,7 @@ def write_report(
     batch = _batch(table, reference, reference_of_env)
     corners = [np.asarray(gate, dtype=np.float64).reshape(-1, 3) for gate in gates]
     limits = _limits(meta) if rotor_limits is None else rotor_limits
-    content = words.content(summary, meta, title, notes)
+    content = flight_text.content(summary, meta, title, notes)
     content |= _pictures(batch, summary, corners, limits) | dict(place or {}) | {"film": film_content(folder, summary)}
     page = _render(content)
     make_folder(folder)
@@ -325,7 +325,7 @@ def _pictures(
     from markupsafe import Markup
 
     flights, figures = list(summary["flights"]), dict[str, Any]()
-    protocol = words.protocol_of(summary)
+    protocol = flight_text.protocol_of(summary)
     content: dict[str, Any] = {"figures": figures, "gates": bool(gates), "limits": limits is not None, "scene": None}
     if batch.flown.rows.size and len(flights) == batch.table.env_count and batch.references:
         typical = typical_flight(flights)
@@ -337,7 +337,7 @@ def _pictures(
         if batch.table.rotors("rotor_command").shape[1]:
             figures["commands"] = figure_commands(batch, typical, limits)
         content |= _scene(batch, outcomes, drawn, typical, gates)
-        content |= words.path_notes(batch, drawn, len(flights))
+        content |= flight_text.path_notes(batch, drawn, len(flights))
     figures |= _distributions(flights, protocol)
     content["figures"] = {name: Markup(svg) for name, svg in figures.items()}  # noqa: S704 - made by inline_svg, which escapes
     return content

@@ -114,7 +114,7 @@ def content(
         "heads": [{"label": label, "words": name == "outcome"} for name, label, _ in _columns(flights)],
         "rows": _rows(flights),
         "rows_note": _rows_note(len(flights)),
-        "protocol": [fact(*one) for one in _protocol_words(protocol_of(summary))],
+        "protocol": [fact(*one) for one in _protocol_facts(protocol_of(summary))],
         "notes": list(NOTES if notes is None else notes),
         "version": summary.get("version", ""),
     }
@@ -346,7 +346,7 @@ def _interval_note(summary: Mapping[str, Any]) -> str:
     )
 
 
-def _protocol_words(p: TrackingProtocol) -> list[tuple[str, str]]:
+def _protocol_facts(p: TrackingProtocol) -> list[tuple[str, str]]:
     end = f"within {p.end_radius_m:g} m of the last waypoint in the last {p.end_window_s:g} s"
     return [
         ("finished", f"{end}, never over {p.path_distance_max_m:g} m from the path"),

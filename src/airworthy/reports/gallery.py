@@ -250,7 +250,7 @@ def realism_pictures(batch: SceneBatch, position: Array, attitude: Array, seed: 
         attitude: Of its mount, (4,).
         seed: Of the noise.
     """
-    return [(name, words, _taken(batch, position, attitude, kind, moving, seed)) for name, words, kind, moving in _SHOWN]
+    return [(name, parts, _taken(batch, position, attitude, kind, moving, seed)) for name, parts, kind, moving in _SHOWN]
 
 
 def _taken(batch: SceneBatch, position: Array, attitude: Array, kind: Realism, moving: bool, seed: int) -> ArrayU8:
@@ -369,9 +369,9 @@ def write_gallery(config: GalleryConfig, quiet: bool = True) -> Path:
 
 
 def _command(config: GalleryConfig) -> str:
-    words = ["airworthy sensors gallery", f"--scene {config.scene}"]
-    words += [f"--scan {config.scan}"] if config.scan else []
-    return " ".join([*words, f"--seed {config.seed}", f"--out {config.out}"])
+    parts = ["airworthy sensors gallery", f"--scene {config.scene}"]
+    parts += [f"--scan {config.scan}"] if config.scan else []
+    return " ".join([*parts, f"--seed {config.seed}", f"--out {config.out}"])
 
 
 # ---- places -------------------------------------------------------------------------------------------------------------
@@ -519,11 +519,11 @@ def _lidar_sample(item: Device, sensor: Any, stage: GalleryScene, view: SensorVi
 
 def _ranger_sample(item: Device, sensor: Any, stage: GalleryScene, view: SensorView) -> dict[str, Any]:
     got, spent = _timed(lambda: sensor.capture(stage.batch, view, ("range", "true_range", "valid")))
-    words = [
+    parts = [
         f"{float(r):.3f} m (true {float(t):.3f} m)" if bool(v) else f"no return: {float(r):.3f} m"
         for r, t, v in zip(got["range"][0], got["true_range"][0], got["valid"][0], strict=True)
     ]
-    return {"images": [], "note": f"{spent}, reads {', '.join(words)}"}
+    return {"images": [], "note": f"{spent}, reads {', '.join(parts)}"}
 
 
 def _beacon_sample(item: Device, sensor: Any, stage: GalleryScene, view: SensorView) -> dict[str, Any]:

@@ -37,9 +37,9 @@ def marker_figures(everything: bool = False) -> Iterator[Figure]:
         everything: 100 random cases of each instead of 10.
     """
     count = ALL_SEEDS if everything else SEEDS
-    for words, case in (("places", _from_places), ("images of a marker", _from_corners)):
+    for kind, case in (("places", _from_places), ("images of a marker", _from_corners)):
         found = np.array([_judged(case, seed) for seed in range(count)])
-        label = f"SOUS VIDE 6, similarity from {IMAGES} {words}, 30 % of them wrong, {count} cases:"
+        label = f"SOUS VIDE 6, similarity from {IMAGES} {kind}, 30 % of them wrong, {count} cases:"
         # Where the cameras were: what is extrapolated from there is as wrong as the corners are noisy.
         yield below(f"{label} their places off, worst", 1e3 * float(found[:, 0].max()), 1.0, "mm")
         yield below(f"{label} turned, worst", float(np.degrees(found[:, 1].max())), 0.1, "deg")

@@ -178,10 +178,10 @@ def _once(data: bytes, rng: np.random.Generator) -> bytes:
         case 5:
             return data[:at] + _WORDS[int(rng.integers(len(_WORDS)))] + data[at:]
         case _:
-            words = list(re.finditer(rb'-?\d[\d.eE+-]*|"[^"]*"', data[:20000]))
-            if not words:
+            tokens = list(re.finditer(rb'-?\d[\d.eE+-]*|"[^"]*"', data[:20000]))
+            if not tokens:
                 return data
-            word = words[int(rng.integers(len(words)))]
+            word = tokens[int(rng.integers(len(tokens)))]
             return data[: word.start()] + _WORDS[int(rng.integers(len(_WORDS)))] + data[word.end() :]
 
 

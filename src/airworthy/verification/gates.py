@@ -257,12 +257,12 @@ def loss_figures() -> Iterator[Figure]:
     count = sum(int(np.prod(shape)) for shape in tensor_shapes().values())
     yield Figure("Gates 7: numbers that the network learns", float(count), f"{PARAMETERS:,}", count == PARAMETERS)
     at, value, crossing = loss_minimum()
-    for words, found, told, digits in (
+    for title, found, told, digits in (
         ("loss is least at an error of", at, 0.0443, 4),
         ("its least value", value, -0.01306, 5),
         ("it is zero again at", crossing, 0.0916, 4),
     ):
-        yield Figure(f"Gates 7: {words}", found, f"{told:+g}", round(found, digits) == told)
+        yield Figure(f"Gates 7: {title}", found, f"{told:+g}", round(found, digits) == told)
     errors = np.linspace(-1.0, 1.0, 200_001)
     yield below("Gates 7: least loss above that of 200,001 errors", value - float(loss_of(errors).min()), 1e-15)
     slope = float(loss_of(1e-5) - loss_of(-1e-5)) / 2e-5
@@ -450,8 +450,8 @@ def controller_figures() -> Iterator[Figure]:
     thrust, moment, _ = mellinger_control(LEVEL, Reference(), (0.0,) * 3, memory, 1.0, 0.002, p)
     speeds = [float(speed_of_command(c, body.voltage_chain)) for c in motor_commands(thrust, moment, mixer_for(body))]
     lift = sum(body.rotors[0].thrust[2] * speed**2 for speed in speeds) / (body.mass * 9.8)
-    words = "Gates 9: lift over weight in hover, a controller of 27 g through the legacy chain, 34.54 g"
-    yield Figure(words, lift, "1.06 +- 0.02", abs(lift - 1.06) <= 0.02)
+    title = "Gates 9: lift over weight in hover, a controller of 27 g through the legacy chain, 34.54 g"
+    yield Figure(title, lift, "1.06 +- 0.02", abs(lift - 1.06) <= 0.02)
 
 
 def _mixer_gap(name: str) -> float:

@@ -196,5 +196,5 @@ def straight_figures(vehicles: Sequence[str] = ("all",), trials: int = 10) -> It
     low, high = STRAIGHT_SCORE
     label = f"FLYINGTRUST 5: score of straight flight, {run.finished:,} flights"
     yield Figure(label, score.score, f"{low:g} to {high:g}", low <= score.score <= high and run.complete)
-    words = f"FLYINGTRUST 5: the same, time by {WORKERS} processes"
-    yield Figure(words, time.perf_counter() - begun, "not judged; asked for: under 300 on two cores", True, "s")
+    title = f"FLYINGTRUST 5: the same, time by {WORKERS} processes"
+    yield Figure(title, time.perf_counter() - begun, "not judged; asked for: under 300 on two cores", True, "s")

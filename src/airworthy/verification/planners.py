@@ -84,14 +84,14 @@ def way_figures(seeds: int = 4) -> Iterator[Figure]:
     Args:
         seeds: Roadmaps per place.
     """
-    for world, words, fewest in (
+    for world, world_name, fewest in (
         (ONE, "around one pillar", 2),
         (TWO, "around two side by side", 3),
         (ROW, "around two in a row", 3),
     ):
         found = min(_classes(world, seed) for seed in range(seeds))
         aim = "2" if fewest == 2 else "at least 3"
-        yield Figure(f"PGO 6: homotopy classes {words}, fewest of {seeds} roadmaps", float(found), aim, found >= fewest)
+        yield Figure(f"PGO 6: homotopy classes {world_name}, fewest of {seeds} roadmaps", float(found), aim, found >= fewest)
     yield from _equivalence()
 
 

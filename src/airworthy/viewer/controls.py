@@ -209,7 +209,7 @@ class Controls:
         self.picture: Any = None
         """The camera's image; None before the first."""
         gui.set_panel_label(f"Airworthy: {title}")
-        self.words = gui.add_markdown("", visible=bool(duration))
+        self.caption = gui.add_markdown("", visible=bool(duration))
         self.playing: Any = None
         self.slider: Any = None
         self.speed: Any = None
@@ -233,12 +233,12 @@ class Controls:
             gui.add_markdown(facts)
         self._keys(gui, duration, follows)
 
-    def show_time(self, time: float, words: str) -> None:
+    def show_time(self, time: float, caption: str) -> None:
         """Set the time line and what stands above it."""
         if self.slider is not None:
             self.slider.value = round(time, 2)
-        if self.words.content != words:
-            self.words.content = words
+        if self.caption.content != caption:
+            self.caption.content = caption
 
     def show_image(self, image: ArrayU8) -> None:
         """Set the camera's image."""

@@ -144,7 +144,7 @@ class PlaybackTrack:
         """Return the last row up to a time [s]."""
         return int(np.clip(np.searchsorted(self.times, time, side="right") - 1, 0, len(self.times) - 1))
 
-    def words(self, time: float) -> str:
+    def caption(self, time: float) -> str:
         """Return what is told beside the picture: time, speed, distance from the plan, status."""
         row = self.row(time)
         said = [f"{time:.2f} s", f"{float(np.linalg.norm(self.velocity[row])):.2f} m/s"]

@@ -318,15 +318,15 @@ class Viewer:
         with self._lock, self.server.atomic():
             self.time = float(np.clip(time, 0.0, self.duration))
             self._move()
-            words = f"{self.time:.2f} s"
+            caption = f"{self.time:.2f} s"
             if self.flight is not None:
                 position, attitude = self.flight.show(self.time)
-                words = f"flight {self.flight.env}: {self.flight.track.words(self.time)}"
+                caption = f"flight {self.flight.env}: {self.flight.track.caption(self.time)}"
                 if self.images is not None and (self.images.idle or tell):
                     self.images.ask(Request(self.flight.env, self.time, position, attitude))
                 self._follow(position, attitude)
             if tell:
-                self.controls.show_time(self.time, words)
+                self.controls.show_time(self.time, caption)
 
     def choose(self, env: int) -> None:
         """Show the flight of another environment, at the same time; raises AirworthyError where there is none."""

@@ -259,7 +259,7 @@ def _check_semi_kinematic(config: FlyConfig) -> None:
             )
 
 
-def randomization(words: tuple[str, ...]) -> Randomization:
+def randomization(tokens: tuple[str, ...]) -> Randomization:
     """Parse "mass=0.1" words; "default" stands for a mild mix.
 
     Raises:
@@ -267,7 +267,7 @@ def randomization(words: tuple[str, ...]) -> Randomization:
     """
     known = [field.name for field in fields(Randomization)]
     values: dict[str, float] = {}
-    for word in (part for text in words for part in (RANDOMIZE_DEFAULT if text == "default" else text).split()):
+    for word in (part for text in tokens for part in (RANDOMIZE_DEFAULT if text == "default" else text).split()):
         name, _, number = word.partition("=")
         if name not in known:
             raise unknown_name("quantity to randomize", name, known, "Write for example --randomize mass=0.1 wind=2.")

@@ -18,7 +18,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, sha256_file
 from airworthy.core.runs.progress import progress
 from airworthy.core.schema import check_fields
-from airworthy.reports.film.cameras import AUTO, CameraPath, camera_path, camera_words
+from airworthy.reports.film.cameras import AUTO, CameraPath, camera_choice, camera_path
 from airworthy.reports.film.files import NO_MP4, RATE_MAX, SUFFIXES, check_video_size, video_suffix, write_video
 from airworthy.reports.film.flight_track import FilmLayout, FlightTrack
 from airworthy.reports.film.rendered_scene import RenderedScene
@@ -126,7 +126,7 @@ def check_video_options(options: VideoOptions, flyer: Vehicle | None = None) -> 
     if not 1.0 <= options.rate <= RATE_MAX:
         raise AirworthyError(f"A film of {options.rate:g} frames per second was asked for; expected 1 to {RATE_MAX:g}.")
     if flyer is not None:
-        camera_words(options.camera, flyer)
+        camera_choice(options.camera, flyer)
 
 
 def record_video(
@@ -215,7 +215,7 @@ class _Film:
 
     def __post_init__(self) -> None:
         options = self.options
-        main, corner = camera_words(options.camera, self.flyer)
+        main, corner = camera_choice(options.camera, self.flyer)
         self.times = self.track.frame_times(options.rate)
         self.count = len(self.times)
         self.chosen = np.unique(np.round(np.linspace(0, self.count - 1, SHEET_FRAMES)).astype(int))

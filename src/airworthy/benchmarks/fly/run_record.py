@@ -357,8 +357,8 @@ def _instruction_set() -> str:
         lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
     except OSError:
         return machine
-    words = next((line.partition(":")[2].split() for line in lines if line.startswith(("flags", "Features"))), [])
-    units = [name for name in ("avx2", "fma", "avx512f", "avx512vl", "asimd", "sve") if name in words]
+    tokens = next((line.partition(":")[2].split() for line in lines if line.startswith(("flags", "Features"))), [])
+    units = [name for name in ("avx2", "fma", "avx512f", "avx512vl", "asimd", "sve") if name in tokens]
     return " ".join([machine, *units])
 
 

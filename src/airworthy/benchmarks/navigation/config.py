@@ -252,7 +252,7 @@ def quick(config: NavigationConfig) -> NavigationConfig:
     return replace(config, **{name: value for name, value in small.items() if getattr(config, name) == getattr(default, name)})
 
 
-def vehicle_names_of(words: Sequence[str]) -> list[str]:
+def vehicle_names_of(tokens: Sequence[str]) -> list[str]:
     """Names of vehicles from the words of the command line, each once, in order.
 
     Raises:
@@ -261,7 +261,7 @@ def vehicle_names_of(words: Sequence[str]) -> list[str]:
     from airworthy.vehicles import vehicle_names
 
     groups = {"all": FLEET, "real": FLEET[:18], "virtual": FLEET[18:]}
-    found = list(dict.fromkeys(name for word in words for name in groups.get(word, (word,))))
+    found = list(dict.fromkeys(name for word in tokens for name in groups.get(word, (word,))))
     known = vehicle_names()
     for name in found:
         if name not in known and not is_file(name):
@@ -274,9 +274,9 @@ def is_file(name: str) -> bool:
     return name.endswith(".toml")
 
 
-def scenario_names(words: Sequence[str]) -> list[str]:
+def scenario_names(tokens: Sequence[str]) -> list[str]:
     """Names of scenarios from the words of the command line, each once, in order; raises UnknownNameError."""
-    found = list(dict.fromkeys(name for word in words for name in (SCENARIOS if word == "all" else (word,))))
+    found = list(dict.fromkeys(name for word in tokens for name in (SCENARIOS if word == "all" else (word,))))
     for name in found:
         if name not in SCENARIO_NAMES:
             raise unknown_name("scenario", name, ["all", *SCENARIO_NAMES])

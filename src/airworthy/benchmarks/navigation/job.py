@@ -103,13 +103,13 @@ def flown_rows(
 
 Result = tuple[list[Row], dict[str, float]]
 Finished = Generator[tuple[FlightBlock, Result], None, None]
-Words = Mapping[str, str]
+MethodNames = Mapping[str, str]
 """What each pilot is called on the command line, by its name in results."""
 
 
-def _fly(words: Words, config: NavigationConfig, block: FlightBlock) -> Result:
+def _fly(method_words: MethodNames, config: NavigationConfig, block: FlightBlock) -> Result:
     """In a worker, which looks between flights whether its run still wants it."""
-    return fly_block(block, words[block.pilot], config, lambda _flights: check_wanted())
+    return fly_block(block, method_words[block.pilot], config, lambda _flights: check_wanted())
 
 
 # -----------------------------------------------------------------------------------------------------------------------------
@@ -226,8 +226,8 @@ def run_benchmark(config: NavigationConfig, quiet: bool = True, step: Callable[[
         if config.system is not None:
             write_text(store.folder / SYSTEM_FILE, config.system.read_text("utf-8"))
         mine = blocks_of(names, _flights(config), config.batch)
-        words = {item.name: word for word, item in flying.items()}
-        interrupted = _fly_all(mine, words, config, store, quiet, step)
+        method_words = {item.name: word for word, item in flying.items()}
+        interrupted = _fly_all(mine, method_words, config, store, quiet, step)
         blocks = plan_of(store, config)
         done = done_of(blocks, store)
         summary = _written(config, blocks, done, store)
@@ -260,13 +260,13 @@ def _identities(flying: Any) -> dict[str, Any]:
 
 def _notes(config: NavigationConfig, flying: Any, system: dict[str, Any]) -> dict[str, Any]:
     methods: list[NavigationMethod] = list(flying)
-    words = dict(zip((item.name for item in methods), config.pilots, strict=True))
-    return {"division": track_of(config, methods), "system": system, "words": words}
+    method_words = dict(zip((item.name for item in methods), config.pilots, strict=True))
+    return {"division": track_of(config, methods), "system": system, "words": method_words}
 
 
 def _fly_all(
     blocks: Sequence[FlightBlock],
-    words: dict[str, str],
+    method_words: dict[str, str],
     config: NavigationConfig,
     store: NavigationStore,
     quiet: bool,
@@ -277,18 +277,20 @@ def _fly_all(
     if not left:
         return False
     with counting(sum(len(block.flights) for block in left), "flying", quiet) as told:
-        return keep_each(_flown(left, words, config, told), lambda block, result: store.keep(block.name, *result), step)
+        return keep_each(_flown(left, method_words, config, told), lambda block, result: store.keep(block.name, *result), step)
 
 
-def _flown(left: Sequence[FlightBlock], words: Words, config: NavigationConfig, told: Callable[[int], None]) -> Finished:
+def _flown(
+    left: Sequence[FlightBlock], method_words: MethodNames, config: NavigationConfig, told: Callable[[int], None]
+) -> Finished:
     """Yield blocks as they are finished; on a cluster, files of users' own pilots must lie under the same path everywhere."""
     return shared(
-        partial(_fly, words, config),
+        partial(_fly, method_words, config),
         left,
         config.workers,
         "finished flights",
         config.cluster,
-        here=lambda block: fly_block(block, words[block.pilot], config, told),
+        here=lambda block: fly_block(block, method_words[block.pilot], config, told),
         came=lambda block: told(len(block.flights)),
     )
 

@@ -171,8 +171,8 @@ def replay_row(folder: str | Path, number: int, keep: bool = True, pilot: str = 
         raise AirworthyError(f"There is no row {number} in {str(folder)!r}, which holds {len(rows)}: 0 to {len(rows) - 1}.")
     recorded, config = rows[number], config_of(manifest["identity"], folder)
     check_device(config.device)
-    words = manifest.get("words", {})
-    who = method_of(pilot or str(words.get(recorded["pilot"], recorded["pilot"])))
+    names = manifest.get("words", {})
+    who = method_of(pilot or str(names.get(recorded["pilot"], recorded["pilot"])))
     flown, repeated = fly_row(recorded, replace(who, name=recorded["pilot"]), config, keep_track=keep)
     where = _kept(folder, number, flown, recorded, config) if keep else None
     differs = tuple(same_row(recorded, repeated))

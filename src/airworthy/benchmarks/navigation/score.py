@@ -81,7 +81,7 @@ class StatedRate:
         return rate - self.value
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """For people, in percent."""
         if self.relation == "-":
             return f"{100 * self.low:.0f} to {100 * self.high:.0f}"

@@ -227,9 +227,9 @@ class NavigationStore(BlockStore):
 
     def _remember(self, told: Mapping[str, Any]) -> None:
         """Remember what was noted of pilots that were flown here before."""
-        words, track = told.get("words"), told.get("division")
-        if isinstance(words, dict):
-            self.notes["words"] = {**words, **self.notes.get("words", {})}
+        method_words, track = told.get("words"), told.get("division")
+        if isinstance(method_words, dict):
+            self.notes["words"] = {**method_words, **self.notes.get("words", {})}
         if isinstance(track, dict) and isinstance(self.notes.get("division"), dict):
             before = [why for why in track.get("because", []) if str(why).startswith("pilot ")]
             because = list(dict.fromkeys([*self.notes["division"]["because"], *before]))

@@ -54,10 +54,10 @@ class TraceHash:
     def update(self, fields: Iterable[ArrayLike], active: ArrayBool) -> None:
         """Take in arrays (n, k) of the flights that are active (n,)."""
         parts = [np.asarray(part, np.float32).view(np.uint32).reshape(len(active), -1) for part in fields]
-        words = np.concatenate(parts, axis=1).astype(np.uint64)
+        data = np.concatenate(parts, axis=1).astype(np.uint64)
         value = self._value.copy()
-        for k in range(words.shape[1]):
-            value = (value ^ words[:, k]) * _MIX
+        for k in range(data.shape[1]):
+            value = (value ^ data[:, k]) * _MIX
             value ^= value >> np.uint64(32)
         self._value = np.where(active, value, self._value)
 

@@ -188,14 +188,14 @@ def _spelled(value: Any) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def expanded(words: Sequence[str]) -> tuple[Condition, ...]:
+def expanded(tokens: Sequence[str]) -> tuple[Condition, ...]:
     """Conditions by the names of conditions, sweeps and groups, each once, in order.
 
     Raises:
         UnknownNameError: A name is unknown.
         AirworthyError: There is none.
     """
-    names = dict.fromkeys(name for word in words for name in _names(word))
+    names = dict.fromkeys(name for word in tokens for name in _names(word))
     if not names:
         raise AirworthyError("An evaluation needs at least one condition, as baseline.")
     return tuple(dict.fromkeys(condition(name) for name in names))

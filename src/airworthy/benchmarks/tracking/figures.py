@@ -248,7 +248,7 @@ def figure_sweep(sweep: Sweep, rows: Sequence[Mapping[str, Any]], series: Sequen
         rows: Flights.
         series: Pilots and families, with their colours.
     """
-    words = isinstance(sweep.values[0], str)
+    categorical = isinstance(sweep.values[0], str)
     with _style():
         figure = _figure(2.35)
         panels = figure.subplots(1, 3)
@@ -257,11 +257,11 @@ def figure_sweep(sweep: Sweep, rows: Sequence[Mapping[str, Any]], series: Sequen
             axes.set_title(title)
             axes.set_xlabel(f"{sweep.title.lower()} [{sweep.unit}]")
         for k, one in enumerate(series):
-            _sweep_lines(panels, sweep, rows, one, (k - 0.5 * (len(series) - 1)) * 0.012, words)
+            _sweep_lines(panels, sweep, rows, one, (k - 0.5 * (len(series) - 1)) * 0.012, categorical)
         panels[0].set_ylim(-4.0, 104.0)
         panels[1].set_ylim(bottom=0.0)
         panels[2].set_ylim(-4.0, 104.0)
-        if words:
+        if categorical:
             for axes in panels:
                 axes.set_xticks(range(len(sweep.values)), sweep.values)
                 axes.set_xlim(-0.3, len(sweep.values) - 0.7)
@@ -269,12 +269,14 @@ def figure_sweep(sweep: Sweep, rows: Sequence[Mapping[str, Any]], series: Sequen
         return inline_svg(figure, f"sweep-{sweep.name}", f"Success, tracking error and proximity over {sweep.title.lower()}")
 
 
-def _sweep_lines(panels: Any, sweep: Sweep, rows: Sequence[Mapping[str, Any]], one: Series, shift: float, words: bool) -> None:
+def _sweep_lines(
+    panels: Any, sweep: Sweep, rows: Sequence[Mapping[str, Any]], one: Series, shift: float, categorical: bool
+) -> None:
     found = []
     for place, (value, name) in enumerate(zip(sweep.values, sweep.conditions, strict=True)):
         mine = select(rows, condition=name, pilot=one.pilot, family=one.family)
         if mine:
-            found.append((float(place) if words else float(value), condition_row(mine)))
+            found.append((float(place) if categorical else float(value), condition_row(mine)))
     if not found:
         return
     x = np.array([value for value, _ in found])

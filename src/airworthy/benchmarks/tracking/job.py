@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from airworthy import __version__
-from airworthy.benchmarks.tracking import report_text as words
+from airworthy.benchmarks.tracking import report_text
 from airworthy.benchmarks.tracking.adaptation import check_formula
 from airworthy.benchmarks.tracking.block import CONTROL_RATE, BlockResult, ConditionBlock, Setting, file_name, fly_block
 from airworthy.benchmarks.tracking.condition_scene import ROOM, extent
@@ -99,7 +99,7 @@ def write_report(
     series = series_of(rows)
     swept = {name for sweep in sweeps() for name in sweep.conditions}
     main = [item for item in conditions if item.name not in swept]
-    content = words.content(summary, config, conditions, store.identity)
+    content = report_text.content(summary, config, conditions, store.identity)
     content |= {
         "figures": _figures(summary, main, series),
         "plans": _plans(config, main, blocks, store, series),

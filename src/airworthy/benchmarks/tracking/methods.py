@@ -196,23 +196,23 @@ def method_of(word: str) -> TrackingMethod:
     raise unknown_name("pilot to evaluate", word, ("mpc", "svnet", "svnet:FOLDER"))
 
 
-def methods_of(words: Sequence[str]) -> list[TrackingMethod]:
+def methods_of(tokens: Sequence[str]) -> list[TrackingMethod]:
     """Pilots by their words; of those whose folders have one name the folder above is named, too.
 
     Raises:
         UnknownNameError, AssetError: As `method_of`.
         AirworthyError: A policy is named twice.
     """
-    found = [method_of(word) for word in words]
+    found = [method_of(word) for word in tokens]
     places: dict[Path, str] = {}
-    for word in words:
+    for word in tokens:
         if word.partition(":")[0] == "svnet":
             place = policy_folder(word.partition(":")[2]).resolve()
             if place in places:
                 raise AirworthyError(f"{places[place]} and {word} are the same policy; name each once.")
             places[place] = word
     names = [item.name for item in found]
-    for k, word in enumerate(words):
+    for k, word in enumerate(tokens):
         if names.count(names[k]) > 1 and ":" in word:
             found[k] = replace(found[k], name="-".join(Path(word.partition(":")[2]).resolve().parts[-2:]))
     return found

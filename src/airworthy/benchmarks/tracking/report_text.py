@@ -81,10 +81,10 @@ def _verdict(entries: Sequence[Mapping[str, Any]], state: Mapping[str, Any]) -> 
     single = [entry for entry in entries if not entry["condition"].startswith("all:")]
     count = sum(entry["flights"] for entry in single)
     good = sum(entry["classes"]["success"] + entry["classes"]["success_recovered"] for entry in single)
-    words = [f"{good} of {count} simulated flights succeeded."]
+    sentences = [f"{good} of {count} simulated flights succeeded."]
     if not state["complete"]:
-        words.append(f"This is not all: {state['blocks_finished']} of {state['blocks']} blocks of flights are finished.")
-    return " ".join(words)
+        sentences.append(f"This is not all: {state['blocks_finished']} of {state['blocks']} blocks of flights are finished.")
+    return " ".join(sentences)
 
 
 def _cards(entries: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:

@@ -44,7 +44,7 @@ class DemoPart:
 
     name: str
     title: str
-    words: tuple[str, ...]
+    tokens: tuple[str, ...]
     """Of the command, after `airworthy`."""
     left_out: str = ""
     """Why it cannot be made here; empty where it can."""
@@ -52,7 +52,7 @@ class DemoPart:
     @property
     def told(self) -> str:
         """The command, for people."""
-        return shlex.join(["airworthy", *self.words])
+        return shlex.join(["airworthy", *self.tokens])
 
     def run(self) -> int:
         """Call the command; returns its exit code.
@@ -60,8 +60,8 @@ class DemoPart:
         Raises:
             AirworthyError: What the command was given cannot be used.
         """
-        command = importlib.import_module(f"airworthy.cli.{self.words[0]}")
-        code: int = command.main(list(self.words[1:]))
+        command = importlib.import_module(f"airworthy.cli.{self.tokens[0]}")
+        code: int = command.main(list(self.tokens[1:]))
         return code
 
 
@@ -81,11 +81,11 @@ def parts_of(out: Path, flights: int, seed: int, device: str, quick: bool = Fals
     families = ["semi_kinematic"] if quick else ["semi_kinematic", "rigid"]
     conditions = ["baseline", "payload"] if quick else ["table_2"]
 
-    def part(name: str, title: str, words: list[str], left_out: str = "") -> DemoPart:
-        return DemoPart(name, title, (*words, *same, "--out", str(out / name)), left_out)
+    def part(name: str, title: str, tokens: list[str], left_out: str = "") -> DemoPart:
+        return DemoPart(name, title, (*tokens, *same, "--out", str(out / name)), left_out)
 
-    def evaluated(pilots: list[str], *words: str) -> list[str]:
-        return ["evaluate", "--pilot", *pilots, *words]
+    def evaluated(pilots: list[str], *tokens: str) -> list[str]:
+        return ["evaluate", "--pilot", *pilots, *tokens]
 
     learnt = f"svnet:{out / 'training'}"
     count = ["--flights", str(flights)]
@@ -116,8 +116,8 @@ def parts_of(out: Path, flights: int, seed: int, device: str, quick: bool = Fals
 
 def _filmed(pilot: str, place: str, quick: bool) -> list[str]:
     size = ["320", "180"] if quick else ["640", "360"]
-    words = ["fly", "--vehicle", VEHICLE, "--scene", place, "--course", COURSE, "--pilot", pilot, "--record", "video"]
-    return [*words, "--video-rate", "4" if quick else "20", "--video-size", *size]
+    tokens = ["fly", "--vehicle", VEHICLE, "--scene", place, "--course", COURSE, "--pilot", pilot, "--record", "video"]
+    return [*tokens, "--video-rate", "4" if quick else "20", "--video-size", *size]
 
 
 def _data(quick: bool) -> list[str]:
@@ -131,7 +131,7 @@ def _training(out: Path, seed: int, left_out: str, quick: bool) -> DemoPart:
     epochs = ["--epochs", "2" if quick else "14", "--history-epochs", "5" if quick else "40"]
     rates = ["--rate", "1e-3", "--schedule", "cosine", "--warmup", "100", "--clip", "1.0", "--balance", "--dropout", "0.1"]
     history = ["--normalize", "--history-dropout", "0", "--history-rate", "1e-3", "--history-batch", "256"]
-    words = [
+    tokens = [
         "train",
         "svnet",
         str(out / "data"),
@@ -143,7 +143,7 @@ def _training(out: Path, seed: int, left_out: str, quick: bool) -> DemoPart:
         "--out",
         str(out / "training"),
     ]
-    return DemoPart("training", "A network learns from these data, from scratch", tuple(words), left_out)
+    return DemoPart("training", "A network learns from these data, from scratch", tuple(tokens), left_out)
 
 
 def _has_statues() -> bool:
@@ -251,8 +251,8 @@ def _changed(before: Sequence[str], now: Sequence[str], version: str) -> str:
     if version != __version__:
         return f"made by version {version}, this is {__version__}"
     for old, new in zip(before, now, strict=False):
-        words = list(zip(old.split(), new.split(), strict=False))
-        for a, b in words:
+        tokens = list(zip(old.split(), new.split(), strict=False))
+        for a, b in tokens:
             if a != b:
                 return f"{a!r} in its command {' '.join(old.split()[:2])!r}, now {b!r}"
     return "" if list(before) == list(now) else "with other options"

@@ -161,10 +161,10 @@ def figure_limit(course: Content, name: str) -> str:
         figure.subplots_adjust(left=0.045, right=0.985, top=0.86, bottom=0.2, wspace=0.12)
         used = 100.0 * np.asarray(path["used"])
         title = "Limit a + k v$^3$ used [%]" if "envelope" in checks else "Thrust and body rates used [%]"
-        for axes, values, words in zip(panels, (path["speed_m_s"], used), ("Speed [m/s]", title), strict=True):
+        for axes, values, text in zip(panels, (path["speed_m_s"], used), ("Speed [m/s]", title), strict=True):
             axes.plot(t, values, color=PALETTE["flown"])
             axes.vlines(ends, 0.0, 1.0, transform=axes.get_xaxis_transform(), color=PALETTE["axis"], linewidth=0.6)
-            axes.set_title(words)
+            axes.set_title(text)
             axes.set_xlabel("time [s]; lines: gates")
             axes.set_ylim(bottom=0.0)
         panels[1].axhline(100.0, color=PALETTE["bad"], linewidth=1.0)
@@ -430,9 +430,9 @@ def promises(certificate: Mapping[str, Any]) -> list[str]:
         told.append(f"acceleration + {cubic:g} v^3 at most {most:g} m/s^2")
     if "thrust_max" in certificate:
         told.append(f"thrust over mass from {certificate['thrust_min']:.2f} to {certificate['thrust_max']:.2f} m/s^2")
-    for name, words in (("body_rate", "body rates at most"), ("yaw_rate", "yaw rate at most")):
+    for name, text in (("body_rate", "body rates at most"), ("yaw_rate", "yaw rate at most")):
         if name in certificate:
-            told.append(f"{words} {certificate[name]:g} rad/s")
+            told.append(f"{text} {certificate[name]:g} rad/s")
     if "yaw_acceleration" in certificate:
         told.append(f"yaw acceleration at most {certificate['yaw_acceleration']:g} rad/s^2")
     if rotors := certificate.get("rotors"):
@@ -468,13 +468,13 @@ def verdict(summary: Mapping[str, Any]) -> str:
     approved = [row for row in courses if row["flyable"]]
     flights = sum(row["flights"] for row in summary["aggregate"].values())
     clean = sum(row["successes"] for row in summary["aggregate"].values())
-    words = [f"{len(approved)} of {len(courses)} courses approved with a certificate"]
+    text = [f"{len(approved)} of {len(courses)} courses approved with a certificate"]
     if flights:
-        words.append(f"{clean:,} of {flights:,} randomised flights of them passed every gate without touching")
+        text.append(f"{clean:,} of {flights:,} randomised flights of them passed every gate without touching")
     random = summary["random"]
     if random:
-        words.append(f"{random['approved_count']:,} of {random['courses']:,} random courses approved")
-    return "; ".join(words) + "."
+        text.append(f"{random['approved_count']:,} of {random['courses']:,} random courses approved")
+    return "; ".join(text) + "."
 
 
 def cards(summary: Mapping[str, Any]) -> list[dict[str, str]]:

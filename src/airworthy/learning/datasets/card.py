@@ -121,7 +121,7 @@ def _head(dataset: ExpertDataset, run: Mapping[str, Any]) -> Content:
     kept, error = flown["kept"], flown["end_error_m"]
     size = sum(size for item in dataset.shards for size, _ in item.files.values())
     names = ", ".join(config.courses)
-    seen = f" in {config.place_words}" if config.pictured else ""
+    seen = f" in {config.scene_title}" if config.pictured else ""
     camera = dataset.camera
     image = f"{camera['width']} x {camera['height']}" if camera else "none"
     cards = [
@@ -140,7 +140,7 @@ def _head(dataset: ExpertDataset, run: Mapping[str, Any]) -> Content:
     facts = [
         fact("vehicle", config.vehicle),
         fact("courses", names),
-        fact("scene", config.place_words),
+        fact("scene", config.scene_title),
         fact("camera", f"{config.camera}, view {config.view}" if config.pictured else "none"),
         fact("noise level", config.noise),
         fact("seed", str(config.seed)),

@@ -93,7 +93,7 @@ def _draw_grid(draw: Any, low: Array, high: Array, pixels: Any) -> None:
     """Lines every one, two or five metres, with their numbers at the lower and left edge."""
     # At most 16 lines: more would hide the paths.
     step = next(s for s in (1, 2, 5, 10, 20, 50, 100, 1000) if (high[0] - low[0]) / s <= 16)
-    words = font(13 * _FINER)
+    lettering = font(13 * _FINER)
     for axis in (0, 1):
         for k in range(int(np.ceil(low[axis] / step)), int(np.floor(high[axis] / step)) + 1):
             ends = np.array([[low[0], low[1], 0.0], [high[0], high[1], 0.0]])
@@ -102,7 +102,7 @@ def _draw_grid(draw: Any, low: Array, high: Array, pixels: Any) -> None:
             draw.line(line, fill=(*INK, 26), width=1)
             u, v = line[0]
             place, anchor = ((u, v - 4), "mb") if axis == 0 else ((u + 6, v), "lm")
-            draw.text(place, f"{k * step} m" if k == 0 else f"{k * step}", font=words, fill=(*INK, 190), anchor=anchor)
+            draw.text(place, f"{k * step} m" if k == 0 else f"{k * step}", font=lettering, fill=(*INK, 190), anchor=anchor)
 
 
 def spread_pairs(dataset: ExpertDataset, count: int, courses: Sequence[str] = ()) -> ArrayInt:
@@ -130,13 +130,13 @@ def _spread(dataset: ExpertDataset, name: str, count: int) -> ArrayInt:
     return np.asarray(chosen[np.argsort(dataset.true[chosen, 0], kind="stable")], np.int64)
 
 
-def sheet(images: ImageStack, pairs: ArrayInt, words: Sequence[str], columns: int, width: int = 2 * WIDTH) -> ArrayU8:
+def sheet(images: ImageStack, pairs: ArrayInt, labels: Sequence[str], columns: int, width: int = 2 * WIDTH) -> ArrayU8:
     """Images beside and below each other, each with a word on it.
 
     Args:
         images: Of the data set.
         pairs: Which of them, (k,).
-        words: One per pair.
+        labels: One per pair.
         columns: Images beside each other.
         width: Of one image on the sheet [px].
     """
@@ -150,7 +150,7 @@ def sheet(images: ImageStack, pairs: ArrayInt, words: Sequence[str], columns: in
     page = Image.new("RGB", (width, rows * (size[1] + gap) - gap), PAGE)
     draw = ImageDraw.Draw(page, "RGBA")
     letters = font(max(12, cell // 14))
-    for k, (index, word) in enumerate(zip(pairs.tolist(), words, strict=True)):
+    for k, (index, word) in enumerate(zip(pairs.tolist(), labels, strict=True)):
         x, y = (k % columns) * (cell + gap), (k // columns) * (size[1] + gap)
         page.paste(Image.fromarray(images[index]).resize(size, Image.Resampling.BICUBIC), (x, y))
         box = draw.textbbox((x + 10, y + size[1] - 8), word, font=letters, anchor="lb")

@@ -143,7 +143,7 @@ class DatasetConfig(SynthesisConfig):
         return {name: value for name, value in plain.items() if name not in LATER or value != LATER[name]}
 
     @property
-    def place_words(self) -> str:
+    def scene_title(self) -> str:
         """What is seen, in words."""
         if not self.pictured:
             return "none"

@@ -450,7 +450,7 @@ def _write_parquet(table: Any, path: Path, rows: int | None = None) -> None:
 
 def _readme(data: ExpertDataset, total: Mapping[str, int]) -> str:
     config = data.config
-    seen = f"in the scene {config.place_words}" if config.pictured else "without images"
+    seen = f"in the scene {config.scene_title}" if config.pictured else "without images"
     labels = "task_categories:\n- robotics\ntags:\n- LeRobot\nconfigs:\n- config_name: default\n  data_files: data/*/*.parquet"
     return (
         f"---\n{labels}\n---\n\n# {', '.join(config.courses)}: {config.vehicle} flown by an MPC expert\n\n"

@@ -120,7 +120,7 @@ def scatter(title: str, true: ArrayLike, told: ArrayLike, role: str = "flown") -
     box = f'x="{x0}" y="{y1}" width="{x1 - x0}" height="{y0 - y1}"'
     frame = f'<rect {box} fill="none" stroke="var(--grid)"/>'
     diagonal = f'<line x1="{x0}" y1="{y0}" x2="{x1}" y2="{y1}" stroke="var(--axis)" stroke-dasharray="4 4"/>'
-    words = "".join(
+    labels = "".join(
         f'<text x="{a}" y="{b}" text-anchor="{anchor}" {_TEXT}>{text}</text>'
         for a, b, anchor, text in (
             (room[0], SIDE - 9.0, "start", _number(low)),
@@ -130,7 +130,7 @@ def scatter(title: str, true: ArrayLike, told: ArrayLike, role: str = "flown") -
             (room[0] - 6.0, room[3] + 10.0, "end", _number(high)),
         )
     )
-    inside = f'{frame}{diagonal}<g fill="var(--{role})" fill-opacity="0.45">{dots}</g>{words}'
+    inside = f'{frame}{diagonal}<g fill="var(--{role})" fill-opacity="0.45">{dots}</g>{labels}'
     return f'<svg viewBox="0 0 {SIDE:g} {SIDE:g}" role="img"><title>{html.escape(title)}</title>{inside}</svg>'
 
 

@@ -144,8 +144,8 @@ class Updater:
             part = slice(a, a + step)
             chosen = flight[part]
             rows = np.concatenate([pose[part], boxes.origin[chosen], boxes.upper[chosen]], 1)
-            words = np.concatenate([boxes.cells[chosen], boxes.side[chosen], before[part], after[part]], 1)
-            frames = [self.maps._send(x) for x in (rows, words.astype(np.int32), boxes.base[chosen])]
+            header = np.concatenate([boxes.cells[chosen], boxes.side[chosen], before[part], after[part]], 1)
+            frames = [self.maps._send(x) for x in (rows, header.astype(np.int32), boxes.base[chosen])]
             bounds[part] = self._launch(frames, seen[part], stages)
         return bounds
 
@@ -153,33 +153,33 @@ class Updater:
         send, count = self.maps._send, len(seen)
         is_cloud = bool(stages & POINTS)
         images = (self._nothing[0], send(seen)) if is_cloud else (send(seen), self._nothing[1])
-        words = self._numbers.copy()
-        words[0], words[3] = count, stages
-        words[4] = seen.shape[1] if is_cloud else self._pixels
-        words[5] = seen[0].size
+        header = self._numbers.copy()
+        header[0], header[3] = count, stages
+        header[4] = seen.shape[1] if is_cloud else self._pixels
+        header[5] = seen[0].size
         bounds = send(np.full(6 * count, -1, np.int32))
         rest = [*self._fixed, *frames, *self._lines, *images, self.maps._odds, self.maps._inflated, self.maps._squared, bounds]
         if self._cpu:
-            self._on_cpu(words, rest)
+            self._on_cpu(header, rest)
         else:
-            self._on_gpu(words, rest, count)
+            self._on_gpu(header, rest, count)
         return np.array(bounds.numpy()).reshape(count, 6)
 
-    def _on_cpu(self, words: NDArray[np.int32], rest: list[Any]) -> None:
-        arguments = [self.maps._send(words), *rest, *self._memory]
-        tasks = min(self._tasks, int(words[0]))
-        words[1] = tasks
+    def _on_cpu(self, header: NDArray[np.int32], rest: list[Any]) -> None:
+        arguments = [self.maps._send(header), *rest, *self._memory]
+        tasks = min(self._tasks, int(header[0]))
+        header[1] = tasks
         if tasks == 1:
             quiet_launch(self.kernel, 1, [*arguments, 0], "cpu")
             return
         shares = [quiet_launch(self.kernel, 1, [*arguments, task], "cpu", record=True) for task in range(tasks)]
         run_at_once([share.launch for share in shares], "airworthy-maps")
 
-    def _on_gpu(self, words: NDArray[np.int32], rest: list[Any], count: int) -> None:
+    def _on_gpu(self, header: NDArray[np.int32], rest: list[Any], count: int) -> None:
         for stage in (1 << k for k in range(8)):
-            if words[3] & stage:
+            if header[3] & stage:
                 parts = 1 if stage & _WHOLE else _GPU_PARTS
-                one = words.copy()
+                one = header.copy()
                 one[1:4] = count, parts, stage
                 arguments = [self.maps._send(one), *rest, *self._memory, 0]
                 quiet_launch(self.kernel, count * parts, arguments, self.maps.device)

@@ -74,7 +74,7 @@ class CellMaps:
         boxes = layers.boxes
         self._numbers = self._send(np.concatenate([boxes.origin, boxes.upper], 1))
         self._base = self._send(boxes.base)
-        self._words = np.concatenate([boxes.cells, boxes.side, layers.corner], 1).astype(np.int32)
+        self._integers = np.concatenate([boxes.cells, boxes.side, layers.corner], 1).astype(np.int32)
         self._inflated = self._send(layers.inflated)
         self._squared = self._send(np.zeros(1, np.int16) if layers.squared is None else layers.squared)
         self._send_corners()
@@ -98,7 +98,7 @@ class CellMaps:
         In this order: corners of the boxes (n, 6), their words (n, 9), first elements (n + 1,), inflated cells, squared
         distances. They stay the same arrays for the life of the maps.
         """
-        return self._numbers, self._sent_words, self._base, self._inflated, self._squared
+        return self._numbers, self._sent_integers, self._base, self._inflated, self._squared
 
     def occupied(self, flight: ArrayLike, points: ArrayLike) -> ArrayBool:
         """Tell whether points (k, m, 3) [m] of flights (k,) lie in inflated cells or outside the box; (k, m). Unknown is free.
@@ -171,11 +171,11 @@ class CellMaps:
 
     def _send_corners(self) -> None:
         """Tell kernels where the windows are."""
-        self._words[:, 6:] = self._host.corner
+        self._integers[:, 6:] = self._host.corner
         if not hasattr(self, "_sent_words"):
-            self._sent_words = self._send(self._words)
+            self._sent_integers = self._send(self._integers)
         elif self.device != "cpu":
-            self._sent_words.assign(self._words.reshape(-1))
+            self._sent_integers.assign(self._integers.reshape(-1))
 
     def _check_field(self) -> None:
         if self._host.squared is None:
@@ -197,11 +197,11 @@ class CellMaps:
         wanted = taken if taken is not None else answers
         if not count:
             return wanted
-        words = np.array([count, points.shape[1], kind], np.int32)
-        given = [self._send(a) for a in (words, flight, points)]
+        sizes = np.array([count, points.shape[1], kind], np.int32)
+        given = [self._send(a) for a in (sizes, flight, points)]
         results = [self._send(a if a is not None else np.zeros(1, t)) for a, t in ((taken, np.uint8), (answers, np.float64))]
-        numbers, sent_words, base, inflated, squared = self.device_arrays
-        arguments = [*given, numbers, sent_words, base, inflated, squared, *results, self.boxes.resolution, 0]
+        numbers, sent_integers, base, inflated, squared = self.device_arrays
+        arguments = [*given, numbers, sent_integers, base, inflated, squared, *results, self.boxes.resolution, 0]
         tasks = -(-count // POINTS_PER_TASK) if self.device == "cpu" else count
         quiet_launch(questions_kernel(), tasks, arguments, self.device)
         assert wanted is not None

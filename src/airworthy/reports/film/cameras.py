@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from airworthy.geometry import RayTable
     from airworthy.scenes import SceneBatch
 
-__all__ = ["AUTO", "PLACED", "CameraPath", "camera_path", "camera_words", "eased", "eye_of", "following", "reach", "sized"]
+__all__ = ["AUTO", "PLACED", "CameraPath", "camera_choice", "camera_path", "eased", "eye_of", "following", "reach", "sized"]
 
 # ---- Cameras that keep a vehicle in view from outside: steady, and clear of everything that stands there --------------------
 
@@ -200,7 +200,7 @@ class CameraPath:
     """Whether the vehicle stands before it."""
 
 
-def camera_words(word: str, vehicle: Vehicle) -> tuple[str, str]:
+def camera_choice(word: str, vehicle: Vehicle) -> tuple[str, str]:
     """Return the main camera and the one in the corner ("" for none) of "MAIN" or "MAIN+CORNER"; "auto" is "onboard+chase".
 
     Raises:
@@ -275,7 +275,7 @@ def camera_path(
     """Return a camera by its word, at every frame of a film.
 
     Args:
-        word: As `camera_words` gives them.
+        word: As `camera_choice` gives them.
         track: The flight.
         times: (n,) of the frames [s].
         vehicle: Who flies.

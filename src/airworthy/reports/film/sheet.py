@@ -86,14 +86,14 @@ def contact_sheet(stills: Sequence[ArrayU8], times: Array, track: FlightTrack, p
     draw = ImageDraw.Draw(page)
     summary = _summary(track)
     room = size[0] - 3 * EDGE - draw.textlength(summary, font=font(16))
-    title = shortened(f"{vehicle} in {place.name}", lambda words: draw.textlength(words, font=font(24, True)) <= room)
+    title = shortened(f"{vehicle} in {place.name}", lambda text: draw.textlength(text, font=font(24, True)) <= room)
     draw.text((EDGE, EDGE + 16), title, font=font(24, True), fill=INK, anchor="lm")
     draw.text((size[0] - EDGE, EDGE + 16), summary, font=font(16), fill=MUTED, anchor="rm")
     taken, _, _ = track.pose(times)
     picture = plan_view(place, track, taken, (plan.width, plan.height))
     page.paste(Image.fromarray(picture), (plan.x, plan.y))
-    words = "The path from above; numbers mark the frames"
-    draw.text((plan.x, plan.y + plan.height + 8), words, font=font(15), fill=MUTED, anchor="lt")
+    text = "The path from above; numbers mark the frames"
+    draw.text((plan.x, plan.y + plan.height + 8), text, font=font(15), fill=MUTED, anchor="lt")
     for number, (cell, still, time) in enumerate(zip(cells, stills, times, strict=True), 1):
         small = Image.fromarray(still).resize((cell.width, cell.height), Image.Resampling.LANCZOS)
         page.paste(small, (cell.x, cell.y))
@@ -103,11 +103,11 @@ def contact_sheet(stills: Sequence[ArrayU8], times: Array, track: FlightTrack, p
     return np.asarray(page)
 
 
-def shortened(words: str, fits: Callable[[str], bool]) -> str:
+def shortened(text: str, fits: Callable[[str], bool]) -> str:
     """Words that fit, with an ellipsis where their end had to go."""
-    if fits(words):
-        return words
-    return next((cut for n in range(len(words) - 1, 0, -1) if fits(cut := words[:n].rstrip() + "\u2026")), "")
+    if fits(text):
+        return text
+    return next((cut for n in range(len(text) - 1, 0, -1) if fits(cut := text[:n].rstrip() + "\u2026")), "")
 
 
 def _summary(track: FlightTrack) -> str:

@@ -55,8 +55,8 @@ def published_set_figures(
     pairs = rollouts * config.ticks
     for name, count in (("rollouts", rollouts), ("pairs", pairs)):
         aim = f"{expected[name]:,}, as published"
-        words = name.replace("rollouts", "roll-outs")
-        yield Figure(f"SOUS VIDE 4, data of robustness: {words}", count, aim, count == expected[name])
+        kind = name.replace("rollouts", "roll-outs")
+        yield Figure(f"SOUS VIDE 4, data of robustness: {kind}", count, aim, count == expected[name])
     # Nothing is published about how many are left out; an expert that works loses few.
     share = 100.0 * kept / rollouts
     yield Figure("SOUS VIDE 4, data of robustness: roll-outs kept", share, "at least 95", share >= 95.0, "%")
@@ -162,9 +162,9 @@ def instant_figures(data: ExpertDataset) -> Iterator[Figure]:
     # The middle of a ball's image is off the image of its middle by some hundredths of a pixel.
     yield below(f"{label} the pair's own state, median", float(np.median(own)), 0.2, "px")
     yield below(f"{label} the pair's own state, 98 %", float(np.quantile(own, 0.98)), 0.5, "px")
-    for words, neighbours in (("state a tick earlier", before), ("state a tick later", after)):
+    for kind, neighbours in (("state a tick earlier", before), ("state a tick later", after)):
         middle = float(np.median(neighbours))
-        yield Figure(f"{label} the {words}, median", middle, "over 1", middle > 1.0, "px")
+        yield Figure(f"{label} the {kind}, median", middle, "over 1", middle > 1.0, "px")
 
 
 def _projected(state: Array) -> Array:

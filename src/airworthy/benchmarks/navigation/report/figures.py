@@ -31,8 +31,8 @@ __all__ = [
     "grid_places",
     "legend",
     "rate_bar",
+    "spaced",
     "style",
-    "words",
 ]
 
 # ---- What the figures of the benchmark's report share: a colour for each pilot and outcome, bars, legends -------------------
@@ -67,7 +67,7 @@ def color_of(pilot: str, pilots: Sequence[str]) -> str:
     return _OTHERS[others.index(pilot) % len(_OTHERS)]
 
 
-def words(name: str) -> str:
+def spaced(name: str) -> str:
     """Return a scenario or outcome for people."""
     return name.replace("_", " ")
 
@@ -274,7 +274,7 @@ def figure_heatmap(pilot: str, cells: Array, scenarios: Sequence[str], vehicles:
                 if not np.isfinite(cells[s, v]):
                     box = Rectangle((s, v), 1, 1, facecolor="none", edgecolor=PALETTE["axis"], hatch="////", linewidth=0.0)
                     axes.add_patch(box)
-        axes.set_xticks(np.arange(len(scenarios)) + 0.5, [words(name) for name in scenarios], rotation=32, ha="right")
+        axes.set_xticks(np.arange(len(scenarios)) + 0.5, [spaced(name) for name in scenarios], rotation=32, ha="right")
         axes.set_yticks(np.arange(count) + 0.5, vehicles, fontsize=6.2)
         axes.set_ylim(count, 0)
         axes.grid(visible=False)
@@ -311,7 +311,7 @@ def figure_scenarios(entries: Entries, pilots: Sequence[str], titles: Mapping[st
                 else:
                     axes.text(x, 1.5, "none", rotation=90, ha="center", va="bottom", fontsize=6, color=PALETTE["muted"])
                 _stated(axes, x, step, pilot, scenario)
-        axes.set_xticks(range(len(scenarios)), [words(name) for name in scenarios])
+        axes.set_xticks(range(len(scenarios)), [spaced(name) for name in scenarios])
         axes.set_xlim(-0.5, len(scenarios) - 0.5)
         axes.set_ylim(0.0, 104.0)
         axes.grid(axis="x", visible=False)
@@ -362,12 +362,12 @@ def figure_outcomes(entries: Entries, pilots: Sequence[str], titles: Mapping[str
                     share = 100.0 * entry[name] / total
                     axes.barh(place, share, 0.7, left=left, color=OUTCOME_COLORS[name])
                     left += share
-            axes.set_title(words(scenario))
+            axes.set_title(spaced(scenario))
             axes.set_xlim(0.0, 100.0)
             axes.set_xticks([0, 50, 100], ["0", "50", ""])
             axes.grid(axis="y", visible=False)
         panels[0].set_yticks(range(len(pilots)), [titles.get(p, p) for p in pilots])
         panels[0].set_ylim(len(pilots) - 0.5, -0.5)
         there = [name for name in NAVIGATION_OUTCOMES if any(entry[name] for entry in entries)]
-        legend(figure, [(OUTCOME_COLORS[name], "s", words(name)) for name in there])
+        legend(figure, [(OUTCOME_COLORS[name], "s", spaced(name)) for name in there])
         return inline_svg(figure, "outcomes", "What became of flights by scenario and pilot [%]")

@@ -207,7 +207,7 @@ def write_report(
     titles = report_text.titles_of(manifest)
     pilots, vehicles = pilots_of(rows), vehicles_of(rows)
     scenarios = list(dict.fromkeys(row["scenario"] for row in rows))
-    words = report_text.content(_plain(summary), manifest, rows, str(folder))
+    text_content = report_text.content(_plain(summary), manifest, rows, str(folder))
     rates = _plain(summary["vehicles"])
     figures = {
         "fleet": figure_fleet(vehicles),
@@ -218,7 +218,7 @@ def write_report(
     }
     views = _views(manifest, rows, folder, titles, quiet) if pictures else []
     content = {
-        **words,
+        **text_content,
         "figures": {name: markup(svg) for name, svg in figures.items()},
         "heatmaps": [markup(svg) for svg in _heatmaps(rows, pilots, scenarios, [v["vehicle"] for v in vehicles], titles)],
         "views": [{"title": v.title, "note": v.note, "above": markup(v.above), "aboard": v.aboard} for v in views],

@@ -108,7 +108,7 @@ def difference_rows(summary: Mapping[str, Any], titles: Mapping[str, str], compa
                 "rate": f"{100 * item['rate']:.1f}",
                 "interval": interval(entry["low"], entry["high"]),
                 "layouts": interval(entry["layout_low"], entry["layout_high"]),
-                "stated": item["stated"].words,
+                "stated": item["stated"].text,
                 "off": "inside" if abs(item["off"]) < 5e-4 else f"{100 * item['off']:+.1f}",
                 "far": item["far"] and comparable,
             }
@@ -340,6 +340,8 @@ def coverage(rows: Sequence[Row]) -> str:
     if held_out:
         return "Published rates are of other layouts than these, which were drawn anew."
     whole = f"{len(FLEET)} vehicles and {CONFIGURATIONS} layouts"
-    words = f"Published rates are means over {whole}; here are {len(vehicles)} and {len(layouts)}."
+    sentence = f"Published rates are means over {whole}; here are {len(vehicles)} and {len(layouts)}."
     first = layouts == set(range(1, len(layouts) + 1)) and len(layouts) < CONFIGURATIONS
-    return words + (" Layouts are ordered by difficulty, and these are the easiest: expect more success here." if first else "")
+    return sentence + (
+        " Layouts are ordered by difficulty, and these are the easiest: expect more success here." if first else ""
+    )

@@ -201,25 +201,25 @@ def content(summary: Mapping[str, Any], manifest: Mapping[str, Any], rows: Seque
 def _verdict(summary: Mapping[str, Any], rows: Sequence[Row], titles: Mapping[str, str]) -> str:
     ranked = [entry for entry in summary["scores"] if not entry["reference_only"]]
     state = summary["state"]
-    words = []
+    sentences = []
     if len(ranked) > 1:
-        words.append(f"Ranking: {_ranking([entry['pilot'] for entry in ranked], summary, titles)}.")
+        sentences.append(f"Ranking: {_ranking([entry['pilot'] for entry in ranked], summary, titles)}.")
     elif ranked:
-        words.append(f"{titles.get(ranked[0]['pilot'], ranked[0]['pilot'])} scores {ranked[0]['score']:.1f} of 100.")
+        sentences.append(f"{titles.get(ranked[0]['pilot'], ranked[0]['pilot'])} scores {ranked[0]['score']:.1f} of 100.")
     if coverage(rows):
-        words.append("A part of the benchmark: no scores to set beside published ones.")
+        sentences.append("A part of the benchmark: no scores to set beside published ones.")
     if not state["complete"]:
-        words.append(f"This is not all: {state['finished']:,} of {state['flights']:,} flights are finished.")
-    return " ".join(words) or "Nothing here can be ranked yet."
+        sentences.append(f"This is not all: {state['finished']:,} of {state['flights']:,} flights are finished.")
+    return " ".join(sentences) or "Nothing here can be ranked yet."
 
 
 def _ranking(pilots: Sequence[str], summary: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     """Pilots by final score; between two that other layouts might turn round stands "=" instead of ">"."""
     tied = {frozenset((entry["first"], entry["second"])) for entry in summary["paired"] if entry["tied"]}
-    words = titles.get(pilots[0], pilots[0])
+    sentences = titles.get(pilots[0], pilots[0])
     for before, name in pairwise(pilots):
-        words += f" {'=' if frozenset((before, name)) in tied else '>'} {titles.get(name, name)}"
-    return words + (" (=: tied, other layouts might turn it round)" if " = " in words else "")
+        sentences += f" {'=' if frozenset((before, name)) in tied else '>'} {titles.get(name, name)}"
+    return sentences + (" (=: tied, other layouts might turn it round)" if " = " in sentences else "")
 
 
 def _cards(summary: Mapping[str, Any], rows: Sequence[Row], titles: Mapping[str, str]) -> list[dict[str, str]]:

@@ -1,5 +1,5 @@
 // A* between two points over the inflated cells, on a cube of its own around their middle. Needs prelude.h and cells.h. Readable
-// twin: airworthy.planners.common.search.shortest_way. The open set is ordered by (estimate, cell number), so there is one
+// twin: airworthy.planners.common.search.shortest_grid_path. The open set is ordered by (estimate, cell number), so there is one
 // answer. It is a heap of four branches that holds its keys itself, and a cell once for each time that its cost fell: of those
 // the first that comes out counts. Cells of earlier searches are told by their round: nothing is cleared.
 struct SearchNode {
