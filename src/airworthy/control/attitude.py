@@ -102,6 +102,7 @@ def attitude_error(axes: Axes, desired: Axes) -> Vector:
     column = choose(diagonal[0] >= diagonal[1], columns[0], columns[1])
     largest = where(diagonal[0] >= diagonal[1], diagonal[0], diagonal[1])
     column = choose(diagonal[2] > largest, columns[2], column)
+    # At a half turn the error vanishes by symmetry; any axis leads away from it, and the longest column is known best.
     half_turn = 1.0 + diagonal[0] + diagonal[1] + diagonal[2] < _HALF_TURN
     return choose(half_turn, scale(unit_or(column, (1.0, 0.0, 0.0)), _HALF_TURN_ERROR), error)
 

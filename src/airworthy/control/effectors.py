@@ -91,6 +91,7 @@ def _of_working_rotors(vehicle: Vehicle) -> np.ndarray:
 def _rank(rows: np.ndarray) -> int:
     size = np.linalg.norm(rows, axis=1)
     size[size == 0.0] = 1.0
+    # Rows by their length: a rank must not depend on units.
     return int(np.linalg.matrix_rank(rows / size[:, None], tol=_RANK_TOLERANCE * 2.0))
 
 
@@ -99,6 +100,7 @@ def _reaches_around(rows: np.ndarray, weight: float, lower: np.ndarray, upper: n
     target = np.zeros(len(rows))
     # Hover: the weight, and no moment.
     target[0] = weight
+    # The least thrusts are inside for nearly every airframe, which saves the linear program.
     least = np.linalg.pinv(rows) @ target
     free = upper > lower
     margin = _INSIDE * weight
@@ -113,6 +115,7 @@ def _reaches_around(rows: np.ndarray, weight: float, lower: np.ndarray, upper: n
     room = np.concatenate([-lower[free], upper[free]])
     equal = np.hstack([rows[:, free], np.zeros((len(rows), 1))])
     rest = target - rows[:, ~free] @ lower[~free]
+    # Newtons and newton metres differ by orders of magnitude on small airframes, which solvers take for degeneracy.
     scale = np.maximum(np.abs(equal).max(axis=1, keepdims=True), 1e-30)
     cost = np.append(np.zeros(count), -1.0)
     found = linprog(cost, sides, room, equal / scale, rest / scale[:, 0], bounds=[(None, None)] * (count + 1))
@@ -134,6 +137,7 @@ def allocation_for(vehicle: Vehicle, rotor_count: int | None = None) -> Allocati
         raise AirworthyError(f"{vehicle.name} has {vehicle.rotor_count} rotors; it does not fit a kernel for {count}.")
     inverse = pseudo_inverse(working_effectiveness(vehicle))
     lower, upper = thrust_limits(vehicle)
+    # Idle rotors have no column and no range: allocation leaves them at zero.
     pad = count - vehicle.rotor_count
     return Allocation(
         inverse=tuple(tuple(row) for row in np.pad(inverse, ((0, pad), (0, 0))).tolist()),

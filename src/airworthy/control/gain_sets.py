@@ -29,6 +29,7 @@ GEOMETRIC_LIMITS: dict[str, tuple[int, str]] = {
     "pull_max": (2, "m/s^2"),
 }
 """Constants that go with them: how many numbers and their unit; 0 is no limit, see `GeometricParameters`."""
+# Ours: no gain of a flying robot is as large; a file with a larger one has another unit. Texts are names and sources.
 _LARGEST = 1e6
 _TEXT_MAX = 2000
 

@@ -22,7 +22,7 @@ LAG_BANDWIDTH = 0.35
 ATTITUDE_FREQUENCY_MAX = 18.0
 """[rad/s]; leaves five samples per radian at a control rate of 100 Hz."""
 POSITION_FREQUENCY_MAX = 4.0
-"""[rad/s]"""
+"""[rad/s]; holds back light airframes, whose lag alone would allow more."""
 SATURATION_HEIGHT = 0.3
 """Height error [m] that may ask for all the vertical acceleration there is."""
 PULL_SHARE = 1.5
@@ -86,6 +86,7 @@ def bandwidth(vehicle: Vehicle, control_period: float = 0.002, lead: float = 1.0
     # A command waits for half a period on average and acts for a whole one: a period is on the safe side.
     lag = rotor_lag(vehicle) / lead + control_period
     by_lag = min(LAG_BANDWIDTH / lag, ATTITUDE_FREQUENCY_MAX)
+    # From K = w^2: an error of that angle then asks for all that there is.
     by_authority = np.sqrt(angular_acceleration_at_hover(vehicle) / SATURATION_ANGLE)
     # Vehicles that barely hover keep a little bandwidth: the allocation trades lift for attitude.
     tilt = max(min(by_lag, float(by_authority[:2].min())), 0.2 * by_lag)
@@ -164,6 +165,7 @@ def acceleration_limits(vehicle: Vehicle) -> tuple[float, float]:
 def _thrust_budget(vehicle: Vehicle) -> float:
     """90 % of the largest force along body z that comes without moments [N]; up to all of it where the weight needs more."""
     lower, upper = thrust_limits(vehicle)
+    # Thrusts per newton along body z that make no moment: the rotor that ends first sets the budget.
     shares = pseudo_inverse(working_effectiveness(vehicle))[:, 2]
     limits = np.where(shares > 0.0, upper, lower)
     largest = float(np.min(limits / np.where(np.abs(shares) > 1e-9, shares, 1e-9), where=np.abs(shares) > 1e-9, initial=np.inf))

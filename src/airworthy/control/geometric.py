@@ -103,6 +103,7 @@ def geometric_control(state: BodyState, reference: Reference, mode: Mode, p: Any
     chi = choose(mode.hold_yaw > 0.5, present, (cosine, sine, 0.0))
     force = commanded_force(state, reference, mode, present, p)
 
+    # 1e-6 of the weight squared: in free fall the direction of the force is rounding.
     by_force = unit_or(force, axes[2], 1e-6 * (p.mass * p.gravity) * (p.mass * p.gravity))
     direction = choose(mode.attitude > 0.5, attitude_direction(reference.roll, reference.pitch, present), by_force)
     target = desired_axes(direction, chi, mode.hold_yaw, axes)
@@ -110,6 +111,7 @@ def geometric_control(state: BodyState, reference: Reference, mode: Mode, p: Any
 
     rate, acceleration = _target_rates(reference, mode, target, axes, chi, dot(force, target[2]) / p.mass, p)
     moment = attitude_moment(state.rate, attitude_error(axes, target), rate, p)
+    # Derivative of the wanted rates as seen from the turning body (Lee, Leok and McClamroch 2010).
     swing = sub(acceleration, cross(state.rate, rate))
     moment = add(moment, scale(symmetric_multiply(p.inertia, swing), mode.angular))
     thrust = where(mode.thrust > 0.5, reference.thrust, dot(force, axes[2]))
@@ -148,6 +150,7 @@ def position_pull(error: Vector, p: Any) -> Vector:
     horizontal, vertical = p.pull_max[0], p.pull_max[1]
     length = sqrt(x * x + y * y)
     far = (horizontal > 0.0) & (length > horizontal)
+    # The inner `where` keeps 0 / 0 out: both sides of the outer one are evaluated.
     share = where(far, horizontal / where(far, length, 1.0), 1.0)
     return (x * share, y * share, where(vertical > 0.0, clip(z, -vertical, vertical), z))
 
@@ -159,6 +162,7 @@ def limited_force(force: Vector, p: Any) -> Vector:
     vertical = where(bounded, clip(vertical, -p.thrust_max, p.thrust_max), vertical)
     sideways = sqrt(force[0] * force[0] + force[1] * force[1])
     allowed = where(inclined, minimum(sideways, p.inclination_tangent * vertical), sideways)
+    # What height leaves of the budget.
     rest = sqrt(maximum(p.thrust_max * p.thrust_max - vertical * vertical, 0.0))
     allowed = where(bounded, minimum(allowed, rest), allowed)
     share = allowed / where(sideways > 0.0, sideways, 1.0)

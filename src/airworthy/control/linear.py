@@ -76,11 +76,13 @@ class LinearLoop:
             (m,)
         """
         row = _WRENCH_ROW[channel]
+        # The other five loops stay closed: margins of a loop alone would flatter a vehicle whose axes are coupled.
         others = [i for i in range(6) if i != row]
         w = np.asarray(frequencies, np.float64)
         open_loop = self.a + self.b[:, others] @ self.k[others]
         system = 1j * w[:, None, None] * np.eye(len(self.a)) - open_loop
         response = np.linalg.solve(system, np.broadcast_to(self.b[:, row, None], (len(w), len(self.a), 1)))[..., 0]
+        # The delay exactly; a rational approximation would bend the phase where margins are read.
         return -(response @ self.k[row]) * np.exp(-1j * w * self.delay)
 
     def margins(self, channel: str, frequencies: ArrayLike = FREQUENCIES) -> Margins:
@@ -121,6 +123,7 @@ def margins_of(frequencies: ArrayLike, gain: ArrayLike) -> Margins:
         gain: L(i w), (m,).
     """
     w, loop = np.log(np.asarray(frequencies, np.float64)), np.asarray(gain, np.complex128)
+    # Unwrapped: crossings are found where the phase passes odd multiples of pi, not where it jumps.
     size, phase = np.log(np.maximum(np.abs(loop), 1e-300)), np.unwrap(np.angle(loop))
     above, below = 1.0, 0.0
     most, worst, least_delay, crossover = math.inf, math.inf, math.inf, 0.0

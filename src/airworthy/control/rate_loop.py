@@ -64,6 +64,7 @@ def low_pass_constants(cutoff_hz: float, damping: float = math.sqrt(0.5)) -> tup
     if not (cutoff_hz > 0.0 and 0.0 < damping < 1.0):
         raise AirworthyError(f"A low-pass needs cutoff > 0 Hz and 0 < damping < 1; {cutoff_hz} Hz and {damping} arrived.")
     w = 2.0 * math.pi * cutoff_hz
+    # Of x'' + q x' + p x = p u, which has gain 1 at rest.
     return w * w, 2.0 * damping * w
 
 
@@ -77,6 +78,7 @@ def exact_coefficients(p: float, q: float, dt: float) -> FilterCoefficients:
     """
     if not (p > 0.0 and 0.0 < q * q < 4.0 * p and dt > 0.0):
         raise AirworthyError(f"The filter needs 0 < q^2 < 4 p and a step > 0; p = {p}, q = {q}, dt = {dt} arrived.")
+    # Real and imaginary part of the filter's poles, which are complex as q^2 < 4 p.
     decay, turn = 0.5 * q, math.sqrt(p - 0.25 * q * q)
     fade = math.exp(-decay * dt)
     sine, cosine = fade * math.sin(turn * dt) / turn, fade * math.cos(turn * dt)

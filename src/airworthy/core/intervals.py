@@ -153,6 +153,7 @@ class IntervalOps:
             a: Where it is true.
             b: Where it is false; where it is open, the result encloses both.
         """
+        # Both sides are enclosed where the condition is open: the result must hold whichever of them it is.
         sure, x, y = _maybe(condition), _lift(a), _lift(b)
         low, high = np.minimum(x.low, y.low), np.maximum(x.high, y.high)
         return Interval(

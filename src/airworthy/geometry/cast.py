@@ -225,6 +225,7 @@ def cast(
     flags, where, turned = _poses(table, position, attitude, column_position, column_attitude)
     count = len(where)
     envs = sensor_environments(env, count, batch.env_count)
+    # NaN fails, too.
     if not (max_range > 0.0):
         raise AirworthyError(f"The longest range is {max_range}; expected metres, more than 0.")
     for name in channels:
@@ -251,6 +252,7 @@ def _poses(
         raise AirworthyError("Only one of `column_position` and `column_attitude` was given; a scan that rolls needs both.")
     if column_position is not None and column_attitude is not None:
         where, turned = np.asarray(column_position, np.float64), np.asarray(column_attitude, np.float64)
+        # One pose for each column, as a scan that takes time is made.
         width, flags = table.width, flags | COLUMNS
     else:
         where, turned = np.asarray(position, np.float64), np.asarray(attitude, np.float64)

@@ -111,6 +111,7 @@ def shortest_path(
     cells = [cell_of(name, p, grid.shape, resolution, origin) for name, p in (("start", start), ("goal", goal))]
     if grid[tuple(cells[0])] or grid[tuple(cells[1])]:
         return None
+    # Flat numbers: the kernel keeps its heap and its parents by cell.
     first, last = (int(np.ravel_multi_index(tuple(c), grid.shape)) for c in cells)
     most = grid.size if max_expansions is None else max_expansions
     (found, expansions, waiting), came = _search(grid, first, last, most)

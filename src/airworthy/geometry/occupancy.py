@@ -142,6 +142,7 @@ def grid_shape(lower: Array, upper: Array, resolution: float) -> tuple[int, int,
     """
     if not (resolution > 0.0 and math.isfinite(resolution)):
         raise AirworthyError(f"`resolution` is {resolution}; expected the edge of a cell in metres, above 0.")
+    # Written so that NaN fails: comparisons with it are false.
     if lower.shape != (3,) or not np.isfinite([lower, upper]).all() or not (lower < upper).all():
         raise AirworthyError(f"The box {lower.tolist()} to {upper.tolist()} is empty or not finite; give lower < upper.")
     # A box of ten cells must not get eleven because 0.1 is no binary number.

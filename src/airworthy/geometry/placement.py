@@ -147,6 +147,7 @@ def unit_quaternions(value: ArrayLike, what: str) -> Array:
         AirworthyError: If one is zero or not finite.
     """
     array = np.array(value, np.float64)
+    # Anything but zero is accepted: files give quaternions with few digits.
     norm = np.sqrt(np.sum(array * array, axis=-1, keepdims=True))
     if not (np.isfinite(norm) & (norm > 1e-9)).all():
         raise AirworthyError(f"{what} holds a quaternion that is zero or not finite; expected x, y, z, w of unit length.")

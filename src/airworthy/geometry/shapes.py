@@ -93,6 +93,7 @@ class Mesh:
             material = np.ascontiguousarray(self.face_material, np.int32)
             object.__setattr__(self, "face_material", _per("face_material", material, len(self.faces), "faces"))
         for name, value in self.channels.items():
+            # In place: the dictionary is the mesh's own, though its fields cannot be set.
             self.channels[name] = _per(f"channel {name!r}", np.ascontiguousarray(value, np.float32), count, "vertices")
 
 

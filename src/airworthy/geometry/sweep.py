@@ -176,6 +176,7 @@ def sweep_body(
     rows = np.atleast_2d(np.asarray(core, float))
     count = len(rows)
     parts = zip((*start, *end), (3, 4, 3, 4), strict=True)
+    # One pose may serve all bodies.
     poses = [np.broadcast_to(np.asarray(part, float), (count, width)) for part, width in parts]
     # A finite number for infinity: the kernel subtracts it.
     numbers = np.broadcast_to([gap, leaving, shallow if math.isfinite(shallow) else 1e9], (count, 3))

@@ -263,6 +263,7 @@ def walk_path(
     Raises:
         AirworthyError: There are fewer than two points, or two that follow each other are the same.
     """
+    # The first point again, as an end that a repeated path goes on from without a jump.
     corners = np.asarray([*points, *(points[:1] if closed else [])], float)
     if len(corners) < 2 or not speed > 0.0 or not turn > 0.0:
         raise AirworthyError(f"A walk of {len(points)} points at {speed} m/s: expected at least 2 points and a speed above 0.")

@@ -81,6 +81,7 @@ class BeaconCamera:
         env = np.arange(len(position)) if view.env is None else np.asarray(view.env)
         beacons = self._beacons(scene, env)
         pixel, visible = self._projected(beacons, position, view.attitude)
+        # Rays are cast for those alone that the lens could show: they cost more than all the rest.
         visible[visible] = ~self._hidden(scene, view, beacons, position, env, visible)
         return self._reported(pixel, visible, view.draw)
 
@@ -97,6 +98,7 @@ class BeaconCamera:
         """Pixels (camera, n, 2) and which are in front, strictly inside the image and within the options' reach."""
         local = rotate_inverse(camera_attitude(attitude)[:, None], beacons - position[:, None])
         pixel, inside = self.device.projection.project(local)
+        # Beacons of other environments are NaN here, where one has fewer than another.
         with np.errstate(invalid="ignore"):
             distance = np.linalg.norm(local, axis=-1)
             angle = np.arctan2(np.hypot(local[..., 0], local[..., 1]), local[..., 2])
@@ -137,6 +139,7 @@ class BeaconCamera:
 
 def _shuffled(visible: ArrayBool, share: Array) -> ArrayIndex:
     """Return an order with the seen ones first, otherwise by the drawn numbers."""
+    # Shares lie in (0, 1): with 2 added the others come last, and keep an order that was drawn as well.
     return np.argsort(np.where(visible, share, 2.0 + share), axis=1)
 
 

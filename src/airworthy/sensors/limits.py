@@ -72,6 +72,7 @@ class RangeLimits:
         r = np.asarray(value, np.float64) * self.divisor
         # A hair of room: a float32 that was normalised must come back as what it was.
         inside = (r >= self.minimum * (1.0 - _HAIR)) & (r <= self.maximum * (1.0 + _HAIR)) & np.isfinite(r) & (r > 0.0)
+        # Infinite markers are found by `isfinite` already.
         for marker in (self.near, self.far):
             if math.isfinite(marker):
                 inside &= np.abs(r - marker) > _HAIR * abs(marker)

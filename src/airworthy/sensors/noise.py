@@ -149,6 +149,7 @@ def sensor_number(name: str) -> int:
 def uniforms_of(bits: ArrayU32) -> Array:
     """Uniform numbers in (0, 1), one per word."""
     # 23 bits, which float32 holds exactly, and half a step off 0: the logarithm of the normal draws stays finite.
+    # As `core.random.uniforms`: the same bits give the same number everywhere.
     return ((bits >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23
 
 

@@ -46,6 +46,7 @@ def write_png(path: Path, image: ArrayAny) -> None:
     """
     from PIL import Image
 
+    # Fastest compression: images come at frame rate, and a smaller file is not worth a missed one.
     picture = Image.fromarray(np.ascontiguousarray(image))
     replace_file(path, lambda temporary: picture.save(temporary, format="PNG", compress_level=1))
 
@@ -57,6 +58,7 @@ def write_pcd(path: Path, points: ArrayAny) -> None:
         AirworthyError: If the file cannot be written.
     """
     cloud = np.asarray(points, "<f4").reshape(-1, 3)
+    # PCD has no mark for rays that met nothing.
     cloud = cloud[np.isfinite(cloud).all(axis=1)]
     head = (
         "# .PCD v0.7 - Point Cloud Data file format\nVERSION 0.7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\n"
@@ -143,6 +145,7 @@ def _jsonable(item: Any) -> Any:
         return item.tolist()
     if isinstance(item, dict):
         return {name: _jsonable(inner) for name, inner in item.items()}
+    # JSON knows no infinity, which is how a limit that is none is kept.
     if isinstance(item, float) and not np.isfinite(item):
         return None
     return item
@@ -193,6 +196,7 @@ class SensorRecorder:
             self._rows[name], self._tables[name] = [], []
             make_folder(self.folder / name)
         self._simulator = mounted.simulator
+        # Flights are counted from where recording began.
         self._first = mounted.simulator.episode.astype(np.int64)
         mounted.listen(self._keep)
 

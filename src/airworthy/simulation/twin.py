@@ -157,10 +157,12 @@ class Twin:
             factor = eq.ground_effect_factors(s["position"][2], tuple(s["attitude"]), p)
         y = np.concatenate([s[name] for name in _FIELDS])
         y_next, moved, rate_dot, specific = self._integrate(y, s["rotor_command"], wind, force, moment, factor)
+        # After the whole step: in between, normalising would change the order of the integrator.
         y_next[3:7] = np.array(eq.normalize(tuple(y_next[3:7])))
         y_next[10:] = np.array(eq.clip_rotors(tuple(y_next[10:]), p.rotor_min, p.rotor_max, ceiling))
         if has(Effects.GROUND):
             y_next, moved, (met, support, turn) = self._ground(y_next, s["position"] + moved, moved)
+            # An accelerometer on the ground feels its support.
             specific = tuple(np.where(met, a + b, a) for a, b in zip(specific, support, strict=True))
             rate_dot = tuple(np.where(met, a + b, a) for a, b in zip(rate_dot, turn, strict=True))
         if has(Effects.IMU):
@@ -253,6 +255,7 @@ class Twin:
         if Effects.LEANING in self.effects:
             attitude, rate = laws.trimmed(attitude, rate, c)
         body = (tuple(s["position"]), tuple(s["velocity"]), attitude, rate)
+        # Controllers with memory begin with the first sample, not with a difference from zero.
         started = (self.clock > 0).astype(float)
         mellinger = tuple(np.concatenate([s["position_integral"], s["moment_integral"], s["rate_error"]]))
         if level == "rotor_speed":

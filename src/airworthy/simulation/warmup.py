@@ -67,6 +67,7 @@ def _bump(geometry: GeometryBatch, device: str) -> None:
     from airworthy.vehicles import vehicle
 
     simulator = Simulator(vehicle("carl"), SimulatorConfig(contact=Contact()), 1, geometry=geometry, device=device)
+    # Fast enough to be at the wall within five steps.
     simulator.reset(position=(1.5, 0.0, 0.0), velocity=(20.0, 0.0, 0.0))
     for _ in range(5):
         simulator.step()

@@ -158,6 +158,7 @@ def _range_of(vehicle: Vehicle, row: np.ndarray, from_rest: bool) -> tuple[float
         ends = {min(rotor.speed_min, 0.0) if from_rest else rotor.speed_min, rotor.speed_max}
         if rotor.speed_min < 0.0:
             ends.add(0.0)
+        # Thrust and torque of one state together: their extremes may lie at different ends.
         values = [row[2 * index] * rotor_thrust(rotor, w) + row[2 * index + 1] * rotor_torque(rotor, w) for w in ends]
         low, high = low + min(values), high + max(values)
     return low, high

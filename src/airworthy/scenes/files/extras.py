@@ -86,7 +86,7 @@ def fit_capsules(skeleton: Skeleton, shapes: dict[str, Mesh]) -> dict[int, tuple
 
 
 def skinned_actor(model: Model, name: str, skeleton_name: str = "", animation: str = "", semantic: str = "person") -> ActorKit:
-    """Return an actor from a model with a skin; `casting.add_actor` puts it into a scene.
+    """Return an actor from a model with a skin; `actors.add_actor` puts it into a scene.
 
     Its capsules are seen and hit. Its meshes come along as parts that are neither, until `posing.posed` replaces the capsules
     by the mesh in its pose.
