@@ -65,7 +65,13 @@ def ops_of(*values: Any) -> Any:
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
-    """Return `a` where the condition (a comparison) holds, else `b`; both are evaluated."""
+    """Return `a` where the condition holds, else `b`; both are evaluated.
+
+    Args:
+        condition: A comparison, of one element per lane.
+        a: Number, array, traced value or dual.
+        b: Alike, broadcast against `a`.
+    """
     return ops_of(condition, a, b).where(condition, a, b)
 
 

@@ -145,6 +145,7 @@ class DistanceField:
         at = np.asarray(points, np.float64)
         if at.ndim != 2 or at.shape[1] != 3:
             raise AirworthyError(f"`points` has shape {at.shape}; expected (n, 3).")
+        # Leading axes as one: a point names its grid by number.
         grids = self.values.reshape(-1, *self.values.shape[-3:])
         grid = _grid_numbers(env, len(at), len(grids))
         lower = np.broadcast_to(self.lower, (*self.values.shape[:-3], 3)).reshape(-1, 3)[grid]

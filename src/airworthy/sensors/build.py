@@ -77,6 +77,7 @@ class BeaconCamera:
             view: Poses of the cameras, world.
             channels: Not read: both channels are always given.
         """
+        # Doubles: pixels are differences of positions that may be kilometres from the origin.
         position = np.asarray(view.position, np.float64)
         env = np.arange(len(position)) if view.env is None else np.asarray(view.env)
         beacons = self._beacons(scene, env)

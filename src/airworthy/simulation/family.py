@@ -180,6 +180,7 @@ class DynamicsFamily:
         known: dict[Any, Array] = {}
         seen: dict[tuple[int, int], Array] = {}
         for item, belief in zip(vehicles, believed, strict=True):
+            # By identity first: hashing a whole record for each of thousands of environments takes its time.
             if (id(item), id(belief)) in seen:
                 continue
             key = (item, belief, tuple(sorted(belief.extra.items())))

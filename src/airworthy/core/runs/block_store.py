@@ -108,6 +108,7 @@ class BlockStore(ABC):
         if (self.folder / self.kind.file).is_file():
             manifest = self._manifest()
             self.kind.refuse(self.folder, self._changed(manifest["identity"]))
+            # Blocks that were finished are not flown again.
             self._take_up(manifest)
         make_folder(self.folder / BLOCKS)
 

@@ -54,7 +54,9 @@ class Folder:
                 f"{where} is {short(name)!r}; expected the name of a file beside the scene file, not a remote or absolute one."
             )
         root = os.path.realpath(self.root)
+        # Resolved before it is compared: links and ".." lead out only where they lead.
         found = os.path.realpath(os.path.join(root, name.replace("\\", "/")))
+        # By parts, not by letters: "/scene2" begins with "/scene".
         if os.path.commonpath([found, root]) != root:
             raise AssetError(f"{where} is {short(name)!r}, which leads out of the scene's folder; put the file beside it.")
         return Path(found)
@@ -105,6 +107,7 @@ def mesh_from_arrays(arrays: Arrays, name: str, where: str) -> Mesh:
     mine = {key.partition(":")[0]: value for key, value in arrays.items() if key.partition(":")[2] == name}
     if "vertices" not in mine or "faces" not in mine:
         raise unknown_asset("mesh", name, {key.partition(":")[2] for key in arrays if key.startswith("vertices:")}, where)
+    # Quoted, since a user's name may hold the colon that parts names from parts.
     channels = {unquote(key.removeprefix("channel.")): value for key, value in mine.items() if key.startswith("channel.")}
     try:
         return Mesh(**{part: mine.get(part) for part in _PARTS}, channels=channels)  # type: ignore[arg-type]
@@ -138,6 +141,7 @@ def skeleton_arrays(skeleton: Skeleton) -> Arrays:
                 arrays[f"{key}.times"], arrays[f"{key}.values"] = track.times, track.values
                 tracks.append([kind, joint, track.interpolation])
         about["clips"].append({"name": name, "duration": float(clip.duration), "tracks": tracks})
+    # One file instead of two: names cannot get lost from their arrays.
     arrays["about"] = np.frombuffer(json.dumps(about).encode(), np.uint8)
     return arrays
 
@@ -178,6 +182,7 @@ def _check_skeleton(skeleton: Skeleton) -> None:
         array = getattr(skeleton, part)
         if array.shape != (count, *tail) or not np.isfinite(array).all():
             raise ValueError(f"{part} has shape {array.shape}, or is not finite")
+    # Parents first also means that there is no ring.
     if (skeleton.parents >= np.arange(count)).any() or (skeleton.parents < -1).any():
         raise ValueError("a parent comes after its child")
     for shape, joints in skeleton.joints.items():
@@ -222,6 +227,7 @@ def read_image(data: bytes, limits: FileLimits, where: str) -> ArrayU8:
                 raise AssetError(
                     f"{where} has {image.width} x {image.height} pixels; at most {limits.texture_pixels:,} are accepted."
                 )
+            # Palettes may have a colour that is see-through.
             clear = "A" in image.getbands() or "transparency" in image.info
             mode = image.mode if image.mode in ("L", "RGB", "RGBA") else "RGBA" if clear else "RGB"
             pixels = np.asarray(image if image.mode == mode else image.convert(mode), np.uint8)

@@ -42,6 +42,7 @@ def fit_capsule(points: NDArray[np.floating]) -> tuple[Capsule, Array, Array]:
     """
     at = np.asarray(points, float)
     middle = at.mean(0)
+    # The direction in which the vertices are spread most: along a limb.
     axis = np.linalg.svd(at - middle, full_matrices=False)[2][0] if len(at) > 1 else np.array([0.0, 0.0, 1.0])
     axis = axis if axis[np.argmax(np.abs(axis))] > 0.0 else -axis  # the sign of a singular vector is arbitrary
     along = (at - middle) @ axis
@@ -49,6 +50,7 @@ def fit_capsule(points: NDArray[np.floating]) -> tuple[Capsule, Array, Array]:
     # The middle of the extent across is a better line than the mean, which dense patches of vertices pull aside.
     shift = 0.5 * (across.min(0) + across.max(0))
     shift -= (shift @ axis) * axis
+    # A few vertices stand out at joints; a capsule around all of them would be too thick.
     radius = max(float(np.quantile(np.linalg.norm(across - shift, axis=1), 0.95)), _RADIUS_MIN)
     low, high = float(along.min()), float(along.max())
     center = middle + shift + 0.5 * (low + high) * axis
@@ -72,11 +74,13 @@ def fit_capsules(skeleton: Skeleton, shapes: dict[str, Mesh]) -> dict[int, tuple
     for name, mesh in shapes.items():
         if name in skeleton.joints and len(mesh.vertices):
             points.append(skinned_mesh(skeleton, name, mesh, rest).vertices)
+            # Each vertex to one bone, although skins blend several.
             strongest = np.argmax(skeleton.weights[name], axis=1)
             owners.append(skeleton.joints[name][np.arange(len(strongest)), strongest])
     if not points:
         raise AirworthyError("This skeleton binds no vertices, so no capsules can be fitted.")
     vertices, owner = np.concatenate(points), np.concatenate(owners).astype(np.int64)
+    # Fingers and toes have bones of their own, and need no capsules of their own.
     least = max(8, int(_SHARE_MIN * len(owner)))
     for joint in range(len(skeleton.names) - 1, 0, -1):  # children first
         mine = owner == joint

@@ -77,6 +77,7 @@ def parse_note(comments: Iterable[str]) -> CloudNote | None:
 
 def _numbers(tokens: list[str]) -> list[float] | None:
     """Plain finite numbers, as a place or a length may be."""
+    # Comments are anybody's: float() of a megabyte takes its time.
     if any(len(token) > 40 for token in tokens):
         return None
     try:
@@ -130,11 +131,14 @@ def sample_points(thing: Writable, spacing: float = SPACING, *, ground: bool = T
     lower, upper = _cells(model, placed, spacing)
     if math.prod(upper - lower) > _CELLS_MAX:
         raise AirworthyError(f"{math.prod(upper - lower):,} cells of {spacing} m were asked for; use a larger spacing.")
+    # Which spaces are enclosed only all cells together can say; without room for them the note leaves it out.
     whole = np.zeros(upper - lower, bool) if math.prod(upper - lower) <= FILL_MAX else None
     found = np.concatenate(list(_tiles(batch, lower, upper, spacing, inside, whole)))
+    # In one order, whatever the tiles were: equal scenes give equal files.
     found = found[np.lexsort((found[:, 2], found[:, 1], found[:, 0]))]
     rooms = None if inside or whole is None else np.asarray((_enclosed(whole) + lower + 0.5) * spacing, np.float64)
     middles = (found + 0.5) * spacing
+    # Far from the origin floats would round the middles of cells into their neighbours.
     far = bool(len(middles)) and float(np.abs(middles).max()) >= FAR
     return Points(middles if far else middles.astype(np.float32), note=_note(thing, spacing, rooms))
 
@@ -170,6 +174,7 @@ def _enclosed(occupied: ArrayBool) -> ArrayInt:
         return np.zeros((0, 3), np.int64)
     size = np.bincount(space.reshape(-1), minlength=count + 1)
     first = np.unique(space, return_index=True)[1]
+    # The padding joins all that is outside, and its corner is of it.
     numbers = np.setdiff1d(np.arange(1, count + 1), space[0, 0, 0])
     chosen = numbers[np.argsort(-size[numbers], kind="stable")][:OPEN_MAX]
     return np.stack(np.unravel_index(first[np.searchsorted(np.unique(space), chosen)], space.shape), 1) - 1

@@ -51,6 +51,7 @@ def simplified(mesh: Mesh, face_count: int) -> Mesh:
         return mesh
     lower = mesh.vertices.min(0).astype(np.float64)
     extent = float((mesh.vertices.max(0) - lower).max())
+    # Bisection of the logarithm: cells may be a hundredth or a tenth of the mesh.
     fine, coarse = extent * 1e-5, extent
     best: Mesh | None = None
     for _ in range(_STEPS):
@@ -58,6 +59,7 @@ def simplified(mesh: Mesh, face_count: int) -> Mesh:
         trial = _clustered(mesh, lower, cell)
         if len(trial.faces) > face_count:
             fine = cell
+        # Less than a tetrahedron is no body any more.
         elif len(trial.faces) < 4:
             coarse = cell
         else:
@@ -68,6 +70,7 @@ def simplified(mesh: Mesh, face_count: int) -> Mesh:
 
 
 def _clustered(mesh: Mesh, lower: Array, cell: float) -> Mesh:
+    # Half a cell off, so that vertices on the lower bounds lie in the middle of a cell.
     grid = np.floor((mesh.vertices - lower) / cell + 0.5).astype(np.int64)
     cell_count, cell_of = _groups(grid)
     weight = _areas(mesh)
@@ -75,6 +78,7 @@ def _clustered(mesh: Mesh, lower: Array, cell: float) -> Mesh:
     keys = [cell_of]
     if mesh.uv is not None:
         keys += list(np.floor(mesh.uv.T.astype(np.float64) / _UV_CELL).astype(np.int64))
+    # Vertices of one cell stay apart where their texture coordinates do: at seams.
     count, vertex_of = _groups(np.stack(keys, 1))
     position = np.empty((count, 3), np.float32)
     position[vertex_of] = centre[cell_of]
@@ -88,6 +92,7 @@ def _clustered(mesh: Mesh, lower: Array, cell: float) -> Mesh:
     faces = vertex_of[mesh.faces]
     corner = cell_of[mesh.faces]
     keep = (corner[:, 0] != corner[:, 1]) & (corner[:, 1] != corner[:, 2]) & (corner[:, 2] != corner[:, 0])
+    # The two sides of a thin thing fall onto each other.
     keep[keep] = _first_of_each(corner[keep])
     material = None if mesh.face_material is None else mesh.face_material[keep]
     whole = Mesh(position, faces[keep].astype(np.int32), face_material=material, channels=channels, **result)

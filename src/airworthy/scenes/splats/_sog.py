@@ -120,6 +120,7 @@ def pixels(source: ModelSource, fetch: Fetch, name: str) -> ArrayU8:
         with Image.open(io.BytesIO(data), formats=[kind]) as image:
             source.at_most(image.width * image.height, source.limits.texture_pixels, f"pixels in {shown(name)}")
             source.take(3 * 4 * image.width * image.height, f"the image {shown(name)}")
+            # Three copies while it is converted, of which one stays.
             result = np.array(image.convert("RGBA"))
             source.give_back(2 * 4 * image.width * image.height)
     except AssetError:
@@ -213,6 +214,7 @@ class _Images:
         image = pixels(self.source, self.fetch, name)
         if image.shape[0] * image.shape[1] < self.count:
             self.source.refuse(f"its images have {image.shape[0] * image.shape[1]:,} pixels for {self.count:,} gaussians")
+        # Counted when it was decoded; what is made of it is counted by itself.
         self.source.give_back(image.size)
         return image.reshape(-1, 4)[: self.count]
 
@@ -237,13 +239,16 @@ def _table(fields: JsonFields) -> ArrayF32:
 def _positions(means: JsonFields, images: _Images) -> ArrayF32:
     low, high = (np.array(means.numbers(key, 3)) for key in ("mins", "maxs"))
     lower, upper = (images.rgba(_file(means, index))[:, :3] for index in (0, 1))
+    # Two images hold 16 bits of each coordinate.
     part = (upper.astype(np.float32) * 256 + lower) / np.float32(65535)
     value = (low + part * (high - low)).astype(np.float32)
+    # Coordinates are kept as logarithms: fine near the origin, coarse far away.
     return np.sign(value) * np.expm1(np.abs(value))
 
 
 def _rotations(rgba: ArrayU8) -> ArrayF32:
     three = (rgba[:, :3].astype(np.float32) / np.float32(127.5) - 1) * SQRT_HALF
+    # Which of the four was left out, being the largest; other tags are no rotation.
     largest = rgba[:, 3].astype(np.int64) - _TAG
     result = from_smallest_three(largest, three)
     return wxyz_to_xyzw(result)

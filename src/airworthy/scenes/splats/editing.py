@@ -81,14 +81,17 @@ def _cells(splats: Splats, count: int) -> tuple[ArrayInt, int]:
     """(n,) number of the cell of each gaussian, and how many cells there are: the finest grid that has no more than `count`."""
     position = splats.position.astype(np.float64)
     low = position.min(0)
+    # Of one point alone the span is 0.
     span = float((position.max(0) - low).max()) or 1.0
     coarse, fine = 0.0, float(_BITS)
     best: tuple[ArrayInt, int] = np.zeros(len(splats), np.int64), 1
     for _ in range(_STEPS):
         middle = (coarse + fine) / 2
         cells = np.floor((position - low) / (span * (1 + 1e-9)) * 2.0**middle).astype(np.int64)
+        # One number for each cell: numbers are sorted many times faster than rows.
         key = (cells[:, 0] << 2 * (_BITS + 1)) | (cells[:, 1] << (_BITS + 1)) | cells[:, 2]
         unique, number = np.unique(key, return_inverse=True)
+        # Bisection in the logarithm of the cell's edge; near enough is good enough, as a count is not met exactly anyway.
         if len(unique) <= count:
             coarse, best = middle, (number.astype(np.int64), len(unique))
             if len(unique) >= 0.98 * count:
@@ -133,6 +136,7 @@ def transformed(
     quaternion, offset = _checked(rotation, translation, scale)
     position, attitude = _moved(splats.position, splats.rotation, quaternion, offset, scale)
     sizes = splats.scale * np.float32(scale)
+    # Untouched bits where nothing turns.
     harmonics = splats.harmonics if _is_identity(quaternion) else turned(splats.harmonics, quaternion)
     return Splats(position, attitude, sizes, splats.opacity, harmonics)
 
@@ -157,6 +161,7 @@ def _moved(
     position: NDArray[np.floating], attitude: NDArray[np.floating], quaternion: Array, offset: Array, scale: float
 ) -> tuple[ArrayF32, ArrayF32]:
     """Means and rotations in the new frame; in blocks, since sums are made in float64."""
+    # Applied in float64: positions in a city lose centimetres in single precision.
     matrix = scale * frames.to_matrix(quaternion)
     product = frames.multiply(quaternion, np.eye(4))  # rows: quaternion times each unit; the product is linear in the second
     new_position = np.empty(position.shape, np.float32)

@@ -33,8 +33,10 @@ def mid_gate(index: int = 0, seed: int = 0) -> Scene:
     gate = _gate(b, (-0.6, 0.0, 1.35), 0.0, (1.3, 1.1))
     for y in (-1.5, 1.5):
         furniture.padded_pillar(b.at(-0.6, y), HALL.height)
+    # 0.01: on the mats, as all else that stands in the hall.
     furniture.ladder(b.at(2.5, 0.95, 0.01, 0.285))
     furniture.monitor(b.at(3.6, -1.0, 0.01), 0.95)
+    # Beside the course, where they are seen and passed, but not on it.
     for x, y, yaw in ((-3.2, 2.3, 0.4), (-3.0, -2.2, 1.0), (0.8, -2.1, 0.2)):
         furniture.crate(b.at(x, y, 0.01), 0.7, yaw=yaw)
     furniture.carton(b.at(0.75, -2.15, 0.01), (0.4, 0.5, 0.3), 0.7, 0.6)
@@ -95,6 +97,7 @@ def _gate(b: Builder, center: Vector3, yaw: float, opening: tuple[float, float])
     x, y, z = center
     furniture.gate(b.at(x, y, 0.01, yaw), opening, z - 0.01)
     left = (-math.sin(yaw), math.cos(yaw))
+    # Rounded: a file keeps what a person can read, and equals the scene that wrote it.
     corners = []
     for side, up in ((1, 1), (-1, 1), (-1, -1), (1, -1)):
         out = 0.5 * side * opening[0]
@@ -106,6 +109,7 @@ def _gate(b: Builder, center: Vector3, yaw: float, opening: tuple[float, float])
 def _furnished(index: int, seed: int) -> Builder:
     """Return the hall with what stands along its walls."""
     _check(index, seed)
+    # The first number tells this hall's draws from those of the others.
     b, rng = Builder(), np.random.default_rng([3, seed & 0xFFFFFFFF, index])
     build_room(b, HALL)
     _right_wall(b, rng)
@@ -115,6 +119,7 @@ def _furnished(index: int, seed: int) -> Builder:
 
 
 def _jitter(rng: np.random.Generator, spread: float) -> float:
+    # Whole millimetres.
     return round(float(rng.uniform(-spread, spread)), 3)
 
 
