@@ -75,7 +75,7 @@ def test_flat_inputs_of_a_course_replay_its_path() -> None:
     first = path.sample(np.zeros(1))
     sim.reset(position=first.position[0], velocity=first.velocity[0], attitude=start.attitude[0])
     twin = SemiKinematicTwin(sim)
-    for thrust, rate in zip(state.thrust, state.rate, strict=True):
+    for thrust, rate in zip(state.thrust, state.body_rate, strict=True):
         twin.advance(1, [thrust * CARL.mass, *rate])
     # Inputs taken in the middle of each held interval: second order, so (2.5 ms)^2 of order-one derivatives over 15 s.
     assert np.linalg.norm(twin.field("position")[0] - path.sample(path.duration).position) < 1e-3

@@ -175,7 +175,7 @@ def meter_of(position: Any, velocity: Any, acceleration: Any, count: int = 1, **
             "position": np.tile(position[k], (count, 1)),
             "velocity": np.tile(velocity[k], (count, 1)),
             "attitude": np.tile((0.0, 0.0, 0.0, 1.0), (count, 1)),
-            "rate": np.zeros((count, 3)),
+            "body_rate": np.zeros((count, 3)),
             "force": np.tile(acceleration[k] + np.array([0, 0, 9.81]), (count, 1)),
             "effort": np.full(count, 0.25),
             "saturated": np.full(count, 0.5),

@@ -37,7 +37,7 @@ def replay_kinematic(path: Trajectory) -> float:
     def rate(t: float, x: Array) -> Array:
         state = kinematic_state(path.sample(t))
         pushed = frames.rotate(x[6:], [0.0, 0.0, float(state.thrust)]) - GRAVITY
-        return np.concatenate((x[3:6], pushed, 0.5 * frames.multiply(x[6:], np.append(state.rate, 0.0))))
+        return np.concatenate((x[3:6], pushed, 0.5 * frames.multiply(x[6:], np.append(state.body_rate, 0.0))))
 
     first = path.sample(0.0)
     x, worst = np.concatenate((first.position, first.velocity, kinematic_state(first).attitude)), 0.0
@@ -61,7 +61,7 @@ def test_hover_is_hover() -> None:
     state = kinematic_state(course("hover").trajectory().sample(0.3))
     np.testing.assert_allclose(state.attitude, [0.0, 0.0, 0.0, 1.0], atol=1e-14)
     assert state.thrust == pytest.approx(9.81, rel=1e-15)
-    np.testing.assert_allclose(state.rate, 0.0, atol=1e-13)
+    np.testing.assert_allclose(state.body_rate, 0.0, atol=1e-13)
 
 
 def aggressive(seed: int) -> Trajectory:
@@ -85,7 +85,7 @@ def replay_rigid(path: Trajectory, begin: float, end: float) -> tuple[float, flo
 
     def wanted(t: float) -> tuple[Array, Array, Array, Array]:
         state = rigid_state(path.sample(t), MASS, INERTIA, linear_drag=DRAG, angular_drag=TWIST, wind=WIND)
-        return state.attitude, state.rate, state.force, state.moment
+        return state.attitude, state.body_rate, state.force, state.moment
 
     def rate(t: float, x: Array) -> Array:
         _, _, force, moment = wanted(t)
@@ -141,7 +141,7 @@ def test_without_drag_both_maps_agree() -> None:
     sample = aggressive(1).sample(np.linspace(0.0, 1.5, 50))
     plain, rigid = kinematic_state(sample), rigid_state(sample, 2.0, INERTIA)
     np.testing.assert_allclose(rigid.attitude, plain.attitude, atol=1e-14)
-    np.testing.assert_allclose(rigid.rate, plain.rate, atol=1e-12)
+    np.testing.assert_allclose(rigid.body_rate, plain.body_rate, atol=1e-12)
     np.testing.assert_allclose(rigid.force, 2.0 * plain.thrust, rtol=1e-14)
 
 
@@ -165,7 +165,7 @@ def test_loops_pass_upside_down() -> None:
     state = kinematic_state(flat)
     assert np.min(frames.rotate(state.attitude, [0.0, 0.0, 1.0])[:, 2]) < -0.9
     turned = np.gradient(np.unwrap(2.0 * np.arctan2(state.attitude[:, 1], state.attitude[:, 3])), t)
-    np.testing.assert_allclose(turned[1:-1], state.rate[1:-1, 1], rtol=1e-4)
+    np.testing.assert_allclose(turned[1:-1], state.body_rate[1:-1, 1], rtol=1e-4)
 
 
 def test_free_fall_stays_finite() -> None:
@@ -183,7 +183,7 @@ def test_rates_are_the_attitude_s_derivative_by_dual_numbers() -> None:
     acceleration, yaw = (2.0, -3.0, 1.0), 0.4
     q, slopes = jacobian(attitude, [*acceleration, yaw])
     q_dot = np.array(slopes) @ np.array([*jerk, yaw_rate])
-    rate = flat_inputs((0.0,) * 3, acceleration, jerk, half_angle(yaw), yaw_rate).rate
+    rate = flat_inputs((0.0,) * 3, acceleration, jerk, half_angle(yaw), yaw_rate).body_rate
     # The polynomials of sine and cosine are good to about 1e-10.
     np.testing.assert_allclose(q_dot, 0.5 * frames.multiply(q, [*map(float, rate), 0.0]), atol=1e-8)
 

@@ -30,7 +30,7 @@ def compare(name: str, reference: Columns) -> None:
         "p": frames.z_down_vector(sample.position),
         "v": frames.z_down_vector(sample.velocity),
         "q": frames.z_down_attitude(state.attitude),
-        "w": frames.z_down_rates(state.rate),
+        "w": frames.z_down_rates(state.body_rate),
     }
     for key, values in ours.items():
         columns = np.stack([reference[key + axis] for axis in ("xyzw" if key == "q" else "xyz")], axis=-1)

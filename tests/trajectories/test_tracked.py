@@ -54,7 +54,7 @@ def test_rates_and_their_slopes_are_those_of_the_attitude_that_the_laws_hold(see
         return np.asarray(turn.as_rotvec() / h)
 
     # Rates in the frame of the middle: a central difference is right to h^2.
-    assert np.allclose(np.stack(state.rate, axis=-1), rates(t), atol=1e-5)
+    assert np.allclose(np.stack(state.body_rate, axis=-1), rates(t), atol=1e-5)
     slopes = (rates(t + 0.5 * h) - rates(t - 0.5 * h)) / h
     assert np.allclose(np.stack(state.rate_dot, axis=-1), slopes, atol=2e-3)
 
@@ -63,7 +63,7 @@ def test_the_other_convention_is_another_body_once_it_rolls() -> None:
     """Z-Y-X yaw and y along z x heading agree with the nose ahead and level, not in a rolling turn."""
     path = soft_path(0)
     s = path.sample(np.linspace(0.0, path.duration, 2001))
-    held, other = np.stack(tracked_samples(s).rate, axis=-1), kinematic_state(s).rate
+    held, other = np.stack(tracked_samples(s).body_rate, axis=-1), kinematic_state(s).body_rate
     assert np.abs(np.linalg.norm(held, axis=-1) - np.linalg.norm(other, axis=-1)).max() > 0.1
     # What tilts the thrust is the same; what turns about it is not.
     assert np.allclose(np.hypot(held[:, 0], held[:, 1]), np.hypot(other[:, 0], other[:, 1]), atol=1e-9)
@@ -78,7 +78,7 @@ def test_bounds_hold_and_meet_what_samples_find(seed: int) -> None:
     s = path.sample(np.concatenate((np.linspace(0.0, path.duration, 20_001), path.knots, path.yaw_knots, breaks)))
     state = tracked_samples(s, 9.81)
     found = {
-        "body_rate": float(np.linalg.norm(np.stack(state.rate), axis=0).max()),
+        "body_rate": float(np.linalg.norm(np.stack(state.body_rate), axis=0).max()),
         "rotor_thrust": float(np.max(rotor_use(state, bounds))),
         "yaw_acceleration": float(np.abs(s.yaw_acceleration).max()),
     }

@@ -154,7 +154,7 @@ def flat_rates(axes: Axes, thrust: Scalar, jerk: Vector, chi: Vector, yaw_rate: 
 def flat_angular_acceleration(
     axes: Axes,
     thrust: Scalar,
-    rate: Vector,
+    body_rate: Vector,
     jerk: Vector,
     snap: Vector,
     chi: Vector,
@@ -166,7 +166,7 @@ def flat_angular_acceleration(
     Args:
         axes: Body axes, world.
         thrust: Over mass [m/s^2].
-        rate: Body rates of `flat_rates` [rad/s].
+        body_rate: Body rates of `flat_rates` [rad/s].
         jerk: World [m/s^3].
         snap: World [m/s^4].
         chi: Horizontal unit vector of the heading, world.
@@ -176,7 +176,7 @@ def flat_angular_acceleration(
     usable = thrust > 0.1
     per_thrust = where(usable, 1.0, 0.0) / where(usable, thrust, 1.0)
     b1, b2, b3 = axes
-    wx, wy, wz = rate
+    wx, wy, wz = body_rate
     thrust_rate = dot(jerk, b3)
     ax = -(dot(snap, b2) + 2.0 * thrust_rate * wx) * per_thrust + wy * wz
     ay = (dot(snap, b1) - 2.0 * thrust_rate * wy) * per_thrust - wx * wz

@@ -191,17 +191,17 @@ def _target_rates(
     return rate, into_body(axes, into_world(target, angular))
 
 
-def attitude_moment(rate: Vector, error: Vector, rate_target: Vector, p: Any) -> Vector:
+def attitude_moment(body_rate: Vector, error: Vector, rate_target: Vector, p: Any) -> Vector:
     """M = -K_R e_R - K_W (W - W_target) + W x J W, equation (3); all in the present body frame [N m].
 
     Args:
-        rate: Body rates W [rad/s].
+        body_rate: Body rates W [rad/s].
         error: e_R [-], body.
         rate_target: Wanted rates in the present body frame [rad/s].
         p: `GeometricParameters` or alike.
     """
-    spin = cross(rate, symmetric_multiply(p.inertia, rate))
-    return tuple(spin[i] - p.attitude_gain[i] * error[i] - p.rate_gain[i] * (rate[i] - rate_target[i]) for i in range(3))
+    spin = cross(body_rate, symmetric_multiply(p.inertia, body_rate))
+    return tuple(spin[i] - p.attitude_gain[i] * error[i] - p.rate_gain[i] * (body_rate[i] - rate_target[i]) for i in range(3))
 
 
 def pose_control(

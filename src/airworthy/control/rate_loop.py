@@ -122,12 +122,12 @@ def low_pass(value: Scalar, slope: Scalar, measured: Scalar, c: Any) -> tuple[Sc
 
 
 def rate_loop(
-    rate: Vector, target: Vector, state: RateLoopState, coefficients: Any, dt: Scalar, p: Any
+    body_rate: Vector, target: Vector, state: RateLoopState, coefficients: Any, dt: Scalar, p: Any
 ) -> tuple[Vector, RateLoopState]:
     """Moment [N m] and next state of the loop.
 
     Args:
-        rate: Measured body rate, the gyro's [rad/s].
+        body_rate: Measured body rate, the gyro's [rad/s].
         target: Commanded body rate [rad/s].
         state: From the last step.
         coefficients: `exact_coefficients`, or `backward_euler_coefficients` for the published form, or a `blend` of both.
@@ -136,7 +136,7 @@ def rate_loop(
     """
     filtered, slope, integral, acceleration = [], [], [], []
     for i in range(3):
-        x1, x2 = low_pass(state.filtered[i], state.slope[i], rate[i], coefficients)
+        x1, x2 = low_pass(state.filtered[i], state.slope[i], body_rate[i], coefficients)
         error = target[i] - x1
         # The clamp of the source is +-1000, in effect none (spec/flightgoggles 4.3); it is kept so that others can be set.
         total = clip(state.integral[i] + error * dt, -p.integral_max[i], p.integral_max[i])

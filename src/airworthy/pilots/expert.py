@@ -116,7 +116,7 @@ def _rows(path: Trajectory, rate: float, gravity: float) -> Array:
     times: ArrayLike = np.arange(int(np.floor(path.duration * rate + 1e-6)) + 1) / rate
     sample = path.sample(times)
     state = kinematic_state(sample, gravity)
-    parts = (sample.position, sample.velocity, state.attitude, state.thrust[:, None], state.rate)
+    parts = (sample.position, sample.velocity, state.attitude, state.thrust[:, None], state.body_rate)
     return np.concatenate(parts, axis=1)
 
 

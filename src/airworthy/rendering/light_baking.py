@@ -38,26 +38,26 @@ def scene_hash(scene: Scene, settings: BakeSettings) -> str:
     digest = sha256(f"airworthy baked light {FORMAT}".encode())
     parts = (scene.shapes, scene.materials, scene.textures, scene.instances, scene.lights, scene.sky, scene.bounds, settings)
     for part in parts:
-        _feed(digest.update, part)
+        _hash_into(digest.update, part)
     return digest.hexdigest()
 
 
-def _feed(update: Callable[[bytes], None], value: Any) -> None:
+def _hash_into(update: Callable[[bytes], None], value: Any) -> None:
     if isinstance(value, np.ndarray):
         update(f"{value.dtype}{value.shape}".encode())
         update(np.ascontiguousarray(value).tobytes())
     elif isinstance(value, dict):
         for key in sorted(value):
             update(f"<{key}>".encode())
-            _feed(update, value[key])
+            _hash_into(update, value[key])
     elif is_dataclass(value) and not isinstance(value, type):
         update(type(value).__name__.encode())
         for part in fields(value):
-            _feed(update, getattr(value, part.name))
+            _hash_into(update, getattr(value, part.name))
     elif isinstance(value, list | tuple):
         update(f"({len(value)}".encode())
         for item in value:
-            _feed(update, item)
+            _hash_into(update, item)
     else:
         update(f"{value!r};".encode())
 

@@ -116,6 +116,7 @@ def holds_splats(path: str | Path) -> bool:
     if suffix in SPLAT_ONLY or path.name in SETS:
         return True
     if suffix == ".ply":
+        # Names of properties that only gaussians have, of the plain, the packed and the bare form.
         head = _head(path, _PLY_HEAD).partition(b"end_header")[0]
         return b" f_dc_0" in head or b" packed_position" in head or (b" rot_0" in head and b" scale_0" in head)
     return suffix in (".glb", ".gltf") and b"KHR_gaussian_splatting" in _head(path, _GLTF_HEAD)
@@ -135,6 +136,7 @@ def _head(path: Path, size: int) -> bytes:
 def is_path(name: str) -> bool:
     """Tell whether a scene's name is that of a file or folder."""
     suffixes = (".toml", *MODEL_SUFFIXES, *POINT_SUFFIXES, *SPLAT_ONLY, *SETS)
+    # By the look of the name: a file that is missing must not become an unknown generator.
     return "/" in name or "\\" in name or name.lower().endswith(suffixes) or name in (".", "..")
 
 

@@ -109,6 +109,7 @@ def height_to_normal(height: ArrayF32, scale: float, metres: tuple[float, float]
         metres: What one repeat of the map covers along u and v.
     """
     rows, columns = height.shape
+    # `roll` goes round the edge, as a tile does.
     slope_u = (np.roll(height, -1, 1) - np.roll(height, 1, 1)) * (0.5 * scale * columns / metres[0])
     slope_v = (np.roll(height, 1, 0) - np.roll(height, -1, 0)) * (0.5 * scale * rows / metres[1])  # green up: against v
     normal = np.stack([-slope_u, -slope_v, np.ones_like(height)], axis=-1)
@@ -121,6 +122,7 @@ def octahedral(normals: ArrayFloat) -> ArrayU32:
     n = np.asarray(normals, np.float64)
     n = n / np.maximum(np.abs(n).sum(axis=-1, keepdims=True), 1e-20)
     x, y, z = n[..., 0], n[..., 1], n[..., 2]
+    # The lower half is folded outwards over the square's corners.
     fold_x, fold_y = (1.0 - np.abs(y)) * np.where(x < 0, -1.0, 1.0), (1.0 - np.abs(x)) * np.where(y < 0, -1.0, 1.0)
     x, y = np.where(z < 0, fold_x, x), np.where(z < 0, fold_y, y)
     a = np.rint((x * 0.5 + 0.5) * 65535.0).astype(np.uint32)

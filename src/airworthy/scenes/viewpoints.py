@@ -30,11 +30,11 @@ def scene_digest(scene: Scene) -> str:
     equal digests mean equal scenes, on any machine.
     """
     held = hashlib.sha256()
-    _feed(held, scene)
+    _hash_into(held, scene)
     return held.hexdigest()
 
 
-def _feed(held: Any, value: Any) -> None:
+def _hash_into(held: Any, value: Any) -> None:
     """Feed every value with its kind and length before it, so that no two contents run into the same bytes."""
     if isinstance(value, np.ndarray):
         held.update(f"a{value.dtype.str}{value.shape}".encode())
@@ -43,17 +43,17 @@ def _feed(held: Any, value: Any) -> None:
         held.update(f"r{type(value).__name__}".encode())
         for item in fields(value):
             held.update(f"f{item.name}".encode())
-            _feed(held, getattr(value, item.name))
+            _hash_into(held, getattr(value, item.name))
     elif isinstance(value, dict):
         held.update(f"d{len(value)}".encode())
         # A scene is the same in whichever order its tables were filled.
         for key in sorted(value, key=str):
-            _feed(held, key)
-            _feed(held, value[key])
+            _hash_into(held, key)
+            _hash_into(held, value[key])
     elif isinstance(value, tuple | list):
         held.update(f"t{len(value)}".encode())
         for part in value:
-            _feed(held, part)
+            _hash_into(held, part)
     elif isinstance(value, bool | str) or value is None:
         text = str(value).encode()
         held.update(f"s{type(value).__name__}{len(text)}:".encode() + text)

@@ -47,7 +47,7 @@ class Tick:
     """World [m/s], (n, 3)."""
     attitude: Array
     """Quaternion x, y, z, w, body to world, (n, 4)."""
-    rate: Array
+    body_rate: Array
     """Body [rad/s], (n, 3)."""
     force: Array
     """Specific force, body [m/s^2], (n, 3)."""
@@ -96,7 +96,7 @@ class FlightMeter:
         self._add("snap", np.sum(snap**2, axis=1) * self._period, active & (self._ticks > 1))
         self._add("effort", tick.effort * self._period, active & begun)
         self._add("full", tick.saturated, active & begun)
-        self._add("turning", np.abs(tick.rate[:, :2]).max(axis=1) > RATE_LIMIT, active & begun)
+        self._add("turning", np.abs(tick.body_rate[:, :2]).max(axis=1) > RATE_LIMIT, active & begun)
         if tick.wanted is not None:
             off = np.sum((tick.position - tick.wanted) ** 2, axis=1)
             aimed = active & begun & np.isfinite(off)

@@ -64,7 +64,7 @@ class FlatState(NamedTuple):
     """Quaternion x, y, z, w, body to world; its sign is continuous while yaw is and pitch and roll stay within half a turn."""
     thrust: Scalar
     """Collective thrust along body z over mass [m/s^2]."""
-    rate: Vector
+    body_rate: Vector
     """Body rates [rad/s]."""
     rate_dot: Vector
     """Angular acceleration [rad/s^2]; zero where snap was not asked for."""
@@ -134,9 +134,9 @@ def flat_inputs(
     v, a, j = (into_body(tilt, vector) for vector in (velocity, acceleration, jerk))
     thrust = _thrust(tilt, v, a, drag, gravity)
     matrix = _matrix(tilt, v, thrust, drag)
-    rate = _solve(matrix, j[0] + drag[0] * a[0], j[1] + drag[1] * a[1], yaw_rate * tilt.pitch[0])
-    thrust_rate = _thrust_rate(v, a, j, rate, drag)
-    return FlatState(tilt_quaternion(tilt, half_heading), thrust, rate, ZERO, thrust_rate)
+    body_rate = _solve(matrix, j[0] + drag[0] * a[0], j[1] + drag[1] * a[1], yaw_rate * tilt.pitch[0])
+    thrust_rate = _thrust_rate(v, a, j, body_rate, drag)
+    return FlatState(tilt_quaternion(tilt, half_heading), thrust, body_rate, ZERO, thrust_rate)
 
 
 def flat_motion(
@@ -167,13 +167,13 @@ def flat_motion(
     v, a, j, s = (into_body(tilt, vector) for vector in (velocity, acceleration, jerk, snap))
     thrust = _thrust(tilt, v, a, drag, gravity)
     matrix = _matrix(tilt, v, thrust, drag)
-    rate = _solve(matrix, j[0] + drag[0] * a[0], j[1] + drag[1] * a[1], yaw_rate * tilt.pitch[0])
-    thrust_rate = _thrust_rate(v, a, j, rate, drag)
+    body_rate = _solve(matrix, j[0] + drag[0] * a[0], j[1] + drag[1] * a[1], yaw_rate * tilt.pitch[0])
+    thrust_rate = _thrust_rate(v, a, j, body_rate, drag)
     # A vector fixed in the world changes along body axes by -w x it.
-    v_dot, a_dot, j_dot = sub(a, cross(rate, v)), sub(j, cross(rate, a)), sub(s, cross(rate, j))
+    v_dot, a_dot, j_dot = sub(a, cross(body_rate, v)), sub(j, cross(body_rate, a)), sub(s, cross(body_rate, j))
     x_axis, y_axis = _heading_axes(tilt)
-    x_dot = sub(scale(y_axis, yaw_rate), cross(rate, x_axis))
-    y_dot = sub(scale(x_axis, -yaw_rate), cross(rate, y_axis))
+    x_dot = sub(scale(y_axis, yaw_rate), cross(body_rate, x_axis))
+    y_dot = sub(scale(x_axis, -yaw_rate), cross(body_rate, y_axis))
     dx, dy, dz = drag
     moved = Matrix(
         thrust_rate + (dx - dz) * v_dot[2],
@@ -183,25 +183,25 @@ def flat_motion(
         y_dot[1],
         y_dot[2],
     )
-    wx, wy, wz = rate
+    wx, wy, wz = body_rate
     rate_dot = _solve(
         matrix,
         j_dot[0] + dx * a_dot[0] - moved.p * wy - moved.q * wz,
         j_dot[1] + dy * a_dot[1] + moved.p2 * wx - moved.q2 * wz,
         yaw_acceleration * x_axis[0] + yaw_rate * x_dot[0] - moved.y1 * wz + moved.y2 * wy,
     )
-    return FlatState(tilt_quaternion(tilt, half_heading), thrust, rate, rate_dot, thrust_rate)
+    return FlatState(tilt_quaternion(tilt, half_heading), thrust, body_rate, rate_dot, thrust_rate)
 
 
-def body_moment(inertia: Vector, rate: Vector, rate_dot: Vector) -> Vector:
+def body_moment(inertia: Vector, body_rate: Vector, rate_dot: Vector) -> Vector:
     """Moment about the centre of mass [N m]: I w' + w x I w; inertia as xx, yy, zz, xy, xz, yz [kg m^2].
 
     Args:
         inertia: xx, yy, zz, xy, xz, yz [kg m^2].
-        rate: Body [rad/s].
+        body_rate: Body [rad/s].
         rate_dot: Body [rad/s^2].
     """
-    return add(symmetric_multiply(inertia, rate_dot), cross(rate, symmetric_multiply(inertia, rate)))
+    return add(symmetric_multiply(inertia, rate_dot), cross(body_rate, symmetric_multiply(inertia, body_rate)))
 
 
 def half_angle(yaw: Scalar) -> Vector:
@@ -248,9 +248,9 @@ def _thrust(tilt: Tilt, v: Vector, a: Vector, drag: Vector, gravity: Scalar) -> 
     return a[2] + gravity * tilt.pitch[0] * tilt.roll[0] + drag[2] * v[2]
 
 
-def _thrust_rate(v: Vector, a: Vector, j: Vector, rate: Vector, drag: Vector) -> Scalar:
+def _thrust_rate(v: Vector, a: Vector, j: Vector, body_rate: Vector, drag: Vector) -> Scalar:
     dx, dy, dz = drag
-    return j[2] + dz * a[2] + (dy - dz) * v[1] * rate[0] - (dx - dz) * v[0] * rate[1]
+    return j[2] + dz * a[2] + (dy - dz) * v[1] * body_rate[0] - (dx - dz) * v[0] * body_rate[1]
 
 
 def _matrix(tilt: Tilt, v: Vector, thrust: Scalar, drag: Vector) -> Matrix:
@@ -282,7 +282,7 @@ class KinematicState:
     """Quaternion x, y, z, w, body to world: w >= 0 at the first sample, then sign-continuous; shape (..., 4)."""
     thrust: Array
     """Collective thrust over mass [m/s^2], shape (...)."""
-    rate: Array
+    body_rate: Array
     """Body rates [rad/s], shape (..., 3)."""
 
 
@@ -342,10 +342,10 @@ def rigid_state(
     through_air = tuple(v - w for v, w in zip(velocity, np.asarray(wind, dtype=np.float64), strict=True))
     heading = _half_heading(sample)
     state = flat_motion(through_air, acceleration, jerk, snap, heading, sample.yaw_rate, sample.yaw_acceleration, drag, gravity)
-    thrust, rate = _plain(state, sample)
-    damping = np.asarray(angular_drag, dtype=np.float64) * rate
-    moment = _stack(body_moment(tuple(np.asarray(inertia, dtype=np.float64)), state.rate, state.rate_dot)) + damping
-    return RigidState(_attitude(state), thrust, rate, _stack(state.rate_dot), mass * thrust, moment)
+    thrust, body_rate = _plain(state, sample)
+    damping = np.asarray(angular_drag, dtype=np.float64) * body_rate
+    moment = _stack(body_moment(tuple(np.asarray(inertia, dtype=np.float64)), state.body_rate, state.rate_dot)) + damping
+    return RigidState(_attitude(state), thrust, body_rate, _stack(state.rate_dot), mass * thrust, moment)
 
 
 def vehicle_state(sample: FlatSample, vehicle: Vehicle, wind: ArrayLike = (0.0, 0.0, 0.0)) -> RigidState:
@@ -400,7 +400,7 @@ def _half_heading(sample: FlatSample) -> tuple[Array, Array]:
 
 
 def _plain(state: FlatState, sample: FlatSample) -> tuple[Array, Array]:
-    return np.asarray(state.thrust), np.broadcast_to(_stack(state.rate), sample.velocity.shape)
+    return np.asarray(state.thrust), np.broadcast_to(_stack(state.body_rate), sample.velocity.shape)
 
 
 def _stack(vector: tuple[Array, ...]) -> Array:

@@ -153,7 +153,7 @@ def _attitude_usage(limits: Limits, sample: FlatSample) -> float:
     state = tracked_samples(sample, limits.gravity)
     used = 0.0
     if limits.body_rate is not None:
-        used = float(np.nanmax(norm(state.rate), initial=0.0)) / limits.body_rate
+        used = float(np.nanmax(norm(state.body_rate), initial=0.0)) / limits.body_rate
     if limits.rotors:
         used = max(used, float(np.nanmax(rotor_use(state, limits.rotors), initial=0.0)))
     return used

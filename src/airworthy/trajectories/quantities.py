@@ -142,7 +142,7 @@ def jumps(knots: Array, coefficients: Array, order: int) -> Array:
 
 def body_rate(trajectory: Trajectory, gravity: float) -> Quantity:
     """|w| in the attitude that the tracking laws hold."""
-    return _tracked(trajectory, gravity, 0, lambda state: norm(state.rate))
+    return _tracked(trajectory, gravity, 0, lambda state: norm(state.body_rate))
 
 
 def rotor_thrust(trajectory: Trajectory, gravity: float, bounds: Sequence[RotorBound]) -> Quantity:

@@ -85,7 +85,7 @@ class Tracked(NamedTuple):
 
     thrust: Scalar
     """Over mass [m/s^2]."""
-    rate: Vector
+    body_rate: Vector
     """Body rates [rad/s]."""
     rate_dot: Vector
     """Angular acceleration [rad/s^2]; zero where it was not asked for."""
@@ -107,10 +107,12 @@ def tracked(
     # In free fall the attitude is undefined; level then, and whoever asks masks it (`masked`).
     axes = desired_axes(unit_or(lifted, _LEVEL[2]), chi, 0.0, _LEVEL)
     thrust = norm(lifted)
-    rate = flat_rates(axes, thrust, jerk, chi, yaw_rate)
+    body_rate = flat_rates(axes, thrust, jerk, chi, yaw_rate)
     if snap is None:
-        return Tracked(thrust, rate, ZERO)
-    return Tracked(thrust, rate, flat_angular_acceleration(axes, thrust, rate, jerk, snap, chi, yaw_rate, yaw_acceleration))
+        return Tracked(thrust, body_rate, ZERO)
+    return Tracked(
+        thrust, body_rate, flat_angular_acceleration(axes, thrust, body_rate, jerk, snap, chi, yaw_rate, yaw_acceleration)
+    )
 
 
 def rotor_shares(state: Tracked, bounds: Sequence[RotorBound]) -> Scalar:
@@ -121,7 +123,7 @@ def rotor_shares(state: Tracked, bounds: Sequence[RotorBound]) -> Scalar:
     """
     rows = _rows(bounds, _dimensions(state))
     # Force along body z and the moment are all that a flat trajectory asks of the rotors: no sideways force, no drag.
-    moment = body_moment(tuple(rows.inertia), state.rate, state.rate_dot)
+    moment = body_moment(tuple(rows.inertia), state.body_rate, state.rate_dot)
     share = state.thrust * rows.force
     for part, weight in zip(moment, rows.moment, strict=True):
         share = share + part * weight
@@ -176,5 +178,5 @@ def masked(state: Tracked) -> Tracked:
     """Return the same, NaN where the map is undefined."""
     # Rates are jerk over thrust: below this they say more about rounding than about the flight.
     usable = np.asarray(state.thrust) >= THRUST_LEAST
-    rate, rate_dot = (tuple(np.where(usable, x, np.nan) for x in v) for v in (state.rate, state.rate_dot))
-    return Tracked(state.thrust, rate, rate_dot)
+    body_rate, rate_dot = (tuple(np.where(usable, x, np.nan) for x in v) for v in (state.body_rate, state.rate_dot))
+    return Tracked(state.thrust, body_rate, rate_dot)

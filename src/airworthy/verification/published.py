@@ -127,7 +127,7 @@ def _courses(folder: Path) -> Iterator[Figure]:
             sample.velocity - z_down_vector(rows[:, 4:7]),
             sign * state.attitude - attitude,
             (state.thrust - thrust) * model.mass / 27.6,
-            state.rate - z_down_vector(rows[:, 12:15]),
+            state.body_rate - z_down_vector(rows[:, 12:15]),
         )
         worst = max(worst, *(float(np.abs(gap).max()) for gap in gaps))
     yield below("SOUS VIDE 2: seven courses against references, p, v, q, u, worst", worst, 1e-4)

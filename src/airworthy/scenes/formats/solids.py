@@ -78,6 +78,7 @@ def _cylinder(radius: float, half: float, segments: int) -> Mesh:
     along = np.tile(np.linspace(0, 1, count), 2)
     parts = [(side, _grid_faces(2, count), outward, np.column_stack([along, np.repeat([1.0, 0.0], count)]))]
     for sign in (-1.0, 1.0):
+        # Vertices of their own: a cap's normals are not those of the side.
         rim = np.column_stack([radius * circle[:-1], np.full(segments, sign * half)])
         vertices = np.vstack([rim, [0.0, 0.0, sign * half]])
         ring = np.arange(segments)
@@ -98,6 +99,7 @@ def _capsule(radius: float, half: float, segments: int) -> Mesh:
     latitude = np.concatenate([quarter - np.pi / 2, quarter if half else quarter[1:]])
     offset = np.where(np.arange(len(latitude)) <= rings, -half, half) if half else np.zeros(len(latitude))
     flat, height = np.cos(latitude), np.sin(latitude)
+    # Exactly, where the cosine of a quarter turn leaves 6e-17.
     flat[[0, -1]] = 0.0
     circle = _circle(segments)
     normals = np.concatenate(
@@ -105,6 +107,7 @@ def _capsule(radius: float, half: float, segments: int) -> Mesh:
     )
     vertices = radius * normals
     vertices[:, 2] += np.repeat(offset, segments + 1)
+    # Texture coordinates by length along the meridian: nothing is stretched at the ends.
     arc = radius * (latitude + np.pi / 2) + offset + half
     uv = np.column_stack(
         [np.tile(np.linspace(0, 1, segments + 1), len(latitude)), np.repeat(1 - arc / max(arc[-1], 1e-30), segments + 1)]

@@ -40,6 +40,7 @@ def read_stl(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Model:
 
 
 def _is_binary(data: bytes) -> bool:
+    # Length before words: many programs begin binary files with "solid", too.
     if len(data) >= _HEADER and len(data) == _HEADER + 50 * _declared(data):
         return True
     return not data[:512].lstrip().lower().startswith(b"solid") or b"\0" in data[:512]
@@ -88,6 +89,7 @@ def _merged(source: ModelSource, corners: ArrayF32) -> tuple[ArrayF32, NDArray[n
     source.take(size, "its vertices")
     with np.errstate(invalid="ignore"):
         plain = np.ascontiguousarray(corners + np.float32(0.0))  # -0 becomes 0
+    # Twelve bytes as one value: bits decide what is equal, and one column is sorted instead of three.
     rows = plain.view(np.dtype((np.void, 12))).reshape(-1)
     _, first, number = np.unique(rows, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")

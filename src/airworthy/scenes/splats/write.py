@@ -50,6 +50,7 @@ def write_splats(splats: Splats, path: str | Path, *, up: str | None = None, spz
         raise AirworthyError(f"SPZ files have y up; up={up!r} cannot be written.")
     if spz_version not in (2, 3):
         raise AirworthyError(f"SPZ version {spz_version} was asked for; 2 and 3 are written.")
+    # No time in the header: equal splats are equal files.
     return files.write_bytes(path, gzip.compress(_spz(splats, spz_version), 6, mtime=0))
 
 
@@ -69,9 +70,11 @@ def _ply(splats: Splats, up: str) -> bytes:
     rows = np.zeros((count, len(names)), "<f4")
     rows[:, :3] = turned.position
     rows[:, 6:9] = turned.harmonics[:, 0]
+    # 3DGS keeps all coefficients of red, then of green, then of blue.
     rows[:, 9:-8] = turned.harmonics[:, 1:].transpose(0, 2, 1).reshape(count, -1)
     with np.errstate(divide="ignore"):
         opacity = turned.opacity.astype(np.float64)
+        # Before the sigmoid that readers apply; 0 and 1 would be infinite.
         rows[:, -8] = (np.log(opacity) - np.log1p(-opacity)).clip(-_LOGIT_MAX, _LOGIT_MAX)
     rows[:, -7:-4] = np.log(turned.scale)
     rows[:, -4:] = turned.rotation[:, [3, 0, 1, 2]]
@@ -86,6 +89,7 @@ def _spz(splats: Splats, version: int) -> bytes:
     turned = _in_file(splats, "y")
     count = len(turned)
     largest = float(np.abs(turned.position).max())
+    # As many bits behind the point as the largest coordinate leaves of 24.
     fraction = min(_FRACTION, math.floor(math.log2(_FIXED_MAX / max(largest, 1e-6))))
     if fraction < 0:
         raise AirworthyError(f"SPZ holds positions up to {_FIXED_MAX:,} m, and these reach {largest:.3g} m; crop or move them.")
@@ -113,6 +117,7 @@ def _byte(values: NDArray[np.floating]) -> ArrayU8:
 
 
 def _first_three(rotation: NDArray[np.floating]) -> ArrayU8:
+    # q and -q turn alike: with w positive, readers find it from the other three.
     sign = np.where(rotation[:, 3:] < 0, -1.0, 1.0)
     return _byte(rotation[:, :3] * sign * 127.5 + 127.5)
 

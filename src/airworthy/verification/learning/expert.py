@@ -122,7 +122,7 @@ def _planned_gaps(name: str, rows: Array) -> tuple[Array, ...]:
     state = kinematic_state(sample)
     wanted = z_down_attitude(rows[:, 7:11])
     sign = np.where(np.sum(state.attitude * wanted, axis=1, keepdims=True) < 0.0, -1.0, 1.0)
-    inputs = np.concatenate([(state.thrust * MASS / FULL_FORCE)[:, None], state.rate], axis=1)
+    inputs = np.concatenate([(state.thrust * MASS / FULL_FORCE)[:, None], state.body_rate], axis=1)
     return (
         sample.position - z_down_vector(rows[:, 1:4]),
         sample.velocity - z_down_vector(rows[:, 4:7]),

@@ -285,6 +285,7 @@ class ObstacleLayout:
             name: Of the instance, and of a mesh among the shapes.
             **more: Other fields of `Instance`.
         """
+        # Solids of one size are one shape, which a batch keeps once.
         key = shape_name(shape) if not isinstance(shape, Mesh) else name
         self.shapes.setdefault(key, shape)
         where = (float(position[0]), float(position[1]), float(position[2]))

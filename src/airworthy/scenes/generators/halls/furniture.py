@@ -73,6 +73,7 @@ def monitor(b: Builder, height: float = 1.0, diagonal: float = 1.1, seed: int = 
     """
     body = b.material("monitor_body", base_color=(0.03, 0.03, 0.035, 1.0), roughness=0.35)
     picture = b.material(f"screen_{seed}", "screen", seed=seed, emissive=(0.9, 0.9, 0.9), emissive_map=_texture("screen", seed))
+    # Sides of a 16:9 screen.
     wide, tall = round(0.872 * diagonal, 3), round(0.49 * diagonal, 3)
     b.box((-0.03, 0.0, height), (0.05, wide + 0.03, tall + 0.03), body, "monitor")
     b.wrapped((0.0, 0.0, height), (0.012, wide, tall), picture, "monitor")
@@ -97,6 +98,7 @@ def pillar(b: Builder, height: float, side: float = 0.35) -> None:
     band = b.material("warning", "stripes", texture_size=0.4, roughness=0.6)
     b.box((0.0, 0.0, 0.5 * height), (side, side, height), stone, "pillar")
     b.box((0.0, 0.0, 0.06), (side + 0.08, side + 0.08, 0.12), stone, "pillar")
+    # A little wider than the column: two faces in one plane would flicker.
     b.box((0.0, 0.0, 0.55), (side + 0.012, side + 0.012, 0.22), band, "pillar")
 
 
@@ -156,6 +158,7 @@ def shelf(b: Builder, seed: int, size: tuple[float, float, float] = (0.45, 1.5, 
         size: Depth along x, width along y, height [m].
         levels: Boards.
     """
+    # Its own generator: what lies on one rack does not depend on what else is built.
     rng = np.random.default_rng([11, seed])
     frame = b.material("rack", base_color=(0.07, 0.16, 0.36, 1.0), metallic=0.2, roughness=0.5)
     board = b.material("rack_board", "plywood", texture_size=1.0)

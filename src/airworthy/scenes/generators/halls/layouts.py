@@ -183,6 +183,7 @@ def _left_wall(b: Builder, rng: np.random.Generator) -> None:
 
 def _end_walls(b: Builder) -> None:
     """Add a roller door and tags at one end; lockers, a door and a picture at the other."""
+    # Both ends have something to tell them apart by, for people and for cameras.
     sheet = b.material("roller_door", "corrugated", texture_size=1.5, metallic=0.3, roughness=0.5)
     trim = b.material("warning", "stripes", texture_size=0.4, roughness=0.6)
     x1, x0 = HALL.x[1], HALL.x[0]

@@ -191,7 +191,9 @@ def _stand(
     item = stood(name, splats, (*spot, FLOOR), yaw, scale)
     there = placed(splats, item)
     low, high = splat_box(there)
+    # What a capture has below the floor is the hall's own.
     low[2] = max(low[2], FLOOR)
+    # Groups of fewer cells are strays, which no body should run into.
     mesh = splat_geometry(there, CELL, low, high, support=40).mesh
     shape = f"{name}/surface"
     scene = add_splats(scene, splats, name, item.position, item.attitude, item.scale)
@@ -204,6 +206,7 @@ def _sign_parts(splats: Splats) -> tuple[Splats, Splats]:
     turn = (0.0, 0.0, math.sin(0.5 * _SIGN_HEADING), math.cos(0.5 * _SIGN_HEADING))
 
     def box(along: tuple[float, float], across: float, height: tuple[float, float]) -> EditBox:
+        # Boxes are turned with the sign, which stands aslant in its capture.
         middle = frames.rotate(np.array(turn), np.array([0.5 * (along[0] + along[1]), 0.0, 0.0]))
         center = (_SIGN_MIDDLE[0] + middle[0], _SIGN_MIDDLE[1] + middle[1], 0.5 * (height[0] + height[1]))
         return EditBox(center, (along[1] - along[0], across, height[1] - height[0]), turn)
