@@ -125,6 +125,7 @@ def octahedral(normals: ArrayFloat) -> ArrayU32:
     # The lower half is folded outwards over the square's corners.
     fold_x, fold_y = (1.0 - np.abs(y)) * np.where(x < 0, -1.0, 1.0), (1.0 - np.abs(x)) * np.where(y < 0, -1.0, 1.0)
     x, y = np.where(z < 0, fold_x, x), np.where(z < 0, fold_y, y)
+    # 16 bits each: an error of some thousandth of a degree, which no reflection shows.
     a = np.rint((x * 0.5 + 0.5) * 65535.0).astype(np.uint32)
     b = np.rint((y * 0.5 + 0.5) * 65535.0).astype(np.uint32)
     return np.asarray(a | b << 16, np.uint32)

@@ -155,6 +155,13 @@ class Camera(RaySensor):
             self._shading()  # an unknown profile is told here, and not at the first image
 
     def capture(self, scene: Any, view: SensorView, channels: Sequence[str] = ()) -> Channels:
+        """Capture as every sensor does; colours come through lens, shutter and chip where the camera is a real one.
+
+        Args:
+            scene: A `SceneBatch`; a `GeometryBatch` is enough where no colour is asked for.
+            view: Where.
+            channels: What to give; default: the device's channels.
+        """
         out = super().capture(scene, view, channels)
         if self.real is not None and "rgb" in out:
             out["rgb"] = self.real.develop(out["rgb"], view.env, view.draw)

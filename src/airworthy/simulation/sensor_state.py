@@ -323,6 +323,13 @@ class SensorState:
         return {"taken": self._taken.copy(), **{k: v.copy() for k, v in past.items()}, **own, **self.ring.save()}
 
     def restore(self, saved: dict[str, ArrayAny], every: ArrayIndex, keys: ArrayU32) -> None:
+        """Continue from what `save` returned.
+
+        Args:
+            saved: By name.
+            every: All environments, (env,).
+            keys: Of their flights, (env, 4), from which mounts are drawn again.
+        """
         own = ("taken", "past_step", "past_position", "past_attitude")
         camera = {name.removeprefix("camera/"): array for name, array in saved.items() if name.startswith("camera/")}
         if isinstance(self.sensor, Camera):

@@ -56,6 +56,7 @@ def read_points(path: str | Path, limits: FileLimits = DEFAULT_LIMITS) -> Points
 
 
 def _reader(path: str | Path, readers: Mapping[str, tuple[str, str]], what: str) -> Any:
+    # By the ending here, by content within a reader: most formats have no mark that tells them from text.
     suffix = Path(path).suffix.lower()
     if suffix not in readers:
         raise AssetError(f"{str(path)!r} cannot be read as {what}: its name ends in none of {', '.join(readers)}.")

@@ -58,6 +58,7 @@ def _box(half: Array) -> Mesh:
 
 def _circle(segments: int) -> Array:
     """(segments + 1, 2) points of the unit circle; the last is the first again, for the seam of the texture."""
+    # Modulo, so that the last point is the first to the bit, and the surface closed.
     angle = 2 * np.pi * (np.arange(segments + 1) % segments) / segments
     return np.stack([np.cos(angle), np.sin(angle)], 1)
 

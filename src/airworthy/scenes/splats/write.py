@@ -62,6 +62,7 @@ def _in_file(splats: Splats, up: str) -> Splats:
 def _ply(splats: Splats, up: str) -> bytes:
     turned = _in_file(splats, up)
     count, k, _ = turned.harmonics.shape
+    # Normals are zeros that 3DGS writes: some readers count columns.
     names = ["x", "y", "z", "nx", "ny", "nz", "f_dc_0", "f_dc_1", "f_dc_2"]
     names += [f"f_rest_{index}" for index in range(3 * (k - 1))]
     names += ["opacity", *(f"scale_{axis}" for axis in range(3)), *(f"rot_{index}" for index in range(4))]

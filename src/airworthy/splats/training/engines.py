@@ -216,6 +216,13 @@ class LanesEngine:
         self._lanes.render(asked, {"rgb": image})
 
     def differentiate(self, asked: CameraView, image: ArrayF32, slopes: ArrayF32) -> None:
+        """Carry a slope of the image back to the Gaussians.
+
+        Args:
+            asked: What was rendered.
+            image: It, (c, H, W, 3).
+            slopes: Derivative of the loss with respect to it, alike.
+        """
         self.slopes.poses.clear()
         self.slopes.add(self._lanes, asked, {"rgb": image}, {"rgb": slopes})
 
@@ -253,6 +260,13 @@ class SingleEngine:
         self._single.render(asked, {"rgb": image})
 
     def differentiate(self, asked: CameraView, image: ArrayF32, slopes: ArrayF32) -> None:
+        """Carry a slope of the image back to the Gaussians.
+
+        Args:
+            asked: What was rendered.
+            image: It, (c, H, W, 3).
+            slopes: Derivative of the loss with respect to it, alike.
+        """
         self.slopes.poses.clear()
         self.slopes.add(self._single, asked, {"rgb": image}, {"rgb": slopes})
 
