@@ -176,6 +176,7 @@ def _with_movers(
     more["first_chunk"], more["chunk_count"] = spans[cloud].T
     each = np.bincount(camera, minlength=count)
     first = np.concatenate([[0], np.cumsum(each)])
+    # In 64 bits: many images of many chunks pass 2^31.
     chunks = np.concatenate([[0], np.cumsum(more["chunk_count"].astype(np.int64))])
     more["slot"] = rows["chunk_count"][camera] + chunks[:-1] - chunks[first[camera]]
     rows["more_first"], rows["more_count"] = count + first[:-1], each
@@ -196,6 +197,7 @@ def part_of(images: NDArray[np.void], rows: NDArray[np.void], some: slice) -> ND
         return part
     begin, last = int(part["more_first"][0]), int(part["more_first"][-1] + part["more_count"][-1])
     part = part.copy()
+    # Rows of movers follow those of the images, of which there are fewer now.
     part["more_first"] += len(part) - begin
     return np.concatenate([part, rows[begin:last]])
 
@@ -204,6 +206,7 @@ def _set_lens(rows: NDArray[np.void], width: int, height: int, pixels: Array, le
     if lens.straight:
         rows["slopes"] = slope_limits(width, height, pixels)
         return
+    # A lens is sampled once for each kind of camera, not for each camera.
     kinds, which = np.unique(pixels, axis=0, return_inverse=True)
     found = [lens_numbers(lens, width, height, tuple(kind.tolist())) for kind in kinds]
     which = which.reshape(-1)
@@ -221,6 +224,7 @@ def slope_limits(width: int, height: int, pixels: Array) -> Array:
         pixels: fx, fy, cx, cy (c, 4) [px].
     """
     size = np.array([width, height], np.float64)
+    # Beyond the image by a margin: Gaussians whose middle is outside may reach into it, but far out the linearisation explodes.
     low = (-SIDE_MARGIN * size - pixels[:, 2:]) / pixels[:, :2]
     high = ((1.0 + SIDE_MARGIN) * size - pixels[:, 2:]) / pixels[:, :2]
     return np.stack([low[:, 0], high[:, 0], low[:, 1], high[:, 1]], axis=1)
@@ -241,6 +245,7 @@ def lens_numbers(lens: Lens, width: int, height: int, pixels: tuple[float, ...])
         pixels: fx, fy, cx, cy [px].
     """
     focal, centre, size = np.array(pixels[:2]), np.array(pixels[2:]), np.array([width, height], np.float64)
+    # The farthest point of a rectangle from any point is a corner.
     corners = np.array([[0, 0], [1, 0], [0, 1], [1, 1]]) * size - centre
     field = float(np.linalg.norm(corners, axis=1).max())
     if lens.model == "fisheye":

@@ -50,6 +50,7 @@ class Buffers:
         """
         held = self._arrays.get(name)
         if held is None or held.size < size:
+            # Warp gives empty arrays no memory, and kernels take pointers of all.
             size = max(size, 1)
             if self._device == "cpu":
                 self._hosts[name] = np.empty(size, kind)
@@ -112,6 +113,7 @@ def make_cloud(scenes: Sequence[Splats], orders: Sequence[ArrayInt | None] | Non
     for index, splats in enumerate(scenes):
         _check(splats, index)
         kept = orders[index] if orders is not None else None
+        # Neighbours in space are neighbours in memory: a chunk is small, and is culled as one.
         order = morton_order(splats.position) if kept is None else kept
         count = max(1, -(-len(splats) // CHUNK))
         rows = _padded(_geometry(splats)[order], count * CHUNK)
@@ -137,6 +139,7 @@ def morton_order(position: ArrayFloat) -> ArrayInt:
     points = position.astype(np.float64)
     low = points.min(axis=0)
     side = max(float((points.max(axis=0) - low).max()), 1e-12)
+    # The largest coordinate would lie in a cell of its own, one beyond.
     cells = np.minimum((points - low) / side * 2**_MORTON_BITS, 2**_MORTON_BITS - 1).astype(np.uint64)
     code = np.zeros(len(points), np.uint64)
     for axis in range(3):

@@ -41,6 +41,7 @@ class CpuLanes:
     def take(self, cloud: Cloud) -> None:
         """Render this cloud from now on."""
         self.chunk_stride = cloud.chunk_stride
+        # Shared memory on a CPU: a cloud that training moves is rendered where it now is, without a copy.
         self.sent = [as_warp(array) for array in (cloud.geometry, cloud.harmonics, cloud.chunks)]
 
     def render(self, view: CameraView, out: Arrays) -> None:
@@ -66,6 +67,7 @@ class CpuLanes:
         """
         count, stride = view.count, view.stride
         columns, rows = -(-view.width // TILE), -(-view.height // TILE)
+        # Bands of rows are the tasks of sorting: enough of them for all threads, few enough that each is worth starting.
         self.band_rows = max(1, rows * count // _BAND_TASKS)
         tasks = count * -(-rows // self.band_rows)
         take = self.buffers.take
@@ -82,6 +84,7 @@ class CpuLanes:
             numbers = [stride, columns, rows, self.band_rows, entries, self.capacity, STAGES[stage]]
             self.launch(arrange_kernel, tasks, arrays, numbers)
             longest = int(self.buffers.host("needed")[:tasks].max(initial=0)) if stage == "lists" else 0
+            # Lists that were cut short say how long they would be: once more with that room, and from then on at once.
             if longest <= self.capacity:
                 return
             self.capacity = _round_up(longest)
@@ -123,6 +126,7 @@ class CpuLanes:
 
 def _round_up(count: int) -> int:
     """To one of few sizes, so that launches and memory stay when counts change a little: a quarter of a power of two."""
+    # An eighth to a quarter too large at most.
     step = max(1024, 1 << max(count.bit_length() - 3, 0))
     return max(1, -(-count // step)) * step
 
@@ -159,6 +163,7 @@ class Slopes:
 
     def clear(self) -> None:
         """Forget everything, at the cost of what was touched."""
+        # An image touches a small part of a large scene; clearing all would cost more than the image.
         for chunk in np.flatnonzero(self.touched):
             self.gaussians[chunk * CHUNK // CPU_LANES : (chunk + 1) * CHUNK // CPU_LANES] = 0.0
             row = self._cloud.chunks[chunk]
@@ -194,6 +199,7 @@ class Slopes:
         work = [owners, owners, *given, take("used", tiles, np.int32), partials, found]
         flags = back_flags(view, slopes)
         numbers = [view.stride, view.width, view.height, engine.band_rows, engine.capacity, flags]
+        # Two stages: pixels to places in lists, then places to Gaussians in a fixed order, so that no sum depends on threads.
         for stage, tasks in (("tiles", tiles), ("cameras", view.count)):
             arrays = [engine.cameras, engine.order(tasks), engine.records, engine.counts, engine.tiles, engine.lists]
             engine.launch(raster_back_kernel, tasks, [*arrays, *work], [*numbers, BACK_STAGES[stage]])
@@ -202,6 +208,7 @@ class Slopes:
 
 def back_flags(view: CameraView, slopes: Arrays) -> int:
     """Return what `raster_back` is to read: the channels that a loss depends on, and whether there is a limit."""
+    # Only what the loss depends on: each channel takes its part of the time.
     return sum(FLAGS[name] for name in slopes) | view.flags & FLAGS["limit"]
 
 
@@ -227,6 +234,7 @@ def pose_sums(view: CameraView, parts: Array) -> Array:
     images = view.cameras[: view.count]
     if not images["more_count"].any():
         return parts.sum(axis=1)
+    # Prefix sums: a mover's slots are a span of its image's.
     sums = np.concatenate([np.zeros((view.count, 1, 12)), np.cumsum(parts, axis=1)], axis=1)
     own = np.arange(view.count)
     owner = np.concatenate([own, np.repeat(own, images["more_count"])])
@@ -237,5 +245,6 @@ def pose_sums(view: CameraView, parts: Array) -> Array:
     position = np.einsum("nij,nj->ni", attitude, rows[:, :3])
     matrix = (rows[:, 3:].reshape(-1, 3, 3) @ attitude.swapaxes(1, 2)).reshape(-1, 9)
     found = np.zeros((view.count, 12))
+    # `add.at`, since several movers have one owner.
     np.add.at(found, owner, np.concatenate([position, matrix], axis=1))
     return found

@@ -61,6 +61,7 @@ class Lens:
     def of(cls, projection: object) -> tuple[Lens, tuple[float, float, float, float]] | None:
         """Lens and intrinsics of a projection of `optics.projections`; None where no lens describes it."""
         if isinstance(projection, Pinhole):
+            # Pixel k spans k to k + 1 here; centres at whole numbers lie half a pixel further on.
             d, shift = projection.distortion, 0.5 if projection.integer_pixels else 0.0
             lens = cls("opencv", (d.k1, d.k2, d.p1, d.p2, d.k3)) if d.any else cls()
             return lens, (projection.fx, projection.fy, projection.cx + shift, projection.cy + shift)
@@ -84,11 +85,13 @@ class Lens:
         """Greatest ray slope (`opencv`), or angle off the axis [rad] (`fisheye`), up to which the lens can be inverted."""
         if self.model == "fisheye":
             return self._polynomial.angle_limit(WIDEST)
+        # Evenly in the angle, up to 89 degrees: a lens folds near its border.
         radius = np.tan(np.linspace(0.0, 1.55, 2048))
         turn = np.arange(_DIRECTIONS) * (2.0 * math.pi / _DIRECTIONS)
         slope = radius[:, None, None] * np.stack([np.cos(turn), np.sin(turn)], axis=-1)
         with np.errstate(all="ignore"):
             (xx, xy), (_, yy) = np.moveaxis(self.slopes(slope), (-2, -1), (0, 1))
+            # Positive area and trace: neither folded nor turned over, in every direction.
             good = ((xx * yy - xy * xy > _LEAST_AREA) & (xx + yy > 0.0)).all(axis=1)
         bad = np.flatnonzero(~good)
         return float(radius[max(int(bad[0]) - 1, 0)]) if bad.size else float(radius[-1])

@@ -80,12 +80,14 @@ class Single:
         room = max(1024, 1 << (2 * total).bit_length())
         keys, lists = take("keys", room, np.int64), take("lists", room, np.int32)
         tiles, nothing = take("tiles", 2 * tile_count, np.int32), take("nothing", 1, np.int32)
+        # Tiles without an entry are not written, and must be empty spans.
         tiles.zero_()
         columns, rows = -(-view.width // TILE), -(-view.height // TILE)
         arrays = [cameras, nothing, records, tags, ends, nothing, nothing, keys, tiles, lists, nothing]
         numbers = [view.stride, columns, rows, 1, 0, total]
         self._launch(arrange_kernel, slots, arrays, [*numbers, _EMIT])
         if total:
+            # Only as many bits as tiles have: each pass of a radix sort over eight of them takes time.
             wp.utils.radix_sort_pairs(keys, lists, total, end_bit=_DEPTH_BITS + tile_count.bit_length())
             self._launch(arrange_kernel, total, arrays, [*numbers, _FIND])
         return tiles, lists
@@ -159,11 +161,13 @@ class SingleSlopes:
         take, slots, chunks = engine._buffers.take, view.count * view.stride, self._touched.size
         rows = slots * self._pose_rows
         pose = take("pose slopes", rows * PART_WORDS, np.float32)
+        # Chunks that nobody sees write nothing.
         pose.zero_()
         nothing = take("nothing", 1, np.int32)
         arrays = [*engine._sent, cameras, nothing, take("tags", 1, np.int32), take("ends", 1, np.int32), found]
         arrays += [self._gaussians, self._harmonics, pose, self._touched]
         numbers = [view.stride, view.count, view.width, view.height, view.flags, 0, view.near, view.dilation]
+        # On a GPU half a warp takes sixteen Gaussians, on a CPU a task takes a chunk.
         groups = chunks if self._device == "cpu" else chunks * (CHUNK // CPU_LANES)
         self._launch(project_back_kernel, groups, arrays, numbers)
         parts = pose.numpy()[: rows * PART_WORDS].reshape(view.count, view.stride, self._pose_rows, PART_WORDS)

@@ -106,7 +106,9 @@ def _split(triangles: ArrayFloat, size: float, count_max: int, bounds: Region) -
         if not len(long) or room <= 0:
             return triangles, parent
         if len(long) > room:
+            # The longest first: what is left unsplit for want of room is then as small as can be.
             long = long[np.argsort(-length.max(axis=1)[long], kind="stable")[:room]]
+        # Corners turned so that the edge to be halved is the first: both halves keep the winding.
         turn = (length[long].argmax(axis=1)[:, None] + np.arange(3)) % 3
         a, b, c = np.moveaxis(np.take_along_axis(triangles[long], turn[..., None], axis=1), 1, 0)
         middle = 0.5 * (a + b)
@@ -136,6 +138,7 @@ def viewpoints(batch: SceneBatch, count: int, margin: float = 0.4, first: int = 
     """
     bounds = batch.scenes[0].bounds
     low, high = np.array(bounds.lower) + margin, np.array(bounds.upper) - margin
+    # Forty trials for each: halls are mostly free, and what is full should say so instead of searching on.
     tried = low + (high - low) * sequence(40 * count, 40 * first)
     free = tried[clearance(batch.geometry, tried, np.zeros(len(tried), np.int32), 2.0 * margin).distance > margin]
     if (high <= low).any() or len(free) < count:
