@@ -126,7 +126,7 @@ class CpuLanes:
 
 def _round_up(count: int) -> int:
     """To one of few sizes, so that launches and memory stay when counts change a little: a quarter of a power of two."""
-    # An eighth to a quarter too large at most.
+    # At most a quarter too large, where many are counted.
     step = max(1024, 1 << max(count.bit_length() - 3, 0))
     return max(1, -(-count // step)) * step
 
