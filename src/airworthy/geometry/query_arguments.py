@@ -66,11 +66,13 @@ class _Recorded:
 
     def run(self, batch: GeometryBatch, inputs: Sequence[ArrayAny]) -> list[ArrayAny]:
         # Into arrays of its own: a recorded launch names its memory.
+        # Into arrays of its own: a recorded launch names its memory.
         for mine, given in zip(self.inputs, inputs, strict=True):
             mine[...] = given
         for index, argument in enumerate(batch.arguments()):
             self.launcher.exchange(index, argument)
         self.launcher.launch()
+        # Copies, since the next launch writes over them.
         # Copies, since the next launch writes over them.
         return [a.copy() for a in self.outputs]
 
@@ -117,6 +119,7 @@ def _run_on_device(
 def closed_flags(batch: GeometryBatch) -> Any:
     """Warp array of one int per shape: 1 for a mesh that encloses a volume; found once per batch."""
     if batch not in _closed:
+        # Once: whether a surface is closed takes a look at every edge.
         flags = [int(isinstance(shape, Mesh) and is_closed(shape)) for shape in batch.shapes] or [0]
         _closed[batch] = quiet_warp().array(np.array(flags, np.int32), device=batch.device)
     return _closed[batch]

@@ -68,6 +68,7 @@ def semi_kinematic_parameter_layout(rotor_count: int) -> Layout:
 
 
 def _with_control(vehicle: Layout, rotor_count: int) -> Layout:
+    # Its own copies of mass and inertia: a controller may believe others than the vehicle has.
     control = {f"control_{name}": shape for name, shape in control_layout(rotor_count).fields.items()}
     return Layout({**vehicle.fields, **control})
 
@@ -77,6 +78,7 @@ def step_snippet(rotor_count: int) -> str:
     vehicle, control = rigid_layout(rotor_count), control_layout(rotor_count)
     blocks = [*rigid_blocks(vehicle, rotor_count), *control_blocks(control, rotor_count)]
     text = step_source()
+    # Control is put in as text: a call through a pointer would keep the compiler from inlining it.
     for hook, part in control_native().items():
         text = text.replace(hook, part)
     text = text.replace("TRACED_BLOCKS", "".join(b.source for b in blocks) + advance_source())
