@@ -48,7 +48,7 @@ def test_parts_are_commands_that_each_can_be_called(tmp_path: Path) -> None:
     parts = parts_of(tmp_path / "demo", 5, 3, "cpu")
     assert [part.name for part in parts] == list(PARTS)
     for part in parts:
-        words = shlex.split(part.told)
+        words = shlex.split(part.command_line)
         assert words[0] == "airworthy"
         assert words[1] in COMMANDS
         assert words[words.index("--out") + 1] == str(tmp_path / "demo" / part.name)
@@ -151,7 +151,7 @@ def test_what_a_part_left_and_cannot_be_shown_is_named(tmp_path: Path) -> None:
         (tmp_path / name).mkdir(exist_ok=True)
         (tmp_path / name / "summary.json").write_text(content)
         with pytest.raises(AssetError, match=f"{name}' cannot be shown. .* Delete that folder, and the same command makes"):
-            write_page(tmp_path, parts, journals.DemoManifest(tmp_path, [], [part.told for part in parts], [name]))
+            write_page(tmp_path, parts, journals.DemoManifest(tmp_path, [], [part.command_line for part in parts], [name]))
     assert not (tmp_path / "report.html").exists()
 
 
@@ -176,7 +176,7 @@ def test_another_demo_in_the_folder_is_refused(ran: list[str], capsys: Output) -
 
 def test_the_page_of_an_empty_demo_says_so(tmp_path: Path) -> None:
     parts = parts_of(tmp_path, 1, 0, "cpu", quick=True)
-    page = write_page(tmp_path, parts, journals.DemoManifest(tmp_path, [], [part.told for part in parts]))
+    page = write_page(tmp_path, parts, journals.DemoManifest(tmp_path, [], [part.command_line for part in parts]))
     text = page.read_text()
     assert "has not come to the evidence yet" in text
     assert text.count("<li>") == len(PARTS)

@@ -35,7 +35,7 @@ def _run(config: NavigationConfig) -> int:
     with stopped_by_terminate() as received:
         done = run_benchmark(config, quiet=config.json)
     if config.json:
-        emit_json(_told(done))
+        emit_json(_json_summary(done))
     else:
         _show(done)
     if done.interrupted:
@@ -44,7 +44,7 @@ def _run(config: NavigationConfig) -> int:
     return 0
 
 
-def _told(done: Benchmarked) -> dict[str, Any]:
+def _json_summary(done: Benchmarked) -> dict[str, Any]:
     state = {"folder": str(done.folder), "report": None if done.report is None else str(done.report)}
     return {**state, "interrupted": done.interrupted, **done.summary}
 

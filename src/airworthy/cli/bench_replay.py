@@ -38,8 +38,8 @@ def main(argv: list[str]) -> int:
     found = replay_row(config.folder, config.row, pilot=config.pilot)
     row = found.recorded
     if config.json:
-        told = {"equal": found.equal, "differs": list(found.differs), "folder": str(found.folder)}
-        emit_json({**told, "recorded": row, "repeated": found.repeated})
+        verdict = {"equal": found.equal, "differs": list(found.differs), "folder": str(found.folder)}
+        emit_json({**verdict, "recorded": row, "repeated": found.repeated})
         return 0 if found.equal else 1
     what = f"{row['pilot']} on {row['vehicle']} in {row['scenario']} {row['configuration']}: {row['outcome']}"
     if found.equal:

@@ -59,8 +59,8 @@ def _report(
     within = trends_within(summary, titles)
     trend, thinking = trends(summary, titles), planning(summary, rows, titles, manifest["identity"]["config"]["compute"])
     if config.json:
-        told = ("scores", "scenarios", "correlations", "correlations_by_category", "paired", "flips")
-        scores = {name: summary[name] for name in told}
+        keys = ("scores", "scenarios", "correlations", "correlations_by_category", "paired", "flips")
+        scores = {name: summary[name] for name in keys}
         emit_json({"report": str(path), **scores, "planning": thinking})
         return
     show_scores(summary)

@@ -27,7 +27,7 @@ def main(argv: list[str]) -> int:
         except KeyboardInterrupt:  # before the first flight, or while the report is made
             return interrupted(received, "Interrupted: finished flights are kept; the same command goes on from there.")
     if config.json:
-        emit_json(_told(done))
+        emit_json(_json_summary(done))
     else:
         _show(done)
     if done.interrupted:
@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _told(done: Evaluated) -> dict[str, Any]:
+def _json_summary(done: Evaluated) -> dict[str, Any]:
     state = {"folder": str(done.folder), "report": None if done.report is None else str(done.report)}
     names = ("command", "state", "aggregate", "against_first_pilot", "against_baseline", "adaptation")
     return {**state, "interrupted": done.interrupted, **{name: done.summary[name] for name in names}}

@@ -55,5 +55,5 @@ def main(argv: list[str]) -> int:
     if config.json:
         emit_json(asdict(video))
     else:
-        print(video.told)
+        print(video.summary_line)
     return 0

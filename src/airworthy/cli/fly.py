@@ -58,7 +58,7 @@ def _show(result: FlyResult, warnings: Sequence[str]) -> None:
     if result.pilot_error:
         notes.append(f"The pilot failed, which ended the run: {result.pilot_error}")
     if result.video is not None:
-        notes.append(result.video.told)
+        notes.append(result.video.summary_line)
     show_summary(result.folder, result.summary, notes)
 
 

@@ -165,13 +165,13 @@ def _extra_of(error: ModuleNotFoundError) -> tuple[str, str] | None:
 
 def _show_warning(others: Callable[..., None]) -> Callable[..., None]:
     """Return how warnings are shown: what a file lost as one plain line on standard error, all others as ever."""
-    told: set[str] = set()
+    shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *more: Any, **named: Any) -> None:
         if not issubclass(category, AssetWarning):
             others(message, category, *more, **named)
-        elif str(message) not in told:
-            told.add(str(message))
+        elif str(message) not in shown:
+            shown.add(str(message))
             print(f"warning: {message}", file=sys.stderr)
 
     return show

@@ -227,10 +227,12 @@ def _found(config: _Named) -> Scene:
 
 def _with_remarks(config: _Named) -> tuple[Scene, list[str]]:
     """Return the scene, and what its file lost or had mended when it was read."""
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AssetWarning)
         item = _found(config)
-    return item, list(dict.fromkeys(str(line.message).rstrip(".") for line in told if issubclass(line.category, AssetWarning)))
+    return item, list(
+        dict.fromkeys(str(line.message).rstrip(".") for line in caught if issubclass(line.category, AssetWarning))
+    )
 
 
 def _show(config: ShowSceneConfig) -> int:

@@ -181,9 +181,9 @@ def _written_card(folder: Path) -> Path:
 def _export(config: ExportDatasetConfig) -> int:
     from airworthy.learning.datasets.lerobot import export_lerobot
 
-    told = export_lerobot(ExpertDataset.open(config.folder), config.out, config.images, quiet=config.json)
+    done = export_lerobot(ExpertDataset.open(config.folder), config.out, config.images, quiet=config.json)
     if config.json:
-        emit_json(told)
+        emit_json(done)
     else:
-        print(f"LeRobot {told['codebase_version']}: {told['episodes']:,} episodes, {told['frames']:,} frames in {config.out}")
+        print(f"LeRobot {done['codebase_version']}: {done['episodes']:,} episodes, {done['frames']:,} frames in {config.out}")
     return 0

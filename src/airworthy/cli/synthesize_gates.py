@@ -61,8 +61,8 @@ def main(argv: list[str]) -> int:
         except KeyboardInterrupt:  # before the first shard
             return interrupted(received, "Interrupted: what is finished is kept; the same command goes on from there.")
     if config.json:
-        told = {key: made.about[key] for key in ("digest", "complete", "counts", "shares", "trials")}
-        emit_json({"folder": str(made.folder), "new": made.new, "seconds": made.seconds, **told})
+        about = {key: made.about[key] for key in ("digest", "complete", "counts", "shares", "trials")}
+        emit_json({"folder": str(made.folder), "new": made.new, "seconds": made.seconds, **about})
     else:
         _show(made, config.report)
     if made.interrupted:

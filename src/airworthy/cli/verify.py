@@ -79,9 +79,9 @@ def left_out(config: VerifyConfig) -> list[str]:
         lines.append("AIRWORTHY_DATA is unset: comparisons with reference files were left out.")
     if find_spec("embreex") is None and ("geometry" in config.only or not config.only):
         lines.append("The package embreex is not installed: comparisons with Embree were left out.")
-    for group, told in LEFT_OUT.items():
+    for group, describe in LEFT_OUT.items():
         if group in config.only or not config.only:
-            lines += told()
+            lines += describe()
     if not config.all:
         lines.append("What takes minutes was left out: run with --all.")
     return lines

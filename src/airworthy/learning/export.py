@@ -91,15 +91,15 @@ class _Graph:
 
     def build(self, contract: PolicyContract, kind: Variant) -> None:
         """From the inputs to the outputs; concatenations in the specification's order."""
-        told = ["state", "objective"]
+        command_inputs = ["state", "objective"]
         if kind.history != "none":
             latent = self.chain("history", "history.body", len(HISTORY_HIDDEN) + 1, rectified=True)
             self.add("Identity", [self.linear(latent, "history.estimate")], "estimate")
-            told.append(latent if kind.history == "latent" else "estimate")
+            command_inputs.append(latent if kind.history == "latent" else "estimate")
         if kind.vision:
             seen = self.add("Concat", [self.backbone(contract), self.vision_state()], axis=1)
-            told.append(self.chain(seen, "vision.head", len(HEAD_HIDDEN) + 1))
-        read = self.add("Concat", told, axis=1)
+            command_inputs.append(self.chain(seen, "vision.head", len(HEAD_HIDDEN) + 1))
+        read = self.add("Concat", command_inputs, axis=1)
         self.add("Identity", [self.chain(read, "command", len(COMMAND_HIDDEN) + 1)], "command")
 
     def add(self, operator: str, inputs: list[str], name: str = "", **attributes: Any) -> str:

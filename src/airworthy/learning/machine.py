@@ -54,7 +54,7 @@ class TrainingOptions:
         """Fields in which an earlier training differs, in words."""
         # An option that an earlier version did not have was at its default.
         now, then = asdict(self), {item.name: before.get(item.name, item.default) for item in fields(self)}
-        return [f"{name} was {_told(then[name])}, not {_told(now[name])}" for name in now if then[name] != now[name]]
+        return [f"{name} was {_shown(then[name])}, not {_shown(now[name])}" for name in now if then[name] != now[name]]
 
     def _check_within(self, name: str, least: float, most: float) -> None:
         if not least <= getattr(self, name) <= most:
@@ -71,7 +71,7 @@ class TrainingOptions:
                 raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected 0 or more, below 1.")
 
 
-def _told(value: Any) -> str:
+def _shown(value: Any) -> str:
     return "none" if value == "" else str(value)
 
 

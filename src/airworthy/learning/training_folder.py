@@ -136,8 +136,8 @@ class TrainingFolder:
         if self._before is None:
             write_json(self.folder / IDENTITY_FILE, {**self._identity, "machine": asdict(machine)})
         elif changed := machine.differences(self.machine or {}):
-            told = f"It began on another machine ({'; '.join(changed)}): it goes on, but its bits are not those of one run."
-            say(self._quiet, told)
+            warning = f"It began on another machine ({'; '.join(changed)}): it goes on, but its bits are not those of one run."
+            say(self._quiet, warning)
         self.about = {"machine": asdict(machine), **self._identity}
         saved = self._checkpoints().newest()
         if saved is not None:

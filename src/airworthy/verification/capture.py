@@ -61,9 +61,9 @@ def _lost(rng: np.random.Generator) -> Similarity:
 def _from_places(seed: int) -> tuple[float, float]:
     rng = np.random.default_rng(seed)
     wanted, places = _lost(rng), rng.uniform(-ROOM, ROOM, (IMAGES, 3))
-    told = places + PLACE_NOISE * rng.normal(size=places.shape)
-    told[:WRONG] += rng.uniform(-ROOM, ROOM, (WRONG, 3))
-    return _off(find_similarity(wanted.inverse.points(places), told, seed=seed).similarity, wanted, places)
+    given = places + PLACE_NOISE * rng.normal(size=places.shape)
+    given[:WRONG] += rng.uniform(-ROOM, ROOM, (WRONG, 3))
+    return _off(find_similarity(wanted.inverse.points(places), given, seed=seed).similarity, wanted, places)
 
 
 def _from_corners(seed: int) -> tuple[float, float]:

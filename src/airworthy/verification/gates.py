@@ -257,12 +257,12 @@ def loss_figures() -> Iterator[Figure]:
     count = sum(int(np.prod(shape)) for shape in tensor_shapes().values())
     yield Figure("Gates 7: numbers that the network learns", float(count), f"{PARAMETERS:,}", count == PARAMETERS)
     at, value, crossing = loss_minimum()
-    for title, found, told, digits in (
+    for title, found, stated, digits in (
         ("loss is least at an error of", at, 0.0443, 4),
         ("its least value", value, -0.01306, 5),
         ("it is zero again at", crossing, 0.0916, 4),
     ):
-        yield Figure(f"Gates 7: {title}", found, f"{told:+g}", round(found, digits) == told)
+        yield Figure(f"Gates 7: {title}", found, f"{stated:+g}", round(found, digits) == stated)
     errors = np.linspace(-1.0, 1.0, 200_001)
     yield below("Gates 7: least loss above that of 200,001 errors", value - float(loss_of(errors).min()), 1e-15)
     slope = float(loss_of(1e-5) - loss_of(-1e-5)) / 2e-5
@@ -386,9 +386,9 @@ def _segments(given: Any) -> tuple[float, float]:
     for item in given:
         span = float(item["T"])
         c = septic(item["b0"], item["bf"], span)
-        told = np.array(item["coefficients_p7_to_p0"])
+        stated = np.array(item["coefficients_p7_to_p0"])
         coefficients = max(
-            coefficients, float(np.max(np.abs(in_seconds(c, span)[::-1] - told) / np.maximum(1.0, np.abs(told))))
+            coefficients, float(np.max(np.abs(in_seconds(c, span)[::-1] - stated) / np.maximum(1.0, np.abs(stated))))
         )
         for sample in item["samples"]:
             for order, name in enumerate("xvaj"):
@@ -458,10 +458,10 @@ def _mixer_gap(name: str) -> float:
     body, thrust, moment = vehicle(name), 30_000.0, (900.0, -2_100.0, 3_300.0)
     # As printed, in the firmware's axes: its pitch has the other sign.
     r, p, y = moment[0] / 2.0, -moment[1] / 2.0, -moment[2]
-    told = (thrust - r + p + y, thrust - r - p - y, thrust + r - p + y, thrust + r + p - y)
+    stated = (thrust - r + p + y, thrust - r - p - y, thrust + r - p + y, thrust + r + p - y)
     mine = [(int(np.sign(rotor.position[0])), int(np.sign(rotor.position[1]))) for rotor in body.rotors]
     found = motor_commands(thrust, moment, mixer_for(body))
-    return max(abs(float(c) - told[CORNERS.index(at)]) for at, c in zip(mine, found, strict=True))
+    return max(abs(float(c) - stated[CORNERS.index(at)]) for at, c in zip(mine, found, strict=True))
 
 
 # -----------------------------------------------------------------------------------------------------------------------------

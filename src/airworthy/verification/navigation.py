@@ -79,9 +79,9 @@ def indicator_figures() -> Iterator[Figure]:
     yield below(f"{label}: angular accelerations off the table, worst", 100.0 * float(gaps[:, 1:].max()), 0.2, "%")
     worst = 0.0
     for model, found in zip(fleet, measured_indicators(fleet), strict=True):
-        told = indicators(model, from_rest=False)
+        given = indicators(model, from_rest=False)
         for name in ("thrust_to_weight", "alpha_xy_max", "alpha_z_max"):
-            worst = max(worst, abs(getattr(found, name) / getattr(told, name) - 1.0))
+            worst = max(worst, abs(getattr(found, name) / getattr(given, name) - 1.0))
     yield below(f"{label}: measured by step tests off the computed ones, worst", 100.0 * worst, 2.0, "%")
 
 
@@ -89,7 +89,9 @@ def _printed(model: Vehicle) -> tuple[float, float, float]:
     """Return how far the three indicators are off the printed ones: absolute, relative, relative."""
     found = indicators(model)
     printed = [float(model.extra[f"published_{name}"]) for name in ("thrust_to_weight", "alpha_xy_max", "alpha_z_max")]
-    turns = (abs(value / told - 1.0) for value, told in zip((found.alpha_xy_max, found.alpha_z_max), printed[1:], strict=True))
+    turns = (
+        abs(value / given - 1.0) for value, given in zip((found.alpha_xy_max, found.alpha_z_max), printed[1:], strict=True)
+    )
     return (abs(found.thrust_to_weight - printed[0]), *turns)  # type: ignore[return-value]
 
 
@@ -109,9 +111,9 @@ def score_figures() -> Iterator[Figure]:
     spread = (1.2 * (0.6 * (0.5 - mean) ** 2 + 0.4 * mean**2) + 0.6 * (0.1 - mean) ** 2 + 0.4 * (0.2 - mean) ** 2) / 2.2
     wanted = {"a": (60.0, 0.06, 60.0 * 0.7), "b": (100.0 * mean, spread, 100.0 * mean * (1.0 - 0.3 * spread / 0.06))}
     gaps = [
-        abs(value - told)
+        abs(value - given)
         for name, numbers in wanted.items()
-        for value, told in zip((found[name].score, found[name].variance, found[name].final), numbers, strict=True)
+        for value, given in zip((found[name].score, found[name].variance, found[name].final), numbers, strict=True)
     ]
     if found["a"].missing != ("maze",) or not found["a"].reference_only:
         gaps.append(np.inf)

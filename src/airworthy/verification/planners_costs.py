@@ -217,7 +217,7 @@ def pillar_scan(centre: tuple[float, float] | None) -> Array:
 
 def network_figures(network: Network) -> Iterator[Figure]:
     """Check the forward pass with the published weights."""
-    gaps = [network.forward(STATE, pillar_scan(at)[None]).velocity[0] - told for at, told in CHECKS.items()]
+    gaps = [network.forward(STATE, pillar_scan(at)[None]).velocity[0] - given for at, given in CHECKS.items()]
     worst = float(np.abs(gaps).max())
     yield below(f"NavRL 7: velocities off the {len(CHECKS)} published check values, worst", worst, 0.01, "m/s")
 

@@ -203,9 +203,9 @@ def _ranger(count: int) -> Iterator[Figure]:
     yield within("FlightGoggles 11: ranger at 5 m, mean", float(found.mean()), 5.0, 0.0005, "m")
     yield within("FlightGoggles 11: ranger at 5 m, variance", float(found.var()), 0.009, 0.02, "m^2")
     heights = np.linspace(19.0, 21.0, 401)
-    told = sensor.capture(floor, _view(np.c_[0 * heights, 0 * heights, heights], len(heights)))["valid"][:, 0]
+    given = sensor.capture(floor, _view(np.c_[0 * heights, 0 * heights, heights], len(heights)))["valid"][:, 0]
     clear = np.abs(heights - 20.0) > 1e-3
-    wrong = int(np.sum((told != (heights < 20.0))[clear]))
+    wrong = int(np.sum((given != (heights < 20.0))[clear]))
     yield zero("FlightGoggles 11: returns beyond 20 m not flagged, or nearer ones flagged", wrong)
 
 

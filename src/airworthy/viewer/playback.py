@@ -273,7 +273,7 @@ class Viewer:
     ):
         self.server, self.subject = server, subject
         self._lock = threading.RLock()
-        self._told = -np.inf
+        self._captioned = -np.inf
         api, scene = server.scene, subject.scene
         self.poses: ActorPoses | None = None
         self.scene: SceneNodes | None = None
@@ -347,8 +347,8 @@ class Viewer:
         with self._lock:
             later = self.time + elapsed * float(self.controls.speed.value)
             now = clock.monotonic()
-            tell = now - self._told >= WORDS_EVERY
-            self._told = now if tell else self._told
+            tell = now - self._captioned >= WORDS_EVERY
+            self._captioned = now if tell else self._captioned
             self.show(0.0 if later > self.duration else later, tell)
 
     def run(self) -> None:

@@ -285,8 +285,8 @@ def resolved(config: FlyConfig) -> dict[str, Any]:
     """Return the configuration as plain data, for config.json."""
     usual = FlyConfig()
     # What came later and stands at its default is left out: older folders tell of the same runs as ever.
-    told = {name: value for name, value in asdict(config).items() if name not in _LATER or value != getattr(usual, name)}
-    return {"version": CONFIG_VERSION, **told, "out": str(config.out)}
+    written = {name: value for name, value in asdict(config).items() if name not in _LATER or value != getattr(usual, name)}
+    return {"version": CONFIG_VERSION, **written, "out": str(config.out)}
 
 
 def command_line(config: FlyConfig) -> str:

@@ -95,7 +95,7 @@ class Video:
     """What would make it better, in one sentence."""
 
     @property
-    def told(self) -> str:
+    def summary_line(self) -> str:
         """Where it is and how long it took, in one line; and the hint, if there is one, in a second."""
         speed = f"{self.frames} frames in {self.seconds:.1f} s"
         return f"Film: {self.path} ({speed}), contact sheet: {self.sheet}" + (f"\n{self.hint}" if self.hint else "")

@@ -186,8 +186,8 @@ def _cause(flown: FlightRun, env: int) -> dict[str, str]:
 
 def _by_env(meta: Mapping[str, Any], name: str) -> dict[int, str]:
     """Return a text of each flight by its environment, as the meta data tell it; nothing where they tell something else."""
-    told = meta.get(name)
-    return {int(env): str(cause) for env, cause in told.items() if env.isdecimal()} if isinstance(told, dict) else {}
+    causes = meta.get(name)
+    return {int(env): str(cause) for env, cause in causes.items() if env.isdecimal()} if isinstance(causes, dict) else {}
 
 
 def _corners(gate: Gate) -> Any:

@@ -337,9 +337,9 @@ def _mission(config: FlyConfig, vehicles: Sequence[Vehicle], radius: Array, plac
     lower, upper = (np.array(corner, np.float64) for corner in (place.bounds.lower, place.bounds.upper))
     for name, end in zip(("start", "goal"), ends, strict=True):
         if not ((end >= lower) & (end <= upper)).all():
-            told = ", ".join(f"{value:g}" for value in end)
+            position_text = ", ".join(f"{value:g}" for value in end)
             raise AirworthyError(
-                f"The {name} ({told}) lies outside the scene {place.name!r}, which reaches from {lower.tolist()} to"
+                f"The {name} ({position_text}) lies outside the scene {place.name!r}, which reaches from {lower.tolist()} to"
                 f" {upper.tolist()} m: choose another."
             )
     limits = limited(config)

@@ -56,9 +56,9 @@ class OwnPilots:
         for place, part in enumerate(parts):
             self._inner.append(self._begun(make, part, place))
         first = next((item for item in self._inner if item is not None), None)
-        self.name = str(_told(first, "name", "pilot"))
-        self.level = str(_told(first, "level", "tracking"))
-        observes = _told(first, "observes", ("position", "velocity", "attitude"))
+        self.name = str(_declared(first, "name", "pilot"))
+        self.level = str(_declared(first, "level", "tracking"))
+        observes = _declared(first, "observes", ("position", "velocity", "attitude"))
         if self.level not in LEVELS:
             raise unknown_name(f"level of the pilot {self.name!r}", self.level, LEVELS)
         if isinstance(observes, str):
@@ -116,7 +116,7 @@ class OwnPilots:
             self.causes[place] = self.causes[place] or cause
 
 
-def _told(pilot: Any, name: str, usual: Any) -> Any:
+def _declared(pilot: Any, name: str, usual: Any) -> Any:
     """Return what a pilot says of itself."""
     try:
         return contained(lambda: getattr(pilot, name, usual))

@@ -66,7 +66,7 @@ def failures_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
     for place, total in flown.items():
         for (outcome, cause), mine in _gathered(groups.get(place, {})):
             head = {"pilot": place[0], "scenario": place[1], "outcome": outcome, "cause": cause}
-            found.append({**head, "flights": len(mine), "of": total, **_told(mine)})
+            found.append({**head, "flights": len(mine), "of": total, **_described(mine)})
     return found
 
 
@@ -81,12 +81,12 @@ def _gathered(groups: Mapping[tuple[str, str], list[Row]]) -> list[tuple[tuple[s
     return sorted(joined.items(), key=lambda item: (-len(item[1]), item[0]))
 
 
-def _told(rows: Sequence[Row]) -> dict[str, Any]:
+def _described(rows: Sequence[Row]) -> dict[str, Any]:
     categories = {name: sum(row["category"] == name for row in rows) for name in dict.fromkeys(r["category"] for r in rows)}
-    told: dict[str, Any] = {"by_category": categories, "layouts": sorted({row["configuration"] for row in rows})}
+    entries: dict[str, Any] = {"by_category": categories, "layouts": sorted({row["configuration"] for row in rows})}
     for name, column in _SPREAD.items():
-        told[name] = _quantiles([way_done(row) if column == "way_done" else row[column] for row in rows], (0.25, 0.5, 0.75))
-    return told | {name: _quantiles([row[name] for row in rows], (0.5,))[0] for name in _MIDDLE}
+        entries[name] = _quantiles([way_done(row) if column == "way_done" else row[column] for row in rows], (0.25, 0.5, 0.75))
+    return entries | {name: _quantiles([row[name] for row in rows], (0.5,))[0] for name in _MIDDLE}
 
 
 def _quantiles(values: Sequence[float], at: Sequence[float]) -> list[float]:
@@ -253,11 +253,13 @@ def _cells(by_pilot: Mapping[str, Sequence[Row]]) -> list[dict[str, Any]]:
         groups: dict[tuple[str, str], list[int]] = {}
         for row in rows:
             groups.setdefault((row["scenario"], row["vehicle"]), []).append(row["success"])
-        told = []
+        entries = []
         for (scenario, name), got in groups.items():
             head = {"scenario": scenario, "vehicle": name, "successes": sum(got), "flights": len(got)}
-            told.append({**head, **asdict(wilson_interval(sum(got), len(got)))})
-        found.append({"pilot": pilot, "interquartile_mean": interquartile_mean([c["value"] for c in told]), "cells": told})
+            entries.append({**head, **asdict(wilson_interval(sum(got), len(got)))})
+        found.append(
+            {"pilot": pilot, "interquartile_mean": interquartile_mean([c["value"] for c in entries]), "cells": entries}
+        )
     return found
 
 

@@ -303,8 +303,8 @@ def check(config: NavigationConfig) -> None:
     if len(set(config.configurations)) != len(config.configurations) or not all(
         1 <= number <= CONFIGURATIONS for number in config.configurations
     ):
-        told = " ".join(map(str, config.configurations))
-        raise AirworthyError(f"--configurations are {told}; expected numbers from 1 to {CONFIGURATIONS}, each once.")
+        numbers = " ".join(map(str, config.configurations))
+        raise AirworthyError(f"--configurations are {numbers}; expected numbers from 1 to {CONFIGURATIONS}, each once.")
     if not 0 <= config.hard_repeats <= 1000:
         raise AirworthyError(f"--hard-repeats is {config.hard_repeats}; expected 1 to 1,000, or 0 for as many as --repeats.")
     if len(set(config.scenes)) != len(config.scenes):

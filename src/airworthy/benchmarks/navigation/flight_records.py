@@ -88,11 +88,11 @@ def vehicle_digest(name: str, body: str) -> str:
 def _facts(name: str) -> tuple[str, float, float, float, float]:
     """Category, mass and indicators: the published ones where the record has them."""
     vehicle = catalogue_vehicle(name)
-    found, told = indicators(vehicle), vehicle.extra
+    found, recorded = indicators(vehicle), vehicle.extra
     values = (found.thrust_to_weight, found.alpha_xy_max, found.alpha_z_max)
     names = ("published_thrust_to_weight", "published_alpha_xy_max", "published_alpha_z_max")
-    twr, axy, az = (float(told.get(key, value)) for key, value in zip(names, values, strict=True))
-    return str(told.get("category", "other")), float(vehicle.mass), twr, axy, az
+    twr, axy, az = (float(recorded.get(key, value)) for key, value in zip(names, values, strict=True))
+    return str(recorded.get("category", "other")), float(vehicle.mass), twr, axy, az
 
 
 def rows_of(flown: FlownBatch, method: NavigationMethod, config: NavigationConfig) -> list[Row]:
@@ -103,8 +103,8 @@ def rows_of(flown: FlownBatch, method: NavigationMethod, config: NavigationConfi
         method: That flew them; its name and the digest of its identity are written down.
         config: Of the benchmark.
     """
-    told = sha256(json_text({"name": method.name, **method.identity}))
-    return [_row(flown, k, flight, method.name, told, config) for k, flight in enumerate(flown.flights)]
+    recorded = sha256(json_text({"name": method.name, **method.identity}))
+    return [_row(flown, k, flight, method.name, recorded, config) for k, flight in enumerate(flown.flights)]
 
 
 def _row(flown: FlownBatch, k: int, flight: Flight, pilot: str, pilot_sha256: str, config: NavigationConfig) -> Row:
@@ -143,8 +143,8 @@ def _row(flown: FlownBatch, k: int, flight: Flight, pilot: str, pilot_sha256: st
         "pilot_sha256": pilot_sha256,
         "versions": versions(),
     }
-    told = {name: row[name] for name in COLUMNS}
-    return {**told, LINE: own_line(flight, config)} if is_own(flight.scenario) else told
+    recorded = {name: row[name] for name in COLUMNS}
+    return {**recorded, LINE: own_line(flight, config)} if is_own(flight.scenario) else recorded
 
 
 def same_row(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:

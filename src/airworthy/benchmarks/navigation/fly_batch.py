@@ -169,7 +169,7 @@ def fly_flights(
     flights: Sequence[Flight],
     method: NavigationMethod,
     config: NavigationConfig,
-    told: Callable[[int], None] | None = None,
+    progress_callback: Callable[[int], None] | None = None,
     stored: Mapping[int, Sequence[float]] | None = None,
     keep_track: bool = False,
 ) -> FlownBatch:
@@ -179,7 +179,7 @@ def fly_flights(
         flights: Which.
         method: Who.
         config: How.
-        told: Called with the number of flights decided since it was last called, at every tick with some.
+        progress_callback: Called with the number of flights decided since it was last called, at every tick with some.
         stored: Measured latencies by flight number, to be used instead of the clock.
         keep_track: Keep the flown paths.
 
@@ -191,7 +191,7 @@ def fly_flights(
     warm_up(fly_flights, flights, method, config, stored)
     try:
         with stops_noted():
-            return _flown(flights, method, config, told, stored, keep_track)
+            return _flown(flights, method, config, progress_callback, stored, keep_track)
     finally:
         all_back()
 
@@ -200,7 +200,7 @@ def _flown(
     flights: Sequence[Flight],
     method: NavigationMethod,
     config: NavigationConfig,
-    told: Callable[[int], None] | None,
+    progress_callback: Callable[[int], None] | None,
     stored: Mapping[int, Sequence[float]] | None,
     keep_track: bool,
 ) -> FlownBatch:
@@ -214,7 +214,7 @@ def _flown(
     state = stage.takeoff.state
     simulator.reset(**{name: state[name] for name in ("position", "velocity", "attitude", "rate", "rotor_speed")})
     stage.seconds["setup"] += perf_counter() - begun
-    return _Flight(stage, flights, guide, simulator, mounted, config, keep_track).fly(told)
+    return _Flight(stage, flights, guide, simulator, mounted, config, keep_track).fly(progress_callback)
 
 
 class _Flight:
@@ -248,18 +248,18 @@ class _Flight:
         self._blame: dict[int, str] = {}
         self._ticks = int(np.ceil(config.protocol.time_limit_s * rate - 1e-9))
 
-    def fly(self, told: Callable[[int], None] | None) -> FlownBatch:
+    def fly(self, progress_callback: Callable[[int], None] | None) -> FlownBatch:
         """Until every flight is decided."""
         begun = perf_counter()
         lost = ~self.stage.takeoff.settled
         self._fail(lost, "diverged", NOT_SETTLED)
         self._measure(0, None)
-        if told is not None and lost.any():
-            told(int(lost.sum()))
+        if progress_callback is not None and lost.any():
+            progress_callback(int(lost.sum()))
         for tick in range(1, self._ticks + 1):
             done = int(self._step(tick).sum())
-            if told is not None and done:
-                told(done)
+            if progress_callback is not None and done:
+                progress_callback(done)
             if not self.watch.active.any():
                 break
         self.stage.seconds["flying"] = perf_counter() - begun

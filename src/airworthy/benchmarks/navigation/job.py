@@ -56,7 +56,7 @@ __all__ = [
 
 
 def fly_block(
-    block: FlightBlock, word: str, config: NavigationConfig, told: Callable[[int], None] | None = None
+    block: FlightBlock, word: str, config: NavigationConfig, progress_callback: Callable[[int], None] | None = None
 ) -> tuple[list[Row], dict[str, float]]:
     """Rows of a block in its order, and what it took by part [s].
 
@@ -64,10 +64,10 @@ def fly_block(
         block: Which flights.
         word: The pilot's, as on the command line.
         config: Of the run.
-        told: Called with the number of flights that were decided since.
+        progress_callback: Called with the number of flights that were decided since.
     """
     try:
-        return flown_rows(block.flights, method_of(word), config, told)
+        return flown_rows(block.flights, method_of(word), config, progress_callback)
     finally:
         # Simulators and pilots know each other, so their maps (gigabytes in a large batch) would wait for Python's rare whole
         # collections while the next block takes as much again.
@@ -75,7 +75,10 @@ def fly_block(
 
 
 def flown_rows(
-    flights: Sequence[Flight], who: NavigationMethod, config: NavigationConfig, told: Callable[[int], None] | None = None
+    flights: Sequence[Flight],
+    who: NavigationMethod,
+    config: NavigationConfig,
+    progress_callback: Callable[[int], None] | None = None,
 ) -> tuple[list[Row], dict[str, float]]:
     """Return the same of any flights and method.
 
@@ -83,10 +86,10 @@ def flown_rows(
         flights: Which.
         who: The method that flies them.
         config: How.
-        told: Called with the number of flights that were decided since.
+        progress_callback: Called with the number of flights that were decided since.
     """
     try:
-        flown = fly_flights(flights, who, config, told)
+        flown = fly_flights(flights, who, config, progress_callback)
     except PilotFailure:
         # It cannot be said whose fault it was: alone, only those fail that are at fault.
         parts = [flown_rows([flight], who, config) for flight in flights]
@@ -158,16 +161,16 @@ def read_system(path: Path | None) -> dict[str, Any]:
     """
     if path is None:
         return {}
-    told = read_toml(path)
-    for key, value in told.items():
+    system = read_toml(path)
+    for key, value in system.items():
         if key not in SYSTEM_KEYS or not isinstance(value, str) or len(value) > _TEXT_MAX:
             raise AssetError(
                 f"{str(path)!r} says {key!r}; a description of a system holds texts of at most {_TEXT_MAX} characters named"
                 f" {', '.join(SYSTEM_KEYS)}."
             )
-    if not told.get("name"):
+    if not system.get("name"):
         raise AssetError(f'{str(path)!r} does not say the system\'s name: add a line name = "...".')
-    return dict(told)
+    return dict(system)
 
 
 # -----------------------------------------------------------------------------------------------------------------------------
@@ -276,12 +279,14 @@ def _fly_all(
     left = left_of(blocks, store)
     if not left:
         return False
-    with counting(sum(len(block.flights) for block in left), "flying", quiet) as told:
-        return keep_each(_flown(left, method_words, config, told), lambda block, result: store.keep(block.name, *result), step)
+    with counting(sum(len(block.flights) for block in left), "flying", quiet) as progress_callback:
+        return keep_each(
+            _flown(left, method_words, config, progress_callback), lambda block, result: store.keep(block.name, *result), step
+        )
 
 
 def _flown(
-    left: Sequence[FlightBlock], method_words: MethodNames, config: NavigationConfig, told: Callable[[int], None]
+    left: Sequence[FlightBlock], method_words: MethodNames, config: NavigationConfig, progress_callback: Callable[[int], None]
 ) -> Finished:
     """Yield blocks as they are finished; on a cluster, files of users' own pilots must lie under the same path everywhere."""
     return shared(
@@ -290,8 +295,8 @@ def _flown(
         config.workers,
         "finished flights",
         config.cluster,
-        here=lambda block: fly_block(block, method_words[block.pilot], config, told),
-        came=lambda block: told(len(block.flights)),
+        here=lambda block: fly_block(block, method_words[block.pilot], config, progress_callback),
+        came=lambda block: progress_callback(len(block.flights)),
     )
 
 

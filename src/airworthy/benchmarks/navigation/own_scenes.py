@@ -203,14 +203,14 @@ def _pair(path: GridPath, ends: Array) -> Pair:
     return Pair(start, goal, round(float(path.length), 6))  # type: ignore[arg-type]
 
 
-def places_from(told: Sequence[Mapping[str, Any]]) -> tuple[OwnPlace, ...]:
+def places_from(records: Sequence[Mapping[str, Any]]) -> tuple[OwnPlace, ...]:
     """Places as a manifest tells them.
 
     Raises:
         TypeError, KeyError, ValueError: It tells something else.
     """
     found = []
-    for item in told:
+    for item in records:
         pairs = tuple(Pair(_point(p["start"]), _point(p["goal"]), float(p["path_m"])) for p in item["pairs"])
         given = {**{f.name: item[f.name] for f in fields(OwnPlace)}, "pairs": pairs}
         made = OwnPlace(**{**given, "lower": _point(item["lower"]), "upper": _point(item["upper"])})

@@ -189,10 +189,10 @@ class PlannerGuide:
         say nothing of it, by work that comes to nothing."""
         planner: Any = self.planner
         try:
-            told = contained(lambda: np.asarray(planner.searching, np.bool_))
+            report = contained(lambda: np.asarray(planner.searching, np.bool_))
         except PilotFailure:  # none, or none that can be read: a user's planner need not know of it
             return self._tries.searching
-        return told if told.shape == (self._count,) else self._tries.searching
+        return report if report.shape == (self._count,) else self._tries.searching
 
     def configured(self, config: SimulatorConfig) -> SimulatorConfig:
         """Return the simulator that the controller needs."""
@@ -225,17 +225,19 @@ class PlannerGuide:
 
     def planner_log(self) -> dict[str, list[Any]]:
         """See `PLANNER_LOG`."""
-        told = self.pilot.planner_log
-        work = [_json({kind: float(units[k]) for kind, units in sorted(told.work.items())}) for k in range(self._count)]
-        kept = [_json(times) if self._measured else "" for times in told.latencies]
-        at = {q: [float(np.quantile(times, q)) if times else 0.0 for times in told.latencies] for q in (0.5, 0.95)}
-        columns = ([int(v) for v in told.replans], [int(v) for v in told.calls], [float(v) for v in told.compute])
-        return dict(zip(PLANNER_LOG, (*columns, at[0.5], at[0.95], [float(v) for v in told.longest], work, kept), strict=True))
+        report = self.pilot.planner_log
+        work = [_json({kind: float(units[k]) for kind, units in sorted(report.work.items())}) for k in range(self._count)]
+        kept = [_json(times) if self._measured else "" for times in report.latencies]
+        at = {q: [float(np.quantile(times, q)) if times else 0.0 for times in report.latencies] for q in (0.5, 0.95)}
+        columns = ([int(v) for v in report.replans], [int(v) for v in report.calls], [float(v) for v in report.compute])
+        return dict(
+            zip(PLANNER_LOG, (*columns, at[0.5], at[0.95], [float(v) for v in report.longest], work, kept), strict=True)
+        )
 
     def seconds(self) -> dict[str, float]:
         """See `Guide.seconds`; "thinking" is of the ticks in which somebody worked."""
-        told = {"planning": self._wall, "asked": float(self._asked)}
-        return {**told, "thinking": sum(s for s, _ in self.spans), "calls": float(sum(n for _, n in self.spans))}
+        report = {"planning": self._wall, "asked": float(self._asked)}
+        return {**report, "thinking": sum(s for s, _ in self.spans), "calls": float(sum(n for _, n in self.spans))}
 
 
 class CallCounts:

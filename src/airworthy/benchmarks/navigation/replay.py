@@ -86,7 +86,7 @@ def _times(word: str, config: NavigationConfig, flights: int) -> PlanningTime:
         counted += [row["latency_median_s"]] * bool(row["decisions"])
         flown_s += row["time_s"]
     ms = 1000.0 * np.array(seconds or [0.0])
-    told = published_time(who.name)
+    published_ms = published_time(who.name)
     return PlanningTime(
         who.name,
         who.title or who.name,
@@ -95,7 +95,7 @@ def _times(word: str, config: NavigationConfig, flights: int) -> PlanningTime:
         float(np.quantile(ms, 0.95)),
         float(ms.max()),
         1000.0 * float(np.median(counted or [0.0])),
-        told,
+        published_ms,
         flown_s,
     )
 
@@ -128,20 +128,24 @@ def config_of(identity: Mapping[str, Any], folder: str | Path = ".") -> Navigati
     Raises:
         AirworthyError: It is damaged, or of another version.
     """
-    told = dict(identity.get("config", {}))
+    options = dict(identity.get("config", {}))
     try:
-        told.pop("vehicle_files", None)
-        places = places_from(told.pop("places", []))
+        options.pop("vehicle_files", None)
+        places = places_from(options.pop("places", []))
         known = {item.name for item in fields(NavigationConfig)}
-        if not told or not set(told) <= known:
+        if not options or not set(options) <= known:
             raise TypeError("fields")
-        told["protocol"] = NavigationProtocol(**told["protocol"])
-        told["perturb"] = Perturbation(**told["perturb"])
-        told.setdefault("configurations", ())
-        told.setdefault("scenes", ())
+        options["protocol"] = NavigationProtocol(**options["protocol"])
+        options["perturb"] = Perturbation(**options["perturb"])
+        options.setdefault("configurations", ())
+        options.setdefault("scenes", ())
         for name in ("vehicles", "scenarios", "configurations", "scenes"):
-            told[name] = tuple(told[name])
-        config = PlacedConfig(**told, out=Path(folder), places=places) if places else NavigationConfig(**told, out=Path(folder))
+            options[name] = tuple(options[name])
+        config = (
+            PlacedConfig(**options, out=Path(folder), places=places)
+            if places
+            else NavigationConfig(**options, out=Path(folder))
+        )
         check(config)
     except (TypeError, KeyError, ValueError) as error:
         raise AssetError(f"The manifest in {str(folder)!r} does not tell its configuration: it is damaged.") from error

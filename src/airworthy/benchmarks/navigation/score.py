@@ -119,10 +119,10 @@ def differences(rates: Mapping[tuple[str, str], float]) -> list[dict[str, Any]]:
     """Return every rate beside the stated one, and how far it is off."""
     found = []
     for (pilot, scenario), rate in rates.items():
-        told = stated_rate(pilot, scenario)
-        if told is not None:
-            off = told.off(rate)
-            entry = {"pilot": pilot, "scenario": scenario, "rate": rate, "stated": told}
+        published = stated_rate(pilot, scenario)
+        if published is not None:
+            off = published.off(rate)
+            entry = {"pilot": pilot, "scenario": scenario, "rate": rate, "stated": published}
             found.append({**entry, "off": off, "far": abs(off) > WITHIN})
     return found
 
@@ -331,9 +331,14 @@ def flips_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
         groups.setdefault((row["pilot"], row["scenario"]), {}).setdefault(key, []).append(row["success"])
     found = []
     for (pilot, scenario), combinations in groups.items():
-        told = [(sum(got), len(got)) for got in combinations.values() if len(got) > 1]
-        if told:
-            rates = [2.0 * k * (r - k) / (r * (r - 1)) for k, r in told]
-            head = {"pilot": pilot, "scenario": scenario, "combinations": len(told), "flights": sum(r for _, r in told)}
-            found.append({**head, "rate": float(np.mean(rates)), "mixed": float(np.mean([0 < k < r for k, r in told]))})
+        repeated = [(sum(got), len(got)) for got in combinations.values() if len(got) > 1]
+        if repeated:
+            rates = [2.0 * k * (r - k) / (r * (r - 1)) for k, r in repeated]
+            head = {
+                "pilot": pilot,
+                "scenario": scenario,
+                "combinations": len(repeated),
+                "flights": sum(r for _, r in repeated),
+            }
+            found.append({**head, "rate": float(np.mean(rates)), "mixed": float(np.mean([0 < k < r for k, r in repeated]))})
     return found

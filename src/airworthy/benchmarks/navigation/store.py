@@ -91,11 +91,11 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     Raises:
         AssetError: There is none, or it is damaged.
     """
-    path, told = Path(folder) / MANIFEST_FILE, _MANIFEST.read(folder)
-    wrong = [name for name, good in _KINDS.items() if name in told and not good(told[name])]
+    path, manifest = Path(folder) / MANIFEST_FILE, _MANIFEST.read(folder)
+    wrong = [name for name, good in _KINDS.items() if name in manifest and not good(manifest[name])]
     if wrong:
         raise AssetError(f"{str(path)!r} is damaged, its {wrong[0]!r} is not what a run writes: choose another folder.")
-    return told
+    return manifest
 
 
 def _texts(value: Any) -> bool:
@@ -220,14 +220,14 @@ class NavigationStore(BlockStore):
     def _manifest(self) -> dict[str, Any]:
         return read_manifest(self.folder)
 
-    def _take_up(self, told: Mapping[str, Any]) -> None:
-        super()._take_up(told)
-        self.pilots = dict(told["pilots"])
-        self._remember(told)
+    def _take_up(self, manifest: Mapping[str, Any]) -> None:
+        super()._take_up(manifest)
+        self.pilots = dict(manifest["pilots"])
+        self._remember(manifest)
 
-    def _remember(self, told: Mapping[str, Any]) -> None:
+    def _remember(self, manifest: Mapping[str, Any]) -> None:
         """Remember what was noted of pilots that were flown here before."""
-        method_words, track = told.get("words"), told.get("division")
+        method_words, track = manifest.get("words"), manifest.get("division")
         if isinstance(method_words, dict):
             self.notes["words"] = {**method_words, **self.notes.get("words", {})}
         if isinstance(track, dict) and isinstance(self.notes.get("division"), dict):

@@ -29,10 +29,10 @@ __all__ = [
     "absorbed_ratio",
     "best_ratio",
     "check_formula",
+    "estimated_ratio",
     "flown_ratio",
     "payload_step",
     "ratio_statistics",
-    "told_ratio",
     "unexplained",
 ]
 
@@ -184,7 +184,7 @@ def _ratio_of(time: Array, velocity: Array, attitude: Array, share: Array, gravi
     return best_ratio(acceleration, middle, share[:-1][good], gravity)[0]
 
 
-def told_ratio(table: FlightTable) -> tuple[Array, Array]:
+def estimated_ratio(table: FlightTable) -> tuple[Array, Array]:
     """Mean and standard deviation (flights,) of a pilot's estimate up to an impact: force of a rotor over mass [N/kg]."""
     if "estimate_mass_kg" not in table.columns:
         return np.full(table.env_count, np.nan), np.full(table.env_count, np.nan)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.benchmarks.tracking.adaptation import flown_ratio, told_ratio
+from airworthy.benchmarks.tracking.adaptation import estimated_ratio, flown_ratio
 from airworthy.benchmarks.tracking.condition_scene import place_of
 from airworthy.benchmarks.tracking.conditions import Condition, noise_level
 from airworthy.benchmarks.tracking.methods import Drones, TrackingMethod, VehicleSpread, draw_drones, equip, keys_of
@@ -273,7 +273,7 @@ def fly_block(
     seed: int = 0,
     contact: str = "respond",
     device: str = "cpu",
-    told: Callable[[], None] | None = None,
+    progress_callback: Callable[[], None] | None = None,
     picture: bool = True,
 ) -> BlockResult | None:
     """Fly and judge a block.
@@ -288,7 +288,7 @@ def fly_block(
         seed: Of everything that is drawn.
         contact: "respond", "freeze" or "none": what happens at an impact.
         device: Where it is simulated.
-        told: Called after every tick.
+        progress_callback: Called after every tick.
         picture: Keep what the first flight saw.
 
     Returns:
@@ -315,7 +315,7 @@ def fly_block(
     keys = keys_of(seed, number)
     walkers = Walkers(setting.ground, keys, condition.people, setting.path.duration) if condition.people else None
     gust = gust_of(condition, setting.path, drones, CONTROL_RATE)
-    simulator.prepare(drones, gust, walkers, batch, told)
+    simulator.prepare(drones, gust, walkers, batch, progress_callback)
     sensors = dict(method.sensors(vehicle)) if method.sensors else {}
     mounted = MountedSensors(simulator, batch, sensors, move_scene=False) if sensors else None
     pilot = WatchedPilot(
@@ -409,7 +409,7 @@ def _rows(
     results = evaluate_tracking(table, setting.reference, protocol, ended_by=ended)
     causes = causes_of(results, table, setting.reference, protocol, batch, flown.pilot_error)
     flown_c = flown_ratio(table, drones.full_of(block.family), drones.rotors)
-    told_mean, told_std = told_ratio(table)
+    estimated_mean, estimated_std = estimated_ratio(table)
     failures = np.asarray(getattr(pilot.inner, "failures", np.zeros(block.count)), np.int64)
     head = {"pilot": block.method, "variant": method.variant, "family": block.family, "condition": block.condition.name}
     head |= {"course": setting.course.name, "scene": setting.scene.name}
@@ -428,8 +428,8 @@ def _rows(
                 "ratio_true": float(drones.ratio[k]),
                 "ratio_nominal": float(drones.nominal),
                 "ratio_flown": float(flown_c[k]),
-                "ratio_told": float(told_mean[k]),
-                "ratio_told_std": float(told_std[k]),
+                "ratio_told": float(estimated_mean[k]),
+                "ratio_told_std": float(estimated_std[k]),
                 "pilot_failures": int(failures[k]),
             }
         )

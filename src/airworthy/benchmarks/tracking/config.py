@@ -139,8 +139,8 @@ def identity_of(config: EvaluateConfig, methods: Sequence[TrackingMethod], place
     chosen = {item.name: getattr(config, item.name) for item in fields(config) if item.name not in FREE}
     conditions = [asdict(item) for item in expanded(config.conditions)]
     pilots = {item.name: dict(item.identity) for item in methods}
-    told = {"version": __version__, "config": chosen, "conditions": conditions, "pilots": pilots, "scenes": dict(places)}
-    return plain(told)
+    identity = {"version": __version__, "config": chosen, "conditions": conditions, "pilots": pilots, "scenes": dict(places)}
+    return plain(identity)
 
 
 def command_line(config: EvaluateConfig) -> str:

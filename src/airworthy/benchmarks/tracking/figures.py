@@ -19,14 +19,14 @@ from airworthy.reports.figures import outcome_role
 from airworthy.reports.svg import PALETTE, STYLE, inline_svg
 
 __all__ = [
+    "EstimatePanel",
     "PlanPanel",
     "Series",
-    "Told",
     "figure_distributions",
+    "figure_estimates",
     "figure_plans",
     "figure_published",
     "figure_sweep",
-    "figure_told",
     "series_of",
 ]
 
@@ -118,10 +118,10 @@ def _condition(
         found = next((e for e in mine if (e["pilot"], e["family"]) == (one.pilot, one.family)), None)
         if found is None:
             continue
-        y, told = place + (k - 0.5 * (len(series) - 1)) * step, found[metric]
-        if np.isfinite(told["low"]) and np.isfinite(told["high"]):
-            axes.plot([told["low"], told["high"]], [y, y], color=PALETTE[one.color], linewidth=1.1, linestyle=one.line)
-        axes.plot([told["mean"]], [y], linestyle="none", markersize=4.2, markeredgewidth=1.0, **one.mark)
+        y, estimate = place + (k - 0.5 * (len(series) - 1)) * step, found[metric]
+        if np.isfinite(estimate["low"]) and np.isfinite(estimate["high"]):
+            axes.plot([estimate["low"], estimate["high"]], [y, y], color=PALETTE[one.color], linewidth=1.1, linestyle=one.line)
+        axes.plot([estimate["mean"]], [y], linestyle="none", markersize=4.2, markeredgewidth=1.0, **one.mark)
     real_flights = next((entry["published"] for entry in mine if entry["published"]), None)
     if real_flights and np.isfinite(real_flights[metric]):
         look = {"color": PALETTE["second"], "markersize": 5.0, "markerfacecolor": "none", "clip_on": False}
@@ -293,7 +293,7 @@ def _sweep_lines(
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class EstimatePanel:
     """What pilots of one kind told of their drones, over time."""
 
     title: str
@@ -301,7 +301,7 @@ class Told:
     """Condition, times (n,), estimates of force over mass (flights, n) [N/kg], the mean of the true ones."""
 
 
-def figure_told(panels: Sequence[Told]) -> str:
+def figure_estimates(panels: Sequence[EstimatePanel]) -> str:
     """Estimates over time: mean and standard deviation over flights, dashed what is true."""
     with _style():
         figure = _figure(2.5 * (-(-len(panels) // 2)))

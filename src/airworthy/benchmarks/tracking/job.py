@@ -17,14 +17,14 @@ from airworthy.benchmarks.tracking.condition_scene import ROOM, extent
 from airworthy.benchmarks.tracking.conditions import Condition, expanded, sweeps
 from airworthy.benchmarks.tracking.config import EvaluateConfig, blocks_of, check, command_line, identity_of, quick
 from airworthy.benchmarks.tracking.figures import (
+    EstimatePanel,
     PlanPanel,
     Series,
-    Told,
     figure_distributions,
+    figure_estimates,
     figure_plans,
     figure_published,
     figure_sweep,
-    figure_told,
     series_of,
 )
 from airworthy.benchmarks.tracking.methods import TrackingMethod, methods_of
@@ -108,7 +108,7 @@ def write_report(
             for sweep in sweeps()
             if sum(any(row["condition"] == name for row in rows) for name in sweep.conditions) > 1
         ],
-        "told": _told(main, blocks, store, series),
+        "told": _estimates(main, blocks, store, series),
         "seen": _seen(main or list(conditions), blocks, store),
     }
     return write_text(store.folder / REPORT_FILE, page_of("airworthy.benchmarks.tracking", trim=False, **content))
@@ -175,7 +175,9 @@ def _plan(condition: Condition, setting: Setting, blocks: Sequence[ConditionBloc
     return PlanPanel(condition.title, course, paths, things, (low, high))
 
 
-def _told(main: Sequence[Condition], blocks: Sequence[ConditionBlock], store: TrackingStore, series: Sequence[Series]) -> Any:
+def _estimates(
+    main: Sequence[Condition], blocks: Sequence[ConditionBlock], store: TrackingStore, series: Sequence[Series]
+) -> Any:
     """Return what pilots with a history network told over time; nothing where none did."""
     panels = []
     for one in series:
@@ -187,8 +189,8 @@ def _told(main: Sequence[Condition], blocks: Sequence[ConditionBlock], store: Tr
                 true = float(np.mean([row["ratio_true"] for b in mine for row in store.rows(b.name)]))
                 lines.append((item.title.lower(), *_over_time(tables), true))
         if lines and any(np.isfinite(values).any() for _, _, values, _ in lines):
-            panels.append(Told(one.label, [line for line in lines if np.isfinite(line[2]).any(axis=0).all()]))
-    return markup(figure_told(panels)) if panels else None
+            panels.append(EstimatePanel(one.label, [line for line in lines if np.isfinite(line[2]).any(axis=0).all()]))
+    return markup(figure_estimates(panels)) if panels else None
 
 
 def _over_time(tables: Sequence[FlightTable]) -> tuple[Array, Array]:
@@ -316,9 +318,9 @@ def _against_baseline(rows: Sequence[Row], conditions: Sequence[Condition]) -> l
             base = select(rows, condition="baseline", family=family, pilot=pilot)
             for item in conditions:
                 mine = select(rows, condition=item.name, family=family, pilot=pilot)
-                told = paired(mine, base) if mine and base and item.name != "baseline" else {"pairs": 0}
-                if told["pairs"]:
-                    found.append({"condition": item.name, "family": family, "pilot": pilot, "minus": "baseline", **told})
+                paired_row = paired(mine, base) if mine and base and item.name != "baseline" else {"pairs": 0}
+                if paired_row["pairs"]:
+                    found.append({"condition": item.name, "family": family, "pilot": pilot, "minus": "baseline", **paired_row})
     return found
 
 
@@ -386,7 +388,7 @@ def _flown(
     by_name = {item.name: item for item in flying}
     settings: dict[str, Setting] = {}
     flown_by = vehicle(config.vehicle)
-    with counting(sum(map(_ticks, left)), "flying", quiet) as told:
+    with counting(sum(map(_ticks, left)), "flying", quiet) as progress_callback:
         for block in left:
             if block.condition.name not in settings:
                 # One at a time: an edited scene of splats is large.
@@ -401,7 +403,7 @@ def _flown(
                 seed=config.seed,
                 contact=config.contact,
                 device=config.device,
-                told=told,
+                progress_callback=progress_callback,
             )
             if result is None:  # stopped while it flew
                 raise KeyboardInterrupt

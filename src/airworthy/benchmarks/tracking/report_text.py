@@ -226,11 +226,11 @@ def _failures_note(rows: Sequence[Mapping[str, Any]]) -> str:
     return f"{failed} of {len(rows)} flights" + (f"; the first {FAILURES_MAX} are listed." if failed > FAILURES_MAX else ".")
 
 
-def _adaptation(told: Mapping[str, Any]) -> dict[str, Any]:
+def _adaptation(adaptation: Mapping[str, Any]) -> dict[str, Any]:
     """Return the ratio of one rotor's force to the mass: ours, published, and the formula's check."""
     names = {"ratio_told": "what its history network says", "ratio_flown": "what its motion shows"}
     estimates = []
-    for entry in told["estimates"]:
+    for entry in adaptation["estimates"]:
         for word, numbers in entry["conditions"].items():
             if ":" in word:
                 continue
@@ -250,15 +250,15 @@ def _adaptation(told: Mapping[str, Any]) -> dict[str, Any]:
                     else "",
                 }
             )
-    nominal, loaded = told["published"][1], told["published"][2]
+    nominal, loaded = adaptation["published"][1], adaptation["published"][2]
     step = (loaded["mean"] - nominal["mean"]) / (loaded["true"] - nominal["true"])
     return {
         "estimates": estimates,
-        "ratios": [{**row, "off": f"{100 * (row['mean'] / row['true'] - 1):+.1f} %"} for row in told["published"]],
+        "ratios": [{**row, "off": f"{100 * (row['mean'] / row['true'] - 1):+.1f} %"} for row in adaptation["published"]],
         "published_step": f"{100 * step:.0f} %",
         "formula": [
             {key: f"{value:.3f}" for key, value in item.items()} | {"angle_deg": f"{item['angle_deg']:.0f}"}
-            for item in told["formula"]
+            for item in adaptation["formula"]
         ],
     }
 
@@ -277,8 +277,8 @@ def _facts(summary: Mapping[str, Any], config: EvaluateConfig, identity: Mapping
         ("device", config.device, False),
         ("digest", summary["state"]["digest"], True),
     ]
-    for name, told in identity["pilots"].items():
-        facts += [(f"{name}, {key}", value, True) for key, value in told.items() if key != "pilot"]
+    for name, method_identity in identity["pilots"].items():
+        facts += [(f"{name}, {key}", value, True) for key, value in method_identity.items() if key != "pilot"]
     return [fact(*one) for one in facts if one[1] != ""]
 
 

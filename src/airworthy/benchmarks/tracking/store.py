@@ -50,11 +50,11 @@ class TrackingStore(BlockStore):
     def _join(self, name: str) -> bool:
         path = self.path(name)
         try:
-            told, _ = read_results(path)
+            about, _ = read_results(path)
         except AssetError:
             return False
-        mine = told.get("digest") == self.digest and told.get("block") == name
-        return mine and self._note(name, told["files"], path)
+        mine = about.get("digest") == self.digest and about.get("block") == name
+        return mine and self._note(name, about["files"], path)
 
     def _note(self, name: str, files: Mapping[str, str], path: Path) -> bool:
         """Add a block to the manifest if its files are as they should be."""
@@ -109,10 +109,10 @@ def read_results(path: str | Path) -> tuple[dict[str, Any], list[Row]]:
         AssetError: It is missing, too large or no such table.
     """
     wrong = "is no table of results, or damaged: delete it, and its flights are flown again."
-    told, rows = parse_table(read_bytes(path, _ROWS_MAX), str(path), wrong)
-    if not isinstance(told, dict) or not all("outcome" in row and "flight" in row for row in rows):
+    about, rows = parse_table(read_bytes(path, _ROWS_MAX), str(path), wrong)
+    if not isinstance(about, dict) or not all("outcome" in row and "flight" in row for row in rows):
         raise AssetError(f"{str(path)!r} is no table of results: it lacks the columns 'outcome' and 'flight'.")
-    return told, rows
+    return about, rows
 
 
 def _parquet(rows: Sequence[Row], head: Mapping[str, Any]) -> bytes:

@@ -131,7 +131,7 @@ def condition_row(rows: Sequence[Row]) -> dict[str, Any]:
     """
     names = [item.name for item in fields(FlightResult) if item.name != "env"]
     results = [FlightResult(env=index, **{name: row[name] for name in names}) for index, row in enumerate(rows)]
-    told = aggregate(results, **OPTIONS)
+    aggregated = aggregate(results, **OPTIONS)
     kept = [row for row in rows if row["outcome"] != "diverged" and row["samples"] > 0]
     weight = np.array([row["samples"] for row in kept], float)
     classes = {name: sum(class_of(row["outcome"]) == name for row in rows) for name in CLASSES}
@@ -140,7 +140,7 @@ def condition_row(rows: Sequence[Row]) -> dict[str, Any]:
     return {
         "flights": len(rows),
         "classes": classes,
-        **{key: told[key] for key in (*keys, *more)},
+        **{key: aggregated[key] for key in (*keys, *more)},
         "tracking_error_pooled_m": _weighted(kept, "tracking_error_m", weight),
         "proximity_pooled_percent": _weighted(kept, "proximity_percent", weight),
         "pilot_failures": sum(row["pilot_failures"] for row in rows),

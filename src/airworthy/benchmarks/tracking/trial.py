@@ -65,7 +65,7 @@ class TrialSimulator(Simulator):
     _gust: Gust | None = None
     _walkers: Walkers | None = None
     _batch: SceneBatch | None = None
-    _told: Callable[[], None] | None = None
+    _progress_callback: Callable[[], None] | None = None
 
     def prepare(
         self,
@@ -73,7 +73,7 @@ class TrialSimulator(Simulator):
         gust: Gust | None = None,
         walkers: Walkers | None = None,
         batch: SceneBatch | None = None,
-        told: Callable[[], None] | None = None,
+        progress_callback: Callable[[], None] | None = None,
     ) -> None:
         """Set what happens from now on, and pose the people at the present time.
 
@@ -82,9 +82,9 @@ class TrialSimulator(Simulator):
             gust: A push.
             walkers: The people of `batch`.
             batch: The scenes of the environments.
-            told: Called after every tick.
+            progress_callback: Called after every tick.
         """
-        self._gust, self._walkers, self._batch, self._told = gust, walkers, batch, told
+        self._gust, self._walkers, self._batch, self._progress_callback = gust, walkers, batch, progress_callback
         self._mass = drones.mass
         self.touches: list[ArrayBool] = []
         """By tick: which vehicles have met something in it, (env,)."""
@@ -103,8 +103,8 @@ class TrialSimulator(Simulator):
         met = self._counts()
         self.touches.append(met > self._met)
         self._met = met
-        if self._told is not None:
-            self._told()
+        if self._progress_callback is not None:
+            self._progress_callback()
 
     def _move(self, time: Array) -> None:
         if self._walkers is not None and self._batch is not None:

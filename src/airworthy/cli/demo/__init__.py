@@ -59,7 +59,7 @@ def main(argv: list[str]) -> int:
     refuse_foreign(config.out, DEMO_FILE)
     with lock_folder(make_folder(config.out)), stopped_by_terminate() as received:
         parts = parts_of(config.out, config.flights, config.seed, config.device, config.quick)
-        manifest = DemoManifest.open(config.out, _identity(config), [part.told for part in parts])
+        manifest = DemoManifest.open(config.out, _identity(config), [part.command_line for part in parts])
         code, page = 0, None
         try:
             code = _run(config, parts, manifest, received)
@@ -80,7 +80,7 @@ def main(argv: list[str]) -> int:
 
 def _identity(config: DemoConfig) -> list[str]:
     """Return what is made, wherever it lies: the parts' commands with a folder that stands for any."""
-    return [part.told for part in parts_of(Path("DEMO"), config.flights, config.seed, config.device, config.quick)]
+    return [part.command_line for part in parts_of(Path("DEMO"), config.flights, config.seed, config.device, config.quick)]
 
 
 def _stopped(received: list[int]) -> int:
@@ -99,7 +99,7 @@ def _run(config: DemoConfig, parts: list[DemoPart], manifest: DemoManifest, rece
         if manifest.has(part.name) and (config.out / part.name).is_dir():
             _say(config, f"\n[{number}/{len(parts)}] {part.title}: made already.")
             continue
-        _say(config, f"\n[{number}/{len(parts)}] {part.title}\n$ {part.told}")
+        _say(config, f"\n[{number}/{len(parts)}] {part.title}\n$ {part.command_line}")
         try:
             with manifest.clocked(part.name), _muted(config.json):
                 code = part.run()

@@ -50,7 +50,7 @@ class DemoPart:
     """Why it cannot be made here; empty where it can."""
 
     @property
-    def told(self) -> str:
+    def command_line(self) -> str:
         """The command, for people."""
         return shlex.join(["airworthy", *self.tokens])
 
@@ -241,9 +241,9 @@ class DemoManifest:
 
     def described(self) -> dict[str, Any]:
         """As plain data."""
-        told = {"made": self.made, "seconds": self.seconds, "left_out": self.left_out}
+        command_line = {"made": self.made, "seconds": self.seconds, "left_out": self.left_out}
         commands = {"identity": self.identity, "commands": self.commands}
-        return {"version": __version__, "view": "policy", **commands, **told, "hardware": describe_machine()}
+        return {"version": __version__, "view": "policy", **commands, **command_line, "hardware": describe_machine()}
 
 
 def _changed(before: Sequence[str], now: Sequence[str], version: str) -> str:
@@ -279,13 +279,13 @@ def write_page(folder: Path, parts: Sequence[DemoPart], manifest: DemoManifest) 
         AirworthyError: The file system refused.
     """
     content: Content = {
-        "expert": _told(_flown, folder, "expert", manifest),
-        "data": _told(_page_data, folder, "data", manifest),
-        "training": _told(_page_training, folder, "training", manifest),
-        "first": _told(_flights, folder, "first_flights", manifest),
-        "evidence": _told(_evidence, folder, "evidence", manifest),
-        "statues": _told(_flights, folder, "statues", manifest),
-        "policy": _told(_flown, folder, "policy", manifest),
+        "expert": _part_content(_flown, folder, "expert", manifest),
+        "data": _part_content(_page_data, folder, "data", manifest),
+        "training": _part_content(_page_training, folder, "training", manifest),
+        "first": _part_content(_flights, folder, "first_flights", manifest),
+        "evidence": _part_content(_evidence, folder, "evidence", manifest),
+        "statues": _part_content(_flights, folder, "statues", manifest),
+        "policy": _part_content(_flown, folder, "policy", manifest),
     }
     content |= {"verdict": _verdict(content), "cards": _cards(content), "parts": _parts(parts, manifest)}
     content |= {"hardware": _hardware(manifest), "total": _duration(sum(manifest.seconds.values()))}
@@ -293,7 +293,7 @@ def write_page(folder: Path, parts: Sequence[DemoPart], manifest: DemoManifest) 
     return write_text(folder / REPORT_FILE, page_of("airworthy.cli.demo", "page.html.j2", **content))
 
 
-def _told(tell: Callable[[Path], Content], folder: Path, name: str, manifest: DemoManifest) -> Content | None:
+def _part_content(tell: Callable[[Path], Content], folder: Path, name: str, manifest: DemoManifest) -> Content | None:
     """Return what a part came to; None: it is not made."""
     if not manifest.has(name):
         return None
@@ -470,7 +470,7 @@ def _parts(parts: Sequence[DemoPart], manifest: DemoManifest) -> list[Content]:
         seconds = manifest.seconds.get(part.name)
         state = part.left_out or ("" if manifest.has(part.name) else "not made yet")
         time = "" if seconds is None or state else _duration(seconds)
-        found.append({"title": part.title, "command": part.told, "time": time, "state": state})
+        found.append({"title": part.title, "command": part.command_line, "time": time, "state": state})
     return found
 
 

@@ -58,7 +58,7 @@ class GatesStore(BlockStore):
         super().__init__(folder, identity)
         self.write()
 
-    def _take_up(self, told: Mapping[str, Any]) -> None:
+    def _take_up(self, manifest: Mapping[str, Any]) -> None:
         """Nothing is known before a block is read."""
 
     def _content(self) -> dict[str, Any]:
@@ -82,11 +82,11 @@ class GatesStore(BlockStore):
 
     def _read(self, name: str) -> dict[str, Any] | None:
         path = self.path(name)
-        told = read_json(path, _MOST_BYTES)
-        body = told.get("content") if isinstance(told, dict) else None
-        if not isinstance(body, dict) or told.get("sha256") != sha256(json_text(body)):
+        written = read_json(path, _MOST_BYTES)
+        body = written.get("content") if isinstance(written, dict) else None
+        if not isinstance(body, dict) or written.get("sha256") != sha256(json_text(body)):
             raise AssetError(f"{str(path)!r} was changed or damaged: delete it, and it is made again.")
-        return body if told.get("digest") == self.digest else None
+        return body if written.get("digest") == self.digest else None
 
 
 # -----------------------------------------------------------------------------------------------------------------------------
@@ -156,15 +156,15 @@ def _path(path: Trajectory, limits: Limits) -> dict[str, Any]:
 
 def _laps(made: BoundaryPlan, config: GatesBenchConfig, others: bool) -> dict[str, Any]:
     start = made.route.positions[0]
-    told: dict[str, Any] = {}
+    table: dict[str, Any] = {}
     if others:
         place, yaw = (float(start[0]), float(start[1]), float(start[2])), float(made.route.headings[0])
         laps = baseline_laps(place, yaw, made.gates, config.limits, config.clearance, config.floor)
-        told = {lap.planner: asdict(lap) for lap in laps}
+        table = {lap.planner: asdict(lap) for lap in laps}
     verdict = made.certificate.verdict if made.certificate else ""
-    told["plan"] = {"planner": "plan", "time": made.lap_time, "passed": made.flyable, "verdict": verdict}
-    told["least"] = {"planner": "least", "time": least_time(made.route.positions[:-1], config.limits)}
-    return told
+    table["plan"] = {"planner": "plan", "time": made.lap_time, "passed": made.flyable, "verdict": verdict}
+    table["least"] = {"planner": "least", "time": least_time(made.route.positions[:-1], config.limits)}
+    return table
 
 
 def flights_content(word: str, family: str, config: GatesBenchConfig, predictor: Any) -> dict[str, Any]:

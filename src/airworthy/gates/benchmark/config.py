@@ -297,7 +297,9 @@ def course_of(word: str) -> Course:
 
 def identity_of(config: GatesBenchConfig, predictors: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Everything that the numbers depend on: settings, the courses themselves, who predict, the version."""
-    told = {_WRITTEN.get(item.name, item.name): getattr(config, item.name) for item in fields(config) if item.name not in _FREE}
+    options = {
+        _WRITTEN.get(item.name, item.name): getattr(config, item.name) for item in fields(config) if item.name not in _FREE
+    }
     places = {word: sha256(repr(course_of(word))) for word in config.courses}
-    whole = {"version": __version__, "config": told, "courses": places, "predictors": [dict(item) for item in predictors]}
+    whole = {"version": __version__, "config": options, "courses": places, "predictors": [dict(item) for item in predictors]}
     return plain(whole)

@@ -56,8 +56,8 @@ def held_row(path: Trajectory, limits: Limits) -> dict[str, Any]:
         use = max([use, *(_rotor_use(bound, thrust, w[1:-1], w_dot) for bound in limits.rotors)])
     most = np.inf if limits.body_rate is None else limits.body_rate
     broken = rate > most * (1.0 + SLACK) or use > 1.0 + SLACK or moment > RATE_SHARE * turning / LAW_RATE or lift > SLACK
-    told = {"samples": int(path.duration * LAW_RATE), "rate_max": rate, "acceleration_max": turning, "rotor_use": use}
-    return told | {"moment_residual": moment, "thrust_residual": lift, "broken": bool(broken)}
+    row = {"samples": int(path.duration * LAW_RATE), "rate_max": rate, "acceleration_max": turning, "rotor_use": use}
+    return row | {"moment_residual": moment, "thrust_residual": lift, "broken": bool(broken)}
 
 
 def _chunks(path: Trajectory) -> Iterator[FlatSample]:

@@ -55,8 +55,8 @@ def dense_row(made: BoundaryPlan, options: PlanOptions) -> dict[str, Any]:
     bounded = options.limits.body_rate is not None or options.limits.rotors
     held = held_row(path, options.limits) if bounded else None
     broken = broken or not passes or (held is not None and held["broken"])
-    told = {"samples": count, "used": used, "clearance_m": near, "floor_m": low, "passes": passes, "held": held}
-    return told | {"broken": bool(broken)}
+    checked = {"samples": count, "used": used, "clearance_m": near, "floor_m": low, "passes": passes, "held": held}
+    return checked | {"broken": bool(broken)}
 
 
 def passages(path: Trajectory, gates: Sequence[Gate]) -> list[tuple[Gate, bool]]:

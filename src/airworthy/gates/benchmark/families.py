@@ -203,9 +203,9 @@ def hover_integrals(family: FlightFamily, nominal: Vehicle, flown: Sequence[Vehi
     """
     if family.level != "tracking:crazyflie":
         return np.zeros(len(flown))
-    told = believed(family, nominal)
-    mass = told.extra.get("controller_mass_kg")
-    p = mellinger_parameters(family.gains, told.gravity, None if mass is None else float(mass))
+    believed_vehicle = believed(family, nominal)
+    mass = believed_vehicle.extra.get("controller_mass_kg")
+    p = mellinger_parameters(family.gains, believed_vehicle.gravity, None if mass is None else float(mass))
     ahead = float(p.mass * p.gravity)
     missing = [_asked_to_hover(item, float(p.thrust_scale)) - ahead for item in flown]
     return np.array([hover_integral(force, float(p.ki[2]), float(p.integral_max[2])) for force in missing])

@@ -82,7 +82,7 @@ def fly(
     options: FlightOptions | None = None,
     first_id: int = 0,
     protocol: GateProtocol | None = None,
-    told: Callable[[float], None] | None = None,
+    progress_callback: Callable[[float], None] | None = None,
     numbers: Sequence[int] | None = None,
 ) -> PlanFlights:
     """Fly each path a number of times, all at once.
@@ -95,7 +95,7 @@ def fly(
         options: How.
         first_id: Number of the first flight.
         protocol: Of the judge.
-        told: Called now and then with the share that is done.
+        progress_callback: Called now and then with the share that is done.
         numbers: Of the first flight of each path, instead of those from `first_id` on: a path draws the same whatever others
             fly.
 
@@ -109,7 +109,7 @@ def fly(
     ids = [begin + k for begin in begins for k in range(flights)]
     if len(ids) != len(paths) * flights:
         raise AirworthyError(f"Each of {len(paths)} paths needs a number of its own; got {len(ids) // flights}.")
-    return _Batch(paths, courses, family, ids, chosen, protocol).flown(told)
+    return _Batch(paths, courses, family, ids, chosen, protocol).flown(progress_callback)
 
 
 class _Batch:
@@ -165,7 +165,7 @@ class _Batch:
             self.simulator.restore(kept)
         self.place = place
 
-    def flown(self, told: Callable[[float], None] | None) -> PlanFlights:
+    def flown(self, progress_callback: Callable[[float], None] | None) -> PlanFlights:
         every = round(PHYSICS_RATE / KEPT_RATE)
         sums, most, numbers = np.zeros(self.count), np.zeros(self.count), np.zeros(self.count)
         kept_error, kept_place, kept_time = [], [], []
@@ -190,8 +190,8 @@ class _Batch:
             kept_error.append(np.where(alive, error, np.nan)[rows])
             kept_place.append(place[rows].astype(np.float32))
             before_place, before_up = place[-1:], up[-1:]
-            if told is not None:
-                told(float(steps[-1] + 1) / self.steps)
+            if progress_callback is not None:
+                progress_callback(float(steps[-1] + 1) / self.steps)
         return PlanFlights(
             self.judge.results(),
             sums / np.maximum(numbers, 1),

@@ -131,21 +131,21 @@ def _ratios(rows: Sequence[Row], name: str) -> list[float]:
 def errors_row(content: Row) -> dict[str, Any]:
     """Shares of unsafe errors per output, where their distributions lie [%], and the joint test."""
     percent = np.array([[np.nan if x is None else x for x in row] for row in content["percent"]], dtype=np.float64)
-    told: dict[str, Any] = {name: content[name] for name in ("asked", "without_label", "clipped", "known")}
+    table: dict[str, Any] = {name: content[name] for name in ("asked", "without_label", "clipped", "known")}
     for k, (name, sign) in enumerate((("speed", 1.0), ("time", -1.0))):
         own = percent[:, k] if len(percent) else np.zeros(0)
         zero = int(np.count_nonzero(~np.isfinite(own)))
         own = own[np.isfinite(own)]
         unsafe = {f"beyond_{limit:g}": asdict(wilson_interval(int(np.sum(sign * own > limit)), own.size)) for limit in UNSAFE}
-        told[name] = {"count": int(own.size), "zero_labels": zero, **_shape(own), **unsafe}
+        table[name] = {"count": int(own.size), "zero_labels": zero, **_shape(own), **unsafe}
     both = np.nan_to_num(percent * (1.0, -1.0), nan=-np.inf) if len(percent) else np.zeros((0, 2))
-    told["either"] = {
+    table["either"] = {
         f"beyond_{limit:g}": asdict(wilson_interval(int(np.sum((both > limit).any(axis=1))), len(both))) for limit in UNSAFE
     }
     for name in ("predicted", "label"):
         kept = content.get(f"keep_{name}")
-        told[f"keep_{name}"] = None if kept is None else asdict(wilson_interval(kept, content["known"]))
-    return told
+        table[f"keep_{name}"] = None if kept is None else asdict(wilson_interval(kept, content["known"]))
+    return table
 
 
 def _shape(values: Array) -> dict[str, float | None]:
@@ -195,11 +195,11 @@ def summary_of(
     """
     rows = [_own(k, item, blocks, contents) for k, item in enumerate(methods)]
     limits = config.limits
-    told = {name: value for name, value in asdict(limits).items() if value is not None and value != ()}
+    table = {name: value for name, value in asdict(limits).items() if value is not None and value != ()}
     state = {"complete": len(contents) == len(blocks), "blocks": len(blocks), "finished": len(contents), "digest": digest}
     return {
         **rows[0],
-        "certificate": {"name": config.certificate, **told, "clearance": config.clearance, "floor": config.floor},
+        "certificate": {"name": config.certificate, **table, "clearance": config.clearance, "floor": config.floor},
         "beside": rows[1:],
         "compared": compared(rows, [_laps(k, blocks, contents) for k in range(len(methods))]),
         "state": state,
@@ -239,13 +239,13 @@ def _together(flights: Sequence[Row]) -> dict[str, Any]:
 
 def _laps(number: int, blocks: Sequence[WorkBlock], contents: Mapping[str, Row]) -> dict[str, dict[str, float]]:
     """Lap times of approved plans by kind and course [s]."""
-    told: dict[str, dict[str, float]] = {"course": {}, "random": {}}
+    table: dict[str, dict[str, float]] = {"course": {}, "random": {}}
     for block in blocks:
-        if block.who == number and block.name in contents and block.kind in told:
+        if block.who == number and block.name in contents and block.kind in table:
             content = contents[block.name]
             plans = [content["row"]] if block.kind == "course" else content["plans"]
-            told[block.kind] |= {row["course"]: row["lap_time_s"] for row in plans if row["flyable"]}
-    return told
+            table[block.kind] |= {row["course"]: row["lap_time_s"] for row in plans if row["flyable"]}
+    return table
 
 
 def compared(rows: Sequence[Row], laps: Sequence[Mapping[str, Mapping[str, float]]]) -> list[dict[str, Any]]:
@@ -258,11 +258,11 @@ def compared(rows: Sequence[Row], laps: Sequence[Mapping[str, Mapping[str, float
         laps: Of each: "course" and "random" -> course -> lap time [s].
     """
     shared = {kind: [name for name in laps[0][kind] if all(name in own[kind] for own in laps)] for kind in ("course", "random")}
-    told = []
+    table = []
     for row, own in zip(rows, laps, strict=True):
         mean = {kind: float(np.mean([own[kind][name] for name in names])) if names else None for kind, names in shared.items()}
         random, errors = row["random"], row["errors"]
-        told.append(
+        table.append(
             {
                 "name": row["name"],
                 "courses": len(row["courses"]),
@@ -281,7 +281,7 @@ def compared(rows: Sequence[Row], laps: Sequence[Mapping[str, Mapping[str, float
                 "us_per_gate": row["prediction_us_per_gate"],
             }
         )
-    return told
+    return table
 
 
 _RANDOM = ("courses", "approved", "approved_count", "untouched", "stretched", "lowered", "refused", "stretches", "lowerings")

@@ -73,16 +73,16 @@ def search_of(network: Boundary, where: str) -> SearchOptions:
     Raises:
         AssetError: It tells none, or one that cannot be repeated.
     """
-    told: Any = network.contract.training.get("search")
-    told = told.get("options") if isinstance(told, Mapping) else None
-    if not isinstance(told, Mapping):
+    searched: Any = network.contract.training.get("search")
+    searched = searched.get("options") if isinstance(searched, Mapping) else None
+    if not isinstance(searched, Mapping):
         raise AssetError(f"The contract of the network {where!r} does not tell the search that it learnt from: train it again.")
     try:
-        choices, spread = dict(told["choices"]), Randomisation(**told["randomisation"])
+        choices, spread = dict(searched["choices"]), Randomisation(**searched["randomisation"])
         most, cubic = choices.pop("limit")
         tried = Choices(**choices, limit=(np.inf if most is None else float(most), float(cubic)))
         known = {item.name for item in fields(SearchOptions)} - {"choices", "randomisation"}
-        rest = {name: told[name] for name in known if name in told}
+        rest = {name: searched[name] for name in known if name in searched}
         return replace(SearchOptions(choices=tried, randomisation=spread), **rest)
     except (AirworthyError, KeyError, TypeError, ValueError) as error:
         raise AssetError(

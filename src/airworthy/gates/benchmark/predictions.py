@@ -127,13 +127,13 @@ def errors_content(count: int, seed: int, own: GatesMethod) -> dict[str, Any]:
     asked = off_grid(count, seed, own.ranges)
     found = np.asarray(own.truth(asked), dtype=np.float64)
     label = np.minimum(found, own.ends)
-    told = np.asarray(own.ask(asked), dtype=np.float64)
-    known = np.isfinite(label).all(axis=1) & np.isfinite(told).all(axis=1)
+    predicted = np.asarray(own.ask(asked), dtype=np.float64)
+    known = np.isfinite(label).all(axis=1) & np.isfinite(predicted).all(axis=1)
     keeps = (
         {}
         if own.keeps is None
         else {
-            "keep_predicted": int(np.count_nonzero(own.keeps(asked[known], told[known]))),
+            "keep_predicted": int(np.count_nonzero(own.keeps(asked[known], predicted[known]))),
             "keep_label": int(np.count_nonzero(own.keeps(asked[known], found[known]))),
         }
     )
@@ -143,8 +143,8 @@ def errors_content(count: int, seed: int, own: GatesMethod) -> dict[str, Any]:
         "clipped": int(np.count_nonzero((found[known] > own.ends).any(axis=1))),
         "known": int(np.count_nonzero(known)),
         "label": short(label[known]),
-        "predicted": short(told[known]),
-        "percent": [[number(x) for x in row] for row in short(percent_error(label[known], told[known]), 3)],
+        "predicted": short(predicted[known]),
+        "percent": [[number(x) for x in row] for row in short(percent_error(label[known], predicted[known]), 3)],
         **keeps,
     }
 

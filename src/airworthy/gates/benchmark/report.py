@@ -387,7 +387,7 @@ def write_report(
     flown = [content for block, content in own if block.kind == "flights" and content["rows"]]
     randoms = [row for block, content in own if block.kind == "random" for row in content["plans"]]
     everyone = [summary, *summary["beside"]]
-    told = {
+    lines = {
         "title": "Gates: planned, proved, flown",
         "verdict": verdict(summary),
         "cards": cards(summary),
@@ -406,7 +406,7 @@ def write_report(
         "errors": _errors(blocks, contents, everyone),
         "hardware": summary["hardware"],
     }
-    return write_text(store.folder / REPORT_FILE, page_of("airworthy.gates.benchmark", trim=False, filters=FILTERS, **told))
+    return write_text(store.folder / REPORT_FILE, page_of("airworthy.gates.benchmark", trim=False, filters=FILTERS, **lines))
 
 
 def _errors(
@@ -424,22 +424,22 @@ def _errors(
 
 def promises(certificate: Mapping[str, Any]) -> list[str]:
     """Return what every approved plan keeps, for people."""
-    told = []
+    lines = []
     if "envelope" in certificate:
         most, cubic = certificate["envelope"]
-        told.append(f"acceleration + {cubic:g} v^3 at most {most:g} m/s^2")
+        lines.append(f"acceleration + {cubic:g} v^3 at most {most:g} m/s^2")
     if "thrust_max" in certificate:
-        told.append(f"thrust over mass from {certificate['thrust_min']:.2f} to {certificate['thrust_max']:.2f} m/s^2")
+        lines.append(f"thrust over mass from {certificate['thrust_min']:.2f} to {certificate['thrust_max']:.2f} m/s^2")
     for name, text in (("body_rate", "body rates at most"), ("yaw_rate", "yaw rate at most")):
         if name in certificate:
-            told.append(f"{text} {certificate[name]:g} rad/s")
+            lines.append(f"{text} {certificate[name]:g} rad/s")
     if "yaw_acceleration" in certificate:
-        told.append(f"yaw acceleration at most {certificate['yaw_acceleration']:g} rad/s^2")
+        lines.append(f"yaw acceleration at most {certificate['yaw_acceleration']:g} rad/s^2")
     if rotors := certificate.get("rotors"):
         least, most = (100.0 * rotors[0][key] for key in ("least", "most"))
-        told.append(f"every rotor between {least:g} and {most:g} % of its largest thrust")
-    told.append(f"{certificate['clearance']:g} m to every gate frame")
-    return [*told, f"{certificate['floor']:g} m above the floor"]
+        lines.append(f"every rotor between {least:g} and {most:g} % of its largest thrust")
+    lines.append(f"{certificate['clearance']:g} m to every gate frame")
+    return [*lines, f"{certificate['floor']:g} m above the floor"]
 
 
 def _shown(courses: Sequence[Mapping[str, Any]], flown: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -496,11 +496,11 @@ def cards(summary: Mapping[str, Any]) -> list[dict[str, str]]:
     return [*made, card("prediction", f"{took:,.0f}", "us", "per gate of a course, one core")]
 
 
-def _rate(told: Mapping[str, Any]) -> str:
+def _rate(interval: Mapping[str, Any]) -> str:
     """Write a rate and its interval, [%]; empty where there is none."""
-    if told["value"] is None or told["value"] != told["value"]:
+    if interval["value"] is None or interval["value"] != interval["value"]:
         return ""
-    return f"{100.0 * told['value']:.1f} ({100.0 * told['low']:.1f} to {100.0 * told['high']:.1f})"
+    return f"{100.0 * interval['value']:.1f} ({100.0 * interval['low']:.1f} to {100.0 * interval['high']:.1f})"
 
 
 def _hundredfold(value: float | None, digits: int = 2) -> str:

@@ -287,8 +287,8 @@ class _Run:
 def _run_facts(run: _Run, seconds: float, workers: int, command: str, interrupted: bool) -> dict[str, Any]:
     rates = {f"{name}_per_second": run.new[name] / seconds if seconds > 0.0 else 0.0 for name in ("rollouts", "steps")}
     hardware = describe_machine()
-    told = {"command": command, "hardware": hardware, "workers": workers, "interrupted": interrupted}
-    return {**told, "new": run.new, "seconds": seconds, **rates}
+    run_facts = {"command": command, "hardware": hardware, "workers": workers, "interrupted": interrupted}
+    return {**run_facts, "new": run.new, "seconds": seconds, **rates}
 
 
 def make_shard(task: LabelTask, shard: int) -> dict[str, Any]:

@@ -114,7 +114,7 @@ class Certificate:
         checks = [_sentence(check) for check in (*self.limit.checks, self.clearance, self.floor)]
         return (*checks, _crossing_sentence(self.crossings), *_grid_sentences(self.grid))
 
-    def told(self) -> dict[str, Any]:
+    def described(self) -> dict[str, Any]:
         """As data."""
         checks = {check.quantity: check for check in (*self.limit.checks, self.clearance, self.floor)}
         numbers = {
@@ -141,8 +141,8 @@ class Certificate:
             "fault": self.crossings.fault,
             "met": [[met.time, met.gate + 1, met.forwards] for met in self.crossings.crossings],
         }
-        told = {"verdict": self.verdict, "checks": numbers, "crossings": crossings, "grid": grid}
-        return told | {"sentences": list(self.sentences)}
+        lines = {"verdict": self.verdict, "checks": numbers, "crossings": crossings, "grid": grid}
+        return lines | {"sentences": list(self.sentences)}
 
     def __str__(self) -> str:
         return "\n".join(self.sentences)
@@ -256,16 +256,18 @@ def _crossing_sentence(check: CrossingCheck) -> str:
 
 
 def _grid_sentences(grid: GridCheck) -> list[str]:
-    told = []
+    lines = []
     if grid.inside:
-        told.append(f"All {grid.asked} situations were inside the predictor's ranges.")
+        lines.append(f"All {grid.asked} situations were inside the predictor's ranges.")
     for field, count in grid.outside.items():
         far, unit = grid.farthest[field], _UNITS.get(field, "m")
-        told.append(f"{field} was clamped in {count} of {grid.asked} situations, by at most {far:.3f} {unit}.")
+        lines.append(f"{field} was clamped in {count} of {grid.asked} situations, by at most {far:.3f} {unit}.")
     if grid.departure > 1e-4:
         far = degrees(grid.departure)
-        told.append(f"Gates face up to {far:.1f} degrees away from the leg that reaches them, which the predictor cannot see.")
+        lines.append(f"Gates face up to {far:.1f} degrees away from the leg that reaches them, which the predictor cannot see.")
     if grid.turned:
         far = degrees(grid.turned_by)
-        told.append(f"{grid.turned} of {grid.asked} gates do so by up to {far:.1f} degrees more than the predictor's turns go.")
-    return told
+        lines.append(
+            f"{grid.turned} of {grid.asked} gates do so by up to {far:.1f} degrees more than the predictor's turns go."
+        )
+    return lines

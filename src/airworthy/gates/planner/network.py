@@ -66,8 +66,8 @@ def safe_error(label: ArrayLike, predicted: ArrayLike, eps: float = 0.1) -> Arra
         predicted: (..., 2) scaled alike.
         eps: See `Skew`.
     """
-    y, told = np.asarray(label, np.float64), np.asarray(predicted, np.float64)
-    return np.asarray(SAFE_SIGNS) * (y - told) / (y + eps)
+    y, prediction = np.asarray(label, np.float64), np.asarray(predicted, np.float64)
+    return np.asarray(SAFE_SIGNS) * (y - prediction) / (y + eps)
 
 
 def percent_error(label: ArrayLike, predicted: ArrayLike) -> Array:
@@ -77,9 +77,9 @@ def percent_error(label: ArrayLike, predicted: ArrayLike) -> Array:
         label: (..., 2) speed and time, scaled or not.
         predicted: (..., 2) alike.
     """
-    y, told = np.asarray(label, np.float64), np.asarray(predicted, np.float64)
+    y, prediction = np.asarray(label, np.float64), np.asarray(predicted, np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(y == 0.0, np.nan, 100.0 * (told - y) / y)
+        return np.where(y == 0.0, np.nan, 100.0 * (prediction - y) / y)
 
 
 def unsafe_percent(percent: ArrayLike) -> Array:

@@ -164,7 +164,7 @@ class BoundaryPlan:
             "lowered": self.lowered.tolist(),
             "clamped": self.clamped,
             "situations": self.situations.tolist(),
-            "certificate": None if self.certificate is None else self.certificate.told(),
+            "certificate": None if self.certificate is None else self.certificate.described(),
         }
 
     def __str__(self) -> str:

@@ -72,27 +72,30 @@ def judged(labels: ArrayLike, predicted: ArrayLike, scales: tuple[float, float],
     """
     k = skew or Skew()
     # Labels beyond what the output can say are clipped first, or every long time would count as an unsafe error.
-    y, told = clipped(labels, scales), np.asarray(predicted, np.float64)
-    percent = percent_error(y, told)
+    y, predictions = clipped(labels, scales), np.asarray(predicted, np.float64)
+    percent = percent_error(y, predictions)
     unsafe = unsafe_percent(percent)
-    found: dict[str, Any] = {"rows": len(y), "loss": float(loss_of(safe_error(y / scales, told / scales, k.eps), k).mean())}
+    found: dict[str, Any] = {
+        "rows": len(y),
+        "loss": float(loss_of(safe_error(y / scales, predictions / scales, k.eps), k).mean()),
+    }
     for column, name in enumerate(OUTPUTS):
-        found[name] = _of_output(y[:, column], told[:, column], percent[:, column], unsafe[:, column])
+        found[name] = _of_output(y[:, column], predictions[:, column], percent[:, column], unsafe[:, column])
     # Labels of zero have no percentage: -inf lets the other output decide.
     known = np.where(np.isfinite(unsafe), unsafe, -np.inf)
     found["either_beyond"] = {f"{share:g}": float((known > share).any(axis=1).mean()) for share in BEYOND}
     return found
 
 
-def _of_output(label: Array, told: Array, percent: Array, unsafe: Array) -> dict[str, Any]:
+def _of_output(label: Array, predictions: Array, percent: Array, unsafe: Array) -> dict[str, Any]:
     some = np.isfinite(percent)
     zero = label == 0.0
-    off = told - label
+    off = predictions - label
     table: dict[str, Any] = {
         "rms": float(np.sqrt(np.mean(off**2))),
         "mean": float(off.mean()),
         "zero_labels": int(zero.sum()),
-        "median_at_zero_labels": float(np.median(told[zero])) if zero.any() else None,
+        "median_at_zero_labels": float(np.median(predictions[zero])) if zero.any() else None,
     }
     if not some.any():
         return table | {"percent_mean": None, "percent_quantiles": {}, "skewness": None, "unsafe_beyond": {}}

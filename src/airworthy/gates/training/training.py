@@ -329,8 +329,8 @@ def _rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _left_out(figures: Mapping[str, Any]) -> str:
     rows = figures["rows"]
-    told = f"{rows['infeasible']:,} of {rows['situations']:,} situations have no admissible pair and are left out; "
-    return told + f"{rows['clipped']:,} times were longer than the output and are clipped to where it ends."
+    sentence = f"{rows['infeasible']:,} of {rows['situations']:,} situations have no admissible pair and are left out; "
+    return sentence + f"{rows['clipped']:,} times were longer than the output and are clipped to where it ends."
 
 
 # -----------------------------------------------------------------------------------------------------------------------------

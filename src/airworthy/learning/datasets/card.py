@@ -63,11 +63,11 @@ def _seen(dataset: ExpertDataset, images: ImageStack) -> Content:
             note = "spread over the course, each of another roll-out; the number is the time on the course."
             note = note.capitalize() if len(names) == 1 else f"{name}: {note}"
             sheets.append({"name": name, "picture": data_uri(picture), "note": note})
-    told = (
+    sheet_note = (
         f"{camera['width']} x {camera['height']} pixels, rendered at the true pose through the mounted camera; image, sensed"
         " state and command of a pair are of the same instant."
     )
-    return {"sheets": sheets, "sheet_note": told, **_strip(dataset, images, np.concatenate(list(chosen.values())))}
+    return {"sheets": sheets, "sheet_note": sheet_note, **_strip(dataset, images, np.concatenate(list(chosen.values())))}
 
 
 def _strip(dataset: ExpertDataset, images: ImageStack, pairs: ArrayInt) -> Content:

@@ -242,7 +242,7 @@ def changed_field(before: dict[str, Any], now: dict[str, Any], where: str) -> Ai
     for name, value in new.items():
         if old.get(name) != value:
             return AirworthyError(
-                f"{where!r} holds a data set with {name} {_told(old.get(name))}, not {_told(value)}: keep its own options, or"
+                f"{where!r} holds a data set with {name} {_shown(old.get(name))}, not {_shown(value)}: keep its own options, or"
                 " choose another --out."
             )
     names = [name for name in now if before.get(name) != now[name]]
@@ -263,5 +263,5 @@ _WORDS = {
 }
 
 
-def _told(value: Any) -> str:
+def _shown(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -198,7 +198,7 @@ def frame_table(values: Mapping[str, ArrayAny], features: Mapping[str, Mapping[s
         columns[IMAGE_KEY] = pa.array([{"bytes": _png(image), "path": None} for image in images], kind)
     table = pa.table(columns)
     return table.replace_schema_metadata(
-        {"huggingface": json.dumps({"info": {"features": _told(features, images is not None)}})}
+        {"huggingface": json.dumps({"info": {"features": _feature_table(features, images is not None)}})}
     )
 
 
@@ -216,7 +216,7 @@ def task_table(tasks: Sequence[str]) -> Any:
 
     table = pa.table({"task_index": pa.array(np.arange(len(tasks))), "task": pa.array(list(tasks))})
     kinds = (("task_index", "int64", "int64"), ("task", "unicode", "object"))
-    told = {
+    written = {
         "index_columns": ["task"],
         "column_indexes": [],
         "columns": [
@@ -225,10 +225,10 @@ def task_table(tasks: Sequence[str]) -> Any:
         ],
         "pandas_version": "2.0.0",
     }
-    return table.replace_schema_metadata({"pandas": json.dumps(told)})
+    return table.replace_schema_metadata({"pandas": json.dumps(written)})
 
 
-def _told(features: Mapping[str, Mapping[str, Any]], pictured: bool) -> dict[str, Any]:
+def _feature_table(features: Mapping[str, Mapping[str, Any]], pictured: bool) -> dict[str, Any]:
     """Features as the `datasets` library writes them into a file's schema."""
     found: dict[str, Any] = {}
     for name, feature in features.items():
@@ -306,7 +306,7 @@ def export_lerobot(dataset: ExpertDataset, out: str | Path, images: str = "png",
     make_folder(target.parent)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
     try:
-        told = _Export(dataset, make_folder(temporary), images if dataset.images is not None else "none").write(quiet)
+        written = _Export(dataset, make_folder(temporary), images if dataset.images is not None else "none").write(quiet)
         if target.exists():
             target.rmdir()
         os.rename(temporary, target)
@@ -314,7 +314,7 @@ def export_lerobot(dataset: ExpertDataset, out: str | Path, images: str = "png",
         raise AirworthyError(f"Could not write {str(out)!r}: {error.strerror or error}.") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-    return told
+    return written
 
 
 class _Export:
@@ -436,8 +436,8 @@ def _image_feature(shape: tuple[int, ...], images: str) -> dict[str, Any]:
     feature: dict[str, Any] = {"dtype": "image", "shape": list(shape), "names": ["height", "width", "channels"]}
     if images == "video":
         numbers = {"height": shape[0], "width": shape[1], "codec": "h264", "pix_fmt": "yuv420p", "is_depth_map": False}
-        told = {f"video.{name}": value for name, value in {**numbers, "fps": int(RATE), "channels": 3}.items()}
-        feature |= {"dtype": "video", "info": {**told, "has_audio": False}}
+        written = {f"video.{name}": value for name, value in {**numbers, "fps": int(RATE), "channels": 3}.items()}
+        feature |= {"dtype": "video", "info": {**written, "has_audio": False}}
     return feature
 
 

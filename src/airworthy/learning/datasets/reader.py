@@ -112,8 +112,8 @@ class ExpertDataset:
         """(rollouts,) time on the course at which it begins [s]."""
         self.parameters: Array = np.stack([self.flown["mass_kg"][kept], self.flown["rotor_force_N"][kept]], axis=1)
         """(rollouts, 2) mass [kg] and force of one rotor at full command [N]."""
-        told = np.array([objectives[name] for name in manifest.config.courses])
-        self.objective: Array = told[self.flown["course"][kept]]
+        by_course = np.array([objectives[name] for name in manifest.config.courses])
+        self.objective: Array = by_course[self.flown["course"][kept]]
         """(rollouts, 18) duration, displacement, velocities and quaternions of start and end of its course; z up."""
         self.sensed = _states(pairs, "sensed")
         """(pairs, 11) what is sensed."""

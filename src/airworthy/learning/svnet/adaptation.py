@@ -161,14 +161,14 @@ def measure_adaptation(folder: str | Path, config: AdaptationConfig | None = Non
     # The same starts and drones, so that only the payload differs.
     heavy = replace(starts, mass=starts.mass * (1.0 + config.payload))
     half = plan.config.ticks // 2
-    told, true = {}, {}
+    estimated, true = {}, {}
     for name, drone, later in (("nominal", starts, None), ("payload", heavy, None), ("step", starts, heavy.mass)):
         sensed, command, mass = _flown(plan, drone, half, later, device)
-        told[name] = ratio_of(estimated_parameters(weights, _histories(sensed, command, contract.history)))
+        estimated[name] = ratio_of(estimated_parameters(weights, _histories(sensed, command, contract.history)))
         true[name] = drone.force[:, None] / mass
-    known = {name: _known(told[name], true[name]) for name in ("nominal", "payload")}
+    known = {name: _known(estimated[name], true[name]) for name in ("nominal", "payload")}
     share = payload_step(asdict(known["nominal"]), asdict(known["payload"]))
-    return Adaptation(config, known["nominal"], known["payload"], share, _response(told["step"], true["step"], half))
+    return Adaptation(config, known["nominal"], known["payload"], share, _response(estimated["step"], true["step"], half))
 
 
 def _flown(
@@ -203,23 +203,23 @@ def _histories(sensed: Array, command: Array, form: Form) -> Array:
     return history_features(np.arange(sensed.shape[1]) / RATE, sensed, command, form)
 
 
-def _known(told: Array, true: Array) -> RatioKnown:
+def _known(estimated: Array, true: Array) -> RatioKnown:
     # Before, the history is part zeros, which no training flight holds for long.
-    some = told[:, HISTORY_TICKS:]
+    some = estimated[:, HISTORY_TICKS:]
     return RatioKnown(float(some.mean()), float(some.std()), float(true[:, HISTORY_TICKS:].mean()))
 
 
-def _response(told: Array, true: Array, change: int) -> dict[str, float]:
+def _response(estimated: Array, true: Array, change: int) -> dict[str, float]:
     """By seconds after the change; tick `change` itself was flown with the old mass, the next is the first to show it."""
     # The last second before: its mean is what the estimate was, without its noise.
-    before = told[:, change - 20 : change + 1].mean(axis=1)
+    before = estimated[:, change - 20 : change + 1].mean(axis=1)
     gap = true[:, -1] - true[:, 0]
     found = {}
     for seconds in AFTER:
         tick = change + round(seconds * RATE)
-        if tick < told.shape[1]:
-            found[f"{seconds:g} s"] = float(np.mean((told[:, tick] - before) / gap))
-    found["rest of the flight"] = float(np.mean((told[:, change + 20 :].mean(axis=1) - before) / gap))
+        if tick < estimated.shape[1]:
+            found[f"{seconds:g} s"] = float(np.mean((estimated[:, tick] - before) / gap))
+    found["rest of the flight"] = float(np.mean((estimated[:, change + 20 :].mean(axis=1) - before) / gap))
     return found
 
 

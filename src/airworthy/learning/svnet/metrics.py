@@ -42,11 +42,11 @@ def history_figures(data: TrainingData, estimate: ArrayFloat, which: ArrayBool |
         which: (held-out,) pairs that count; None: all.
     """
     some = np.ones(len(data.held_out), bool) if which is None else which
-    truth, told = data.parameters[data.held_out][some].astype(np.float64), np.asarray(estimate, np.float64)[some]
+    truth, predicted = data.parameters[data.held_out][some].astype(np.float64), np.asarray(estimate, np.float64)[some]
     mean = data.parameters[data.train].astype(np.float64).mean(axis=0)
     typical = ratio_of(data.parameters[data.train]).mean()
     ratio = ratio_of(truth)
-    off, off_mean = ratio_of(told) / ratio - 1.0, typical / ratio - 1.0
+    off, off_mean = ratio_of(predicted) / ratio - 1.0, typical / ratio - 1.0
     parts = {
         "ratio_error": _rms(off),
         "ratio_error_of_mean": _rms(off_mean),
@@ -55,7 +55,7 @@ def history_figures(data: TrainingData, estimate: ArrayFloat, which: ArrayBool |
     }
     for index, name in enumerate(("mass_kg", "force_N")):
         parts |= {
-            f"{name}_rms": _rms(told[:, index] - truth[:, index]),
+            f"{name}_rms": _rms(predicted[:, index] - truth[:, index]),
             f"{name}_rms_of_mean": _rms(mean[index] - truth[:, index]),
         }
     return parts

@@ -91,16 +91,16 @@ def lines(title: str, across: str, curves: Sequence[Line], logarithmic: bool = T
     return f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" role="img"><title>{html.escape(title)}</title>{"".join(parts)}</svg>'
 
 
-def scatter(title: str, true: ArrayLike, told: ArrayLike, role: str = "flown") -> str:
+def scatter(title: str, true: ArrayLike, predicted: ArrayLike, role: str = "flown") -> str:
     """Predicted over true values, with the diagonal on which they agree; evenly chosen points where there are many.
 
     Args:
         title: Of the figure.
         true: (n,)
-        told: Predicted, (n,).
+        predicted: Predicted, (n,).
         role: Colour of the points.
     """
-    x, y = np.asarray(true, np.float64), np.asarray(told, np.float64)
+    x, y = np.asarray(true, np.float64), np.asarray(predicted, np.float64)
     fine = np.isfinite(x) & np.isfinite(y)
     x, y = x[fine], y[fine]
     if len(x) < 2:
@@ -205,13 +205,13 @@ def _cards(figures: Mapping[str, Any]) -> list[dict[str, str]]:
     cards = [
         card("pairs learnt from", f"{figures['pairs_trained_on']:,}", below=f"{figures['pairs_held_out']:,} held out"),
         card("variance explained", f"{100.0 * share:.1f} %", below="of the expert's commands, held out"),
-        card("thrust error", _told(thrust, 4), below="RMS, share of full thrust"),
-        card("rate error", _told(_rms(rates), 3), below="RMS [rad/s], mean of three axes"),
+        card("thrust error", _digits(thrust, 4), below="RMS, share of full thrust"),
+        card("rate error", _digits(_rms(rates), 3), below="RMS [rad/s], mean of three axes"),
     ]
     full = figures.get("history_full")
     if full:
-        mean = _told(100.0 * (full["ratio_error_of_mean"] or 0.0), 1)
-        off = _told(100.0 * (full["ratio_error"] or 0.0), 2)
+        mean = _digits(100.0 * (full["ratio_error_of_mean"] or 0.0), 1)
+        off = _digits(100.0 * (full["ratio_error"] or 0.0), 2)
         cards.append(card("k/m error", f"{off} %", below=f"always saying the mean: {mean} %"))
     speed = figures["pairs_per_second"].get("command")
     what = f"images/s at {figures['view']} px" if figures["view"] else "pairs/s"
@@ -242,7 +242,7 @@ def _outputs(data: TrainingData, commands: ArrayF32) -> list[dict[str, str]]:
     found = []
     for k, (name, unit) in enumerate(OUTPUTS):
         off = commands[:, k] - truth[:, k]
-        note = f"RMS error {_told(_rms(off), 4)}, spread of the expert {_told(float(np.std(truth[:, k])), 4)}"
+        note = f"RMS error {_digits(_rms(off), 4)}, spread of the expert {_digits(float(np.std(truth[:, k])), 4)}"
         found.append({"name": name, "unit": unit, "note": note, "svg": scatter(name, truth[:, k], commands[:, k])})
     return found
 
@@ -265,7 +265,7 @@ def _history_rows(figures: Mapping[str, Any]) -> list[tuple[str, ...]]:
     ]
     rows.append(("k/m, full history, bias", percent(full["ratio_bias"], absent=""), ""))
     for name, key in (("mass [kg]", "mass_kg"), ("force of a rotor [N]", "force_N")):
-        rows.append((name, _told(full[f"{key}_rms"], 4), _told(full[f"{key}_rms_of_mean"], 4)))
+        rows.append((name, _digits(full[f"{key}_rms"], 4), _digits(full[f"{key}_rms_of_mean"], 4)))
     return rows
 
 
@@ -273,5 +273,5 @@ def _rms(values: Any) -> float:
     return float(np.sqrt(np.mean(np.square(np.asarray(values, np.float64))))) if len(values) else float("nan")
 
 
-def _told(value: float | None, digits: int) -> str:
+def _digits(value: float | None, digits: int) -> str:
     return fixed(value, digits, "-")

@@ -255,11 +255,11 @@ class CommandStage(TrainingStage):
             masks: Of dropped numbers; None: nothing is dropped.
         """
         inputs = self.data_loader.inputs(which, images)
-        told = None
+        latent = None
         if self._frozen:
             with torch.no_grad():
-                told = self.model.history(inputs.history)
-        found: Tensor = self._call(inputs, masks, told)
+                latent = self.model.history(inputs.history)
+        found: Tensor = self._call(inputs, masks, latent)
         return found
 
     def loss(self, predicted: Tensor, which: ArrayInt) -> Tensor:

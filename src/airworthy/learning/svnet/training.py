@@ -254,14 +254,14 @@ def _identity(options: SvNetOptions, data: TrainingData) -> dict[str, Any]:
 
 def _learnt(work: SvNetRun, folder: TrainingFolder, run: RunOptions, quiet: bool) -> bool:
     """Learn what is left; False: it is not finished, as was asked."""
-    told = len(work.notes["journal"])
+    logged = len(work.notes["journal"])
     with ExitStack() as stack:
         curves = stack.enter_context(Curves(folder.folder / CURVES, work.notes["journal"])) if run.tensorboard else None
 
         def stepped() -> None:
-            nonlocal told
-            if len(work.notes["journal"]) > told:
-                told = len(work.notes["journal"])
+            nonlocal logged
+            if len(work.notes["journal"]) > logged:
+                logged = len(work.notes["journal"])
                 _tell(work, folder.folder, curves, quiet)
 
         return folder.learn(work, lambda stopped: work.minibatches(), work.total - work.number, run, stepped=stepped)

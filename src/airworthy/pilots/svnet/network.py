@@ -266,15 +266,15 @@ class SvNetwork:
             AirworthyError: Shapes do not fit, or a variant that sees got no images.
         """
         _check(self, reading)
-        told: list[NDArray[np.floating]] = [reading.state, reading.objective]
+        inputs: list[NDArray[np.floating]] = [reading.state, reading.objective]
         estimate = None
         if self.kind.history != "none":
             latent = self._body(reading.history)
             estimate = self._estimate(latent)
-            told.append(latent if self.kind.history == "latent" else estimate)
+            inputs.append(latent if self.kind.history == "latent" else estimate)
         if self.kind.vision:
-            told.append(self.features(reading))
-        return Decision(self._command(np.concatenate(told, axis=1)), estimate)
+            inputs.append(self.features(reading))
+        return Decision(self._command(np.concatenate(inputs, axis=1)), estimate)
 
     def features(self, reading: Reading) -> ArrayF32:
         """Return what is seen, (n, 128)."""
@@ -306,20 +306,20 @@ def svnet_twin(contract: PolicyContract, weights: Weights, reading: Reading) -> 
         reading: Of n flights.
     """
     kind = variant(contract.variant)
-    told: list[NDArray[np.floating]] = [reading.state, reading.objective]
+    inputs: list[NDArray[np.floating]] = [reading.state, reading.objective]
     estimate = None
     if kind.history != "none":
         latent = np.maximum(_chained(_linears(weights, "history.body", len(HISTORY_HIDDEN) + 1), reading.history), 0.0)
         matrix, bias = _linear(weights, "history.estimate")
         estimate = latent @ matrix.T + bias
-        told.append(latent if kind.history == "latent" else estimate)
+        inputs.append(latent if kind.history == "latent" else estimate)
     if kind.vision:
         assert reading.images is not None
         tensors = {name: prepared(array) if array.ndim == 4 else array for name, array in _backbone(weights).items()}
         scores = squeezenet(normalised(contract, reading.images), tensors)
         seen = np.concatenate([scores, reading.vision], axis=1)
-        told.append(_chained(_linears(weights, "vision.head", len(HEAD_HIDDEN) + 1), seen))
-    command = _chained(_linears(weights, "command", len(COMMAND_HIDDEN) + 1), np.concatenate(told, axis=1))
+        inputs.append(_chained(_linears(weights, "vision.head", len(HEAD_HIDDEN) + 1), seen))
+    command = _chained(_linears(weights, "command", len(COMMAND_HIDDEN) + 1), np.concatenate(inputs, axis=1))
     return Decision(command, estimate)
 
 

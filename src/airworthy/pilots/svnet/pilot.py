@@ -169,10 +169,12 @@ class SvNetPilot:
         self.contract, self.network, self._sensor = contract, network, sensor
         self._full = np.atleast_1d(np.asarray(full, float))
         count = len(self._full)
-        told = to_objective(objective)
-        if told.shape not in ((18,), (count, 18)):
-            raise AirworthyError(f"{count} flights got objectives of shape {told.shape}; expected (18,) or ({count}, 18).")
-        self._objective = np.broadcast_to(told, (count, 18))
+        objectives = to_objective(objective)
+        if objectives.shape not in ((18,), (count, 18)):
+            raise AirworthyError(
+                f"{count} flights got objectives of shape {objectives.shape}; expected (18,) or ({count}, 18)."
+            )
+        self._objective = np.broadcast_to(objectives, (count, 18))
         self._idle = np.broadcast_to(np.asarray(idle, float), count)
         self.history = History(count, contract.history)
         self._tick = np.full(count, -1, np.int64)
@@ -228,8 +230,8 @@ class SvNetPilot:
         ids = np.flatnonzero(new & self._shown(observation))
         if not ids.size:
             return
-        told = seen if self.sees else np.concatenate([observation.time[:, None], z_down(state)], axis=1)
-        reading = Reading(told[ids], self._objective[ids], self.history.features()[ids], self._images(observation, ids))
+        known = seen if self.sees else np.concatenate([observation.time[:, None], z_down(state)], axis=1)
+        reading = Reading(known[ids], self._objective[ids], self.history.features()[ids], self._images(observation, ids))
         decision = self.network(reading)
         self.raw[ids] = to_command(decision.command)
         if decision.estimate is not None:

@@ -171,8 +171,8 @@ class Variant:
     @property
     def command_input(self) -> int:
         """Numbers that the command network reads: state, objective, history, features, in this order."""
-        told = {"latent": LATENT, "estimate": ESTIMATE, "none": 0}[self.history]
-        return self.state_size + OBJECTIVE_SIZE + told + (FEATURES if self.vision else 0)
+        history_size = {"latent": LATENT, "estimate": ESTIMATE, "none": 0}[self.history]
+        return self.state_size + OBJECTIVE_SIZE + history_size + (FEATURES if self.vision else 0)
 
     @property
     def learns_history(self) -> bool:

@@ -37,9 +37,9 @@ __all__ = [
 
 def enclosing_radius(vehicle: Vehicle) -> float:
     """Of the sphere that encloses a vehicle [m]; where its record does not say, rotors and their propellers."""
-    told = vehicle.extra.get("body_radius_m")
-    if told is not None:
-        return float(told)
+    recorded = vehicle.extra.get("body_radius_m")
+    if recorded is not None:
+        return float(recorded)
     return max(float(np.linalg.norm(r.position[:2])) + r.radius for r in vehicle.rotors)
 
 
@@ -75,10 +75,10 @@ class Airframes:
             AirworthyError: Radii do not fit.
         """
         known = {id(item): (indicators(item), enclosing_radius(item), item) for item in vehicles}
-        told = [known[id(item)] for item in vehicles]
-        ratio = np.array([found.thrust_to_weight for found, _, _ in told], np.float64)
+        recorded = [known[id(item)] for item in vehicles]
+        ratio = np.array([found.thrust_to_weight for found, _, _ in recorded], np.float64)
         gravity = np.array([item.gravity for item in vehicles], np.float64)
-        size = np.array([enclosing for _, enclosing, _ in told], np.float64)
+        size = np.array([enclosing for _, enclosing, _ in recorded], np.float64)
         if radius is not None:
             given = np.asarray(radius, np.float64)
             if given.shape not in ((), (len(size),)) or not (np.isfinite(given) & (given > 0.0)).all():
@@ -87,8 +87,8 @@ class Airframes:
         return cls(
             mass=np.array([item.mass for item in vehicles], np.float64),
             thrust_to_weight=ratio,
-            alpha_xy=np.array([found.alpha_xy_max for found, _, _ in told], np.float64),
-            alpha_z=np.array([found.alpha_z_max for found, _, _ in told], np.float64),
+            alpha_xy=np.array([found.alpha_xy_max for found, _, _ in recorded], np.float64),
+            alpha_z=np.array([found.alpha_z_max for found, _, _ in recorded], np.float64),
             acceleration=gravity * np.sqrt(np.maximum(ratio**2 - 1.0, 0.0)),
             radius=size,
         )

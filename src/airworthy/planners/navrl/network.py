@@ -205,8 +205,13 @@ def convert_weights(source: str | Path, folder: str | Path | None = None) -> Pat
     data = save({name: np.ascontiguousarray(arrays[name], np.float32) for name in sorted(SHAPES)})
     (target / CONTRACT_FILE).unlink(missing_ok=True)
     write_bytes(path, data)
-    told = {"kind": KIND, "version": VERSION, "meaning": MEANING, "weights": {"file": WEIGHTS_FILE, "sha256": sha256(data)}}
-    write_sealed(target / CONTRACT_FILE, told)
+    contract_table = {
+        "kind": KIND,
+        "version": VERSION,
+        "meaning": MEANING,
+        "weights": {"file": WEIGHTS_FILE, "sha256": sha256(data)},
+    }
+    write_sealed(target / CONTRACT_FILE, contract_table)
     return path
 
 

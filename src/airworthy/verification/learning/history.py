@@ -79,8 +79,8 @@ def _ratio_errors(folder: Path) -> tuple[float, float, int]:
     clock = np.arange(flown.command.shape[1]) / RATE
     history = history_features(clock, flown.sensed, flown.command, contract.history)[:, HISTORY_TICKS:]
     true = (flown.force / flown.mass)[:, None]
-    told = ratio_of(estimated_parameters(weights, history))
-    errors = [float(np.sqrt(np.mean(np.square(found - true)))) for found in (told, true.mean())]
+    given = ratio_of(estimated_parameters(weights, history))
+    errors = [float(np.sqrt(np.mean(np.square(found - true)))) for found in (given, true.mean())]
     return errors[0], errors[1], len(true)
 
 

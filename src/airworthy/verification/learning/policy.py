@@ -46,10 +46,10 @@ def metric_figures() -> Iterator[Figure]:
     aside = np.where(T <= 5.0 + 1e-9, 0.2, 0.4)
     (found,) = evaluate_tracking(_flight(y=aside, clearance=_touching()), LINE)
     error, near, length = (101 * 0.2 + 100 * 0.4) / 201, 100.0 * 101 / 201, 199 * 0.05 + np.hypot(0.05, 0.2)
-    told = "SOUS VIDE 10, hand-made flight with one touch:"
-    yield below(f"{told} tracking error off that by hand", abs(found.tracking_error_m - error), 1e-6, "m")
-    yield below(f"{told} proximity off that by hand", abs(found.proximity_percent - near), 1e-6, "%")
-    yield below(f"{told} collisions per metre off those by hand", abs(found.collisions_per_m * length - 1.0), 1e-6)
+    case = "SOUS VIDE 10, hand-made flight with one touch:"
+    yield below(f"{case} tracking error off that by hand", abs(found.tracking_error_m - error), 1e-6, "m")
+    yield below(f"{case} proximity off that by hand", abs(found.proximity_percent - near), 1e-6, "%")
+    yield below(f"{case} collisions per metre off those by hand", abs(found.collisions_per_m * length - 1.0), 1e-6)
 
 
 def _flights() -> dict[str, tuple[FlightTable, int]]:
@@ -188,10 +188,10 @@ def runner_figures() -> Iterator[Figure]:
         gap = float(np.abs(found.command - wanted.command).max())
         # Sums of up to 1,005 terms in float32, in another order: some 2^-23 of their largest part.
         yield below(f"SV-Net at {side} x {side}: commands off those of the NumPy twin, worst", gap, 1e-5)
-        yield _told(f"SV-Net at {side} x {side}: a decision, processor time of one thread", _decision(network, side), "ms")
+        yield _timed(f"SV-Net at {side} x {side}: a decision, processor time of one thread", _decision(network, side), "ms")
 
 
-def _told(label: str, measured: float, unit: str) -> Figure:
+def _timed(label: str, measured: float, unit: str) -> Figure:
     """Check a figure that depends on the machine, and is not judged."""
     return Figure(label, measured, "not judged; a tick is 50 ms", True, unit)
 

@@ -323,18 +323,18 @@ def figure_scenarios(entries: Entries, pilots: Sequence[str], titles: Mapping[st
 
 def _stated(axes: Any, x: float, step: float, pilot: str, scenario: str) -> None:
     """Draw a diamond where a rate is stated, a triangle where only a bound is, a bar where a range is."""
-    told = stated_rate(pilot, scenario)
-    if told is None:
+    stated = stated_rate(pilot, scenario)
+    if stated is None:
         return
-    mark = {">": "^", "<": "v"}.get(told.relation, "D")
+    mark = {">": "^", "<": "v"}.get(stated.relation, "D")
     look = {"color": PALETTE["second"], "markerfacecolor": "white", "markersize": 4.6, "markeredgewidth": 1.2, "clip_on": False}
-    if told.relation == "-":
-        axes.plot([x, x], [100 * told.low, 100 * told.high], color="white", linewidth=4.4, zorder=4)
-        axes.plot([x, x], [100 * told.low, 100 * told.high], color=PALETTE["second"], linewidth=2.4, zorder=5)
+    if stated.relation == "-":
+        axes.plot([x, x], [100 * stated.low, 100 * stated.high], color="white", linewidth=4.4, zorder=4)
+        axes.plot([x, x], [100 * stated.low, 100 * stated.high], color=PALETTE["second"], linewidth=2.4, zorder=5)
         return
     # White behind the mark: it is read on bars of any colour.
-    axes.plot([x], [100.0 * told.value], mark, zorder=5, **{**look, "color": "white", "markeredgewidth": 3.2})
-    axes.plot([x], [100.0 * told.value], mark, zorder=6, **look)
+    axes.plot([x], [100.0 * stated.value], mark, zorder=5, **{**look, "color": "white", "markeredgewidth": 3.2})
+    axes.plot([x], [100.0 * stated.value], mark, zorder=6, **look)
 
 
 def figure_outcomes(entries: Entries, pilots: Sequence[str], titles: Mapping[str, str], scenarios: Sequence[str]) -> str:

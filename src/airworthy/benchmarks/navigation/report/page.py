@@ -230,8 +230,8 @@ def summary_of(folder: str | Path, rows: Sequence[Row]) -> dict[str, Any]:
     """Return every number of the report from the rows of a folder; from its summary only what rows do not tell: how much was
     asked for, on which machine, in what time."""
     path = Path(folder) / SUMMARY_FILE
-    told = read_json(path, _SUMMARY_MAX) if path.is_file() else {}
-    kept = told if isinstance(told, dict) else {}
+    summary_before = read_json(path, _SUMMARY_MAX) if path.is_file() else {}
+    kept = summary_before if isinstance(summary_before, dict) else {}
     machine, state, took = (kept.get(name) for name in ("hardware", "state", "seconds"))
     known = isinstance(machine, dict) and all(isinstance(machine.get(name), str | int) for name in _MACHINE)
     counts = isinstance(state, dict) and all(isinstance(state.get(name), int) for name in ("complete", "flights", "finished"))
@@ -249,13 +249,17 @@ def summary_of(folder: str | Path, rows: Sequence[Row]) -> dict[str, Any]:
 def write_summary(folder: str | Path, summary: Mapping[str, Any]) -> Path:
     """Put every number of the report into a folder's summary.json; what else it says of the run stays."""
     path = Path(folder) / SUMMARY_FILE
-    told = read_json(path, _SUMMARY_MAX) if path.is_file() else {}
-    return write_json(path, {**(told if isinstance(told, dict) else {}), **summary})
+    summary_before = read_json(path, _SUMMARY_MAX) if path.is_file() else {}
+    return write_json(path, {**(summary_before if isinstance(summary_before, dict) else {}), **summary})
 
 
-def _seconds(told: Any) -> dict[str, dict[str, float]]:
+def _seconds(summary_before: Any) -> dict[str, dict[str, float]]:
     """Return what pilots took by part, without what is no number."""
-    parts = {name: part for name, part in told.items() if isinstance(part, dict)} if isinstance(told, dict) else {}
+    parts = (
+        {name: part for name, part in summary_before.items() if isinstance(part, dict)}
+        if isinstance(summary_before, dict)
+        else {}
+    )
     return {
         name: {key: float(value) for key, value in part.items() if isinstance(value, int | float)}
         for name, part in parts.items()

@@ -124,13 +124,13 @@ def category_rows(summary: Mapping[str, Any], titles: Mapping[str, str]) -> dict
     rows = []
     for pilot in dict.fromkeys(entry["pilot"] for entry in summary["categories"]):
         cells = [found.get((pilot, name)) for name in names]
-        told = [
+        row_cells = [
             {"value": "", "interval": ""}
             if cell is None
             else {"value": f"{100 * cell['value']:.1f}", "interval": interval(cell["low"], cell["high"])}
             for cell in cells
         ]
-        rows.append({"title": titles.get(pilot, pilot), "cells": told})
+        rows.append({"title": titles.get(pilot, pilot), "cells": row_cells})
     return {"category_names": names, "categories": rows}
 
 

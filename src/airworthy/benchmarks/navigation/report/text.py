@@ -93,14 +93,14 @@ def _took(part: Mapping[str, float]) -> str:
 
 def protocol(config: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rules of judgement and what was worse than ideal, for people."""
-    told = config["protocol"]
+    values = config["protocol"]
     found = []
     for item in fields(NavigationProtocol):
         name, _, unit = item.name.replace("_m_s2", " [m/s\N{SUPERSCRIPT TWO}]").replace("_m_s", " [m/s]").partition(" [")
         for end in ("_s", "_m", "_deg"):
             if not unit and name.endswith(end):
                 name, unit = name[: -len(end)], f"{end[1:]}]"
-        value = told[item.name]
+        value = values[item.name]
         shown = ("yes" if value else "no") if isinstance(value, bool) else f"{value:g} {unit.rstrip(']')}".strip()
         found.append(fact(name.replace("_", " "), shown))
     usual = {name: value for name, value in config["perturb"].items() if name != "moving_speed"}
@@ -149,7 +149,7 @@ _MOTION = (
 
 def titles_of(manifest: Mapping[str, Any]) -> dict[str, str]:
     """Name of each pilot for people."""
-    return {name: str(told.get("title") or name) for name, told in manifest["pilots"].items()}
+    return {name: str(values.get("title") or name) for name, values in manifest["pilots"].items()}
 
 
 def content(summary: Mapping[str, Any], manifest: Mapping[str, Any], rows: Sequence[Row], folder: str) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def content(summary: Mapping[str, Any], manifest: Mapping[str, Any], rows: Seque
         "flips": flip_rows(summary, titles),
         "planning": planning(summary, rows, titles, manifest["identity"]["config"]["compute"]),
         "motion_heads": ["pilot", *(head for head, *_ in _MOTION)],
-        "motion": [[titles.get(p, p), *_motion(told)] for p, told in summary["motion"].items()],
+        "motion": [[titles.get(p, p), *_motion(values)] for p, values in summary["motion"].items()],
         "command": manifest.get("command", ""),
         "facts": facts(summary, manifest),
         "system": [fact(*one) for one in manifest.get("system", {}).items()],
@@ -237,8 +237,8 @@ def _cards(summary: Mapping[str, Any], rows: Sequence[Row], titles: Mapping[str,
     return [*cards, card("computed in", span(took), below=f"{span(flown)} of flight, all processes")]
 
 
-def _motion(told: Mapping[str, Any]) -> list[str]:
-    return [fixed(scale * told[name], digits, "", ",") for _, name, digits, scale in _MOTION]
+def _motion(values: Mapping[str, Any]) -> list[str]:
+    return [fixed(scale * values[name], digits, "", ",") for _, name, digits, scale in _MOTION]
 
 
 def _title(summary: Mapping[str, Any], rows: Sequence[Row], titles: Mapping[str, str]) -> str:
