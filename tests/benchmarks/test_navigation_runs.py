@@ -25,7 +25,7 @@ from airworthy.benchmarks.navigation.job import fly_block, read_system, run_benc
 from airworthy.benchmarks.navigation.methods import method_of
 from airworthy.benchmarks.navigation.replay import replay_row
 from airworthy.benchmarks.navigation.store import command_line, read_rows
-from airworthy.cli.bench_navigation import LISTS
+from airworthy.cli.bench.navigation import LISTS
 from airworthy.cli.common import gathered
 from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetError

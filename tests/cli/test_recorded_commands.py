@@ -19,8 +19,8 @@ from airworthy.benchmarks.tracking import config as tracking
 from airworthy.benchmarks.tracking.config import EvaluateConfig
 from airworthy.benchmarks.tracking.methods import VehicleSpread
 from airworthy.cli.common import run_tyro
-from airworthy.cli.synthesize import SynthesizeDatasetConfig
-from airworthy.cli.train import TrainSvNetConfig
+from airworthy.cli.learning.synthesize import SynthesizeDatasetConfig
+from airworthy.cli.learning.train import TrainSvNetConfig
 from airworthy.tasks import TrackingProtocol
 
 LATER = st.text("abcäé_-=., 012'$", min_size=1, max_size=8).filter(lambda text: not text.startswith("-"))

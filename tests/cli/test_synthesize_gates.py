@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from airworthy.cli.synthesize_gates import main
+from airworthy.cli.learning.synthesize_gates import main
 from airworthy.core.errors import AirworthyError
 
 Output = pytest.CaptureFixture[str]

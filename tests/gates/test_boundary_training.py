@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import pytest
 
-from airworthy.cli.train_boundary import main
+from airworthy.cli.learning.train_boundary import main
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.gates.labels import situations
 from airworthy.gates.labels.candidates import candidates, fastest

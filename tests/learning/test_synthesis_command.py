@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import airworthy
+from airworthy.cli.learning.synthesize import SynthesizeDatasetConfig
 from airworthy.cli.main import main
-from airworthy.cli.synthesize import SynthesizeDatasetConfig
 from airworthy.core.files import sha256_file
 from airworthy.learning.datasets import DatasetConfig, ExpertDataset, synthesize_dataset
 
@@ -97,7 +97,7 @@ def test_what_cannot_be_trained_on_is_said(tmp_path: Path, capsys: pytest.Captur
 def test_a_signal_before_the_first_shard_is_a_sentence_and_its_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, number: int, code: int
 ) -> None:
-    from airworthy.cli import synthesize
+    from airworthy.cli.learning import synthesize
 
     monkeypatch.setattr(synthesize, "synthesize_dataset", lambda *_, **__: signal.raise_signal(number))
     found = answer(capsys, *TINY, *BARE, "--out", str(tmp_path))

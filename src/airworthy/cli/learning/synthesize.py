@@ -84,7 +84,7 @@ def main(argv: list[str]) -> int:
     if not word:
         return _make(run_tyro(SynthesizeDatasetConfig, argv, PROG, _DESCRIPTION))
     if word == GATES:
-        from airworthy.cli.synthesize_gates import main as synthesize_gates
+        from airworthy.cli.learning.synthesize_gates import main as synthesize_gates
 
         return synthesize_gates(argv[1:])
     if word not in commands:

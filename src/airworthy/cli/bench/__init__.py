@@ -9,15 +9,15 @@ from airworthy.core.errors import AirworthyError, unknown_name
 
 _ACTIONS: dict[str, tuple[str, str, str]] = {
     "navigation": (
-        "airworthy.cli.bench_navigation",
+        "airworthy.cli.bench.navigation",
         "main",
         "pilots x vehicles x scenarios -> flights and a report",
     ),
-    "gates": ("airworthy.cli.bench_gates", "main", "plans through gates, certified and flown -> evidence and a report"),
-    "report": ("airworthy.cli.bench_report", "main", "write the report of a folder again"),
-    "replay": ("airworthy.cli.bench_replay", "main", "fly one row of a folder again, compare every byte, and look at it"),
-    "timing": ("airworthy.cli.bench_timing", "main", "how long planners think on this machine, beside what was published"),
-    "smoke": ("airworthy.cli.bench_navigation", "smoke", "four vehicles, one layout of each scenario: under two minutes"),
+    "gates": ("airworthy.cli.bench.gates", "main", "plans through gates, certified and flown -> evidence and a report"),
+    "report": ("airworthy.cli.bench.report", "main", "write the report of a folder again"),
+    "replay": ("airworthy.cli.bench.replay", "main", "fly one row of a folder again, compare every byte, and look at it"),
+    "timing": ("airworthy.cli.bench.timing", "main", "how long planners think on this machine, beside what was published"),
+    "smoke": ("airworthy.cli.bench.navigation", "smoke", "four vehicles, one layout of each scenario: under two minutes"),
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from tyro.conf import Positional
 
 from airworthy.benchmarks.navigation.report.tables import INDICATOR_WORDS, flip_rows, pair_row, planning, trends, trends_within
-from airworthy.cli.bench_navigation import show_scores
+from airworthy.cli.bench.navigation import show_scores
 from airworthy.cli.common import emit_json, run_tyro, show_table
 
 _DESCRIPTION = "Write report.html of a folder that `airworthy bench navigation` wrote, from its results alone."

@@ -8,7 +8,7 @@ from pathlib import Path
 from tyro.conf import OmitArgPrefixes, Positional
 
 from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
-from airworthy.cli.train import STOPPED, load_torch, refuse_begun
+from airworthy.cli.learning.train import STOPPED, load_torch, refuse_begun
 from airworthy.core.runs.progress import command_line
 from airworthy.gates.training import BoundaryOptions, BoundaryRunOptions, TrainedBoundary, read_labels, train_boundary
 

@@ -166,7 +166,7 @@ def main(argv: list[str]) -> int:
     if word == "adaptation":
         return measure(argv[1:], f"{PROG} {word}")
     if word == "boundary":
-        from airworthy.cli.train_boundary import main as train_boundary
+        from airworthy.cli.learning.train_boundary import main as train_boundary
 
         return train_boundary(argv[1:])
     return _train(run_tyro(TrainSvNetConfig, argv[1:], f"{PROG} {word}", _TRAIN_DESCRIPTION))
