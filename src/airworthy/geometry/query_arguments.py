@@ -66,13 +66,11 @@ class _Recorded:
 
     def run(self, batch: GeometryBatch, inputs: Sequence[ArrayAny]) -> list[ArrayAny]:
         # Into arrays of its own: a recorded launch names its memory.
-        # Into arrays of its own: a recorded launch names its memory.
         for mine, given in zip(self.inputs, inputs, strict=True):
             mine[...] = given
         for index, argument in enumerate(batch.arguments()):
             self.launcher.exchange(index, argument)
         self.launcher.launch()
-        # Copies, since the next launch writes over them.
         # Copies, since the next launch writes over them.
         return [a.copy() for a in self.outputs]
 

@@ -192,7 +192,7 @@ class Volume:
         filled = fill_invalid(grid, self.valid.reshape(*self.counts), rounds=4)
         self.light = filled.reshape(-1, 6, 3)
 
-    def words(self) -> ArrayU32:
+    def packed(self) -> ArrayU32:
         """(probe, PROBE_WORDS)"""
         packed = np.zeros((len(self.position), PROBE_WORDS), np.uint32)
         packed[:, :6] = pack_shared_exponent(self.light)
@@ -246,7 +246,7 @@ class Surface:
             self.light[span] = smoothed(filled[..., :3]).reshape(-1, 3)
             self.sun[span] = filled[..., 3].reshape(-1)
 
-    def words(self) -> ArrayU32:
+    def packed(self) -> ArrayU32:
         """(node, 2)"""
         light = pack_shared_exponent(self.light).reshape(-1)
         return np.stack([light, np.rint(self.sun * 255).astype(np.uint32)], -1).astype(np.uint32)
@@ -271,10 +271,10 @@ def joined(volume: Volume, surface: Surface, occlusion: dict[str, ArrayF32]) -> 
         volume.lower,
         volume.spacing,
         volume.counts,
-        volume.words(),
+        volume.packed(),
         layout.map_of_instance,
         layout.maps,
-        surface.words().reshape(-1, 2),
+        surface.packed().reshape(-1, 2),
         occlusion,
     )
 
