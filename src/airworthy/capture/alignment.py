@@ -110,12 +110,15 @@ def find_alignment(
     seen: list[MarkerPose] = [marker_poses(corners[k], images.intrinsics[k], side)[0] for k in numbers]
     by_marker = np.array([pose.camera[0] for pose in seen])
     found = find_similarity(images.position[numbers], by_marker, tolerance, trials, seed)
+    # In metres: the capture's own unit may be anything.
     _check_line(images.position[numbers][found.inliers] * found.similarity.scale, tolerance)
+    # From here on the corners themselves decide: places of cameras are worse the flatter the marker is seen.
     agreeing = numbers[found.inliers]
     similarity = found.similarity
     for _ in range(_ROUNDS):
         pixels = np.array([np.asarray(corners[k], np.float64) for k in agreeing])
         similarity, errors = _on_corners(images, agreeing, pixels, side, similarity)
+        # The median, not the mean: a few images with a wrong corner would raise a mean until they pass themselves.
         good = errors <= max(_FAR * float(np.median(errors)), _NEAR)
         if good.all() or np.count_nonzero(good) < 3:
             break

@@ -109,6 +109,7 @@ def binary_points(gate: CaptureFolder, data: bytes) -> tuple[Array, ArrayU8]:
 
 # ---- COLMAP's text files: a record a line, two lines per image; lines that begin with # are comments ------------------------
 
+# COLMAP's own files keep these numbers in 32 bits.
 _WIDEST = 2**31
 
 
@@ -135,12 +136,14 @@ def text_cameras(gate: CaptureFolder, data: bytes) -> Iterator[CameraRow]:
             _refuse(gate, "cameras.txt", line)
         if max(abs(number), abs(width), abs(height)) >= _WIDEST:
             _refuse(gate, "cameras.txt", line)
+        # Cut: the name of a model goes into messages, and a stranger's may be long.
         yield number, tokens[1][:40], width, height, parameters
 
 
 def text_images(gate: CaptureFolder, data: bytes) -> Iterator[ImageRow]:
     """As `binary_images`."""
     lines = _lines(gate, data, "images.txt", 2 * gate.limits.frames + 100)
+    # Every second line lists an image's points, of which nothing is needed.
     for line in lines[::2]:
         tokens = line.split(maxsplit=9)
         if not tokens:

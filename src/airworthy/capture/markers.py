@@ -66,12 +66,14 @@ def _line(light: Array, corners: Array, number: int) -> Array | None:
     """Return the line (a, b, c), a x + b y + c = 0, of an edge from a corner to the next; None where there is no such edge."""
     start, end = corners[number], corners[(number + 1) % 4]
     length = float(np.linalg.norm(end - start))
+    # Ours: on fewer pixels an edge has no profile; on more than 100,000 a corner is no number of an image.
     if not 8.0 <= length < 1e5:
         return None
     along = (end - start) / length
     outward = np.array([along[1], -along[0]])
     if outward @ (start + end - 2.0 * corners.mean(axis=0)) < 0.0:
         outward = -outward
+    # Ours: a twelfth of the side, less than the width of the marker's black border.
     reach = float(np.clip(length / 12.0, 2.0, 12.0))
     share = np.linspace(_ENDS, 1.0 - _ENDS, max(8, int(length)))
     across = np.arange(-reach, reach + 0.5 * _STEP, _STEP)
@@ -82,7 +84,9 @@ def _line(light: Array, corners: Array, number: int) -> Array | None:
     good = np.isfinite(profile).all(axis=1) & (white - dark > _CONTRAST)
     if np.count_nonzero(good) < 6:
         return None
+    # Normalised by its own dark and white, so that light that falls off along the edge does not move it.
     rise = (profile[good] - dark[good, None]) / (white - dark)[good, None]
+    # The area under the rise places the edge by all samples; a threshold would use two.
     offset = reach - np.trapezoid(rise, dx=_STEP, axis=1)
     return _fitted(middle[good] + offset[:, None] * outward)
 
@@ -91,6 +95,7 @@ def _fitted(points: Array) -> Array:
     """Return the line nearest to points (n, 2), those left out that are far from it for most."""
     for _ in range(3):
         middle = points.mean(axis=0)
+        # Total least squares: errors are across the line, whichever way it runs.
         normal = np.linalg.svd(points - middle)[2][1]
         off = np.abs((points - middle) @ normal)
         near = off <= max(3.0 * float(np.median(off)), 0.02)

@@ -111,6 +111,7 @@ def find_similarity(
         found = best_similarity(x[inliers], y[inliers])
         off = np.linalg.norm(found.points(x) - y, axis=-1)
         before, inliers = inliers, off <= tolerance
+        # The same points give the same fit: nothing would change any more.
         if (before == inliers).all():
             break
     count = np.count_nonzero(inliers)
@@ -125,6 +126,7 @@ def find_similarity(
 def _best_sample(x: Array, y: Array, tolerance: float, trials: int, seed: int) -> ArrayBool:
     """Return who agrees with the best of the samples: the most, then the closest."""
     rng = np.random.default_rng(seed)
+    # The three least of random numbers are three different points, all trials at once.
     chosen = np.argsort(rng.random((trials, len(x))), axis=1)[:, :3]
     a, b = x[chosen], y[chosen]
     middle_a, middle_b = a.mean(axis=1), b.mean(axis=1)

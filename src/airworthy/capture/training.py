@@ -211,6 +211,7 @@ def _begun(
         _say(quiet, f"Going on after step {saved.number:,} of {options.steps:,}.")
         return run
     start = time.perf_counter()
+    # By training images alone: held-out ones must not place gaussians either.
     splats, origin = first_splats(images[images.training], options, quiet)
     run = TrainingRun(images, options, splats)
     run.notes |= {"start": origin, "seconds": time.perf_counter() - start}

@@ -75,8 +75,10 @@ class ExposureMaps:
             slope: Derivative of the loss with respect to the mapped image, the same shape.
         """
         part = self._maps[k].astype(np.float32)
+        # float64: a sum over all pixels of an image.
         flat, seen = slope.reshape(-1, 3).astype(np.float64), image.reshape(-1, 3)
         found = np.concatenate([flat.T @ seen, flat.sum(axis=0)[:, None]], axis=1)
+        # By its own Adam and not with the splats: a map is moved in the one step of many in which its image is chosen.
         self._maps[k] -= _EXPOSURE_RATE * self._moments.step(k, found)
         return np.asarray(slope @ part[:, :3], np.float32)
 

@@ -82,6 +82,7 @@ def frame_entry(path: str, position: ArrayAny, attitude: ArrayAny) -> dict[str, 
         position: Of the camera [m], world frame, (3,).
         attitude: Of the optical frame in the world, quaternion x, y, z, w, (4,).
     """
+    # Writers of such files look along -z with y up; ours look along z with y down.
     matrix = np.eye(4)
     matrix[:3, :3] = frames.to_matrix(frames.opengl_attitude(attitude))
     matrix[:3, 3] = position

@@ -67,6 +67,7 @@ def _sentence(box: str) -> str:
     tokens: list[str] = []
     for line in box.splitlines()[1:]:
         text = line.strip("\u2502\u256d\u256e\u2570\u256f ").strip()
+        # tyro's box goes on with usage behind a rule; one sentence is enough.
         if text.startswith("\u2500"):
             break
         tokens.append(text)
@@ -105,6 +106,7 @@ def interrupted(received: Sequence[int], said: str) -> int:
     Returns:
         The exit code: 128 and the signal's number, 130 after Ctrl-C and 143 after a request to terminate.
     """
+    # Standard output may be a file of JSON.
     print(said, file=sys.stderr)
     return 128 + (received[0] if received else signal.SIGINT)
 

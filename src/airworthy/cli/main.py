@@ -94,6 +94,7 @@ def main(argv: list[str]) -> int:
         sys.stdout.flush()  # here, so that a reader who left is noticed inside this block
         return code
     except BrokenPipeError:
+        # Or the interpreter would write its buffer at exit, and complain once more.
         _silence_stdout()
         return EXIT_BROKEN_PIPE
     except KeyboardInterrupt as stop:
@@ -107,6 +108,7 @@ def main(argv: list[str]) -> int:
             raise
         return _fail(f"This needs the package {missing[0]!r}: pip install 'airworthy[{missing[1]}]'.")
     except OSError as error:
+        # What the file system refuses is the user's to mend; anything else is ours, and shown whole.
         if error.errno not in _REFUSALS:
             raise
         where = f"{str(error.filename)!r}: " if error.filename else ""
@@ -140,6 +142,7 @@ def _load(command: str) -> Callable[[list[str]], int]:
     try:
         loaded: Callable[[list[str]], int] = importlib.import_module(module).main
     except ModuleNotFoundError as error:
+        # A module that a command itself needs and lacks is a fault, and not an unknown command.
         if error.name != module:
             raise
         message = f"This version of airworthy ({__version__}) has no command {command!r}; see airworthy --help."
@@ -152,6 +155,7 @@ def _exit_code(command: Callable[[list[str]], int], argv: list[str]) -> int:
     try:
         return command(argv)
     except SystemExit as end:
+        # `sys.exit("text")`: Python would print it and return 1.
         if isinstance(end.code, str):
             return _fail(end.code)
         return end.code or EXIT_OK

@@ -97,14 +97,17 @@ def path_progress(t: Array, position: Array, path_t: Array, path: Array, reach: 
     place = np.zeros(position.shape[1])
     if length <= 0.0:
         return place
+    # A farther jump than half a turn of radius `reach` could skip a loop of the course.
     window = min(np.pi * reach, 0.25 * length)
     offsets = np.linspace(0.0, window, _PROGRESS_POINTS)
+    # Repeated points have no length: interpolation over them would be 0 / 0.
     moving = np.concatenate(([True], steps > 0.0))
     corners, knots = path[moving], arc[moving]
     flown, before = np.zeros_like(place), position[0]
     for now, here in zip(t, position, strict=True):
         flown += np.nan_to_num(np.linalg.norm(here - before, axis=-1))
         before = here
+        # Twice what was flown: cutting a corner is progress, hovering near a crossing is none.
         most = np.minimum(2.0 * flown, np.interp(now + ahead, path_t, arc))
         s = place[:, None] + offsets
         s = np.minimum(s, np.maximum(place, most)[:, None])

@@ -151,7 +151,9 @@ def describe(
         resamples: Of the bootstrap.
     """
     values = _finite(values)
+    # Keyed by the metric's name: a new metric leaves the intervals of all others as they were.
     rng = np.random.default_rng([seed & 0xFFFFFFFFFFFFFFFF, zlib.crc32(name.encode())])
+    # An interval of a share must not leave 0 to 100, and none of a length go below 0.
     bounds = (0.0, 100.0) if name.endswith("_percent") else (0.0, inf) if values.size and values.min() >= 0.0 else (-inf, inf)
     estimate = bootstrap_interval(values, rng, confidence=confidence, resamples=resamples, bounds=bounds)
     quantiles = np.quantile(values, [0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0]) if values.size else np.full(7, NAN)
@@ -177,6 +179,7 @@ def rank_correlation(a: ArrayLike, b: ArrayLike) -> float:
     """Spearman's rank correlation of two samples (n,), ties sharing their mean rank; NaN where it is not defined."""
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     both = np.isfinite(a) & np.isfinite(b)
+    # Two pairs always correlate by 1 or -1; equal values have no ranks.
     if np.sum(both) < 3 or np.ptp(a[both]) == 0.0 or np.ptp(b[both]) == 0.0:
         return NAN
     return float(np.corrcoef(_ranks(a[both]), _ranks(b[both]))[0, 1])
@@ -184,6 +187,7 @@ def rank_correlation(a: ArrayLike, b: ArrayLike) -> float:
 
 def _ranks(values: Array) -> Array:
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    # Ties share the mean of their ranks, as Spearman's coefficient is defined.
     last = np.cumsum(counts)
     return np.asarray((last - 0.5 * (counts - 1))[inverse])
 
@@ -206,6 +210,7 @@ def _student_quantile(freedom: int, confidence: float) -> float:
     """Two-sided quantile of Student's t."""
     from scipy.special import stdtrit
 
+    # scipy.stats would load far more for the same function.
     return float(stdtrit(freedom, 0.5 + 0.5 * confidence))
 
 
@@ -296,6 +301,7 @@ def aggregate(results: Sequence[FlightResult], *, confidence: float, resamples: 
     outcomes = {name: sum(result.outcome == name for result in results) for name in OUTCOMES}
     successes = sum(outcomes[name] for name in sorted(SUCCESSES))
     length = sum(result.path_length_m for result in results)
+    # One that diverged ended early, and would look better in every mean than it was.
     kept = [result for result in results if result.outcome != "diverged"]
     described = {
         name: describe([getattr(r, name) for r in kept], name, seed=seed, confidence=confidence, resamples=resamples)

@@ -52,6 +52,7 @@ def figure_views(batch: FlightBatch, outcomes: Sequence[object], drawn: Sequence
         figure.subplots_adjust(left=0.055, right=0.985, top=0.9, bottom=0.14, wspace=0.14)
         along = int(np.ptp(batch.box_of_references[:, 1]) > np.ptp(batch.box_of_references[:, 0]))
         for axes, title, (x, y) in zip(views, ("From above", "From the side"), ((along, 1 - along), (along, 2)), strict=True):
+            # Failed flights are drawn last, on top: they are what one looks for.
             for index in sorted(drawn, key=lambda i: outcome_role(outcomes[i]) != "flown"):
                 path, role = batch.path(index, 180), outcome_role(outcomes[index])
                 axes.plot(path[:, x], path[:, y], color=PALETTE[role], **_thin(len(drawn) if role == "flown" else 1))
@@ -87,6 +88,7 @@ def figure_error(batch: FlightBatch, typical: int, protocol: TrackingProtocol) -
         figure.subplots_adjust(left=0.045, right=0.985, top=0.82, bottom=0.155, wspace=0.07)
         titles = ("Distance to the path [m]", "Distance to the moving reference [m]")
         matrices = [batch.over_time(batch.signals[name]) for name in ("distance", "matched")]
+        # One scale for both panels, or the two distances could not be compared by eye.
         top = max(_axis_top(bands(matrix, [0.95])[0], matrix, 1.35 * protocol.proximity_m) for matrix in matrices)
         for axes, matrix, title in zip(panels, matrices, titles, strict=True):
             _spread(axes, batch, matrix, typical, worst=True)
@@ -137,6 +139,7 @@ def figure_commands(batch: FlightBatch, typical: int, limits: tuple[ArrayLike, A
     commands = batch.table.rotors("rotor_command")[batch.flown.rows].astype(np.float64)
     speeds = batch.table.rotors("rotor_speed")[batch.flown.rows].astype(np.float64)
     count = min(commands.shape[1], 16)
+    # Four rotors fit side by side; more get rows of four.
     columns = 4 if count > 3 else max(count, 1)
     rows = -(-count // columns)
     with _style():

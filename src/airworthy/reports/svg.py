@@ -95,14 +95,17 @@ def themed(svg: str, name: str, description: str) -> str:
         description: For those who do not see it.
     """
     svg = svg[svg.index("<svg") :]
+    # matplotlib's date and version: a report must have the same bytes tomorrow.
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->\n?", "", svg, flags=re.DOTALL)
     view = re.search(r'viewBox="([^"]+)"', svg)
     title = f"<title>{_escape(description)}</title>"
     svg = re.sub(r"<svg[^>]*>", f'<svg viewBox="{view[1] if view else "0 0 1 1"}" role="img">{title}', svg, count=1)
     svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", svg, count=1, flags=re.DOTALL)
+    # Inline SVG needs no xlink; a rotation by -0 is one text that says nothing.
     svg = svg.replace("xlink:href", "href").replace(' transform="rotate(-0 ', ' data-r="(')
     svg = re.sub(r'<g id="[^"]+">', "<g>", svg)
+    # Ids are of the whole page: two figures with the same would share clip paths and markers.
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
     svg = re.sub(r'href="#([^"]+)"', rf'href="#{name}-\1"', svg)
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)
@@ -110,6 +113,7 @@ def themed(svg: str, name: str, description: str) -> str:
     svg = re.sub(r' data-r="[^"]*"', "", svg)
     # Hundredths of a point are enough to draw; text between the tags keeps its digits.
     svg = re.sub(r"<[^>]+>", lambda tag: re.sub(r"(\d+\.\d{2})\d+", r"\1", tag[0]), svg)
+    # Colours of the palette become variables, so that a page's dark style recolours its figures.
     for role, colour in PALETTE.items():
         svg = svg.replace(colour, f"var(--{role})")
     return re.sub(r"\n\s*", "\n", svg)

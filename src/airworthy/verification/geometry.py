@@ -146,6 +146,7 @@ def triangle_hits(origin: Array, direction: Array, corners: Array) -> tuple[Arra
         direction: Of unit length, (n, 3).
         corners: Of the triangles [m], (m, 3, 3).
     """
+    # In blocks of rays: rays times triangles would not fit into memory.
     rows = max(_BLOCK // max(len(corners), 1), 1)
     parts = [_hits(origin[k : k + rows], direction[k : k + rows], corners) for k in range(0, len(origin), rows)]
     return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])

@@ -61,6 +61,7 @@ def gradient_error(cost: Cost, q: Array, step: float = STEP) -> float:
         up[at] += step
         down[at] -= step
         found[at] = (cost(up)[0] - cost(down)[0]) / (2.0 * step)
+    # Relative to at least 1: a gradient of almost nothing has nothing but rounding to be compared by.
     return float(np.abs(found - gradient).max() / max(1.0, np.abs(gradient).max()))
 
 

@@ -60,6 +60,7 @@ def _is_local(host: str) -> bool:
     """Tell whether a `Host` is this machine: addresses written as numbers cannot be made to point elsewhere."""
     text = host.strip().lower()
     name, colon, port = text.rpartition(":")
+    # An IPv6 address has colons and no port.
     name = name if colon and port.isdecimal() else text
     try:
         return name == NAME or ipaddress.ip_address(name.strip("[]")).is_loopback
@@ -76,6 +77,7 @@ def guarded_start() -> Iterator[None]:
     """
     from websockets.asyncio import server as sockets
 
+    # One server at a time starts in the block: the wrapped function is a module's, and shared by all threads.
     with _PATCH[0]:
         plain = sockets.serve
 
@@ -108,6 +110,7 @@ def _guarded(handler: Any) -> Callable[[Any, Any], Any]:
 def is_guarded(host: str, port: int) -> bool:
     """Tell whether the server at an address refuses a request under a foreign name."""
     with socket.create_connection((host, port), timeout=10.0) as link:
+        # Asked in plain HTTP with a name that no server here has: what answers it would answer a page from elsewhere.
         link.sendall(f"GET / HTTP/1.1\r\nHost: {FOREIGN}\r\nConnection: close\r\n\r\n".encode())
         answer = link.recv(64)
     return answer.split(b" ")[1:2] == [b"403"]

@@ -125,6 +125,7 @@ def simulator_of(stage: BatchSetup, guide: Guide, config: NavigationConfig) -> S
         guide: Names the level of its commands, and may change the simulator's settings.
         config: Names the device.
     """
+    # "freeze": a flight that met something stays where it did, and costs nothing any more.
     base = SimulatorConfig(
         physics_rate=PHYSICS_RATE, control_rate=CONTROL_RATE, level=guide.level, contact=Contact(mode="freeze")
     )

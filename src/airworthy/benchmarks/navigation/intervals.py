@@ -142,6 +142,7 @@ def paired_difference(
     sums = np.zeros(resamples)
     for found in pairs:
         share = [np.mean(found == v) for v in (1.0, -1.0, 0.0)]
+        # Pairs have three outcomes: a multinomial draws a resample of them all at once, by their counts.
         drawn = rng.multinomial(len(found), np.asarray(share) / np.sum(share), size=resamples)
         sums += drawn[:, 0] - drawn[:, 1]
     low, high = np.quantile(sums / count, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence])
@@ -234,6 +235,7 @@ def spearman(
     rng = generator("benchmark spearman", seed)
     found = [rank_correlation(x[chosen], y[chosen]) for chosen in rng.integers(len(x), size=(resamples, len(x)))]
     kept = np.asarray([v for v in found if np.isfinite(v)])
+    # Where most resamples have no correlation (equal values), an interval of the rest would be of a selection.
     if kept.size < resamples // 2:
         return Estimate(value, NAN, NAN)
     low, high = np.quantile(kept, [0.5 - 0.5 * confidence, 0.5 + 0.5 * confidence])

@@ -92,6 +92,7 @@ def flown_rows(
         flown = fly_flights(flights, who, config, progress_callback)
     except PilotFailure:
         # It cannot be said whose fault it was: alone, only those fail that are at fault.
+        # It costs one flight at a time, but nobody loses a flight to somebody else's fault.
         parts = [flown_rows([flight], who, config) for flight in flights]
         seconds: dict[str, float] = {}
         for _, took in parts:

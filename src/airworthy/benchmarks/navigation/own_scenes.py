@@ -157,6 +157,7 @@ def feasible_pairs(
     """
     lower, upper = (np.array(corner, np.float64) for corner in (place.bounds.lower, place.bounds.upper))
     size = upper - lower
+    # Bounds the memory: a large place gets coarser cells, and what is proven then is proven of these.
     edge = max(RESOLUTION, float(np.cbrt(size.prod() / MOST_CELLS)))
     # Wherever in a cell a centre is, the cell's middle is no farther than half its diagonal.
     grown = radius + SPARE + 0.5 * np.sqrt(3.0) * edge
@@ -172,10 +173,12 @@ def feasible_pairs(
         layers[:margin_cells] = True
         layers[max(0, len(layers) - margin_cells - 1) :] = True
     free = _starts(taken, edge)
+    # Ours: nearer ends than a third of the place would make missions that need no planner.
     wanted = least or float(size[:2].max()) / 3.0
     found: list[Pair] = []
     for _ in range(_TRIES * count if len(free) else 0):
         chosen = free[rng.integers(len(free), size=2)]
+        # Rounded to a micrometre, so that the same pairs are read back from text.
         ends = np.asarray(np.round(lower + edge * (chosen + 0.5), 6), np.float64)
         if np.linalg.norm(ends[1] - ends[0]) < wanted:
             continue

@@ -284,6 +284,7 @@ def least_time(length: float, speed: float, acceleration: float) -> float:
         speed: Most [m/s].
         acceleration: Most, and most deceleration [m/s^2].
     """
+    # Speeding up and braking alone take v^2 / a: on a shorter line the limit of speed is never met.
     if length * acceleration <= speed**2:
         return 2.0 * float(np.sqrt(length / acceleration))
     return length / speed + speed / acceleration

@@ -148,6 +148,7 @@ def apply_perturbation(simulator: Simulator, draws: FlightDraws) -> None:
         for name in ("rotor_thrust", "rotor_torque"):
             rows = simulator.parameter(name).reshape(simulator.env_count, -1, 3)
             simulator.set_parameter(name, rows * draws.thrust[:, : rows.shape[1], None])
+    # Unperturbed runs set nothing, so that their bits are those of a simulator nobody touched.
     if (draws.gains != 1.0).any():
         for k, name in enumerate(("position", "velocity", "attitude", "rate")):
             row = f"control_{name}_gain"
@@ -180,6 +181,7 @@ def fly_takeoff(
     apply_perturbation(simulator, draws)
     position, attitude = standing(mission, draws, radius)
     simulator.reset(position=position, attitude=attitude)
+    # Decided flight by flight: one that settles later must not change the state from which others begin.
     watch = SettleWatch(mission.start, protocol)
     state = {name: np.array(simulator.field(name), np.float64) for name in STATE}
     taken = np.full(count, np.nan)

@@ -120,6 +120,7 @@ def check_formula(
     full = np.asarray(simulator.parameter("thrust_limit"), float)
     ratio, share = full / vehicle.mass, vehicle.mass * vehicle.gravity / full
     angle = np.radians(np.asarray(angles_deg, float))
+    # In the x-z plane alone: about the vertical nothing of the formula changes.
     added = force * np.stack([np.sin(angle), np.zeros(count), np.cos(angle)], axis=1)
     simulator.set_external(vehicle.mass * added)
     command = np.zeros((count, 4))

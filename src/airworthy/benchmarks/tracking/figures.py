@@ -207,6 +207,7 @@ def figure_distributions(rows: Sequence[Mapping[str, Any]], titles: Mapping[str,
         figure = _figure(tall)
         panels = figure.subplots(1, 2, sharey=True)
         figure.subplots_adjust(left=0.15, right=0.985, top=1.0 - 0.48 / tall, bottom=0.3 / tall, wspace=0.06)
+        # Series of one condition lie apart by this share of a line, and conditions by the rest.
         step = 0.62 / max(len(series), 1)
         for axes, metric, title in zip(
             panels,

@@ -131,6 +131,7 @@ def draw_drones(
     share = 2.0 * uniforms(key, _DRONE, Stream.SYNTHESIS, 2) - 1.0
     mass = vehicle.mass * condition.mass * (1.0 + max(spread.mass, condition.mass_spread) * share[:, 0])
     thrust = full_thrust_of(vehicle) * (1.0 + max(spread.thrust, condition.thrust_spread) * share[:, 1])
+    # From which side a gust comes.
     side = np.where(uniforms(key, _SIDE, Stream.SYNTHESIS, 1)[:, 0] < 0.5, 1.0, -1.0)
     return Drones(number, mass, thrust, vehicle, side, start[:, :3], start[:, 3:6], start[:, 6:])
 

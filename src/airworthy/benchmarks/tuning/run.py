@@ -258,6 +258,7 @@ def pareto(error: Array, effort: Array, among: ArrayBool) -> ArrayBool:
     front = np.zeros(len(error), bool)
     ids = np.flatnonzero(among)
     best = math.inf
+    # In order of error, a candidate is on the front where it beats all before it by effort.
     for k in ids[np.lexsort((effort[ids], error[ids]))]:
         if effort[k] < best:
             front[k], best = True, effort[k]
@@ -276,6 +277,7 @@ def choice(error: Array, effort: Array, front: ArrayBool, prefer: float) -> int:
     ids = np.flatnonzero(front)
 
     def scaled(values: Array) -> Array:
+        # Logarithms: twice the error weighs as much at a millimetre as at a metre.
         logs = np.log(np.maximum(values[ids], 1e-12))
         return np.asarray((logs - logs.min()) / max(float(np.ptp(logs)), 1e-12))
 

@@ -64,6 +64,7 @@ def residuals(models: Sequence[VehicleModel], windows: LogWindows, trim: Disturb
         (vectors / ERROR_SCALE[i][None, None, :, None] * windows.valid[None, :, :, None]).reshape(len(models), -1)
         for i, vectors in enumerate(error_vectors(predict(windows, models, trim, coarse=True), windows))
     ]
+    # A prediction that ran away counts as very far off; infinity would stop the least squares.
     flat = np.clip(np.nan_to_num(np.concatenate(blocks, axis=1), nan=_FAR), -_FAR, _FAR)
     return flat / np.sqrt(REDUNDANCY)
 
@@ -174,6 +175,7 @@ def choose(airframe: Airframe, windows: LogWindows, structures: Sequence[str]) -
     Returns:
         Its name, and each structure's cost per window.
     """
+    # Whole stretches of time and not single windows: neighbours overlap, and would tell of what they are tested on.
     fold = folds(windows)
     costs = {}
     for name in structures:

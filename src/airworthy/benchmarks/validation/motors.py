@@ -180,9 +180,11 @@ def lagged(target: Array, start: Array, step: float, rise: float, fall: float) -
         rise: Time constant where the target is above [s].
         fall: Time constant elsewhere [s].
     """
+    # The exact response over a step, however long it is against the lag.
     keep_rise, keep_fall = np.exp(-step / rise), np.exp(-step / fall)
     out = np.empty_like(target)
     speed = np.array(start, float)
+    # A loop: each speed depends on the one before, and rising and falling have different lags.
     for index, goal in enumerate(target):
         speed = goal + (speed - goal) * np.where(goal > speed, keep_rise, keep_fall)
         out[index] = speed

@@ -154,6 +154,7 @@ def past_disturbance(windows: LogWindows, p: Any, beyond: Wrench | None) -> tupl
         forces.append(np.stack(scale(rotate_inverse(attitude, missing), p.mass)))
         moments.append(np.stack(symmetric_multiply(p.inertia, spin)))
     weight = np.full(PAST_COUNT, 1.0)
+    # The trapezoidal rule: samples at the ends stand for half a spacing.
     weight[[0, -1]] = 0.5
     weight = weight / weight.sum()
 

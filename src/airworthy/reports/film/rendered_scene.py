@@ -204,6 +204,7 @@ class RenderedScene:
             position: Of the vehicle [m], world frame, (k, 3).
             attitude: Of the vehicle, quaternions x, y, z, w, (k, 4).
         """
+        # A last chunk is filled up with its last frame: the batch keeps one size.
         rows = np.minimum(np.arange(self.count), len(times) - 1)
         self.batch.advance(np.tile(times[rows], 3))
         discs = len(self._puppet.shapes) - 1
