@@ -58,7 +58,7 @@ def measure(side: int, precision: str, options: argparse.Namespace) -> dict[str,
     machine = machine_for(RunOptions(device=options.device, threads=options.threads), precision)
     with computing(machine) as device:
         run = SvNetRun(random_data(options.batch, side), chosen, device, machine.precision, "yes")
-        which, images = next(iter(run.feed.stream([np.arange(options.batch)])))
+        which, images = next(iter(run.data_loader.stream([np.arange(options.batch)])))
         times, begun = [], time.perf_counter()
         while len(times) < 4 or time.perf_counter() - begun < options.seconds:
             at = time.perf_counter()
