@@ -107,8 +107,8 @@ def find_alignment(
         )
     if numbers.min() < 0 or numbers.max() >= len(images):
         raise AirworthyError(f"Corners are given of the image {numbers.max()}, and there are {len(images)}.")
-    seen: list[MarkerPose] = [marker_poses(corners[k], images.intrinsics[k], side)[0] for k in numbers]
-    by_marker = np.array([pose.camera[0] for pose in seen])
+    poses: list[MarkerPose] = [marker_poses(corners[k], images.intrinsics[k], side)[0] for k in numbers]
+    by_marker = np.array([pose.camera[0] for pose in poses])
     found = find_similarity(images.position[numbers], by_marker, tolerance, trials, seed)
     # In metres: the capture's own unit may be anything.
     _check_line(images.position[numbers][found.inliers] * found.similarity.scale, tolerance)

@@ -220,9 +220,9 @@ def _homography(plane: Array, image: Array) -> Array:
 
 
 def _residuals(square: Array, pixels: Array, lens: Array, position: Array, attitude: Array) -> Array:
-    seen = frames.rotate(attitude, square) + position
+    camera_points = frames.rotate(attitude, square) + position
     with np.errstate(all="ignore"):
-        return np.asarray(seen[:, :2] / seen[:, 2:] * lens[:2] + lens[2:] - pixels)
+        return np.asarray(camera_points[:, :2] / camera_points[:, 2:] * lens[:2] + lens[2:] - pixels)
 
 
 def _refined(square: Array, pixels: Array, lens: Array, position: Array, attitude: Array) -> tuple[Array, Array]:

@@ -76,8 +76,8 @@ class ExposureMaps:
         """
         part = self._maps[k].astype(np.float32)
         # float64: a sum over all pixels of an image.
-        flat, seen = slope.reshape(-1, 3).astype(np.float64), image.reshape(-1, 3)
-        found = np.concatenate([flat.T @ seen, flat.sum(axis=0)[:, None]], axis=1)
+        flat, colors = slope.reshape(-1, 3).astype(np.float64), image.reshape(-1, 3)
+        found = np.concatenate([flat.T @ colors, flat.sum(axis=0)[:, None]], axis=1)
         # By its own Adam and not with the splats: a map is moved in the one step of many in which its image is chosen.
         self._maps[k] -= _EXPOSURE_RATE * self._moments.step(k, found)
         return np.asarray(slope @ part[:, :3], np.float32)
@@ -287,10 +287,10 @@ class TrainingRun:
 
     def _compared(self, image: Any, truth: Any, shown: Any, k: int) -> tuple[float, ArrayF32]:
         """Loss and its derivative with respect to the image as rendered."""
-        seen = image if self._maps is None else self._maps.applied(k, image)
+        shown_image = image if self._maps is None else self._maps.applied(k, image)
         if shown is not None:  # where it does not show the scene, nothing differs
-            seen = np.where(shown, seen, truth)
-        value, slope = self._loss(np.ascontiguousarray(seen, np.float32), truth)
+            shown_image = np.where(shown, shown_image, truth)
+        value, slope = self._loss(np.ascontiguousarray(shown_image, np.float32), truth)
         if shown is not None:
             slope = slope * shown
         return value, slope if self._maps is None else self._maps.learned(k, image, slope)

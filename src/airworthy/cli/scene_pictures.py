@@ -155,25 +155,25 @@ def pictures(
         if channel not in CHANNELS:
             raise unknown_name("channel", channel, CHANNELS)
     still = posed(scene, time)
-    seen = camera if isinstance(camera, Viewpoint) else view(still, camera)
-    if seen.parallel:
+    viewpoint = camera if isinstance(camera, Viewpoint) else view(still, camera)
+    if viewpoint.parallel:
         still = roofless(still)
-    table = RayTable(*seen.rays(*size), axis=(0.0, 0.0, 1.0))
+    table = RayTable(*viewpoint.rays(*size), axis=(0.0, 0.0, 1.0))
     batch = SceneBatch(still)
     wanted = [_CAST[channel] for channel in channels if channel in _CAST]
     wanted += [name for name in ("semantic_id", "normal_world") if "matte" in channels and name not in wanted]
     found: dict[str, Any] = (
-        cast(batch.geometry, table, seen.position[None], seen.attitude[None], channels=wanted) if wanted else {}
+        cast(batch.geometry, table, viewpoint.position[None], viewpoint.attitude[None], channels=wanted) if wanted else {}
     )
     made = {channel: _DRAWN[channel](found[_CAST[channel]][0]) for channel in channels if channel in _CAST}
     if "matte" in channels:
         made["matte"] = _matte(found["semantic_id"][0], found["normal_world"][0])
     if "rgb" in channels:
-        made["rgb"] = _rgb(batch, table, seen, samples, bake)
+        made["rgb"] = _rgb(batch, table, viewpoint, samples, bake)
     return {channel: made[channel] for channel in channels}
 
 
-def _rgb(batch: SceneBatch, table: RayTable, seen: Viewpoint, samples: int, bake: bool) -> ArrayU8:
+def _rgb(batch: SceneBatch, table: RayTable, viewpoint: Viewpoint, samples: int, bake: bool) -> ArrayU8:
     from airworthy.optics.tone import to_8bit
     from airworthy.rendering.images import render
     from airworthy.rendering.light_baking import use_baked
@@ -181,7 +181,7 @@ def _rgb(batch: SceneBatch, table: RayTable, seen: Viewpoint, samples: int, bake
 
     if bake:
         use_baked(batch, quiet=False)
-    pose = seen.position[None], seen.attitude[None]
+    pose = viewpoint.position[None], viewpoint.attitude[None]
     return to_8bit(render(batch, table, *pose, channels=("rgb",), options=ShadingOptions(samples=samples))["rgb"])[0]
 
 

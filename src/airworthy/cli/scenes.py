@@ -268,7 +268,7 @@ def summary(item: Scene) -> dict[str, Any]:
     """Return what a scene holds: counts, extents, memory in bytes, instances per class, and its generator's facts."""
     from airworthy.scenes.batch import SceneBatch
 
-    unique, seen = triangle_count(item)
+    unique, triangles = triangle_count(item)
     stored, shown = gaussian_count(item)
     box = scene_box(item)
     batch = SceneBatch(item)
@@ -285,7 +285,7 @@ def summary(item: Scene) -> dict[str, Any]:
         "materials": len(item.materials),
         "textures": len(item.textures),
         "triangles_stored": unique,
-        "triangles_seen": seen,
+        "triangles_seen": triangles,
         "clouds": len(item.clouds),
         "gaussians_stored": stored,
         "gaussians_seen": shown,

@@ -97,8 +97,8 @@ class _Graph:
             self.add("Identity", [self.linear(latent, "history.estimate")], "estimate")
             command_inputs.append(latent if kind.history == "latent" else "estimate")
         if kind.vision:
-            seen = self.add("Concat", [self.backbone(contract), self.vision_state()], axis=1)
-            command_inputs.append(self.chain(seen, "vision.head", len(HEAD_HIDDEN) + 1))
+            vision = self.add("Concat", [self.backbone(contract), self.vision_state()], axis=1)
+            command_inputs.append(self.chain(vision, "vision.head", len(HEAD_HIDDEN) + 1))
         read = self.add("Concat", command_inputs, axis=1)
         self.add("Identity", [self.chain(read, "command", len(COMMAND_HIDDEN) + 1)], "command")
 

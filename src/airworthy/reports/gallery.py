@@ -537,11 +537,11 @@ def _beacon_sample(item: Device, sensor: Any, stage: GalleryScene, view: SensorV
     got, spent = _timed(lambda: camera.capture(stage.batch, view))
     attitude = camera_attitude(stage.attitude)[None]
     picture = to_8bit(render(stage.batch, item.projection.rays(), stage.position[None], attitude, channels=("rgb",))["rgb"][0])
-    seen = got["pixel"][0][got["beacon"][0] >= 0]
-    for u, v in seen:
+    visible = got["pixel"][0][got["beacon"][0] >= 0]
+    for u, v in visible:
         _circle(picture, float(u), float(v), 9.0)
     total = len(stage.scene.beacons) or len(corners)
-    return _shown([picture], f"{spent}, {len(seen)} of {total} beacons seen", True)
+    return _shown([picture], f"{spent}, {len(visible)} of {total} beacons seen", True)
 
 
 def _circle(picture: ArrayU8, u: float, v: float, radius: float) -> None:

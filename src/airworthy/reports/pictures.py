@@ -188,19 +188,19 @@ _MARGIN = 0.12
 """A path this far behind a surface still counts as before it: it may lie on it [m]."""
 
 
-def place_pictures(place: Scene, table: FlightTable, seen: list[dict[str, str]]) -> dict[str, Any]:
+def place_pictures(place: Scene, table: FlightTable, sensor_images: list[dict[str, str]]) -> dict[str, Any]:
     """Return what the report shows of a place: "place", "place_note", and "seen", of `sensor_pictures`.
 
     Args:
         place: The scene.
         table: Flights, drawn into the picture.
-        seen: Pictures of sensors.
+        sensor_images: Pictures of sensors.
     """
     shown = {
         "place": data_uri(place_picture(place, table)),
         "place_note": " ".join((f"{place.name}:", place.description.rstrip(".") + ".")),
     }
-    return {**shown, "seen": seen}
+    return {**shown, "seen": sensor_images}
 
 
 def place_picture(place: Scene, table: FlightTable) -> ArrayU8:
@@ -233,11 +233,11 @@ def _with_paths(color: ArrayU8, depth: ArrayAny, camera: Viewpoint, table: Fligh
         points, status = where[rows], table.status[rows]
         flying = np.flatnonzero(status == 0)
         points = points[: flying[-1] + 2] if len(flying) else points[:1]
-        pixel, seen = _projected(points, depth, camera)
+        pixel, visible = _projected(points, depth, camera)
         for k in range(len(pixel) - 1):
             if np.isfinite(pixel[k : k + 2]).all():
                 ends = [tuple(2.0 * p) for p in pixel[k : k + 2]]
-                draw.line(ends, fill=FLOWN if seen[k] and seen[k + 1] else HIDDEN, width=4)
+                draw.line(ends, fill=FLOWN if visible[k] and visible[k + 1] else HIDDEN, width=4)
         _mark_end(draw, pixel, int(status[-1]))
     merged = Image.alpha_composite(image, layer).convert("RGB").resize(SIZE, Image.Resampling.LANCZOS)
     return np.asarray(merged)

@@ -70,8 +70,8 @@ def _from_corners(seed: int) -> tuple[float, float]:
     """Cameras 1 to 3 m from the marker, all around and above; those that are wrong saw it as from elsewhere."""
     rng = np.random.default_rng(seed)
     wanted, (place, turn) = _lost(rng), _cameras(rng)
-    corners = _seen(place, turn) + CORNER_NOISE * rng.normal(size=(IMAGES, 4, 2))
-    corners[:WRONG] = _seen(*_cameras(rng))[:WRONG]
+    corners = _projected(place, turn) + CORNER_NOISE * rng.normal(size=(IMAGES, 4, 2))
+    corners[:WRONG] = _projected(*_cameras(rng))[:WRONG]
     back = wanted.inverse
     dots = (np.zeros((1, 1, 3), np.uint8),) * IMAGES
     images = CaptureImages(dots, np.tile(LENS, (IMAGES, 1)), back.points(place), frames.multiply(back.rotation, turn))
@@ -85,7 +85,7 @@ def _cameras(rng: np.random.Generator) -> tuple[Array, Array]:
     return place, np.stack([look_at(where, rng.uniform(-0.2, 0.2, 3)) for where in place])
 
 
-def _seen(place: Array, turn: Array) -> Array:
+def _projected(place: Array, turn: Array) -> Array:
     """Pixels (n, 4, 2) of the marker's corners."""
     eye = frames.rotate_inverse(turn[:, None], marker_corners(SIDE)[None] - place[:, None])
     return np.asarray(eye[..., :2] / eye[..., 2:] * LENS[:2] + LENS[2:])

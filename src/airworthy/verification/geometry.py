@@ -239,13 +239,13 @@ def _figures(name: str, meshes: list[Mesh]) -> Iterator[Figure]:
     for mesh in meshes:
         position, attitude = _around(cameras, 4.0)
         batch = GeometryBatch([mesh], [Placement.of([0])])
-        seen = cast(batch, table, position, attitude, channels=("range", "face"))
+        rendered = cast(batch, table, position, attitude, channels=("range", "face"))
         other, face = _embree(mesh, table, position, attitude)
         inside = ~(silhouette(np.isfinite(other)) | _jumps(other))
-        met = inside & np.isfinite(other) & np.isfinite(seen["range"])
+        met = inside & np.isfinite(other) & np.isfinite(rendered["range"])
         pixels += int(met.sum())
-        wrong += int(np.sum((np.isfinite(seen["range"]) != np.isfinite(other)) & inside))
-        gap, same = np.abs(seen["range"][met] - other[met]), (face == seen["face"])[met]
+        wrong += int(np.sum((np.isfinite(rendered["range"]) != np.isfinite(other)) & inside))
+        gap, same = np.abs(rendered["range"][met] - other[met]), (face == rendered["face"])[met]
         worst = max(worst, float(gap[same].max(initial=0.0)))
         # Another triangle is right where both meet the same surface: at an edge that they share.
         wrong += int(np.sum(gap[~same] > _EDGE))
@@ -347,14 +347,14 @@ def _plane(rng: np.random.Generator, table: RayTable) -> tuple[float, int]:
 def _compared(batch: GeometryBatch, table: RayTable, true: Array) -> tuple[float, int]:
     """Worst error of depth and range [m], and pixels that hit or miss wrongly, both off the silhouette."""
     count = batch.env_count
-    seen = cast(batch, table, np.zeros((count, 3)), np.tile(_LEVEL, (count, 1)), channels=("depth", "range"))
-    true = true.reshape(seen["range"].shape)
+    rendered = cast(batch, table, np.zeros((count, 3)), np.tile(_LEVEL, (count, 1)), channels=("depth", "range"))
+    true = true.reshape(rendered["range"].shape)
     hit = np.isfinite(true)
     inside = ~silhouette(hit)
-    wrong = int(np.sum((np.isfinite(seen["range"]) != hit) & inside))
-    both = inside & hit & np.isfinite(seen["range"])
+    wrong = int(np.sum((np.isfinite(rendered["range"]) != hit) & inside))
+    both = inside & hit & np.isfinite(rendered["range"])
     along = np.broadcast_to(table.directions @ table.axis, true.shape)
-    gaps = [seen["range"][both] - true[both], seen["depth"][both] - (true[both] * along[both])]
+    gaps = [rendered["range"][both] - true[both], rendered["depth"][both] - (true[both] * along[both])]
     return max(float(np.abs(gap).max()) for gap in gaps), wrong
 
 
@@ -371,31 +371,31 @@ def brute_force_figures(meshes: int = 100) -> Iterator[Figure]:
     turned, scale = quaternions(rng, meshes), rng.uniform(0.5, 1.5, meshes)
     layouts = [Placement.of([k], [0.0, 0.0, 8.0], turned[k], scale[k]) for k in range(meshes)]
     batch, still = GeometryBatch(shapes, layouts), np.zeros((meshes, 3))
-    seen = cast(batch, table, still, np.tile(_LEVEL, (meshes, 1)), channels=("depth", "face", "barycentric", "point_world"))
+    rendered = cast(batch, table, still, np.tile(_LEVEL, (meshes, 1)), channels=("depth", "face", "barycentric", "point_world"))
     rays = table.directions.reshape(-1, 3)
     corners = [world_corners(mesh, place) for mesh, place in zip(shapes, layouts, strict=True)]
     found = [triangle_hits(np.zeros_like(rays), rays, triangles) for triangles in corners]
-    face = np.stack([f for _, f in found]).reshape(seen["face"].shape)
+    face = np.stack([f for _, f in found]).reshape(rendered["face"].shape)
     depth = np.stack([t for t, _ in found]).reshape(face.shape) * (table.directions @ table.axis)
     inside = ~silhouette(face)
     pixels = f"{int(np.sum(inside & (face >= 0))):,}"
     name = f"Rays: {meshes} random meshes against brute force"
-    yield zero(f"{name}, other faces of {pixels} off the edges", int(np.sum((seen["face"] != face) & inside)))
-    same = (seen["face"] == face) & (face >= 0)
-    yield below(f"{name}, worst depth", float(np.abs(seen["depth"][same] - depth[same]).max()), DEPTH_MAX, "m")
-    worst = max(_rebuilt(seen, corners[k], k) for k in range(meshes))
+    yield zero(f"{name}, other faces of {pixels} off the edges", int(np.sum((rendered["face"] != face) & inside)))
+    same = (rendered["face"] == face) & (face >= 0)
+    yield below(f"{name}, worst depth", float(np.abs(rendered["depth"][same] - depth[same]).max()), DEPTH_MAX, "m")
+    worst = max(_rebuilt(rendered, corners[k], k) for k in range(meshes))
     yield below("Rays: the point met, from face and barycentrics, worst", worst, 1e-5, "m")
 
 
-def _rebuilt(seen: dict[str, NDArray[np.generic]], corners: Array, k: int) -> float:
+def _rebuilt(rendered: dict[str, NDArray[np.generic]], corners: Array, k: int) -> float:
     """Largest distance of a point met to the one that its face and barycentrics say [m]."""
-    met = np.asarray(seen["face"][k]) >= 0
+    met = np.asarray(rendered["face"][k]) >= 0
     if not met.any():
         return 0.0
-    share = np.asarray(seen["barycentric"][k][met], np.float64)
+    share = np.asarray(rendered["barycentric"][k][met], np.float64)
     weights = np.concatenate([1.0 - share.sum(1, keepdims=True), share], 1)
-    points = np.einsum("nk,nkd->nd", weights, corners[np.asarray(seen["face"][k][met], int)])
-    return float(np.linalg.norm(points - np.asarray(seen["point_world"][k][met], float), axis=1).max())
+    points = np.einsum("nk,nkd->nd", weights, corners[np.asarray(rendered["face"][k][met], int)])
+    return float(np.linalg.norm(points - np.asarray(rendered["point_world"][k][met], float), axis=1).max())
 
 
 def _order() -> Iterator[Figure]:

@@ -266,10 +266,10 @@ def _stereo() -> Iterator[Figure]:
     off = np.abs(shadow.astype(int) - hidden).sum(1).max()
     yield below(f"Aerial Gym 5: stereo shadow on two planes, {int(hidden.sum())} columns, off by", float(off), 1.0, "columns")
     found = Camera(device("base_depth_camera").variant(limits=RangeLimits(), randomize_mount=False))
-    seen = found.capture(_place(panel, wall), _view(), ("depth", "range"))
+    rendered = found.capture(_place(panel, wall), _view(), ("depth", "range"))
     slant = np.asarray(found.table.directions) @ np.asarray(found.table.axis)
-    both = np.isfinite(seen["depth"][0])
-    gap = float(np.abs(seen["depth"][0] - seen["range"][0] * slant)[both].max())
+    both = np.isfinite(rendered["depth"][0])
+    gap = float(np.abs(rendered["depth"][0] - rendered["range"][0] * slant)[both].max())
     yield below("Aerial Gym 5: depth is range times cosine, off by at most", gap, 1e-5, "m")
 
 

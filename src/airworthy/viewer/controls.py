@@ -130,15 +130,15 @@ def first_view(scene: Scene | None, track: PlaybackTrack | None) -> FirstView:
         distance = 0.54 * size / np.tan(0.5 * FOV)
         away = _AWAY / np.linalg.norm(_AWAY)
         return FirstView(middle + distance * away, middle, float(FOV), middle, size, floor)
-    seen = view(scene, "orbit")
+    viewpoint = view(scene, "orbit")
     # The view's angle is across its width; the browser's is from top to bottom.
-    fov = 2.0 * float(np.arctan(np.tan(0.5 * seen.fov) * _SHAPE))
+    fov = 2.0 * float(np.arctan(np.tan(0.5 * viewpoint.fov) * _SHAPE))
     if track is not None:
         flown = track.position.astype(np.float64)
-        return FirstView(seen.position, 0.5 * (flown.min(0) + flown.max(0)), fov, middle, size, floor)
-    forward = frames.rotate(seen.attitude, np.array([0.0, 0.0, 1.0]))
-    ahead = max(float(forward @ (middle - seen.position)), 0.1 * size)
-    return FirstView(seen.position, seen.position + ahead * forward, fov, middle, size, floor)
+        return FirstView(viewpoint.position, 0.5 * (flown.min(0) + flown.max(0)), fov, middle, size, floor)
+    forward = frames.rotate(viewpoint.attitude, np.array([0.0, 0.0, 1.0]))
+    ahead = max(float(forward @ (middle - viewpoint.position)), 0.1 * size)
+    return FirstView(viewpoint.position, viewpoint.position + ahead * forward, fov, middle, size, floor)
 
 
 def _box(scene: Scene | None, track: PlaybackTrack | None) -> tuple[Array, Array]:

@@ -166,9 +166,9 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
             try:
                 with stoppable():  # what was flown is saved before anything stops the run
                     open_files.close()
-                    seen = [] if mounted is None or place is None or not config.report else _seen(mounted)
+                    pictures = [] if mounted is None or place is None or not config.report else _sensor_pictures(mounted)
                     _write_flights(run.path, flown_config, flown, simulator, config)
-                    write_record(run.path, config, flown_config, vehicles, trajectory, place, level, parameters, seen)
+                    write_record(run.path, config, flown_config, vehicles, trajectory, place, level, parameters, pictures)
                     run.keep()
                     if not run.replaces:
                         run.publish()
@@ -189,7 +189,7 @@ def owned_by_run(name: str) -> bool:
     return is_film or name in {FLIGHT_FILE, META_FILE, CONFIG_FILE, SUMMARY_FILE, REPORT_FILE, RECORD, "sensors"}
 
 
-def _seen(mounted: MountedSensors) -> list[dict[str, str]]:
+def _sensor_pictures(mounted: MountedSensors) -> list[dict[str, str]]:
     from airworthy.reports.pictures import sensor_pictures
 
     return sensor_pictures(mounted)

@@ -133,7 +133,7 @@ def write_record(
     place: Scene | None,
     level: str,
     parameters: Mapping[str, Any],
-    seen: Sequence[Mapping[str, str]] = (),
+    pictures: Sequence[Mapping[str, str]] = (),
 ) -> RunRecord:
     """Write the record of a run.
 
@@ -146,7 +146,7 @@ def write_record(
         place: The scene.
         level: Control level of the pilot.
         parameters: What was randomised: name with unit to (env,).
-        seen: Pictures of what sensors saw last.
+        pictures: Pictures of what sensors saw last.
     """
     folder = make_folder(run / RECORD)
     flown = None if flown_config.waypoints else course(DEFAULT_COURSE if flown_config.course is None else flown_config.course)
@@ -167,8 +167,8 @@ def write_record(
     if "gains" in sources:
         write_gain_set(read_gain_set(sources["gains"]), folder / _GAINS)
         copies["gains"] = _GAINS
-    if seen:
-        write_json(folder / _SEEN, list(seen))
+    if pictures:
+        write_json(folder / _SEEN, list(pictures))
     gains = [_gains(item, config, level) for item in vehicles]
     record = RunRecord(
         tuple(item.name for item in vehicles),

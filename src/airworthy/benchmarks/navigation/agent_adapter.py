@@ -185,9 +185,9 @@ class PilotGuide:
             active: Flights that go on, (n,).
         """
         self.pilot.over = ~active
-        seen = self._sensed.observation(observe(simulator, self.pilot.observes, mounted))
+        observed = self._sensed.observation(observe(simulator, self.pilot.observes, mounted))
         begun = perf_counter()
-        found = self.pilot.command(seen, simulator.rotor_count)
+        found = self.pilot.command(observed, simulator.rotor_count)
         took, asked = perf_counter() - begun, int(active.sum())
         self._wall, self._asked = self._wall + took, self._asked + asked
         self.spans.append((took, asked))

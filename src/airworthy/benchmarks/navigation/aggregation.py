@@ -72,11 +72,11 @@ def failures_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 def _gathered(groups: Mapping[tuple[str, str], list[Row]]) -> list[tuple[tuple[str, str], list[Row]]]:
     """Return groups by size; causes beyond the commonest of an outcome, such as a user's many messages, in one."""
-    seen: dict[str, int] = {}
+    counted: dict[str, int] = {}
     joined: dict[tuple[str, str], list[Row]] = {}
     for (outcome, cause), mine in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
-        seen[outcome] = seen.get(outcome, 0) + 1
-        key = (outcome, cause if seen[outcome] <= _MOST else OTHERS)
+        counted[outcome] = counted.get(outcome, 0) + 1
+        key = (outcome, cause if counted[outcome] <= _MOST else OTHERS)
         joined[key] = [*joined.get(key, []), *mine]
     return sorted(joined.items(), key=lambda item: (-len(item[1]), item[0]))
 

@@ -62,15 +62,15 @@ def stratified_rate(
     sizes = np.sum(np.isfinite(table), axis=1)
     if sizes.min() < 2:
         return Estimate(value, NAN, NAN)
-    seen = int(np.sum(np.isfinite(table).any(axis=0)) if shared_layouts else sizes.sum())
-    wilson = _wilson(value, seen, confidence)
+    independent = int(np.sum(np.isfinite(table).any(axis=0)) if shared_layouts else sizes.sum())
+    wilson = _wilson(value, independent, confidence)
     if np.all(table[np.isfinite(table)] == value) and (value in (0.0, 1.0) or repeats.max() <= 1):
         return wilson
     rng = generator("benchmark bootstrap", stratum, seed)
     draws = _means(table, repeats, rng, resamples, shared_layouts)
     tail = NormalDist().cdf(-NormalDist().inv_cdf(0.5 + 0.5 * confidence) * sqrt(sizes.mean() / (sizes.mean() - 1.0)))
     low, high = (float(bound) for bound in np.quantile(draws, [tail, 1.0 - tail]))
-    return Estimate(value, min(low, wilson.low), max(high, wilson.high)) if seen < FEW else Estimate(value, low, high)
+    return Estimate(value, min(low, wilson.low), max(high, wilson.high)) if independent < FEW else Estimate(value, low, high)
 
 
 def _wilson(rate: float, count: int, confidence: float) -> Estimate:

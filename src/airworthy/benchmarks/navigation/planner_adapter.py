@@ -211,8 +211,8 @@ class PlannerGuide:
             active: Flights that go on, (n,).
         """
         self.pilot.over = ~active
-        seen = observe(simulator, self.pilot.observes, mounted)
-        found, lost = decide(self.pilot, seen, self._count, LEVELS[self.pilot.level].width(simulator.rotor_count))
+        observation = observe(simulator, self.pilot.observes, mounted)
+        found, lost = decide(self.pilot, observation, self._count, LEVELS[self.pilot.level].width(simulator.rotor_count))
         busy = self._tries.update(self.pilot.planner_log.calls, self.pilot.planner_log.replans)
         self._wall += self.pilot.guard.wall
         self._asked += int(active.sum())

@@ -258,7 +258,7 @@ class BlockResult:
     """One per flight: names of columns to values."""
     table: FlightTable
     """The flights; their environments are the flights' numbers."""
-    seen: ArrayU8 | None
+    first_image: ArrayU8 | None
     """What the first flight saw, some images side by side, (H, W, 3)."""
 
 

@@ -109,7 +109,7 @@ def write_report(
             if sum(any(row["condition"] == name for row in rows) for name in sweep.conditions) > 1
         ],
         "told": _estimates(main, blocks, store, series),
-        "seen": _seen(main or list(conditions), blocks, store),
+        "seen": _first_pictures(main or list(conditions), blocks, store),
     }
     return write_text(store.folder / REPORT_FILE, page_of("airworthy.benchmarks.tracking", trim=False, **content))
 
@@ -206,7 +206,9 @@ def _over_time(tables: Sequence[FlightTable]) -> tuple[Array, Array]:
     return (np.arange(1, longest - 1) / CONTROL_RATE)[known], padded[:, known]
 
 
-def _seen(conditions: Sequence[Condition], blocks: Sequence[ConditionBlock], store: TrackingStore) -> list[dict[str, Any]]:
+def _first_pictures(
+    conditions: Sequence[Condition], blocks: Sequence[ConditionBlock], store: TrackingStore
+) -> list[dict[str, Any]]:
     """Return what the first flight of the first pilot saw under each condition."""
     shown = []
     for item in conditions:

@@ -76,8 +76,8 @@ class TrackingStore(BlockStore):
         folder = make_folder(self.folder / FLIGHTS / name)
         write_flight(folder, result.table, dict(meta))
         files = [folder / FLIGHT_FILE, folder / META_FILE]
-        if result.seen is not None:
-            files.append(write_bytes(folder / SEEN, _png(result.seen)))
+        if result.first_image is not None:
+            files.append(write_bytes(folder / SEEN, _png(result.first_image)))
         shas = {str(file.relative_to(self.folder)): sha256_file(file) for file in files}
         head = {"digest": self.digest, "block": name, "files": shas}
         path = write_bytes(self.path(name), _parquet(result.rows, head))

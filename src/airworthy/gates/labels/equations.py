@@ -127,10 +127,10 @@ def _control(
     wanted = Reference(
         position=tuple(reference[:3]), velocity=tuple(reference[3:6]), acceleration=tuple(reference[6:9]), yaw=reference[9]
     )
-    seen = BodyState(s.position, s.velocity, s.attitude, rate)
+    body_state = BodyState(s.position, s.velocity, s.attitude, rate)
     memory = MellingerState(s.integral, s.turn_integral, s.rate_error)
     turning = (0.0, 0.0, reference[10])
-    thrust, moment, memory = mellinger_control(seen, wanted, turning, memory, p.started, DT, controller_model.control)
+    thrust, moment, memory = mellinger_control(body_state, wanted, turning, memory, p.started, DT, controller_model.control)
     return motor_commands(thrust, moment, controller_model.mixer, controller_model.subtract_excess), memory, gyro
 
 
@@ -199,11 +199,11 @@ def _dragged(s: FlightState, rotors: Vector, lift: Vector, controller_model: Con
     """Force in the body frame: lift and drag by speed, linear and with the rotors' speeds."""
     if not any(controller_model.drag_linear) and not any(controller_model.drag_rotor):
         return lift
-    seen = rotate_inverse(s.attitude, s.velocity)
+    body_velocity = rotate_inverse(s.attitude, s.velocity)
     turning = rotors[0] + rotors[1] + rotors[2] + rotors[3]
     return tuple(
         f - (a + b * turning) * v
-        for f, a, b, v in zip(lift, controller_model.drag_linear, controller_model.drag_rotor, seen, strict=True)
+        for f, a, b, v in zip(lift, controller_model.drag_linear, controller_model.drag_rotor, body_velocity, strict=True)
     )
 
 

@@ -44,15 +44,15 @@ def pictures_of(dataset: ExpertDataset) -> Content:
     width = WIDTH if len(names) == 1 else SMALL
     plans = []
     for name in names:
-        seen = None if place is None else cleared_for(place, name, dataset.config.clear)
-        plans.append({"name": name, "picture": data_uri(plan_picture(dataset, name, seen, width))})
+        scene = None if place is None else cleared_for(place, name, dataset.config.clear)
+        plans.append({"name": name, "picture": data_uri(plan_picture(dataset, name, scene, width))})
     note = "Every roll-out that was kept, from above; dark: the course."
     found: Content = {"plans": plans, "plan_note": note, "sheets": [], "strip": "", "strip_note": "", "sheet_note": ""}
     images = dataset.images
-    return found if images is None or not len(images) else found | _seen(dataset, images)
+    return found if images is None or not len(images) else found | _image_sheets(dataset, images)
 
 
-def _seen(dataset: ExpertDataset, images: ImageStack) -> Content:
+def _image_sheets(dataset: ExpertDataset, images: ImageStack) -> Content:
     names, camera = dataset.config.courses, dataset.camera or {}
     count = IMAGES if len(names) == 1 else IMAGES_EACH
     chosen = {name: spread_pairs(dataset, count, (name,)) for name in names}
@@ -121,7 +121,7 @@ def _head(dataset: ExpertDataset, run: Mapping[str, Any]) -> Content:
     kept, error = flown["kept"], flown["end_error_m"]
     size = sum(size for item in dataset.shards for size, _ in item.files.values())
     names = ", ".join(config.courses)
-    seen = f" in {config.scene_title}" if config.pictured else ""
+    where = f" in {config.scene_title}" if config.pictured else ""
     camera = dataset.camera
     image = f"{camera['width']} x {camera['height']}" if camera else "none"
     cards = [
@@ -150,7 +150,7 @@ def _head(dataset: ExpertDataset, run: Mapping[str, Any]) -> Content:
         fact("scene's bytes", str(identity["scene_sha256"] or "none"), True),
     ]
     verdict = (
-        f"{config.vehicle} flown by the expert over {names}{seen}: {len(kept):,} roll-outs of {config.length:g} s with other"
+        f"{config.vehicle} flown by the expert over {names}{where}: {len(kept):,} roll-outs of {config.length:g} s with other"
         f" drones from other states, {dataset.rollouts:,} of them kept, as {dataset.count:,} pairs of what was seen and sensed"
         " and what the expert did."
     )

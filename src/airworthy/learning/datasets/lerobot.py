@@ -450,11 +450,11 @@ def _write_parquet(table: Any, path: Path, rows: int | None = None) -> None:
 
 def _readme(data: ExpertDataset, total: Mapping[str, int]) -> str:
     config = data.config
-    seen = f"in the scene {config.scene_title}" if config.pictured else "without images"
+    where = f"in the scene {config.scene_title}" if config.pictured else "without images"
     labels = "task_categories:\n- robotics\ntags:\n- LeRobot\nconfigs:\n- config_name: default\n  data_files: data/*/*.parquet"
     return (
         f"---\n{labels}\n---\n\n# {', '.join(config.courses)}: {config.vehicle} flown by an MPC expert\n\n"
-        f"{total['episodes']:,} roll-outs, {total['frames']:,} frames at 20 Hz, {seen}, in the layout of LeRobot {VERSION};"
+        f"{total['episodes']:,} roll-outs, {total['frames']:,} frames at 20 Hz, {where}, in the layout of LeRobot {VERSION};"
         f" made by Airworthy {__version__} from the data set {data.digest}.\n\n"
         "World: z up. Body: x forward, y left, z up. Quaternions: x, y, z, w. Image, state and action of a frame are of the"
         " same instant. `observation.state` holds what is sensed, the lateral position included: a policy that is to fly"

@@ -191,9 +191,9 @@ def _flown(
         if later is not None and tick == change:
             simulator.set_parameter("mass", later)
             mass[:, tick:] = later[:, None]
-        seen = {"position": simulator.position, "velocity": simulator.velocity, "attitude": simulator.attitude}
-        states.append(np.concatenate([seen[name] for name in ("position", "velocity", "attitude")], axis=1).astype(np.float64))
-        given = pilot.command(Observation(simulator.time, {name: np.array(value) for name, value in seen.items()}))
+        truth = {"position": simulator.position, "velocity": simulator.velocity, "attitude": simulator.attitude}
+        states.append(np.concatenate([truth[name] for name in ("position", "velocity", "attitude")], axis=1).astype(np.float64))
+        given = pilot.command(Observation(simulator.time, {name: np.array(value) for name, value in truth.items()}))
         commands.append(np.concatenate([given[:, :1] / full[:, None], given[:, 1:]], axis=1))
         simulator.step(given)
     return sensed_states(plan, starts.number, np.stack(states, axis=1)), np.stack(commands, axis=1), mass

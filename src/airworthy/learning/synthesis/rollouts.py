@@ -87,8 +87,8 @@ def roll_out(
         now = state[-1]
         with stages("solving"):
             # The truth: the expert is privileged (spec/sousvide section 4); what a policy would sense is made afterwards.
-            seen: dict[str, Any] = {"position": now[:, :3], "velocity": now[:, 3:6], "attitude": now[:, 6:]}
-            given = pilot.command(Observation(simulator.time, seen))
+            truth: dict[str, Any] = {"position": now[:, :3], "velocity": now[:, 3:6], "attitude": now[:, 6:]}
+            given = pilot.command(Observation(simulator.time, truth))
         with stages("simulating"):
             simulator.set_command(given, np.full(len(full), delay) if delay else None)
             simulator.step()

@@ -68,13 +68,13 @@ def observable(state: ArrayLike) -> Array:
     Raises:
         AirworthyError: If the last axis is not of 10.
     """
-    seen = z_down(_ten(state))[..., 2:]
-    return np.concatenate([seen[..., :4], _upper(seen[..., 4:])], axis=-1)
+    observed = z_down(_ten(state))[..., 2:]
+    return np.concatenate([observed[..., :4], _upper(observed[..., 4:])], axis=-1)
 
 
-def vision_state(seen: ArrayLike) -> Array:
+def vision_state(observed: ArrayLike) -> Array:
     """Height and quaternion (..., 5) of what `observable` gave (..., 8)."""
-    given = np.asarray(seen, np.float64)
+    given = np.asarray(observed, np.float64)
     return np.concatenate([given[..., :1], given[..., 4:]], axis=-1)
 
 
@@ -99,12 +99,14 @@ def to_objective(objective: ArrayLike) -> Array:
     return np.concatenate([given[..., :1], *vectors, *turns], axis=-1)
 
 
-def history_rows(time: Array, seen: Array, command: Array, before_time: Array, before: Array, form: Form = "paper") -> Array:
+def history_rows(
+    time: Array, observed: Array, command: Array, before_time: Array, before: Array, form: Form = "paper"
+) -> Array:
     """Rows (..., 15) of ticks k from these and the ticks before them (eq. 3), in the specification's frames.
 
     Args:
         time: (...,) of tick k [s].
-        seen: (..., 8) observable state of tick k.
+        observed: (..., 8) observable state of tick k.
         command: (..., 4) the network's command that was given at tick k - 1.
         before_time: (...,) of tick k - 1 [s].
         before: (..., 8) of tick k - 1.
@@ -114,9 +116,9 @@ def history_rows(time: Array, seen: Array, command: Array, before_time: Array, b
         raise AirworthyError(f"The history's form is {form!r}; expected 'paper' or 'code'.")
     # Real time between ticks, not the nominal period: a late tick moved farther.
     dt = (time - before_time)[..., None]
-    velocity = seen[..., 1:4]
+    velocity = observed[..., 1:4]
     moved = dt * velocity if form == "paper" else velocity
-    turn = _upper(multiply(conjugate(seen[..., 4:]), before[..., 4:]))
+    turn = _upper(multiply(conjugate(observed[..., 4:]), before[..., 4:]))
     return np.concatenate([dt, moved, velocity - before[..., 1:4], turn, command], axis=-1)
 
 
@@ -129,12 +131,12 @@ def history_features(time: ArrayLike, state: ArrayLike, command: ArrayLike, form
         command: (n, k, 4) share of full thrust and body rates, z up; that of tick i enters the history of tick i + 1.
         form: Of the position rows.
     """
-    seen, given = observable(state), from_command(command)
-    count, ticks = seen.shape[:2]
+    observed, given = observable(state), from_command(command)
+    count, ticks = observed.shape[:2]
     clock = np.broadcast_to(np.asarray(time, np.float64), (count, ticks))
     rows = np.zeros((count, ticks - 1 + HISTORY_TICKS, ROW_SIZE))
     if ticks > 1:
-        new = history_rows(clock[:, 1:], seen[:, 1:], given[:, :-1], clock[:, :-1], seen[:, :-1], form)
+        new = history_rows(clock[:, 1:], observed[:, 1:], given[:, :-1], clock[:, :-1], observed[:, :-1], form)
         rows[:, HISTORY_TICKS:] = new
     # At tick k the newest row is that of k; tick 0 has none.
     newest = np.arange(ticks)[:, None] + HISTORY_TICKS - 1 - np.arange(HISTORY_TICKS)
@@ -171,16 +173,16 @@ class History:
         self._rows = np.zeros((count, HISTORY_TICKS, ROW_SIZE))
         self._last: dict[str, Any] = {"time": np.full(count, np.nan), "seen": np.zeros((count, OBSERVABLE_SIZE))}
 
-    def push(self, time: ArrayLike, seen: ArrayLike, command: ArrayLike, which: ArrayBool | None = None) -> None:
+    def push(self, time: ArrayLike, observed: ArrayLike, command: ArrayLike, which: ArrayBool | None = None) -> None:
         """Take in a tick: what is seen now, and the command that was given at the tick before. The first tick adds nothing.
 
         Args:
             time: (n,) [s].
-            seen: (n, 8) of `observable`.
+            observed: (n, 8) of `observable`.
             command: (n, 4) the network's.
             which: (n,) flights that it is a tick for; None: all.
         """
-        clock, now = np.asarray(time, np.float64), np.asarray(seen, np.float64)
+        clock, now = np.asarray(time, np.float64), np.asarray(observed, np.float64)
         mine = np.ones(len(clock), bool) if which is None else which
         known = mine & np.isfinite(self._last["time"])
         row = history_rows(clock, now, np.asarray(command, np.float64), self._last["time"], self._last["seen"], self._form)

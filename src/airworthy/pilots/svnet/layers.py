@@ -172,12 +172,12 @@ def backbone_layers(weights: Mapping[str, ArrayF32], height: int, width: int) ->
         width: Of the images [px].
     """
     net = LayerStack()
-    seen = net.area(height, width, 3)
-    net.normalise(seen)
+    image = net.area(height, width, 3)
+    net.normalise(image)
     x = net.area((height - 3) // 2 + 1, (width - 3) // 2 + 1, 64)
     # Two pieces of memory in turn: the first image is the largest, and what the first fire makes of its pooled form the next.
     rooms = [x, net.area(_pooled(x.height), _pooled(x.width), 2 * FIRES["3"][2])]
-    net.convolve(seen, x, weights["features.0.weight"], weights["features.0.bias"], stride=2)
+    net.convolve(image, x, weights["features.0.weight"], weights["features.0.bias"], stride=2)
     for number in sorted((*FIRES, *POOLS), key=int):
         rooms.reverse()
         if number in POOLS:

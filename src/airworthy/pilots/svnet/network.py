@@ -120,10 +120,10 @@ class Backbone:
         return np.concatenate(parts) if parts else np.zeros((0, CLASSES), np.float32)
 
     def _some(self, images: ArrayU8) -> ArrayF32:
-        given, seen, found, scores, launchers = self._buffers(len(images))
+        given, device_images, found, scores, launchers = self._buffers(len(images))
         given[...] = images
         if self._runner.device != "cpu":
-            seen.assign(given.reshape(-1))
+            device_images.assign(given.reshape(-1))
         for launcher in launchers:
             launcher.launch()
         if self._runner.device != "cpu":
@@ -136,9 +136,9 @@ class Backbone:
             device = self._runner.device
             given = np.zeros((count, *self.size, 3), np.uint8)
             found = np.zeros((count, self._wide), np.float32)
-            seen, scores = _shared(given, device), _shared(found, device)
-            launchers = self._runner.launchers(seen, self._colors, scores, count, given[0].size)
-            self._held = {count: (given, seen, found, scores, launchers)}
+            device_images, scores = _shared(given, device), _shared(found, device)
+            launchers = self._runner.launchers(device_images, self._colors, scores, count, given[0].size)
+            self._held = {count: (given, device_images, found, scores, launchers)}
         return self._held[count]
 
 
@@ -317,8 +317,8 @@ def svnet_twin(contract: PolicyContract, weights: Weights, reading: Reading) -> 
         assert reading.images is not None
         tensors = {name: prepared(array) if array.ndim == 4 else array for name, array in _backbone(weights).items()}
         scores = squeezenet(normalised(contract, reading.images), tensors)
-        seen = np.concatenate([scores, reading.vision], axis=1)
-        inputs.append(_chained(_linears(weights, "vision.head", len(HEAD_HIDDEN) + 1), seen))
+        vision = np.concatenate([scores, reading.vision], axis=1)
+        inputs.append(_chained(_linears(weights, "vision.head", len(HEAD_HIDDEN) + 1), vision))
     command = _chained(_linears(weights, "command", len(COMMAND_HIDDEN) + 1), np.concatenate(inputs, axis=1))
     return Decision(command, estimate)
 

@@ -225,12 +225,12 @@ class SvNetPilot:
 
     def _decide(self, observation: Observation, new: ArrayBool) -> None:
         state = self._state(observation, new)
-        seen = observable(state)
-        self.history.push(observation.time, seen, self._given, new)
+        observed = observable(state)
+        self.history.push(observation.time, observed, self._given, new)
         ids = np.flatnonzero(new & self._shown(observation))
         if not ids.size:
             return
-        known = seen if self.sees else np.concatenate([observation.time[:, None], z_down(state)], axis=1)
+        known = observed if self.sees else np.concatenate([observation.time[:, None], z_down(state)], axis=1)
         reading = Reading(known[ids], self._objective[ids], self.history.features()[ids], self._images(observation, ids))
         decision = self.network(reading)
         self.raw[ids] = to_command(decision.command)

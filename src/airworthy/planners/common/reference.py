@@ -356,5 +356,5 @@ def local_targets(
 
 def _nearest_before(away: Array, last: ArrayInt) -> ArrayInt:
     """Index of the least distance up to `last`."""
-    seen = np.arange(away.shape[1]) <= last[:, None]
-    return np.argmin(np.where(seen, away, np.inf), axis=1)
+    reached = np.arange(away.shape[1]) <= last[:, None]
+    return np.argmin(np.where(reached, away, np.inf), axis=1)

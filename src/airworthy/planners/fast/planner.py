@@ -126,10 +126,10 @@ class FastPlanner(TimedPlanner):
         if not places.size:
             return
         windows = self._windows(places, maps, field=False)
-        seen = self._watcher.look(self._plans, places, motion.time[places], self.goal[places], windows)
+        watched = self._watcher.look(self._plans, places, motion.time[places], self.goal[places], windows)
         executing = self.stage[places] == PlannerStage.EXECUTE
-        self.stage[places[executing & (seen.hit >= 0.0)]] = PlannerStage.REPLAN
-        for k in np.flatnonzero(seen.goal_near):
+        self.stage[places[executing & (watched.hit >= 0.0)]] = PlannerStage.REPLAN
+        for k in np.flatnonzero(watched.goal_near):
             place, view = int(places[k]), self._windows(places[k : k + 1], maps, field=True).view(0)
             better = clearer_goal(self.goal[place], view, self.config.goal_distance)
             if better is not None:

@@ -272,7 +272,7 @@ class TimedPlanner:
         self._plans = FlightPlans(np.array(mission.start, np.float64), np.arctan2(displacement[:, 1], displacement[:, 0]))
         self._queue = PlanQueue(self._plans)
         self.stage = np.full(n, PlannerStage.GENERATE, np.int64)
-        self._watched, self._seen = np.full(n, -1, np.int64), np.zeros(n, bool)
+        self._watched, self._observed = np.full(n, -1, np.int64), np.zeros(n, bool)
         self._retry = np.full(n, -np.inf)
 
     @property
@@ -293,10 +293,10 @@ class TimedPlanner:
         """Return which flights can think now, (n,). Those that are asked for the first time rest where they are, as they are
         turned, until there is a plan."""
         free = self._queue.begin(motion.time, active)
-        places = np.flatnonzero(free & ~self._seen)
+        places = np.flatnonzero(free & ~self._observed)
         if places.size:
             self._plans.rest(places, self._mission.start[places], headings_of(motion.attitude[places]), motion.time[places])
-            self._seen[places] = True
+            self._observed[places] = True
         return free
 
     def _watchful(self, mask: ArrayBool, motion: Motion) -> ArrayInt:

@@ -125,7 +125,7 @@ class Updater:
         pose: Array,
         before: NDArray[np.int32],
         after: NDArray[np.int32],
-        seen: ArrayAny,
+        observed: ArrayAny,
         stages: int,
     ) -> NDArray[np.int32]:
         """Update flights (k,) from images (k, h, w) float32 or clouds (k, m, 3) float64; their bounds (k, 6).
@@ -135,7 +135,7 @@ class Updater:
             pose: Of their cameras, rotation matrix, row by row, and position [m], (k, 12), world.
             before: First cells of the windows before, (k, 3).
             after: And after the move, (k, 3).
-            seen: Depth images (k, h, w) [m] or clouds (k, m, 3) [m], world.
+            observed: Depth images (k, h, w) [m] or clouds (k, m, 3) [m], world.
             stages: Sum of the steps to be done, of `SLIDE` and so on.
         """
         boxes, step = self.maps.boxes, len(flight) if self._cpu else self._tasks
@@ -146,17 +146,17 @@ class Updater:
             rows = np.concatenate([pose[part], boxes.origin[chosen], boxes.upper[chosen]], 1)
             header = np.concatenate([boxes.cells[chosen], boxes.side[chosen], before[part], after[part]], 1)
             frames = [self.maps._send(x) for x in (rows, header.astype(np.int32), boxes.base[chosen])]
-            bounds[part] = self._launch(frames, seen[part], stages)
+            bounds[part] = self._launch(frames, observed[part], stages)
         return bounds
 
-    def _launch(self, frames: list[Any], seen: ArrayAny, stages: int) -> NDArray[np.int32]:
-        send, count = self.maps._send, len(seen)
+    def _launch(self, frames: list[Any], observed: ArrayAny, stages: int) -> NDArray[np.int32]:
+        send, count = self.maps._send, len(observed)
         is_cloud = bool(stages & POINTS)
-        images = (self._nothing[0], send(seen)) if is_cloud else (send(seen), self._nothing[1])
+        images = (self._nothing[0], send(observed)) if is_cloud else (send(observed), self._nothing[1])
         header = self._numbers.copy()
         header[0], header[3] = count, stages
-        header[4] = seen.shape[1] if is_cloud else self._pixels
-        header[5] = seen[0].size
+        header[4] = observed.shape[1] if is_cloud else self._pixels
+        header[5] = observed[0].size
         bounds = send(np.full(6 * count, -1, np.int32))
         rest = [*self._fixed, *frames, *self._lines, *images, self.maps._odds, self.maps._inflated, self.maps._squared, bounds]
         if self._cpu:
@@ -253,8 +253,8 @@ class LocalMaps(CellMaps):
         chosen = np.arange(len(self)) if flights is None else np.unique(np.asarray(flights, np.int64))
         corner = self._host.corner[chosen]
         nowhere = np.full_like(corner, -(1 << 24))  # all of the window enters
-        seen = np.zeros((len(chosen), 1), np.float32)
-        self._updater.run(chosen, np.zeros((len(chosen), 12)), nowhere, corner, seen, SLIDE)
+        observed = np.zeros((len(chosen), 1), np.float32)
+        self._updater.run(chosen, np.zeros((len(chosen), 12)), nowhere, corner, observed, SLIDE)
         self._bounds[chosen] = -1
         self._stamps[chosen], self._images[chosen] = np.nan, 0
         self._forget(chosen)
@@ -342,7 +342,7 @@ class LocalMaps(CellMaps):
         flat = self._odds.numpy()
         return np.where(kept & (cell >= 0).all(-1), flat[np.where(kept, place, 0)], self.rules.unknown) / UNIT
 
-    def _seen(self, place: int) -> tuple[NDArray[np.int8], float, int]:
+    def _observed(self, place: int) -> tuple[NDArray[np.int8], float, int]:
         boxes, corner = self.boxes, self._host.corner[place]
         side, span = boxes.side[place], slice(int(boxes.base[place]), int(boxes.base[place + 1]))
         count = np.minimum(side, boxes.cells[place] - corner)
@@ -381,14 +381,14 @@ class LocalMaps(CellMaps):
             )
         return np.ascontiguousarray(image)
 
-    def _put(self, number: ArrayInt, fit: ArrayBool, turn: Array, at: Array, seen: ArrayAny, stages: int) -> None:
+    def _put(self, number: ArrayInt, fit: ArrayBool, turn: Array, at: Array, observed: ArrayAny, stages: int) -> None:
         if not fit.all():
-            number, turn, at, seen = number[fit], turn[fit], at[fit], np.ascontiguousarray(seen[fit])
+            number, turn, at, observed = number[fit], turn[fit], at[fit], np.ascontiguousarray(observed[fit])
         if not number.size:
             return
         before = self._host.corner[number]
         after = self.boxes.window(at, number)
-        bounds = self._updater.run(number, np.concatenate([turn, at], 1), before, after, seen, stages)
+        bounds = self._updater.run(number, np.concatenate([turn, at], 1), before, after, observed, stages)
         self._host.corner[number] = after
         touched = bounds[:, 3] >= 0
         self._bounds[number[touched]] = bounds[touched].reshape(-1, 2, 3)

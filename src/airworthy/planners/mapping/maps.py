@@ -143,7 +143,7 @@ class CellMaps:
             raise AirworthyError(f"Maps of {len(self)} flights were asked for flight {place}; they count from 0.")
         grown, origin = self.inflated(place)
         inflated = grown.astype(bool)
-        cells, time, images = self._seen(place)
+        cells, time, images = self._observed(place)
         corner = np.array(origin, np.float64)
         for array in (cells, inflated, corner):
             array.flags.writeable = False
@@ -154,7 +154,7 @@ class CellMaps:
         chosen = range(len(self)) if flights is None else np.asarray(flights, np.int64).reshape(-1).tolist()
         return [self.view(int(place)) for place in chosen]
 
-    def _seen(self, place: int) -> tuple[NDArray[np.int8], float, int]:
+    def _observed(self, place: int) -> tuple[NDArray[np.int8], float, int]:
         """Cells as seen, stamp of the newest image and number of images of a flight; here all is known from the start."""
         return np.where(self.inflated(place)[0] > 0, OCCUPIED, FREE).astype(np.int8), float("nan"), 0
 

@@ -292,11 +292,11 @@ class PgoPlanner(TimedPlanner):
         if not places.size:
             return
         goal = self._mission.goal[places]
-        seen = self._watcher.look(self._plans, places, motion.time[places], goal, self._windows(places, maps, False))
-        later = places[(seen.hit >= 0.0) & (seen.distance > self.config.safety_stop)]
+        watched = self._watcher.look(self._plans, places, motion.time[places], goal, self._windows(places, maps, False))
+        later = places[(watched.hit >= 0.0) & (watched.distance > self.config.safety_stop)]
         self._collides[later] = True
         self.stage[later] = PlannerStage.REPLAN
-        near = places[(seen.hit >= 0.0) & (seen.distance <= self.config.safety_stop)]
+        near = places[(watched.hit >= 0.0) & (watched.distance <= self.config.safety_stop)]
         if near.size:
             here, yaw = self._plans.state(near, motion.time[near])[0], self._plans.heading(near, motion.time[near])[0]
             self._plans.rest(near, here, yaw, motion.time[near])

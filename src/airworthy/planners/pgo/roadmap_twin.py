@@ -33,17 +33,17 @@ class _Roadmap:
     def sample(self, point: Array) -> None:
         """Add a guard where nothing sees the point; a connector where two guards do and the way over it is new."""
         h = self.sight.resolution
-        seen: list[_Node] = []
+        visible: list[_Node] = []
         for node in self.nodes:
-            if node.guard and len(seen) < 3 and self.sight.met(point, node.position, h) is None:
-                seen.append(node)
-        if not seen:
+            if node.guard and len(visible) < 3 and self.sight.met(point, node.position, h) is None:
+                visible.append(node)
+        if not visible:
             self.nodes.append(_Node(point, True))
-        if len(seen) != 2 or not self._is_new(seen[0], seen[1], point):
+        if len(visible) != 2 or not self._is_new(visible[0], visible[1], point):
             return
-        node = _Node(point, False, list(seen))
+        node = _Node(point, False, list(visible))
         self.nodes.append(node)
-        for guard in seen:
+        for guard in visible:
             guard.neighbours.append(node)
 
     def _is_new(self, a: _Node, b: _Node, point: Array) -> bool:

@@ -287,10 +287,10 @@ def camera_path(
         return _onboard(word, track, times, vehicle, size)
     projection = Pinhole.from_fov(*(size or SHAPE), horizontal=FOV)
     if word == "fixed":
-        seen = view(batch.scenes[0], "orbit")
-        wide = Pinhole.from_fov(*(size or SHAPE), horizontal=seen.fov)
+        viewpoint = view(batch.scenes[0], "orbit")
+        wide = Pinhole.from_fov(*(size or SHAPE), horizontal=viewpoint.fov)
         count = len(times)
-        return CameraPath(word, wide, np.tile(seen.position, (count, 1)), np.tile(seen.attitude, (count, 1)), True)
+        return CameraPath(word, wide, np.tile(viewpoint.position, (count, 1)), np.tile(viewpoint.attitude, (count, 1)), True)
     parts = [following(word, track, times[take], vehicle, batch) for take in track.takes(times)]
     position, attitude = (np.concatenate(rows) for rows in zip(*parts, strict=True))
     return CameraPath(word, projection, position, attitude, True)

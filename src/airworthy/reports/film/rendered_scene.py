@@ -220,13 +220,13 @@ class RenderedScene:
         """Linear radiance (k, height, width, 3) that a camera sees at frames `rows` of its path, which `set` has staged."""
         position, attitude = path.position[rows], path.attitude[rows]
         if not path.sees_vehicle:
-            return self._seen(path.projection, position, attitude, _EMPTY)
-        image = self._seen(path.projection, position, attitude, _BODY)
+            return self._rendered(path.projection, position, attitude, _EMPTY)
+        image = self._rendered(path.projection, position, attitude, _BODY)
         if isinstance(path.projection, Pinhole):
             self._add_discs(image, path.projection, position, attitude)
         return image
 
-    def _seen(self, projection: Projection, position: Array, attitude: Array, block: int, first: int = 0) -> ArrayF32:
+    def _rendered(self, projection: Projection, position: Array, attitude: Array, block: int, first: int = 0) -> ArrayF32:
         """Images (k, h, w, 3) of the staged frames from `first` on, in one of the three blocks of environments."""
         from airworthy.rendering.images import render
 
@@ -236,8 +236,8 @@ class RenderedScene:
             self._tables[projection] = projection.rays()
         env = block * self.count + first + np.arange(len(position))
         table = self._tables[projection]
-        seen = render(self.batch, table, position, attitude, env, ("rgb",), self._options, projection=projection)
-        return np.asarray(seen["rgb"], np.float32)
+        rendered = render(self.batch, table, position, attitude, env, ("rgb",), self._options, projection=projection)
+        return np.asarray(rendered["rgb"], np.float32)
 
     def _add_discs(self, image: ArrayF32, projection: Pinhole, position: Array, attitude: Array) -> None:
         """Lay the rotors' discs over the images, half transparent: rendered once more where they are, and mixed.
@@ -251,7 +251,7 @@ class RenderedScene:
             left, top, right, bottom = box
             part = replace(projection, width=right - left, height=bottom - top, cx=projection.cx - left, cy=projection.cy - top)
             one = slice(frame, frame + 1)
-            solid = self._seen(part, position[one], attitude[one], _DISCS, frame)[0]
+            solid = self._rendered(part, position[one], attitude[one], _DISCS, frame)[0]
             under = image[frame, top:bottom, left:right]
             under += _filled(outlines - (left, top), part)[..., None] * (solid - under)
 
