@@ -148,6 +148,10 @@ def render(
         turned = np.stack([scenes.look_at(eye, point) for eye, point in zip(where, seen, strict=True)])
     else:
         turned = np.broadcast_to(np.asarray(attitude, float), (len(where), 4))
+    if options and "rgb" not in channels:
+        raise AirworthyError(
+            f"{next(iter(options))} changes nothing without the channel rgb, which alone has light: add it, or leave it out."
+        )
     (shading,) = configured("render", options, rendering.ShadingOptions)
     lens = Pinhole.from_fov(*size, horizontal=fov)
     batch = scenes.SceneBatch(scene if isinstance(scene, Scene) else scenes.scene(scene))

@@ -87,14 +87,16 @@ def test_candidates_fly_alone_as_in_a_batch() -> None:
 
 @pytest.mark.slow
 def test_a_tuned_file_flies_better_and_replays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "tuned"
-    assert main(["tune", "carl", "--candidates", "32", "--prefer", "0.8", "--out", str(out), "--json"]) == 0
+    out, order = tmp_path / "tuned", ["--priority", "attitude-yaw-force"]
+    assert main(["tune", "carl", "--candidates", "32", "--prefer", "0.8", "--out", str(out), "--json", *order]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found == json.loads((out / "tuning.json").read_text())
     assert found["chosen"]["tracking_error_m"] < 0.8 * found["auto"]["tracking_error_m"]
     assert all(m["gain_db"] >= 6.0 and m["phase_deg"] >= 30.0 for m in found["chosen"]["margins"].values())
     assert "<svg" in (out / "report.html").read_text()
-    assert read_gain_set(out / "gains.toml").midpoint().keys() == found["chosen"]["gains"].keys()
+    written = read_gain_set(out / "gains.toml")
+    assert written.midpoint().keys() == found["chosen"]["gains"].keys()
+    assert written.priority == found["chosen"]["priority"] == "attitude-yaw-force"
     errors = []
     for gains in ("auto", str(out / "gains.toml")):
         run = tmp_path / f"run{len(errors)}"
@@ -136,6 +138,7 @@ def test_gains_are_those_asked_for(tmp_path: Path) -> None:
         ('law = "geometric"\n[values]\nposition_gain = -1', "expected 3 numbers from 0"),
         ('law = "geometric"\n[values]\nposition_gian = 1', "Closest: 'position_gain'"),
         ('law = "geometric"\n[values]\nposition_gain = "x"', "expected 3 numbers"),
+        ('law = "geometric"\npriority = "yaw"\n[values]\nposition_gain = 1', "attitude-force-yaw"),
         ('law = "geometric"\nlwa = 1\n[values]\nposition_gain = 1', "unknown key 'lwa'"),
         ('law = "geometric"\n[values]\nposition_gain = 1\n[limits]\nyaw = 1', "limit"),
     ],

@@ -94,9 +94,9 @@ def test_mistakes_are_one_sentence_and_leave_nothing(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--reserve", "0.3"], "--reserve changes nothing without --certificate vehicle: add that, or leave it out."),
-        (["--rotor-share", "0.8"], "--rotor-share changes nothing without --certificate vehicle: "),
-        (["--random", "0", "--random-gates", "4"], "--random-gates changes nothing without --random above 0: "),
+        (["--reserve", "0.3"], "--reserve 0.3 changes nothing without --certificate vehicle: add that, or leave it out."),
+        (["--rotor-share", "0.8"], "--rotor-share 0.8 changes nothing without --certificate vehicle: "),
+        (["--random", "0", "--random-gates", "4"], "--random-gates 4 changes nothing without --random above 0: "),
     ],
 )
 def test_options_without_effect_are_refused(

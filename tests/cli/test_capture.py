@@ -148,9 +148,12 @@ def test_a_stopped_render_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["render", "mid_gate", "--out", "o", "--along", "line", "--held-out", "5"], "--held-out changes nothing with --along"),
+        (
+            ["render", "mid_gate", "--out", "o", "--along", "line", "--held-out", "5"],
+            "--held-out 5 changes nothing with --along",
+        ),
         (["align", "folder", "--no-refine"], "--no-refine changes nothing without --corners"),
-        (["align", "folder", "--corners", "c.json", "--marker", "3"], "--marker changes nothing with --corners"),
+        (["align", "folder", "--corners", "c.json", "--marker", "3"], "--marker 3 changes nothing with --corners"),
     ],
 )
 def test_options_without_effect_are_refused(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -174,7 +174,8 @@ def test_render_shows_what_stands_where(yard: Path, tmp_path: Path, capsys: Outp
     assert len({ground, sky, crate, walker}) == 4
     run(
         [
-            *line[:-6],
+            "render",
+            str(yard),
             "--out",
             str(out),
             "--width",

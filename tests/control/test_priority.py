@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy
 
+from airworthy.benchmarks import FlyConfig, run_fly
 from airworthy.control import PRIORITIES, allocate_bounded, allocation_for
+from airworthy.control.allocation import Priority
+from airworthy.control.gain_parameters import priority_of
+from airworthy.control.gain_sets import GainSet, Value, read_gain_set, write_gain_set
 from airworthy.control.levels import ControlConfig
+from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import from_euler, to_matrix
+from airworthy.dynamics.state import Effects
 from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import Disturbance, WrenchNoise, control_effectiveness, vehicle
 from airworthy.vehicles.trim import thrust_limits
@@ -138,3 +145,49 @@ def test_a_tilt_is_removed_at_one_and_a_half_times_the_thrust(name: str) -> None
     assert tilt["attitude-force-yaw"] < 0.01
     assert tilt["attitude-yaw-force"] < 0.01
     assert tilt["force-attitude-yaw"] > 10.0
+
+
+# ---- Where an order is chosen: beside the gains, in their file, or in neither -----------------------------------------------
+
+
+def _gains(path: Path, priority: Priority | None) -> str:
+    values: dict[str, Value] = {"position_gain": (4.0, 4.0, 6.0)}
+    return str(write_gain_set(GainSet("mine", "geometric", "", values, values, priority=priority), path))
+
+
+def test_a_file_of_gains_carries_the_order(tmp_path: Path) -> None:
+    own, none = _gains(tmp_path / "own.toml", "force-attitude-yaw"), _gains(tmp_path / "none.toml", None)
+    assert read_gain_set(own).priority == "force-attitude-yaw"
+    assert read_gain_set(none).priority is None
+    assert "priority" not in Path(none).read_text()
+    assert priority_of(ControlConfig()) == PRIORITIES[0]
+    assert priority_of(ControlConfig(priority=PRIORITIES[1])) == PRIORITIES[1]
+    assert priority_of(ControlConfig(gains=own)) == "force-attitude-yaw"
+    assert priority_of(ControlConfig(gains=own, priority="force-attitude-yaw")) == "force-attitude-yaw"
+    assert priority_of(ControlConfig(gains=none, priority=PRIORITIES[1])) == PRIORITIES[1]
+    effects = [
+        Simulator(vehicle("lmf2"), SimulatorConfig(level="tracking", control=ControlConfig(gains=name))).effects
+        for name in (own, none)
+    ]
+    assert [Effects.FORCE_FIRST in found for found in effects] == [True, False]
+
+
+def test_two_orders_that_differ_are_refused(tmp_path: Path) -> None:
+    own = _gains(tmp_path / "own.toml", "force-attitude-yaw")
+    for order in PRIORITIES[:2]:
+        with pytest.raises(AirworthyError, match=f"The priority is {order}, and .* says force-attitude-yaw: leave"):
+            Simulator(vehicle("lmf2"), SimulatorConfig(level="tracking", control=ControlConfig(gains=own, priority=order)))
+    with pytest.raises(AirworthyError, match="which the pseudo-inverse has no use for"):
+        ControlConfig(priority=PRIORITIES[1], allocation="pseudo_inverse")
+    with pytest.raises(AirworthyError, match="which the pseudo-inverse has no use for"):
+        priority_of(ControlConfig(gains=own, allocation="pseudo_inverse"))
+    Path(own).write_text('law = "geometric"\npriority = "yaw-first"\n[values]\nposition_gain = 4.0\n')
+    with pytest.raises(AirworthyError, match="yaw-first"):
+        read_gain_set(own)
+
+
+def test_fly_refuses_an_order_of_a_file_beside_another(tmp_path: Path) -> None:
+    own = _gains(tmp_path / "own.toml", "force-attitude-yaw")
+    with pytest.raises(AirworthyError, match="The priority is attitude-yaw-force, and the gain file"):
+        run_fly(FlyConfig(gains=own, priority="attitude-yaw-force", out=tmp_path / "run"))
+    assert not (tmp_path / "run").exists()

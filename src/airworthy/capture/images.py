@@ -24,6 +24,7 @@ from airworthy.capture.writer import write_capture
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayU8
 from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.runs.progress import progress
 from airworthy.optics.tone import linear_from_srgb, srgb_from_linear
 from airworthy.scenes.splats import SourceFrame
@@ -31,6 +32,7 @@ from airworthy.scenes.splats.editing import up_turn
 
 __all__ = [
     "CAPTURE_LIMITS",
+    "IDLE_RULES",
     "CaptureImages",
     "CaptureLimits",
     "Undistorter",
@@ -240,6 +242,25 @@ class Undistorter:
 _SHAPE_ERROR = 1.01
 
 
+@dataclass(frozen=True)
+class CaptureReading:
+    """Arguments of `read_capture` that some sets have no use for, with their defaults."""
+
+    every: int = 8
+    images: str | None = None
+
+
+IDLE_RULES = (
+    IdleRule(("every",), lambda asked, listing: listing.split, "for a set that says itself what is held out"),
+    IdleRule(
+        ("images",),
+        lambda asked, listing: not listing.what.startswith("COLMAP"),
+        "for a set that names the file of each image; it is of sparse models of COLMAP",
+    ),
+)
+"""Options that change nothing for a set."""
+
+
 def read_capture(
     folder: str | Path,
     width: int | None = None,
@@ -265,11 +286,13 @@ def read_capture(
 
     Raises:
         AssetError: There is no capture, it is damaged or hostile, too large, or none of its images can be used.
-        AirworthyError: An argument cannot be used.
+        AirworthyError: An argument cannot be used, or changes nothing for this set.
     """
+    asked = CaptureReading(every, images)
     if (width is not None and width < 1) or every < 0:
         raise AirworthyError(f"Images {width} wide, every {every}-th held out, are no request; expected 1 or more, 0 or more.")
     gate, listing = _listed(Path(folder), limits, images)
+    refuse_idle(asked, IDLE_RULES, listing)
     kept = _Kept()
     work = list(_planned(gate, listing, width))
     for plan in progress(work, "Reading images", quiet=quiet):

@@ -17,6 +17,7 @@ from airworthy.core import frames
 from airworthy.core.arrays import ArrayBool, ArrayFloat, ArrayU8
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import lock_folder, make_folder, read_json, write_bytes, write_json
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.runs.progress import progress
 from airworthy.core.schema import check_fields
 from airworthy.geometry import RayTable
@@ -31,7 +32,7 @@ from airworthy.simulation.flights import FLIGHT_FILE, read_flight
 from airworthy.splats.surfaces import sequence, viewpoints
 from airworthy.trajectories import course, course_names
 
-__all__ = ["RenderCaptureOptions", "camera_poses", "render_capture"]
+__all__ = ["IDLE_RULES", "RenderCaptureOptions", "camera_poses", "render_capture"]
 
 # ---- Where the cameras of a rendered capture stand: free places all around, or along a course or a flight -------------------
 
@@ -91,6 +92,17 @@ CONFIG = "capture.json"
 _SIZE_MAX, _VIEWS_MAX = 8192, 20_000
 
 
+IDLE_RULES = (
+    IdleRule(
+        ("held_out",),
+        lambda options: bool(options.along),
+        "with --along, where every eighth image is held out",
+        "drop that",
+    ),
+)
+"""Options that change nothing beside the others."""
+
+
 @dataclass(frozen=True)
 class RenderCaptureOptions:
     """How a scene is captured.
@@ -129,6 +141,7 @@ class RenderCaptureOptions:
                 f"A scene cannot be captured with {self}; expected 1 to {_VIEWS_MAX} views of 8 to {_SIZE_MAX} pixels a side,"
                 " fields of 0.01 to 3 rad, an exposure above 0, and 1, 2, 4 or 8 samples."
             )
+        refuse_idle(self, IDLE_RULES)
         if not self.along and self.views > HELD_OUT and self.held_out:
             raise AirworthyError(f"Over {HELD_OUT} free views would meet the held-out ones; ask for fewer, or held_out of 0.")
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayF32, ArrayU8
 from airworthy.core.errors import AirworthyError
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import check_fields
 from airworthy.scenes.splats.record import C0
 from airworthy.splats.training import Rates
 
-__all__ = ["SplatTrainingPlan", "TrainOptions", "reduced"]
+__all__ = ["IDLE_RULES", "SplatTrainingPlan", "TrainOptions", "reduced"]
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class TrainOptions:
         for name, known in {**choices, "container": ("ply", "spz")}.items():
             if getattr(self, name) not in known:
                 raise AirworthyError(f"Training got {name}={getattr(self, name)!r}; expected one of {', '.join(known)}.")
+        refuse_idle(self, IDLE_RULES)
         if self.count > 50_000_000:
             raise AirworthyError(f"Training got count={self.count}; expected at most 50,000,000 Gaussians.")
 
@@ -114,6 +116,21 @@ class TrainOptions:
         names = [field.name for field in fields(self) if field.name not in free]
         return [f"{n} {other.get(n)!r} before, {getattr(self, n)!r} now" for n in names if other.get(n) != getattr(self, n)]
 
+
+IDLE_RULES = (
+    IdleRule(("camera_rate",), lambda options: not options.cameras, "without --cameras, whose motion it is", "add that"),
+    IdleRule(("degree_every",), lambda options: options.degree == 0, "with --degree 0", "choose a higher one"),
+    IdleRule(
+        ("relocate_every", "grow"),
+        lambda options: options.relocate_until == 0.0,
+        "with --relocate-until 0, after which nothing is moved or added",
+        "raise that",
+    ),
+    IdleRule(
+        ("noise",), lambda options: options.place_rate == 0.0, "with --place-rate 0, of which it is a multiple", "raise that"
+    ),
+)
+"""Options that change nothing beside the others."""
 
 # ---- What each step of a training does: which image, how finely, how far things move ----------------------------------------
 

@@ -14,6 +14,7 @@ from tyro.conf import OmitArgPrefixes, Positional
 from airworthy.capture.training import TrainOptions, train_splats
 from airworthy.cli.common import emit_json, run_tyro, show_table
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import check_fields
 
 if TYPE_CHECKING:
@@ -122,6 +123,13 @@ class AlignConfig(CaptureConfig):
     """Print JSON, and no progress."""
 
 
+ALIGN_RULES = (
+    IdleRule(("refine",), lambda config: config.corners is None, "without --corners, whose corners it would keep", "give them"),
+    IdleRule(("marker",), lambda config: config.corners is not None, "with --corners, which says where the marker is"),
+)
+"""Options of `airworthy capture align` that change nothing beside the others."""
+
+
 def main(argv: list[str]) -> int:
     """Run `airworthy capture`; users' mistakes raise AirworthyError, which the command line prints."""
     commands: dict[str, tuple[Callable[[], Any], Callable[[Any], int], str]] = {
@@ -200,8 +208,6 @@ def _render(config: RenderCaptureConfig) -> int:
     from airworthy.capture.rendering import RenderCaptureOptions, render_capture
     from airworthy.scenes import scene
 
-    if config.along and config.held_out != RenderCaptureConfig.held_out:
-        raise AirworthyError("--held-out changes nothing with --along, where every eighth image is one: leave it out.")
     names = ("views", "held_out", "fov", "along", "points", "exposure", "samples", "seed")
     options = RenderCaptureOptions(width=config.size[0], height=config.size[1], **{n: getattr(config, n) for n in names})
     place = scene(config.scene)
@@ -242,12 +248,7 @@ def _align(config: AlignConfig) -> int:
 
     if config.out.resolve() == config.folder.resolve():
         raise AirworthyError(f"--out is the capture itself, {str(config.folder)!r}; choose another folder.")
-    if config.corners is None and not config.refine:
-        raise AirworthyError(
-            "--no-refine changes nothing without --corners, whose corners it keeps: give them, or leave it out."
-        )
-    if config.corners is not None and config.marker != AlignConfig.marker:
-        raise AirworthyError("--marker changes nothing with --corners, which says where the marker is: leave one of them out.")
+    refuse_idle(config, ALIGN_RULES)
     images = _read(config, config.json)
     if config.corners is not None:
         table = read_json(config.corners)

@@ -14,8 +14,10 @@ import numpy as np
 from tyro.conf import Positional
 
 from airworthy.cli.common import emit_json, run_tyro, show_table
+from airworthy.cli.scene_rules import ACTOR_RULES, EXPORT_RULES, RENDER_RULES
 from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.core.files import make_folder, write_text
+from airworthy.core.idle_options import refuse_idle
 from airworthy.core.schema import check_fields
 from airworthy.scenes import Scene, check_scene, findings, posed, scene, scene_generators, write_scene
 from airworthy.scenes.checking import description
@@ -377,7 +379,9 @@ def _export(config: ExportSceneConfig) -> int:
     ending = config.format or _ending(config.out.name.lower())
     if ending not in FORMATS:
         raise unknown_name("format", ending, FORMATS, "Say it with --format, or by the ending of --out.")
+    refuse_idle(config, EXPORT_RULES, ending)
     place = _found(config)
+    refuse_idle(config, ACTOR_RULES, place)
     written = export(place, config.out, ending, config.time, CloudOptions(config.spacing, config.ground, config.inside))
     print(f"Wrote {written}.")
     if place.splats and ending not in (*SPLAT_FORMATS, "toml"):
@@ -402,8 +406,10 @@ def _render(config: RenderSceneConfig) -> int:
         raise AirworthyError(f"An image of {config.width} x {config.height} pixels: expected 8 to 16384 along each side.")
     if config.out.suffix.lower() not in (".png", ".jpg", ".jpeg", ".webp"):
         raise AirworthyError(f"--out is {str(config.out)!r}; expected an image that ends in .png, .jpg or .webp.")
-    size = config.width, config.height
-    made = pictures(_found(config), _camera(config), size, config.channels, config.time, config.samples, config.bake)
+    refuse_idle(config, RENDER_RULES)
+    size, place = (config.width, config.height), _found(config)
+    refuse_idle(config, ACTOR_RULES, place)
+    made = pictures(place, _camera(config), size, config.channels, config.time, config.samples, config.bake)
     make_folder(config.out.parent)
     for channel, pixels in made.items():
         path = config.out if len(made) == 1 else config.out.with_name(f"{config.out.stem}_{channel}{config.out.suffix}")

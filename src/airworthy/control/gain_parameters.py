@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from airworthy.control.allocation import PRIORITIES, Priority
 from airworthy.control.gain_sets import checked_gains, is_gain_file, read_gain_set
 from airworthy.control.gains_for import default_gains, geometric_parameters, rate_loop_parameters, rotor_lag
 from airworthy.control.geometric import GeometricParameters
 from airworthy.control.levels import ControlConfig
 from airworthy.control.mellinger_gains import mellinger_for, mellinger_parameters, mixer_for
+from airworthy.core.errors import AirworthyError
 from airworthy.vehicles.record import Vehicle
 
 # Ours: rotors faster than this (1/30 s is the lag of the planners' published vehicle) are not hurried.
@@ -75,6 +77,25 @@ def _geometric(vehicle: Vehicle, config: ControlConfig, control_period: float, l
     if inclination is not None:
         chosen["inclination_tangent"] = math.tan(inclination) if 0.0 < inclination < 1.57 else 0.0
     return base._replace(**chosen)
+
+
+def priority_of(config: ControlConfig) -> Priority:
+    """Return the order of allocation: as configured, or as the file of gains says, else the usual one.
+
+    Raises:
+        AirworthyError: Both say one, and not the same.
+    """
+    told = read_gain_set(config.gains).priority if is_gain_file(config.gains) else None
+    if told is not None and config.allocation == "pseudo_inverse":
+        raise AirworthyError(
+            f"The gain file {config.gains!r} says priority = {told!r}, which the pseudo-inverse has no use for: take it out of"
+            ' the file, or take allocation="bounded".'
+        )
+    if None not in (told, config.priority) and told != config.priority:
+        raise AirworthyError(
+            f"The priority is {config.priority}, and the gain file {config.gains!r} says {told}: leave one of them out."
+        )
+    return config.priority or told or PRIORITIES[0]
 
 
 def rotor_lead_for(vehicle: Vehicle, config: ControlConfig) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from airworthy.control.allocation import PRIORITIES, Priority
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import read_toml, write_text
 
@@ -32,6 +33,7 @@ GEOMETRIC_LIMITS: dict[str, tuple[int, str]] = {
 # Ours: no gain of a flying robot is as large; a file with a larger one has another unit. Texts are names and sources.
 _LARGEST = 1e6
 _TEXT_MAX = 2000
+_NAME_MAX = 80
 
 _FOLDER = Path(__file__).parent / "gains"
 
@@ -50,6 +52,8 @@ class GainSet:
     maximum: dict[str, Value]
     limits: dict[str, Any] = field(default_factory=dict)
     """Constants that come with the gains: inclination_max [rad], yaw_rate_max [rad/s], cutoff_hz, ..."""
+    priority: Priority | None = None
+    """What allocation serves first where rotors saturate (`ControlConfig.priority`); None: the set does not say."""
 
     def midpoint(self) -> dict[str, Any]:
         """Return the gains to use when they are not randomised, by field name of the law's parameters."""
@@ -128,8 +132,8 @@ def checked_gains(values: Mapping[str, Any], where: str) -> dict[str, Value]:
 
 
 def read_gain_set(path: str | Path) -> GainSet:
-    """Return a user's gain set from a TOML file: `name`, `law = "geometric"`, `[values]` and, where wanted, `source` and
-    `[limits]`.
+    """Return a user's gain set from a TOML file: `name`, `law = "geometric"`, `[values]` and, where wanted, `source`,
+    `priority` (of `allocation.PRIORITIES`) and `[limits]`.
 
     Raises:
         AssetError: The file is missing, too large, or no TOML.
@@ -137,9 +141,13 @@ def read_gain_set(path: str | Path) -> GainSet:
     """
     table = read_toml(path)
     where = f"Gain file {str(path)!r}"
-    unknown = set(table) - {"name", "law", "source", "values", "limits"}
+    known = ("name", "law", "source", "priority", "values", "limits")
+    unknown = set(table) - set(known)
     if unknown:
-        raise AssetError(f"{where} has the unknown key {sorted(unknown)[0]!r}; known: name, law, source, values, limits.")
+        raise AssetError(f"{where} has the unknown key {sorted(unknown)[0]!r}; known: {', '.join(known)}.")
+    priority = table.get("priority")
+    if priority is not None and priority not in PRIORITIES:
+        raise unknown_name(f"priority of {where}", str(priority)[:_NAME_MAX], PRIORITIES)
     if table.get("law") != "geometric":
         raise AssetError(f'{where} says law = {table.get("law")!r}; a user\'s gains are of the law "geometric".')
     texts = {name: table.get(name, "") for name in ("name", "source")}
@@ -158,7 +166,8 @@ def read_gain_set(path: str | Path) -> GainSet:
     gains = checked_gains(values, where)
     if not set(limits) <= set(GEOMETRIC_LIMITS):
         raise unknown_name(f"limit of {where}", sorted(set(limits) - set(GEOMETRIC_LIMITS))[0], GEOMETRIC_LIMITS)
-    return GainSet(texts["name"] or Path(path).stem, "geometric", texts["source"], gains, gains, checked_gains(limits, where))
+    name, bounds = texts["name"] or Path(path).stem, checked_gains(limits, where)
+    return GainSet(name, "geometric", texts["source"], gains, gains, bounds, priority)
 
 
 def write_gain_set(gains: GainSet, path: str | Path) -> Path:
@@ -166,6 +175,8 @@ def write_gain_set(gains: GainSet, path: str | Path) -> Path:
     import json
 
     lines = [f"name = {json.dumps(gains.name)}", f"law = {json.dumps(gains.law)}", f"source = {json.dumps(gains.source)}"]
+    if gains.priority is not None:
+        lines.append(f"priority = {json.dumps(gains.priority)}")
     for title, values, units in (("values", gains.midpoint(), GEOMETRIC_GAINS), ("limits", gains.limits, GEOMETRIC_LIMITS)):
         if values:
             lines += ["", f"[{title}]"]

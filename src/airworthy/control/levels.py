@@ -203,8 +203,9 @@ class ControlConfig:
     """Gains of the Mellinger law."""
     allocation: Literal["bounded", "pseudo_inverse"] = "bounded"
     """From wrench to rotor thrusts."""
-    priority: Priority = "attitude-force-yaw"
-    """What bounded allocation serves first where the rotors cannot give a whole wrench; what comes last is given up first."""
+    priority: Priority | None = None
+    """What bounded allocation serves first where the rotors cannot give a whole wrench; what comes last is given up first.
+    None: as a file of gains says, else attitude-force-yaw (`gain_parameters.priority_of`)."""
     acceleration_frame: Literal["vehicle", "world"] = "vehicle"
     """Frame of commands at level "acceleration"."""
     published_filter: bool = False
@@ -221,4 +222,9 @@ class ControlConfig:
 
     def __post_init__(self) -> None:
         check_fields(self, "ControlConfig.")
+        if self.priority is not None and self.allocation == "pseudo_inverse":
+            raise AirworthyError(
+                f"ControlConfig.priority is {self.priority}, which the pseudo-inverse has no use for: leave it out, or take"
+                ' allocation="bounded".'
+            )
         checked_gains(dict(self.gain_values), "gain_values")

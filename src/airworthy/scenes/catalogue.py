@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.scenes.formats.read import MODEL_SUFFIXES, POINT_SUFFIXES
 from airworthy.scenes.record import Scene
 
@@ -140,6 +142,45 @@ def is_path(name: str) -> bool:
     return "/" in name or "\\" in name or name.lower().endswith(suffixes) or name in (".", "..")
 
 
+@dataclass(frozen=True)
+class SceneReading:
+    """Arguments of `scene` that some sources have no use for, with their defaults."""
+
+    units: str = "m"
+    up: str | None = None
+    recentre: bool | None = None
+    voxel: float = 0.0
+
+
+IDLE_RULES = (
+    IdleRule(
+        ("units", "up", "voxel"),
+        lambda asked, source: source == "generator",
+        "for a scene of the catalogue, which is made to measure",
+        "name a mesh, cloud or splat file",
+    ),
+    IdleRule(
+        ("units", "up", "voxel"),
+        lambda asked, source: source == "scene file",
+        "for a scene file, which says its own units and frame",
+        "name a mesh, cloud or splat file",
+    ),
+    IdleRule(
+        ("voxel",),
+        lambda asked, source: source in ("mesh", "splats"),
+        "for a file that is no point cloud",
+        "name one",
+    ),
+    IdleRule(
+        ("recentre",),
+        # False is --keep-frame, which is what happens.
+        lambda asked, source: source in ("generator", "scene file", "splats") and bool(asked.recentre),
+        "for what is neither a mesh nor a point cloud, and stands in its own frame",
+    ),
+)
+"""Options that change nothing, by what the scene is made from: "generator", "scene file", "splats", "cloud" or "mesh"."""
+
+
 def scene(
     name: str | Path, units: str = "m", up: str | None = None, *, recentre: bool | None = None, voxel: float = 0.0
 ) -> Scene:
@@ -158,24 +199,27 @@ def scene(
     Raises:
         UnknownNameError: No generator has this name, or there are no such units; the message names the closest ones.
         AssetError: The file cannot be used.
-        AirworthyError: The name is malformed, or the generator has no such index.
+        AirworthyError: The name is malformed, the generator has no such index, or an argument changes nothing.
     """
-    text = str(name)
+    text, asked = str(name), SceneReading(units, up, recentre, voxel)
     if not (isinstance(name, Path) or is_path(text)) and (text.partition(":")[0] in scene_generators() or not _there(text)):
+        refuse_idle(asked, IDLE_RULES, "generator")
         return generated(text)
     path = Path(text)
     if path.suffix.lower() == ".toml" or (path.is_dir() and (path / "scene.toml").is_file()):
-        return _scene_file(path, units, up)
-    from airworthy.scenes.imports import UNITS, model_scene
+        return _scene_file(path, asked)
+    from airworthy.scenes.imports import UNITS, holds_points, model_scene
 
     if holds_splats(path):
         from airworthy.scenes.splats.file_scenes import splat_file_scene
 
         if units not in UNITS:
             raise unknown_name("unit", units, UNITS)
+        refuse_idle(asked, IDLE_RULES, "splats")
         return splat_file_scene(path, UNITS[units], up)
     if path.is_dir():
-        return _scene_file(path, units, up)
+        return _scene_file(path, asked)
+    refuse_idle(asked, IDLE_RULES, "cloud" if holds_points(path) else "mesh")
     return model_scene(path, units=units, up=up or "z", recentre=recentre, voxel=voxel)
 
 
@@ -187,11 +231,8 @@ def _there(name: str) -> bool:
         return False
 
 
-def _scene_file(path: Path, units: str, up: str | None) -> Scene:
-    if units != "m" or up not in (None, "z"):
-        raise AirworthyError(
-            f"{str(path)!r} is a scene file, which says its own units; units and up belong to meshes, clouds and splats."
-        )
+def _scene_file(path: Path, asked: SceneReading) -> Scene:
+    refuse_idle(asked, IDLE_RULES, "scene file")
     from airworthy.scenes.files.scene_file import read_scene
 
     return read_scene(path)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from airworthy.control.allocation import PRIORITIES
+from airworthy.control.gain_parameters import priority_of
 from airworthy.control.gain_sets import GEOMETRIC_GAINS
 from airworthy.control.kernel import control_layout
 from airworthy.core.arrays import Array, ArrayBool, ArrayU32
@@ -499,8 +500,8 @@ def effects_of(rows: Array, layout: Layout, config: SimulatorConfig) -> Effects:
         effects |= Effects.EXACT_ROTORS
     if config.control.allocation == "pseudo_inverse":
         effects |= Effects.PSEUDO_INVERSE
-    elif config.control.priority != PRIORITIES[0]:
-        first = config.control.priority.startswith("force")
+    elif (priority := priority_of(config.control)) != PRIORITIES[0]:
+        first = priority.startswith("force")
         effects |= Effects.FORCE_FIRST if first else Effects.YAW_BEFORE_FORCE
     if any_of("control_trim", first=3):
         effects |= Effects.LEANING

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from airworthy.control import laws
+from airworthy.control.gain_parameters import priority_of
 from airworthy.control.kernel import LED_LEVELS, control_layout
 from airworthy.control.laws import extrapolated, tracking_rates
 from airworthy.core.arrays import Array, ArrayBool, Vector
@@ -108,6 +109,7 @@ class Twin:
 
     def __init__(self, simulator: Simulator):
         self.config, self.effects = simulator.config, simulator.effects
+        self._priority = priority_of(self.config.control)
         self.dt = 1.0 / simulator.config.physics_rate
         n = simulator.layout.fields["rotor_speed"][0]
         split = rigid_layout(n).size
@@ -286,7 +288,7 @@ class Twin:
         if Effects.PSEUDO_INVERSE in self.effects:
             thrusts = laws.pseudo_inverse_thrusts(wrench, c)
         else:
-            thrusts = laws.bounded_thrusts(wrench, c, self.config.control.priority)
+            thrusts = laws.bounded_thrusts(wrench, c, self._priority)
         states = laws.rotor_states(thrusts, c)
         return laws.led_states(tuple(s["rotor_speed"]), states, c) if level in LED_LEVELS else states
 

@@ -8,11 +8,13 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from airworthy.control.allocation import PRIORITIES, Priority
+from airworthy.benchmarks.fly.idle import FILM, FLY_RULES
+from airworthy.control.allocation import Priority
 from airworthy.control.gain_sets import checked_gains
 from airworthy.control.levels import ControlConfig
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import read_json
+from airworthy.core.idle_options import refuse_idle
 from airworthy.core.runs import progress
 from airworthy.core.schema import SEED, Bound, check_fields
 from airworthy.reports.film.files import RATE_MAX, check_video_size
@@ -120,8 +122,9 @@ class FlyConfig:
     """The same."""
     time_limit: Annotated[float, Bound(0.1, 3600.0, "s")] = 90.0
     """Of a planner, from the start to rest at the goal [s]."""
-    priority: Priority = PRIORITIES[0]
-    """What allocation serves first where the rotors cannot give all that the law asks for (docs/concepts/control.md)."""
+    priority: Priority | None = None
+    """What allocation serves first where the rotors cannot give all that the law asks for (docs/concepts/control.md); without
+    it, as the file of --gains says, else attitude-force-yaw."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -176,12 +179,10 @@ def check_config(config: FlyConfig) -> None:
         raise AirworthyError(
             f"{len(config.vehicle)} vehicles are named for {config.envs} flights: set --envs to as many or more."
         )
-    if config.rotors is not None and not any(name.lower().endswith(".urdf") for name in config.vehicle):
-        raise AirworthyError("--rotors belongs to a URDF: leave it out, or name one with --vehicle FILE.urdf.")
     for word in config.record:
         if word not in RECORDINGS:
             raise unknown_name("recording", word, RECORDINGS, "Write --record video.")
-    _check_without_effect(config)
+    refuse_idle(config, FLY_RULES)
     if config.course is not None and config.waypoints:
         raise AirworthyError("Both a course and waypoints are given; name one of them.")
     if any(ord(letter) < 32 or 0xD800 <= ord(letter) < 0xE000 for letter in str(config.out)):
@@ -195,42 +196,12 @@ def check_config(config: FlyConfig) -> None:
         raise AirworthyError(
             f"--gain {idle[0]} changes nothing for the pilot {config.pilot!r}: leave it out (docs/concepts/control.md)."
         )
-    if config.dynamics == "semi_kinematic":
-        _check_semi_kinematic(config)
     _check_recordings(config)
 
 
 def without_film(config: FlyConfig) -> FlyConfig:
     """Return the same run, of which no film is made."""
-    return replace(config, record=(), **{name: getattr(FlyConfig(), name) for name in _FILM})
-
-
-_FILM = ("video_camera", "video_env", "video_size", "video_rate")
-"""Options that only a film reads."""
-
-
-def _check_without_effect(config: FlyConfig) -> None:
-    """Refuse options that would change nothing beside the others."""
-    plain = FlyConfig()
-    if config.scene is None and config.contact != plain.contact:
-        raise AirworthyError(f"--contact {config.contact} needs something to meet: name a --scene, or leave it out.")
-    if "video" not in config.record:
-        for name in _FILM:
-            if getattr(config, name) != getattr(plain, name):
-                option = name.replace("_", "-")
-                raise AirworthyError(f"--{option} is of a film, which --record video makes: add it, or leave it out.")
-    if config.record_rate != plain.record_rate and config.record_rate > config.control_rate:
-        raise AirworthyError(
-            f"record_rate is {config.record_rate:g} Hz, but there are only {config.control_rate:g} set-points a second:"
-            " give less, or raise --control-rate."
-        )
-    if config.dynamics == "semi_kinematic":
-        named = {part.partition("=")[0] for text in config.randomize for part in text.split()}
-        idle = sorted(named & {"inertia", "rotor", "drag", "lag", "wind"})
-        if idle:
-            raise AirworthyError(
-                f"Semi-kinematic dynamics have no {idle[0]} to randomize: leave it out, or fly --dynamics rigid."
-            )
+    return replace(config, record=(), **{name: getattr(FlyConfig(), name) for name in FILM})
 
 
 def _check_recordings(config: FlyConfig) -> None:
@@ -242,21 +213,6 @@ def _check_recordings(config: FlyConfig) -> None:
         )
     if config.video_size is not None:
         check_video_size(config.video_size)
-
-
-def _check_semi_kinematic(config: FlyConfig) -> None:
-    asked = {
-        "imu": config.imu is not None,
-        "ground": config.ground,
-        "wind": any(config.wind),
-        "turbulence": config.turbulence > 0.0,
-        "integrator": config.integrator != "rk4",
-    }
-    for name, is_asked in asked.items():
-        if is_asked:
-            raise AirworthyError(
-                f"Semi-kinematic dynamics have no choice of {name}: leave --{name} out, or fly --dynamics rigid."
-            )
 
 
 def randomization(tokens: tuple[str, ...]) -> Randomization:
@@ -319,7 +275,7 @@ def read_config(folder: str | Path) -> FlyConfig:
 def _typed(value: Any, hint: Any, name: str) -> Any:
     """Return a JSON value as the field's type; raises TypeError where it is none."""
     kind = typing.get_origin(hint)
-    if kind is types.UnionType:
+    if kind in (types.UnionType, typing.Union):  # the latter of literals
         return None if value is None else _typed(value, typing.get_args(hint)[0], name)
     if kind is tuple and isinstance(value, list):
         wanted = typing.get_args(hint)

@@ -23,6 +23,7 @@ from airworthy.benchmarks.fly.config import (
     resolved,
 )
 from airworthy.benchmarks.fly.film import SHEET_SUFFIX, VIDEO_STEM, Video, check_film
+from airworthy.benchmarks.fly.idle import PLANNER_RULES, check_spread
 from airworthy.benchmarks.fly.metrics import RunMetrics, judge_flights, labels_of
 from airworthy.benchmarks.fly.run_record import RECORD, read_record, write_record
 from airworthy.benchmarks.fly.scene import (
@@ -40,10 +41,13 @@ from airworthy.benchmarks.fly.scene import (
     region_of,
     with_course,
 )
+from airworthy.control.allocation import PRIORITIES
+from airworthy.control.gain_parameters import priority_of
 from airworthy.control.kernel import UNALLOCATED_LEVELS
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import StagedFolder, staged_folder, write_json
 from airworthy.core.frames import multiply
+from airworthy.core.idle_options import refuse_idle
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.core.runs.block_job import describe_machine, refuse_foreign
 from airworthy.core.runs.progress import stoppable
@@ -122,8 +126,8 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
     vehicles = [_vehicle(name, config.rotors) for name in config.vehicle]
     place = place_of(config)
     plans = pilot is None and is_planner(config.pilot)
-    if not plans and (config.start is not None or config.goal is not None):
-        raise AirworthyError(f"Pilot {config.pilot!r} follows a course and takes no --start and --goal: give --waypoints.")
+    refuse_idle(config, PLANNER_RULES, plans)
+    check_spread(config, vehicles)
     course_name, waypoints = (None, ends_of(config, place)) if plans else with_course(config, place)
     flown_config = replace(config, course=course_name, waypoints=waypoints)
     sensors = mounted_sensors(config, vehicles)
@@ -220,13 +224,15 @@ def _check_pilot(config: FlyConfig, level: str) -> None:
 
 def _check_priority(config: FlyConfig, level: str, plans: bool) -> None:
     """Refuse an order of allocation where nothing is allocated, or by a controller that brings its own."""
-    if config.priority == FlyConfig().priority:
+    told = priority_of(control_of(config))  # refuses two that differ
+    if config.priority is None and told == PRIORITIES[0]:
         return
     why = f"the law of pilot {config.pilot!r} commands the rotors by itself" if level in UNALLOCATED_LEVELS else ""
     why = "planners bring their own controller" if plans else why
     why = f"{config.dynamics} dynamics have no rotors" if config.dynamics != "rigid" else why
     if why:
-        raise AirworthyError(f"--priority changes nothing, since {why}: leave it out.")
+        asked = "--priority" if config.priority is not None else f"The priority in {config.gains!r}"
+        raise AirworthyError(f"{asked} changes nothing, since {why}: leave it out.")
 
 
 def _check_size(config: FlyConfig, plan: FlightPlan, rotor_count: int) -> None:

@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from airworthy.benchmarks.fly.config import without_film
+from airworthy.benchmarks.fly.idle import FLY_RULES, PLANNER_RULES
 from airworthy.benchmarks.fly.job import run_fly
 from airworthy.benchmarks.fly.metrics import read_config_of
 from airworthy.benchmarks.fly.run_record import RunRecord, read_record, repeated, surroundings
+from airworthy.benchmarks.fly.scene import is_planner
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import sha256_file
+from airworthy.core.idle_options import without_idle
 from airworthy.simulation import read_flight_meta
 from airworthy.simulation.flights import FLIGHT_FILE, META_FILE
 
@@ -56,6 +59,8 @@ def refly(folder: str | Path, quiet: bool = True) -> Comparison:
     record = read_record(folder)
     # Sensors and films look, and change nothing of a flight.
     asked = without_film(replace(repeated(config, record), report=False, sensors=()))
+    # Earlier versions took options that change nothing; they need not be refused now.
+    asked = without_idle(without_idle(asked, FLY_RULES), PLANNER_RULES, is_planner(asked.pilot))
     with tempfile.TemporaryDirectory(prefix="airworthy-") as out:
         run_fly(replace(asked, out=Path(out) / "run"), quiet)
         again, flown = read_flight_meta(Path(out) / "run"), read_record(Path(out) / "run")

@@ -302,7 +302,8 @@ def digests_of(
 
 def _digest_of_gains(path: str) -> str:
     gains = read_gain_set(path)
-    return sha256(json_text([gains.name, gains.midpoint(), gains.limits]))
+    order = [] if gains.priority is None else [gains.priority]  # older files have none, and keep their digest
+    return sha256(json_text([gains.name, gains.midpoint(), gains.limits, *order]))
 
 
 def _digest_of_vehicle(item: Vehicle) -> str:

@@ -220,12 +220,10 @@ def ends_of(config: FlyConfig, place: Scene | None) -> tuple[str, ...]:
     """Start and goal of a flight as two way-points: as named, else the scene's.
 
     Raises:
-        AirworthyError: There is no scene, one of them is missing, or a course is named.
+        AirworthyError: There is no scene, or one of them is missing.
     """
     if place is None:
         raise AirworthyError(f"Pilot {config.pilot!r} finds its own way: name a --scene (`airworthy scenes` lists them).")
-    if config.course is not None or config.laps is not None or config.slower != 1.0:
-        raise AirworthyError(f"Pilot {config.pilot!r} finds its own way: give --start and --goal instead of a course.")
     if config.waypoints:
         if len(config.waypoints) != 2:
             raise AirworthyError(f"Pilot {config.pilot!r} finds its own way: give two --waypoints, start and goal.")

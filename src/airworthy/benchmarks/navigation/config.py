@@ -9,7 +9,9 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from airworthy.benchmarks.navigation.idle import NAVIGATION_RULES
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.idle_options import without_idle
 from airworthy.core.schema import SEED, check_fields
 from airworthy.planners.common.tracking_backends import backend_names
 from airworthy.scenes.generators import SCENARIOS
@@ -249,7 +251,8 @@ def quick(config: NavigationConfig) -> NavigationConfig:
         return config
     small: dict[str, Any] = {"vehicles": ("real_01", "real_09", "virt_05", "virt_16"), "trials": 1}
     default = NavigationConfig()
-    return replace(config, **{name: value for name, value in small.items() if getattr(config, name) == getattr(default, name)})
+    made = replace(config, **{name: value for name, value in small.items() if getattr(config, name) == getattr(default, name)})
+    return without_idle(made, [rule for rule in NAVIGATION_RULES if "trials" in rule.options])
 
 
 def vehicle_names_of(tokens: Sequence[str]) -> list[str]:

@@ -24,12 +24,14 @@ from airworthy.benchmarks.navigation.config import (
 )
 from airworthy.benchmarks.navigation.flight_records import Row, rows_of
 from airworthy.benchmarks.navigation.fly_batch import fly_flights
+from airworthy.benchmarks.navigation.idle import NAVIGATION_RULES
 from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, method_of
 from airworthy.benchmarks.navigation.missions import largest_radius
 from airworthy.benchmarks.navigation.own_scenes import placed
 from airworthy.benchmarks.navigation.store import NavigationStore, command_line, identity_of
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import lock_folder, make_folder, read_toml, write_json, write_text
+from airworthy.core.idle_options import refuse_idle
 from airworthy.core.runs.block_job import SUMMARY_FILE, counting, describe_machine, done_of, keep_each, left_of
 from airworthy.core.runs.workers import WorkerStopped, check_wanted, shared
 from airworthy.pilots.flight_loop import PilotFailure
@@ -209,8 +211,9 @@ def run_benchmark(config: NavigationConfig, quiet: bool = True, step: Callable[[
     Raises:
         AirworthyError: With one sentence, if something cannot be flown, or the folder holds something else.
     """
-    config = quick(config)
     check(config)
+    refuse_idle(config, NAVIGATION_RULES)
+    config = quick(config)
     check_device(config.device)
     if config.cluster:
         importlib.import_module("ray")

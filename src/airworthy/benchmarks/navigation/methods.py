@@ -77,6 +77,8 @@ _BUILT_IN: dict[str, tuple[str, str, Mapping[str, Any]]] = {
 }
 """Name -> where its class is, title, settings that differ from the class's own. Planners inflate their maps for the body that
 flies; those called published do so by their public configurations' 0.1 m."""
+BUILT_IN_PILOTS = tuple(_BUILT_IN)
+"""Their names."""
 _PRIVILEGED = ("expert", "oracle")
 _MADE: dict[str, NavigationMethod] = {}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from math import isfinite
 from pathlib import Path
@@ -11,15 +11,16 @@ from typing import Annotated, Any, Literal
 from airworthy import __version__
 from airworthy.benchmarks.fly.job import check_device
 from airworthy.benchmarks.tracking.block import PHYSICS_RATE, ConditionBlock
-from airworthy.benchmarks.tracking.conditions import expanded
+from airworthy.benchmarks.tracking.conditions import Condition, expanded
 from airworthy.benchmarks.tracking.methods import TrackingMethod, VehicleSpread
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.idle_options import IdleRule
 from airworthy.core.runs import progress
 from airworthy.core.runs.manifest import plain
 from airworthy.core.schema import SEED, check_fields
 from airworthy.tasks import TrackingProtocol
 
-__all__ = ["EvaluateConfig", "blocks_of", "check", "command_line", "identity_of", "quick"]
+__all__ = ["IDLE_RULES", "EvaluateConfig", "blocks_of", "check", "command_line", "identity_of", "quick"]
 
 Family = Literal["semi_kinematic", "rigid"]
 FREE = ("out", "report", "quick", "json")
@@ -113,6 +114,34 @@ def check(config: EvaluateConfig) -> None:
     if not 0 <= config.seed < 1 << 64:
         raise AirworthyError(f"The seed is {config.seed}; expected 0 to 2^64 - 1.")
     expanded(config.conditions)
+
+
+def _all(read: Callable[[Condition], Any]) -> Callable[[EvaluateConfig], bool]:
+    """Return whether something holds of every condition that is flown, after `quick`."""
+    return lambda config: all(read(item) for item in expanded(quick(config).conditions))
+
+
+def _wider(name: str) -> IdleRule:
+    def when(config: EvaluateConfig) -> bool:
+        least = min(getattr(item, f"{name}_spread") for item in expanded(quick(config).conditions))
+        return bool(getattr(config.spread, name) <= least)
+
+    why = "under these --conditions, each of which spreads it as widely or more widely"
+    return IdleRule((f"spread.{name}",), when, why, "give a wider one")
+
+
+IDLE_RULES = (
+    IdleRule(("course",), _all(lambda item: item.course), "under these --conditions, each of which has a course of its own"),
+    IdleRule(("scene",), _all(lambda item: item.scene), "under these --conditions, each of which has a scene of its own"),
+    _wider("mass"),
+    _wider("thrust"),
+    IdleRule(
+        ("quick",),
+        lambda config: quick(config) == config,
+        "beside --conditions and --flights, which are what it would choose",
+    ),
+)
+"""Options that change nothing beside the others."""
 
 
 def blocks_of(config: EvaluateConfig, methods: Sequence[TrackingMethod]) -> list[ConditionBlock]:

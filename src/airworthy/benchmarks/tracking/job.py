@@ -15,7 +15,7 @@ from airworthy.benchmarks.tracking.adaptation import check_formula
 from airworthy.benchmarks.tracking.block import CONTROL_RATE, BlockResult, ConditionBlock, Setting, file_name, fly_block
 from airworthy.benchmarks.tracking.condition_scene import ROOM, extent
 from airworthy.benchmarks.tracking.conditions import Condition, expanded, sweeps
-from airworthy.benchmarks.tracking.config import EvaluateConfig, blocks_of, check, command_line, identity_of, quick
+from airworthy.benchmarks.tracking.config import IDLE_RULES, EvaluateConfig, blocks_of, check, command_line, identity_of, quick
 from airworthy.benchmarks.tracking.figures import (
     EstimatePanel,
     PlanPanel,
@@ -43,6 +43,7 @@ from airworthy.benchmarks.tracking.tables import (
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, make_folder, write_json, write_text
+from airworthy.core.idle_options import refuse_idle
 from airworthy.core.runs.block_job import (
     SUMMARY_FILE,
     BlocksDone,
@@ -350,6 +351,8 @@ def evaluate(
     Raises:
         AirworthyError: With one sentence, if something cannot be flown, or the folder holds something else.
     """
+    expanded(config.conditions)
+    refuse_idle(config, IDLE_RULES)
     config = quick(config)
     check(config)
     refuse_foreign(config.out, MANIFEST_FILE)

@@ -22,6 +22,7 @@ from airworthy.benchmarks.tuning.sweep import (
     gains_of,
     step_figures,
 )
+from airworthy.control.allocation import Priority
 from airworthy.control.gain_sets import GEOMETRIC_GAINS, GainSet, write_gain_set
 from airworthy.control.linear import CHANNELS, FREQUENCIES, LinearLoop, Margins, linear_loop
 from airworthy.core.arrays import Array, ArrayBool
@@ -68,6 +69,8 @@ class TuneConfig:
     """Of the candidates, noise and disturbances."""
     device: str = "cpu"
     """"cpu", or a CUDA device such as "cuda:0"."""
+    priority: Priority | None = None
+    """What allocation serves first where rotors saturate, as of airworthy fly; flown so, and written into the gains."""
     out: Path = Path("runs/tune")
     """Folder for gains.toml, tuning.json and report.html."""
     json: bool = False
@@ -120,7 +123,7 @@ def tune(config: TuneConfig, quiet: bool = True) -> Tuned:
     flights: list[CandidateResults] = []
     loops: list[LinearLoop] = []
     for part in progress(parts, "flying candidates", quiet=quiet):
-        flights.append(fly_candidates(item, part, config.physics_rate, config.seed, config.device))
+        flights.append(fly_candidates(item, part, config.physics_rate, config.seed, config.device, config.priority))
         loops += [_loop(item, candidate, config) for candidate in part]
     margins = [{channel: loop.margins(channel, _COARSE) for channel in CHANNELS} for loop in loops]
     flown = _joined(flights)
@@ -150,6 +153,7 @@ def tune(config: TuneConfig, quiet: bool = True) -> Tuned:
         f"airworthy {__version__}, {command_of(config)}",
         {name: tuple(float(x) for x in gains[name]) for name in GAINS},
         {name: tuple(float(x) for x in gains[name]) for name in GAINS},
+        priority=config.priority,
     )
     return Tuned(item, candidates, flown, loops, margins, steps, safe, front, chosen, named, config.physics_rate)
 
@@ -174,7 +178,7 @@ def summary(tuned: Tuned, config: TuneConfig) -> dict[str, Any]:
         "vehicle": tuned.vehicle.name,
         "candidates": len(tuned.candidates),
         "safe": int(tuned.safe.sum()),
-        "chosen": _entry(tuned, tuned.chosen) | {"gains": tuned.gains.midpoint()},
+        "chosen": _entry(tuned, tuned.chosen) | {"gains": tuned.gains.midpoint(), "priority": tuned.gains.priority},
         "auto": _entry(tuned, 0),
         "all": [
             {

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import numpy as np
 
+from airworthy.control.allocation import Priority
 from airworthy.control.gain_parameters import gain_rows
 from airworthy.control.levels import ControlConfig
 from airworthy.core.arrays import Array, ArrayBool
@@ -113,7 +114,12 @@ def gains_of(vehicle: Vehicle, candidate: GainCandidate, physics_rate: float) ->
 
 
 def fly_candidates(
-    vehicle: Vehicle, candidates: Sequence[GainCandidate], physics_rate: float = 960.0, seed: int = 0, device: str = "cpu"
+    vehicle: Vehicle,
+    candidates: Sequence[GainCandidate],
+    physics_rate: float = 960.0,
+    seed: int = 0,
+    device: str = "cpu",
+    priority: Priority | None = None,
 ) -> CandidateResults:
     """Fly every candidate's steps and path in one batch; the vehicle's own noise and disturbances are on.
 
@@ -123,8 +129,9 @@ def fly_candidates(
         physics_rate: Steps per second [Hz].
         seed: Of noise and disturbances; every candidate meets the same.
         device: "cpu" or a CUDA device.
+        priority: Of allocation, where rotors saturate; None: the usual one.
     """
-    config = SimulatorConfig(level="tracking", physics_rate=physics_rate)
+    config = SimulatorConfig(level="tracking", physics_rate=physics_rate, control=ControlConfig(priority=priority))
     count, rate = len(candidates), config.control_rate
     # Test t of every candidate is flight t: the same random numbers, so that candidates differ by their gains alone.
     flights = np.tile(np.arange(TESTS), count)

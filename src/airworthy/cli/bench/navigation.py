@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from airworthy.benchmarks.navigation.config import NavigationConfig
+from airworthy.benchmarks.navigation.config import NavigationConfig, quick
 from airworthy.benchmarks.navigation.job import Benchmarked, run_benchmark
 from airworthy.cli.common import emit_json, gathered, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.core.errors import AirworthyError
 
 LISTS = ("--pilots", "--vehicles", "--scenarios", "--configurations", "--scenes")
 _DESCRIPTION = (
@@ -27,8 +28,11 @@ def main(argv: list[str]) -> int:
 def smoke(argv: list[str]) -> int:
     """Return the same with `--quick` and a folder of its own."""
     config = run_tyro(NavigationConfig, gathered(argv, LISTS), "airworthy bench smoke", _SMOKE)
+    if config.quick:
+        raise AirworthyError("--quick changes nothing for airworthy bench smoke, which is quick by itself: leave it out.")
     out = Path("runs/navigation_smoke") if config.out == NavigationConfig().out else config.out
-    return _run(replace(config, quick=True, out=out))
+    small = quick(replace(config, quick=True, out=out))
+    return _run(replace(small, quick=False))
 
 
 def _run(config: NavigationConfig) -> int:

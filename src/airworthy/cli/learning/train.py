@@ -6,7 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,11 @@ from tyro.conf import OmitArgPrefixes, Positional
 from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import make_folder, write_json
+from airworthy.core.idle_options import without_idle
 from airworthy.core.runs.progress import command_line
 from airworthy.learning.svnet import RunOptions, SvNetOptions, TrainedSvNet
 from airworthy.learning.svnet.adaptation import Adaptation, AdaptationConfig, measure_adaptation
+from airworthy.learning.svnet.options import IDLE_RULES, RUN_RULES
 from airworthy.pilots.svnet.variants import VARIANTS
 
 __all__ = ["STOPPED", "load_torch", "refuse_begun"]
@@ -145,13 +147,14 @@ class TrainSvNetConfig(SvNetOptions, DataConfig):
             super().__post_init__()
 
     def options(self, name: str) -> SvNetOptions:
-        """Of one variant."""
+        """Of one variant; of all, without what this one has no use for."""
         chosen = {item.name: getattr(self, item.name) for item in fields(SvNetOptions)}
-        return SvNetOptions(**{**chosen, "variant": name})
+        made = SvNetOptions(**{**chosen, "variant": name})
+        return without_idle(made, IDLE_RULES) if self.variant == ALL else made
 
     def command(self, name: str, out: Path) -> str:
         """Return the exact command that makes a variant again."""
-        one = replace(self, variant=name, out=out)
+        one = replace(self, out=out, **asdict(self.options(name)))
         return command_line(f"{PROG} svnet", one, leave_out=("run", "resume", "verify", "json"), positional=("data",))
 
 
@@ -211,7 +214,9 @@ def _train(config: TrainSvNetConfig) -> int:
 def _one(config: TrainSvNetConfig, pairs: Any, name: str, out: Path, command: str) -> TrainedSvNet:
     from airworthy.learning.svnet import train_svnet
 
-    return train_svnet(pairs, out, config.options(name), config.run, command, quiet=config.json)
+    options = config.options(name)
+    run = without_idle(config.run, RUN_RULES, options) if config.variant == ALL else config.run
+    return train_svnet(pairs, out, options, run, command, quiet=config.json)
 
 
 def _row(item: TrainedSvNet) -> dict[str, Any]:

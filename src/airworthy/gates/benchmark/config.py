@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import sha256
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.runs.manifest import plain
 from airworthy.core.schema import SEED, check_fields
 from airworthy.gates.benchmark.families import FAMILIES, FlightSpread, family_named, mass_spread_of
@@ -232,7 +233,12 @@ def quick(config: GatesBenchConfig) -> GatesBenchConfig:
 
 
 def check(config: GatesBenchConfig) -> None:
-    """Raise AirworthyError, in one sentence, for what cannot be done."""
+    """Raise AirworthyError, in one sentence, for what cannot be done, and for options that change nothing.
+
+    Args:
+        config: As it was asked for, before `quick`.
+    """
+    asked, config = config, quick(config)
     for name, low, high in (
         ("flights", 1, 100_000),
         ("laps", 0, 100),
@@ -264,27 +270,60 @@ def check(config: GatesBenchConfig) -> None:
         )
     if not 0.0 <= config.yaw_acceleration < 1000.0 or not (config.rotor_share == 0.0 or 0.5 < config.rotor_share <= 1.0):
         raise AirworthyError("--yaw-acceleration is 0 to 1000 rad/s^2; --rotor-share above 0.5 up to 1, or 0 for no bound.")
-    _check_without_effect(config)
+    refuse_idle(asked, IDLE_RULES)
     _ = config.limits
     names = [course_of(word).name for word in config.courses]
     if len(set(names)) != len(names):
         raise AirworthyError(f"Courses of one benchmark need names of their own; they are {', '.join(names)}.")
 
 
-_OF_VEHICLE = ("reserve", "body_rate", "yaw_acceleration", "rotor_share")
-"""Fields that only the certificate "vehicle" reads."""
-_OF_RANDOM = ("random_gates", "random_heading", "random_compared", "block")
-"""Fields of random courses."""
+_WORDS = ("oracle", "search")
+"""Predictors that are no network; with a network's name behind a colon they use its choices."""
 
 
-def _check_without_effect(config: GatesBenchConfig) -> None:
-    """Refuse options that would change nothing beside the others."""
-    plain = GatesBenchConfig()
-    idle = [(name, "--certificate vehicle") for name in _OF_VEHICLE if config.certificate != "vehicle"]
-    idle += [(name, "--random above 0") for name in _OF_RANDOM if config.random == 0]
-    for name, needed in idle:
-        if getattr(config, name) != getattr(plain, name):
-            raise AirworthyError(f"--{name.replace('_', '-')} changes nothing without {needed}: add that, or leave it out.")
+def _uses_limit(config: GatesBenchConfig) -> bool:
+    return config.certificate == "tracking" or any(word in _WORDS for word in (config.network, *config.beside))
+
+
+IDLE_RULES = (
+    IdleRule(
+        ("reserve", "body_rate", "yaw_acceleration", "rotor_share"),
+        lambda config: config.certificate != "vehicle",
+        "without --certificate vehicle",
+        "add that",
+    ),
+    IdleRule(
+        ("random_gates", "random_heading", "random_compared", "block"),
+        lambda config: config.random == 0,
+        "without --random above 0",
+        "add that",
+    ),
+    IdleRule(
+        ("limit",),
+        lambda config: not _uses_limit(config),
+        "with --certificate vehicle, unless oracle or search predict without a network's choices",
+        "bound the plans by --reserve and --body-rate",
+    ),
+    IdleRule(
+        ("flights", "laps"),
+        lambda config: not config.courses,
+        "without --courses, since random courses are flown once and have one lap",
+        "name some",
+    ),
+    IdleRule(
+        ("off_grid",),
+        lambda config: all(word.partition(":")[0] in _WORDS for word in (config.network, *config.beside)),
+        "where no network predicts, whose errors it is about",
+        "name one with --network or --beside",
+    ),
+    IdleRule(("threads",), lambda config: config.device != "cpu", "on a GPU", "give --device cpu"),
+    IdleRule(
+        ("quick",),
+        lambda config: quick(config) == config,
+        "where courses, flights and random courses are as few already",
+    ),
+)
+"""Options that change nothing beside the others."""
 
 
 def course_of(word: str) -> Course:

@@ -321,8 +321,8 @@ def run_gates(
     Raises:
         AirworthyError: With one sentence, if something cannot be done, or the folder holds something else.
     """
-    config = quick(config)
     check(config)
+    config = quick(config)
     check_device(config.device)
     if not methods or len({item.name for item in methods}) != len(methods):
         raise AirworthyError("A benchmark needs predictors with names of their own, one or more.")

@@ -10,12 +10,14 @@ import numpy as np
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import sha256
+from airworthy.core.idle_options import IdleRule
 from airworthy.core.schema import check_fields
+from airworthy.gates.labels.controller_model import at_once
 from airworthy.gates.labels.options import Choices, SearchOptions, randomisation_named
 from airworthy.gates.labels.situations import Grid, grid_named
-from airworthy.vehicles import read_vehicle, vehicle
+from airworthy.vehicles import Vehicle, read_vehicle, vehicle
 
-__all__ = ["GateLabelsConfig", "identity_of"]
+__all__ = ["IDLE_RULES", "GateLabelsConfig", "vehicle_of", "identity_of"]
 
 
 @dataclass(frozen=True)
@@ -107,10 +109,46 @@ class GateLabelsConfig:
         return replace(options, randomisation=randomisation_named(randomisation or self.randomisation))
 
 
+def vehicle_of(config: GateLabelsConfig) -> Vehicle:
+    """Return the vehicle that is flown.
+
+    Raises:
+        AirworthyError: There is none of this name, or its file cannot be used.
+    """
+    return read_vehicle(config.vehicle) if config.vehicle.endswith(".toml") else vehicle(config.vehicle)
+
+
+def _dragless(flown: Vehicle) -> bool:
+    return not any((*flown.drag.linear, *flown.drag.rotor_speed, *flown.rotors[0].hub_drag))
+
+
+IDLE_RULES = (
+    IdleRule(
+        ("draws",),
+        lambda config, flown: config.randomisation == "none",
+        "with --randomisation none, under which every draw is the same flight",
+        "choose another",
+    ),
+    IdleRule(
+        ("drag",),
+        lambda config, flown: _dragless(flown),
+        "for a vehicle whose record has no drag",
+        "name another --vehicle",
+    ),
+    IdleRule(
+        ("rotor_lag",),
+        lambda config, flown: at_once(flown),
+        "for a vehicle whose rotors follow at once",
+        "name another --vehicle",
+    ),
+)
+"""Options that change nothing beside the others, or for a vehicle."""
+
+
 def identity_of(config: GateLabelsConfig, device: str) -> dict[str, Any]:
     """Everything on which the labels' bytes depend."""
     options = config.options()
-    record = read_vehicle(config.vehicle) if config.vehicle.endswith(".toml") else vehicle(config.vehicle)
+    record = vehicle_of(config)
     # By what it is, so that an edited file of the same name is another vehicle; sources and extra facts do not fly.
     flying = sha256(repr(replace(record, sources={})))
     return {

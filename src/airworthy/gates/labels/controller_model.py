@@ -128,8 +128,13 @@ def _check_lift(vehicle: Vehicle, controller_model: ControllerModel, options: Se
 
 def _response(vehicle: Vehicle) -> tuple[tuple[float, float], tuple[float, float]] | None:
     response = vehicle.rotors[0].response
-    at_once = all(a >= AT_ONCE for a, _ in (response.rise, response.fall))
-    return None if at_once else (response.rise, response.fall)
+    return None if at_once(vehicle) else (response.rise, response.fall)
+
+
+def at_once(vehicle: Vehicle) -> bool:
+    """Tell whether rotors follow their commands within a step of the labels' flights."""
+    response = vehicle.rotors[0].response
+    return all(a >= AT_ONCE for a, _ in (response.rise, response.fall))
 
 
 def _rotor_drag(vehicle: Vehicle, options: SearchOptions) -> tuple[float, float, float]:

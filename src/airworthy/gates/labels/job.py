@@ -18,12 +18,13 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import lock_folder, make_folder, read_json, write_json
+from airworthy.core.idle_options import refuse_idle
 from airworthy.core.runs.block_job import counting, describe_machine, keep_each, refuse_foreign
 from airworthy.core.runs.manifest import digest_of
 from airworthy.core.runs.progress import progress
 from airworthy.core.runs.workers import shared
 from airworthy.gates.labels.candidates import candidates
-from airworthy.gates.labels.config import GateLabelsConfig, identity_of
+from airworthy.gates.labels.config import IDLE_RULES, GateLabelsConfig, identity_of, vehicle_of
 from airworthy.gates.labels.controller_model import make_controller_model
 from airworthy.gates.labels.labels import Labels, label
 from airworthy.gates.labels.options import SearchOptions
@@ -164,6 +165,7 @@ def synthesize_gates(
         raise AirworthyError(f"--workers is {workers}: give a whole number from 1 to {WORKERS_MAX}.")
     check_device(device)
     make_controller_model(config.options())
+    refuse_idle(config, IDLE_RULES, vehicle_of(config))
     refuse_foreign(out, GATES_FILE)
     with lock_folder(make_folder(out)) as folder:
         run = _Run(config, folder, device, quiet)

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from airworthy.core.faces import lazy_names
+from airworthy.core.idle_options import refuse_idle
 from airworthy.gates.training.data import LabelTable, read_labels
-from airworthy.gates.training.options import BoundaryOptions, BoundaryRunOptions
+from airworthy.gates.training.options import IDLE_RULES, BoundaryOptions, BoundaryRunOptions
 
 if TYPE_CHECKING:
     from airworthy.gates.training.training import TrainedBoundary
@@ -40,10 +41,12 @@ def train_boundary(
         quiet: Show no progress.
 
     Raises:
-        AirworthyError: There is nothing to train on, the folder holds another training or is in use, there is no such device,
-            or numbers became infinite.
+        AirworthyError: An option changes nothing, there is nothing to train on, the folder holds another training or is in
+            use, there is no such device, or numbers became infinite.
         ModuleNotFoundError: torch is not installed; the extra 'learn' brings it.
     """
     from airworthy.gates.training.training import train
 
-    return train(labels, out, options or BoundaryOptions(), run or BoundaryRunOptions(), command, quiet)
+    options = options or BoundaryOptions()
+    refuse_idle(options, IDLE_RULES)
+    return train(labels, out, options, run or BoundaryRunOptions(), command, quiet)

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from airworthy.core.errors import AirworthyError
+from airworthy.core.idle_options import IdleRule
 from airworthy.core.schema import check_fields
 from airworthy.gates.planner.network import Skew
 from airworthy.learning.machine import COUNT_MAX, SEED_MAX, TrainingOptions, TrainingRunOptions
 
-__all__ = ["BoundaryOptions", "BoundaryRunOptions"]
+__all__ = ["IDLE_RULES", "BoundaryOptions", "BoundaryRunOptions"]
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,26 @@ class BoundaryOptions(TrainingOptions):
         """Adam's step in an epoch, counted from 0."""
         # 0.01 * 0.8^19 = 1.4e-4 in the last fifty epochs.
         return float(self.rate * self.gamma ** (epoch // self.rate_step))
+
+
+IDLE_RULES = (
+    IdleRule(
+        ("alpha",),
+        lambda options: options.safe == options.unsafe,
+        "where --safe and --unsafe are equal, which is the symmetric loss",
+    ),
+    IdleRule(("noise_on",), lambda options: options.noise == 0.0, "with --noise 0", "give some noise"),
+    IdleRule(
+        ("rate_step", "gamma"),
+        lambda options: options.rate_step >= options.epochs,
+        "where --rate-step is not reached within --epochs",
+        "make it shorter",
+    ),
+    IdleRule(
+        ("rate_step",), lambda options: options.gamma == 1.0, "with --gamma 1, which keeps the rate", "choose a smaller one"
+    ),
+)
+"""Options that change nothing beside the others."""
 
 
 @dataclass(frozen=True)

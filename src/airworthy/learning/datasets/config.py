@@ -13,6 +13,7 @@ import numpy as np
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import json_text, sha256
+from airworthy.core.idle_options import IdleRule
 from airworthy.core.schema import check_fields
 from airworthy.learning.synthesis.config import ROLLOUTS_MAX, SynthesisConfig, flight_camera, view_side
 from airworthy.optics.projections import Pinhole
@@ -21,7 +22,7 @@ from airworthy.scenes.viewpoints import scene_digest
 from airworthy.trajectories import course
 from airworthy.vehicles import vehicle
 
-__all__ = ["DatasetConfig", "changed_field", "config_from", "described_identity", "scene_of"]
+__all__ = ["IDLE_RULES", "DatasetConfig", "changed_field", "config_from", "described_identity", "scene_of"]
 
 # ---- How a data set lies on disk --------------------------------------------------------------------------------------------
 #
@@ -148,6 +149,23 @@ class DatasetConfig(SynthesisConfig):
         if not self.pictured:
             return "none"
         return f"{self.scene}, cleared {self.clear:g} m round each course" if self.clear else self.scene
+
+
+IDLE_RULES = (
+    IdleRule(
+        ("scene", "clear", "camera", "light", "image_noise"),
+        lambda config: not config.pictured,
+        "with --view none, which makes no images",
+        "choose another view",
+    ),
+    IdleRule(
+        ("delay",),
+        lambda config: round(config.delay * config.physics_rate) == 0,
+        "below half a step of the simulation, in whole ones of which it is taken",
+        "raise it or --physics-rate",
+    ),
+)
+"""Options that change nothing beside the others."""
 
 
 def config_from(values: Mapping[str, Any], where: str) -> DatasetConfig:

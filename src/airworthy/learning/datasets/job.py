@@ -18,6 +18,7 @@ import numpy as np
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import lock_folder, make_folder, write_json
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.core.runs.block_job import describe_machine, refuse_foreign
 from airworthy.core.runs.manifest import digest_of
@@ -25,6 +26,7 @@ from airworthy.core.runs.progress import progress
 from airworthy.core.runs.workers import check_wanted, shared
 from airworthy.learning.datasets.config import (
     DATASET_FILE,
+    IDLE_RULES,
     RUN_FILE,
     DatasetConfig,
     changed_field,
@@ -98,6 +100,9 @@ def _made(task: ShardTask, group: Group) -> tuple[list[ShardFacts], Seconds]:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
+CLUSTER_WORKS = IdleRule(
+    ("workers",), lambda config: config.cluster is not None, "with --cluster, whose machines make the shards instead"
+)
 GROUP_ROLLOUTS = 500
 """Roll-outs that are flown together where there are no images: the solver's launches are then long enough."""
 # Ours: each process holds a solver and a scene of its own, so that memory ends before cores do.
@@ -160,6 +165,9 @@ def synthesize_dataset(
             refused.
     """
     _check(workers, device)
+    refuse_idle(config, IDLE_RULES)
+    if cluster is not None and workers != 1:
+        raise AirworthyError(CLUSTER_WORKS.sentence(f"--workers {workers}"))
     refuse_foreign(out, DATASET_FILE)
     begun = time.perf_counter()
     place = scene_of(config)

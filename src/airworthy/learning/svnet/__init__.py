@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from airworthy.core.idle_options import refuse_idle
 from airworthy.learning.svnet.data import ExpertPairs
-from airworthy.learning.svnet.options import RunOptions, SvNetOptions
+from airworthy.learning.svnet.options import IDLE_RULES, RUN_RULES, RunOptions, SvNetOptions
 from airworthy.learning.svnet.training import TrainedSvNet
 
 __all__ = ["ExpertPairs", "RunOptions", "SvNetOptions", "TrainedSvNet", "train_svnet"]
@@ -34,10 +35,13 @@ def train_svnet(
         quiet: Show no progress.
 
     Raises:
-        AirworthyError: There is nothing to train on, the folder holds another training or is in use, there is no such device,
-            or too many minibatches were not finite.
+        AirworthyError: An option changes nothing, there is nothing to train on, the folder holds another training or is in
+            use, there is no such device, or too many minibatches were not finite.
         ModuleNotFoundError: torch is not installed; the extra 'learn' brings it.
     """
     from airworthy.learning.svnet.training import train
 
-    return train(pairs, out, options or SvNetOptions(), run or RunOptions(), command, quiet)
+    options, run = options or SvNetOptions(), run or RunOptions()
+    refuse_idle(options, IDLE_RULES)
+    refuse_idle(run, RUN_RULES, options)
+    return train(pairs, out, options, run, command, quiet)

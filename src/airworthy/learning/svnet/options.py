@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from airworthy.core.errors import AirworthyError
+from airworthy.core.idle_options import IdleRule
 from airworthy.core.schema import check_fields
 from airworthy.learning.machine import COUNT_MAX, SEED_MAX, TrainingOptions, TrainingRunOptions
-from airworthy.pilots.svnet.variants import variant
+from airworthy.pilots.svnet.variants import Variant, variant
 
-__all__ = ["RunOptions", "SvNetOptions"]
+__all__ = ["IDLE_RULES", "RUN_RULES", "RunOptions", "SvNetOptions"]
 
 # Ours; published: 224 (spec/sousvide section 7).
 SIDE_MIN, SIDE_MAX = 17, 1024
@@ -101,6 +103,49 @@ class SvNetOptions(TrainingOptions):
             raise AirworthyError("The training has start and weights, two beginnings of the image network; give one of them.")
         if self.view and not SIDE_MIN <= self.view <= SIDE_MAX:
             raise AirworthyError(f"The view has a side of {self.view} px; expected {SIDE_MIN} to {SIDE_MAX}, or 0.")
+
+
+def _is(read: Callable[[Variant], bool]) -> Callable[[SvNetOptions], bool]:
+    return lambda options: read(variant(options.variant))
+
+
+IDLE_RULES = (
+    IdleRule(
+        ("form", "history_dropout"),
+        _is(lambda kind: kind.history == "none"),
+        "for a variant without a history network",
+        "choose another --variant",
+    ),
+    IdleRule(
+        ("history_epochs", "history_batch", "history_rate", "normalize"),
+        _is(lambda kind: not kind.learns_history),
+        "for a variant without a history step",
+        "choose another --variant",
+    ),
+    IdleRule(
+        ("history_batch", "history_rate", "history_dropout", "normalize"),
+        lambda options: variant(options.variant).learns_history and options.history_epochs == 0,
+        "with --history-epochs 0, which leaves the history step out",
+        "give it epochs",
+    ),
+    IdleRule(
+        ("view", "brightness", "image_noise", "paste", "weights", "precision"),
+        _is(lambda kind: not kind.vision),
+        "for a variant that sees no images",
+        "choose another --variant",
+    ),
+)
+"""Options that change nothing beside the others."""
+
+RUN_RULES = (
+    IdleRule(
+        ("resident",),
+        lambda run, options: not variant(options.variant).vision,
+        "for a variant that sees no images",
+        "choose another --variant",
+    ),
+)
+"""The same of where a training runs; conditions are told the options, too."""
 
 
 @dataclass(frozen=True)

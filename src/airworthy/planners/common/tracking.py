@@ -26,7 +26,7 @@ from airworthy.pilots.pilot import Observation
 from airworthy.pilots.trackers import HoverFrame
 from airworthy.planners.common.depth_input import ComputeModel, DepthInput, Odometry, OdometryErrors
 from airworthy.planners.common.interface import Airframes, Mission, Motion, Planner, Setpoints
-from airworthy.planners.common.tracking_backends import Backend, backend
+from airworthy.planners.common.tracking_backends import DEFAULT_BACKEND, Backend, backend
 from airworthy.planners.common.tracking_faults import Guard
 from airworthy.simulation.config import SimulatorConfig
 from airworthy.simulation.mounted import MountedSensors
@@ -168,7 +168,7 @@ class PlannerPilot:
         vehicles: Vehicle | Sequence[Vehicle] | None = None,
         maps: Any | None = None,
         compute: ComputeModel | None = None,
-        controller: str | Backend = "so3",
+        controller: str | Backend = DEFAULT_BACKEND,
         odometry: Odometry | None = None,
         takeoff: TakeOff | None = None,
     ):

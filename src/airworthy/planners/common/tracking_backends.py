@@ -333,6 +333,10 @@ def backend_names() -> dict[str, str]:
     return {name: text for name, (_, text) in _MAKERS.items()}
 
 
+DEFAULT_BACKEND = "so3"
+"""The benchmark's own controller."""
+
+
 def backend(name: str) -> Backend:
     """Return a controller by name.
 
