@@ -143,7 +143,7 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (GatesBenchConfig(random=0, random_gates=4, random_heading=0.3, random_compared=3, block=7),),
         (GatesBenchConfig(certificate="vehicle", limit=(3.0, 0.2), network="oracle:published"),),
         (GatesBenchConfig(courses=(), flights=3, laps=2),),
-        (GatesBenchConfig(network="oracle", beside=("search:published",), off_grid=7),),
+        (GatesBenchConfig(network="oracle", baselines=("search:published",), off_grid=7),),
         (GatesBenchConfig(device="cuda:0", threads=2),),
         (GatesBenchConfig(quick=True, courses=("circle_8",), flights=2, random=2, random_compared=1, off_grid=3),),
     ],
@@ -213,7 +213,7 @@ def test_every_option_of_every_rule_is_refused(rule: IdleRule, example: tuple[An
         ((_nav(scenes=("yard",), scenarios=("forest",), trials=2, pairs=3, workers=3),), "airworthy bench navigation"),
         ((_nav(pilots=("straight", "ego"), sensing="full", compute="zero", quick=True),), "airworthy bench navigation"),
         (
-            (GatesBenchConfig(certificate="vehicle", reserve=0.3, limit=(3.0, 0.2), beside=("oracle",)),),
+            (GatesBenchConfig(certificate="vehicle", reserve=0.3, limit=(3.0, 0.2), baselines=("oracle",)),),
             "airworthy bench gates",
         ),
         ((BoundaryOptions(alpha=5.0, rate_step=20, gamma=0.5, noise_on="physical"),), "airworthy train boundary"),

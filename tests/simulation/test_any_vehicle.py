@@ -148,7 +148,7 @@ def hexarotor(spins: tuple[int, ...], out: int | None) -> Vehicle:
 ALTERNATING, IN_PAIRS = (1, -1, 1, -1, 1, -1), (1, 1, -1, -1, 1, -1)
 
 
-@pytest.mark.parametrize("level", ["position", "tracking"])
+@pytest.mark.parametrize("level", ["position", "tracking", "tracking:mellinger"])
 def test_a_hexarotor_with_any_rotor_out_holds_its_place(level: str) -> None:
     """Five rotors of alternating spins cannot hold yaw while none pushes down; of spins in pairs, four of the six sets can.
 

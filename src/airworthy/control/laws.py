@@ -18,7 +18,7 @@ from airworthy.control.allocation import (
     rotor_lead,
     speed_for_thrust,
 )
-from airworthy.control.attitude import attitude_error, into_body, into_world
+from airworthy.control.attitude import attitude_error, heading, into_body, into_world
 from airworthy.control.geometric import BodyState, geometric_control, pose_control
 from airworthy.control.levels import MODES, Reference, reference_from_command
 from airworthy.control.mellinger import (
@@ -30,8 +30,17 @@ from airworthy.control.mellinger import (
     thrust_of_command,
 )
 from airworthy.control.rate_loop import FilterCoefficients, RateLoopState, rate_loop
-from airworthy.core.ops import where
-from airworthy.core.vectors import add, choose, matrix_columns, norm, quaternion_multiply, rotate_inverse
+from airworthy.core.ops import sin_cos, where
+from airworthy.core.vectors import (
+    add,
+    choose,
+    cross,
+    matrix_columns,
+    norm,
+    quaternion_multiply,
+    rotate_inverse,
+    symmetric_multiply,
+)
 
 
 def _allocation(p: Any) -> Any:
@@ -137,12 +146,23 @@ def rate_loop_wrench(rate: Any, wanted: Any, memory: Any, dt: Any, p: Any) -> An
 
 
 def _mellinger_law(
-    position: Any, velocity: Any, attitude: Any, rate: Any, reference: Reference, memory: Any, started: Any, dt: Any, p: Any
+    position: Any,
+    velocity: Any,
+    attitude: Any,
+    rate: Any,
+    reference: Reference,
+    memory: Any,
+    started: Any,
+    dt: Any,
+    p: Any,
+    hold_yaw: Any = 0.0,
 ) -> Any:
     gains = SimpleNamespace(**{name[2:]: getattr(p, name) for name in vars(p) if name.startswith("m_")}, gravity=p.gravity)
     state = BodyState(position, velocity, attitude, rate)
     kept = MellingerState(memory[:3], memory[3:6], memory[6:9])
-    return mellinger_control(state, reference, reference_rates(reference, p.gravity), kept, started, dt, gains)
+    sine, cosine = sin_cos(reference.yaw)
+    chi = choose(hold_yaw > 0.5, heading(matrix_columns(attitude)), (cosine, sine, 0.0))
+    return mellinger_control(state, reference, reference_rates(reference, p.gravity, chi), kept, started, dt, gains, hold_yaw)
 
 
 def mellinger_wrench(
@@ -162,8 +182,13 @@ def mellinger_wrench(
         p: Record of the vehicle's controller.
     """
     reference = _against_drag(reference_from_command("tracking", wanted), attitude, p)
-    thrust, moment, kept = _mellinger_law(position, velocity, attitude, rate, reference, memory, started, dt, p)
-    return (0.0, 0.0, thrust, *moment), kept
+    # As of the geometric law: a body that turns for good follows the heading that it has.
+    thrust, moment, kept = _mellinger_law(
+        position, velocity, attitude, rate, reference, memory, started, dt, p, hold_yaw=p.yaw_lost
+    )
+    # The law has no gyroscopic term; a body that turns at 10 to 20 rad/s nutates without it.
+    turning = add(moment, cross(rate, symmetric_multiply(p.inertia, rate)))
+    return (0.0, 0.0, thrust, *choose(p.yaw_lost > 0.5, turning, moment)), kept
 
 
 def crazyflie_states(

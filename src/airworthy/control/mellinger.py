@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from airworthy.control.attitude import desired_axes, flat_rates, rotation_difference, unit_or
+from airworthy.control.attitude import desired_axes, flat_rates, heading, rotation_difference, unit_or
 from airworthy.control.geometric import BodyState
 from airworthy.control.levels import Reference
 from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.ops import clip, maximum, minimum, sin_cos, where
-from airworthy.core.vectors import dot, matrix_columns, norm, scale
+from airworthy.core.vectors import choose, dot, matrix_columns, norm, scale
 
 # Source: spec/boundary_predictor section 9: commands of 16 bits; the clip of 32000 per moment is about half of it.
 COMMAND_MAX = 65535.0
@@ -73,6 +73,7 @@ def mellinger_control(
     started: Scalar,
     dt: Scalar,
     p: Any,
+    hold_yaw: Scalar = 0.0,
 ) -> tuple[Scalar, Vector, MellingerState]:
     """Thrust and moments, and the next memory.
 
@@ -84,6 +85,7 @@ def mellinger_control(
         started: 0 at the first step of a flight (no difference of rate errors yet), else 1.
         dt: Step [s]; 1/500 in the firmware.
         p: `MellingerParameters` or alike.
+        hold_yaw: 0/1 mask: the heading that the body has instead of the reference's, for airframes that cannot hold their yaw.
 
     Returns:
         Thrust and moments in the units of the gains. Where thrust <= 0: no moments, integrals reset.
@@ -93,7 +95,8 @@ def mellinger_control(
     thrust = p.thrust_scale * dot(force, axes[2])
     sine, cosine = sin_cos(reference.yaw)
     direction = unit_or(force, axes[2], 1e-6 * (p.mass * p.gravity) * (p.mass * p.gravity))
-    target = desired_axes(direction, (cosine, sine, 0.0), 0.0, axes)
+    chi = choose(hold_yaw > 0.5, heading(axes), (cosine, sine, 0.0))
+    target = desired_axes(direction, chi, hold_yaw, axes)
     error = rotation_difference(axes, target)
 
     moment, attitude_integral, rate_error = [], [], []
@@ -125,12 +128,19 @@ def _force(state: BodyState, reference: Reference, memory: MellingerState, dt: S
     return tuple(integral), tuple(force)
 
 
-def reference_rates(reference: Reference, gravity: Scalar) -> Vector:
-    """Body rates of a flat reference in its own attitude [rad/s], from acceleration, jerk, yaw and yaw rate."""
+def reference_rates(reference: Reference, gravity: Scalar, chi: Vector | None = None) -> Vector:
+    """Body rates of a flat reference in its own attitude [rad/s], from acceleration, jerk, yaw and yaw rate.
+
+    Args:
+        reference: A flat reference.
+        gravity: [m/s^2]
+        chi: Heading of its attitude, unit, horizontal; None: that of its yaw.
+    """
     thrust = (reference.acceleration[0], reference.acceleration[1], reference.acceleration[2] + gravity)
-    sine, cosine = sin_cos(reference.yaw)
-    chi = (cosine, sine, 0.0)
-    level = ((cosine, sine, 0.0), (-sine, cosine, 0.0), (0.0, 0.0, 1.0))
+    if chi is None:
+        sine, cosine = sin_cos(reference.yaw)
+        chi = (cosine, sine, 0.0)
+    level = (chi, (-chi[1], chi[0], 0.0), (0.0, 0.0, 1.0))
     axes = desired_axes(unit_or(thrust, level[2]), chi, 0.0, level)
     return flat_rates(axes, norm(thrust), reference.jerk, chi, reference.yaw_rate)
 

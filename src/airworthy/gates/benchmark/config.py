@@ -282,7 +282,7 @@ _WORDS = ("oracle", "search")
 
 
 def _uses_limit(config: GatesBenchConfig) -> bool:
-    return config.certificate == "tracking" or any(word in _WORDS for word in (config.network, *config.beside))
+    return config.certificate == "tracking" or any(word in _WORDS for word in (config.network, *config.baselines))
 
 
 IDLE_RULES = (
@@ -312,9 +312,9 @@ IDLE_RULES = (
     ),
     IdleRule(
         ("off_grid",),
-        lambda config: all(word.partition(":")[0] in _WORDS for word in (config.network, *config.beside)),
+        lambda config: all(word.partition(":")[0] in _WORDS for word in (config.network, *config.baselines)),
         "where no network predicts, whose errors it is about",
-        "name one with --network or --beside",
+        "name one with --network or --baselines",
     ),
     IdleRule(("threads",), lambda config: config.device != "cpu", "on a GPU", "give --device cpu"),
     IdleRule(

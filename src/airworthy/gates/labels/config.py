@@ -17,7 +17,7 @@ from airworthy.gates.labels.options import Choices, SearchOptions, randomisation
 from airworthy.gates.labels.situations import Grid, grid_named
 from airworthy.vehicles import Vehicle, read_vehicle, vehicle
 
-__all__ = ["IDLE_RULES", "GateLabelsConfig", "vehicle_of", "identity_of"]
+__all__ = ["IDLE_RULES", "GateLabelsConfig", "identity_of", "vehicle_of"]
 
 
 @dataclass(frozen=True)
