@@ -19,7 +19,9 @@ import pytest
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, sha256_file
+from airworthy.core.idle_options import without_idle
 from airworthy.learning.svnet import RunOptions, SvNetOptions, train_svnet
+from airworthy.learning.svnet.options import IDLE_RULES
 from airworthy.pilots.svnet.variants import VARIANTS
 
 torch = pytest.importorskip("torch")
@@ -46,6 +48,13 @@ ONE = RunOptions(device="cpu", threads=1)
 OFTEN = replace(ONE, checkpoint_minutes=0.0)
 """A checkpoint after every minibatch."""
 SMALL = SvNetOptions(epochs=2, history_epochs=2, batch=16, history_batch=16, precision="float32")
+
+
+def small_options(**changes: Any) -> SvNetOptions:
+    """A small training of a variant, without what it has no use for."""
+    return without_idle(replace(SMALL, **changes), IDLE_RULES)
+
+
 FILES = ("weights.safetensors", "weights_last.safetensors", "contract.json", "training.jsonl")
 
 
@@ -67,7 +76,7 @@ def begun(pairs: Any, options: SvNetOptions) -> SvNetRun:
 
 @pytest.mark.parametrize("name", ["sv_net", "no_latent"])
 def test_a_frozen_history_network_keeps_every_bit(pairs_in_memory: Make, name: str) -> None:
-    run = begun(small(pairs_in_memory), replace(SMALL, variant=name))
+    run = begun(small(pairs_in_memory), small_options(variant=name))
     before = run.weights("last")
     steps = run.minibatches()
     while run.stage.name == "history":
@@ -83,7 +92,7 @@ def test_a_frozen_history_network_keeps_every_bit(pairs_in_memory: Make, name: s
 
 
 def test_without_pretraining_the_history_network_learns_with_the_rest(pairs_in_memory: Make) -> None:
-    run = begun(small(pairs_in_memory), replace(SMALL, variant="no_pretrain", epochs=1))
+    run = begun(small(pairs_in_memory), small_options(variant="no_pretrain", epochs=1))
     before = run.weights("last")
     assert list(run.minibatches())[-1] == run.total
     after = run.weights("last")
@@ -109,7 +118,7 @@ def test_the_history_network_beats_the_mean_predictor(
 
 
 def test_folding_mean_and_spread_into_the_weights_changes_no_estimate(pairs_in_memory: Make) -> None:
-    run = begun(small(pairs_in_memory, side=0), replace(SMALL, variant="hp_net", normalize=True, history_epochs=3))
+    run = begun(small(pairs_in_memory, side=0), small_options(variant="hp_net", normalize=True, history_epochs=3))
     stage = run.stage
     for _ in range(3 * stage.per_epoch - 1):
         next(run.minibatches())
@@ -126,7 +135,7 @@ def test_what_is_learnt_lowers_the_loss(pairs_in_memory: Make) -> None:
     pairs = small(pairs_in_memory, rollouts=12, side=0)
     # A command that follows from what is seen: the expert is a straight line.
     pairs.command = np.clip(0.4 - 0.1 * pairs.sensed[:, 4:7] @ np.ones((3, 4)), -1.0, 1.0)
-    run = begun(pairs, replace(SMALL, variant="hp_net", epochs=60, dropout=0.0, rate=1e-3))
+    run = begun(pairs, small_options(variant="hp_net", epochs=60, dropout=0.0, rate=1e-3))
     for _ in run.minibatches():
         pass
     losses = [row["train_loss"] for row in run.notes["journal"] if row["stage"] == "command"]
@@ -134,7 +143,7 @@ def test_what_is_learnt_lowers_the_loss(pairs_in_memory: Make) -> None:
 
 
 def test_rates_rise_and_fall_as_asked(pairs_in_memory: Make) -> None:
-    options = replace(SMALL, variant="no_rma", schedule="cosine", warmup=2, epochs=4)
+    options = small_options(variant="no_rma", schedule="cosine", warmup=2, epochs=4)
     stage: TrainingStage = begun(small(pairs_in_memory), options).stage
     rates = [stage.rate(step) for step in range(stage.minibatches)]
     assert rates[0] == pytest.approx(0.5e-4, rel=0.05)
@@ -168,7 +177,7 @@ def test_a_training_killed_anywhere_ends_with_the_same_bytes(
     pairs_in_memory: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     pairs = small(pairs_in_memory)
-    options = replace(SMALL, variant=name, brightness=0.2, image_noise=2.0, normalize=True, clip=1.0)
+    options = small_options(variant=name, brightness=0.2, image_noise=2.0, normalize=True, clip=1.0)
     whole = train_svnet(pairs, tmp_path / "whole", options, ONE, quiet=True)
     rng = np.random.default_rng(1)
     done, kills = False, 0
@@ -189,7 +198,7 @@ def test_a_training_killed_anywhere_ends_with_the_same_bytes(
 def test_a_damaged_checkpoint_costs_a_notice_and_nothing_else(
     pairs_in_memory: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pairs, options = small(pairs_in_memory, side=0), replace(SMALL, variant="hp_net")
+    pairs, options = small(pairs_in_memory, side=0), small_options(variant="hp_net")
     whole = train_svnet(pairs, tmp_path / "whole", options, ONE, quiet=True)
     with monkeypatch.context() as patch:
         killed_at(patch, 4)
@@ -205,7 +214,7 @@ def test_a_damaged_checkpoint_costs_a_notice_and_nothing_else(
 
 
 def test_it_stops_after_its_minutes_and_goes_on(pairs_in_memory: Make, tmp_path: Path) -> None:
-    pairs, options = small(pairs_in_memory, side=0), replace(SMALL, variant="hp_net", epochs=1)
+    pairs, options = small(pairs_in_memory, side=0), small_options(variant="hp_net", epochs=1)
     parts = 0
     while not (found := train_svnet(pairs, tmp_path / "cut", options, replace(ONE, minutes=1e-9), quiet=True)).finished:
         parts += 1
@@ -216,7 +225,7 @@ def test_it_stops_after_its_minutes_and_goes_on(pairs_in_memory: Make, tmp_path:
 
 
 def test_a_signal_saves_and_stops(pairs_in_memory: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs, options = small(pairs_in_memory, side=0), replace(SMALL, variant="hp_net")
+    pairs, options = small(pairs_in_memory, side=0), small_options(variant="hp_net")
     learn = TrainingStage.learn
 
     def signalled(self: TrainingStage, step: int, which: Any, images: Any) -> float:
@@ -242,6 +251,7 @@ spec = importlib.util.spec_from_file_location("made", sys.argv[1])
 made = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(made)
 from airworthy.learning.svnet import RunOptions, SvNetOptions, train_svnet
+from airworthy.learning.svnet.options import IDLE_RULES
 pairs = made.PairsInMemory(40, 8, 32, 0, 3, ("a", "b"))
 run = RunOptions(device="cpu", threads=2, checkpoint_minutes=float(sys.argv[3]))
 train_svnet(pairs, sys.argv[2], SvNetOptions(epochs=6, history_epochs=2, batch=16), run, quiet=True)
@@ -275,7 +285,7 @@ def test_kill_9_at_any_time_costs_nothing(tmp_path: Path) -> None:
 
 
 def test_another_training_in_the_folder_is_named(pairs_in_memory: Make, tmp_path: Path) -> None:
-    pairs, options = small(pairs_in_memory, side=0), replace(SMALL, variant="hp_net")
+    pairs, options = small(pairs_in_memory, side=0), small_options(variant="hp_net")
     train_svnet(pairs, tmp_path, options, ONE, quiet=True)
     with pytest.raises(AirworthyError, match="another training \\(epochs was 2, not 3\\): choose another folder"):
         train_svnet(pairs, tmp_path, replace(options, epochs=3), ONE, quiet=True)
@@ -315,7 +325,7 @@ def test_a_beginning_that_does_not_fit_is_said(pairs_in_memory: Make, tmp_path: 
     learnt = train_svnet(pairs, tmp_path / "a", replace(SMALL, epochs=1, history_epochs=1), ONE, quiet=True).folder
     start = replace(SMALL, start=str(learnt))
     for options, reason in (
-        (replace(start, variant="no_rma"), "it is of variant 'sv_net', and 'no_rma' is to be trained"),
+        (small_options(start=str(learnt), variant="no_rma"), "it is of variant 'sv_net', and 'no_rma' is to be trained"),
         (replace(start, form="code"), r"its history is of the form 'paper', and 'code' was asked for \(--form\)"),
         (replace(start, start="nowhere"), "'nowhere' is no folder"),
     ):
@@ -332,7 +342,7 @@ def test_a_beginning_that_does_not_fit_is_said(pairs_in_memory: Make, tmp_path: 
 
 
 def test_what_was_finished_and_is_not_whole_is_said(pairs_in_memory: Make, tmp_path: Path) -> None:
-    pairs, options = small(pairs_in_memory, side=0), replace(SMALL, variant="hp_net")
+    pairs, options = small(pairs_in_memory, side=0), small_options(variant="hp_net")
     train_svnet(pairs, tmp_path, options, ONE, quiet=True)
     kept = (tmp_path / "report.json").read_text()
     (tmp_path / "report.json").write_text("{}")
@@ -349,7 +359,7 @@ def test_a_stop_while_the_report_is_made_loses_no_epoch(
 ) -> None:
     from airworthy.learning.svnet import training
 
-    pairs, options = small(pairs_in_memory, side=0), replace(SMALL, variant="hp_net")
+    pairs, options = small(pairs_in_memory, side=0), small_options(variant="hp_net")
     train_svnet(pairs, tmp_path / "whole", options, ONE, quiet=True)
 
     def stop(*_: Any) -> None:
@@ -375,11 +385,11 @@ def test_more_threads_than_any_machine_has_are_refused() -> None:
 
 def test_one_run_per_folder(pairs_in_memory: Make, tmp_path: Path) -> None:
     with lock_folder(tmp_path), pytest.raises(AirworthyError, match="Another run"):
-        train_svnet(small(pairs_in_memory, side=0), tmp_path, replace(SMALL, variant="hp_net"), ONE, quiet=True)
+        train_svnet(small(pairs_in_memory, side=0), tmp_path, small_options(variant="hp_net"), ONE, quiet=True)
 
 
 def test_minibatches_that_are_not_finite_are_left_out_and_counted(pairs_in_memory: Make, tmp_path: Path) -> None:
-    pairs, options = small(pairs_in_memory, side=0), replace(SMALL, variant="hp_net", batch=6)
+    pairs, options = small(pairs_in_memory, side=0), small_options(variant="hp_net", batch=6)
     pairs.command[[5, 11]] = np.nan  # of the last ticks of two roll-outs: no history knows of them
     found = train_svnet(pairs, tmp_path / "some", options, ONE, quiet=True)
     assert 2 <= found.figures["skipped_minibatches"] <= 4  # one or two in each of two epochs
@@ -391,7 +401,7 @@ def test_minibatches_that_are_not_finite_are_left_out_and_counted(pairs_in_memor
 
 
 def test_a_skipped_minibatch_changes_no_weight(pairs_in_memory: Make) -> None:
-    run = begun(small(pairs_in_memory, side=0), replace(SMALL, variant="hp_net", history_epochs=0))
+    run = begun(small(pairs_in_memory, side=0), small_options(variant="hp_net", history_epochs=0))
     run.data.command[:] = np.nan
     run.data_loader.table("command")[:] = torch.nan
     before = run.weights("last")
@@ -406,7 +416,7 @@ def test_devices_that_are_not_there_are_named(pairs_in_memory: Make, tmp_path: P
             train_svnet(
                 small(pairs_in_memory, side=0),
                 tmp_path,
-                replace(SMALL, variant="hp_net"),
+                small_options(variant="hp_net"),
                 replace(ONE, device=device),
                 quiet=True,
             )
@@ -415,7 +425,7 @@ def test_devices_that_are_not_there_are_named(pairs_in_memory: Make, tmp_path: P
 def test_going_on_elsewhere_is_said(
     pairs_in_memory: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pairs, options = small(pairs_in_memory, side=0), replace(SMALL, variant="hp_net")
+    pairs, options = small(pairs_in_memory, side=0), small_options(variant="hp_net")
     with monkeypatch.context() as patch:
         killed_at(patch, 2)
         with pytest.raises(KilledError):
@@ -454,7 +464,7 @@ def test_the_folder_is_a_policy_with_a_report(pairs_in_memory: Make, tmp_path: P
 
 
 def test_best_and_last_weights_are_both_kept(pairs_in_memory: Make, tmp_path: Path) -> None:
-    options = replace(SMALL, variant="hp_net", epochs=8, rate=0.05, history_epochs=1)
+    options = small_options(variant="hp_net", epochs=8, rate=0.05, history_epochs=1)
     found = train_svnet(small(pairs_in_memory, side=0), tmp_path / "best", options, ONE, quiet=True)
     rows = [json.loads(line) for line in (tmp_path / "best" / "training.jsonl").read_text().splitlines()]
     losses = [row["held_out_loss"] for row in rows if row["stage"] == "command"]
@@ -501,13 +511,13 @@ def test_adaptation_is_measured_only_of_who_estimates(pairs_in_memory: Make, tmp
     for options, says in (({"flights": 10**8}, "1 to 10,000"), ({"seed": -1}, "seed is -1"), ({"payload": 0.0}, "not 0")):
         with pytest.raises(AirworthyError, match=says):
             AdaptationConfig(**options)
-    train_svnet(small(pairs_in_memory, side=0), tmp_path / "h", replace(SMALL, variant="hp_net", epochs=1), ONE, quiet=True)
+    train_svnet(small(pairs_in_memory, side=0), tmp_path / "h", small_options(variant="hp_net", epochs=1), ONE, quiet=True)
     with pytest.raises(
         AirworthyError, match=r"'hover' lasts [12] s; a payload in the middle of it shows on courses of 3 s or more"
     ):
         measure_adaptation(tmp_path / "h", AdaptationConfig(course="hover", flights=1))
 
-    train_svnet(small(pairs_in_memory), tmp_path / "a", replace(SMALL, variant="no_rma", epochs=1), ONE, quiet=True)
+    train_svnet(small(pairs_in_memory), tmp_path / "a", small_options(variant="no_rma", epochs=1), ONE, quiet=True)
     with pytest.raises(AirworthyError, match="does not estimate parameters"):
         measure_adaptation(tmp_path / "a")
     network, history = SvNet("hp_net"), np.random.default_rng(0).normal(size=(5, 75))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +13,23 @@ from tests.pilots.svnet_cases import contract, weights
 
 from airworthy.core.arrays import Array, ArrayU8
 from airworthy.core.errors import AirworthyError, UnknownNameError
+from airworthy.core.frames import multiply
 from airworthy.optics.tone import to_8bit
 from airworthy.pilots import FlightPlan, fly
 from airworthy.pilots.catalogue import pilot_for, pilot_level, pilot_names, pilot_sensors
 from airworthy.pilots.pilot import Observation, observe
-from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage, write_policy
+from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage, policy_folder, write_policy
 from airworthy.pilots.svnet.features import HISTORY_TICKS, from_command, history_features
 from airworthy.pilots.svnet.network import Decision, Reading, SvNetwork
 from airworthy.pilots.svnet.pilot import SvNetPilot, check_camera, objective_of, policy_camera, policy_images, svnet_pilot
+from airworthy.pilots.trackers import HoverFrame
 from airworthy.scenes import SceneBatch, scene
 from airworthy.sensors.devices import device
 from airworthy.simulation import MountedSensor, MountedSensors, Simulator, SimulatorConfig
 from airworthy.simulation.sensor_state import Sample
 from airworthy.splats.policy_view import PolicyView
 from airworthy.trajectories import course
-from airworthy.vehicles import vehicle
+from airworthy.vehicles import hover_trim, vehicle
 
 CARL = vehicle("carl")
 OBJECTIVE = objective_of(course("robustness").trajectory())
@@ -104,6 +107,27 @@ def test_height_velocity_attitude_and_image_do_reach_it() -> None:
     dark = Shown(1)
     dark.latest = lambda name: _with(Shown.latest(dark, name), np.zeros((1, SIDE, SIDE, 3), np.uint8))  # type: ignore[method-assign]
     assert np.abs(flown(pilot(1), simulator(1), 6, dark) - plain).max() > 1e-5
+
+
+def test_of_a_vehicle_that_leans_it_is_told_the_frame_that_is_level_in_hover() -> None:
+    """Rotors tilted by 6 degrees: what it is told of attitude is that of level rotors, and its commands are turned back."""
+    c, s = np.cos(0.1), np.sin(0.1)
+    leaning = replace(CARL, rotors=tuple(replace(rotor, axis=(s, 0.0, c)) for rotor in CARL.rotors))
+    frame, turn = HoverFrame([leaning]), np.array(hover_trim(leaning).attitude)
+    level, told = pilot(1), pilot(1, frame=frame)
+    sim, shown = simulator(1), Shown(1)
+    for _ in range(6):
+        shown.time = float(sim.time[0])
+        seen = observe(sim, level.observes, shown)  # type: ignore[arg-type]
+        body = multiply(seen["attitude"].astype(float), turn)
+        expected = level.command(seen)
+        given = told.command(Observation(seen.time, {**seen.fields, "attitude": body}, seen.samples))
+        np.testing.assert_allclose(given, frame.to_body(expected), atol=1e-5)
+        assert abs(given[0, 0] / expected[0, 0] - c) < 1e-6
+        sim.step(expected)
+    made = Simulator(leaning, SimulatorConfig(level="rate_thrust"))
+    assert svnet_pilot(policy_folder(""), made, course("robustness"))._frame is not None
+    assert svnet_pilot(policy_folder(""), Simulator(CARL, made.config), course("robustness"))._frame is None
 
 
 def _with(sample: Sample, rgb: ArrayU8) -> Sample:

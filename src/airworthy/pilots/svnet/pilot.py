@@ -16,6 +16,7 @@ from airworthy.pilots.pilot import HEIGHT, SENSOR, Observation
 from airworthy.pilots.svnet.contract import PolicyContract, PolicyImage, read_policy
 from airworthy.pilots.svnet.features import History, observable, to_command, to_objective, z_down
 from airworthy.pilots.svnet.network import Reading, SvNetwork
+from airworthy.pilots.trackers import HoverFrame
 from airworthy.sensors.carried import policy_cut, vehicle_camera
 from airworthy.sensors.devices import Device
 from airworthy.simulation.mounted import MountedSensors
@@ -149,6 +150,8 @@ class SvNetPilot:
         full: (env,) thrust of all rotors at full command as the vehicle's allocation believes it to be [N].
         sensor: Name of the mounted camera.
         idle: (env,) or one: thrust until the first image has arrived [N].
+        frame: Of vehicles that hover leaning: attitude and commands are of the frame that is level then, and so are `full` and
+            `idle`. What the camera sees leans all the same: mount it level in hover.
 
     Raises:
         AirworthyError: Shapes do not fit.
@@ -165,7 +168,9 @@ class SvNetPilot:
         full: ArrayLike,
         sensor: str = "camera",
         idle: ArrayLike = 0.0,
+        frame: HoverFrame | None = None,
     ):
+        self._frame = frame
         self.contract, self.network, self._sensor = contract, network, sensor
         self._full = np.atleast_1d(np.asarray(full, float))
         count = len(self._full)
@@ -209,7 +214,7 @@ class SvNetPilot:
             self._begin(np.flatnonzero(new & (tick < np.maximum(self._tick, 1))))
             self._tick = tick
             self._decide(observation, new)
-        return self._command.copy()
+        return self._command.copy() if self._frame is None else self._frame.to_body(self._command)
 
     def _begin(self, ids: ArrayIndex) -> None:
         """Begin new flights: nothing of the last ones counts."""
@@ -251,6 +256,7 @@ class SvNetPilot:
         else:
             position = np.asarray(observation["position"], float)
         attitude = np.asarray(observation["attitude"], float)
+        attitude = attitude if self._frame is None else self._frame.attitude(attitude)
         # q and -q are one attitude; a jump of sign between two ticks would read as a turn in the history.
         attitude = attitude * np.where((attitude * self._turn).sum(axis=1, keepdims=True) < 0.0, -1.0, 1.0)
         self._turn[new] = attitude[new]
@@ -302,4 +308,8 @@ def svnet_pilot(
     objective = objective_of(path, vehicles[0].gravity)
     idle = np.array([item.mass * item.gravity for item in vehicles])
     network = SvNetwork(contract, weights, device, threads)
-    return SvNetPilot(contract, network, objective, believed_thrust(simulator), sensor, idle)
+    frame = None if simulator.config.dynamics == "semi_kinematic" else HoverFrame(vehicles)
+    full = believed_thrust(simulator)
+    if frame is None or not frame.leans:
+        return SvNetPilot(contract, network, objective, full, sensor, idle)
+    return SvNetPilot(contract, network, objective, full / frame.up[:, 2], sensor, idle, frame)
