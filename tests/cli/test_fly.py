@@ -23,6 +23,7 @@ from airworthy.benchmarks.fly.config import CONFIG_FILE, command_line, read_conf
 from airworthy.benchmarks.fly.job import FlyConfig, planned, run_fly
 from airworthy.cli.common import run_tyro
 from airworthy.cli.main import main
+from airworthy.control.allocation import Priority
 from airworthy.core.errors import AssetError
 from airworthy.core.files import write_json
 from airworthy.scenes import scene, write_scene
@@ -559,9 +560,10 @@ def test_a_priority_without_effect_is_refused(words: list[str], why: str, capsys
 def test_the_priority_of_allocation_decides_what_saturated_rotors_give(tmp_path: Path) -> None:
     """On a course hurried beyond what its rotors give, another order is another flight."""
     flown = {}
-    for order in ("attitude-force-yaw", "force-attitude-yaw"):
-        out = tmp_path / order
+    orders: tuple[Priority | None, ...] = (None, "force-attitude-yaw")
+    for order in orders:
+        out = tmp_path / (order or "usual")
         run_fly(FlyConfig(course="robustness", slower=0.15, priority=order, report=False, out=out))
         flown[order] = read_flight(out)[1]["sha256"]
-        assert ("priority" in json.loads((out / "config.json").read_text())) == (order != "attitude-force-yaw")
+        assert ("priority" in json.loads((out / "config.json").read_text())) == (order is not None)
     assert len(set(flown.values())) == 2
