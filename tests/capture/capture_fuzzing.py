@@ -11,10 +11,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
-import tempfile
-import time
-import warnings
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,7 +18,6 @@ import capture_building as build
 import numpy as np
 
 from airworthy.capture import CaptureImages, read_capture
-from airworthy.core.errors import AssetError
 
 _spec = importlib.util.spec_from_file_location("model_fuzzing", Path(__file__).parents[1] / "scenes" / "formats" / "fuzzing.py")
 assert _spec is not None
@@ -66,34 +61,25 @@ def inputs(layout: str, seed: int) -> Callable[[], Files]:
     return draw
 
 
-class Driver:
-    """Reads captures in a folder of its own and keeps count."""
+class Driver(models.PromisedReads):
+    """Reads sets of files; only what changed is written."""
+
+    words = 3000
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.outcomes: Counter[str] = Counter()
-        self.slowest = 0.0
+        super().__init__(folder)
         self._there: Files = {}
 
     def read(self, files: Files) -> str:
-        """Read one capture: "loaded", or why it was refused. Raises AssertionError where the promise is broken."""
+        """Read one input."""
         changed = {name: data for name, data in files.items() if self._there.get(name) is not data}
         build.write(self.folder, changed)
         self._there |= changed
-        start = time.perf_counter()
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                check(read_capture(self.folder, width=9))
-            outcome = "loaded"
-        except AssetError as error:
-            outcome = str(error)
-            assert outcome.endswith("."), outcome
-            assert "\n" not in outcome, outcome
-            assert len(outcome) < 3000, outcome
-        self.slowest = max(self.slowest, time.perf_counter() - start)  # printed by the program below, asserted nowhere
-        self.outcomes["loaded" if outcome == "loaded" else "refused"] += 1
-        return outcome
+        return str(self.promised(lambda: check(read_capture(self.folder, width=9))))
+
+    def keep(self, files: Files) -> None:
+        """Leave an input in the folder `failed`."""
+        build.write(self.folder / "failed", files)
 
 
 def check(images: CaptureImages) -> None:
@@ -110,31 +96,11 @@ def check(images: CaptureImages) -> None:
 
 
 def run(layout: str, count: int, seed: int, folder: Path) -> Driver:
-    """Read so many captures of a layout; one that breaks the promise is left in the folder `failed`."""
+    """Read so many damaged inputs of a layout."""
     driver = Driver(folder)
-    draw = inputs(layout, seed)
-    for number in range(count):
-        files = draw()
-        try:
-            driver.read(files)
-        except BaseException:
-            build.write(folder / "failed", files)
-            print(f"{layout} input {number} of seed {seed} breaks the promise; kept in {folder}", file=sys.stderr)
-            raise
+    models.fuzz(layout, driver, inputs(layout, seed), count, seed)
     return driver
 
 
-def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    for layout in sys.argv[3:] or LAYOUTS:
-        folder = Path(tempfile.mkdtemp(prefix=f"fuzz_{layout}_"))
-        start = time.perf_counter()
-        driver = run(layout, count, seed, folder)
-        seconds = time.perf_counter() - start
-        slowest = f"slowest {driver.slowest * 1e3:.0f} ms"
-        print(f"{layout:14} {count:,} inputs in {seconds:.1f} s, {slowest}: {dict(driver.outcomes)}", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    models.program(LAYOUTS, run)

@@ -18,8 +18,9 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from PIL import Image
@@ -360,39 +361,92 @@ def inputs(name: str, seed: int) -> Callable[[], bytes]:
     return draw
 
 
-class Driver:
-    """Reads inputs in a folder of its own and keeps count."""
+class PromisedReads:
+    """Reads inputs in a folder of its own and keeps count; drivers of other files than models rest on it, too."""
+
+    words = 700
+    """Characters of a refusal, at most."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        _, binary = gltf_tree()
-        (folder / "image.png").write_bytes(image("PNG"))
-        (folder / "image.jpg").write_bytes(image("JPEG"))
-        (folder / "seed.bin").write_bytes(binary)
-        (folder / "seed.obj").write_bytes(seeds()["obj"][0])
         self.outcomes: Counter[str] = Counter()
         self.slowest = 0.0
 
-    def read(self, name: str, data: bytes) -> str:
-        """Read one input: "loaded", or why it was refused. Raises AssertionError where the promise is broken."""
-        (self.folder / f"seed.{name}").unlink(missing_ok=True)  # made anew: the disk is not waited for
-        (self.folder / f"seed.{name}").write_bytes(data)
-        path = self.folder / ("seed.obj" if name == "mtl" else f"seed.{name}")
+    def promised(self, read: Callable[[], None]) -> str:
+        """Read and check one input: "loaded", or why it was refused. Raises AssertionError where the promise is broken."""
         start = time.perf_counter()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                reader = read_points if name == "pcd" or (name == "ply" and b"element face" not in data) else read_model
-                check(reader(path))
+                read()
             outcome = "loaded"
         except AssetError as error:
             outcome = str(error)
             assert outcome.endswith("."), outcome
             assert "\n" not in outcome, outcome
-            assert len(outcome) < 700, outcome
-        self.slowest = max(self.slowest, time.perf_counter() - start)  # printed by the program below, asserted nowhere
+            assert len(outcome) < self.words, outcome
+        self.slowest = max(self.slowest, time.perf_counter() - start)  # printed by `program`, asserted nowhere
         self.outcomes["loaded" if outcome == "loaded" else "refused"] += 1
         return outcome
+
+
+class Fuzzed(Protocol):
+    """Reads one input, and keeps one that breaks the promise."""
+
+    folder: Path
+
+    def read(self, given: Any) -> str: ...
+
+    def keep(self, given: Any) -> None: ...
+
+
+def fuzz(kind: str, driver: Fuzzed, draw: Callable[[], Any], count: int, seed: int) -> None:
+    """Read so many inputs; one that breaks the promise is left in the driver's folder, under `failed`."""
+    for number in range(count):
+        given = draw()
+        try:
+            driver.read(given)
+        except BaseException:
+            driver.keep(given)
+            print(f"{kind} input {number} of seed {seed} breaks the promise; kept in {driver.folder}", file=sys.stderr)
+            raise
+
+
+def program(kinds: Sequence[str], run: Callable[[str, int, int, Path], PromisedReads]) -> None:
+    """Fuzz kinds from the command line, [inputs of each] [seed] [kinds...], and print what came of them."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    for kind in sys.argv[3:] or kinds:
+        start = time.perf_counter()
+        driver = run(kind, count, seed, Path(tempfile.mkdtemp(prefix=f"fuzz_{kind}_")))
+        seconds, slowest = time.perf_counter() - start, f"slowest {driver.slowest * 1e3:.0f} ms"
+        print(f"{kind:14} {count:,} inputs in {seconds:.1f} s, {slowest}: {dict(driver.outcomes)}", flush=True)
+
+
+class Driver(PromisedReads):
+    """Reads model files, each beside the images, buffers and materials that a seed may name."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        super().__init__(folder)
+        self.kind = kind
+        _, binary = gltf_tree()
+        (folder / "image.png").write_bytes(image("PNG"))
+        (folder / "image.jpg").write_bytes(image("JPEG"))
+        (folder / "seed.bin").write_bytes(binary)
+        (folder / "seed.obj").write_bytes(seeds()["obj"][0])
+
+    def read(self, data: bytes) -> str:
+        """Read one input of the format."""
+        name = self.kind
+        (self.folder / f"seed.{name}").unlink(missing_ok=True)  # made anew: the disk is not waited for
+        (self.folder / f"seed.{name}").write_bytes(data)
+        path = self.folder / ("seed.obj" if name == "mtl" else f"seed.{name}")
+        reader = read_points if name == "pcd" or (name == "ply" and b"element face" not in data) else read_model
+        return self.promised(lambda: check(reader(path)))
+
+    def keep(self, data: bytes) -> None:
+        """Leave an input in the folder."""
+        (self.folder / f"failed.{self.kind}").write_bytes(data)
 
 
 def check(result: object) -> None:
@@ -424,33 +478,11 @@ def check(result: object) -> None:
 
 
 def run(name: str, count: int, seed: int, folder: Path) -> Driver:
-    """Read so many inputs of a format; an input that breaks the promise is left in the folder as failed.<format>."""
-    driver = Driver(folder)
-    draw = inputs(name, seed)
-    for number in range(count):
-        data = draw()
-        try:
-            driver.read(name, data)
-        except BaseException:
-            (folder / f"failed.{name}").write_bytes(data)
-            print(f"{name} input {number} of seed {seed} breaks the promise; kept in {folder}", file=sys.stderr)
-            raise
+    """Read so many damaged inputs of a format."""
+    driver = Driver(folder, name)
+    fuzz(name, driver, inputs(name, seed), count, seed)
     return driver
 
 
-def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    for name in sys.argv[3:] or FORMATS:
-        folder = Path(tempfile.mkdtemp(prefix=f"fuzz_{name}_"))
-        start = time.perf_counter()
-        driver = run(name, count, seed, folder)
-        seconds = time.perf_counter() - start
-        print(
-            f"{name:5} {count:,} inputs in {seconds:.1f} s, slowest {driver.slowest * 1e3:.0f} ms: {dict(driver.outcomes)}",
-            flush=True,
-        )
-
-
 if __name__ == "__main__":
-    main()
+    program(FORMATS, run)

@@ -34,9 +34,9 @@ PCD = "VERSION 0.7\nFIELDS x y z\nSIZE 4 4 4\nTYPE F F F\nCOUNT 1 1 1\nWIDTH {0}
 
 @pytest.mark.parametrize("name", fuzzing.FORMATS)
 def test_the_seeds_load(name: str, tmp_path: Path) -> None:
-    driver = fuzzing.Driver(tmp_path)
+    driver = fuzzing.Driver(tmp_path, name)
     for data in fuzzing.seeds()[name]:
-        assert driver.read(name, data) == "loaded"
+        assert driver.read(data) == "loaded"
 
 
 @pytest.mark.parametrize("name", fuzzing.FORMATS)
@@ -56,7 +56,7 @@ def test_a_hundred_thousand_damaged_files(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(fuzzing.CORPUS.iterdir()), ids=lambda path: path.name)
 def test_the_corpus(path: Path, tmp_path: Path) -> None:
-    fuzzing.Driver(tmp_path).read(path.suffix[1:], path.read_bytes())
+    fuzzing.Driver(tmp_path, path.suffix[1:]).read(path.read_bytes())
 
 
 def _liars() -> dict[str, Callable[[], bytes]]:

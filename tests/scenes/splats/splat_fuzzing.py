@@ -13,18 +13,13 @@ import importlib.util
 import json
 import re
 import sys
-import tempfile
-import time
-import warnings
 import zipfile
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import splat_building as build
 
-from airworthy.core.errors import AssetError
 from airworthy.scenes.splats import LoadedSplats, read_splats
 
 _spec = importlib.util.spec_from_file_location("model_fuzzing", Path(__file__).parents[1] / "formats" / "fuzzing.py")
@@ -118,34 +113,23 @@ def inputs(container: str, seed: int) -> Callable[[], Files]:
     return draw
 
 
-class Driver:
-    """Reads inputs in a folder of its own and keeps count."""
+class Driver(models.PromisedReads):
+    """Reads sets of files; only what changed is written."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.outcomes: Counter[str] = Counter()
-        self.slowest = 0.0
+        super().__init__(folder)
         self._there: Files = {}
 
     def read(self, files: Files) -> str:
-        """Read one input: "loaded", or why it was refused. Raises AssertionError where the promise is broken."""
+        """Read one input."""
         changed = {name: data for name, data in files.items() if self._there.get(name) is not data}
         build.write_files(self.folder, changed)
         self._there |= changed
-        start = time.perf_counter()
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                check(read_splats(self.folder / next(iter(files))))
-            outcome = "loaded"
-        except AssetError as error:
-            outcome = str(error)
-            assert outcome.endswith("."), outcome
-            assert "\n" not in outcome, outcome
-            assert len(outcome) < 700, outcome
-        self.slowest = max(self.slowest, time.perf_counter() - start)  # printed by the program below, asserted nowhere
-        self.outcomes["loaded" if outcome == "loaded" else "refused"] += 1
-        return outcome
+        return str(self.promised(lambda: check(read_splats(self.folder / next(iter(files))))))
+
+    def keep(self, files: Files) -> None:
+        """Leave an input in the folder `failed`."""
+        build.write_files(self.folder / "failed", files)
 
 
 def check(loaded: LoadedSplats) -> None:
@@ -163,31 +147,11 @@ def check(loaded: LoadedSplats) -> None:
 
 
 def run(container: str, count: int, seed: int, folder: Path) -> Driver:
-    """Read so many inputs of a container; an input that breaks the promise is left in the folder `failed`."""
+    """Read so many damaged inputs of a container."""
     driver = Driver(folder)
-    draw = inputs(container, seed)
-    for number in range(count):
-        files = draw()
-        try:
-            driver.read(files)
-        except BaseException:
-            build.write_files(folder / "failed", files)
-            print(f"{container} input {number} of seed {seed} breaks the promise; kept in {folder}", file=sys.stderr)
-            raise
+    models.fuzz(container, driver, inputs(container, seed), count, seed)
     return driver
 
 
-def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    for container in sys.argv[3:] or CONTAINERS:
-        folder = Path(tempfile.mkdtemp(prefix=f"fuzz_{container}_"))
-        start = time.perf_counter()
-        driver = run(container, count, seed, folder)
-        seconds = time.perf_counter() - start
-        slowest = f"slowest {driver.slowest * 1e3:.0f} ms"
-        print(f"{container:10} {count:,} inputs in {seconds:.1f} s, {slowest}: {dict(driver.outcomes)}", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    models.program(CONTAINERS, run)
