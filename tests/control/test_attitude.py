@@ -8,7 +8,6 @@ from airworthy.control.attitude import (
     attitude_direction,
     attitude_error,
     desired_axes,
-    euler_to_body_rates,
     flat_angular_acceleration,
     flat_rates,
     heading,
@@ -55,8 +54,10 @@ def test_degenerate_directions_still_give_a_rotation(direction, present, hold):
 def test_an_attitude_with_the_right_z_is_its_own_target_when_yaw_is_held(q):
     axes = axes_of(Rotation.from_quat(q))
     target = desired_axes(axes[2], heading(axes), 1.0, axes)
-    # The heading of a nearly vertical nose is resolved to about 1e-3; elsewhere to rounding.
-    assert np.abs(np.array(target) - np.array(axes)).max() < 1e-6
+    # A nose within 1e-3 of the vertical has no heading: right of body y stands for it, which tilts as much as the nose does and
+    # so misses by no more than the nose's horizontal part. Elsewhere to rounding.
+    level = np.hypot(*axes[0][:2])
+    assert np.abs(np.array(target) - np.array(axes)).max() < 1e-6 + (level if level <= 1e-3 else 0.0)
 
 
 @given(st.floats(-1.4, 1.4), st.floats(-1.4, 1.4), st.floats(-3.1, 3.1))
@@ -98,18 +99,6 @@ def test_a_half_turn_is_not_an_equilibrium(axis):
     error = attitude_error(axes_of(Rotation.from_rotvec(np.pi * n)), axes_of(Rotation.identity()))
     assert np.linalg.norm(error) == pytest.approx(0.02)
     assert abs(np.dot(error, n)) == pytest.approx(0.02)
-
-
-@given(st.floats(-3.0, 3.0), st.floats(-1.5, 1.5), st.floats(-3.0, 3.0), st.tuples(unit, unit, unit))
-def test_euler_rate_matrix(roll, pitch, yaw, rates):
-    h = 1e-6
-
-    def attitude(s):
-        return Rotation.from_euler("ZYX", [yaw + s * rates[2], pitch + s * rates[1], roll + s * rates[0]])
-
-    expected = (attitude(-h).inv() * attitude(h)).as_rotvec() / (2.0 * h)
-    # Central difference: error of order h^2 plus rounding over h.
-    assert np.allclose(euler_to_body_rates(roll, pitch, rates), expected, atol=1e-7)
 
 
 def _lissajous(t):

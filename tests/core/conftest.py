@@ -58,7 +58,7 @@ def operations(a: Any, b: Any, c: Any) -> dict[str, Any]:
         "maximum": ops.maximum(a, b),
         "clip": ops.clip(a, -1.5, 2.5),
         "sign": ops.sign(a),
-        "hypot2": ops.hypot2(a, b),
+        "root_of_squares": ops.sqrt(a * a + b * b),
         "sin": sine,
         "cos": cosine,
         "arctan2": ops.arctan2(a, b),

@@ -35,10 +35,7 @@ def test_record_nests_as_the_shapes_say() -> None:
     assert record.limit == 10
 
 
-def test_names_and_enumerators() -> None:
-    names = list(LAYOUT.row_names())
-    assert names[:5] == ["mass", "inertia_0", "inertia_1", "inertia_2", "lever_0_0"]
-    assert names[-1] == "limit"
+def test_enumerators() -> None:
     assert LAYOUT.c_enum("P") == "enum { P_mass = 0, P_inertia = 1, P_lever = 4, P_limit = 10, P_COUNT = 11 };"
 
 
@@ -46,7 +43,7 @@ def test_names_and_enumerators() -> None:
 def test_every_row_belongs_to_exactly_one_field(layout: Layout) -> None:
     rows = np.concatenate([np.arange(layout.size)[layout.rows(name)] for name in layout.fields])
     np.testing.assert_array_equal(rows, np.arange(layout.size))
-    assert len(list(layout.row_names())) == layout.size == sum(prod(s) for s in layout.fields.values())
+    assert layout.size == sum(prod(s) for s in layout.fields.values())
     record = layout.record(lambda row: row)
     for name, shape in layout.fields.items():
         np.testing.assert_array_equal(np.array(getattr(record, name)), np.arange(layout.size)[layout.rows(name)].reshape(shape))

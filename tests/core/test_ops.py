@@ -139,12 +139,11 @@ def test_clip_holds_and_takes_the_lower_limit_for_no_number(x: float, held: floa
     assert float(ops.clip(x, -1.0, 2.0)) == held
 
 
-def test_sign_absolute_floor_and_length() -> None:
+def test_sign_absolute_and_floor() -> None:
     x = np.array([-2.5, -0.0, 0.0, 3.5, NAN])
     np.testing.assert_array_equal(ops.sign(x), [-1.0, 0.0, 0.0, 1.0, 0.0])
     np.testing.assert_array_equal(ops.absolute(x), [2.5, 0.0, 0.0, 3.5, NAN])
     np.testing.assert_array_equal(ops.floor(x), [-3.0, 0.0, 0.0, 3.0, NAN])
-    assert ops.hypot2(3.0, 4.0) == 5.0
 
 
 def test_root_below_zero_is_no_number_and_says_nothing() -> None:

@@ -88,7 +88,6 @@ def test_waypoint_courses_fly(tmp_path: Path) -> None:
     write_course(item, tmp_path / "mine.json")
     assert course(tmp_path / "mine.json") == item
     assert course(str(tmp_path / "mine.json")) == item
-    assert item.start_pose[0] == points[0]
     with pytest.raises(AirworthyError, match="do not meet"):
         item.trajectory(lap_count=2)
     with pytest.raises(AirworthyError, match="laps"):
@@ -96,12 +95,12 @@ def test_waypoint_courses_fly(tmp_path: Path) -> None:
 
 
 def test_start_poses() -> None:
-    position, yaw = course("straight_8").start_pose
-    assert position == (0.0, 0.0, 0.525)
-    assert yaw == pytest.approx(np.pi / 2, abs=1e-6)
-    position, yaw = course("robustness").start_pose
-    np.testing.assert_allclose(position, [-4.5, 1.0, 1.0], atol=1e-9)
-    assert yaw == pytest.approx(-1.57)
+    first = course("straight_8").trajectory(lap_count=1).sample(0.0)
+    assert first.position.tolist() == [0.0, 0.0, 0.525]
+    assert float(first.yaw) == pytest.approx(np.pi / 2, abs=1e-6)
+    first = course("robustness").trajectory(lap_count=1).sample(0.0)
+    np.testing.assert_allclose(first.position, [-4.5, 1.0, 1.0], atol=1e-9)
+    assert float(first.yaw) == pytest.approx(-1.57)
 
 
 @pytest.mark.parametrize("name", course_names())

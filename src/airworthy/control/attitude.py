@@ -117,19 +117,6 @@ def into_world(axes: Axes, vector: Vector) -> Vector:
     return add(add(scale(axes[0], vector[0]), scale(axes[1], vector[1])), scale(axes[2], vector[2]))
 
 
-def euler_to_body_rates(roll: Scalar, pitch: Scalar, rates: Vector) -> Vector:
-    """Body rates of Z-Y-X angle rates (roll, pitch, yaw): [[1,0,-s_th],[0,c_ph,s_ph c_th],[0,-s_ph,c_ph c_th]] rates.
-
-    Args:
-        roll: [rad]
-        pitch: [rad]
-        rates: Of roll, pitch and yaw [rad/s].
-    """
-    (sr, cr), (sp, cp) = sin_cos(roll), sin_cos(pitch)
-    p, q, r = rates
-    return (p - sp * r, cr * q + sr * cp * r, -sr * q + cr * cp * r)
-
-
 def flat_rates(axes: Axes, thrust: Scalar, jerk: Vector, chi: Vector, yaw_rate: Scalar) -> Vector:
     """Body rates of the attitude `desired_axes(..., hold=0)` along a trajectory [rad/s], in its own frame.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import prod
 from types import SimpleNamespace
 from typing import Any
@@ -42,13 +42,6 @@ class Layout:
             column[self.rows(name)] = np.asarray(value, float).ravel()
 
         return put
-
-    def row_names(self) -> Iterator[str]:
-        """Yield one name per row: `mass`, `inertia_0`, `rotor_lever_2_1`."""
-        for name, shape in self.fields.items():
-            # Last index fastest, as `rows` and the writer lay fields out.
-            for index in np.ndindex(*shape):
-                yield "_".join([name, *map(str, index)])
 
     def record(self, value: Callable[[int], Any]) -> SimpleNamespace:
         """Fields as attributes: a scalar, a tuple, or a tuple of tuples of `value(row)`."""

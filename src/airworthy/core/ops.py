@@ -24,7 +24,6 @@ __all__ = [
     "clip",
     "cos",
     "floor",
-    "hypot2",
     "maximum",
     "minimum",
     "sign",
@@ -114,11 +113,6 @@ def clip(x: Any, lower: Any, upper: Any) -> Any:
 def sign(x: Any) -> Any:
     """-1, 0 or 1."""
     return where(x > 0.0, 1.0, where(x < 0.0, -1.0, 0.0))
-
-
-def hypot2(x: Any, y: Any) -> Any:
-    """Length of a 2-vector, without guards against overflow."""
-    return sqrt(x * x + y * y)
 
 
 # Sine, cosine and arc tangent are built from the operations above, so that every backend computes the same polynomial:

@@ -25,7 +25,7 @@ from airworthy.splats.dynamic_instances import SplatMovers
 from airworthy.splats.projected import pinhole_of, render_projection
 from airworthy.splats.renderer import SplatRenderer
 
-__all__ = ["Eye", "SceneSplats", "SplatView", "eye_of", "has_splats", "splats_of"]
+__all__ = ["Eye", "SceneSplats", "SplatView", "eye_of", "splats_of"]
 
 # ---- From a table of rays to a camera that splats can be projected into -----------------------------------------------------
 
@@ -150,11 +150,6 @@ class SplatView:
     """Depth beyond which splats are hidden, (c, H, W) [m]."""
     projection: Projection | None = None
     """Of the rays, if known."""
-
-
-def has_splats(batch: SceneBatch) -> bool:
-    """Tell whether any scene of a batch has splats."""
-    return any(scene.splats for scene in batch.scenes)
 
 
 _CACHE: WeakKeyDictionary[SceneBatch, tuple[tuple[int, int], SceneSplats]] = WeakKeyDictionary()

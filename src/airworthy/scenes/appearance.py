@@ -22,7 +22,7 @@ from airworthy.scenes.lights import BakedArrays, BakedLight, baked_arrays, light
 from airworthy.scenes.record import Material, Texture
 from airworthy.scenes.texels import height_to_normal, linear_pixels, mip_chain, octahedral, pack
 
-__all__ = ["FACE_WORDS", "MATERIAL_MAPS", "TEXTURE_SCALES", "VERTEX_WORDS", "Appearance", "appearance_of", "memory_line"]
+__all__ = ["FACE_WORDS", "MATERIAL_MAPS", "TEXTURE_SCALES", "VERTEX_WORDS", "Appearance", "appearance_of"]
 
 # -----------------------------------------------------------------------------------------------------------------------------
 # What shading needs of a mesh beside its geometry, packed: vertex normals, tangents, coordinates, colours, occlusion; per
@@ -351,14 +351,6 @@ def appearance_of(batch: SceneBatch, texture_scale: float = 1.0) -> Appearance:
     if found is None or found[0] != state:
         found = kept[texture_scale] = (state, Appearance(batch, texture_scale))
     return found[1]
-
-
-def memory_line(parts: dict[str, int]) -> str:
-    """Return one line of memory by part, in MiB, largest first."""
-    ordered = sorted(parts.items(), key=lambda item: -item[1])
-    total = sum(parts.values())
-    shown = ", ".join(f"{name} {_mib(size)}" for name, size in ordered if size)
-    return f"{_mib(total)} MiB: {shown}"
 
 
 def _mib(size: int) -> str:

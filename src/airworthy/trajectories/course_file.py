@@ -187,15 +187,6 @@ class Course:
             return replace(base, envelope=None, **given)
         return replace(base, **given)
 
-    @property
-    def start_pose(self) -> tuple[Point, float]:
-        """Position [m] and yaw [rad] where the course begins; computed for those that do not state it."""
-        if self.kind == "gates":
-            return self.start, self.start_yaw
-        first = self.trajectory(lap_count=1).sample(0.0)
-        x, y, z = (float(value) for value in first.position)
-        return (x, y, z), float(first.yaw)
-
 
 def course(name: str | Path) -> Course:
     """Return a course of the catalogue by name, or a course file by path (anything that ends in .json or has a folder).

@@ -68,11 +68,6 @@ class Trajectory:
         """[s]"""
         return float(self.knots[-1])
 
-    @property
-    def segment_count(self) -> int:
-        """Number of position pieces."""
-        return len(self.knots) - 1
-
     def sample(self, t: ArrayLike) -> FlatSample:
         """Flat outputs at times t [s] of any shape (...)."""
         t = np.asarray(t, dtype=np.float64)
