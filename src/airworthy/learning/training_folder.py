@@ -104,6 +104,7 @@ class TrainingFolder:
     @property
     def done(self) -> bool:
         """Whether a training was finished here."""
+        # Figures are written last: where they lie, everything else does.
         return os.path.lexists(self.folder / FIGURES_FILE)
 
     @property
@@ -135,10 +136,12 @@ class TrainingFolder:
         """Note what begins, or take up what was stopped; returns whether the work goes on from a checkpoint."""
         if self._before is None:
             write_json(self.folder / IDENTITY_FILE, {**self._identity, "machine": asdict(machine)})
+        # Not refused: a training of days may have to move, and says what that costs.
         elif changed := machine.differences(self.machine or {}):
             warning = f"It began on another machine ({'; '.join(changed)}): it goes on, but its bits are not those of one run."
             say(self._quiet, warning)
         self.about = {"machine": asdict(machine), **self._identity}
+        # The newest that is whole: a checkpoint that a crash cut off is passed over.
         saved = self._checkpoints().newest()
         if saved is not None:
             work.restore(saved)
@@ -202,6 +205,7 @@ class TrainingFolder:
         before = read_json(path)
         if not isinstance(before, dict) or not isinstance(before.get("options"), dict):
             raise AirworthyError(f"{str(path)!r} does not describe a training: choose another folder.")
+        # First, since all further differences follow from it.
         if "network" in self._identity and before.get("network") != self._identity["network"]:
             raise AirworthyError(f"{where} holds the training of another network: choose another folder.")
         if changed := self._changed(before, options):

@@ -90,6 +90,7 @@ def _range(values: Array, panel: Panel) -> tuple[float, float]:
     low, high = (min(shown), max(shown)) if shown else (0.0, 1.0)
     if high - low < 1e-9 * max(1.0, abs(high)):
         low, high = low - 0.5, high + 0.5
+    # So that bars at the ends do not touch the frame.
     room = 0.02 * (high - low)
     return low - room, high + room
 

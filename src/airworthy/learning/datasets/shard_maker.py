@@ -48,6 +48,7 @@ class Sharding:
 
     def __init__(self, plan: RolloutPlan, size: int):
         self._plan, self._size = plan, size
+        # Courses are never mixed in a shard: the last of each is held out whole.
         counts = [-(-int(count) // size) for count in plan.counts]
         self.course = np.repeat(np.arange(len(counts)), counts)
         """(shards,) index of the configuration's courses."""
@@ -113,11 +114,13 @@ def read_columns(path: Path, fields: Mapping[str, type]) -> Columns:
     import pyarrow as pa
     from pyarrow import parquet
 
+    # A stranger's file may claim metadata of any size before a row is read.
     limits = {"thrift_string_size_limit": 1 << 20, "thrift_container_size_limit": 1 << 20}
     try:
         with parquet.ParquetFile(path, page_checksum_verification=True, memory_map=False, **limits) as file:
             found = {field.name: field.type for field in file.schema_arrow}
             wanted = {name: pa.from_numpy_dtype(np.dtype(kind)) for name, kind in fields.items()}
+            # Exact names and types: a column that changed its meaning must not be read as the old one.
             if found != wanted or file.metadata.num_rows > ROWS_MAX:
                 raise AssetError(f"{str(path)!r} has other columns than this version of Airworthy writes.")
             table = file.read()

@@ -212,6 +212,7 @@ def _known(estimated: Array, true: Array) -> RatioKnown:
 def _response(estimated: Array, true: Array, change: int) -> dict[str, float]:
     """By seconds after the change; tick `change` itself was flown with the old mass, the next is the first to show it."""
     # The last second before: its mean is what the estimate was, without its noise.
+    # The mean of a second: one tick's estimate is noisier than the step it is compared with.
     before = estimated[:, change - 20 : change + 1].mean(axis=1)
     gap = true[:, -1] - true[:, 0]
     found = {}

@@ -115,6 +115,7 @@ class HistoryNetwork(nn.Module):
 
     def forward(self, history: Tensor, masks: Masks | None = None) -> tuple[Tensor, Tensor]:
         """(n, 75) -> (n, 8), (n, 2)"""
+        # The latent is rectified, as in the published code (spec/sousvide section 7); the estimate is not.
         latent = functional.relu(_chained(self.body, history, masks))
         return latent, self.estimate(latent)
 
@@ -259,6 +260,7 @@ def read_backbone(path: str | Path) -> dict[str, ArrayF32]:
     from safetensors.numpy import load
 
     where = Path(path)
+    # Pickles run code when they are loaded; the sentence says how to convert one where it is trusted.
     if where.suffix.lower() != ".safetensors":
         raise AssetError(f"{str(path)!r} is not a .safetensors file; {_HOW}.")
     try:

@@ -77,8 +77,10 @@ class SvNetRun:
         while not self.finished:
             stage = self.stage
             epoch, done = divmod(self._step, stage.per_epoch)
+            # Of the whole epoch, and then what was done is skipped: a restored training meets the same minibatches.
             order = batch_order(self.data.train, stage.plan.batch, self.options.seed, stage.name, epoch)
             for which, images in stage.stream(islice(order, done, None)):
+                # Reading is outside the clock: pairs per second are of the network.
                 begun = time.perf_counter()
                 self._learn(which, images)
                 self._clock(stage.name, len(which), time.perf_counter() - begun)

@@ -230,6 +230,7 @@ def train(
     refuse_foreign(out, IDENTITY_FILE, CONTRACT_FILE)
     data = training_data(pairs, variant(options.variant), options.form, options.view)
     identity = _identity(options, data)
+    # One process at a time: two would write each other's checkpoints.
     with lock_folder(out) as where:
         folder = TrainingFolder(where, identity, options, _NAMED, quiet)
         if folder.done:
@@ -283,6 +284,7 @@ def _tell(work: SvNetRun, folder: Path, curves: Curves | None, quiet: bool) -> N
 
 def _written(work: SvNetRun, folder: Path, about: Mapping[str, Any], command: str) -> dict[str, Any]:
     data, o = work.data, work.options
+    # Both are kept, since there is no early stopping (spec/sousvide section 13).
     chosen, last = work.weights(o.keep), work.weights("last")
     commands, estimate = _predicted(work, chosen)
     found = figures_of(data, commands, estimate, work.notes)

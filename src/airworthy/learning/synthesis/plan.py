@@ -193,6 +193,7 @@ class RolloutPlan:
         which = np.searchsorted(self.first, number, side="right") - 1
         key = flight_key(self.config.seed, number)
         drawn = uniforms(key, _START, Stream.SYNTHESIS, 12)
+        # Every start point is jittered: start points exactly on the grid would repeat the same images.
         time = self._times(number, which, drawn[:, 0])
         wanted = np.stack([self._state(int(w), float(t)) for w, t in zip(which, time, strict=True)])
         state = wanted + self.config.half_width * (2.0 * drawn[:, 1:11] - 1.0)
