@@ -188,22 +188,22 @@ _MARGIN = 0.12
 """A path this far behind a surface still counts as before it: it may lie on it [m]."""
 
 
-def place_pictures(place: Scene, table: FlightTable, sensor_images: list[dict[str, str]]) -> dict[str, Any]:
+def place_pictures(scene: Scene, table: FlightTable, sensor_images: list[dict[str, str]]) -> dict[str, Any]:
     """Return what the report shows of a place: "place", "place_note", and "seen", of `sensor_pictures`.
 
     Args:
-        place: The scene.
+        scene: The scene.
         table: Flights, drawn into the picture.
         sensor_images: Pictures of sensors.
     """
     shown = {
-        "place": data_uri(place_picture(place, table)),
-        "place_note": " ".join((f"{place.name}:", place.description.rstrip(".") + ".")),
+        "place": data_uri(place_picture(scene, table)),
+        "place_note": " ".join((f"{scene.name}:", scene.description.rstrip(".") + ".")),
     }
     return {**shown, "seen": sensor_images}
 
 
-def place_picture(place: Scene, table: FlightTable) -> ArrayU8:
+def place_picture(scene: Scene, table: FlightTable) -> ArrayU8:
     """Return the scene from above or from a corner, with the flown paths over it, fainter where something hides them."""
     from airworthy.geometry import RayTable
     from airworthy.optics.tone import to_8bit
@@ -212,8 +212,8 @@ def place_picture(place: Scene, table: FlightTable) -> ArrayU8:
     from airworthy.scenes import SceneBatch
     from airworthy.scenes.viewpoints import roofless, view
 
-    camera = view(place, "orbit")
-    batch = SceneBatch(roofless(place) if camera.parallel else place)
+    camera = view(scene, "orbit")
+    batch = SceneBatch(roofless(scene) if camera.parallel else scene)
     rays = RayTable(*camera.rays(*SIZE), axis=(0.0, 0.0, 1.0))
     where = (batch, rays, camera.position[None], camera.attitude[None])
     color = to_8bit(render(*where, channels=("rgb",), options=ShadingOptions(samples=4))["rgb"])[0]

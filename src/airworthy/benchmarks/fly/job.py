@@ -124,27 +124,27 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
     check_config(config)
     refuse_foreign(config.out, FLIGHT_FILE)
     vehicles = [_vehicle(name, config.rotors) for name in config.vehicle]
-    place = place_of(config)
+    scene = place_of(config)
     plans = pilot is None and is_planner(config.pilot)
     refuse_idle(config, PLANNER_RULES, plans)
     check_spread(config, vehicles)
-    course_name, waypoints = (None, ends_of(config, place)) if plans else with_course(config, place)
+    course_name, waypoints = (None, ends_of(config, scene)) if plans else with_course(config, scene)
     flown_config = replace(config, course=course_name, waypoints=waypoints)
     sensors = mounted_sensors(config, vehicles)
     check_film(config, vehicles)
     trajectory, _ = planned(limited(flown_config) if plans else flown_config)
     batch_vehicles = [vehicles[i % len(vehicles)] for i in range(config.envs)]
-    batch = batch_of(config, place)
-    goal = GoalFlight(flown_config, batch_vehicles, place, batch) if plans and place is not None and batch is not None else None
+    batch = batch_of(config, scene)
+    goal = GoalFlight(flown_config, batch_vehicles, scene, batch) if plans and scene is not None and batch is not None else None
     level = goal.level if goal is not None else pilot_level(config.pilot) if pilot is None else pilot.level
     _check_pilot(config, level)
     _check_priority(config, level, goal is not None)
     needed = goal.sensors if goal is not None else {} if pilot is not None else pilot_sensors(config.pilot, vehicles[0])
     if set(needed) & set(sensors):
         raise AirworthyError(f"Pilot {config.pilot!r} carries a sensor named {', '.join(needed)}: give yours another name.")
-    if needed and place is None:
+    if needed and scene is None:
         raise AirworthyError(f"Pilot {config.pilot!r} sees: name a --scene (`airworthy scenes` lists them).")
-    plan = _plan(config, trajectory, place, batch)
+    plan = _plan(config, trajectory, scene, batch)
     plan = plan if goal is None else goal.plan(plan)
     _check_size(config, plan, max(item.rotor_count for item in vehicles))
     check_device(config.device)
@@ -170,15 +170,15 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
             try:
                 with stoppable():  # what was flown is saved before anything stops the run
                     open_files.close()
-                    pictures = [] if mounted is None or place is None or not config.report else _sensor_pictures(mounted)
+                    pictures = [] if mounted is None or scene is None or not config.report else _sensor_pictures(mounted)
                     _write_flights(run.path, flown_config, flown, simulator, config)
-                    write_record(run.path, config, flown_config, vehicles, trajectory, place, level, parameters, pictures)
+                    write_record(run.path, config, flown_config, vehicles, trajectory, scene, level, parameters, pictures)
                     run.keep()
                     if not run.replaces:
                         run.publish()
             except KeyboardInterrupt as stop:
                 raise FlightsKept(config.out, *stop.args) from stop
-        judged = _judged(run, config, flown, place, quiet)
+        judged = _judged(run, config, flown, scene, quiet)
     video = judged.filmed.video
     if judged.filmed.error is not None:
         raise judged.filmed.error
@@ -199,12 +199,12 @@ def _sensor_pictures(mounted: MountedSensors) -> list[dict[str, str]]:
     return sensor_pictures(mounted)
 
 
-def _judged(run: StagedFolder, config: FlyConfig, flown: FlightRun, place: Scene | None, quiet: bool) -> RunMetrics:
+def _judged(run: StagedFolder, config: FlyConfig, flown: FlightRun, scene: Scene | None, quiet: bool) -> RunMetrics:
     """Film, summary and report of what was flown; the flights are kept wherever this is stopped."""
     try:
         if flown.asked_to_stop:
             raise KeyboardInterrupt
-        return judge_flights(run.path, config, read_record(run.path), flown, read_flight_meta(run.path), place, quiet)
+        return judge_flights(run.path, config, read_record(run.path), flown, read_flight_meta(run.path), scene, quiet)
     except KeyboardInterrupt as stop:
         raise FlightsKept(config.out, *stop.args) from stop
 
@@ -352,14 +352,14 @@ def _place(simulator: Simulator, trajectory: Trajectory) -> None:
     simulator.reset(position=first.position[0], velocity=first.velocity[0], attitude=attitude)
 
 
-def _plan(config: FlyConfig, trajectory: Trajectory, place: Scene | None, batch: SceneBatch | None) -> FlightPlan:
+def _plan(config: FlyConfig, trajectory: Trajectory, scene: Scene | None, batch: SceneBatch | None) -> FlightPlan:
     path = trajectory.sample(np.linspace(0.0, trajectory.duration, 400)).position
     return FlightPlan(
         duration=trajectory.duration + config.hold,
         reference=trajectory,
         record_every=max(1, round(config.control_rate / config.record_rate)),
         bounds=20.0 + 2.0 * float(np.ptp(path, axis=0).max()),
-        region=region_of(place),
+        region=region_of(scene),
         geometry=None if batch is None else batch.geometry,
         latency=config.latency,
     )

@@ -94,7 +94,7 @@ def judge_flights(
     record: RunRecord,
     flown: FlightRun,
     meta: dict[str, Any],
-    place: Scene | None,
+    scene: Scene | None,
     quiet: bool = True,
 ) -> RunMetrics:
     """Judge flights, and write film, summary and report beside them.
@@ -105,11 +105,11 @@ def judge_flights(
         record: Of the run.
         flown: The flights.
         meta: Content of meta.json.
-        place: The scene.
+        scene: The scene.
         quiet: Show no progress.
     """
     kept = _kept_film(folder)
-    filmed = Filmed() if kept is not None else _film(folder, config, record, flown, place, quiet)
+    filmed = Filmed() if kept is not None else _film(folder, config, record, flown, scene, quiet)
     film = kept if filmed.video is None else filmed.video.described()
     for name in (SUMMARY_FILE, REPORT_FILE):  # or a stop in between would leave an older page beside new numbers
         (folder / name).unlink(missing_ok=True)
@@ -135,7 +135,7 @@ def judge_flights(
             meta=meta,
             reference=reference,
             gates=[_corners(gate) for gate in (() if course is None else course.gates)],
-            place=_pictured(place, flown, record),
+            place=_pictured(scene, flown, record),
             rotor_limits=([r.speed_min for r in rotors], [r.speed_max for r in rotors]) if len(names) == 1 else None,
         )
     return RunMetrics(summary, folder, filmed)
@@ -164,19 +164,19 @@ def _kept_film(folder: Path) -> dict[str, Any] | None:
     return None
 
 
-def _film(folder: Path, config: FlyConfig, record: RunRecord, flown: FlightRun, place: Scene | None, quiet: bool) -> Filmed:
+def _film(folder: Path, config: FlyConfig, record: RunRecord, flown: FlightRun, scene: Scene | None, quiet: bool) -> Filmed:
     if flown.interrupted:
         return Filmed()
     vehicles = [record.vehicle(k) for k in range(len(record.vehicles))]
-    return film_run(replace(config, out=folder), flown.table, place, vehicles, quiet)
+    return film_run(replace(config, out=folder), flown.table, scene, vehicles, quiet)
 
 
-def _pictured(place: Scene | None, flown: FlightRun, record: RunRecord) -> dict[str, Any]:
-    if place is None:
+def _pictured(scene: Scene | None, flown: FlightRun, record: RunRecord) -> dict[str, Any]:
+    if scene is None:
         return {}
     from airworthy.reports.pictures import place_pictures
 
-    return place_pictures(place, flown.table, record.seen())
+    return place_pictures(scene, flown.table, record.seen())
 
 
 def _cause(flown: FlightRun, env: int) -> dict[str, str]:

@@ -130,7 +130,7 @@ def write_record(
     flown_config: FlyConfig,
     vehicles: Sequence[Vehicle],
     trajectory: Trajectory,
-    place: Scene | None,
+    scene: Scene | None,
     level: str,
     parameters: Mapping[str, Any],
     pictures: Sequence[Mapping[str, str]] = (),
@@ -143,7 +143,7 @@ def write_record(
         flown_config: The same with course and way-points as flown.
         vehicles: As flown.
         trajectory: As flown.
-        place: The scene.
+        scene: The scene.
         level: Control level of the pilot.
         parameters: What was randomised: name with unit to (env,).
         pictures: Pictures of what sensors saw last.
@@ -157,10 +157,10 @@ def write_record(
         write_course(flown, folder / _COURSE)
     trajectory_file.save(trajectory, folder / _TRAJECTORY)
     sources = _sources(config)
-    if place is not None and "scene" in sources and _bytes_of(place) <= _COPY_BYTES:
+    if scene is not None and "scene" in sources and _bytes_of(scene) <= _COPY_BYTES:
         from airworthy.scenes import write_scene
 
-        write_scene(place, folder / _SCENE)
+        write_scene(scene, folder / _SCENE)
         copies["scene"] = _SCENE
     if "policy" in sources:
         copies["policy"] = _copied_policy(Path(sources["policy"]), folder)
@@ -174,7 +174,7 @@ def write_record(
         tuple(item.name for item in vehicles),
         flown_config.course,
         flown_config.waypoints,
-        digests_of(config, vehicles, flown, trajectory, place, gains),
+        digests_of(config, vehicles, flown, trajectory, scene, gains),
         copies,
         sources,
         gains,

@@ -143,25 +143,25 @@ def own_place(word: str, count: int, radius: float, seed: int = 0, least: float 
 
 
 def feasible_pairs(
-    place: Scene, word: str, count: int, radius: float, rng: np.random.Generator, least: float = 0.0
+    scene: Scene, word: str, count: int, radius: float, rng: np.random.Generator, least: float = 0.0
 ) -> list[Pair]:
     """Pairs of start and goal between which a way is proven; see the module and `own_place`.
 
     Args:
-        place: The scene; its bounds are the area.
+        scene: The scene; its bounds are the area.
         word: What the user calls it, for messages.
         count: How many pairs are wanted.
         radius: Of the body [m].
         rng: Draws starts and goals.
         least: Shortest distance from start to goal [m]; 0: a third of the area's longer side.
     """
-    lower, upper = (np.array(corner, np.float64) for corner in (place.bounds.lower, place.bounds.upper))
+    lower, upper = (np.array(corner, np.float64) for corner in (scene.bounds.lower, scene.bounds.upper))
     size = upper - lower
     # Bounds the memory: a large place gets coarser cells, and what is proven then is proven of these.
     edge = max(RESOLUTION, float(np.cbrt(size.prod() / MOST_CELLS)))
     # Wherever in a cell a centre is, the cell's middle is no farther than half its diagonal.
     grown = radius + SPARE + 0.5 * np.sqrt(3.0) * edge
-    batch = SceneBatch(place, 1)
+    batch = SceneBatch(scene, 1)
     taken = voxelize(batch.geometry, 0, lower, upper, edge, grown)
     if not taken.any():
         raise AirworthyError(

@@ -41,13 +41,13 @@ def data_uri(picture: ArrayU8, quality: int = 88) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
-def plan_picture(dataset: ExpertDataset, name: str, place: Scene | None, width: int = WIDTH) -> ArrayU8:
+def plan_picture(dataset: ExpertDataset, name: str, scene: Scene | None, width: int = WIDTH) -> ArrayU8:
     """Return every roll-out of a course that was kept, from above, over the scene without its roof or over a grid of metres.
 
     Args:
         dataset: The roll-outs.
         name: Of the course.
-        place: Scene that is drawn below; None: a grid.
+        scene: Scene that is drawn below; None: a grid.
         width: Of the picture [px].
     """
     from PIL import Image, ImageDraw
@@ -59,7 +59,7 @@ def plan_picture(dataset: ExpertDataset, name: str, place: Scene | None, width: 
     low, high = points.min(axis=0) - _ROOM, points.max(axis=0) + _ROOM
     scale = width / (high[0] - low[0])
     size = (width, int(np.clip(round(scale * (high[1] - low[1])), 120, 1400)))
-    base = _from_above(place, low, high, size) if place is not None else np.full((size[1], size[0], 3), PAGE[0], np.uint8)
+    base = _from_above(scene, low, high, size) if scene is not None else np.full((size[1], size[0], 3), PAGE[0], np.uint8)
     image = Image.fromarray(base).resize((_FINER * size[0], _FINER * size[1]), Image.Resampling.BICUBIC)
     draw = ImageDraw.Draw(image, "RGBA")
 
@@ -71,19 +71,19 @@ def plan_picture(dataset: ExpertDataset, name: str, place: Scene | None, width: 
     # The more paths, the fainter each: their density shows where flights were.
     strength = int(np.clip(30000 / max(len(paths), 1), 10, 200))
     for path in paths:
-        draw.line(pixels(path), fill=(*(MANY if place is not None else FLOWN), strength), width=_FINER)
+        draw.line(pixels(path), fill=(*(MANY if scene is not None else FLOWN), strength), width=_FINER)
     draw.line(pixels(wanted), fill=(*PAGE, 255), width=4 * _FINER, joint="curve")
     draw.line(pixels(wanted), fill=(*INK, 255), width=2 * _FINER, joint="curve")
     return np.asarray(image.resize(size, Image.Resampling.LANCZOS))
 
 
-def _from_above(place: Scene, low: Array, high: Array, size: tuple[int, int]) -> ArrayU8:
+def _from_above(scene: Scene, low: Array, high: Array, size: tuple[int, int]) -> ArrayU8:
     """Return the scene between two corners, pale, x to the right."""
-    top = float(max(place.bounds.upper[2], high[2])) + 1.0
+    top = float(max(scene.bounds.upper[2], high[2])) + 1.0
     above = np.array([0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1]), top])
     camera = Viewpoint(above, look_at(above, above - [0.0, 0.0, 1.0]), span=(float(high[0] - low[0]), float(high[1] - low[1])))
     rays = RayTable(*camera.rays(*size), axis=(0.0, 0.0, 1.0))
-    where = (SceneBatch(roofless(place), 1), rays, camera.position[None], camera.attitude[None])
+    where = (SceneBatch(roofless(scene), 1), rays, camera.position[None], camera.attitude[None])
     linear = render(*where, [0], ("rgb",), ShadingOptions(samples=2))["rgb"]
     pale: ArrayU8 = np.rint(0.45 * to_8bit(linear)[0].astype(np.float32) + 0.55 * 255.0).astype(np.uint8)
     return pale
@@ -101,8 +101,8 @@ def _draw_grid(draw: Any, low: Array, high: Array, pixels: Any) -> None:
             line = pixels(ends)
             draw.line(line, fill=(*INK, 26), width=1)
             u, v = line[0]
-            place, anchor = ((u, v - 4), "mb") if axis == 0 else ((u + 6, v), "lm")
-            draw.text(place, f"{k * step} m" if k == 0 else f"{k * step}", font=lettering, fill=(*INK, 190), anchor=anchor)
+            at, anchor = ((u, v - 4), "mb") if axis == 0 else ((u + 6, v), "lm")
+            draw.text(at, f"{k * step} m" if k == 0 else f"{k * step}", font=lettering, fill=(*INK, 190), anchor=anchor)
 
 
 def spread_pairs(dataset: ExpertDataset, count: int, courses: Sequence[str] = ()) -> ArrayInt:

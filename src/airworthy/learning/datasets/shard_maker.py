@@ -149,35 +149,35 @@ class ShardMaker:
 
     Args:
         task: What to make.
-        place: The scene, where it is loaded already.
+        scene: The scene, where it is loaded already.
         alive: Called between blocks of images; raises where the work is not wanted any more.
     """
 
-    def __init__(self, task: ShardTask, place: Scene | None = None, alive: Callable[[], None] = lambda: None):
+    def __init__(self, task: ShardTask, scene: Scene | None = None, alive: Callable[[], None] = lambda: None):
         self._task, self._alive, self.stages = task, alive, Stages()
         config = task.config
         with self.stages("planning"):
             self.plan = RolloutPlan(config)
             self.sharding = Sharding(self.plan, config.shard)
-        self._place: Scene | None = None
+        self._scene: Scene | None = None
         self._pictures: tuple[int, Pictures] | None = None
         if config.pictured:
             with self.stages("rendering"):
-                self._place = place or scene_of(config)
+                self._scene = scene or scene_of(config)
             self._pictures_of(0)
 
     def _pictures_of(self, course: int) -> Pictures | None:
         """Return those of a course of the configuration; only the last ones are kept, since shards come course by course."""
         config, vehicle = self._task.config, self.plan.vehicle
-        if self._place is None:
+        if self._scene is None:
             return None
         if self._pictures is None or (config.clear and self._pictures[0] != course):
             self._pictures = None  # its memory, before more is asked for
             with self.stages("rendering"):
                 camera = flight_camera(vehicle, config.camera, config.view)
-                place = cleared_for(self._place, config.courses[course], config.clear)
+                scene = cleared_for(self._scene, config.courses[course], config.clear)
                 drawn = (config.light, config.image_noise, config.seed)
-                self._pictures = (course, Pictures(place, vehicle, camera, *drawn, self._task.device))
+                self._pictures = (course, Pictures(scene, vehicle, camera, *drawn, self._task.device))
         return self._pictures[1]
 
     @property

@@ -171,21 +171,21 @@ class RenderedScene:
     """A scene in one environment per frame that is rendered at once.
 
     Args:
-        place: The scene.
+        scene: The scene.
         vehicle: Who is filmed.
         frames_at_once: How many frames are rendered in one call.
         samples: Rays per pixel of surfaces.
         device: Where rays are traced.
     """
 
-    def __init__(self, place: Scene, vehicle: Vehicle, frames_at_once: int, samples: int = 4, device: str = "cpu"):
+    def __init__(self, scene: Scene, vehicle: Vehicle, frames_at_once: int, samples: int = 4, device: str = "cpu"):
         from airworthy.rendering.shading import ShadingOptions
         from airworthy.scenes import SceneBatch
 
         self.count = frames_at_once
         self._puppet = puppet(vehicle)
         self.batch = SceneBatch(
-            place,
+            scene,
             3 * frames_at_once,
             device,
             extra_movers=self._puppet.placement(),

@@ -49,7 +49,7 @@ class _Cell:
 
 
 def write_sheet(
-    path: str | Path, stills: Sequence[ArrayU8], times: Array, track: FlightTrack, place: Scene, vehicle: str
+    path: str | Path, stills: Sequence[ArrayU8], times: Array, track: FlightTrack, scene: Scene, vehicle: str
 ) -> Path:
     """Write the contact sheet of a film as a PNG, whole or not at all; see `contact_sheet`.
 
@@ -58,24 +58,24 @@ def write_sheet(
         stills: RGB, each (height, width, 3).
         times: Of the stills [s].
         track: The flight.
-        place: The scene, for its plan.
+        scene: The scene, for its plan.
         vehicle: Its name.
     """
     from PIL import Image
 
     buffer = io.BytesIO()
-    Image.fromarray(contact_sheet(stills, times, track, place, vehicle)).save(buffer, "PNG", optimize=True)
+    Image.fromarray(contact_sheet(stills, times, track, scene, vehicle)).save(buffer, "PNG", optimize=True)
     return write_bytes(path, buffer.getvalue())
 
 
-def contact_sheet(stills: Sequence[ArrayU8], times: Array, track: FlightTrack, place: Scene, vehicle: str) -> ArrayU8:
+def contact_sheet(stills: Sequence[ArrayU8], times: Array, track: FlightTrack, scene: Scene, vehicle: str) -> ArrayU8:
     """Return the plan and the frames on one page, (height, width, 3).
 
     Args:
         stills: Frames (h, w, 3) of one size.
         times: Of each [s], (k,).
         track: The flight.
-        place: The scene, for the plan.
+        scene: The scene, for the plan.
         vehicle: Name of who flew.
     """
     from PIL import Image, ImageDraw
@@ -86,11 +86,11 @@ def contact_sheet(stills: Sequence[ArrayU8], times: Array, track: FlightTrack, p
     draw = ImageDraw.Draw(page)
     summary = _summary(track)
     room = size[0] - 3 * EDGE - draw.textlength(summary, font=font(16))
-    title = shortened(f"{vehicle} in {place.name}", lambda text: draw.textlength(text, font=font(24, True)) <= room)
+    title = shortened(f"{vehicle} in {scene.name}", lambda text: draw.textlength(text, font=font(24, True)) <= room)
     draw.text((EDGE, EDGE + 16), title, font=font(24, True), fill=INK, anchor="lm")
     draw.text((size[0] - EDGE, EDGE + 16), summary, font=font(16), fill=MUTED, anchor="rm")
     taken, _, _ = track.pose(times)
-    picture = plan_view(place, track, taken, (plan.width, plan.height))
+    picture = plan_view(scene, track, taken, (plan.width, plan.height))
     page.paste(Image.fromarray(picture), (plan.x, plan.y))
     text = "The path from above; numbers mark the frames"
     draw.text((plan.x, plan.y + plan.height + 8), text, font=font(15), fill=MUTED, anchor="lt")
@@ -130,11 +130,11 @@ def _cells(count: int, high: int) -> tuple[_Cell, list[_Cell], tuple[int, int]]:
     return plan, cells, (2 * EDGE + COLUMNS * step_x - GAP, top + rows * step_y - GAP + EDGE - 12)
 
 
-def plan_view(place: Scene, track: FlightTrack, marks: Array, size: tuple[int, int]) -> ArrayU8:
+def plan_view(scene: Scene, track: FlightTrack, marks: Array, size: tuple[int, int]) -> ArrayU8:
     """Return the scene from above without its roof, with the path and numbered marks (k, 3) on it.
 
     Args:
-        place: The scene.
+        scene: The scene.
         track: The flight.
         marks: Where frames were taken, world [m].
         size: Width and height [px].
@@ -148,9 +148,9 @@ def plan_view(place: Scene, track: FlightTrack, marks: Array, size: tuple[int, i
     from airworthy.scenes import SceneBatch
     from airworthy.scenes.viewpoints import roofless, view
 
-    camera = _holding(view(place, "top"), track.position)
+    camera = _holding(view(scene, "top"), track.position)
     rays = RayTable(*camera.rays(*size), axis=(0.0, 0.0, 1.0))
-    batch = SceneBatch(roofless(place), 1)
+    batch = SceneBatch(roofless(scene), 1)
     rendered = render(batch, rays, camera.position[None], camera.attitude[None], [0], ("rgb",), ShadingOptions(samples=4))
     image = Image.fromarray(_pale(to_8bit(rendered["rgb"])[0]))
     image = image.resize((_FINER * size[0], _FINER * size[1]), Image.Resampling.BICUBIC)
