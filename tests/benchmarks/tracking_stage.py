@@ -49,7 +49,7 @@ class Inner:
 
 
 def changed_expert(name: str, change: Any) -> TrackingMethod:
-    """An entrant whose commands are those of the expert, changed by `change(tick, command)`."""
+    """A method whose commands are those of the expert, changed by `change(tick, command)`."""
 
     def make(simulator: Any, course: Any, mounted: Any) -> Any:
         return Inner(expert_for(simulator, expert_reference(course)), change)
