@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from airworthy import __version__
+from airworthy.cli.main import COMMANDS
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import data_dir, read_json, read_text, write_json, write_text
 from airworthy.core.runs.block_job import describe_machine
@@ -60,7 +61,7 @@ class DemoPart:
         Raises:
             AirworthyError: What the command was given cannot be used.
         """
-        command = importlib.import_module(f"airworthy.cli.{self.tokens[0]}")
+        command = importlib.import_module(COMMANDS[self.tokens[0]][0])
         code: int = command.main(list(self.tokens[1:]))
         return code
 
