@@ -1,1 +1,1 @@
-"""`airworthy synthesize` and `airworthy train`: data and labels, and the networks that learn from them."""
+"""`airworthy synthesize`, `train`, `export` and `seal`: data and labels, the networks that learn from them, and their files."""
