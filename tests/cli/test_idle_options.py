@@ -27,7 +27,7 @@ from airworthy.gates.training import BoundaryOptions, train_boundary
 from airworthy.learning.datasets import DatasetConfig, synthesize_dataset
 from airworthy.learning.svnet import RunOptions, SvNetOptions, train_svnet
 from airworthy.scenes import Scene, scene
-from airworthy.scenes.catalogue import SceneReading
+from airworthy.scenes.catalogue import SceneArguments
 from airworthy.tasks.navigation import NavigationProtocol
 from airworthy.vehicles import vehicle
 
@@ -148,10 +148,10 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (GatesBenchConfig(quick=True, courses=("circle_8",), flights=2, random=2, random_compared=1, off_grid=3),),
     ],
     "airworthy scenes show, validate, export, render": [
-        (SceneReading("cm", "y", None, 0.1), "generator"),
-        (SceneReading("cm", "y", None, 0.1), "scene file"),
-        (SceneReading(voxel=0.1), "mesh"),
-        (SceneReading(recentre=True), "splats"),
+        (SceneArguments("cm", "y", None, 0.1), "generator"),
+        (SceneArguments("cm", "y", None, 0.1), "scene file"),
+        (SceneArguments(voxel=0.1), "mesh"),
+        (SceneArguments(recentre=True), "splats"),
     ],
     "airworthy scenes export": [
         (_scene_config(ExportSceneConfig, spacing=0.2, ground=False, inside=True), "glb"),

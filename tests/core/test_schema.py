@@ -125,6 +125,9 @@ NOT_CHOSEN = {
     # Records that files describe: their readers and `check` functions judge them as a whole.
     "airworthy.scenes.record",
     "airworthy.vehicles.record",
+    "airworthy.scenes.catalogue",
+    "airworthy.scenes.files.extras",
+    "airworthy.scenes.formats.gltf.materials",
     # Containers of what was read or computed, not of what anybody chooses.
     "airworthy.scenes.formats.model",
     "airworthy.capture.cameras",

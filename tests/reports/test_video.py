@@ -270,7 +270,7 @@ def test_the_vehicle_is_seen_from_outside_only_and_its_rotors_let_light_through(
     path = camera_path("chase", track, times, CARL, stage.batch, (192, 108))
     stage.set(times, position, attitude)
     seen = stage.shoot(path, slice(0, 1))[0]
-    layers = [stage._seen(path.projection, path.position, path.attitude, block)[0] for block in range(3)]
+    layers = [stage._rendered(path.projection, path.position, path.attitude, block)[0] for block in range(3)]
     differs = [np.abs(layers[0] - layer).max(axis=-1) > 1e-4 for layer in (layers[1], seen, layers[2])]
     # Body, body and discs, and discs that are solid: more is covered, and never less.
     assert 100 < differs[0].sum() < differs[1].sum()

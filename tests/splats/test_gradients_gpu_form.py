@@ -53,7 +53,7 @@ def _case(cloud: Any, kind: str) -> tuple[list[Any], dict[str, Any], dict[str, A
 
 def _arrays(renderer: SplatRenderer, cameras: dict[str, Any], weight: dict[str, Any]) -> dict[str, Any]:
     found, poses = renderer.gradients(lambda images, some: {k: v[some] for k, v in weight.items()}, **cameras)
-    names = (*FIELDS, "image_shift", "seen")
+    names = (*FIELDS, "image_shift", "image_count")
     arrays = {f"{name} {k}": getattr(one, name) for k, one in enumerate(found) for name in names}
     return {**arrays, "pose position": poses.position, "pose rotation": poses.rotation}
 
@@ -69,7 +69,7 @@ def test_one_list_gives_the_derivatives_of_the_bands(kind: str, cloud: Any) -> N
         other = _arrays(single, cameras, weight)
         assert np.abs(lanes["position 0"]).max() > 0.0
         for name, value in lanes.items():
-            if "seen" in name:  # bands also count what meets a tile's bounds, but no pixel of it
+            if "image_count" in name:  # bands also count what meets a tile's bounds, but no pixel of it
                 assert (value >= other[name]).all()
                 assert other[name].any()
             else:
@@ -101,7 +101,7 @@ def test_a_gpu_gives_the_derivatives_of_the_cpu(kind: str, cloud: Any) -> None:
     gpu = SplatRenderer(scenes, device="cuda:0")
     first, second = _arrays(gpu, cameras, weight), _arrays(gpu, cameras, weight)
     for name, value in cpu.items():
-        if "seen" in name:
+        if "image_count" in name:
             continue
         assert first[name].tobytes() == second[name].tobytes()
         # By design the same bits but for the poses' sums; promised per device type.

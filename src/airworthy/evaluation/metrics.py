@@ -66,7 +66,8 @@ def path_distance(points: ArrayLike, path: ArrayLike) -> Array:
     while pending.size:
         parts = np.array_split(pending, 1 + pending.size * count // _CHUNK_PAIRS)
         tasks = [(part, count, np.zeros(part.size, dtype=np.bool_)) for part in parts]
-        share(measure, tasks, min(thread_limit(), len(tasks)), "airworthy-paths")
+        # All or one: a pool stays for each number of threads, and two pools would be more threads than allowed.
+        share(measure, tasks, thread_limit() if len(tasks) > 1 else 1, "airworthy-paths")
         pending = np.concatenate([part[unproved] for part, _, unproved in tasks]) if count < len(start) else pending[:0]
         count = min(2 * count, len(start))
     return distance

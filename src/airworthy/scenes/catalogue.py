@@ -143,7 +143,7 @@ def is_path(name: str) -> bool:
 
 
 @dataclass(frozen=True)
-class SceneReading:
+class SceneArguments:
     """Arguments of `scene` that some sources have no use for, with their defaults."""
 
     units: str = "m"
@@ -201,7 +201,7 @@ def scene(
         AssetError: The file cannot be used.
         AirworthyError: The name is malformed, the generator has no such index, or an argument changes nothing.
     """
-    text, asked = str(name), SceneReading(units, up, recentre, voxel)
+    text, asked = str(name), SceneArguments(units, up, recentre, voxel)
     if not (isinstance(name, Path) or is_path(text)) and (text.partition(":")[0] in scene_generators() or not _there(text)):
         refuse_idle(asked, IDLE_RULES, "generator")
         return generated(text)
@@ -231,7 +231,7 @@ def _there(name: str) -> bool:
         return False
 
 
-def _scene_file(path: Path, asked: SceneReading) -> Scene:
+def _scene_file(path: Path, asked: SceneArguments) -> Scene:
     refuse_idle(asked, IDLE_RULES, "scene file")
     from airworthy.scenes.files.scene_file import read_scene
 

@@ -117,9 +117,10 @@ def air_poles(rows: Array, layout: Layout) -> Array:
     away = np.linalg.norm(get("rotor_position").reshape(count, 3, -1), axis=1)
     linear = get("drag_linear") + get("drag_rotor") * speed.sum(axis=0) + hub.sum(axis=0)
     damping = get("angular_linear") + ((hub * away + np.abs(get("rotor_flapping")) * speed) * away).sum(axis=0)
-    bent = get("drag_norm") + get("drag_axis")
+    # What drives instead of braking, as a fit may try, has no pole that a step must follow.
+    bent = np.maximum(get("drag_norm") + get("drag_axis"), 0.0)
     motion = (linear + 2.0 * np.sqrt(bent * force)) * get("mass_inverse")
-    bent = get("angular_norm") + get("angular_axis")
+    bent = np.maximum(get("angular_norm") + get("angular_axis"), 0.0)
     turning = (damping + 2.0 * np.sqrt(bent * moment)) * np.abs(get("inertia_inverse")[:3])
     return np.asarray(np.maximum(motion, turning).max(axis=0))
 
