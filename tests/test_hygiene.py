@@ -413,9 +413,7 @@ CLOCKS_READ_BY = {
     "core/test_threads.py": "waits for a thread to end, and gives up",
     "cli/test_signals.py": "waits for a lock, and gives up",
     "learning/test_synthesis_command.py": "waits for a shard, and gives up",
-    "capture/capture_fuzzing.py": "a program that prints the slowest input",
     "scenes/formats/fuzzing.py": "a program that prints the slowest input",
-    "scenes/splats/splat_fuzzing.py": "a program that prints the slowest input",
     "viewer/chromium.py": "waits for a browser, and gives up",
 }
 

@@ -89,10 +89,11 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
-def test_a_kill_at_any_call_leaves_the_old_or_the_new_result(way: str, tmp_path: Path) -> None:
-    outcomes, n = [], 0
+@pytest.mark.parametrize("stride", [3, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_kill_at_any_call_leaves_the_old_or_the_new_result(way: str, stride: int, tmp_path: Path) -> None:
+    outcomes, n = [], 1 - stride
     while True:
-        n += 1
+        n += stride
         home = tmp_path / str(n)
         put(home / "run", OLD | USERS)
         lived = killed_at(n, lambda home=home: write(home / "run"))  # type: ignore[misc]

@@ -6,6 +6,7 @@ import copy
 import errno
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -129,6 +130,7 @@ def test_several_workers_make_the_same_bytes(made: Path, tmp_path: Path) -> None
 def test_groups_without_images_make_the_same_tables(made: Path, tmp_path: Path) -> None:
     """All shards flown together; with images each is flown alone."""
     plain = DatasetConfig(**{**SMALL.described(), "courses": SMALL.courses, "light": SMALL.light, "view": "none"})
+    plain = replace(plain, scene=DatasetConfig().scene)
     synthesize_dataset(plain, tmp_path / "set")
     for shard in range(6):
         for name in ("pairs.parquet", "rollouts.parquet"):

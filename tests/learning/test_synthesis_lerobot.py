@@ -39,7 +39,7 @@ def exported(dataset: ExpertDataset, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def test_a_data_set_that_kept_nothing_is_not_exported(tmp_path: Path) -> None:
-    few = replace(SMALL, courses=("hover",), keep_within=1e-12, view="none")
+    few = replace(SMALL, courses=("hover",), keep_within=1e-12, view="none", scene=DatasetConfig().scene)
     synthesize_dataset(few, tmp_path / "set")
     with pytest.raises(AirworthyError, match="kept no roll-out: there is nothing to export"):
         export_lerobot(ExpertDataset.open(tmp_path / "set"), tmp_path / "out")

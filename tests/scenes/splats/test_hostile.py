@@ -36,11 +36,11 @@ def test_the_seeds_load(container: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("container", fuzzing.CONTAINERS)
-def test_a_thousand_damaged_files(container: str, tmp_path: Path) -> None:
-    driver = fuzzing.run(container, 300 if container == "nerfstudio" else 1000, 0, tmp_path)  # that is a PLY once more
+def test_hundreds_of_damaged_files(container: str, tmp_path: Path) -> None:
+    driver = fuzzing.run(container, 200 if container == "nerfstudio" else 400, 0, tmp_path)  # that is a PLY once more
     # Both happen often enough that the inputs reach beyond the header.
-    assert driver.outcomes["refused"] >= 50
-    assert driver.outcomes["loaded"] >= 50
+    assert driver.outcomes["refused"] >= 30
+    assert driver.outcomes["loaded"] >= 30
 
 
 @pytest.mark.slow
