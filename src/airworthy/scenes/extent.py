@@ -2,114 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from airworthy.core import frames
-from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.arrays import Array
 from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
-from airworthy.scenes.record import Instance, Pose, Scene, SplatPlacement, Vector3
+from airworthy.scenes.record import Instance, Scene, SplatPlacement
 
 if TYPE_CHECKING:
     from airworthy.scenes.splats.record import Splats
 
-__all__ = ["free_path", "gaussian_count", "instance_box", "scene_box", "splats_box", "triangle_count", "with_free_path"]
-
-# ---- Start and goal in a place that names none: where there is room, with a free straight way between them ------------------
-
-_WIDE = 1.2
-"""Clearance that a start should have, if there is room [m]."""
-_NARROW = 0.4
-"""Clearance of the straight way from start to goal [m]."""
-_WAY = 6.0
-"""Longest way from start to goal [m]."""
-_LATTICE = (25, 25, 9)
-
-
-def free_path(
-    clearance: Callable[[Array], Array],
-    lower: Array,
-    upper: Array,
-    middle: Array,
-    above: Callable[[Array], ArrayBool] | None = None,
-) -> tuple[Pose | None, Pose | None]:
-    """Return the free place nearest to the middle, looking at it, and the farthest one that it sees; None where there is none.
-
-    In a room that is its middle, beside a statue a place before it.
-
-    Args:
-        clearance: Distances [m], (n,), of points (n, 3) from what can be hit, negative inside.
-        lower: Lower corner of the bounds [m], (3,).
-        upper: Upper corner [m], (3,).
-        middle: Of the place [m], (3,).
-        above: Which of points (n, 3) have something below them, (n,) bool: they come first, so that nobody starts under a hill.
-    """
-    edge = np.minimum(0.8, 0.25 * (upper - lower))
-    axes = [np.linspace(a, b, n) for a, b, n in zip(lower + edge, upper - edge, _LATTICE, strict=True)]
-    points = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3)
-    room = clearance(points)
-    if above is not None and (held := above(points) & (room > 0.05)).any():
-        points, room = points[held], room[held]
-    wide = min(_WIDE, 0.7 * float(room.max()))
-    if not wide > 0.05:
-        return None, None
-    free = points[room >= wide]
-    start = free[np.argmin(np.linalg.norm(free - middle, axis=1))]
-    goal = _visible_from(clearance, start, free, min(_NARROW, 0.5 * wide))
-    ahead = middle if np.hypot(*(middle - start)[:2]) > 0.3 else start + np.array([1.0, 0.0, 0.0]) if goal is None else goal
-    yaw = math.atan2(*(ahead - start)[[1, 0]])
-    return Pose(_triple(start), yaw), None if goal is None else Pose(_triple(goal))
-
-
-def _visible_from(clearance: Callable[[Array], Array], start: Array, free: Array, least: float) -> Array | None:
-    """Return the farthest place, at much the same height, to which a straight way leads; of equally good ones the first."""
-    far, rise = np.linalg.norm(free - start, axis=1), np.abs(free[:, 2] - start[2])
-    usable = (far <= _WAY) & (far > 0.5)
-    # Level ways are better ones: a metre up or down counts against two metres along.
-    order = np.argsort(-np.where(usable, far - 2.0 * rise, -np.inf), kind="stable")
-    for index in order[: np.count_nonzero(usable)]:
-        steps = np.linspace(0.0, 1.0, max(int(far[index] / (0.5 * least)), 2))[:, None]
-        if (clearance(start + steps * (free[index] - start)) >= least).all():
-            return np.asarray(free[index])
-    return None
-
-
-def with_free_path(scene: Scene, lower: Array, upper: Array) -> Scene:
-    """Return a scene of meshes with a free start and goal around the middle of a box, within its bounds.
-
-    Args:
-        scene: With bounds.
-        lower: Lower corner of the box, world [m], (3,).
-        upper: Upper corner, world [m], (3,).
-    """
-    from airworthy.geometry import occluded
-    from airworthy.geometry.distance import clearance
-    from airworthy.scenes.batch import SceneBatch
-
-    batch = SceneBatch(scene).geometry
-    floor = np.array(scene.bounds.lower) - 1.0
-
-    def distance(points: Array) -> Array:
-        return np.asarray(clearance(batch, points).distance, float)
-
-    def above(points: Array) -> ArrayBool:
-        return occluded(batch, points, np.stack([points[:, 0], points[:, 1], np.full(len(points), floor[2])], 1))
-
-    bounds = np.array(scene.bounds.lower), np.array(scene.bounds.upper)
-    start, goal = free_path(distance, *bounds, 0.5 * (lower + upper), above)
-    return replace(scene, start=start, goal=goal)
-
-
-def _triple(values: Array) -> Vector3:
-    return float(values[0]), float(values[1]), float(values[2])
-
-
-# -----------------------------------------------------------------------------------------------------------------------------
+__all__ = ["gaussian_count", "instance_box", "scene_box", "splats_box", "triangle_count"]
 
 OPAQUE = 0.5
 """Opacity from which on a gaussian counts as part of a thing."""

@@ -15,9 +15,10 @@ from numpy.typing import ArrayLike
 from airworthy.core import frames
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetError, AssetWarning, unknown_name
-from airworthy.scenes.extent import instances_box, with_free_path
+from airworthy.scenes.extent import instances_box
 from airworthy.scenes.formats.model import CloudNote, FileLimits, Model, Points
 from airworthy.scenes.formats.read import MODEL_SUFFIXES, POINT_SUFFIXES
+from airworthy.scenes.free_places import with_free_path
 from airworthy.scenes.point_clouds import CloudCells, cells_mesh, cloud_cells, find_lattice, float32_step, need_near
 from airworthy.scenes.record import IDENTITY, Instance, Material, Pose, Quaternion, Region, Scene, Vector3, prefixed_material
 
@@ -259,8 +260,9 @@ def model_scene(
 ) -> Scene:
     """Return a model or cloud file as a scene, with bounds from its box.
 
-    A point cloud is a map: it keeps its frame, start and goal lie in it where there is room, or where the scene had them that
-    it was exported from. A model is an object: it is stood on the floor, its middle at the origin.
+    A point cloud is a map: it keeps its frame. A model is an object: it is stood on the floor, its middle at the origin. Start
+    and goal lie where there is room (`free_places.with_free_path`), the same in either frame, or where the scene had them that
+    a cloud was exported from.
 
     Args:
         path: The file.
@@ -307,10 +309,8 @@ def model_scene(
     high = (float(box[1][0]) + margin, float(box[1][1]) + margin, float(box[1][2]) + _HEADROOM)
     frame = "stood on the floor" if centred else "in its own frame"
     scene = replace(scene, bounds=Region(low, high), description=f"{Path(path).name}, {frame}", source=Path(path).name)
-    if centred:
-        return replace(scene, start=Pose((low[0] + 0.25 * margin, 0.0, 0.5 * (low[2] + high[2]))))
     # Coordinates of a note are in metres, z up, and hold for the file's own frame alone.
-    if note is not None and note.lower is not None and note.upper is not None and factor == 1.0 and up == "z":
+    if not centred and note is not None and note.lower is not None and note.upper is not None and factor == 1.0 and up == "z":
         return _as_noted(scene, note)
     return with_free_path(scene, *box)
 
