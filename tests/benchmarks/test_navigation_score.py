@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airworthy.benchmarks.navigation.aggregation import _correlations, _correlations_within, summarize
+from airworthy.benchmarks.navigation.aggregation import _correlations, _correlations_within, _paired, summarize
 from airworthy.benchmarks.navigation.intervals import layout_difference, paired_difference, spearman, stratified_rate
 from airworthy.benchmarks.navigation.score import (
     Score,
@@ -241,6 +242,16 @@ def test_with_layouts_drawn_again_a_difference_that_one_layout_makes_is_none() -
     assert wide.high > 0.25
 
 
+@pytest.mark.parametrize(("won", "tied"), [((1,), True), ((), True), (range(1, 11), False), (range(1, 9), False)])
+def test_pilots_are_tied_where_the_interval_over_layouts_touches_zero(won: Iterable[int], tied: bool) -> None:
+    """Where a wins in one layout of ten, a third of all draws leave it out: the bound is 0 itself, and a tie may come of it."""
+    a = [row("a", "forest", "v", c, int(c in won)) for c in range(1, 11)]
+    b = [row("b", "forest", "v", c, 0) for c in range(1, 11)]
+    ahead, behind = _paired(a, b), _paired(b, a)
+    assert (ahead["layout_low"] == 0.0, behind["layout_high"] == 0.0) == (tied, tied)
+    assert ahead["tied"] is behind["tied"] is tied
+
+
 def test_the_interval_over_layouts_is_that_of_the_spread_between_their_means() -> None:
     rng = np.random.default_rng(4)
     means = {s: rng.normal(0.1, 0.2, 40) for s in ("forest", "maze", "perlin")}
@@ -257,6 +268,22 @@ def test_the_interval_over_layouts_is_that_of_the_spread_between_their_means() -
     assert found.high - found.low == pytest.approx(2 * 1.96 * spread, rel=0.06)
     assert np.isnan(layout_difference(a[:50], b[:50]).low)  # one layout
     assert np.isnan(layout_difference(a, [{**item, "seed": 1} for item in b]).value)
+
+
+def test_an_interval_over_two_layouts_is_widened() -> None:
+    """In each of 40 scenarios a wins one of two layouts: draws of the sum are binomial, of half the variance it should have.
+
+    The spread of a mean of two is estimated from both with one degree of freedom: 0.5 for 1 and 0, of the mean 0.25.
+    """
+    places = [f"s{k:02d}" for k in range(40)]
+    a = [row("a", place, "v", c, int(c == 1)) for place in places for c in (1, 2)]
+    b = [row("b", place, "v", c, 0) for place in places for c in (1, 2)]
+    found = layout_difference(a, b, resamples=4000)
+    half = 1.96 * np.sqrt(0.25 / 40)  # 0.155; unwidened 0.110
+    assert found.value == 0.5
+    # Sums are whole numbers of 80: one of them for that, and for the draws.
+    assert found.low == pytest.approx(0.5 - half, abs=1 / 80)
+    assert found.high == pytest.approx(0.5 + half, abs=1 / 80)
 
 
 def test_two_pilots_of_the_committed_results_are_tied() -> None:

@@ -214,3 +214,27 @@ def test_temporary_files_of_killed_writers_are_swept_and_no_others(tmp_path: Pat
     write(tmp_path / "run")
     assert content(tmp_path / "run") == NEW | {".hidden.tmp": "mine", ".run.new": "mine"}
     assert {path.name for path in tmp_path.iterdir()} == {"run", ".other.0123456789abcdef.new"}
+
+
+@pytest.mark.parametrize("kind", ["new", "old"])
+def test_the_users_newer_file_is_not_overwritten_by_what_a_killed_run_left(kind: str, tmp_path: Path) -> None:
+    left = f".run.0123456789abcdef.{kind}"
+    put(tmp_path, {f"{left}/notes.txt": "older", f"{left}/lost.txt": "only here", f"{left}/meta.json": "half"})
+    put(tmp_path / "run", OLD | {"notes.txt": "newer"})
+    write(tmp_path / "run")
+    assert content(tmp_path / "run") == NEW | {"notes.txt": "newer", "lost.txt": "only here"}
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_file_that_appears_while_a_run_takes_its_place_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user writes notes anew in the moment after the exchange, before the old folder is dissolved."""
+    take_place = _staged._take_place
+
+    def and_then_notes_are_written(staged: Path, target: Path) -> None:
+        take_place(staged, target)
+        files.write_text(target / "notes.txt", "newer")
+
+    monkeypatch.setattr(_staged, "_take_place", and_then_notes_are_written)
+    put(tmp_path / "run", OLD | USERS)
+    write(tmp_path / "run")
+    assert content(tmp_path / "run") == NEW | USERS | {"notes.txt": "newer"}

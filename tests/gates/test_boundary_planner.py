@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.gates.boundary_planner_cases import oracle
 
 from airworthy.core.errors import AirworthyError
+from airworthy.gates.crossings import CrossingCheck
 from airworthy.gates.planner.certificate import GridCheck, certify, clearance_check, floor_check
 from airworthy.gates.planner.planner import PlanOptions, plan, plan_gates, plan_many
 from airworthy.gates.planner.plans import stretch
 from airworthy.gates.planner.window import RANGES, outside, predict_chain, route_of, situations_of
-from airworthy.trajectories import TRACKING_ENVELOPE, Gate, course, prove_clearance, septic_through
+from airworthy.trajectories import TRACKING_ENVELOPE, Gate, LimitCheck, LimitProof, course, prove_clearance, septic_through
 from airworthy.trajectories.generated_courses import RandomCourse, random_course
 
 ALL = ("straight_8", "straight_8_heights", "circle_8", "circle_12_heights", "snake_8", "snake_10_hard", "mixed_10")
@@ -118,6 +121,26 @@ def test_each_promise_is_refused_by_a_path_that_breaks_it() -> None:
     assert floor_check(fine, 0.51).verdict == "violated"
     text = str(certify(fast, [near], TRACKING_ENVELOPE, nothing))
     assert text.count("NOT") == 2
+
+
+def test_the_verdict_is_that_of_the_worst_check_whichever_it_is() -> None:
+    points, ahead = np.array([[0.0, 0.0, 0.5], [2.0, 0.0, 0.5]]), np.array([[1.0, 0.0, 0.0]] * 2)
+    path = septic_through(points, ahead, np.zeros(2), np.array([4.0]))
+    gate = Gate((1.0, 0.0, 0.5), 0.0)
+    sure = certify(path, [gate], TRACKING_ENVELOPE, GridCheck(0, {}, {}, 0.0))
+    assert sure.proven
+    assert certify(path, [gate], TRACKING_ENVELOPE, sure.grid, floor=0.51).verdict == "violated"
+    (envelope,) = sure.limit.checks
+    # Known to be broken; and not known, since the bound breaks what the value that is attained keeps.
+    for attained, bound, verdict in ((0.9, 0.9, "violated"), (1.1, 0.9, "undecided")):
+        below = LimitCheck("any", "m", 1.0, bound, attained, 0.0, "at least")
+        above = LimitCheck(envelope.quantity, envelope.unit, 1.0, 2.0 - bound, 2.0 - attained, 0.0, "at most")
+        met, open_times = ((), ()) if verdict == "violated" else (sure.crossings.crossings, (1.0,))
+        crossings = CrossingCheck(met, sure.crossings.asked, open_times)
+        for worst in ({"limit": LimitProof((above,))}, {"clearance": below}, {"floor": below}, {"crossings": crossings}):
+            found = replace(sure, **worst)
+            assert found.verdict == found.described()["verdict"] == verdict, worst
+            assert not found.proven
 
 
 def test_a_sentence_never_promises_more_than_its_proof() -> None:

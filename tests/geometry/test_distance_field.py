@@ -88,6 +88,19 @@ def test_samples_of_a_linear_field_are_exact() -> None:
     np.testing.assert_allclose(gradient, np.broadcast_to(slope, (200, 3)), atol=1e-5)
 
 
+def test_at_the_outermost_centres_the_slope_is_that_of_the_cells_inside() -> None:
+    values = np.random.default_rng(5).random((4, 5, 6)).astype(np.float32)
+    field = DistanceField(values, 0.5, np.zeros(3))
+    corners = np.argwhere(np.ones((2, 2, 2))) * (np.array(values.shape) - 1)
+    value, gradient = field.sample(0.5 * (corners + 0.5))
+    np.testing.assert_array_equal(value, values[tuple(corners.T)])
+    for axis in range(3):
+        inside, step = corners.copy(), np.where(corners[:, axis] == 0, 1, -1)
+        inside[:, axis] += step
+        slope = (values[tuple(inside.T)].astype(float) - values[tuple(corners.T)]) / (0.5 * step)
+        np.testing.assert_allclose(gradient[:, axis], slope, atol=1e-12)
+
+
 def test_samples_take_each_points_own_grid() -> None:
     grids = np.stack([_random((6, 6, 6), 0.05, k) for k in range(3)])
     lower = np.array([[0.0, 0, 0], [10, 0, 0], [0, 10, 0]])

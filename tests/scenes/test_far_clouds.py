@@ -16,7 +16,7 @@ from airworthy.scenes.extent import triangle_count
 from airworthy.scenes.formats import export_scene, read_points, sample_points, write_pcd, write_points_ply
 from airworthy.scenes.formats.model import Points
 from airworthy.scenes.imports import add_model
-from airworthy.scenes.point_clouds import cloud_cells, cloud_mesh, find_lattice
+from airworthy.scenes.point_clouds import cloud_cells, cloud_mesh, find_lattice, need_near
 
 UTM = (5e5, 5.6e6, 120.0)
 FAR = [UTM, (5e4, 0.0, 0.0), (0.0, 2e5, 0.0)]
@@ -124,6 +124,22 @@ def test_every_door_refuses_what_it_would_move(tmp_path: Path, capsys: pytest.Ca
     assert add_model(Scene("s"), path, floor=True).instances
     with pytest.raises(AirworthyError, match="subtract an offset"):
         cloud_mesh(nodes() * SPACING + UTM)
+
+
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_far_is_as_far_on_the_side_of_negative_coordinates(sign: float, axis: int) -> None:
+    # From 2^15 m = 32,768 m on float32 steps are 2^-8 m, more than a hundredth of a cell of 0.25 m; below they are half of it.
+    place = sign * np.eye(3)[axis]
+    need_near(*np.sort([32_000 * place, 32_500 * place], axis=0), 0.25, "A cloud", "mend it")
+    for corner in (33_900 * place, 10 * place, -10 * place):
+        with pytest.raises(AssetError, match=r"A cloud with cells of 0\.25 m reaches 34,000 m from the origin"):
+            need_near(*np.sort([corner, 34_000 * place], axis=0), 0.25, "A cloud", "mend it")
+
+
+def test_a_cloud_far_to_the_south_west_is_refused() -> None:
+    with pytest.raises(AssetError, match="subtract an offset"):
+        cloud_mesh(nodes() * SPACING - UTM)
 
 
 @pytest.mark.parametrize("name", ["back.pcd", "back.cloud.ply"])

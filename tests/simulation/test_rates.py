@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airworthy.core.frames import conjugate, from_euler, multiply, to_matrix
 from airworthy.simulation.config import Imu, Randomization, SimulatorConfig, Wind
 from airworthy.simulation.simulator import Simulator
+from airworthy.simulation.start_state import scatter
 from airworthy.simulation.twin import Twin
 from airworthy.vehicles import hover_speed, vehicle
 from airworthy.vehicles.record import Battery, Disturbance, Drag, Vehicle, WrenchNoise
@@ -249,6 +251,21 @@ SPREAD = Randomization(mass=0.1, inertia=0.2, thrust=0.05, rotor=0.03, drag=0.5,
 def spread_simulator(count: int, **changes: object) -> Simulator:
     config = SimulatorConfig(randomization=SPREAD)
     return Simulator(quiet(), config, env_count=count, seed=5, **changes)  # type: ignore[arg-type]
+
+
+def test_a_start_that_leans_is_turned_about_the_vertical() -> None:
+    """Leaning by 40 degrees or so, it leans as much after the turn: the vertical's direction in the body stays."""
+    count = 64
+    leaning = np.tile(from_euler(0.6, -0.4, 0.3), (count, 1))
+    start = {"position": np.zeros((count, 3)), "attitude": leaning.copy()}
+    scatter(start, Randomization(yaw=1.0), np.arange(4 * count, dtype=np.uint32).reshape(count, 4))
+    np.testing.assert_allclose(to_matrix(start["attitude"])[:, 2], to_matrix(leaning)[:, 2], atol=1e-12)
+    turn = to_matrix(multiply(start["attitude"], conjugate(leaning)))
+    yaw = np.arctan2(turn[:, 1, 0], turn[:, 0, 0])
+    assert np.abs(yaw).max() <= 1.0
+    assert yaw.min() < -0.8
+    assert yaw.max() > 0.8
+    assert not start["position"].any()
 
 
 def test_randomisation_ranges() -> None:

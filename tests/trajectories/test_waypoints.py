@@ -48,6 +48,26 @@ def test_trapezoids_have_their_closed_form() -> None:
     assert there_and_back == pytest.approx([4.0 / 2.0 + 2.0 / 3.0] * 2)
 
 
+@pytest.mark.parametrize("split", [0.01, 0.4, 2.0, 3.6, 3.99])
+@pytest.mark.parametrize("speed", [2.0, 10.0])
+def test_a_point_straight_on_near_an_end_changes_nothing(split: float, speed: float) -> None:
+    """The flight may only be as fast at the point as what is left lets it speed up from, or brake to, rest: sqrt(2 a s)."""
+    first, second = time_allocation_trapezoid([LINE[0], [split, 0.0, 1.0], LINE[1]], speed, 3.0)
+    assert first + second == pytest.approx(time_allocation_trapezoid(LINE, speed, 3.0)[0], rel=1e-12)
+    if split <= 0.4:
+        assert first == pytest.approx(np.sqrt(2.0 * split / 3.0), rel=1e-12)
+    if split >= 3.6:
+        assert second == pytest.approx(np.sqrt(2.0 * (4.0 - split) / 3.0), rel=1e-9)
+
+
+@given(st.integers(0, 100_000), st.integers(2, 9))
+def test_the_way_back_takes_as_long_leg_by_leg(seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    points = np.cumsum(rng.normal(size=(count, 3)) * rng.uniform(0.05, 5.0, (count, 1)), axis=0)
+    there, back = (time_allocation_trapezoid(path, 4.0, 3.0) for path in (points, points[::-1]))
+    np.testing.assert_allclose(back[::-1], there, rtol=1e-9)
+
+
 @given(st.integers(0, 100_000), st.integers(2, 9))
 def test_trapezoids_keep_speed_and_acceleration(seed: int, count: int) -> None:
     points = np.random.default_rng(seed).normal(size=(count, 3)) * 3.0
@@ -94,6 +114,15 @@ def test_more_search_is_never_slower() -> None:
     assert durations[2] <= durations[1] * (1 + 1e-3)
     assert durations[1] <= durations[0] * (1 + 1e-3)
     assert durations[2] < 0.97 * durations[0]
+
+
+def test_two_legs_are_shortened_each_by_itself() -> None:
+    """Legs of one length take as long each, however lopsided the search begins."""
+    points, limits = [[0.0, 0.0, 1.0], [2.0, 0.0, 1.0], [4.0, 0.0, 1.0]], Limits(speed=2.0, acceleration=3.0)
+    found = shorten_durations(points, [1.0, 3.0], limits, 60)
+    # The last step of the search is 0.4 %, and near the best the sum is flat: durations are known worse than it is.
+    assert found[0] == pytest.approx(found[1], rel=0.05)
+    assert np.sum(found) == pytest.approx(np.sum(shorten_durations(points, [1.0, 1.0], limits, 60)), rel=0.01)
 
 
 def test_the_search_repeats_itself() -> None:

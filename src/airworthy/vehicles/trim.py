@@ -16,6 +16,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
+from airworthy.core.frames import to_matrix
 from airworthy.vehicles.check import inertia_matrix, rotor_thrust
 from airworthy.vehicles.record import Vector3, Vehicle
 from airworthy.vehicles.wrench import columns, control_effectiveness, pushes_sideways, rotor_state_for_thrust, torque_ratio
@@ -136,7 +137,7 @@ def upright(vehicle: Vehicle) -> Vehicle:
     trim = hover_trim(vehicle)
     if not trim.hovers or trim.tilt == 0.0:
         return vehicle
-    turn = _matrix(trim.attitude)
+    turn = to_matrix(np.array(trim.attitude))
     (xx, xy, xz), (_, yy, yz), (_, _, zz) = (turn @ inertia_matrix(vehicle) @ turn.T).tolist()
     rotors = tuple(replace(r, position=_vector(turn @ r.position), axis=_vector(turn @ r.axis)) for r in vehicle.rotors)
     names = ("linear", "quadratic_norm", "quadratic_axis", "rotor_speed", "angular_linear", "angular_norm", "angular_axis")
@@ -148,12 +149,6 @@ def upright(vehicle: Vehicle) -> Vehicle:
         center_of_mass=_vector(turn @ vehicle.center_of_mass),
         drag=replace(vehicle.drag, **drag, center=_vector(turn @ vehicle.drag.center)),
     )
-
-
-def _matrix(attitude: tuple[float, float, float, float]) -> Array:
-    x, y, z, w = attitude
-    skew = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.eye(3) + 2.0 * w * skew + 2.0 * skew @ skew
 
 
 def _vector(values: Array) -> Vector3:

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from airworthy.core.errors import AssetError
-from airworthy.geometry import Box, Cylinder
+from airworthy.geometry import Box, Cylinder, Mesh
 from airworthy.geometry.occupancy import voxelize
 from airworthy.scenes import Instance, Material, Scene, SceneBatch, scene
 from airworthy.scenes.formats import export_scene, read_model
+from airworthy.scenes.record import Sun
 
 BOX = "<geometry><box><size>2 1 0.5</size></box></geometry>"
 SDF = f"""<?xml version="1.0"?><sdf version="1.9"><world name="w">
@@ -72,6 +73,20 @@ def test_an_sdf_world_by_hand(tmp_path: Path) -> None:
     assert any("included" in line for line in model.warnings)
 
 
+@pytest.mark.parametrize(
+    ("said", "direction"),
+    [("<direction>2 -1 -2</direction>", (2 / 3, -1 / 3, -2 / 3)), ("", (0.0, 0.0, -1.0))],  # straight down where none is said
+)
+def test_an_sdf_suns_light_travels_where_its_direction_points(
+    said: str, direction: tuple[float, float, float], tmp_path: Path
+) -> None:
+    light = f'<light name="sun" type="directional">{said}</light><include>'
+    (tmp_path / "w.world").write_text(SDF.replace("<include>", light))
+    (sun,) = read_model(tmp_path / "w.world").lights
+    assert isinstance(sun, Sun)
+    assert sun.direction == pytest.approx(direction, abs=1e-12)
+
+
 def test_a_urdf_stands_at_rest(tmp_path: Path) -> None:
     (tmp_path / "r.urdf").write_text(URDF)
     model = read_model(tmp_path / "r.urdf")
@@ -112,3 +127,26 @@ def test_damaged_files_load_or_are_refused(tmp_path: Path) -> None:
             (tmp_path / f"x.{ending}").write_text("".join(text))
             with contextlib.suppress(AssetError):  # anything else fails
                 read_model(tmp_path / f"x.{ending}")
+
+
+DAE = """<COLLADA version="1.4.1"><asset><unit meter="1"/><up_axis>Z_UP</up_axis></asset>
+<library_geometries><geometry id="g"><mesh>
+<source id="p"><float_array id="pa" count="9">0 0 0 1 0 0 0 1 0</float_array>
+<technique_common><accessor source="#pa" count="3" stride="3"/></technique_common></source>
+<source id="t"><float_array id="ta" count="6">0 0 0.75 0.125 0.25 1</float_array>
+<technique_common><accessor source="#ta" count="3" stride="2"/></technique_common></source>
+<vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
+<triangles count="1"><input semantic="VERTEX" source="#v" offset="0"/><input semantic="TEXCOORD" source="#t" offset="1"/>
+<p>0 0 1 1 2 2</p></triangles></mesh></geometry></library_geometries>
+<library_visual_scenes><visual_scene id="s"><node><instance_geometry url="#g"/></node></visual_scene></library_visual_scenes>
+<scene><instance_visual_scene url="#s"/></scene></COLLADA>"""
+
+
+def test_texture_coordinates_of_a_dae_count_v_from_the_top(tmp_path: Path) -> None:
+    (tmp_path / "t.dae").write_text(DAE)
+    (mesh,) = read_model(tmp_path / "t.dae").shapes.values()
+    assert isinstance(mesh, Mesh)
+    assert mesh.uv is not None
+    found = {tuple(at): tuple(uv) for at, uv in zip(mesh.vertices.tolist(), mesh.uv.tolist(), strict=True)}
+    # The file counts v from the bottom of the image, a mesh here from its top; all numbers are exact in float32.
+    assert found == {(0.0, 0.0, 0.0): (0.0, 1.0), (1.0, 0.0, 0.0): (0.75, 0.875), (0.0, 1.0, 0.0): (0.25, 0.0)}

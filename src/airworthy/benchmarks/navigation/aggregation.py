@@ -201,8 +201,11 @@ def summarize(rows: Sequence[Row], protocol: NavigationProtocol | None = None) -
 
 
 def _paired(rows: Sequence[Row], others: Sequence[Row]) -> dict[str, Any]:
-    """Compare two pilots flight against flight, here and on other layouts; tied where other layouts might turn it round."""
+    """Compare two pilots flight against flight, here and on other layouts; tied where other layouts might make them equal or
+    turn it round.
+    """
     wide = layout_difference(rows, others)
+    # The interval with its bounds: one that ends at exactly 0 holds "no difference", as where one layout in ten decides.
     tied = bool(wide.low <= 0.0 <= wide.high)
     return {**paired_difference(rows, others), "layout_low": wide.low, "layout_high": wide.high, "tied": tied}
 
