@@ -18,6 +18,7 @@ from airworthy.benchmarks.navigation.job import flown_rows, run_benchmark
 from airworthy.benchmarks.navigation.methods import check_ready, method_names, method_of
 from airworthy.benchmarks.navigation.missions import draws_of, flown_vehicle, mission_of, place
 from airworthy.benchmarks.navigation.planner_adapter import CallCounts, Timed, TooLong, within
+from airworthy.benchmarks.navigation.takeoff import TraceHash
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.pilots.flight_loop import PilotFailure
 from airworthy.planners.common.interface import enclosing_radius
@@ -342,10 +343,30 @@ def test_straight_flight_passes_a_gap_on_its_line_and_hits_a_maze(alone: list[di
 
 
 def test_flights_do_not_depend_on_their_batch(alone: list[dict[str, Any]]) -> None:
-    others = [Flight("maze", 1, "real_01"), Flight("narrow_gap", 2, "virt_16"), Flight("forest", 1, "real_18")]
+    """Nor on neighbours with twice as many rotors."""
+    others = [Flight("maze", 1, "real_01"), Flight("narrow_gap", 2, "base_octarotor"), Flight("forest", 1, "real_18")]
     together = fly([others[0], GAP, others[1], MAZE, others[2]])
     for found, single in ((together[1], alone[0]), (together[3], alone[1])):
         assert same_row(found, single) == []
+
+
+def test_a_fingerprint_is_of_a_flights_own_rotors() -> None:
+    """What stands there for neighbours with more rotors changes nothing; one bit of an own rotor does."""
+
+    def texts(rotors: Any, counts: tuple[int, int]) -> list[str]:
+        found, both = TraceHash(counts), np.array([True, True])
+        found.update((state,), rotors, both)
+        found.update((state + 1.0,), rotors, np.array([True, False]))
+        return found.texts()
+
+    state, four = np.arange(26.0).reshape(2, 13), np.arange(8.0).reshape(2, 4)
+    # As every table that was recorded with vehicles of four rotors has them.
+    assert texts(four, (4, 4)) == ["b2d567c2583cd6c6", "1d8a089b7d211136"]
+    wide = np.concatenate([four, [[0.0] * 4, [5.0] * 4]], axis=1)
+    assert texts(wide, (4, 4)) == texts(four, (4, 4))
+    assert [a == b for a, b in zip(texts(wide, (4, 8)), texts(four, (4, 4)), strict=True)] == [True, False]
+    four[0, 3] = np.nextafter(np.float32(3.0), np.float32(4.0))
+    assert texts(four, (4, 4))[0] != "b2d567c2583cd6c6"
 
 
 @pytest.mark.slow

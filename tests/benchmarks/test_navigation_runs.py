@@ -225,6 +225,18 @@ def test_a_changed_row_is_found_out(whole: Path, tmp_path: Path) -> None:
         replay_row(tmp_path, 8)
 
 
+def test_a_flight_that_never_began_is_compared_and_leaves_no_flight(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With so little thrust it does not settle at its start."""
+    weak = Perturbation(motor_degradation=0.9)
+    config = small(tmp_path, vehicles=("virt_05",), scenarios=("narrow_gap",), trials=1, perturb=weak)
+    run_benchmark(config)
+    assert read_rows(tmp_path)[0]["outcome"] == "diverged"
+    found = replay_row(tmp_path, 0)
+    assert (found.equal, found.folder) == (True, None)
+    assert main(["bench", "replay", str(tmp_path), "0"]) == 0
+    assert "No flight is kept" in capsys.readouterr().out
+
+
 def test_measured_latencies_fly_again(tmp_path: Path) -> None:
     own = tmp_path / "own.py"
     own.write_text(

@@ -237,7 +237,7 @@ class _Flight:
         self.watch = GoalWatch(mission.goal, mission.lower, mission.upper, stage.radius, config.protocol)
         rate = simulator.config.control_rate
         self.meter = FlightMeter(count, 1.0 / rate)
-        self.trace = TraceHash(count)
+        self.trace = TraceHash(simulator.has_rotor.sum(axis=1))
         self.track = FlownTrack(count, rate) if keep_track else None
         self.cause = [""] * count
         self.position = np.array(simulator.position, np.float64)
@@ -297,7 +297,9 @@ class _Flight:
 
     def _measure(self, tick: int, command: Array | None) -> None:
         simulator, active = self.simulator, self.watch.active
-        effort = np.sum((simulator.field("rotor_command")[:, : simulator.rotor_count] / self._full) ** 2, axis=1) / self._own
+        # One rotor after another: a sum over an axis adds in another order where the batch is wider.
+        used = (simulator.field("rotor_command")[:, : simulator.rotor_count] / self._full).T
+        effort = sum(share**2 for share in used) / self._own
         position, velocity, attitude, rate, force, full = (np.array(simulator.field(name), np.float64) for name in _MEASURED)
         wanted = None if command is None or not self.guide.level.startswith("tracking") else command[:, :3]
         time = np.asarray(simulator.time, np.float64)
@@ -308,7 +310,8 @@ class _Flight:
             near[who] = clearance(self.stage.batch.geometry, position[who], env=who, max_distance=CLEARANCE_MAX).distance
             self.meter.near(near - self.stage.radius, active)
         self.position = np.where(active[:, None], position, self.position)
-        self.trace.update((simulator.field(n) for n in ("position", "velocity", "attitude", "rate", "rotor_speed")), active)
+        seen = (simulator.field(name) for name in ("position", "velocity", "attitude", "rate"))
+        self.trace.update(seen, simulator.rotor_speed, active)
         if self.track is not None:
             self.track.add(simulator, active)
 

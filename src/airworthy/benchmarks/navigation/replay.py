@@ -117,7 +117,7 @@ class Replayed:
     recorded: Row
     repeated: Row
     folder: Path | None
-    """Where the flight lies, for `airworthy view`."""
+    """Where the flight lies, for `airworthy view`; None where none was to be kept, or it ended before its goal was issued."""
     recorded_versions: str
     version: str
 
@@ -214,8 +214,10 @@ def _word(row: Row, config: NavigationConfig) -> str:
     return f"{row['scenario']}:{row['configuration']}@{config.layouts}"
 
 
-def _kept(folder: Path, number: int, flown: FlownBatch, row: Row, config: NavigationConfig) -> Path:
+def _kept(folder: Path, number: int, flown: FlownBatch, row: Row, config: NavigationConfig) -> Path | None:
     assert flown.track is not None
+    if not len(flown.track.path(0)):
+        return None
     where = folder / REPLAYS / f"row_{number:06d}_{file_name(row['pilot'])}_{row['scenario']}_{row['vehicle']}"
     where.mkdir(parents=True, exist_ok=True)
     meta = {

@@ -45,20 +45,29 @@ class TraceHash:
     It finds out differences that nobody made on purpose; it is no protection against those that somebody did.
 
     Args:
-        count: Flights n.
+        rotors: How many each flight's vehicle has, (n,): what a batch adds for neighbours with more is no part of the flight.
     """
 
-    def __init__(self, count: int):
-        self._value = np.full(count, _PRIME, np.uint64)
+    def __init__(self, rotors: ArrayLike):
+        self._rotors = np.asarray(rotors, np.int64)
+        self._value = np.full(len(self._rotors), _PRIME, np.uint64)
 
-    def update(self, fields: Iterable[ArrayLike], active: ArrayBool) -> None:
-        """Take in arrays (n, k) of the flights that are active (n,)."""
-        parts = [np.asarray(part, np.float32).view(np.uint32).reshape(len(active), -1) for part in fields]
+    def update(self, fields: Iterable[ArrayLike], rotor_states: ArrayLike, active: ArrayBool) -> None:
+        """Take in a tick of the flights that are active.
+
+        Args:
+            fields: Arrays (n, k) that every vehicle has.
+            rotor_states: (n, most rotors or more); each flight's own come first.
+            active: (n,)
+        """
+        parts = [np.asarray(part, np.float32).view(np.uint32).reshape(len(active), -1) for part in (*fields, rotor_states)]
         data = np.concatenate(parts, axis=1).astype(np.uint64)
+        last = data.shape[1] - parts[-1].shape[1] + self._rotors
         value = self._value.copy()
-        for k in range(data.shape[1]):
-            value = (value ^ data[:, k]) * _MIX
-            value ^= value >> np.uint64(32)
+        for k in range(int(last.max(initial=0))):
+            mixed = (value ^ data[:, k]) * _MIX
+            mixed ^= mixed >> np.uint64(32)
+            value = np.where(k < last, mixed, value)
         self._value = np.where(active, value, self._value)
 
     def texts(self) -> list[str]:

@@ -38,7 +38,11 @@ def main(argv: list[str]) -> int:
     found = replay_row(config.folder, config.row, pilot=config.pilot)
     row = found.recorded
     if config.json:
-        verdict = {"equal": found.equal, "differs": list(found.differs), "folder": str(found.folder)}
+        verdict = {
+            "equal": found.equal,
+            "differs": list(found.differs),
+            "folder": None if found.folder is None else str(found.folder),
+        }
         emit_json({**verdict, "recorded": row, "repeated": found.repeated})
         return 0 if found.equal else 1
     what = f"{row['pilot']} on {row['vehicle']} in {row['scenario']} {row['configuration']}: {row['outcome']}"
@@ -49,6 +53,9 @@ def main(argv: list[str]) -> int:
             f"Different in {', '.join(found.differs)}: {what}; recorded by {found.recorded_versions}, repeated by"
             f" {found.version}. Equal bits are promised for the same version and device type."
         )
+    if found.folder is None:
+        print("No flight is kept: it ended before its goal was issued.")
+        return 0 if found.equal else 1
     print(f"The flight: {found.folder}")
     if config.view:
         from airworthy.cli.view import main as view
