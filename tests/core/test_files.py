@@ -17,6 +17,7 @@ import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -218,6 +219,7 @@ def test_json_is_the_same_bytes_for_the_same_value_and_plain(tmp_path: Path) -> 
         "colour": Colour.RED,
         "path": Path("x/y"),
         "none": None,
+        "view": MappingProxyType({"b": (1,), "a": Colour.RED}),
         3: np.int64(7),
     }
     text = files.json_text(value)
@@ -231,6 +233,7 @@ def test_json_is_the_same_bytes_for_the_same_value_and_plain(tmp_path: Path) -> 
         "colour": "red",
         "path": "x/y",
         "none": None,
+        "view": {"b": [1], "a": "red"},
         "3": 7,
     }
     assert text.startswith('{\n  "b": 0.1,\n  "a": [\n')
