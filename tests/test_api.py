@@ -86,6 +86,18 @@ def test_all_that_is_offered_is_there() -> None:
         (lambda: aw.train("svnett", "."), r"Unknown kind of network 'svnett'\. Closest: 'svnet'"),
         (lambda: aw.plan("hall", "egoo"), r"Unknown planner 'egoo'\. Closest: 'ego"),
         (lambda: aw.render("hall", (0, 0, 1)), r"needs either what it looks at"),
+        (
+            lambda: aw.render("hall", [(0, 0, 1)], target=(np.inf, 0, 1)),
+            r"^`target` of cameras is \[inf, 0.0, 1.0\]; expected finite",
+        ),
+        (
+            lambda: aw.render("hall", (0, np.nan, 1), target=(1, 0, 1)),
+            r"^`position` of cameras is \[0.0, nan, 1.0\]; expected fi",
+        ),
+        (lambda: aw.render("hall", (0, 0, 1), attitude=(0, 0, 0, np.nan)), r"^`attitude` of cameras is .* expected finite"),
+        (lambda: aw.render("hall", (0, 1), target=(1, 0, 1)), r"^`position` of cameras has shape \(2,\); expected \(3,\)"),
+        (lambda: aw.render("hall", (0, 0, 1), target=np.zeros((2, 3))), r"^`target` .* \(2, 3\); expected \(3,\) or \(1, 3\)"),
+        (lambda: aw.scenes.look_at((0, 0, 1), (1e200, 0, 1)), r"^A camera's target is .* expected three finite coordinates"),
         (lambda: aw.bench.navigation(depth_nose=0.1), r"Closest: 'depth_noise'"),
     ],
 )

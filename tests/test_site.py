@@ -29,6 +29,12 @@ def tool(name: str) -> ModuleType:
     return module
 
 
+PATHS = re.compile(r"(?<![\w/.-])((?:src/airworthy|tests)/[\w./*-]*[\w*])")
+"""Of the repository, wherever they stand."""
+IN_ROOMS = re.compile(r"`((?:[a-z_]+/)+\w+\.(?:py|toml|h|html|css|js|j2))`")
+"""Below the package; those whose first folder is no room are a reader's own."""
+
+
 HOOKS = tool("site_hooks")
 PICTURE = tool("rooms_picture")
 EXISTING = tuple(room for room in airworthy.ROOMS if (REPOSITORY / "src/airworthy" / room / "__init__.py").exists())
@@ -131,3 +137,26 @@ def test_python_of_the_tutorials_runs(page: str) -> None:
     for code in re.findall(r"^```python\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
         ast.parse(code)
         exec(compile(code, page, "exec"), {})
+
+
+def stale_paths(text: str) -> list[str]:
+    """Paths of a document to files of the source or the tests that do not exist; a word in capitals stands for any name."""
+    named = [path for path in PATHS.findall(text) if not re.search(r"/[A-Z]{3,}", path)]
+    stale = [path for path in named if not any(REPOSITORY.glob(path))]
+    inside = [path for path in IN_ROOMS.findall(text) if path.partition("/")[0] in airworthy.ROOMS]
+    return stale + [
+        path for path in inside if not any((top / path).exists() for top in (REPOSITORY / "src/airworthy", REPOSITORY))
+    ]
+
+
+def test_paths_that_documents_name_exist() -> None:
+    """Not those of CHANGELOG.md, which tells what was."""
+    assert stale_paths(
+        "`src/airworthy/no.toml`, `gates/no.py`, `yard/scene.toml`, `src/airworthy/planners/NAME/`, `tests/`"
+    ) == [
+        "src/airworthy/no.toml",
+        "gates/no.py",
+    ]
+    documents = [*DOCS.rglob("*.md"), REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md"]
+    found = {str(page.relative_to(REPOSITORY)): stale_paths(page.read_text(encoding="utf-8")) for page in documents}
+    assert {page: paths for page, paths in found.items() if paths} == {}

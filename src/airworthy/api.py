@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import make_folder
 from airworthy.results import Images, Result
@@ -135,19 +136,19 @@ def render(
         options: Fields of `rendering.ShadingOptions`.
 
     Raises:
-        AirworthyError: One sentence: an unknown name, or neither or both of target and attitude.
+        AirworthyError: One sentence: an unknown name, neither or both of target and attitude, or impossible poses.
     """
     from airworthy import rendering, scenes
     from airworthy.optics import Pinhole
 
     if (target is None) == (attitude is None):
         raise AirworthyError("A camera needs either what it looks at, target=(x, y, z), or its attitude=(x, y, z, w).")
-    where = np.atleast_2d(np.asarray(position, float))
+    where = _rows("position", position, 3)
     if attitude is None:
-        seen = np.broadcast_to(np.asarray(target, float), where.shape)
+        seen = _rows("target", target, 3, len(where))
         turned = np.stack([scenes.look_at(eye, point) for eye, point in zip(where, seen, strict=True)])
     else:
-        turned = np.broadcast_to(np.asarray(attitude, float), (len(where), 4))
+        turned = _rows("attitude", attitude, 4, len(where))
     if options and "rgb" not in channels:
         raise AirworthyError(
             f"{next(iter(options))} changes nothing without the channel rgb, which alone has light: add it, or leave it out."
@@ -158,6 +159,17 @@ def render(
     here = np.zeros(len(where), int)
     found = rendering.render(batch, lens.rays(), where, turned, here, tuple(channels), shading, projection=lens)
     return Images(found, where, turned, Path(out))
+
+
+def _rows(name: str, value: ArrayLike | None, width: int, count: int | None = None) -> Array:
+    """Return one row of finite numbers per camera, (c, width), from as many or from one; raises AirworthyError."""
+    rows = np.atleast_2d(np.asarray(value, float))
+    if rows.ndim != 2 or rows.shape[1] != width or len(rows) not in ((1, count) if count else (len(rows),)):
+        wanted = f"({width},) or (c, {width})" if count is None else f"({width},) or ({count}, {width})"
+        raise AirworthyError(f"`{name}` of cameras has shape {np.shape(value)}; expected {wanted}.")
+    if not np.isfinite(rows).all():
+        raise AirworthyError(f"`{name}` of cameras is {np.asarray(value).tolist()}; expected finite numbers.")
+    return np.broadcast_to(rows, (count or len(rows), width))
 
 
 def synthesize(out: str | Path = "runs/synthesize", *, workers: int = 1, device: str = "cpu", **options: Any) -> Result:

@@ -260,6 +260,12 @@ def test_render_bakes_the_light_that_walls_send_on(tmp_path: Path, capsys: Outpu
         ("render YARD --out a.gif", "ends in .png"),
         ("render YARD --width 4 --out a.png", "8 to 16384"),
         ("render YARD --eye 0 0 1 --out a.png", "--eye and --target go together"),
+        ("render YARD --eye 0 0 1 --target inf 0 1 --out a.png", "A camera's target is [inf, 0.0, 1.0]; expected three finite"),
+        (
+            "render YARD --eye nan 0 1 --target 0 0 1 --out a.png",
+            "A camera's position is [nan, 0.0, 1.0]; expected three finite",
+        ),
+        ("render YARD --time nan --out a.png", "time"),
         ("export YARD --out a.xyz", "Unknown format 'xyz'."),
         ("export YARD --out a.pcd --spacing 0", "the spacing must be above 0"),
         ("export YARD --out a.pcd --spacing 0.001", "use a larger spacing"),

@@ -6,6 +6,7 @@ steps led to it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -309,8 +310,10 @@ def posed(scene: Scene, time: float = 0.0, skins: bool = True) -> Scene:
         skins: Of actors with bound meshes, show the mesh in its pose; their capsules can still be hit, but no longer seen.
 
     Raises:
-        AirworthyError: An actor cannot be posed (`SceneBatch`).
+        AirworthyError: The time is not finite, or an actor cannot be posed (`SceneBatch`).
     """
+    if not math.isfinite(time):
+        raise AirworthyError(f"Actors cannot stand where they are at the time {time}; expected finite seconds.")
     if not scene.actors:
         return scene
     rows = actor_rows(scene, 0, ShapeTable(), MaterialTable())

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from airworthy.core import frames
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.geometry.placement import POSITION_LIMIT
 from airworthy.scenes.extent import instance_box, scene_box
 from airworthy.scenes.record import Scene, SplatPlacement
 
@@ -108,9 +109,19 @@ def look_at(position: ArrayLike, target: ArrayLike) -> Array:
 
     Looking straight up or down, the image's right is the world's x.
 
+    Args:
+        position: Of the camera, world [m], (3,).
+        target: World [m], (3,).
+
     Raises:
-        AirworthyError: The points are the same.
+        AirworthyError: The points are the same, or not three coordinates each that a world can have.
     """
+    for name, point in (("position", np.asarray(position, float)), ("target", np.asarray(target, float))):
+        # NaN fails, too.
+        if point.shape != (3,) or not (np.abs(point) <= POSITION_LIMIT).all():
+            raise AirworthyError(
+                f"A camera's {name} is {point.tolist()}; expected three finite coordinates [m], {POSITION_LIMIT:g} at most."
+            )
     forward = np.asarray(target, float) - np.asarray(position, float)
     length = float(np.linalg.norm(forward))
     if not length > 1e-9:
