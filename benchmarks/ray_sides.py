@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from airworthy.core.arrays import ArrayF32
+from airworthy.core.arrays import Array, ArrayF32
 from benchmarks import ray_scenes
-from benchmarks.ray_scenes import CUBES, GROUND, Floats, Places
+from benchmarks.ray_scenes import CUBES, GROUND, Places
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Task:
     """What all sides are asked."""
 
     name: str
-    directions: Floats
+    directions: Array
     """(H, W, 3), sensor frame."""
     attitude: tuple[float, ...]
     """Of the sensor, at (0, 0, 1)."""
@@ -32,7 +32,7 @@ class Task:
     env_count: int = 8
 
     @property
-    def position(self) -> Floats:
+    def position(self) -> Array:
         """(env, 3) of the sensors."""
         return np.tile([0.0, 0.0, 1.0], (self.env_count, 1))
 

@@ -34,7 +34,7 @@ import numpy as np
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.splats import PolicyView, SplatRenderer
-from airworthy.splats.cameras import RenderRequest, shot
+from airworthy.splats.cameras import RenderRequest, camera_view
 from airworthy.splats.policy_view import CAMERA_INTRINSICS
 from benchmarks import hardware
 from benchmarks.splat_scenes import CAMERAS, Place, Poses, places, ring, room_cloud
@@ -75,7 +75,7 @@ def _stages(renderer: SplatRenderer, size: tuple[int, int], poses: Poses, rounds
     total = dict.fromkeys(("projection", "binning", "sorting", "raster"), 0.0)
     for k in range(len(poses[0])):
         camera = (*size, LENSES[size], poses[0][k : k + 1], poses[1][k : k + 1])
-        asked = shot(renderer._spans, RenderRequest(*camera, channels=("rgb",)))
+        asked = camera_view(renderer._spans, RenderRequest(*camera, channels=("rgb",)))
         total["projection"] += _seconds(lambda asked=asked: engine.project(asked), rounds)
         parts = {
             stage: _seconds(lambda asked=asked, s=stage: engine.arrange(asked, s), rounds) for stage in ("collect", "sort")

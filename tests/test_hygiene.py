@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -467,3 +468,18 @@ def test_actions_are_pinned_by_commit() -> None:
         uses = re.findall(r"uses: *(\S+)", path.read_text())
         assert uses
         assert [name for name in uses if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", name)] == []
+
+
+PROGRAMS = [path for folder in ("benchmarks", "examples", "tools") for path in sorted((REPOSITORY / folder).rglob("*.py"))]
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.relative_to(REPOSITORY).as_posix())
+def test_what_programs_import_exists(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also inside functions: most of these programs take minutes, so that no other test runs them."""
+    for folder in (REPOSITORY, REPOSITORY / "tools"):
+        monkeypatch.syspath_prepend(str(folder))
+    for _, _, name in imported_names(ast.parse(path.read_text(encoding="utf-8"))):
+        room, _, rest = name.rpartition(".")
+        if name.partition(".")[0] not in ("airworthy", "benchmarks") or not room:
+            continue
+        assert hasattr(importlib.import_module(room), rest) or importlib.util.find_spec(name), name
