@@ -59,8 +59,16 @@ def test_flights_of_a_planner_do_not_depend_on_their_batch(hall: str, tmp_path: 
     [
         ({"scene": None}, "finds its own way: name a --scene"),
         ({"course": "line"}, "--course line changes nothing for a planner.*: give --start and --goal"),
-        ({"goal": None}, "has no goal of its own: give --goal X Y Z"),
-        ({"goal": (400.0, 0.0, 1.0)}, "lies outside the scene"),
+        ({"scene": "mid_gate", "goal": None}, "has no goal of its own: give --goal X Y Z"),
+        (
+            {"goal": (400.0, 0.0, 1.0)},
+            r"goal \(400, 0, 1\) m lies outside .* from \([-., \d]{,20}\) to \([., \d]{,20}\) m: choose",
+        ),
+        ({"goal": (0.0, -3.0, 1.5)}, r"^The goal \(0, -3, 1.5\) m lies inside an obstacle, in .*: choose another goal, or"),
+        ({"goal": (0.2, -3.0, 1.5)}, "goal .* lies 0.1 m from an obstacle, nearer than the vehicle is large"),
+        ({"goal": (0.0, -3.0, 1.5), "pilot": "straight"}, "goal .* lies inside an obstacle"),
+        ({"start": (0.0, -3.0, 1.5)}, r"^The start \(0, -3, 1.5\) m lies inside an obstacle, in .*: choose another start, or"),
+        ({"start": (-4.0, -0.0, 0.0)}, r"start \(-4, 0, 0\) m lies 0 m from an obstacle"),
         ({"start": (np.nan, 0.0, 1.0)}, "start\\[0\\] is nan m"),
         ({"waypoints": ("0,0,1", "1,0,1", "2,0,1"), "start": None, "goal": None}, "give two --waypoints, start and goal"),
         ({"pilot": "geometric"}, "for a pilot that follows a course, and has neither start nor goal"),

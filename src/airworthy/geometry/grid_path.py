@@ -142,8 +142,8 @@ def cell_of(name: str, point: ArrayLike, shape: tuple[int, ...], resolution: flo
         raise AirworthyError(f"`{name}` is {point!r}; expected three finite coordinates in metres.")
     scaled, size = (at - lower) / resolution, np.array(shape)
     if (scaled < 0.0).any() or (scaled > size).any():
-        upper = lower + resolution * size
-        raise AirworthyError(f"`{name}` {at.tolist()} lies outside the grid {lower.tolist()} to {upper.tolist()} [m].")
+        low, high = (np.round(corner, 6).tolist() for corner in (lower, lower + resolution * size))
+        raise AirworthyError(f"`{name}` {at.tolist()} lies outside the grid {low} to {high} [m].")
     # The upper face has no cell of its own.
     return np.minimum(scaled.astype(np.int64), size - 1)
 

@@ -29,7 +29,7 @@ from airworthy.benchmarks.fly.run_record import RECORD, read_record, write_recor
 from airworthy.benchmarks.fly.scene import (
     GoalFlight,
     batch_of,
-    check_start,
+    check_ends,
     contact_of,
     ends_of,
     is_planner,
@@ -148,7 +148,7 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
     plan = plan if goal is None else goal.plan(plan)
     _check_size(config, plan, max(item.rotor_count for item in vehicles))
     check_device(config.device)
-    check_start(config, batch, vehicles, trajectory.sample(0.0).position)
+    check_ends(config, batch, vehicles, trajectory.sample(0.0).position, None if goal is None else goal.mission.goal[0])
     simulator = Simulator(
         batch_vehicles,
         simulator_config(config, level) if goal is None else goal.configured(simulator_config(config, level)),

@@ -106,14 +106,17 @@ def contact_of(config: FlyConfig) -> Contact | None:
     return None if config.scene is None or config.contact == "none" else Contact(mode=config.contact)
 
 
-def check_start(config: FlyConfig, batch: SceneBatch | None, vehicles: Sequence[Vehicle], start: Array) -> None:
-    """Refuse a start inside of something, or so near to it that the flight would end before it begins.
+def check_ends(
+    config: FlyConfig, batch: SceneBatch | None, vehicles: Sequence[Vehicle], start: Array, goal: Array | None = None
+) -> None:
+    """Refuse a start or goal inside of something, or so near to it that a vehicle there would touch it.
 
     Args:
         config: Of the run; contact "none" refuses nothing.
         batch: The scene, in environment 0; None: there is none.
         vehicles: Of the flights; the smallest half extent among them counts.
-        start: Position of the course's start [m], world frame, (3,).
+        start: Position of the course's, or the planner's, start [m], world frame, (3,).
+        goal: Of a planner, likewise; None: a course is followed.
 
     Raises:
         AirworthyError: One sentence with the place.
@@ -122,16 +125,44 @@ def check_start(config: FlyConfig, batch: SceneBatch | None, vehicles: Sequence[
         return
     from airworthy.geometry.distance import clearance
 
-    gap = float(clearance(batch.geometry, np.asarray(start)[None], env=0).distance[0])
     # A body that rebounds is pushed out; one that may not touch ends its flight at once.
     least = 0.0 if config.contact == "respond" else min(min(item.body.size) for item in vehicles) - 1e-3
-    if not gap < least:
+    gap = float(clearance(batch.geometry, np.asarray(start)[None], env=0).distance[0])
+    if gap < least:
+        here, near = _point_text(start), _nearness(gap)
+        if goal is None:
+            raise AirworthyError(
+                f"The course starts at {here} m, {near}, in {config.scene!r}: move its start, or fly with --contact none."
+            )
+        raise AirworthyError(
+            f"The start {here} m lies {near}, in {config.scene!r}: choose another start, or fly with --contact none."
+        )
+    if goal is None:
         return
-    at = ", ".join(f"{value:.3g}" for value in start)
-    inside = "inside an obstacle" if gap < 0.0 else f"{gap:.2g} m from an obstacle, nearer than the vehicle is large"
-    raise AirworthyError(
-        f"The course starts at ({at}) m, {inside}, in {config.scene!r}: move its start, or fly with --contact none."
-    )
+    # Whatever moves may be gone by the time that somebody arrives.
+    gap = float(clearance(_unmoving(batch).geometry, np.asarray(goal)[None], env=0).distance[0])
+    if gap < least:
+        raise AirworthyError(
+            f"The goal {_point_text(goal)} m lies {_nearness(gap)}, in {config.scene!r}: choose another goal, or fly with"
+            " --contact none."
+        )
+
+
+def _unmoving(batch: SceneBatch) -> SceneBatch:
+    """Return the scene of environment 0 without what moves in it."""
+    from airworthy.scenes import SceneBatch
+
+    place = batch.scenes[batch.scene_of_env[0]]
+    return SceneBatch(replace(place, actors=()), 1) if place.actors else batch
+
+
+def _nearness(gap: float) -> str:
+    return "inside an obstacle" if gap < 0.0 else f"{gap + 0.0:.2g} m from an obstacle, nearer than the vehicle is large"
+
+
+def _point_text(point: Array) -> str:
+    """Return a position as people read it: three digits and no negative zero."""
+    return "(" + ", ".join(f"{value + 0.0:.3g}" for value in np.asarray(point, np.float64).tolist()) + ")"
 
 
 def mounted_sensors(config: FlyConfig, vehicles: Sequence[Vehicle]) -> dict[str, MountedSensor]:
@@ -335,10 +366,9 @@ def _mission(config: FlyConfig, vehicles: Sequence[Vehicle], radius: Array, plac
     lower, upper = (np.array(corner, np.float64) for corner in (place.bounds.lower, place.bounds.upper))
     for name, end in zip(("start", "goal"), ends, strict=True):
         if not ((end >= lower) & (end <= upper)).all():
-            position_text = ", ".join(f"{value:g}" for value in end)
             raise AirworthyError(
-                f"The {name} ({position_text}) lies outside the scene {place.name!r}, which reaches from {lower.tolist()} to"
-                f" {upper.tolist()} m: choose another."
+                f"The {name} {_point_text(end)} m lies outside the scene {place.name!r}, which reaches from"
+                f" {_point_text(lower)} to {_point_text(upper)} m: choose another."
             )
     limits = limited(config)
     rows = [np.tile(values, (count, 1)) for values in (ends[0], ends[1], lower, upper)]
