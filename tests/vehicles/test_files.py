@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from airworthy.benchmarks.navigation.config import vehicle_names_of
+from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.scenes.formats import MODEL_SUFFIXES, POINT_SUFFIXES
+from airworthy.scenes.splats import SPLAT_SUFFIXES
 from airworthy.vehicles import (
     Battery,
     CollisionBody,
@@ -21,6 +25,7 @@ from airworthy.vehicles import (
     Vehicle,
     VoltageChain,
     WrenchNoise,
+    named_vehicle,
     read_vehicle,
     vehicle,
     vehicle_names,
@@ -244,3 +249,16 @@ def test_a_thousand_mutated_files_load_or_raise_asset_error(tmp_path: Path) -> N
             messages.append(str(error))
     assert not any("\n" in message for message in messages)
     assert 0 < loaded < 900  # edits in comments and texts are harmless, most others are not
+
+
+def test_a_mesh_or_cloud_is_no_vehicle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every file that scenes are read from is called what it is, whoever is told that it is a vehicle."""
+    for suffix in {*MODEL_SUFFIXES, *POINT_SUFFIXES, *SPLAT_SUFFIXES} - {".urdf", ".json", ".zip"}:
+        path = tmp_path / f"room{suffix.upper()}"
+        path.write_bytes(b"<a>" * 100)
+        for use in (read_vehicle, vehicle, named_vehicle, lambda name: vehicle_names_of([str(name)])):
+            with pytest.raises(AssetError, match=r"^'.*' is a (mesh|point cloud|cloud|place)\b.*, not a vehicle: .*\.$"):
+                use(str(path))
+    for words in (["vehicles", "validate", str(path)], ["fly", "--vehicle", str(path), "--out", str(tmp_path / "run")]):
+        assert main(words) == 2
+        assert ", not a vehicle: expected a vehicle's name, TOML or URDF" in capsys.readouterr().err

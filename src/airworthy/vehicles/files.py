@@ -284,12 +284,38 @@ BYTES_MAX = 256 * 1024
 _HEADER = "# A vehicle. SI units, rotor speed in rad/s, body x forward, y left, z up.\n"
 
 
+_PLACES = {
+    "mesh": (".obj", ".glb", ".gltf", ".stl", ".dae"),
+    "mesh or point cloud": (".ply",),
+    "point cloud": (".pcd",),
+    "cloud of splats": (".splat", ".spz", ".sog", ".ksplat"),
+    "place": (".sdf", ".world", ".usd", ".usda", ".usdc", ".usdz"),
+}
+"""What files are that people give as vehicles, by their suffix; a URDF may be either."""
+
+
+def refuse_place(name: str | Path) -> None:
+    """Refuse the file of a mesh, a cloud or a world, before a parser of vehicles says what it makes of it.
+
+    Raises:
+        AssetError: One sentence.
+    """
+    suffix = Path(name).suffix.lower()
+    for kind, suffixes in _PLACES.items():
+        if suffix in suffixes:
+            raise AssetError(
+                f"{str(name)!r} is a {kind}, not a vehicle: expected a vehicle's name, TOML or URDF; what is flown in is the"
+                " scene (--scene)."
+            )
+
+
 def read_vehicle(path: str | Path) -> Vehicle:
     """Read, translate and check a vehicle file.
 
     Raises:
         AssetError: One sentence: the file, the field, what arrived and what was expected.
     """
+    refuse_place(path)
     return vehicle_from_table(read_toml(path, BYTES_MAX), Path(path).name)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import read_toml
-from airworthy.vehicles.files import BYTES_MAX, read_vehicle, vehicle_from_table
+from airworthy.vehicles.files import BYTES_MAX, read_vehicle, refuse_place, vehicle_from_table
 from airworthy.vehicles.record import Vehicle
 
 if TYPE_CHECKING:
@@ -108,8 +108,10 @@ def vehicle(name: str) -> Vehicle:
 
     Raises:
         UnknownNameError: No such vehicle; the message names the closest ones.
+        AssetError: It is the file of a mesh, a cloud or a world.
     """
     if name not in vehicle_names():
+        refuse_place(name)
         raise unknown_name(
             "vehicle",
             name,

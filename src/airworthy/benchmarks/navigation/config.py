@@ -260,14 +260,17 @@ def vehicle_names_of(tokens: Sequence[str]) -> list[str]:
 
     Raises:
         UnknownNameError: No such vehicle.
+        AssetError: It is the file of a mesh, a cloud or a world.
     """
     from airworthy.vehicles import vehicle_names
+    from airworthy.vehicles.files import refuse_place
 
     groups = {"all": FLEET, "real": FLEET[:18], "virtual": FLEET[18:]}
     found = list(dict.fromkeys(name for word in tokens for name in groups.get(word, (word,))))
     known = vehicle_names()
     for name in found:
         if name not in known and not is_file(name):
+            refuse_place(name)
             raise unknown_name("vehicle", name, [*groups, *known], "'airworthy vehicles' lists them.")
     return found
 
