@@ -134,6 +134,23 @@ def test_a_sound_cache_is_used_as_it_is(squares: Any, whole: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in module_of(whole).iterdir()} == before
 
 
+def test_a_build_is_announced_where_someone_asked_and_a_cached_kernel_is_not(
+    squares: Any, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native_kernel, "_ANNOUNCE", [])
+    told: list[str] = []
+    native_kernel.announce_builds(told.append)
+    assert run(squares, whole) == GOOD
+    assert told == []
+    assert run(squares, tmp_path / "cache") == GOOD
+    (sentence,) = told
+    assert sentence.startswith("Compiling the kernel 'squares")
+    assert run(squares, tmp_path / "cache") == GOOD
+    native_kernel.announce_builds(None)
+    assert run(squares, tmp_path / "other") == GOOD
+    assert len(told) == 1
+
+
 def test_a_cache_that_cannot_be_made_is_one_sentence(squares: Any, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(AirworthyError, match=r"^Could not build a kernel in .*: set WARP_CACHE_PATH to a folder that can be"):

@@ -15,7 +15,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
@@ -28,7 +28,7 @@ from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_json, sha256_file, write_json
 from airworthy.core.threads import after_fork, building, run_at_once
 
-__all__ = ["ensure_loaded", "native_kernel"]
+__all__ = ["announce_builds", "ensure_loaded", "native_kernel"]
 
 # ---- Warp's kernel cache, guarded: what a crash, a full disk or a bad one left of it is built anew --------------------------
 #
@@ -47,6 +47,21 @@ _LOADED: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
 """Devices that a kernel's module has been loaded for."""
 
 
+_ANNOUNCE: list[Callable[[str], None]] = []
+"""Told before each build; at most one."""
+
+
+def announce_builds(tell: Callable[[str], None] | None) -> None:
+    """Have a sentence told before a kernel is compiled, which takes seconds to minutes; nothing of those that are cached.
+
+    Libraries say nothing unless their host asks: the command line does.
+
+    Args:
+        tell: Called with the sentence, in the thread that compiles; None: nobody.
+    """
+    _ANNOUNCE[:] = [] if tell is None else [tell]
+
+
 def ensure_loaded(kernel: Any, device: str, cache: str | Path) -> None:
     """Load a kernel's module, once per device: from the cache where it is whole, from a new build elsewhere.
 
@@ -63,21 +78,25 @@ def ensure_loaded(kernel: Any, device: str, cache: str | Path) -> None:
     with building():
         block = _BLOCK.get(device, _CUDA_BLOCK)
         folder = Path(cache) / kernel.module.get_module_identifier(block)
-        _load(kernel.module, device, block, folder)
+        _load(kernel.module, device, block, folder, kernel.key)
         _LOADED.setdefault(kernel, set()).add(device)
 
 
-def _load(module: Any, device: str, block: int, folder: Path) -> None:
+def _load(module: Any, device: str, block: int, folder: Path, name: str) -> None:
     if folder.exists() and not _is_sound(folder):
         _discard(module, folder)
     held = folder.exists()
+    if not held:
+        for tell in _ANNOUNCE:
+            what = name.removeprefix("airworthy_")
+            tell(f"Compiling the kernel {what!r}, once, for the cache {str(folder.parent)!r}: seconds, or a minute or two.")
     try:
         module.load(device, block)
     except Exception as error:
         if not held:  # a new build failed: the disk, or a mistake in our sources, whose traceback is wanted
             raise _refused(folder, error) if isinstance(error, OSError) else error from None
         _discard(module, folder)
-        _load(module, device, block, folder)
+        _load(module, device, block, folder, name)
         return
     _seal(folder)
 
