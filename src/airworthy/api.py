@@ -166,7 +166,7 @@ def _rows(name: str, value: ArrayLike | None, width: int, count: int | None = No
     rows = np.atleast_2d(np.asarray(value, float))
     if rows.ndim != 2 or rows.shape[1] != width or len(rows) not in ((1, count) if count else (len(rows),)):
         wanted = f"({width},) or (c, {width})" if count is None else f"({width},) or ({count}, {width})"
-        raise AirworthyError(f"`{name}` of cameras has shape {np.shape(value)}; expected {wanted}.")
+        raise AirworthyError(f"`{name}` of cameras has shape {np.asarray(value).shape}; expected {wanted}.")
     if not np.isfinite(rows).all():
         raise AirworthyError(f"`{name}` of cameras is {np.asarray(value).tolist()}; expected finite numbers.")
     return np.broadcast_to(rows, (count or len(rows), width))

@@ -110,7 +110,7 @@ sum cos^2 / sum |cos|: 1 for four, pi / 4 for many."""
 @pytest.mark.parametrize("first", ["attitude", "force"])
 @pytest.mark.parametrize("name", AIRFRAMES)
 def test_what_the_pseudo_inverse_leaves_of_the_first_priority_is_bounded(name: str, first: str) -> None:
-    """The bounds of docs/howto/vehicles.md, found on 1,000 wrenches; here on some of them."""
+    """Bounds of these wrenches alone; docs/howto/vehicles.md has the figures of 2,000."""
     body, *most = AIRFRAMES[name]
     wrenches = saturated(body, 60)
     ours, exact = served(body, wrenches, first), best(body, wrenches, first)

@@ -223,6 +223,20 @@ def test_a_dead_rotor_of_a_hexarotor_is_made_up_for() -> None:
     assert hover_trim(craft).thrusts[1] == 0.0
 
 
+@pytest.mark.parametrize(("dead", "spin"), [(0, 1), (3, -1)])
+def test_a_hexarotor_of_alternating_spins_with_a_rotor_out_carries_itself_while_it_turns(dead: int, spin: int) -> None:
+    ring = [(0.2 * math.cos(k * math.pi / 3), 0.2 * math.sin(k * math.pi / 3), 0.0) for k in range(6)]
+    # Its opposite cannot stand still, which alone would balance the reaction torques.
+    pairs = zip(ring, 3 * (1, -1), strict=True)
+    rotors = [replace(RACER.rotors[0], position=p, spin=s, speed_min=200.0) for p, s in pairs]
+    assert rotors[dead].spin == spin
+    rotors[dead] = without_thrust(rotors[dead])
+    reason = hover_trim(replace(RACER, rotors=tuple(rotors))).reason
+    assert "only while it turns in yaw, and nothing with its heading held" in reason
+    assert f"(rotor {dead} without thrust)" in reason
+    assert "at most 0 N" not in reason
+
+
 def test_upright_turns_the_whole_record() -> None:
     craft = replace(all_askew(20.0), inertia=(0.004, 0.006, 0.009, 0.0001, 0.0, 0.0002), center_of_mass=(0.01, 0.0, 0.02))
     turned = upright(craft)

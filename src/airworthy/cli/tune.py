@@ -11,6 +11,7 @@ PROG = "airworthy tune"
 _DESCRIPTION = (
     "Sweep the gains of the geometric law for a vehicle: every candidate flies the same steps and path in one batch, and its "
     "loops' margins are computed from the linearised equations. The chosen gains are a file: airworthy fly --gains FILE."
+    " The vehicle may come first, without its option: airworthy tune carl is airworthy tune --vehicle carl."
 )
 
 

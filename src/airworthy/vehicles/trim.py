@@ -266,14 +266,16 @@ def _why_not(vehicle: Vehicle, weight: float, lower: Array, upper: Array) -> str
     if most < weight:
         return f"it weighs {weight:.4g} N and its rotors lift at most {most:.4g} N{lost}"
     balanced = max(_largest_lift(matrix, (3, 4, 5), lower, upper), 0.0) + 0.0  # no minus before a zero
+    # A share of the weight below the solver's rounding is none.
+    carried = "nothing" if balanced < 1e-6 * weight else f"at most {balanced:.4g} N"
     if balanced < weight and _largest_lift(matrix, (3, 4), lower, upper) >= weight:
         return (
-            f"its rotors' reaction torques do not cancel: without turning in yaw they lift at most {balanced:.4g} N of its "
-            f"{weight:.4g} N{lost}"
+            f"its rotors' reaction torques do not cancel: they carry its {weight:.4g} N only while it turns in yaw, and"
+            f" {carried} with its heading held{lost}"
         )
     if balanced < weight:
         return (
-            f"its rotors do not balance about the centre of mass: without turning it they lift at most {balanced:.4g} N of its "
+            f"its rotors do not balance about the centre of mass: without turning it they lift {carried} of its "
             f"{weight:.4g} N{lost}"
         )
     least = float(np.linalg.norm(matrix[:3] @ lower))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +26,7 @@ class ReplayRecordConfig:
     pilot: str = ""
     """The pilot's word, where its file has moved: FILE.py:CLASS."""
     view: bool = True
-    """Open the flight in the browser afterwards; Ctrl-C ends it."""
+    """Open the flight in the browser afterwards; Ctrl-C ends it. Without a terminal nobody could: then nothing is opened."""
     json: bool = False
     """Print the comparison as JSON, and open nothing."""
 
@@ -57,7 +58,7 @@ def main(argv: list[str]) -> int:
         print("No flight is kept: it ended before its goal was issued.")
         return 0 if found.equal else 1
     print(f"The flight: {found.folder}")
-    if config.view:
+    if config.view and sys.stdin.isatty() and sys.stdout.isatty():
         from airworthy.cli.view import main as view
 
         view([str(found.folder), "--open"])
