@@ -114,6 +114,27 @@ def test_a_reset_without_attitude_starts_in_the_trim_and_raw_rotor_speeds_keep_i
     assert np.linalg.norm(simulator.position[0] - HIGH) < 1e-4
 
 
+@pytest.mark.parametrize("slowest", [0.0, 150.0])
+def test_a_rotor_without_thrust_is_no_rotor_at_a_limit(slowest: float) -> None:
+    """It stands still for good; the others are counted as ever."""
+    ring = [(0.2 * math.cos(k * math.pi / 3), 0.2 * math.sin(k * math.pi / 3), 0.0) for k in range(6)]
+    pairs = zip(ring, (1, 1, -1, -1, 1, -1), strict=True)
+    rotors = [replace(RACER.rotors[0], position=p, spin=s, speed_min=slowest) for p, s in pairs]
+    rotors[1] = replace(rotors[1], thrust=(0.0, 0.0, 0.0), torque=(0.0, 0.0, 0.0))
+    craft = replace(RACER, name="hexa", rotors=tuple(rotors))
+    simulator = Simulator([craft], SimulatorConfig(level="position"))
+    simulator.reset(position=HIGH)
+    simulator.advance(96, [*HIGH, 0.0])
+    assert simulator.field("rotor_command")[0, 1] == 0.0
+    assert simulator.field("rotor_command")[0, [0, 2, 3, 4, 5]].min() > slowest
+    assert simulator.field("saturated")[0] == 0.0
+    direct = Simulator([craft], SimulatorConfig(level="rotor_speed"))
+    direct.reset(position=HIGH)
+    for others, share in ((900.0, 0.0), (3000.0, 1.0)):
+        direct.advance(8, [others, 0.0, *[others] * 4])
+        assert direct.field("saturated")[0] == share
+
+
 def test_a_leaning_vehicle_changes_no_bit_of_the_flights_beside_it() -> None:
     crafts = [RACER, replace(vehicle("lmf2"), wrench_noise=WrenchNoise()), vehicle("cf2x_L250")]
     command = np.array([1.0, -2.0, 1001.0, 0.5])

@@ -9,7 +9,7 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.layout import Layout
-from airworthy.vehicles.record import CollisionBody, Vehicle
+from airworthy.vehicles.record import CollisionBody, Rotor, Vehicle
 
 # ---- Rows of the parameter array of the rigid family, and how a vehicle fills them ------------------------------------------
 #
@@ -138,7 +138,7 @@ def body_parameters(vehicle: Vehicle, layout: Layout, rotor_count: int) -> Array
         ("rotor_thrust", [r.thrust for r in rotors]),
         ("rotor_torque", [np.multiply(r.spin, r.torque) for r in rotors]),
         ("rotor_inertia", [r.spin * r.inertia for r in rotors]),
-        ("rotor_min", [r.speed_min for r in rotors]),
+        ("rotor_min", [_least_speed(r) for r in rotors]),
         ("rotor_max", [r.speed_max for r in rotors]),
         ("rotor_rise", [r.response.rise for r in rotors]),
         ("rotor_fall", [r.response.fall for r in rotors]),
@@ -177,6 +177,17 @@ def body_parameters(vehicle: Vehicle, layout: Layout, rotor_count: int) -> Array
     put("imu_limit", (np.inf, np.inf))
     put("limit", (1e5, 1e3, 1e3))
     return column
+
+
+def _least_speed(rotor: Rotor) -> float:
+    """Lower limit [rad/s]; of a rotor that gives no thrust at any speed, a hundredth of its range below standing still.
+
+    Allocation asks such a rotor to stand still for good: nothing is lost there that it could have given, so that the share of
+    steps with a rotor at a limit does not count it. One whose torque is felt at its least speed keeps that speed.
+    """
+    if any(rotor.thrust) or (any(rotor.torque) and rotor.speed_min > 0.0):
+        return rotor.speed_min
+    return min(rotor.speed_min, 0.0) - 0.01 * (rotor.speed_max - rotor.speed_min)
 
 
 def invert_inertia(inertia: tuple[float, ...]) -> Array:
