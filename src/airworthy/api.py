@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import make_folder
+from airworthy.core.keyword_messages import raises_in_keywords
 from airworthy.results import Images, Result
 from airworthy.scenes.record import Scene
 from airworthy.trajectories import Course
@@ -33,6 +34,7 @@ REPORT = "report.html"
 vehicle = named_vehicle
 
 
+@raises_in_keywords
 def fly(
     vehicle: str | Vehicle | Sequence[str | Vehicle] = "flightgoggles",
     *,
@@ -172,6 +174,7 @@ def _rows(name: str, value: ArrayLike | None, width: int, count: int | None = No
     return np.broadcast_to(rows, (count or len(rows), width))
 
 
+@raises_in_keywords
 def synthesize(out: str | Path = "runs/synthesize", *, workers: int = 1, device: str = "cpu", **options: Any) -> Result:
     """Make a data set of expert roll-outs with what the drone sees, or go on with one.
 
@@ -201,6 +204,7 @@ def synthesize(out: str | Path = "runs/synthesize", *, workers: int = 1, device:
     return Result(made.folder, summary, made, page, tuple(sorted(made.folder.glob("shard_*/pairs.parquet"))))
 
 
+@raises_in_keywords
 def train(kind: str, data: str | Path | Result, out: str | Path | None = None, *, quiet: bool = True, **options: Any) -> Result:
     """Train a network, or go on with a training that was stopped.
 
@@ -235,6 +239,7 @@ def train(kind: str, data: str | Path | Result, out: str | Path | None = None, *
     return Result(done.folder, done.figures, done, done.folder / REPORT, (done.folder / "training.jsonl",))
 
 
+@raises_in_keywords
 def evaluate(pilot: Any = "mpc", *, quiet: bool = True, **options: Any) -> Result:
     """Try pilots under the conditions of the tracking protocol: light, wind, payload, people, delays, noise.
 

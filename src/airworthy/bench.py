@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from airworthy.api import REPORT, configured, evaluate
+from airworthy.core.keyword_messages import raises_in_keywords
 from airworthy.results import Result
 from airworthy.scenes.record import Scene
 from airworthy.vehicles import Vehicle
@@ -15,6 +16,7 @@ __all__ = ["gates", "navigation", "tracking"]
 tracking = evaluate
 
 
+@raises_in_keywords
 def navigation(
     pilots: str | Sequence[str] = "straight",
     vehicles: str | Vehicle | Sequence[str | Vehicle] = "all",
@@ -46,6 +48,7 @@ def navigation(
     return Result(done.folder, done.summary, done, done.folder / REPORT, (done.folder / "results.parquet",))
 
 
+@raises_in_keywords
 def gates(courses: str | Sequence[str] = (), network: str = "published", *, quiet: bool = True, **options: Any) -> Result:
     """Plan courses of gates, prove the plans, fly what is approved, and compare lap times.
 

@@ -54,10 +54,16 @@ FLY_RULES = (
 
 PLANNER_RULES = (
     IdleRule(
-        ("start", "goal", "time_limit"),
+        ("start", "goal"),
         lambda config, plans: not plans,
         "for a pilot that follows a course, and has neither start nor goal",
         "give --waypoints, or name a planner with --pilot",
+    ),
+    IdleRule(
+        ("time_limit",),
+        lambda config, plans: not plans,
+        "for a pilot that follows a course, whose end is the flight's",
+        "name a planner with --pilot",
     ),
     IdleRule(
         ("course", "laps", "slower"),
