@@ -252,6 +252,13 @@ def test_pilots_are_tied_where_the_interval_over_layouts_touches_zero(won: Itera
     assert ahead["tied"] is behind["tied"] is tied
 
 
+def test_a_single_layout_puts_nobody_ahead() -> None:
+    a, b = ([row(name, "forest", f"v{v}", 1, won) for v in range(20)] for name, won in (("a", 1), ("b", 0)))
+    found = _paired(a, b)
+    assert np.isnan(found["layout_low"])
+    assert found["tied"] is True
+
+
 def test_the_interval_over_layouts_is_that_of_the_spread_between_their_means() -> None:
     rng = np.random.default_rng(4)
     means = {s: rng.normal(0.1, 0.2, 40) for s in ("forest", "maze", "perlin")}

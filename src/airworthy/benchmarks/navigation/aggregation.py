@@ -206,7 +206,8 @@ def _paired(rows: Sequence[Row], others: Sequence[Row]) -> dict[str, Any]:
     """
     wide = layout_difference(rows, others)
     # The interval with its bounds: one that ends at exactly 0 holds "no difference", as where one layout in ten decides.
-    tied = bool(wide.low <= 0.0 <= wide.high)
+    # Also where the interval is NaN: of a single layout nothing follows for others, so neither pilot is said to be ahead.
+    tied = not (wide.low > 0.0 or wide.high < 0.0)
     return {**paired_difference(rows, others), "layout_low": wide.low, "layout_high": wide.high, "tied": tied}
 
 
