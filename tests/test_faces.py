@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,24 +19,16 @@ TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FACES}
 NAMED = pytest.mark.parametrize("path", FACES, ids=lambda path: path.parent.name)
 
 
-def lazy(tree: ast.Module) -> dict[str, tuple[str, ...]]:
-    """The table given to `lazy_names`: module to names; what is computed (`*ROOMS`) is left out."""
-    call = next(n for n in ast.walk(tree) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "lazy_names")
-    table = call.args[1]
-    assert isinstance(table, ast.Dict)
-    found = {}
-    for key, value in zip(table.keys, table.values, strict=True):
-        assert isinstance(key, ast.Constant)
-        assert isinstance(value, ast.Tuple)
-        found[str(key.value)] = tuple(str(item.value) for item in value.elts if isinstance(item, ast.Constant))
-    return found
-
-
-def for_types(tree: ast.Module, package: str) -> dict[str, tuple[str, ...]]:
-    """The imports under `if TYPE_CHECKING:` as module to names, modules relative to the package."""
+def for_types(tree: ast.Module, package: str) -> dict[str, list[str]]:
+    """The imports under `if TYPE_CHECKING:` as module to names; modules relative to the package, "" for its own ones."""
     block = next(n for n in tree.body if isinstance(n, ast.If) and getattr(n.test, "id", "") == "TYPE_CHECKING")
+    assert all(isinstance(node, ast.ImportFrom) for node in block.body)
     statements = [n for n in block.body if isinstance(n, ast.ImportFrom)]
-    return {(n.module or "").removeprefix(package).lstrip("."): tuple(a.asname or a.name for a in n.names) for n in statements}
+    return {(n.module or "").removeprefix(package).lstrip("."): [a.asname or a.name for a in n.names] for n in statements}
+
+
+def package_of(path: Path) -> str:
+    return ".".join(("airworthy", *path.parent.relative_to(PACKAGE).parts))
 
 
 def listed(tree: ast.Module) -> list[str]:
@@ -59,27 +52,23 @@ def defined(path: Path) -> Iterator[str]:
 
 
 @NAMED
-def test_table_types_and_list_agree(path: Path) -> None:
-    tree = TREES[path]
-    table = lazy(tree)
-    package = ".".join(("airworthy", *path.parent.relative_to(PACKAGE).parts))
-    assert {k: set(v) for k, v in for_types(tree, package).items()} == {k: set(v) for k, v in table.items()}
-    names = [name for names in table.values() for name in names]
+def test_imports_and_list_agree(path: Path) -> None:
+    names = [name for names in for_types(TREES[path], package_of(path)).values() for name in names]
     assert len(names) == len(set(names))
-    assert set(names) <= set(listed(tree))
+    assert set(names) <= set(listed(TREES[path]))
 
 
 @NAMED
-def test_every_name_is_where_the_table_says(path: Path) -> None:
-    for module, names in lazy(TREES[path]).items():
+def test_every_name_is_where_the_import_says(path: Path) -> None:
+    for module, names in for_types(TREES[path], package_of(path)).items():
         stem = path.parent.joinpath(*module.split(".")) if module else path.parent
         if module == "":
             assert all((stem / f"{name}.py").exists() for name in names)
             continue
         home = stem / "__init__.py" if stem.is_dir() else stem.with_suffix(".py")
         assert set(names) <= set(defined(home)), f"{home} lacks {set(names) - set(defined(home))}"
-        beside = {entry.stem for entry in path.parent.iterdir() if entry.suffix == ".py" or entry.is_dir()}
-        assert not beside & set(names), "importing the module would take the name's place"
+        modules = {entry.stem for entry in path.parent.iterdir() if entry.suffix == ".py" or entry.is_dir()}
+        assert not modules & set(names), "importing the module would take the name's place"
 
 
 @pytest.mark.parametrize("room", [room for room in ROOMS if (PACKAGE / room).is_dir() and room != "cli"])
@@ -95,3 +84,22 @@ def test_names_load_when_asked_for_and_are_listed_before() -> None:
     assert optics.to_8bit is importlib.import_module("airworthy.optics.tone").to_8bit
     with pytest.raises(AttributeError, match=r"module 'airworthy\.optics' has no attribute 'telescope'"):
         _ = optics.telescope
+
+
+def test_a_package_without_its_source_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "sealed"
+    folder.mkdir()
+    (folder / "own.py").write_text("one = 1\n")
+    text = "from airworthy.core.faces import lazy_names\n__getattr__, __dir__ = lazy_names(__name__, ('own', 'absent'))\n"
+    (folder / "__init__.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sealed = importlib.import_module("sealed")
+    assert sealed.own.one == 1
+    with pytest.raises(AttributeError, match="'absent'"):
+        _ = sealed.absent
+    for name in ("sealed", "sealed.own"):
+        monkeypatch.delitem(sys.modules, name)
+    sealed = importlib.import_module("sealed")
+    monkeypatch.setattr(type(sealed.__spec__.loader), "get_source", lambda self, name: None)
+    with pytest.raises(ImportError, match="The source of sealed is not there"):
+        _ = sealed.anything

@@ -52,16 +52,7 @@ if TYPE_CHECKING:
     from airworthy.simulation import Simulator
     from airworthy.trajectories import course
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "": ("bench", *ROOMS),
-            "api": ("evaluate", "fly", "plan", "render", "synthesize", "task", "train", "vehicle"),
-            "scenes": ("scene",),
-            "simulation": ("Simulator",),
-            "trajectories": ("course",),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__, modules=ROOMS)
 
 __all__ = [
     "ROOMS", "Simulator", "__version__", "bench", "course", "evaluate", "fly", "plan", "render", "scene", "synthesize", "task",

@@ -27,21 +27,7 @@ if TYPE_CHECKING:
     from airworthy.benchmarks.validation import AllanDeviation, FlightLog, allan_deviation, imu_statistics, read_flight_log
     from airworthy.benchmarks.validation.run import ValidateConfig, Validation, run_validation
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "fly.config": ("FlyConfig",),
-            "fly.film": ("Video", "VideoOptions", "record_video"),
-            "fly.job": ("FlyResult", "run_fly"),
-            "fly.replay": ("Comparison", "refly"),
-            "navigation": ("Benchmarked", "NavigationConfig", "Perturbation", "read_rows", "replay_row", "run_benchmark"),
-            "step_tests": ("flight_check", "flight_checks", "measured_indicators"),
-            "tracking": ("Condition", "TrackingMethod", "EvaluateConfig", "Evaluated", "condition", "evaluate"),
-            "tuning": ("TuneConfig", "Tuned", "tune"),
-            "validation": ("AllanDeviation", "FlightLog", "allan_deviation", "imu_statistics", "read_flight_log"),
-            "validation.run": ("ValidateConfig", "Validation", "run_validation"),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "AllanDeviation",

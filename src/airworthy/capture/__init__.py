@@ -14,19 +14,7 @@ if TYPE_CHECKING:
     from airworthy.capture.training import TrainResult, train_splats
     from airworthy.capture.training_options import TrainOptions
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "_gate": ("CaptureLimits",),
-            "alignment": ("Alignment", "aligned", "find_alignment"),
-            "images": ("CAPTURE_LIMITS", "CaptureImages", "read_capture", "write_capture"),
-            "markers": ("MarkerPose", "detect_marker", "draw_marker", "marker_poses"),
-            "rendering": ("RenderCaptureOptions", "render_capture"),
-            "similarity": ("Similarity", "best_similarity", "find_similarity"),
-            "training": ("TrainResult", "train_splats"),
-            "training_options": ("TrainOptions",),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "CAPTURE_LIMITS", "Alignment", "CaptureImages", "CaptureLimits", "MarkerPose", "RenderCaptureOptions", "Similarity",

@@ -72,7 +72,7 @@ from airworthy.vehicles import thrust_limits
 if TYPE_CHECKING:
     from airworthy.control.mpc import MpcConfig, MpcReference, MpcSolver
 else:
-    __getattr__, __dir__ = lazy_names(__name__, {"mpc": ("MpcConfig", "MpcReference", "MpcSolver")})
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "LEVELS", "MODES", "PRIORITIES", "Allocation", "Bandwidth", "BodyState", "ControlConfig", "FilterCoefficients", "GainSet",

@@ -19,21 +19,7 @@ if TYPE_CHECKING:
     from airworthy.core.schema import Bound, check_fields
     from airworthy.core.tracing import jacobian, trace
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "": ("frames", "ops"),
-            "errors": ("AirworthyError", "AssetError", "AssetWarning", "UnknownNameError"),
-            "files": ("data_dir", "read_json", "read_toml", "write_json", "write_text"),
-            "frames": ("camera_attitude", "from_euler"),
-            "layout": ("Layout",),
-            "native_kernel": ("MODULE_OPTIONS", "Launcher", "quiet_launch", "quiet_warp", "shared_source"),
-            "random": ("Stream",),
-            "runs.progress": ("stoppable",),
-            "schema": ("Bound", "check_fields"),
-            "tracing": ("jacobian", "trace"),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "MODULE_OPTIONS", "AirworthyError", "AssetError", "AssetWarning", "Bound", "Launcher", "Layout", "Stream",

@@ -18,16 +18,7 @@ if TYPE_CHECKING:
     )
 else:
     # fmt: off
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "metrics": ("FlightResult", "evaluate_tracking", "path_distance"),
-            "statistics": (
-                "Estimate", "bootstrap_interval", "describe", "interquartile_mean", "read_summary", "summarize",
-                "wilson_interval", "write_summary",
-            ),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
     # fmt: on
 
 __all__ = [

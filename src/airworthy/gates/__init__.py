@@ -32,24 +32,7 @@ if TYPE_CHECKING:
     )
 else:
     # fmt: off
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "benchmark": ("GatesMethod", "FlightOptions", "GatesBenchmarked", "GatesBenchConfig", "family_named", "run_gates"),
-            "benchmark.methods": ("method_of",),
-            "crossings": ("check_crossings",),
-            "labels.labels": ("Labels", "label"),
-            "labels.options": ("RANDOMISATIONS", "SearchOptions"),
-            "labels.situations": ("Grid", "encode", "grid_named"),
-            "planner.network": ("Boundary",),
-            "planner.planner": ("plan", "plan_many"),
-            "planner.plans": ("BoundaryPlan", "PlanOptions"),
-            "task": ("GateJudge", "GateProtocol"),
-            "training": (
-                "BoundaryOptions", "BoundaryRunOptions", "LabelTable", "TrainedBoundary", "read_labels", "train_boundary",
-            ),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
     # fmt: on
 
 __all__ = [

@@ -25,20 +25,7 @@ if TYPE_CHECKING:
     )
 else:
     # fmt: off
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "datasets": ("DatasetConfig", "ExpertDataset", "ImageStack", "Made", "read_manifest", "synthesize_dataset"),
-            "datasets.lerobot": ("export_lerobot",),
-            "export": ("export_onnx",),
-            "svnet": ("ExpertPairs", "RunOptions", "SvNetOptions", "TrainedSvNet", "train_svnet"),
-            "svnet.adaptation": ("AdaptationConfig", "measure_adaptation"),
-            "synthesis": (
-                "NOISE_LEVELS", "RolloutPlan", "Rollouts", "Stages", "SynthesisConfig", "flight_camera", "noise_level",
-                "roll_out",
-            ),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
     # fmt: on
 
 __all__ = [

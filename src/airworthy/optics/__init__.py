@@ -20,17 +20,7 @@ if TYPE_CHECKING:
     )
 else:
     # fmt: off
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "distortion": ("AnglePolynomial", "PlumbBob"),
-            "projections": ("Fisheye", "Pinhole", "Projection", "Spherical", "UserRays", "focal_length", "pixel_centres"),
-            "tone": (
-                "display_from_linear", "encode_8bit", "filmic", "grey_8bit", "linear_from_display", "linear_from_srgb",
-                "luminance", "srgb_from_linear", "to_8bit",
-            ),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
     # fmt: on
 
 __all__ = [

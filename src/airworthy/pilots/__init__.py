@@ -13,18 +13,7 @@ if TYPE_CHECKING:
     from airworthy.pilots.svnet.pilot import SvNetPilot, policy_camera, svnet_pilot
     from airworthy.pilots.trackers import TrackerPilot, tracker
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "catalogue": ("pilot_for", "pilot_level", "pilot_names", "pilot_sensors"),
-            "expert": ("ExpertPilot", "ExpertReference", "expert_for"),
-            "flight_loop": ("FlightPlan", "FlightRun", "fly"),
-            "pilot": ("Observation", "Pilot", "observe"),
-            "svnet.contract": ("read_contract",),
-            "svnet.pilot": ("SvNetPilot", "policy_camera", "svnet_pilot"),
-            "trackers": ("TrackerPilot", "tracker"),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "ExpertPilot", "ExpertReference", "FlightPlan", "FlightRun", "Observation", "Pilot", "SvNetPilot", "TrackerPilot",

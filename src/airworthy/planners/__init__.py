@@ -32,26 +32,7 @@ if TYPE_CHECKING:
     from airworthy.planners.straight import StraightFlight
 else:
     # fmt: off
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "common.depth_input": ("ComputeModel", "OdometryErrors"),
-            "common.interface": ("Airframes", "MapSettings", "MapView", "Maps", "Mission", "Motion", "Planner", "Setpoints"),
-            "common.tracking": ("PlannerPilot", "TakeOff"),
-            "common.tracking_backends": ("backend_names", "register_backend"),
-            "ego": ("EgoConfig", "EgoPlanner"),
-            "fast": ("FastPlanner", "FastSettings", "KinoSettings"),
-            "mapping": (
-                "CellMaps", "LocalMaps", "MapBoxes", "camera_pose", "map_boxes", "mapping_camera", "maps_of_cells",
-                "maps_of_scene", "read_pixels",
-            ),
-            "navrl": ("NavRL", "NavRLSettings", "convert_weights"),
-            "oracle": ("Oracle",),
-            "pgo": ("PgoPlanner", "PgoSettings", "RoadmapSettings"),
-            "sampling_expert": ("SamplingExpert", "SamplingSettings"),
-            "straight": ("StraightFlight",),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
     # fmt: on
 
 __all__ = [

@@ -13,18 +13,7 @@ if TYPE_CHECKING:
     from airworthy.rendering.shading import Cameras, ShadingOptions
     from airworthy.rendering.soft_light import SoftLight, soft_images, soft_views, softly_lit
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "baking": ("BakeSettings",),
-            "converting": ("ConvertOptions", "lit_batch", "splats_from_scene"),
-            "images": ("CHANNEL_NAMES", "FlowMotion", "MoverPoses", "optical_flow", "render", "overlaid"),
-            "light_baking": ("bake", "baked_light", "relit", "use_baked"),
-            "refining": ("depth_error", "image_psnr", "image_quality", "image_ssim"),
-            "shading": ("Cameras", "ShadingOptions"),
-            "soft_light": ("SoftLight", "soft_images", "soft_views", "softly_lit"),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "CHANNEL_NAMES", "BakeSettings", "Cameras", "ConvertOptions", "FlowMotion", "MoverPoses", "ShadingOptions", "SoftLight",

@@ -19,18 +19,7 @@ if TYPE_CHECKING:
     )
 else:
     # fmt: off
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "film.cameras": ("CameraPath", "camera_path"),
-            "film.files": ("read_frames", "write_video"),
-            "flight_report": ("write_report",),
-            "gallery": ("GalleryConfig", "write_gallery"),
-            "pictures": (
-                "distance_picture", "flow_picture", "normal_picture", "number_picture", "points_picture", "sensor_pictures",
-            ),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
     # fmt: on
 
 __all__ = [

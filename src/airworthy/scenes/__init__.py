@@ -38,27 +38,7 @@ if TYPE_CHECKING:
     from airworthy.scenes.viewpoints import look_at, scene_digest
 else:
     # fmt: off
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "actors": ("ActorKit", "add_actor", "posed"),
-            "batch": ("SceneBatch",),
-            "catalogue": ("register_generator", "scene", "scene_generators", "scene_names"),
-            "checking": ("check_scene", "findings"),
-            "files.extras": ("skinned_actor",),
-            "files.scene_file": ("read_scene", "write_scene"),
-            "formats": ("export_scene", "read_model", "read_points", "write_points_ply"),
-            "generators": ("GENERATORS", "resample", "room_batch", "with_level"),
-            "people": ("person", "walk_path"),
-            "record": (
-                "DEFAULT_SEMANTICS", "NO_HIT", "Actor", "Beacon", "GateFrame", "Instance", "Material", "PointLight", "Pose",
-                "Region", "Scene", "Sky", "SplatPlacement", "SpotLight", "Sun", "Texture", "Waypoint",
-            ),
-            "splats": ("EditBox", "Splats", "brightened", "cropped", "merged", "read_splats", "transformed", "write_splats"),
-            "splats.placing": ("add_splat_actor", "add_splats", "standing", "stood", "with_surface"),
-            "viewpoints": ("look_at", "scene_digest"),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
     # fmt: on
 
 __all__ = [

@@ -17,20 +17,7 @@ if TYPE_CHECKING:
     from airworthy.sensors.noise import Draw, RangeNoise
     from airworthy.sensors.sampling import RaySensor, SensorView
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "build": ("BeaconCamera", "BeaconOptions", "Sensor", "TimeOfFlight", "make_sensor", "markers", "rig", "rig_names"),
-            "camera": ("Camera", "disparity", "stereo_shadow"),
-            "carried": ("carried_sensors",),
-            "devices": ("Device", "device", "device_names", "imu_device", "imu_names"),
-            "lidar": ("Lidar", "Ranger", "packed_points", "ranger"),
-            "limits": ("RangeLimits",),
-            "mounting": ("Mount", "MountSpread", "SampleClock"),
-            "noise": ("Draw", "RangeNoise"),
-            "sampling": ("RaySensor", "SensorView"),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "AnglePolynomial", "BeaconCamera", "BeaconOptions", "Camera", "Device", "Draw", "Fisheye", "Lidar", "Mount", "MountSpread",

@@ -15,20 +15,7 @@ if TYPE_CHECKING:
     from airworthy.simulation.start_state import Snapshot
     from airworthy.simulation.twin import SemiKinematicTwin, Twin
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "config": ("Contact", "Downwash", "Ground", "Imu", "Randomization", "SimulatorConfig", "Wind"),
-            "events": ("ContactRecord", "EventSource", "Schedule"),
-            "flights": ("FlightTable", "flight_columns", "read_flight", "read_flight_meta", "write_flight"),
-            "mounted": ("MountedSensor", "MountedSensors", "VehicleMovers"),
-            "recorder": ("Recorder", "Replay"),
-            "sensor_recording": ("SensorRecorder",),
-            "simulator": ("Simulator",),
-            "start_state": ("Snapshot",),
-            "twin": ("SemiKinematicTwin", "Twin"),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Contact", "ContactRecord", "Downwash", "EventSource", "FlightTable", "Ground", "Imu", "MountedSensor", "MountedSensors",

@@ -15,20 +15,7 @@ if TYPE_CHECKING:
     from airworthy.splats.renderer import SplatRenderer
     from airworthy.splats.training import ImageLoss, Rates, SplatOptimizer
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "cameras": ("RenderRequest", "Window"),
-            "dynamic_instances": ("SplatMovers",),
-            "exposure": ("Exposure", "render_exposed"),
-            "gradients": ("Gradients", "PoseGradients"),
-            "lens": ("Lens",),
-            "policy_view": ("PolicyView",),
-            "projected": ("render_projection",),
-            "renderer": ("SplatRenderer",),
-            "training": ("ImageLoss", "Rates", "SplatOptimizer"),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Exposure", "Gradients", "ImageLoss", "Lens", "PolicyView", "PoseGradients", "Rates", "RenderRequest", "SplatMovers",

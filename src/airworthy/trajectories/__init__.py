@@ -44,49 +44,7 @@ if TYPE_CHECKING:
     from airworthy.trajectories.trajectory import FlatSample, Trajectory, concatenate, laps
     from airworthy.trajectories.yaw import yaw_fixed, yaw_ramp, yaw_spline
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "allocation": ("shorten", "slow_to", "time_allocation_trapezoid"),
-            "bspline": ("UniformBspline",),
-            "course_file": ("Course", "course", "course_names", "from_waypoints", "read_course", "write_course"),
-            "flatness": (
-                "KinematicState",
-                "RigidState",
-                "kinematic_state",
-                "rigid_state",
-                "rotor_thrusts",
-                "thrust_command",
-                "vehicle_state",
-            ),
-            "gate_path": ("septic_through", "through_gates"),
-            "gates": ("Gate", "GateCrossing", "GatePassage", "gate_crossing", "gate_passages"),
-            "generated_courses": (
-                "RandomCourse",
-                "circle_course",
-                "generated_course",
-                "random_course",
-                "snake_course",
-                "straight_course",
-            ),
-            "limits": ("DEFAULT_LIMITS", "TRACKING_ENVELOPE", "Limits"),
-            "min_snap": ("Keyframe", "minimum_snap"),
-            "polynomial": ("septic", "septic_coasting"),
-            "proof": (
-                "LimitCheck",
-                "LimitProof",
-                "YawedBox",
-                "prove",
-                "prove_clearance",
-                "prove_corridor",
-                "prove_half_space",
-                "prove_within",
-            ),
-            "tracked": ("RotorBound",),
-            "trajectory": ("FlatSample", "Trajectory", "concatenate", "laps"),
-            "yaw": ("yaw_fixed", "yaw_ramp", "yaw_spline"),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "DEFAULT_LIMITS", "TRACKING_ENVELOPE", "Course", "FlatSample", "Gate", "GateCrossing", "GatePassage", "Keyframe",

@@ -32,36 +32,7 @@ if TYPE_CHECKING:
         rotor_state_for_thrust,
     )
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "check": ("inertia_matrix", "rotor_thrust", "rotor_torque"),
-            "files": ("read_vehicle", "write_vehicle"),
-            "lookup": ("import_urdf", "named_vehicle", "vehicle", "vehicle_names"),
-            "record": (
-                "Battery",
-                "CollisionBody",
-                "Disturbance",
-                "Drag",
-                "Rotor",
-                "RotorResponse",
-                "SensorMount",
-                "Vehicle",
-                "VoltageChain",
-                "WrenchNoise",
-            ),
-            "synthesis": ("synthesize",),
-            "trim": ("Trim", "hover_speed", "hover_trim", "thrust_limits", "upright"),
-            "wrench": (
-                "Indicators",
-                "control_effectiveness",
-                "indicators",
-                "linear_drag",
-                "pushes_sideways",
-                "rotor_state_for_thrust",
-            ),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Battery", "CollisionBody", "Disturbance", "Drag", "Indicators", "Rotor", "RotorResponse", "SensorMount", "Trim", "Vehicle",

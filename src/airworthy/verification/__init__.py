@@ -18,23 +18,7 @@ if TYPE_CHECKING:
     from airworthy.verification.sensors import sensor_figures
     from airworthy.verification.splats import splat_figures
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "capture": ("marker_figures",),
-            "contact": ("contact_figures",),
-            "flightgoggles": ("flightgoggles_figures",),
-            "geometry": ("geometry_figures",),
-            "gates": ("gate_figures", "gates_left_out"),
-            "learning": ("sousvide_figures", "sousvide_left_out"),
-            "navigation": ("navigation_figures", "navigation_left_out"),
-            "promises": ("promise_figures",),
-            "published": ("Figure", "published_figures"),
-            "scenes": ("scene_figures",),
-            "sensors": ("sensor_figures",),
-            "splats": ("splat_figures",),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Figure", "contact_figures", "flightgoggles_figures", "gate_figures", "gates_left_out", "geometry_figures",

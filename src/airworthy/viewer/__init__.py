@@ -11,16 +11,7 @@ if TYPE_CHECKING:
     from airworthy.viewer.server import serve
     from airworthy.viewer.subjects import Subject, load_subject
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "cameras": ("LiveCamera", "RecordedCamera", "ViewerImage"),
-            "flights": ("ShownFlight", "load_flight"),
-            "playback": ("Viewer",),
-            "server": ("serve",),
-            "subjects": ("Subject", "load_subject"),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "LiveCamera",

@@ -12,17 +12,7 @@ if TYPE_CHECKING:
     from airworthy.benchmarks.fly.replay import Comparison, refly
     from airworthy.benchmarks.fly.run_record import RunRecord, read_record
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "config": ("FlyConfig", "check_config", "read_config"),
-            "film": ("Video", "VideoOptions", "record_video"),
-            "job": ("FlyResult", "run_fly"),
-            "metrics": ("RunMetrics", "judge"),
-            "replay": ("Comparison", "refly"),
-            "run_record": ("RunRecord", "read_record"),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Comparison", "FlyConfig", "FlyResult", "RunMetrics", "RunRecord", "Video", "VideoOptions", "check_config", "judge",

@@ -17,18 +17,7 @@ if TYPE_CHECKING:
     from airworthy.benchmarks.navigation.score import score_table
     from airworthy.benchmarks.navigation.store import read_rows
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "config": ("Flight", "NavigationConfig", "Perturbation"),
-            "job": ("Benchmarked", "run_benchmark"),
-            "missions": ("Mission",),
-            "replay": ("replay_row",),
-            "report.page": ("write_report",),
-            "score": ("score_table",),
-            "store": ("read_rows",),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Benchmarked", "Flight", "Mission", "NavigationConfig", "Perturbation", "read_rows", "replay_row", "run_benchmark",

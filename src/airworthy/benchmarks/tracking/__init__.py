@@ -13,15 +13,7 @@ if TYPE_CHECKING:
     from airworthy.benchmarks.tracking.job import Evaluated, evaluate
     from airworthy.benchmarks.tracking.methods import TrackingMethod
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "conditions": ("Condition", "condition"),
-            "config": ("EvaluateConfig",),
-            "job": ("Evaluated", "evaluate"),
-            "methods": ("TrackingMethod",),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "Condition",

@@ -30,17 +30,7 @@ if TYPE_CHECKING:
     from airworthy.core.runs.progress import stoppable
     from airworthy.core.runs.workers import WorkerStopped, in_processes, on_cluster, shared
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "block_job": ("BlocksDone", "Keeper", "describe_machine", "keep_each", "kind_of", "refuse_foreign"),
-            "block_store": ("BlockStore",),
-            "checkpoints": ("Checkpoint", "Checkpoints"),
-            "manifest": ("ManifestKind", "differences", "digest_of"),
-            "progress": ("stoppable",),
-            "workers": ("WorkerStopped", "in_processes", "on_cluster", "shared"),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "BlockStore", "BlocksDone", "Checkpoint", "Checkpoints", "Keeper", "ManifestKind", "WorkerStopped", "describe_machine",

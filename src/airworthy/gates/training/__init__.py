@@ -13,7 +13,7 @@ from airworthy.gates.training.options import IDLE_RULES, BoundaryOptions, Bounda
 if TYPE_CHECKING:
     from airworthy.gates.training.training import TrainedBoundary
 else:
-    __getattr__, __dir__ = lazy_names(__name__, {"training": ("TrainedBoundary",)})
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = ["BoundaryOptions", "BoundaryRunOptions", "LabelTable", "TrainedBoundary", "read_labels", "train_boundary"]
 

@@ -11,16 +11,7 @@ if TYPE_CHECKING:
     from airworthy.reports.film.rendered_scene import puppet
     from airworthy.reports.film.sheet import contact_sheet
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "cameras": ("CameraPath", "camera_path"),
-            "files": ("read_frames", "write_video"),
-            "flight_track": ("FlightTrack", "film_content"),
-            "rendered_scene": ("puppet",),
-            "sheet": ("contact_sheet",),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "CameraPath", "FlightTrack", "camera_path", "contact_sheet", "film_content", "puppet", "read_frames", "write_video",

@@ -15,20 +15,7 @@ if TYPE_CHECKING:
     from airworthy.scenes.formats.solids import tessellate
     from airworthy.scenes.formats.write_plain import write_obj, write_pcd, write_ply, write_points_ply, write_stl
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "export": ("EXPORTS", "export_scene", "write_dae", "write_sdf"),
-            "gltf.writer": ("write_glb",),
-            "model": ("Clip", "FileLimits", "Model", "Points", "Skeleton", "Track"),
-            "obj": ("pack_metallic_roughness", "read_maps"),
-            "read": ("MODEL_SUFFIXES", "POINT_SUFFIXES", "read_model", "read_points"),
-            "sampling": ("sample_points",),
-            "simplify": ("levels_of_detail", "simplified", "weld"),
-            "solids": ("tessellate",),
-            "write_plain": ("write_obj", "write_pcd", "write_ply", "write_points_ply", "write_stl"),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "EXPORTS",

@@ -19,7 +19,7 @@ from airworthy.scenes.record import Scene
 if TYPE_CHECKING:
     from airworthy.scenes.generators.rooms import resample, room_arrays, room_batch, with_level
 else:
-    __getattr__, __dir__ = lazy_names(__name__, {"rooms": ("resample", "room_arrays", "room_batch", "with_level")})
+    __getattr__, __dir__ = lazy_names(__name__)
 
 Generator = Callable[[int, int], Scene]
 

@@ -22,27 +22,7 @@ if TYPE_CHECKING:
     from airworthy.scenes.splats.record import Splats
     from airworthy.scenes.splats.write import write_splats
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "editing": (
-                "EditBox",
-                "brightened",
-                "cropped",
-                "deleted",
-                "duplicated",
-                "levels_of_detail",
-                "merged",
-                "recolored",
-                "selected",
-                "thinned",
-                "transformed",
-            ),
-            "read": ("SPLAT_LIMITS", "SPLAT_SUFFIXES", "LoadedSplats", "SourceFrame", "read_splats"),
-            "record": ("Splats",),
-            "write": ("write_splats",),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "SPLAT_LIMITS",

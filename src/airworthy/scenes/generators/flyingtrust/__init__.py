@@ -8,12 +8,6 @@ if TYPE_CHECKING:
     from airworthy.scenes.generators.flyingtrust.parameters import CONFIGURATIONS, SCENARIOS, Scenario
     from airworthy.scenes.generators.flyingtrust.scenario import layout_of, scene_of
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "parameters": ("CONFIGURATIONS", "SCENARIOS", "Scenario"),
-            "scenario": ("layout_of", "scene_of"),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = ["CONFIGURATIONS", "SCENARIOS", "Scenario", "layout_of", "scene_of"]

@@ -9,14 +9,7 @@ if TYPE_CHECKING:
     from airworthy.scenes.generators.halls.race_hall import alphapilot
     from airworthy.scenes.generators.halls.splat_hall import hall, hall_statues, hall_with_statues
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "race_hall": ("alphapilot",),
-            "layouts": ("backroom", "flightroom", "mid_gate"),
-            "splat_hall": ("hall", "hall_statues", "hall_with_statues"),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "alphapilot",

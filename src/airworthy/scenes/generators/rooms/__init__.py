@@ -9,14 +9,7 @@ if TYPE_CHECKING:
     from airworthy.scenes.generators.rooms.parameters import ALIASES, ROOMS, Assets, Room
     from airworthy.scenes.generators.rooms.scene import room_scene, with_level
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "batch": ("RoomArrays", "resample", "room_arrays", "room_batch"),
-            "parameters": ("ALIASES", "ROOMS", "Assets", "Room"),
-            "scene": ("room_scene", "with_level"),
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "ALIASES",
