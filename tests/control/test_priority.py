@@ -155,6 +155,13 @@ def _gains(path: Path, priority: Priority | None) -> str:
     return str(write_gain_set(GainSet("mine", "geometric", "", values, values, priority=priority), path))
 
 
+def test_a_file_of_gains_carries_any_name(tmp_path: Path) -> None:
+    values: dict[str, Value] = {"position_gain": (4.0, 4.0, 6.0)}
+    gains = GainSet("race \U0001f600\x7f", "geometric", 'by "me"', values, values)
+    again = read_gain_set(write_gain_set(gains, tmp_path / "own.toml"))
+    assert (again.name, again.source) == (gains.name, gains.source)
+
+
 def test_a_file_of_gains_carries_the_order(tmp_path: Path) -> None:
     own, none = _gains(tmp_path / "own.toml", "force-attitude-yaw"), _gains(tmp_path / "none.toml", None)
     assert read_gain_set(own).priority == "force-attitude-yaw"

@@ -15,6 +15,7 @@ import numpy as np
 from airworthy.control.allocation import PRIORITIES, Priority
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import read_toml, write_text
+from airworthy.core.table_schema import toml_value
 
 GEOMETRIC_GAINS: dict[str, tuple[int, str]] = {
     "position_gain": (3, "1/s^2"),
@@ -172,17 +173,15 @@ def read_gain_set(path: str | Path) -> GainSet:
 
 def write_gain_set(gains: GainSet, path: str | Path) -> Path:
     """Write the midpoints of a geometric gain set as a file that `read_gain_set` reads."""
-    import json
-
-    lines = [f"name = {json.dumps(gains.name)}", f"law = {json.dumps(gains.law)}", f"source = {json.dumps(gains.source)}"]
+    lines = [f"{name} = {toml_value(getattr(gains, name))}" for name in ("name", "law", "source")]
     if gains.priority is not None:
-        lines.append(f"priority = {json.dumps(gains.priority)}")
+        lines.append(f"priority = {toml_value(gains.priority)}")
     for title, values, units in (("values", gains.midpoint(), GEOMETRIC_GAINS), ("limits", gains.limits, GEOMETRIC_LIMITS)):
         if values:
             lines += ["", f"[{title}]"]
         for name, value in values.items():
-            numbers = ", ".join(repr(float(x)) for x in value) if isinstance(value, tuple) else ""
-            lines.append(f"{name} = {f'[{numbers}]' if numbers else repr(float(value))}  # {units[name][1]}")
+            numbers = [float(x) for x in value] if isinstance(value, tuple) else float(value)
+            lines.append(f"{name} = {toml_value(numbers)}  # {units[name][1]}")
     return write_text(Path(path), "\n".join(lines) + "\n")
 
 

@@ -21,12 +21,14 @@ import numpy as np
 from airworthy.core.arrays import ArrayAny, ArrayU8
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import parse_json, read_bytes, write_bytes
+from airworthy.core.table_schema import TableSchema, short
 from airworthy.geometry import Mesh
-from airworthy.scenes.files.schema import short
 from airworthy.scenes.formats.model import Clip, FileLimits, Skeleton, Track
 
 Arrays = dict[str, ArrayAny]
 ARRAYS = ".safetensors"
+SCHEMA = TableSchema(entries_max=100_000, list_max=100_000, number_max=1e15)
+"""Of a scene.toml: a scene may hold that many instances."""
 
 _PARTS = ("vertices", "faces", "normals", "uv", "colors", "face_material")
 _JOINTS = ("parents", "position", "attitude", "scale", "inverse_bind")

@@ -14,8 +14,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.geometry import Capsule, Mesh, Shape
 from airworthy.scenes.actors import ActorKit
-from airworthy.scenes.files import schema as _schema
-from airworthy.scenes.files.assets import Folder
+from airworthy.scenes.files.assets import SCHEMA, Folder
 from airworthy.scenes.formats.model import Model, Skeleton
 from airworthy.scenes.people import person
 from airworthy.scenes.record import IDENTITY, Actor, Color, Instance, Quaternion, Scene, Vector3, prefixed_material
@@ -195,7 +194,7 @@ def with_yaw(row: dict[str, Any], where: str) -> dict[str, Any]:
         return row
     if "attitude" in row:
         raise AssetError(f"{where} has both 'yaw' and 'attitude'; give one of them.")
-    half = 0.5 * _schema.decode(float, row["yaw"], f"{where}.yaw")
+    half = 0.5 * SCHEMA.decode(float, row["yaw"], f"{where}.yaw")
     rest = {key: value for key, value in row.items() if key != "yaw"}
     return {**rest, "attitude": [0.0, 0.0, math.sin(half), math.cos(half)]}
 
@@ -211,7 +210,7 @@ def model_from_table(scene: Scene, row: dict[str, Any], folder: Folder, where: s
     """
     from airworthy.scenes.imports import add_model
 
-    wanted: ModelRow = _schema.record(ModelRow, with_yaw(row, where), where)
+    wanted: ModelRow = SCHEMA.record(ModelRow, with_yaw(row, where), where)
     path = folder.path(wanted.file, f"{where}.file")
     options = {item.name: getattr(wanted, item.name) for item in fields(wanted) if item.name != "file"}
     try:
@@ -233,16 +232,16 @@ def actor_from_table(row: dict[str, Any], folder: Folder, where: str) -> Actor |
     body = with_yaw(dict(row), where)
     for key in ("parts", "path"):
         if key in body:
-            labelled = [(f"{where}.{key}[{k}]", item) for k, item in enumerate(_schema.rows(body[key], f"{where}.{key}"))]
-            body[key] = [with_yaw(_schema.table(item, label), label) for label, item in labelled]
+            labelled = [(f"{where}.{key}[{k}]", item) for k, item in enumerate(SCHEMA.rows(body[key], f"{where}.{key}"))]
+            body[key] = [with_yaw(SCHEMA.table(item, label), label) for label, item in labelled]
     extra = {key: body.pop(key) for key in ("person", "skin") if key in body}
     if not extra:
-        actor: Actor = _schema.record(Actor, body, where)
+        actor: Actor = SCHEMA.record(Actor, body, where)
         return actor
     for key in ("parts", "skeleton"):
         if key in body or len(extra) > 1:
             raise AssetError(f"{where} has {' and '.join(extra)} as well as {key!r}; give one of them.")
-    actor = _schema.record(Actor, {**body, "parts": []}, where)
+    actor = SCHEMA.record(Actor, {**body, "parts": []}, where)
     try:
         kit = _person(actor, extra["person"], where) if "person" in extra else _skin(actor, extra["skin"], folder, where)
     except AssetError:
@@ -256,7 +255,7 @@ def actor_from_table(row: dict[str, Any], folder: Folder, where: str) -> Actor |
 
 
 def _person(actor: Actor, value: Any, where: str) -> ActorKit:
-    asked: PersonRow = _schema.record(PersonRow, value, f"{where}.person")
+    asked: PersonRow = SCHEMA.record(PersonRow, value, f"{where}.person")
     animation = actor.animation or "standing"
     return person(actor.name, asked.height, speed=asked.speed, shirt=asked.shirt, animation=animation)
 
@@ -264,6 +263,6 @@ def _person(actor: Actor, value: Any, where: str) -> ActorKit:
 def _skin(actor: Actor, value: Any, folder: Folder, where: str) -> ActorKit:
     from airworthy.scenes.formats import read_model
 
-    asked: SkinRow = _schema.record(SkinRow, value, f"{where}.skin")
+    asked: SkinRow = SCHEMA.record(SkinRow, value, f"{where}.skin")
     model = read_model(folder.path(asked.file, f"{where}.skin.file"), folder.limits)
     return skinned_actor(model, actor.name, asked.skeleton, actor.animation, asked.semantic)

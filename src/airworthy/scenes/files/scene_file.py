@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -14,11 +13,11 @@ import numpy as np
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import make_folder, read_bytes, read_toml, staged_folder, write_text
 from airworthy.core.schema import Bound, check_fields
+from airworthy.core.table_schema import hints, short, toml_key, toml_value, unknown_key, wrong
 from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Shape, Sphere
 from airworthy.scenes.actors import ActorKit
 from airworthy.scenes.files import assets as _assets
-from airworthy.scenes.files import schema as _schema
-from airworthy.scenes.files.assets import Folder
+from airworthy.scenes.files.assets import SCHEMA, Folder
 from airworthy.scenes.files.extras import actor_from_table, model_from_table, with_yaw
 from airworthy.scenes.formats.model import FileLimits, Skeleton
 from airworthy.scenes.record import (
@@ -81,12 +80,12 @@ class SolidRow:
 def read_placement(row: dict[str, Any], where: str) -> tuple[SplatPlacement, SolidRow]:
     """Return a row of splats: where a cloud is seen, and whether it is hit there; raises AssetError."""
     own = [item.name for item in fields(SolidRow)]
-    wanted: SolidRow = _schema.record(SolidRow, {key: row[key] for key in own if key in row}, where)
+    wanted: SolidRow = SCHEMA.record(SolidRow, {key: row[key] for key in own if key in row}, where)
     if not wanted.solid and wanted != SolidRow():
         raise AssetError(f"{where} has 'cell' or 'filled', which are of a mesh to collide with; add solid = true.")
     if wanted.cell < 0.0:
         raise AssetError(f"{where}.cell is {wanted.cell}; expected the edge of a cell in metres, above 0, or 0 to find it.")
-    return _schema.record(SplatPlacement, {key: value for key, value in row.items() if key not in own}, where), wanted
+    return SCHEMA.record(SplatPlacement, {key: value for key, value in row.items() if key not in own}, where), wanted
 
 
 def with_solids(scene: Scene, rows: list[tuple[str, SplatPlacement, SolidRow]]) -> Scene:
@@ -112,8 +111,8 @@ def read_clouds(items: list[tuple[str, Any]], folder: Folder, where: str) -> dic
     """
     found: dict[str, Splats] = {}
     for name, value in items:
-        label = f"{where}: clouds.{_schema.short(name)}"
-        row: CloudRow = _schema.record(CloudRow, value, label)
+        label = f"{where}: clouds.{short(name)}"
+        row: CloudRow = SCHEMA.record(CloudRow, value, label)
         path = folder.path(row.file, f"{label}.file")
         found[name] = _read(path, row, _left(folder.limits, found), label)
     return found
@@ -186,7 +185,6 @@ def write_cloud(splats: Splats, root: Path, stem: str, form: CloudForm) -> dict[
 # -----------------------------------------------------------------------------------------------------------------------------
 # Scene tables as TOML text that people read: one line per instance, one section per material, numbers exact.
 
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _SECTIONS = ("shapes", "textures", "materials", "skeletons", "clouds")
 """Tables of tables, one section per entry."""
 _TABLES = ("semantics", "facts", "sky")
@@ -204,7 +202,7 @@ def text_of(table: dict[str, Any]) -> str:
             lines += ["", f"[{name}]", *(_entry(key, value) for key, value in table[name].items())]
     for name in _SECTIONS:
         for key, value in table.get(name, {}).items():
-            lines += ["", f"[{name}.{_key(key)}]", *(_entry(k, v) for k, v in value.items())]
+            lines += ["", f"[{name}.{toml_key(key)}]", *(_entry(k, v) for k, v in value.items())]
     for name in ("lights", "actors"):
         for row in table.get(name, []):
             lines += ["", f"[[{name}]]", *(_entry(k, v) for k, v in row.items())]
@@ -215,29 +213,8 @@ def _entry(key: str, value: Any) -> str:
     # One line for each entry: a scene's changes then read well in a diff.
     many = isinstance(value, list) and bool(value) and isinstance(value[0], dict)
     if key in (*_ROWS, "parts", "path") and many:
-        return f"{_key(key)} = [\n" + "".join(f"  {_value(item)},\n" for item in value) + "]"
-    return f"{_key(key)} = {_value(value)}"
-
-
-def _key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else _string(key)
-
-
-def _string(value: str) -> str:
-    """Return a basic string: JSON's escapes are TOML's, but for DEL, which TOML wants escaped."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, str):
-        return _string(value)
-    if isinstance(value, bool | np.bool_):
-        return "true" if value else "false"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_value(item) for item in value) + "]"
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }" if value else "{}"
-    return repr(int(value)) if isinstance(value, int | np.integer) else repr(float(value))
+        return f"{toml_key(key)} = [\n" + "".join(f"  {toml_value(item)},\n" for item in value) + "]"
+    return f"{toml_key(key)} = {toml_value(value)}"
 
 
 # -----------------------------------------------------------------------------------------------------------------------------
@@ -297,14 +274,14 @@ def scene_from_table(table: Mapping[str, Any], folder: Folder, where: str) -> Sc
     body = dict(table)
     version = body.pop("version", None)
     if isinstance(version, bool) or version != VERSION:
-        raise AssetError(f"{where} has the file version {_schema.short(version)}, but this Airworthy reads version {VERSION}.")
+        raise AssetError(f"{where} has the file version {short(version)}, but this Airworthy reads version {VERSION}.")
     base = _base(body.pop("base", None), where)
     for key in body:
         if key not in _PLAIN and key not in _FILES_TABLES:
-            raise _schema.unknown_key(key, ["version", "base", *_PLAIN, *_FILES_TABLES], where)
+            raise unknown_key(key, ["version", "base", *_PLAIN, *_FILES_TABLES], where)
     if base is None and "name" not in body:
         raise AssetError(f"{where} lacks 'name'.")
-    plain = {key: _schema.decode(kind, body[key], f"{where}: {key}") for key, kind in _PLAIN.items() if key in body}
+    plain = {key: SCHEMA.decode(kind, body[key], f"{where}: {key}") for key, kind in _PLAIN.items() if key in body}
     scene = _tables(base, body, folder, where)
     for key in ("semantics", "facts"):  # a base's are added to
         plain[key] = {**getattr(scene, key), **plain.get(key, {})}
@@ -326,7 +303,7 @@ def _base(name: Any, where: str) -> Scene | None:
     from airworthy.scenes.catalogue import generated  # which reads files
 
     try:
-        return generated(_schema.decode(str, name, f"{where}: base"))
+        return generated(SCHEMA.decode(str, name, f"{where}: base"))
     except AirworthyError as error:
         raise AssetError(f"{where}: base: {error}") from None
 
@@ -337,9 +314,9 @@ def _tables(base: Scene | None, body: dict[str, Any], folder: Folder, where: str
     cache: dict[str, _assets.Arrays] = {}
     shapes = {k: _shape(v, folder, cache, f"{where}: shapes.{k}") for k, v in _items(body, "shapes", where)}
     textures = {k: _texture(v, folder, f"{where}: textures.{k}") for k, v in _items(body, "textures", where)}
-    materials = {k: _schema.record(Material, v, f"{where}: materials.{k}") for k, v in _items(body, "materials", where)}
+    materials = {k: SCHEMA.record(Material, v, f"{where}: materials.{k}") for k, v in _items(body, "materials", where)}
     skeletons = {k: _skeleton(v, folder, f"{where}: skeletons.{k}") for k, v in _items(body, "skeletons", where)}
-    instances = tuple(_schema.record(Instance, with_yaw(row, label), label) for label, row in _rows(body, "instances", where))
+    instances = tuple(SCHEMA.record(Instance, with_yaw(row, label), label) for label, row in _rows(body, "instances", where))
     clouds = read_clouds(_items(body, "clouds", where), folder, where)
     splats = tuple(read_placement(with_yaw(row, label), label)[0] for label, row in _rows(body, "splats", where))
     lights = tuple(_light(row, label) for label, row in _rows(body, "lights", where))
@@ -376,30 +353,30 @@ def _joined(scene: Scene, actor: Actor | ActorKit, where: str) -> Scene:
 
 
 def _items(body: dict[str, Any], key: str, where: str) -> list[tuple[str, Any]]:
-    return list(_schema.table(body.get(key, {}), f"{where}: {key}").items())
+    return list(SCHEMA.table(body.get(key, {}), f"{where}: {key}").items())
 
 
 def _rows(body: dict[str, Any], key: str, where: str) -> list[tuple[str, dict[str, Any]]]:
-    rows = _schema.rows(body.get(key, []), f"{where}: {key}")
-    return [(f"{where}: {key}[{k}]", _schema.table(row, f"{where}: {key}[{k}]")) for k, row in enumerate(rows)]
+    rows = SCHEMA.rows(body.get(key, []), f"{where}: {key}")
+    return [(f"{where}: {key}[{k}]", SCHEMA.table(row, f"{where}: {key}[{k}]")) for k, row in enumerate(rows)]
 
 
 def _kind(value: Any, kinds: list[str], where: str) -> tuple[str, dict[str, Any]]:
-    body = dict(_schema.table(value, where))
+    body = dict(SCHEMA.table(value, where))
     kind = body.pop("kind", None)
     if kind not in kinds:
-        raise _schema.wrong(f"{where}.kind", "one of " + ", ".join(map(repr, kinds)), kind)
+        raise wrong(f"{where}.kind", "one of " + ", ".join(map(repr, kinds)), kind)
     return kind, body
 
 
 def _shape(value: Any, folder: Folder, cache: dict[str, _assets.Arrays], where: str) -> Shape:
     kind, body = _kind(value, [*_SOLIDS, "mesh"], where)
     if kind != "mesh":
-        solid: Shape = _schema.record(_SOLIDS[kind], body, where)
+        solid: Shape = SCHEMA.record(_SOLIDS[kind], body, where)
         return solid
-    file, part = (_schema.decode(str, body.pop(key, ""), f"{where}.{key}") for key in ("file", "part"))
+    file, part = (SCHEMA.decode(str, body.pop(key, ""), f"{where}.{key}") for key in ("file", "part"))
     for key in body:
-        raise _schema.unknown_key(key, ["kind", "file", "part"], where)
+        raise unknown_key(key, ["kind", "file", "part"], where)
     if file.endswith(_assets.ARRAYS):
         # All meshes of a scene lie in one file: it is read once.
         if file not in cache:
@@ -416,42 +393,40 @@ def _shape(value: Any, folder: Folder, cache: dict[str, _assets.Arrays], where: 
 
 
 def _texture(value: Any, folder: Folder, where: str) -> Texture:
-    body = dict(_schema.table(value, where))
+    body = dict(SCHEMA.table(value, where))
     known = ["file", "procedural", "size", "seed", "srgb", "wrap"]
     for key in body:
         if key not in known:
-            raise _schema.unknown_key(key, known, where)
+            raise unknown_key(key, known, where)
     more = {key: body[key] for key in ("srgb", "wrap") if key in body}
-    more = {key: _schema.decode(_schema.hints(Texture)[key], item, f"{where}.{key}") for key, item in more.items()}
+    more = {key: SCHEMA.decode(hints(Texture)[key], item, f"{where}.{key}") for key, item in more.items()}
     # Both or neither.
     if ("file" in body) == ("procedural" in body):
         raise AssetError(f"{where} needs either 'file' (an image) or 'procedural' (a kind of surface).")
     if "file" in body:
-        data = folder.read(_schema.decode(str, body["file"], f"{where}.file"), f"{where}.file")
+        data = folder.read(SCHEMA.decode(str, body["file"], f"{where}.file"), f"{where}.file")
         return Texture(_assets.read_image(data, folder.limits, f"{where}.file"), **more)
     from airworthy.scenes.textures import procedural
 
-    size, seed = (
-        _schema.decode(int, body.get(key, default), f"{where}.{key}") for key, default in (("size", 256), ("seed", 0))
-    )
+    size, seed = (SCHEMA.decode(int, body.get(key, default), f"{where}.{key}") for key, default in (("size", 256), ("seed", 0)))
     try:
-        return replace(procedural(_schema.decode(str, body["procedural"], f"{where}.procedural"), size, seed), **more)
+        return replace(procedural(SCHEMA.decode(str, body["procedural"], f"{where}.procedural"), size, seed), **more)
     except AirworthyError as error:
         raise AssetError(f"{where}: {error}") from None
 
 
 def _skeleton(value: Any, folder: Folder, where: str) -> Skeleton:
-    body = _schema.table(value, where)
+    body = SCHEMA.table(value, where)
     for key in body:
         if key != "file":
-            raise _schema.unknown_key(key, ["file"], where)
-    data = folder.read(_schema.decode(str, body.get("file", ""), f"{where}.file"), f"{where}.file")
+            raise unknown_key(key, ["file"], where)
+    data = folder.read(SCHEMA.decode(str, body.get("file", ""), f"{where}.file"), f"{where}.file")
     return _assets.skeleton_from_arrays(_assets.read_arrays(data, f"{where}.file"), f"{where}.file")
 
 
 def _light(value: Any, where: str) -> Any:
     kind, body = _kind(value, list(_LIGHTS), where)
-    return _schema.record(_LIGHTS[kind], body, where)
+    return SCHEMA.record(_LIGHTS[kind], body, where)
 
 
 # ---- writing ------------------------------------------------------------------------------------------------------------
@@ -490,16 +465,16 @@ def write_scene(scene: Scene, folder: str | Path, clouds: CloudForm = "exact") -
 
 
 def _table(scene: Scene) -> dict[str, Any]:
-    plain = {key: _schema.encode(getattr(scene, key)) for key in _PLAIN if key != "name"}
+    plain = {key: SCHEMA.encode(getattr(scene, key)) for key in _PLAIN if key != "name"}
     table: dict[str, Any] = {"version": VERSION, "name": scene.name}
     table.update({key: item for key, item in plain.items() if item is not None and item not in ("", [], {})})
     table["bounds"] = {"lower": list(scene.bounds.lower), "upper": list(scene.bounds.upper)}
-    table["materials"] = {name: _schema.encode(material) for name, material in scene.materials.items()}
-    table["instances"] = [_schema.encode(item) for item in scene.instances]
-    table["splats"] = [_schema.encode(item) for item in scene.splats]
+    table["materials"] = {name: SCHEMA.encode(material) for name, material in scene.materials.items()}
+    table["instances"] = [SCHEMA.encode(item) for item in scene.instances]
+    table["splats"] = [SCHEMA.encode(item) for item in scene.splats]
     names = {kind: name for name, kind in _LIGHTS.items()}
-    table["lights"] = [{"kind": names[type(light)], **_schema.encode(light)} for light in scene.lights]
-    table["actors"] = [_schema.encode(actor) for actor in scene.actors]
+    table["lights"] = [{"kind": names[type(light)], **SCHEMA.encode(light)} for light in scene.lights]
+    table["actors"] = [SCHEMA.encode(actor) for actor in scene.actors]
     return table
 
 
@@ -512,7 +487,7 @@ def _write_shapes(scene: Scene, root: Path) -> dict[str, Any]:
             arrays.update(_assets.mesh_arrays(name, shape))
             table[name] = {"kind": "mesh", "file": f"{ASSETS}/meshes{_assets.ARRAYS}", "part": name}
         else:
-            table[name] = {"kind": names[type(shape)], **_schema.encode(shape)}
+            table[name] = {"kind": names[type(shape)], **SCHEMA.encode(shape)}
     if arrays:
         _assets.write_arrays(root / ASSETS / f"meshes{_assets.ARRAYS}", arrays)
     return table
