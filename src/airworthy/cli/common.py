@@ -6,10 +6,12 @@ import io
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from airworthy.core.errors import unknown_name
 from airworthy.core.files import json_text
 
 Config = TypeVar("Config")
@@ -39,6 +41,37 @@ def run_tyro(config_type: type[Config], argv: Sequence[str], prog: str, descript
         if stop.code:
             sys.stderr.write(f"{_sentence(said.getvalue())} Run '{prog} --help' for the options.\n")
         raise
+
+
+Subcommands = Mapping[str, tuple[type, Callable[[Any], int], str]]
+"""By name: the dataclass of options, what runs with them, the help's first paragraph."""
+
+
+@dataclass(frozen=True)
+class ListConfig:
+    """What to list."""
+
+    json: bool = False
+    """Print a JSON list of objects instead of a table."""
+
+
+def run_subcommand(prog: str, commands: Subcommands, argv: Sequence[str]) -> int:
+    """Run one of a command's subcommands; returns its exit code.
+
+    Args:
+        prog: How the command is called ("airworthy courses").
+        commands: The first is run where none is named.
+        argv: Arguments after the command's name.
+
+    Raises:
+        UnknownNameError: There is no such subcommand.
+        SystemExit: As `run_tyro`.
+    """
+    word = argv[0] if argv and not argv[0].startswith("-") else ""
+    if word and word not in commands:
+        raise unknown_name(f"'{prog}' subcommand", word, commands)
+    kind, run, description = commands[word or next(iter(commands))]
+    return run(run_tyro(kind, argv[1:] if word else argv, f"{prog} {word}".strip(), description))
 
 
 @contextmanager

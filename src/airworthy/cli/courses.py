@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,7 @@ from typing import Any
 import numpy as np
 from tyro.conf import Positional
 
-from airworthy.cli.common import emit_json, run_tyro, show_table
-from airworthy.core.errors import unknown_name
+from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
 from airworthy.trajectories import Course, Trajectory, course, course_names, read_course
 
 PROG = "airworthy courses"
@@ -21,14 +19,6 @@ _DESCRIPTION = "List the courses there are. Also: airworthy courses show NAME | 
 _SAMPLES = 4001
 _MANY = 100
 """Waypoints whose planning is announced."""
-
-
-@dataclass(frozen=True)
-class ListCoursesConfig:
-    """What to list."""
-
-    json: bool = False
-    """Print a JSON list of objects instead of a table."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +41,12 @@ class ValidateCourseConfig:
 
 def main(argv: list[str]) -> int:
     """Run `airworthy courses`; users' mistakes raise AirworthyError, which the command line prints."""
-    commands: dict[str, tuple[Any, Callable[[Any], int], str]] = {
-        "list": (ListCoursesConfig, _list, _DESCRIPTION),
+    commands: Subcommands = {
+        "list": (ListConfig, _list, _DESCRIPTION),
         "show": (ShowCourseConfig, _show, "Show one course, and what its default trajectory asks of a vehicle."),
         "validate": (ValidateCourseConfig, _validate, "Read a course JSON, check it and plan its trajectory."),
     }
-    word = argv[0] if argv and not argv[0].startswith("-") else ""
-    if word and word not in commands:
-        raise unknown_name(f"'{PROG}' subcommand", word, commands)
-    kind, run, description = commands[word or "list"]
-    config: Any = run_tyro(kind, argv[1:] if word else argv, f"{PROG} {word}".strip(), description)
-    return run(config)
+    return run_subcommand(PROG, commands, argv)
 
 
 def _head(item: Course) -> dict[str, Any]:
@@ -90,7 +75,7 @@ def _flown(path: Trajectory) -> dict[str, Any]:
     }
 
 
-def _list(config: ListCoursesConfig) -> int:
+def _list(config: ListConfig) -> int:
     rows = [_head(course(name)) for name in course_names()]
     if config.json:
         emit_json(rows)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from tyro.conf import Positional
 
-from airworthy.cli.common import emit_json, run_tyro, show_table
+from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
 from airworthy.cli.scene_rules import ACTOR_RULES, EXPORT_RULES, RENDER_RULES
 from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.core.files import make_folder, write_text
@@ -97,14 +96,6 @@ _DESCRIPTION = (
 )
 _SAMPLES = 2001
 Format = Literal["", "glb", "obj", "stl", "ply", "dae", "sdf", "pcd", "cloud.ply", "splats.ply", "spz", "toml"]
-
-
-@dataclass(frozen=True)
-class ListScenesConfig:
-    """What to list."""
-
-    json: bool = False
-    """Print a JSON list of objects instead of a table."""
 
 
 @dataclass(frozen=True)
@@ -194,23 +185,18 @@ class RenderSceneConfig(_Named):
 
 def main(argv: list[str]) -> int:
     """Run `airworthy scenes`; users' mistakes raise AirworthyError, which the command line prints."""
-    commands: dict[str, tuple[Any, Callable[[Any], int], str]] = {
-        "list": (ListScenesConfig, _list, _DESCRIPTION),
+    commands: Subcommands = {
+        "list": (ListConfig, _list, _DESCRIPTION),
         "show": (ShowSceneConfig, _show, "Show what a scene holds, and how far its courses keep from it."),
         "new": (NewConfig, _new, "Write a small scene file to start from."),
         "validate": (ValidateSceneConfig, _validate, "Read a scene of any kind and check it."),
         "export": (ExportSceneConfig, _export, "Write a scene as a model, a point cloud, a Gazebo world or a scene folder."),
         "render": (RenderSceneConfig, _render, "Render a picture of a scene."),
     }
-    word = argv[0] if argv and not argv[0].startswith("-") else ""
-    if word and word not in commands:
-        raise unknown_name(f"'{PROG}' subcommand", word, commands)
-    kind, run, description = commands[word or "list"]
-    config: Any = run_tyro(kind, argv[1:] if word else argv, f"{PROG} {word}".strip(), description)
-    return run(config)
+    return run_subcommand(PROG, commands, argv)
 
 
-def _list(config: ListScenesConfig) -> int:
+def _list(config: ListConfig) -> int:
     rows = [{"name": name, "description": description(name)} for name in sorted(scene_generators())]
     if config.json:
         emit_json(rows)

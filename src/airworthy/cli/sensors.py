@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from tyro.conf import Positional
 
-from airworthy.cli.common import emit_json, run_tyro, show_table
+from airworthy.cli.common import Subcommands, emit_json, run_subcommand, show_table
 from airworthy.core.errors import unknown_name
 from airworthy.sensors.build import rig, rig_names
 from airworthy.sensors.devices import Device, device, device_names, fields_of_view
@@ -62,17 +61,12 @@ class GalleryOptions:
 
 def main(argv: list[str]) -> int:
     """Run `airworthy sensors`; users' mistakes raise AirworthyError, which the command line prints."""
-    commands: dict[str, tuple[Any, Callable[[Any], int], str]] = {
+    commands: Subcommands = {
         "list": (ListSensorsConfig, _list, _DESCRIPTION),
         "show": (ShowSensorConfig, _show, "Show every number of one sensor, and where it comes from."),
         "gallery": (GalleryOptions, _gallery, "Make one page that shows every sensor in a generated and in a scanned place."),
     }
-    word = argv[0] if argv and not argv[0].startswith("-") else ""
-    if word and word not in commands:
-        raise unknown_name(f"'{PROG}' subcommand", word, commands)
-    kind, run, description = commands[word or "list"]
-    config: Any = run_tyro(kind, argv[1:] if word else argv, f"{PROG} {word}".strip(), description)
-    return run(config)
+    return run_subcommand(PROG, commands, argv)
 
 
 def summary(item: Device) -> dict[str, Any]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tyro.conf import Positional
 
-from airworthy.cli.common import emit_json, run_tyro, show_table
+from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
 from airworthy.control.effectors import YAW_LOST, holds_yaw
-from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.errors import AirworthyError
 from airworthy.vehicles import (
     Indicators,
     Vehicle,
@@ -42,14 +41,6 @@ _MEASURE_DESCRIPTION = (
 ARM_USUAL = 10.0
 """Longer than any multirotor's that carries people [m]: such an arm is most likely in millimetres."""
 _INDICATORS = {"thrust_to_weight": "T/W", "alpha_xy_max": "roll", "alpha_z_max": "yaw"}
-
-
-@dataclass(frozen=True)
-class ListVehiclesConfig:
-    """What to list."""
-
-    json: bool = False
-    """Print a JSON list of objects instead of a table."""
 
 
 @dataclass(frozen=True)
@@ -102,19 +93,14 @@ class SynthesizeVehicleConfig:
 
 def main(argv: list[str]) -> int:
     """Run `airworthy vehicles`; users' mistakes raise AirworthyError, which the command line prints."""
-    commands: dict[str, tuple[Any, Callable[[Any], int], str]] = {
-        "list": (ListVehiclesConfig, _list, _DESCRIPTION),
+    commands: Subcommands = {
+        "list": (ListConfig, _list, _DESCRIPTION),
         "show": (ShowVehicleConfig, _show, "Show one vehicle with its sources."),
         "validate": (ValidateVehicleConfig, _validate, "Read a vehicle TOML and check that it can exist."),
         "measure": (MeasureVehicleConfig, _measure, _MEASURE_DESCRIPTION),
         "synthesize": (SynthesizeVehicleConfig, _synthesize, "Scale a vehicle, check and fly the result, and write it."),
     }
-    word = argv[0] if argv and not argv[0].startswith("-") else ""
-    if word and word not in commands:
-        raise unknown_name(f"'{PROG}' subcommand", word, commands)
-    kind, run, description = commands[word or "list"]
-    config: Any = run_tyro(kind, argv[1:] if word else argv, f"{PROG} {word}".strip(), description)
-    return run(config)
+    return run_subcommand(PROG, commands, argv)
 
 
 def _summary(record: Vehicle) -> dict[str, Any]:
@@ -138,7 +124,7 @@ def _thrust_to_weight(record: Vehicle) -> float:
     return indicators(upright(record)).thrust_to_weight
 
 
-def _list(config: ListVehiclesConfig) -> int:
+def _list(config: ListConfig) -> int:
     rows = [_summary(vehicle(name)) for name in vehicle_names()]
     if config.json:
         emit_json(rows)
