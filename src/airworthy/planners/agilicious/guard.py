@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from airworthy.pilots.pilot import Observation
 from airworthy.planners.agilicious.dfbc import GUARD_GAINS, dfbc_control, quaternion_of_axes
 from airworthy.planners.agilicious.pipeline import Pipeline, columns, reference
 from airworthy.planners.common.interface import Mission, Motion, Setpoints
+from airworthy.planners.common.tracking_backends import BackendInput
 from airworthy.simulation.simulator import Simulator
 
 __all__ = ["RATE_GAINS", "GuardLimits", "Guarded", "RateCommand"]
@@ -54,23 +54,9 @@ class RateCommand:
         self._rate = simulator.config.control_rate
         self._before: Array | None = None
 
-    def command(
-        self,
-        wanted: Setpoints,
-        motion: Motion,
-        errors: tuple[Array, Array],
-        observation: Observation,
-        ahead: Sequence[Setpoints] = (),
-    ) -> Array:
-        """Thrust [N] and body rates [rad/s], (n, 4).
-
-        Args:
-            wanted: Set-points (n, ...) [m, m/s, m/s^2, rad], world.
-            motion: Odometry of the flights (n, ...), world.
-            errors: Of odometry, position [m] and velocity [m/s], (n, 3) each; not read.
-            observation: Not read: position, velocity and attitude come with `motion`.
-            ahead: Not read.
-        """
+    def command(self, given: BackendInput) -> Array:
+        """Thrust [N] and body rates [rad/s], (n, 4)."""
+        wanted, motion = given.wanted, given.motion
         e_p = np.clip(wanted.position - motion.position, -POSITION_MAX, POSITION_MAX)
         e_v = np.clip(wanted.velocity - motion.velocity, -VELOCITY_MAX, VELOCITY_MAX)
         pull = wanted.acceleration + POSITION_GAIN * e_p + VELOCITY_GAIN * e_v + [0.0, 0.0, GRAVITY]
@@ -169,31 +155,17 @@ class Guarded:
         self._hold = np.zeros((simulator.env_count, 3))
         self._yaw = np.zeros(simulator.env_count)
 
-    def command(
-        self,
-        wanted: Setpoints,
-        motion: Motion,
-        errors: tuple[Array, Array],
-        observation: Observation,
-        ahead: Sequence[Setpoints] = (),
-    ) -> Array:
-        """Rotor thrusts [N], (n, rotors).
-
-        Args:
-            wanted: Set-points (n, ...) [m, m/s, m/s^2, rad], world.
-            motion: Odometry of the flights (n, ...), world.
-            errors: Of odometry, position [m] and velocity [m/s], (n, 3) each; for the main controller.
-            observation: With "rate", body [rad/s], and what the main controller declared.
-            ahead: Set-points at the main controller's `ahead`.
-        """
-        thrusts = self.main.command(wanted, motion, errors, observation, ahead)
+    def command(self, given: BackendInput) -> Array:
+        """Rotor thrusts [N], (n, rotors)."""
+        wanted, motion = given.wanted, given.motion
+        thrusts = self.main.command(given)
         new = ~self.taken & (self._strayed(wanted, motion) | ~np.isfinite(thrusts).all(axis=1))
         self._hold[new] = self._inside(motion.position)[new]
         self._yaw[new] = wanted.yaw[new]
         self.taken |= new
         if not self.taken.any():
             return thrusts
-        return np.where(self.taken[:, None], self._guarding(motion, observation), thrusts)
+        return np.where(self.taken[:, None], self._guarding(motion, given.observation), thrusts)
 
     def _strayed(self, wanted: Setpoints, motion: Motion) -> ArrayBool:
         limits = self.limits

@@ -15,11 +15,11 @@ import numpy as np
 from airworthy.control.levels import ControlConfig
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.frames import multiply, rotate, to_matrix
-from airworthy.pilots.pilot import Observation
 from airworthy.planners.agilicious.bounded_lqr import LinearProblem, solve_bounded
 from airworthy.planners.agilicious.dfbc import quaternion_of_axes
 from airworthy.planners.agilicious.pipeline import Measured, VehicleBodies
-from airworthy.planners.common.interface import Motion, Setpoints
+from airworthy.planners.common.interface import Setpoints
+from airworthy.planners.common.tracking_backends import BackendInput
 from airworthy.simulation.simulator import Simulator
 from airworthy.vehicles import upright
 
@@ -352,27 +352,13 @@ class RateMpc:
         self.tracking = Tracking(RateModel(9), weights, low, high, None, RATE_NODES, RATE_STEP)
         self._mass, self._time = bodies.mass, np.full(count, np.inf)
 
-    def command(
-        self,
-        wanted: Setpoints,
-        motion: Motion,
-        errors: tuple[Array, Array],
-        observation: Observation,
-        ahead: Sequence[Setpoints] = (),
-    ) -> Array:
-        """Thrust [N] and body rates [rad/s], (n, 4).
-
-        Args:
-            wanted: Set-points of now (n, ...), world.
-            motion: Odometry of the flights (n, ...), world.
-            errors: Of odometry, position [m] and velocity [m/s], (n, 3) each.
-            observation: Not read: position, velocity and attitude come with `motion`.
-            ahead: Set-points at the times of `ahead`, 0 included.
-        """
+    def command(self, given: BackendInput) -> Array:
+        """Thrust [N] and body rates [rad/s], (n, 4)."""
+        motion = given.motion
         step = motion.time - self._time
         fresh, self._time = ~((step > 0.0) & (step < 1.0)), motion.time.copy()
         state = np.concatenate([motion.position, motion.velocity, motion.attitude], axis=1)
-        states, lift = wanted_states(ahead, rates=False)
+        states, lift = wanted_states(given.ahead, rates=False)
         inputs = np.concatenate([lift[:-1, :, None], np.zeros((len(lift) - 1, len(self._mass), 3))], axis=2)
         found = self.tracking.solve(state, states, inputs, fresh)
         return np.concatenate([(self._mass * found[:, 0])[:, None], found[:, 1:]], axis=1)

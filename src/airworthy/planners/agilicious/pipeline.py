@@ -20,10 +20,9 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, Vector
 from airworthy.core.errors import unknown_name
 from airworthy.core.frames import rotate
 from airworthy.core.vectors import cross, symmetric_multiply
-from airworthy.pilots.pilot import Observation
 from airworthy.planners.agilicious.dfbc import DFBC_GAINS, DfbcGains, dfbc_control
 from airworthy.planners.common.interface import Motion, Setpoints
-from airworthy.planners.common.tracking_backends import GENTLE_SHARE, So3State, so3_control, so3_gains
+from airworthy.planners.common.tracking_backends import GENTLE_SHARE, BackendInput, So3State, so3_control, so3_gains
 from airworthy.simulation.simulator import Simulator
 from airworthy.vehicles import Vehicle, control_effectiveness, upright
 from airworthy.vehicles.trim import thrust_limits
@@ -325,27 +324,12 @@ class Pipeline:
         self._last: tuple[Array, Array, Array] | None = None
         self.outer.configure(self.bodies, simulator)
 
-    def command(
-        self,
-        wanted: Setpoints,
-        motion: Motion,
-        errors: tuple[Array, Array],
-        observation: Observation,
-        ahead: Sequence[Setpoints] = (),
-    ) -> Array:
-        """Rotor thrusts [N], (n, rotors).
-
-        Args:
-            wanted: Set-points of now (n, ...), world.
-            motion: Odometry of the flights (n, ...), world.
-            errors: Of odometry, position [m] and velocity [m/s], (n, 3) each.
-            observation: With "rate", body [rad/s], and "rotor_speed" [rad/s].
-            ahead: Set-points at the outer controller's `ahead`.
-        """
-        rate = np.asarray(observation["rate"], float)
-        thrusts = self.bodies.thrusts(np.asarray(observation["rotor_speed"], float))
-        measured, turning, acting = self._measure(wanted, motion, rate, thrusts, ahead)
-        force, turn = self.outer.wish(wanted, measured)
+    def command(self, given: BackendInput) -> Array:
+        """Rotor thrusts [N], (n, rotors)."""
+        rate = np.asarray(given.observation["rate"], float)
+        thrusts = self.bodies.thrusts(np.asarray(given.observation["rotor_speed"], float))
+        measured, turning, acting = self._measure(given, rate, thrusts)
+        force, turn = self.outer.wish(given.wanted, measured)
         inertia = self.bodies.inertia_columns()
         if self.inner == "indi":
             moment = indi_moment(columns(turn), columns(rate), columns(turning), columns(acting), inertia)
@@ -353,10 +337,9 @@ class Pipeline:
             moment = plain_moment(columns(turn), columns(rate), inertia)
         return self.bodies.allocated(force, moment)
 
-    def _measure(
-        self, wanted: Setpoints, motion: Motion, rate: Array, thrusts: Array, ahead: Sequence[Setpoints]
-    ) -> tuple[Measured, Array, Array]:
+    def _measure(self, given: BackendInput, rate: Array, thrusts: Array) -> tuple[Measured, Array, Array]:
         """Return what is measured, the filtered angular acceleration (n, 3) and the rotors' filtered moments (n, 3)."""
+        wanted, motion = given.wanted, given.motion
         step = motion.time - self._time
         fresh: ArrayBool = np.asarray(~((step > 0.0) & (step < 1.0)), bool)
         step = np.where(fresh, 1.0 / self._rate, step)[:, None]
@@ -368,7 +351,7 @@ class Pipeline:
         fast = self._fast.step(np.concatenate([slopes[0], thrusts], axis=1), fresh)
         slow = self._slow.step(np.concatenate([slopes[1], self.bodies.wrench(thrusts)[:, 2:3]], axis=1), fresh)
         jerk = np.where(jump[:, None], 0.0, slopes[2])
-        measured = Measured(motion, rate, slow[:, :3], slow[:, 3] / self.bodies.mass, jerk, fresh, ahead)
+        measured = Measured(motion, rate, slow[:, :3], slow[:, 3] / self.bodies.mass, jerk, fresh, given.ahead)
         return measured, fast[:, :3], self.bodies.wrench(fast[:, 3:])[:, 3:]
 
 

@@ -26,7 +26,7 @@ from airworthy.pilots.pilot import Observation
 from airworthy.pilots.trackers import HoverFrame
 from airworthy.planners.common.depth_input import ComputeModel, DepthInput, Odometry, OdometryErrors
 from airworthy.planners.common.interface import Airframes, Mission, Motion, Planner, Setpoints
-from airworthy.planners.common.tracking_backends import DEFAULT_BACKEND, Backend, backend
+from airworthy.planners.common.tracking_backends import DEFAULT_BACKEND, Backend, BackendInput, backend
 from airworthy.planners.common.tracking_faults import Guard
 from airworthy.simulation.config import SimulatorConfig
 from airworthy.simulation.mounted import MountedSensors
@@ -267,13 +267,14 @@ class PlannerPilot:
         wanted = self._setpoints(motion, time)
         ahead = [self._ahead(motion, time, wanted, later) for later in self.backend.ahead]
         frame = self._frame
+        given = BackendInput(wanted, motion, errors, observation, ahead)
         if frame is None or not frame.leans:
-            return self.backend.command(wanted, motion, errors, observation, ahead)
+            return self.backend.command(given)
         motion = replace(motion, attitude=frame.attitude(motion.attitude))
         if "rate" in observation.fields:
             turned = np.asarray(frame.rate(observation["rate"]))
             observation = replace(observation, fields={**observation.fields, "rate": turned})
-        command = self.backend.command(wanted, motion, errors, observation, ahead)
+        command = self.backend.command(replace(given, motion=motion, observation=observation))
         return frame.to_body(command) if self.level == "rate_thrust" else command
 
     # ---- what became of it ------------------------------------------------------------------------------------------

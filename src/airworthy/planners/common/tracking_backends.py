@@ -29,6 +29,7 @@ __all__ = [
     "GENTLE_SHARE",
     "LAG_SHARE",
     "Backend",
+    "BackendInput",
     "Fused",
     "So3Gains",
     "backend",
@@ -209,6 +210,22 @@ def so3_control(state: So3State, reference: Any, gains: Any, mass: Scalar, inert
 # -----------------------------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, eq=False)
+class BackendInput:
+    """What a back end is given with every command, of n flights."""
+
+    wanted: Setpoints
+    """What to follow now, (n, ...), world."""
+    motion: Motion
+    """Odometry, (n, ...), world."""
+    errors: tuple[Array, Array]
+    """Of odometry, position [m] and velocity [m/s], (n, 3) each: what the motion has too much."""
+    observation: Observation
+    """All that the back end declared."""
+    ahead: Sequence[Setpoints]
+    """What to follow at the times of the back end's `ahead`."""
+
+
 class Backend(Protocol):
     """Follows set-points. Attitudes and rates that reach it are of the frame that is level in hover (`HoverFrame`); a back end
     of thrust and rates commands in that frame, one of rotor thrusts knows the vehicles as `upright` turns them."""
@@ -234,23 +251,8 @@ class Backend(Protocol):
         """Take the simulator's vehicles as its controllers believe them to be; once, before flying."""
         ...
 
-    def command(
-        self,
-        wanted: Setpoints,
-        motion: Motion,
-        errors: tuple[Array, Array],
-        observation: Observation,
-        ahead: Sequence[Setpoints] = (),
-    ) -> Array:
-        """Commands (n, width).
-
-        Args:
-            wanted: What to follow.
-            motion: Odometry.
-            errors: Of odometry, position and velocity (n, 3) each: what the motion has too much.
-            observation: All that was declared.
-            ahead: What to follow at the times of `ahead`.
-        """
+    def command(self, given: BackendInput) -> Array:
+        """Return commands (n, width)."""
         ...
 
 
@@ -284,23 +286,9 @@ class Fused:
             for name, rows in so3_rows(simulator.vehicles, self.gains == "so3_fixed", share).items():
                 simulator.set_parameter(name, rows)
 
-    def command(
-        self,
-        wanted: Setpoints,
-        motion: Motion,
-        errors: tuple[Array, Array],
-        observation: Observation,
-        ahead: Sequence[Setpoints] = (),
-    ) -> Array:
-        """Position, velocity, acceleration, no jerk, yaw, yaw rate.
-
-        Args:
-            wanted: Set-points (n, ...), world.
-            motion: Not read: the law runs inside the step, on the true state.
-            errors: Of odometry, position [m] and velocity [m/s], (n, 3) each, taken from the set-points.
-            observation: Not read.
-            ahead: Not read.
-        """
+    def command(self, given: BackendInput) -> Array:
+        """Position, velocity, acceleration, no jerk, yaw, yaw rate; the law runs inside the step, on the true state."""
+        wanted, errors = given.wanted, given.errors
         zero = np.zeros_like(wanted.position)
         heading = np.stack([wanted.yaw, wanted.yaw_rate], axis=1)
         parts = (wanted.position - errors[0], wanted.velocity - errors[1], wanted.acceleration, zero, heading)
