@@ -17,7 +17,8 @@ import pytest
 
 import airworthy
 from airworthy.core.errors import AirworthyError, UnknownNameError
-from airworthy.core.schema import ANY, Bound, check_fields, number
+from airworthy.core.schema import ANY, Bound, check_fields, check_signs, number
+from airworthy.tasks import GoalProtocol
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,14 @@ def test_a_nested_configuration_says_whose_field_it_was() -> None:
         Inner(2.0)
     with pytest.raises(UnknownNameError):
         Sample(kind="x")  # type: ignore[arg-type]
+
+
+def test_signs() -> None:
+    check_signs(Inner(0.0), "The sample's")
+    with pytest.raises(AirworthyError, match=r"^The sample's share is 0\.0; expected a finite number above 0\.$"):
+        check_signs(Inner(0.0), "The sample's", zero=False)
+    with pytest.raises(AirworthyError, match=r"^The protocol's radius_m is -1\.0; expected a finite number of at least 0\.$"):
+        GoalProtocol(-1.0)
 
 
 def test_numbers_of_numpy_and_lists_become_pythons_own() -> None:

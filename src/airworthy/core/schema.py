@@ -104,6 +104,25 @@ def check_fields(config: Any, label: str = "") -> None:
             object.__setattr__(config, name, checked)
 
 
+def check_signs(config: Any, whose: str, zero: bool = True) -> None:
+    """Check that no number of a dataclass is negative, behind `check_fields`, which has found them finite.
+
+    Args:
+        config: An instance, usually from its `__post_init__`; truth values are passed over.
+        whose: Set before a field's name in messages, as "The protocol's".
+        zero: Whether 0 is allowed.
+
+    Raises:
+        AirworthyError: One sentence: the field, what arrived, what was expected.
+    """
+    for item in fields(config):
+        value = getattr(config, item.name)
+        if isinstance(value, bool) or value > 0.0 or (zero and value == 0.0):
+            continue
+        least = "of at least" if zero else "above"
+        raise AirworthyError(f"{whose} {item.name} is {value!r}; expected a finite number {least} 0.")
+
+
 def checked_value(hint: Any, value: Any, where: str) -> Any:
     """Return a value as its type hint wants it.
 

@@ -7,7 +7,6 @@ a dark dashed line is what was asked for, green is one typical flight, amber a l
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,11 @@ from airworthy.core.arrays import Array
 from airworthy.evaluation.statistics import rank_correlation
 from airworthy.reports.batch import FlightBatch, bands
 from airworthy.reports.page import labelled
-from airworthy.reports.svg import PALETTE, STYLE, inline_svg
+from airworthy.reports.svg import PALETTE, blank_figure, figure_style, inline_svg
 from airworthy.tasks import SUCCESSES, TrackingProtocol
 
 __all__ = ["figure_commands", "figure_distribution", "figure_error", "figure_motion", "figure_parameters", "figure_views"]
 
-WIDTH = 10.6
-"""Width of every figure [inch at 72 points]."""
 OUTCOME_ROLES = {"flown": "success", "warn": "partial", "bad": "failure"}
 DASHES, DOTS = (0, (4, 2)), (0, (1, 1.6))
 REFERENCES_DRAWN = 8
@@ -46,8 +43,8 @@ def figure_views(batch: FlightBatch, outcomes: Sequence[object], drawn: Sequence
         drawn: Numbers of the flights that are drawn.
         gates: Corner loops [m], world frame, each (k, 3).
     """
-    with _style():
-        figure = _figure(3.5)
+    with figure_style():
+        figure = blank_figure(3.5)
         views = figure.subplots(1, 2)
         figure.subplots_adjust(left=0.055, right=0.985, top=0.9, bottom=0.14, wspace=0.14)
         along = int(np.ptp(batch.box_of_references[:, 1]) > np.ptp(batch.box_of_references[:, 0]))
@@ -82,8 +79,8 @@ def figure_error(batch: FlightBatch, typical: int, protocol: TrackingProtocol) -
         typical: Number of the flight that is drawn by itself.
         protocol: Has the distance within which a flight counts as near [m].
     """
-    with _style():
-        figure = _figure(3.0)
+    with figure_style():
+        figure = blank_figure(3.0)
         panels = figure.subplots(1, 2, sharey=True)
         figure.subplots_adjust(left=0.045, right=0.985, top=0.82, bottom=0.155, wspace=0.07)
         titles = ("Distance to the path [m]", "Distance to the moving reference [m]")
@@ -112,8 +109,8 @@ def figure_motion(batch: FlightBatch, typical: int) -> str:
         ("Tilt [deg]", np.degrees(signals["tilt"])),
         ("Heading [deg]", np.degrees(signals["yaw"])),
     ]
-    with _style():
-        figure = _figure(4.7)
+    with figure_style():
+        figure = blank_figure(4.7)
         panels = figure.subplots(2, 3, sharex=True).ravel()
         figure.subplots_adjust(left=0.045, right=0.985, top=0.885, bottom=0.095, wspace=0.14, hspace=0.28)
         for axes, (title, values) in zip(panels, flown, strict=True):
@@ -142,9 +139,9 @@ def figure_commands(batch: FlightBatch, typical: int, limits: tuple[ArrayLike, A
     # Four rotors fit side by side; more get rows of four.
     columns = 4 if count > 3 else max(count, 1)
     rows = -(-count // columns)
-    with _style():
+    with figure_style():
         height = 1.75 * rows + 2.0
-        figure = _figure(height)
+        figure = blank_figure(height)
         grid = figure.add_gridspec(rows + 1, columns, height_ratios=[*[1.0] * rows, 0.62])
         figure.subplots_adjust(left=0.045, right=0.985, top=1 - 0.54 / height, bottom=0.44 / height, wspace=0.18, hspace=0.42)
         panels = [figure.add_subplot(grid[i // columns, i % columns]) for i in range(count)]
@@ -170,8 +167,8 @@ def figure_distribution(flights: Sequence[Mapping[str, Any]], protocol: Tracking
     known = np.isfinite(error)
     cap = _cap(error[known])
     edges = np.histogram_bin_edges(np.minimum(error[known], cap), bins=int(np.clip(2 * np.sqrt(known.sum()), 8, 40)))
-    with _style():
-        figure = _figure(2.6)
+    with figure_style():
+        figure = blank_figure(2.6)
         panels = figure.subplots(1, 3)
         figure.subplots_adjust(left=0.045, right=0.985, top=0.88, bottom=0.18, wspace=0.17)
         present = [role for role in ("flown", "warn", "bad") if np.any(roles[known] == role)]
@@ -202,9 +199,9 @@ def figure_parameters(flights: Sequence[Mapping[str, Any]], parameters: Mapping[
     columns = min(3, len(ranked))
     rows = -(-len(ranked) // columns)
     cap = _cap(error[np.isfinite(error)])
-    with _style():
+    with figure_style():
         height = 2.2 * rows + 0.25
-        figure = _figure(height)
+        figure = blank_figure(height)
         panels = np.atleast_1d(figure.subplots(rows, columns, sharey=True, squeeze=False).ravel())
         figure.subplots_adjust(left=0.055, right=0.985, top=1 - 0.3 / height, bottom=0.3 / height, wspace=0.1, hspace=0.5)
         for axes, name in zip(panels, ranked, strict=False):
@@ -221,18 +218,6 @@ def figure_parameters(flights: Sequence[Mapping[str, Any]], parameters: Mapping[
         for axes in panels[::columns]:
             axes.set_ylabel("tracking error [m]")
         return inline_svg(figure, "parameters", "Tracking error against each randomised parameter")
-
-
-def _style() -> AbstractContextManager[Any]:
-    import matplotlib as mpl
-
-    return mpl.rc_context(dict(STYLE))
-
-
-def _figure(height: float) -> Any:
-    from matplotlib.figure import Figure
-
-    return Figure((WIDTH, height))
 
 
 def _thin(count: int) -> dict[str, float]:

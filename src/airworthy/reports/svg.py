@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
-__all__ = ["PALETTE", "STYLE", "inline_svg", "themed"]
+__all__ = ["FIGURE_WIDTH", "PALETTE", "STYLE", "blank_figure", "figure_style", "inline_svg", "themed"]
 
 PALETTE: Mapping[str, str] = {
     "ink": "#1b2431",
@@ -66,22 +67,40 @@ STYLE: Mapping[str, Any] = {
 }
 
 
+FIGURE_WIDTH = 10.6
+"""Of a figure as wide as the page [inch at 72 points]."""
+
+
+def figure_style() -> AbstractContextManager[Any]:
+    """Return the look of reports' figures, for as long as one is drawn."""
+    import matplotlib as mpl
+
+    context: AbstractContextManager[Any] = mpl.rc_context(dict(STYLE))
+    return context
+
+
+def blank_figure(height: float, width: float = FIGURE_WIDTH) -> Any:
+    """Return an empty figure of a size in inches; its style is that of `figure_style` only where it is made under that."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height))
+
+
 def inline_svg(figure: Any, name: str, description: str) -> str:
     """Draw a figure and make it part of a page.
 
     Args:
-        figure: A `matplotlib.figure.Figure` made under `STYLE`.
+        figure: A `matplotlib.figure.Figure` made under `figure_style`.
         name: Unique on the page; prefixes every id.
         description: Read out where the figure cannot be seen.
 
     Returns:
         An `<svg>` element without any address, fixed size or colour of its own.
     """
-    import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     stream = io.StringIO()
-    with mpl.rc_context(dict(STYLE)):
+    with figure_style():
         FigureCanvasSVG(figure).print_svg(stream, metadata={"Date": None})
     return themed(stream.getvalue(), name, description)
 

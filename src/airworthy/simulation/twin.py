@@ -6,10 +6,11 @@ loops over steps in Python; use the simulator for anything else.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from airworthy.control import laws
 from airworthy.control.gain_parameters import priority_of
@@ -29,10 +30,37 @@ from airworthy.simulation.simulator import Simulator
 
 __all__ = ["Twin"]
 
+
+class _AdvancedState(ABC):
+    """A float64 copy of a simulator's present; what a step does is its heirs'."""
+
+    state: dict[str, Any]
+    """Fields by name, (k, env) or (env,)."""
+    clock: NDArray[np.int64]
+    """Steps that each flight has done, (env,)."""
+    dt: float
+
+    def field(self, name: str) -> Array:
+        """State, shape (env, k) or (env,)."""
+        return np.asarray(self.state[name]).T
+
+    def advance(self, steps: int, command: ArrayLike) -> None:
+        """Advance by physics steps under one command, shape (env, width) or (width,)."""
+        array = np.atleast_2d(np.asarray(command, float))
+        wanted = np.zeros((COMMAND_ROWS, len(self.clock)))
+        wanted[: array.shape[1]] = np.broadcast_to(array, (len(self.clock), array.shape[1])).T
+        for step in range(steps):
+            self._step(tuple(wanted), step * self.dt)
+
+    @abstractmethod
+    def _step(self, wanted: Vector, elapsed: float) -> None:
+        """Advance by one step, some time after the command was given [s]."""
+
+
 # ---- The readable twin of the semi-kinematic step, on NumPy float64 arrays --------------------------------------------------
 
 
-class SemiKinematicTwin:
+class SemiKinematicTwin(_AdvancedState):
     """A float64 copy of a semi-kinematic simulator's present, advanced by NumPy.
 
     Args:
@@ -54,19 +82,7 @@ class SemiKinematicTwin:
             for name in ("position", "velocity", "attitude", "rate", "thrust")
         }
 
-    def field(self, name: str) -> Array:
-        """State, shape (env, k) or (env,)."""
-        return np.asarray(self.state[name]).T
-
-    def advance(self, steps: int, command: ArrayLike) -> None:
-        """Advance by physics steps under one command, shape (env, width) or (width,)."""
-        array = np.atleast_2d(np.asarray(command, float))
-        wanted = np.zeros((COMMAND_ROWS, len(self.clock)))
-        wanted[: array.shape[1]] = np.broadcast_to(array, (len(self.clock), array.shape[1])).T
-        for step in range(steps):
-            self._step(tuple(wanted), step * self.dt)
-
-    def _step(self, wanted: tuple[Any, ...], elapsed: float) -> None:
+    def _step(self, wanted: Vector, elapsed: float) -> None:
         s = self.state
         if self.level == "tracking":
             body = (tuple(s["position"]), tuple(s["velocity"]), tuple(s["attitude"]), tuple(s["rate"]))
@@ -100,7 +116,7 @@ class SemiKinematicTwin:
 _FIELDS = ("velocity", "attitude", "rate", "rotor_speed")
 
 
-class Twin:
+class Twin(_AdvancedState):
     """A float64 copy of a simulator's present, advanced by NumPy.
 
     Args:
@@ -126,23 +142,10 @@ class Twin:
         self.scene = simulator.scene
         self.force, self.moment = np.zeros((3, simulator.env_count)), np.zeros((3, simulator.env_count))
 
-    def field(self, name: str) -> Array:
-        """State, shape (env, k) or (env,)."""
-        return np.asarray(self.state[name]).T
-
-    def advance(self, steps: int, command: ArrayLike) -> None:
-        """Advance by physics steps under one command, shape (env, width) or (width,)."""
-        array = np.atleast_2d(np.asarray(command, float))
-        wanted = np.zeros((COMMAND_ROWS, len(self.clock)))
-        wanted[: array.shape[1]] = np.broadcast_to(array, (len(self.clock), array.shape[1])).T
-        for step in range(steps):
-            if self.config.level in ("tracking", "tracking:mellinger"):
-                self._step(laws.extrapolated(tuple(wanted), step * self.dt))
-            else:
-                self._step(tuple(wanted))
-
-    def _step(self, wanted: Vector) -> None:
+    def _step(self, wanted: Vector, elapsed: float) -> None:
         p, s, has = self.p, self.state, self.effects.__contains__
+        if self.config.level in ("tracking", "tracking:mellinger"):
+            wanted = extrapolated(wanted, elapsed)
         if self.config.level in ("rotor_speed", "rotor_thrust"):
             wanted = tuple(np.where(p.rotor_count > i, x, 0.0) for i, x in enumerate(wanted))
         before, stopped = self._motion(), s["status"] == 2.0

@@ -7,15 +7,14 @@ it says of a flight depends on that flight alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from math import cos, isfinite, radians
+from dataclasses import dataclass
+from math import cos, radians
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from airworthy.core.arrays import Array, ArrayBool
-from airworthy.core.errors import AirworthyError
-from airworthy.core.schema import check_fields
+from airworthy.core.schema import check_fields, check_signs
 
 __all__ = [
     "FAILURES",
@@ -77,10 +76,7 @@ class NavigationProtocol:
 
     def __post_init__(self) -> None:
         check_fields(self, "NavigationProtocol.")
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name != "ceiling_is_solid" and (not isfinite(value) or value <= 0.0):
-                raise AirworthyError(f"The protocol's {field.name} is {value!r}; expected a finite number above 0.")
+        check_signs(self, "The protocol's", zero=False)
 
 
 def acceleration_limit(thrust_to_weight: ArrayLike, common: float = 6.0, share: float = 0.8) -> Array:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import IntEnum
-from math import isfinite
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core.arrays import ArrayBool
-from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.core.schema import check_fields
+from airworthy.core.errors import unknown_name
+from airworthy.core.schema import check_fields, check_signs
 
 # ---- Names of what can become of a flight, and the events that decide it ----------------------------------------------------
 
@@ -103,7 +102,7 @@ class GoalProtocol:
 
     def __post_init__(self) -> None:
         check_fields(self, "GoalProtocol.")
-        _check(self)
+        check_signs(self, "The protocol's")
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class HoldProtocol:
 
     def __post_init__(self) -> None:
         check_fields(self, "HoldProtocol.")
-        _check(self)
+        check_signs(self, "The protocol's")
 
 
 def time_to_goal(t: ArrayLike, position: ArrayLike, goal: ArrayLike, radius: float) -> float:
@@ -214,10 +213,3 @@ def classify_hold(
         ],
         otherwise="success",
     )
-
-
-def _check(protocol: GoalProtocol | HoldProtocol) -> None:
-    for field in fields(protocol):
-        value = getattr(protocol, field.name)
-        if not isfinite(value) or value < 0.0:
-            raise AirworthyError(f"The protocol's {field.name} is {value!r}; expected a finite number of at least 0.")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from math import isfinite, radians
+from dataclasses import dataclass
+from math import radians
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.core.schema import SHARE, check_fields
+from airworthy.core.schema import SHARE, check_fields, check_signs
 from airworthy.tasks.outcomes import first_match
 
 # ---- What a tracking task asks for: where to be, how fast and facing where, over time ---------------------------------------
@@ -134,12 +134,7 @@ class TrackingProtocol:
 
     def __post_init__(self) -> None:
         check_fields(self, "TrackingProtocol.")
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if not isfinite(value) or value < 0.0:
-                raise AirworthyError(
-                    f"The tracking protocol's {field.name} is {value!r}; expected a finite number of at least 0."
-                )
+        check_signs(self, "The tracking protocol's")
         if self.collision_end_m < self.collision_start_m:
             raise AirworthyError("The tracking protocol's collision_end_m must not be under its collision_start_m.")
 

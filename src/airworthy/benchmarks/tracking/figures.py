@@ -6,7 +6,6 @@ Green diamonds are published real flights. In plans blue is a success, amber a p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ from airworthy.benchmarks.tracking.conditions import Sweep
 from airworthy.benchmarks.tracking.tables import condition_row, select
 from airworthy.core.arrays import Array
 from airworthy.reports.figures import outcome_role
-from airworthy.reports.svg import PALETTE, STYLE, inline_svg
+from airworthy.reports.svg import FIGURE_WIDTH, PALETTE, blank_figure, figure_style, inline_svg
 
 __all__ = [
     "EstimatePanel",
@@ -30,7 +29,6 @@ __all__ = [
     "series_of",
 ]
 
-WIDTH = 10.6
 COLORS = ("flown", "warn", "ink", "bad", "muted")
 """Of pilots, in turn; green belongs to what was published."""
 DASHES = (0, (4, 2))
@@ -89,8 +87,8 @@ def series_of(rows: Sequence[Mapping[str, Any]]) -> list[Series]:
 def figure_published(entries: Sequence[Mapping[str, Any]], series: Sequence[Series]) -> str:
     """Tracking error and proximity of each condition, with intervals, and what was published beside it."""
     names = list(dict.fromkeys((entry["condition"], entry["title"]) for entry in entries))
-    with _style():
-        figure = _figure(0.7 + 0.34 * len(names))
+    with figure_style():
+        figure = blank_figure(0.7 + 0.34 * len(names))
         panels = figure.subplots(1, 2, sharey=True)
         bottom = 0.42 / (0.7 + 0.34 * len(names))
         figure.subplots_adjust(left=0.15, right=0.985, top=1.0 - 1.15 * bottom, bottom=bottom, wspace=0.06)
@@ -138,19 +136,19 @@ def figure_plans(plans: Sequence[PlanPanel], name: str, description: str) -> str
     """
     across = min(PLAN_COLUMNS, len(plans))
     rows = [plans[k : k + across] for k in range(0, len(plans), across)]
-    each = WIDTH / across * 0.93
+    each = FIGURE_WIDTH / across * 0.93
     heights = [max(_aspect(plan) for plan in row) * each + 0.54 for row in rows]
-    with _style():
+    with figure_style():
         tall = sum(heights)
-        figure = _figure(tall)
+        figure = blank_figure(tall)
         top = tall
         for row, height in zip(rows, heights, strict=True):
             top -= height
             for k, plan in enumerate(row):
                 wide, high = each, _aspect(plan) * each
-                left = k * WIDTH / across + 0.26
+                left = k * FIGURE_WIDTH / across + 0.26
                 # Panels hang from the top of their row, so that titles stand in one line.
-                place = (left / WIDTH, (top + height - 0.24 - high) / tall, wide / WIDTH * 0.97, high / tall)
+                place = (left / FIGURE_WIDTH, (top + height - 0.24 - high) / tall, wide / FIGURE_WIDTH * 0.97, high / tall)
                 _plan(figure.add_axes(place), plan)
         return inline_svg(figure, name, description)
 
@@ -202,9 +200,9 @@ def figure_distributions(rows: Sequence[Mapping[str, Any]], titles: Mapping[str,
         series: Pilots and families, with their colours.
     """
     names = [name for name in titles if any(row["condition"] == name for row in rows)]
-    with _style():
+    with figure_style():
         tall = 0.7 + 0.36 * len(names)
-        figure = _figure(tall)
+        figure = blank_figure(tall)
         panels = figure.subplots(1, 2, sharey=True)
         figure.subplots_adjust(left=0.15, right=0.985, top=1.0 - 0.48 / tall, bottom=0.3 / tall, wspace=0.06)
         # Series of one condition lie apart by this share of a line, and conditions by the rest.
@@ -250,8 +248,8 @@ def figure_sweep(sweep: Sweep, rows: Sequence[Mapping[str, Any]], series: Sequen
         series: Pilots and families, with their colours.
     """
     categorical = isinstance(sweep.values[0], str)
-    with _style():
-        figure = _figure(2.35)
+    with figure_style():
+        figure = blank_figure(2.35)
         panels = figure.subplots(1, 3)
         figure.subplots_adjust(left=0.045, right=0.985, top=0.78, bottom=0.19, wspace=0.18)
         for axes, title in zip(panels, ("Success rate [%]", "Tracking error [m]", "Within 0.3 m [%]"), strict=True):
@@ -304,8 +302,8 @@ class EstimatePanel:
 
 def figure_estimates(panels: Sequence[EstimatePanel]) -> str:
     """Estimates over time: mean and standard deviation over flights, dashed what is true."""
-    with _style():
-        figure = _figure(2.5 * (-(-len(panels) // 2)))
+    with figure_style():
+        figure = blank_figure(2.5 * (-(-len(panels) // 2)))
         grid = np.atleast_1d(figure.subplots(-(-len(panels) // 2), min(2, len(panels)), squeeze=False)).ravel()
         figure.subplots_adjust(left=0.05, right=0.985, top=0.88, bottom=0.17, wspace=0.12, hspace=0.5)
         for axes, panel in zip(grid, panels, strict=False):
@@ -335,16 +333,3 @@ def _legend(figure: Any, series: Sequence[Series], published: bool = False) -> N
         )
         labels.append("published, real flights")
     figure.legend(handles, labels, loc="upper right", ncols=len(labels), bbox_to_anchor=(0.985, 1.0), columnspacing=1.4)
-
-
-def _style() -> AbstractContextManager[Any]:
-    import matplotlib as mpl
-
-    context: AbstractContextManager[Any] = mpl.rc_context(dict(STYLE))
-    return context
-
-
-def _figure(height: float) -> Any:
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(WIDTH, height))

@@ -32,7 +32,7 @@ from airworthy.core.runs.block_job import refuse_foreign
 from airworthy.core.runs.progress import command_line, progress
 from airworthy.core.schema import SEED, SHARE, Bound, check_fields
 from airworthy.reports.page import card, markup, page_of
-from airworthy.reports.svg import PALETTE, STYLE, inline_svg
+from airworthy.reports.svg import PALETTE, blank_figure, figure_style, inline_svg
 from airworthy.vehicles import Vehicle, read_vehicle, vehicle
 
 GAINS_FILE, SUMMARY_FILE, REPORT_FILE = "gains.toml", "tuning.json", "report.html"
@@ -299,7 +299,6 @@ def _joined(parts: Sequence[CandidateResults]) -> CandidateResults:
 
 # ---- `report.html` of a tuning, readable offline: the front, step responses, Bode plots, margins ----------------------------
 
-WIDTH = 10.6
 COLORS = {"auto": "warn", "chosen": "flown"}
 
 
@@ -350,11 +349,8 @@ def write_report(path: Path, tuned: Tuned, config: TuneConfig) -> Path:
 
 def figure_front(tuned: Tuned) -> str:
     """Tracking error over effort of every candidate, with the front."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(dict(STYLE)):
-        figure = Figure(figsize=(WIDTH, 3.6))
+    with figure_style():
+        figure = blank_figure(3.6)
         axes = figure.add_axes((0.07, 0.14, 0.91, 0.78))
         x, y = 100.0 * tuned.flown.effort, 100.0 * tuned.flown.tracking_error
         unsafe = ~tuned.safe & np.isfinite(y)
@@ -389,11 +385,8 @@ def figure_front(tuned: Tuned) -> str:
 
 def figure_steps(tuned: Tuned) -> str:
     """Responses of auto and the choice to the four steps."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(dict(STYLE)):
-        figure = Figure(figsize=(WIDTH, 2.6))
+    with figure_style():
+        figure = blank_figure(2.6)
         for s, (name, _) in enumerate(STEPS):
             axes = figure.add_axes((0.05 + 0.245 * s, 0.18, 0.205, 0.68))
             axes.axhline(1.0, color=PALETTE["axis"], linewidth=0.8)
@@ -407,13 +400,10 @@ def figure_steps(tuned: Tuned) -> str:
 
 def figure_bode(tuned: Tuned) -> str:
     """Size and phase of the loop gains."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
     every = slice(None, None, 20)
     w = FREQUENCIES[every]
-    with mpl.rc_context(dict(STYLE)):
-        figure = Figure(figsize=(WIDTH, 4.2))
+    with figure_style():
+        figure = blank_figure(4.2)
         for c, channel in enumerate(CHANNELS):
             size = figure.add_axes((0.05 + 0.245 * c, 0.56, 0.205, 0.36))
             turn = figure.add_axes((0.05 + 0.245 * c, 0.12, 0.205, 0.36))

@@ -19,7 +19,7 @@ from airworthy.control.mellinger_gains import hover_integral, mellinger_paramete
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.random import Stream, flight_key, uniforms
-from airworthy.core.schema import check_fields
+from airworthy.core.schema import check_fields, check_signs
 from airworthy.gates.planner.window import RANGES
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.record import WrenchNoise
@@ -136,9 +136,7 @@ class FlightSpread:
 
     def __post_init__(self) -> None:
         check_fields(self, "Spread.")
-        for name, value in vars(self).items():
-            if not (np.isfinite(value) and value >= 0.0):
-                raise AirworthyError(f"The spread's {name} is {value!r}; expected a finite number of at least 0.")
+        check_signs(self, "The spread's")
 
 
 OWN_SPREAD = "competition"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from airworthy.gates.benchmark.blocks import GatesStore, WorkBlock
 from airworthy.gates.benchmark.config import GatesBenchConfig
 from airworthy.gates.benchmark.families import FAMILIES
 from airworthy.reports.page import card, fixed, markup, page_of
-from airworthy.reports.svg import PALETTE, STYLE, inline_svg
+from airworthy.reports.svg import FIGURE_WIDTH, PALETTE, blank_figure, figure_style, inline_svg
 
 __all__ = ["COLORS", "REPORT_FILE", "figure_baselines", "figure_errors", "short_name", "write_report"]
 
@@ -27,7 +26,6 @@ __all__ = ["COLORS", "REPORT_FILE", "figure_baselines", "figure_errors", "short_
 
 Content = Mapping[str, Any]
 
-WIDTH = 10.6
 FAMILY_COLORS = {"competition": "second", "crazyflow": "warn", "semi_kinematic": "muted"}
 LAPS = {
     "least": ("nothing can be faster", "axis", "|"),
@@ -44,9 +42,9 @@ MOST = ("envelope", "thrust_max", "body_rate")
 
 def figure_laps(courses: Sequence[Content]) -> str:
     """Lap times of every planner, a line per course; hollow where its certificate or its passage failed."""
-    with _style():
+    with figure_style():
         tall = 0.85 + 0.33 * len(courses)
-        figure = _figure(tall)
+        figure = blank_figure(tall)
         axes = figure.add_axes((0.15, 0.42 / tall, 0.835, (tall - 0.85) / tall))
         for place, row in enumerate(courses):
             known = [t for t in row["laps"].values() if t]
@@ -84,10 +82,10 @@ def figure_path(course: Content, flown: Sequence[Content], name: str) -> str:
     t = np.asarray(course["path"]["t_s"])
     turned = np.ptp(place[:, 1]) > 1.2 * np.ptp(place[:, 0])
     right, up = (1, 0) if turned else (0, 1)
-    with _style():
+    with figure_style():
         span = np.ptp(place[:, [right, up]], axis=0) + 1.0
-        high = float(np.clip(0.6 * WIDTH * span[1] / span[0], 1.6, 4.6))
-        figure = _figure(high + 0.9)
+        high = float(np.clip(0.6 * FIGURE_WIDTH * span[1] / span[0], 1.6, 4.6))
+        figure = blank_figure(high + 0.9)
         plan, side = figure.subplots(1, 2, width_ratios=(1.5, 1.0))
         figure.subplots_adjust(left=0.04, right=0.985, top=1.0 - 0.55 / (high + 0.9), bottom=0.42 / (high + 0.9), wspace=0.1)
         for item in flown:
@@ -134,8 +132,8 @@ def _gate_heights(axes: Any, course: Content) -> None:
 
 def figure_error(flown: Sequence[Content], name: str) -> str:
     """Position error over time in each family: median and the middle nine tenths of the flights."""
-    with _style():
-        figure = _figure(2.3)
+    with figure_style():
+        figure = blank_figure(2.3)
         axes = figure.add_axes((0.045, 0.19, 0.94, 0.62))
         for item in flown:
             color = PALETTE[FAMILY_COLORS.get(item["family"], "ink")]
@@ -155,8 +153,8 @@ def figure_limit(course: Content, name: str) -> str:
     path, checks = course["path"], course["plan"]["certificate"]["checks"]
     t = np.asarray(path["t_s"])
     ends = np.cumsum(course["plan"]["durations_s"])[:-1]
-    with _style():
-        figure = _figure(2.1)
+    with figure_style():
+        figure = blank_figure(2.1)
         panels = figure.subplots(1, 2)
         figure.subplots_adjust(left=0.045, right=0.985, top=0.86, bottom=0.2, wspace=0.12)
         used = 100.0 * np.asarray(path["used"])
@@ -182,8 +180,8 @@ def figure_random(plans: Sequence[Content]) -> str:
         ("Limit used, proved [%]", [100.0 * row["limit_used"] for row in approved]),
         ("Proved clearance to frames [m]", [row["clearance_m"] for row in approved]),
     )
-    with _style():
-        figure = _figure(2.0)
+    with figure_style():
+        figure = blank_figure(2.0)
         panels = figure.subplots(1, 3)
         figure.subplots_adjust(left=0.045, right=0.985, top=0.85, bottom=0.14, wspace=0.16)
         for axes, (title, values) in zip(panels, columns, strict=True):
@@ -212,19 +210,6 @@ def _family_legend(figure: Any, flown: Sequence[Content], plan: bool = True) -> 
     figure.legend(handles, labels, loc="upper right", ncols=len(labels), bbox_to_anchor=(0.985, 1.0), columnspacing=1.4)
 
 
-def _style() -> AbstractContextManager[Any]:
-    import matplotlib as mpl
-
-    context: AbstractContextManager[Any] = mpl.rc_context(dict(STYLE))
-    return context
-
-
-def _figure(height: float) -> Any:
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(WIDTH, height))
-
-
 # -----------------------------------------------------------------------------------------------------------------------------
 
 # ---- Figures of predictors: their errors between the grid's points, and several of them beside each other -------------------
@@ -245,11 +230,8 @@ def figure_errors(content: Content, name: str) -> str:
     """Figure 2 of the paper, off the grid: percent errors of speed and time, logarithmic counts; labels of 0 left out."""
     rows = [[np.nan if x is None else x for x in row] for row in content["percent"]]
     percent = np.array(rows, dtype=float).reshape(-1, 2)
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(dict(STYLE)):
-        figure = Figure(figsize=(WIDTH, 2.3))
+    with figure_style():
+        figure = blank_figure(2.3)
         panels = figure.subplots(1, 2, sharey=True)
         figure.subplots_adjust(left=0.05, right=0.985, top=0.85, bottom=0.19, wspace=0.08)
         for k, (axes, what, safe) in enumerate(zip(panels, ("speed", "time"), ("left", "right"), strict=True)):
@@ -284,13 +266,10 @@ def figure_baselines(rows: Sequence[Content], courses: Sequence[Sequence[Content
         rows: Of `airworthy.gates.benchmark.job.compared`.
         courses: Rows of every course, by method.
     """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
     count, places = len(rows), [row["course"] for row in courses[0]] if courses else []
     tall = max(1.5, 0.32 * len(places), 0.34 * count * 2.0) + 1.0 + 0.2 * count
-    with mpl.rc_context(dict(STYLE)):
-        figure = Figure(figsize=(WIDTH, tall))
+    with figure_style():
+        figure = blank_figure(tall)
         panels = figure.subplots(1, 3, width_ratios=(1.35, 1.0, 1.0))
         top = 1.0 - (0.42 + 0.19 * count) / tall
         figure.subplots_adjust(left=0.135, right=0.985, top=top, bottom=0.28 / tall, wspace=0.14)

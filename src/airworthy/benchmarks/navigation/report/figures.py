@@ -6,21 +6,18 @@ Pilots have a colour each. Green diamonds are what was published. Whiskers are 9
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from airworthy.benchmarks.navigation.score import stated_rate
 from airworthy.core.arrays import Array
-from airworthy.reports.svg import PALETTE, STYLE, inline_svg
+from airworthy.reports.svg import FIGURE_WIDTH, PALETTE, blank_figure, figure_style, inline_svg
 from airworthy.tasks.navigation import NAVIGATION_OUTCOMES
 
 __all__ = [
     "OUTCOME_COLORS",
-    "WIDTH",
     "Entries",
-    "blank",
     "color_of",
     "figure_fleet",
     "figure_grid",
@@ -32,12 +29,10 @@ __all__ = [
     "legend",
     "rate_bar",
     "spaced",
-    "style",
 ]
 
 # ---- What the figures of the benchmark's report share: a colour for each pilot and outcome, bars, legends -------------------
 
-WIDTH = 10.6
 _KNOWN = {
     "ego": PALETTE["flown"],
     "fast": PALETTE["warn"],
@@ -108,21 +103,6 @@ def legend(figure: Any, styles: Sequence[tuple[str, str, str]], published: bool 
     figure.legend(handles, labels, loc="upper right", ncols=len(labels), bbox_to_anchor=(0.985, 0.995), columnspacing=1.3)
 
 
-def style() -> AbstractContextManager[Any]:
-    """Return the look of reports' figures, for as long as one is drawn."""
-    import matplotlib as mpl
-
-    context: AbstractContextManager[Any] = mpl.rc_context(dict(STYLE))
-    return context
-
-
-def blank(height: float, width: float = WIDTH) -> Any:
-    """Return an empty figure of a size in inches."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height))
-
-
 # -----------------------------------------------------------------------------------------------------------------------------
 # Figures of vehicles in the benchmark's report, as inline SVG, numbered as in the paper: F6, and F9 to F15.
 
@@ -131,8 +111,8 @@ LABELS = {"twr": "thrust to weight", "alpha_xy": "roll acceleration [rad/s²]", 
 
 def figure_fleet(vehicles: Entries) -> str:
     """F6: mass against each indicator."""
-    with style():
-        figure = blank(2.6)
+    with figure_style():
+        figure = blank_figure(2.6)
         panels = figure.subplots(1, 3)
         figure.subplots_adjust(left=0.045, right=0.985, top=0.82, bottom=0.17, wspace=0.2)
         styles = {"real": (PALETTE["flown"], "o", "real"), "virtual": (PALETTE["warn"], "s", "virtual")}
@@ -164,9 +144,9 @@ def figure_indicators(
         titles: What pilots are called, by name.
     """
     facts = {item["vehicle"]: item for item in vehicles}
-    with style():
+    with figure_style():
         tall = 2.75 + 0.125 * len(pilots)
-        figure = blank(tall)
+        figure = blank_figure(tall)
         panels = figure.subplots(1, 3, sharey=True)
         top = 1.0 - (0.1 + 0.125 * len(pilots)) / tall
         figure.subplots_adjust(left=0.055, right=0.985, top=top, bottom=0.42 / tall, wspace=0.06)
@@ -225,9 +205,9 @@ def figure_grid(rates: Entries, vehicles: Entries, pilots: Sequence[str], titles
     rows, columns = 1 + max(r for r, _ in places.values()), 1 + max(c for _, c in places.values())
     found = {(e["pilot"], e["vehicle"]): e for e in rates}
     facts = {item["vehicle"]: item for item in vehicles}
-    with style():
+    with figure_style():
         tall = 0.5 + 1.28 * rows
-        figure = blank(tall)
+        figure = blank_figure(tall)
         grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
         figure.subplots_adjust(left=0.045, right=0.985, top=1 - 0.62 / tall, bottom=0.16 / tall, wspace=0.1, hspace=0.52)
         for axes in grid.ravel():
@@ -261,9 +241,9 @@ def figure_heatmap(pilot: str, cells: Array, scenarios: Sequence[str], vehicles:
     from matplotlib.patches import Rectangle
 
     count = len(vehicles)
-    with style():
+    with figure_style():
         tall = 0.95 + 0.135 * count
-        figure = blank(tall, 0.49 * WIDTH)
+        figure = blank_figure(tall, 0.49 * FIGURE_WIDTH)
         axes = figure.subplots()
         figure.subplots_adjust(left=0.13, right=0.87, top=1 - 0.3 / tall, bottom=0.62 / tall)
         image = axes.pcolormesh(
@@ -297,8 +277,8 @@ def figure_scenarios(entries: Entries, pilots: Sequence[str], titles: Mapping[st
         scenarios: Names, from left to right.
     """
     found = {(e["pilot"], e["scenario"]): e for e in entries}
-    with style():
-        figure = blank(3.4)
+    with figure_style():
+        figure = blank_figure(3.4)
         axes = figure.subplots()
         figure.subplots_adjust(left=0.045, right=0.985, top=0.87, bottom=0.1)
         step = 0.82 / max(len(pilots), 1)
@@ -347,9 +327,9 @@ def figure_outcomes(entries: Entries, pilots: Sequence[str], titles: Mapping[str
         scenarios: Names, a panel each.
     """
     found = {(e["pilot"], e["scenario"]): e for e in entries}
-    with style():
+    with figure_style():
         tall = 0.62 + 0.24 * len(pilots) + 0.2
-        figure = blank(tall)
+        figure = blank_figure(tall)
         panels = np.atleast_1d(figure.subplots(1, len(scenarios), sharey=True))
         figure.subplots_adjust(left=0.11, right=0.985, top=1 - 0.62 / tall, bottom=0.24 / tall, wspace=0.1)
         for axes, scenario in zip(panels, scenarios, strict=True):

@@ -35,7 +35,7 @@ from airworthy.optics.projections import Pinhole
 from airworthy.optics.tone import to_8bit
 from airworthy.reports.page import markup, page_of
 from airworthy.reports.pictures import data_uri
-from airworthy.reports.svg import PALETTE, STYLE, inline_svg
+from airworthy.reports.svg import PALETTE, blank_figure, figure_style, inline_svg
 from airworthy.scenes import SceneBatch
 from airworthy.sensors.build import make_sensor
 from airworthy.sensors.devices import Device
@@ -115,16 +115,13 @@ def _view(row: Row, who: NavigationMethod, config: NavigationConfig, titles: Map
 
 
 def _above(flown: FlownBatch, batch: SceneBatch, name: str) -> str:
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
     assert flown.track is not None
     mission, path = flown.mission, flown.track.path(0)
     low, high = mission.lower[0], mission.upper[0]
     span = high - low
-    with mpl.rc_context(dict(STYLE)):
+    with figure_style():
         # Areas of different shape get pictures of one size: what is beyond is left empty.
-        figure = Figure(figsize=(WIDTH, 0.6 * WIDTH))
+        figure = blank_figure(0.6 * WIDTH, WIDTH)
         axes = figure.add_axes((0.075, 0.1, 0.915, 0.885))
         axes.imshow(
             _blocked(batch, low, high, float(mission.start[0, 2])),
