@@ -12,8 +12,8 @@ import pytest
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box
 from airworthy.rendering.baking import BakeSettings
-from airworthy.rendering.refining import HELD_OUT, PosedImages, depth_error, image_quality
-from airworthy.rendering.soft_light import SoftLight, free_poses, pixel_places, soft_images, soft_views, softly_lit
+from airworthy.rendering.refining import HELD_OUT, PosedImages, depth_error, free_poses, image_quality
+from airworthy.rendering.soft_light import SoftLight, pixel_places, soft_images, soft_views, softly_lit
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.catalogue import scene as find_scene
 from airworthy.scenes.generators.halls import hall, mid_gate

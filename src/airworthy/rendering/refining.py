@@ -24,6 +24,7 @@ __all__ = [
     "ImageQuality",
     "PosedImages",
     "depth_error",
+    "free_poses",
     "image_psnr",
     "image_quality",
     "image_ssim",
@@ -56,6 +57,23 @@ class PosedImages:
         return self.rgb.shape[2], self.rgb.shape[1], self.intrinsics[some], self.position[some], self.attitude[some]
 
 
+def free_poses(batch: SceneBatch, count: int, first: int = 0, pitch: float = 0.35) -> tuple[Array, Array]:
+    """Positions (count, 3) and attitudes (count, 4), camera to world, evenly in a scene's bounds and all around.
+
+    Args:
+        batch: The scene.
+        count: How many.
+        first: Others for other numbers; `HELD_OUT` for judging.
+        pitch: Most they look up or down [rad]; little by default, as a drone's camera looks.
+    """
+    position = viewpoints(batch, count, first=first)
+    # Another part of the sequence than the positions', or place and direction would go together.
+    turn = sequence(count, first + 17)
+    yaw, tilt = 2.0 * np.pi * turn[:, 0], 2.0 * pitch * (turn[:, 1] - 0.5)
+    directions = np.stack((np.cos(yaw) * np.cos(tilt), np.sin(yaw) * np.cos(tilt), np.sin(tilt)), axis=-1)
+    return np.asarray(position, np.float64), np.stack([look_at(np.zeros(3), one) for one in directions])
+
+
 def scene_views(
     batch: SceneBatch,
     count: int,
@@ -78,12 +96,7 @@ def scene_views(
         exposure: As of the conversion.
         samples: Rays per pixel: 1, 2, 4 or 8.
     """
-    position = viewpoints(batch, count, first=first)
-    turn = sequence(count, first + 17)
-    # Little up and down, as a drone's camera looks.
-    yaw, pitch = 2.0 * np.pi * turn[:, 0], 0.7 * (turn[:, 1] - 0.5)
-    directions = np.stack((np.cos(yaw) * np.cos(pitch), np.sin(yaw) * np.cos(pitch), np.sin(pitch)), axis=-1)
-    attitude = np.stack([look_at(np.zeros(3), one) for one in directions])
+    position, attitude = free_poses(batch, count, first)
     focal = 0.5 * width / np.tan(0.5 * fov)
     u, v = np.meshgrid(np.arange(width) + 0.5 - 0.5 * width, np.arange(height) + 0.5 - 0.5 * height)
     table = RayTable(np.stack((u / focal, v / focal, np.ones_like(u)), axis=-1))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayF32, ArrayFloat
+from airworthy.core.arrays import ArrayF32, ArrayFloat
 from airworthy.core.errors import AirworthyError
 from airworthy.core.runs.progress import progress
 from airworthy.core.schema import check_fields
@@ -19,16 +19,15 @@ from airworthy.geometry import RayTable
 from airworthy.rendering.baking import BakeSettings
 from airworthy.rendering.converting import display_color
 from airworthy.rendering.light_baking import baked_light
-from airworthy.rendering.refining import PosedImages
+from airworthy.rendering.refining import PosedImages, free_poses
 from airworthy.rendering.shading import ShadingOptions, shade
 from airworthy.scenes.actors import posed
 from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.record import Light, Scene, SpotLight, Sun, Vector3
-from airworthy.scenes.viewpoints import look_at
-from airworthy.splats.surfaces import sequence, viewpoints
+from airworthy.splats.surfaces import sequence
 
-__all__ = ["FINE_BAKE", "SoftLight", "free_poses", "soft_images", "soft_views", "softly_lit"]
+__all__ = ["FINE_BAKE", "SoftLight", "soft_images", "soft_views", "softly_lit"]
 
 
 FINE_BAKE = BakeSettings(rays=512, probe_spacing=0.4, probes_max=60_000, texel=0.05, nodes_max=1_000_000)
@@ -134,23 +133,6 @@ def pixel_places(count: int) -> list[tuple[float, float]]:
     # The bits of k backwards are the second coordinate of Hammersley's points.
     turned = [int(f"{k:0{bits}b}"[::-1], 2) if bits else 0 for k in range(count)]
     return [((k + 0.5) / count - 0.5, (t + 0.5) / count - 0.5) for k, t in enumerate(turned)]
-
-
-def free_poses(batch: SceneBatch, count: int, first: int = 0, pitch: float = 0.35) -> tuple[Array, Array]:
-    """Positions (count, 3) and attitudes (count, 4), camera to world, evenly in a scene's bounds and all around.
-
-    Args:
-        batch: The scene.
-        count: How many.
-        first: Others for other numbers; `refining.HELD_OUT` for judging.
-        pitch: Most they look up or down [rad].
-    """
-    position = viewpoints(batch, count, first=first)
-    # Another part of the sequence than the positions', or place and direction would go together.
-    turn = sequence(count, first + 17)
-    yaw, tilt = 2.0 * np.pi * turn[:, 0], 2.0 * pitch * (turn[:, 1] - 0.5)
-    directions = np.stack((np.cos(yaw) * np.cos(tilt), np.sin(yaw) * np.cos(tilt), np.sin(tilt)), axis=-1)
-    return np.asarray(position, np.float64), np.stack([look_at(np.zeros(3), one) for one in directions])
 
 
 def soft_views(

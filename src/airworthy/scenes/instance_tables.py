@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -177,17 +177,7 @@ class InstanceTable:
 
     def placement(self) -> Placement:
         """Return these rows as the engine takes them."""
-        return Placement(
-            self.shape,
-            self.position,
-            self.attitude,
-            self.scale,
-            self.instance_id,
-            self.semantic_id,
-            self.material,
-            self.visible,
-            self.collide,
-        )
+        return Placement(**{column.name: getattr(self, column.name) for column in fields(Placement)})
 
 
 def static_rows(scene: Scene, index: int, shapes: ShapeTable, materials: MaterialTable) -> InstanceTable:

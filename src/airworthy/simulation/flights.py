@@ -8,7 +8,7 @@ SHA-256.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -92,20 +92,12 @@ def read_meta(path: Path) -> dict[str, Any]:
     return meta
 
 
-def read_parquet(
-    path: Path,
-    meta: Mapping[str, Any],
-    required: Sequence[str],
-    column_type: Callable[[str], np.dtype[Any]],
-    limit_bytes: int,
-) -> dict[str, ArrayAny]:
+def read_parquet(path: Path, meta: Mapping[str, Any], limit_bytes: int) -> dict[str, ArrayAny]:
     """Columns of `flight.parquet`; the hash is checked before pyarrow sees a byte, sizes before anything is allocated.
 
     Args:
         path: Of the file.
         meta: Facts that were kept of it.
-        required: Columns that must be there.
-        column_type: Type of a column, by its name.
         limit_bytes: Most that it may take in memory.
     """
     if path.is_dir() or not path.is_file():
@@ -119,26 +111,20 @@ def read_parquet(
     import pyarrow as pa
 
     try:
-        return _read_checked(path, meta, required, column_type, limit_bytes)
+        return _read_checked(path, meta, limit_bytes)
     except (pa.ArrowException, OSError, ValueError, KeyError, OverflowError, MemoryError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".")
         raise AssetError(f"{str(path)!r} is not a Parquet file that can be read: {reason}.") from error
 
 
-def _read_checked(
-    path: Path,
-    meta: Mapping[str, Any],
-    required: Sequence[str],
-    column_type: Callable[[str], np.dtype[Any]],
-    limit_bytes: int,
-) -> dict[str, ArrayAny]:
+def _read_checked(path: Path, meta: Mapping[str, Any], limit_bytes: int) -> dict[str, ArrayAny]:
     from pyarrow import parquet
 
     # Headers of a Parquet file are a few kilobytes; its parser would follow any size that they claim.
     limits = {"thrift_string_size_limit": 1 << 20, "thrift_container_size_limit": 1 << 20}
     with parquet.ParquetFile(path, page_checksum_verification=True, memory_map=False, **limits) as file:
         schema = file.schema_arrow
-        _check_schema(path, schema, file.metadata.num_rows, meta, required, column_type)
+        _check_schema(path, schema, file.metadata.num_rows, meta)
         # From types and row count alone: compressed, a gigabyte of zeros is some kilobytes.
         bytes_needed = file.metadata.num_rows * sum(column_type(name).itemsize for name in schema.names)
         if bytes_needed > limit_bytes:
@@ -152,20 +138,13 @@ def _read_checked(
     return columns
 
 
-def _check_schema(
-    path: Path,
-    schema: Any,
-    rows: int,
-    meta: Mapping[str, Any],
-    required: Sequence[str],
-    column_type: Callable[[str], np.dtype[Any]],
-) -> None:
+def _check_schema(path: Path, schema: Any, rows: int, meta: Mapping[str, Any]) -> None:
     import pyarrow as pa
 
     names = schema.names
     if len(names) > COLUMNS_MAX or len(set(names)) != len(names):
         _wrong(path, f"it has {len(names)} columns or repeats a name")
-    for name in required:
+    for name in _REQUIRED:
         if name not in names:
             _wrong(path, f"the column {name!r} is missing")
     for field in schema:
@@ -393,7 +372,7 @@ def read_flight(folder: str | Path, *, limit_bytes: int = BYTES_MAX) -> tuple[Fl
         AssetError: A file is missing, damaged, too large, not what its name says, or the two do not belong together.
     """
     meta = read_flight_meta(folder)
-    columns = read_parquet(Path(folder) / FLIGHT_FILE, meta, _REQUIRED, column_type, limit_bytes)
+    columns = read_parquet(Path(folder) / FLIGHT_FILE, meta, limit_bytes)
     return FlightTable(_ordered(columns)), meta
 
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from airworthy.core.arrays import ArrayAny
 from airworthy.core.files import data_dir
-from airworthy.rendering.refining import HELD_OUT, PosedImages, depth_error
-from airworthy.rendering.soft_light import free_poses
+from airworthy.rendering.refining import HELD_OUT, PosedImages, depth_error, free_poses
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.generators.halls.splat_hall import hall, hall_recipe, hall_splats
 from airworthy.scenes.splats import LoadedSplats, Splats, read_splats, thinned, transformed, write_splats

@@ -198,22 +198,14 @@ def engine_on(device: str, packed: Packed, threads: int | None) -> Engine:
     raise AirworthyError(f"Splats cannot be trained on device {device!r}; expected cpu, or a CUDA device that is present.")
 
 
-class LanesEngine:
-    """On a CPU: everything is changed in place."""
+class _RenderingEngine:
+    """What engines do alike; their renderers differ."""
 
-    def __init__(self, packed: Packed, threads: int | None):
-        self._lanes = CpuLanes(packed.cloud, threads)
-        self.take(packed)
-
-    def take(self, packed: Packed) -> None:
-        self._lanes.take(packed.cloud)
-        self.slopes = Slopes(packed.cloud)
-        self._chunks = len(packed.cloud.chunks)
-        held = (packed.raw, packed.moments, packed.shade_moments, self.slopes.gaussians, self.slopes.harmonics)
-        self._held = [as_warp(array) for array in held]
+    _renderer: Any
+    slopes: Any
 
     def render(self, asked: CameraView, image: ArrayF32) -> None:
-        self._lanes.render(asked, {"rgb": image})
+        self._renderer.render(asked, {"rgb": image})
 
     def differentiate(self, asked: CameraView, image: ArrayF32, slopes: ArrayF32) -> None:
         """Carry a slope of the image back to the Gaussians.
@@ -224,10 +216,25 @@ class LanesEngine:
             slopes: Derivative of the loss with respect to it, alike.
         """
         self.slopes.poses.clear()
-        self.slopes.add(self._lanes, asked, {"rgb": image}, {"rgb": slopes})
+        self.slopes.add(self._renderer, asked, {"rgb": image}, {"rgb": slopes})
+
+
+class LanesEngine(_RenderingEngine):
+    """On a CPU: everything is changed in place."""
+
+    def __init__(self, packed: Packed, threads: int | None):
+        self._renderer = CpuLanes(packed.cloud, threads)
+        self.take(packed)
+
+    def take(self, packed: Packed) -> None:
+        self._renderer.take(packed.cloud)
+        self.slopes = Slopes(packed.cloud)
+        self._chunks = len(packed.cloud.chunks)
+        held = (packed.raw, packed.moments, packed.shade_moments, self.slopes.gaussians, self.slopes.harmonics)
+        self._held = [as_warp(array) for array in held]
 
     def move(self, settings: ArrayF32, draw: NDArray[np.int32]) -> None:
-        lanes, order = self._lanes, self._lanes.order(self._chunks)
+        lanes, order = self._renderer, self._renderer.order(self._chunks)
         arrays = [*lanes.sent, order, *self._held, as_warp(settings), as_warp(draw)]
         lanes.launch(train_step_kernel, self._chunks, arrays, [_GAUSSIANS])
 
@@ -235,7 +242,7 @@ class LanesEngine:
         pass
 
 
-class SingleEngine:
+class SingleEngine(_RenderingEngine):
     """On a GPU, one Gaussian per thread; images and their loss pass through the host.
 
     Args:
@@ -246,33 +253,19 @@ class SingleEngine:
 
     def __init__(self, packed: Packed, device: str, prefix: str = ""):
         self._device, self._prefix = device, prefix
-        self._single = Single(packed.cloud, device, prefix)
+        self._renderer = Single(packed.cloud, device, prefix)
         self.take(packed)
 
     def take(self, packed: Packed) -> None:
         self._packed = packed
-        self._single.take(packed.cloud)
+        self._renderer.take(packed.cloud)
         self.slopes = SingleSlopes(packed.cloud, self._device)
         held = (packed.raw, packed.moments, packed.shade_moments)
         self._held = [as_warp(array, self._device) for array in held]
 
-    def render(self, asked: CameraView, image: ArrayF32) -> None:
-        self._single.render(asked, {"rgb": image})
-
-    def differentiate(self, asked: CameraView, image: ArrayF32, slopes: ArrayF32) -> None:
-        """Carry a slope of the image back to the Gaussians.
-
-        Args:
-            asked: What was rendered.
-            image: It, (c, H, W, 3).
-            slopes: Derivative of the loss with respect to it, alike.
-        """
-        self.slopes.poses.clear()
-        self.slopes.add(self._single, asked, {"rgb": image}, {"rgb": slopes})
-
     def move(self, settings: ArrayF32, draw: NDArray[np.int32]) -> None:
         nothing = as_warp(np.zeros(1, np.int32), self._device)
-        arrays = [*self._single._sent, nothing, *self._held, self.slopes._gaussians, self.slopes._harmonics]
+        arrays = [*self._renderer._sent, nothing, *self._held, self.slopes._gaussians, self.slopes._harmonics]
         arrays += [as_warp(settings, self._device), as_warp(draw, self._device)]
         chunks = len(self._packed.cloud.chunks)
         for stage, tasks in ((_GAUSSIANS, chunks * CHUNK), (_BOUNDS, chunks)):
@@ -283,5 +276,5 @@ class SingleEngine:
             return
         packed, cloud = self._packed, self._packed.cloud
         hosts = (cloud.geometry, cloud.harmonics, cloud.chunks, packed.raw, packed.moments, packed.shade_moments)
-        for host, held in zip(hosts, (*self._single._sent, *self._held), strict=True):
+        for host, held in zip(hosts, (*self._renderer._sent, *self._held), strict=True):
             host[...] = held.numpy().view(host.dtype).reshape(host.shape)
