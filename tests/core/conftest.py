@@ -62,6 +62,11 @@ def operations(a: Any, b: Any, c: Any) -> dict[str, Any]:
         "sin": sine,
         "cos": cosine,
         "arctan2": ops.arctan2(a, b),
+        "exp": ops.exp(a),
+        "log": ops.log(a),
+        "softplus": ops.softplus(a),
+        "tanh": ops.tanh(a),
+        "arccos": ops.arccos(a),
     }
 
 

@@ -104,6 +104,28 @@ def test_arctan2_is_right_to_two_roundings(ran: Rows) -> None:
     assert (np.abs(ran["arctan2"][good] - exact) <= 2.0 * np.maximum(spacing, 2.0**-24)).all()
 
 
+@pytest.mark.parametrize(
+    ("name", "exact", "allowed"),
+    [
+        ("exp", np.exp, 1e-7),
+        ("log", np.log, 1e-7),
+        ("tanh", np.tanh, 2e-7),
+        ("softplus", lambda x: np.log1p(np.exp(x)), 3e-7),
+        ("arccos", np.arccos, 3e-7),
+    ],
+)
+def test_functions_are_right_to_a_few_roundings(
+    ran: Rows, name: str, exact: Callable[[ArrayAny], ArrayAny], allowed: float
+) -> None:
+    x = INPUTS[0].astype(np.float64)
+    with np.errstate(all="ignore"):
+        good = {"log": x > 0.0, "arccos": np.abs(x) < 1.0}.get(name, (x >= -87.0) & (x < 88.7)) & np.isfinite(x)
+        truth = exact(x[good])
+    large = np.abs(truth) > 1e-37  # below, float32 itself has less digits
+    assert large.sum() > 1000
+    assert (np.abs(ran[name][good][large] / truth[large] - 1.0) <= allowed).all()
+
+
 def test_lanes_and_single_numbers_agree_to_the_bit(probe: Callable[..., Rows]) -> None:
     lanes, scalar = (probe(path, INPUTS) for path in PATHS)
     for name, value in lanes.items():

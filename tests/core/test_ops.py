@@ -169,3 +169,50 @@ def test_highest_rank_carries_out_a_mixed_operation() -> None:
 
 def test_every_public_name_is_there() -> None:
     assert all(callable(getattr(ops, name)) for name in ops.__all__)
+
+
+@pytest.mark.parametrize(
+    ("ours", "exact", "low", "high", "allowed"),
+    [
+        (ops.exp, np.exp, -87.0, 88.7, 1e-10),
+        (lambda x: ops.log(np.exp(x)), lambda x: x, -80.0, 80.0, 1e-10),
+        (ops.tanh, np.tanh, -20.0, 20.0, 1e-10),
+        (ops.softplus, lambda x: np.log1p(np.exp(x)), -80.0, 80.0, 1e-10),
+        (ops.arccos, np.arccos, -1.0, 0.999, 2e-10),
+    ],
+)
+def test_functions_of_the_exponential_equal_numpy(
+    ours: Callable[[Any], Any], exact: Callable[[Any], Any], low: float, high: float, allowed: float
+) -> None:
+    x = np.concatenate([np.linspace(low, high, 20_001), np.random.default_rng(0).uniform(-0.9, 0.9, 2000)])
+    np.testing.assert_allclose(ours(x), exact(x), rtol=allowed, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("function", "x", "value"),
+    [
+        (ops.exp, -87.001, 0.0),
+        (ops.exp, -INF, 0.0),
+        (ops.exp, 88.73, INF),
+        (ops.exp, 0.0, 1.0),
+        (ops.exp, NAN, NAN),
+        (ops.log, 0.0, -INF),
+        (ops.log, -1.0, NAN),
+        (ops.log, INF, INF),
+        (ops.log, 1.0, 0.0),
+        (ops.log, NAN, NAN),
+        (ops.tanh, -INF, -1.0),
+        (ops.tanh, 0.0, 0.0),
+        (ops.tanh, NAN, NAN),
+        (ops.softplus, -INF, 0.0),
+        (ops.softplus, INF, INF),
+        (ops.softplus, NAN, NAN),
+        (ops.arccos, 2.0, 0.0),
+        (ops.arccos, -2.0, math.pi),
+        (ops.arccos, NAN, NAN),
+    ],
+)
+def test_ends_and_what_is_not_a_number(function: Callable[[Any], Any], x: float, value: float) -> None:
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(function(np.float64(x)), value)
+        np.testing.assert_array_equal(function(np.float32(x)), np.float32(value))

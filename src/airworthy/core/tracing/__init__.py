@@ -2,10 +2,11 @@
 
 A function written with `+ - * /`, comparisons and `airworthy.core.ops` is called once with `Value`s; what it does to them is
 recorded as a graph in which equal terms are one node, and printed as C that compiles for lane vectors and for single
-numbers alike. Called with `Dual`s of `Value`s it yields the code of exact derivatives.
+numbers alike. Called with `Dual`s of `Value`s it yields the code of exact derivatives; `adjoint` yields them backwards.
 """
 
+from airworthy.core.tracing.adjoint import adjoint, evaluate, vector_jacobian
 from airworthy.core.tracing.dual import Dual, jacobian
 from airworthy.core.tracing.graph import Graph, Mask, TracedBlock, Value, trace
 
-__all__ = ["Dual", "Graph", "Mask", "TracedBlock", "Value", "jacobian", "trace"]
+__all__ = ["Dual", "Graph", "Mask", "TracedBlock", "Value", "adjoint", "evaluate", "jacobian", "trace", "vector_jacobian"]

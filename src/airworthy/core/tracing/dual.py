@@ -139,6 +139,11 @@ class DualOps:
     def floor(x: Dual) -> Dual:
         return x.chain(ops.floor(x.value), 0.0)
 
+    @staticmethod
+    def known_slope(x: Dual, value: Callable[[Any], Any], slope: Callable[[Any, Any], Any]) -> Dual:
+        inner = ops.ops_of(x.value).known_slope(x.value, value, slope)
+        return x.chain(inner, slope(x.value, inner))
+
 
 def jacobian(function: Callable[..., Sequence[Any]], inputs: Sequence[Any]) -> tuple[list[Any], list[list[Any]]]:
     """Values and exact Jacobian of `function(*inputs)`.

@@ -31,6 +31,8 @@ class Graph:
 
     def __init__(self) -> None:
         self.nodes: list[tuple[Any, ...]] = []
+        self.known_slopes: dict[int, tuple[int, Callable[[], Any]]] = {}
+        """Of a node that is a function of another as a whole: that one, and what yields its slope by it."""
         self._index: dict[tuple[Any, ...], int] = {}
 
     def add(self, *node: Any) -> int:
@@ -316,6 +318,26 @@ class ValueOps:
         number = x.graph.number(x.index)
         return x.graph.constant(math.floor(number)) if number is not None and math.isfinite(number) else _node("floor", x)
 
+    @staticmethod
+    def power_of_two(k: Value) -> Value:
+        number = k.graph.number(k.index)
+        return _node("power_of_two", k) if number is None else k.graph.constant(2.0 ** min(max(number, -126.0), 127.0))
+
+    @staticmethod
+    def binary_parts(x: Value) -> tuple[Value, Value]:
+        number = x.graph.number(x.index)
+        if number is None:
+            return _node("mantissa", x), _node("exponent", x)
+        mantissa, exponent = math.frexp(number)
+        return x.graph.constant(2.0 * mantissa), x.graph.constant(exponent - 1)
+
+    @staticmethod
+    def known_slope(x: Value, value: Callable[[Any], Any], slope: Callable[[Any, Any], Any]) -> Value:
+        result: Value = value(x)
+        if result.constant is None:
+            x.graph.known_slopes.setdefault(result.index, (x.index, lambda: slope(x, result)))
+        return result
+
 
 # ---- A traced function as C: the block that hand-written native code calls --------------------------------------------------
 
@@ -460,6 +482,10 @@ def _expression(node: tuple[Any, ...], text: dict[int, str]) -> str:
     return {
         "neg": "-{0}",
         "select": "N::select({0}, {1}, {2})",
+        # By the bits of a float32: sign, eight of the exponent and its offset 127, twenty-three of the mantissa.
+        "power_of_two": "N::from_bits(N::whole({0} + N::c(127.0f)) << 23)",
+        "exponent": "(N::from_int(N::signed_of(N::to_bits({0}) >> 23)) - N::c(127.0f))",
+        "mantissa": "N::from_bits((N::to_bits({0}) & N::u(0x7fffffu)) | N::u(0x3f800000u))",
         "and": "({0} & {1})",
         "or": "({0} | {1})",
         "not": "N::invert({0})",
