@@ -160,6 +160,12 @@ def evaluate(graph: Graph, values: Sequence[Value], numbers: Mapping[int, Any]) 
     return [known[v.index] for v in values]
 
 
+def needed_inputs(graph: Graph, results: Sequence[Any]) -> set[int]:
+    """Return the input nodes, by index, that traced results depend on."""
+    needed = _needed(graph, [r.index for r in results if isinstance(r, Value)])
+    return {index for index in needed if graph.nodes[index][0] == "input"}
+
+
 def _needed(graph: Graph, roots: Sequence[int]) -> set[int]:
     found: set[int] = set()
     stack = list(roots)

@@ -1,0 +1,172 @@
+"""A vehicle's policy step as one traced function of state, command and parameters: what gradients flow through.
+
+The equations are those of the simulator (`airworthy.dynamics.equations`), with the same clipping of rotors, normalisation and
+integrators; parameters are read from rows, so that one kernel serves every vehicle of a form. Left out, since their slope is
+of no use: stochastic wrench, disturbances, contact, sensors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from airworthy.core.arrays import Array, Vector
+from airworthy.core.errors import AirworthyError
+from airworthy.core.layout import Layout
+from airworthy.core.ops import where
+from airworthy.core.vectors import add, scale
+from airworthy.dynamics import equations as eq
+from airworthy.dynamics.rigid import DRAG_FLAGS
+from airworthy.dynamics.state import Effects
+from airworthy.simulation.config import Randomization, SimulatorConfig
+from airworthy.simulation.simulator import Simulator
+from airworthy.simulation.stability import rotor_poles
+from airworthy.vehicles import Vehicle
+
+__all__ = ["BODY", "Form", "Surrogate", "surrogate_of", "vehicle_step"]
+
+BODY = 13
+"""Rows of a state before the rotors': position, velocity, attitude x y z w, body rate."""
+
+_LAG_STEP_MAX = 1.0
+"""Ours: a sub-step is at most as long as the fastest rotor's time constant; RK4 is then right to 1 % of a rotor's change."""
+_SUBSTEPS_MAX = 4
+"""Ours: rotors too fast for that many are advanced by their exact solution where they are first order, as in the simulator."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """What is known when a kernel is built."""
+
+    rotor_count: int
+    planar: bool
+    """Every rotor axis is body z and the inertia diagonal."""
+    square: bool
+    """Thrust and torque are pure squares of first-order rotor states."""
+    drag: str
+    """Of `airworthy.dynamics.rigid.DRAG_FLAGS`."""
+    exact: bool
+    """Some rotors are advanced by their exact solution."""
+    substeps: int
+    """Steps of the equations per policy step."""
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """Vehicles as a trainer steps them."""
+
+    form: Form
+    step_s: float
+    """Of the policy [s]."""
+    layout: Layout
+    """Of the parameter rows, as the simulator's."""
+    rows: Array
+    """Parameters, (rows, env), float64."""
+
+    def parameters(self, read: Callable[[int], Any]) -> SimpleNamespace:
+        """Return the record that `vehicle_step` reads, without the rows that pad rotors; `read` is called with rows."""
+        whole = self.layout.record(read)
+        count = self.form.rotor_count
+        cut = {name for name, shape in self.layout.fields.items() if name.startswith("rotor_") and len(shape) >= 1}
+        return SimpleNamespace(**{n: v[:count] if n in cut else v for n, v in vars(whole).items()})
+
+
+def surrogate_of(vehicles: Vehicle | Sequence[Vehicle], config: SimulatorConfig, env_count: int, seed: int = 0) -> Surrogate:
+    """Vehicles, drawn as the configuration says, at a physics rate that integrates their rotors well.
+
+    Args:
+        vehicles: One for all environments, or one each; all with the same number of rotors.
+        config: Its `control_rate` is the policy's, its randomisation draws parameters; the physics rate is chosen here.
+        env_count: Environments.
+        seed: Of the draws.
+
+    Raises:
+        AirworthyError: Vehicles with different numbers of rotors.
+    """
+    fleet = [vehicles] if isinstance(vehicles, Vehicle) else list(vehicles)
+    counts = sorted({item.rotor_count for item in fleet})
+    if len(counts) != 1:
+        raise AirworthyError(f"Vehicles have {counts} rotors; one policy commands as many rotors for each of them.")
+    calm = replace(config, dynamics="rigid", level="rotor_speed", integrator="rk4", wrench_noise=False, disturbance=False)
+    trial = Simulator(fleet, replace(calm, physics_rate=1000.0, randomization=Randomization()), len(fleet))
+    pole = float(rotor_poles(trial.rows, trial._param_layout, calm).max()) / (1.0 - calm.randomization.lag)
+    substeps = min(_SUBSTEPS_MAX, max(1, math.ceil(pole / (config.control_rate * _LAG_STEP_MAX))))
+    chosen = replace(calm, physics_rate=config.control_rate * substeps)
+    simulator = Simulator(vehicles, chosen, env_count, seed=seed)
+    effects = simulator.effects
+    flags = effects & (Effects.DRAG | Effects.DRAG_FULL | Effects.HUB_AIR)
+    drag = next(name for name, value in DRAG_FLAGS.items() if value == flags)
+    exact = Effects.EXACT_ROTORS in effects
+    form = Form(counts[0], Effects.PLANAR in effects, Effects.SQUARE in effects and not exact, drag, exact, substeps)
+    return Surrogate(form, 1.0 / config.control_rate, simulator._param_layout, np.array(simulator.rows))
+
+
+def vehicle_step(state: Vector, command: Vector, p: Any, form: Form, step_s: float) -> Vector:
+    """State after one policy step under one command.
+
+    Args:
+        state: Position, velocity (world), attitude x y z w, body rate, rotor states: 13 + n.
+        command: Commanded rotor states within their limits, n.
+        p: Parameters, from `Surrogate.parameters`.
+        form: Of the vehicles.
+        step_s: Of the policy [s].
+    """
+    dt = step_s / form.substeps
+    for _ in range(form.substeps):
+        state = _physics_step(state, command, p, form, dt)
+    return state
+
+
+def _physics_step(state: Vector, command: Vector, p: Any, form: Form, dt: float) -> Vector:
+    """RK4, as the simulator's step: rotors clipped to their limits and the quaternion normalised after it."""
+    half = full = None
+    if form.exact:
+        half = eq.rotor_exact(state[BODY:], command, p.rotor_rise_keep_half, p.rotor_fall_keep_half)
+        full = eq.rotor_exact(state[BODY:], command, p.rotor_rise_keep, p.rotor_fall_keep)
+
+    def held(rotors: Vector, exactly: Vector | None) -> Vector:
+        if exactly is None:
+            return rotors
+        return tuple(where(p.rotor_exact > 0.5, e, r) for e, r in zip(exactly, rotors, strict=True))
+
+    def at(slopes: Vector, h: float, exactly: Vector | None) -> Vector:
+        moved = add(state, scale(slopes, h))
+        return (*moved[:BODY], *held(moved[BODY:], exactly))
+
+    mean_rate = None if full is None else tuple((f - m) * (1.0 / dt) for f, m in zip(full, state[BODY:], strict=True))
+    k1 = _slopes(state, command, p, form, mean_rate)
+    k2 = _slopes(at(k1, 0.5 * dt, half), command, p, form, mean_rate)
+    k3 = _slopes(at(k2, 0.5 * dt, half), command, p, form, mean_rate)
+    k4 = _slopes(at(k3, dt, full), command, p, form, mean_rate)
+    weighted = [a + 2.0 * b + 2.0 * c + d for a, b, c, d in zip(k1, k2, k3, k4, strict=True)]
+    after = add(state, scale(tuple(weighted), dt / 6.0))
+    rotors = eq.clip_rotors(held(after[BODY:], full), p.rotor_min, p.rotor_max, 1.0)
+    return (*after[:6], *eq.normalize(after[6:10]), *after[10:BODY], *rotors)
+
+
+def _slopes(state: Vector, command: Vector, p: Any, form: Form, mean_rate: Vector | None) -> Vector:
+    velocity, attitude, rate, rotors = state[3:6], state[6:10], state[10:BODY], state[BODY:]
+    nothing = (0.0, 0.0, 0.0)
+    acceleration, turn, spin, rotor_rate, _ = eq.derivative(
+        velocity,
+        attitude,
+        rate,
+        rotors,
+        command,
+        tuple(p.wind) if form.drag != "none" else nothing,
+        nothing,
+        nothing,
+        None,
+        p,
+        planar=form.planar,
+        square=form.square,
+        drag=form.drag,
+        exact=p.rotor_exact if form.exact else 0.0,
+        mean_rate=mean_rate,
+    )
+    return (*velocity, *acceleration, *turn, *spin, *rotor_rate)

@@ -1,0 +1,281 @@
+"""The fused kernel: a window of flights with a policy, forwards and backwards, traced for one form of vehicles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from airworthy.core.arrays import Array, ArrayF32, Vector
+from airworthy.core.errors import AirworthyError
+from airworthy.core.native_kernel import CPU_LANES, Launcher, native_kernel, quiet_warp, shared_source
+from airworthy.core.ops import where
+from airworthy.core.tracing import Graph, adjoint, needed_inputs, trace
+from airworthy.dynamics.state import padded_rotor_count
+from airworthy.learning.gradient.dynamics import BODY, Form, Surrogate, vehicle_step
+from airworthy.learning.gradient.hover import OBSERVATION, HoverCost, hover_command, hover_cost, hover_observation
+from airworthy.simulation.family import parameter_layout
+
+__all__ = ["HIDDEN_SIZES", "Window", "WindowShape", "hover_step", "observe", "vehicle_record"]
+
+HIDDEN_SIZES = (16, 32, 64)
+"""Widths of the two hidden layers that kernels are built for; ours: beyond it the network, not the flight, takes the time."""
+
+# Numerator and denominator in x^2 of tanh(x) / x, fitted here by iterated least squares (Lawson) to the least largest relative
+# error on [0, 9], both times 1.4085387: float32 rounds them most kindly then.
+_TANH_P = (1.4085386991500854, 0.19877488911151886, 0.0062584299594163895, 6.017472333041951e-05, 1.6026402249735838e-07)
+_TANH_P_LAST = 5.409376765963536e-11
+_TANH_Q = (1.4085386991500854, 0.6682878136634827, 0.041215866804122925, 0.0007101322407834232, 3.7265433547872817e-06)
+_TANH_Q_LAST = 4.294127275983328e-09
+
+
+@dataclass(frozen=True)
+class WindowShape:
+    """What is known when a kernel is built."""
+
+    form: Form
+    step_s: float
+    """Of the policy [s]."""
+    hidden: int
+    """Width of both hidden layers."""
+    history: int
+    """Past actions that the policy sees, and by how many steps a command may come late at most."""
+    cost: HoverCost
+
+    @property
+    def actions(self) -> int:
+        """One per rotor."""
+        return self.form.rotor_count
+
+    @property
+    def state(self) -> int:
+        """Rows: body, rotors, past actions, the newest first."""
+        return BODY + self.actions * (1 + self.history)
+
+    @property
+    def observed(self) -> int:
+        """Inputs of the network."""
+        return OBSERVATION + self.actions * self.history
+
+
+def observe(state: Vector, shape: WindowShape) -> Vector:
+    """Return the inputs of the network: those of the task, then past actions."""
+    return (*hover_observation(state), *state[BODY + shape.actions :])
+
+
+def hover_step(state: Vector, action: Vector, p: Any, shape: WindowShape) -> Vector:
+    """Next state, its observation, and the cost of the step.
+
+    Args:
+        state: `WindowShape.state` scalars.
+        action: In [-1, 1], one per rotor.
+        p: Parameters of the vehicle, and `hover` (actions of hover) and `delay` (by how many steps commands come late).
+        shape: Of the window.
+    """
+    n = shape.actions
+    past = state[BODY + n :]
+    late = action
+    for k in range(shape.history):
+        held = past[k * n : (k + 1) * n]
+        late = tuple(_where_late(p.delay, k, h, a) for h, a in zip(held, late, strict=True))
+    body = vehicle_step(state[: BODY + n], hover_command(late, p), p, shape.form, shape.step_s)
+    after = (*body, *((*action, *past)[: n * shape.history]))
+    return (*after, *observe(after, shape), hover_cost(body, action, p.hover, shape.cost))
+
+
+def _where_late(delay: Any, k: int, held: Any, newer: Any) -> Any:
+    return where(delay > k + 0.5, held, newer)
+
+
+class _Parameters:
+    """Which parameter rows the traced step reads, so that no other is loaded."""
+
+    def __init__(self, shape: WindowShape):
+        self.layout = parameter_layout(padded_rotor_count(shape.form.rotor_count))
+        self.extra = ("hover", shape.actions), ("delay", 1)
+        graph = Graph()
+        inputs = [[graph.input(f"{name}{i}") for i in range(k)] for name, k in (("s", shape.state), ("a", shape.actions))]
+        rows: dict[int, int] = {}
+
+        def read(row: int) -> Any:
+            value = graph.input(f"p{row}")
+            rows[value.index] = row
+            return value
+
+        results = hover_step(tuple(inputs[0]), tuple(inputs[1]), self.record(read, shape), shape)
+        self.used = sorted(rows[i] for i in needed_inputs(graph, results) if i in rows)
+
+    def record(self, read: Callable[[int], Any], shape: WindowShape) -> SimpleNamespace:
+        """Return the record of the step: vehicle's rows, then those of the task."""
+        record = Surrogate(shape.form, shape.step_s, self.layout, np.zeros((0, 0))).parameters(read)
+        first = self.layout.size
+        record.hover = tuple(read(first + i) for i in range(shape.actions))
+        record.delay = read(first + shape.actions)
+        return record
+
+
+@cache
+def _parameters(shape: WindowShape) -> _Parameters:
+    return _Parameters(shape)
+
+
+@cache
+def _kernel(shape: WindowShape) -> Any:
+    parameters = _parameters(shape)
+    place = {row: k for k, row in enumerate(parameters.used)}
+    results = shape.state + shape.observed + 1
+
+    def step(s: Vector, a: Vector, p: Vector) -> Vector:
+        record = parameters.record(lambda row: p[place[row]] if row in place else 0.0, shape)
+        return hover_step(s, a, record, shape)
+
+    def step_adjoint(s: Vector, a: Vector, p: Vector, b: Vector) -> list[Any]:
+        flat = (*s, *a)
+        return adjoint(lambda *x: step(x[: shape.state], x[shape.state :], p), flat, b)[1]
+
+    sizes: dict[str, int | None] = {"s": shape.state, "a": shape.actions, "p": len(parameters.used)}
+    blocks = [
+        trace(lambda s: observe(s, shape), "observe", {"s": shape.state}, {"out": shape.observed}),
+        trace(step, "step", sizes, {"out": results}),
+        trace(step_adjoint, "step_adjoint", {**sizes, "b": results}, {"out": shape.state + shape.actions}),
+    ]
+    # Once per step and large: inlined it would only push the rest out of the instruction cache.
+    blocks[2].source = blocks[2].source.replace("static INLINE", "static SEPARATE", 1)
+    numbers = {
+        "STATE": shape.state,
+        "ACTIONS": shape.actions,
+        "OBSERVED": shape.observed,
+        "HIDDEN": shape.hidden,
+        "PARAMETERS": len(parameters.used),
+    }
+    text = files("airworthy.learning.gradient").joinpath("native", "policy_gradient.h").read_text()
+    text = text.replace("TRACED_BLOCKS", "".join(b.source for b in blocks))
+    for name, values in (("P", (*_TANH_P, _TANH_P_LAST)), ("Q", (*_TANH_Q, _TANH_Q_LAST))):
+        for k, value in enumerate(values):
+            text = text.replace(f"TANH_{name}{k}", f"{value!r}f")
+    enumerators = ", ".join(f"{name} = {value}" for name, value in numbers.items())
+    return native_kernel(
+        "policy_gradient", "\n".join([shared_source("prelude.h"), f"enum {{ {enumerators} }};", text]), _ARGUMENTS
+    )
+
+
+_ROWS = ("inputs", "slopes")
+
+_ARGUMENTS = """
+    weights: float32[]     # as packed by `Window.run`
+    parameters: float32[]  # (used rows, env)
+    state: float32[]       # (state rows, env): read, and left as after the window
+    inputs: float32[]      # (block, row, step, lane); on a GPU (row, step, env)
+    slopes: float32[]      # alike
+    cost: float32[]        # (env,): summed over the window
+    env_count: int
+    steps: int
+    seed: float            # weight of each step's cost
+    keep: float            # share of the state's slope that a step hands back
+"""
+
+
+def vehicle_record(shape: WindowShape, rows: Mapping[int, Any]) -> SimpleNamespace:
+    """Return the record that `hover_step` reads.
+
+    Args:
+        shape: Of the window.
+        rows: Parameters by row, as `Window.parameters`; rows that the step does not read may be left out.
+    """
+    return _parameters(shape).record(lambda row: rows.get(row, 0.0), shape)
+
+
+class Window:
+    """Flights of many environments over a window of policy steps, and the gradient of their cost by a policy's weights.
+
+    Args:
+        shape: Of vehicles, network and task.
+        env_count: Environments, a multiple of 16.
+        steps: Of a window.
+        device: A Warp device.
+
+    Raises:
+        AirworthyError: A number that no kernel is built for.
+    """
+
+    def __init__(self, shape: WindowShape, env_count: int, steps: int, device: str = "cpu"):
+        if env_count < 1 or env_count % CPU_LANES:
+            raise AirworthyError(f"{env_count} environments learn at once; expected a multiple of {CPU_LANES}.")
+        if shape.hidden not in HIDDEN_SIZES:
+            raise AirworthyError(f"Hidden layers are {shape.hidden} wide; expected one of {', '.join(map(str, HIDDEN_SIZES))}.")
+        self.shape, self.env_count, self.steps = shape, env_count, steps
+        self._parameters = _parameters(shape)
+        rows = shape.observed + 2 * shape.hidden + shape.actions
+        wp = quiet_warp()
+        sizes = {
+            "weights": sum(a * b for a, b in self._matrices) * 2 + 2 * shape.hidden + shape.actions,
+            "parameters": len(self._parameters.used) * env_count,
+            "state": shape.state * env_count,
+            "inputs": (rows + shape.state) * steps * env_count,
+            "slopes": (2 * shape.hidden + shape.actions) * steps * env_count,
+            "cost": env_count,
+        }
+        self._numpy = {name: np.zeros(size, np.float32) for name, size in sizes.items()}
+        self._arrays = [wp.array(x, device=device, copy=False) for x in self._numpy.values()]
+        self.state: ArrayF32 = self._numpy["state"].reshape(shape.state, env_count)
+        """(state rows, env): where the next window begins."""
+        self._launchers: dict[tuple[float, float], Launcher] = {}
+        self._device = device
+
+    @property
+    def _matrices(self) -> list[tuple[int, int]]:
+        s = self.shape
+        return [(s.hidden, s.observed), (s.hidden, s.hidden), (s.actions, s.hidden)]
+
+    @property
+    def parameters(self) -> dict[int, ArrayF32]:
+        """Parameters in force by row, each (env,)."""
+        return dict(zip(self._parameters.used, self._numpy["parameters"].reshape(-1, self.env_count), strict=True))
+
+    def set_vehicles(self, rows: Array, hover: Array, delay: Array) -> None:
+        """Set whose flights these are.
+
+        Args:
+            rows: Parameter rows of the simulator, (rows, env).
+            hover: Actions of hover, (n, env).
+            delay: Steps by which commands come late, (env,), at most the history.
+        """
+        whole = np.concatenate([rows, hover, delay[None]])
+        self._numpy["parameters"].reshape(-1, self.env_count)[:] = whole[self._parameters.used]
+
+    def run(self, weights: Sequence[ArrayF32], keep: float = 1.0) -> tuple[ArrayF32, list[ArrayF32]]:
+        """Fly a window from `state`, which moves on, and derive its mean cost per step by the weights.
+
+        Args:
+            weights: w1 (hidden, observed), b1, w2, b2, w3 (actions, hidden), b3.
+            keep: Share of the state's slope that each step hands back; below 1 distant consequences count less.
+
+        Returns:
+            Cost of each environment over the window, (env,); NaN or infinite where a flight left the numbers, which then
+            adds nothing. And the gradient, shaped as the weights.
+        """
+        parts = [*weights, *(w.T for w in weights[::2])]
+        np.concatenate([np.ravel(part) for part in parts], out=self._numpy["weights"])
+        self._launcher(keep).launch()
+        s = self.shape
+        blocks = self.env_count // CPU_LANES if self._device == "cpu" else 1
+        layers, slopes = (self._numpy[name].reshape(blocks, -1, self.steps * self.env_count // blocks) for name in _ROWS)
+        ends = np.cumsum([0, s.observed, s.hidden, s.hidden]), np.cumsum([0, s.hidden, s.hidden, s.actions])
+        gradient: list[ArrayF32] = []
+        for k in range(3):
+            x, d = (rows[:, a[k] : a[k + 1]] for rows, a in zip((layers, slopes), ends, strict=True))
+            gradient += [np.matmul(d, x.transpose(0, 2, 1)).sum(axis=0), d.sum(axis=(0, 2))]
+        return self._numpy["cost"], gradient
+
+    def _launcher(self, keep: float) -> Launcher:
+        seed = 1.0 / (self.steps * self.env_count)
+        if (seed, keep) not in self._launchers:
+            numbers = [self.env_count, self.steps, seed, keep]
+            blocks = self.env_count // (CPU_LANES if self._device == "cpu" else 1)
+            self._launchers[seed, keep] = Launcher(_kernel(self.shape), blocks, [*self._arrays, *numbers], self._device)
+        return self._launchers[seed, keep]

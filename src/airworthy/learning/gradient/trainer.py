@@ -1,0 +1,242 @@
+"""Learning by gradient: windows of many flights, each weight's slope through network and vehicle, Adam. NumPy alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Annotated
+
+import numpy as np
+
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayIndex
+from airworthy.core.errors import AirworthyError
+from airworthy.core.random import Stream, flight_key, normals, uniforms
+from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.core.schema import Bound, check_fields
+from airworthy.learning.gradient.dynamics import BODY, surrogate_of
+from airworthy.learning.gradient.hover import START_UNIFORMS, HoverCost, HoverStart, hover_start
+from airworthy.learning.gradient.kernel import Window, WindowShape
+from airworthy.simulation.config import Randomization, SimulatorConfig
+from airworthy.vehicles import Vehicle, hover_speed
+
+__all__ = ["GradientOptions", "GradientTraining", "Weights", "initial_weights", "network_action"]
+
+Weights = list[ArrayF32]
+"""w1 (hidden, observed), b1, w2 (hidden, hidden), b2, w3 (actions, hidden), b3; each layer ends in tanh."""
+
+_BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
+"""Adam's, as published (Kingma and Ba 2015)."""
+_RATE_MAX = 40.0
+"""Ours: a flight that turns faster [rad/s] is lost and starts anew."""
+_WEIGHT_FLIGHT = 0xFFFFFFFF
+"""Flight id of the draws of weights: no environment has it."""
+
+
+@dataclass(frozen=True)
+class GradientOptions:
+    """How to learn. Defaults are those of the specification's trial (learning by reward, 6.3)."""
+
+    hidden: int = 32
+    """Width of both hidden layers: 16, 32 or 64."""
+    env_count: Annotated[int, Bound(16, 65536)] = 128
+    """Flights at once, a multiple of 16."""
+    window: Annotated[int, Bound(2, 2000)] = 100
+    """Policy steps that a gradient looks ahead. Shorter than about a second it settles beside the target."""
+    iterations: Annotated[int, Bound(1, 1_000_000)] = 500
+    """Gradient steps."""
+    learning_rate: Annotated[float, Bound(0.0, 1.0)] = 1e-2
+    """Of Adam, falling by a cosine to `final_share` of it."""
+    final_share: Annotated[float, Bound(0.0, 1.0)] = 0.03
+    """Of the learning rate, at the end."""
+    clip: Annotated[float, Bound(1e-6, 1e6)] = 0.5
+    """Largest norm of the whole gradient; a longer one is shortened."""
+    keep: Annotated[float, Bound(0.0, 1.0)] = 1.0
+    """Share of the state's slope that each step hands back."""
+    rate: Annotated[float, Bound(10.0, 1000.0, "Hz")] = 100.0
+    """Decisions per second."""
+    history: Annotated[int, Bound(0, 8)] = 0
+    """Past actions that the policy sees."""
+    delay: Annotated[int, Bound(0, 8)] = 0
+    """Policy steps by which commands come late at most; each flight has its own, of 0 to this. At most `history`."""
+    flight_s: Annotated[float, Bound(0.1, 1e3, "s")] = 3.0
+    """Length of a flight, after which another begins."""
+    reach_m: Annotated[float, Bound(0.1, 1e3, "m")] = 4.0
+    """A flight farther off is lost and starts anew."""
+    seed: int = 0
+    """Of weights, starts and drawn vehicles."""
+    start: HoverStart = field(default_factory=HoverStart)
+    """Where flights begin."""
+    cost: HoverCost = field(default_factory=HoverCost)
+    """What is to be small."""
+    randomization: Randomization = field(default_factory=Randomization)
+    """How vehicles differ."""
+    least_thrust_to_weight: Annotated[float, Bound(1.0, 10.0)] = 1.2
+    """Of drawn vehicles: what can hardly hover teaches nothing (specification, 6.3)."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "GradientOptions.")
+        if self.delay > self.history:
+            raise AirworthyError(
+                f"Commands come up to {self.delay} steps late, but the policy sees {self.history} past actions: it cannot know"
+                " what is still to come. Give a history of at least the delay."
+            )
+
+
+def initial_weights(sizes: Sequence[int], hover: Array, seed: int) -> Weights:
+    """Weights of a network that hovers whatever it sees, nearly: its last layer is small and biased to hover's actions.
+
+    Args:
+        sizes: Inputs, hidden, hidden, actions.
+        hover: Actions of hover, (actions,), within (-1, 1).
+        seed: Of the draws.
+    """
+    weights: Weights = []
+    for k, (columns, rows) in enumerate(pairwise(sizes)):
+        key = flight_key(seed, _WEIGHT_FLIGHT, k)
+        gain = 0.01 if k == len(sizes) - 2 else 1.0  # specification, section 10: flights must not end at once
+        drawn = normals(key, 0, Stream.RESET, rows * columns).reshape(rows, columns) * (gain / math.sqrt(columns))
+        weights += [drawn.astype(np.float32), np.zeros(rows, np.float32)]
+    weights[-1] = np.arctanh(np.clip(hover, -0.99, 0.99)).astype(np.float32)
+    return weights
+
+
+def network_action(weights: Sequence[Array], observed: Array) -> Array:
+    """Actions in [-1, 1] of observations (env, observed): (env, actions)."""
+    x = observed
+    for w, b in zip(weights[::2], weights[1::2], strict=True):
+        x = np.tanh(x @ w.T + b)
+    return x
+
+
+class GradientTraining:
+    """A policy that learns to hold a place, by the gradient of its own flights.
+
+    Args:
+        vehicle: Whose rotors it commands.
+        options: How.
+        device: A Warp device.
+
+    Raises:
+        AirworthyError: The vehicle cannot hover, or drawn ones have too little thrust.
+    """
+
+    def __init__(self, vehicle: Vehicle, options: GradientOptions | None = None, device: str = "cpu"):
+        self.vehicle, self.options = vehicle, options or GradientOptions()
+        o = self.options
+        config = SimulatorConfig(control_rate=o.rate, randomization=o.randomization)
+        self.surrogate = surrogate_of(vehicle, config, o.env_count, seed=o.seed)
+        self.shape = WindowShape(self.surrogate.form, self.surrogate.step_s, o.hidden, o.history, o.cost)
+        rows = self.surrogate.rows
+        layout = self.surrogate.layout
+        n = vehicle.rotor_count
+        self._speeds = np.asarray(hover_speed(vehicle))
+        self._lower, self._upper = (rows[layout.rows(f"rotor_{end}")][:n] for end in ("min", "max"))
+        hover = (2.0 * self._speeds[:, None] - self._upper - self._lower) / (self._upper - self._lower)
+        self._keep_thrust(rows)
+        self.window = Window(self.shape, o.env_count, o.window, device)
+        flights = np.arange(o.env_count)
+        delay = np.floor(self._draws(flights, np.zeros(o.env_count))[0] * (o.delay + 1))
+        self.window.set_vehicles(rows, hover, delay)
+        self.hover = hover[:, 0]
+        self.weights = initial_weights((self.shape.observed, o.hidden, o.hidden, n), self.hover, o.seed)
+        self._first = [np.zeros_like(w) for w in self.weights]
+        self._second = [np.zeros_like(w) for w in self.weights]
+        self.iteration = 0
+        self.episode = np.zeros(o.env_count, np.int64)
+        self.age = np.zeros(o.env_count, np.int64)
+        self.lost = 0
+        """Flights that left reach or numbers so far."""
+        self._restart(flights)
+        # Or all flights would end at once, again and again.
+        self.age = (self._draws(flights, np.zeros(o.env_count))[1] * o.flight_s * o.rate).astype(np.int64)
+
+    def _keep_thrust(self, rows: Array) -> None:
+        """Raise the thrust of drawn vehicles that have too little to learn from, and count them."""
+        layout, n = self.surrogate.layout, self.vehicle.rotor_count
+        c = rows[layout.rows("rotor_thrust")].reshape(-1, 3, rows.shape[1])[:n]
+        full = rows[layout.rows("rotor_max")][:n]
+        thrust = (c[:, 0] + full * (c[:, 1] + c[:, 2] * np.abs(full))).sum(axis=0)
+        ratio = thrust / (rows[layout.offsets["mass"]] * rows[layout.offsets["gravity"]])
+        raised = np.maximum(1.0, self.options.least_thrust_to_weight / ratio) if self.options.randomization.any else 1.0
+        c *= raised
+        rows[layout.rows("rotor_torque")].reshape(-1, 3, rows.shape[1])[:n] *= raised
+        self.raised = int(np.sum(raised > 1.0))
+        """Drawn vehicles whose thrust was raised to `least_thrust_to_weight`."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether all is learnt."""
+        return self.iteration >= self.options.iterations
+
+    @property
+    def env_steps(self) -> int:
+        """Policy steps flown so far, over all environments."""
+        return self.iteration * self.options.window * self.options.env_count
+
+    def step(self) -> float:
+        """Learn from one window; returns its mean cost per policy step, of the flights that stayed within the numbers."""
+        o = self.options
+        costs, gradient = self.window.run(self.weights, o.keep)
+        sound = np.isfinite(costs)
+        self._descend(gradient)
+        self.iteration += 1
+        self.age += o.window
+        self._restart(np.flatnonzero(self._ended()))
+        return float(np.mean(costs[sound])) / o.window if sound.any() else math.inf
+
+    def _descend(self, gradient: Sequence[ArrayF32]) -> None:
+        """Adam on the gradient, shortened to `clip`; the learning rate falls by half a cosine."""
+        o, done = self.options, self.iteration
+        share = o.final_share + (1.0 - o.final_share) * 0.5 * (1.0 + math.cos(math.pi * done / o.iterations))
+        norm = math.sqrt(sum(float(np.vdot(g, g)) for g in gradient))
+        factor = min(1.0, o.clip / max(norm, 1e-30))
+        size = o.learning_rate * share * math.sqrt(1.0 - _BETA2 ** (done + 1)) / (1.0 - _BETA1 ** (done + 1))
+        for w, g, m, v in zip(self.weights, gradient, self._first, self._second, strict=True):
+            g = g * np.float32(factor)
+            m += np.float32(1.0 - _BETA1) * (g - m)
+            v += np.float32(1.0 - _BETA2) * (g * g - v)
+            w -= np.float32(size) * m / (np.sqrt(v) + np.float32(_EPSILON))
+
+    def _ended(self) -> Array:
+        x, o = self.window.state, self.options
+        distance, rate = (np.sqrt(np.square(part, dtype=np.float64).sum(axis=0)) for part in (x[:3], x[10:BODY]))
+        lost = ~((distance <= o.reach_m) & (rate <= _RATE_MAX) & np.isfinite(x.sum(axis=0)))
+        self.lost += int(lost.sum())
+        return lost | (self.age >= o.flight_s * o.rate)
+
+    def _restart(self, flights: ArrayIndex) -> None:
+        if not flights.size:
+            return
+        n, x = self.shape.actions, self.window.state
+        draws = self._draws(flights, self.episode[flights] + 1)
+        lower, upper = self._lower[:, flights], self._upper[:, flights]
+        x[: BODY + n, flights] = hover_start(draws[:START_UNIFORMS], self._speeds, lower, upper, self.options.start)
+        if self.shape.history:
+            x[BODY + n :, flights] = np.tile(self.hover, self.shape.history)[:, None]
+        self.episode[flights] += 1
+        self.age[flights] = 0
+
+    def _draws(self, flights: ArrayIndex, episode: ArrayAny) -> Array:
+        """Uniform numbers of each flight, (START_UNIFORMS, flights): of its own seed, number and episode alone."""
+        return uniforms(flight_key(self.options.seed, flights, episode), 0, Stream.RESET, START_UNIFORMS).T
+
+    # ---- stopping and going on ---------------------------------------------------------------------------------------
+
+    def save(self) -> Checkpoint:
+        """Everything that the next step depends on."""
+        named = {"state": self.window.state, "episode": self.episode, "age": self.age}
+        for kind, arrays in (("weight", self.weights), ("first", self._first), ("second", self._second)):
+            named |= {f"{kind}_{k}": a for k, a in enumerate(arrays)}
+        return Checkpoint(self.iteration, {k: np.array(a) for k, a in named.items()}, {"lost": self.lost})
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from what `save` gave, to the same bits."""
+        arrays = checkpoint.arrays
+        self.window.state[:] = arrays["state"]
+        self.episode[:], self.age[:] = arrays["episode"], arrays["age"]
+        for kind, held in (("weight", self.weights), ("first", self._first), ("second", self._second)):
+            for k, array in enumerate(held):
+                array[:] = arrays[f"{kind}_{k}"]
+        self.iteration, self.lost = checkpoint.number, int(checkpoint.notes["lost"])
