@@ -10,7 +10,7 @@ import pytest
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.learning.gradient import GradientOptions, GradientTraining, Window, WindowShape, surrogate_of
+from airworthy.learning.gradient import FlightWindow, GradientOptions, GradientTraining, WindowShape, surrogate_of
 from airworthy.learning.gradient.dynamics import BODY, vehicle_step
 from airworthy.learning.gradient.hover import HoverCost, hover_command
 from airworthy.learning.gradient.twin import flown_twin, window_twin
@@ -186,7 +186,7 @@ def test_late_commands_are_those_of_before() -> None:
     assert HoverCost() == shape.cost
     states: list[Array] = []
     for delay in (0.0, 2.0):
-        window = Window(shape, 16, 2)
+        window = FlightWindow(shape, 16, 2)
         hover = np.repeat(made.hover[:, None], 16, axis=1)
         window.set_vehicles(made.surrogate.rows, hover, np.full(16, delay))
         window.state[:] = made.window.state

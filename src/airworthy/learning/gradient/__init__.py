@@ -2,10 +2,21 @@
 
 from airworthy.learning.gradient.dynamics import Form, Surrogate, surrogate_of, vehicle_step
 from airworthy.learning.gradient.hover import HoverCost, HoverStart, hover_start
-from airworthy.learning.gradient.kernel import HIDDEN_SIZES, Window, WindowShape
+from airworthy.learning.gradient.kernel import HIDDEN_SIZES, FlightWindow, WindowShape
 from airworthy.learning.gradient.trainer import GradientOptions, GradientTraining, network_action
 
 __all__ = [
-    "HIDDEN_SIZES", "Form", "GradientOptions", "GradientTraining", "HoverCost", "HoverStart", "Surrogate", "Window",
-    "WindowShape", "hover_start", "network_action", "surrogate_of", "vehicle_step",
+    "HIDDEN_SIZES",
+    "FlightWindow",
+    "Form",
+    "GradientOptions",
+    "GradientTraining",
+    "HoverCost",
+    "HoverStart",
+    "Surrogate",
+    "WindowShape",
+    "hover_start",
+    "network_action",
+    "surrogate_of",
+    "vehicle_step",
 ]  # fmt: skip

@@ -21,7 +21,7 @@ from airworthy.learning.gradient.dynamics import BODY, Form, Surrogate, vehicle_
 from airworthy.learning.gradient.hover import OBSERVATION, HoverCost, hover_command, hover_cost, hover_observation
 from airworthy.simulation.family import parameter_layout
 
-__all__ = ["HIDDEN_SIZES", "Window", "WindowShape", "hover_step", "observe", "vehicle_record"]
+__all__ = ["HIDDEN_SIZES", "FlightWindow", "WindowShape", "hover_step", "observe", "vehicle_record"]
 
 HIDDEN_SIZES = (16, 32, 64)
 """Widths of the two hidden layers that kernels are built for; ours: beyond it the network, not the flight, takes the time."""
@@ -167,7 +167,7 @@ def _kernel(shape: WindowShape) -> Any:
 _ROWS = ("inputs", "slopes")
 
 _ARGUMENTS = """
-    weights: float32[]     # as packed by `Window.run`
+    weights: float32[]     # as packed by `FlightWindow.run`
     parameters: float32[]  # (used rows, env)
     state: float32[]       # (state rows, env): read, and left as after the window
     inputs: float32[]      # (block, row, step, lane); on a GPU (row, step, env)
@@ -185,12 +185,12 @@ def vehicle_record(shape: WindowShape, rows: Mapping[int, Any]) -> SimpleNamespa
 
     Args:
         shape: Of the window.
-        rows: Parameters by row, as `Window.parameters`; rows that the step does not read may be left out.
+        rows: Parameters by row, as `FlightWindow.parameters`; rows that the step does not read may be left out.
     """
     return _parameters(shape).record(lambda row: rows.get(row, 0.0), shape)
 
 
-class Window:
+class FlightWindow:
     """Flights of many environments over a window of policy steps, and the gradient of their cost by a policy's weights.
 
     Args:

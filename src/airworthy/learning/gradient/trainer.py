@@ -17,7 +17,7 @@ from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.gradient.dynamics import BODY, surrogate_of
 from airworthy.learning.gradient.hover import START_UNIFORMS, HoverCost, HoverStart, hover_start
-from airworthy.learning.gradient.kernel import Window, WindowShape
+from airworthy.learning.gradient.kernel import FlightWindow, WindowShape
 from airworthy.simulation.config import Randomization, SimulatorConfig
 from airworthy.vehicles import Vehicle, hover_speed
 
@@ -135,7 +135,7 @@ class GradientTraining:
         self._lower, self._upper = (rows[layout.rows(f"rotor_{end}")][:n] for end in ("min", "max"))
         hover = (2.0 * self._speeds[:, None] - self._upper - self._lower) / (self._upper - self._lower)
         self._keep_thrust(rows)
-        self.window = Window(self.shape, o.env_count, o.window, device)
+        self.window = FlightWindow(self.shape, o.env_count, o.window, device)
         flights = np.arange(o.env_count)
         delay = np.floor(self._draws(flights, np.zeros(o.env_count))[0] * (o.delay + 1))
         self.window.set_vehicles(rows, hover, delay)

@@ -9,7 +9,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, Vector
 from airworthy.core.tracing import adjoint
-from airworthy.learning.gradient.kernel import Window, hover_step, observe, vehicle_record
+from airworthy.learning.gradient.kernel import FlightWindow, hover_step, observe, vehicle_record
 
 __all__ = ["flown_twin", "window_twin"]
 
@@ -18,12 +18,12 @@ Layers = list[Array]
 """Inputs of the network and what its layers make of them, each (rows, env)."""
 
 
-def flown_twin(window: Window, weights: Sequence[Array], state: Array) -> tuple[Array, Array, list[tuple[Array, Layers]]]:
+def flown_twin(window: FlightWindow, weights: Sequence[Array], state: Array) -> tuple[Array, Array, list[tuple[Array, Layers]]]:
     """Fly a window.
 
     Args:
         window: Whose vehicles, shape and length are taken.
-        weights: As for `Window.run`.
+        weights: As for `FlightWindow.run`.
         state: Where flights begin, (state rows, env).
 
     Returns:
@@ -45,12 +45,14 @@ def flown_twin(window: Window, weights: Sequence[Array], state: Array) -> tuple[
     return cost, state, past
 
 
-def window_twin(window: Window, weights: Sequence[Array], state: Array, keep: float = 1.0) -> tuple[Array, Array, list[Array]]:
-    """Fly a window and derive its mean cost per step by the weights, as `Window.run`.
+def window_twin(
+    window: FlightWindow, weights: Sequence[Array], state: Array, keep: float = 1.0
+) -> tuple[Array, Array, list[Array]]:
+    """Fly a window and derive its mean cost per step by the weights, as `FlightWindow.run`.
 
     Args:
         window: Whose vehicles, shape and length are taken.
-        weights: As for `Window.run`.
+        weights: As for `FlightWindow.run`.
         state: Where flights begin, (state rows, env).
         keep: Share of the state's slope that each step hands back.
 
@@ -82,5 +84,5 @@ def window_twin(window: Window, weights: Sequence[Array], state: Array, keep: fl
     return cost, after, gradient
 
 
-def _numbers(window: Window) -> dict[int, Array]:
+def _numbers(window: FlightWindow) -> dict[int, Array]:
     return {row: values.astype(float) for row, values in window.parameters.items()}
