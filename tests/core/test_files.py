@@ -476,3 +476,9 @@ def test_all_toml_of_the_package_reads_as_ever() -> None:
     assert len(found) > 50
     for path in found:
         assert files.read_toml(path) == tomllib.loads(path.read_text())
+
+
+def test_a_file_of_the_package_that_is_gone_is_one_sentence() -> None:
+    assert files.packaged_toml("airworthy.sensors", "devices.toml")
+    with pytest.raises(AssetError, match=r"^The file 'no\.toml' of airworthy\.sensors is missing from the installation"):
+        files.packaged_toml("airworthy.sensors", "no.toml")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -93,7 +92,7 @@ def gain_set(name: str) -> GainSet:
 
 @cache
 def _read(path: Path) -> GainSet:
-    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    table = read_toml(path)
     minimum: dict[str, Value] = {}
     maximum: dict[str, Value] = {}
     for name, value in table.get("values", {}).items():

@@ -14,6 +14,7 @@ import re
 import stat
 import tomllib
 from collections.abc import Iterable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import unquote
@@ -37,6 +38,7 @@ __all__ = [
     "json_text",
     "lock_folder",
     "make_folder",
+    "packaged_toml",
     "parse_json",
     "parse_toml",
     "read_bytes",
@@ -246,6 +248,24 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
         raise AssetError(f"{name!r} is not valid TOML: {_reason(error)}.") from error
     _check_depth(value, name)
     return value
+
+
+def packaged_toml(package: str, name: str) -> dict[str, Any]:
+    """Tables of a TOML file that comes with a package.
+
+    Args:
+        package: Dotted name of the package.
+        name: Of the file, from the folder of the package on.
+
+    Raises:
+        AssetError: It is not where it was installed.
+    """
+    try:
+        return tomllib.loads(files(package).joinpath(name).read_text("utf-8"))
+    except OSError as error:
+        raise AssetError(
+            f"The file {name!r} of {package} is missing from the installation: install airworthy again."
+        ) from error
 
 
 _JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)

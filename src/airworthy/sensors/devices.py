@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.files import packaged_toml
 from airworthy.core.frames import from_euler
 from airworthy.optics.distortion import AnglePolynomial, PlumbBob
 from airworthy.optics.projections import Fisheye, Pinhole, Projection, Spherical, UserRays
@@ -29,7 +28,7 @@ from airworthy.sensors.realism.settings import Realism
 
 @cache
 def _devices() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(files("airworthy.sensors").joinpath("imu_devices.toml").read_text())
+    return packaged_toml("airworthy.sensors", "imu_devices.toml")
 
 
 def imu_names() -> list[str]:
@@ -140,7 +139,7 @@ class Device:
 
 @cache
 def _table() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(files("airworthy.sensors").joinpath("devices.toml").read_text())
+    return packaged_toml("airworthy.sensors", "devices.toml")
 
 
 def device_names() -> list[str]:

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from numpy.typing import ArrayLike
 from airworthy.benchmarks.navigation.config import CLASSIC
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
+from airworthy.core.files import packaged_toml
 from airworthy.scenes.generators.flyingtrust.layout import goal_of, start_of
 from airworthy.scenes.generators.flyingtrust.parameters import SCENARIOS
 from airworthy.tasks.navigation import NavigationProtocol
@@ -90,9 +90,7 @@ class StatedRate:
 
 @cache
 def _data() -> Mapping[str, Any]:
-    import tomllib
-
-    return tomllib.loads(files("airworthy.benchmarks.navigation").joinpath("published.toml").read_text("utf-8"))
+    return packaged_toml("airworthy.benchmarks.navigation", "published.toml")
 
 
 SOURCE: str = _data()["source"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from importlib.resources import files
 from math import isfinite
 from typing import Any
 
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.files import packaged_toml
 
 __all__ = [
     "Condition",
@@ -115,9 +115,7 @@ class ConditionNoise:
 
 @lru_cache(maxsize=1)
 def _data() -> Mapping[str, Any]:
-    import tomllib
-
-    return tomllib.loads(files("airworthy.benchmarks.tracking").joinpath(FILE).read_text("utf-8"))
+    return packaged_toml("airworthy.benchmarks.tracking", FILE)
 
 
 def noise_levels() -> tuple[str, ...]:

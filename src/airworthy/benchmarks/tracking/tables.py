@@ -6,13 +6,13 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
-from importlib.resources import files
 from math import nan
 from typing import Any
 
 import numpy as np
 
 from airworthy.benchmarks.tracking.adaptation import payload_step, ratio_statistics
+from airworthy.core.files import packaged_toml
 from airworthy.evaluation.metrics import FlightResult
 from airworthy.evaluation.statistics import aggregate, bootstrap_interval
 from airworthy.tasks import SUCCESSES
@@ -75,9 +75,7 @@ class PublishedRatio:
 
 @lru_cache(maxsize=1)
 def _data() -> Mapping[str, Any]:
-    import tomllib
-
-    return tomllib.loads(files("airworthy.benchmarks.tracking").joinpath("published.toml").read_text("utf-8"))
+    return packaged_toml("airworthy.benchmarks.tracking", "published.toml")
 
 
 @lru_cache(maxsize=1)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.files import packaged_toml
 from airworthy.core.frames import camera_attitude
 from airworthy.core.random import Stream, flight_key, normals
 from airworthy.core.schema import check_fields
@@ -112,8 +111,8 @@ OTHER = "other"
 @cache
 def recorded_costs() -> dict[str, float]:
     """Seconds per counted unit by kind of work; `compute_costs.toml` says where each comes from."""
-    text = files("airworthy.planners.common").joinpath("compute_costs.toml").read_text(encoding="utf-8")
-    return {kind: float(entry["seconds"]) for kind, entry in tomllib.loads(text)["kinds"].items()}
+    kinds = packaged_toml("airworthy.planners.common", "compute_costs.toml")["kinds"]
+    return {kind: float(entry["seconds"]) for kind, entry in kinds.items()}
 
 
 @dataclass

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import tomllib
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import as_file, files
@@ -19,6 +18,7 @@ import numpy as np
 
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import packaged_toml
 from airworthy.scenes.generators.halls.layouts import mid_gate
 from airworthy.scenes.record import GateFrame, Instance, Scene, SplatPlacement, Vector3
 from airworthy.scenes.splats.editing import EditBox, brightened, cropped
@@ -80,7 +80,7 @@ def hall_splats() -> Splats:
 @cache
 def hall_recipe() -> dict[str, Any]:
     """Return how the splats were made, and what was measured of them: the tables of hall.toml."""
-    return tomllib.loads(_FOLDER.joinpath("hall.toml").read_text(encoding="utf-8"))
+    return packaged_toml("airworthy.scenes", "assets/hall/hall.toml")
 
 
 # ---- Real statues and a village sign in the hall of splats: captured things in a place that is metric -----------------------
