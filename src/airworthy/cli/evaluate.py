@@ -7,7 +7,10 @@ from typing import Any
 
 from airworthy.benchmarks.tracking.config import EvaluateConfig
 from airworthy.benchmarks.tracking.job import Evaluated, evaluate
+from airworthy.benchmarks.tracking.tables import mean_of
 from airworthy.cli.common import emit_json, gathered, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.tasks import TrackingProtocol
+from airworthy.tasks.declared_metrics import CONDITION, metric
 
 PROG = "airworthy evaluate"
 _LISTS = ("--pilot", "--conditions", "--family")
@@ -29,7 +32,7 @@ def main(argv: list[str]) -> int:
     if config.json:
         emit_json(_json_summary(done))
     else:
-        _show(done)
+        _show(done, config.protocol)
     if done.interrupted:
         left = done.blocks - done.finished
         rest = f"the other {left} blocks" if left > 1 else "the last block"
@@ -43,17 +46,15 @@ def _json_summary(done: Evaluated) -> dict[str, Any]:
     return {**state, "interrupted": done.interrupted, **{name: done.summary[name] for name in names}}
 
 
-def _show(done: Evaluated) -> None:
+def _show(done: Evaluated, protocol: TrackingProtocol) -> None:
     columns = (
         "condition",
         "pilot",
         "family",
         "success [%]",
         "interval",
-        "TTE [m]",
-        "within 0.3 m [%]",
-        "hits/m",
-        "real TTE [m]",
+        *(metric(name).heading(short=True, protocol=protocol) for name in CONDITION),
+        "real " + metric("tracking_error_m").heading(short=True),
     )
     rows = []
     for entry in done.summary["aggregate"]:
@@ -65,9 +66,7 @@ def _show(done: Evaluated) -> None:
                 entry["family"],
                 100.0 * rate["value"],
                 f"{100.0 * rate['low']:.0f} to {100.0 * rate['high']:.0f}",
-                _finite(entry["tracking_error_m"]["mean"]),
-                _finite(entry["proximity_percent"]["mean"]),
-                _finite(entry["collisions_per_m_pooled"]),
+                *(_finite(mean_of(entry, name)) for name in CONDITION),
                 None if published is None else _finite(published["tracking_error_m"]),
             )
         )

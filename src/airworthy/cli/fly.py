@@ -10,11 +10,14 @@ from typing import Any
 
 from airworthy.benchmarks.fly.job import FlightsKept, FlyConfig, FlyResult, run_fly
 from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.reports.flight_text import protocol_of
 from airworthy.tasks import TrackingProtocol
+from airworthy.tasks.declared_metrics import metric
 
 _DESCRIPTION = "Fly any vehicle on any course with a built-in pilot, many at once; writes flights, numbers and a report."
 _KEPT = "Interrupted: what was flown until then is kept; unfinished flights count as aborted."
 _UNJUDGED = "Interrupted before the flights were judged: they are saved; `airworthy judge {folder}` completes the run."
+_SHOWN = ("tracking_error_m", "proximity_percent", "saturation_percent", "speed_max_m_s")
 _UNFILMED = "Interrupted while filming: the flights and their evidence are whole; nothing is left of the film."
 
 
@@ -74,10 +77,7 @@ def show_summary(folder: Path, summary: Mapping[str, Any], notes: Sequence[str] 
     outcomes = [f"{count} {name}" for name, count in aggregate["outcomes"].items() if count]
     rows: list[tuple[str, Any, str]] = [
         ("flights", aggregate["flights"], ", ".join(outcomes)),
-        *_metric(aggregate, "tracking_error_m", "tracking error [m]"),
-        *_metric(aggregate, "proximity_percent", "within 0.3 m of the path [%]"),
-        *_metric(aggregate, "saturation_percent", "rotors at a limit [%]"),
-        *_metric(aggregate, "speed_max_m_s", "top speed [m/s]"),
+        *(row for name in _SHOWN for row in _measured(aggregate, name, protocol_of(summary))),
     ]
     show_table("", ("", "mean", "spread"), rows)
     for note in (*notes, *_partial(aggregate["outcomes"])):
@@ -94,9 +94,10 @@ def _partial(outcomes: Mapping[str, int]) -> list[str]:
     return [f"partial: the course was flown, but yaw was off by more than {most:.3g} degrees, half of the time or at the end."]
 
 
-def _metric(aggregate: dict[str, Any], name: str, label: str) -> list[tuple[str, Any, str]]:
+def _measured(aggregate: Mapping[str, Any], name: str, protocol: TrackingProtocol) -> list[tuple[str, Any, str]]:
     described = aggregate.get(name) or {}
     if described.get("mean") is None:
         return []
     low, high = described.get("min"), described.get("max")
+    label = metric(name).heading(protocol=protocol)
     return [(label, float(described["mean"]), f"{low:.3g} to {high:.3g}" if low is not None and high is not None else "")]

@@ -18,6 +18,7 @@ from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import make_folder, read_json, write_json
 from airworthy.evaluation.metrics import FlightResult
 from airworthy.tasks import OUTCOMES, SUCCESSES, TrackingProtocol
+from airworthy.tasks.declared_metrics import COURSE_SUMMARY
 
 # ---- Statistics over flights, each with the interval that says how far to trust it ------------------------------------------
 
@@ -222,24 +223,6 @@ SUMMARY_BYTES_MAX = 256 << 20
 LABELS = ("vehicle", "scene", "course", "pilot", "seed")
 """Keys that every flight starts with; null where nothing was said."""
 
-METRICS = (
-    "tracking_error_m",
-    "tracking_error_max_m",
-    "time_matched_error_m",
-    "proximity_percent",
-    "end_distance_m",
-    "yaw_error_median_rad",
-    "yaw_error_end_rad",
-    "collisions_per_m",
-    "saturation_percent",
-    "speed_max_m_s",
-    "tilt_max_rad",
-    "command_mean_square_rad2_s2",
-    "path_length_m",
-    "duration_s",
-)
-"""Metrics described in the aggregate, in this order."""
-
 
 def summarize(
     results: Sequence[FlightResult],
@@ -305,7 +288,7 @@ def aggregate(results: Sequence[FlightResult], *, confidence: float, resamples: 
     kept = [result for result in results if result.outcome != "diverged"]
     described = {
         name: describe([getattr(r, name) for r in kept], name, seed=seed, confidence=confidence, resamples=resamples)
-        for name in METRICS
+        for name in COURSE_SUMMARY
     }
     collisions = sum(result.collisions for result in results)
     return {

@@ -15,15 +15,17 @@ from numpy.typing import ArrayLike
 from airworthy.core.arrays import Array
 from airworthy.evaluation.statistics import rank_correlation
 from airworthy.reports.batch import FlightBatch, bands
+from airworthy.reports.drawing import DASHES, DOTS, mirrored, path_line, reference_path, sheet
 from airworthy.reports.page import labelled
-from airworthy.reports.svg import PALETTE, blank_figure, figure_style, inline_svg
+from airworthy.reports.svg import PALETTE, inline_svg
 from airworthy.tasks import SUCCESSES, TrackingProtocol
+from airworthy.tasks.declared_metrics import METRICS
 
 __all__ = ["figure_commands", "figure_distribution", "figure_error", "figure_motion", "figure_parameters", "figure_views"]
 
 OUTCOME_ROLES = {"flown": "success", "warn": "partial", "bad": "failure"}
-DASHES, DOTS = (0, (4, 2)), (0, (1, 1.6))
 REFERENCES_DRAWN = 8
+_ERROR = METRICS["tracking_error_m"].heading()
 PANELS_MAX = 9
 
 
@@ -43,8 +45,7 @@ def figure_views(batch: FlightBatch, outcomes: Sequence[object], drawn: Sequence
         drawn: Numbers of the flights that are drawn.
         gates: Corner loops [m], world frame, each (k, 3).
     """
-    with figure_style():
-        figure = blank_figure(3.5)
+    with sheet(3.5) as figure:
         views = figure.subplots(1, 2)
         figure.subplots_adjust(left=0.055, right=0.985, top=0.9, bottom=0.14, wspace=0.14)
         along = int(np.ptp(batch.box_of_references[:, 1]) > np.ptp(batch.box_of_references[:, 0]))
@@ -52,19 +53,14 @@ def figure_views(batch: FlightBatch, outcomes: Sequence[object], drawn: Sequence
             # Failed flights are drawn last, on top: they are what one looks for.
             for index in sorted(drawn, key=lambda i: outcome_role(outcomes[i]) != "flown"):
                 path, role = batch.path(index, 180), outcome_role(outcomes[index])
-                axes.plot(path[:, x], path[:, y], color=PALETTE[role], **_thin(len(drawn) if role == "flown" else 1))
-            for reference in batch.references[:REFERENCES_DRAWN]:
-                path = reference.path
-                axes.plot(path[:, x], path[:, y], color=PALETTE["ink"], linewidth=1.1, linestyle=DASHES)
-                axes.plot(*path[0, [x, y]], "o", color=PALETTE["ink"], markersize=4.5)
-                axes.plot(*path[-1, [x, y]], "s", color=PALETTE["ink"], markersize=4.5)
+                path_line(axes, path, x, y, PALETTE[role], **_thin(len(drawn) if role == "flown" else 1))
+            for asked in batch.references[:REFERENCES_DRAWN]:
+                reference_path(axes, asked.path, x, y)
             for gate in gates:
-                closed = np.vstack((gate, gate[:1]))
-                axes.plot(closed[:, x], closed[:, y], color=PALETTE["second"], linewidth=1.8)
+                path_line(axes, np.vstack((gate, gate[:1])), x, y, PALETTE["second"], linewidth=1.8)
             axes.set_aspect("equal", adjustable="datalim")
             axes.margins(0.06)
-            if (x, y) == (1, 0):
-                axes.invert_yaxis()  # y to the right needs x downwards: otherwise the view would be a mirror image
+            mirrored(axes, x, y)
             axes.set_title(title)
             axes.set_xlabel(f"{'xyz'[x]} [m]")
             axes.set_ylabel(f"{'xyz'[y]} [m]")
@@ -79,11 +75,10 @@ def figure_error(batch: FlightBatch, typical: int, protocol: TrackingProtocol) -
         typical: Number of the flight that is drawn by itself.
         protocol: Has the distance within which a flight counts as near [m].
     """
-    with figure_style():
-        figure = blank_figure(3.0)
+    with sheet(3.0) as figure:
         panels = figure.subplots(1, 2, sharey=True)
         figure.subplots_adjust(left=0.045, right=0.985, top=0.82, bottom=0.155, wspace=0.07)
-        titles = ("Distance to the path [m]", "Distance to the moving reference [m]")
+        titles = ("Distance to the path [m]", METRICS["time_matched_error_m"].caption())
         matrices = [batch.over_time(batch.signals[name]) for name in ("distance", "matched")]
         # One scale for both panels, or the two distances could not be compared by eye.
         top = max(_axis_top(bands(matrix, [0.95])[0], matrix, 1.35 * protocol.proximity_m) for matrix in matrices)
@@ -109,8 +104,7 @@ def figure_motion(batch: FlightBatch, typical: int) -> str:
         ("Tilt [deg]", np.degrees(signals["tilt"])),
         ("Heading [deg]", np.degrees(signals["yaw"])),
     ]
-    with figure_style():
-        figure = blank_figure(4.7)
+    with sheet(4.7) as figure:
         panels = figure.subplots(2, 3, sharex=True).ravel()
         figure.subplots_adjust(left=0.045, right=0.985, top=0.885, bottom=0.095, wspace=0.14, hspace=0.28)
         for axes, (title, values) in zip(panels, flown, strict=True):
@@ -139,9 +133,8 @@ def figure_commands(batch: FlightBatch, typical: int, limits: tuple[ArrayLike, A
     # Four rotors fit side by side; more get rows of four.
     columns = 4 if count > 3 else max(count, 1)
     rows = -(-count // columns)
-    with figure_style():
-        height = 1.75 * rows + 2.0
-        figure = blank_figure(height)
+    height = 1.75 * rows + 2.0
+    with sheet(height) as figure:
         grid = figure.add_gridspec(rows + 1, columns, height_ratios=[*[1.0] * rows, 0.62])
         figure.subplots_adjust(left=0.045, right=0.985, top=1 - 0.54 / height, bottom=0.44 / height, wspace=0.18, hspace=0.42)
         panels = [figure.add_subplot(grid[i // columns, i % columns]) for i in range(count)]
@@ -167,8 +160,7 @@ def figure_distribution(flights: Sequence[Mapping[str, Any]], protocol: Tracking
     known = np.isfinite(error)
     cap = _cap(error[known])
     edges = np.histogram_bin_edges(np.minimum(error[known], cap), bins=int(np.clip(2 * np.sqrt(known.sum()), 8, 40)))
-    with figure_style():
-        figure = blank_figure(2.6)
+    with sheet(2.6) as figure:
         panels = figure.subplots(1, 3)
         figure.subplots_adjust(left=0.045, right=0.985, top=0.88, bottom=0.18, wspace=0.17)
         present = [role for role in ("flown", "warn", "bad") if np.any(roles[known] == role)]
@@ -177,15 +169,18 @@ def figure_distribution(flights: Sequence[Mapping[str, Any]], protocol: Tracking
         panels[0].hist(stack, bins=edges, stacked=True, color=colours, label=names, rwidth=0.92)
         beyond = f"; last bar: {cap:.2g} m and more" if np.any(error[known] > cap) else ""
         panels[0].set_title("Number of flights by tracking error")
-        panels[0].set_xlabel(f"tracking error [m]{beyond}")
+        panels[0].set_xlabel(f"{_ERROR}{beyond}")
         panels[0].yaxis.get_major_locator().set_params(integer=True)
         if present != ["flown"]:
             panels[0].legend(loc="upper right")
-        _ecdf(panels[1], error[known], "Flights with at most this tracking error [%]", "tracking error [m]")
+        _ecdf(panels[1], error[known], "Flights with at most this tracking error [%]", _ERROR)
         panels[1].axvline(protocol.proximity_m, color=PALETTE["warn"], linewidth=0.9, linestyle=DOTS)
         panels[1].set_xlim(left=0.0, right=max(1.15 * protocol.proximity_m, 1.1 * cap))
         _ecdf(
-            panels[2], proximity[np.isfinite(proximity)], "Flights with at most this proximity [%]", "proximity percentile [%]"
+            panels[2],
+            proximity[np.isfinite(proximity)],
+            "Flights with at most this share near the path [%]",
+            METRICS["proximity_percent"].heading(protocol=protocol),
         )
         panels[2].set_xlim(min(90.0, float(np.nanmin(proximity))) - 1.0, 101.0)
         return inline_svg(figure, "distribution", "Distribution of tracking error and proximity over the flights")
@@ -199,9 +194,8 @@ def figure_parameters(flights: Sequence[Mapping[str, Any]], parameters: Mapping[
     columns = min(3, len(ranked))
     rows = -(-len(ranked) // columns)
     cap = _cap(error[np.isfinite(error)])
-    with figure_style():
-        height = 2.2 * rows + 0.25
-        figure = blank_figure(height)
+    height = 2.2 * rows + 0.25
+    with sheet(height) as figure:
         panels = np.atleast_1d(figure.subplots(rows, columns, sharey=True, squeeze=False).ravel())
         figure.subplots_adjust(left=0.055, right=0.985, top=1 - 0.3 / height, bottom=0.3 / height, wspace=0.1, hspace=0.5)
         for axes, name in zip(panels, ranked, strict=False):
@@ -216,7 +210,7 @@ def figure_parameters(flights: Sequence[Mapping[str, Any]], parameters: Mapping[
         for axes in panels[len(ranked) :]:
             axes.set_visible(False)
         for axes in panels[::columns]:
-            axes.set_ylabel("tracking error [m]")
+            axes.set_ylabel(_ERROR)
         return inline_svg(figure, "parameters", "Tracking error against each randomised parameter")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from math import degrees, isfinite
 from typing import Any
 
@@ -13,6 +13,7 @@ from airworthy.core.files import json_text
 from airworthy.reports.batch import FlightBatch
 from airworthy.reports.page import DASH, card, fact, labelled
 from airworthy.tasks import OUTCOMES, SUCCESSES, TrackingProtocol
+from airworthy.tasks.declared_metrics import COURSE, FLIGHT_ROW, FLIGHT_ROW_MORE, METRICS, metric
 
 ROWS_MAX = 200
 """Most flights listed one by one."""
@@ -32,47 +33,8 @@ NAMES = {
 }
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A number of a flight, wherever it is shown."""
-
-    name: str
-    """In summaries."""
-    label: str
-    """In the table over all flights; empty: not there."""
-    head: str
-    """Of the column in the table of flights; empty: none."""
-    unit: str = ""
-    factor: float = 1.0
-    """From the summary's unit to the one shown."""
-
-    def titled(self, text: str) -> tuple[str, str, float]:
-        """Give name, text with unit, and factor."""
-        return self.name, f"{text} [{self.unit}]" if self.unit else text, self.factor
-
-
-_DEG = ("deg", degrees(1.0))
-METRICS = (
-    Metric("env", "", "flight"),
-    Metric("outcome", "", "outcome"),
-    Metric("tracking_error_m", "tracking error", "error", "m"),
-    Metric("tracking_error_max_m", "greatest distance to the path", "greatest", "m"),
-    Metric("time_matched_error_m", "distance to the moving reference", "", "m"),
-    Metric("proximity_percent", "proximity percentile", "proximity", "%"),
-    Metric("end_distance_m", "distance to the last waypoint", "end", "m"),
-    Metric("yaw_error_median_rad", "median yaw error", "yaw", *_DEG),
-    Metric("yaw_error_end_rad", "yaw error at the end", "", *_DEG),
-    Metric("collisions", "", "collisions"),
-    Metric("collisions_per_m", "collisions per metre", "", "1/m"),
-    Metric("saturation_percent", "saturation", "saturated", "%"),
-    Metric("speed_max_m_s", "top speed", "top speed", "m/s"),
-    Metric("tilt_max_rad", "greatest tilt", "tilt", *_DEG),
-    Metric("path_length_m", "path length", "path", "m"),
-    Metric("duration_s", "time flown", "time", "s"),
-)
-"""All that a flight's report shows, in order: a new metric is a line here."""
-AGGREGATES = tuple(item.titled(item.label) for item in METRICS if item.label)
-COLUMNS = tuple(item.titled(item.head) for item in METRICS if item.head)
+COLUMNS = (*FLIGHT_ROW, *FLIGHT_ROW_MORE)
+"""Metrics of each flight, in order."""
 
 NOTES: Sequence[str] = tuple(
     """\
@@ -98,23 +60,24 @@ def content(
         notes: None: those that stand on every report.
     """
     flights, total = list(summary["flights"]), summary["aggregate"]
+    protocol = protocol_of(summary)
     confidence = float(summary.get("statistics", {}).get("confidence", 0.95))
     counts = [(name, sum(flight["outcome"] == name for flight in flights)) for name in OUTCOMES]
     return {
         "title": title or _title(flights),
         "verdict": _verdict(flights, total, confidence),
-        "cards": _cards(flights, total, protocol_of(summary)),
+        "cards": _cards(flights, total, protocol),
         "outcomes": [{"name": NAMES[name], "count": count, "style": _style(name)} for name, count in counts if count],
         "command": summary.get("command") or meta.get("command") or "",
         "facts": _facts(summary, meta, flights),
         "config": json_text(meta) if meta else "",
-        "aggregate": [row for row in (_aggregate_row(total, *metric) for metric in AGGREGATES) if row],
+        "aggregate": [row for name in COURSE if (row := _aggregate_row(total, name, protocol))],
         "confidence": f"{100 * confidence:g} %",
         "interval_note": _interval_note(summary),
-        "heads": [{"label": label, "words": name == "outcome"} for name, label, _ in _columns(flights)],
+        "heads": [{"label": label, "words": name == "outcome"} for name, label in _columns(flights, protocol)],
         "rows": _rows(flights),
         "rows_note": _rows_note(len(flights)),
-        "protocol": [fact(*one) for one in _protocol_facts(protocol_of(summary))],
+        "protocol": [fact(*one) for one in _protocol_facts(protocol)],
         "notes": list(NOTES if notes is None else notes),
         "version": summary.get("version", ""),
     }
@@ -214,23 +177,34 @@ def _cards(flights: Sequence[Mapping[str, Any]], total: Mapping[str, Any], proto
     tone = "" if not count else "good" if good == count else "poor" if good < 0.5 * count else ""
     return [
         card("Success", share, "%", f"{good:,} of {count:,} flight{'s' if count != 1 else ''}", tone),
-        card("Tracking error", number(error.get("mean")), "m", _between(error, "m")),
+        _measured("tracking_error_m", error.get("mean"), _between(error, "m"), protocol),
         card(
             "Worst distance",
             number((total.get("tracking_error_max_m") or {}).get("max")),
             "m",
             "greatest of any flight to its path",
         ),
-        card(f"Within {protocol.proximity_m:g} m", number(near.get("mean")), "%", "mean share of samples"),
+        _measured("proximity_percent", near.get("mean"), "mean share of samples", protocol),
         card(
             "Collisions",
             f"{int(total.get('collisions') or 0):,}",
             "",
             f"{number(total.get('collisions_per_m_pooled'))} per metre flown",
         ),
-        card("Saturation", number((total.get("saturation_percent") or {}).get("mean")), "%", "samples with a rotor at a limit"),
-        card("Top speed", number((total.get("speed_max_m_s") or {}).get("max")), "m/s", _tilt(total)),
+        _measured(
+            "saturation_percent",
+            (total.get("saturation_percent") or {}).get("mean"),
+            "samples with a rotor at a limit",
+            protocol,
+        ),
+        _measured("speed_max_m_s", (total.get("speed_max_m_s") or {}).get("max"), _tilt(total), protocol),
     ]
+
+
+def _measured(name: str, value: Any, below: str, protocol: TrackingProtocol) -> dict[str, str]:
+    shown = metric(name)
+    words = shown.words(protocol=protocol)
+    return card(words[0].upper() + words[1:], number(value), shown.unit, below)
 
 
 def _between(described: Mapping[str, Any], unit: str) -> str:
@@ -272,18 +246,19 @@ def _facts(summary: Mapping[str, Any], meta: Mapping[str, Any], flights: Sequenc
     ]
 
 
-def _aggregate_row(total: Mapping[str, Any], name: str, label: str, factor: float) -> dict[str, str] | None:
+def _aggregate_row(total: Mapping[str, Any], name: str, protocol: TrackingProtocol) -> dict[str, str] | None:
     described = total.get(name)
     if not isinstance(described, Mapping) or not described.get("count"):
         return None
+    shown = metric(name)
 
     def scaled(key: str) -> str:
         value = described.get(key)
-        return number(None if value is None else factor * value)
+        return number(None if value is None else shown.factor * value)
 
     known = described.get("low") is not None and isfinite(described["low"])
     return {
-        "label": label,
+        "label": shown.heading(protocol=protocol),
         "mean": scaled("mean"),
         "interval": f"{scaled('low')} {DASH} {scaled('high')}" if known else DASH,
         "median": scaled("median"),
@@ -295,32 +270,32 @@ def _aggregate_row(total: Mapping[str, Any], name: str, label: str, factor: floa
     }
 
 
-def _columns(flights: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, float]]:
+def _columns(flights: Sequence[Mapping[str, Any]], protocol: TrackingProtocol) -> list[tuple[str, str]]:
     """Columns of the table of flights: vehicle, scene and the like only where they differ."""
-    differing = [
-        (name, name, 1.0) for name in ("vehicle", "scene", "course", "pilot", "seed") if len(_distinct(flights, name)) > 1
-    ]
-    return [*COLUMNS[:2], *differing, *COLUMNS[2:]]
+    differing = [(name, name) for name in ("vehicle", "scene", "course", "pilot", "seed") if len(_distinct(flights, name)) > 1]
+    measured = [(name, metric(name).heading(short=True, protocol=protocol)) for name in COLUMNS]
+    return [("env", "flight"), ("outcome", "outcome"), *differing, *measured]
 
 
 def _rows(flights: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
     listed = list(flights)
     if len(listed) > ROWS_MAX:
         listed = sorted(listed, key=lambda f: (f["outcome"] in SUCCESSES, -_known(f.get("tracking_error_m"))))[:ROWS_MAX]
-    columns = _columns(flights)
-    return [[_cell(name, flight.get(name), factor) for name, _, factor in columns] for flight in listed]
+    names = [name for name, _ in _columns(flights, TrackingProtocol())]
+    return [[_cell(name, flight.get(name)) for name in names] for flight in listed]
 
 
 def _known(value: Any) -> float:
     return float(value) if value is not None and isfinite(value) else float("inf")
 
 
-def _cell(name: str, value: Any, factor: float) -> dict[str, Any]:
+def _cell(name: str, value: Any) -> dict[str, Any]:
     if name == "outcome":
         return {"text": NAMES.get(value, value), "sort": NAMES.get(value, value), "words": True, "style": _style(value)}
     if isinstance(value, int) and not isinstance(value, bool):
         return {"text": str(value), "sort": str(value), "words": False, "style": ""}
     if isinstance(value, float) or value is None:
+        factor = METRICS[name].factor if name in METRICS else 1.0
         shown = factor * value if value is not None and isfinite(value) else None
         return {"text": number(shown), "sort": "" if shown is None else f"{shown:.9g}", "words": False, "style": ""}
     return {"text": str(value), "sort": str(value), "words": False, "style": ""}

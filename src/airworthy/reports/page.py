@@ -6,14 +6,30 @@ so that a card or an interval reads the same whichever benchmark or training it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from math import isfinite
 from typing import Any
 
 from airworthy import __version__
+from airworthy.tasks import TrackingProtocol
+from airworthy.tasks.declared_metrics import metric
 
-__all__ = ["DASH", "TEMPLATE_FILE", "card", "fact", "fixed", "interval", "labelled", "markup", "page_of", "percent"]
+__all__ = [
+    "DASH",
+    "TEMPLATE_FILE",
+    "card",
+    "fact",
+    "fixed",
+    "heads",
+    "interval",
+    "labelled",
+    "markup",
+    "measured",
+    "page_of",
+    "percent",
+    "share_interval",
+]
 
 TEMPLATE_FILE = "report.html.j2"
 DASH = "\N{EN DASH}"
@@ -79,6 +95,29 @@ def interval(low: float, high: float, digits: int) -> str:
     return f"{low:.{digits}f} {DASH} {high:.{digits}f}" if isfinite(low) and isfinite(high) else ""
 
 
+def share_interval(low: float, high: float) -> str:
+    """Write an interval of shares of 1 in whole percent, "12 – 34"; empty unless both of its bounds are finite.
+
+    Args:
+        low: Its lower bound.
+        high: Its upper bound.
+    """
+    return interval(100 * low, 100 * high, 0)
+
+
+def measured(name: str, value: float | None, absent: str = DASH, style: str = "") -> str:
+    """Write a metric's value in the unit and with the decimals that it is declared with.
+
+    Args:
+        name: Of the metric.
+        value: In the unit of its name; None, NaN and infinities are written as `absent`.
+        absent: What stands where there is no number.
+        style: As of `fixed`.
+    """
+    item = metric(name)
+    return fixed(None if value is None else item.factor * value, item.digits, absent, style)
+
+
 # ---- Parts ------------------------------------------------------------------------------------------------------------------
 
 
@@ -104,6 +143,17 @@ def fact(name: str, value: Any, is_hash: bool = False) -> dict[str, Any]:
         is_hash: Whether it is a hash.
     """
     return {"name": name, "value": value, "hash": is_hash}
+
+
+def heads(names: Sequence[str], protocol: TrackingProtocol | None = None, short: bool = False) -> list[dict[str, str]]:
+    """Describe the heads of metrics' columns: words with the unit, and what each is.
+
+    Args:
+        names: Of the metrics.
+        protocol: Whose thresholds the words name; None: the defaults.
+        short: Whether the columns are narrow.
+    """
+    return [{"label": metric(name).heading(short, protocol), "hint": metric(name).hint(protocol)} for name in names]
 
 
 def markup(text: str) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-__all__ = ["FIGURE_WIDTH", "PALETTE", "STYLE", "blank_figure", "figure_style", "inline_svg", "themed"]
+__all__ = ["FIGURE_WIDTH", "PALETTE", "STYLE", "figure_style", "inline_svg", "themed"]
 
 PALETTE: Mapping[str, str] = {
     "ink": "#1b2431",
@@ -77,13 +77,6 @@ def figure_style() -> AbstractContextManager[Any]:
 
     context: AbstractContextManager[Any] = mpl.rc_context(dict(STYLE))
     return context
-
-
-def blank_figure(height: float, width: float = FIGURE_WIDTH) -> Any:
-    """Return an empty figure of a size in inches; its style is that of `figure_style` only where it is made under that."""
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height))
 
 
 def inline_svg(figure: Any, name: str, description: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from airworthy.benchmarks.navigation.intervals import layout_difference, paired_difference, spearman, stratified_rate
 from airworthy.benchmarks.navigation.score import cells_of, flips_of, line_of, score_table, timed_scores
 from airworthy.evaluation.statistics import interquartile_mean, wilson_interval
+from airworthy.tasks.declared_metrics import GOAL
 from airworthy.tasks.navigation import NAVIGATION_OUTCOMES, NavigationProtocol
 
 __all__ = [
@@ -116,24 +117,7 @@ def layouts_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 INDICATORS = ("twr", "alpha_xy", "alpha_z")
 _LEAST = 8
-_MEANS = (
-    "time_s",
-    "path_length_m",
-    "speed_mean_m_s",
-    "speed_max_m_s",
-    "clearance_min_m",
-    "tracking_rmse_m",
-    "thrust_saturation",
-    "rate_saturation",
-    "jerk_integral",
-    "snap_integral",
-    "control_effort",
-    "replans",
-    "compute_s",
-    "latency_median_s",
-    "latency_p95_s",
-    "latency_max_s",
-)
+_MEANS = (*GOAL, "compute_s", "latency_median_s", "latency_p95_s", "latency_max_s")
 
 
 def pilots_of(rows: Sequence[Row]) -> list[str]:

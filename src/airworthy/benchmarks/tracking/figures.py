@@ -14,8 +14,24 @@ import numpy as np
 from airworthy.benchmarks.tracking.conditions import Sweep
 from airworthy.benchmarks.tracking.tables import condition_row, select
 from airworthy.core.arrays import Array
+from airworthy.reports.drawing import (
+    DASHES,
+    band,
+    mirrored,
+    named_lines,
+    path_line,
+    plan_axes,
+    points_key,
+    published_mark,
+    reference_path,
+    sheet,
+    top_key,
+    whisker,
+)
 from airworthy.reports.figures import outcome_role
-from airworthy.reports.svg import FIGURE_WIDTH, PALETTE, blank_figure, figure_style, inline_svg
+from airworthy.reports.svg import FIGURE_WIDTH, PALETTE, inline_svg
+from airworthy.tasks import TrackingProtocol
+from airworthy.tasks.declared_metrics import METRICS, PAIRED
 
 __all__ = [
     "EstimatePanel",
@@ -31,7 +47,6 @@ __all__ = [
 
 COLORS = ("flown", "warn", "ink", "bad", "muted")
 """Of pilots, in turn; green belongs to what was published."""
-DASHES = (0, (4, 2))
 PLAN_COLUMNS = 3
 
 
@@ -84,31 +99,43 @@ def series_of(rows: Sequence[Mapping[str, Any]]) -> list[Series]:
     return [Series(p, f, COLORS[pilots.index(p) % len(COLORS)], f == "rigid") for p, f in order]
 
 
-def figure_published(entries: Sequence[Mapping[str, Any]], series: Sequence[Series]) -> str:
-    """Tracking error and proximity of each condition, with intervals, and what was published beside it."""
+def figure_published(
+    entries: Sequence[Mapping[str, Any]], series: Sequence[Series], protocol: TrackingProtocol | None = None
+) -> str:
+    """Tracking error and proximity of each condition, with intervals, and what was published beside it.
+
+    Args:
+        entries: Of the aggregate.
+        series: Pilots and families, with their colours.
+        protocol: Whose thresholds the titles name; None: the defaults.
+    """
     names = list(dict.fromkeys((entry["condition"], entry["title"]) for entry in entries))
-    with figure_style():
-        figure = blank_figure(0.7 + 0.34 * len(names))
-        panels = figure.subplots(1, 2, sharey=True)
+    with sheet(0.7 + 0.34 * len(names)) as figure:
+        panels = figure.subplots(1, len(PAIRED), sharey=True)
         bottom = 0.42 / (0.7 + 0.34 * len(names))
         figure.subplots_adjust(left=0.15, right=0.985, top=1.0 - 1.15 * bottom, bottom=bottom, wspace=0.06)
-        metrics = ((panels[0], "tracking_error_m", "Tracking error [m]"), (panels[1], "proximity_percent", "Within 0.3 m [%]"))
-        for axes, metric, title in metrics:
-            axes.set_title(title)
+        for axes, measure in zip(panels, PAIRED, strict=True):
+            axes.set_title(_title(measure, protocol))
             for place, (name, _) in enumerate(names):
-                _condition(axes, place, name, metric, entries, series)
-            axes.grid(axis="y", visible=False)
-            axes.margins(x=0.04)
-        panels[0].set_xlim(left=0.0)
-        panels[1].set_xlim(right=101.5)
-        panels[0].set_yticks(range(len(names)), [title for _, title in names])
-        panels[0].set_ylim(len(names) - 0.45, -0.55)
+                _condition(axes, place, name, measure, entries, series)
+            _lines(axes, [title for _, title in names], measure)
         _legend(figure, series, published=any(entry["published"] for entry in entries))
         return inline_svg(figure, "beside", "Tracking error and proximity percentile by condition, with intervals")
 
 
+def _title(name: str, protocol: TrackingProtocol | None) -> str:
+    return METRICS[name].caption(METRICS[name].unit == "%", protocol)
+
+
+def _lines(axes: Any, names: Sequence[str], measure: str) -> None:
+    """Name the lines of a panel, and set the limits that suit a metric."""
+    axes.margins(x=0.04)  # or the farthest flight would be cut by the frame
+    named_lines(axes, names, 0.55)
+    axes.set_xlim(**({"right": 101.5} if METRICS[measure].unit == "%" else {"left": 0.0}))
+
+
 def _condition(
-    axes: Any, place: int, name: str, metric: str, entries: Sequence[Mapping[str, Any]], series: Sequence[Series]
+    axes: Any, place: int, name: str, measure: str, entries: Sequence[Mapping[str, Any]], series: Sequence[Series]
 ) -> None:
     mine = [entry for entry in entries if entry["condition"] == name]
     step = 0.6 / max(len(series), 1)
@@ -116,14 +143,13 @@ def _condition(
         found = next((e for e in mine if (e["pilot"], e["family"]) == (one.pilot, one.family)), None)
         if found is None:
             continue
-        y, estimate = place + (k - 0.5 * (len(series) - 1)) * step, found[metric]
-        if np.isfinite(estimate["low"]) and np.isfinite(estimate["high"]):
-            axes.plot([estimate["low"], estimate["high"]], [y, y], color=PALETTE[one.color], linewidth=1.1, linestyle=one.line)
+        y, estimate = place + (k - 0.5 * (len(series) - 1)) * step, found[measure]
+        look = {"color": PALETTE[one.color], "linewidth": 1.1, "linestyle": one.line}
+        whisker(axes, y, estimate["low"], estimate["high"], level=True, **look)
         axes.plot([estimate["mean"]], [y], linestyle="none", markersize=4.2, markeredgewidth=1.0, **one.mark)
     real_flights = next((entry["published"] for entry in mine if entry["published"]), None)
-    if real_flights and np.isfinite(real_flights[metric]):
-        look = {"color": PALETTE["second"], "markersize": 5.0, "markerfacecolor": "none", "clip_on": False}
-        axes.plot([real_flights[metric]], [place], "D", **look)
+    if real_flights and np.isfinite(real_flights[measure]):
+        published_mark(axes, real_flights[measure], place)
 
 
 def figure_plans(plans: Sequence[PlanPanel], name: str, description: str) -> str:
@@ -138,9 +164,8 @@ def figure_plans(plans: Sequence[PlanPanel], name: str, description: str) -> str
     rows = [plans[k : k + across] for k in range(0, len(plans), across)]
     each = FIGURE_WIDTH / across * 0.93
     heights = [max(_aspect(plan) for plan in row) * each + 0.54 for row in rows]
-    with figure_style():
-        tall = sum(heights)
-        figure = blank_figure(tall)
+    tall = sum(heights)
+    with sheet(tall) as figure:
         top = tall
         for row, height in zip(rows, heights, strict=True):
             top -= height
@@ -155,8 +180,7 @@ def figure_plans(plans: Sequence[PlanPanel], name: str, description: str) -> str
 
 def _axes_of(plan: PlanPanel) -> tuple[int, int]:
     """World axes to the right and up."""
-    span = plan.box[1] - plan.box[0]
-    return (1, 0) if span[1] > 1.2 * span[0] else (0, 1)
+    return plan_axes(plan.box[1] - plan.box[0])
 
 
 def _aspect(plan: PlanPanel) -> float:
@@ -177,59 +201,50 @@ def _plan(axes: Any, plan: PlanPanel) -> None:
     for outcome, path in sorted(plan.paths, key=lambda item: outcome_role(item[0]) != "flown"):
         role = outcome_role(outcome)
         good = role == "flown"
-        axes.plot(path[:, right], path[:, up], color=PALETTE[role], linewidth=0.9, alpha=faint if good else 0.9)
+        path_line(axes, path, right, up, PALETTE[role], linewidth=0.9, alpha=faint if good else 0.9)
         if not good:
             axes.plot(path[-1, right], path[-1, up], "x", color=PALETTE[role], markersize=4.0, markeredgewidth=1.2)
-    course = plan.course[:, [right, up]]
-    axes.plot(*course.T, color=PALETTE["ink"], linewidth=0.9, linestyle=DASHES)
-    axes.plot(*course[0], "o", color=PALETTE["ink"], markersize=3.6)
-    axes.plot(*course[-1], "s", color=PALETTE["ink"], markersize=3.6)
+    reference_path(axes, plan.course, right, up, linewidth=0.9, size=3.6)
     axes.set_xlim(plan.box[0][right], plan.box[1][right])
     axes.set_ylim(plan.box[0][up], plan.box[1][up])
-    if up == 0:
-        axes.invert_yaxis()  # y to the right needs x downwards: otherwise the view would be a mirror image
+    mirrored(axes, right, up)
     axes.set_title(plan.title)
 
 
-def figure_distributions(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], series: Sequence[Series]) -> str:
+def figure_distributions(
+    rows: Sequence[Mapping[str, Any]],
+    titles: Mapping[str, str],
+    series: Sequence[Series],
+    protocol: TrackingProtocol | None = None,
+) -> str:
     """Return every flight's tracking error and proximity, a line per condition.
 
     Args:
         rows: Flights, with "tracking_error_m" and "proximity_percent".
         titles: What conditions are called, by name, from top to bottom.
         series: Pilots and families, with their colours.
+        protocol: Whose thresholds the titles name; None: the defaults.
     """
     names = [name for name in titles if any(row["condition"] == name for row in rows)]
-    with figure_style():
-        tall = 0.7 + 0.36 * len(names)
-        figure = blank_figure(tall)
-        panels = figure.subplots(1, 2, sharey=True)
+    tall = 0.7 + 0.36 * len(names)
+    with sheet(tall) as figure:
+        panels = figure.subplots(1, len(PAIRED), sharey=True)
         figure.subplots_adjust(left=0.15, right=0.985, top=1.0 - 0.48 / tall, bottom=0.3 / tall, wspace=0.06)
         # Series of one condition lie apart by this share of a line, and conditions by the rest.
         step = 0.62 / max(len(series), 1)
-        for axes, metric, title in zip(
-            panels,
-            ("tracking_error_m", "proximity_percent"),
-            ("Tracking error of each flight [m]", "Within 0.3 m [%]"),
-            strict=True,
-        ):
-            axes.set_title(title)
-            axes.grid(axis="y", visible=False)
+        for axes, measure in zip(panels, PAIRED, strict=True):
+            axes.set_title(_title(measure, protocol))
             for place, name in enumerate(names):
                 for k, one in enumerate(series):
                     y = place + (k - 0.5 * (len(series) - 1)) * step
-                    _strip(axes, y, step, select(rows, condition=name, pilot=one.pilot, family=one.family), metric, one)
-            axes.margins(x=0.04)  # or the farthest flight would be cut by the frame
-        panels[0].set_xlim(left=0.0)
-        panels[1].set_xlim(right=101.5)
-        panels[0].set_yticks(range(len(names)), [titles[name] for name in names])
-        panels[0].set_ylim(len(names) - 0.45, -0.55)
+                    _strip(axes, y, step, select(rows, condition=name, pilot=one.pilot, family=one.family), measure, one)
+            _lines(axes, [titles[name] for name in names], measure)
         _legend(figure, series)
         return inline_svg(figure, "distributions", "Tracking error and proximity percentile of every flight by condition")
 
 
-def _strip(axes: Any, y: float, step: float, rows: Sequence[Mapping[str, Any]], metric: str, one: Series) -> None:
-    values = np.array([row[metric] for row in rows], float)
+def _strip(axes: Any, y: float, step: float, rows: Sequence[Mapping[str, Any]], measure: str, one: Series) -> None:
+    values = np.array([row[measure] for row in rows], float)
     good = np.array([outcome_role(row["outcome"]) == "flown" for row in rows], bool)
     # Spread in a fixed pattern, so that equal values do not hide each other and two runs look the same.
     place = y + 0.5 * step * ((np.arange(len(values)) * 0.618034) % 1.0 - 0.5)
@@ -239,27 +254,28 @@ def _strip(axes: Any, y: float, step: float, rows: Sequence[Mapping[str, Any]], 
         axes.plot(values[~good], place[~good], "x", color=PALETTE["bad"], markersize=4.0, markeredgewidth=1.0)
 
 
-def figure_sweep(sweep: Sweep, rows: Sequence[Mapping[str, Any]], series: Sequence[Series]) -> str:
+def figure_sweep(
+    sweep: Sweep, rows: Sequence[Mapping[str, Any]], series: Sequence[Series], protocol: TrackingProtocol | None = None
+) -> str:
     """Success rate and tracking error over a sweep, with intervals.
 
     Args:
         sweep: Its conditions and their values.
         rows: Flights.
         series: Pilots and families, with their colours.
+        protocol: Whose thresholds the titles name; None: the defaults.
     """
     categorical = isinstance(sweep.values[0], str)
-    with figure_style():
-        figure = blank_figure(2.35)
-        panels = figure.subplots(1, 3)
+    with sheet(2.35) as figure:
+        panels = figure.subplots(1, 1 + len(PAIRED))
         figure.subplots_adjust(left=0.045, right=0.985, top=0.78, bottom=0.19, wspace=0.18)
-        for axes, title in zip(panels, ("Success rate [%]", "Tracking error [m]", "Within 0.3 m [%]"), strict=True):
+        for axes, title in zip(panels, ("Success rate [%]", *(_title(name, protocol) for name in PAIRED)), strict=True):
             axes.set_title(title)
             axes.set_xlabel(f"{sweep.title.lower()} [{sweep.unit}]")
         for k, one in enumerate(series):
             _sweep_lines(panels, sweep, rows, one, (k - 0.5 * (len(series) - 1)) * 0.012, categorical)
-        panels[0].set_ylim(-4.0, 104.0)
-        panels[1].set_ylim(bottom=0.0)
-        panels[2].set_ylim(-4.0, 104.0)
+        for axes, unit in zip(panels, ("%", *(METRICS[name].unit for name in PAIRED)), strict=True):
+            axes.set_ylim(*((-4.0, 104.0) if unit == "%" else (0.0, None)))
         if categorical:
             for axes in panels:
                 axes.set_xticks(range(len(sweep.values)), sweep.values)
@@ -281,10 +297,7 @@ def _sweep_lines(
     x = np.array([value for value, _ in found])
     x = x + shift * (np.ptp(x) or 1.0)
     rate = np.array([[100.0 * row["success_rate"][key] for key in ("value", "low", "high")] for _, row in found])
-    others = [
-        np.array([[row[metric][key] for key in ("mean", "low", "high")] for _, row in found])
-        for metric in ("tracking_error_m", "proximity_percent")
-    ]
+    others = [np.array([[row[measure][key] for key in ("mean", "low", "high")] for _, row in found]) for measure in PAIRED]
     for axes, values in zip(panels, (rate, *others), strict=True):
         axes.vlines(x, values[:, 1], values[:, 2], color=PALETTE[one.color], linewidth=1.0, alpha=0.7)
         axes.plot(x, values[:, 0], linestyle=one.line, linewidth=1.1, markersize=3.6, markeredgewidth=0.9, **one.mark)
@@ -302,8 +315,7 @@ class EstimatePanel:
 
 def figure_estimates(panels: Sequence[EstimatePanel]) -> str:
     """Estimates over time: mean and standard deviation over flights, dashed what is true."""
-    with figure_style():
-        figure = blank_figure(2.5 * (-(-len(panels) // 2)))
+    with sheet(2.5 * (-(-len(panels) // 2))) as figure:
         grid = np.atleast_1d(figure.subplots(-(-len(panels) // 2), min(2, len(panels)), squeeze=False)).ravel()
         figure.subplots_adjust(left=0.05, right=0.985, top=0.88, bottom=0.17, wspace=0.12, hspace=0.5)
         for axes, panel in zip(grid, panels, strict=False):
@@ -311,8 +323,7 @@ def figure_estimates(panels: Sequence[EstimatePanel]) -> str:
             axes.set_xlabel("time [s]")
             for (name, time, values, true), color in zip(panel.lines, ("flown", "warn", "muted", "ink"), strict=False):
                 mean, spread = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
-                axes.fill_between(time, mean - spread, mean + spread, color=PALETTE[color], alpha=0.18)
-                axes.plot(time, mean, color=PALETTE[color], linewidth=1.1, label=name)
+                band(axes, time, (mean - spread, mean + spread), mean, PALETTE[color], linewidth=1.1, label=name)
                 axes.axhline(true, color=PALETTE[color], linewidth=0.8, linestyle=DASHES)
             most = max(true for *_, true in panel.lines)
             axes.set_ylim(0.0, 1.8 * most)  # an estimate that is far off leaves the picture; the table has its numbers
@@ -323,13 +334,7 @@ def figure_estimates(panels: Sequence[EstimatePanel]) -> str:
 
 
 def _legend(figure: Any, series: Sequence[Series], published: bool = False) -> None:
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], linestyle=one.line, linewidth=1.1, markersize=4.0, **one.mark) for one in series]
-    labels = [one.label for one in series]
+    entries = [({"linestyle": one.line, "linewidth": 1.1, "markersize": 4.0, **one.mark}, one.label) for one in series]
     if published:
-        handles.append(
-            Line2D([], [], linestyle="none", marker="D", color=PALETTE["second"], markerfacecolor="none", markersize=5.0)
-        )
-        labels.append("published, real flights")
-    figure.legend(handles, labels, loc="upper right", ncols=len(labels), bbox_to_anchor=(0.985, 1.0), columnspacing=1.4)
+        entries.append((points_key("D", PALETTE["second"], hollow=True), "published, real flights"))
+    top_key(figure, entries)

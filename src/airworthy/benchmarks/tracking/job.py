@@ -57,6 +57,7 @@ from airworthy.core.runs.block_job import (
 from airworthy.reports.page import markup, page_of
 from airworthy.scenes import Scene, scene, scene_digest
 from airworthy.simulation import FlightTable
+from airworthy.tasks import TrackingProtocol
 from airworthy.trajectories import course
 from airworthy.vehicles import vehicle
 
@@ -102,10 +103,10 @@ def write_report(
     main = [item for item in conditions if item.name not in swept]
     content = report_text.content(summary, config, conditions, store.identity)
     content |= {
-        "figures": _figures(summary, main, series),
+        "figures": _figures(summary, main, series, config.protocol),
         "plans": _plans(config, main, blocks, store, series),
         "sweeps": [
-            {"title": sweep.title, "svg": markup(figure_sweep(sweep, rows, series))}
+            {"title": sweep.title, "svg": markup(figure_sweep(sweep, rows, series, config.protocol))}
             for sweep in sweeps()
             if sum(any(row["condition"] == name for row in rows) for name in sweep.conditions) > 1
         ],
@@ -115,14 +116,16 @@ def write_report(
     return write_text(store.folder / REPORT_FILE, page_of("airworthy.benchmarks.tracking", trim=False, **content))
 
 
-def _figures(summary: Mapping[str, Any], main: Sequence[Condition], series: Sequence[Series]) -> dict[str, Any]:
+def _figures(
+    summary: Mapping[str, Any], main: Sequence[Condition], series: Sequence[Series], protocol: TrackingProtocol
+) -> dict[str, Any]:
     named = {item.name for item in main}
     shown = [entry for entry in summary["aggregate"] if entry["condition"] in named or entry["condition"].startswith("all:")]
     rows, titles = summary["flights"], {item.name: item.title for item in main}
     found = {}
     if shown:
-        found["beside"] = markup(figure_published(shown, series))
-        found["distributions"] = markup(figure_distributions(rows, titles, series))
+        found["beside"] = markup(figure_published(shown, series, protocol))
+        found["distributions"] = markup(figure_distributions(rows, titles, series, protocol))
     return found
 
 

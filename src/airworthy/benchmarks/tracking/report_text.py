@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from math import degrees, isfinite
+from math import degrees, isfinite, nan
 from typing import Any
 
 from airworthy.benchmarks.tracking.conditions import Condition
 from airworthy.benchmarks.tracking.config import EvaluateConfig
-from airworthy.benchmarks.tracking.tables import CLASSES, SOURCE, PublishedRow, published_rows
+from airworthy.benchmarks.tracking.tables import CLASSES, SOURCE, PublishedRow, mean_of, published_rows
 from airworthy.core.files import json_text
 from airworthy.reports.flight_text import NAMES
-from airworthy.reports.page import DASH, card, fact, fixed, interval
+from airworthy.reports.page import DASH, card, fact, fixed, heads, interval, measured, share_interval
 from airworthy.tasks import SUCCESSES, TrackingProtocol
+from airworthy.tasks.declared_metrics import CONDITION, FLIGHT_ROW, PAIRED, metric
 
 __all__ = ["content"]
 
@@ -54,7 +55,7 @@ def content(
     return {
         "title": f"{' and '.join(dict.fromkeys(row['pilot'] for row in rows))} on {config.course} in {config.scene}",
         "verdict": _verdict(entries, summary["state"]),
-        "cards": _cards(entries, rows),
+        "cards": _cards(entries, rows, config.protocol),
         "classes": _bar(entries),
         "command": summary["command"],
         "facts": _facts(summary, config, identity),
@@ -71,6 +72,9 @@ def content(
         if len(rows) > ROWS_MAX
         else "",
         "protocol": [fact(*one) for one in _thresholds(config.protocol)],
+        "metric_heads": heads(CONDITION, config.protocol, short=True),
+        "paired_heads": heads(PAIRED, config.protocol, short=True),
+        "flight_heads": heads(FLIGHT_ROW, config.protocol, short=True),
         "conditions": [{"title": item.title, "name": item.name, "says": item.says} for item in conditions if item.says],
         "notes": NOTES,
         "version": summary["version"],
@@ -87,7 +91,9 @@ def _verdict(entries: Sequence[Mapping[str, Any]], state: Mapping[str, Any]) -> 
     return " ".join(sentences)
 
 
-def _cards(entries: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+def _cards(
+    entries: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]], protocol: TrackingProtocol
+) -> list[dict[str, str]]:
     base = next((entry for entry in entries if entry["condition"] == "baseline"), entries[0] if entries else None)
     if base is None:
         return []
@@ -102,28 +108,28 @@ def _cards(entries: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any
             below,
             "good" if rate["value"] == 1 else "poor",
         ),
-        card(
-            "tracking error",
-            fixed(base["tracking_error_m"]["mean"], 3),
-            "m",
-            _published_note(published, "tracking_error_m", "m"),
-        ),
-        card(
-            "within 0.3 m",
-            fixed(base["proximity_percent"]["mean"], 1),
-            "%",
-            _published_note(published, "proximity_percent", "%"),
-        ),
-        card(
-            "collisions", fixed(base["collisions_per_m_pooled"], 2), "/m", _published_note(published, "collisions_per_m", "/m")
-        ),
+        *(_card(name, base, published, protocol) for name in CONDITION),
         card("flights", str(len(rows)), "", f"{len(dict.fromkeys(row['condition'] for row in rows))} conditions"),
     ]
 
 
-def _published_note(published: Mapping[str, Any], name: str, unit: str) -> str:
-    value = published.get(name)
-    return f"published, real: {value:g} {unit}" if value is not None and isfinite(value) else "simulated"
+def _card(name: str, entry: Mapping[str, Any], published: Mapping[str, Any], protocol: TrackingProtocol) -> dict[str, str]:
+    shown, real = metric(name), published.get(name)
+    known = real is not None and isfinite(real)
+    note = f"published, real: {shown.factor * float(real or 0.0):g} {shown.unit}" if known else "simulated"
+    return card(shown.words(protocol=protocol), measured(name, mean_of(entry, name)), shown.unit, note)
+
+
+def _cell(entry: Mapping[str, Any], name: str) -> dict[str, str]:
+    """Return a metric under a condition: mean, interval, and for the hover the mean over all samples."""
+    described = entry.get(name) or {"low": nan, "high": nan}
+    shown = metric(name)
+    pooled = f"over all samples: {measured(name, entry['tracking_error_pooled_m'])} {shown.unit}"
+    return {
+        "value": measured(name, mean_of(entry, name)),
+        "interval": interval(shown.factor * described["low"], shown.factor * described["high"], shown.digits),
+        "hint": pooled if name == "tracking_error_m" else "",
+    }
 
 
 def _bar(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -139,8 +145,7 @@ def _bar(entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of the table that sets simulation beside reality."""
-    rate, error, near = entry["success_rate"], entry["tracking_error_m"], entry["proximity_percent"]
-    published = entry["published"]
+    rate, published = entry["success_rate"], entry["published"]
     return {
         "title": entry["title"],
         "together": entry["condition"].startswith("all:"),
@@ -150,13 +155,8 @@ def _entry(entry: Mapping[str, Any]) -> dict[str, Any]:
         "classes": " \N{MIDDLE DOT} ".join(str(entry["classes"][name]) for name in CLASSES[:5])
         + (f" (+{entry['classes']['other']})" if entry["classes"]["other"] else ""),
         "success": f"{100 * rate['value']:.0f}",
-        "success_interval": f"{100 * rate['low']:.0f} {DASH} {100 * rate['high']:.0f}",
-        "error": fixed(error["mean"], 3),
-        "error_interval": interval(error["low"], error["high"], 3),
-        "error_pooled": fixed(entry["tracking_error_pooled_m"], 3),
-        "near": fixed(near["mean"], 1),
-        "near_interval": interval(near["low"], near["high"], 1),
-        "hits": fixed(entry["collisions_per_m_pooled"], 3),
+        "success_interval": share_interval(rate["low"], rate["high"]),
+        "cells": [_cell(entry, name) for name in CONDITION],
         "real": None if published is None else _real(published),
     }
 
@@ -167,9 +167,7 @@ def _real(row: Mapping[str, Any]) -> dict[str, Any]:
         "name": f"Table {row['table']}",
         "classes": " \N{MIDDLE DOT} ".join(map(str, row["flights"])),
         "success": f"{good} of {count}",
-        "error": fixed(row["tracking_error_m"], 3),
-        "near": fixed(row["proximity_percent"], 1),
-        "hits": fixed(row["collisions_per_m"], 2),
+        "cells": [measured(name, row.get(name)) for name in CONDITION],
     }
 
 
@@ -188,18 +186,20 @@ def _plain(row: PublishedRow) -> dict[str, Any]:
     return {item.name: getattr(row, item.name) for item in fields(row)}
 
 
-def _pair(item: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, str]:
-    error, near = item["tracking_error_m"], item["proximity_percent"]
+def _pair(item: Mapping[str, Any], titles: Mapping[str, str]) -> dict[str, Any]:
     return {
         "what": f"{titles.get(item['condition'], item['condition'])}, {item['family'].replace('_', '-')}",
         "pair": f"{item['pilot']} minus {item['minus']}",
         "pairs": str(item["pairs"]),
-        "error": fixed(error["value"], 3, style="+"),
-        "error_interval": interval(error["low"], error["high"], 3),
-        "near": fixed(near["value"], 1, style="+"),
-        "near_interval": interval(near["low"], near["high"], 1),
+        "cells": [_difference(item[name], name) for name in PAIRED],
         "only": f"{item['only_first_succeeded']} / {item['only_second_succeeded']}",
     }
+
+
+def _difference(found: Mapping[str, Any], name: str) -> dict[str, str]:
+    shown = metric(name)
+    low, high = shown.factor * found["low"], shown.factor * found["high"]
+    return {"value": measured(name, found["value"], style="+"), "interval": interval(low, high, shown.digits)}
 
 
 def _failures(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -213,7 +213,7 @@ def _failures(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> l
             "outcome": NAMES[row["outcome"]],
             "style": _style(row["outcome"]),
             "cause": row["cause"],
-            "error": fixed(row["tracking_error_m"], 3),
+            "error": measured("tracking_error_m", row["tracking_error_m"]),
         }
         for row in failed[:FAILURES_MAX]
     ]
@@ -289,12 +289,7 @@ def _flight(row: Mapping[str, Any]) -> dict[str, Any]:
         (row["family"].replace("_", "-"), True),
         (row["flight"], False),
         (NAMES[row["outcome"]], True),
-        (fixed(row["tracking_error_m"], 3), False),
-        (fixed(row["tracking_error_max_m"], 3), False),
-        (fixed(row["proximity_percent"], 1), False),
-        (fixed(row["end_distance_m"], 3), False),
-        (fixed(degrees(row["yaw_error_median_rad"]), 1), False),
-        (row["collisions"], False),
+        *((measured(name, row[name]), False) for name in FLIGHT_ROW),
         (fixed(row["mass_kg"], 3), False),
         (fixed(row["thrust_n"], 2), False),
     ]
@@ -309,7 +304,7 @@ def _thresholds(protocol: TrackingProtocol) -> list[tuple[str, str]]:
             "orientation followed",
             f"yaw error at most {degrees(protocol.yaw_error_max_rad):.0f}\u00b0 at the end and in the median",
         ),
-        ("proximity percentile", f"samples within {protocol.proximity_m:g} m of the path"),
+        *_meanings(protocol),
         (
             "collision",
             (
@@ -317,9 +312,13 @@ def _thresholds(protocol: TrackingProtocol) -> list[tuple[str, str]]:
                 f" ends above {protocol.collision_end_m:g} m"
             ),
         ),
-        ("tracking error", "distance to the continuous polyline of the 20 Hz course; mean over a flight, then over flights"),
+        ("path", "the continuous polyline of the 20 Hz course; means over a flight, then over flights"),
         ("intervals", "rates: Wilson score; means: the wider of Student's t and bootstrap-t; 95 %"),
     ]
+
+
+def _meanings(protocol: TrackingProtocol) -> list[tuple[str, str]]:
+    return [(metric(name).words(protocol=protocol), metric(name).hint(protocol)) for name in PAIRED]
 
 
 def _style(outcome: str) -> str:

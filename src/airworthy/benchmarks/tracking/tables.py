@@ -16,6 +16,7 @@ from airworthy.core.files import packaged_toml
 from airworthy.evaluation.metrics import FlightResult
 from airworthy.evaluation.statistics import aggregate, bootstrap_interval
 from airworthy.tasks import SUCCESSES
+from airworthy.tasks.declared_metrics import CONDITION, PAIRED
 
 __all__ = [
     "CLASSES",
@@ -26,6 +27,7 @@ __all__ = [
     "adaptation_of",
     "class_of",
     "condition_row",
+    "mean_of",
     "paired",
     "published_ratios",
     "published_row",
@@ -107,6 +109,8 @@ _CLASS_OF = {
     "off_course": "failure_off_course",
     "out_of_bounds": "failure_off_course",
 }
+POOLED = {"collisions_per_m": "collisions_per_m_pooled"}
+"""Metrics of all flights that are events over the whole length flown, not means over flights."""
 OPTIONS: dict[str, Any] = {"confidence": 0.95, "resamples": 2000, "seed": 0}
 
 
@@ -135,14 +139,26 @@ def condition_row(rows: Sequence[Row]) -> dict[str, Any]:
     classes = {name: sum(class_of(row["outcome"]) == name for row in rows) for name in CLASSES}
     keys = ("success_rate", "collisions", "collisions_per_m_pooled", "path_length_total_m", "tracking_error_m")
     more = ("tracking_error_max_m", "proximity_percent", "yaw_error_median_rad", "end_distance_m", "speed_max_m_s")
+    told = dict.fromkeys((*keys, *more, *(name for name in CONDITION if name not in POOLED)))
     return {
         "flights": len(rows),
         "classes": classes,
-        **{key: aggregated[key] for key in (*keys, *more)},
+        **{key: aggregated[key] for key in told},
         "tracking_error_pooled_m": _weighted(kept, "tracking_error_m", weight),
         "proximity_pooled_percent": _weighted(kept, "proximity_percent", weight),
         "pilot_failures": sum(row["pilot_failures"] for row in rows),
     }
+
+
+def mean_of(entry: Row, name: str) -> float | None:
+    """Return a metric of all flights under a condition: the mean of the flights' values, or the rate pooled over all flights.
+
+    Args:
+        entry: Of `condition_row`.
+        name: Of the metric.
+    """
+    value: float | None = entry[POOLED[name]] if name in POOLED else entry[name]["mean"]
+    return value
 
 
 def _weighted(rows: Sequence[Row], name: str, weight: Any) -> float:
@@ -157,7 +173,7 @@ def paired(rows: Sequence[Row], others: Sequence[Row]) -> dict[str, Any]:
     by_key = {(row["flight"], row["family"], row["course"]): row for row in others}
     pairs = [(row, by_key[key]) for row in rows if (key := (row["flight"], row["family"], row["course"])) in by_key]
     found: dict[str, Any] = {"pairs": len(pairs)}
-    for name in ("tracking_error_m", "proximity_percent"):
+    for name in PAIRED:
         difference = [a[name] - b[name] for a, b in pairs if a["outcome"] != "diverged" and b["outcome"] != "diverged"]
         rng = np.random.default_rng([OPTIONS["seed"], zlib.crc32(name.encode())])
         found[name] = asdict(bootstrap_interval(difference, rng, confidence=0.95, resamples=OPTIONS["resamples"]))

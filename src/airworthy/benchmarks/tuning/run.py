@@ -31,8 +31,9 @@ from airworthy.core.files import staged_folder, write_json, write_text
 from airworthy.core.runs.block_job import refuse_foreign
 from airworthy.core.runs.progress import command_line, progress
 from airworthy.core.schema import SEED, SHARE, Bound, check_fields
+from airworthy.reports.drawing import sheet
 from airworthy.reports.page import card, markup, page_of
-from airworthy.reports.svg import PALETTE, blank_figure, figure_style, inline_svg
+from airworthy.reports.svg import PALETTE, inline_svg
 from airworthy.vehicles import Vehicle, read_vehicle, vehicle
 
 GAINS_FILE, SUMMARY_FILE, REPORT_FILE = "gains.toml", "tuning.json", "report.html"
@@ -349,8 +350,7 @@ def write_report(path: Path, tuned: Tuned, config: TuneConfig) -> Path:
 
 def figure_front(tuned: Tuned) -> str:
     """Tracking error over effort of every candidate, with the front."""
-    with figure_style():
-        figure = blank_figure(3.6)
+    with sheet(3.6) as figure:
         axes = figure.add_axes((0.07, 0.14, 0.91, 0.78))
         x, y = 100.0 * tuned.flown.effort, 100.0 * tuned.flown.tracking_error
         unsafe = ~tuned.safe & np.isfinite(y)
@@ -385,8 +385,7 @@ def figure_front(tuned: Tuned) -> str:
 
 def figure_steps(tuned: Tuned) -> str:
     """Responses of auto and the choice to the four steps."""
-    with figure_style():
-        figure = blank_figure(2.6)
+    with sheet(2.6) as figure:
         for s, (name, _) in enumerate(STEPS):
             axes = figure.add_axes((0.05 + 0.245 * s, 0.18, 0.205, 0.68))
             axes.axhline(1.0, color=PALETTE["axis"], linewidth=0.8)
@@ -402,8 +401,7 @@ def figure_bode(tuned: Tuned) -> str:
     """Size and phase of the loop gains."""
     every = slice(None, None, 20)
     w = FREQUENCIES[every]
-    with figure_style():
-        figure = blank_figure(4.2)
+    with sheet(4.2) as figure:
         for c, channel in enumerate(CHANNELS):
             size = figure.add_axes((0.05 + 0.245 * c, 0.56, 0.205, 0.36))
             turn = figure.add_axes((0.05 + 0.245 * c, 0.12, 0.205, 0.36))

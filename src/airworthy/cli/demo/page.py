@@ -24,7 +24,8 @@ from airworthy.core.runs.block_job import describe_machine
 from airworthy.evaluation.statistics import SUMMARY_FILE, read_summary
 from airworthy.reports.film.flight_track import film_content
 from airworthy.reports.flight_report import REPORT_FILE
-from airworthy.reports.page import card, fixed, markup, page_of
+from airworthy.reports.page import card, fixed, heads, markup, measured, page_of
+from airworthy.tasks.declared_metrics import CONDITION, PAIRED, metric
 
 __all__ = ["DEMO_FILE", "PARTS", "DemoManifest", "DemoPart", "parts_of", "write_page"]
 
@@ -289,6 +290,7 @@ def write_page(folder: Path, parts: Sequence[DemoPart], manifest: DemoManifest) 
         "policy": _part_content(_flown, folder, "policy", manifest),
     }
     content |= {"verdict": _verdict(content), "cards": _cards(content), "parts": _parts(parts, manifest)}
+    content |= {"metric_heads": heads(CONDITION, short=True), "real_heads": heads(PAIRED, short=True)}
     content |= {"hardware": _hardware(manifest), "total": _duration(sum(manifest.seconds.values()))}
     content["beside"] = any(shown and shown["film"] and shown["film"]["beside"] for shown in _films(content))
     return write_text(folder / REPORT_FILE, page_of("airworthy.cli.demo", "page.html.j2", **content))
@@ -320,7 +322,10 @@ def _flown(folder: Path) -> Content:
     film = film_content(folder, summary)
     if film is not None and film["beside"]:
         film["source"] = f"{folder.name}/{film['source']}"
-    facts = {"error": _number(found["tracking_error_m"]["mean"], 3), "speed": _number(found["speed_max_m_s"]["mean"], 2)}
+    facts = {
+        "error": measured("tracking_error_m", found["tracking_error_m"]["mean"]),
+        "speed": measured("speed_max_m_s", found["speed_max_m_s"]["mean"]),
+    }
     outcomes = [name.replace("_", " ") for name, count in found["outcomes"].items() if count]
     return {"film": film, "report": f"{folder.name}/{REPORT_FILE}", "outcome": ", ".join(outcomes), **facts}
 
@@ -395,8 +400,7 @@ def _evidence(folder: Path) -> Content:
         "good": sum(_successes(entry) for entry in mine),
         "count": sum(entry["flights"] for entry in mine),
         "conditions": len({entry["condition"] for entry in mine}),
-        "error": _number(base["tracking_error_m"]["mean"], 3),
-        "near": _number(base["proximity_percent"]["mean"], 1),
+        "error": measured("tracking_error_m", base["tracking_error_m"]["mean"]),
         "published": base["published"],
     }
 
@@ -417,6 +421,8 @@ def _successes(entry: Mapping[str, Any]) -> int:
 
 
 def _row(entry: Mapping[str, Any]) -> Content:
+    from airworthy.benchmarks.tracking.tables import mean_of
+
     real = entry["published"]
     return {
         "title": entry["title"],
@@ -424,11 +430,8 @@ def _row(entry: Mapping[str, Any]) -> Content:
         "family": entry["family"].replace("_", "-"),
         "success": f"{_successes(entry)} of {entry['flights']}",
         "all": _successes(entry) == entry["flights"],
-        "error": _number(entry["tracking_error_m"]["mean"], 3),
-        "near": _number(entry["proximity_percent"]["mean"], 1),
-        "hits": _number(entry["collisions_per_m_pooled"], 2),
-        "real_error": "" if real is None else _number(real["tracking_error_m"], 3),
-        "real_near": "" if real is None else _number(real["proximity_percent"], 1),
+        "cells": [measured(name, mean_of(entry, name)) for name in CONDITION],
+        "real": ["" if real is None else measured(name, real[name]) for name in PAIRED],
     }
 
 
@@ -452,9 +455,14 @@ def _cards(content: Mapping[str, Any]) -> list[Content]:
         tone = "good" if share >= 90.0 else ""
         cards.append(card("flights that succeeded", f"{share:.0f}", "%", "policy, all conditions", tone))
         real = evidence["published"]
-        published_note = f"real, published: {real['tracking_error_m']:.3f}" if real else ""
+        published_note = f"real, published: {measured('tracking_error_m', real['tracking_error_m'])}" if real else ""
         cards.append(
-            card("tracking error", evidence["error"], "m", f"baseline; {published_note}" if published_note else "baseline")
+            card(
+                metric("tracking_error_m").words(),
+                evidence["error"],
+                metric("tracking_error_m").unit,
+                f"baseline; {published_note}" if published_note else "baseline",
+            )
         )
     if expert:
         cards.append(card("the expert's", expert["error"], "m", "it knows everything"))

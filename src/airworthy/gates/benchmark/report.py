@@ -15,8 +15,20 @@ from airworthy.gates.benchmark.baselines import OTHERS
 from airworthy.gates.benchmark.blocks import GatesStore, WorkBlock
 from airworthy.gates.benchmark.config import GatesBenchConfig
 from airworthy.gates.benchmark.families import FAMILIES
+from airworthy.reports.drawing import (
+    DASHES,
+    band,
+    mirrored,
+    named_lines,
+    path_line,
+    plan_axes,
+    shares_bar,
+    sheet,
+    top_key,
+    whisker,
+)
 from airworthy.reports.page import card, fixed, markup, page_of
-from airworthy.reports.svg import FIGURE_WIDTH, PALETTE, blank_figure, figure_style, inline_svg
+from airworthy.reports.svg import FIGURE_WIDTH, PALETTE, inline_svg
 
 __all__ = ["COLORS", "REPORT_FILE", "figure_baselines", "figure_errors", "short_name", "write_report"]
 
@@ -35,16 +47,14 @@ LAPS = {
     "plan": ("this plan", "flown", "o"),
 }
 """Planner -> name for people, colour, mark."""
-DASHES = (0, (4, 2))
 MOST = ("envelope", "thrust_max", "body_rate")
 """Checks of which the largest share is drawn."""
 
 
 def figure_laps(courses: Sequence[Content]) -> str:
     """Lap times of every planner, a line per course; hollow where its certificate or its passage failed."""
-    with figure_style():
-        tall = 0.85 + 0.33 * len(courses)
-        figure = blank_figure(tall)
+    tall = 0.85 + 0.33 * len(courses)
+    with sheet(tall) as figure:
         axes = figure.add_axes((0.15, 0.42 / tall, 0.835, (tall - 0.85) / tall))
         for place, row in enumerate(courses):
             known = [t for t in row["laps"].values() if t]
@@ -54,10 +64,8 @@ def figure_laps(courses: Sequence[Content]) -> str:
                 if time:
                     sure = name == "least" or (row["verdicts"].get(name) == "proven" and row["passed"].get(name))
                     _mark(axes, time, place, mark, PALETTE[color], bool(sure))
-        axes.set_yticks(range(len(courses)), [row["course"] for row in courses])
-        axes.set_ylim(len(courses) - 0.5, -0.5)
+        named_lines(axes, [row["course"] for row in courses])
         axes.set_xlim(0.0, 1.03 * max(t for row in courses for t in row["laps"].values() if t))
-        axes.grid(axis="y", visible=False)
         axes.set_xlabel("from rest at the start to the last gate [s]")
         for name, (title, color, mark) in LAPS.items():
             axes.plot([], [], mark, color=PALETTE[color], markersize=8.0 if name == "least" else 5.0, label=title)
@@ -80,27 +88,24 @@ def figure_path(course: Content, flown: Sequence[Content], name: str) -> str:
     """
     place = np.asarray(course["path"]["position_m"])
     t = np.asarray(course["path"]["t_s"])
-    turned = np.ptp(place[:, 1]) > 1.2 * np.ptp(place[:, 0])
-    right, up = (1, 0) if turned else (0, 1)
-    with figure_style():
-        span = np.ptp(place[:, [right, up]], axis=0) + 1.0
-        high = float(np.clip(0.6 * FIGURE_WIDTH * span[1] / span[0], 1.6, 4.6))
-        figure = blank_figure(high + 0.9)
+    right, up = plan_axes(np.ptp(place, axis=0))
+    span = np.ptp(place[:, [right, up]], axis=0) + 1.0
+    high = float(np.clip(0.6 * FIGURE_WIDTH * span[1] / span[0], 1.6, 4.6))
+    with sheet(high + 0.9) as figure:
         plan, side = figure.subplots(1, 2, width_ratios=(1.5, 1.0))
         figure.subplots_adjust(left=0.04, right=0.985, top=1.0 - 0.55 / (high + 0.9), bottom=0.42 / (high + 0.9), wspace=0.1)
         for item in flown:
             color = PALETTE[FAMILY_COLORS.get(item["family"], "ink")]
             for path in np.asarray(item["paths_m"], dtype=float):
-                plan.plot(path[:, right], path[:, up], color=color, linewidth=0.7, alpha=0.5)
+                path_line(plan, path, right, up, color, linewidth=0.7, alpha=0.5)
                 side.plot(item["error"]["t_s"], path[:, 2], color=color, linewidth=0.7, alpha=0.5)
-        plan.plot(place[:, right], place[:, up], color=PALETTE["flown"], linewidth=1.3)
+        path_line(plan, place, right, up, PALETTE["flown"], linewidth=1.3)
         side.plot(t, place[:, 2], color=PALETTE["flown"], linewidth=1.3)
         for gate in course["gates"]:
             _gate(plan, gate, right, up)
         _gate_heights(side, course)
         plan.set_aspect("equal", adjustable="datalim")
-        if turned:
-            plan.invert_yaxis()  # y to the right needs x downwards: otherwise the view would be a mirror image
+        mirrored(plan, right, up)
         plan.set_title(f"{course['course']} from above [m]")
         side.set_title("Height [m] over time [s]")
         side.set_xlim(0.0, float(t[-1]))
@@ -115,9 +120,9 @@ def _gate(axes: Any, gate: Content, right: int, up: int) -> None:
     inner, outer = 0.5 * gate["opening_m"][0], 0.5 * gate["opening_m"][0] + 0.05
     for sign in (-1.0, 1.0):
         ends = np.array([center + sign * inner * left, center + sign * outer * left])
-        axes.plot(ends[:, right], ends[:, up], color=PALETTE["ink"], linewidth=3.0, solid_capstyle="butt")
+        path_line(axes, ends, right, up, PALETTE["ink"], linewidth=3.0, solid_capstyle="butt")
     both = np.array([center - inner * left, center + inner * left])
-    axes.plot(both[:, right], both[:, up], color=PALETTE["ink"], linewidth=0.6)
+    path_line(axes, both, right, up, PALETTE["ink"], linewidth=0.6)
 
 
 def _gate_heights(axes: Any, course: Content) -> None:
@@ -127,20 +132,18 @@ def _gate_heights(axes: Any, course: Content) -> None:
         gate = course["gates"][k % len(course["gates"])]
         z, half = gate["position_m"][2], 0.5 * gate["opening_m"][1]
         for low in (z - half - 0.05, z + half):
-            axes.plot([when, when], [low, low + 0.05], color=PALETTE["ink"], linewidth=2.2, solid_capstyle="butt")
+            whisker(axes, when, low, low + 0.05, linewidth=2.2, solid_capstyle="butt")
 
 
 def figure_error(flown: Sequence[Content], name: str) -> str:
     """Position error over time in each family: median and the middle nine tenths of the flights."""
-    with figure_style():
-        figure = blank_figure(2.3)
+    with sheet(2.3) as figure:
         axes = figure.add_axes((0.045, 0.19, 0.94, 0.62))
         for item in flown:
             color = PALETTE[FAMILY_COLORS.get(item["family"], "ink")]
             t = np.asarray(item["error"]["t_s"], dtype=float)
             bands = 100.0 * np.array([[np.nan if x is None else x for x in row] for row in item["error"]["bands_m"]])
-            axes.fill_between(t, bands[0], bands[2], color=color, alpha=0.2)
-            axes.plot(t, bands[1], color=color)
+            band(axes, t, (bands[0], bands[2]), bands[1], color)
         axes.set_ylim(bottom=0.0)
         axes.set_title(f"Position error on {flown[0]['course']} [cm]")
         axes.set_xlabel("time [s]")
@@ -153,8 +156,7 @@ def figure_limit(course: Content, name: str) -> str:
     path, checks = course["path"], course["plan"]["certificate"]["checks"]
     t = np.asarray(path["t_s"])
     ends = np.cumsum(course["plan"]["durations_s"])[:-1]
-    with figure_style():
-        figure = blank_figure(2.1)
+    with sheet(2.1) as figure:
         panels = figure.subplots(1, 2)
         figure.subplots_adjust(left=0.045, right=0.985, top=0.86, bottom=0.2, wspace=0.12)
         used = 100.0 * np.asarray(path["used"])
@@ -180,8 +182,7 @@ def figure_random(plans: Sequence[Content]) -> str:
         ("Limit used, proved [%]", [100.0 * row["limit_used"] for row in approved]),
         ("Proved clearance to frames [m]", [row["clearance_m"] for row in approved]),
     )
-    with figure_style():
-        figure = blank_figure(2.0)
+    with sheet(2.0) as figure:
         panels = figure.subplots(1, 3)
         figure.subplots_adjust(left=0.045, right=0.985, top=0.85, bottom=0.14, wspace=0.16)
         for axes, (title, values) in zip(panels, columns, strict=True):
@@ -200,14 +201,9 @@ def _laps_column(approved: Sequence[Content]) -> tuple[str, list[float]]:
 
 
 def _family_legend(figure: Any, flown: Sequence[Content], plan: bool = True) -> None:
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], color=PALETTE["flown"], linewidth=1.4)] if plan else []
-    labels = ["commanded"] if plan else []
-    for item in flown:
-        handles.append(Line2D([], [], color=PALETTE[FAMILY_COLORS.get(item["family"], "ink")], linewidth=1.4))
-        labels.append(item["family"].replace("_", "-"))
-    figure.legend(handles, labels, loc="upper right", ncols=len(labels), bbox_to_anchor=(0.985, 1.0), columnspacing=1.4)
+    entries = [("flown", "commanded")] if plan else []
+    entries += [(FAMILY_COLORS.get(item["family"], "ink"), item["family"].replace("_", "-")) for item in flown]
+    top_key(figure, [({"color": PALETTE[role], "linewidth": 1.4}, label) for role, label in entries])
 
 
 # -----------------------------------------------------------------------------------------------------------------------------
@@ -230,8 +226,7 @@ def figure_errors(content: Content, name: str) -> str:
     """Figure 2 of the paper, off the grid: percent errors of speed and time, logarithmic counts; labels of 0 left out."""
     rows = [[np.nan if x is None else x for x in row] for row in content["percent"]]
     percent = np.array(rows, dtype=float).reshape(-1, 2)
-    with figure_style():
-        figure = blank_figure(2.3)
+    with sheet(2.3) as figure:
         panels = figure.subplots(1, 2, sharey=True)
         figure.subplots_adjust(left=0.05, right=0.985, top=0.85, bottom=0.19, wspace=0.08)
         for k, (axes, what, safe) in enumerate(zip(panels, ("speed", "time"), ("left", "right"), strict=True)):
@@ -268,8 +263,7 @@ def figure_baselines(rows: Sequence[Content], courses: Sequence[Sequence[Content
     """
     count, places = len(rows), [row["course"] for row in courses[0]] if courses else []
     tall = max(1.5, 0.32 * len(places), 0.34 * count * 2.0) + 1.0 + 0.2 * count
-    with figure_style():
-        figure = blank_figure(tall)
+    with sheet(tall) as figure:
         panels = figure.subplots(1, 3, width_ratios=(1.35, 1.0, 1.0))
         top = 1.0 - (0.42 + 0.19 * count) / tall
         figure.subplots_adjust(left=0.135, right=0.985, top=top, bottom=0.28 / tall, wspace=0.14)
@@ -305,13 +299,9 @@ def _draw_approved(axes: Any, rows: Sequence[Content]) -> None:
         random, color = row["random"], PALETTE[COLORS[place % 6]]
         if random is None:
             continue
-        begin = 0.0
-        for name, alpha in (("untouched", 1.0), ("stretched", 0.6), ("lowered", 0.3)):
-            share = 100.0 * random[name] / max(random["courses"], 1)
-            axes.barh(place, share, left=begin, height=0.5, color=color, alpha=alpha)
-            begin += share
-        low, high = 100.0 * random["approved"]["low"], 100.0 * random["approved"]["high"]
-        axes.plot([low, high], [place, place], color=PALETTE["ink"], linewidth=1.0)
+        ways, each = {"untouched": 1.0, "stretched": 0.6, "lowered": 0.3}, 100.0 / max(random["courses"], 1)
+        shares_bar(axes, place, [(each * random[name], color, alpha) for name, alpha in ways.items()], 0.5)
+        whisker(axes, place, 100.0 * random["approved"]["low"], 100.0 * random["approved"]["high"], level=True)
     _lines_of(axes, len(rows))
 
 
@@ -322,7 +312,7 @@ def _draw_clean(axes: Any, rows: Sequence[Content]) -> None:
         for k, item in enumerate(row["flights"].values()):
             at, rate = place + 0.2 * (k - 0.5 * (len(row["flights"]) - 1)), item["success"]
             color = PALETTE[COLORS[place % 6]]
-            axes.plot([100.0 * rate["low"], 100.0 * rate["high"]], [at, at], color=color, linewidth=1.4)
+            whisker(axes, at, 100.0 * rate["low"], 100.0 * rate["high"], level=True, color=color, linewidth=1.4)
             axes.plot(100.0 * rate["value"], at, "o", color=color, markersize=4.0)
     _lines_of(axes, len(rows))
 

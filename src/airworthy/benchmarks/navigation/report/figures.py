@@ -12,7 +12,17 @@ import numpy as np
 
 from airworthy.benchmarks.navigation.score import stated_rate
 from airworthy.core.arrays import Array
-from airworthy.reports.svg import FIGURE_WIDTH, PALETTE, blank_figure, figure_style, inline_svg
+from airworthy.reports.drawing import (
+    named_lines,
+    points_key,
+    published_mark,
+    rate_bar,
+    shares_bar,
+    sheet,
+    top_key,
+    whisker,
+)
+from airworthy.reports.svg import FIGURE_WIDTH, PALETTE, inline_svg
 from airworthy.tasks.navigation import NAVIGATION_OUTCOMES
 
 __all__ = [
@@ -27,7 +37,6 @@ __all__ = [
     "figure_scenarios",
     "grid_places",
     "legend",
-    "rate_bar",
     "spaced",
 ]
 
@@ -67,23 +76,6 @@ def spaced(name: str) -> str:
     return name.replace("_", " ")
 
 
-def rate_bar(axes: Any, x: float, width: float, entry: Mapping[str, Any], color: str) -> None:
-    """Draw a bar of a rate in percent with its interval; a stroke where it is 0.
-
-    Args:
-        axes: Of matplotlib, in percent.
-        x: Middle of the bar, in the axes' units.
-        width: Of the bar, likewise.
-        entry: With "value", "low" and "high", shares of 1; bounds may be NaN.
-        color: Of the bar.
-    """
-    axes.bar(x, 100.0 * entry["value"], width, color=color)
-    if entry["value"] == 0.0:
-        axes.plot([x - 0.5 * width, x + 0.5 * width], [0.4, 0.4], color=color, linewidth=1.6, solid_capstyle="butt")
-    if np.isfinite(entry["low"]) and entry["high"] > entry["low"]:
-        axes.plot([x, x], [100.0 * entry["low"], 100.0 * entry["high"]], color=PALETTE["ink"], linewidth=0.9)
-
-
 def legend(figure: Any, styles: Sequence[tuple[str, str, str]], published: bool = False) -> None:
     """Colours, marks and words above a figure, at the right.
 
@@ -92,15 +84,11 @@ def legend(figure: Any, styles: Sequence[tuple[str, str, str]], published: bool 
         styles: Colour, mark and label of each entry.
         published: Also the marks of published rates, and of bounds to them.
     """
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], linestyle="none", marker=m, color=c, markersize=5.0, markeredgewidth=0.0) for c, m, _ in styles]
-    labels = [label for *_, label in styles]
+    entries = [(points_key(mark, color), label) for color, mark, label in styles]
     if published:
-        more: dict[str, Any] = {"linestyle": "none", "color": PALETTE["second"], "markerfacecolor": "none", "markersize": 4.6}
-        handles += [Line2D([], [], marker="D", **more), Line2D([], [], marker="^", **more), Line2D([], [], marker="v", **more)]
-        labels += ["published", "published: above", "below"]
-    figure.legend(handles, labels, loc="upper right", ncols=len(labels), bbox_to_anchor=(0.985, 0.995), columnspacing=1.3)
+        words = {"D": "published", "^": "published: above", "v": "below"}
+        entries += [(points_key(mark, PALETTE["second"], hollow=True), label) for mark, label in words.items()]
+    top_key(figure, entries)
 
 
 # -----------------------------------------------------------------------------------------------------------------------------
@@ -111,8 +99,7 @@ LABELS = {"twr": "thrust to weight", "alpha_xy": "roll acceleration [rad/s²]", 
 
 def figure_fleet(vehicles: Entries) -> str:
     """F6: mass against each indicator."""
-    with figure_style():
-        figure = blank_figure(2.6)
+    with sheet(2.6) as figure:
         panels = figure.subplots(1, 3)
         figure.subplots_adjust(left=0.045, right=0.985, top=0.82, bottom=0.17, wspace=0.2)
         styles = {"real": (PALETTE["flown"], "o", "real"), "virtual": (PALETTE["warn"], "s", "virtual")}
@@ -144,9 +131,8 @@ def figure_indicators(
         titles: What pilots are called, by name.
     """
     facts = {item["vehicle"]: item for item in vehicles}
-    with figure_style():
-        tall = 2.75 + 0.125 * len(pilots)
-        figure = blank_figure(tall)
+    tall = 2.75 + 0.125 * len(pilots)
+    with sheet(tall) as figure:
         panels = figure.subplots(1, 3, sharey=True)
         top = 1.0 - (0.1 + 0.125 * len(pilots)) / tall
         figure.subplots_adjust(left=0.055, right=0.985, top=top, bottom=0.42 / tall, wspace=0.06)
@@ -205,9 +191,8 @@ def figure_grid(rates: Entries, vehicles: Entries, pilots: Sequence[str], titles
     rows, columns = 1 + max(r for r, _ in places.values()), 1 + max(c for _, c in places.values())
     found = {(e["pilot"], e["vehicle"]): e for e in rates}
     facts = {item["vehicle"]: item for item in vehicles}
-    with figure_style():
-        tall = 0.5 + 1.28 * rows
-        figure = blank_figure(tall)
+    tall = 0.5 + 1.28 * rows
+    with sheet(tall) as figure:
         grid = figure.subplots(rows, columns, squeeze=False, sharey=True)
         figure.subplots_adjust(left=0.045, right=0.985, top=1 - 0.62 / tall, bottom=0.16 / tall, wspace=0.1, hspace=0.52)
         for axes in grid.ravel():
@@ -241,9 +226,8 @@ def figure_heatmap(pilot: str, cells: Array, scenarios: Sequence[str], vehicles:
     from matplotlib.patches import Rectangle
 
     count = len(vehicles)
-    with figure_style():
-        tall = 0.95 + 0.135 * count
-        figure = blank_figure(tall, 0.49 * FIGURE_WIDTH)
+    tall = 0.95 + 0.135 * count
+    with sheet(tall, 0.49 * FIGURE_WIDTH) as figure:
         axes = figure.subplots()
         figure.subplots_adjust(left=0.13, right=0.87, top=1 - 0.3 / tall, bottom=0.62 / tall)
         image = axes.pcolormesh(
@@ -277,8 +261,7 @@ def figure_scenarios(entries: Entries, pilots: Sequence[str], titles: Mapping[st
         scenarios: Names, from left to right.
     """
     found = {(e["pilot"], e["scenario"]): e for e in entries}
-    with figure_style():
-        figure = blank_figure(3.4)
+    with sheet(3.4) as figure:
         axes = figure.subplots()
         figure.subplots_adjust(left=0.045, right=0.985, top=0.87, bottom=0.1)
         step = 0.82 / max(len(pilots), 1)
@@ -307,14 +290,11 @@ def _stated(axes: Any, x: float, step: float, pilot: str, scenario: str) -> None
     if stated is None:
         return
     mark = {">": "^", "<": "v"}.get(stated.relation, "D")
-    look = {"color": PALETTE["second"], "markerfacecolor": "white", "markersize": 4.6, "markeredgewidth": 1.2, "clip_on": False}
     if stated.relation == "-":
-        axes.plot([x, x], [100 * stated.low, 100 * stated.high], color="white", linewidth=4.4, zorder=4)
-        axes.plot([x, x], [100 * stated.low, 100 * stated.high], color=PALETTE["second"], linewidth=2.4, zorder=5)
+        for color, linewidth, zorder in (("white", 4.4, 4), (PALETTE["second"], 2.4, 5)):
+            whisker(axes, x, 100 * stated.low, 100 * stated.high, color=color, linewidth=linewidth, zorder=zorder)
         return
-    # White behind the mark: it is read on bars of any colour.
-    axes.plot([x], [100.0 * stated.value], mark, zorder=5, **{**look, "color": "white", "markeredgewidth": 3.2})
-    axes.plot([x], [100.0 * stated.value], mark, zorder=6, **look)
+    published_mark(axes, x, 100.0 * stated.value, mark, halo=True)
 
 
 def figure_outcomes(entries: Entries, pilots: Sequence[str], titles: Mapping[str, str], scenarios: Sequence[str]) -> str:
@@ -327,27 +307,21 @@ def figure_outcomes(entries: Entries, pilots: Sequence[str], titles: Mapping[str
         scenarios: Names, a panel each.
     """
     found = {(e["pilot"], e["scenario"]): e for e in entries}
-    with figure_style():
-        tall = 0.62 + 0.24 * len(pilots) + 0.2
-        figure = blank_figure(tall)
+    tall = 0.62 + 0.24 * len(pilots) + 0.2
+    with sheet(tall) as figure:
         panels = np.atleast_1d(figure.subplots(1, len(scenarios), sharey=True))
         figure.subplots_adjust(left=0.11, right=0.985, top=1 - 0.62 / tall, bottom=0.24 / tall, wspace=0.1)
         for axes, scenario in zip(panels, scenarios, strict=True):
             for place, pilot in enumerate(pilots):
                 entry = found.get((pilot, scenario))
                 total = sum(entry[name] for name in NAVIGATION_OUTCOMES) if entry else 0
-                left = 0.0
-                for name in NAVIGATION_OUTCOMES if total else ():
-                    assert entry is not None
-                    share = 100.0 * entry[name] / total
-                    axes.barh(place, share, 0.7, left=left, color=OUTCOME_COLORS[name])
-                    left += share
+                if entry and total:
+                    parts = [(100.0 * entry[name] / total, OUTCOME_COLORS[name], 1.0) for name in NAVIGATION_OUTCOMES]
+                    shares_bar(axes, place, parts, 0.7)
             axes.set_title(spaced(scenario))
             axes.set_xlim(0.0, 100.0)
             axes.set_xticks([0, 50, 100], ["0", "50", ""])
-            axes.grid(axis="y", visible=False)
-        panels[0].set_yticks(range(len(pilots)), [titles.get(p, p) for p in pilots])
-        panels[0].set_ylim(len(pilots) - 0.5, -0.5)
+            named_lines(axes, [titles.get(p, p) for p in pilots])
         there = [name for name in NAVIGATION_OUTCOMES if any(entry[name] for entry in entries)]
         legend(figure, [(OUTCOME_COLORS[name], "s", spaced(name)) for name in there])
         return inline_svg(figure, "outcomes", "What became of flights by scenario and pilot [%]")

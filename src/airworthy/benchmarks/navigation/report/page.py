@@ -33,9 +33,10 @@ from airworthy.core.runs.progress import progress
 from airworthy.geometry.distance import clearance
 from airworthy.optics.projections import Pinhole
 from airworthy.optics.tone import to_8bit
+from airworthy.reports.drawing import DASHES, path_line, sheet
 from airworthy.reports.page import markup, page_of
 from airworthy.reports.pictures import data_uri
-from airworthy.reports.svg import PALETTE, blank_figure, figure_style, inline_svg
+from airworthy.reports.svg import PALETTE, inline_svg
 from airworthy.scenes import SceneBatch
 from airworthy.sensors.build import make_sensor
 from airworthy.sensors.devices import Device
@@ -119,9 +120,8 @@ def _above(flown: FlownBatch, batch: SceneBatch, name: str) -> str:
     mission, path = flown.mission, flown.track.path(0)
     low, high = mission.lower[0], mission.upper[0]
     span = high - low
-    with figure_style():
-        # Areas of different shape get pictures of one size: what is beyond is left empty.
-        figure = blank_figure(0.6 * WIDTH, WIDTH)
+    # Areas of different shape get pictures of one size: what is beyond is left empty.
+    with sheet(0.6 * WIDTH, WIDTH) as figure:
         axes = figure.add_axes((0.075, 0.1, 0.915, 0.885))
         axes.imshow(
             _blocked(batch, low, high, float(mission.start[0, 2])),
@@ -131,8 +131,8 @@ def _above(flown: FlownBatch, batch: SceneBatch, name: str) -> str:
             zorder=0,
         )
         start, goal = mission.start[0], mission.goal[0]
-        axes.plot([start[0], goal[0]], [start[1], goal[1]], color=PALETTE["flown"], linewidth=1.0, linestyle=(0, (4, 2)))
-        axes.plot(path[:, 0], path[:, 1], color=PALETTE["bad"], linewidth=1.4)
+        axes.plot([start[0], goal[0]], [start[1], goal[1]], color=PALETTE["flown"], linewidth=1.0, linestyle=DASHES)
+        path_line(axes, path, 0, 1, PALETTE["bad"], linewidth=1.4)
         axes.plot(*start[:2], "o", color=PALETTE["second"], markersize=6.0)
         axes.plot(*goal[:2], "o", color=PALETTE["bad"], markersize=6.0)
         wide = max(span[0], span[1] / 0.58)

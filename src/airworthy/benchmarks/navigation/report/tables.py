@@ -9,16 +9,16 @@ from typing import Any
 from airworthy.benchmarks.navigation.config import CONFIGURATIONS, FLEET
 from airworthy.benchmarks.navigation.own_scenes import is_own
 from airworthy.benchmarks.navigation.score import differences, published_score, published_time
+from airworthy.reports.page import DASH, fixed, share_interval
+from airworthy.tasks.declared_metrics import metric
 
 __all__ = [
-    "DASH",
     "LAYOUT_HEADS",
     "WHY_HEADS",
     "category_rows",
     "coverage",
     "difference_rows",
     "flip_rows",
-    "interval",
     "layout_rows",
     "number",
     "pair_row",
@@ -32,17 +32,10 @@ __all__ = [
 
 # ---- How reports write numbers ----------------------------------------------------------------------------------------------
 
-DASH = "\N{EN DASH}"
-
 
 def number(value: float, digits: int) -> str:
-    """Return a number; "" where there is none."""
-    return f"{value:,.{digits}f}" if isfinite(value) else ""
-
-
-def interval(low: float, high: float) -> str:
-    """Return two shares in percent; "" where one is no number."""
-    return f"{100 * low:.0f} {DASH} {100 * high:.0f}" if isfinite(low) and isfinite(high) else ""
+    """Return a number with groups of thousands; "" where there is none."""
+    return fixed(value, digits, "", ",")
 
 
 def span(seconds: float) -> str:
@@ -106,8 +99,8 @@ def difference_rows(summary: Mapping[str, Any], titles: Mapping[str, str], compa
                 "scenario": item["scenario"].replace("_", " "),
                 "pilot": titles.get(item["pilot"], item["pilot"]),
                 "rate": f"{100 * item['rate']:.1f}",
-                "interval": interval(entry["low"], entry["high"]),
-                "layouts": interval(entry["layout_low"], entry["layout_high"]),
+                "interval": share_interval(entry["low"], entry["high"]),
+                "layouts": share_interval(entry["layout_low"], entry["layout_high"]),
                 "stated": item["stated"].text,
                 "off": "inside" if abs(item["off"]) < 5e-4 else f"{100 * item['off']:+.1f}",
                 "far": item["far"] and comparable,
@@ -127,7 +120,7 @@ def category_rows(summary: Mapping[str, Any], titles: Mapping[str, str]) -> dict
         row_cells = [
             {"value": "", "interval": ""}
             if cell is None
-            else {"value": f"{100 * cell['value']:.1f}", "interval": interval(cell["low"], cell["high"])}
+            else {"value": f"{100 * cell['value']:.1f}", "interval": share_interval(cell["low"], cell["high"])}
             for cell in cells
         ]
         rows.append({"title": titles.get(pilot, pilot), "cells": row_cells})
@@ -190,8 +183,8 @@ WHY_HEADS = (
     "way behind them [%]",
     "height [m]",
     "after [s]",
-    "off the set-point [m]",
-    "rotors saturated [%]",
+    metric("tracking_rmse_m").heading(),
+    metric("thrust_saturation").heading(),
 )
 LAYOUT_HEADS = ("pilot", "scenario", *(str(k) for k in range(1, CONFIGURATIONS + 1)), "all")
 

@@ -28,10 +28,11 @@ from airworthy.benchmarks.navigation.report.tables import (
 )
 from airworthy.benchmarks.navigation.score import SOURCE, published_score
 from airworthy.core.files import json_text
-from airworthy.reports.page import card, fact, fixed
+from airworthy.reports.page import card, fact, heads, measured
+from airworthy.tasks.declared_metrics import GOAL
 from airworthy.tasks.navigation import NavigationProtocol
 
-__all__ = ["content", "facts", "notable_flights", "protocol", "titles_of"]
+__all__ = ["MOTION", "content", "facts", "notable_flights", "protocol", "titles_of"]
 
 # -----------------------------------------------------------------------------------------------------------------------------
 # What a benchmark's report says of a run itself: settings, machine, rules, and flights that are worth a look.
@@ -130,21 +131,7 @@ Intervals say how far the numbers would move if these flights were drawn again. 
 for other layouts is the wider, and the more honest one for what a new place would give.
 """
 NOTES = tuple(" ".join(paragraph.split()) for paragraph in _TEXT.split("\n\n"))
-_MOTION = (
-    ("time [s]", "time_s", 1, 1.0),
-    ("way [m]", "path_length_m", 1, 1.0),
-    ("mean speed [m/s]", "speed_mean_m_s", 2, 1.0),
-    ("top speed [m/s]", "speed_max_m_s", 2, 1.0),
-    ("least distance [m]", "clearance_min_m", 2, 1.0),
-    ("off the set-point [m]", "tracking_rmse_m", 3, 1.0),
-    ("rotors saturated [%]", "thrust_saturation", 1, 100.0),
-    ("rates saturated [%]", "rate_saturation", 1, 100.0),
-    ("jerk\N{SUPERSCRIPT TWO} [10\N{SUPERSCRIPT THREE} m\N{SUPERSCRIPT TWO}/s\N{SUPERSCRIPT FIVE}]", "jerk_integral", 1, 1e-3),
-    ("snap\N{SUPERSCRIPT TWO} [10\N{SUPERSCRIPT SIX} m\N{SUPERSCRIPT TWO}/s\N{SUPERSCRIPT SEVEN}]", "snap_integral", 1, 1e-6),
-    ("effort [s]", "control_effort", 2, 1.0),
-    ("replans", "replans", 1, 1.0),
-    ("failed after [% of way]", "failed_at", 0, 100.0),
-)
+MOTION = (*GOAL, "failed_at")
 
 
 def titles_of(manifest: Mapping[str, Any]) -> dict[str, str]:
@@ -186,7 +173,7 @@ def content(summary: Mapping[str, Any], manifest: Mapping[str, Any], rows: Seque
         "trends_within": trends_within(summary, titles),
         "flips": flip_rows(summary, titles),
         "planning": planning(summary, rows, titles, manifest["identity"]["config"]["compute"]),
-        "motion_heads": ["pilot", *(head for head, *_ in _MOTION)],
+        "motion_heads": heads(MOTION, short=True),
         "motion": [[titles.get(p, p), *_motion(values)] for p, values in summary["motion"].items()],
         "command": manifest.get("command", ""),
         "facts": facts(summary, manifest),
@@ -238,7 +225,7 @@ def _cards(summary: Mapping[str, Any], rows: Sequence[Row], titles: Mapping[str,
 
 
 def _motion(values: Mapping[str, Any]) -> list[str]:
-    return [fixed(scale * values[name], digits, "", ",") for _, name, digits, scale in _MOTION]
+    return [measured(name, values[name], "", ",") for name in MOTION]
 
 
 def _title(summary: Mapping[str, Any], rows: Sequence[Row], titles: Mapping[str, str]) -> str:
