@@ -108,6 +108,14 @@ def test_a_draw_stays_when_other_lines_change(tmp_path: Path, monkeypatch: pytes
     assert len(set(after.values())) == len(after) == len(before) + 1
 
 
+def test_bugs_are_planted_in_a_copy_that_has_every_package() -> None:
+    """Results lie in `runs` at the top of a checkout; `core/runs` is a package."""
+    mutants = tool("mutants")
+    names = ["runs", "src", "__pycache__"]
+    assert mutants.left_out(str(REPOSITORY), names) == {"runs", "__pycache__"}
+    assert mutants.left_out(str(mutants.PACKAGE / "core"), names) == {"__pycache__"}
+
+
 ROOM = """
 def doubled(x):
     return 2 * x

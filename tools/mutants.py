@@ -44,7 +44,9 @@ TOLERANCE = 1e-3
 """A number below it allows for rounding: a tenth more means the same, a thousand times as much does not."""
 NEAREST = 3
 """Test files of the first round: enough for most bugs, and seconds long."""
-SKIPPED = {".git", ".venv", "runs", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", "replays"}
+SKIPPED = {
+    *(".git", ".venv", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".warp-cache", "replays"),
+}
 # What tests import besides the package: loaded once, before the processes that judge are forked.
 PRELOADED = (
     *("numpy", "scipy.optimize", "scipy.signal", "scipy.spatial", "warp", "matplotlib.pyplot", "trimesh", "pyarrow.parquet"),
@@ -222,12 +224,17 @@ def _words(parts: Iterable[str], gap: str) -> set[str]:
     return {word for part in parts for word in part.split(gap)} - {"", "test"}
 
 
+def left_out(folder: str, names: list[str]) -> set[str]:
+    """Return what a copy of the checkout goes without: caches anywhere, `runs` at its top alone (`core/runs` is a package)."""
+    return set(names) & (SKIPPED | {"runs"} if Path(folder) == REPOSITORY else SKIPPED)
+
+
 class Judge:
     """A copy of the checkout in which bugs are planted, and a process that forks one that has everything loaded per verdict."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        shutil.copytree(REPOSITORY, root, symlinks=True, ignore=shutil.ignore_patterns(*SKIPPED))
+        shutil.copytree(REPOSITORY, root, symlinks=True, ignore=left_out)
         environment = {**os.environ, "PYTHONPATH": str(root / "src"), "MPLBACKEND": "Agg", "OMP_WAIT_POLICY": "PASSIVE"}
         environment.setdefault("WARP_CACHE_PATH", str(REPOSITORY / ".warp-cache"))
         self._server = subprocess.Popen(
