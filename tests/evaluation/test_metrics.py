@@ -12,7 +12,7 @@ import pytest
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 from airworthy.evaluation import FlightResult, evaluate_tracking
-from airworthy.evaluation.metrics import tilt_of
+from airworthy.evaluation.metrics import FlownRows, _thinning, tilt_of
 from airworthy.simulation.flights import FlightTable
 from airworthy.tasks import FlightStatus, TrackingProtocol, TrackingReference
 
@@ -342,3 +342,13 @@ def test_cut_corners_count_as_flown() -> None:
     assert result.tracking_error_max_m > 0.2
     assert result.coverage_percent > 97.0
     assert result.outcome == "success"
+
+
+@pytest.mark.parametrize(("speed", "every"), [(0.0, 10), (1.0, 10), (10.0, 5), (1000.0, 1)])
+def test_a_flight_is_followed_ten_times_a_second_and_every_half_metre(speed: float, every: int) -> None:
+    """Of a hundred rows a second, of the second flight alone; a flight of one row has nothing to thin."""
+    reference = TrackingReference(TIMES, LINE.position, speed * LINE.velocity, LINE.yaw)
+    two = np.zeros(2, dtype=np.bool_)
+    flown = FlownRows(np.arange(1002), np.array([0, 1, 1002]), two, two)
+    assert _thinning(np.concatenate(([0.0], STEPS)), flown, np.array([1]), reference) == every
+    assert _thinning(np.concatenate(([0.0], STEPS)), flown, np.array([0]), reference) == 1

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from airworthy.core.errors import AirworthyError
 from airworthy.optics.distortion import TOLERANCE, AnglePolynomial, PlumbBob
+from airworthy.optics.pixels import SUPERSAMPLES
 from airworthy.optics.projections import Fisheye, Pinhole, Projection, Spherical, UserRays, pixel_centres
 
 LENS = PlumbBob(-0.28, 0.09, 4e-4, -3e-4, -0.012)
@@ -173,3 +174,11 @@ def test_user_rays() -> None:
 def test_what_cannot_be_a_projection_is_refused(make: object) -> None:
     with pytest.raises(AirworthyError):
         make()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("count", SUPERSAMPLES)
+def test_a_pixels_samples_share_no_row_and_no_column(count: int) -> None:
+    """Rooks on a board that do not attack each other, each in the middle of its field."""
+    middles = (np.arange(count) + 0.5) / count - 0.5
+    across, down = np.array(SUPERSAMPLES[count]).T
+    assert sorted(across) == sorted(down) == middles.tolist()

@@ -63,3 +63,18 @@ def test_nan_is_black_in_every_curve() -> None:
     assert tone.display_from_linear(picture)[0].tolist() == [0.0, 0.0, 0.0]
     for curve in tone.CURVES:
         assert tone.to_8bit(picture, curve=curve)[0].tolist() == [0, 0, 0]
+
+
+def test_the_table_of_bytes_is_the_formula_at_its_own_places() -> None:
+    places = (np.arange(tone.TABLE_SIZE) / (tone.TABLE_SIZE - 1)) ** 2
+    expected = np.rint(srgb_from_linear(places) * 255.0)
+    np.testing.assert_array_equal(tone.encode_8bit(places), expected)
+
+
+def test_the_table_of_paleness_is_what_the_curve_shows_of_a_pure_colour() -> None:
+    """Its peaks reach from the shoulder to the brightest; of a colour with nothing in its other channels, the least."""
+    peaks, pale = tone.paleness_table()
+    assert peaks[0] == SHOULDER
+    assert shoulder(peaks[-1]) == pytest.approx(tone.BRIGHTEST, abs=1e-6)  # float32
+    shown = filmic(np.stack((peaks, np.zeros_like(peaks), np.zeros_like(peaks)), axis=-1))
+    np.testing.assert_allclose(pale, shown.min(axis=-1), atol=1e-6)

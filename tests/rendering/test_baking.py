@@ -11,9 +11,11 @@ import pytest
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.geometry import Box, Mesh, RayTable
 from airworthy.rendering.baking import (
+    RAYS_PER_PASS,
     BakeSettings,
     attitudes_towards,
     hemisphere_table,
+    parts,
     scene_occlusion,
     sphere_table,
     vertex_occlusion,
@@ -215,3 +217,10 @@ def test_invalid_cells_take_their_neighbours() -> None:
 def test_settings_refuse_nonsense(bad: dict[str, float]) -> None:
     with pytest.raises(AirworthyError, match="cannot be baked"):
         BakeSettings(**bad)  # type: ignore[arg-type]
+
+
+def test_passes_are_as_few_as_their_bound_allows() -> None:
+    """All points once, in order; a point whose rays alone are more than the bound has a pass of its own."""
+    half = RAYS_PER_PASS // 2
+    assert [(part.start, part.stop) for part in parts(5, half, "", True)] == [(0, 2), (2, 4), (4, 5)]
+    assert [(part.start, part.stop) for part in parts(2, 3 * half, "", True)] == [(0, 1), (1, 2)]

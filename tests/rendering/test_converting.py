@@ -8,7 +8,7 @@ import pytest
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Box, Cylinder
-from airworthy.rendering.converting import ConvertOptions, display_color, splats_from_scene
+from airworthy.rendering.converting import ConvertOptions, _distances, display_color, splats_from_scene
 from airworthy.rendering.refining import HELD_OUT, image_psnr, image_quality, scene_views
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.record import Instance, Material, PointLight, Region, Scene
@@ -154,3 +154,12 @@ def test_bad_requests_are_refused(batch: SceneBatch) -> None:
         patches_of(Scene("nothing"))
     with pytest.raises(AirworthyError, match="cannot be converted"):
         ConvertOptions(opacity=1.0)
+
+
+def test_distances_of_points_stay_near_what_is_expected() -> None:
+    """A grid of steps of 1 m: as measured where that is expected, else at most 1.8 times and at least half of it."""
+    grid = np.stack(np.meshgrid(np.arange(5.0), np.arange(5.0), [0.0], indexing="ij"), axis=-1).reshape(-1, 3)
+    up = np.tile([0.0, 0.0, 1.0], (len(grid), 1))
+    inner = 12  # the middle of the grid, which has its four neighbours
+    for expected, found in ((1.2, 1.0), (0.1, 0.18), (4.0, 2.0)):
+        assert _distances(grid, up, np.full(len(grid), expected))[inner] == pytest.approx(found, rel=1e-12)

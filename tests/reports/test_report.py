@@ -17,7 +17,7 @@ from tests.fixtures.flights import fly
 from airworthy.core.errors import AssetError
 from airworthy.evaluation import evaluate_tracking, read_summary, summarize, write_summary
 from airworthy.reports.batch import FlightBatch, bands, choose_drawn, reference_of_table
-from airworthy.reports.flight_report import write_report
+from airworthy.reports.flight_report import _camera_azimuth, path_scene, write_report
 from airworthy.reports.page import labelled
 from airworthy.simulation.flights import FlightTable, write_flight
 from airworthy.tasks import TrackingReference
@@ -265,3 +265,25 @@ def test_matplotlib_is_not_imported_before_a_report_is_written() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def test_the_picture_in_space_has_a_height_scale_up_to_what_was_flown() -> None:
+    """Over nine metres of floor in metres; in thirds of a flight that stays low; at least one step over a point."""
+    for top, ticks in ((3.5, ["1", "2", "3", "4"]), (0.5, ["0.2", "0.4", "0.6"]), (0.0, ["5e-07", "1e-06"])):
+        scene = path_scene([("good", np.array([[0.0, 0.0, 0.0], [9.0, 1.0, top]]))], [], [], None)
+        (pole,) = [points for kind, style, points, _ in scene.items if (kind, style) == ("line", "pole")]
+        corner, end = pole
+        np.testing.assert_allclose(end - corner, [0.0, 0.0, float(ticks[-1])], rtol=1e-12)
+        # The numbers stand beside it, those of the floor on the floor.
+        found = [text for kind, style, at, text in scene.items if (kind, style) == ("text", "tick") and at[0, 2] > 0.0]
+        assert found == ticks
+
+
+@pytest.mark.parametrize("direction", [-44.0, -20.0, 0.0, 30.0, 90.0, 134.0])
+def test_the_camera_stands_beside_the_way_that_was_flown(direction: float) -> None:
+    """62 degrees off it, on the side from which x runs to the right, or y away."""
+    away = np.array([np.cos(np.radians(direction)), np.sin(np.radians(direction)), 0.0])
+    path = np.array([2.0, -1.0, 3.0]) + np.linspace(0.0, 7.0, 30)[:, None] * away
+    # The way has no sense: there and back look alike.
+    for points in (path, path[::-1]):
+        assert np.degrees(_camera_azimuth(points)) == pytest.approx(direction - 62.0, abs=1e-6)
