@@ -141,7 +141,10 @@ def test_a_report_needs_no_summary(text: str | None, whole: Path, tmp_path: Path
     shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
     path = tmp_path / job.SUMMARY_FILE
     path.unlink() if text is None else path.write_text(text)
-    assert "straight flight" in write_report(tmp_path, pictures=False).read_text()
+    page = write_report(tmp_path, pictures=False).read_text()
+    assert "straight flight" in page
+    for name in ("fleet", "scenarios", "indicators", "grid", "outcomes"):
+        assert f'id="{name}-' in page
 
 
 def test_a_folder_without_flights_is_no_report(whole: Path, tmp_path: Path) -> None:

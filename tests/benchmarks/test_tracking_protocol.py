@@ -15,6 +15,7 @@ from tests.benchmarks.tracking_stage import EXPERT, changed_expert
 
 from airworthy.benchmarks.tracking import condition_scene, job
 from airworthy.benchmarks.tracking.adaptation import (
+    _ratio_of,
     absorbed_ratio,
     best_ratio,
     check_formula,
@@ -249,6 +250,18 @@ def test_the_formula_holds_on_simulated_pushes() -> None:
     for item in check_formula(CARL):
         assert item.fitted == pytest.approx(item.predicted, abs=5e-5)
         assert item.remainder == pytest.approx(item.remainder_predicted, abs=5e-5)
+
+
+def test_a_ratio_needs_two_steps_under_thrust() -> None:
+    """Of a climb whose thrust is known; rows at one time, below a hover's least thrust or after a fall tell nothing."""
+    time, ratio, share = 0.05 * np.arange(4), 20.0, np.full(4, 0.8)
+    velocity = time[:, None] * (ratio * 0.8 - 9.81) * UP
+    level = np.tile(frames.IDENTITY, (4, 1))
+    assert _ratio_of(time, velocity, level, share, 9.81) == pytest.approx(ratio, rel=1e-12)
+    assert _ratio_of(time[:3], velocity[:3], level[:3], share[:3], 9.81) == pytest.approx(ratio, rel=1e-12)
+    nothing = (time[:2], velocity[:2], share[:2]), (0.0 * time, velocity, share), (time, velocity, 0.0 * share)
+    for t, v, f in (*nothing, (time, np.nan * velocity, share)):
+        assert np.isnan(_ratio_of(t, v, level[: len(t)], f, 9.81))
 
 
 def test_a_payload_step_is_a_share_of_the_way() -> None:

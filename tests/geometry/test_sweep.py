@@ -35,6 +35,18 @@ def motions(seed: int, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, 
     return ends[0], ends[1], 0.3 * rng.normal(size=(count, 3)), rng.uniform(0.0, 0.3, count)
 
 
+@pytest.mark.parametrize("share", [1e-6, 0.05, 0.5, 0.95, 1.0])
+def test_the_closed_form_of_a_sphere_and_a_triangle_holds_all_along_the_way(share: float) -> None:
+    """A sphere of 0.1 m on its way down 2 m, onto the face, an edge and a corner of a triangle at z = 0."""
+    corners = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    for place in ([0.25, 0.25], [0.5, 0.0], [0.0, 0.0]):
+        start = np.array([*place, 0.1 + 2.0 * share])
+        found = twins.sphere_sweep_triangle(start, start - [0.0, 0.0, 2.0], 0.1, corners)
+        # The start is rounded to 2e-16 m; onto an edge or a corner the contact is head-on as well.
+        assert found == pytest.approx(min(share, 1.0), abs=1e-12)
+        assert np.isinf(twins.sphere_sweep_triangle(start, start - [0.0, 0.0, 1.9 * share], 0.1, corners))
+
+
 def test_spheres_meet_triangles_where_the_closed_form_says() -> None:
     mesh = soup(0, 8)
     start, end, _, radius = motions(1, 200)

@@ -17,6 +17,7 @@ from tests.fixtures.flights import fly
 from airworthy.core.errors import AssetError
 from airworthy.evaluation import evaluate_tracking, read_summary, summarize, write_summary
 from airworthy.reports.batch import FlightBatch, bands, choose_drawn, reference_of_table
+from airworthy.reports.figures import _saturation_panel
 from airworthy.reports.flight_report import _camera_azimuth, path_scene, write_report
 from airworthy.reports.page import labelled
 from airworthy.simulation.flights import FlightTable, write_flight
@@ -223,6 +224,22 @@ def test_share_over_time_counts_every_sample(reference: TrackingReference, make_
     share = batch.share_over_time(flags)
     counts = np.diff(np.concatenate(([-1], np.searchsorted(table.flight(0).t, batch.t)))) * 3
     assert np.sum(share * counts) == pytest.approx(np.sum(flags))
+
+
+@pytest.mark.parametrize(("flights", "top"), [((), 5.0), ((1,), 110.0 / 3), ((0, 1, 2), 110.0)])
+def test_the_panel_of_rotors_at_a_limit_shows_the_samples_that_were(
+    flights: tuple[int, ...], top: float, reference: TrackingReference, make_flights: Callable[..., Any]
+) -> None:
+    """A tenth of room above the largest share of three flights, and a word where there is none."""
+    from matplotlib.figure import Figure
+
+    table, _ = make_flights(reference, 3)
+    columns = dict(table.columns)
+    columns["saturated"] = np.isin(columns["env"], flights).astype(columns["saturated"].dtype)
+    axes = Figure().subplots()
+    _saturation_panel(axes, FlightBatch(FlightTable.from_columns(columns), [reference], {}))
+    assert axes.get_ylim() == (0.0, pytest.approx(top, rel=1e-9))
+    assert [text.get_text() for text in axes.texts] == ([] if flights else ["none"])
 
 
 @pytest.mark.parametrize(

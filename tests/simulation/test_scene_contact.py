@@ -15,7 +15,7 @@ from airworthy.geometry.batch import GeometryBatch
 from airworthy.geometry.placement import Placement
 from airworthy.geometry.shapes import Box, Cylinder, Mesh, Sphere
 from airworthy.simulation.config import ROLLING, Contact, Ground, Imu, Randomization, SimulatorConfig
-from airworthy.simulation.obstacles import GAP
+from airworthy.simulation.obstacles import GAP, LEAVING, Obstacles
 from airworthy.simulation.simulator import Simulator
 from airworthy.vehicles import hover_speed, vehicle, vehicle_names
 from airworthy.vehicles.record import CollisionBody, Disturbance, Drag, Vehicle, WrenchNoise
@@ -440,3 +440,26 @@ def test_mistakes_are_told() -> None:
         Simulator(BALL, SimulatorConfig(contact=Contact()), 2, geometry=place(FLOOR), geometry_env=[0, 1])
     with pytest.raises(AirworthyError, match="no contact with geometry"):
         _ = Simulator(BALL).contacts
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_sphere_that_touches_a_wall_meets_it_only_on_the_way_in(axis: int, side: float) -> None:
+    """A micrometre from the wall, within the gap: along it and away from it nothing is met, into it the wall at once."""
+    half = np.ones(3)
+    normal = side * np.eye(3)[axis]
+    obstacles = Obstacles(GeometryBatch([Box(tuple(half))], [Placement.of(0)]), np.zeros(1, np.intp))
+    radius = 0.1
+    begin = (1.0 + radius + 1e-6) * normal
+    others = [v for k, v in enumerate(np.eye(3)) if k != axis]
+    slides = [0.2 * s * v for v in (*others, others[0] + others[1]) for s in (-1.0, 1.0)]
+    ways = np.array(
+        [*slides, 0.2 * normal, 0.2 * normal + slides[0], -0.2 * normal, slides[1] - 0.2 * normal, -0.3 * LEAVING * normal]
+    )
+    count = len(ways)
+    found = obstacles._sweep(np.tile(begin, (count, 1)), begin + ways, np.full(count, radius + GAP), np.zeros(count, np.intp))
+    into = ways @ normal < -LEAVING
+    assert into.sum() == 2
+    np.testing.assert_array_equal(found.instance, np.where(into, 0, -1))
+    np.testing.assert_array_equal(found.fraction, np.where(into, 0.0, 1.0))
+    np.testing.assert_allclose(found.normal[into], np.tile(normal, (2, 1)), atol=1e-9)

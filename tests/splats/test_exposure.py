@@ -86,6 +86,14 @@ def test_bands_are_chosen_by_the_motion(wall: SplatRenderer) -> None:
     assert 0.05 <= np.abs(off).max() <= 0.6  # half a band of 1 px at 1 m, the edge being at 2 m
 
 
+def test_a_clock_that_began_long_ago_shows_the_same(wall: SplatRenderer) -> None:
+    """Moved by 1,024 s, which binary numbers add to these times without rounding that is seen (1e-13 s)."""
+    times, *motion = sideways(1.0, 0.3)
+    now = render_exposed(wall, *CAMERA, times, *motion, Exposure(0.0, 0.2))["rgb"]
+    late = render_exposed(wall, *CAMERA, 1024.0 + times, *motion, Exposure(0.0, 0.2, start=1024.0))["rgb"]
+    np.testing.assert_allclose(late, now, atol=1e-5)
+
+
 @pytest.mark.parametrize("samples", [16, 32])
 def test_the_blur_of_an_edge_is_as_wide_as_its_way(wall: SplatRenderer, samples: int) -> None:
     """Over 0.2 s the edge moves 10 px; in linear radiance it becomes a ramp of that width."""

@@ -217,3 +217,11 @@ def test_a_meter_stops_with_its_flight() -> None:
     assert found["path_length_m"].tolist() == pytest.approx([4.0, 2.0])
     assert made.clearance.tolist() == [0.7, 10.0]
     assert np.isnan(found["tracking_rmse_m"]).all()
+
+
+@pytest.mark.parametrize(("short", "outcome"), [(5e-10, "success"), (5e-7, "")])
+def test_a_hold_may_be_short_by_what_times_are_rounded_and_no_more(short: float, outcome: str) -> None:
+    judge = watch()
+    for time in (0.0, 2.0 - short):
+        judge.update(np.array([time]), np.array([GOAL]), np.zeros((1, 3)), [1.0], [np.nan], [False])
+    assert str(judge.outcome[0]) == outcome

@@ -202,5 +202,7 @@ def test_reference_of_a_trajectory() -> None:
     reference = TrackingReference.from_trajectory(SimpleNamespace(duration=2.02, sample=sample))
     assert reference.t[[0, -1]].tolist() == [0.0, 2.02]
     assert reference.t.size == 41
+    brief = TrackingReference.from_trajectory(SimpleNamespace(duration=0.01, sample=sample))
+    assert brief.t.tolist() == [0.0, 0.01]
     still = TrackingReference.from_trajectory(SimpleNamespace(duration=0.0, sample=sample))
     assert still.t.tolist() == [0.0]

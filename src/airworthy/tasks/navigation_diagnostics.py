@@ -124,7 +124,7 @@ class FlightMeter:
         sums, shares = self._sums, np.maximum(self._ticks - 1, 1)
         # Flights that ended at once have no duration; their mean speed is set to 0.
         with np.errstate(invalid="ignore", divide="ignore"):
-            mean = np.where(duration > 0.0, sums["path"] / np.where(duration > 0.0, duration, 1.0), 0.0)
+            mean = sums["path"] / np.where(duration > 0.0, duration, np.inf)
             off = np.where(self._aimed > 0, np.sqrt(sums["off"] / np.maximum(self._aimed, 1)), np.nan)
         found = (
             sums["path"],

@@ -41,8 +41,7 @@ def rows(experiment: Experiment) -> list[tuple[str, str, list[str]]]:
     order = (
         [k for k in table if k[0] == OURS] + [k for k in table if k[0] not in (OURS, HELD)] + [k for k in table if k[0] == HELD]
     )
-    ordered = sorted(order, key=lambda key: (key[0] != OURS, key[0] == HELD))
-    return [(name, variant, cells(table[(name, variant)])) for name, variant in ordered]
+    return [(name, variant, cells(table[(name, variant)])) for name, variant in order]
 
 
 def verdict(experiment: Experiment) -> str:
