@@ -256,6 +256,10 @@ def test_up_is_what_the_set_says_or_what_the_cameras_say(tmp_path: Path) -> None
     assert found.points == pytest.approx(frames.rotate(found.source.rotation, np.eye(3)), abs=1e-6)
     tipped = read_capture(tmp_path / "plain", up="y")
     assert frames.rotate(tipped.source.rotation, (0.0, 1.0, 0.0)) == pytest.approx((0.0, 0.0, 1.0), abs=1e-12)
+    build.write(tmp_path / "upright", changed(files, lambda table: table.update(up="z")))
+    upright = read_capture(tmp_path / "upright")
+    assert (upright.metric, upright.notes[-1]) == (False, "up: z, as the set says")
+    assert (upright.position == plain.position).all()
     build.write(tmp_path / "metric", changed(files, lambda table: table.update(metric=True)))
     metric = read_capture(tmp_path / "metric")
     assert metric.metric

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from airworthy.capture import read_capture
+from airworthy.capture import read_capture, rendering
 from airworthy.capture.rendering import RenderCaptureOptions, render_capture
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
@@ -166,3 +166,19 @@ def test_the_record_says_what_was_rendered(folder: Path) -> None:
     assert record["scene"] == "room"
     assert len(record["scene_sha256"]) == 64
     assert (record["views"], record["width"], record["seed"]) == (12, 64, 0)
+
+
+def test_an_image_is_of_the_rays_through_its_pixels_centres(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = RenderCaptureOptions(views=1, held_out=0, width=12, height=9, fov=1.0)
+    asked = {}
+
+    def render(batch: object, table: object, *rest: object, projection: object, **more: object) -> dict[str, np.ndarray]:
+        asked.update(table=table, projection=projection)
+        return {"rgb": np.zeros((1, 9, 12, 3), np.float32)}
+
+    monkeypatch.setattr(rendering, "render", render)
+    assert rendering._image(None, np.zeros(3), np.array(frames.IDENTITY), options).shape == (9, 12, 3)  # type: ignore[arg-type]
+    directions = asked["table"].directions
+    directions = directions / np.linalg.norm(directions, axis=-1, keepdims=True)
+    np.testing.assert_allclose(directions, asked["projection"].rays().directions, atol=1e-6)  # float32
+    assert asked["projection"].width == 2.0 * asked["projection"].cx

@@ -18,6 +18,7 @@ import pytest
 from airworthy.capture.images import CaptureImages
 from airworthy.capture.training import TrainOptions, train_splats
 from airworthy.capture.training_options import SplatTrainingPlan, reduced
+from airworthy.capture.training_run import seen_colors
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder
 from airworthy.core.runs.checkpoints import Checkpoint, Checkpoints
@@ -234,3 +235,13 @@ def test_reduction_is_the_mean() -> None:
 def test_options_that_cannot_be_used(change: dict[str, Any], message: str, images: CaptureImages, tmp_path: Path) -> None:
     with pytest.raises(AirworthyError, match=message):
         train_splats(images, tmp_path, replace(QUICK, **change), quiet=True)
+
+
+def test_points_take_the_mean_colour_of_the_images_that_show_them() -> None:
+    """Two images of one colour each, that look opposite ways from 3 m: what is between is in both, what is beside in none."""
+    eye = np.array([[3.0, 0.0, 0.0], [-3.0, 0.0, 0.0]])
+    attitude = np.stack([look_at(place, np.zeros(3)) for place in eye])
+    pixels = tuple(np.full((HEIGHT, WIDTH, 3), color, np.uint8) for color in ((51, 102, 255), (153, 102, 0)))
+    two = CaptureImages(pixels, np.tile(LENS, (2, 1)), eye, attitude)
+    found = seen_colors(two, np.array([[0.0, 0.0, 0.0], [5.0, 0.0, 0.0], [0.0, 50.0, 0.0]]))
+    np.testing.assert_allclose(found, [[0.4, 0.4, 0.5], [0.6, 0.4, 0.0], [0.5, 0.5, 0.5]], atol=1e-12)

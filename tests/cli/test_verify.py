@@ -80,3 +80,13 @@ def test_groups_that_are_not_there_are_refused(capsys: pytest.CaptureFixture[str
 def test_every_group_can_be_asked_for() -> None:
     assert set(LEFT_OUT) <= set(GROUPS)
     assert len(verify.left_out(VerifyConfig(only=("motion",), all=True))) <= 1
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize(("only", "concerned"), [((), True), (("geometry",), True), (("gates",), False)])
+def test_a_missing_embree_is_told_where_it_would_have_been_asked(
+    asked: list[tuple[str, bool]], monkeypatch: pytest.MonkeyPatch, there: bool, only: tuple[str, ...], concerned: bool
+) -> None:
+    monkeypatch.setattr(verify, "find_spec", lambda name: object() if there else None)
+    told = [line for line in verify.left_out(VerifyConfig(only=only)) if "embreex" in line]
+    assert len(told) == (concerned and not there)

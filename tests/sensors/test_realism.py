@@ -148,3 +148,18 @@ def test_dirt_needs_bloom() -> None:
         Realism(lens_dirt=LensDirt())
     with pytest.raises(UnknownNameError, match="gather"):
         DepthOfField(method="gater")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "samples"),
+    [
+        ({}, 1),
+        ({"depth_of_field": DepthOfField(samples=8, method="gather")}, 1),
+        ({"depth_of_field": DepthOfField(samples=8, method="lens")}, 8),
+        ({"motion_blur": MotionBlur(0.0, 4)}, 1),
+        ({"motion_blur": MotionBlur(0.5, 4), "depth_of_field": DepthOfField(samples=8, method="lens")}, 8),
+        ({"motion_blur": MotionBlur(0.5, 16), "depth_of_field": DepthOfField(samples=8, method="lens")}, 16),
+    ],
+)
+def test_an_image_is_the_mean_of_as_many_as_its_pieces_ask(pieces: dict[str, Any], samples: int) -> None:
+    assert Realism(**pieces).samples == samples

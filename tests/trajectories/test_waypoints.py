@@ -17,6 +17,7 @@ from airworthy.trajectories import (
     Course,
     Limits,
     Trajectory,
+    allocation,
     course,
     from_waypoints,
     prove,
@@ -191,6 +192,15 @@ def test_what_cannot_be_scaled_is_said() -> None:
         time_allocation_trapezoid(LINE, 0.0, 1.0)
     with pytest.raises(AirworthyError, match="time scale"):
         course("hover").trajectory().scaled(0.0)
+
+
+def test_what_cannot_be_slowed_enough_says_which_limits_it_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allocation, "SLOWEST", 1.5)
+    path = from_waypoints(LINE)
+    stays = Limits(speed=10.0, acceleration=1e-3)
+    with pytest.raises(AirworthyError, match=r"could not be slowed enough to keep its limits: acceleration.*\.$") as caught:
+        stretch_until_proven(path, stays)
+    assert "speed" not in str(caught.value).split(":", maxsplit=1)[1]
 
 
 @pytest.mark.parametrize(("yaw_rate", "body_rate"), [(0.5, None), (0.1, None), (None, 1.0), (0.3, 1.0)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,8 +15,8 @@ from scipy.spatial.transform import Rotation
 
 from airworthy.cli.vehicles import main as vehicles_command
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.vehicles import control_effectiveness, import_urdf, named_vehicle
-from airworthy.vehicles.urdf_tree import read_urdf
+from airworthy.vehicles import control_effectiveness, import_urdf, lookup, named_vehicle, urdf_tree
+from airworthy.vehicles.urdf_tree import BrokenXmlError, parse, read_urdf
 
 # Two rotors on an arm that is turned by a quarter about z and hangs on a hinge, on a cylinder of 2 kg.
 URDF = """<?xml version="1.0"?>
@@ -237,3 +238,24 @@ def test_the_command_line_reads_urdfs(files: tuple[Path, Path], capsys: pytest.C
     with pytest.raises(AirworthyError, match="--rotors belongs to a URDF"):
         vehicles_command(["validate", str(rotors), "--rotors", str(rotors)])
     assert named_vehicle(str(urdf), rotors) == import_urdf(urdf, rotors)
+
+
+def test_the_number_of_links_has_a_limit() -> None:
+    def links(count: int) -> str:
+        one = '<link name="l{0}"/><joint name="j{0}" type="fixed"><parent link="base"/><child link="l{0}"/></joint>'
+        joints = "".join(map(one.format, range(count)))
+        return f'<robot name="r"><link name="base"/>{joints}</robot>'
+
+    assert len(urdf_tree._tree(parse(links(999).encode())).links) == 1_000
+    with pytest.raises(BrokenXmlError, match="1001 links, but 1 to 1000"):
+        urdf_tree._tree(parse(links(1_000).encode()))
+
+
+@pytest.mark.parametrize(("lean", "shape"), [(0.0, "cylinder"), (1e-12, "cylinder"), (1e-6, "box")])
+def test_a_cylinder_is_the_body_where_it_stands_upright_but_for_rounding(lean: float, shape: str) -> None:
+    turn = np.array([[1.0, 0.0, lean], [0.0, 1.0, 0.0], [-lean, 0.0, 1.0]])
+    cylinder = urdf_tree.Shape("cylinder", (0.2, 0.2, 0.1), turn, np.zeros(3))
+    tree = SimpleNamespace(links={"base": SimpleNamespace(shapes=[cylinder])})
+    body = lookup._body(tree, [])  # type: ignore[arg-type]
+    assert body["shape"] == shape
+    np.testing.assert_allclose(body["size"], [0.2, 0.2, 0.1], atol=1e-6)

@@ -25,7 +25,7 @@ from airworthy.viewer import LiveCamera, RecordedCamera, Viewer, ViewerImage, lo
 from airworthy.viewer.controls import LISTED, Follower
 from airworthy.viewer.flights import between, segments
 from airworthy.viewer.playback import ImageFeed, Request
-from airworthy.viewer.vehicle_nodes import VehicleNodes
+from airworthy.viewer.vehicle_nodes import DISC, FRONT_DISC, VehicleNodes
 
 NOWHERE = np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0])
 
@@ -215,6 +215,20 @@ class TestVehicle:
         VehicleNodes(api, "/v", dataclasses.replace(record, rotors=()))
         assert list(made) == ["/v/body", "/v/nose"]
 
+    def test_discs_of_front_rotors_have_a_colour_of_their_own(self) -> None:
+        colors: dict[str, Any] = {}
+
+        def add(name: str, vertices: Any, faces: Any, **options: Any) -> Any:
+            colors[name] = options["color"]
+            return SimpleNamespace(visible=True, wxyz=None)
+
+        record = vehicle("flightgoggles")
+        VehicleNodes(SimpleNamespace(add_mesh_simple=add), "/v", record)
+        ahead = [rotor.position[0] > 0.0 for rotor in record.rotors]
+        assert sum(ahead) == 2
+        assert [colors[f"/v/disc_{k}"] == FRONT_DISC for k in range(4)] == ahead
+        assert [colors[f"/v/disc_{k}"] == DISC for k in range(4)] == [not front for front in ahead]
+
 
 class TestFollowing:
     def test_modes(self) -> None:
@@ -268,7 +282,9 @@ class TestImages:
         feed = ImageFeed(camera, lambda taken, problem: shown.append((taken, problem)))
         for k in range(20):
             feed.ask(Request(0, 0.1 * k, *NOWHERE))
+        assert not feed.idle
         assert feed.wait(10.0)
+        assert feed.idle
         feed.close()
         assert camera.asked[-1] == pytest.approx(1.9)
         assert len(camera.asked) <= 3

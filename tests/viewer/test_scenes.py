@@ -97,6 +97,12 @@ class TestMeshes:
         (node,) = viewer.nodes.values()
         assert np.asarray(node.batched_colors).reshape(-1)[:3].tolist() == [255, 0, 51]
 
+    def test_what_glows_is_no_brighter_than_white(self, server: Any) -> None:
+        paint = {"lamp": Material((0.2, 0.4, 0.6, 1.0), emissive=(0.0, 0.2, 0.9))}
+        place = Scene("one", {"cube": Box((0.5, 0.5, 0.5))}, paint, instances=(Instance("cube", materials=("lamp",)),))
+        (node,) = Viewer(server, Subject("one", place)).nodes.values()
+        assert np.asarray(node.batched_colors).reshape(-1)[:3].tolist() == [51, 153, 255]
+
     def test_what_is_covered_shows_when_asked_for(self, server: Any) -> None:
         shown, covered = Instance("cube"), Instance("cube", (2.0, 0.0, 0.0), visible=False, covered=True)
         air = Instance("cube", (4.0, 0.0, 0.0), collide=False)
