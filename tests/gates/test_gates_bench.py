@@ -23,6 +23,7 @@ from airworthy.gates.benchmark import (
     run_gates,
 )
 from airworthy.gates.benchmark.baselines import Lap, baseline_laps
+from airworthy.gates.benchmark.config import quick
 from airworthy.gates.benchmark.families import drawn_vehicles, hover_integrals
 from airworthy.gates.benchmark.predictions import off_grid
 from airworthy.gates.planner.planner import plan
@@ -104,6 +105,25 @@ def config(tmp_path: Path) -> GatesBenchConfig:
     return GatesBenchConfig(
         courses=("straight:2",), families=("competition",), flights=2, random=3, random_gates=2, block=2, out=tmp_path / "run"
     )
+
+
+SIZES = ("courses", "flights", "random", "random_compared", "off_grid")
+
+
+@pytest.mark.parametrize(
+    ("asked", "made"),
+    [
+        ((), (("circle_8", "mixed_10"), 8, 20, 2, 100)),
+        ((("a", "b", "c"), 5, 7, 1, 9), (("a", "b"), 5, 7, 1, 9)),
+        ((("a",), 80, 70, 60, 900), (("a",), 8, 20, 2, 100)),
+    ],
+)
+def test_a_quick_run_is_no_larger_than_it_says_nor_than_was_asked(asked: tuple[object, ...], made: tuple[object, ...]) -> None:
+    options = dict(zip(SIZES, asked, strict=False))
+    small = quick(GatesBenchConfig(quick=True, **options))  # type: ignore[arg-type]
+    assert tuple(getattr(small, name) for name in SIZES) == made
+    config = GatesBenchConfig(**options)  # type: ignore[arg-type]
+    assert quick(config) is config
 
 
 def _files(folder: Path) -> dict[str, bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import scipy
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_warp
-from airworthy.gates.labels.controller_model import hover, make_controller_model
+from airworthy.gates.labels.controller_model import _body, hover, make_controller_model
 from airworthy.gates.labels.equations import FlightState, Lane, _move
 from airworthy.gates.labels.kernel import flight_kernel, fly_lanes
 from airworthy.gates.labels.lanes import make_lanes
@@ -216,3 +217,16 @@ def test_what_is_not_finite_is_a_crash_at_the_cost_of_one(twin: bool, draws: Rol
     assert flown.steps[1] == 1
     whole = fly(SITUATIONS, SPEED, TIME, STILL, draws=draws, twin=twin)
     assert np.array_equal(flown.cost[[0, 2]], whole.cost[[0, 2]])
+
+
+@pytest.mark.parametrize(
+    ("shape", "size", "cylinder"),
+    [
+        ("box", (0.3, 0.4, 0.1), (0.5, 0.1)),
+        ("cylinder", (0.2, 0.2, 0.05), (0.2, 0.05)),
+        ("sphere", (0.15, 0.15, 0.15), (0.15, 0.15)),
+    ],
+)
+def test_a_body_is_inside_its_upright_cylinder(shape: str, size: tuple[float, ...], cylinder: tuple[float, float]) -> None:
+    body = SimpleNamespace(shape=shape, size=size)
+    assert _body(SimpleNamespace(body=body)) == pytest.approx(cylinder, rel=1e-12)  # type: ignore[arg-type]

@@ -245,6 +245,11 @@ def test_drawings_are_whole_and_skip_what_is_not_finite() -> None:
     assert len(root.findall("polyline")) == 1
     assert "1e-05" not in drawn
     assert lines("t", "x", [Line("one", "flown", [(1, 1.0)])]) == ""
+    # A linear axis begins at 0 though no value is near; that of a curve below 0 ends at it.
+    plain = ET.fromstring(lines("t", "x", [Line("one", "flown", [(1, 5.0), (2, 6.0)])], logarithmic=False))  # noqa: S314
+    assert [text.text for text in plain.findall("text")][:4] == ["0", "2", "4", "6"]
+    below = ET.fromstring(lines("t", "x", [Line("one", "flown", [(1, -3.0), (2, 3.0)])], logarithmic=False))  # noqa: S314
+    assert [text.text for text in below.findall("text")][:4] == ["-3", "-1", "1", "3"]
     dots = ET.fromstring(scatter("s", np.arange(2000.0), np.arange(2000.0)[::-1]))  # noqa: S314
     assert len(dots.findall("g/circle")) == 600
 

@@ -17,7 +17,7 @@ import pytest
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import lock_folder, sha256_file
 from airworthy.learning.datasets import DatasetConfig, ExpertDataset, job, shard_files, shard_maker, synthesize_dataset
-from airworthy.learning.datasets.config import shard_name
+from airworthy.learning.datasets.config import LIGHT_MAX, NOISE_MAX, ROLLOUTS_MAX, _typed, shard_name
 from airworthy.learning.datasets.shard_maker import Sharding
 from airworthy.learning.synthesis import RolloutPlan
 
@@ -294,6 +294,41 @@ def test_mistakes_of_a_run(tmp_path: Path, options: dict[str, Any], words: str) 
 def test_mistakes_of_a_configuration(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(AirworthyError, match=words):
         DatasetConfig(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"image_noise": NOISE_MAX},
+        {"light": (LIGHT_MAX, LIGHT_MAX)},
+        {"shard": 1},
+        {"shard": ROLLOUTS_MAX},
+        {"seed": 0},
+        {"seed": 2**63 - 1},
+    ],
+)
+def test_the_ends_of_a_range_belong_to_it(changes: dict[str, Any]) -> None:
+    config = DatasetConfig(**changes)
+    assert {name: getattr(config, name) for name in changes} == changes
+
+
+@pytest.mark.parametrize(
+    ("value", "hint", "found"),
+    [(1, float, 1.0), (0.5, float, 0.5), (True, bool, True), (3, int, 3), ([1, 2], tuple[float, float], (1.0, 2.0))],
+)
+def test_a_configuration_on_file_has_the_types_of_its_fields(value: Any, hint: Any, found: Any) -> None:
+    read = _typed(value, hint, "field")
+    assert read == found
+    assert type(read) is type(found)
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [(True, float), (True, int), (1, bool), ("1", float), (1.0, int), ([1], tuple[float, float]), (None, float)],
+)
+def test_a_value_of_another_type_is_no_configuration(value: Any, hint: Any) -> None:
+    with pytest.raises(TypeError, match="field cannot be"):
+        _typed(value, hint, "field")
 
 
 def test_more_roll_outs_than_fit_are_refused_before_they_are_planned() -> None:
