@@ -71,6 +71,13 @@ def test_flights_differ_as_table_one_says_and_by_their_own_number() -> None:
         drawn_vehicles(nominal, FlightSpread(mass=0.04), 0, [0])
 
 
+def test_forces_of_a_step_at_500_hz_have_the_variance_of_table_one() -> None:
+    """A density times the rate is the variance of what is held for a step: of a uniform law a third of its bound's square."""
+    spread = FlightSpread(thrust_noise=0.0)
+    (one,) = drawn_vehicles(vehicle("cf2x_scg_iros2022"), spread, 3, [0])
+    assert one.wrench_noise[0] == pytest.approx((500.0**-1 * spread.force**2 / 3.0,) * 3, rel=1e-12)
+
+
 def test_the_height_integral_makes_up_for_the_controllers_mass() -> None:
     family, nominal = FAMILIES["crazyflow"], vehicle("cf2x_L250")
     # An ideal thrust map: 132,000 commands per newton on 65,535 for 0.12 N is 4 x 0.2417 N per newton asked; gravity 9.81.

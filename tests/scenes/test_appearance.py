@@ -21,6 +21,7 @@ from airworthy.scenes.texels import (
     unpack,
     unpack_shared_exponent,
 )
+from airworthy.scenes.textures import procedural
 
 RNG = np.random.default_rng(0)
 
@@ -133,3 +134,11 @@ def test_looks_are_packed_once_until_scenes_join() -> None:
     second = appearance_of(batch)
     assert second is not first
     assert len(second.skies) == 3
+
+
+def test_a_checker_has_eight_fields_a_side() -> None:
+    pixels = procedural("checker", 64).pixels.astype(int)
+    field = np.indices((64, 64)) // 8
+    dark, light = pixels[0, 0], pixels[0, 8]
+    assert (dark < light).all()
+    np.testing.assert_array_equal(pixels, np.where((field.sum(0) % 2 == 0)[..., None], dark, light))

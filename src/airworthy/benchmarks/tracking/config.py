@@ -111,8 +111,8 @@ def check(config: EvaluateConfig) -> None:
         most = 0.9 if item.name in ("mass", "thrust") else 10.0
         if not (isfinite(value) and 0.0 <= value <= most):
             raise AirworthyError(f"The spread of {item.name} is {value}; expected 0 to {most:g}.")
-    if not 0 <= config.seed < 1 << 64:
-        raise AirworthyError(f"The seed is {config.seed}; expected 0 to 2^64 - 1.")
+    if not 0 <= config.seed < 1 << 63:
+        raise AirworthyError(f"The seed is {config.seed}; expected 0 to 2^63 - 1.")
     expanded(config.conditions)
 
 

@@ -80,8 +80,8 @@ def shard_name(index: int) -> str:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
-# A seed fills one 64-bit word of Philox's key.
-SEED_LIMIT = 1 << 64
+# A seed fills one word of Philox's key, and fits a signed number of 64 bits on file.
+SEED_LIMIT = 1 << 63
 LIGHT_MAX, NOISE_MAX = 100.0, 255.0
 """Of an image's brightness, as a factor, and of its noise [counts]: beyond them nothing is left to see."""
 LATER: dict[str, Any] = {"clear": 0.0}
@@ -129,7 +129,7 @@ class DatasetConfig(SynthesisConfig):
         if not 1 <= self.shard <= ROLLOUTS_MAX:
             raise AirworthyError(f"A shard has {self.shard} roll-outs; expected 1 to {ROLLOUTS_MAX:,}.")
         if not 0 <= self.seed < SEED_LIMIT:
-            raise AirworthyError(f"The seed is {self.seed}; expected 0 to 2^64 - 1.")
+            raise AirworthyError(f"The seed is {self.seed}; expected 0 to 2^63 - 1.")
         if len(set(self.courses)) < len(self.courses):
             raise AirworthyError(f"The courses {', '.join(self.courses)} name one twice; name each once.")
 

@@ -78,8 +78,8 @@ class AdaptationConfig:
                 f"Adaptation is to be measured over {self.flights} flights with a payload of {self.payload};"
                 f" expected 1 to {FLIGHTS_MAX:,}, and -0.5 to 2.0 of the mass, but not 0."
             )
-        if not 0 <= self.seed < 1 << 64:
-            raise AirworthyError(f"The seed is {self.seed}; expected 0 to 2^64 - 1.")
+        if not 0 <= self.seed < 1 << 63:
+            raise AirworthyError(f"The seed is {self.seed}; expected 0 to 2^63 - 1.")
 
 
 @dataclass(frozen=True)
