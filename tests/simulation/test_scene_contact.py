@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from airworthy.dynamics.scene_native import body_points
 from airworthy.geometry.batch import GeometryBatch
 from airworthy.geometry.placement import Placement
 from airworthy.geometry.shapes import Box, Cylinder, Mesh, Sphere
+from airworthy.simulation import rebound
 from airworthy.simulation.config import ROLLING, Contact, Ground, Imu, Randomization, SimulatorConfig
 from airworthy.simulation.obstacles import GAP, LEAVING, Obstacles
 from airworthy.simulation.simulator import Simulator
@@ -463,3 +465,16 @@ def test_a_sphere_that_touches_a_wall_meets_it_only_on_the_way_in(axis: int, sid
     np.testing.assert_array_equal(found.instance, np.where(into, 0, -1))
     np.testing.assert_array_equal(found.fraction, np.where(into, 0.0, 1.0))
     np.testing.assert_allclose(found.normal[into], np.tile(normal, (2, 1)), atol=1e-9)
+
+
+def test_out_of_a_deep_overlap_a_body_glides_by_eight_millimetres_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two spheres the deeper one counts; up to a millimetre no body is called deep."""
+    monkeypatch.setattr(rebound, "lifted", lambda bodies, motion, lift: (motion.velocity, motion.rate))
+    depth = np.array([[-1e-3, 5e-4], [2e-3, 1e-3], [0.0, 0.05], [np.inf, 0.05], [0.0, -1.0]])
+    touch = np.array([[True, True], [True, True], [True, True], [False, True], [True, True]])
+    normal = np.zeros((5, 2, 3))
+    normal[..., 2] = 1.0
+    motion = SimpleNamespace(position=np.zeros((5, 3)), velocity=np.zeros((5, 3)), rate=np.zeros((5, 3)))
+    deep = rebound._step_out(None, motion, touch, normal, depth)  # type: ignore[arg-type]
+    np.testing.assert_allclose(motion.position[:, 2], [5e-4, 2e-3, 8e-3, 8e-3, 0.0], rtol=1e-12)
+    assert deep.tolist() == [False, True, True, True, False]
