@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from airworthy.capture import training
 from airworthy.capture.images import CaptureImages
 from airworthy.capture.training import TrainOptions, train_splats
 from airworthy.capture.training_options import SplatTrainingPlan, reduced
@@ -235,6 +236,14 @@ def test_reduction_is_the_mean() -> None:
 def test_options_that_cannot_be_used(change: dict[str, Any], message: str, images: CaptureImages, tmp_path: Path) -> None:
     with pytest.raises(AirworthyError, match=message):
         train_splats(images, tmp_path, replace(QUICK, **change), quiet=True)
+
+
+def test_what_was_chosen_is_what_is_trained_with(
+    images: CaptureImages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "_known", lambda folder, options, identity: (options, identity["options"]))
+    assert train_splats(images, tmp_path, QUICK) == (QUICK, asdict(QUICK))
+    assert train_splats(images, tmp_path) == (TrainOptions(), asdict(TrainOptions()))
 
 
 def test_points_take_the_mean_colour_of_the_images_that_show_them() -> None:

@@ -19,7 +19,7 @@ from airworthy.gates.labels.equations import FlightState, Lane, _move
 from airworthy.gates.labels.kernel import flight_kernel, fly_lanes
 from airworthy.gates.labels.lanes import make_lanes
 from airworthy.gates.labels.options import RANDOMISATIONS, SearchOptions
-from airworthy.gates.labels.rollouts import fly, second_duration
+from airworthy.gates.labels.rollouts import fly, reference_of, second_duration
 from airworthy.gates.labels.situations import RolloutDraws, draw, noise
 
 STILL = SearchOptions(randomisation=RANDOMISATIONS["none"])
@@ -230,3 +230,24 @@ def test_what_is_not_finite_is_a_crash_at_the_cost_of_one(twin: bool, draws: Rol
 def test_a_body_is_inside_its_upright_cylinder(shape: str, size: tuple[float, ...], cylinder: tuple[float, float]) -> None:
     body = SimpleNamespace(shape=shape, size=size)
     assert _body(SimpleNamespace(body=body)) == pytest.approx(cylinder, rel=1e-12)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("time", "yaw", "rate"), [(0.25, 0.5, 2.0), (0.75, 1.0, 0.0), (1.0, 1.0, -3.0), (1.5, -0.5, -3.0), (2.5, -2.0, 0.0)]
+)
+def test_the_second_segment_begins_at_the_end_of_the_first(time: float, yaw: float, rate: float) -> None:
+    """Of 1 and 2 s, each turning for the first half of it, by 1 and by -3 rad; at 1 s the second one's turn has begun."""
+
+    class One(SimpleNamespace):
+        def __len__(self) -> int:
+            return 1
+
+    # Along x: from 0 to 1 m, and from 1 to 5 m, by straight lines.
+    coefficients = np.zeros((1, 2, 3, 2))
+    coefficients[0, :, 0] = [[0.0, 1.0], [1.0, 4.0]]
+    lanes = One(times=np.array([[1.0, 2.0]]), coefficients=coefficients, headings=np.array([[[0.0, 1.0], [1.0, -3.0]]]))
+    found = [float(value[0]) for value in reference_of(lanes, time, 0.5)]  # type: ignore[arg-type]
+    x, speed = (time, 1.0) if time < 1.0 else (1.0 + 2.0 * (time - 1.0), 2.0)
+    assert found[:3] == pytest.approx([x, 0.0, 0.0])
+    assert found[3:9] == pytest.approx([speed, *[0.0] * 5])
+    assert found[9:] == pytest.approx([yaw, rate])

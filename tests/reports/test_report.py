@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from airworthy.core.errors import AssetError
 from airworthy.evaluation import evaluate_tracking, read_summary, summarize, write_summary
 from airworthy.reports.batch import FlightBatch, bands, choose_drawn, reference_of_table
 from airworthy.reports.figures import _saturation_panel
-from airworthy.reports.flight_report import _camera_azimuth, path_scene, write_report
+from airworthy.reports.flight_report import _camera_azimuth, _scene, path_scene, write_report
 from airworthy.reports.page import labelled
 from airworthy.simulation.flights import FlightTable, write_flight
 from airworthy.tasks import TrackingReference
@@ -304,3 +305,10 @@ def test_the_camera_stands_beside_the_way_that_was_flown(direction: float) -> No
     # The way has no sense: there and back look alike.
     for points in (path, path[::-1]):
         assert np.degrees(_camera_azimuth(points)) == pytest.approx(direction - 62.0, abs=1e-6)
+
+
+@pytest.mark.parametrize(("flights", "faint"), [(1, 1.0), (9, 1.0), (10, 0.9), (18, 0.5), (45, 0.3)])
+def test_the_more_paths_the_fainter_each(flights: int, faint: float) -> None:
+    batch = SimpleNamespace(references=[], path=lambda index, points: np.array([[0.0, 0.0, 1.0], [1.0, 0.1 * index, 1.0]]))
+    content = _scene(batch, ["success"] * flights, range(flights), 0, [])  # type: ignore[arg-type]
+    assert content["faint"] == faint

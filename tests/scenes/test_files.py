@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airworthy.cli.scene_pictures import STARTER
-from airworthy.core.errors import AssetError
+from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Sphere
 from airworthy.scenes import (
     Actor,
@@ -31,6 +32,7 @@ from airworthy.scenes import (
     Texture,
     Waypoint,
     add_actor,
+    formats,
     person,
     read_scene,
     scene,
@@ -38,6 +40,7 @@ from airworthy.scenes import (
     scene_names,
     write_scene,
 )
+from airworthy.scenes.files import scene_file
 from airworthy.scenes.formats.model import FileLimits
 from airworthy.scenes.splats import Splats
 
@@ -339,3 +342,18 @@ def test_a_scene_is_replaced_as_a_whole(tmp_path: Path, monkeypatch: pytest.Monk
     assert scene_digest(read_scene(write_scene(new, tmp_path / "place"))) == scene_digest(new)
     assert (tmp_path / "place/assets/mine.png").read_text() == "mine"
     assert (tmp_path / "place/notes.txt").read_text() == "mine"
+
+
+def test_of_a_model_of_several_shapes_the_part_has_to_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shapes = {"hull": Box((1.0, 1.0, 1.0)), "mast": Box((0.1, 0.1, 2.0))}
+    folder = SimpleNamespace(path=lambda file, where: tmp_path / file, limits=None)
+
+    def read(count: int, part: str) -> object:
+        monkeypatch.setattr(formats, "read_model", lambda *given: SimpleNamespace(shapes=dict(list(shapes.items())[:count])))
+        return scene_file._shape({"kind": "mesh", "file": "boat.obj", "part": part}, folder, {}, "shapes.boat")  # type: ignore[arg-type]
+
+    assert read(1, "") is shapes["hull"]
+    assert read(2, "mast") is shapes["mast"]
+    for count, part in ((2, ""), (1, "mast"), (0, "")):
+        with pytest.raises(AirworthyError, match="part"):
+            read(count, part)

@@ -12,7 +12,8 @@ from airworthy.geometry.batch import GeometryBatch
 from airworthy.geometry.occupancy import voxelize
 from airworthy.scenes.formats import read_model
 from airworthy.scenes.formats.export import export_scene
-from airworthy.scenes.formats.sampling import sample_points
+from airworthy.scenes.formats.model import CloudNote
+from airworthy.scenes.formats.sampling import note_lines, parse_note, sample_points
 from airworthy.scenes.generators import GENERATORS
 from airworthy.scenes.generators.flyingtrust import layout_of
 from airworthy.scenes.record import Scene
@@ -76,3 +77,21 @@ def test_clutter_is_exported_voxel_by_voxel() -> None:
     assert voxels is not None
     upper = voxels.lower + np.array(voxels.occupied.shape) * CELL
     assert overlap(cells_of_cloud(GENERATORS["perlin"](2, 0), voxels.lower, upper), voxels.occupied) > 0.999
+
+
+def test_what_a_cloud_says_of_itself_comes_back() -> None:
+    note = CloudNote(
+        0.1,
+        np.array([[1.0, 2.0, 3.0], [-4.0, 5.0, 0.1]]),
+        lower=(-1.0, -2.0, -3.0),
+        upper=(4.0, 5.0, 6.0),
+        start=(1.5, 2.5, 3.5, 0.5),
+        goal=(7.0, 8.0, 9.0),
+    )
+    found = parse_note(["by somebody", *note_lines(note)])
+    assert found is not None
+    assert found.open is not None
+    np.testing.assert_array_equal(found.open, note.open)
+    assert (found.spacing, found.lower, found.upper) == (note.spacing, note.lower, note.upper)
+    assert (found.start, found.goal) == (note.start, note.goal)
+    assert parse_note(["airworthy", "nothing of ours"]) is None
