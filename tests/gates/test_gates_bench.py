@@ -75,7 +75,7 @@ def test_forces_of_a_step_at_500_hz_have_the_variance_of_table_one() -> None:
     """A density times the rate is the variance of what is held for a step: of a uniform law a third of its bound's square."""
     spread = FlightSpread(thrust_noise=0.0)
     (one,) = drawn_vehicles(vehicle("cf2x_scg_iros2022"), spread, 3, [0])
-    assert one.wrench_noise.force == pytest.approx((500.0**-1 * spread.force**2 / 3.0,) * 3, rel=1e-12)
+    assert one.wrench_noise.force == pytest.approx((500.0**-1 * spread.force**2 / 3.0,) * 3, rel=1e-12, abs=0.0)
 
 
 def test_the_height_integral_makes_up_for_the_controllers_mass() -> None:
