@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import signal
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -131,7 +132,9 @@ def waited(n):
     return None
 """
 NEAR = (
-    "from airworthy.room.some import doubled, waited\ndef test_doubled():\n    assert doubled(2) == 4 and waited(3) is None\n"
+    "import signal\nfrom airworthy.room.some import doubled, waited\ndef test_doubled():\n"
+    "    assert doubled(2) == 4 and waited(3) is None\n"
+    "    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
 )
 FAR = "import importlib\ndef test_far():\n    assert importlib.import_module('airworthy.room.some').tripled(0) == 0\n"
 WRONG = "def test_wrong():\n    assert False\n"
@@ -159,7 +162,11 @@ def test_bugs_are_caught_near_or_far_survive_or_hang(
     monkeypatch.setattr(mutants, "REPOSITORY", root)
     monkeypatch.setattr(mutants, "PACKAGE", root / "src" / "airworthy")
     monkeypatch.setattr(sys, "argv", ["mutants", "room", "--workers", "1", "--timeout", "40", "--out", str(tmp_path / "out")])
-    assert mutants.main() == 0
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in the background of a shell
+    try:
+        assert mutants.main() == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
     rows = [json.loads(line) for line in (tmp_path / "out" / "mutants.jsonl").read_text().splitlines()]
     found = {(row["was"], row["now"]): (row["outcome"], row["by"]) for row in rows}
     near, far = "tests/room/test_some.py::test_doubled", "tests/room/test_zoo.py::test_far"

@@ -320,6 +320,8 @@ def _judged(arguments: list[str], write: bool, told: str) -> None:
                     print(report.nodeid, file=stream)
 
     os.setsid()
+    # A shell's background job ignores interrupts, and so would all that tests start to interrupt it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     silence = os.open(os.devnull, os.O_RDWR)
     for k in (0, 1, 2):
         os.dup2(silence, k)
