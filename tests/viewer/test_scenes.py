@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from airworthy.scenes.splats import Splats, write_splats
 from airworthy.viewer import Subject, Viewer, load_subject
 from airworthy.viewer.flights import ActorPoses
 from airworthy.viewer.playback import GREY, _dome
-from airworthy.viewer.scene_nodes import wrapped
+from airworthy.viewer.scene_nodes import SceneNodes, wrapped
 from airworthy.viewer.splat_nodes import covariances
 
 PATH = (Waypoint(0.0, (0.0, 0.0, 0.0)), Waypoint(2.0, (4.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)))
@@ -102,6 +103,9 @@ class TestMeshes:
         place = Scene("one", {"cube": Box((0.5, 0.5, 0.5))}, paint, instances=(Instance("cube", materials=("lamp",)),))
         (node,) = Viewer(server, Subject("one", place)).nodes.values()
         assert np.asarray(node.batched_colors).reshape(-1)[:3].tolist() == [51, 153, 255]
+        # What is asked of the browser's library, which would put up with more.
+        nodes: Any = SimpleNamespace(_scene=place)
+        assert SceneNodes._plain(nodes, place.instances[0], tessellate(Box((0.5, 0.5, 0.5)))) == (51, 153, 255)
 
     def test_what_is_covered_shows_when_asked_for(self, server: Any) -> None:
         shown, covered = Instance("cube"), Instance("cube", (2.0, 0.0, 0.0), visible=False, covered=True)
