@@ -1,0 +1,157 @@
+"""What a learning task is: pure functions of scalars, written like every equation, and the numbers beside them.
+
+They are called with NumPy arrays (the twin), traced into the kernel that steps thousands of environments, and derived alike. A
+state is position, velocity (world), attitude x y z w, body rate and rotor states: 13 + n scalars, as in
+`airworthy.learning.gradient.dynamics`; `p` is the record of parameters, with `hover` (rotor states of hover) and
+`nominal_weight` [N] of the vehicle before it was drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from airworthy.core.arrays import Scalar, Vector
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.ops import clip, exp, maximum, sqrt
+
+__all__ = [
+    "Judgement",
+    "LearningTask",
+    "learning_task",
+    "learning_tasks",
+    "peak",
+    "penalty",
+    "register_task",
+    "thrust_command",
+]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Of one step."""
+
+    terms: dict[str, Scalar]
+    """Named parts of the reward, whose sum is the reward."""
+    terminated: Scalar
+    """1 where the flight ended by what happened in it, else 0."""
+    success: Scalar
+    """1 where the state is what the task asks for, else 0."""
+
+
+class LearningTask(Protocol):
+    """A task; frozen dataclasses of this shape can be registered."""
+
+    @property
+    def name(self) -> str:
+        """In the registry."""
+        ...
+
+    @property
+    def vehicle(self) -> str:
+        """Catalogue name of the vehicle it was published with."""
+        ...
+
+    @property
+    def rate(self) -> float:
+        """Decisions per second."""
+        ...
+
+    @property
+    def episode_steps(self) -> int:
+        """Decisions after which a flight is truncated."""
+        ...
+
+    @property
+    def noise(self) -> bool:
+        """Whether observations are disturbed."""
+        ...
+
+    def start(self, uniforms: Vector, p: Any) -> Vector:
+        """State of a new flight from 16 uniform numbers in (0, 1)."""
+        ...
+
+    def command(self, action: Vector, p: Any) -> Vector:
+        """Rotor states commanded by an action, whose entries are within [-1, 1]."""
+        ...
+
+    def observe(self, state: Vector, noises: Vector, p: Any) -> Vector:
+        """Return what the policy sees; `noises` are 16 standard normal numbers, zeros where `noise` is not set."""
+        ...
+
+    def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
+        """Reward of a step from state `before` to `after` by `action`, after the action `past`."""
+        ...
+
+
+def peak(x: Scalar, height: float, sharpness: float) -> Scalar:
+    """E(x; m, a) = m exp(-a x^2) of Aerial Gym's rewards."""
+    return height * exp(-sharpness * x * x)
+
+
+def penalty(x: Scalar, height: float, sharpness: float) -> Scalar:
+    """P(x; m, a) = m (exp(-a x^2) - 1), 0 at best."""
+    return peak(x, height, sharpness) - height
+
+
+def thrust_command(thrusts: Vector, p: Any) -> Vector:
+    """Rotor states whose steady thrust is asked for, within their limits: the polynomial's positive root.
+
+    Args:
+        thrusts: Of each rotor [N].
+        p: Parameters: rotor_thrust (c0 + c1 w + c2 w^2, c2 > 0), rotor_min, rotor_max.
+    """
+    speeds = []
+    for u, c, low, high in zip(thrusts, p.rotor_thrust, p.rotor_min, p.rotor_max, strict=True):
+        root = sqrt(maximum(c[1] * c[1] + 4.0 * c[2] * (u - c[0]), 0.0))
+        speeds.append(clip((root - c[1]) / (2.0 * c[2]), low, high))
+    return tuple(speeds)
+
+
+_TASKS: dict[str, Callable[..., LearningTask]] = {}
+
+
+def register_task(name: str, make: Callable[..., LearningTask]) -> None:
+    """Make a task known by name.
+
+    Args:
+        name: As in `VectorTask("NAME")`.
+        make: Called with the task's own options.
+
+    Raises:
+        AirworthyError: Another task has this name.
+    """
+    if _TASKS.get(name, make) is not make:
+        raise AirworthyError(f"A learning task {name!r} is registered already; choose another name.")
+    _TASKS[name] = make
+
+
+def learning_task(name: str, **options: Any) -> LearningTask:
+    """Return a registered task.
+
+    Args:
+        name: One of `learning_tasks`.
+        options: Of the task.
+
+    Raises:
+        UnknownNameError: There is none of this name.
+        AirworthyError: An option that it does not have.
+    """
+    from airworthy.learning.environments import tasks
+
+    _ = tasks  # those that are shipped register themselves
+    if name not in _TASKS:
+        raise unknown_name("learning task", name, sorted(_TASKS))
+    try:
+        return _TASKS[name](**options)
+    except TypeError as error:
+        raise AirworthyError(f"The learning task {name!r} does not take these options: {error}.") from None
+
+
+def learning_tasks() -> Iterator[str]:
+    """Names of all that are registered."""
+    from airworthy.learning.environments import tasks
+
+    _ = tasks
+    return iter(sorted(_TASKS))

@@ -1,0 +1,231 @@
+"""Thousands of environments of one task: one launch per policy step, on memory that learners read without a copy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, ArrayFloat
+from airworthy.core.errors import AirworthyError
+from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
+from airworthy.core.random import flight_key
+from airworthy.learning.environments.kernel import RESULTS, EnvironmentShape, environment_kernel, parameters_of
+from airworthy.learning.environments.task import LearningTask, learning_task
+from airworthy.learning.gradient.dynamics import surrogate_of
+from airworthy.simulation.config import Randomization, SimulatorConfig
+from airworthy.vehicles import Vehicle, hover_speed, vehicle
+
+__all__ = ["EpisodeEnds", "StepResult", "VectorTask"]
+
+_LARGEST = 1 << 20
+"""Environments; more would not fit 32-bit counts of their memory."""
+
+
+@dataclass(frozen=True)
+class EpisodeEnds:
+    """Of flights that ended in a step; numbers of others are those of their last end, or 0."""
+
+    ended: ArrayBool
+    """(env,)."""
+    returns: ArrayF32
+    """Sum of rewards, (env,)."""
+    length: ArrayF32
+    """Policy steps, (env,)."""
+    success: ArrayBool
+    """Whether the last state was what the task asks for, (env,)."""
+    diverged: ArrayBool
+    """Whether the flight left the numbers, or was commanded what is none, (env,)."""
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """Of one policy step; arrays are views of memory that the next step writes over."""
+
+    observation: ArrayF32
+    """(env, k): of the new flight where one ended."""
+    reward: ArrayF32
+    """(env,)."""
+    terminated: ArrayBool
+    """Flights that ended by what happened in them, (env,)."""
+    truncated: ArrayBool
+    """Flights that were only cut off, (env,); never both."""
+    final_observation: ArrayF32
+    """(env, k): what ended flights saw last; of others, whatever stood there."""
+    ends: EpisodeEnds
+    """Of the flights that ended."""
+    terms: dict[str, ArrayF32] = field(default_factory=dict)
+    """Named parts of the reward, each (env,)."""
+
+
+class VectorTask:
+    """Environments of a learning task.
+
+    Every number of a flight depends on (seed, flight id, episode) and its own actions alone: not on the batch, its order, or
+    threads. A flight that leaves the numbers ends as `terminated` with `diverged` and a finite reward; no other feels it.
+
+    Args:
+        task: Name of a registered task, or a task.
+        env_count: Environments.
+        vehicle: Whose rotors are commanded: a record or a catalogue name; default: the task's own.
+        seed: Of all that is drawn.
+        randomization: How vehicles differ, drawn anew for each flight; position and yaw are the task's and stay 0.
+        least_thrust_to_weight: Drawn vehicles with less have their thrust raised to it.
+        flight_ids: Identity of each environment's flights, (env,); default 0, 1, 2 ...
+        threads: Most threads on a CPU.
+
+    Raises:
+        AirworthyError: A number out of range, a vehicle that cannot hover, or an unknown task.
+    """
+
+    def __init__(
+        self,
+        task: str | LearningTask = "motor_command",
+        env_count: int = 1024,
+        vehicle: Vehicle | str | None = None,
+        seed: int = 0,
+        randomization: Randomization | None = None,
+        least_thrust_to_weight: float = 1.2,
+        flight_ids: ArrayLike | None = None,
+        threads: int | None = None,
+    ):
+        if isinstance(env_count, bool) or not isinstance(env_count, int | np.integer) or not 1 <= env_count <= _LARGEST:
+            raise AirworthyError(f"env_count is {env_count!r}; expected a whole number from 1 to {_LARGEST:,}.")
+        self.task = learning_task(task) if isinstance(task, str) else task
+        self.env_count = int(env_count)
+        self.vehicle = _vehicle(self.task.vehicle if vehicle is None else vehicle)
+        self.randomization = randomization or Randomization()
+        if self.randomization.position or self.randomization.yaw:
+            raise AirworthyError("Randomization of position and yaw has no effect here: the task says where flights begin.")
+        calm = replace(self.randomization, position=0.0, yaw=0.0)
+        surrogate = surrogate_of(self.vehicle, SimulatorConfig(control_rate=self.task.rate, randomization=calm), 1)
+        nominal = surrogate_of(self.vehicle, SimulatorConfig(control_rate=self.task.rate), 1)
+        form = replace(surrogate.form, drag=surrogate.form.drag if not calm.wind else "full")
+        self._shape = EnvironmentShape(self.task, form, calm, float(least_thrust_to_weight))
+        self._parameters = parameters_of(self._shape)
+        self.action_count, self.observation_count = self._shape.actions, self._parameters.observed
+        self.terms = self._parameters.terms
+        """Names of the reward's parts."""
+        self._make_arrays(nominal.rows[:, 0], threads)
+        self._ids = np.arange(self.env_count) if flight_ids is None else np.asarray(flight_ids)
+        if self._ids.shape != (self.env_count,) or not np.issubdtype(self._ids.dtype, np.integer):
+            raise AirworthyError(
+                f"flight_ids has shape {self._ids.shape}; expected whole numbers, one for each of {env_count}."
+            )
+        self.reset(seed)
+
+    def _make_arrays(self, nominal: ArrayFloat, threads: int | None) -> None:
+        n, count = self.action_count, self.env_count
+        padded = -(-count // CPU_LANES) * CPU_LANES
+        speeds = np.asarray(hover_speed(self.vehicle))
+        low, high = (nominal[self._parameters.layout.rows(f"rotor_{end}")][:n] for end in ("min", "max"))
+        weight = self.vehicle.mass * self.vehicle.gravity
+        whole = np.concatenate([nominal, speeds, (2.0 * speeds - low - high) / (high - low), [weight]])
+        used = whole[self._parameters.used].astype(np.float32)
+        rows = {
+            "parameters": np.repeat(used[:, None], padded, axis=1),
+            "nominal": np.repeat(used[:, None], padded, axis=1),
+            "state": np.zeros((self._shape.state + n, padded), np.float32),
+            "keys": np.zeros((5, padded), np.uint32),
+            "actions": np.zeros((padded, n), np.float32),
+            "mask": np.zeros(padded, np.int32),
+            "result": np.zeros((len(RESULTS) + len(self.terms), padded), np.float32),
+            "observation": np.zeros((padded, self.observation_count), np.float32),
+            "final_observation": np.zeros((padded, self.observation_count), np.float32),
+        }
+        wp = quiet_warp()
+        self._host: dict[str, ArrayAny] = rows
+        self._arrays = [wp.array(a.ravel(), device="cpu", copy=False) for a in rows.values()]
+        blocks = padded // CPU_LANES
+        kernel = environment_kernel(self._shape)
+        self._launchers = [
+            Launcher(kernel, blocks, [*self._arrays, padded, stepping, self.task.episode_steps], "cpu", threads)
+            for stepping in (0, 1)
+        ]
+        self._result = {name: rows["result"][k, :count] for k, name in enumerate((*RESULTS, *self.terms))}
+
+    # ---- stepping ----------------------------------------------------------------------------------------------------
+
+    def reset(self, seed: int | None = None, mask: ArrayLike | None = None) -> ArrayF32:
+        """Begin new flights.
+
+        Args:
+            seed: All flights begin with their first episode of this seed; None goes on to the next episode.
+            mask: Where, (env,); None: everywhere. Not together with a seed.
+
+        Returns:
+            Observations, (env, k): a view of memory that the next step writes over.
+
+        Raises:
+            AirworthyError: A mask of another shape, or together with a seed.
+        """
+        host = self._host
+        chosen = np.ones(self.env_count, bool) if mask is None else np.asarray(mask)
+        if chosen.shape != (self.env_count,) or chosen.dtype != bool:
+            raise AirworthyError(f"mask is {chosen.dtype} of shape {chosen.shape}; expected bool, ({self.env_count},).")
+        if seed is not None:
+            if mask is not None:
+                raise AirworthyError("reset got a seed and a mask; a seed begins all flights anew: leave one of them out.")
+            self.seed = int(seed)
+            # One before the first: each reset goes on by one.
+            host["keys"][:4, : self.env_count] = flight_key(self.seed, self._ids, 0xFFFFFFFF).T
+        host["mask"][: self.env_count] = chosen
+        host["result"][RESULTS.index("return"), : self.env_count][chosen] = 0.0
+        self._launchers[0].launch()
+        return self.observation
+
+    def step(self, actions: ArrayLike) -> StepResult:
+        """Take one policy step everywhere; where a flight ends the next begins at once.
+
+        Args:
+            actions: Within [-1, 1], clipped to it, (env, actions); an entry that is no finite number ends its flight.
+
+        Raises:
+            AirworthyError: Another shape.
+        """
+        given = np.asarray(actions, np.float32)
+        if given.shape != (self.env_count, self.action_count):
+            raise AirworthyError(f"Actions have shape {given.shape}; expected {(self.env_count, self.action_count)}.")
+        self._host["actions"][: self.env_count] = given
+        self._launchers[1].launch()
+        r = self._result
+        terminated, truncated = r["terminated"] > 0.5, r["truncated"] > 0.5
+        ends = EpisodeEnds(terminated | truncated, r["last_return"], r["length"], r["success"] > 0.5, r["diverged"] > 0.5)
+        final = self._host["final_observation"][: self.env_count]
+        terms = {name: r[name] for name in self.terms}
+        return StepResult(self.observation, r["reward"], terminated, truncated, final, ends, terms)
+
+    # ---- what there is -----------------------------------------------------------------------------------------------
+
+    @property
+    def observation(self) -> ArrayF32:
+        """Present observations, (env, k): a view of memory that steps write over."""
+        return self._host["observation"][: self.env_count]
+
+    @property
+    def state(self) -> ArrayF32:
+        """Position, velocity, attitude, body rate, rotor states of each, (13 + rotors, env): a view."""
+        return self._host["state"][: self._shape.state, : self.env_count]
+
+    @property
+    def age(self) -> ArrayAny:
+        """Policy steps since each flight began, (env,): a view; learners that stagger episodes write it."""
+        return self._host["keys"][4, : self.env_count]
+
+    @property
+    def episode(self) -> ArrayAny:
+        """Number of each environment's flight, (env,)."""
+        return self._host["keys"][3, : self.env_count]
+
+    def parameter(self, name: str) -> ArrayF32:
+        """Parameter rows of the present flights' vehicles, (k, env); those that the task reads."""
+        p = self._parameters
+        if name not in p.layout:
+            raise AirworthyError(f"Unknown parameter {name!r}; see airworthy.dynamics.state.rigid_layout.")
+        rows = [p.place[row] for row in range(*p.layout.rows(name).indices(p.layout.size)) if row in p.place]
+        return self._host["parameters"][rows, : self.env_count]
+
+
+def _vehicle(item: Vehicle | str) -> Vehicle:
+    return vehicle(item) if isinstance(item, str) else item

@@ -1,0 +1,246 @@
+"""Environments of learning tasks: against their twin and published formulas, in any batch, and what must not spread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from airworthy.core.arrays import Array, ArrayF32
+from airworthy.core.errors import AirworthyError
+from airworthy.learning.environments import VectorTask, learning_task, learning_tasks, register_task
+from airworthy.learning.environments.tasks import HoverTask, MotorCommand
+from airworthy.learning.environments.twin import VectorTwin
+from airworthy.simulation import Randomization
+from airworthy.vehicles import vehicle
+
+SPREAD = Randomization(mass=0.2, inertia=0.3, thrust=0.1, rotor=0.05, lag=0.3)
+
+
+def actions_for(count: int, steps: int, width: int = 4, seed: int = 0) -> ArrayF32:
+    """About hover, so that some flights last; (steps, count, width)."""
+    return (0.4 + 0.4 * np.random.default_rng(seed).normal(size=(steps, count, width))).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("task", "count"), [("motor_command", 1), ("motor_command", 17), ("motor_command", 300), ("hover", 40)]
+)
+def test_equals_its_twin_over_many_steps_with_resets(task: str, count: int) -> None:
+    """The twin is set to the kernel's state every 10 steps, since a chaotic flight doubles any rounding."""
+    environments = VectorTask(learning_task(task, episode_steps=25), count, randomization=SPREAD, seed=5)
+    ended = 0
+    for k, actions in enumerate(actions_for(count, 60)):
+        if k % 10 == 0:
+            twin = VectorTwin(environments)
+        expected = twin.step(actions)
+        result = environments.step(actions)
+        np.testing.assert_array_equal(result.terminated, expected.terminated)
+        np.testing.assert_array_equal(result.truncated, expected.truncated)
+        np.testing.assert_allclose(result.reward, expected.reward, rtol=2e-5, atol=2e-5)
+        np.testing.assert_allclose(result.observation, expected.observation, rtol=1e-5, atol=1e-5)
+        for name, value in expected.terms.items():
+            np.testing.assert_allclose(result.terms[name], value, rtol=2e-5, atol=2e-5, err_msg=name)
+        over = result.ends.ended
+        np.testing.assert_allclose(result.final_observation[over], expected.final_observation[over], rtol=1e-5, atol=1e-5)
+        ended += int(over.sum())
+    assert ended >= 2 * count  # truncations at 25 and 50 at least
+
+
+def test_the_published_reward_computed_by_hand() -> None:
+    """Formulas of the specification (aerial_gym, 9.3), written out once more, on the states before and after a step."""
+    environments = VectorTask(MotorCommand(noise=False, as_published=True), 64, seed=3)
+    before, past = environments.state.astype(float), None
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        actions = rng.uniform(-1.0, 1.0, (64, 4)).astype(np.float32)
+        before = environments.state.astype(float).copy()
+        result = environments.step(actions)
+        after, alive = environments.state.astype(float), ~result.ends.ended
+        if past is not None:
+            reward = published_reward(before, after, actions.astype(float), past)
+            np.testing.assert_allclose(result.reward[alive], reward[alive], rtol=1e-5, atol=2e-6)
+        past = actions.astype(float)
+    assert alive.sum() > 40
+
+
+def published_reward(before: Array, after: Array, actions: Array, past: Array) -> Array:
+    def peak(x: Array, m: float, a: float) -> Array:
+        return m * np.exp(-a * x * x)
+
+    x, y, z = after[6:9]
+    up_z, forward_x = 1 - 2 * (x * x + y * y), 1 - 2 * (y * y + z * z)
+    u, u_before = 0.7 + 0.5 * actions, 0.7 + 0.5 * past
+    e = after[:3] * np.array([[1.0], [1.0], [11.0]])
+    pos = (peak(e, 10, 10) + peak(e, 2, 2)).sum(0)
+    upright, align = peak(1 - up_z, 2.5, 5), peak(1 - forward_x, 6, 5)
+    ang, vel = peak(after[10:13], 0.3, 10).sum(0), peak(after[3:6], 1, 5).sum(0)
+    effort = (peak(u - 0.372 * 9.81 / 4, 0.01, 10) - 0.01).sum(1)
+    diff = (peak(u - u_before, 1.3, 6) - 1.3).sum(1)
+    nearer = np.linalg.norm(before[:3], axis=0) - np.linalg.norm(after[:3], axis=0)
+    toward = np.where(nearer >= 0, 10 * nearer, 15 * nearer)
+    return np.asarray(toward + (pos * (align + vel + ang + diff) + ang + vel + upright + pos + effort) / 100)
+
+
+def test_flights_are_the_same_alone_in_any_batch_order_and_threads() -> None:
+    ids, task = np.array([7, 3, 900, 41, 2, 11]), MotorCommand(episode_steps=12)
+    actions = actions_for(6, 50)
+    whole = VectorTask(task, 6, flight_ids=ids, randomization=SPREAD, seed=9)
+    order = np.array([4, 0, 5, 2, 1, 3])
+    turned = VectorTask(task, 6, flight_ids=ids[order], randomization=SPREAD, seed=9, threads=1)
+    alone = [VectorTask(task, 1, flight_ids=ids[[k]], randomization=SPREAD, seed=9) for k in range(6)]
+    ended = 0
+    for a in actions:
+        result = whole.step(a)
+        seen, reward = result.observation.copy(), result.reward.copy()
+        other = turned.step(a[order])
+        np.testing.assert_array_equal(other.observation, seen[order])
+        np.testing.assert_array_equal(other.reward, reward[order])
+        for k, single in enumerate(alone):
+            mine = single.step(a[[k]])
+            np.testing.assert_array_equal(mine.observation[0], seen[k])
+            np.testing.assert_array_equal(mine.reward[0], reward[k])
+        ended += int(result.ends.ended.sum())
+    assert ended >= 6 * 4
+
+
+def test_what_is_no_number_stays_in_its_environment() -> None:
+    sick, well = (VectorTask("motor_command", 64, randomization=SPREAD) for _ in range(2))
+    bad = np.array([0, 17, 63])
+    for k, a in enumerate(actions_for(64, 30)):
+        poisoned = a.copy()
+        if k == 3:
+            poisoned[bad[0], 1] = np.nan
+            poisoned[bad[1]] = np.inf
+        if k == 5:
+            sick.state[4, bad[2]] = np.nan
+        mine, others = sick.step(poisoned), well.step(a)
+        rest = ~np.isin(np.arange(64), bad)
+        np.testing.assert_array_equal(mine.observation[rest], others.observation[rest])
+        np.testing.assert_array_equal(mine.reward[rest], others.reward[rest])
+        assert np.isfinite(mine.observation).all()
+        assert np.isfinite(mine.reward).all()
+        if k == 3:
+            assert mine.terminated[bad[:2]].all()
+            assert mine.ends.diverged[bad[:2]].all()
+            assert not mine.ends.diverged[rest].any()
+        if k == 5:
+            assert mine.ends.diverged[bad[2]]
+
+
+def test_each_flight_gets_another_vehicle_within_the_spread_and_none_too_weak() -> None:
+    environments = VectorTask("motor_command", 2000, randomization=SPREAD, seed=2)
+    masses = 1.0 / environments.parameter("mass_inverse")[0]
+    nominal = vehicle("tinyprop").mass
+    assert abs(masses / nominal - 1.0).max() <= 0.2 + 1e-5
+    assert abs(np.mean(masses) / nominal - 1.0) < 0.01
+    assert np.std(masses) / nominal == pytest.approx(0.2 / np.sqrt(3.0), rel=0.05)
+    full = environments.parameter("rotor_max") ** 2
+    thrust = (environments.parameter("rotor_thrust")[2::3] * full).sum(axis=0)  # tinyprop's are pure squares
+    assert (thrust / (masses * 9.81)).min() > 1.2 - 1e-3
+    environments.reset()
+    assert (1.0 / environments.parameter("mass_inverse")[0] != masses).mean() > 0.99
+
+
+def test_returns_lengths_and_ages() -> None:
+    environments = VectorTask(MotorCommand(episode_steps=10, crash_m=100.0), 5)
+    environments.age[:] = [0, 2, 4, 6, 8]  # as learners stagger episodes
+    total, lengths = np.zeros(5), []
+    for k, a in enumerate(actions_for(5, 10)):
+        result = environments.step(a)
+        total += result.reward
+        over = result.truncated
+        assert not result.terminated.any()
+        if over.any():
+            assert over.sum() == 1
+            np.testing.assert_allclose(result.ends.returns[over], total[over], rtol=1e-5)
+            assert result.ends.length[over] == 10
+            total[over] = 0.0
+            lengths.append(k + 1)
+    assert lengths == [2, 4, 6, 8, 10]
+    assert (environments.episode == 1).all()
+
+
+def test_a_reset_of_some_leaves_the_others() -> None:
+    environments = VectorTask("hover", 20)
+    for a in actions_for(20, 5):
+        environments.step(a)
+    before, mask = environments.observation.copy(), np.arange(20) < 7
+    after = environments.reset(mask=mask)
+    np.testing.assert_array_equal(after[~mask], before[~mask])
+    assert (after[mask] != before[mask]).any(axis=1).all()
+    np.testing.assert_array_equal(environments.age, np.where(mask, 0, 5))
+    first = environments.reset(seed=0).copy()
+    np.testing.assert_array_equal(first, VectorTask("hover", 20, seed=0).observation)
+
+
+def test_any_vehicle_can_be_commanded() -> None:
+    for name, width in (("base_octarotor", 8), ("cf2x_L250", 4), ("x500", 4)):
+        environments = VectorTask("hover", 16, vehicle=name)
+        assert environments.action_count == width
+        hover = environments._host["parameters"][[environments._parameters.place[r] for r in hover_rows(environments)], :16].T
+        for _ in range(20):
+            result = environments.step(hover)
+        assert np.isfinite(result.observation).all()
+        # Commanded its hover, a vehicle that began level on average neither climbs nor falls.
+        assert abs(float(np.mean(environments.state[5]))) < 1.0
+
+
+def hover_rows(environments: VectorTask) -> list[int]:
+    rows = environments._parameters.extra["hover_action"]
+    return list(range(rows.start, rows.stop))
+
+
+@dataclass(frozen=True)
+class Climb:
+    """A user's own task, in ten lines."""
+
+    name: ClassVar[str] = "climb_in_a_test"
+    vehicle: ClassVar[str] = "lmf2"
+    rate: ClassVar[float] = 50.0
+    episode_steps: ClassVar[int] = 30
+    noise: ClassVar[bool] = False
+
+    start: ClassVar[Callable[..., Any]] = HoverTask.start
+    spread: ClassVar[Any] = HoverTask().spread
+    command: ClassVar[Callable[..., Any]] = HoverTask.command
+
+    def observe(self, state: Any, noises: Any, p: Any) -> Any:
+        return state[2:6]
+
+    def judge(self, before: Any, after: Any, action: Any, past: Any, p: Any) -> Any:
+        from airworthy.learning.environments import Judgement
+
+        return Judgement({"climb": after[5]}, 0.0 * after[2], 0.0 * after[2])
+
+
+def test_an_own_task() -> None:
+    register_task(Climb.name, Climb)
+    assert Climb.name in list(learning_tasks())
+    environments = VectorTask("climb_in_a_test", 16)
+    for _ in range(29):
+        result = environments.step(np.ones((16, 4)))
+    np.testing.assert_array_equal(result.reward, environments.state[5])
+    assert np.median(result.reward) > 1.0  # full thrust
+    with pytest.raises(AirworthyError, match="registered already"):
+        register_task(Climb.name, HoverTask)
+
+
+def test_mistakes_are_told() -> None:
+    with pytest.raises(AirworthyError, match="Unknown learning task 'motor_comand'"):
+        VectorTask("motor_comand", 4)
+    with pytest.raises(AirworthyError, match="env_count is 0"):
+        VectorTask("hover", 0)
+    environments = VectorTask("hover", 4)
+    with pytest.raises(AirworthyError, match=r"Actions have shape \(4, 3\); expected \(4, 4\)"):
+        environments.step(np.zeros((4, 3)))
+    with pytest.raises(AirworthyError, match="a seed and a mask"):
+        environments.reset(seed=1, mask=np.ones(4, bool))
+    with pytest.raises(AirworthyError, match="cannot hover"):
+        VectorTask("hover", 4, vehicle=replace(vehicle("tinyprop"), mass=9.0))
+    with pytest.raises(AirworthyError, match="no effect here"):
+        VectorTask("hover", 4, randomization=Randomization(yaw=1.0))
+    with pytest.raises(AirworthyError, match="does not take these options"):
+        learning_task("hover", speed=3.0)
