@@ -53,7 +53,17 @@ class EnvironmentShape:
         return self.form.rotor_count
 
     def step(self, state: Vector, action: Vector, past: Vector, p: Any) -> tuple[Vector, dict[str, Any], Any, Any]:
-        """Next state, terms of the reward, terminated, success."""
+        """Take one step.
+
+        Args:
+            state: Before it.
+            action: Within [-1, 1].
+            past: The action before.
+            p: Parameters.
+
+        Returns:
+            Next state, terms of the reward, terminated, success.
+        """
         after = vehicle_step(state, self.task.command(action, p), p, self.form, 1.0 / self.task.rate)
         judged = self.task.judge(state, after, action, past, p)
         return after, judged.terms, judged.terminated, judged.success

@@ -77,21 +77,47 @@ class LearningTask(Protocol):
         ...
 
     def observe(self, state: Vector, noises: Vector, p: Any) -> Vector:
-        """Return what the policy sees; `noises` are 16 standard normal numbers, zeros where `noise` is not set."""
+        """Return what the policy sees; `noises` are 16 standard normal numbers, zeros where `noise` is not set.
+
+        Args:
+            state: Of the flight.
+            noises: 16 standard normal numbers.
+            p: Parameters.
+        """
         ...
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Reward of a step from state `before` to `after` by `action`, after the action `past`."""
+        """Reward of a step from state `before` to `after` by `action`, after the action `past`.
+
+        Args:
+            before: State before the step.
+            after: State after it.
+            action: That was taken, within [-1, 1].
+            past: The action before.
+            p: Parameters.
+        """
         ...
 
 
 def peak(x: Scalar, height: float, sharpness: float) -> Scalar:
-    """E(x; m, a) = m exp(-a x^2) of Aerial Gym's rewards."""
+    """E(x; m, a) = m exp(-a x^2) of Aerial Gym's rewards.
+
+    Args:
+        x: What is measured.
+        height: m.
+        sharpness: a.
+    """
     return height * exp(-sharpness * x * x)
 
 
 def penalty(x: Scalar, height: float, sharpness: float) -> Scalar:
-    """P(x; m, a) = m (exp(-a x^2) - 1), 0 at best."""
+    """P(x; m, a) = m (exp(-a x^2) - 1), 0 at best.
+
+    Args:
+        x: What is measured.
+        height: m.
+        sharpness: a.
+    """
     return peak(x, height, sharpness) - height
 
 

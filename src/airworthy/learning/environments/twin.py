@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayBool
+from airworthy.core.arrays import Array, ArrayBool, ArrayIndex
 from airworthy.core.random import flight_key, normals, uniforms
 from airworthy.learning.environments.kernel import START_DRAWS, STREAM
 from airworthy.learning.environments.vector_task import VectorTask
@@ -49,8 +49,8 @@ class VectorTwin:
         a = np.clip(np.where(np.isfinite(actions), actions, 0.0), -1.0, 1.0).T
         p = self._parameters.of(self.parameters)
         with np.errstate(all="ignore"):
-            after, terms, terminated, _ = self._shape.step(tuple(self.state), tuple(a), tuple(self.past), p)
-        after, values = _rows(after), _rows(tuple(terms.values()))
+            stepped, terms, terminated, _ = self._shape.step(tuple(self.state), tuple(a), tuple(self.past), p)
+        after, values = _rows(stepped), _rows(tuple(terms.values()))
         sound = fine & np.isfinite(after).all(axis=0) & np.isfinite(values).all(axis=0)
         self.age += 1
         ended = ~sound | (np.asarray(terminated) > 0.5)
@@ -62,7 +62,7 @@ class VectorTwin:
         self.begin(np.flatnonzero(ended | cut))
         return TwinStep(self.observe(), values.sum(axis=0), ended, cut, final, dict(zip(terms, values, strict=True)))
 
-    def begin(self, flights: Array) -> None:
+    def begin(self, flights: ArrayIndex) -> None:
         """Begin the next flight of some environments."""
         if not flights.size:
             return

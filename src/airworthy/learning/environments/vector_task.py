@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -123,7 +124,7 @@ class VectorTask:
         weight = self.vehicle.mass * self.vehicle.gravity
         whole = np.concatenate([nominal, speeds, (2.0 * speeds - low - high) / (high - low), [weight]])
         used = whole[self._parameters.used].astype(np.float32)
-        rows = {
+        rows: dict[str, ArrayAny] = {
             "parameters": np.repeat(used[:, None], padded, axis=1),
             "nominal": np.repeat(used[:, None], padded, axis=1),
             "state": np.zeros((self._shape.state + n, padded), np.float32),
@@ -135,7 +136,7 @@ class VectorTask:
             "final_observation": np.zeros((padded, self.observation_count), np.float32),
         }
         wp = quiet_warp()
-        self._host: dict[str, ArrayAny] = rows
+        self._host: dict[str, Any] = rows
         self._arrays = [wp.array(a.ravel(), device="cpu", copy=False) for a in rows.values()]
         blocks = padded // CPU_LANES
         kernel = environment_kernel(self._shape)
@@ -143,7 +144,9 @@ class VectorTask:
             Launcher(kernel, blocks, [*self._arrays, padded, stepping, self.task.episode_steps], "cpu", threads)
             for stepping in (0, 1)
         ]
-        self._result = {name: rows["result"][k, :count] for k, name in enumerate((*RESULTS, *self.terms))}
+        self._result: dict[str, ArrayF32] = {
+            name: self._host["result"][k, :count] for k, name in enumerate((*RESULTS, *self.terms))
+        }
 
     # ---- stepping ----------------------------------------------------------------------------------------------------
 

@@ -47,11 +47,25 @@ class HoverTask:
         return hover_command(action, p)
 
     def observe(self, state: Vector, noises: Vector, p: Any) -> Vector:
-        """18 numbers, see `airworthy.learning.gradient.hover.hover_observation`."""
+        """18 numbers, see `airworthy.learning.gradient.hover.hover_observation`.
+
+        Args:
+            state: Of the flight.
+            noises: 16 standard normal numbers.
+            p: Parameters.
+        """
         return hover_observation(state)
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Reward: 1 less the cost, so that to go on flying is worth more than to end; lost flights end."""
+        """Reward: 1 less the cost, so that to go on flying is worth more than to end; lost flights end.
+
+        Args:
+            before: State before the step.
+            after: State after it.
+            action: That was taken, within [-1, 1].
+            past: The action before.
+            p: Parameters.
+        """
         hover = tuple(
             (2.0 * h - high - low) / (high - low) for h, low, high in zip(p.hover, p.rotor_min, p.rotor_max, strict=True)
         )

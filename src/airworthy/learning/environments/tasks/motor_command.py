@@ -67,7 +67,13 @@ class MotorCommand:
         return p.nominal_weight * (4.0 / (0.373 * 9.81 * len(p.rotor_thrust)))
 
     def observe(self, state: Vector, noises: Vector, p: Any) -> Vector:
-        """15 numbers: the way to the target 3, two rows of the rotation matrix 6, velocity (world) 3, body rate 3."""
+        """15 numbers: the way to the target 3, two rows of the rotation matrix 6, velocity (world) 3, body rate 3.
+
+        Args:
+            state: Of the flight.
+            noises: 16 standard normal numbers.
+            p: Parameters.
+        """
         columns = matrix_columns(state[6:10])
         if self.noise:
             # To first order the columns turn by the small rotation that three angles make about the body's axes.
@@ -86,7 +92,15 @@ class MotorCommand:
         return (*position, *rows, *velocity, *add(clean[2], scale(noises[9:12], _RATE_NOISE)))
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
-        """Reward as published; a flight ends beyond `crash_m`, without a value of its own."""
+        """Reward as published; a flight ends beyond `crash_m`, without a value of its own.
+
+        Args:
+            before: State before the step.
+            after: State after it.
+            action: That was taken, within [-1, 1].
+            past: The action before.
+            p: Parameters.
+        """
         columns = matrix_columns(after[6:10])
         unit = self._unit(p)
         hover = (_PUBLISHED_WEIGHT if self.as_published else p.nominal_weight / unit) / len(action)
