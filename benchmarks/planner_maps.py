@@ -66,32 +66,32 @@ class SolidMaps:
 
     def reveal(self, position: Array) -> None:
         """Flights at (n, 3) look around."""
-        for place, p in enumerate(position):
-            lower, reach = self._mission.lower[place], int(self._sight / self._resolution) + 1
+        for flight, p in enumerate(position):
+            lower, reach = self._mission.lower[flight], int(self._sight / self._resolution) + 1
             middle = ((p - lower) / self._resolution).astype(int)
             spans = [slice(max(0, m - reach), max(0, m + reach)) for m in middle]
             window = tuple(spans)
             axes = [
                 (np.arange(s.start, min(s.stop, n)) + 0.5) * self._resolution
-                for s, n in zip(spans, self._truth[place].shape, strict=True)
+                for s, n in zip(spans, self._truth[flight].shape, strict=True)
             ]
             away = sum((a.reshape([-1 if k == i else 1 for k in range(3)]) + lower[i] - p[i]) ** 2 for i, a in enumerate(axes))
-            self._seen[place][window] |= self._truth[place][window] & (away <= self._sight**2)
+            self._seen[flight][window] |= self._truth[flight][window] & (away <= self._sight**2)
 
-    def inflated(self, place: int) -> tuple[ArrayU8, Array]:
-        return self._seen[place], self._mission.lower[place]
+    def inflated(self, flight: int) -> tuple[ArrayU8, Array]:
+        return self._seen[flight], self._mission.lower[flight]
 
     def occupied(self, flight: ArrayInt, points: Array) -> ArrayBool:
         out = np.zeros(points.shape[:2], bool)
-        for row, place in enumerate(flight):
-            index = np.floor((points[row] - self._mission.lower[place]) / self._resolution).astype(int)
-            inside = np.all((index >= 0) & (index < self._seen[place].shape), axis=1)
+        for row, number in enumerate(flight):
+            index = np.floor((points[row] - self._mission.lower[number]) / self._resolution).astype(int)
+            inside = np.all((index >= 0) & (index < self._seen[number].shape), axis=1)
             out[row] = ~inside
-            out[row, inside] = self._seen[place][tuple(index[inside].T)] != 0
+            out[row, inside] = self._seen[number][tuple(index[inside].T)] != 0
         return out
 
     def distance(self, flight: ArrayInt, points: Array) -> tuple[Array, Array]:
         raise AirworthyError("These maps of known scenes keep no distance field: time a planner that reads occupancy alone.")
 
-    def field(self, place: int) -> tuple[ArrayF32, Array]:
+    def field(self, flight: int) -> tuple[ArrayF32, Array]:
         raise AirworthyError("These maps of known scenes keep no distance field: time a planner that reads occupancy alone.")

@@ -16,7 +16,7 @@ from airworthy.benchmarks.navigation.flight_records import COLUMNS, same_row
 from airworthy.benchmarks.navigation.fly_batch import warm_up
 from airworthy.benchmarks.navigation.job import flown_rows, run_benchmark
 from airworthy.benchmarks.navigation.methods import check_ready, method_names, method_of
-from airworthy.benchmarks.navigation.missions import draws_of, flown_vehicle, mission_of, place
+from airworthy.benchmarks.navigation.missions import draws_of, flown_vehicle, layout_scene, mission_of
 from airworthy.benchmarks.navigation.planner_adapter import CallCounts, Timed, TooLong, within
 from airworthy.benchmarks.navigation.takeoff import TraceHash
 from airworthy.core.errors import AirworthyError, AssetError
@@ -26,7 +26,7 @@ from airworthy.scenes.generators import SCENARIOS
 from airworthy.tasks.navigation import NavigationProtocol
 from airworthy.vehicles import vehicle
 
-CONFIG = NavigationConfig(patience=0.3, warm_up=0.0, protocol=NavigationProtocol(time_limit_s=25.0))
+CONFIG = NavigationConfig(decision_timeout=0.3, warm_up=0.0, protocol=NavigationProtocol(time_limit_s=25.0))
 BRIEF = replace(CONFIG, protocol=NavigationProtocol(time_limit_s=4.0))
 GAP, MAZE = Flight("narrow_gap", 1, "virt_05"), Flight("maze", 2, "real_09")
 
@@ -196,8 +196,8 @@ class Plans:
         from airworthy.planners.common.interface import Setpoints
 
         zero = np.zeros_like(self.mission.start)
-        place = self.mission.start + np.minimum(2.0 * time, 46.0)[:, None] * self.step
-        return Setpoints(place, 2.0 * self.step, zero, zero[:, 0], zero[:, 0])
+        position = self.mission.start + np.minimum(2.0 * time, 46.0)[:, None] * self.step
+        return Setpoints(position, 2.0 * self.step, zero, zero[:, 0], zero[:, 0])
 
     def what(self, motion):
         pass
@@ -399,7 +399,7 @@ def test_drift_is_felt_and_judged_by_the_truth(own: Path) -> None:
 
 
 def test_movers_cross_the_area_and_are_hit() -> None:
-    scene = place("narrow_gap", 1, 0, 12, 1.0)
+    scene = layout_scene("narrow_gap", 1, 0, 12, 1.0)
     assert len(scene.actors) == 12
     for actor in scene.actors:
         stops = np.array([stop.position for stop in actor.path])
@@ -415,7 +415,7 @@ def test_movers_cross_the_area_and_are_hit() -> None:
 
 
 @pytest.mark.slow
-def test_a_privileged_planner_knows_the_place_and_another_controller_flies_otherwise() -> None:
+def test_a_privileged_planner_knows_the_scene_and_another_controller_flies_otherwise() -> None:
     flight, brief = Flight("maze", 1, "virt_05"), replace(BRIEF, protocol=NavigationProtocol(time_limit_s=1.5))
     seen, followed = (fly([flight], "ego", replace(brief, controller=name))[0] for name in ("so3", "dfbc_indi"))
     assert seen["trace"] != followed["trace"]
@@ -559,7 +559,7 @@ def test_who_warms_up_and_how_often(own: Path) -> None:
     flown: list[tuple[int, float, float]] = []
 
     def fly_nothing(flights: Sequence[Flight], who: Any, config: NavigationConfig) -> None:
-        flown.append((len(flights), config.patience, config.protocol.time_limit_s))
+        flown.append((len(flights), config.decision_timeout, config.protocol.time_limit_s))
         raise PilotFailure("fails here, too")
 
     config, flights = NavigationConfig(), [GAP, MAZE]
@@ -576,7 +576,7 @@ def test_who_warms_up_and_how_often(own: Path) -> None:
     assert flown == [(1, 120.0, 2.0), (2, 120.0, 2.0), (1, 120.0, 2.0), (2, 120.0, 2.0)]
 
 
-def test_patience_interrupts_loops_and_lets_quick_calls_through() -> None:
+def test_the_decision_timeout_interrupts_loops_and_lets_quick_calls_through() -> None:
     class Slow:
         name = "slow"
 
@@ -606,7 +606,7 @@ def test_who_swallows_the_first_interruption_is_told_again() -> None:
         stubborn()
 
 
-def test_patience_outside_of_the_main_thread_looks_afterwards() -> None:
+def test_the_decision_timeout_outside_of_the_main_thread_looks_afterwards() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     def slow() -> str:

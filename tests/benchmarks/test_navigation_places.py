@@ -11,7 +11,7 @@ import scipy
 
 from airworthy.benchmarks.navigation.config import NavigationConfig
 from airworthy.benchmarks.navigation.job import run_benchmark
-from airworthy.benchmarks.navigation.own_scenes import SPARE, own_place
+from airworthy.benchmarks.navigation.own_scenes import SPARE, make_own_scene
 from airworthy.benchmarks.navigation.replay import replay_row
 from airworthy.benchmarks.navigation.store import RESULTS_FILE, read_rows
 from airworthy.core.errors import AirworthyError, AssetError
@@ -38,7 +38,7 @@ def wall_with_a_door(path: Path, door: float = 2.0) -> Path:
 
 
 def test_between_every_pair_there_is_a_way_for_the_body() -> None:
-    radius, found = 0.3, own_place("maze:1", 4, 0.3)
+    radius, found = 0.3, make_own_scene("maze:1", 4, 0.3)
     place = scene("maze:1")
     lower, upper = (np.array(corner, float) for corner in (place.bounds.lower, place.bounds.upper))
     # Independently of the search: exact distances on another grid, and SciPy's connected components.
@@ -64,22 +64,22 @@ def test_between_every_pair_there_is_a_way_for_the_body() -> None:
 
 def test_pairs_are_the_same_for_the_same_words_and_others_for_others(tmp_path: Path) -> None:
     word = str(wall_with_a_door(tmp_path / "hall.obj"))
-    first = own_place(word, 3, 0.3)
-    assert own_place(word, 3, 0.3) == first
+    first = make_own_scene(word, 3, 0.3)
+    assert make_own_scene(word, 3, 0.3) == first
     assert first.name == "own_hall"
-    assert own_place(word, 3, 0.3, seed=1).pairs != first.pairs
+    assert make_own_scene(word, 3, 0.3, seed=1).pairs != first.pairs
     with pytest.raises(AirworthyError, match=r"only 0 of 2 pairs were found with room for a body of 1\.40 m"):
-        own_place(word, 2, 1.4)
+        make_own_scene(word, 2, 1.4)
     with pytest.raises(AirworthyError, match="only 0 of 2"):
-        own_place(word, 2, 0.3, least=500.0)
+        make_own_scene(word, 2, 0.3, least=500.0)
     with pytest.raises(AirworthyError, match="scene"):
-        own_place("nowhere_of_this_name", 2, 0.3)
+        make_own_scene("nowhere_of_this_name", 2, 0.3)
 
 
 def test_a_door_too_narrow_for_the_largest_vehicle_parts_the_hall(tmp_path: Path) -> None:
     through = {}
     for door in (2.0, 0.9):
-        found = own_place(str(wall_with_a_door(tmp_path / f"door_{door:.0f}.obj", door)), 6, 0.3, least=4.0)
+        found = make_own_scene(str(wall_with_a_door(tmp_path / f"door_{door:.0f}.obj", door)), 6, 0.3, least=4.0)
         ends = np.array([[pair.start, pair.goal] for pair in found.pairs])
         inside = (np.abs(ends) < (6.0, 4.0, 3.0)).all(axis=(1, 2))
         through[door] = inside & (ends[:, 0, 0] * ends[:, 1, 0] < 0.0)

@@ -15,7 +15,7 @@ import pytest
 from airworthy.benchmarks.navigation import job, store
 from airworthy.benchmarks.navigation.config import NavigationConfig
 from airworthy.benchmarks.navigation.job import run_benchmark
-from airworthy.benchmarks.navigation.replay import replay_row
+from airworthy.benchmarks.navigation.replay import config_of, replay_row
 from airworthy.benchmarks.navigation.report.page import write_report
 from airworthy.benchmarks.navigation.store import digest_of, identity_of, read_manifest, read_rows
 from airworthy.cli.main import main
@@ -123,6 +123,13 @@ def test_damaged_manifests_are_refused_everywhere(name: str, whole: Path, tmp_pa
         with pytest.raises(AssetError, match=f"damaged, its '{part}' is not what a run writes"):
             act()
     assert len(list((folder / store.BLOCKS).glob("*.parquet"))) == 2
+
+
+def test_manifests_keep_the_older_name_of_the_decision_timeout() -> None:
+    identity = store.identity_of(NavigationConfig(decision_timeout=3.0))
+    assert identity["config"]["patience"] == 3.0
+    assert "decision_timeout" not in identity["config"]
+    assert config_of(identity).decision_timeout == 3.0
 
 
 def test_settings_that_nobody_may_choose_are_refused(whole: Path, tmp_path: Path) -> None:

@@ -345,7 +345,7 @@ def test_a_system_describes_itself(tmp_path: Path) -> None:
         ({"trials": 11}, "expected 1 to 10"),
         ({"batch": 0}, "--batch is 0"),
         ({"seed": -1}, "seed is -1; expected 0 to 2^63 - 1"),
-        ({"patience": 0.0}, "--patience is 0.0"),
+        ({"decision_timeout": 0.0}, "--decision-timeout is 0.0"),
         ({"warm_up": float("nan")}, "warm_up is nan; expected a finite number"),
         ({"perturb": Perturbation(drift=-1.0)}, "--perturb.drift is -1.0"),
         ({"perturb": Perturbation(moving_obstacles=999)}, "moving-obstacles is 999"),

@@ -34,7 +34,7 @@ WRONG = {
     "bench navigation --perturb.latency 100": "expected 0 to 2",
     "bench navigation --protocol.time-limit-s 0": "expected a finite number above 0",
     "bench navigation --protocol.speed-m-s inf": "expected a finite number",
-    "bench navigation --patience inf": "expected a finite number",
+    "bench navigation --decision-timeout inf": "expected a finite number",
     "bench navigation --warm-up -1": "--warm-up is -1.0 s; expected a finite number, or 0 for none",
     "bench navigation --system nowhere.toml": "There is no file 'nowhere.toml'",
     "bench navigation --out /dev/null": "Could not make the folder '/dev/null'",

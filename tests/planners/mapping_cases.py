@@ -32,28 +32,28 @@ def looking(yaw: float = 0.0, pitch: float = 0.0, roll: float = 0.0) -> Array:
     return frames.camera_attitude(frames.from_euler(roll, pitch, yaw))
 
 
-def centres(maps: LocalMaps, place: int) -> Array:
+def centres(maps: LocalMaps, flight: int) -> Array:
     """Middles of all cells of a flight's window, (nx, ny, nz, 3)."""
-    cells, lower = maps.inflated(place)
+    cells, lower = maps.inflated(flight)
     return lower + maps.settings.resolution * (np.moveaxis(np.indices(cells.shape), 0, -1) + 0.5)
 
 
-def assert_equals_twin(maps: LocalMaps, twin: MapTwin, place: int) -> None:
+def assert_equals_twin(maps: LocalMaps, twin: MapTwin, flight: int) -> None:
     """Every cell of the window: state and inflation alike, log-odds to their rounding, distances to the last bit."""
-    cells, lower = maps.inflated(place)
+    cells, lower = maps.inflated(flight)
     first = np.rint((lower - twin.origin) / maps.settings.resolution).astype(int)
     window = tuple(slice(a, a + n) for a, n in zip(first, cells.shape, strict=True))
-    asked = centres(maps, place).reshape(1, -1, 3)
-    odds = maps.log_odds([place], asked).reshape(cells.shape)
+    asked = centres(maps, flight).reshape(1, -1, 3)
+    odds = maps.log_odds([flight], asked).reshape(cells.shape)
     np.testing.assert_allclose(odds, twin.odds[window], atol=ROUNDING, rtol=0)
     state = np.where(twin.odds >= twin.least, np.where(twin.odds > np.log(4.0), 1, 0), -1)[window]
-    np.testing.assert_array_equal(maps.state([place], asked).reshape(cells.shape), state)
+    np.testing.assert_array_equal(maps.state([flight], asked).reshape(cells.shape), state)
     np.testing.assert_array_equal(cells.astype(bool), twin.inflated[window])
     if maps.settings.field:
         s = twin.squared[window]
         h = maps.settings.resolution
         metres = np.where(s >= 0, h * np.sqrt(np.abs(s)), h - h * np.sqrt(np.abs(s)))
-        np.testing.assert_array_equal(maps.field(place)[0], metres.astype(np.float32))
+        np.testing.assert_array_equal(maps.field(flight)[0], metres.astype(np.float32))
 
 
 def wall_image(count: int, distance: float = 2.0) -> ArrayF32:

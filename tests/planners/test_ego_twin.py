@@ -17,8 +17,8 @@ from airworthy.planners.ego.twin import EgoTwin
 CONFIG = EgoConfig(expansions=2_000)
 
 
-def _only(asked: Questions, places: np.ndarray) -> Questions:
-    return Questions(**{name: value[places] for name, value in vars(asked).items()})
+def _only(asked: Questions, flights: np.ndarray) -> Questions:
+    return Questions(**{name: value[flights] for name, value in vars(asked).items()})
 
 
 @pytest.mark.parametrize(("seed", "speed", "acceleration", "gradient"), [(0, 2.0, 3.0, 0.001), (4, 4.0, 6.0, 0.01)])

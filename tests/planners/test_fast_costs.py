@@ -240,8 +240,8 @@ def test_watching_equals_the_twin() -> None:
     world, straight = PILLARS.window(), np.linspace((-8.0, 0.0, 1.0), (0.0, 0.3, 1.2), 20)
     aside = straight + np.array([0.0, 4.0, 0.0])
     plans, knots = FlightPlans(np.zeros((3, 3)), np.zeros(3)), uniform_knots(20, 0.2)[0]
-    for place, control in enumerate((straight, aside, straight)):
-        plans.put(place, SplinePlan(control, knots, YawPlan(np.zeros(5), 1.0), 10.0))
+    for flight, control in enumerate((straight, aside, straight)):
+        plans.put(flight, SplinePlan(control, knots, YawPlan(np.zeros(5), 1.0), 10.0))
     now = np.array([10.0, 10.4, 12.8])
     goals = np.array([[8.0, 0.0, 1.0], [-6.0, 0.85, 1.0], [8.0, 0.0, 1.0]])
     three = type(world)(np.repeat(world.records, 3), world.alive)

@@ -43,8 +43,8 @@ def seen(maps: LocalMaps, depth: Any, at: Array = EYE, turn: Array | None = None
     return maps
 
 
-def state(maps: LocalMaps, *points: tuple[float, float, float], place: int = 0) -> list[int]:
-    return maps.state([place], np.array([points])).tolist()[0]
+def state(maps: LocalMaps, *points: tuple[float, float, float], flight: int = 0) -> list[int]:
+    return maps.state([flight], np.array([points])).tolist()[0]
 
 
 def test_before_a_wall_is_free_the_wall_is_occupied_and_behind_is_unknown() -> None:
@@ -136,8 +136,8 @@ def test_the_camera_of_the_published_planners() -> None:
     np.testing.assert_allclose(full.unproject([[321.046, 243.45]]), [[0, 0, 1]], atol=1e-12)
     pixels = np.array([[0.0, 0.0], [7.0, 100.0], [319.0, 239.0]])
     np.testing.assert_allclose(fast.unproject(pixels), full.unproject(2 * pixels), atol=1e-12)
-    place, turn = camera_pose([[1.0, 2.0, 3.0]], [[0.0, 0.0, 0.0, 1.0]])
-    np.testing.assert_allclose(place, [[1.0, 2.0, 2.98]])
+    position, turn = camera_pose([[1.0, 2.0, 3.0]], [[0.0, 0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(position, [[1.0, 2.0, 2.98]])
     assert np.allclose(turn, looking()) or np.allclose(turn, -looking())
 
 
@@ -244,9 +244,9 @@ def test_a_flight_does_not_depend_on_its_place_its_company_or_threads() -> None:
 
 
 def test_a_scene_known_whole() -> None:
-    place = Scene("room", {"box": Box((0.5, 0.5, 0.5))}, instances=(Instance("box", (2.0, 0.0, 1.0)),))
+    scene = Scene("room", {"box": Box((0.5, 0.5, 0.5))}, instances=(Instance("box", (2.0, 0.0, 1.0)),))
     task = mission([[-5.0, -5.0, 0.0]] * 2, [[5.0, 5.0, 3.0], [5.0, 5.0, 2.0]])
-    maps = maps_of_scene(SceneBatch(place, 2), task, MapSettings(field=True))
+    maps = maps_of_scene(SceneBatch(scene, 2), task, MapSettings(field=True))
     points = np.array([[[2.0, 0.0, 1.0], [1.45, 0.0, 1.0], [1.25, 0.0, 1.0], [0.0, 0.0, 2.5]]] * 2)
     assert maps.occupied([0, 1], points).tolist() == [[True, True, False, False], [True, True, False, True]]
     value, gradient = maps.distance([0], [[[0.0, 0.02, 1.01]]])

@@ -51,17 +51,17 @@ def fly_both(settings: MapSettings, task: Mission, start: Array, seed: int, move
     """ArrayF32s from places on a random walk, six from each so that something becomes occupied."""
     rng = np.random.default_rng(seed)
     maps = LocalMaps(settings, task, CAMERA)
-    twins = [MapTwin(settings, task, CAMERA, place) for place in range(len(start))]
+    twins = [MapTwin(settings, task, CAMERA, flight) for flight in range(len(start))]
     at, both = start, np.arange(len(start))
     for _ in range(moves):
         at, turn = poses(rng, at)
         depth = images(rng, settings, len(start))
         for _ in range(6):
             maps.update(both, depth, at, turn)
-            for place, twin in enumerate(twins):
-                twin.update(depth[place], at[place], turn[place])
-        for place, twin in enumerate(twins):
-            assert_equals_twin(maps, twin, place)
+            for flight, twin in enumerate(twins):
+                twin.update(depth[flight], at[flight], turn[flight])
+        for flight, twin in enumerate(twins):
+            assert_equals_twin(maps, twin, flight)
     assert any(twin.inflated[..., :-1].any() for twin in twins)
 
 

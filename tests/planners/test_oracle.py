@@ -57,8 +57,8 @@ def test_times_are_gentle_where_they_can_be_and_in_time() -> None:
 
 def test_a_leg_is_a_step_from_rest_to_rest_with_the_peaks_that_times_count_with() -> None:
     t = np.linspace(0.0, 1.0, 100_001)
-    place, speed, push = (np.asarray(evaluate(differentiate(STEP, order) if order else STEP, t)) for order in range(3))
-    np.testing.assert_allclose([place[0], place[-1], speed[0], speed[-1]], [0.0, 1.0, 0.0, 0.0], atol=1e-12)
+    position, speed, push = (np.asarray(evaluate(differentiate(STEP, order) if order else STEP, t)) for order in range(3))
+    np.testing.assert_allclose([position[0], position[-1], speed[0], speed[-1]], [0.0, 1.0, 0.0, 0.0], atol=1e-12)
     # The grid meets a peak within 5e-6 of its time, and curves are flat there.
     assert speed.max() == pytest.approx(PEAK_SPEED, abs=1e-8)
     assert np.abs(push).max() == pytest.approx(PEAK_ACCELERATION, abs=1e-8)
@@ -66,7 +66,7 @@ def test_a_leg_is_a_step_from_rest_to_rest_with_the_peaks_that_times_count_with(
 
 def test_it_rests_at_the_start_until_it_is_asked_and_where_there_is_no_way() -> None:
     class Shut:
-        def field(self, place: int) -> tuple[np.ndarray, np.ndarray]:
+        def field(self, flight: int) -> tuple[np.ndarray, np.ndarray]:
             return walled(0.4)
 
     one = np.array([[1.0, 2.0, 1.0]])

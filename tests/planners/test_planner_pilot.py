@@ -75,8 +75,8 @@ class Hover:
 
     def update(self, motion: Motion, maps: Any, active: ArrayBool) -> dict[str, Any]:
         self.calls += 1
-        for place in np.flatnonzero(active):
-            if self.wrong.get(int(self.mission.flight[place])) == "raises":
+        for flight in np.flatnonzero(active):
+            if self.wrong.get(int(self.mission.flight[flight])) == "raises":
                 raise RuntimeError("no idea")
         slow = [1e9 if self.wrong.get(int(f)) == "slow" else 1.0 for f in self.mission.flight]
         return {"work": {"evaluations": np.array(slow)}, "replans": active.astype(int), "state": active.astype(int)}
@@ -86,9 +86,9 @@ class Hover:
 
     def setpoints(self, time: Array) -> Setpoints:
         position = self.mission.start.copy()
-        for place, flight in enumerate(self.mission.flight):
+        for row, flight in enumerate(self.mission.flight):
             if self.wrong.get(int(flight)) == "nan":
-                position[place] = np.nan
+                position[row] = np.nan
         zero = np.zeros_like(position)
         return Setpoints(position, zero, zero, np.zeros(len(time)), np.zeros(len(time)))
 

@@ -94,15 +94,15 @@ def test_trajectory_cost_by_hand() -> None:
     speeds = np.tile([2.0, 0.0, 0.0], (10, 1))
     heights = np.array([[0.5, 2.6]])
     goal = Goal(points[:1] * 0, points[:1] * 0, points[None], speeds[None], heights)
-    place = np.zeros(1, np.int64)
-    assert trajectory_cost(maps, place, straight, goal)[0, 0] == pytest.approx(0.0, abs=1e-9)
+    flight = np.zeros(1, np.int64)
+    assert trajectory_cost(maps, flight, straight, goal)[0, 0] == pytest.approx(0.0, abs=1e-9)
     moved = straight.copy()
     moved[0, 0, 0] += [0.0, 0.1, 0.2]
-    assert trajectory_cost(maps, place, moved, goal)[0, 0] == pytest.approx(100.0 * 0.01 + 100.0 * 0.04)
+    assert trajectory_cost(maps, flight, moved, goal)[0, 0] == pytest.approx(100.0 * 0.01 + 100.0 * 0.04)
     high = straight.copy()
     high[0, 0, 0, 2] = 2.65
-    assert np.isinf(trajectory_cost(maps, place, high, goal)[0, 0])
-    assert np.isinf(trajectory_cost(maps_with([(-1.5, 0.0)]), place, straight, goal)[0, 0])
+    assert np.isinf(trajectory_cost(maps, flight, high, goal)[0, 0])
+    assert np.isinf(trajectory_cost(maps_with([(-1.5, 0.0)]), flight, straight, goal)[0, 0])
 
 
 # ---- the walk -------------------------------------------------------------------------------------------------------------
@@ -117,17 +117,17 @@ def goal_past(count: int = 1) -> Goal:
 
 def test_walk_finds_a_way_past_and_stops_early_where_it_may() -> None:
     settings = SimpleNamespace(samples=640, chains=16, kept=5)
-    key, place, tick = flight_key(3, np.array([4]), 9), np.zeros(1, np.int64), np.array([2])
-    free = sample(maps_with([]), place, goal_past(), key, tick, settings)
+    key, flight, tick = flight_key(3, np.array([4]), 9), np.zeros(1, np.int64), np.array([2])
+    free = sample(maps_with([]), flight, goal_past(), key, tick, settings)
     assert free.samples[0] < 640  # five good ones long before
     assert free.cost[0, 0] < 1.0  # the reference itself is the first
     blocked = maps_with([(-0.3, 0.15)], radius=0.4)
-    found = sample(blocked, place, goal_past(), key, tick, settings)
+    found = sample(blocked, flight, goal_past(), key, tick, settings)
     assert found.samples[0] == 640
     assert (np.diff(found.cost[0]) >= 0.0).all()
     assert found.cost[0, 0] < 9000.0
     points = powers(np.linspace(0.0, 1.0, 50), 8) @ found.coefficients[0, 0]
-    assert blocked.distance(place, points[None])[0].min() > 0.15  # points of the cost keep 0.2 m; between them a cell less
+    assert blocked.distance(flight, points[None])[0].min() > 0.15  # points of the cost keep 0.2 m; between them a cell less
     three, keys = maps_with([(-0.3, 0.15)], 3, 0.4), flight_key(3, np.array([7, 4, 8]), 9)
     again = sample(three, np.arange(3), goal_past(3), keys, np.full(3, 2), settings)
     assert np.array_equal(again.coefficients[1], found.coefficients[0])

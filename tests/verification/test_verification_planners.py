@@ -155,16 +155,16 @@ def test_a_planner_that_sees_nothing_shows(monkeypatch: pytest.MonkeyPatch) -> N
     assert "from a pillar of 1 m" in pillar
     assert "not passed by their gap" in gap
     small = {**planners_flights.DEMOS["EGO-Planner"], "planner": Straight, "limit": 12.0}
-    place = {"size": (16.0, 8.0, 3.0), "count": 20, "spacing": 1.2}
-    monkeypatch.setattr(planners_flights, "DEMOS", {"EGO-Planner": {**small, "place": place}})
+    flight = {"size": (16.0, 8.0, 3.0), "count": 20, "spacing": 1.2}
+    monkeypatch.setattr(planners_flights, "DEMOS", {"EGO-Planner": {**small, "place": flight}})
     assert not planners_flights.demo_figure("EGO-Planner", 2).passed
 
 
 @pytest.mark.parametrize("name", planners_flights.DEMOS)
 def test_a_small_forest(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     demo = planners_flights.DEMOS[name]
-    place = {**demo["place"], "size": (16.0, 8.0, 3.0), "count": 15}
-    monkeypatch.setitem(planners_flights.DEMOS, name, {**demo, "place": place, "limit": 14.0})
+    flight = {**demo["place"], "size": (16.0, 8.0, 3.0), "count": 15}
+    monkeypatch.setitem(planners_flights.DEMOS, name, {**demo, "place": flight, "limit": 14.0})
     figure = planners_flights.demo_figure(name, 2)
     assert (figure.measured, figure.passed) == (100.0, True)
 

@@ -234,16 +234,16 @@ class TestFollowing:
     def test_modes(self) -> None:
         follower = Follower(vehicle("flightgoggles"))
         place, turn = np.array([1.0, 2.0, 3.0]), frames.from_euler(0.0, 0.0, 0.5 * math.pi)  # the nose to +y
-        assert follower.place(0.0, place, turn) is None
+        assert follower.view(0.0, place, turn) is None
         follower.choose("chase")
-        view = follower.place(0.0, place, turn)
+        view = follower.view(0.0, place, turn)
         assert view is not None
         np.testing.assert_allclose(view[1], place)
         assert abs(view[0][0] - 1.0) < 1e-9
         assert view[0][1] < 1.5  # behind
         assert view[0][2] > 3.0  # and above
         follower.choose("onboard")
-        view = follower.place(0.0, place, frames.from_euler(0.3, 0.0, 0.5 * math.pi))
+        view = follower.view(0.0, place, frames.from_euler(0.3, 0.0, 0.5 * math.pi))
         assert view is not None
         np.testing.assert_allclose(view[0], place)
         np.testing.assert_allclose(view[1] - view[0], (0.0, 1.0, 0.0), atol=1e-9)
@@ -253,12 +253,12 @@ class TestFollowing:
         follower = Follower(vehicle("flightgoggles"))
         follower.choose("chase")
         place, ahead, left = np.zeros(3), frames.from_euler(0.0, 0.0, 0.0), frames.from_euler(0.0, 0.0, 0.5 * math.pi)
-        follower.place(0.0, place, ahead)
-        view = follower.place(0.5, place, left)  # its time constant
+        follower.view(0.0, place, ahead)
+        view = follower.view(0.5, place, left)  # its time constant
         assert view is not None
         heading = math.atan2(-view[0][1], -view[0][0])
         assert heading == pytest.approx(0.5 * math.pi * (1.0 - math.exp(-1.0)))
-        view = follower.place(0.0, place, left)  # back in time: at once
+        view = follower.view(0.0, place, left)  # back in time: at once
         assert view is not None
         assert math.atan2(-view[0][1], -view[0][0]) == pytest.approx(0.5 * math.pi)
 

@@ -183,11 +183,11 @@ def _on_corners(
     """
     square, back = marker_corners(side), start.inverse
     rotation, offset, scale = back.rotation, back.translation, back.scale
-    lens, place, turn = images.intrinsics[numbers], images.position[numbers], images.attitude[numbers]
+    lens, position, turn = images.intrinsics[numbers], images.position[numbers], images.attitude[numbers]
 
     def residuals(rotation: Array, offset: Array, scale: float) -> tuple[Array, Array]:
         world = scale * frames.rotate(rotation, square) + offset
-        eye = frames.rotate_inverse(turn[:, None], world[None] - place[:, None])
+        eye = frames.rotate_inverse(turn[:, None], world[None] - position[:, None])
         with np.errstate(all="ignore"):
             found = eye[..., :2] / eye[..., 2:] * lens[:, None, :2] + lens[:, None, 2:] - pixels
         return np.where(np.isfinite(found) & (eye[..., 2:] > 0.0), found, 1e6), eye

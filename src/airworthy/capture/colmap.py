@@ -177,7 +177,7 @@ def _refuse(gate: CaptureFolder, name: str, line: str) -> NoReturn:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
-PLACES = ("sparse/0", "sparse", "colmap/sparse/0", "colmap/sparse", "0", ".")
+MODEL_FOLDERS = ("sparse/0", "sparse", "colmap/sparse/0", "colmap/sparse", "0", ".")
 """Where a model may lie in the folder of a capture."""
 IMAGE_FOLDERS = ("images", "images_2", "images_4", "images_8", "input")
 _READERS: dict[str, tuple[Callable, Callable, Callable]] = {
@@ -188,19 +188,19 @@ _READERS: dict[str, tuple[Callable, Callable, Callable]] = {
 
 def colmap_model(gate: CaptureFolder) -> tuple[str, str] | None:
     """Folder of the model in that of the capture, and the ending of its files; None where there is none."""
-    for place in PLACES:
+    for model_folder in MODEL_FOLDERS:
         for end in _READERS:
-            if (gate.folder / place / f"images{end}").is_file():
-                return place, end
+            if (gate.folder / model_folder / f"images{end}").is_file():
+                return model_folder, end
     return None
 
 
-def list_colmap(gate: CaptureFolder, place: str, end: str, images: str | None = None) -> Listing:
+def list_colmap(gate: CaptureFolder, model_folder: str, end: str, images: str | None = None) -> Listing:
     """Images and points of a model.
 
     Args:
         gate: The folder of the capture.
-        place: Folder of the model in it.
+        model_folder: Folder of the model in it.
         end: ".bin" or ".txt".
         images: Folder of the images in it; None: the first there is of `IMAGE_FOLDERS`.
 
@@ -210,13 +210,13 @@ def list_colmap(gate: CaptureFolder, place: str, end: str, images: str | None = 
     read_cameras, read_images, read_points = _READERS[end]
     result = Listing(f"COLMAP, {'binary' if end == '.bin' else 'text'}")
     cameras: dict[int, SourceCamera | str] = {}
-    for number, model, width, height, parameters in read_cameras(gate, _data(gate, place, f"cameras{end}")):
+    for number, model, width, height, parameters in read_cameras(gate, _data(gate, model_folder, f"cameras{end}")):
         try:
             cameras[number] = camera_of(model, width, height, parameters)
         except AirworthyError as error:
             cameras[number] = str(error)
     folder = images if images is not None else _image_folder(gate)
-    for name, number, rotation, translation in read_images(gate, _data(gate, place, f"images{end}")):
+    for name, number, rotation, translation in read_images(gate, _data(gate, model_folder, f"images{end}")):
         camera = cameras.get(number, f"it has the camera {number}, which is not listed")
         pose = np.array([*rotation, *translation])
         if isinstance(camera, str):
@@ -226,10 +226,10 @@ def list_colmap(gate: CaptureFolder, place: str, end: str, images: str | None = 
         else:
             where, turn = frames.pose_from_colmap(frames.normalize(pose[:4]), pose[4:])
             result.frames.append(CapturedFrame(f"{folder}/{name}" if folder else name, camera, where, turn))
-    if gate.locate(f"{place}/points3D{end}") is None:
+    if gate.locate(f"{model_folder}/points3D{end}") is None:
         result.notes.append("the model has no points")
         return result
-    points, colors = read_points(gate, _data(gate, place, f"points3D{end}"))
+    points, colors = read_points(gate, _data(gate, model_folder, f"points3D{end}"))
     good = (np.abs(points) < gate.limits.coordinate).all(axis=1)
     if not good.all():
         result.notes.append(f"{np.count_nonzero(~good):,} points left out that are not finite or far away")
@@ -238,10 +238,10 @@ def list_colmap(gate: CaptureFolder, place: str, end: str, images: str | None = 
     return result
 
 
-def _data(gate: CaptureFolder, place: str, name: str) -> bytes:
-    path = gate.locate(f"{place}/{name}")
+def _data(gate: CaptureFolder, model_folder: str, name: str) -> bytes:
+    path = gate.locate(f"{model_folder}/{name}")
     if path is None:
-        gate.refuse(f"its model has no file {place}/{name}")
+        gate.refuse(f"its model has no file {model_folder}/{name}")
     return files.read_bytes(path, gate.limits.model_bytes)
 
 

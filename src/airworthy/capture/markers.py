@@ -171,8 +171,8 @@ def marker_poses(corners: ArrayLike, intrinsics: ArrayLike, side: float) -> tupl
     flat = (pixels - lens[2:]) / lens[:2]
     square = marker_corners(side)
     found = []
-    for rotation, place in _starts(flat, side):
-        position, attitude = _refined(square, pixels, lens, place, frames.from_matrix(rotation))
+    for rotation, origin in _starts(flat, side):
+        position, attitude = _refined(square, pixels, lens, origin, frames.from_matrix(rotation))
         error = float(np.sqrt(np.square(_residuals(square, pixels, lens, position, attitude)).sum(axis=-1).mean()))
         found.append(MarkerPose(position, attitude, error))
     found.sort(key=lambda pose: pose.error)
@@ -180,7 +180,7 @@ def marker_poses(corners: ArrayLike, intrinsics: ArrayLike, side: float) -> tupl
 
 
 def _starts(flat: Array, side: float) -> list[tuple[Array, Array]]:
-    """Rotation and place of a square whose corners are seen at (4, 2) of the plane z = 1, both ways.
+    """Rotation and position of a square whose corners are seen at (4, 2) of the plane z = 1, both ways.
 
     At the centre, the image of the plane moves by J = B R22 / z, where R22 is the upper left of the rotation about the ray to
     the centre; a rotation's R22 has the largest singular value 1, which gives z, and its third row up to its sign.
@@ -198,12 +198,12 @@ def _starts(flat: Array, side: float) -> list[tuple[Array, Array]]:
     upper = upper / largest
     rest = np.eye(2) - upper.T @ upper
     row = np.sqrt(np.maximum(np.diag(rest), 0.0)) * (1.0, np.sign(rest[0, 1]) or 1.0)
-    place = np.array([*q, 1.0]) / largest
+    origin = np.array([*q, 1.0]) / largest
     results = []
     for third in (row, -row):
         columns = np.vstack((upper, third))
         local = np.column_stack((columns, np.cross(columns[:, 0], columns[:, 1])))
-        results.append((turn @ local, place))
+        results.append((turn @ local, origin))
     return results
 
 

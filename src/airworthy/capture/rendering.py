@@ -263,7 +263,7 @@ def _points(batch: SceneBatch, root: Path, position: ArrayFloat, attitude: Array
     """Points on surfaces at random pixels of all views, in the colours of the images."""
     gate = CaptureFolder(root, CAPTURE_LIMITS)
     each = -(-options.points // len(position))
-    places, colors = [], []
+    points, colors = [], []
     for k in range(len(position)):
         rng = np.random.default_rng([options.seed, k])
         u = rng.integers(options.width, size=(1, each))
@@ -273,7 +273,7 @@ def _points(batch: SceneBatch, root: Path, position: ArrayFloat, attitude: Array
         fx, fy, cx, cy = options.intrinsics
         ray = np.stack(((u + 0.5 - cx) / fx, (v + 0.5 - cy) / fy, np.ones(u.shape)), axis=-1)
         hit = np.isfinite(depth) & (depth < 1e4)
-        place = frames.rotate(attitude[k], ray[hit] * depth[hit][:, None].astype(np.float64)) + position[k]
-        places.append(place.astype(np.float32))
+        found = frames.rotate(attitude[k], ray[hit] * depth[hit][:, None].astype(np.float64)) + position[k]
+        points.append(found.astype(np.float32))
         colors.append(gate.color(root / _name(k))[v[hit], u[hit]])
-    return Points(np.concatenate(places)[: options.points], np.concatenate(colors)[: options.points])
+    return Points(np.concatenate(points)[: options.points], np.concatenate(colors)[: options.points])

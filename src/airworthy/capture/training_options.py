@@ -156,11 +156,11 @@ class SplatTrainingPlan:
 
     def image(self, step: int) -> int:
         """Return which image: all once, shuffled, and again."""
-        epoch, place = divmod(step, self._count)
+        epoch, index = divmod(step, self._count)
         if epoch != self._epoch:
             self._order = np.random.default_rng((self._options.seed, 1, epoch)).permutation(self._count)
             self._epoch = epoch
-        return int(self._order[place])
+        return int(self._order[index])
 
     def reduction(self, step: int) -> int:
         """Pixels of the image in one, each way."""

@@ -195,8 +195,8 @@ def seen_colors(images: CaptureImages, points: ArrayFloat) -> Array:
     for k, image in enumerate(images.rgb):
         one = slice(k, k + 1)
         lens, at, turned = images.intrinsics[one], images.position[one], images.attitude[one]
-        place, shown = visible_from(points, lens, at, turned, images.sizes[one].astype(np.float64), near)
-        x, y = place[0, shown[0]].astype(np.intp).T
+        pixels, shown = visible_from(points, lens, at, turned, images.sizes[one].astype(np.float64), near)
+        x, y = pixels[0, shown[0]].astype(np.intp).T
         total[shown[0]] += image[y, x] / 255.0
         number[shown[0]] += 1.0
     return np.where(number > 0.0, total / np.maximum(number, 1.0), 0.5)

@@ -210,14 +210,14 @@ def _render(config: RenderCaptureConfig) -> int:
 
     names = ("views", "held_out", "fov", "along", "points", "exposure", "samples", "seed")
     options = RenderCaptureOptions(width=config.size[0], height=config.size[1], **{n: getattr(config, n) for n in names})
-    place = scene(config.scene)
+    loaded = scene(config.scene)
     try:
-        path = render_capture(place, config.out, options, quiet=config.json)
+        path = render_capture(loaded, config.out, options, quiet=config.json)
     except KeyboardInterrupt:
         print(f"Stopped; the images in {str(config.out)!r} are kept, and the same command goes on with them.", file=sys.stderr)
         return INTERRUPTED
     if config.json:
-        emit_json({"scene": place.name, "transforms": path, "images": len(list((config.out / "images").glob("*.png")))})
+        emit_json({"scene": loaded.name, "transforms": path, "images": len(list((config.out / "images").glob("*.png")))})
     else:
         print(f"Wrote {path}. Next: airworthy capture train {config.out} --out {config.out.name}_splats")
     return 0

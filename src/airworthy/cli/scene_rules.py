@@ -24,5 +24,5 @@ RENDER_RULES = (
     ),
 )
 """Options of `airworthy scenes render` that change nothing beside the others."""
-ACTOR_RULES = (IdleRule(("time",), lambda config, place: not place.actors, "in a scene where nothing moves"),)
+ACTOR_RULES = (IdleRule(("time",), lambda config, scene: not scene.actors, "in a scene where nothing moves"),)
 """Of both, by the scene."""

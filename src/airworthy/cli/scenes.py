@@ -366,11 +366,11 @@ def _export(config: ExportSceneConfig) -> int:
     if ending not in FORMATS:
         raise unknown_name("format", ending, FORMATS, "Say it with --format, or by the ending of --out.")
     refuse_idle(config, EXPORT_RULES, ending)
-    place = _found(config)
-    refuse_idle(config, ACTOR_RULES, place)
-    written = export(place, config.out, ending, config.time, CloudOptions(config.spacing, config.ground, config.inside))
+    scene = _found(config)
+    refuse_idle(config, ACTOR_RULES, scene)
+    written = export(scene, config.out, ending, config.time, CloudOptions(config.spacing, config.ground, config.inside))
     print(f"Wrote {written}.")
-    if place.splats and ending not in (*SPLAT_FORMATS, "toml"):
+    if scene.splats and ending not in (*SPLAT_FORMATS, "toml"):
         print(f"Its splats are not in it, since {ending} holds none; --out NAME.spz or NAME.splats.ply writes them.")
     return 0
 
@@ -393,9 +393,9 @@ def _render(config: RenderSceneConfig) -> int:
     if config.out.suffix.lower() not in (".png", ".jpg", ".jpeg", ".webp"):
         raise AirworthyError(f"--out is {str(config.out)!r}; expected an image that ends in .png, .jpg or .webp.")
     refuse_idle(config, RENDER_RULES)
-    size, place = (config.width, config.height), _found(config)
-    refuse_idle(config, ACTOR_RULES, place)
-    made = pictures(place, _camera(config), size, config.channels, config.time, config.samples, config.bake)
+    size, scene = (config.width, config.height), _found(config)
+    refuse_idle(config, ACTOR_RULES, scene)
+    made = pictures(scene, _camera(config), size, config.channels, config.time, config.samples, config.bake)
     make_folder(config.out.parent)
     for channel, pixels in made.items():
         path = config.out if len(made) == 1 else config.out.with_name(f"{config.out.stem}_{channel}{config.out.suffix}")

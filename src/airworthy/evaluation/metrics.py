@@ -90,33 +90,33 @@ def path_progress(t: Array, position: Array, path_t: Array, path: Array, reach: 
         ahead: [s]
 
     Returns:
-        Length of the path up to each flight's last place [m], (flights,).
+        Length of the path up to each flight's last position [m], (flights,).
     """
     steps = np.linalg.norm(np.diff(path, axis=0), axis=1)
     arc = np.concatenate(([0.0], np.cumsum(steps)))
     length = float(arc[-1])
-    place = np.zeros(position.shape[1])
+    progress = np.zeros(position.shape[1])
     if length <= 0.0:
-        return place
+        return progress
     # A farther jump than half a turn of radius `reach` could skip a loop of the course.
     window = min(np.pi * reach, 0.25 * length)
     offsets = np.linspace(0.0, window, _PROGRESS_POINTS)
     # Repeated points have no length: interpolation over them would be 0 / 0.
     moving = np.concatenate(([True], steps > 0.0))
     corners, knots = path[moving], arc[moving]
-    flown, before = np.zeros_like(place), position[0]
+    flown, before = np.zeros_like(progress), position[0]
     for now, here in zip(t, position, strict=True):
         flown += np.nan_to_num(np.linalg.norm(here - before, axis=-1))
         before = here
         # Twice what was flown: cutting a corner is progress, hovering near a crossing is none.
         most = np.minimum(2.0 * flown, np.interp(now + ahead, path_t, arc))
-        s = place[:, None] + offsets
-        s = np.minimum(s, np.maximum(place, most)[:, None])
+        s = progress[:, None] + offsets
+        s = np.minimum(s, np.maximum(progress, most)[:, None])
         points = np.stack([np.interp(s, knots, corners[:, k]) for k in range(3)], axis=-1)
         distance = np.linalg.norm(points - here[:, None], axis=-1)
         nearest = np.argmin(np.nan_to_num(distance, nan=np.inf), axis=1)
-        place = s[np.arange(len(place)), nearest]
-    return place
+        progress = s[np.arange(len(progress)), nearest]
+    return progress
 
 
 def segment_distance(points: Array, start: Array, along: Array) -> Array:

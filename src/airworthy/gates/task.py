@@ -83,13 +83,13 @@ def body_extent(radius: float, half_height: float, up: Array | None) -> tuple[Ar
 
 
 def touched(
-    bars: Bars, place: Array, radius: Array | float, half: Array | float, obstacles: Sequence[YawedBox], obstacle: int
+    bars: Bars, position: Array, radius: Array | float, half: Array | float, obstacles: Sequence[YawedBox], obstacle: int
 ) -> ArrayInt:
     """Return what upright cylinders touch.
 
     Args:
         bars: Frames.
-        place: Centres [m], (k, f, 3).
+        position: Centres [m], (k, f, 3).
         radius: Of the cylinders [m], (k, f) or one number.
         half: Half their height, alike.
         obstacles: Boxes in every flight's way.
@@ -98,9 +98,9 @@ def touched(
     Returns:
         Number of the gate, `obstacle` or NOTHING, (k, f).
     """
-    into = np.full(place.shape[:2], NOTHING, np.int64)
-    r, h = np.broadcast_to(radius, place.shape[:2]), np.broadcast_to(half, place.shape[:2])
-    relative = place[:, :, None] - bars.center
+    into = np.full(position.shape[:2], NOTHING, np.int64)
+    r, h = np.broadcast_to(radius, position.shape[:2]), np.broadcast_to(half, position.shape[:2])
+    relative = position[:, :, None] - bars.center
     reach = np.max(bars.opening, axis=-1) * 1.5 + 2.0 * bars.bar + 0.2
     with np.errstate(invalid="ignore"):
         near = (np.max(np.abs(relative), axis=-1) < reach) & bars.present
@@ -114,7 +114,7 @@ def touched(
         into[step[hit], flight[hit]] = gate[hit]
     for box in obstacles:
         c, s = np.cos(box.yaw), np.sin(box.yaw)
-        away = place - np.asarray(box.center)
+        away = position - np.asarray(box.center)
         ahead, aside = c * away[..., 0] + s * away[..., 1], c * away[..., 1] - s * away[..., 0]
         into[_box_hit(ahead, aside, away[..., 2], box.half_size, r, h)] = obstacle
     return into
@@ -270,12 +270,12 @@ class GateJudge:
 
     def _meet(self, t: Array, path: Array, up: Array | None, share: float) -> None:
         """Contacts at this share of every step; the earliest counts."""
-        place = path[:-1] + share * np.diff(path, axis=0)
+        position = path[:-1] + share * np.diff(path, axis=0)
         axes = None if up is None else up[:-1] + share * np.diff(up, axis=0)
         when = t[:-1] + share * np.diff(t)
         radius, half = body_extent(self.protocol.body_radius_m, self.protocol.body_half_height_m, axes)
-        into = touched(self._bars, place, radius, half, self._obstacles, OBSTACLE)
-        low = place[..., 2] - half <= self.protocol.floor_m
+        into = touched(self._bars, position, radius, half, self._obstacles, OBSTACLE)
+        low = position[..., 2] - half <= self.protocol.floor_m
         hit = (into != NOTHING) | low
         flights = np.flatnonzero(np.any(hit, axis=0))
         for flight in flights:
@@ -341,9 +341,9 @@ class GateJudge:
             rows = rows[np.argsort(when[rows], kind="stable")]
             numbers = {item: k for k, item in enumerate(self._distinct[index])}
             wanted = [numbers[item] for item in gates]
-            for place, event in match_in_order(wanted, gate[rows].tolist()):
-                passed[index, place], times[index, place] = True, when[rows[event]]
-                offsets[index, place] = offset[rows[event]]
+            for order, event in match_in_order(wanted, gate[rows].tolist()):
+                passed[index, order], times[index, order] = True, when[rows[event]]
+                offsets[index, order] = offset[rows[event]]
         back, instant = (np.concatenate(x) for x in zip(*self._wrong, strict=True)) if self._wrong else _NONE[1:3]
         wrong = np.bincount(back[instant <= end[back]], minlength=len(asked))
         crash = (self.crashed.copy(), self._crash_time.copy(), self._crash_into.copy())

@@ -86,8 +86,8 @@ def cause_of(error: BaseException) -> str:
     """Kind and first line of what was raised, and the line of the pilot's own code that it came from."""
     reason = (str(error).splitlines() or [""])[0][:_REASON_LENGTH]
     said = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
-    place = _own_line(error.__traceback__)
-    return said if place is None else f"{said} ({Path(place.filename).name}, line {place.lineno})"
+    raised_at = _own_line(error.__traceback__)
+    return said if raised_at is None else f"{said} ({Path(raised_at.filename).name}, line {raised_at.lineno})"
 
 
 def _noting(handler: Callable[[int, Any], Any]) -> Callable[[int, Any], Any]:

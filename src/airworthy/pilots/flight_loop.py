@@ -272,8 +272,8 @@ def _note(blame: dict[int, str], command: Any, lost: Any, ended: Any) -> None:
     for env, cause in huge_commands(command).items():
         if ended[env] == 0:
             blame.setdefault(env, cause)
-    for place in np.flatnonzero(lost & (ended == 0)):
-        blame[int(place)] = NOT_FINITE
+    for index in np.flatnonzero(lost & (ended == 0)):
+        blame[int(index)] = NOT_FINITE
 
 
 def _blamed(blame: dict[int, str], ended: Any) -> dict[int, str]:

@@ -153,8 +153,8 @@ def write_network_files(folder: str | Path, data: bytes, table: Callable[[dict[s
 def sealed_text(table: Mapping[str, Any]) -> str:
     """Text of a contract with its seal as the last entry."""
     text = json_text({**{key: value for key, value in table.items() if key != "seal"}, "seal": _OPEN})
-    place = text.rindex(_OPEN)
-    return text[:place] + sha256(text) + text[place + len(_OPEN) :]
+    begin = text.rindex(_OPEN)
+    return text[:begin] + sha256(text) + text[begin + len(_OPEN) :]
 
 
 def read_contract_table(path: str | Path) -> Any:

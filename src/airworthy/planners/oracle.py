@@ -1,4 +1,4 @@
-"""The oracle: plans once, on maps that know the whole place, and flies from corner to corner, at rest at each.
+"""The oracle: plans once, on maps that know the whole scene, and flies from corner to corner, at rest at each.
 
 It is privileged and slow where it may be, so that its failures are those of layouts and protocol: what it cannot fly, nobody
 can be blamed for.
@@ -19,7 +19,7 @@ from airworthy.trajectories.polynomial import differentiate, evaluate
 __all__ = ["CLEARANCES", "Oracle", "pulled_tight", "safe_path"]
 
 # -----------------------------------------------------------------------------------------------------------------------------
-# A safe way through a known place: a shortest path with room to spare, pulled tight into few straight legs.
+# A safe way through a known scene: a shortest path with room to spare, pulled tight into few straight legs.
 
 # Ours: from comfortable down to a body of 0.3 m; the first through which a way leads is taken.
 CLEARANCES = (0.7, 0.6, 0.5, 0.45, 0.4, 0.35, 0.3)
@@ -127,7 +127,7 @@ FLOOR, CEILING = 0.45, 0.3
 
 
 class Oracle:
-    """Knows the whole place; see the module."""
+    """Knows the whole scene; see the module."""
 
     name = "oracle"
     settings: MapSettings | None = MAP_SETTINGS
@@ -157,9 +157,9 @@ class Oracle:
         new = np.flatnonzero(active & ~self._begun)
         work = np.zeros(len(active), np.int64)
         self._asked = np.zeros(len(active), bool)
-        for place in new:
-            work[place] = self._plan(int(place), maps, motion.position[place])
-            self._start[place] = motion.time[place]
+        for flight in new:
+            work[flight] = self._plan(int(flight), maps, motion.position[flight])
+            self._start[flight] = motion.time[flight]
         self._begun[new] = self._asked[new] = True
         return {"work": {"expansions": work}, "replans": self._asked & self._found, "state": self._found.astype(np.int64)}
 
@@ -174,7 +174,7 @@ class Oracle:
 
     def setpoints(self, time: Array) -> Setpoints:
         """Along the legs."""
-        legs = [self._leg(place, float(t)) for place, t in enumerate(time)]
+        legs = [self._leg(flight, float(t)) for flight, t in enumerate(time)]
         corner, displacement = (np.array([leg[k] for leg in legs]) for k in range(2))
         span, share = (np.array([leg[k] for leg in legs])[:, None] for k in range(2, 4))
         h, h1, h2 = (np.asarray(evaluate(c, share)) for c in _STEPS)
@@ -183,25 +183,25 @@ class Oracle:
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
-    def _plan(self, place: int, maps: Maps, start: Array) -> int:
+    def _plan(self, flight: int, maps: Maps, start: Array) -> int:
         mission, resolution = self._mission, MAP_SETTINGS.resolution
-        field, lower = maps.field(place)
-        band = (mission.lower[place, 2] + FLOOR, mission.upper[place, 2] - CEILING)
-        corners, work = safe_path(field, lower, resolution, start, mission.goal[place], band)
-        if hasattr(maps, "forget"):  # of a whole place it is large, and it is never asked for again
-            maps.forget(place)
-        self._found[place] = corners is not None
-        self._corners[place] = start[None] if corners is None else corners
+        field, lower = maps.field(flight)
+        band = (mission.lower[flight, 2] + FLOOR, mission.upper[flight, 2] - CEILING)
+        corners, work = safe_path(field, lower, resolution, start, mission.goal[flight], band)
+        if hasattr(maps, "forget"):  # of a whole scene it is large, and it is never asked for again
+            maps.forget(flight)
+        self._found[flight] = corners is not None
+        self._corners[flight] = start[None] if corners is None else corners
         if corners is not None:
-            self._times[place] = _times(corners, float(mission.speed[place]), float(mission.acceleration[place]))
+            self._times[flight] = _times(corners, float(mission.speed[flight]), float(mission.acceleration[flight]))
         return work
 
-    def _leg(self, place: int, time: float) -> tuple[Array, Array, float, float]:
+    def _leg(self, flight: int, time: float) -> tuple[Array, Array, float, float]:
         """Corner and way of the leg that a flight is on, its time, and the share of it that has passed; at rest, no way."""
-        corners = self._corners[place]
+        corners = self._corners[flight]
         if corners is None:
-            return self._mission.start[place], np.zeros(3), 1.0, 0.0
-        since, ends = time - self._start[place], self._times[place]
+            return self._mission.start[flight], np.zeros(3), 1.0, 0.0
+        since, ends = time - self._start[flight], self._times[flight]
         if since <= 0.0 or len(corners) == 1:
             return corners[0], np.zeros(3), 1.0, 0.0
         if since >= ends[-1]:

@@ -167,11 +167,11 @@ def bands(matrix: Array, shares: Sequence[float] = BANDS) -> Array:
         return np.full((len(shares), matrix.shape[1]), np.nan)
     ordered = np.sort(matrix, axis=0)  # NaN last
     count = np.sum(np.isfinite(matrix), axis=0)
-    place = np.asarray(shares)[:, None] * np.maximum(count - 1, 0)
-    low = np.floor(place).astype(int)
+    position = np.asarray(shares)[:, None] * np.maximum(count - 1, 0)
+    low = np.floor(position).astype(int)
     high = np.minimum(low + 1, np.maximum(count - 1, 0))
     columns = np.arange(matrix.shape[1])[None, :]
-    return ordered[low, columns] + (place - low) * (ordered[high, columns] - ordered[low, columns])
+    return ordered[low, columns] + (position - low) * (ordered[high, columns] - ordered[low, columns])
 
 
 def choose_drawn(flights: Sequence[Mapping[str, object]], count: int) -> list[int]:

@@ -109,7 +109,7 @@ def museum(folder: Path) -> Scene:
     for x, y in ((1.6, 1.0), (1.6, -0.7), (3.6, 1.0)):
         profile = [(0.0, 0.0), (0.16, 0.0), (0.16, 0.02), (0.02, 0.05), (0.02, 0.92), (0.035, 0.95), (0.0, 0.99)]
         b.mesh("post", turned_profile(profile), (x, y, 0.0), rope)
-    place = Scene(
+    scene = Scene(
         name="museum",
         shapes=b.shapes,
         materials=b.materials,
@@ -124,11 +124,11 @@ def museum(folder: Path) -> Scene:
     )
     for name, (x, y), yaw, height, up in shown:
         base = 0.0 if height >= _PLINTH else _PLINTH - 0.4 * height
-        place = _stood(place, folder / name, (x, y, base), yaw, height, up)
-    return place
+        scene = _stood(scene, folder / name, (x, y, base), yaw, height, up)
+    return scene
 
 
-def _stood(place: Scene, path: Path, foot: tuple[float, float, float], yaw: float, height: float, up: str) -> Scene:
+def _stood(scene: Scene, path: Path, foot: tuple[float, float, float], yaw: float, height: float, up: str) -> Scene:
     """Return a model on its foot, scaled to a height: the scans' own units are arbitrary."""
     alone = add_model(Scene("alone"), path, up=up, floor=True, name=path.stem)
     box = scene_box(alone)
@@ -140,11 +140,11 @@ def _stood(place: Scene, path: Path, foot: tuple[float, float, float], yaw: floa
         qx, qy, qz, qw = (float(v) for v in multiply(turn, np.array(item.attitude)))
         standing.append(replace(item, position=(x, y, z), attitude=(qx, qy, qz, qw), scale=scale * item.scale))
     return replace(
-        place,
-        shapes=place.shapes | alone.shapes,
-        materials=place.materials | alone.materials,
-        textures=place.textures | alone.textures,
-        instances=(*place.instances, *standing),
+        scene,
+        shapes=scene.shapes | alone.shapes,
+        materials=scene.materials | alone.materials,
+        textures=scene.textures | alone.textures,
+        instances=(*scene.instances, *standing),
     )
 
 
@@ -157,19 +157,19 @@ _POSES: dict[tuple[str, bool], ViewPose] = {
 }
 
 
-def hero_pose(place: Scene, near: bool = False) -> ViewPose:
+def hero_pose(scene: Scene, near: bool = False) -> ViewPose:
     """Position, heading and pitch [rad] of the picture that stands for a place.
 
     Args:
-        place: The scene.
+        scene: The scene.
         near: For sensors that see a few metres only.
     """
-    if (place.name, near) in _POSES:
-        return _POSES[place.name, near]
-    if place.start is not None:
-        x, y, z = place.start.position
-        return (x, y, z), place.start.yaw, 0.0
-    lower, upper = place.bounds.lower, place.bounds.upper
+    if (scene.name, near) in _POSES:
+        return _POSES[scene.name, near]
+    if scene.start is not None:
+        x, y, z = scene.start.position
+        return (x, y, z), scene.start.yaw, 0.0
+    lower, upper = scene.bounds.lower, scene.bounds.upper
     middle = tuple(0.5 * (a + b) for a, b in zip(lower, upper, strict=True))
     return (middle[0], middle[1], min(middle[2], lower[2] + 1.5)), math.pi / 6, 0.0
 

@@ -316,14 +316,14 @@ class Obstacles:
                 if _known([*center[k, mine], *(a for a, *_ in added)], arm, 10.0 * SAME):
                     continue
                 margin = bodies.core[k, 7]
-                place = at.position[k] + rotate(at.attitude[k], arm)
-                near = clearance(self._geometry, place[None], self.env[k], margin + 2.0 * SHALLOW + BAND)
+                position = at.position[k] + rotate(at.attitude[k], arm)
+                near = clearance(self._geometry, position[None], self.env[k], margin + 2.0 * SHALLOW + BAND)
                 deep = margin + GAP - near.distance[0]
                 if deep > -BAND:
                     added.append((arm, deep, near.normal[0]))
-            for place, (arm, deep, direction) in enumerate(added, old):
-                center[k, place], radius[k, place], touch[k, place] = arm, bodies.core[k, 7], True
-                depth[k, place], normal[k, place] = deep, direction
+            for slot, (arm, deep, direction) in enumerate(added, old):
+                center[k, slot], radius[k, slot], touch[k, slot] = arm, bodies.core[k, 7], True
+                depth[k, slot], normal[k, slot] = deep, direction
         return replace(bodies, center=center, radius=radius), touch, normal, depth
 
     def _ends(self, core: Array, at: BodyMotion, n: Array, env: Any) -> list[Array]:

@@ -69,25 +69,25 @@ def _from_places(seed: int) -> tuple[float, float]:
 def _from_corners(seed: int) -> tuple[float, float]:
     """Cameras 1 to 3 m from the marker, all around and above; those that are wrong saw it as from elsewhere."""
     rng = np.random.default_rng(seed)
-    wanted, (place, turn) = _lost(rng), _cameras(rng)
-    corners = _projected(place, turn) + CORNER_NOISE * rng.normal(size=(IMAGES, 4, 2))
+    wanted, (position, turn) = _lost(rng), _cameras(rng)
+    corners = _projected(position, turn) + CORNER_NOISE * rng.normal(size=(IMAGES, 4, 2))
     corners[:WRONG] = _projected(*_cameras(rng))[:WRONG]
     back = wanted.inverse
     dots = (np.zeros((1, 1, 3), np.uint8),) * IMAGES
-    images = CaptureImages(dots, np.tile(LENS, (IMAGES, 1)), back.points(place), frames.multiply(back.rotation, turn))
-    return _off(find_alignment(images, dict(enumerate(corners)), SIDE, seed=seed).similarity, wanted, place)
+    images = CaptureImages(dots, np.tile(LENS, (IMAGES, 1)), back.points(position), frames.multiply(back.rotation, turn))
+    return _off(find_alignment(images, dict(enumerate(corners)), SIDE, seed=seed).similarity, wanted, position)
 
 
 def _cameras(rng: np.random.Generator) -> tuple[Array, Array]:
     """Places (IMAGES, 3) in the marker's frame, and attitudes (IMAGES, 4), looking at about the marker."""
     directions = np.concatenate([rng.normal(size=(IMAGES, 2)), rng.uniform(0.6, 2.0, (IMAGES, 1))], axis=1)
-    place = directions / np.linalg.norm(directions, axis=1, keepdims=True) * rng.uniform(1.0, 3.0, (IMAGES, 1))
-    return place, np.stack([look_at(where, rng.uniform(-0.2, 0.2, 3)) for where in place])
+    position = directions / np.linalg.norm(directions, axis=1, keepdims=True) * rng.uniform(1.0, 3.0, (IMAGES, 1))
+    return position, np.stack([look_at(where, rng.uniform(-0.2, 0.2, 3)) for where in position])
 
 
-def _projected(place: Array, turn: Array) -> Array:
+def _projected(position: Array, turn: Array) -> Array:
     """Pixels (n, 4, 2) of the marker's corners."""
-    eye = frames.rotate_inverse(turn[:, None], marker_corners(SIDE)[None] - place[:, None])
+    eye = frames.rotate_inverse(turn[:, None], marker_corners(SIDE)[None] - position[:, None])
     return np.asarray(eye[..., :2] / eye[..., 2:] * LENS[:2] + LENS[2:])
 
 

@@ -373,7 +373,7 @@ def brute_force_figures(meshes: int = 100) -> Iterator[Figure]:
     batch, still = GeometryBatch(shapes, layouts), np.zeros((meshes, 3))
     rendered = cast(batch, table, still, np.tile(_LEVEL, (meshes, 1)), channels=("depth", "face", "barycentric", "point_world"))
     rays = table.directions.reshape(-1, 3)
-    corners = [world_corners(mesh, place) for mesh, place in zip(shapes, layouts, strict=True)]
+    corners = [world_corners(mesh, placement) for mesh, placement in zip(shapes, layouts, strict=True)]
     found = [triangle_hits(np.zeros_like(rays), rays, triangles) for triangles in corners]
     face = np.stack([f for _, f in found]).reshape(rendered["face"].shape)
     depth = np.stack([t for t, _ in found]).reshape(face.shape) * (table.directions @ table.axis)

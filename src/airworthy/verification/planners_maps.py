@@ -207,7 +207,7 @@ def _mission(lower: Array, upper: Array) -> Mission:
 def _walked(settings: MapSettings, task: Mission, moves: int) -> tuple[int, float, int, int]:
     """States and inflations that differ, worst difference of log-odds, distances that differ, and cells that were compared."""
     rng, maps = np.random.default_rng(1), LocalMaps(settings, task, CAMERA)
-    twins = [MapTwin(settings, task, CAMERA, place) for place in range(2)]
+    twins = [MapTwin(settings, task, CAMERA, flight) for flight in range(2)]
     at, both = np.array([[-1.0, 2.0, 1.5], [-1.5, -27.0, 1.0]]), np.arange(2)
     states, odds, distances, cells = 0, 0.0, 0, 0
     for _ in range(moves):
@@ -215,10 +215,10 @@ def _walked(settings: MapSettings, task: Mission, moves: int) -> tuple[int, floa
         turn, depth = normalize(rng.normal(size=(2, 4))), _images(rng, settings)
         for _ in range(6):  # so that something becomes occupied
             maps.update(both, depth, at, turn)
-            for place, twin in enumerate(twins):
-                twin.update(depth[place], at[place], turn[place])
-        for place, twin in enumerate(twins):
-            found = _compared(maps, twin, place)
+            for flight, twin in enumerate(twins):
+                twin.update(depth[flight], at[flight], turn[flight])
+        for flight, twin in enumerate(twins):
+            found = _compared(maps, twin, flight)
             states, odds, distances = states + found[0], max(odds, found[1]), distances + found[2]
             cells += found[3]
     return states, odds, distances, cells
@@ -233,16 +233,16 @@ def _images(rng: np.random.Generator, settings: MapSettings) -> ArrayF32:
     return depth.astype(np.float32)
 
 
-def _compared(maps: LocalMaps, twin: MapTwin, place: int) -> tuple[int, float, int, int]:
+def _compared(maps: LocalMaps, twin: MapTwin, flight: int) -> tuple[int, float, int, int]:
     """Of every cell of a flight's window; see `_walked`."""
-    cells, lower = maps.inflated(place)
+    cells, lower = maps.inflated(flight)
     h = maps.settings.resolution
     first = np.rint((lower - twin.origin) / h).astype(int)
     window = tuple(slice(a, a + n) for a, n in zip(first, cells.shape, strict=True))
     asked = (lower + h * (np.moveaxis(np.indices(cells.shape), 0, -1) + 0.5)).reshape(1, -1, 3)
-    odds = np.abs(maps.log_odds([place], asked).reshape(cells.shape) - twin.odds[window]).max()
+    odds = np.abs(maps.log_odds([flight], asked).reshape(cells.shape) - twin.odds[window]).max()
     state = np.where(twin.odds >= twin.least, np.where(twin.odds > np.log(4.0), 1, 0), -1)[window]
-    other = (maps.state([place], asked).reshape(cells.shape) != state) | (cells.astype(bool) != twin.inflated[window])
+    other = (maps.state([flight], asked).reshape(cells.shape) != state) | (cells.astype(bool) != twin.inflated[window])
     s = twin.squared[window]
     metres = np.where(s >= 0, h * np.sqrt(np.abs(s)), h - h * np.sqrt(np.abs(s))).astype(np.float32)
-    return int(other.sum()), float(odds), int(np.sum(maps.field(place)[0] != metres)), cells.size
+    return int(other.sum()), float(odds), int(np.sum(maps.field(flight)[0] != metres)), cells.size

@@ -126,30 +126,30 @@ class SeenMaps:
             self._window[k] = wide
         self._fields.clear()
 
-    def inflated(self, place: int) -> tuple[ArrayU8, Array]:
+    def inflated(self, flight: int) -> tuple[ArrayU8, Array]:
         """Cells around a flight, and the corner of the first."""
-        window = self._window[place]
-        corner = self._worlds[place].lower + CELL * np.array([s.start for s in window])
-        return self._known[place][window].astype(np.uint8), corner
+        window = self._window[flight]
+        corner = self._worlds[flight].lower + CELL * np.array([s.start for s in window])
+        return self._known[flight][window].astype(np.uint8), corner
 
-    def view(self, place: int) -> MapView:
+    def view(self, flight: int) -> MapView:
         """Return all of it; what has not come within sight counts as free."""
-        cells, corner = self.inflated(place)
+        cells, corner = self.inflated(flight)
         return MapView(cells.astype(np.int8), cells.astype(bool), corner, CELL, float("nan"), 0)
 
-    def field(self, place: int) -> tuple[ArrayF32, Array]:
+    def field(self, flight: int) -> tuple[ArrayF32, Array]:
         """Distances at their middles."""
-        cells, corner = self.inflated(place)
-        if place not in self._fields:
-            self._fields[place] = signed_distances(cells != 0)
-        return self._fields[place], corner
+        cells, corner = self.inflated(flight)
+        if flight not in self._fields:
+            self._fields[flight] = signed_distances(cells != 0)
+        return self._fields[flight], corner
 
     def occupied(self, flight: ArrayInt, points: Array) -> ArrayBool:
         """Tell whether points (k, m, 3) of flights (k,) are; outside of the box they are."""
         out = np.zeros(points.shape[:2], bool)
-        for row, place in enumerate(flight):
-            known = self._known[int(place)]
-            index = np.floor((points[row] - self._worlds[int(place)].lower) / CELL).astype(int)
+        for row, number in enumerate(flight):
+            known = self._known[int(number)]
+            index = np.floor((points[row] - self._worlds[int(number)].lower) / CELL).astype(int)
             inside = ((index >= 0) & (index < known.shape)).all(1)
             out[row] = ~inside
             out[row, inside] = known[tuple(index[inside].T)]
@@ -158,8 +158,8 @@ class SeenMaps:
     def distance(self, flight: ArrayInt, points: Array) -> tuple[Array, Array]:
         """Of points (k, m, 3), and its gradient."""
         found = []
-        for row, place in enumerate(flight):
-            field, corner = self.field(int(place))
+        for row, number in enumerate(flight):
+            field, corner = self.field(int(number))
             found.append(trilinear_in(field.astype(np.float64), corner, CELL, points[row]))
         return np.array([value for value, _ in found]), np.array([slope for _, slope in found])
 

@@ -259,12 +259,12 @@ def _bytes() -> Figure:
 
 def _export(name: str) -> Figure:
     """Cells of a strip of 12 m along the line, up to the ceiling, of the exported cloud and of the exported mesh."""
-    place = scene(f"{name}:2")
-    high = np.array([np.floor(place.bounds.upper[0]), 6.0, place.bounds.upper[2]])
+    exported = scene(f"{name}:2")
+    high = np.array([np.floor(exported.bounds.upper[0]), 6.0, exported.bounds.upper[2]])
     low = np.array([-high[0], -6.0, 0.0])
     with TemporaryDirectory() as folder:
-        cloud = cloud_cells(write_pcd(Path(folder) / "cloud.pcd", sample_points(place, CELL, inside=True)), low, high)
-        mesh = mesh_cells(export_scene(place, Path(folder) / "mesh.ply"), low, high)
+        cloud = cloud_cells(write_pcd(Path(folder) / "cloud.pcd", sample_points(exported, CELL, inside=True)), low, high)
+        mesh = mesh_cells(export_scene(exported, Path(folder) / "mesh.ply"), low, high)
     overlap = 100.0 * float((cloud & mesh).sum() / max((cloud | mesh).sum(), 1))
     return Figure(f"Exported {name}: cells that cloud and mesh share", overlap, "more than 98", overlap > 98.0, "%")
 
@@ -308,11 +308,11 @@ def mesh_cells(path: Path, low: Array, high: Array) -> ArrayBool:
 
 def clearance_figure(hall: str, path: str) -> Figure:
     """Least distance of a course to everything in its hall but the floor, over which the published courses fly at 0.3 m."""
-    place = scene(hall)
-    place = replace(place, instances=tuple(item for item in place.instances if item.semantic != "ground"))
+    cleared = scene(hall)
+    cleared = replace(cleared, instances=tuple(item for item in cleared.instances if item.semantic != "ground"))
     flight = course(path).trajectory()
     points = flight.sample(np.linspace(0.0, flight.duration, 4001)).position
-    least = float(clearance(SceneBatch(place).geometry, points, np.zeros(len(points), int)).distance.min())
+    least = float(clearance(SceneBatch(cleared).geometry, points, np.zeros(len(points), int)).distance.min())
     return Figure(f"Course {path} in {hall}: least clearance but the floor", least, "at least 0.35", least >= 0.35, "m")
 
 

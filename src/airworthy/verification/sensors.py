@@ -95,10 +95,10 @@ def exact_step(sample: int, rate: float, physics: float) -> int:
 
 
 def _flown_stamps(steps: int) -> int:
-    place = Scene("floor", {"floor": Box((50.0, 50.0, 0.5))}, instances=(Instance("floor", (0.0, 0.0, -5.0)),))
+    scene = Scene("floor", {"floor": Box((50.0, 50.0, 0.5))}, instances=(Instance("floor", (0.0, 0.0, -5.0)),))
     simulator = Simulator(vehicle("flightgoggles"), SimulatorConfig(physics_rate=PHYSICS), env_count=2)
     names = {f"down{k}": ranger(noise_enabled=False).variant(rate=rate) for k, rate in enumerate(ODD_RATES)}
-    mounted = MountedSensors(simulator, SceneBatch(place, 2), names)
+    mounted = MountedSensors(simulator, SceneBatch(scene, 2), names)
     heard: dict[str, list[int]] = {name: [] for name in names}
 
     def listen(capture: Capture) -> None:
@@ -182,9 +182,9 @@ def _beacons() -> Iterator[Figure]:
 
 
 def _reported(
-    place: GeometryBatch, beacons: Any, position: Any = (0.0, 0.0, 0.0), attitude: Any = (0, 0, 0, 1.0), **own: Any
+    scene: GeometryBatch, beacons: Any, position: Any = (0.0, 0.0, 0.0), attitude: Any = (0, 0, 0, 1.0), **own: Any
 ) -> Any:
-    return BeaconCamera(device("flightgoggles_beacons"), positions=beacons).capture(place, _view(position, 1, attitude, **own))
+    return BeaconCamera(device("flightgoggles_beacons"), positions=beacons).capture(scene, _view(position, 1, attitude, **own))
 
 
 def _hidden_wrongly() -> int:

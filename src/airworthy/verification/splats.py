@@ -208,16 +208,16 @@ def _hall(everything: bool) -> Iterator[Figure]:
     """Check the shipped hall: its size, its depth against that of its meshes, and the policy's view in it."""
     yield below("The hall of splats: its file", hall_recipe()["measured"]["bytes"] / 1e6, 6.0, "MB")
     batch, count = SceneBatch(hall()), 20 if everything else 6
-    place, attitude = free_poses(batch, count, first=HELD_OUT)
+    position, attitude = free_poses(batch, count, first=HELD_OUT)
     focal = 320.0 / np.tan(0.7)
     lens = np.tile((focal, focal, 320.0, 180.0), (count, 1))
     renderer = SplatRenderer(hall_splats())
-    views = PosedImages(np.zeros((count, 360, 640, 3), np.float32), lens, place, attitude)
+    views = PosedImages(np.zeros((count, 360, 640, 3), np.float32), lens, position, attitude)
     depth = depth_error(renderer, batch, views)
     yield below("The hall: depth of splats against meshes 4.5 to 5.5 m away, median", 100.0 * depth.median, 2.0, "cm")
     view = PolicyView()
-    direct = view.render(renderer, place, attitude, channels=("rgb",))["rgb"]
-    whole = renderer.render(*CAMERA_SIZE, CAMERA_INTRINSICS, place, attitude, channels=("rgb",))["rgb"]
+    direct = view.render(renderer, position, attitude, channels=("rgb",))["rgb"]
+    whole = renderer.render(*CAMERA_SIZE, CAMERA_INTRINSICS, position, attitude, channels=("rgb",))["rgb"]
     error = np.square(np.clip(direct, 0, 1) - np.clip(view.of(whole), 0, 1)).mean(axis=(1, 2, 3))
     psnr = float(-10.0 * np.log10(error.max()))
     yield Figure("The hall: policy's view against resizing and cropping, worst view", psnr, "at least 32", psnr >= 32.0, "dB")

@@ -46,7 +46,7 @@ class Follower:
         """Look from elsewhere; the turn behind the vehicle begins anew."""
         self.mode, self._heading = mode, None
 
-    def place(self, time: float, position: ArrayAny, attitude: ArrayAny) -> tuple[ArrayAny, ArrayAny, ArrayAny] | None:
+    def view(self, time: float, position: ArrayAny, attitude: ArrayAny) -> tuple[ArrayAny, ArrayAny, ArrayAny] | None:
         """Position, the point looked at, and the direction that is up, for a vehicle's pose; None: the browser's own.
 
         Args:
@@ -315,8 +315,8 @@ class Controls:
             gui.add_command(label, hotkey=key).on_trigger(lambda _, action=action: action())
 
     def _step(self, by: int) -> None:
-        place = (self._envs.index(self._chosen()) + by) % len(self._envs)
-        self._actions.choose(self._envs[place])
+        index = (self._envs.index(self._chosen()) + by) % len(self._envs)
+        self._actions.choose(self._envs[index])
 
     def _next_view(self) -> None:
         assert self.view is not None  # there is a key only where there is a choice

@@ -89,8 +89,8 @@ def between(times: ArrayFloat, position: ArrayFloat, attitude: ArrayFloat, time:
     before, after = after - 1, min(after, len(times) - 1)
     span = float(times[after] - times[before])
     share = float(np.clip((time - times[before]) / span, 0.0, 1.0)) if span > 0.0 else 0.0
-    place = (1.0 - share) * position[before].astype(np.float64) + share * position[after].astype(np.float64)
-    return place, frames.slerp(attitude[before].astype(np.float64), attitude[after].astype(np.float64), share)
+    at = (1.0 - share) * position[before].astype(np.float64) + share * position[after].astype(np.float64)
+    return at, frames.slerp(attitude[before].astype(np.float64), attitude[after].astype(np.float64), share)
 
 
 def word(text: str) -> str:

@@ -101,8 +101,8 @@ def light(api: Any, suns: list[Sun]) -> None:
     api.add_light_hemisphere("/light/sky", sky_color=(235, 242, 255), ground_color=(150, 140, 130), intensity=3.0)
     direction = np.array(suns[0].direction if suns else (-0.35, 0.45, -0.82), float)
     color = _bytes(suns[0].color) if suns else (255, 250, 240)
-    place = -50.0 * direction / np.linalg.norm(direction)  # it shines from there towards the origin
-    api.add_light_directional("/light/sun", color=color, intensity=2.2, position=tuple(place))
+    position = -50.0 * direction / np.linalg.norm(direction)  # it shines from there towards the origin
+    api.add_light_directional("/light/sun", color=color, intensity=2.2, position=tuple(position))
 
 
 def _bytes(color: Color) -> tuple[int, int, int]:
@@ -416,7 +416,7 @@ class Viewer:
             self.splats.advance(self.poses)
 
     def _follow(self, position: Any, attitude: Any) -> None:
-        view = None if self.follower is None else self.follower.place(self.time, position, attitude)
+        view = None if self.follower is None else self.follower.view(self.time, position, attitude)
         if view is not None:
             for client in self.server.get_clients().values():
                 look(client, view)

@@ -238,8 +238,8 @@ def _groups(scene: Scene, lowered: Scene, poses: ActorPoses) -> list[_Group]:
 
 def _group(number: int, key: tuple[str, bool, str, tuple[str, ...]], rows: Sequence[tuple[Instance, int]]) -> _Group:
     layer, moving, shape, _ = key
-    place = "actors" if moving else "static"
-    name = f"{ROOT}/{layer}/{place}/{number}_{word(rows[0][0].name or shape)}"
+    group = "actors" if moving else "static"
+    name = f"{ROOT}/{layer}/{group}/{number}_{word(rows[0][0].name or shape)}"
     items = tuple(item for item, _ in rows)
     return _Group(layer, name, items, np.array([part for _, part in rows if part >= 0], np.int64))
 

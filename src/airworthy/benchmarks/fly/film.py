@@ -131,7 +131,7 @@ def check_video_options(options: VideoOptions, flyer: Vehicle | None = None) -> 
 
 def record_video(
     flights: str | Path | FlightTable,
-    place: Scene | str | None,
+    scene: Scene | str | None,
     path: str | Path,
     options: VideoOptions | None = None,
     *,
@@ -143,7 +143,7 @@ def record_video(
 
     Args:
         flights: A folder of `airworthy fly`, or its table.
-        place: The scene, by itself or by name; None: the one that the folder says was flown in.
+        scene: The scene, by itself or by name; None: the one that the folder says was flown in.
         path: The film: .mp4 or .webp; without a suffix, .mp4 where PyAV is installed and .webp elsewhere.
         options: How.
         flyer: Who flew; by default what the folder says.
@@ -162,7 +162,7 @@ def record_video(
     if flyer is None:
         flown_by = recorded_vehicles("" if isinstance(flights, FlightTable) else flights, meta)
         flyer = flown_by[(env or 0) % len(flown_by)]
-    scenery = _scenery(place, None if isinstance(flights, FlightTable) else recorded_scene(flights, meta))
+    scenery = _scenery(scene, None if isinstance(flights, FlightTable) else recorded_scene(flights, meta))
     begun = time.perf_counter()
     film = _Film(track, scenery, flyer, options, device)
     target = _target(path)
@@ -190,12 +190,12 @@ def _target(path: str | Path) -> Path:
     return path if path.suffix else path.with_name(path.name + video_suffix())
 
 
-def _scenery(place: Scene | str | None, flown_in: str | None) -> Scene:
+def _scenery(given: Scene | str | None, flown_in: str | None) -> Scene:
     from airworthy.scenes import Scene, scene
 
-    if isinstance(place, Scene):
-        return place
-    name = place or flown_in
+    if isinstance(given, Scene):
+        return given
+    name = given or flown_in
     if not name:
         raise AirworthyError("A film needs something to see: name a scene (`airworthy scenes` lists them).")
     return scene(name)
@@ -206,7 +206,7 @@ class _Film:
     """One film in the making."""
 
     track: FlightTrack
-    place: Scene
+    scene: Scene
     flyer: Vehicle
     options: VideoOptions
     device: str
@@ -221,7 +221,7 @@ class _Film:
         self.chosen = np.unique(np.round(np.linspace(0, self.count - 1, SHEET_FRAMES)).astype(int))
         pixels = options.size[0] * options.size[1] if options.size else 640 * 360
         at_once = max(1, min(16, PIXELS_AT_ONCE // pixels, self.count))
-        self.stage = RenderedScene(self.place, self.flyer, at_once, options.samples, self.device)
+        self.stage = RenderedScene(self.scene, self.flyer, at_once, options.samples, self.device)
         self.main = self._path(main, options.size)
         self.size = (self.main.projection.width, self.main.projection.height)
         self.layout = FilmLayout(*self.size)
@@ -256,7 +256,7 @@ class _Film:
         """Return the contact sheet, of the frames that were kept."""
         from airworthy.reports.film.sheet import write_sheet
 
-        return write_sheet(path, self.stills, self.times[self.chosen], self.track, self.place, self.flyer.name)
+        return write_sheet(path, self.stills, self.times[self.chosen], self.track, self.scene, self.flyer.name)
 
 
 # ---- The film of a run of `airworthy fly` -----------------------------------------------------------------------------------
@@ -292,23 +292,23 @@ def clear_film(folder: Path) -> None:
 
 
 def film_run(
-    config: FlyConfig, table: FlightTable, place: Scene | None, vehicles: Sequence[Vehicle], quiet: bool = True
+    config: FlyConfig, table: FlightTable, scene: Scene | None, vehicles: Sequence[Vehicle], quiet: bool = True
 ) -> Filmed:
     """Film one of the flights into the run's folder, where that is asked for; flights and evidence never depend on it.
 
     Args:
         config: Of the run; films only where its `record` names "video", of the flight `video_env`.
         table: Its recorded flights.
-        place: The scene; None: there is nothing to film.
+        scene: The scene; None: there is nothing to film.
         vehicles: Of the flights, repeated in order over the environments.
         quiet: Without a bar of progress.
     """
-    if "video" not in config.record or place is None:
+    if "video" not in config.record or scene is None:
         return Filmed()
     flyer = vehicles[config.video_env % len(vehicles)]
     try:
         path = config.out / VIDEO_STEM
-        return Filmed(record_video(table, place, path, options_of(config), flyer=flyer, device=config.device, quiet=quiet))
+        return Filmed(record_video(table, scene, path, options_of(config), flyer=flyer, device=config.device, quiet=quiet))
     except KeyboardInterrupt:
         clear_film(config.out)
         return Filmed(interrupted=True)

@@ -60,7 +60,7 @@ def judge(folder: str | Path, quiet: bool = True) -> RunMetrics:
     folder = Path(folder)
     config, record, flown, meta = read_run(folder)
     with lock_folder(folder):
-        found = judge_flights(folder, config, record, flown, meta, record.place(config), quiet)
+        found = judge_flights(folder, config, record, flown, meta, record.scene_of(config), quiet)
     if found.filmed.error is not None:
         raise found.filmed.error
     return found

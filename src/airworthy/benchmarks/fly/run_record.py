@@ -88,7 +88,7 @@ class RunRecord:
         """Return the course, from its copy; None where way-points were given."""
         return read_course(self.folder / _COURSE) if (self.folder / _COURSE).is_file() else None
 
-    def place(self, config: FlyConfig) -> Scene | None:
+    def scene_of(self, config: FlyConfig) -> Scene | None:
         """Return the scene: from its copy, or by its name."""
         if config.scene is None:
             return None
@@ -270,7 +270,7 @@ def digests_of(
     vehicles: Sequence[Vehicle],
     flown: Course | None,
     trajectory: Trajectory,
-    place: Scene | None,
+    scene: Scene | None,
     gains: Sequence[Mapping[str, Any]],
 ) -> dict[str, str]:
     """SHA-256 of every input of a run.
@@ -280,17 +280,17 @@ def digests_of(
         vehicles: Of the flights, in the order of the digests.
         flown: The course as it is flown; None: there is none.
         trajectory: The reference path over it.
-        place: The scene; None: there is none.
+        scene: The scene; None: there is none.
         gains: By vehicle, the controller's parameters that were set; an empty one has no digest.
     """
     found = {f"vehicle {k}": _digest_of_vehicle(item) for k, item in enumerate(vehicles)}
     if flown is not None:
         found["course"] = _digest_of(flown)
     found["trajectory"] = digest_of_trajectory(trajectory)
-    if place is not None:
+    if scene is not None:
         from airworthy.scenes import scene_digest
 
-        found["scene"] = scene_digest(place)
+        found["scene"] = scene_digest(scene)
     found |= {f"gains {k}": sha256(json_text(rows)) for k, rows in enumerate(gains) if rows}
     if is_gain_file(config.gains):
         found["gains"] = _digest_of_gains(config.gains)
@@ -414,9 +414,9 @@ def _copied_policy(policy: Path, folder: Path) -> str:
     return _POLICY
 
 
-def _bytes_of(place: Scene) -> int:
+def _bytes_of(scene: Scene) -> int:
     """About how much a scene takes on disk: the arrays that it holds."""
-    seen: list[Any] = [place]
+    seen: list[Any] = [scene]
     total = 0
     while seen:
         value = seen.pop()

@@ -52,7 +52,7 @@ def place_of(config: FlyConfig) -> Scene | None:
     return scene(config.scene)
 
 
-def with_course(config: FlyConfig, place: Scene | None) -> tuple[str | None, tuple[str, ...]]:
+def with_course(config: FlyConfig, scene: Scene | None) -> tuple[str | None, tuple[str, ...]]:
     """Course and waypoints of a run: what was asked for, or else what the scene is made for.
 
     A scene's own course; or through its gates from its start; or straight from its start to its goal.
@@ -60,18 +60,18 @@ def with_course(config: FlyConfig, place: Scene | None) -> tuple[str | None, tup
     Raises:
         AirworthyError: If neither the user nor the scene names a way.
     """
-    if place is None or config.course is not None or config.waypoints:
+    if scene is None or config.course is not None or config.waypoints:
         return config.course, config.waypoints
-    known = [name for name in place.courses if name in course_names()]
+    known = [name for name in scene.courses if name in course_names()]
     if known:
         return known[0], ()
-    points = [] if place.start is None else [np.array(place.start.position, float)]
-    if place.gates:
-        points += _through_gates(place.gates, points)
-    elif place.goal is not None:
-        points.append(np.array(place.goal.position, float))
+    points = [] if scene.start is None else [np.array(scene.start.position, float)]
+    if scene.gates:
+        points += _through_gates(scene.gates, points)
+    elif scene.goal is not None:
+        points.append(np.array(scene.goal.position, float))
     if len(points) < 2:
-        raise AirworthyError(f"Scene {place.name!r} has no course, gates or goal of its own: give --course or --waypoints.")
+        raise AirworthyError(f"Scene {scene.name!r} has no course, gates or goal of its own: give --course or --waypoints.")
     return None, tuple(",".join(f"{value:.6g}" for value in point) for point in points)
 
 
@@ -90,15 +90,15 @@ def _through_gates(gates: Sequence[GateFrame], before: list[Array]) -> list[Arra
     return points
 
 
-def batch_of(config: FlyConfig, place: Scene | None) -> SceneBatch | None:
+def batch_of(config: FlyConfig, scene: Scene | None) -> SceneBatch | None:
     """Return the scene, ready for queries by every flight."""
-    if place is None:
+    if scene is None:
         if config.sensors:
             raise AirworthyError("Sensors need something to see: name a --scene (`airworthy scenes` lists them).")
         return None
     from airworthy.scenes import SceneBatch
 
-    return SceneBatch(place, config.envs, device=config.device)
+    return SceneBatch(scene, config.envs, device=config.device)
 
 
 def contact_of(config: FlyConfig) -> Contact | None:
@@ -152,8 +152,8 @@ def _unmoving(batch: SceneBatch) -> SceneBatch:
     """Return the scene of environment 0 without what moves in it."""
     from airworthy.scenes import SceneBatch
 
-    place = batch.scenes[batch.scene_of_env[0]]
-    return SceneBatch(replace(place, actors=()), 1) if place.actors else batch
+    scene = batch.scenes[batch.scene_of_env[0]]
+    return SceneBatch(replace(scene, actors=()), 1) if scene.actors else batch
 
 
 def _nearness(gap: float) -> str:
@@ -229,9 +229,9 @@ def mount(
     return MountedSensors(simulator, batch, sensors) if sensors and batch is not None else None
 
 
-def region_of(place: Scene | None) -> tuple[Array, Array] | None:
+def region_of(scene: Scene | None) -> tuple[Array, Array] | None:
     """Corners of the scene's bounds [m]."""
-    return None if place is None else (np.array(place.bounds.lower, float), np.array(place.bounds.upper, float))
+    return None if scene is None else (np.array(scene.bounds.lower, float), np.array(scene.bounds.upper, float))
 
 
 # -----------------------------------------------------------------------------------------------------------------------------
@@ -247,22 +247,22 @@ def is_planner(word: str) -> bool:
     return word in method_names() or word.rpartition(":")[0].endswith(".py")
 
 
-def ends_of(config: FlyConfig, place: Scene | None) -> tuple[str, ...]:
+def ends_of(config: FlyConfig, scene: Scene | None) -> tuple[str, ...]:
     """Start and goal of a flight as two way-points: as named, else the scene's.
 
     Raises:
         AirworthyError: There is no scene, or one of them is missing.
     """
-    if place is None:
+    if scene is None:
         raise AirworthyError(f"Pilot {config.pilot!r} finds its own way: name a --scene (`airworthy scenes` lists them).")
     if config.waypoints:
         if len(config.waypoints) != 2:
             raise AirworthyError(f"Pilot {config.pilot!r} finds its own way: give two --waypoints, start and goal.")
         return config.waypoints
     ends = []
-    for name, asked, own in (("start", config.start, place.start), ("goal", config.goal, place.goal)):
+    for name, asked, own in (("start", config.start, scene.start), ("goal", config.goal, scene.goal)):
         if asked is None and own is None:
-            raise AirworthyError(f"Scene {place.name!r} has no {name} of its own: give --{name} X Y Z, in metres.")
+            raise AirworthyError(f"Scene {scene.name!r} has no {name} of its own: give --{name} X Y Z, in metres.")
         ends.append(asked if asked is not None else own.position)  # type: ignore[union-attr]
     return tuple(",".join(repr(float(value)) for value in end) for end in ends)
 
@@ -278,14 +278,14 @@ class GoalFlight:
     Args:
         config: With start and goal as two way-points.
         vehicles: One per flight.
-        place: The scene.
+        scene: The scene.
         batch: The same, ready for queries.
 
     Raises:
         AirworthyError: The planner is not to be had, lacks something, or cannot fly there.
     """
 
-    def __init__(self, config: FlyConfig, vehicles: Sequence[Vehicle], place: Scene, batch: SceneBatch):
+    def __init__(self, config: FlyConfig, vehicles: Sequence[Vehicle], scene: Scene, batch: SceneBatch):
         from airworthy.planners.common.tracking import PlannerPilot
         from airworthy.planners.common.tracking_faults import Alone, made
         from airworthy.planners.mapping import maps_of_scene
@@ -300,7 +300,7 @@ class GoalFlight:
                 " run_fly(config, pilot=...)."
             )
         check_ready(who)
-        self.mission = _mission(config, vehicles, self.radius, place)
+        self.mission = _mission(config, vehicles, self.radius, scene)
         planner: Any = Alone(who.make) if who.alone else made(who.make) if who.own else who.make()
         usual, settings = NavigationConfig(), planner.settings
         knows = who.privileged and settings is not None
@@ -360,14 +360,14 @@ class GoalFlight:
         return np.asarray(~self._watch.active | self.pilot.failed)
 
 
-def _mission(config: FlyConfig, vehicles: Sequence[Vehicle], radius: Array, place: Scene) -> Mission:
+def _mission(config: FlyConfig, vehicles: Sequence[Vehicle], radius: Array, scene: Scene) -> Mission:
     count = len(vehicles)
     ends = np.array([[float(part) for part in word.split(",")] for word in config.waypoints], np.float64)
-    lower, upper = (np.array(corner, np.float64) for corner in (place.bounds.lower, place.bounds.upper))
+    lower, upper = (np.array(corner, np.float64) for corner in (scene.bounds.lower, scene.bounds.upper))
     for name, end in zip(("start", "goal"), ends, strict=True):
         if not ((end >= lower) & (end <= upper)).all():
             raise AirworthyError(
-                f"The {name} {_point_text(end)} m lies outside the scene {place.name!r}, which reaches from"
+                f"The {name} {_point_text(end)} m lies outside the scene {scene.name!r}, which reaches from"
                 f" {_point_text(lower)} to {_point_text(upper)} m: choose another."
             )
     limits = limited(config)

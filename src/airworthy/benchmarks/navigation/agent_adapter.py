@@ -52,9 +52,9 @@ class OwnPilots:
         """Flights that nobody needs any more: set it, and they are not asked."""
         self._alone = alone
         self._inner: list[Any] = []
-        parts = [part_of(mission, place) for place in range(self.count)] if alone else [mission]
-        for place, part in enumerate(parts):
-            self._inner.append(self._begun(make, part, place))
+        parts = [part_of(mission, flight) for flight in range(self.count)] if alone else [mission]
+        for flight, part in enumerate(parts):
+            self._inner.append(self._begun(make, part, flight))
         first = next((item for item in self._inner if item is not None), None)
         self.name = str(_declared(first, "name", "pilot"))
         self.level = str(_declared(first, "level", "tracking"))
@@ -82,19 +82,19 @@ class OwnPilots:
             self._fail(lost & ~self.over, NOT_FINITE)
             return np.nan_to_num(np.broadcast_to(found, (self.count, width)).astype(np.float64), posinf=0.0, neginf=0.0)
         commands = np.zeros((self.count, width))
-        for place in np.flatnonzero(~self.over & ~self.failed):
+        for flight in np.flatnonzero(~self.over & ~self.failed):
             try:
-                found, lost = decide(self._inner[place], one_of(observation, int(place)), 1, width)
+                found, lost = decide(self._inner[flight], one_of(observation, int(flight)), 1, width)
             except PilotFailure as failure:
-                self.causes[place] = str(failure)
+                self.causes[flight] = str(failure)
                 continue
             if lost[0]:
-                self.causes[place] = NOT_FINITE
+                self.causes[flight] = NOT_FINITE
                 continue
-            commands[place] = found.reshape(-1)
+            commands[flight] = found.reshape(-1)
         return commands
 
-    def _begun(self, make: Callable[[], Any], mission: Mission, place: int) -> Any:
+    def _begun(self, make: Callable[[], Any], mission: Mission, flight: int) -> Any:
         """Return a pilot that was given its mission; None where it could not begin."""
 
         def begin() -> Any:
@@ -107,13 +107,13 @@ class OwnPilots:
             return contained(begin)
         except PilotFailure as failure:
             who = np.zeros(self.count, bool)
-            who[slice(None) if not self._alone else place] = True
+            who[slice(None) if not self._alone else flight] = True
             self._fail(who, f"it could not begin: {failure}")
             return None
 
     def _fail(self, who: ArrayBool, cause: str) -> None:
-        for place in np.flatnonzero(who):
-            self.causes[place] = self.causes[place] or cause
+        for flight in np.flatnonzero(who):
+            self.causes[flight] = self.causes[flight] or cause
 
 
 def _declared(pilot: Any, name: str, usual: Any) -> Any:
@@ -124,14 +124,14 @@ def _declared(pilot: Any, name: str, usual: Any) -> Any:
         raise AirworthyError(f"The {name} of a pilot cannot be read: {failure}.") from failure
 
 
-def part_of(mission: Mission, place: int) -> Mission:
+def part_of(mission: Mission, flight: int) -> Mission:
     """Return the mission of one flight of many."""
-    return mission.of_flights(slice(place, place + 1))
+    return mission.of_flights(slice(flight, flight + 1))
 
 
-def one_of(observation: Observation, place: int) -> Observation:
+def one_of(observation: Observation, flight: int) -> Observation:
     """Return the observation of one flight of many."""
-    part = slice(place, place + 1)
+    part = slice(flight, flight + 1)
     samples = {}
     for name, sample in observation.samples.items():
         data = {channel: array[part] for channel, array in sample.data.items()}
@@ -148,7 +148,7 @@ class PilotGuide:
 
     def __init__(self, method: NavigationMethod, mission: Mission, config: NavigationConfig):
         def make() -> Any:
-            return Timed(method.make(), config.patience) if method.own else method.make()
+            return Timed(method.make(), config.decision_timeout) if method.own else method.make()
 
         self.pilot = OwnPilots(make, mission, method.alone)
         sees = f"{SENSOR}{DEPTH}" in self.pilot.observes
@@ -267,9 +267,9 @@ def guide_for(
     vehicles: Sequence[Vehicle],
     config: NavigationConfig,
     stored: Mapping[int, Sequence[float]] | None = None,
-    places: SceneBatch | None = None,
+    scenes: SceneBatch | None = None,
 ) -> Guide:
-    """Return a guide of one method for the flights of a mission; `places` are their scenes, for those who may know them.
+    """Return a guide of one method for the flights of a mission; `scenes` are their scenes, for those who may know them.
 
     Args:
         method: What is flown.
@@ -277,11 +277,11 @@ def guide_for(
         vehicles: Of the n flights.
         config: Of the benchmark.
         stored: By a flight's number, latencies of its calls [s] that are taken instead of measured ones.
-        places: Scenes of the flights, for methods that may know them.
+        scenes: Scenes of the flights, for methods that may know them.
 
     Raises:
         AirworthyError: It cannot fly them.
     """
     if method.kind == "planner":
-        return PlannerGuide(method, mission, vehicles, config, stored, places)
+        return PlannerGuide(method, mission, vehicles, config, stored, scenes)
     return PilotGuide(method, mission, config)

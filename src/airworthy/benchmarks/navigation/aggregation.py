@@ -59,14 +59,14 @@ def failures_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
     flown: dict[tuple[str, str], int] = {}
     groups: dict[tuple[str, str], dict[tuple[str, str], list[Row]]] = {}
     for row in rows:
-        place = (row["pilot"], row["scenario"])
-        flown[place] = flown.get(place, 0) + 1
+        group = (row["pilot"], row["scenario"])
+        flown[group] = flown.get(group, 0) + 1
         if not row["success"]:
-            groups.setdefault(place, {}).setdefault((row["outcome"], row["cause"]), []).append(row)
+            groups.setdefault(group, {}).setdefault((row["outcome"], row["cause"]), []).append(row)
     found = []
-    for place, total in flown.items():
-        for (outcome, cause), mine in _gathered(groups.get(place, {})):
-            head = {"pilot": place[0], "scenario": place[1], "outcome": outcome, "cause": cause}
+    for group, total in flown.items():
+        for (outcome, cause), mine in _gathered(groups.get(group, {})):
+            head = {"pilot": group[0], "scenario": group[1], "outcome": outcome, "cause": cause}
             found.append({**head, "flights": len(mine), "of": total, **_described(mine)})
     return found
 

@@ -194,7 +194,7 @@ class NavigationConfig:
     """Limits and thresholds."""
     perturb: Perturbation = field(default_factory=Perturbation)
     """What is worse than ideal."""
-    patience: float = 10.0
+    decision_timeout: float = 10.0
     """Longest time for one decision of a pilot [s]; beyond it its flight has failed."""
     warm_up: float = 120.0
     """The same in the two seconds that a pilot of your own flies in each process before the first flight that counts, so that
@@ -325,8 +325,8 @@ def check(config: NavigationConfig) -> None:
     for name in ("seed", "layouts"):
         if not 0 <= getattr(config, name) < 2**63:
             raise AirworthyError(f"--{name} is {getattr(config, name)}; expected 0 to 2^63 - 1.")
-    if not (isfinite(config.patience) and config.patience > 0.0):
-        raise AirworthyError(f"--patience is {config.patience} s; expected a finite number above 0.")
+    if not (isfinite(config.decision_timeout) and config.decision_timeout > 0.0):
+        raise AirworthyError(f"--decision-timeout is {config.decision_timeout} s; expected a finite number above 0.")
     if not (isfinite(config.warm_up) and config.warm_up >= 0.0):
         raise AirworthyError(f"--warm-up is {config.warm_up} s; expected a finite number, or 0 for none.")
     for name, limit in _MOST.items():

@@ -48,7 +48,7 @@ __all__ = ["WARM_UP_S", "BatchSetup", "fly_flights", "sensors_of", "simulator_of
 # The first calls of a process compile kernels (Warp, Numba, torch.compile), read weights and fill caches. So whatever is
 # timed by the clock, a user's own pilot and anybody whose compute is measured, flies some seconds in every process before the
 # first flight that counts. Its calls have longer, and its result is thrown away; pilots of the flights that count are made
-# anew. Flights that count so are held to the same patience, whichever process flies them.
+# anew. Flights that count so are held to the same timeout, whichever process flies them.
 
 WARM_UP_S = 2.0
 """Flown of it [s]."""
@@ -69,7 +69,7 @@ def warm_up(
         fly: `fly_batch.fly_flights`.
         flights: Those about to be flown; of pilots that are one object per flight the first will do.
         method: Who.
-        config: How; `warm_up` is the patience here, and 0 leaves it out.
+        config: How; `warm_up` is the timeout here, and 0 leaves it out.
         stored: Latencies of a flight that is flown again: nothing of it is measured.
 
     Raises:
@@ -82,7 +82,7 @@ def warm_up(
         return False
     _WARM.add(key)
     brief = replace(config.protocol, time_limit_s=min(WARM_UP_S, config.protocol.time_limit_s))
-    gentle = replace(config, patience=max(config.patience, config.warm_up), protocol=brief)
+    gentle = replace(config, decision_timeout=max(config.decision_timeout, config.warm_up), protocol=brief)
     with suppress(PilotFailure):  # it fails again when it counts, with its cause
         fly(mine, method, gentle)
     return True
@@ -287,8 +287,8 @@ class _Flight:
             if active.sum() > 1:
                 raise
             command, causes = self._command, [str(failure)] * len(active)
-        for place, cause in huge_commands(command).items():
-            self._blame.setdefault(place, cause)
+        for flight, cause in huge_commands(command).items():
+            self._blame.setdefault(flight, cause)
         failed = np.array([bool(cause) for cause in causes]) & active
         for k in np.flatnonzero(failed):
             self._fail(_only(k, len(active)), "planner_crash", causes[k])
@@ -361,9 +361,9 @@ class _Flight:
         )
 
 
-def _only(place: int | np.integer[Any], count: int) -> ArrayBool:
+def _only(flight: int | np.integer[Any], count: int) -> ArrayBool:
     mask = np.zeros(count, bool)
-    mask[place] = True
+    mask[flight] = True
     return mask
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["NAVIGATION_RULES"]
 
 _BLIND = ("straight", "expert", "oracle")
-"""Built-in pilots without a camera: two know the place, one needs to know nothing."""
+"""Built-in pilots without a camera: two know the scene, one needs to know nothing."""
 
 
 def _only_own(config: NavigationConfig) -> bool:

@@ -88,9 +88,9 @@ def _layout_means(rows: Sequence[Row], stratum: str) -> tuple[Array, Array]:
     layouts = {key: k for k, key in enumerate(sorted({(row["scenario"], row["configuration"]) for row in rows}))}
     total, count = np.zeros((len(strata), len(layouts))), np.zeros((len(strata), len(layouts)))
     for row in rows:
-        place = strata[row[stratum]], layouts[row["scenario"], row["configuration"]]
-        total[place] += row["success"]
-        count[place] += 1
+        cell = strata[row[stratum]], layouts[row["scenario"], row["configuration"]]
+        total[cell] += row["success"]
+        count[cell] += 1
     return np.where(count > 0, total / np.maximum(count, 1), np.nan), count
 
 

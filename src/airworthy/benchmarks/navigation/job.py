@@ -256,8 +256,8 @@ def _flights(config: NavigationConfig) -> Any:
     layouts = config.configurations or range(1, config.trials + 1)
     vehicles, repeats = vehicle_names_of(config.vehicles), (config.repeats, config.hard_repeats)
     found = flights_of(scenario_names(config.scenarios), vehicles, layouts, *repeats)
-    for place in getattr(config, "places", ()):
-        found += flights_of((place.name,), vehicles, range(1, len(place.pairs) + 1), *repeats)
+    for item in getattr(config, "places", ()):
+        found += flights_of((item.name,), vehicles, range(1, len(item.pairs) + 1), *repeats)
     return found
 
 

@@ -30,7 +30,7 @@ class NavigationMethod:
     """One object per flight, so that whatever one does the others never notice: every pilot of a user's own that does not say
     `batched = True`."""
     privileged: bool = False
-    """A planner that is given maps of the whole place instead of what a camera saw."""
+    """A planner that is given maps of the whole scene instead of what a camera saw."""
     own: bool = False
     """Of a user: its decisions are timed."""
     identity: Mapping[str, Any] = field(default_factory=dict)

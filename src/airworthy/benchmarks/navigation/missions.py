@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from airworthy.benchmarks.navigation.config import Flight, NavigationConfig, Perturbation, is_file
-from airworthy.benchmarks.navigation.own_scenes import PlacedConfig, is_own, own_scene
+from airworthy.benchmarks.navigation.own_scenes import OwnSceneConfig, is_own, load_own_scene
 from airworthy.core import frames
 from airworthy.core.arrays import Array
 from airworthy.core.random import Stream, flight_key, uniforms
@@ -24,7 +24,7 @@ from airworthy.scenes.record import Actor, Instance, Material, Waypoint
 from airworthy.tasks.navigation import acceleration_limit
 from airworthy.vehicles import Vehicle, indicators, read_vehicle, vehicle
 
-__all__ = ["FlightDraws", "Mission", "draws_of", "flown_vehicle", "mission_of", "place", "place_digest"]
+__all__ = ["FlightDraws", "Mission", "draws_of", "flown_vehicle", "layout_digest", "layout_scene", "mission_of"]
 
 JITTER_POSITION, JITTER_YAW = 0.1, np.radians(5.0)
 """Half widths of the start's spread [m], [rad]."""
@@ -107,8 +107,8 @@ def mission_of(flights: Sequence[Flight], config: NavigationConfig, draws: Fligh
 def _terms(flight: Flight, config: NavigationConfig) -> tuple[Any, Any, Any, Any]:
     """Start, goal and both corners of the area of a flight [m]."""
     if is_own(flight.scenario):
-        assert isinstance(config, PlacedConfig)
-        own = config.place(flight.scenario)
+        assert isinstance(config, OwnSceneConfig)
+        own = config.own_scene(flight.scenario)
         pair = own.pairs[flight.configuration - 1]
         return pair.start, pair.goal, own.lower, own.upper
     stated = SCENARIOS[flight.scenario]
@@ -119,19 +119,19 @@ def _terms(flight: Flight, config: NavigationConfig) -> tuple[Any, Any, Any, Any
 def scene_of(flight: Flight, config: NavigationConfig) -> Scene:
     """Return where a flight is flown; the same object for the same words."""
     if is_own(flight.scenario):
-        assert isinstance(config, PlacedConfig)
-        return own_scene(config.place(flight.scenario))
+        assert isinstance(config, OwnSceneConfig)
+        return load_own_scene(config.own_scene(flight.scenario))
     movers, speed = config.perturb.moving_obstacles, config.perturb.moving_speed
-    return place(flight.scenario, flight.configuration, config.layouts, movers, speed)
+    return layout_scene(flight.scenario, flight.configuration, config.layouts, movers, speed)
 
 
 def scene_sha256(flight: Flight, config: NavigationConfig) -> str:
     """SHA-256 of that scene."""
     if is_own(flight.scenario):
-        assert isinstance(config, PlacedConfig)
-        return config.place(flight.scenario).sha256
+        assert isinstance(config, OwnSceneConfig)
+        return config.own_scene(flight.scenario).sha256
     movers, speed = config.perturb.moving_obstacles, config.perturb.moving_speed
-    return place_digest(flight.scenario, flight.configuration, config.layouts, movers, speed)
+    return layout_digest(flight.scenario, flight.configuration, config.layouts, movers, speed)
 
 
 def own_line(flight: Flight, config: NavigationConfig) -> float:
@@ -159,7 +159,7 @@ def flown_vehicle(name: str, body: str) -> Vehicle:
 
 
 @lru_cache(maxsize=8)
-def place(scenario: str, configuration: int, layouts: int, movers: int = 0, speed: float = 1.0) -> Scene:
+def layout_scene(scenario: str, configuration: int, layouts: int, movers: int = 0, speed: float = 1.0) -> Scene:
     """Return a configuration's scene, with what moves in it; the same object for the same words.
 
     Args:
@@ -206,7 +206,7 @@ def _pillar(
 
 
 @lru_cache(maxsize=1024)
-def place_digest(scenario: str, configuration: int, layouts: int, movers: int = 0, speed: float = 1.0) -> str:
+def layout_digest(scenario: str, configuration: int, layouts: int, movers: int = 0, speed: float = 1.0) -> str:
     """SHA-256 of a configuration's scene.
 
     Args:
@@ -216,7 +216,7 @@ def place_digest(scenario: str, configuration: int, layouts: int, movers: int = 
         movers: Moving pillars besides.
         speed: Of these [m/s].
     """
-    return scene_digest(place(scenario, configuration, layouts, movers, speed))
+    return scene_digest(layout_scene(scenario, configuration, layouts, movers, speed))
 
 
 def standing(mission: Mission, draws: FlightDraws, radius: Array) -> tuple[Array, Array]:

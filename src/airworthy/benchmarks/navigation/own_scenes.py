@@ -26,15 +26,15 @@ from airworthy.scenes.generators.seeding import generator
 
 __all__ = [
     "OWN",
-    "OwnPlace",
+    "OwnScene",
+    "OwnSceneConfig",
     "Pair",
-    "PlacedConfig",
     "feasible_pairs",
     "is_own",
-    "own_place",
-    "own_scene",
+    "load_own_scene",
+    "make_own_scene",
+    "own_scenes_from",
     "placed",
-    "places_from",
 ]
 
 Point = tuple[float, float, float]
@@ -63,7 +63,7 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class OwnPlace:
+class OwnScene:
     """A scene of the user's own and the pairs that are flown in it."""
 
     name: str
@@ -82,31 +82,31 @@ class OwnPlace:
 
 
 @dataclass(frozen=True)
-class PlacedConfig(NavigationConfig):
-    """A run's choices with its places looked up: everything that its flights depend on."""
+class OwnSceneConfig(NavigationConfig):
+    """A run's choices with its scenes looked up: everything that its flights depend on."""
 
-    places: tuple[OwnPlace, ...] = ()
+    places: tuple[OwnScene, ...] = ()
 
-    def place(self, name: str) -> OwnPlace:
-        """Return a place by the name of its scenario."""
+    def own_scene(self, name: str) -> OwnScene:
+        """Return a scene by the name of its scenario."""
         return next(item for item in self.places if item.name == name)
 
 
 def is_own(scenario: str) -> bool:
-    """Tell whether a scenario is a place of the user's own."""
+    """Tell whether a scenario is a scene of the user's own."""
     return scenario.startswith(OWN)
 
 
-def own_scene(place: OwnPlace) -> Scene:
-    """Return the scene of a place.
+def load_own_scene(item: OwnScene) -> Scene:
+    """Return the scene of one of the user's own.
 
     Raises:
         AssetError: It is another one than that for which the ways are proven.
     """
-    found, digest = _scene(place.word)
-    if digest != place.sha256:
+    found, digest = _scene(item.word)
+    if digest != item.sha256:
         raise AssetError(
-            f"The scene {place.word!r} was changed since the pairs of {place.name!r} were drawn: choose another --out."
+            f"The scene {item.word!r} was changed since the pairs of {item.name!r} were drawn: choose another --out."
         )
     return found
 
@@ -117,15 +117,15 @@ def _scene(word: str) -> tuple[Scene, str]:
     return found, scene_digest(found)
 
 
-def own_place(word: str, count: int, radius: float, seed: int = 0, least: float = 0.0) -> OwnPlace:
-    """Return a place with its pairs; the same arguments and scene give the same pairs.
+def make_own_scene(word: str, count: int, radius: float, seed: int = 0, least: float = 0.0) -> OwnScene:
+    """Return a scene with its pairs; the same arguments and scene give the same pairs.
 
     Args:
         word: A scene's name or file.
         count: Pairs.
         radius: Of the largest body that is to fly there [m].
         seed: Of the drawing.
-        least: Distance between start and goal [m]; 0: a third of the place's longest edge.
+        least: Distance between start and goal [m]; 0: a third of the scene's longest edge.
 
     Raises:
         AirworthyError: There is no such scene, nothing solid in it, or too little room.
@@ -139,13 +139,13 @@ def own_place(word: str, count: int, radius: float, seed: int = 0, least: float 
     )
     pairs = feasible_pairs(found, word, count, radius, generator("own places", digest, count, seed), least)
     lower, upper = (tuple(float(v) for v in corner) for corner in (found.bounds.lower, found.bounds.upper))
-    return OwnPlace(name, word, digest, lower, upper, float(radius), tuple(pairs))  # type: ignore[arg-type]
+    return OwnScene(name, word, digest, lower, upper, float(radius), tuple(pairs))  # type: ignore[arg-type]
 
 
 def feasible_pairs(
     scene: Scene, word: str, count: int, radius: float, rng: np.random.Generator, least: float = 0.0
 ) -> list[Pair]:
-    """Pairs of start and goal between which a way is proven; see the module and `own_place`.
+    """Pairs of start and goal between which a way is proven; see the module and `make_own_scene`.
 
     Args:
         scene: The scene; its bounds are the area.
@@ -206,8 +206,8 @@ def _pair(path: GridPath, ends: Array) -> Pair:
     return Pair(start, goal, round(float(path.length), 6))  # type: ignore[arg-type]
 
 
-def places_from(records: Sequence[Mapping[str, Any]]) -> tuple[OwnPlace, ...]:
-    """Places as a manifest tells them.
+def own_scenes_from(records: Sequence[Mapping[str, Any]]) -> tuple[OwnScene, ...]:
+    """Scenes as a manifest tells them.
 
     Raises:
         TypeError, KeyError, ValueError: It tells something else.
@@ -215,10 +215,10 @@ def places_from(records: Sequence[Mapping[str, Any]]) -> tuple[OwnPlace, ...]:
     found = []
     for item in records:
         pairs = tuple(Pair(_point(p["start"]), _point(p["goal"]), float(p["path_m"])) for p in item["pairs"])
-        given = {**{f.name: item[f.name] for f in fields(OwnPlace)}, "pairs": pairs}
-        made = OwnPlace(**{**given, "lower": _point(item["lower"]), "upper": _point(item["upper"])})
+        given = {**{f.name: item[f.name] for f in fields(OwnScene)}, "pairs": pairs}
+        made = OwnScene(**{**given, "lower": _point(item["lower"]), "upper": _point(item["upper"])})
         if not is_own(made.name) or not isinstance(made.word, str) or not pairs:
-            raise ValueError("a place")
+            raise ValueError("a scene")
         found.append(made)
     return tuple(found)
 
@@ -234,13 +234,13 @@ def placed(config: NavigationConfig, radius: float) -> NavigationConfig:
     Raises:
         AirworthyError: A scene is not to be had, or two have one name.
     """
-    if not config.scenes or isinstance(config, PlacedConfig):
+    if not config.scenes or isinstance(config, OwnSceneConfig):
         return config
-    found = [own_place(word, config.pairs, radius, config.layouts, config.least_distance) for word in config.scenes]
+    found = [make_own_scene(word, config.pairs, radius, config.layouts, config.least_distance) for word in config.scenes]
     names = [item.name for item in found]
     for k, name in enumerate(names):
         if names.index(name) < k:
             found[k] = replace(found[k], name=f"{name}-{k + 1}")
     given = {item.name: getattr(config, item.name) for item in fields(NavigationConfig)}
     usual = config.scenarios == NavigationConfig().scenarios
-    return PlacedConfig(**{**given, "scenarios": () if usual else config.scenarios}, places=tuple(found))
+    return OwnSceneConfig(**{**given, "scenarios": () if usual else config.scenarios}, places=tuple(found))

@@ -71,7 +71,7 @@ def within(seconds: float) -> Iterator[None]:
 
 
 _GRACE, _FRESH = 5.0, 1.0
-"""After patience is over and nothing has come back [s]; and how long a look-out stands before it is renewed [s]: arming one
+"""After the timeout is over and nothing has come back [s]; and how long a look-out stands before it is renewed [s]: arming one
 takes a tenth of a millisecond, more than many a decision."""
 _LOOK_OUT = {"until": 0.0, "seconds": 0.0}
 
@@ -148,7 +148,7 @@ class PlannerGuide:
         vehicles: Sequence[Vehicle],
         config: NavigationConfig,
         stored: Mapping[int, Sequence[float]] | None,
-        places: SceneBatch | None = None,
+        scenes: SceneBatch | None = None,
     ):
         from airworthy.planners.common.depth_input import ComputeModel
         from airworthy.planners.common.tracking import PlannerPilot
@@ -156,7 +156,7 @@ class PlannerGuide:
         from airworthy.planners.mapping import maps_of_scene
 
         def make() -> Any:
-            return Timed(method.make(), config.patience) if method.own else method.make()
+            return Timed(method.make(), config.decision_timeout) if method.own else method.make()
 
         planner = Alone(make) if method.alone else made(make) if method.own else make()
         settings = planner.settings
@@ -164,11 +164,11 @@ class PlannerGuide:
         self.camera = None if settings is None or knows else depth_camera(config, settings)
         maps: Any = None
         if knows:
-            maps = maps_of_scene(places, mission, settings)
+            maps = maps_of_scene(scenes, mission, settings)
         elif settings is not None:
             maps = depth_maps(mission, settings, config)
         times = {int(number): list(values) for number, values in (stored or {}).items()}
-        compute = ComputeModel(config.compute, timeout=config.patience, stored=times)
+        compute = ComputeModel(config.compute, timeout=config.decision_timeout, stored=times)
         self.planner = planner
         odometry, flown = odometry_of(config), list(vehicles)
         self.pilot = PlannerPilot(planner, mission, flown, maps, compute, config.controller, odometry)
@@ -219,8 +219,8 @@ class PlannerGuide:
         if busy:
             self.spans.append((self.pilot.guard.wall, busy))
         causes = self.pilot.causes
-        for place in np.flatnonzero(lost & active):
-            causes[place] = causes[place] or NOT_FINITE
+        for flight in np.flatnonzero(lost & active):
+            causes[flight] = causes[flight] or NOT_FINITE
         return np.broadcast_to(found, (self._count, found.shape[-1])).astype(np.float64), causes
 
     def planner_log(self) -> dict[str, list[Any]]:

@@ -14,9 +14,9 @@ from airworthy.benchmarks.navigation.config import Flight, NavigationConfig, Per
 from airworthy.benchmarks.navigation.flight_records import Row, rows_of, same_row
 from airworthy.benchmarks.navigation.fly_batch import fly_flights
 from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, method_of
-from airworthy.benchmarks.navigation.own_scenes import PlacedConfig, is_own, places_from
+from airworthy.benchmarks.navigation.own_scenes import OwnSceneConfig, is_own, own_scenes_from
 from airworthy.benchmarks.navigation.score import published_time
-from airworthy.benchmarks.navigation.store import parquet_bytes, read_manifest, read_rows
+from airworthy.benchmarks.navigation.store import WRITTEN, parquet_bytes, read_manifest, read_rows
 from airworthy.benchmarks.navigation.takeoff import FlownBatch
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import parse_json
@@ -131,7 +131,8 @@ def config_of(identity: Mapping[str, Any], folder: str | Path = ".") -> Navigati
     options = dict(identity.get("config", {}))
     try:
         options.pop("vehicle_files", None)
-        places = places_from(options.pop("places", []))
+        scenes = own_scenes_from(options.pop("places", []))
+        options |= {name: options.pop(written) for name, written in WRITTEN.items() if written in options}
         known = {item.name for item in fields(NavigationConfig)}
         if not options or not set(options) <= known:
             raise TypeError("fields")
@@ -142,8 +143,8 @@ def config_of(identity: Mapping[str, Any], folder: str | Path = ".") -> Navigati
         for name in ("vehicles", "scenarios", "configurations", "scenes"):
             options[name] = tuple(options[name])
         config = (
-            PlacedConfig(**options, out=Path(folder), places=places)
-            if places
+            OwnSceneConfig(**options, out=Path(folder), places=scenes)
+            if scenes
             else NavigationConfig(**options, out=Path(folder))
         )
         check(config)
@@ -209,8 +210,8 @@ def fly_row(
 
 def _word(row: Row, config: NavigationConfig) -> str:
     """Of the row's scene."""
-    if isinstance(config, PlacedConfig) and is_own(row["scenario"]):
-        return config.place(row["scenario"]).word
+    if isinstance(config, OwnSceneConfig) and is_own(row["scenario"]):
+        return config.own_scene(row["scenario"]).word
     return f"{row['scenario']}:{row['configuration']}@{config.layouts}"
 
 

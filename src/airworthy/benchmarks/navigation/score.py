@@ -178,9 +178,9 @@ def cells_of(rows: Sequence[Row], scenarios: Sequence[str], vehicles: Sequence[s
     at = {name: k for k, name in enumerate(scenarios)}, {name: k for k, name in enumerate(vehicles)}
     for row in rows:
         if row["scenario"] in at[0] and row["vehicle"] in at[1]:
-            place = at[0][row["scenario"]], at[1][row["vehicle"]]
-            total[place] += row["success"]
-            count[place] += 1
+            cell = at[0][row["scenario"]], at[1][row["vehicle"]]
+            total[cell] += row["success"]
+            count[cell] += 1
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
 

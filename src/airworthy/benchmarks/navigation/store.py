@@ -41,6 +41,7 @@ __all__ = [
     "MANIFEST_FILE",
     "RESULTS_FILE",
     "ROWS_MAX",
+    "WRITTEN",
     "NavigationStore",
     "Row",
     "command_line",
@@ -58,13 +59,15 @@ FREE = ("out", "report", "quick", "json", "workers", "cluster", "system", "pilot
 """Fields that no row depends on; pilots are told apart in the identity."""
 _UNSAID = ("device", "controller", "warm_up", "configurations", "hard_repeats", "scenes", "pairs", "least_distance")
 """Fields that came later: where they are at their defaults, folders stay what they were."""
+WRITTEN = {"decision_timeout": "patience"}
+"""Fields whose names in manifests are older than those here: folders stay what they were."""
 
 
 def identity_of(config: NavigationConfig) -> dict[str, Any]:
     """Everything but the pilots that rows depend on, as plain data; of `_UNSAID` only what differs from the default."""
     default = NavigationConfig()
     left = (*FREE, *(name for name in _UNSAID if getattr(config, name) == getattr(default, name)))
-    chosen = {item.name: getattr(config, item.name) for item in fields(config) if item.name not in left}
+    chosen = {WRITTEN.get(item.name, item.name): getattr(config, item.name) for item in fields(config) if item.name not in left}
     chosen |= {"vehicles": vehicle_names_of(config.vehicles), "scenarios": scenario_names(config.scenarios)}
     files = {name: sha256_file(name) for name in chosen["vehicles"] if is_file(name)}
     chosen |= {"vehicle_files": files} if files else {}

@@ -100,14 +100,14 @@ class FlownTrack:
         self._active.append(active.copy())
         self._time.append(np.array(simulator.time))
 
-    def path(self, place: int) -> Array:
+    def path(self, flight: int) -> Array:
         """Positions (ticks, 3) of a flight [m]."""
-        kept = [rows[place, :3] for rows, active in zip(self._rows, self._active, strict=True) if active[place]]
+        kept = [rows[flight, :3] for rows, active in zip(self._rows, self._active, strict=True) if active[flight]]
         return np.array(kept, np.float64).reshape(-1, 3)
 
-    def attitudes(self, place: int) -> Array:
+    def attitudes(self, flight: int) -> Array:
         """Attitudes (ticks, 4) of a flight."""
-        kept = [rows[place, 6:10] for rows, active in zip(self._rows, self._active, strict=True) if active[place]]
+        kept = [rows[flight, 6:10] for rows, active in zip(self._rows, self._active, strict=True) if active[flight]]
         turned = np.array(kept, np.float64).reshape(-1, 4)
         return turned / np.linalg.norm(turned, axis=1, keepdims=True)
 
@@ -120,10 +120,10 @@ class FlownTrack:
         names += [f"rotor_command_{i}_rad_s" for i in range(self._rotors)]
         names += ["saturated"]
         columns: dict[str, Any] = {}
-        which = [(place, np.flatnonzero(active[:, place])) for place in range(self._count)]
-        columns["env"] = np.concatenate([np.full(len(ticks), place, np.int32) for place, ticks in which])
-        columns["t"] = np.concatenate([time[ticks, place] for place, ticks in which])
-        whole = np.concatenate([rows[ticks, place] for place, ticks in which])
+        which = [(flight, np.flatnonzero(active[:, flight])) for flight in range(self._count)]
+        columns["env"] = np.concatenate([np.full(len(ticks), flight, np.int32) for flight, ticks in which])
+        columns["t"] = np.concatenate([time[ticks, flight] for flight, ticks in which])
+        whole = np.concatenate([rows[ticks, flight] for flight, ticks in which])
         columns |= {name: whole[:, k] for k, name in enumerate(names)}
         columns["status"] = np.zeros(len(whole), np.float32)
         columns["status"][np.cumsum([len(ticks) for _, ticks in which]) - 1] = status

@@ -83,10 +83,10 @@ def _image(
     if walkers is not None:
         walkers.pose(batch, np.full(batch.env_count, float(table.t[row])))
     attitude = table.vector("attitude")[row : row + 1].astype(np.float64)
-    place = table.vector("position")[row : row + 1].astype(np.float64)
+    body = table.vector("position")[row : row + 1].astype(np.float64)
     attitude = attitude / np.linalg.norm(attitude, axis=1, keepdims=True)
     center = -np.asarray(vehicle.center_of_mass, np.float64)
-    carrier, _ = mounted_pose(place, attitude, center, (0.0, 0.0, 0.0, 1.0))
+    carrier, _ = mounted_pose(body, attitude, center, (0.0, 0.0, 0.0, 1.0))
     mount = camera.effective_mount
     position, turned = mounted_pose(carrier, attitude, mount.position, mount.attitude)
     linear = make_sensor(camera).capture(batch, SensorView(position, turned, np.array([env], np.int32)), ("rgb",))["rgb"]
@@ -131,7 +131,7 @@ def _cause(
     pilot_error: str,
 ) -> str:
     rows = slice(int(table.starts[k]), int(table.starts[k + 1]))
-    time, place = table.t[rows], table.vector("position")[rows].astype(float)
+    time, position = table.t[rows], table.vector("position")[rows].astype(float)
     if result.outcome == "success":
         return ""
     if result.outcome == "pilot_error":
@@ -145,7 +145,7 @@ def _cause(
         return _met(k, table, rows, protocol, batch)
     if result.outcome == "out_of_bounds":
         return f"left the place at {result.duration_s:.1f} s"
-    away = path_distance(place, reference.path)
+    away = path_distance(position, reference.path)
     over = np.flatnonzero(away > protocol.path_distance_max_m)
     if len(over):
         return f"more than {protocol.path_distance_max_m:g} m from the path at {time[over[0]]:.1f} s"
@@ -159,8 +159,8 @@ def _met(k: int, table: FlightTable, rows: slice, protocol: TrackingProtocol, ba
     if not len(touched):
         return "touched something"
     row = rows.start + int(touched[0])
-    place = table.vector("position")[row : row + 1].astype(float)
-    found = clearance(batch.geometry, place, env=np.array([k]), max_distance=_NEAR)
+    position = table.vector("position")[row : row + 1].astype(float)
+    found = clearance(batch.geometry, position, env=np.array([k]), max_distance=_NEAR)
     return f"touched {_name(int(found.instance[0]), batch, k)} at {table.t[row]:.1f} s"
 
 

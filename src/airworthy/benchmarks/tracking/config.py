@@ -152,23 +152,23 @@ def blocks_of(config: EvaluateConfig, methods: Sequence[TrackingMethod]) -> list
             for method in methods:
                 for first in range(0, config.flights, config.batch):
                     count = min(config.batch, config.flights - first)
-                    place = condition.course or config.course, condition.scene or config.scene
-                    found.append(ConditionBlock(method.name, family, condition, *place, first, count))
+                    flown = condition.course or config.course, condition.scene or config.scene
+                    found.append(ConditionBlock(method.name, family, condition, *flown, first, count))
     return found
 
 
-def identity_of(config: EvaluateConfig, methods: Sequence[TrackingMethod], places: Mapping[str, str]) -> dict[str, Any]:
+def identity_of(config: EvaluateConfig, methods: Sequence[TrackingMethod], scenes: Mapping[str, str]) -> dict[str, Any]:
     """Everything that the numbers depend on, as plain data.
 
     Args:
         config: What was chosen.
         methods: Who flies.
-        places: Digest of each scene by name.
+        scenes: Digest of each scene by name.
     """
     chosen = {item.name: getattr(config, item.name) for item in fields(config) if item.name not in FREE}
     conditions = [asdict(item) for item in expanded(config.conditions)]
     pilots = {item.name: dict(item.identity) for item in methods}
-    identity = {"version": __version__, "config": chosen, "conditions": conditions, "pilots": pilots, "scenes": dict(places)}
+    identity = {"version": __version__, "config": chosen, "conditions": conditions, "pilots": pilots, "scenes": dict(scenes)}
     return plain(identity)
 
 

@@ -166,9 +166,9 @@ def _plan(condition: Condition, setting: Setting, blocks: Sequence[ConditionBloc
     paths = []
     for block in blocks:
         table, rows = store.flights(block.name), store.rows(block.name)
-        place = table.vector("position").astype(float)
+        position = table.vector("position").astype(float)
         for k, row in enumerate(rows):
-            one = place[table.starts[k] : table.starts[k + 1]][: max(int(row["samples"]), 1)]
+            one = position[table.starts[k] : table.starts[k + 1]][: max(int(row["samples"]), 1)]
             paths.append((row["outcome"], one[np.unique(np.linspace(0, len(one) - 1, PATH_POINTS).astype(int))]))
     things = []
     for item in setting.scene.instances:
@@ -371,7 +371,7 @@ def evaluate(
     for item in conditions:
         name = item.scene or config.scene
         scenes[name] = scenes.get(name) or scene(name)
-    identity = identity_of(config, flying, {name: scene_digest(place) for name, place in scenes.items()})
+    identity = identity_of(config, flying, {name: scene_digest(item) for name, item in scenes.items()})
     blocks = blocks_of(config, flying)
     with lock_folder(make_folder(config.out)):
         store = TrackingStore(config.out, identity)

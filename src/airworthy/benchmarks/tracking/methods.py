@@ -205,13 +205,13 @@ def methods_of(tokens: Sequence[str]) -> list[TrackingMethod]:
         AirworthyError: A policy is named twice.
     """
     found = [method_of(word) for word in tokens]
-    places: dict[Path, str] = {}
+    words: dict[Path, str] = {}
     for word in tokens:
         if word.partition(":")[0] == "svnet":
-            place = policy_folder(word.partition(":")[2]).resolve()
-            if place in places:
-                raise AirworthyError(f"{places[place]} and {word} are the same policy; name each once.")
-            places[place] = word
+            folder = policy_folder(word.partition(":")[2]).resolve()
+            if folder in words:
+                raise AirworthyError(f"{words[folder]} and {word} are the same policy; name each once.")
+            words[folder] = word
     names = [item.name for item in found]
     for k, word in enumerate(tokens):
         if names.count(names[k]) > 1 and ":" in word:

@@ -35,7 +35,7 @@ HEIGHTS = (0.5, 1.0, 1.6)
 class WalkableGround:
     """Places where a person may be, and which of them are one step apart."""
 
-    place: Array
+    position: Array
     """(n, 2) world x, y [m]."""
     neighbours: tuple[tuple[int, ...], ...]
     """Of each place; none is empty."""
@@ -62,19 +62,19 @@ def free_ground(scene: Scene, path: Array, yaw: Array) -> WalkableGround:
     looked = _looked_at(grid, path, yaw)
     batch = SceneBatch(scene, 1)
     room = (away.min(1) >= NEAR) & (away.min(1) <= FAR) & (looked.mean(1) >= SEEN) & _free(batch, grid)
-    place, looked = grid[room], looked[room]
+    position, looked = grid[room], looked[room]
     along = (looked * np.arange(len(path))).sum(1) / np.maximum(looked.sum(1), 1) / len(path)
-    linked = _linked(batch, place, path)
+    linked = _linked(batch, position, path)
     kept = np.flatnonzero([bool(item) for item in linked])
     if not len(kept):
         raise AirworthyError(f"There is no room for people beside the path in scene {scene.name!r}; leave 'dynamic' out.")
     number = {int(old): new for new, old in enumerate(kept)}
-    return WalkableGround(place[kept], tuple(tuple(number[k] for k in linked[old]) for old in kept), along[kept])
+    return WalkableGround(position[kept], tuple(tuple(number[k] for k in linked[old]) for old in kept), along[kept])
 
 
-def _looked_at(place: Array, path: Array, yaw: Array) -> ArrayBool:
+def _looked_at(position: Array, path: Array, yaw: Array) -> ArrayBool:
     """(places, points) whether a camera that faces the heading has a place in view, what stands between aside."""
-    offset = place[:, None] - path[None, :, :2]
+    offset = position[:, None] - path[None, :, :2]
     ahead = offset[..., 0] * np.cos(yaw) + offset[..., 1] * np.sin(yaw)
     return (ahead > 0.3) & (ahead >= np.cos(VIEW) * np.linalg.norm(offset, axis=-1)) & (ahead <= SIGHT)
 
@@ -88,16 +88,16 @@ def _free(batch: SceneBatch, points: Array) -> ArrayBool:
     return free
 
 
-def _linked(batch: SceneBatch, place: Array, path: Array) -> list[list[int]]:
+def _linked(batch: SceneBatch, position: Array, path: Array) -> list[list[int]]:
     """Numbers of the places one step from each, with free ground half way."""
-    if not len(place):
+    if not len(position):
         return []
-    step = np.linalg.norm(place[:, None] - place[None], axis=-1)
+    step = np.linalg.norm(position[:, None] - position[None], axis=-1)
     one, other = np.nonzero((step > 0.1) & (step < 1.1 * STEP))
-    middle = 0.5 * (place[one] + place[other])
+    middle = 0.5 * (position[one] + position[other])
     clear = np.linalg.norm(middle[:, None] - path[None, :, :2], axis=-1).min(1) >= NEAR if len(one) else np.zeros(0, bool)
     good = clear & _free(batch, middle) if len(one) else clear
-    found: list[list[int]] = [[] for _ in place]
+    found: list[list[int]] = [[] for _ in position]
     for a, b, useful in zip(one.tolist(), other.tolist(), good, strict=True):
         if useful:
             found[a].append(b)
@@ -127,7 +127,7 @@ class Walkers:
         drawn = uniforms(self._keys, person, Stream.COURSE, self._steps)
         # Spread along the path: each begins in a part of it of its own.
         part = np.flatnonzero(np.floor(self._ground.along * self._count).astype(int) == person)
-        part = part if len(part) else np.arange(len(self._ground.place))
+        part = part if len(part) else np.arange(len(self._ground.position))
         walks = []
         for row in drawn:
             here, before = int(part[int(row[0] * len(part))]), -1
@@ -136,7 +136,7 @@ class Walkers:
                 exits = [k for k in self._ground.neighbours[here] if k != before] or list(self._ground.neighbours[here])
                 before, here = here, exits[int(share * len(exits))]
                 numbers.append(here)
-            walks.append(self._ground.place[numbers])
+            walks.append(self._ground.position[numbers])
         return np.stack(walks)
 
     def at(self, time: Array) -> tuple[Array, Array]:
@@ -145,10 +145,10 @@ class Walkers:
         first = share.astype(np.int64)
         row = np.arange(len(first))
         a, b = self.corners[row, :, first], self.corners[row, :, first + 1]
-        place = a + (share - first)[:, None, None] * (b - a)
+        position = a + (share - first)[:, None, None] * (b - a)
         half = 0.5 * np.arctan2(b[..., 1] - a[..., 1], b[..., 0] - a[..., 0])
         zero = np.zeros_like(half)
-        return np.concatenate([place, zero[..., None]], axis=-1), np.stack([zero, zero, np.sin(half), np.cos(half)], axis=-1)
+        return np.concatenate([position, zero[..., None]], axis=-1), np.stack([zero, zero, np.sin(half), np.cos(half)], axis=-1)
 
     def pose(self, batch: SceneBatch, time: Array, env_ids: ArrayInt | None = None) -> None:
         """Put the actors of a batch where they are at times (n,), and move their limbs.

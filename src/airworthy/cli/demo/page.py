@@ -79,7 +79,7 @@ def parts_of(out: Path, flights: int, seed: int, device: str, quick: bool = Fals
     """
     same = ["--seed", str(seed), "--device", device]
     torch, statues = find_spec("torch") is not None, _has_statues()
-    place = STATUES if statues else HALL
+    name = STATUES if statues else HALL
     families = ["semi_kinematic"] if quick else ["semi_kinematic", "rigid"]
     conditions = ["baseline", "payload"] if quick else ["table_2"]
 
@@ -112,13 +112,13 @@ def parts_of(out: Path, flights: int, seed: int, device: str, quick: bool = Fals
             evaluated(["svnet"], "--scene", STATUES, "--conditions", "baseline", *count),
             "" if statues else _NO_STATUES,
         ),
-        part("policy", "The same policy on film", _filmed("svnet", place, quick)),
+        part("policy", "The same policy on film", _filmed("svnet", name, quick)),
     ]
 
 
-def _filmed(pilot: str, place: str, quick: bool) -> list[str]:
+def _filmed(pilot: str, scene: str, quick: bool) -> list[str]:
     size = ["320", "180"] if quick else ["640", "360"]
-    tokens = ["fly", "--vehicle", VEHICLE, "--scene", place, "--course", COURSE, "--pilot", pilot, "--record", "video"]
+    tokens = ["fly", "--vehicle", VEHICLE, "--scene", scene, "--course", COURSE, "--pilot", pilot, "--record", "video"]
     return [*tokens, "--video-rate", "4" if quick else "20", "--video-size", *size]
 
 

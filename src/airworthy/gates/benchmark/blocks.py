@@ -158,8 +158,8 @@ def _laps(made: BoundaryPlan, config: GatesBenchConfig, others: bool) -> dict[st
     start = made.route.positions[0]
     table: dict[str, Any] = {}
     if others:
-        place, yaw = (float(start[0]), float(start[1]), float(start[2])), float(made.route.headings[0])
-        laps = baseline_laps(place, yaw, made.gates, config.limits, config.clearance, config.floor)
+        position, yaw = (float(start[0]), float(start[1]), float(start[2])), float(made.route.headings[0])
+        laps = baseline_laps(position, yaw, made.gates, config.limits, config.clearance, config.floor)
         table = {lap.planner: asdict(lap) for lap in laps}
     verdict = made.certificate.verdict if made.certificate else ""
     table["plan"] = {"planner": "plan", "time": made.lap_time, "passed": made.flyable, "verdict": verdict}

@@ -62,10 +62,10 @@ def dense_row(made: BoundaryPlan, options: PlanOptions) -> dict[str, Any]:
 def passages(path: Trajectory, gates: Sequence[Gate]) -> list[tuple[Gate, bool]]:
     """Gates whose openings a path goes through, and whether forwards, in order of time, by samples at 10 kHz."""
     t = np.arange(int(path.duration * DENSE_RATE) + 1) / DENSE_RATE
-    place = path.sample(t).position
+    position = path.sample(t).position
     met: list[tuple[float, Gate, bool]] = []
     for gate in dict.fromkeys(gates):
-        away = place - np.asarray(gate.position)
+        away = position - np.asarray(gate.position)
         left = np.array([-np.sin(gate.yaw), np.cos(gate.yaw), 0.0])
         ahead = away @ gate.normal
         known = np.flatnonzero(np.abs(ahead) > _ON_PLANE)  # without samples in the plane itself, where paths join

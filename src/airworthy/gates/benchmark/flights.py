@@ -154,31 +154,31 @@ class _Batch:
     def _begin(self, integrals: Array) -> None:
         """At rest on the reference, level, rotors at hover, the height's integral as hovering left it."""
         first = [path.sample(0.0) for path in self.paths]
-        place = np.array([sample.position for sample in first])[self.owner]
+        position = np.array([sample.position for sample in first])[self.owner]
         yaw = np.array([float(sample.yaw) for sample in first])[self.owner]
         zero = np.zeros(self.count)
-        self.simulator.reset(position=place, attitude=from_euler(zero, zero, yaw))
+        self.simulator.reset(position=position, attitude=from_euler(zero, zero, yaw))
         if "position_integral" in self.simulator.layout:
             kept = self.simulator.save()
             row = self.simulator.layout.offsets["position_integral"] + 2
             kept.state[row, : self.count] = integrals
             self.simulator.restore(kept)
-        self.place = place
+        self.position = position
 
     def flown(self, progress_callback: Callable[[float], None] | None) -> PlanFlights:
         every = round(PHYSICS_RATE / KEPT_RATE)
         sums, most, numbers = np.zeros(self.count), np.zeros(self.count), np.zeros(self.count)
-        kept_error, kept_place, kept_time = [], [], []
-        before_place, before_up = self.place[None], _up(np.asarray(self.simulator.attitude))[None]
+        kept_error, kept_position, kept_time = [], [], []
+        before_position, before_up = self.position[None], _up(np.asarray(self.simulator.attitude))[None]
         for begin in range(0, self.steps, _CHUNK):
             steps = np.arange(begin, min(begin + _CHUNK, self.steps))
             commands = self._commands(steps)
-            place, up = self._advance(commands)
+            position, up = self._advance(commands)
             after = (steps + 1) / PHYSICS_RATE
             times = np.concatenate(([begin / PHYSICS_RATE], after))
-            self.judge.watch(times, np.concatenate((before_place, place)), np.concatenate((before_up, up)))
+            self.judge.watch(times, np.concatenate((before_position, position)), np.concatenate((before_up, up)))
             # The position now against the position commanded one step before.
-            error = np.linalg.norm(place - commands[:, :, :3], axis=-1)
+            error = np.linalg.norm(position - commands[:, :, :3], axis=-1)
             over = np.where(self.judge.crashed, self.judge.crash_time, self.end)
             alive = after[:, None] <= over
             # One after the other: a plain sum's order, and its last bit, would depend on the batch.
@@ -188,8 +188,8 @@ class _Batch:
             rows = np.flatnonzero((steps + 1) % every == 0)
             kept_time.append(after[rows])
             kept_error.append(np.where(alive, error, np.nan)[rows])
-            kept_place.append(place[rows].astype(np.float32))
-            before_place, before_up = place[-1:], up[-1:]
+            kept_position.append(position[rows].astype(np.float32))
+            before_position, before_up = position[-1:], up[-1:]
             if progress_callback is not None:
                 progress_callback(float(steps[-1] + 1) / self.steps)
         return PlanFlights(
@@ -198,7 +198,7 @@ class _Batch:
             most,
             np.concatenate(kept_time),
             np.concatenate(kept_error).T,
-            np.concatenate(kept_place).transpose(1, 0, 2),
+            np.concatenate(kept_position).transpose(1, 0, 2),
             np.array([item.mass for item in self.vehicles]),
         )
 
@@ -210,11 +210,11 @@ class _Batch:
         return rows[:, self.owner]
 
     def _advance(self, commands: Array) -> tuple[Array, Array]:
-        place, attitude = np.empty((len(commands), self.count, 3)), np.empty((len(commands), self.count, 4))
+        position, attitude = np.empty((len(commands), self.count, 3)), np.empty((len(commands), self.count, 4))
         for k, command in enumerate(commands):
             self.simulator.step(command)
-            place[k], attitude[k] = self.simulator.position, self.simulator.attitude
-        return place, _up(attitude)
+            position[k], attitude[k] = self.simulator.position, self.simulator.attitude
+        return position, _up(attitude)
 
 
 def _row(path: Trajectory, t: Array) -> Array:

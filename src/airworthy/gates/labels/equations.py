@@ -239,8 +239,8 @@ def _touching(s: FlightState, p: Lane, controller_model: ControllerModel) -> Sca
     tall = half * absolute(upright) + radius * sqrt(maximum(1.0 - upright * upright, 0.0))
     wide = (radius * radius + half * half) ** 0.5
     hit = where(s.position[2] - tall < p.floor, 1.0, 0.0)
-    for place, normal in ((p.behind, (1.0, 0.0)), ((0.0, 0.0, 0.0), p.normal), (p.ahead, p.normal_ahead)):
-        x, y, z = sub(s.position, place)
+    for position, normal in ((p.behind, (1.0, 0.0)), ((0.0, 0.0, 0.0), p.normal), (p.ahead, p.normal_ahead)):
+        x, y, z = sub(s.position, position)
         along, aside = absolute(x * normal[0] + y * normal[1]), absolute(y * normal[0] - x * normal[1])
         height = absolute(z)
         near = where(along < 0.5 * BAR + wide, 1.0, 0.0)

@@ -88,8 +88,8 @@ class Grid:
             raise AirworthyError(
                 f"The grid {self.name!r} has situations 0 to {self.size - 1}, but {int(numbers.max())} was asked for."
             )
-        places = np.unravel_index(numbers, self.shape)
-        return np.stack([np.array(values)[place] for values, place in zip(self.values, places, strict=True)], axis=-1)
+        indices = np.unravel_index(numbers, self.shape)
+        return np.stack([np.array(values)[index] for values, index in zip(self.values, indices, strict=True)], axis=-1)
 
 
 def _grid(name: str, points: tuple[int, ...], speed: float) -> Grid:

@@ -89,8 +89,8 @@ def loss_chart(skew: Skew) -> str:
         (u,), (v,) = frame.at([x], [y])
         parts.append(f'<circle cx="{u:.1f}" cy="{v:.1f}" r="4" fill="var(--{colour})"/>')
         below = colour == "bad"
-        place = f'x="{u + 6:.1f}" y="{v + (20 if below else 15):.1f}" text-anchor="{"end" if below else "start"}"'
-        parts.append(f"<text {place} {_TEXT}>{label}</text>")
+        anchor = f'x="{u + 6:.1f}" y="{v + (20 if below else 15):.1f}" text-anchor="{"end" if below else "start"}"'
+        parts.append(f"<text {anchor} {_TEXT}>{label}</text>")
     key = [(f"W_S {skew.safe:g}, W_U {skew.unsafe:g}", "flown", False)]
     key += [(f"both {mean:g}", "axis", True)] if skew.safe != skew.unsafe else []
     return _svg("Loss against the safe error", [*parts, _key(key)])

@@ -40,11 +40,11 @@ SMALL = 2 * WIDTH // 3
 
 def pictures_of(dataset: ExpertDataset) -> Content:
     """Plans, contact sheets and one roll-out tick by tick, with what is said of them."""
-    names, place = dataset.config.courses, _same_scene(dataset)
+    names, shared = dataset.config.courses, _same_scene(dataset)
     width = WIDTH if len(names) == 1 else SMALL
     plans = []
     for name in names:
-        scene = None if place is None else cleared_for(place, name, dataset.config.clear)
+        scene = None if shared is None else cleared_for(shared, name, dataset.config.clear)
         plans.append({"name": name, "picture": data_uri(plan_picture(dataset, name, scene, width))})
     note = "Every roll-out that was kept, from above; dark: the course."
     found: Content = {"plans": plans, "plan_note": note, "sheets": [], "strip": "", "strip_note": "", "sheet_note": ""}
@@ -86,10 +86,10 @@ def _strip(dataset: ExpertDataset, images: ImageStack, pairs: ArrayInt) -> Conte
 def _same_scene(dataset: ExpertDataset) -> Scene | None:
     """Return the scene of the data set, if it can still be had."""
     try:
-        place = scene_of(dataset.config)
+        scene = scene_of(dataset.config)
     except AirworthyError:
         return None
-    return place if place is not None and scene_digest(place) == dataset.identity["scene_sha256"] else None
+    return scene if scene is not None and scene_digest(scene) == dataset.identity["scene_sha256"] else None
 
 
 # -----------------------------------------------------------------------------------------------------------------------------

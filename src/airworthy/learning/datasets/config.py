@@ -210,13 +210,13 @@ def scene_of(config: DatasetConfig) -> Scene | None:
     return scene(config.scene) if config.pictured else None
 
 
-def described_identity(config: DatasetConfig, device: str, place: Scene | None) -> dict[str, Any]:
+def described_identity(config: DatasetConfig, device: str, scene: Scene | None) -> dict[str, Any]:
     """Everything a data set's bytes depend on, but the instruction set of the machine.
 
     Args:
         config: Of the data set.
         device: Where it is made; its type counts.
-        place: From `scene_of`.
+        scene: From `scene_of`.
     """
     flown = vehicle(config.vehicle)
     return {
@@ -226,7 +226,7 @@ def described_identity(config: DatasetConfig, device: str, place: Scene | None) 
         "configuration": config.described(),
         "vehicle_sha256": sha256(json_text(flown)),
         "course_sha256": {name: sha256(json_text(course(name))) for name in config.courses},
-        "scene_sha256": None if place is None else scene_digest(place),
+        "scene_sha256": None if scene is None else scene_digest(scene),
         "camera": described_camera(config) if config.pictured else None,
     }
 

@@ -379,17 +379,17 @@ class _Export:
     def _row(self, part: _Part, index: int, values: Mapping[str, ArrayAny], stats: Stats) -> dict[str, Any]:
         ticks = self._data.config.ticks
         start = int(values["index"][index * ticks])
-        place = {"chunk_index": part.file // CHUNK, "file_index": part.file % CHUNK}
+        file = {"chunk_index": part.file // CHUNK, "file_index": part.file % CHUNK}
         row: dict[str, Any] = {
             "episode_index": part.first + index,
             "tasks": [list(self._tasks.values())[int(values["task_index"][index * ticks])]],
             "length": ticks,
-            **{f"data/{name}": value for name, value in place.items()},
+            **{f"data/{name}": value for name, value in file.items()},
             "dataset_from_index": start,
             "dataset_to_index": start + ticks,
         }
         if self._images == "video":
-            row |= {f"videos/{IMAGE_KEY}/{name}": value for name, value in place.items()}
+            row |= {f"videos/{IMAGE_KEY}/{name}": value for name, value in file.items()}
             row |= {f"videos/{IMAGE_KEY}/{edge}_timestamp": (index + k) * ticks / RATE for k, edge in enumerate(("from", "to"))}
         row |= {f"stats/{name}/{kind}": value for name, kinds in stats.items() for kind, value in kinds.items()}
         return row | {"meta/episodes/chunk_index": 0, "meta/episodes/file_index": 0}

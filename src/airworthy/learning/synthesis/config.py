@@ -110,13 +110,13 @@ class Stages:
 # ---- The place in which a course is seen: a scene, or that scene cleared round the course's path ----------------------------
 
 
-def cleared_for(place: Scene, course: str, radius: float) -> Scene:
+def cleared_for(scene: Scene, course: str, radius: float) -> Scene:
     """Return a scene without what stands near a course, surfaces and gaussians.
 
     It is what a condition of the tracking protocol with this radius as its `clear` shows a policy: the same code makes both.
 
     Args:
-        place: The scene.
+        scene: The scene.
         course: Name of the course.
         radius: Things this near its path are taken out [m]; 0: none.
 
@@ -124,9 +124,9 @@ def cleared_for(place: Scene, course: str, radius: float) -> Scene:
         UnknownNameError: There is no such course.
     """
     if radius == 0.0:
-        return place
+        return scene
     condition = Condition("cleared", "Cleared", clear=radius)
-    return Setting(condition, course, place.name, {place.name: place}).scene
+    return Setting(condition, course, scene.name, {scene.name: scene}).scene
 
 
 # -----------------------------------------------------------------------------------------------------------------------------

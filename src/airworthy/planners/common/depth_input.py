@@ -166,12 +166,12 @@ class ComputeModel:
         total = counted.sum()
         share = counted / total if total > 0.0 else np.zeros(len(active))
         delays = wall * share
-        for place in np.flatnonzero(share > 0.0):
-            number = int(flight[place])
+        for row in np.flatnonzero(share > 0.0):
+            number = int(flight[row])
             waiting = self._replayed.get(number)
             if waiting:
-                delays[place] = waiting.pop(0)
-            self.stored.setdefault(number, []).append(float(delays[place]))
+                delays[row] = waiting.pop(0)
+            self.stored.setdefault(number, []).append(float(delays[row]))
         return delays
 
 

@@ -47,7 +47,7 @@ def enclosing_radius(vehicle: Vehicle) -> float:
 class Airframes:
     """Of n flights what their vehicles can do, as their records say: what is worn or drawn at random in flight is not in it.
 
-    `airframes[place : place + 1]` are those of one flight.
+    `airframes[flight : flight + 1]` are those of one flight.
     """
 
     mass: Array
@@ -121,7 +121,7 @@ class Mission:
     upper: Array
     """(n, 3) opposite corner; its z is the ceiling [m]."""
     flight: ArrayInt
-    """(n,) number of each flight: with the seed, the key of all that is random; never the place in the batch."""
+    """(n,) number of each flight: with the seed, the key of all that is random; never the number in the batch."""
     seed: int = 0
     vehicle: Airframes | None = None
     """What is flown: mass, thrust to weight, accelerations, radius, (n,) each; None where nobody said."""
@@ -232,7 +232,7 @@ class MapView:
     resolution: float
     """Edge of a cell [m]."""
     time: float
-    """When the newest image in it was taken, on the flight's clock [s]; NaN before the first, and where maps know the place."""
+    """When the newest image in it was taken, on the flight's clock [s]; NaN before the first, and where maps know the scene."""
     images: int
     """How many images are in it."""
 
@@ -255,7 +255,7 @@ class Maps(Protocol):
     """Local maps of n flights, as planners see them."""
 
     def occupied(self, flight: ArrayInt, points: Array) -> ArrayBool:
-        """Tell whether points (k, m, 3) of flights (k,), by their place in the batch, lie in or near occupied cells; (k, m).
+        """Tell whether points (k, m, 3) of flights (k,), by their number in the batch, lie in or near occupied cells; (k, m).
 
         Unknown is free, outside the flight's box is occupied.
         """
@@ -265,18 +265,18 @@ class Maps(Protocol):
         """Signed distance (k, m) [m] to what is occupied, and its gradient (k, m, 3), of points (k, m, 3); needs the field."""
         ...
 
-    def inflated(self, place: int) -> tuple[ArrayU8, Array]:
+    def inflated(self, flight: int) -> tuple[ArrayU8, Array]:
         """Return the inflated cells (nx, ny, nz) around the vehicle of one flight, 1 where occupied, and the lower corner (3,)
         of the first [m]; for compiled searches. A view or a copy, valid until the next image."""
         ...
 
-    def view(self, place: int) -> MapView:
+    def view(self, flight: int) -> MapView:
         """Return what is known around one flight: unknown, free and occupied cells, where they lie, and of when it is. A
         copy.
         """
         ...
 
-    def field(self, place: int) -> tuple[ArrayF32, Array]:
+    def field(self, flight: int) -> tuple[ArrayF32, Array]:
         """Return the distances (nx, ny, nz) [m] at the middles of the same cells, and that corner; needs the field."""
         ...
 

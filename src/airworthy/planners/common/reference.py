@@ -30,7 +30,7 @@ __all__ = [
 #
 # Coefficients ascend in powers of seconds. Source: spec/planners section 2 (where the sources call the chain "minimum snap").
 
-# Integral of squared jerk of a quintic in (dp, dv T, da T^2), times T^5: what is left of place, speed, acceleration at its end.
+# Integral of squared jerk of a quintic in (dp, dv T, da T^2), times T^5: errors of position, speed, acceleration at its end.
 _JERK = np.array([[720.0, -360.0, 60.0], [-360.0, 192.0, -36.0], [60.0, -36.0, 9.0]])
 
 
@@ -158,7 +158,7 @@ class VelocityReference:
         self._begins = np.zeros(count)
 
     def decide(self, ids: ArrayIndex, time: Array, position: Array, wanted: Array) -> None:
-        """Decisions of flights (k,) at times (k,) and places (k, 3); in force at once, unless `adopt` says later.
+        """Decisions of flights (k,) at times (k,) and positions (k, 3); in force at once, unless `adopt` says later.
 
         Args:
             ids: Flights (k,).
@@ -243,7 +243,7 @@ class References:
 
     def aim(
         self,
-        place: int,
+        flight: int,
         start: ArrayLike,
         goal: ArrayLike,
         speed: float,
@@ -254,7 +254,7 @@ class References:
         """Set one flight's reference: the line from start to goal, cut into pieces, at rest in the end.
 
         Args:
-            place: Which flight.
+            flight: Which flight.
             start: [m], (3,).
             goal: [m], (3,).
             speed: On the inner pieces; the first and the last take twice their time [m/s].
@@ -269,27 +269,27 @@ class References:
             times[end] = max(2.0 * times[end], least)
         rest = np.zeros(3)
         before = rest if velocity is None else np.asarray(velocity, np.float64)
-        self._put(place, least_jerk(points, times, np.stack([before, rest]), np.zeros((2, 3))), times)
-        self.goal[place] = b
+        self._put(flight, least_jerk(points, times, np.stack([before, rest]), np.zeros((2, 3))), times)
+        self.goal[flight] = b
 
-    def _put(self, place: int, coefficients: Array, times: Array) -> None:
+    def _put(self, flight: int, coefficients: Array, times: Array) -> None:
         more = len(times) - self._ends.shape[1]
         if more > 0:
             self._coefficients = np.pad(self._coefficients, ((0, 0), (0, more), (0, 0), (0, 0)))
             self._ends = np.pad(self._ends, ((0, 0), (0, more)), mode="edge")
-        self._coefficients[place, : len(times)], self._ends[place] = coefficients, np.inf
-        self._ends[place, : len(times)] = np.cumsum(times)
-        self.duration[place] = self._ends[place, len(times) - 1]
+        self._coefficients[flight, : len(times)], self._ends[flight] = coefficients, np.inf
+        self._ends[flight, : len(times)] = np.cumsum(times)
+        self.duration[flight] = self._ends[flight, len(times) - 1]
 
-    def sample(self, places: ArrayLike, time: ArrayLike, order: int = 0) -> Array:
+    def sample(self, flights: ArrayLike, time: ArrayLike, order: int = 0) -> Array:
         """Positions, or derivatives, of flights (k,) at times (k, m) [s] clipped to their references; (k, m, 3).
 
         Args:
-            places: Flights (k,).
+            flights: Flights (k,).
             time: (k, m) [s] since the references began.
             order: 0 positions [m], 1 velocities, 2 accelerations, 3 jerks.
         """
-        which = np.asarray(places, np.int64)
+        which = np.asarray(flights, np.int64)
         t = np.clip(np.asarray(time, np.float64), 0.0, self.duration[which][:, None])
         ends = self._ends[which]
         piece = np.sum(ends[:, None, :] < t[..., None], axis=-1)
@@ -313,7 +313,7 @@ class Targets:
 
 def local_targets(
     references: References,
-    places: ArrayLike,
+    flights: ArrayLike,
     progress: ArrayLike,
     start: ArrayLike,
     horizon: float,
@@ -324,7 +324,7 @@ def local_targets(
 
     Args:
         references: Of all flights.
-        places: Which flights, (k,).
+        flights: Which flights, (k,).
         progress: From where the references are walked [s], (k,).
         start: Where the flights plan from [m], (k, 3).
         horizon: [m]
@@ -334,7 +334,7 @@ def local_targets(
     Returns:
         Targets. The velocity is the reference's, zero where the goal is within the way of a stop.
     """
-    which, begin, v = np.asarray(places, np.int64), np.asarray(progress, np.float64), np.asarray(speed, np.float64)
+    which, begin, v = np.asarray(flights, np.int64), np.asarray(progress, np.float64), np.asarray(speed, np.float64)
     step = horizon / _STEPS / v
     left = references.duration[which] - begin
     count = max(1, int(np.ceil(np.max(left / step, initial=0.0))) + 1)

@@ -59,7 +59,7 @@ class CellTable:
     Args:
         maps: The flights' maps.
         mission: Their boxes.
-        places: Which flights, by their place in the batch.
+        flights: Which flights, by their number in the batch.
         resolution: Edge of a cell [m], as in the maps' settings.
 
     Attributes:
@@ -68,19 +68,19 @@ class CellTable:
         sizes: Cells along x, y, z of each row, and bytes from one to the next, (k, 6) int32.
     """
 
-    def __init__(self, maps: Maps, mission: Mission, places: Sequence[int] | ArrayInt, resolution: float):
-        count = len(places)
+    def __init__(self, maps: Maps, mission: Mission, flights: Sequence[int] | ArrayInt, resolution: float):
+        count = len(flights)
         self.cells: list[Cells] = []
         self.address = np.zeros(count, np.uint64)
         self.numbers = np.zeros((count, 10))
         self.sizes = np.zeros((count, 6), np.int32)
-        for row, place in enumerate(places):
-            data, lower = maps.inflated(int(place))
+        for row, flight in enumerate(flights):
+            data, lower = maps.inflated(int(flight))
             held = np.asarray(data, np.uint8)
             corner = np.asarray(lower, np.float64)
-            self.cells.append(Cells(held, corner, resolution, mission.lower[place], mission.upper[place]))
+            self.cells.append(Cells(held, corner, resolution, mission.lower[flight], mission.upper[flight]))
             self.address[row] = held.ctypes.data
-            self.numbers[row] = (*corner, *mission.lower[place], *mission.upper[place], resolution)
+            self.numbers[row] = (*corner, *mission.lower[flight], *mission.upper[flight], resolution)
             self.sizes[row] = (*held.shape, *held.strides)
 
     def __len__(self) -> int:

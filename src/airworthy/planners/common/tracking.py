@@ -79,7 +79,7 @@ class TakeOffs:
         self._calm_since = np.full(count, np.nan)
 
     def step(self, motion: Motion) -> ArrayBool:
-        """Note the motion, its time on the flight's clock; returns flights (n,) that have lost patience."""
+        """Note the motion, its time on the flight's clock; returns flights (n,) that wait no longer."""
         new = np.isnan(self._from[:, 0])
         self._from[new], self._begun[new] = motion.position[new], motion.time[new]
         self._yaw[new] = yaw_of(motion.attitude[new])
@@ -197,7 +197,7 @@ class PlannerPilot:
         self._frame: HoverFrame | None = None
         self._last: Setpoints | None = None
         self._motion: Motion | None = None
-        # Maps that nobody has to fill know the place from the start.
+        # Maps that nobody has to fill know the scene from the start.
         seeing = planner.settings is not None and hasattr(maps, "update")
         self._feed = DepthInput(self, planner.settings) if seeing and planner.settings is not None else None
         zeros = [np.zeros(count, np.int64) for _ in range(3)]
@@ -342,8 +342,8 @@ class PlannerPilot:
         planner_log.calls += busy
         planner_log.compute[active] += delay[active]
         planner_log.longest = np.where(active, np.maximum(planner_log.longest, delay), planner_log.longest)
-        for place in np.flatnonzero(busy):
-            planner_log.latencies[place].append(float(delay[place]))
+        for flight in np.flatnonzero(busy):
+            planner_log.latencies[flight].append(float(delay[flight]))
 
     def _setpoints(self, motion: Motion, time: Array) -> Setpoints:
         flying = ~np.isnan(self._issued) & ~self.over

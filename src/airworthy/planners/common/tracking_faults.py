@@ -45,10 +45,10 @@ class Guard:
         """(n,)"""
         return np.array([bool(cause) for cause in self.causes], bool)
 
-    def fail(self, places: ArrayAny, cause: str) -> None:
-        """Flights, by mask (n,) or places, that fail; the first cause of each counts."""
-        for place in np.arange(self._count)[places]:
-            self.causes[place] = self.causes[place] or cause
+    def fail(self, flights: ArrayAny, cause: str) -> None:
+        """Flights, by mask (n,) or numbers, that fail; the first cause of each counts."""
+        for flight in np.arange(self._count)[flights]:
+            self.causes[flight] = self.causes[flight] or cause
 
     def reset(self, mission: Mission) -> None:
         """Begin all flights."""
@@ -105,11 +105,11 @@ class Guard:
 
     def _one_by_one(self, motion: Motion, maps: Maps | None, active: ArrayBool) -> Report:
         reports = []
-        for place in np.flatnonzero(active):
+        for flight in np.flatnonzero(active):
             alone = np.zeros(self._count, bool)
-            alone[place] = True
+            alone[flight] = True
             try:
-                reports.append((int(place), int(place), contained(self._report, motion, maps, alone)))
+                reports.append((int(flight), int(flight), contained(self._report, motion, maps, alone)))
             except PilotFailure as failure:
                 self.fail(alone, f"update raised {failure}")
         return _merged(reports, self._count)
@@ -125,11 +125,11 @@ class Guard:
         return _merged([], self._count)
 
     def _take_faults(self) -> None:
-        """Planners that contain by themselves say so in `faults`, cause by place."""
+        """Planners that contain by themselves say so in `faults`, cause by flight."""
         try:
             found = contained(lambda: dict(getattr(self.planner, "faults", {})))
-            for place, cause in found.items():
-                self.fail(np.array([place]), str(cause))
+            for flight, cause in found.items():
+                self.fail(np.array([flight]), str(cause))
         except (PilotFailure, IndexError, TypeError, ValueError) as failure:
             self.fail(~self.failed, f"faults cannot be read: {failure}")
 
@@ -158,8 +158,8 @@ class Alone:
 
     @property
     def faults(self) -> dict[int, str]:
-        """Cause by place of flights that failed."""
-        return {place: guard.causes[0] for place, guard in enumerate(self._guards) if guard.causes[0]}
+        """Cause by number of flights that failed."""
+        return {flight: guard.causes[0] for flight, guard in enumerate(self._guards) if guard.causes[0]}
 
     def reset(self, mission: Mission) -> None:
         """Make one planner per flight."""
@@ -167,8 +167,8 @@ class Alone:
         self._guards = [Guard(self._first if k == 0 else self._make(), 1) for k in range(count)]
         self._start = mission.start
         self._last = [None] * count
-        for place, guard in enumerate(self._guards):
-            guard.reset(_one(mission, place))
+        for flight, guard in enumerate(self._guards):
+            guard.reset(_one(mission, flight))
 
     def update(self, motion: Motion, maps: Maps | None, active: ArrayBool) -> Report:
         """Ask each active flight's planner.
@@ -179,25 +179,25 @@ class Alone:
             active: Flights that are still flown, (n,).
         """
         reports = []
-        for place in np.flatnonzero(active):
-            guard = self._guards[place]
+        for flight in np.flatnonzero(active):
+            guard = self._guards[flight]
             if not guard.causes[0]:
-                view = None if maps is None else _MapsOfOne(maps, int(place))
-                reports.append((int(place), guard.update(_one(motion, int(place)), view, np.ones(1, bool))))
-        return _merged([(place, 0, report) for place, report in reports], len(self._guards))
+                view = None if maps is None else _MapsOfOne(maps, int(flight))
+                reports.append((int(flight), guard.update(_one(motion, int(flight)), view, np.ones(1, bool))))
+        return _merged([(flight, 0, report) for flight, report in reports], len(self._guards))
 
     def adopt(self, delay: Array) -> None:
         """Tell each."""
-        for place, guard in enumerate(self._guards):
+        for flight, guard in enumerate(self._guards):
             if not guard.causes[0]:
-                guard.adopt(delay[place : place + 1])
+                guard.adopt(delay[flight : flight + 1])
 
     def setpoints(self, time: Array) -> Setpoints:
         """Of each; of flights that failed, their last."""
-        for place, guard in enumerate(self._guards):
-            found = None if guard.causes[0] else guard.setpoints(time[place : place + 1])
+        for flight, guard in enumerate(self._guards):
+            found = None if guard.causes[0] else guard.setpoints(time[flight : flight + 1])
             if found is not None and not guard.causes[0]:
-                self._last[place] = found
+                self._last[flight] = found
         rows = [last or _still(self._start[k]) for k, last in enumerate(self._last)]
         return Setpoints(**{f.name: np.concatenate([getattr(r, f.name) for r in rows]) for f in fields(Setpoints)})
 
@@ -234,33 +234,33 @@ def made(make: Callable[[], Planner]) -> Planner:
 class _MapsOfOne:
     """The maps of one flight of many, as those of a batch of one."""
 
-    def __init__(self, maps: Maps, place: int):
-        self._maps, self._place = maps, place
+    def __init__(self, maps: Maps, flight: int):
+        self._maps, self._first = maps, flight
 
     def occupied(self, flight: Any, points: Array) -> ArrayBool:
-        return self._maps.occupied(np.asarray(flight) + self._place, points)
+        return self._maps.occupied(np.asarray(flight) + self._first, points)
 
     def distance(self, flight: Any, points: Array) -> tuple[Array, Array]:
-        return self._maps.distance(np.asarray(flight) + self._place, points)
+        return self._maps.distance(np.asarray(flight) + self._first, points)
 
-    def inflated(self, place: int) -> Any:
-        return self._maps.inflated(place + self._place)
+    def inflated(self, flight: int) -> Any:
+        return self._maps.inflated(flight + self._first)
 
-    def field(self, place: int) -> Any:
-        return self._maps.field(place + self._place)
+    def field(self, flight: int) -> Any:
+        return self._maps.field(flight + self._first)
 
-    def view(self, place: int) -> MapView:
-        return self._maps.view(place + self._place)
+    def view(self, flight: int) -> MapView:
+        return self._maps.view(flight + self._first)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._maps, name)
 
 
-def _one(record: Any, place: int) -> Any:
+def _one(record: Any, flight: int) -> Any:
     """Return a mission or motion of one flight of many."""
     if isinstance(record, Mission):
-        return record.of_flights(slice(place, place + 1))
-    parts = {f.name: getattr(record, f.name)[place : place + 1] for f in fields(record)}
+        return record.of_flights(slice(flight, flight + 1))
+    parts = {f.name: getattr(record, f.name)[flight : flight + 1] for f in fields(record)}
     return replace(record, **parts)
 
 
@@ -270,12 +270,12 @@ def _still(position: Array) -> Setpoints:
 
 
 def _merged(reports: list[tuple[int, int, Report]], count: int) -> Report:
-    """Return one report of n flights from several: place of a flight, its index in the report, the report."""
+    """Return one report of n flights from several: number of a flight, its index in the report, the report."""
     whole: Report = {"work": {}, "replans": np.zeros(count, np.int64), "state": np.zeros(count, np.int64)}
-    for place, index, report in reports:
+    for flight, index, report in reports:
         for kind, units in report["work"].items():
-            whole["work"].setdefault(kind, np.zeros(count))[place] = units[index]
-        whole["replans"][place], whole["state"][place] = report["replans"][index], report["state"][index]
+            whole["work"].setdefault(kind, np.zeros(count))[flight] = units[index]
+        whole["replans"][flight], whole["state"][flight] = report["replans"][index], report["state"][index]
     return whole
 
 

@@ -69,23 +69,23 @@ class SplineServer:
         self.control[which] = position[which, None]
         self._yaw[which] = yaw[which]
 
-    def take(self, places: ArrayInt, control: Array, count: ArrayInt, interval: Array, begin: Array) -> None:
+    def take(self, flights: ArrayInt, control: Array, count: ArrayInt, interval: Array, begin: Array) -> None:
         """Take new trajectories of flights (k,), which begin and take over at times (k,).
 
         Args:
-            places: Flights (k,).
+            flights: Flights (k,).
             control: Control points (k, N, 3) [m], world.
             count: How many of them are used, (k,).
             interval: Between knots, (k,) [s].
             begin: When they take over, (k,) [s].
         """
         for held, new in zip(self._next, (control, count, interval), strict=True):
-            held[places] = new
-        self._next_begin[places] = begin
+            held[flights] = new
+        self._next_begin[flights] = begin
 
-    def delay(self, places: ArrayInt, seconds: Array) -> None:
+    def delay(self, flights: ArrayInt, seconds: Array) -> None:
         """Let the newest trajectories of flights (k,) begin later by (k,)."""
-        self._next_begin[places] += seconds
+        self._next_begin[flights] += seconds
 
     def advance(self, time: Array) -> None:
         """Follow those trajectories that begin by now, times (n,)."""
@@ -96,20 +96,20 @@ class SplineServer:
             self.begin[due] = self._next_begin[due]
             self._next_begin[due] = np.inf
 
-    def state(self, places: ArrayInt, time: Array) -> Array:
+    def state(self, flights: ArrayInt, time: Array) -> Array:
         """Position, velocity, acceleration of flights (k,) at times (k,), (k, 3, 3); at rest where the trajectory is over."""
-        t = (time - self.begin[places])[:, None]
+        t = (time - self.begin[flights])[:, None]
         parts = [
-            evaluate_uniform(self.control[places], self.interval[places], t, order, self.count[places])[:, 0]
+            evaluate_uniform(self.control[flights], self.interval[flights], t, order, self.count[flights])[:, 0]
             for order in range(3)
         ]
-        over = t[:, 0] >= self.duration[places]
+        over = t[:, 0] >= self.duration[flights]
         parts[1][over] = parts[2][over] = 0.0
         return np.stack(parts, axis=1)
 
-    def ahead(self, places: ArrayInt, time: Array) -> Array:
+    def ahead(self, flights: ArrayInt, time: Array) -> Array:
         """Positions (k, m, 3) of flights (k,) at times (k, m) since their trajectories began."""
-        return evaluate_uniform(self.control[places], self.interval[places], time, 0, self.count[places])
+        return evaluate_uniform(self.control[flights], self.interval[flights], time, 0, self.count[flights])
 
     def setpoints(self, time: Array) -> Setpoints:
         """Return what to follow at times (n,); a later time than that of the call before moves the yaw on."""
@@ -184,8 +184,8 @@ class EgoPlanner:
         n = len(mission.start)
         self._mission = mission
         self._references = References(n)
-        for place in range(n):
-            self._references.aim(place, mission.start[place], mission.goal[place], float(mission.speed[place]))
+        for flight in range(n):
+            self._references.aim(flight, mission.start[flight], mission.goal[flight], float(mission.speed[flight]))
         displacement = mission.goal - mission.start
         self._server = SplineServer(mission.start, np.arctan2(displacement[:, 1], displacement[:, 0]))
         self._state = np.full(n, EgoState.NEW)
@@ -255,122 +255,124 @@ class EgoPlanner:
         planned[fresh] = planned[again] = True
         return planned
 
-    def _halt(self, places: ArrayInt) -> None:
+    def _halt(self, flights: ArrayInt) -> None:
         """In an emergency: stay where the vehicle was when it began; plan anew when it has come to rest."""
-        if not len(places):
+        if not len(flights):
             return
-        escape = self._escape[places]
-        first = places[escape]
+        escape = self._escape[flights]
+        first = flights[escape]
         control = np.repeat(self._motion.position[first, None], MOST, axis=1)
         self._server.take(first, control, np.full(len(first), 6), np.ones(len(first)), self._time[first])
         self._server.advance(self._time)
-        rest = places[~escape]
+        rest = flights[~escape]
         slow = rest[np.linalg.norm(self._motion.velocity[rest], axis=1) < _SLOW]
         self._state[slow], self._news[slow] = EgoState.NEW, 0
-        self._escape[places] = False
+        self._escape[flights] = False
 
-    def _follow(self, places: ArrayInt) -> None:
+    def _follow(self, flights: ArrayInt) -> None:
         """Wait at the end; plan anew after some way, unless the goal is near."""
-        if not len(places):
+        if not len(flights):
             return
         c, server = self.config, self._server
-        time, duration = self._time[places] - server.begin[places], server.duration[places]
-        here, began = (server.ahead(places, t[:, None])[:, 0] for t in (np.minimum(time, duration), 0.0 * time))
+        time, duration = self._time[flights] - server.begin[flights], server.duration[flights]
+        here, began = (server.ahead(flights, t[:, None])[:, 0] for t in (np.minimum(time, duration), 0.0 * time))
         over = time > duration - 1e-2
-        near = np.linalg.norm(self._mission.goal[places] - here, axis=1) < c.goal_near
+        near = np.linalg.norm(self._mission.goal[flights] - here, axis=1) < c.goal_near
         fresh = np.linalg.norm(began - here, axis=1) < c.replan_after
-        self._state[places[over]] = EgoState.WAIT
-        self._state[places[~over & ~near & ~fresh]] = EgoState.REPLAN
+        self._state[flights[over]] = EgoState.WAIT
+        self._state[flights[~over & ~near & ~fresh]] = EgoState.REPLAN
 
-    def _fresh(self, places: ArrayInt) -> None:
+    def _fresh(self, flights: ArrayInt) -> None:
         """From the odometry, with no acceleration; from the second call in a row on through random points."""
-        if not len(places):
+        if not len(flights):
             return
-        start = np.stack([self._motion.position[places], self._motion.velocity[places], np.zeros((len(places), 3))], axis=1)
-        kind = np.where(self._news[places] > 0, EgoStart.RANDOM, EgoStart.POLYNOMIAL)
-        self._news[places] += 1
-        found = self._plan(places, start, kind)
-        self._state[places[found]], self._news[places[found]] = EgoState.FOLLOW, 0
+        start = np.stack([self._motion.position[flights], self._motion.velocity[flights], np.zeros((len(flights), 3))], axis=1)
+        kind = np.where(self._news[flights] > 0, EgoStart.RANDOM, EgoStart.POLYNOMIAL)
+        self._news[flights] += 1
+        found = self._plan(flights, start, kind)
+        self._state[flights[found]], self._news[flights[found]] = EgoState.FOLLOW, 0
 
-    def _from_trajectory(self, places: ArrayInt) -> ArrayBool:
+    def _from_trajectory(self, flights: ArrayInt) -> ArrayBool:
         """From where the trajectory is now: by it, then by a polynomial, then through a random point; who found something."""
-        found = np.zeros(len(places), bool)
-        if not len(places):
+        found = np.zeros(len(flights), bool)
+        if not len(flights):
             return found
-        start = self._server.state(places, self._time[places])
+        start = self._server.state(flights, self._time[flights])
         for kind in (EgoStart.WARM, EgoStart.POLYNOMIAL, EgoStart.RANDOM):
             left = np.flatnonzero(~found)
             if len(left):
-                found[left] = self._plan(places[left], start[left], np.full(len(left), kind))
+                found[left] = self._plan(flights[left], start[left], np.full(len(left), kind))
         return found
 
-    def _check(self, places: ArrayInt) -> None:
+    def _check(self, flights: ArrayInt) -> None:
         """Walk the trajectories ahead; where one is blocked plan at once, or stop, or keep trying."""
-        if not len(places):
+        if not len(flights):
             return
-        hit = self._blocked(places)
+        hit = self._blocked(flights)
         blocked = np.flatnonzero(np.isfinite(hit))
-        which = places[blocked]
+        which = flights[blocked]
         found = self._from_trajectory(which)
         self._state[which[found]] = EgoState.FOLLOW
         lost, soon = which[~found], hit[blocked][~found] < self.config.emergency
         self._state[lost] = np.where(soon, EgoState.STOP, EgoState.REPLAN)
         self._escape[lost[soon]] = True
 
-    def _blocked(self, places: ArrayInt) -> Array:
+    def _blocked(self, flights: ArrayInt) -> Array:
         """Time until each trajectory meets an obstacle [s], (k,); infinite where it does not."""
         server = self._server
-        now, duration = self._time[places] - server.begin[places], server.duration[places]
+        now, duration = self._time[flights] - server.begin[flights], server.duration[flights]
         until = np.where(now < 2.0 / 3.0 * duration, 2.0 / 3.0 * duration, duration)
         count = int(np.ceil(np.max((until - now) / _CHECK_STEP, initial=0.0)))
         if count <= 0:
-            return np.full(len(places), np.inf)
+            return np.full(len(flights), np.inf)
         later = _CHECK_STEP * np.arange(count)
         time = now[:, None] + later
-        taken = self._maps.occupied(places, server.ahead(places, time)) & (time < until[:, None])
+        taken = self._maps.occupied(flights, server.ahead(flights, time)) & (time < until[:, None])
         return np.where(taken.any(axis=1), later[np.argmax(taken, axis=1)], np.inf)
 
     # ---- plans ------------------------------------------------------------------------------------------------------
 
-    def _plan(self, places: ArrayInt, start: Array, kind: ArrayAny) -> ArrayBool:
+    def _plan(self, flights: ArrayInt, start: Array, kind: ArrayAny) -> ArrayBool:
         """Return one try of flights (k,); who found a trajectory, which then is the next to be followed."""
-        speed, acceleration = self._mission.speed[places], self._mission.acceleration[places]
+        speed, acceleration = self._mission.speed[flights], self._mission.acceleration[flights]
         target = local_targets(
-            self._references, places, self._progress[places], start[:, 0], self.config.horizon, speed, acceleration
+            self._references, flights, self._progress[flights], start[:, 0], self.config.horizon, speed, acceleration
         )
-        self._progress[places] = target.progress
+        self._progress[flights] = target.progress
         goals = np.stack([target.position, target.velocity, np.zeros_like(target.position)], axis=1)
         server, resolution = self._server, self.settings.resolution
         asked = Questions(
-            np.arange(len(places)),
+            np.arange(len(flights)),
             start,
             goals,
             speed,
             acceleration,
-            self._draws(places, kind),
-            self._failures[places],
+            self._draws(flights, kind),
+            self._failures[flights],
             np.asarray(kind, np.int64),
-            server.control[places],
-            server.count[places],
-            server.interval[places],
-            np.minimum(self._time[places] - server.begin[places], _EVER),
+            server.control[flights],
+            server.count[flights],
+            server.interval[flights],
+            np.minimum(self._time[flights] - server.begin[flights], _EVER),
         )
-        found = self._tries.run(CellTable(self._maps, self._mission, places, resolution), asked)
+        found = self._tries.run(CellTable(self._maps, self._mission, flights, resolution), asked)
         good = found.outcome == EgoOutcome.FOUND
-        self._work["expansions"][places] += found.expansions
-        self._work["evaluations"][places] += found.evaluations
-        self._failures[places] = np.where(good, 0.0, self._failures[places] + 1.0)
-        self.outcomes[places, found.outcome] += 1
-        self._replans[places] += good
-        self._server.take(places[good], found.control[good], found.count[good], found.interval[good], self._time[places[good]])
-        self._taken[places[good]] = True
+        self._work["expansions"][flights] += found.expansions
+        self._work["evaluations"][flights] += found.evaluations
+        self._failures[flights] = np.where(good, 0.0, self._failures[flights] + 1.0)
+        self.outcomes[flights, found.outcome] += 1
+        self._replans[flights] += good
+        self._server.take(
+            flights[good], found.control[good], found.count[good], found.interval[good], self._time[flights[good]]
+        )
+        self._taken[flights[good]] = True
         return good
 
-    def _draws(self, places: ArrayInt, kind: ArrayAny) -> Array:
+    def _draws(self, flights: ArrayInt, kind: ArrayAny) -> Array:
         """Return two uniform numbers for each random try."""
-        keys = flight_key(self._mission.seed, self._mission.flight[places], _EPISODE)
-        drawn = uniforms(keys, self._drawn[places], Stream.COURSE, 2)
-        self._drawn[places] += np.asarray(kind) == EgoStart.RANDOM
+        keys = flight_key(self._mission.seed, self._mission.flight[flights], _EPISODE)
+        drawn = uniforms(keys, self._drawn[flights], Stream.COURSE, 2)
+        self._drawn[flights] += np.asarray(kind) == EgoStart.RANDOM
         return drawn
 
 

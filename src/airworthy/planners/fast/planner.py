@@ -99,81 +99,81 @@ class FastPlanner(TimedPlanner):
         self._work = {"kino_expansions": np.zeros(len(free)), "evaluations": np.zeros(len(free))}
         replans = np.zeros(len(free), np.int64)
         asks = (self.stage == PlannerStage.GENERATE) | (self.stage == PlannerStage.REPLAN)
-        places = np.flatnonzero(free & asks & (motion.time >= self._retry))
+        flights = np.flatnonzero(free & asks & (motion.time >= self._retry))
         self._execute(free & (self.stage == PlannerStage.EXECUTE), motion)
         self._watch(free, motion, maps)
-        if places.size:
-            replans[places] = self._replan(places, motion, maps)
+        if flights.size:
+            replans[flights] = self._replan(flights, motion, maps)
         return {"work": self._work, "replans": replans, "state": self.stage.copy()}
 
     # ---- state machine ------------------------------------------------------------------------------------------------
 
     def _execute(self, mask: ArrayBool, motion: Motion) -> None:
-        places = np.flatnonzero(mask)
-        if not places.size:
+        flights = np.flatnonzero(mask)
+        if not flights.size:
             return
-        begin, duration, time = self._plans.begin[places], self._plans.duration[places], motion.time[places]
-        here, origin = np.moveaxis(self._plans.positions(places, np.stack([time, begin], axis=1)), 1, 0)
+        begin, duration, time = self._plans.begin[flights], self._plans.duration[flights], motion.time[flights]
+        here, origin = np.moveaxis(self._plans.positions(flights, np.stack([time, begin], axis=1)), 1, 0)
         over = time - begin > duration - 1e-2
-        near = np.linalg.norm(self.goal[places] - here, axis=1) < self.config.no_replan_within
+        near = np.linalg.norm(self.goal[flights] - here, axis=1) < self.config.no_replan_within
         moved = np.linalg.norm(origin - here, axis=1) >= self.config.replan_after
-        self.stage[places[over]] = PlannerStage.WAIT
-        self.stage[places[~over & ~near & moved]] = PlannerStage.REPLAN
+        self.stage[flights[over]] = PlannerStage.WAIT
+        self.stage[flights[~over & ~near & moved]] = PlannerStage.REPLAN
 
     def _watch(self, free: ArrayBool, motion: Motion, maps: Maps) -> None:
         """Look along the plans, and at the goals, twenty times a second."""
-        places = self._watchful(free & (self.stage != PlannerStage.WAIT), motion)
-        if not places.size:
+        flights = self._watchful(free & (self.stage != PlannerStage.WAIT), motion)
+        if not flights.size:
             return
-        windows = self._windows(places, maps, field=False)
-        watched = self._watcher.look(self._plans, places, motion.time[places], self.goal[places], windows)
-        executing = self.stage[places] == PlannerStage.EXECUTE
-        self.stage[places[executing & (watched.hit >= 0.0)]] = PlannerStage.REPLAN
+        windows = self._windows(flights, maps, field=False)
+        watched = self._watcher.look(self._plans, flights, motion.time[flights], self.goal[flights], windows)
+        executing = self.stage[flights] == PlannerStage.EXECUTE
+        self.stage[flights[executing & (watched.hit >= 0.0)]] = PlannerStage.REPLAN
         for k in np.flatnonzero(watched.goal_near):
-            place, view = int(places[k]), self._windows(places[k : k + 1], maps, field=True).view(0)
-            better = clearer_goal(self.goal[place], view, self.config.goal_distance)
+            flight, view = int(flights[k]), self._windows(flights[k : k + 1], maps, field=True).view(0)
+            better = clearer_goal(self.goal[flight], view, self.config.goal_distance)
             if better is not None:
-                self.goal[place] = better
+                self.goal[flight] = better
             if executing[k]:
-                self.stage[place] = PlannerStage.REPLAN
+                self.stage[flight] = PlannerStage.REPLAN
 
     # ---- planning -----------------------------------------------------------------------------------------------------
 
-    def _replan(self, places: ArrayInt, motion: Motion, maps: Maps) -> ArrayInt:
+    def _replan(self, flights: ArrayInt, motion: Motion, maps: Maps) -> ArrayInt:
         """Plan for flights (k,); 1 where it succeeded."""
-        time = motion.time[places]
-        windows = self._windows(places, maps, field=True)
-        problems, yaw = self._starts(places, motion)
+        time = motion.time[flights]
+        windows = self._windows(flights, maps, field=True)
+        problems, yaw = self._starts(flights, motion)
         paths = self._search.run(problems, windows)
-        self._work["kino_expansions"][places] = [p.expansions for p in paths]
+        self._work["kino_expansions"][flights] = [p.expansions for p in paths]
         close = np.linalg.norm(problems["start"][:, :3] - problems["goal"][:, :3], axis=1) < _CLOSE
         good = np.array([p.outcome is not Outcome.NO_PATH for p in paths]) & ~close
         found = self._descend(np.flatnonzero(good), paths, problems, windows)
         for k, spline in found.items():
-            place = int(places[k])
-            self._work["evaluations"][place] = spline.evaluations
+            flight = int(flights[k])
+            self._work["evaluations"][flight] = spline.evaluations
             self._queue.offer(
-                place, self._turned(spline.control, spline.knots, (yaw[0][k], yaw[1][k], yaw[2][k]), float(time[k]))
+                flight, self._turned(spline.control, spline.knots, (yaw[0][k], yaw[1][k], yaw[2][k]), float(time[k]))
             )
-        pause = self.config.failed_pause * self._work["kino_expansions"][places]
-        self._retry[places] = np.where(good, -np.inf, time + pause)
-        self.stage[places] = np.where(good, PlannerStage.EXECUTE, PlannerStage.GENERATE)
+        pause = self.config.failed_pause * self._work["kino_expansions"][flights]
+        self._retry[flights] = np.where(good, -np.inf, time + pause)
+        self.stage[flights] = np.where(good, PlannerStage.EXECUTE, PlannerStage.GENERATE)
         return good.astype(np.int64)
 
-    def _starts(self, places: ArrayInt, motion: Motion) -> tuple[ArrayAny, tuple[Array, Array, Array]]:
+    def _starts(self, flights: ArrayInt, motion: Motion) -> tuple[ArrayAny, tuple[Array, Array, Array]]:
         """Problems of the search, and the state of the yaw, of flights (k,): from the plan, or from the odometry."""
-        time = motion.time[places]
-        plan, heading = self._plans.state(places, time), self._plans.heading(places, time)
-        fresh = self.stage[places] == PlannerStage.GENERATE
-        zero = np.zeros(len(places))
-        problems = np.zeros(len(places), PROBLEM)
-        problems["start"][:, :3] = np.where(fresh[:, None], motion.position[places], plan[0])
-        problems["start"][:, 3:] = np.where(fresh[:, None], motion.velocity[places], plan[1])
+        time = motion.time[flights]
+        plan, heading = self._plans.state(flights, time), self._plans.heading(flights, time)
+        fresh = self.stage[flights] == PlannerStage.GENERATE
+        zero = np.zeros(len(flights))
+        problems = np.zeros(len(flights), PROBLEM)
+        problems["start"][:, :3] = np.where(fresh[:, None], motion.position[flights], plan[0])
+        problems["start"][:, 3:] = np.where(fresh[:, None], motion.velocity[flights], plan[1])
         problems["acceleration"] = np.where(fresh[:, None], 0.0, plan[2])
-        problems["goal"][:, :3] = self.goal[places]
-        problems["speed"], problems["most"] = self._mission.speed[places], self._mission.acceleration[places]
+        problems["goal"][:, :3] = self.goal[flights]
+        problems["speed"], problems["most"] = self._mission.speed[flights], self._mission.acceleration[flights]
         problems["held"] = 1
-        measured = (headings_of(motion.attitude[places]), zero, zero)
+        measured = (headings_of(motion.attitude[flights]), zero, zero)
         yaw, rate, bend = (np.where(fresh, a, b) for a, b in zip(measured, heading, strict=True))
         return problems, (yaw, rate, bend)
 

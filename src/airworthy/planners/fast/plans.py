@@ -201,75 +201,75 @@ class FlightPlans:
             self._knots[order][:] = np.arange(MOST_POINTS + 4 - 2 * order)
         self.rest(np.arange(n), position, yaw, np.zeros(n))
 
-    def rest(self, places: ArrayInt, position: Array, yaw: Array, time: Array) -> None:
+    def rest(self, flights: ArrayInt, position: Array, yaw: Array, time: Array) -> None:
         """Let flights (k,) rest from times (k,) on.
 
         Args:
-            places: Flights (k,).
+            flights: Flights (k,).
             position: (k, 3) [m], world.
             yaw: (k,) [rad].
             time: When the rest begins, (k,) [s].
         """
         for order in range(3):
-            self._control[order][places, :4] = position[:, None] if order == 0 else 0.0
-        self._count[places], self._yaw_count[places] = 4, 4
-        self._yaw[places, :4, 0], self._yaw_interval[places] = yaw[:, None], 1.0
+            self._control[order][flights, :4] = position[:, None] if order == 0 else 0.0
+        self._count[flights], self._yaw_count[flights] = 4, 4
+        self._yaw[flights, :4, 0], self._yaw_interval[flights] = yaw[:, None], 1.0
         for order in range(3):
-            self._knots[order][places] = np.arange(MOST_POINTS + 4 - 2 * order)
-        self.begin[places], self.duration[places] = time, 0.0
+            self._knots[order][flights] = np.arange(MOST_POINTS + 4 - 2 * order)
+        self.begin[flights], self.duration[flights] = time, 0.0
 
-    def put(self, place: int, plan: SplinePlan) -> None:
+    def put(self, flight: int, plan: SplinePlan) -> None:
         """Let a flight follow a plan."""
         count = len(plan.control)
         control, knots = plan.control[None], plan.knots[None]
-        self._count[place] = count
+        self._count[flight] = count
         for order in range(3):
             # Behind the last knot they go on rising: nothing is ever divided by nothing.
-            held, row = knots[0], self._knots[order][place]
+            held, row = knots[0], self._knots[order][flight]
             row[: len(held)] = held
             row[len(held) :] = held[-1] + 1.0 + np.arange(len(row) - len(held))
-            self._control[order][place, : count - order] = control[0]
+            self._control[order][flight, : count - order] = control[0]
             if order < 2:
                 control, knots = derivative(control, knots, 3 - order)
         yaw = plan.yaw.control[:_YAW_POINTS]
-        self._yaw[place, : len(yaw), 0], self._yaw_count[place] = yaw, len(yaw)
-        self._yaw_interval[place], self.begin[place] = plan.yaw.interval, plan.begin
-        self.duration[place] = plan.knots[count] - plan.knots[3]
+        self._yaw[flight, : len(yaw), 0], self._yaw_count[flight] = yaw, len(yaw)
+        self._yaw_interval[flight], self.begin[flight] = plan.yaw.interval, plan.begin
+        self.duration[flight] = plan.knots[count] - plan.knots[3]
 
-    def spline(self, place: int) -> tuple[Array, Array]:
+    def spline(self, flight: int) -> tuple[Array, Array]:
         """Control points (N, 3) and knots (N + 4,) of a flight's plan."""
-        count = int(self._count[place])
-        return self._control[0][place, :count], self._knots[0][place, : count + 4]
+        count = int(self._count[flight])
+        return self._control[0][flight, :count], self._knots[0][flight, : count + 4]
 
-    def copy_to(self, records: ArrayAny, places: ArrayInt) -> None:
+    def copy_to(self, records: ArrayAny, flights: ArrayInt) -> None:
         """Write the plans of flights (k,) into records with `count`, `control` and `knots`."""
-        records["count"] = self._count[places]
-        records["control"] = self._control[0][places].reshape(len(places), -1)
-        records["knots"] = self._knots[0][places]
+        records["count"] = self._count[flights]
+        records["control"] = self._control[0][flights].reshape(len(flights), -1)
+        records["knots"] = self._knots[0][flights]
 
-    def state(self, places: ArrayInt, time: Array) -> tuple[Array, Array, Array]:
+    def state(self, flights: ArrayInt, time: Array) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration (k, 3) of flights' plans at times (k,) of their clocks, clipped to the plans."""
-        found = [self._evaluated(places, time[:, None], order)[:, 0] for order in range(3)]
+        found = [self._evaluated(flights, time[:, None], order)[:, 0] for order in range(3)]
         return found[0], found[1], found[2]
 
-    def positions(self, places: ArrayInt, time: Array) -> Array:
+    def positions(self, flights: ArrayInt, time: Array) -> Array:
         """Positions (k, m, 3) on flights' plans at times (k, m) of their clocks."""
-        return self._evaluated(places, time, 0)
+        return self._evaluated(flights, time, 0)
 
-    def _evaluated(self, places: ArrayInt, time: Array, order: int) -> Array:
+    def _evaluated(self, flights: ArrayInt, time: Array, order: int) -> Array:
         # Only as many columns as the longest of them needs.
-        count = self._count[places] - order
+        count = self._count[flights] - order
         width = int(count.max(initial=4))
-        control, knots = self._control[order][places, :width], self._knots[order][places, : width + 4 - order]
-        return evaluate(control, knots, time - self.begin[places, None], count, 3 - order)
+        control, knots = self._control[order][flights, :width], self._knots[order][flights, : width + 4 - order]
+        return evaluate(control, knots, time - self.begin[flights, None], count, 3 - order)
 
-    def heading(self, places: ArrayInt, time: Array) -> tuple[Array, Array, Array]:
+    def heading(self, flights: ArrayInt, time: Array) -> tuple[Array, Array, Array]:
         """Yaw, rate and acceleration (k,) of flights' plans at times (k,) [rad, s], clipped to the plans."""
-        dt, pieces = self._yaw_interval[places], self._yaw_count[places] - 3
-        scaled = np.clip((time - self.begin[places]) / dt, 0.0, pieces)
+        dt, pieces = self._yaw_interval[flights], self._yaw_count[flights] - 3
+        scaled = np.clip((time - self.begin[flights]) / dt, 0.0, pieces)
         piece = np.minimum(scaled.astype(np.int64), pieces - 1)
         u = scaled - piece
-        a, b, c, d = (self._yaw[places, piece + j, 0] for j in range(4))
+        a, b, c, d = (self._yaw[flights, piece + j, 0] for j in range(4))
         value = ((1 - u) ** 3 * a + (3 * u**3 - 6 * u**2 + 4) * b + (-3 * u**3 + 3 * u**2 + 3 * u + 1) * c + u**3 * d) / 6.0
         rate = (-((1 - u) ** 2) * a + (3 * u**2 - 4 * u) * b + (-3 * u**2 + 2 * u + 1) * c + u**2 * d) / (2.0 * dt)
         bend = ((1 - u) * a + (3 * u - 2) * b + (1 - 3 * u) * c + u * d) / (dt * dt)
@@ -314,8 +314,8 @@ class PlanQueue:
 
     def settle(self, time: Array) -> None:
         """Put in force what holds at times (n,)."""
-        for place in [p for p, (hold, _) in self._waiting.items() if time[p] >= hold]:
-            self.plans.put(place, self._waiting.pop(place)[1])
+        for flight in [p for p, (hold, _) in self._waiting.items() if time[p] >= hold]:
+            self.plans.put(flight, self._waiting.pop(flight)[1])
 
     def begin(self, time: Array, active: ArrayBool) -> ArrayBool:
         """Begin an update at times (n,); which flights are free to think, (n,)."""
@@ -325,15 +325,15 @@ class PlanQueue:
         self.asked = np.where(self._free, time, self.asked)
         return self._free.copy()
 
-    def offer(self, place: int, plan: SplinePlan) -> None:
+    def offer(self, flight: int, plan: SplinePlan) -> None:
         """Offer a new plan; it holds now if nobody says otherwise. One that still waited never does."""
-        self._waiting[place] = (float(self.asked[place]), plan)
-        self._fresh.append(place)
+        self._waiting[flight] = (float(self.asked[flight]), plan)
+        self._fresh.append(flight)
 
     def adopt(self, delay: Array) -> None:
         """Adopt the last plans: the compute of the update took `delay` (n,) seconds."""
         wait = np.where(self._free, np.maximum(np.asarray(delay, np.float64), 0.0), 0.0)
         self.busy = np.where(wait > 0.0, np.maximum(self.busy, self.asked + wait), self.busy)
-        for place in self._fresh:
-            self._waiting[place] = (float(self.asked[place] + wait[place]), self._waiting[place][1])
+        for flight in self._fresh:
+            self._waiting[flight] = (float(self.asked[flight] + wait[flight]), self._waiting[flight][1])
         self._fresh = []

@@ -41,8 +41,8 @@ class _Node:
 
 
 def _moved(state: State, push: State, t: float) -> State:
-    place = tuple(state[k] + state[k + 3] * t + 0.5 * push[k] * t * t for k in range(3))
-    return place + tuple(state[k + 3] + push[k] * t for k in range(3))
+    position = tuple(state[k] + state[k + 3] * t + 0.5 * push[k] * t * t for k in range(3))
+    return position + tuple(state[k + 3] + push[k] * t for k in range(3))
 
 
 class _Search:
@@ -55,15 +55,15 @@ class _Search:
         self.heap: list[tuple[float, int, int, _Node]] = []
         self._pushes = 0
 
-    def cell(self, place: State) -> Cell:
+    def cell(self, position: State) -> Cell:
         v = self._view
-        return tuple(math.floor((place[k] - v.corner[k]) / v.resolution) for k in range(3))
+        return tuple(math.floor((position[k] - v.corner[k]) / v.resolution) for k in range(3))
 
-    def blocked(self, place: State) -> bool:
+    def blocked(self, position: State) -> bool:
         v = self._view
-        if any(not v.lower[k] <= place[k] <= v.upper[k] for k in range(3)):
+        if any(not v.lower[k] <= position[k] <= v.upper[k] for k in range(3)):
             return True
-        cell = self.cell(place)
+        cell = self.cell(position)
         return all(0 <= cell[k] < self._cells.shape[k] for k in range(3)) and bool(self._cells[cell])
 
     def ahead(self, state: State) -> float:

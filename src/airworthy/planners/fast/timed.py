@@ -66,20 +66,20 @@ class Watcher:
     def __init__(self, ahead: float, goal_least: float):
         self._ahead, self._goal_least, self._work = ahead, goal_least, PlannerWork(8)
 
-    def look(self, plans: FlightPlans, places: ArrayInt, time: Array, goal: Array, windows: MapWindows) -> Seen:
+    def look(self, plans: FlightPlans, flights: ArrayInt, time: Array, goal: Array, windows: MapWindows) -> Seen:
         """Look along the plans of flights (k,) from times (k,) on; goals (k, 3).
 
         Args:
             plans: Of all flights.
-            places: Flights (k,).
+            flights: Flights (k,).
             time: Now, (k,) [s].
             goal: (k, 3) [m], world.
             windows: Of these flights, with distances.
         """
-        records = np.zeros(len(places), WATCH)
-        plans.copy_to(records, places)
-        records["window"], records["goal"], records["goal_least"] = np.arange(len(places)), goal, self._goal_least
-        records["now"], records["ahead"] = np.clip(time - plans.begin[places], 0.0, plans.duration[places]), self._ahead
+        records = np.zeros(len(flights), WATCH)
+        plans.copy_to(records, flights)
+        records["window"], records["goal"], records["goal_least"] = np.arange(len(flights)), goal, self._goal_least
+        records["now"], records["ahead"] = np.clip(time - plans.begin[flights], 0.0, plans.duration[flights]), self._ahead
         self._work.launch(PlanTask.WATCH, windows, records)
         return Seen(records["hit"].copy(), records["distance"].copy(), records["goal_near"] != 0)
 
@@ -293,22 +293,22 @@ class TimedPlanner:
         """Return which flights can think now, (n,). Those that are asked for the first time rest where they are, as they are
         turned, until there is a plan."""
         free = self._queue.begin(motion.time, active)
-        places = np.flatnonzero(free & ~self._observed)
-        if places.size:
-            self._plans.rest(places, self._mission.start[places], headings_of(motion.attitude[places]), motion.time[places])
-            self._observed[places] = True
+        flights = np.flatnonzero(free & ~self._observed)
+        if flights.size:
+            self._plans.rest(flights, self._mission.start[flights], headings_of(motion.attitude[flights]), motion.time[flights])
+            self._observed[flights] = True
         return free
 
     def _watchful(self, mask: ArrayBool, motion: Motion) -> ArrayInt:
         """Return those of the flights (n,) whose plans are to be looked at now: twenty times a second."""
         tick = np.floor(motion.time * _WATCH_RATE + _EARLY).astype(np.int64)
-        places = np.flatnonzero(mask & (tick > self._watched))
-        self._watched[places] = tick[places]
-        return places
+        flights = np.flatnonzero(mask & (tick > self._watched))
+        self._watched[flights] = tick[flights]
+        return flights
 
-    def _windows(self, places: ArrayInt, maps: Maps, field: bool) -> MapWindows:
-        lower, upper = self._mission.lower[places], self._mission.upper[places]
-        return windows_of(maps, places, lower, upper, self._shared.maps.resolution, field)
+    def _windows(self, flights: ArrayInt, maps: Maps, field: bool) -> MapWindows:
+        lower, upper = self._mission.lower[flights], self._mission.upper[flights]
+        return windows_of(maps, flights, lower, upper, self._shared.maps.resolution, field)
 
     def _turned(self, control: Array, knots: Array, yaw: tuple[float, float, float], begin: float) -> SplinePlan:
         """Return a plan of control points (N, 3) and knots (N + 4,) with a heading; yaw, its rate and acceleration where it

@@ -47,25 +47,25 @@ NO_WINDOWS = MapWindows(np.zeros(1, WINDOW), ())
 """For work that reads no map."""
 
 
-def windows_of(maps: Maps, places: ArrayInt, lower: Array, upper: Array, resolution: float, field: bool) -> MapWindows:
-    """Windows of flights `places` (k,), whose boxes are (k, 3) each [m]; with distances where `field` is set.
+def windows_of(maps: Maps, flights: ArrayInt, lower: Array, upper: Array, resolution: float, field: bool) -> MapWindows:
+    """Windows of flights `flights` (k,), whose boxes are (k, 3) each [m]; with distances where `field` is set.
 
     Args:
         maps: Of all flights.
-        places: Flights (k,).
+        flights: Flights (k,).
         lower: Corners of the boxes, (k, 3) [m], world.
         upper: Opposite corners, (k, 3) [m].
         resolution: Edge of a cell [m].
         field: Take the distances along.
     """
-    records = np.zeros(len(places), WINDOW)
+    records = np.zeros(len(flights), WINDOW)
     records["lower"], records["upper"], records["resolution"] = lower, upper, resolution
     if isinstance(maps, CellMaps):
-        return MapWindows(records, _from_rings(records, maps, places, field))
+        return MapWindows(records, _from_rings(records, maps, flights, field))
     alive: list[Any] = []
-    for record, place in zip(records, places.tolist(), strict=True):
-        cells, corner = maps.inflated(place)
-        alive.append(_put(record, cells, corner, maps.field(place)[0] if field else None))
+    for record, flight in zip(records, flights.tolist(), strict=True):
+        cells, corner = maps.inflated(flight)
+        alive.append(_put(record, cells, corner, maps.field(flight)[0] if field else None))
     return MapWindows(records, tuple(alive))
 
 
@@ -96,18 +96,18 @@ def _put(record: Any, cells: Any, corner: Array, field: Any) -> tuple[Any, Any]:
     return plain, distances
 
 
-def _from_rings(records: ArrayAny, maps: CellMaps, places: ArrayInt, field: bool) -> tuple[Any, ...]:
+def _from_rings(records: ArrayAny, maps: CellMaps, flights: ArrayInt, field: bool) -> tuple[Any, ...]:
     layers, boxes = maps.layers, maps.layers.boxes
-    side, corner = boxes.side[places], layers.corner[places]
-    base = boxes.base[places].astype(np.uint64)
+    side, corner = boxes.side[flights], layers.corner[flights]
+    base = boxes.base[flights].astype(np.uint64)
     records["cells"] = np.uint64(address(layers.inflated)) + base
     if field:
         assert layers.squared is not None
         records["field"] = np.uint64(address(layers.squared)) + base * np.uint64(layers.squared.itemsize)
     records["squares"] = 1
     records["side"], records["offset"] = side, corner % side
-    records["count"] = np.minimum(side, boxes.cells[places] - corner)
-    records["corner"] = boxes.origin[places] + boxes.resolution * corner
+    records["count"] = np.minimum(side, boxes.cells[flights] - corner)
+    records["corner"] = boxes.origin[flights] + boxes.resolution * corner
     return (layers.inflated, layers.squared)
 
 

@@ -53,7 +53,7 @@ _ARGUMENTS = """
     words: int32[]  # frames, tasks, parts, stages, pixels, numbers per image, sizes, settings
     sizes: int64[]  # work memory of a task
     numbers: float64[]  # cell, longest and least ray, least and most depth, reach x, y, z [m]
-    frame_numbers: float64[]  # (k, 18) camera's rotation (9) and place (3), corners of the box (6)
+    frame_numbers: float64[]  # (k, 18) camera's rotation (9) and position (3), corners of the box (6)
     frame_words: int32[]  # (k, 12) cells, side, window before, window now
     frame_base: int64[]  # (k,) first element of the flight's layers
     rays: float64[]  # (pixels, 2) x and y of the rays at depth 1
@@ -319,12 +319,12 @@ class LocalMaps(CellMaps):
 
     # ---- asking
 
-    def bound(self, place: int) -> tuple[Array, Array]:
+    def bound(self, flight: int) -> tuple[Array, Array]:
         """Corners (3,) and (3,) [m] of what the newest image of a flight touched; equal before the first."""
-        lo, hi = self._bounds[place]
+        lo, hi = self._bounds[flight]
         if hi[0] < 0:
-            return self.boxes.origin[place].copy(), self.boxes.origin[place].copy()
-        return self.boxes.origin[place] + self.boxes.resolution * lo, self.boxes.origin[place] + self.boxes.resolution * hi
+            return self.boxes.origin[flight].copy(), self.boxes.origin[flight].copy()
+        return self.boxes.origin[flight] + self.boxes.resolution * lo, self.boxes.origin[flight] + self.boxes.resolution * hi
 
     def state(self, flight: ArrayLike, points: ArrayLike) -> NDArray[np.int8]:
         """UNKNOWN, FREE or OCCUPIED, before inflation, at points (k, m, 3) [m]; (k, m). Outside the box: UNKNOWN."""
@@ -338,18 +338,18 @@ class LocalMaps(CellMaps):
         boxes, chosen = self.boxes, number.astype(np.int64)
         fits = np.isfinite(at).all(-1, keepdims=True)
         cell = np.floor((np.where(fits, at, -1e6) - boxes.origin[chosen][:, None]) / boxes.resolution).astype(np.int64)
-        place, kept = slots(self._host, chosen, cell)
+        slot, kept = slots(self._host, chosen, cell)
         flat = self._odds.numpy()
-        return np.where(kept & (cell >= 0).all(-1), flat[np.where(kept, place, 0)], self.rules.unknown) / UNIT
+        return np.where(kept & (cell >= 0).all(-1), flat[np.where(kept, slot, 0)], self.rules.unknown) / UNIT
 
-    def _observed(self, place: int) -> tuple[NDArray[np.int8], float, int]:
-        boxes, corner = self.boxes, self._host.corner[place]
-        side, span = boxes.side[place], slice(int(boxes.base[place]), int(boxes.base[place + 1]))
-        count = np.minimum(side, boxes.cells[place] - corner)
+    def _observed(self, flight: int) -> tuple[NDArray[np.int8], float, int]:
+        boxes, corner = self.boxes, self._host.corner[flight]
+        side, span = boxes.side[flight], slice(int(boxes.base[flight]), int(boxes.base[flight + 1]))
+        count = np.minimum(side, boxes.cells[flight] - corner)
         odds = unrolled(self._odds[span].numpy().reshape(side), corner % side, count)
         known = np.where(odds > self.rules.occupied, OCCUPIED, FREE)
         cells = np.where(odds >= self.rules.least, known, UNKNOWN).astype(np.int8)
-        return cells, float(self._stamps[place]), int(self._images[place])
+        return cells, float(self._stamps[flight]), int(self._images[flight])
 
     # ---- inside
 

@@ -75,9 +75,9 @@ def occupied_cells(layers: MapLayers, flight: ArrayInt, points: Array) -> ArrayB
     at = np.where(inside[..., None], points, boxes.origin[flight][:, None])
     cell = np.floor((at - boxes.origin[flight][:, None]) / boxes.resolution).astype(np.int64)
     cell = np.minimum(cell, boxes.cells[flight][:, None] - 1)
-    place, kept = slots(layers, flight, cell)
+    slot, kept = slots(layers, flight, cell)
     ceiling = cell[..., 2] == boxes.cells[flight][:, None, 2] - 1
-    taken = layers.inflated[np.where(kept, place, 0)] != 0
+    taken = layers.inflated[np.where(kept, slot, 0)] != 0
     return ~inside | np.where(kept, taken, ceiling)
 
 
@@ -105,8 +105,8 @@ def distances(layers: MapLayers, flight: ArrayInt, points: Array) -> tuple[Array
     corner = np.empty((*inside.shape, 2, 2, 2))
     for offset in np.ndindex(2, 2, 2):
         cell = np.clip(base.astype(np.int64) + np.array(offset), 0, boxes.cells[flight][:, None] - 1)
-        place, kept = slots(layers, flight, cell)
-        corner[..., *offset] = metres(np.where(kept, layers.squared[np.where(kept, place, 0)], FAR), h)
+        slot, kept = slots(layers, flight, cell)
+        corner[..., *offset] = metres(np.where(kept, layers.squared[np.where(kept, slot, 0)], FAR), h)
     value, gradient = trilinear(corner, t, h)
     return np.where(inside, value, 0.0), np.where(inside[..., None], gradient, 0.0)
 

@@ -121,46 +121,46 @@ class CellMaps:
         answer = self._ask(number, at, 1, None, np.zeros((*at.shape[:2], 4)))
         return answer[..., 0], answer[..., 1:]
 
-    def inflated(self, place: int) -> tuple[ArrayU8, Array]:
+    def inflated(self, flight: int) -> tuple[ArrayU8, Array]:
         """Inflated cells (nx, ny, nz) of a flight's window, 1 where occupied, and the lower corner (3,) of the first [m].
 
         Valid until the next image; asked again before it, the same array is given.
         """
-        return self._dense("inflated", place)  # type: ignore[return-value]
+        return self._dense("inflated", flight)  # type: ignore[return-value]
 
-    def field(self, place: int) -> tuple[ArrayF32, Array]:
+    def field(self, flight: int) -> tuple[ArrayF32, Array]:
         """Distances (nx, ny, nz) [m] at the middles of the same cells, and that corner; needs the field."""
         self._check_field()
-        return self._dense("field", place)  # type: ignore[return-value]
+        return self._dense("field", flight)  # type: ignore[return-value]
 
-    def view(self, place: int) -> MapView:
+    def view(self, flight: int) -> MapView:
         """Return what is known around one flight now, as a copy that cannot be written; see `MapView`.
 
         Raises:
             AirworthyError: There is no such flight.
         """
-        if not 0 <= place < len(self):
-            raise AirworthyError(f"Maps of {len(self)} flights were asked for flight {place}; they count from 0.")
-        grown, origin = self.inflated(place)
+        if not 0 <= flight < len(self):
+            raise AirworthyError(f"Maps of {len(self)} flights were asked for flight {flight}; they count from 0.")
+        grown, origin = self.inflated(flight)
         inflated = grown.astype(bool)
-        cells, time, images = self._observed(place)
+        cells, time, images = self._observed(flight)
         corner = np.array(origin, np.float64)
         for array in (cells, inflated, corner):
             array.flags.writeable = False
         return MapView(cells, inflated, corner, self.boxes.resolution, time, images)
 
     def views(self, flights: ArrayLike | None = None) -> list[MapView]:
-        """`view` of some flights, by their places (k,) in the batch; None: of all."""
+        """`view` of some flights, by their numbers (k,) in the batch; None: of all."""
         chosen = range(len(self)) if flights is None else np.asarray(flights, np.int64).reshape(-1).tolist()
-        return [self.view(int(place)) for place in chosen]
+        return [self.view(int(flight)) for flight in chosen]
 
-    def _observed(self, place: int) -> tuple[NDArray[np.int8], float, int]:
+    def _observed(self, flight: int) -> tuple[NDArray[np.int8], float, int]:
         """Cells as seen, stamp of the newest image and number of images of a flight; here all is known from the start."""
-        return np.where(self.inflated(place)[0] > 0, OCCUPIED, FREE).astype(np.int8), float("nan"), 0
+        return np.where(self.inflated(flight)[0] > 0, OCCUPIED, FREE).astype(np.int8), float("nan"), 0
 
-    def forget(self, place: int) -> None:
+    def forget(self, flight: int) -> None:
         """Drop the arrays that a flight was given, which are kept otherwise; asked again, they are made again."""
-        self._forget(np.array([place]))
+        self._forget(np.array([flight]))
 
     # ---- inside
 
@@ -207,19 +207,19 @@ class CellMaps:
         assert wanted is not None
         return wanted if self.device == "cpu" else results[kind].numpy().reshape(wanted.shape)
 
-    def _dense(self, name: str, place: int) -> tuple[ArrayU8 | ArrayF32, Array]:
+    def _dense(self, name: str, flight: int) -> tuple[ArrayU8 | ArrayF32, Array]:
         """Return the window of one flight in the order of its cells; kept until something changes."""
-        if (name, place) not in self._kept:
-            boxes, corner = self.boxes, self._host.corner[place]
-            side, span = boxes.side[place], slice(int(boxes.base[place]), int(boxes.base[place + 1]))
+        if (name, flight) not in self._kept:
+            boxes, corner = self.boxes, self._host.corner[flight]
+            side, span = boxes.side[flight], slice(int(boxes.base[flight]), int(boxes.base[flight + 1]))
             flat = self._inflated if name == "inflated" else self._squared
             ring = flat[span].numpy().reshape(side)
-            count = np.minimum(side, boxes.cells[place] - corner)
+            count = np.minimum(side, boxes.cells[flight] - corner)
             cells = unrolled(ring, corner % side, count)
             if name == "field":
                 cells = self._table.take(cells.view(np.uint16))
-            self._kept[name, place] = cells, boxes.origin[place] + boxes.resolution * corner
-        return self._kept[name, place]
+            self._kept[name, flight] = cells, boxes.origin[flight] + boxes.resolution * corner
+        return self._kept[name, flight]
 
     @cached_property
     def _table(self) -> ArrayF32:
@@ -227,9 +227,9 @@ class CellMaps:
         return metres(np.arange(1 << 16).astype(np.uint16).view(np.int16), self.boxes.resolution).astype(np.float32)
 
     def _forget(self, flight: ArrayInt) -> None:
-        for place in flight.tolist():
-            self._kept.pop(("inflated", place), None)
-            self._kept.pop(("field", place), None)
+        for number in flight.tolist():
+            self._kept.pop(("inflated", number), None)
+            self._kept.pop(("field", number), None)
 
 
 def unrolled(ring: ArrayAny, first: NDArray[np.int32], count: NDArray[np.int32]) -> ArrayAny:

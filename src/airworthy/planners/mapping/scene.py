@@ -39,13 +39,13 @@ def maps_of_scene(batch: Any, mission: Mission, settings: MapSettings | None = N
         raise AirworthyError(f"The scenes are of {geometry.env_count} environments and the mission has {len(boxes)} flights.")
     cells: list[ArrayBool] = []
     first = _alike(batch, boxes)
-    for place in range(len(boxes)):
-        if first[place] < place:
-            cells.append(cells[first[place]])
+    for flight in range(len(boxes)):
+        if first[flight] < flight:
+            cells.append(cells[first[flight]])
             continue
-        lower = boxes.origin[place]
-        upper = lower + boxes.resolution * boxes.cells[place]
-        cells.append(voxelize(geometry, place if geometry.env_count > 1 else 0, lower, upper, boxes.resolution))
+        lower = boxes.origin[flight]
+        upper = lower + boxes.resolution * boxes.cells[flight]
+        cells.append(voxelize(geometry, flight if geometry.env_count > 1 else 0, lower, upper, boxes.resolution))
     return maps_of_cells(cells, mission, settings, device)
 
 
@@ -53,9 +53,9 @@ def _alike(batch: Any, boxes: MapBoxes) -> list[int]:
     """Of each flight the first one whose map is the same: in the same scene, in which nothing moves, in the same box."""
     known: dict[tuple[object, ...], int] = {}
     scenes, found = _still_scenes(batch, len(boxes)), []
-    for place in range(len(boxes)):
-        key = (scenes[place], *boxes.origin[place], *boxes.cells[place]) if scenes[place] >= 0 else (-1, place)
-        found.append(known.setdefault(key, place))
+    for flight in range(len(boxes)):
+        key = (scenes[flight], *boxes.origin[flight], *boxes.cells[flight]) if scenes[flight] >= 0 else (-1, flight)
+        found.append(known.setdefault(key, flight))
     return found
 
 
@@ -87,18 +87,20 @@ def maps_of_cells(
     squared = np.full(boxes.base[-1], FAR, np.int16) if settings.field else None
     radius = math.ceil(settings.inflation / settings.resolution)
     made: dict[int, tuple[ArrayBool, NDArray[np.int16] | None]] = {}
-    for place, given in enumerate(cells):
-        if np.shape(given) != tuple(boxes.cells[place]):
-            raise AirworthyError(f"Cells of flight {place} have shape {np.shape(given)}; expected {tuple(boxes.cells[place])}.")
-        if id(given) not in made:  # flights in one place are given one array
+    for flight, given in enumerate(cells):
+        if np.shape(given) != tuple(boxes.cells[flight]):
+            raise AirworthyError(
+                f"Cells of flight {flight} have shape {np.shape(given)}; expected {tuple(boxes.cells[flight])}."
+            )
+        if id(given) not in made:  # flights in one scene are given one array
             layer = grown(np.asarray(given, bool), radius)
             layer[..., -1] = True
             layer[..., : floor_layers(settings)] = True
             made[id(given)] = layer, signed_squares(layer) if squared is not None else None
         layer, whole = made[id(given)]
-        _fill(inflated, boxes, place, layer)
+        _fill(inflated, boxes, flight, layer)
         if squared is not None and whole is not None:
-            _fill(squared, boxes, place, whole)
+            _fill(squared, boxes, flight, whole)
     return CellMaps(MapLayers(boxes, np.zeros((len(boxes), 3), np.int32), inflated, squared), device)
 
 
@@ -120,7 +122,7 @@ def signed_squares(layer: ArrayBool) -> NDArray[np.int16]:
     return np.where(layer, -np.rint(inside), np.rint(outside)).astype(np.int16)
 
 
-def _fill(flat: ArrayAny, boxes: MapBoxes, place: int, cells: ArrayAny) -> None:
+def _fill(flat: ArrayAny, boxes: MapBoxes, flight: int, cells: ArrayAny) -> None:
     """Put a flight's whole box (nx, ny, nz) into a flat array."""
-    ring = flat[boxes.base[place] : boxes.base[place + 1]].reshape(boxes.side[place])
+    ring = flat[boxes.base[flight] : boxes.base[flight + 1]].reshape(boxes.side[flight])
     ring[:, :, : cells.shape[2]] = cells

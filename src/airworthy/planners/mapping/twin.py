@@ -99,17 +99,17 @@ class MapTwin:
 
     Args:
         settings: Of the map.
-        mission: Its flight number `place` counts.
+        mission: Its flight number `flight` counts.
         projection: The whole image's camera.
-        place: In the batch.
+        flight: In the batch.
     """
 
-    def __init__(self, settings: MapSettings, mission: Mission, projection: Pinhole, place: int = 0) -> None:
-        self.settings, self.rules, self.place = settings, Rules.of(settings), place
+    def __init__(self, settings: MapSettings, mission: Mission, projection: Pinhole, flight: int = 0) -> None:
+        self.settings, self.rules, self.flight = settings, Rules.of(settings), flight
         self.boxes = map_boxes(mission, settings)
         self.slopes, self.pixel, _ = pixel_slopes(projection, settings)
-        self.origin, self.upper = self.boxes.origin[place], self.boxes.upper[place]
-        self.cells = self.boxes.cells[place]
+        self.origin, self.upper = self.boxes.origin[flight], self.boxes.upper[flight]
+        self.cells = self.boxes.cells[flight]
         self.least, self.most = logit(settings.least), logit(settings.most)
         self.unknown = self.least - 0.01
         self.corner: NDArray[np.int32] | None = None
@@ -135,7 +135,7 @@ class MapTwin:
             attitude: Of the camera's body frame (x forward), quaternion x, y, z, w.
         """
         eye, turn = np.asarray(position, float), to_matrix(attitude)
-        if not (self.boxes.inside(np.array([self.place]), eye[None]).all() and np.isfinite(turn).all()):
+        if not (self.boxes.inside(np.array([self.flight]), eye[None]).all() and np.isfinite(turn).all()):
             return
         self._slide(eye)
         counts = self._trace(np.asarray(depth, np.float32).reshape(-1)[self.pixel], eye, turn)
@@ -173,7 +173,7 @@ class MapTwin:
 
     def _slide(self, eye: Array) -> None:
         """Forget what is outside the new window."""
-        self.corner = self.boxes.window(eye[None], np.array([self.place]))[0]
+        self.corner = self.boxes.window(eye[None], np.array([self.flight]))[0]
         gone = np.ones(self.cells, bool)
         gone[self._window()] = False
         self.odds[gone], self.inflated[gone], self.squared[gone] = self.unknown, False, FAR
@@ -181,7 +181,7 @@ class MapTwin:
 
     def _window(self) -> Span:
         assert self.corner is not None
-        a, b = self.corner, self.corner + self.boxes.side[self.place]
+        a, b = self.corner, self.corner + self.boxes.side[self.flight]
         return slice(a[0], b[0]), slice(a[1], b[1]), slice(a[2], b[2])
 
     def _cell(self, point: Array) -> Cell:
@@ -229,7 +229,7 @@ class MapTwin:
         """Cut the local bound at the window."""
         assert self.bound is not None
         assert self.corner is not None
-        top = np.minimum(self.corner + self.boxes.side[self.place], self.cells)
+        top = np.minimum(self.corner + self.boxes.side[self.flight], self.cells)
         self.bound = np.maximum(self.bound[0], self.corner), np.minimum(self.bound[1], top)
 
     def _span(self, by: int) -> Span:
@@ -237,7 +237,7 @@ class MapTwin:
         assert self.bound is not None
         assert self.corner is not None
         lo = np.maximum(self.bound[0] - by, self.corner)
-        hi = np.minimum(self.bound[1] + by, np.minimum(self.corner + self.boxes.side[self.place], self.cells))
+        hi = np.minimum(self.bound[1] + by, np.minimum(self.corner + self.boxes.side[self.flight], self.cells))
         return slice(lo[0], hi[0]), slice(lo[1], hi[1]), slice(lo[2], hi[2])
 
     def _forget_shell(self) -> None:

@@ -110,7 +110,7 @@ def ray_directions(frames: Array) -> Array:
 
 
 def scan_ranges(
-    maps: Any, places: ArrayInt, position: Array, directions: Array, ceiling: Array, unknown_stops: bool = False
+    maps: Any, flights: ArrayInt, position: Array, directions: Array, ceiling: Array, unknown_stops: bool = False
 ) -> Array:
     """Distances at which rays meet what the maps know to be occupied, (k, 36, 4) [m]; RANGE where nothing does.
 
@@ -118,7 +118,7 @@ def scan_ranges(
 
     Args:
         maps: `airworthy.planners.common.interface.Maps`.
-        places: Flights (k,) in the maps.
+        flights: Flights (k,) in the maps.
         position: (k, 3) [m]
         directions: (k, 36, 4, 3)
         ceiling: (k,) height above which nothing counts [m].
@@ -127,10 +127,10 @@ def scan_ranges(
     steps = RAY_STEP * np.arange(1, round(RANGE / RAY_STEP))
     points = position[:, None, None, None] + steps[:, None] * directions[:, :, :, None]
     shape = points.shape[:4]
-    flat = points.reshape(len(places), -1, 3)
-    met = np.asarray(maps.occupied(places, flat))
+    flat = points.reshape(len(flights), -1, 3)
+    met = np.asarray(maps.occupied(flights, flat))
     if unknown_stops:
-        met = met | (np.asarray(maps.state(places, flat)) < 0)
+        met = met | (np.asarray(maps.state(flights, flat)) < 0)
     met = met.reshape(shape)
     met = met & (points[..., 2] < ceiling[:, None, None, None])
     first = met.argmax(axis=-1)
@@ -349,10 +349,10 @@ class NavRL:
         return np.asarray(np.einsum("nji,nj->ni", frames, local))
 
     def _shielded(
-        self, place: int, k: int, wanted: Array, position: Array, ranges: Array, moving: Any, report: dict[str, Array]
+        self, flight: int, k: int, wanted: Array, position: Array, ranges: Array, moving: Any, report: dict[str, Array]
     ) -> Array:
         hit = ranges < RANGE
-        points = ranges[hit][:, None] * self._directions[place][hit]
+        points = ranges[hit][:, None] * self._directions[flight][hit]
         spheres: list[ShieldSphere] = spheres_of_scan(points)
         if moving is not None:
             for p, size, v in zip(moving.position[k], moving.size[k], moving.velocity[k], strict=True):
@@ -360,12 +360,12 @@ class NavRL:
                     spheres += stacked_spheres(p - position, size, v)
         lowest, highest = _FAITHFUL_HEIGHTS
         if self.options.wrapper == "full_3d":
-            lowest = self._mission.lower[place, 2] + _FREE_MARGIN
-            highest = self._mission.upper[place, 2] - _FREE_MARGIN
+            lowest = self._mission.lower[flight, 2] + _FREE_MARGIN
+            highest = self._mission.upper[flight, 2] - _FREE_MARGIN
         verdict = shielded(wanted, spheres, height_planes(float(position[2]), float(wanted[2]), lowest, highest))
-        report["spheres"][place] = len(spheres)
+        report["spheres"][flight] = len(spheres)
         if verdict.conflict:
-            self._state[place] = STATES.index("shielded")
+            self._state[flight] = STATES.index("shielded")
         return verdict.velocity
 
     def _near_goal(self, ids: ArrayIndex, wanted: Array, position: Array, turned: ArrayBool) -> Array:

@@ -261,9 +261,9 @@ class PgoPlanner(TimedPlanner):
         # A plan that is flown on because no other is found is watched as well: it stops before what it meets.
         self._watch(free & ((self.stage == PlannerStage.EXECUTE) | (self.stage == PlannerStage.REPLAN)), motion, maps)
         again = again[self.stage[again] == PlannerStage.REPLAN]
-        for place in begins.tolist():
-            self._begin(place, motion)
-            replans[place] = 1
+        for flight in begins.tolist():
+            self._begin(flight, motion)
+            replans[flight] = 1
         if again.size:
             replans[again] = self._replan(again, motion, maps, work)
         return {"work": work, "replans": replans, "state": self.stage.copy()}
@@ -271,32 +271,32 @@ class PgoPlanner(TimedPlanner):
     # ---- state machine ------------------------------------------------------------------------------------------------
 
     def _execute(self, mask: ArrayBool, motion: Motion) -> None:
-        for place in np.flatnonzero(mask).tolist():
-            course, time = self._courses[place], motion.time[place]
+        for flight in np.flatnonzero(mask).tolist():
+            course, time = self._courses[flight], motion.time[flight]
             assert course is not None
-            if time - self._set_out[place] > course.duration - 1e-2:
-                self.stage[place] = PlannerStage.WAIT
-            elif time - self._plans.begin[place] > self.config.replan_after and (
-                not course.reaches_goal or self._far_from_end(place, time)
+            if time - self._set_out[flight] > course.duration - 1e-2:
+                self.stage[flight] = PlannerStage.WAIT
+            elif time - self._plans.begin[flight] > self.config.replan_after and (
+                not course.reaches_goal or self._far_from_end(flight, time)
             ):
-                self.stage[place] = PlannerStage.REPLAN
+                self.stage[flight] = PlannerStage.REPLAN
 
-    def _far_from_end(self, place: int, time: float) -> bool:
-        both = np.array([[time, self._plans.begin[place] + self._plans.duration[place]]])
-        here, end = self._plans.positions(np.array([place]), both)[0]
+    def _far_from_end(self, flight: int, time: float) -> bool:
+        both = np.array([[time, self._plans.begin[flight] + self._plans.duration[flight]]])
+        here, end = self._plans.positions(np.array([flight]), both)[0]
         return bool(np.linalg.norm(here - end) > self.config.replan_distance)
 
     def _watch(self, mask: ArrayBool, motion: Motion, maps: Maps) -> None:
         """Look along the plans twenty times a second. What is met close ahead stops the vehicle, and its mission."""
-        places = self._watchful(mask, motion)
-        if not places.size:
+        flights = self._watchful(mask, motion)
+        if not flights.size:
             return
-        goal = self._mission.goal[places]
-        watched = self._watcher.look(self._plans, places, motion.time[places], goal, self._windows(places, maps, False))
-        later = places[(watched.hit >= 0.0) & (watched.distance > self.config.safety_stop)]
+        goal = self._mission.goal[flights]
+        watched = self._watcher.look(self._plans, flights, motion.time[flights], goal, self._windows(flights, maps, False))
+        later = flights[(watched.hit >= 0.0) & (watched.distance > self.config.safety_stop)]
         self._collides[later] = True
         self.stage[later] = PlannerStage.REPLAN
-        near = places[(watched.hit >= 0.0) & (watched.distance <= self.config.safety_stop)]
+        near = flights[(watched.hit >= 0.0) & (watched.distance <= self.config.safety_stop)]
         if near.size:
             here, yaw = self._plans.state(near, motion.time[near])[0], self._plans.heading(near, motion.time[near])[0]
             self._plans.rest(near, here, yaw, motion.time[near])
@@ -304,50 +304,50 @@ class PgoPlanner(TimedPlanner):
 
     # ---- planning -----------------------------------------------------------------------------------------------------
 
-    def _begin(self, place: int, motion: Motion) -> None:
+    def _begin(self, flight: int, motion: Motion) -> None:
         """Set out for the goal: straight, whatever is in the way."""
-        start, speed = motion.position[place], float(self._mission.speed[place])
-        self._references.aim(place, start, self._mission.goal[place], speed, least=_LEAST_TIME)
-        course = self._courses[place] = GuidePath(self._references, place)
-        self._set_out[place] = motion.time[place]
-        self._collides[place] = False
+        start, speed = motion.position[flight], float(self._mission.speed[flight])
+        self._references.aim(flight, start, self._mission.goal[flight], speed, least=_LEAST_TIME)
+        course = self._courses[flight] = GuidePath(self._references, flight)
+        self._set_out[flight] = motion.time[flight]
+        self._collides[flight] = False
         control, interval = self._replanner.first(course)
         course.replace(control, interval, 0.0, 0.0)
-        self._offer(place, control, interval, float(motion.time[place]), self._headings(place, motion, measured=True))
-        self.stage[place] = PlannerStage.EXECUTE
+        self._offer(flight, control, interval, float(motion.time[flight]), self._headings(flight, motion, measured=True))
+        self.stage[flight] = PlannerStage.EXECUTE
 
-    def _replan(self, places: ArrayInt, motion: Motion, maps: Maps, work: dict[str, Array]) -> ArrayInt:
+    def _replan(self, flights: ArrayInt, motion: Motion, maps: Maps, work: dict[str, Array]) -> ArrayInt:
         """Plan again for flights (k,); 1 where it succeeded."""
-        jobs = [self._job(k, place, motion) for k, place in enumerate(places.tolist())]
-        found = self._replanner.run(jobs, self._windows(places, maps, field=True))
-        done = np.zeros(len(places), np.int64)
-        for k, (place, job, result) in enumerate(zip(places.tolist(), jobs, found, strict=True)):
-            work["samples"][place], work["evaluations"][place] = result.samples, result.evaluations
-            self._attempts[place] += result.samples > 0
+        jobs = [self._job(k, flight, motion) for k, flight in enumerate(flights.tolist())]
+        found = self._replanner.run(jobs, self._windows(flights, maps, field=True))
+        done = np.zeros(len(flights), np.int64)
+        for k, (flight, job, result) in enumerate(zip(flights.tolist(), jobs, found, strict=True)):
+            work["samples"][flight], work["evaluations"][flight] = result.samples, result.evaluations
+            self._attempts[flight] += result.samples > 0
             if result.control is None:
-                self._retry[place] = motion.time[place] + self.config.failed_pause
+                self._retry[flight] = motion.time[flight] + self.config.failed_pause
                 continue
             job.course.replace(result.control, result.interval, job.begin, result.later)
-            yaw = self._headings(place, motion, measured=False)
-            self._offer(place, result.control, result.interval, float(motion.time[place]), yaw)
-            self.stage[place], self._collides[place], done[k] = PlannerStage.EXECUTE, False, 1
+            yaw = self._headings(flight, motion, measured=False)
+            self._offer(flight, result.control, result.interval, float(motion.time[flight]), yaw)
+            self.stage[flight], self._collides[flight], done[k] = PlannerStage.EXECUTE, False, 1
         return done
 
-    def _job(self, window: int, place: int, motion: Motion) -> Job:
-        course, m = self._courses[place], self._mission
+    def _job(self, window: int, flight: int, motion: Motion) -> Job:
+        course, m = self._courses[flight], self._mission
         assert course is not None
-        begin = min(float(motion.time[place] - self._set_out[place]), course.duration - 1e-2)
-        limits = float(m.speed[place]), float(m.acceleration[place])
-        collides = bool(self._collides[place])
-        return Job(window, course, begin, collides, limits[0], limits[1], self._keys[place], int(self._attempts[place]))
+        begin = min(float(motion.time[flight] - self._set_out[flight]), course.duration - 1e-2)
+        limits = float(m.speed[flight]), float(m.acceleration[flight])
+        collides = bool(self._collides[flight])
+        return Job(window, course, begin, collides, limits[0], limits[1], self._keys[flight], int(self._attempts[flight]))
 
-    def _headings(self, place: int, motion: Motion, measured: bool) -> tuple[float, float, float]:
-        at = np.array([place])
+    def _headings(self, flight: int, motion: Motion, measured: bool) -> tuple[float, float, float]:
+        at = np.array([flight])
         if measured:
             return float(headings_of(motion.attitude[at])[0]), 0.0, 0.0
         yaw, rate, bend = self._plans.heading(at, motion.time[at])
         return float(yaw[0]), float(rate[0]), float(bend[0])
 
-    def _offer(self, place: int, control: Array, interval: float, time: float, yaw: tuple[float, float, float]) -> None:
+    def _offer(self, flight: int, control: Array, interval: float, time: float, yaw: tuple[float, float, float]) -> None:
         knots = uniform_knots(len(control), interval)[0]
-        self._queue.offer(place, self._turned(control, knots, yaw, time))
+        self._queue.offer(flight, self._turned(control, knots, yaw, time))

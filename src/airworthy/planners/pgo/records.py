@@ -286,15 +286,15 @@ class GuidePath:
 
     Args:
         references: Polynomials of all flights.
-        place: Which is its own.
+        flight: Which is its own.
 
     Attributes:
         duration: Of all of it, by now [s].
     """
 
-    def __init__(self, references: References, place: int):
-        self._references, self._place = references, place
-        self.duration = float(references.duration[place])
+    def __init__(self, references: References, flight: int):
+        self._references, self._flight = references, flight
+        self.duration = float(references.duration[flight])
         self._control: Array | None = None
         self._interval, self._from, self._to = 1.0, 0.0, 0.0
         self._later = self._last_later = 0.0
@@ -308,7 +308,7 @@ class GuidePath:
         """Positions, or a derivative, at times (m,) of its clock [s]; (m, 3)."""
         before = time <= self._from
         shifted = np.where(before, time - self._later + self._last_later, time - self._later)
-        found = self._references.sample([self._place], shifted[None], order)[0]
+        found = self._references.sample([self._flight], shifted[None], order)[0]
         if self._control is None:
             return found
         planned = evaluate_uniform(self._control[None], np.array([self._interval]), (time - self._from)[None], order)[0]

@@ -1,4 +1,4 @@
-"""The sampling expert of Agile-Autonomy: knows the whole place, samples around a global reference, flies the best."""
+"""The sampling expert of Agile-Autonomy: knows the whole scene, samples around a global reference, flies the best."""
 
 from airworthy.planners.sampling_expert.planner import MAP_SETTINGS, SamplingExpert, SamplingSettings
 

@@ -1,6 +1,6 @@
 """The sampling expert as a planner: privileged, 15 decisions a second, each a trajectory of one second, re-timed.
 
-Source: specification of the planners, sections 8.4 and 8.5. It is meant for maps that know the whole place
+Source: specification of the planners, sections 8.4 and 8.5. It is meant for maps that know the whole scene
 (`airworthy.planners.mapping.maps_of_scene`): what it learns of them no sensor could tell.
 """
 
@@ -34,7 +34,7 @@ HEADROOM = 3.0
 SPACING, SMOOTHING = 0.2, 20
 # Ours: farther than is flown between two decisions at any speed here.
 _WINDOW = 4.0
-"""A vehicle's place is looked for so far ahead of the last one [m]."""
+"""A vehicle's position is looked for so far ahead of the last one [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,17 +60,17 @@ class Polyline:
         return float(min(grid[int(away.argmin())], self.along[-1]))
 
 
-def find_route(maps: Any, place: int, start: Array, goal: Array, resolution: float) -> Polyline:
+def find_route(maps: Any, flight: int, start: Array, goal: Array, resolution: float) -> Polyline:
     """Return the shortest way with the largest of a few clearances, smoothed as far as it stays free.
 
     Args:
         maps: With a distance field.
-        place: Flight.
+        flight: Flight.
         start: (3,) [m]
         goal: (3,) [m]
         resolution: Of the maps [m].
     """
-    field, lower = maps.field(place)
+    field, lower = maps.field(flight)
     # The search's memory is not endless, and nobody flies over a town to cross it.
     field = field[:, :, : int((max(start[2], goal[2]) + HEADROOM - lower[2]) / resolution) + 1]
     work = 0
@@ -85,7 +85,7 @@ def find_route(maps: Any, place: int, start: Array, goal: Array, resolution: flo
         if path is not None:
             work += path.expansions
             points = np.vstack([start, path.points[1:-1], goal])
-            return _route(_smoothed(maps, place, _resampled(points), 0.7 * clearance), True, work)
+            return _route(_smoothed(maps, flight, _resampled(points), 0.7 * clearance), True, work)
     return _route(_resampled(np.array([start, goal])), False, work)
 
 
@@ -100,12 +100,12 @@ def _resampled(points: Array) -> Array:
     return np.stack([np.interp(grid, along, points[:, i]) for i in range(3)], axis=1)
 
 
-def _smoothed(maps: Any, place: int, points: Array, clearance: float) -> Array:
+def _smoothed(maps: Any, flight: int, points: Array, clearance: float) -> Array:
     """Neighbours averaged over and over; points that would come too near stay."""
     for _ in range(SMOOTHING):
         moved = points.copy()
         moved[1:-1] = 0.25 * points[:-2] + 0.5 * points[1:-1] + 0.25 * points[2:]
-        away = maps.distance(np.array([place]), moved[None])[0][0]
+        away = maps.distance(np.array([flight]), moved[None])[0][0]
         points = np.where((away > clearance)[:, None], moved, points)
     return points
 
@@ -208,10 +208,12 @@ class SamplingExpert:
         work = {"samples": np.zeros(count), "expansions": np.zeros(count)}
         self._decided = np.zeros(count, bool)
         ids = np.flatnonzero(due)
-        for place in ids:
-            if self._routes[place] is None:
-                route = find_route(maps, int(place), motion.position[place], self._mission.goal[place], MAP_SETTINGS.resolution)
-                self._routes[place], work["expansions"][place] = route, route.expansions
+        for flight in ids:
+            if self._routes[flight] is None:
+                route = find_route(
+                    maps, int(flight), motion.position[flight], self._mission.goal[flight], MAP_SETTINGS.resolution
+                )
+                self._routes[flight], work["expansions"][flight] = route, route.expansions
         if ids.size:
             self._decide(ids, motion, maps, work["samples"])
         return {"work": work, "replans": self._decided.astype(np.int64), "state": self._state.copy()}
@@ -222,7 +224,7 @@ class SamplingExpert:
 
     def setpoints(self, time: Array) -> Setpoints:
         """Along the path in force."""
-        rows = [self._row(place, float(t)) for place, t in enumerate(time)]
+        rows = [self._row(flight, float(t)) for flight, t in enumerate(time)]
         position, velocity, acceleration = (np.array([row[k] for row in rows]) for k in range(3))
         fast = np.hypot(velocity[:, 0], velocity[:, 1]) > 0.3
         self._yaw = np.where(fast, np.arctan2(velocity[:, 1], velocity[:, 0]), self._yaw)
@@ -238,45 +240,45 @@ class SamplingExpert:
         good = np.isfinite(found.cost[:, 0])
         self._state[ids] = np.where(~far, 2, np.where(good, 0, 1))
         for k in np.flatnonzero(good):
-            place, time = int(ids[k]), float(motion.time[ids[k]])
-            if self._next[place] is not None and time >= self._holds_from[place]:
-                self._now[place] = self._next[place]
-            self._next[place] = self._path(place, found.coefficients[k, 0], motion, float(cap[k]))
-            self._holds_from[place], self._decided[place] = time, True
+            flight, time = int(ids[k]), float(motion.time[ids[k]])
+            if self._next[flight] is not None and time >= self._holds_from[flight]:
+                self._now[flight] = self._next[flight]
+            self._next[flight] = self._path(flight, found.coefficients[k, 0], motion, float(cap[k]))
+            self._holds_from[flight], self._decided[flight] = time, True
 
-    def _begin(self, place: int, motion: Motion) -> tuple[Array, Array, Array]:
+    def _begin(self, flight: int, motion: Motion) -> tuple[Array, Array, Array]:
         """State that a trajectory starts from: the set-point, while the vehicle is near it, else where the vehicle is.
 
         From odometry alone every decision would forgive the tracking error, and nothing would bring a height back.
         """
-        wanted = self._row(place, float(motion.time[place]))
-        if self._next[place] is not None and np.linalg.norm(wanted[0] - motion.position[place]) < _STRAY:
+        wanted = self._row(flight, float(motion.time[flight]))
+        if self._next[flight] is not None and np.linalg.norm(wanted[0] - motion.position[flight]) < _STRAY:
             return wanted
-        return motion.position[place], motion.velocity[place], np.zeros(3)
+        return motion.position[flight], motion.velocity[flight], np.zeros(3)
 
     def _goal(self, ids: ArrayIndex, motion: Motion) -> tuple[Goal, Array]:
         """Return references by arc length at the speed that the next second may have, slower where the goal is near."""
-        begun = [self._begin(int(place), motion) for place in ids]
+        begun = [self._begin(int(flight), motion) for flight in ids]
         position, velocity = (np.array([row[k] for row in begun]) for k in range(2))
         highest = np.minimum(self.options.speed_max, self._mission.speed[ids])
         speed = np.minimum(np.linalg.norm(velocity, axis=1) + 1.0, highest)
         points, speeds = np.empty((len(ids), POINTS, 3)), np.empty((len(ids), POINTS, 3))
-        for k, place in enumerate(ids):
-            route = self._routes[place]
+        for k, flight in enumerate(ids):
+            route = self._routes[flight]
             assert route is not None
-            self._progress[place] = route.progress(position[k], self._progress[place])
-            rest = max(route.along[-1] - self._progress[place], 0.0)
+            self._progress[flight] = route.progress(position[k], self._progress[flight])
+            rest = max(route.along[-1] - self._progress[flight], 0.0)
             speed[k] = min(speed[k], np.sqrt(2.0 * _BRAKING * rest))
-            along = self._progress[place] + speed[k] * TIMES
+            along = self._progress[flight] + speed[k] * TIMES
             points[k] = route.at(along)
             speeds[k] = np.gradient(np.vstack([route.at(along[:1] - speed[k] * 0.1), points[k]]), 0.1, axis=0)[1:]
         heights = np.stack([self._mission.lower[ids, 2], self._mission.upper[ids, 2]], axis=1)
         return Goal(position, velocity, points, speeds, np.add(heights, (_FLOOR, -_CEILING))), speed
 
-    def _path(self, place: int, coefficients: Array, motion: Motion, target: float) -> _Path:
+    def _path(self, flight: int, coefficients: Array, motion: Motion, target: float) -> _Path:
         """Return the polynomial that is flown: from the present set-point's acceleration on, by arc length."""
         by_points, by_start = constrained_fit(EXECUTED, 3)
-        start = np.stack(self._begin(place, motion))
+        start = np.stack(self._begin(flight, motion))
         chosen = by_points @ (powers(TIMES, DEGREE) @ coefficients) + by_start @ start
         grid = np.linspace(0.0, TIMES[-1], _FINE)
         points, slope, curve = (powers(grid, EXECUTED, d) @ chosen for d in range(3))
@@ -284,16 +286,16 @@ class SamplingExpert:
         size = np.linalg.norm(slope, axis=1, keepdims=True)
         tangent = slope / np.maximum(size, 1e-6)
         bend = (curve - (curve * tangent).sum(axis=1, keepdims=True) * tangent) / np.maximum(size, 0.3) ** 2
-        limit = float(self._mission.acceleration[place])
+        limit = float(self._mission.acceleration[flight])
         speed = float(np.linalg.norm(start[1]))
-        return _Path(float(motion.time[place]), along, points, tangent, bend, speed, target, limit)
+        return _Path(float(motion.time[flight]), along, points, tangent, bend, speed, target, limit)
 
-    def _row(self, place: int, time: float) -> tuple[Array, Array, Array]:
+    def _row(self, flight: int, time: float) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration of one flight: the speed goes over to its target and is constant then."""
-        ready = self._next[place] is not None and time >= self._holds_from[place]
-        path = self._next[place] if ready else self._now[place]
+        ready = self._next[flight] is not None and time >= self._holds_from[flight]
+        path = self._next[flight] if ready else self._now[flight]
         if path is None:
-            return self._mission.start[place], np.zeros(3), np.zeros(3)
+            return self._mission.start[flight], np.zeros(3), np.zeros(3)
         since = max(time - path.begun, 0.0)
         change = path.target - path.speed
         ramp = abs(change) / path.acceleration

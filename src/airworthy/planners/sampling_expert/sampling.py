@@ -143,16 +143,16 @@ class Sampled:
     """Trajectories that were looked at, (n,)."""
 
 
-def collision_cost(maps: Any, places: ArrayInt, points: Array, turn: Array) -> tuple[Array, Array]:
+def collision_cost(maps: Any, flights: ArrayInt, points: Array, turn: Array) -> tuple[Array, Array]:
     """Cost of each point (n, m, 3) of bodies with axes in the columns of `turn` (n, m, 3, 3), and its distance (n, m) [m].
 
     Args:
         maps: With a distance field.
-        places: Flights (n,) in the maps.
+        flights: Flights (n,) in the maps.
         points: (n, m, 3) [m], world.
         turn: Body axes as columns, (n, m, 3, 3).
     """
-    away, slope = maps.distance(places, points)
+    away, slope = maps.distance(flights, points)
     steep = np.linalg.norm(slope, axis=-1, keepdims=True)
     toward = -away[..., None] * slope / np.maximum(steep, 1e-9)
     local = np.abs(np.einsum("nmij,nmi->nmj", turn, toward))
@@ -170,19 +170,19 @@ def axes_of(acceleration: Array, velocity: Array) -> Array:
     return np.stack([x, np.cross(z, x), z], axis=-1)
 
 
-def trajectory_cost(maps: Any, places: ArrayInt, coefficients: Array, goal: Goal) -> Array:
+def trajectory_cost(maps: Any, flights: ArrayInt, coefficients: Array, goal: Goal) -> Array:
     """Cost of polynomials (n, c, 9, 3) of c chains per flight, (n, c); infinite where one comes too near to anything.
 
     Args:
         maps: With a distance field.
-        places: Flights (n,) in the maps.
+        flights: Flights (n,) in the maps.
         coefficients: (n, c, 9, 3), ascending powers of time [m, s], world.
         goal: The reference to be kept near.
     """
     n, c = coefficients.shape[:2]
     points, speeds, pushes = (np.einsum("tk,nckj->nctj", powers(TIMES, DEGREE, d), coefficients) for d in range(3))
     turn, level = axes_of(pushes, speeds), axes_of(np.zeros_like(goal.speeds), goal.speeds)[:, None]
-    flat = np.repeat(places, c), points.reshape(n * c, POINTS, 3), turn.reshape(n * c, POINTS, 3, 3)
+    flat = np.repeat(flights, c), points.reshape(n * c, POINTS, 3), turn.reshape(n * c, POINTS, 3, 3)
     hit, away = (a.reshape(n, c, POINTS) for a in collision_cost(maps, *flat))
     off = points - goal.points[:, None]
     cost = WEIGHTS["position"] * (off[..., :2] ** 2).sum(axis=-1) + WEIGHTS["height"] * off[..., 2] ** 2
@@ -197,18 +197,18 @@ def trajectory_cost(maps: Any, places: ArrayInt, coefficients: Array, goal: Goal
     return np.where(((away < least) | outside).any(axis=-1), np.inf, (cost + hit).mean(axis=-1))
 
 
-def sample(maps: Any, places: ArrayInt, goal: Goal, key: ArrayU32, tick: ArrayInt, settings: Any) -> Sampled:
+def sample(maps: Any, flights: ArrayInt, goal: Goal, key: ArrayU32, tick: ArrayInt, settings: Any) -> Sampled:
     """Return the best trajectories of n flights.
 
     Args:
         maps: With a distance field.
-        places: Flights (n,) in the maps.
+        flights: Flights (n,) in the maps.
         goal: Where they are and where to.
         key: Of each flight, (n, 4).
         tick: Number of the decision of each flight, (n,).
         settings: With `samples`, `chains`, `kept`.
     """
-    n, chains = len(places), settings.chains
+    n, chains = len(flights), settings.chains
     steps = max(1, settings.samples // chains)
     radius, angles = _spherical(np.einsum("at,ntj->naj", _anchor_rows(), goal.points) - goal.position[:, None])
     present = np.repeat(angles[:, None], chains, axis=1)
@@ -227,7 +227,7 @@ def sample(maps: Any, places: ArrayInt, goal: Goal, key: ArrayU32, tick: ArrayIn
             tried[:, 0] = present[ids, 0]  # the reference itself comes first
         part = Goal(*(getattr(goal, name)[ids] for name in ("position", "velocity", "points", "speeds", "heights")))
         coefficients = _polynomials(part, radius[ids], tried)
-        new = trajectory_cost(maps, places[ids], coefficients, part)
+        new = trajectory_cost(maps, flights[ids], coefficients, part)
         old = cost[ids]
         ratio = (np.exp(-TEMPER * new) + FLOOR) / (np.exp(-TEMPER * old) + FLOOR)
         take = np.isfinite(new) & (drawn[..., 6] < np.minimum(1.0, ratio))

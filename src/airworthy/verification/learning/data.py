@@ -134,7 +134,7 @@ def _different(a: dict[str, str], b: dict[str, str]) -> int:
 def _place() -> Scene:
     red = Material(base_color=(0.0, 0.0, 0.0, 1.0), emissive=(1.0, 0.0, 0.0))
     balls = tuple(
-        Instance("ball", tuple(place.tolist()), materials=("red",), name=f"ball {k}") for k, place in enumerate(BALLS)
+        Instance("ball", tuple(position.tolist()), materials=("red",), name=f"ball {k}") for k, position in enumerate(BALLS)
     )
     black = Sky((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
     return Scene("red_balls", {"ball": Sphere(RADIUS)}, {"red": red}, instances=balls, lights=(), sky=black)
@@ -170,8 +170,8 @@ def instant_figures(data: ExpertDataset) -> Iterator[Figure]:
 def _projected(state: Array) -> Array:
     """Pixels (balls, 2) by the specification's formulas, T_WC = T_WB T_BC with z down; NaN behind the camera."""
     body = to_matrix(z_down_attitude(state[6:]))
-    turn, place = body @ MOUNT[:, :3], z_down_vector(state[:3]) + body @ MOUNT[:, 3]
-    x, y, z = turn.T @ (z_down_vector(BALLS) - place).T
+    turn, position = body @ MOUNT[:, :3], z_down_vector(state[:3]) + body @ MOUNT[:, 3]
+    x, y, z = turn.T @ (z_down_vector(BALLS) - position).T
     fx, fy, cx, cy = POLICY_VIEW
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(z < -0.5, np.array([cx - fx * x / z, cy + fy * y / z]), np.nan).T

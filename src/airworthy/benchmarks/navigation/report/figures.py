@@ -35,7 +35,7 @@ __all__ = [
     "figure_indicators",
     "figure_outcomes",
     "figure_scenarios",
-    "grid_places",
+    "grid_cells",
     "legend",
     "spaced",
 ]
@@ -167,7 +167,7 @@ def _rho(entry: Mapping[str, Any]) -> str:
     return f"{entry['value']:+.2f} ({entry['low']:+.2f} to {entry['high']:+.2f})"
 
 
-def grid_places(vehicles: Entries) -> dict[str, tuple[int, int]]:
+def grid_cells(vehicles: Entries) -> dict[str, tuple[int, int]]:
     """Row and column of each vehicle in F10: six rows by roll acceleration, lowest first, each sorted by thrust to weight."""
     order = sorted(vehicles, key=lambda item: (item["alpha_xy"], item["vehicle"]))
     across = max(1, int(np.ceil(np.sqrt(len(order)))))
@@ -187,7 +187,7 @@ def figure_grid(rates: Entries, vehicles: Entries, pilots: Sequence[str], titles
         pilots: Names, in the order of their bars.
         titles: What pilots are called, by name.
     """
-    places = grid_places(vehicles)
+    places = grid_cells(vehicles)
     rows, columns = 1 + max(r for r, _ in places.values()), 1 + max(c for _, c in places.values())
     found = {(e["pilot"], e["vehicle"]): e for e in rates}
     facts = {item["vehicle"]: item for item in vehicles}

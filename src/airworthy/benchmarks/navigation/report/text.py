@@ -49,8 +49,8 @@ def notable_flights(rows: Sequence[Row], titles: Mapping[str, str], folder: str)
         folder: Of the benchmark, as a command names it.
     """
     found: dict[tuple[str, str], list[int]] = {}
-    for place, row in enumerate(rows):
-        found.setdefault((row["pilot"], row["outcome"]), []).append(place)
+    for index, row in enumerate(rows):
+        found.setdefault((row["pilot"], row["outcome"]), []).append(index)
     flights = []
     for (pilot, outcome), numbers in found.items():
         row = rows[numbers[0]]
