@@ -17,13 +17,13 @@ render_capture(
     scene("mid_gate"), out / "photos", RenderCaptureOptions(views=96, along="robustness", width=128, height=72, points=40_000)
 )
 images = read_capture(out / "photos")
-print(f"{len(images)} images of {images.sizes[0]} pixels, {len(images.judging)} held out, {len(images.points)} points")
+print(f"{len(images)} images of {images.sizes[0]} pixels, {len(images.held_out_ids)} held out, {len(images.points)} points")
 
 options = TrainOptions(steps=900, count=40_000, degree=0, start_share=0.9, judge_every=450)
 result = train_splats(images, out / "splats", options, quiet=True)
 print(f"{result.gaussians} gaussians, PSNR {result.psnr:.1f} dB on {result.held_out} images that were not trained on")
 
-k = images.judging[3::4]
+k = images.held_out_ids[3::4]
 cloud = read_splats(result.splats).splats
 seen = SplatRenderer(cloud).render(128, 72, images.intrinsics[k], images.position[k], images.attitude[k], channels=("rgb",))[
     "rgb"

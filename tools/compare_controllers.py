@@ -50,12 +50,12 @@ class Response:
 
 def _flown(planner: Planner, names: Sequence[str], controller: str, seconds: float) -> tuple[Array, Array, float]:
     """Positions and set-points of every control step, (steps, n, 3), and the rate of steps [Hz]."""
-    craft, count = [vehicle(name) for name in names], len(names)
+    airframe, count = [vehicle(name) for name in names], len(names)
     start, goal = np.tile([0.0, 0.0, 2.0], (count, 1)), np.tile([20.0, 0.0, 2.0], (count, 1))
     box = np.full((count, 3), -100.0), np.full((count, 3), 100.0)
     mission = Mission(start, goal, np.full(count, 4.0), np.full(count, 6.0), *box, np.arange(count))
-    pilot = PlannerPilot(planner, mission, craft, controller=controller)
-    simulator = Simulator(craft, pilot.configured(CONFIG))
+    pilot = PlannerPilot(planner, mission, airframe, controller=controller)
+    simulator = Simulator(airframe, pilot.configured(CONFIG))
     simulator.reset(position=start)
     pilot.attach(simulator)
     rate = simulator.config.control_rate

@@ -36,51 +36,51 @@ def deviations(found: Indicators, expected: Indicators) -> np.ndarray:
     return np.array([getattr(found, name) / getattr(expected, name) - 1.0 for name in NAMES])
 
 
-def with_lag(craft: Vehicle, lag: float) -> Vehicle:
+def with_lag(airframe: Vehicle, lag: float) -> Vehicle:
     response = RotorResponse.first_order(lag)
-    return replace(craft, rotors=tuple(replace(rotor, response=response) for rotor in craft.rotors))
+    return replace(airframe, rotors=tuple(replace(rotor, response=response) for rotor in airframe.rotors))
 
 
 def test_measured_is_computed_for_the_whole_catalogue() -> None:
     fleet = [vehicle(name) for name in vehicle_names()]
-    for craft, found in zip(fleet, measured_indicators(fleet), strict=True):
+    for airframe, found in zip(fleet, measured_indicators(fleet), strict=True):
         # A hundredth of the 2 % asked for covers 2 ms of coupled rotation of the most irregular airframe (0.03 %, base_random).
-        limit = 1e-3 if craft.name == "base_random" else 1e-5
-        assert np.abs(deviations(found, indicators(craft, from_rest=False))).max() < limit, craft.name
-        near = np.abs(deviations(found, indicators(craft))).max() < 0.02
-        assert near == (craft.name not in IDLE_FAST), craft.name
+        limit = 1e-3 if airframe.name == "base_random" else 1e-5
+        assert np.abs(deviations(found, indicators(airframe, from_rest=False))).max() < limit, airframe.name
+        near = np.abs(deviations(found, indicators(airframe))).max() < 0.02
+        assert near == (airframe.name not in IDLE_FAST), airframe.name
 
 
 def test_measured_is_published() -> None:
-    fleet = [craft for craft in map(vehicle, vehicle_names()) if "published_alpha_z_max" in craft.extra]
+    fleet = [airframe for airframe in map(vehicle, vehicle_names()) if "published_alpha_z_max" in airframe.extra]
     assert len(fleet) == 36
-    for craft, found in zip(fleet, measured_indicators(fleet), strict=True):
-        printed = Indicators(*(float(craft.extra[f"published_{name}"]) for name in NAMES))
-        assert np.abs(deviations(found, printed)).max() < 0.02, craft.name
+    for airframe, found in zip(fleet, measured_indicators(fleet), strict=True):
+        printed = Indicators(*(float(airframe.extra[f"published_{name}"]) for name in NAMES))
+        assert np.abs(deviations(found, printed)).max() < 0.02, airframe.name
 
 
 def test_drag_noise_and_disturbances_are_off() -> None:
-    craft = vehicle("virt_05")
+    airframe = vehicle("virt_05")
     ragged = replace(
-        craft,
+        airframe,
         drag=Drag(linear=(9.0, 9.0, 9.0), angular_linear=(0.1, 0.1, 0.1)),
         disturbance=Disturbance(1.0, (9.0,) * 3, (9.0,) * 3),
     )
-    assert measured_indicators([ragged]) == measured_indicators([craft])
+    assert measured_indicators([ragged]) == measured_indicators([airframe])
 
 
 def test_motor_lag_averages_the_rise_from_hover() -> None:
     lag, window = 0.03, 0.05
-    craft = with_lag(replace(vehicle("virt_05"), drag=Drag()), lag)
-    (found,) = measured_indicators([craft], motor_lag=True, window=window)
+    airframe = with_lag(replace(vehicle("virt_05"), drag=Drag()), lag)
+    (found,) = measured_indicators([airframe], motor_lag=True, window=window)
     # w = full - gap exp(-t / lag), and thrust follows w^2: its mean over the window in closed form.
-    full, hover = craft.rotors[0].speed_max, float(hover_speed(craft)[0])
+    full, hover = airframe.rotors[0].speed_max, float(hover_speed(airframe)[0])
     gap, n = full - hover, window / lag
     mean_square = full**2 - 2.0 * full * gap * (1.0 - math.exp(-n)) / n + gap**2 * (1.0 - math.exp(-2.0 * n)) / (2.0 * n)
-    expected = mean_square / full**2 * indicators(craft).thrust_to_weight
+    expected = mean_square / full**2 * indicators(airframe).thrust_to_weight
     # float32 sums 500 steps; symmetric collective leaves the body level, so nothing else differs.
     assert found.thrust_to_weight == pytest.approx(expected, rel=1e-4)
-    assert found.alpha_xy_max < indicators(craft).alpha_xy_max
+    assert found.alpha_xy_max < indicators(airframe).alpha_xy_max
 
 
 def test_no_vehicles_and_bad_windows() -> None:
@@ -92,7 +92,7 @@ def test_no_vehicles_and_bad_windows() -> None:
 
 def test_every_catalogue_vehicle_passes_the_flight_check() -> None:
     fleet = [vehicle(name) for name in vehicle_names()]
-    assert {craft.name: faults for craft, faults in zip(fleet, flight_checks(fleet), strict=True) if faults} == {}
+    assert {airframe.name: faults for airframe, faults in zip(fleet, flight_checks(fleet), strict=True) if faults} == {}
 
 
 def test_reasons_name_the_manoeuvre_and_stay_with_their_vehicle() -> None:

@@ -122,7 +122,7 @@ def test_blender_sets(tmp_path: Path) -> None:
     found = read_capture(build.write(tmp_path, build.blender()), up="none")
     assert len(found) == 6
     assert found.held_out is not None
-    assert [found.names[k] for k in found.judging] == [f"./test/r_{k}" for k in range(3)]
+    assert [found.names[k] for k in found.held_out_ids] == [f"./test/r_{k}" for k in range(3)]
     assert found.intrinsics == pytest.approx(np.tile((20.0, 20.0, 6.0, 4.0), (6, 1)))
     assert found.position == pytest.approx(np.concatenate([build.poses(3, 1)[0], build.poses(3, 0)[0]]))
     pixels = np.random.default_rng(0).integers(0, 256, (8, 12, 4))
@@ -139,16 +139,16 @@ def test_splits_in_the_file(tmp_path: Path) -> None:
 
     found = read_capture(build.write(tmp_path, changed(files, split)))
     assert found.names == tuple(names[:4])
-    assert found.judging.tolist() == [3]
+    assert found.held_out_ids.tolist() == [3]
     assert found.training.tolist() == [0, 1, 2]
     assert found.skipped == ("1 listed image left out (images/4.png): it is in no part of the split",)
 
 
 def test_every_so_many_th_is_held_out(tmp_path: Path) -> None:
     build.write(tmp_path, build.transforms(5))
-    assert read_capture(tmp_path, every=2).judging.tolist() == [0, 2, 4]
-    assert read_capture(tmp_path, every=0).judging.tolist() == []
-    assert read_capture(tmp_path, every=1).judging.tolist() == []  # nothing would be left
+    assert read_capture(tmp_path, every=2).held_out_ids.tolist() == [0, 2, 4]
+    assert read_capture(tmp_path, every=0).held_out_ids.tolist() == []
+    assert read_capture(tmp_path, every=1).held_out_ids.tolist() == []  # nothing would be left
     with pytest.raises(AirworthyError, match="are no request"):
         read_capture(tmp_path, every=-1)
     with pytest.raises(AirworthyError, match="are no request"):
@@ -291,7 +291,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert again.position == pytest.approx(found.position, abs=1e-12)
     assert same_rotation(again.attitude, found.attitude) < 1e-7
     assert (again.intrinsics == found.intrinsics).all()
-    assert (again.judging == found.judging).all()
+    assert (again.held_out_ids == found.held_out_ids).all()
     assert again.points == pytest.approx(found.points, abs=1e-6)
     assert again.metric == found.metric
     first = {name.relative_to(tmp_path / "b"): name.read_bytes() for name in (tmp_path / "b").rglob("*.*")}
@@ -331,4 +331,4 @@ def test_the_fox_photographs(data_dir: Path) -> None:
     assert found.masks[0] is not None
     assert 0.9 < found.masks[0].mean() < 1.0
     assert not found.metric
-    assert len(found.judging) == 7
+    assert len(found.held_out_ids) == 7

@@ -52,7 +52,7 @@ def test_poses_and_pixels_belong_together(folder: Path) -> None:
     images = read_capture(folder)
     assert images.metric
     assert len(images) == 14
-    assert images.judging.tolist() == [12, 13]
+    assert images.held_out_ids.tolist() == [12, 13]
     seen = 0
     for k in range(len(images)):
         eye = frames.rotate_inverse(images.attitude[k], RED_CENTRE - images.position[k])
@@ -116,7 +116,7 @@ def test_along_a_course(tmp_path: Path) -> None:
     path = course("line").trajectory()
     expected = path.sample(np.linspace(0.0, path.duration, 9))
     assert len(images) == 9
-    assert images.judging.tolist() == [0, 8]
+    assert images.held_out_ids.tolist() == [0, 8]
     assert images.position == pytest.approx(expected.position, abs=1e-9)
     ahead = frames.rotate(images.attitude, (0.0, 0.0, 1.0))
     assert ahead == pytest.approx(np.stack((np.cos(expected.yaw), np.sin(expected.yaw), 0.0 * expected.yaw), -1), abs=1e-9)

@@ -81,7 +81,7 @@ def test_it_learns_from_images_alone(trained: Path, images: CaptureImages) -> No
     assert report["options"] == asdict(QUICK)
     # The file shows what the report says.
     splats = read_splats(trained / "splats.ply").splats
-    k = int(images.judging[0])
+    k = int(images.held_out_ids[0])
     camera = (WIDTH, HEIGHT, LENS, images.position[k : k + 1], images.attitude[k])
     image = SplatRenderer(splats).render(*camera, channels=("rgb",), near=0.066)["rgb"][0]
     error = np.square(image.clip(0.0, 1.0) - images.rgb[k] / 255.0).mean()

@@ -32,7 +32,7 @@ def state_of(position=(0, 0, 0), velocity=(0, 0, 0), attitude=None, rate=(0, 0, 
 def matrix_law(state, reference, p, moving=True):
     """Equations (1) to (5) with 3 x 3 matrices, for a commanded yaw and desired rates zero."""
     x, v = np.array(state.position), np.array(state.velocity)
-    r, w = Rotation.from_quat(state.attitude).as_matrix(), np.array(state.rate)
+    r, w = Rotation.from_quat(state.attitude).as_matrix(), np.array(state.body_rate)
     j = np.array(
         [[p.inertia[0], p.inertia[3], p.inertia[4]], [p.inertia[3], p.inertia[1], p.inertia[5]], [*p.inertia[4:], p.inertia[2]]]
     )
@@ -141,7 +141,7 @@ def test_attitude_level_holds_the_present_yaw_and_passes_the_thrust():
 def test_yaw_rate_is_about_the_vertical_and_clamped(level):
     attitude = Rotation.from_euler("ZYX", [0.4, 0.2, 0.5])
     out = geometric_control(state_of(attitude=attitude), Reference(yaw_rate=5.0), MODES[level], PARAMETERS)
-    assert np.allclose(out.rate, attitude.inv().apply([0.0, 0.0, np.pi / 3.0]))
+    assert np.allclose(out.body_rate, attitude.inv().apply([0.0, 0.0, np.pi / 3.0]))
 
 
 def test_tracking_on_the_reference_needs_no_feedback():
@@ -157,12 +157,12 @@ def test_tracking_on_the_reference_needs_no_feedback():
     attitude = Rotation.from_matrix(np.array(first.axes).T)
     target = geometric_control(state_of(p, v, attitude), reference, MODES["tracking"], PARAMETERS)
     exact = geometric_control(
-        state_of(p, v, attitude, target.rate), reference, MODES["tracking"]._replace(angular=1.0), PARAMETERS
+        state_of(p, v, attitude, target.body_rate), reference, MODES["tracking"]._replace(angular=1.0), PARAMETERS
     )
     assert exact.thrust == pytest.approx(1.3 * math.hypot(9.81, w**2 * radius))
     inertia = np.array([[0.012, 0.001, -0.0005], [0.001, 0.014, 0.0008], [-0.0005, 0.0008, 0.021]])
-    without = geometric_control(state_of(p, v, attitude, target.rate), reference, MODES["tracking"], PARAMETERS)
-    spin = np.cross(target.rate, inertia @ target.rate)
+    without = geometric_control(state_of(p, v, attitude, target.body_rate), reference, MODES["tracking"], PARAMETERS)
+    spin = np.cross(target.body_rate, inertia @ target.body_rate)
     assert np.allclose(without.moment, spin, atol=1e-9)
     # The rates of the same attitude a little later, by the same function.
     h = 1e-5
@@ -173,7 +173,7 @@ def test_tracking_on_the_reference_needs_no_feedback():
         at = reference._replace(position=tuple(p), velocity=tuple(v), acceleration=tuple(-(w**2) * p), jerk=tuple(-(w**2) * v))
         axes = geometric_control(state_of(p, v), at, MODES["tracking"], PARAMETERS).axes
         now = Rotation.from_matrix(np.array(axes).T)
-        return np.array(geometric_control(state_of(p, v, now), at, MODES["tracking"], PARAMETERS).rate)
+        return np.array(geometric_control(state_of(p, v, now), at, MODES["tracking"], PARAMETERS).body_rate)
 
     slope = (rates(t + h) - rates(t - h)) / (2 * h)
     assert np.allclose(exact.moment, spin + inertia @ slope, atol=1e-6)
@@ -265,7 +265,7 @@ def test_the_whole_law_with_masks_is_one_traceable_block():
             type(MODES["position"])(*masks),
             GeometricParameters(**p),
         )
-        return out.thrust, out.moment, out.axes, out.rate
+        return out.thrust, out.moment, out.axes, out.body_rate
 
     inputs = {"position": 3, "velocity": 3, "attitude": 4, "rate": 3, "numbers": 24, "masks": 9, **names}
     block = trace(law, "law", inputs, {"thrust": None, "moment": 3, "axes": 9, "target": 3})
@@ -294,8 +294,8 @@ def test_the_angular_feed_forward_is_the_slope_of_the_rates_in_the_turning_body(
         return geometric_control(state_of(p, v, attitude, turning), reference, mode, PARAMETERS)
 
     h = 1e-5
-    slope = (np.array(at(t + h).rate) - np.array(at(t - h).rate)) / (2 * h)
+    slope = (np.array(at(t + h).body_rate) - np.array(at(t - h).body_rate)) / (2 * h)
     inertia = np.array([[0.012, 0.001, -0.0005], [0.001, 0.014, 0.0008], [-0.0005, 0.0008, 0.021]])
     added = np.array(at(t, mode._replace(angular=1.0)).moment) - np.array(at(t).moment)
     assert np.allclose(added, inertia @ slope, atol=1e-7)
-    assert np.abs(np.cross(turning, at(t).rate)).max() > 1.0
+    assert np.abs(np.cross(turning, at(t).body_rate)).max() > 1.0

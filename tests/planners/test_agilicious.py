@@ -96,8 +96,8 @@ def test_filter_is_the_butterworth_of_its_frequency() -> None:
 
 
 def test_allocation_keeps_limits_and_gives_up_yaw_first() -> None:
-    craft = [vehicle("virt_05"), vehicle("real_09")]
-    bodies = VehicleBodies(craft)
+    airframe = [vehicle("virt_05"), vehicle("real_09")]
+    bodies = VehicleBodies(airframe)
     hover = bodies.allocated(bodies.mass * 9.81, [np.zeros(2)] * 3)
     assert np.allclose(bodies.wrench(hover)[:, 2], bodies.mass * 9.81)
     far = bodies.allocated(bodies.mass * 9.81, [np.full(2, 0.05), np.zeros(2), np.full(2, 50.0)])
@@ -136,13 +136,13 @@ class Step:
     preview = setpoints
 
 
-def stepped(controller, craft, jump, yaw: float = 0.0, seconds: float = 5.0):  # type: ignore[no-untyped-def]
-    count = len(craft)
+def stepped(controller, airframe, jump, yaw: float = 0.0, seconds: float = 5.0):  # type: ignore[no-untyped-def]
+    count = len(airframe)
     start = np.tile([0.0, 0.0, 5.0], (count, 1))
     box = np.full((count, 3), -50.0), np.full((count, 3), 50.0)
     mission = Mission(start, start, np.full(count, 4.0), np.full(count, 6.0), *box, np.arange(count))
-    pilot = PlannerPilot(Step(jump, yaw), mission, craft, controller=controller)
-    simulator = Simulator(craft, pilot.configured(CONFIG))
+    pilot = PlannerPilot(Step(jump, yaw), mission, airframe, controller=controller)
+    simulator = Simulator(airframe, pilot.configured(CONFIG))
     simulator.reset(position=start)
     pilot.attach(simulator)
     out, turns = [], []
@@ -153,14 +153,14 @@ def stepped(controller, craft, jump, yaw: float = 0.0, seconds: float = 5.0):  #
     return np.array(out), np.array(turns), pilot
 
 
-CRAFT = ("virt_05", "real_05", "real_18")
+AIRFRAME = ("virt_05", "real_05", "real_18")
 
 
 @pytest.mark.parametrize("name", ["so3_indi", "dfbc", "dfbc_indi", "rate_command"])
 def test_steps_settle_on_any_vehicle(name: str) -> None:
-    craft = [vehicle(n) for n in CRAFT]
+    airframe = [vehicle(n) for n in AIRFRAME]
     slow_yaw = name.startswith("dfbc")
-    out, turns, _ = stepped(name, craft, (1.0, -0.5, 0.5), yaw=0.6, seconds=4.0 if slow_yaw else 3.0)
+    out, turns, _ = stepped(name, airframe, (1.0, -0.5, 0.5), yaw=0.6, seconds=4.0 if slow_yaw else 3.0)
     assert np.abs(out[-1] - [1.0, -0.5, 0.5]).max() < 0.05  # drag and lag leave nothing at rest
     assert out[..., 0].max() < 1.45  # the so3's poles have a damping of 0.35: 30 % and the step's saturation
     yaw = Rotation.from_quat(turns[-1]).as_euler("ZYX")[:, 0]
@@ -179,9 +179,9 @@ def test_predictive_steps_settle(name: str) -> None:
 
 
 def test_flights_do_not_depend_on_their_batch() -> None:
-    craft = [vehicle(n) for n in CRAFT]
-    whole, _, _ = stepped("dfbc_indi", craft, (1.0, 0.0, 0.0), seconds=1.0)
-    alone, _, _ = stepped("dfbc_indi", craft[1:2], (1.0, 0.0, 0.0), seconds=1.0)
+    airframe = [vehicle(n) for n in AIRFRAME]
+    whole, _, _ = stepped("dfbc_indi", airframe, (1.0, 0.0, 0.0), seconds=1.0)
+    alone, _, _ = stepped("dfbc_indi", airframe[1:2], (1.0, 0.0, 0.0), seconds=1.0)
     assert np.array_equal(whole[:, 1], alone[:, 0])
 
 
@@ -189,9 +189,9 @@ def test_flights_do_not_depend_on_their_batch() -> None:
 
 
 def test_guard_takes_over_where_a_vehicle_strays_and_only_there() -> None:
-    craft = [vehicle("virt_05")] * 2
+    airframe = [vehicle("virt_05")] * 2
     guarded = Guarded(Pipeline("dfbc", Dfbc()), GuardLimits(distance=3.0))
-    out, _, _ = stepped(guarded, craft, (1.0, 0.0, 0.0), seconds=2.0)
+    out, _, _ = stepped(guarded, airframe, (1.0, 0.0, 0.0), seconds=2.0)
     assert not guarded.taken.any()
 
     class Lost(Dfbc):
@@ -200,7 +200,7 @@ def test_guard_takes_over_where_a_vehicle_strays_and_only_there() -> None:
             return np.where(np.arange(2) == 1, 0.3 * force, force), turn
 
     guarded = Guarded(Pipeline("lost", Lost()), GuardLimits(distance=1.0))
-    out, _, _ = stepped(guarded, craft, (0.0, 0.0, 0.0), seconds=3.5)
+    out, _, _ = stepped(guarded, airframe, (0.0, 0.0, 0.0), seconds=3.5)
     assert guarded.taken.tolist() == [False, True]
     assert np.abs(out[-1, 0]).max() < 0.01
     # Held where it was taken over, about a metre below, and at rest.

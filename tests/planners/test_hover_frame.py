@@ -23,15 +23,15 @@ from compare_controllers import StepPlanner
 
 def tilted(name: str, degrees: float) -> Vehicle:
     """A vehicle whose rotors are all tilted alike, without noise."""
-    craft, t = vehicle(name), math.radians(degrees)
-    rotors = tuple(replace(r, axis=(math.sin(t), 0.0, math.cos(t))) for r in craft.rotors)
-    return replace(craft, rotors=rotors, wrench_noise=WrenchNoise(), disturbance=Disturbance())
+    airframe, t = vehicle(name), math.radians(degrees)
+    rotors = tuple(replace(r, axis=(math.sin(t), 0.0, math.cos(t))) for r in airframe.rotors)
+    return replace(airframe, rotors=rotors, wrench_noise=WrenchNoise(), disturbance=Disturbance())
 
 
 def test_the_frame_is_level_in_hover_and_commands_come_back_to_the_body() -> None:
     crafts = [tilted("flightgoggles", 0.0), tilted("flightgoggles", 20.0)]
     frame = HoverFrame(crafts)
-    hover = np.array([hover_trim(craft).attitude for craft in crafts])
+    hover = np.array([hover_trim(airframe).attitude for airframe in crafts])
     turned = multiply(np.array([0.0, 0.0, math.sin(0.4), math.cos(0.4)]), hover)
     level = frame.attitude(turned)
     np.testing.assert_allclose(rotate(level, np.array([0.0, 0.0, 1.0])), [[0.0, 0.0, 1.0]] * 2, atol=1e-12)
@@ -75,9 +75,9 @@ def test_planners_controllers_reach_their_goal_leaning(controller: str) -> None:
 def test_the_expert_and_the_firmware_fly_a_course_leaning(pilot: str, name: str, tmp_path: Path) -> None:
     errors = []
     for degrees in (0.0, 3.0):
-        write_vehicle(tilted(name, degrees), tmp_path / "craft.toml")
+        write_vehicle(tilted(name, degrees), tmp_path / "airframe.toml")
         out = tmp_path / f"{degrees:g}"
-        words = ["--vehicle", str(tmp_path / "craft.toml"), "--course", "line", "--pilot", pilot, "--no-report"]
+        words = ["--vehicle", str(tmp_path / "airframe.toml"), "--course", "line", "--pilot", pilot, "--no-report"]
         assert main(["fly", *words, "--out", str(out)]) == 0
         (flight,) = json.loads((out / "summary.json").read_text())["flights"]
         assert flight["outcome"] == "success"

@@ -99,15 +99,15 @@ def test_a_mission_carries_what_its_vehicles_can_do() -> None:
     told = Airframes.of(crafts, 0.3)
     assert len(told) == 3
     np.testing.assert_array_equal(told.radius, 0.3)
-    for k, craft in enumerate(crafts):
+    for k, airframe in enumerate(crafts):
         # Four rotors alike (FlyingTrust, eq. 2), and the indicators that were published of these vehicles.
-        rotor = craft.rotors[0]
+        rotor = airframe.rotors[0]
         top = rotor.thrust[2] * rotor.speed_max**2
-        assert told.mass[k] == craft.mass
-        assert told.thrust_to_weight[k] == pytest.approx(4 * top / (craft.mass * craft.gravity), rel=1e-6)
-        assert told.alpha_xy[k] == pytest.approx(float(craft.extra["published_alpha_xy_max"]), rel=0.02)
+        assert told.mass[k] == airframe.mass
+        assert told.thrust_to_weight[k] == pytest.approx(4 * top / (airframe.mass * airframe.gravity), rel=1e-6)
+        assert told.alpha_xy[k] == pytest.approx(float(airframe.extra["published_alpha_xy_max"]), rel=0.02)
         ratio = told.thrust_to_weight[k]
-        assert told.acceleration[k] == pytest.approx(craft.gravity * np.sqrt(ratio**2 - 1.0))
+        assert told.acceleration[k] == pytest.approx(airframe.gravity * np.sqrt(ratio**2 - 1.0))
     one = replace(mission([(0, 0, 0)] * 3, [(1, 1, 1)] * 3), vehicle=told).of_flights(slice(1, 2))
     assert one.vehicle is not None
     assert {item.name: getattr(one.vehicle, item.name).tolist() for item in fields(Airframes)} == {

@@ -109,34 +109,34 @@ def test_published_gains_keep_their_ratios_and_are_capped_by_the_rotors() -> Non
     assert np.allclose(free.position[0], 5.8, rtol=1e-2)
     assert np.allclose(free.velocity[0], 3.5, rtol=1e-2)
     for name in ("real_05", "virt_02", "virt_05"):
-        craft = vehicle(name)
-        lazy = type(craft.rotors[0].response)((4.0, 0.0), (4.0, 0.0))
-        slow = replace(craft, rotors=tuple(replace(rotor, response=lazy) for rotor in craft.rotors))
+        airframe = vehicle(name)
+        lazy = type(airframe.rotors[0].response)((4.0, 0.0), (4.0, 0.0))
+        slow = replace(airframe, rotors=tuple(replace(rotor, response=lazy) for rotor in airframe.rotors))
         for gains, limit in (
-            (so3_gains(craft, lag_share=GENTLE_SHARE), 0.25 / rotor_lag(craft)),
+            (so3_gains(airframe, lag_share=GENTLE_SHARE), 0.25 / rotor_lag(airframe)),
             (so3_gains(slow), 0.5 * np.pi / rotor_lag(slow)),
         ):
             assert gains.capped
             assert gains.frequency[0] == pytest.approx(limit)
-            damping = gains.rate[0] / np.sqrt(gains.attitude[0] * craft.inertia[0])
+            damping = gains.rate[0] / np.sqrt(gains.attitude[0] * airframe.inertia[0])
             assert damping == pytest.approx(free.rate[0] / np.sqrt(free.attitude[0] * INERTIA[0]))
 
 
 @pytest.mark.parametrize("name", ["real_04", "real_09"])
 def test_a_weak_vehicle_is_asked_for_no_more_than_it_has_left_beside_hovering(name: str) -> None:
-    craft = vehicle(name)
-    known, gains = indicators(craft), so3_gains(craft)
+    airframe = vehicle(name)
+    known, gains = indicators(airframe), so3_gains(airframe)
     assert gains.capped
     hover = 1.0 / known.thrust_to_weight
     left = known.alpha_xy_max * 2.0 * min(hover, 1.0 - hover)
-    assert gains.attitude[0] * 0.5 / craft.inertia[0] == pytest.approx(left)  # an error of half a radian
+    assert gains.attitude[0] * 0.5 / airframe.inertia[0] == pytest.approx(left)  # an error of half a radian
 
 
 def test_fused_law_is_the_published_law_where_accelerations_agree() -> None:
     """Without the term in the measured acceleration the published law is that of the fused level, to rounding."""
     rng = np.random.default_rng(3)
-    count, craft = 200, vehicle("virt_05")
-    gains = so3_gains(craft)
+    count, airframe = 200, vehicle("virt_05")
+    gains = so3_gains(airframe)
     state = [rng.normal(0.0, 0.5, (3, count)) for _ in range(4)]
     q = np.concatenate([0.3 * rng.normal(size=(3, count)), np.ones((1, count))])
     q = tuple(q / np.linalg.norm(q, axis=0))
@@ -146,14 +146,14 @@ def test_fused_law_is_the_published_law_where_accelerations_agree() -> None:
     offset = rng.normal(0.0, 0.3, (3, count))
     at, speed = tuple(state[0] + offset), tuple(state[1] - offset)
     thrust, moment = so3_control(
-        So3State(at, speed, acceleration, q, tuple(state[3])), wanted, gains, craft.mass, craft.inertia, craft.gravity
+        So3State(at, speed, acceleration, q, tuple(state[3])), wanted, gains, airframe.mass, airframe.inertia, airframe.gravity
     )
     zero = np.zeros(count)
     command = (*wanted.position, *wanted.velocity, *acceleration, zero, zero, zero, zero + 0.3, zero)
     own = SimpleNamespace(
-        mass=craft.mass,
-        gravity=craft.gravity,
-        inertia=craft.inertia,
+        mass=airframe.mass,
+        gravity=airframe.gravity,
+        inertia=airframe.inertia,
         position_gain=gains.position,
         velocity_gain=gains.velocity,
         attitude_gain=gains.attitude,
@@ -217,10 +217,10 @@ def test_goal_is_issued_to_each_flight_when_it_is_calm() -> None:
 
 
 def test_flights_do_not_depend_on_their_batch() -> None:
-    craft = [vehicle("virt_05"), vehicle("real_09"), vehicle("real_01")]
+    airframe = [vehicle("virt_05"), vehicle("real_09"), vehicle("real_01")]
     settings: dict[str, Any] = {"takeoff": TakeOff(), "odometry": Odometry(0.02, 0.02, 0.05)}
-    whole = flown(PlannerPilot(StraightFlight(), mission(3, [7, 8, 9]), craft, **settings), craft, 5.0)
-    alone = flown(PlannerPilot(StraightFlight(), mission(1, [8]), craft[1], **settings), craft[1:2], 5.0)
+    whole = flown(PlannerPilot(StraightFlight(), mission(3, [7, 8, 9]), airframe, **settings), airframe, 5.0)
+    alone = flown(PlannerPilot(StraightFlight(), mission(1, [8]), airframe[1], **settings), airframe[1:2], 5.0)
     assert np.array_equal(whole[:, 1], alone[:, 0])
 
 

@@ -91,26 +91,26 @@ def test_laws_that_choose_the_attitude_hover_leaning(level: str) -> None:
     if level != "acceleration":  # which keeps the velocity that levelling out gave it
         limit = 1e-4 if not level.startswith("tracking:") else 1e-2  # integrals are still at work
         assert np.linalg.norm(simulator.velocity, axis=1).max() < limit
-    for craft, attitude in zip(LEANING.values(), simulator.attitude, strict=True):
-        up = rotate(attitude, np.array(hover_trim(craft).up))
+    for airframe, attitude in zip(LEANING.values(), simulator.attitude, strict=True):
+        up = rotate(attitude, np.array(hover_trim(airframe).up))
         assert np.linalg.norm(up - [0.0, 0.0, 1.0]) < (1e-4 if not level.startswith("tracking:") else 1e-2)
 
 
 def test_the_yaw_asked_for_is_that_of_the_frame_that_is_level_in_hover() -> None:
-    craft = LEANING["steep"]
-    simulator = Simulator([craft], SimulatorConfig(level="position"))
+    airframe = LEANING["steep"]
+    simulator = Simulator([airframe], SimulatorConfig(level="position"))
     simulator.reset(position=HIGH)
     simulator.advance(9600, [*HIGH, 1.2])
-    level = multiply(simulator.attitude[0], np.array(hover_trim(craft).attitude) * [-1.0, -1.0, -1.0, 1.0])
+    level = multiply(simulator.attitude[0], np.array(hover_trim(airframe).attitude) * [-1.0, -1.0, -1.0, 1.0])
     np.testing.assert_allclose(rotate(level, np.array([1.0, 0.0, 0.0])), [math.cos(1.2), math.sin(1.2), 0.0], atol=1e-4)
 
 
 def test_a_reset_without_attitude_starts_in_the_trim_and_raw_rotor_speeds_keep_it() -> None:
-    craft = LEANING["steep"]
-    simulator = Simulator([craft], SimulatorConfig(level="rotor_speed"))
+    airframe = LEANING["steep"]
+    simulator = Simulator([airframe], SimulatorConfig(level="rotor_speed"))
     simulator.reset(position=HIGH)
-    np.testing.assert_allclose(simulator.attitude[0], hover_trim(craft).attitude, atol=1e-7)
-    simulator.advance(960, hover_speed(craft))
+    np.testing.assert_allclose(simulator.attitude[0], hover_trim(airframe).attitude, atol=1e-7)
+    simulator.advance(960, hover_speed(airframe))
     assert np.linalg.norm(simulator.position[0] - HIGH) < 1e-4
 
 
@@ -121,14 +121,14 @@ def test_a_rotor_without_thrust_is_no_rotor_at_a_limit(slowest: float) -> None:
     pairs = zip(ring, (1, 1, -1, -1, 1, -1), strict=True)
     rotors = [replace(RACER.rotors[0], position=p, spin=s, speed_min=slowest) for p, s in pairs]
     rotors[1] = replace(rotors[1], thrust=(0.0, 0.0, 0.0), torque=(0.0, 0.0, 0.0))
-    craft = replace(RACER, name="hexa", rotors=tuple(rotors))
-    simulator = Simulator([craft], SimulatorConfig(level="position"))
+    airframe = replace(RACER, name="hexa", rotors=tuple(rotors))
+    simulator = Simulator([airframe], SimulatorConfig(level="position"))
     simulator.reset(position=HIGH)
     simulator.advance(96, [*HIGH, 0.0])
     assert simulator.field("rotor_command")[0, 1] == 0.0
     assert simulator.field("rotor_command")[0, [0, 2, 3, 4, 5]].min() > slowest
     assert simulator.field("saturated")[0] == 0.0
-    direct = Simulator([craft], SimulatorConfig(level="rotor_speed"))
+    direct = Simulator([airframe], SimulatorConfig(level="rotor_speed"))
     direct.reset(position=HIGH)
     for others, share in ((900.0, 0.0), (3000.0, 1.0)):
         direct.advance(8, [others, 0.0, *[others] * 4])
@@ -176,7 +176,7 @@ def test_a_hexarotor_with_any_rotor_out_holds_its_place(level: str) -> None:
     Hover as the flight check of synthesised vehicles asks for it: within 0.1 m for 5 s.
     """
     crafts = [hexarotor(spins, out) for spins in (ALTERNATING, IN_PAIRS) for out in range(6)]
-    assert [holds_yaw(craft) for craft in crafts] == [False] * 6 + [True] * 4 + [False] * 2
+    assert [holds_yaw(airframe) for airframe in crafts] == [False] * 6 + [True] * 4 + [False] * 2
     simulator = Simulator(crafts, SimulatorConfig(level=level))
     simulator.reset(position=HIGH, attitude=(0.0, 0.0, 0.0, 1.0))
     command = np.zeros(LEVELS[level].width(4))
@@ -201,22 +201,22 @@ def test_yaw_is_held_where_thrusts_around_hover_reach_it() -> None:
             replace(RACER.rotors[0], position=(x, y, 0.0), spin=int(s))
             for (x, y), s in zip(spots, rng.choice([-1, 1], count), strict=True)
         ]
-        craft = replace(RACER, rotors=tuple(rotors))
-        rows = control_effectiveness(craft)[2:]
+        airframe = replace(RACER, rotors=tuple(rotors))
+        rows = control_effectiveness(airframe)[2:]
         if np.linalg.matrix_rank(rows, tol=1e-6) < 4:
             continue
-        reach = [min(_reach(craft, rows[:k], axis, sign) for axis in range(1, k) for sign in (-1.0, 1.0)) for k in (3, 4)]
+        reach = [min(_reach(airframe, rows[:k], axis, sign) for axis in range(1, k) for sign in (-1.0, 1.0)) for k in (3, 4)]
         if reach[0] > 1e-3:  # [N m]; roll and pitch are in hand
-            assert holds_yaw(craft) == (reach[1] > 0.0), reach
-            found.append(holds_yaw(craft))
+            assert holds_yaw(airframe) == (reach[1] > 0.0), reach
+            found.append(holds_yaw(airframe))
     assert 5 < sum(found) < len(found) - 5
 
 
-def _reach(craft: Vehicle, rows: np.ndarray, axis: int, sign: float) -> float:
+def _reach(airframe: Vehicle, rows: np.ndarray, axis: int, sign: float) -> float:
     """Largest moment about one axis [N m] at a thrust of the weight and no moment about the other axes of `rows`."""
-    lower, upper = thrust_limits(craft)
+    lower, upper = thrust_limits(airframe)
     fixed = [k for k in range(len(rows)) if k != axis]
-    target = [craft.mass * craft.gravity, 0.0, 0.0, 0.0]  # Fz, then moments
+    target = [airframe.mass * airframe.gravity, 0.0, 0.0, 0.0]  # Fz, then moments
     found = scipy.optimize.linprog(
         -sign * rows[axis], A_eq=rows[fixed], b_eq=[target[k] for k in fixed], bounds=list(zip(lower, upper, strict=True))
     )
@@ -238,14 +238,14 @@ def test_what_cannot_hold_its_yaw_says_so(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_an_overweight_vehicle_falls_as_its_thrust_says() -> None:
-    craft = HOVERLESS["overweight"]
-    simulator = Simulator([craft], SimulatorConfig(level="position"))
+    airframe = HOVERLESS["overweight"]
+    simulator = Simulator([airframe], SimulatorConfig(level="position"))
     simulator.reset(position=HIGH)
     simulator.advance(480, [*HIGH, 0.0])
     before = float(simulator.velocity[0, 2])
     simulator.advance(96)
-    lift = sum(r.thrust[2] * r.speed_max**2 for r in craft.rotors) / craft.mass
-    assert (float(simulator.velocity[0, 2]) - before) / 0.1 == pytest.approx(lift - craft.gravity, rel=0.05)
+    lift = sum(r.thrust[2] * r.speed_max**2 for r in airframe.rotors) / airframe.mass
+    assert (float(simulator.velocity[0, 2]) - before) / 0.1 == pytest.approx(lift - airframe.gravity, rel=0.05)
     assert to_matrix(simulator.attitude[0])[2, 2] > 0.999
 
 
@@ -260,10 +260,10 @@ def test_what_cannot_hover_never_succeeds(name: str, tmp_path: Path) -> None:
 
 def test_a_leaning_vehicle_flies_a_course_as_a_level_one_does(tmp_path: Path) -> None:
     errors = []
-    for craft in (RACER, LEANING["all_tilted"], LEANING["one_bent_arm"]):
-        write_vehicle(craft, tmp_path / "craft.toml")
+    for airframe in (RACER, LEANING["all_tilted"], LEANING["one_bent_arm"]):
+        write_vehicle(airframe, tmp_path / "airframe.toml")
         out = tmp_path / str(len(errors))
-        assert main(["fly", "--vehicle", str(tmp_path / "craft.toml"), "--course", "line", "--out", str(out)]) == 0
+        assert main(["fly", "--vehicle", str(tmp_path / "airframe.toml"), "--course", "line", "--out", str(out)]) == 0
         (flight,) = json.loads((out / "summary.json").read_text())["flights"]
         assert flight["outcome"] == "success"
         errors.append(flight["tracking_error_m"])

@@ -19,19 +19,19 @@ G, RATE = 9.81, 960
 OFF = np.zeros(4)
 
 
-def craft(shape: Any, size: Any, inertia: Any = (0.006, 0.007, 0.011), center: Any = (0.0, 0.0, 0.0)) -> Vehicle:
+def airframe(shape: Any, size: Any, inertia: Any = (0.006, 0.007, 0.011), center: Any = (0.0, 0.0, 0.0)) -> Vehicle:
     base = vehicle("flightgoggles")
     body = CollisionBody(shape, size, center)
     return replace(base, wrench_noise=WrenchNoise(), drag=Drag(), mass=1.2, inertia=(*inertia, 0.0, 0.0, 0.0), body=body)
 
 
 BODIES = {
-    "sphere": craft("sphere", (0.15, 0.15, 0.15)),
-    "box": craft("box", (0.2, 0.15, 0.05)),
-    "cylinder": craft("cylinder", (0.15, 0.15, 0.06)),
-    "plate": craft("box", (0.25, 0.25, 0.02)),
-    "slender box": craft("box", (0.4, 0.02, 0.02), (2e-4, 0.03, 0.03)),
-    "box off centre": craft("box", (0.2, 0.15, 0.05), center=(0.05, 0.02, 0.03)),
+    "sphere": airframe("sphere", (0.15, 0.15, 0.15)),
+    "box": airframe("box", (0.2, 0.15, 0.05)),
+    "cylinder": airframe("cylinder", (0.15, 0.15, 0.06)),
+    "plate": airframe("box", (0.25, 0.25, 0.02)),
+    "slender box": airframe("box", (0.4, 0.02, 0.02), (2e-4, 0.03, 0.03)),
+    "box off centre": airframe("box", (0.2, 0.15, 0.05), center=(0.05, 0.02, 0.03)),
 }
 STANDING = {name: item.body.size[2] - item.body.center[2] for name, item in BODIES.items()}
 
@@ -154,7 +154,7 @@ def test_slides_and_stops(name: str, friction: float) -> None:
 def test_ball_slides_until_it_rolls() -> None:
     """A solid ball keeps 5/7 of its speed and then rolls."""
     radius = 0.15
-    item = craft("sphere", (radius,) * 3, (0.4 * 1.2 * radius**2,) * 3)
+    item = airframe("sphere", (radius,) * 3, (0.4 * 1.2 * radius**2,) * 3)
     simulator = grounded(item, friction=0.5, rolling=0.0)
     simulator.reset(position=(0, 0, radius), velocity=(3.0, 0, 0), rotor_speed=OFF)
     simulator.advance(2 * RATE, OFF)
@@ -165,7 +165,7 @@ def test_ball_slides_until_it_rolls() -> None:
 def test_ball_that_rolls_stops() -> None:
     """At v^2 / (2 a) with a = rolling g / (1 + I / (m r^2)), from rolling without slip; then it stands, and does not spin."""
     radius, rolling = 0.15, 0.05
-    item = craft("sphere", (radius,) * 3, (0.4 * 1.2 * radius**2,) * 3)
+    item = airframe("sphere", (radius,) * 3, (0.4 * 1.2 * radius**2,) * 3)
     simulator = grounded(item, 2, rolling=rolling)
     rate = [[0, 1.0 / radius, 0], [0, 0, 9.0]]
     simulator.reset(position=(0, 0, radius), velocity=[[1.0, 0, 0], [0, 0, 0]], rate=rate, rotor_speed=OFF)

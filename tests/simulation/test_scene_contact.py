@@ -26,18 +26,18 @@ G, RATE = 9.81, 960
 OFF = np.zeros(4)
 
 
-def craft(shape: Any, size: Any, inertia: Any = (0.006, 0.007, 0.011), center: Any = (0.0, 0.0, 0.0)) -> Vehicle:
+def airframe(shape: Any, size: Any, inertia: Any = (0.006, 0.007, 0.011), center: Any = (0.0, 0.0, 0.0)) -> Vehicle:
     base = vehicle("flightgoggles")
     body = CollisionBody(shape, size, center)
     return replace(base, wrench_noise=WrenchNoise(), drag=Drag(), mass=1.2, inertia=(*inertia, 0.0, 0.0, 0.0), body=body)
 
 
-BALL = craft("sphere", (0.15, 0.15, 0.15))
+BALL = airframe("sphere", (0.15, 0.15, 0.15))
 BODIES = {
     "sphere": BALL,
-    "box": craft("box", (0.2, 0.15, 0.05)),
-    "cylinder": craft("cylinder", (0.15, 0.15, 0.06)),
-    "box off centre": craft("box", (0.2, 0.15, 0.05), center=(0.05, 0.02, 0.03)),
+    "box": airframe("box", (0.2, 0.15, 0.05)),
+    "cylinder": airframe("cylinder", (0.15, 0.15, 0.06)),
+    "box off centre": airframe("box", (0.2, 0.15, 0.05), center=(0.05, 0.02, 0.03)),
 }
 
 
@@ -82,7 +82,7 @@ def test_nothing_tunnels(kind: str, mode: str) -> None:
     half = (0.025, 4.0, 4.0)
     wall = place((Box(half) if kind == "box" else box_mesh(half), (0.0, 0.0, 0.0)))
     rng, count = np.random.default_rng(11), 2500
-    simulator = build(craft("sphere", (0.05, 0.05, 0.05)), wall, mode, count, restitution=0.5)
+    simulator = build(airframe("sphere", (0.05, 0.05, 0.05)), wall, mode, count, restitution=0.5)
     start, velocity = random_shots(rng, count)
     simulator.reset(
         position=start, velocity=velocity, attitude=rng.normal(size=(count, 4)), rate=rng.normal(size=(count, 3)) * 5
@@ -250,7 +250,7 @@ def test_smooth_wall_keeps_what_is_along_it() -> None:
 def test_rough_wall_turns_a_ball() -> None:
     """Sticking impact of a solid ball: the contact point ends at rest, so 2/7 of the tangential speed goes into spin."""
     radius = 0.15
-    item = craft("sphere", (radius,) * 3, (0.4 * 1.2 * radius**2,) * 3)
+    item = airframe("sphere", (radius,) * 3, (0.4 * 1.2 * radius**2,) * 3)
     simulator = build(
         item, place((Box((0.05, 4.0, 4.0)), (1.0, 0.0, 0.0))), "respond", 1, friction=5.0, restitution=0.5, rolling=0.0
     )
@@ -421,7 +421,7 @@ def test_movers_count_where_they_are() -> None:
 
 def test_attitude_of_a_spinning_box_matters() -> None:
     """A plate flies edge-on through a slit that stops it when it is turned: bodies turn with their attitude."""
-    plate = craft("box", (0.25, 0.25, 0.02))
+    plate = airframe("box", (0.25, 0.25, 0.02))
     slit = place((Box((0.05, 4, 1.0)), (2.0, 0, 1.2)), (Box((0.05, 4, 1.0)), (2.0, 0, -1.2)))
     simulator = build(plate, slit, "freeze", 2)
     simulator.set_parameter("gravity", 0.0)

@@ -20,18 +20,18 @@ from airworthy.vehicles.record import CollisionBody, Drag, Vehicle, WrenchNoise
 OFF = np.zeros(4)
 
 
-def craft(shape: Any, size: Any, center: Any = (0.0, 0.0, 0.0)) -> Vehicle:
+def airframe(shape: Any, size: Any, center: Any = (0.0, 0.0, 0.0)) -> Vehicle:
     inertia = (0.006, 0.007, 0.011, 0.0005, -0.0003, 0.0002)
     body = CollisionBody(shape, size, center)
     return replace(vehicle("flightgoggles"), wrench_noise=WrenchNoise(), drag=Drag(), mass=1.2, inertia=inertia, body=body)
 
 
 BODIES = [
-    craft("sphere", (0.15, 0.15, 0.15)),
-    craft("sphere", (0.1, 0.1, 0.1), (0.05, 0.0, 0.02)),
-    craft("box", (0.2, 0.15, 0.05)),
-    craft("box", (0.2, 0.15, 0.05), (0.05, 0.02, 0.03)),
-    craft("cylinder", (0.15, 0.15, 0.06)),
+    airframe("sphere", (0.15, 0.15, 0.15)),
+    airframe("sphere", (0.1, 0.1, 0.1), (0.05, 0.0, 0.02)),
+    airframe("box", (0.2, 0.15, 0.05)),
+    airframe("box", (0.2, 0.15, 0.05), (0.05, 0.02, 0.03)),
+    airframe("cylinder", (0.15, 0.15, 0.06)),
 ]
 
 

@@ -182,10 +182,10 @@ def test_a_refused_reset_changes_nothing() -> None:
 
 
 def test_a_start_beyond_the_limits_of_a_rotor_is_refused() -> None:
-    craft = vehicle("flightgoggles")
-    most = craft.rotors[0].speed_max
-    simulator = Simulator(craft, env_count=2)
-    for allowed in (most, 0.0, hover_speed(craft)):
+    airframe = vehicle("flightgoggles")
+    most = airframe.rotors[0].speed_max
+    simulator = Simulator(airframe, env_count=2)
+    for allowed in (most, 0.0, hover_speed(airframe)):
         simulator.reset(rotor_speed=np.broadcast_to(allowed, (4,)))
     with pytest.raises(AirworthyError, match=rf"Reset got {1.01 * most:.5g} for rotor 2, whose states go from "):
         simulator.reset(rotor_speed=[most, most, 1.01 * most, most])

@@ -199,17 +199,17 @@ def test_the_maps_can_be_traced() -> None:
 
 @pytest.mark.parametrize("name", ["carl", "lmf2", "virt_05", "base_octarotor"])
 def test_rotor_thrusts_make_the_wrench(name: str) -> None:
-    craft = vehicle(name)
-    state = vehicle_state(course("robustness").trajectory().sample(np.linspace(0.0, 15.0, 40)), craft)
-    wrench = rotor_thrusts(state, craft) @ control_effectiveness(craft).T
+    airframe = vehicle(name)
+    state = vehicle_state(course("robustness").trajectory().sample(np.linspace(0.0, 15.0, 40)), airframe)
+    wrench = rotor_thrusts(state, airframe) @ control_effectiveness(airframe).T
     np.testing.assert_allclose(wrench[:, 2], state.force, rtol=1e-9)
     np.testing.assert_allclose(wrench[:, 3:], state.moment, atol=1e-9)
 
 
 def test_hover_thrusts_are_the_vehicle_s() -> None:
-    craft = vehicle("virt_05")
-    thrusts = rotor_thrusts(vehicle_state(course("hover").trajectory().sample(0.5), craft), craft)
-    expected = [rotor_thrust(rotor, float(w)) for rotor, w in zip(craft.rotors, hover_speed(craft), strict=True)]
+    airframe = vehicle("virt_05")
+    thrusts = rotor_thrusts(vehicle_state(course("hover").trajectory().sample(0.5), airframe), airframe)
+    expected = [rotor_thrust(rotor, float(w)) for rotor, w in zip(airframe.rotors, hover_speed(airframe), strict=True)]
     np.testing.assert_allclose(thrusts, expected, rtol=1e-6)
 
 

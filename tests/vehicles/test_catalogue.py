@@ -90,21 +90,21 @@ def test_crazyflie_rotor_response_keeps_its_rate() -> None:
 
 
 def test_legacy_thrust_chain_and_its_limits() -> None:
-    craft = vehicle("cf2x_scg_iros2022")
-    chain, rotor = craft.voltage_chain, craft.rotors[0]
+    airframe = vehicle("cf2x_scg_iros2022")
+    chain, rotor = airframe.voltage_chain, airframe.rotors[0]
     assert chain is not None
     assert chain.speed_slope * 65535 + chain.speed_offset == pytest.approx((0.2685 * 65535 + 4070.3) * RPM)
     assert rotor_thrust(rotor, rotor.speed_max) == pytest.approx(0.148, abs=5e-4)  # printed maximum
     assert rotor.speed_min == pytest.approx((0.2685 * 20000 + 4070.3) * RPM)
-    assert craft.gravity == 9.8
+    assert airframe.gravity == 9.8
     assert vehicle("cf2x_gym_pybullet_drones").voltage_chain is None
 
 
 @pytest.mark.parametrize(("name", "ratio"), [("cf2x_scg_iros2022", 0.0251), ("cf2x_L250", 0.00735), ("cf2x_P250", 0.00699)])
 def test_crazyflie_torque_per_thrust(name: str, ratio: float) -> None:
-    craft = vehicle(name)
-    yaw = control_effectiveness(craft)[5]
-    np.testing.assert_array_equal(np.sign(yaw), [rotor.spin for rotor in craft.rotors])
+    airframe = vehicle(name)
+    yaw = control_effectiveness(airframe)[5]
+    np.testing.assert_array_equal(np.sign(yaw), [rotor.spin for rotor in airframe.rotors])
     # The fits' ratio holds where it was taken, near full thrust; at hover the polynomials stray by a few per cent.
     np.testing.assert_allclose(np.abs(yaw), ratio, rtol=0.05)
 

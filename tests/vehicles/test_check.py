@@ -98,24 +98,24 @@ def test_any_number_anywhere_is_taken_or_refused_in_a_sentence(data: st.DataObje
     """Subnormal, huge and ordinary numbers, set into one field after the other: never a warning, never a traceback."""
     extreme = st.sampled_from([1e-320, 1e-308, 1e-40, 1e-12, -1e-320, 1e30, 1e300, -1.0, 0.0, 5e-324, math.inf, math.nan])
     value = data.draw(st.one_of(extreme, st.floats(allow_nan=True, allow_infinity=True)))
-    craft: Vehicle
+    airframe: Vehicle
     if data.draw(st.booleans()):
         name = data.draw(st.sampled_from(["mass", "gravity", "inertia", "center_of_mass"]))
         old = getattr(GOOD, name)
-        craft = replace(GOOD, **{name: value if isinstance(old, float) else (value, *old[1:])})
+        airframe = replace(GOOD, **{name: value if isinstance(old, float) else (value, *old[1:])})
     else:
         name = data.draw(
             st.sampled_from(["thrust", "torque", "position", "axis", "speed_max", "speed_min", "inertia", "radius"])
         )
         old = getattr(GOOD.rotors[0], name)
-        craft = with_rotor(**{name: value if isinstance(old, float) else (*old[:-1], value)})
+        airframe = with_rotor(**{name: value if isinstance(old, float) else (*old[:-1], value)})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            check(craft)
+            check(airframe)
         except AirworthyError as error:
             said = str(error)
         else:
             said = ""
-            indicators(craft)
+            indicators(airframe)
     assert "\n" not in said

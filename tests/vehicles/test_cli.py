@@ -106,19 +106,19 @@ def test_thrust_to_weight_is_along_what_points_up_in_hover(tmp_path: Path, capsy
     level, found = vehicle("flightgoggles"), []
     t = math.radians(60.0)
     leaning = replace(level, rotors=tuple(replace(r, axis=(math.sin(t), 0.0, math.cos(t))) for r in level.rotors))
-    for craft in (level, leaning):
-        write_vehicle(craft, tmp_path / "craft.toml")
-        assert run("show", str(tmp_path / "craft.toml"), "--json") == 0
+    for airframe in (level, leaning):
+        write_vehicle(airframe, tmp_path / "airframe.toml")
+        assert run("show", str(tmp_path / "airframe.toml"), "--json") == 0
         found.append(json.loads(capsys.readouterr().out)["thrust_to_weight"])
     assert found[1] == pytest.approx(found[0], rel=1e-9)
 
 
 def test_an_arm_in_millimetres_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    craft = vehicle("flightgoggles")
-    rotors = tuple(replace(r, position=tuple(1000.0 * x for x in r.position)) for r in craft.rotors)
-    write_vehicle(replace(craft, rotors=rotors), tmp_path / "craft.toml")
-    assert run("validate", str(tmp_path / "craft.toml")) == 0
+    airframe = vehicle("flightgoggles")
+    rotors = tuple(replace(r, position=tuple(1000.0 * x for x in r.position)) for r in airframe.rotors)
+    write_vehicle(replace(airframe, rotors=rotors), tmp_path / "airframe.toml")
+    assert run("validate", str(tmp_path / "airframe.toml")) == 0
     assert "positions are in metres, and" in capsys.readouterr().out
-    write_vehicle(craft, tmp_path / "craft.toml")
-    assert run("validate", str(tmp_path / "craft.toml")) == 0
+    write_vehicle(airframe, tmp_path / "airframe.toml")
+    assert run("validate", str(tmp_path / "airframe.toml")) == 0
     assert "in metres" not in capsys.readouterr().out

@@ -56,8 +56,8 @@ def printed(code: str, folder: Path) -> list[str]:
 
 def test_the_urdf_walk_through_imports(folder: Path) -> None:
     (folder / "robot.urdf").write_text(URDF)
-    craft = import_urdf(folder / "robot.urdf", folder / "rotors.toml")
-    assert [rotor.position for rotor in craft.rotors] == [(0.2, 0.0, 0.0), (-0.2, 0.0, 0.0)]
+    airframe = import_urdf(folder / "robot.urdf", folder / "rotors.toml")
+    assert [rotor.position for rotor in airframe.rotors] == [(0.2, 0.0, 0.0), (-0.2, 0.0, 0.0)]
 
 
 def test_the_commands_run(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,6 +73,6 @@ def test_the_table_is_the_catalogue(text: str) -> None:
     table = {row[0].strip("`"): row[2:] for row in rows if row[0].strip("`") in vehicle_names()}
     assert sorted([*table, *[name for name in vehicle_names() if name.startswith(("real_", "virt_"))]]) == vehicle_names()
     for name, cells in table.items():
-        craft, values = vehicle(name), indicators(vehicle(name))
-        shown = [f"{craft.mass:.4g}", str(craft.rotor_count), f"{values.thrust_to_weight:.2f}"]
+        airframe, values = vehicle(name), indicators(vehicle(name))
+        shown = [f"{airframe.mass:.4g}", str(airframe.rotor_count), f"{values.thrust_to_weight:.2f}"]
         assert cells == [*shown, f"{values.alpha_xy_max:.4g}", f"{values.alpha_z_max:.4g}"]

@@ -121,18 +121,18 @@ def test_round_trip_is_exact(tmp_path_factory: pytest.TempPathFactory, made: Veh
 
 @pytest.mark.parametrize("name", vehicle_names())
 def test_the_catalogue_round_trips(name: str, tmp_path: Path) -> None:
-    craft = vehicle(name)
-    write_vehicle(craft, tmp_path / "copy.toml")
-    assert read_vehicle(tmp_path / "copy.toml") == craft
+    airframe = vehicle(name)
+    write_vehicle(airframe, tmp_path / "copy.toml")
+    assert read_vehicle(tmp_path / "copy.toml") == airframe
     assert (tmp_path / "copy.toml").read_text() == (CATALOGUE / f"{name}.toml").read_text()  # and the writer is stable
 
 
 def test_shared_rotor_values_apply_to_all_and_can_be_overridden(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(MINIMAL + "speed_max = 800\n")
-    craft = read_vehicle(path)
-    assert [rotor.speed_max for rotor in craft.rotors] == [900.0, 800.0]
-    assert craft.rotors[0].response == RotorResponse((20.0, 0.0), (20.0, 0.0))
+    airframe = read_vehicle(path)
+    assert [rotor.speed_max for rotor in airframe.rotors] == [900.0, 800.0]
+    assert airframe.rotors[0].response == RotorResponse((20.0, 0.0), (20.0, 0.0))
 
 
 MISTAKES = {

@@ -33,11 +33,11 @@ def test_the_urdf_import_equals_the_catalogue(name: str, data_dir: Path, robots:
 
 @pytest.mark.parametrize("name", RIGID)
 def test_mass_centre_and_inertia_equal_an_independent_computation(name: str, data_dir: Path, robots: dict[str, Any]) -> None:
-    craft, derived = imported(data_dir, robots, name), robots[name]["derived"]
+    airframe, derived = imported(data_dir, robots, name), robots[name]["derived"]
     # The reference prints eight significant digits.
-    np.testing.assert_allclose(craft.mass, derived["total_mass"], rtol=1e-7)
-    np.testing.assert_allclose(craft.center_of_mass, derived["com_in_root_neutral"], atol=1e-8)
-    np.testing.assert_allclose(inertia_matrix(craft), derived["inertia_about_com_neutral"], rtol=1e-7, atol=1e-10)
+    np.testing.assert_allclose(airframe.mass, derived["total_mass"], rtol=1e-7)
+    np.testing.assert_allclose(airframe.center_of_mass, derived["com_in_root_neutral"], atol=1e-8)
+    np.testing.assert_allclose(inertia_matrix(airframe), derived["inertia_about_com_neutral"], rtol=1e-7, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", RIGID)
@@ -63,6 +63,6 @@ def test_articulated_urdfs_import_in_their_neutral_pose(data_dir: Path, robots: 
     # Not in the catalogue (their joints move), but the reader takes them: same total mass and centre as computed independently.
     text = (ROTORS / "morphy_stiff.toml").read_text()
     (tmp_path / "morphy.toml").write_text(text)
-    craft = import_urdf(data_dir / "aerial_gym" / robots["morphy"]["urdf_copy"], tmp_path / "morphy.toml")
-    assert craft.extra["movable_joints_frozen"] == robots["morphy"]["derived"]["n_movable_joints"]
-    np.testing.assert_allclose(craft.mass, robots["morphy"]["derived"]["total_mass"])
+    airframe = import_urdf(data_dir / "aerial_gym" / robots["morphy"]["urdf_copy"], tmp_path / "morphy.toml")
+    assert airframe.extra["movable_joints_frozen"] == robots["morphy"]["derived"]["n_movable_joints"]
+    np.testing.assert_allclose(airframe.mass, robots["morphy"]["derived"]["total_mass"])

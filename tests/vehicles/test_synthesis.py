@@ -51,19 +51,21 @@ def test_thrust_state_vehicles_scale_their_limit_with_the_square() -> None:
 def test_the_recovered_recipe_gives_the_published_fleet() -> None:
     # Jxx = 0.04 m d^2, Jzz = 2 Jxx, kappa = d/20, F = alpha_xy Jxx / d: then TWR = 4 F / (m g) must be the printed one.
     for name, d in zip(SYNTHETIC, RECOVERED, strict=True):
-        craft = vehicle(name)
-        jxx = 0.04 * craft.mass * d * d
-        np.testing.assert_allclose(craft.inertia[:3], [jxx, jxx, 2 * jxx], rtol=1e-6)
-        assert arm_length(craft) == pytest.approx(d)
-        force = float(craft.extra["published_alpha_xy_max"]) * jxx / d
-        rotor = craft.rotors[0]
+        airframe = vehicle(name)
+        jxx = 0.04 * airframe.mass * d * d
+        np.testing.assert_allclose(airframe.inertia[:3], [jxx, jxx, 2 * jxx], rtol=1e-6)
+        assert arm_length(airframe) == pytest.approx(d)
+        force = float(airframe.extra["published_alpha_xy_max"]) * jxx / d
+        rotor = airframe.rotors[0]
         assert rotor.thrust[2] * rotor.speed_max**2 == pytest.approx(force, rel=1e-5)
         # kappa was solved from the printed alpha_z, which is rounded to 0.1 (0.2 % of the smallest).
         assert rotor.torque[2] / rotor.thrust[2] == pytest.approx(d / 20, rel=2e-3)
         # The printed table rounds to 0.1 (UAV 6 misses alpha_xy / alpha_z = 20 by 0.055 / 46.5).
-        assert 4 * force / (craft.mass * 9.81) == pytest.approx(float(craft.extra["published_thrust_to_weight"]), abs=0.05)
-        assert float(craft.extra["published_alpha_xy_max"]) / 20 == pytest.approx(
-            float(craft.extra["published_alpha_z_max"]), abs=0.06
+        assert 4 * force / (airframe.mass * 9.81) == pytest.approx(
+            float(airframe.extra["published_thrust_to_weight"]), abs=0.05
+        )
+        assert float(airframe.extra["published_alpha_xy_max"]) / 20 == pytest.approx(
+            float(airframe.extra["published_alpha_z_max"]), abs=0.06
         )
         # Propeller: Ct 0.1116, tip speed 200 m/s.
         diameter = math.pi / 200 * math.sqrt(force / (0.1116 * 1.225))
@@ -119,17 +121,17 @@ def test_a_vehicle_without_arms_cannot_be_scaled() -> None:
 def test_the_flight_check_has_the_last_word() -> None:
     flown: list[Vehicle] = []
 
-    def check_flight(craft: Vehicle) -> list[str]:
-        flown.append(craft)
+    def check_flight(airframe: Vehicle) -> list[str]:
+        flown.append(airframe)
         return ["hover drifts 0.3 m in 5 s"]
 
     with pytest.raises(AirworthyError, match=r"tumbler is rejected: hover drifts 0\.3 m in 5 s\."):
         synthesize("virt_05", 1.0, 0.26, 1.0, "tumbler", flight_check=check_flight)
-    assert [craft.name for craft in flown] == ["tumbler"]
+    assert [airframe.name for airframe in flown] == ["tumbler"]
     with pytest.raises(AirworthyError, match="Mach"):  # static faults come first: nothing is flown
         synthesize("virt_05", 1.0, 0.26, 1.3, "fast", flight_check=check_flight)
     assert len(flown) == 1
-    assert synthesize("virt_05", 1.0, 0.26, 1.0, "fine", flight_check=lambda craft: []).name == "fine"
+    assert synthesize("virt_05", 1.0, 0.26, 1.0, "fine", flight_check=lambda airframe: []).name == "fine"
 
 
 def test_a_synthesised_vehicle_can_be_kept(tmp_path: Path) -> None:

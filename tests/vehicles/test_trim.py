@@ -49,24 +49,24 @@ def all_askew(degrees: float) -> Vehicle:
     return replace(RACER, rotors=tuple(with_axis(r, math.radians(degrees), 0.0) for r in RACER.rotors))
 
 
-def wrench(craft: Vehicle, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def wrench(airframe: Vehicle, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Force and moment about the centre of mass of rotor states, written out here rotor by rotor."""
     force, moment = np.zeros(3), np.zeros(3)
-    for rotor, state in zip(craft.rotors, states, strict=True):
-        axis, lever = np.array(rotor.axis), np.array(rotor.position) - np.array(craft.center_of_mass)
+    for rotor, state in zip(airframe.rotors, states, strict=True):
+        axis, lever = np.array(rotor.axis), np.array(rotor.position) - np.array(airframe.center_of_mass)
         force += rotor_thrust(rotor, state) * axis
         moment += rotor_thrust(rotor, state) * np.cross(lever, axis) + rotor.spin * rotor_torque(rotor, state) * axis
     return force, moment
 
 
-def assert_at_rest(craft: Vehicle) -> None:
+def assert_at_rest(airframe: Vehicle) -> None:
     """Rotor states within limits carry the weight at the trim's attitude, without a moment."""
-    trim = hover_trim(craft)
+    trim = hover_trim(airframe)
     assert trim.hovers, trim.reason
-    for rotor, state in zip(craft.rotors, trim.states, strict=True):
+    for rotor, state in zip(airframe.rotors, trim.states, strict=True):
         assert rotor.speed_min <= state <= rotor.speed_max
-    force, moment = wrench(craft, np.array(trim.states))
-    weight = craft.mass * craft.gravity
+    force, moment = wrench(airframe, np.array(trim.states))
+    weight = airframe.mass * airframe.gravity
     np.testing.assert_allclose(rotate(np.array(trim.attitude), force), [0.0, 0.0, weight], atol=1e-6 * weight)
     np.testing.assert_allclose(moment, 0.0, atol=1e-7 * weight)
 
@@ -81,9 +81,9 @@ def test_every_catalogue_vehicle_hovers_level(name: str) -> None:
 
 @pytest.mark.parametrize("degrees", [0.01, 0.2, 5.0, 40.0, 60.0])
 def test_rotors_tilted_alike_lean_the_body_the_other_way_by_as_much(degrees: float) -> None:
-    craft = all_askew(degrees)
-    assert_at_rest(craft)
-    trim = hover_trim(craft)
+    airframe = all_askew(degrees)
+    assert_at_rest(airframe)
+    trim = hover_trim(airframe)
     assert math.degrees(trim.tilt) == pytest.approx(degrees, rel=1e-9)
     # Thrust leans to the body's front, so the body leans back: body z points to world -x.
     body_z = rotate(np.array(trim.attitude), np.array([0.0, 0.0, 1.0]))
@@ -93,16 +93,16 @@ def test_rotors_tilted_alike_lean_the_body_the_other_way_by_as_much(degrees: flo
 
 @pytest.mark.parametrize("degrees", [0.01, 1.0, 10.0])
 def test_one_bent_arm(degrees: float) -> None:
-    craft = one_askew(degrees)
-    assert_at_rest(craft)
+    airframe = one_askew(degrees)
+    assert_at_rest(airframe)
     # A quarter of the force is turned by the angle, the sum by a quarter of it, up to terms of the next order.
-    assert math.degrees(hover_trim(craft).tilt) == pytest.approx(degrees / 4, rel=2.0 * math.radians(degrees))
+    assert math.degrees(hover_trim(airframe).tilt) == pytest.approx(degrees / 4, rel=2.0 * math.radians(degrees))
 
 
 def test_rotors_below_the_body_facing_down_hover_upside_down() -> None:
-    craft = replace(RACER, rotors=tuple(replace(r, axis=(0.0, 0.0, -1.0)) for r in RACER.rotors))
-    assert_at_rest(craft)
-    assert hover_trim(craft).tilt == pytest.approx(math.pi)
+    airframe = replace(RACER, rotors=tuple(replace(r, axis=(0.0, 0.0, -1.0)) for r in RACER.rotors))
+    assert_at_rest(airframe)
+    assert hover_trim(airframe).tilt == pytest.approx(math.pi)
 
 
 @pytest.mark.parametrize("seed", [3, 7])
@@ -111,9 +111,9 @@ def test_a_hexarotor_built_askew_leans_instead_of_setting_its_rotors_against_eac
     rng = np.random.default_rng(seed)
     ring = [(0.2 * math.cos(k * math.pi / 3), 0.2 * math.sin(k * math.pi / 3), 0.0) for k in range(6)]
     flat = [replace(RACER.rotors[0], position=p, spin=1 if k % 2 else -1) for k, p in enumerate(ring)]
-    craft = replace(RACER, rotors=tuple(with_axis(r, *rng.uniform(-0.0035, 0.0035, 2)) for r in flat))
-    assert_at_rest(craft)
-    trim = hover_trim(craft)
+    airframe = replace(RACER, rotors=tuple(with_axis(r, *rng.uniform(-0.0035, 0.0035, 2)) for r in flat))
+    assert_at_rest(airframe)
+    trim = hover_trim(airframe)
     assert 0.0 < trim.tilt < 0.005
     assert np.ptp(trim.states) < 0.05 * np.mean(trim.states)
 
@@ -143,13 +143,13 @@ def random_vehicle(rng: np.random.Generator) -> Vehicle:
     return check(Vehicle("random", rng.uniform(0.5, 2.5), (0.01, 0.01, 0.018, 0.0, 0.0, 0.0), tuple(rotors), offset))
 
 
-def slsqp_effort(craft: Vehicle, starts: Iterable[np.ndarray]) -> float:
+def slsqp_effort(airframe: Vehicle, starts: Iterable[np.ndarray]) -> float:
     """Least sum of squared thrusts of hover at any attitude by another solver, from these starts; inf where it finds none."""
     columns = []
-    for rotor in craft.rotors:
-        axis, lever = np.array(rotor.axis), np.array(rotor.position) - np.array(craft.center_of_mass)
+    for rotor in airframe.rotors:
+        axis, lever = np.array(rotor.axis), np.array(rotor.position) - np.array(airframe.center_of_mass)
         columns.append([*axis, *(np.cross(lever, axis) + rotor.spin * rotor.torque[2] / rotor.thrust[2] * axis)])
-    matrix, weight = np.array(columns).T, craft.mass * craft.gravity
+    matrix, weight = np.array(columns).T, airframe.mass * airframe.gravity
     force, moment = matrix[:3] / weight, matrix[3:] / (0.2 * weight)
     equations = [
         {"type": "eq", "fun": lambda u: moment @ u, "jac": lambda u: moment},
@@ -161,7 +161,7 @@ def slsqp_effort(craft: Vehicle, starts: Iterable[np.ndarray]) -> float:
             lambda u: u @ u / weight**2,
             start,
             jac=lambda u: 2.0 * u / weight**2,
-            bounds=list(zip(*thrust_limits(craft), strict=True)),
+            bounds=list(zip(*thrust_limits(airframe), strict=True)),
             constraints=equations,
             method="SLSQP",
             options={"maxiter": 100, "ftol": 1e-14},
@@ -176,16 +176,16 @@ def test_random_vehicles_against_an_independent_solver() -> None:
     rng = np.random.default_rng(5)
     leaning = none = 0
     for _ in range(40):
-        craft = random_vehicle(rng)
-        trim = hover_trim(craft)
+        airframe = random_vehicle(rng)
+        trim = hover_trim(airframe)
         if not trim.hovers:
             none += 1
-            assert slsqp_effort(craft, (rng.uniform(*thrust_limits(craft)) for _ in range(2))) == math.inf, trim.reason
+            assert slsqp_effort(airframe, (rng.uniform(*thrust_limits(airframe)) for _ in range(2))) == math.inf, trim.reason
             continue
-        assert_at_rest(craft)
+        assert_at_rest(airframe)
         if trim.tilt > 0.0:
             leaning += 1
-            effort = slsqp_effort(craft, [np.array(trim.thrusts) * (1.0 + 1e-3 * rng.normal(size=craft.rotor_count))])
+            effort = slsqp_effort(airframe, [np.array(trim.thrusts) * (1.0 + 1e-3 * rng.normal(size=airframe.rotor_count))])
             assert np.square(trim.thrusts).sum() == pytest.approx(effort, rel=1e-5)
     assert leaning >= 10
     assert none >= 10
@@ -205,14 +205,14 @@ CANNOT = {
 
 @pytest.mark.parametrize("reason", CANNOT)
 def test_what_cannot_hover_is_a_vehicle_and_says_why(reason: str) -> None:
-    craft = check(CANNOT[reason])
-    trim = hover_trim(craft)
+    airframe = check(CANNOT[reason])
+    trim = hover_trim(airframe)
     assert not trim.hovers
     assert reason in trim.reason
     assert trim.tilt == 0.0
-    assert all(r.speed_min <= s <= r.speed_max for r, s in zip(craft.rotors, trim.states, strict=True))
+    assert all(r.speed_min <= s <= r.speed_max for r, s in zip(airframe.rotors, trim.states, strict=True))
     with pytest.raises(AirworthyError, match="flightgoggles cannot hover: "):
-        hover_speed(craft)
+        hover_speed(airframe)
 
 
 def test_a_dead_rotor_of_a_hexarotor_is_made_up_for() -> None:
@@ -220,9 +220,9 @@ def test_a_dead_rotor_of_a_hexarotor_is_made_up_for() -> None:
     # Spins in pairs (+ + - - + -): with one rotor out its opposite goes idle or the rest balances.
     rotors = [replace(RACER.rotors[0], position=p, spin=s) for p, s in zip(ring, (1, 1, -1, -1, 1, -1), strict=True)]
     rotors[1] = without_thrust(rotors[1])
-    craft = replace(RACER, rotors=tuple(rotors))
-    assert_at_rest(craft)
-    assert hover_trim(craft).thrusts[1] == 0.0
+    airframe = replace(RACER, rotors=tuple(rotors))
+    assert_at_rest(airframe)
+    assert hover_trim(airframe).thrusts[1] == 0.0
 
 
 @pytest.mark.parametrize(("dead", "spin"), [(0, 1), (3, -1)])
@@ -240,15 +240,15 @@ def test_a_hexarotor_of_alternating_spins_with_a_rotor_out_carries_itself_while_
 
 
 def test_upright_turns_the_whole_record() -> None:
-    craft = replace(all_askew(20.0), inertia=(0.004, 0.006, 0.009, 0.0001, 0.0, 0.0002), center_of_mass=(0.01, 0.0, 0.02))
-    turned = upright(craft)
-    assert_at_rest(craft)
+    airframe = replace(all_askew(20.0), inertia=(0.004, 0.006, 0.009, 0.0001, 0.0, 0.0002), center_of_mass=(0.01, 0.0, 0.02))
+    turned = upright(airframe)
+    assert_at_rest(airframe)
     assert hover_trim(turned).tilt == 0.0
     np.testing.assert_allclose([r.axis for r in turned.rotors], [(0.0, 0.0, 1.0)] * 4, atol=1e-12)
-    turn = np.array([rotate(np.array(hover_trim(craft).attitude), axis) for axis in np.eye(3)]).T
-    xx, yy, zz, xy, xz, yz = craft.inertia
+    turn = np.array([rotate(np.array(hover_trim(airframe).attitude), axis) for axis in np.eye(3)]).T
+    xx, yy, zz, xy, xz, yz = airframe.inertia
     matrix = turn @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ turn.T
     np.testing.assert_allclose(turned.inertia, matrix[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]], atol=1e-15)
-    for a, b in zip(craft.rotors, turned.rotors, strict=True):
+    for a, b in zip(airframe.rotors, turned.rotors, strict=True):
         np.testing.assert_allclose(b.position, turn @ a.position, atol=1e-15)
-    np.testing.assert_allclose(turned.center_of_mass, turn @ craft.center_of_mass, atol=1e-15)
+    np.testing.assert_allclose(turned.center_of_mass, turn @ airframe.center_of_mass, atol=1e-15)

@@ -66,23 +66,23 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_masses_poses_and_inertia_by_hand(files: tuple[Path, Path]) -> None:
-    craft = import_urdf(*files)
-    assert craft.mass == 3.0
+    airframe = import_urdf(*files)
+    assert airframe.mass == 3.0
     # Base centre at z = 0.1 (2 kg), hubs at (0, +-0.4, 0.2) (0.5 kg each).
-    np.testing.assert_allclose(craft.center_of_mass, [0.0, 0.0, (2 * 0.1 + 0.2) / 3], atol=1e-12)
-    np.testing.assert_allclose(craft.rotors[1].position, [0.0, 0.4, 0.2], atol=1e-12)
-    np.testing.assert_allclose(craft.rotors[0].position, [0.0, -0.4, 0.2], atol=1e-12)
+    np.testing.assert_allclose(airframe.center_of_mass, [0.0, 0.0, (2 * 0.1 + 0.2) / 3], atol=1e-12)
+    np.testing.assert_allclose(airframe.rotors[1].position, [0.0, 0.4, 0.2], atol=1e-12)
+    np.testing.assert_allclose(airframe.rotors[0].position, [0.0, -0.4, 0.2], atol=1e-12)
     # "right": roll of 0.1 rad about the arm's x axis, which is the root's y axis: z leans to (sin 0.1, 0, cos 0.1).
-    np.testing.assert_allclose(craft.rotors[0].axis, [math.sin(0.1), 0.0, math.cos(0.1)], atol=1e-12)
+    np.testing.assert_allclose(airframe.rotors[0].axis, [math.sin(0.1), 0.0, math.cos(0.1)], atol=1e-12)
     vertical = 2 * (0.1 - 2 / 15) ** 2 + (0.2 - 2 / 15) ** 2  # sum of m dz^2
     turned = Rotation.from_euler("z", 90, degrees=True) * Rotation.from_euler("x", 0.1)
     right = turned.as_matrix() @ np.diag([0.001, 0.002, 0.003]) @ turned.as_matrix().T
     expected = np.diag([0.02 + vertical + 0.16, 0.03 + vertical, 0.04 + 0.16]) + right
-    xx, yy, zz, xy, xz, yz = craft.inertia
+    xx, yy, zz, xy, xz, yz = airframe.inertia
     np.testing.assert_allclose([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], expected, atol=1e-12)
-    assert (craft.body.shape, craft.body.size, craft.body.center) == ("cylinder", (0.2, 0.2, 0.15), (0.0, 0.0, 0.05))
-    assert craft.extra["movable_joints_frozen"] == 1.0
-    assert control_effectiveness(craft).shape == (6, 2)
+    assert (airframe.body.shape, airframe.body.size, airframe.body.center) == ("cylinder", (0.2, 0.2, 0.15), (0.0, 0.0, 0.05))
+    assert airframe.extra["movable_joints_frozen"] == 1.0
+    assert control_effectiveness(airframe).shape == (6, 2)
 
 
 @given(st.tuples(*[st.floats(-3.0, 3.0)] * 3))

@@ -39,10 +39,10 @@ def test_quadrotor_columns_by_hand() -> None:
 
 def test_flightgoggles_allocation_inverts_the_matrix() -> None:
     # 4.3: u_i = (+-Mx/a +-My/a)/(4 k_T) +- Mz/(4 k_Q) + T/(4 k_T), printed signs (Mx, My, Mz) per motor.
-    craft, a, k_t, k_q = vehicle("flightgoggles"), 0.08, 1.91e-6, 2.6e-7
+    airframe, a, k_t, k_q = vehicle("flightgoggles"), 0.08, 1.91e-6, 2.6e-7
     signs = [(1, -1, -1), (1, 1, 1), (-1, 1, -1), (-1, -1, 1)]
     published = np.array([[1 / (4 * k_t), x / (4 * k_t * a), y / (4 * k_t * a), z / (4 * k_q)] for x, y, z in signs])
-    np.testing.assert_allclose(np.linalg.inv(control_effectiveness(craft)[2:]) / k_t, published, rtol=1e-12)
+    np.testing.assert_allclose(np.linalg.inv(control_effectiveness(airframe)[2:]) / k_t, published, rtol=1e-12)
 
 
 def test_carl_reproduces_its_mixer_in_z_down() -> None:
@@ -54,25 +54,25 @@ def test_carl_reproduces_its_mixer_in_z_down() -> None:
 
 @pytest.mark.parametrize("name", FLEET)
 def test_fleet_torque_rows_are_the_printed_ones(name: str) -> None:
-    craft = vehicle(name)
-    d, kappa = float(craft.extra["arm_m"]), craft.rotors[0].torque[2] / craft.rotors[0].thrust[2]
-    if craft.extra["layout"] == "plus":  # eq 4
+    airframe = vehicle(name)
+    d, kappa = float(airframe.extra["arm_m"]), airframe.rotors[0].torque[2] / airframe.rotors[0].thrust[2]
+    if airframe.extra["layout"] == "plus":  # eq 4
         rows = d * np.array([[0, -1, 0, 1], [1, 0, -1, 0]])
     else:  # eq 5
         rows = d * math.sqrt(0.5) * np.array([[1, -1, -1, 1], [1, 1, -1, -1]])
-    matrix = control_effectiveness(craft)
+    matrix = control_effectiveness(airframe)
     np.testing.assert_allclose(matrix[3:5], rows, atol=3e-3 * d)  # the Agile-Autonomy lever is 0.12, not 0.17/sqrt(2): 0.2 %
     np.testing.assert_allclose(matrix[5], kappa * np.array([1, -1, 1, -1]), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", FLEET)
 def test_indicators_equal_the_published_table(name: str) -> None:
-    craft = vehicle(name)
-    values = indicators(craft)
-    assert abs(values.thrust_to_weight - float(craft.extra["published_thrust_to_weight"])) <= 0.05
+    airframe = vehicle(name)
+    values = indicators(airframe)
+    assert abs(values.thrust_to_weight - float(airframe.extra["published_thrust_to_weight"])) <= 0.05
     # 0.2 %: the bound that the specification states for its own columns, set by the two research vehicles.
-    assert values.alpha_xy_max == pytest.approx(float(craft.extra["published_alpha_xy_max"]), rel=2e-3)
-    assert values.alpha_z_max == pytest.approx(float(craft.extra["published_alpha_z_max"]), rel=2e-3)
+    assert values.alpha_xy_max == pytest.approx(float(airframe.extra["published_alpha_xy_max"]), rel=2e-3)
+    assert values.alpha_z_max == pytest.approx(float(airframe.extra["published_alpha_z_max"]), rel=2e-3)
 
 
 def test_indicators_of_the_public_simulators() -> None:
@@ -92,33 +92,33 @@ def test_indicators_of_flightgoggles() -> None:
 
 
 def test_range_from_the_lower_limit_is_smaller() -> None:
-    craft = vehicle("cf2x_scg_iros2022")  # its motors never stop, so two of four keep pushing the other way
-    assert indicators(craft, from_rest=False).alpha_xy_max < 0.9 * indicators(craft).alpha_xy_max
-    assert indicators(craft, from_rest=False).thrust_to_weight == indicators(craft).thrust_to_weight
+    airframe = vehicle("cf2x_scg_iros2022")  # its motors never stop, so two of four keep pushing the other way
+    assert indicators(airframe, from_rest=False).alpha_xy_max < 0.9 * indicators(airframe).alpha_xy_max
+    assert indicators(airframe, from_rest=False).thrust_to_weight == indicators(airframe).thrust_to_weight
 
 
 def test_indicators_of_a_reversible_airframe_use_both_directions() -> None:
-    craft = vehicle("base_octarotor")
+    airframe = vehicle("base_octarotor")
     # All eight rotors push up or pull: |a_z| = 1/sqrt(3) each, 6.25 N.
-    assert indicators(craft).thrust_to_weight == pytest.approx(8 * 6.25 / math.sqrt(3.0) / (1.1 * 9.81), rel=1e-6)
+    assert indicators(airframe).thrust_to_weight == pytest.approx(8 * 6.25 / math.sqrt(3.0) / (1.1 * 9.81), rel=1e-6)
 
 
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=30)
 def test_indicators_match_brute_force(seed: int) -> None:
     generator = np.random.default_rng(seed)
-    craft = random_vehicle(generator, count=4)
+    airframe = random_vehicle(generator, count=4)
     corners = np.array(np.meshgrid(*[[0.0, 1.0]] * 4)).reshape(4, -1)
     wrench = np.zeros((6, corners.shape[1]))
-    for rotor, on in zip(craft.rotors, corners, strict=True):
+    for rotor, on in zip(airframe.rotors, corners, strict=True):
         axis, force = np.array(rotor.axis)[:, None], rotor_thrust(rotor, rotor.speed_max) * on
-        lever = np.array(rotor.position) - np.array(craft.center_of_mass)
+        lever = np.array(rotor.position) - np.array(airframe.center_of_mass)
         wrench[:3] += axis * force
         wrench[3:] += np.cross(lever, rotor.axis)[:, None] * force
         wrench[3:] += rotor.spin * axis * rotor_torque(rotor, rotor.speed_max) * on
-    alpha = np.linalg.inv(inertia_matrix(craft)) @ wrench[3:]
-    values = indicators(craft)
-    assert values.thrust_to_weight == pytest.approx(wrench[2].max() / (craft.mass * craft.gravity), rel=1e-9)
+    alpha = np.linalg.inv(inertia_matrix(airframe)) @ wrench[3:]
+    values = indicators(airframe)
+    assert values.thrust_to_weight == pytest.approx(wrench[2].max() / (airframe.mass * airframe.gravity), rel=1e-9)
     assert values.alpha_xy_max == pytest.approx(min(alpha[0].max(), -alpha[0].min()), rel=1e-9, abs=1e-9)
     assert values.alpha_z_max == pytest.approx(min(alpha[2].max(), -alpha[2].min()), rel=1e-9, abs=1e-9)
 
@@ -160,10 +160,10 @@ def test_pseudo_inverse_is_a_right_inverse_at_full_rank(seed: int, count: int) -
 @settings(max_examples=50)
 def test_moving_the_reference_shifts_the_moment(seed: int) -> None:
     # M_root = M_com + c x F
-    craft = random_vehicle(np.random.default_rng(seed), 5)
-    com, root = control_effectiveness(craft), control_effectiveness(craft, "root")
+    airframe = random_vehicle(np.random.default_rng(seed), 5)
+    com, root = control_effectiveness(airframe), control_effectiveness(airframe, "root")
     np.testing.assert_allclose(root[:3], com[:3])
-    shift = np.cross(np.array(craft.center_of_mass), com[:3].T).T
+    shift = np.cross(np.array(airframe.center_of_mass), com[:3].T).T
     np.testing.assert_allclose(root[3:], com[3:] + shift, atol=1e-12)
 
 
@@ -174,14 +174,14 @@ def test_unknown_reference_is_refused() -> None:
 
 @pytest.mark.parametrize("name", vehicle_names())
 def test_every_catalogue_vehicle_hovers(name: str) -> None:
-    craft = vehicle(name)
+    airframe = vehicle(name)
     force, moment = np.zeros(3), np.zeros(3)
-    for rotor, state in zip(craft.rotors, hover_speed(craft), strict=True):
+    for rotor, state in zip(airframe.rotors, hover_speed(airframe), strict=True):
         assert rotor.speed_min <= state <= rotor.speed_max
-        axis, lever = np.array(rotor.axis), np.array(rotor.position) - np.array(craft.center_of_mass)
+        axis, lever = np.array(rotor.axis), np.array(rotor.position) - np.array(airframe.center_of_mass)
         force += rotor_thrust(rotor, state) * axis
         moment += rotor_thrust(rotor, state) * np.cross(lever, axis) + rotor.spin * rotor_torque(rotor, state) * axis
-    weight = craft.mass * craft.gravity
+    weight = airframe.mass * airframe.gravity
     np.testing.assert_allclose(force, [0.0, 0.0, weight], atol=1e-6 * weight)
     np.testing.assert_allclose(moment, 0.0, atol=1e-6 * weight * 0.1)
 
@@ -193,8 +193,8 @@ def test_hover_speed_of_flightgoggles_and_carl() -> None:
 
 def test_hover_with_an_offset_centre_of_mass_needs_bounds() -> None:
     # One-directional rotors and a centre of mass far aside: the least-norm thrusts leave the range, a bounded trim exists.
-    craft = vehicle("base_octarotor")
-    one_way = replace(craft, rotors=tuple(replace(rotor, speed_min=0.0) for rotor in craft.rotors))
+    airframe = vehicle("base_octarotor")
+    one_way = replace(airframe, rotors=tuple(replace(rotor, speed_min=0.0) for rotor in airframe.rotors))
     states = hover_speed(replace(one_way, mass=0.3))
     assert states.min() >= 0.0
 

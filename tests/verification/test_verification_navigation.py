@@ -29,7 +29,7 @@ def test_indicators(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         navigation,
         "indicators",
-        lambda craft, **how: replace(computed(craft, **how), alpha_z_max=1.03 * computed(craft).alpha_z_max),
+        lambda airframe, **how: replace(computed(airframe, **how), alpha_z_max=1.03 * computed(airframe).alpha_z_max),
     )
     assert len(failed(navigation.indicator_figures())) == 2  # off the table, and off what was measured
 

@@ -199,7 +199,7 @@ def test_maps_know_what_came_within_sight() -> None:
 
 
 def test_ways_and_their_classes(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert failed(planners.way_figures(1)) == []
+    assert failed(planners.path_figures(1)) == []
     monkeypatch.setattr(planners, "_classes", lambda world, seed: 1)
 
     class Judge(planners.Visibility):
@@ -209,7 +209,7 @@ def test_ways_and_their_classes(monkeypatch: pytest.MonkeyPatch) -> None:
             return bool(a[1, 0] >= b[1, 0])
 
     monkeypatch.setattr(planners, "Visibility", Judge)
-    assert len(failed(planners.way_figures(1))) == 5
+    assert len(failed(planners.path_figures(1))) == 5
 
 
 # ---- 7: NavRL -----------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from airworthy.vehicles import vehicle
 from airworthy.viewer import LiveCamera, RecordedCamera, Viewer, ViewerImage, load_flight, load_subject
 from airworthy.viewer.controls import LISTED, Follower
 from airworthy.viewer.flights import between, segments
-from airworthy.viewer.playback import ImageFeed, Request
+from airworthy.viewer.playback import ImageStream, Request
 from airworthy.viewer.vehicle_nodes import DISC, FRONT_DISC, VehicleNodes
 
 NOWHERE = np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0])
@@ -279,13 +279,13 @@ class TestFollowing:
 class TestImages:
     def test_only_the_newest_wish_is_granted(self) -> None:
         camera, shown = Slow(), []
-        feed = ImageFeed(camera, lambda taken, problem: shown.append((taken, problem)))
+        stream = ImageStream(camera, lambda taken, problem: shown.append((taken, problem)))
         for k in range(20):
-            feed.ask(Request(0, 0.1 * k, *NOWHERE))
-        assert not feed.idle
-        assert feed.wait(10.0)
-        assert feed.idle
-        feed.close()
+            stream.ask(Request(0, 0.1 * k, *NOWHERE))
+        assert not stream.idle
+        assert stream.wait(10.0)
+        assert stream.idle
+        stream.close()
         assert camera.asked[-1] == pytest.approx(1.9)
         assert len(camera.asked) <= 3
         assert shown[-1][0].image[0, 0, 0] == 19

@@ -36,4 +36,4 @@ def all_vehicles(data: Path) -> Iterator[Vehicle]:
 
 def catalogue_texts(data: Path) -> dict[Path, str]:
     """Path and text of every catalogue file."""
-    return {CATALOGUE / f"{craft.name}.toml": vehicle_text(craft) for craft in all_vehicles(data)}
+    return {CATALOGUE / f"{airframe.name}.toml": vehicle_text(airframe) for airframe in all_vehicles(data)}

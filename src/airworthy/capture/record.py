@@ -99,7 +99,7 @@ class CaptureImages:
         return np.flatnonzero(~np.asarray(self.held_out))
 
     @property
-    def judging(self) -> ArrayIndex:
+    def held_out_ids(self) -> ArrayIndex:
         """Numbers of the images to judge on."""
         return np.flatnonzero(np.asarray(self.held_out))
 

@@ -255,7 +255,7 @@ def _judge(run: TrainingRun, quiet: bool) -> None:
     psnr, ssim = (float(np.mean([getattr(one, name) for one in found])) for name in ("psnr", "ssim"))
     run.notes["judged"].append([run.step, psnr, ssim])
     loss = run.notes["loss"][-1][1] if run.notes["loss"] else float("nan")
-    what = "held-out" if len(run.images.judging) else "trained-on"
+    what = "held-out" if len(run.images.held_out_ids) else "trained-on"
     _say(
         quiet,
         f"step {run.step:,} of {run.options.steps:,}: loss {loss:.4f}, PSNR {psnr:.2f} dB, SSIM {ssim:.3f} on {len(found)} "
@@ -277,7 +277,7 @@ def _written(run: TrainingRun, folder: Path, identity: dict[str, Any]) -> TrainR
         "worst_psnr_db": min(one.psnr for one in found),
         "ssim": float(np.mean([one.ssim for one in found])),
         "trained_on": len(run.images.training),
-        "held_out": len(run.images.judging),
+        "held_out": len(run.images.held_out_ids),
         "start": run.notes["start"],
         "metric": run.images.metric,
         "judged": [{"name": one.name, "psnr_db": one.psnr, "ssim": one.ssim} for one in found],

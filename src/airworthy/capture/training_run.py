@@ -309,7 +309,7 @@ class TrainingRun:
 
     def judge(self) -> list[HeldOutQuality]:
         """Return the held-out images, or, where there are none, up to ten of those that were trained on."""
-        kept = self.images.judging
+        kept = self.images.held_out_ids
         if not len(kept):
             kept = self._numbers[np.unique(np.linspace(0, len(self._numbers) - 1, min(10, len(self._numbers))).astype(int))]
         return [self._judged(int(k)) for k in kept]

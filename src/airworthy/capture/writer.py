@@ -68,7 +68,7 @@ def transforms_table(images: CaptureImages, names: list[str]) -> dict[str, Any]:
     held = np.asarray(images.held_out)
     if held.any():
         table["train_filenames"] = [entries[k]["file_path"] for k in images.training]
-        table["test_filenames"] = [entries[k]["file_path"] for k in images.judging]
+        table["test_filenames"] = [entries[k]["file_path"] for k in images.held_out_ids]
     if images.points is not None:
         table["ply_file_path"] = POINTS
     return table | {"frames": entries}

@@ -177,7 +177,7 @@ def summary(images: CaptureImages) -> dict[str, Any]:
     masked = sum(mask is not None for mask in images.masks)
     return {
         "images": len(images),
-        "held_out": len(images.judging),
+        "held_out": len(images.held_out_ids),
         "sizes_px": ", ".join(sizes[:4]) + (f", ... ({len(sizes)})" if len(sizes) > 4 else ""),
         "focal_length_px": float(np.median(images.intrinsics[:, 0])),
         "images_with_mask": masked,

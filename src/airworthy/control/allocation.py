@@ -97,12 +97,12 @@ def allocate_bounded(wrench: Vector, a: Any, priority: Priority = "attitude-forc
         "yaw": tuple(row[5] * wrench[5] for row in a.inverse),
     }
     before, after = (tuple(filter(None, part.split("-"))) for part in priority.split("force"))
-    thrusts, beside, shift = _force_parts(wrench, a, bool(before))
+    thrusts, lateral, shift = _force_parts(wrench, a, bool(before))
     for group in before[:-1]:
         thrusts = _plus(thrusts, moments[group], _scale_with_shift(thrusts, moments[group], shift, limits)[0])
     for group in before[-1:]:
         thrusts = _shifted(thrusts, moments[group], shift, limits, tight=len(before) > 1)
-    for direction in (beside, *(moments[group] for group in after)):
+    for direction in (lateral, *(moments[group] for group in after)):
         thrusts = _plus(thrusts, direction, _largest_scale(thrusts, direction, limits))
     # Rounding alone can leave a limit here; the clip makes "within limits" exact.
     return tuple(
@@ -141,11 +141,11 @@ def _force_parts(wrench: Vector, a: Any, later: bool) -> tuple[Vector, Vector, _
     moves = movable > 0.0
     if later:
         start = tuple(where(moves, b, w) for b, w in zip(base, whole, strict=True))
-        beside = tuple(where(moves, s, 0.0) for s in sideways)
+        lateral = tuple(where(moves, s, 0.0) for s in sideways)
     else:
-        start, beside = base, tuple(where(moves, s, w) for s, w in zip(sideways, whole, strict=True))
+        start, lateral = base, tuple(where(moves, s, w) for s, w in zip(sideways, whole, strict=True))
     direction = tuple(where(moves, share, w) for share, w in zip(a.collective, whole, strict=True))
-    return start, beside, _Shift(direction, where(moves, -_FAR, -1.0), where(moves, _FAR, 0.0))
+    return start, lateral, _Shift(direction, where(moves, -_FAR, -1.0), where(moves, _FAR, 0.0))
 
 
 def _plus(base: Vector, direction: Vector, s: Scalar) -> Vector:

@@ -85,17 +85,17 @@ def priority_of(config: ControlConfig) -> Priority:
     Raises:
         AirworthyError: Both say one, and not the same.
     """
-    told = read_gain_set(config.gains).priority if is_gain_file(config.gains) else None
-    if told is not None and config.allocation == "pseudo_inverse":
+    given = read_gain_set(config.gains).priority if is_gain_file(config.gains) else None
+    if given is not None and config.allocation == "pseudo_inverse":
         raise AirworthyError(
-            f"The gain file {config.gains!r} says priority = {told!r}, which the pseudo-inverse has no use for: take it out of"
+            f"The gain file {config.gains!r} says priority = {given!r}, which the pseudo-inverse has no use for: take it out of"
             ' the file, or take allocation="bounded".'
         )
-    if None not in (told, config.priority) and told != config.priority:
+    if None not in (given, config.priority) and given != config.priority:
         raise AirworthyError(
-            f"The priority is {config.priority}, and the gain file {config.gains!r} says {told}: leave one of them out."
+            f"The priority is {config.priority}, and the gain file {config.gains!r} says {given}: leave one of them out."
         )
-    return config.priority or told or PRIORITIES[0]
+    return config.priority or given or PRIORITIES[0]
 
 
 def rotor_lead_for(vehicle: Vehicle, config: ControlConfig) -> float:

@@ -40,7 +40,7 @@ class BodyState(NamedTuple):
     """World [m/s]."""
     attitude: Vector
     """Quaternion x, y, z, w, body to world, unit length."""
-    rate: Vector
+    body_rate: Vector
     """Body rates in the body frame [rad/s]."""
 
 
@@ -81,7 +81,7 @@ class GeometricCommand(NamedTuple):
     """About the centre of mass, body frame [N m]."""
     axes: Axes
     """Desired body axes, world."""
-    rate: Vector
+    body_rate: Vector
     """Desired body rates, present body frame [rad/s]."""
 
 
@@ -109,13 +109,13 @@ def geometric_control(state: BodyState, reference: Reference, mode: Mode, p: Any
     target = desired_axes(direction, chi, mode.hold_yaw, axes)
     target = _choose_axes(mode.rate > 0.5, axes, target)
 
-    rate, acceleration = _target_rates(reference, mode, target, axes, chi, dot(force, target[2]) / p.mass, p)
-    moment = attitude_moment(state.rate, attitude_error(axes, target), rate, p)
+    body_rate, acceleration = _target_rates(reference, mode, target, axes, chi, dot(force, target[2]) / p.mass, p)
+    moment = attitude_moment(state.body_rate, attitude_error(axes, target), body_rate, p)
     # Derivative of the wanted rates as seen from the turning body (Lee, Leok and McClamroch 2010).
-    swing = sub(acceleration, cross(state.rate, rate))
+    swing = sub(acceleration, cross(state.body_rate, body_rate))
     moment = add(moment, scale(symmetric_multiply(p.inertia, swing), mode.angular))
     thrust = where(mode.thrust > 0.5, reference.thrust, dot(force, axes[2]))
-    return GeometricCommand(thrust, moment, target, rate)
+    return GeometricCommand(thrust, moment, target, body_rate)
 
 
 def _choose_axes(condition: Any, a: Axes, b: Axes) -> Axes:
@@ -183,12 +183,12 @@ def _target_rates(
     yaw_rate = clip(reference.yaw_rate, -p.yaw_rate_max, p.yaw_rate_max) * mode.hold_yaw
     # A yaw rate about the vertical is R^T e3 in the body frame: the last column of the Euler-rate matrix.
     level = (axes[0][2] * yaw_rate, axes[1][2] * yaw_rate, axes[2][2] * yaw_rate)
-    rate = choose(mode.flat > 0.5, into_body(axes, into_world(target, flat)), level)
-    rate = choose(mode.rate > 0.5, reference.rate, rate)
+    body_rate = choose(mode.flat > 0.5, into_body(axes, into_world(target, flat)), level)
+    body_rate = choose(mode.rate > 0.5, reference.rate, body_rate)
     angular = flat_angular_acceleration(
         target, thrust, flat, reference.jerk, reference.snap, chi, reference.yaw_rate, reference.yaw_acceleration
     )
-    return rate, into_body(axes, into_world(target, angular))
+    return body_rate, into_body(axes, into_world(target, angular))
 
 
 def attitude_moment(body_rate: Vector, error: Vector, rate_target: Vector, p: Any) -> Vector:
@@ -229,7 +229,7 @@ def pose_control(
     force = commanded_force(state, reference, Mode(position=1.0, velocity=1.0, flat=1.0), (1.0, 0.0, 0.0), p)
     axes = matrix_columns(state.attitude)
     error = attitude_error(axes, matrix_columns(unit_quaternion(attitude)))
-    return rotate_inverse(state.attitude, force), attitude_moment(state.rate, error, ZERO, p)
+    return rotate_inverse(state.attitude, force), attitude_moment(state.body_rate, error, ZERO, p)
 
 
 def unit_quaternion(q: Vector) -> Vector:

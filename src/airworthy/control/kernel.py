@@ -149,7 +149,7 @@ def control_blocks(layout: Layout, rotor_count: int) -> list[TracedBlock]:
     def block(function: Any, name: str, inputs: Sizes, outputs: Sizes, **constants: Any) -> TracedBlock:
         return trace(function, name, inputs, outputs, {"p": (layout, "CON")}, constants, "CONTEXT")
 
-    body = {"position": 3, "velocity": 3, "attitude": 4, "rate": 3, "wanted": 16}
+    body = {"position": 3, "velocity": 3, "attitude": 4, "body_rate": 3, "wanted": 16}
     remembering = {**body, "memory": 9, "started": None, "dt": None}
     return [
         *(block(laws.geometric_wrench, f"control_{level}", body, {"wrench": 6}, level=level) for level in MODES),
@@ -157,7 +157,7 @@ def control_blocks(layout: Layout, rotor_count: int) -> list[TracedBlock]:
         block(
             laws.rate_loop_wrench,
             "control_rate_loop",
-            {"rate": 3, "wanted": 16, "memory": 9, "dt": None},
+            {"body_rate": 3, "wanted": 16, "memory": 9, "dt": None},
             {"wrench": 6, "kept": 9},
         ),
         block(laws.mellinger_wrench, "control_mellinger", remembering, {"wrench": 6, "kept": 9}),
@@ -169,14 +169,14 @@ def control_blocks(layout: Layout, rotor_count: int) -> list[TracedBlock]:
         block(laws.exact_thrusts, "allocate_pseudo_inverse", {"wrench": 6}, {"thrusts": n, "excess": None}),
         block(laws.rotor_states, "rotor_states", {"thrusts": n}, {"states": n}),
         _extrapolated_block(),
-        block(laws.trimmed, "trimmed", {"attitude": 4, "rate": 3}, {"turned": 4, "turning": 3}),
+        block(laws.trimmed, "trimmed", {"attitude": 4, "body_rate": 3}, {"turned": 4, "turning": 3}),
         block(laws.led_states, "rotor_lead", {"state": n, "target": n}, {"states": n}),
     ]
 
 
 def tracking_rates_blocks(layout: Layout) -> list[TracedBlock]:
     """Traced blocks of the tracking law for bodies that take thrust and rates: rates turn the attitude at K_R / K_W."""
-    inputs = {"position": 3, "velocity": 3, "attitude": 4, "rate": 3, "wanted": 16}
+    inputs = {"position": 3, "velocity": 3, "attitude": 4, "body_rate": 3, "wanted": 16}
     record = {"p": (layout, "CON")}
     return [
         trace(laws.tracking_rates, "control_tracking", inputs, {"asked": 4}, record, None, "CONTEXT"),

@@ -47,14 +47,14 @@ def _allocation(p: Any) -> Any:
     return SimpleNamespace(inverse=p.inverse, collective=p.collective, thrust_min=p.thrust_min, thrust_max=p.thrust_max_rotor)
 
 
-def geometric_wrench(position: Any, velocity: Any, attitude: Any, rate: Any, wanted: Any, p: Any, level: str) -> Any:
+def geometric_wrench(position: Any, velocity: Any, attitude: Any, body_rate: Any, wanted: Any, p: Any, level: str) -> Any:
     """Wrench of the geometric law at a level of `levels.MODES`: sideways zeros, thrust [N], moment [N m].
 
     Args:
         position: World [m].
         velocity: World [m/s].
         attitude: Quaternion x, y, z, w, body to world.
-        rate: Body [rad/s].
+        body_rate: Body [rad/s].
         wanted: The command's numbers, as `levels` lays them out.
         p: Record of the vehicle's controller.
         level: Of `levels.MODES`.
@@ -68,7 +68,7 @@ def geometric_wrench(position: Any, velocity: Any, attitude: Any, rate: Any, wan
     reference = reference_from_command(level, wanted)
     if level == "tracking":
         reference = _against_drag(reference, attitude, p)
-    out = geometric_control(BodyState(position, velocity, attitude, rate), reference, mode, p)
+    out = geometric_control(BodyState(position, velocity, attitude, body_rate), reference, mode, p)
     return 0.0, 0.0, out.thrust, out.moment
 
 
@@ -92,42 +92,42 @@ def _against_drag(reference: Reference, attitude: Any, p: Any) -> Reference:
     return reference._replace(acceleration=add(reference.acceleration, into_world(axes, push)))
 
 
-def tracking_rates(position: Any, velocity: Any, attitude: Any, rate: Any, wanted: Any, p: Any) -> Any:
+def tracking_rates(position: Any, velocity: Any, attitude: Any, body_rate: Any, wanted: Any, p: Any) -> Any:
     """Return collective thrust [N] and body rates [rad/s] that follow a tracking command: w_d - (K_R / K_W) e_R.
 
     Args:
         position: World [m].
         velocity: World [m/s].
         attitude: Quaternion x, y, z, w, body to world.
-        rate: Body [rad/s].
+        body_rate: Body [rad/s].
         wanted: The command's numbers, as `levels` lays them out.
         p: Record of the vehicle's controller.
     """
-    state = BodyState(position, velocity, attitude, rate)
+    state = BodyState(position, velocity, attitude, body_rate)
     out = geometric_control(state, reference_from_command("tracking", wanted), MODES["tracking"], p)
     error = attitude_error(matrix_columns(attitude), out.axes)
-    return out.thrust, *(out.rate[i] - p.attitude_gain[i] / p.rate_gain[i] * error[i] for i in range(3))
+    return out.thrust, *(out.body_rate[i] - p.attitude_gain[i] / p.rate_gain[i] * error[i] for i in range(3))
 
 
-def pose_wrench(position: Any, velocity: Any, attitude: Any, rate: Any, wanted: Any, p: Any) -> Any:
+def pose_wrench(position: Any, velocity: Any, attitude: Any, body_rate: Any, wanted: Any, p: Any) -> Any:
     """Force and moment of full pose control.
 
     Args:
         position: World [m].
         velocity: World [m/s].
         attitude: Quaternion x, y, z, w, body to world.
-        rate: Body [rad/s].
+        body_rate: Body [rad/s].
         wanted: Position [m] and quaternion, 7 numbers, world.
         p: Record of the vehicle's controller.
     """
-    return pose_control(BodyState(position, velocity, attitude, rate), wanted[:3], wanted[3:7], p)
+    return pose_control(BodyState(position, velocity, attitude, body_rate), wanted[:3], wanted[3:7], p)
 
 
-def rate_loop_wrench(rate: Any, wanted: Any, memory: Any, dt: Any, p: Any) -> Any:
+def rate_loop_wrench(body_rate: Any, wanted: Any, memory: Any, dt: Any, p: Any) -> Any:
     """Wrench of the FlightGoggles rate loop, and its memory (filtered rate, slope, integral).
 
     Args:
-        rate: Body [rad/s].
+        body_rate: Body [rad/s].
         wanted: Collective thrust [N] and body rates [rad/s].
         memory: Nine numbers from the last step.
         dt: Time since the last step [s].
@@ -141,7 +141,7 @@ def rate_loop_wrench(rate: Any, wanted: Any, memory: Any, dt: Any, p: Any) -> An
         integral_max=p.rate_integral_max,
     )
     state = RateLoopState(memory[:3], memory[3:6], memory[6:9])
-    moment, state = rate_loop(rate, wanted[1:4], state, FilterCoefficients(*p.filter), dt, gains)
+    moment, state = rate_loop(body_rate, wanted[1:4], state, FilterCoefficients(*p.filter), dt, gains)
     return (0.0, 0.0, wanted[0], *moment), (*state.filtered, *state.slope, *state.integral)
 
 
@@ -149,7 +149,7 @@ def _mellinger_law(
     position: Any,
     velocity: Any,
     attitude: Any,
-    rate: Any,
+    body_rate: Any,
     reference: Reference,
     memory: Any,
     started: Any,
@@ -158,7 +158,7 @@ def _mellinger_law(
     hold_yaw: Any = 0.0,
 ) -> Any:
     gains = SimpleNamespace(**{name[2:]: getattr(p, name) for name in vars(p) if name.startswith("m_")}, gravity=p.gravity)
-    state = BodyState(position, velocity, attitude, rate)
+    state = BodyState(position, velocity, attitude, body_rate)
     kept = MellingerState(memory[:3], memory[3:6], memory[6:9])
     sine, cosine = sin_cos(reference.yaw)
     chi = choose(hold_yaw > 0.5, heading(matrix_columns(attitude)), (cosine, sine, 0.0))
@@ -166,7 +166,7 @@ def _mellinger_law(
 
 
 def mellinger_wrench(
-    position: Any, velocity: Any, attitude: Any, rate: Any, wanted: Any, memory: Any, started: Any, dt: Any, p: Any
+    position: Any, velocity: Any, attitude: Any, body_rate: Any, wanted: Any, memory: Any, started: Any, dt: Any, p: Any
 ) -> Any:
     """Wrench of the Mellinger law in SI, and its memory (position and attitude integral, rate error).
 
@@ -174,7 +174,7 @@ def mellinger_wrench(
         position: World [m].
         velocity: World [m/s].
         attitude: Quaternion x, y, z, w, body to world.
-        rate: Body [rad/s].
+        body_rate: Body [rad/s].
         wanted: The command's numbers, as `levels` lays them out.
         memory: Nine numbers from the last step.
         started: 0 on the first step of a flight, else 1.
@@ -184,15 +184,15 @@ def mellinger_wrench(
     reference = _against_drag(reference_from_command("tracking", wanted), attitude, p)
     # As of the geometric law: a body that turns for good follows the heading that it has.
     thrust, moment, kept = _mellinger_law(
-        position, velocity, attitude, rate, reference, memory, started, dt, p, hold_yaw=p.yaw_lost
+        position, velocity, attitude, body_rate, reference, memory, started, dt, p, hold_yaw=p.yaw_lost
     )
     # The law has no gyroscopic term; a body that turns at 10 to 20 rad/s nutates without it.
-    turning = add(moment, cross(rate, symmetric_multiply(p.inertia, rate)))
+    turning = add(moment, cross(body_rate, symmetric_multiply(p.inertia, body_rate)))
     return (0.0, 0.0, thrust, *choose(p.yaw_lost > 0.5, turning, moment)), kept
 
 
 def crazyflie_states(
-    position: Any, velocity: Any, attitude: Any, rate: Any, wanted: Any, memory: Any, started: Any, dt: Any, p: Any
+    position: Any, velocity: Any, attitude: Any, body_rate: Any, wanted: Any, memory: Any, started: Any, dt: Any, p: Any
 ) -> Any:
     """Rotor states of the Mellinger law as the Crazyflie firmware runs it, and its memory.
 
@@ -200,7 +200,7 @@ def crazyflie_states(
         position: World [m].
         velocity: World [m/s].
         attitude: Quaternion x, y, z, w, body to world.
-        rate: Body [rad/s].
+        body_rate: Body [rad/s].
         wanted: The command's numbers, as `levels` lays them out.
         memory: Nine numbers from the last step.
         started: 0 on the first step of a flight, else 1.
@@ -208,7 +208,7 @@ def crazyflie_states(
         p: Record of the vehicle's controller.
     """
     reference = reference_from_command("tracking", wanted)
-    thrust, moment, kept = _mellinger_law(position, velocity, attitude, rate, reference, memory, started, dt, p)
+    thrust, moment, kept = _mellinger_law(position, velocity, attitude, body_rate, reference, memory, started, dt, p)
     commands = motor_commands(thrust, moment, p.mixer, p.subtract_excess)
     chain = SimpleNamespace(**dict(zip(CHAIN_FIELDS, p.chain, strict=True)))
     states = []
@@ -218,17 +218,19 @@ def crazyflie_states(
     return states, kept
 
 
-def trimmed(attitude: Any, rate: Any, p: Any) -> Any:
+def trimmed(attitude: Any, body_rate: Any, p: Any) -> Any:
     """Attitude and rates of the frame in which hover is level; those of the body, bit for bit, where that is the same.
 
     Args:
         attitude: Quaternion x, y, z, w, body to world.
-        rate: Body [rad/s].
+        body_rate: Body [rad/s].
         p: Record of the vehicle's controller.
     """
     x, y, z, _ = p.trim
     leans = x * x + y * y + z * z > 0.0
-    return choose(leans, quaternion_multiply(attitude, p.trim), attitude), choose(leans, rotate_inverse(p.trim, rate), rate)
+    return choose(leans, quaternion_multiply(attitude, p.trim), attitude), choose(
+        leans, rotate_inverse(p.trim, body_rate), body_rate
+    )
 
 
 def bounded_thrusts(wrench: Any, p: Any, priority: Priority = PRIORITIES[0]) -> Any:

@@ -185,16 +185,16 @@ def linear_loop(
     none, upright = (0.0, 0.0, 0.0), hover_trim(vehicle).attitude
 
     def motion(*x: Any) -> Any:
-        _, velocity, attitude, rate, rotors = _unpacked(x[: 12 + count], upright, n)
+        _, velocity, attitude, body_rate, rotors = _unpacked(x[: 12 + count], upright, n)
         command = (*x[12 + count :], *[0.0] * (n - count))
-        out = derivative(velocity, attitude, rate, rotors, command, none, none, none, None, p)
-        return (*velocity, *out[0], *rate, *out[2], *out[3][:count])
+        out = derivative(velocity, attitude, body_rate, rotors, command, none, none, none, None, p)
+        return (*velocity, *out[0], *body_rate, *out[2], *out[3][:count])
 
     def asked(*x: Any) -> Any:
-        position, velocity, attitude, rate, _ = _unpacked(x, upright, n)
-        attitude, rate = laws.trimmed(attitude, rate, c)  # as the step does for vehicles that lean in hover
+        position, velocity, attitude, body_rate, _ = _unpacked(x, upright, n)
+        attitude, body_rate = laws.trimmed(attitude, body_rate, c)  # as the step does for vehicles that lean in hover
         wanted = (0.0,) * 16
-        wrench = laws.geometric_wrench(position, velocity, attitude, rate, wanted, c, level)
+        wrench = laws.geometric_wrench(position, velocity, attitude, body_rate, wanted, c, level)
         return (wrench[0], wrench[1], wrench[2], *wrench[3])
 
     def commands(*x: Any) -> Any:

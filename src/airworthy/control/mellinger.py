@@ -101,7 +101,7 @@ def mellinger_control(
 
     moment, attitude_integral, rate_error = [], [], []
     for i in range(3):
-        turning = rate_reference[i] - state.rate[i]
+        turning = rate_reference[i] - state.body_rate[i]
         change = where(started > 0.5, (turning - memory.rate_error[i]) / dt, 0.0)
         limit = p.attitude_integral_max[i]
         total = clip(memory.attitude_integral[i] - error[i] * dt, -limit, limit)

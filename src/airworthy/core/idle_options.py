@@ -77,11 +77,11 @@ def option_name(name: str, value: Any = None) -> str:
         return "--" + ".".join([*outer, last if value else f"no-{last}"])
     if value is None or is_dataclass(value):
         return f"--{word}"
-    text = " ".join(_told(item) for item in value) if isinstance(value, tuple) else _told(value)
+    text = " ".join(_as_typed(item) for item in value) if isinstance(value, tuple) else _as_typed(value)
     return f"--{word} {text if len(text) <= _VALUE_MAX else text[: _VALUE_MAX - 3] + '...'}".rstrip()
 
 
-def _told(value: Any) -> str:
+def _as_typed(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value) if isinstance(value, int | str | Path) else repr(value)
 
 

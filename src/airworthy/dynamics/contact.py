@@ -30,23 +30,25 @@ def ground_frame(velocity: Vector, attitude: Vector) -> tuple[Vector, Vector]:
     return tuple(axis[2] for axis in columns), tuple(dot(axis, velocity) for axis in columns)
 
 
-def contact_state(height: Scalar, up: Vector, velocity: Vector, rate: Vector, point: Vector, p: Any) -> tuple[Scalar, Scalar]:
+def contact_state(
+    height: Scalar, up: Vector, velocity: Vector, body_rate: Vector, point: Vector, p: Any
+) -> tuple[Scalar, Scalar]:
     """Depth of a point below the ground [m] and the speed at which it approaches [m/s].
 
     Args:
         height: Of the centre of mass [m].
         up: World up, body.
         velocity: Of the centre of mass, body [m/s].
-        rate: Body rate [rad/s].
+        body_rate: Body rate [rad/s].
         point: Centre of the contact ball, body, from the centre of mass [m].
         p: Parameters: contact_radius, ground_height.
     """
     lever = _lever(up, point, p)
-    return p.ground_height - (height + dot(up, lever)), -(dot(up, velocity) + dot(rate, cross(lever, up)))
+    return p.ground_height - (height + dot(up, lever)), -(dot(up, velocity) + dot(body_rate, cross(lever, up)))
 
 
 def contact_push(
-    touches: Scalar, push: Scalar, velocity: Vector, rate: Vector, up: Vector, point: Vector, p: Any
+    touches: Scalar, push: Scalar, velocity: Vector, body_rate: Vector, up: Vector, point: Vector, p: Any
 ) -> tuple[Vector, Vector, Scalar]:
     """Velocity, rate and the point's impulse [N s] after the impulse was corrected so that the point does not approach.
 
@@ -54,23 +56,27 @@ def contact_push(
         touches: 1 where the point is in contact, else 0: nothing changes.
         push: Impulse given at this point so far; corrections may take it back, but never below zero.
         velocity: Body [m/s].
-        rate: Body rate [rad/s].
+        body_rate: Body rate [rad/s].
         up: World up, body.
         point: As in `contact_state`.
         p: Parameters: mass_inverse, inertia_inverse, contact_radius.
     """
     arm = cross(_lever(up, point, p), up)
     turn = symmetric_multiply(p.inertia_inverse, arm)
-    leaving = dot(up, velocity) + dot(rate, arm)
+    leaving = dot(up, velocity) + dot(body_rate, arm)
     wanted = maximum(push - leaving / (p.mass_inverse + dot(arm, turn)), 0.0)
     change = wanted - push
     inside = touches > 0.5
     moved = add(velocity, scale(up, change * p.mass_inverse))
-    return choose(inside, moved, velocity), choose(inside, add(rate, scale(turn, change)), rate), where(inside, wanted, push)
+    return (
+        choose(inside, moved, velocity),
+        choose(inside, add(body_rate, scale(turn, change)), body_rate),
+        where(inside, wanted, push),
+    )
 
 
 def contact_rebound(
-    approach: Scalar, velocity: Vector, rate: Vector, velocity_before: Vector, rate_before: Vector, dt: Scalar, p: Any
+    approach: Scalar, velocity: Vector, body_rate: Vector, velocity_before: Vector, rate_before: Vector, dt: Scalar, p: Any
 ) -> tuple[Vector, Vector, Scalar]:
     """Velocity and rate after the rebound, and the share of the pushes that it returned.
 
@@ -80,20 +86,20 @@ def contact_rebound(
     Args:
         approach: Fastest approach of a touching point before the pushes [m/s].
         velocity: After them, body.
-        rate: After them.
+        body_rate: After them.
         velocity_before: Before them, body.
         rate_before: Before them.
         dt: Step [s]; what gravity adds in two steps does not rebound either.
         p: Parameters: mass, inertia, gravity, restitution.
     """
-    linear, turn = sub(velocity, velocity_before), sub(rate, rate_before)
+    linear, turn = sub(velocity, velocity_before), sub(body_rate, rate_before)
     spin = symmetric_multiply(p.inertia, turn)
-    worked = p.mass * dot(velocity, linear) + dot(rate, spin)
+    worked = p.mass * dot(velocity, linear) + dot(body_rate, spin)
     given = 0.5 * (p.mass * dot(linear, linear) + dot(turn, spin))
     e = where(approach > bounce_speed(dt, p), p.restitution, 0.0)
     gain = e * (maximum(worked, 0.0) + e * given)
     share = e * minimum(maximum(given - worked, 0.0) / maximum(gain, 1e-30), 1.0)
-    return add(velocity, scale(linear, share)), add(rate, scale(turn, share)), share
+    return add(velocity, scale(linear, share)), add(body_rate, scale(turn, share)), share
 
 
 def bounce_speed(dt: Scalar, p: Any) -> Scalar:
@@ -102,7 +108,7 @@ def bounce_speed(dt: Scalar, p: Any) -> Scalar:
 
 
 def contact_friction(
-    touches: Scalar, push: Scalar, velocity: Vector, rate: Vector, up: Vector, point: Vector, p: Any
+    touches: Scalar, push: Scalar, velocity: Vector, body_rate: Vector, up: Vector, point: Vector, p: Any
 ) -> tuple[Vector, Vector, Scalar]:
     """Velocity and rate after Coulomb friction at a point, and the speed at which the point leaves the ground [m/s].
 
@@ -112,13 +118,13 @@ def contact_friction(
         touches: 1 where the point is in contact, else 0: nothing changes.
         push: The point's impulse along the normal [N s].
         velocity: Body [m/s].
-        rate: Body rate [rad/s].
+        body_rate: Body rate [rad/s].
         up: World up, body.
         point: As in `contact_state`.
         p: Parameters: mass_inverse, inertia_inverse, contact_radius, friction.
     """
     lever = _lever(up, point, p)
-    at_point = add(velocity, cross(rate, lever))
+    at_point = add(velocity, cross(body_rate, lever))
     leaving = dot(up, at_point)
     slip = sub(at_point, scale(up, leaving))
     speed = sqrt(dot(slip, slip))
@@ -128,10 +134,12 @@ def contact_friction(
     impulse = minimum(speed / (p.mass_inverse + dot(arm, turn)), p.friction * push)
     inside = touches > 0.5
     moved = sub(velocity, scale(tangent, impulse * p.mass_inverse))
-    return choose(inside, moved, velocity), choose(inside, sub(rate, scale(turn, impulse)), rate), leaving
+    return choose(inside, moved, velocity), choose(inside, sub(body_rate, scale(turn, impulse)), body_rate), leaving
 
 
-def contact_rolling(push: Scalar, velocity: Vector, rate: Vector, up: Vector, point: Vector, p: Any) -> tuple[Vector, Vector]:
+def contact_rolling(
+    push: Scalar, velocity: Vector, body_rate: Vector, up: Vector, point: Vector, p: Any
+) -> tuple[Vector, Vector]:
     """Velocity and rate after what resists rolling, and spinning on the spot, where a round body stands on the ground.
 
     The angular impulse opposes the rotation, ends it at most, and is within `rolling` times the radius times the push. A body
@@ -143,24 +151,24 @@ def contact_rolling(push: Scalar, velocity: Vector, rate: Vector, up: Vector, po
     Args:
         push: Impulse along the normal, of all points [N s].
         velocity: Body, after friction [m/s].
-        rate: Body [rad/s].
+        body_rate: Body [rad/s].
         up: Normal, body.
         point: As in `contact_state`.
         p: Parameters: mass, inertia, contact_radius, rolling, friction.
     """
     lever = _lever(up, point, p)
-    at_point = add(velocity, cross(rate, lever))
+    at_point = add(velocity, cross(body_rate, lever))
     slip = sub(at_point, scale(up, dot(up, at_point)))
-    speed = sqrt(dot(rate, rate))
+    speed = sqrt(dot(body_rate, body_rate))
     rolls = ROLLS * p.contact_radius * speed
     held = where(dot(slip, slip) < rolls * rolls, p.mass, 0.0)
-    axis = scale(rate, 1.0 / maximum(speed, 1e-9))
+    axis = scale(body_rate, 1.0 / maximum(speed, 1e-9))
     turn = _turned(axis, lever, held, p)
     shift = cross(turn, lever)
     most = p.friction * push / maximum(held * sqrt(dot(shift, shift)), 1e-30)
     impulse = minimum(minimum(speed / maximum(dot(axis, turn), 1e-9), p.rolling * p.contact_radius * push), most)
     slower = add(velocity, scale(shift, impulse))
-    return choose(held > 0.0, slower, velocity), sub(rate, scale(turn, impulse))
+    return choose(held > 0.0, slower, velocity), sub(body_rate, scale(turn, impulse))
 
 
 def _turned(axis: Vector, lever: Vector, mass: Scalar, p: Any) -> Vector:
@@ -174,7 +182,7 @@ def _turned(axis: Vector, lever: Vector, mass: Scalar, p: Any) -> Vector:
     return scale(symmetric_multiply(inverse, axis), 1.0 / maximum(determinant, 1e-30))
 
 
-def contact_holds(velocity: Vector, rate: Vector, up: Vector, point: Vector, p: Any) -> Scalar:
+def contact_holds(velocity: Vector, body_rate: Vector, up: Vector, point: Vector, p: Any) -> Scalar:
     """1 where the contact of a round body can stop all of its motion within a step, else 0.
 
     That takes the impulse -m v at the point below and the angular impulse -I w less the moment of the former; both must be
@@ -183,44 +191,44 @@ def contact_holds(velocity: Vector, rate: Vector, up: Vector, point: Vector, p: 
 
     Args:
         velocity: Body [m/s].
-        rate: Body [rad/s].
+        body_rate: Body [rad/s].
         up: Normal, body.
         point: As in `contact_state`.
         p: Parameters: mass, inertia, contact_radius, friction, rolling.
     """
     push = -p.mass * dot(up, velocity)
     along = add(scale(velocity, p.mass), scale(up, push))
-    moment = sub(cross(_lever(up, point, p), scale(velocity, p.mass)), symmetric_multiply(p.inertia, rate))
+    moment = sub(cross(_lever(up, point, p), scale(velocity, p.mass)), symmetric_multiply(p.inertia, body_rate))
     sticks, stands = p.friction * push, p.rolling * p.contact_radius * push
     slipping = where(dot(along, along) < sticks * sticks, 1.0, 0.0)
     held = where(dot(moment, moment) < stands * stands, slipping, 0.0)
     return where(push > 0.0, held, 0.0)
 
 
-def kinetic_energy(velocity: Vector, rate: Vector, p: Any) -> Scalar:
+def kinetic_energy(velocity: Vector, body_rate: Vector, p: Any) -> Scalar:
     """Return the energy of translation and rotation [J].
 
     Args:
         velocity: Of the centre of mass [m/s], in any frame.
-        rate: Body rate, body frame [rad/s].
+        body_rate: Body rate, body frame [rad/s].
         p: Parameters: mass, inertia.
     """
-    return 0.5 * (p.mass * dot(velocity, velocity) + dot(rate, symmetric_multiply(p.inertia, rate)))
+    return 0.5 * (p.mass * dot(velocity, velocity) + dot(body_rate, symmetric_multiply(p.inertia, body_rate)))
 
 
-def affordable_lift(lift: Scalar, velocity: Vector, rate: Vector, p: Any) -> Scalar:
+def affordable_lift(lift: Scalar, velocity: Vector, body_rate: Vector, p: Any) -> Scalar:
     """Part of a lift [m] that a body's kinetic energy can pay for.
 
     Args:
         lift: Height to be raised by [m].
         velocity: Of the centre of mass [m/s], in any frame.
-        rate: Body rate, body frame [rad/s].
+        body_rate: Body rate, body frame [rad/s].
         p: Parameters: mass, inertia, gravity.
     """
-    return minimum(lift, kinetic_energy(velocity, rate, p) / maximum(p.mass * p.gravity, 1e-30))
+    return minimum(lift, kinetic_energy(velocity, body_rate, p) / maximum(p.mass * p.gravity, 1e-30))
 
 
-def contact_rise(rise: Scalar, velocity: Vector, rate: Vector, up: Vector, p: Any) -> tuple[Vector, Vector]:
+def contact_rise(rise: Scalar, velocity: Vector, body_rate: Vector, up: Vector, p: Any) -> tuple[Vector, Vector]:
     """Velocity and rate on the way down, a `rise` [m] above where they are: less vertical speed, as far as there is any.
 
     What the fall cannot pay for, as where the body's rotation brought a point down, all of its motion pays (`contact_lift`).
@@ -228,7 +236,7 @@ def contact_rise(rise: Scalar, velocity: Vector, rate: Vector, up: Vector, p: An
     Args:
         rise: Height above the present one [m]; none or a negative one changes nothing.
         velocity: Of the centre of mass, body [m/s].
-        rate: Body rate [rad/s].
+        body_rate: Body rate [rad/s].
         up: World up, body.
         p: Parameters: mass, inertia, gravity.
     """
@@ -237,36 +245,36 @@ def contact_rise(rise: Scalar, velocity: Vector, rate: Vector, up: Vector, p: An
     kept = sqrt(maximum(square - 2.0 * p.gravity * rise, 0.0))
     slower = add(velocity, scale(up, where(falling < 0.0, -kept, kept) - falling))
     owed = maximum(rise - square / maximum(2.0 * p.gravity, 1e-30), 0.0)
-    return contact_lift(owed, choose(rise > 0.0, slower, velocity), rate, p)
+    return contact_lift(owed, choose(rise > 0.0, slower, velocity), body_rate, p)
 
 
-def contact_lift(lift: Scalar, velocity: Vector, rate: Vector, p: Any) -> tuple[Vector, Vector]:
+def contact_lift(lift: Scalar, velocity: Vector, body_rate: Vector, p: Any) -> tuple[Vector, Vector]:
     """Velocity and rate after a lift [m] out of the ground at the cost of kinetic energy, as far as that goes.
 
     Args:
         lift: Height to be raised by [m]; none or a negative one changes nothing.
         velocity: Of the centre of mass [m/s], in any frame.
-        rate: Body rate, body frame [rad/s].
+        body_rate: Body rate, body frame [rad/s].
         p: Parameters: mass, inertia, gravity.
     """
-    energy = kinetic_energy(velocity, rate, p)
+    energy = kinetic_energy(velocity, body_rate, p)
     left = maximum(energy - p.mass * p.gravity * lift, 0.0) / maximum(energy, 1e-30)
     factor = where(lift > 0.0, sqrt(left), 1.0)
-    return scale(velocity, factor), scale(rate, factor)
+    return scale(velocity, factor), scale(body_rate, factor)
 
 
-def bounded_motion(allowed: Scalar, velocity: Vector, rate: Vector, p: Any) -> tuple[Vector, Vector]:
+def bounded_motion(allowed: Scalar, velocity: Vector, body_rate: Vector, p: Any) -> tuple[Vector, Vector]:
     """Velocity and rate slowed alike so that their kinetic energy is `allowed` [J] at most.
 
     Args:
         allowed: Most kinetic energy [J]; below zero counts as zero.
         velocity: Of the centre of mass [m/s], in any frame.
-        rate: Body rate, body frame [rad/s].
+        body_rate: Body rate, body frame [rad/s].
         p: Parameters: mass, inertia.
     """
-    energy = kinetic_energy(velocity, rate, p)
+    energy = kinetic_energy(velocity, body_rate, p)
     factor = sqrt(minimum(maximum(allowed, 0.0) / maximum(energy, 1e-30), 1.0))
-    return scale(velocity, factor), scale(rate, factor)
+    return scale(velocity, factor), scale(body_rate, factor)
 
 
 def ground_result(velocity: Vector, velocity_before: Vector, attitude: Vector, dt: Scalar) -> tuple[Vector, Vector]:

@@ -110,20 +110,20 @@ def rotor_wrench(
     return force, moment, momentum
 
 
-def drag_wrench(velocity_air: Vector, rate: Vector, rotor_speed: Vector, p: Any, simple: bool) -> tuple[Vector, Vector]:
+def drag_wrench(velocity_air: Vector, body_rate: Vector, rotor_speed: Vector, p: Any, simple: bool) -> tuple[Vector, Vector]:
     """Aerodynamic force and moment in the body frame.
 
     Args:
         velocity_air: Velocity through the air, body [m/s].
-        rate: Body rate [rad/s].
+        body_rate: Body rate [rad/s].
         rotor_speed: Rotor states, n.
         p: Parameters.
         simple: Only the linear terms and those with the vector's norm are there, acting at the centre of mass.
     """
-    speed, spin = sqrt(dot(velocity_air, velocity_air)), sqrt(dot(rate, rate))
+    speed, spin = sqrt(dot(velocity_air, velocity_air)), sqrt(dot(body_rate, body_rate))
     total = sum((absolute(w) for w in rotor_speed[1:]), absolute(rotor_speed[0]))
     force, moment = [], []
-    for i, (v, w) in enumerate(zip(velocity_air, rate, strict=True)):
+    for i, (v, w) in enumerate(zip(velocity_air, body_rate, strict=True)):
         f = p.drag_linear[i] + p.drag_norm[i] * speed
         t = p.angular_linear[i] + p.angular_norm[i] * spin
         if not simple:
@@ -136,7 +136,7 @@ def drag_wrench(velocity_air: Vector, rate: Vector, rotor_speed: Vector, p: Any,
     return tuple(force), add(tuple(moment), cross(p.drag_center, tuple(force)))
 
 
-def hub_wrench(velocity_air: Vector, rate: Vector, rotor_speed: Vector, p: Any, planar: bool) -> tuple[Vector, Vector]:
+def hub_wrench(velocity_air: Vector, body_rate: Vector, rotor_speed: Vector, p: Any, planar: bool) -> tuple[Vector, Vector]:
     """Force and moment that the air adds at the rotors' hubs, body frame, moment about the centre of mass.
 
     With the velocity u = v + w x r of a hub through the air, split along the axis a and across it: drag
@@ -145,14 +145,14 @@ def hub_wrench(velocity_air: Vector, rate: Vector, rotor_speed: Vector, p: Any, 
 
     Args:
         velocity_air: Velocity of the body through the air, body [m/s].
-        rate: Body rate [rad/s].
+        body_rate: Body rate [rad/s].
         rotor_speed: Rotor states W, n.
         p: Parameters.
         planar: Every axis is body z.
     """
     force, moment = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
     for i, w in enumerate(rotor_speed):
-        local = add(velocity_air, cross(rate, p.rotor_position[i]))
+        local = add(velocity_air, cross(body_rate, p.rotor_position[i]))
         axis = (0.0, 0.0, 1.0) if planar else p.rotor_axis[i]
         along = local[2] if planar else dot(local, axis)
         across = (local[0], local[1], 0.0) if planar else sub(local, scale(axis, along))
@@ -169,7 +169,7 @@ def hub_wrench(velocity_air: Vector, rate: Vector, rotor_speed: Vector, p: Any, 
 def derivative(
     velocity: Vector,
     attitude: Vector,
-    rate: Vector,
+    body_rate: Vector,
     rotor_speed: Vector,
     command: Vector,
     wind: Vector,
@@ -191,7 +191,7 @@ def derivative(
     Args:
         velocity: World [m/s].
         attitude: Quaternion x, y, z, w, body to world; near unit length.
-        rate: Body rate in the body frame [rad/s].
+        body_rate: Body rate in the body frame [rad/s].
         rotor_speed: Rotor states, n.
         command: Commanded rotor states within limits, n.
         wind: Air velocity, world [m/s].
@@ -216,20 +216,20 @@ def derivative(
     columns = matrix_columns(attitude)
     if drag != "none":
         through_air = _into_body(columns, sub(velocity, wind))
-        drag_force, drag_moment = drag_wrench(through_air, rate, rotor_speed, p, drag == "simple")
+        drag_force, drag_moment = drag_wrench(through_air, body_rate, rotor_speed, p, drag == "simple")
         body_force, torque = add(body_force, drag_force), add(torque, drag_moment)
         if drag == "hubs":
-            hub_force, hub_moment = hub_wrench(through_air, rate, rotor_speed, p, planar)
+            hub_force, hub_moment = hub_wrench(through_air, body_rate, rotor_speed, p, planar)
             body_force, torque = add(body_force, hub_force), add(torque, hub_moment)
     force_world = tuple(
         columns[0][i] * body_force[0] + columns[1][i] * body_force[1] + columns[2][i] * body_force[2] for i in range(3)
     )
     acceleration = scale(add(force_world, force), p.mass_inverse)
     acceleration = (acceleration[0], acceleration[1], acceleration[2] - p.gravity)
-    net = sub(add(torque, moment), cross(rate, add(_inertia_times(p.inertia, rate, planar), momentum)))
+    net = sub(add(torque, moment), cross(body_rate, add(_inertia_times(p.inertia, body_rate, planar), momentum)))
     rate_dot = _inertia_times(p.inertia_inverse, net, planar)
     specific = scale(add(body_force, _into_body(columns, force)), p.mass_inverse)
-    return acceleration, quaternion_derivative(attitude, rate), rate_dot, rotor_rate, specific
+    return acceleration, quaternion_derivative(attitude, body_rate), rate_dot, rotor_rate, specific
 
 
 def _into_body(columns: tuple[Vector, Vector, Vector], vector: Vector) -> Vector:
@@ -240,17 +240,17 @@ def _inertia_times(inertia: Vector, vector: Vector, diagonal: bool) -> Vector:
     return tuple(inertia[i] * vector[i] for i in range(3)) if diagonal else symmetric_multiply(inertia, vector)
 
 
-def accelerometer(specific: Vector, rate: Vector, rate_dot: Vector, rotation: Vector, position: Vector) -> Vector:
+def accelerometer(specific: Vector, body_rate: Vector, rate_dot: Vector, rotation: Vector, position: Vector) -> Vector:
     """Specific force at an offset, turned sensor [m/s^2]: R^T (f + dw x r + w x (w x r)).
 
     Args:
         specific: Specific force at the centre of mass, body.
-        rate: Body rate [rad/s].
+        body_rate: Body rate [rad/s].
         rate_dot: Angular acceleration [rad/s^2].
         rotation: Sensor-to-body matrix, 9 numbers by rows.
         position: Sensor from the centre of mass, body [m].
     """
-    f = add(specific, add(cross(rate_dot, position), cross(rate, cross(rate, position))))
+    f = add(specific, add(cross(rate_dot, position), cross(body_rate, cross(body_rate, position))))
     return into_sensor(f, rotation)
 
 
@@ -337,17 +337,17 @@ def battery_step(charge: Scalar, rotor_speed: Vector, dt: Scalar, p: Any) -> tup
     return charge + current * dt, maximum(open_voltage - resistance * current, 0.0) / nominal
 
 
-def quaternion_exponential(attitude: Vector, rate: Vector, dt: Scalar) -> Vector:
+def quaternion_exponential(attitude: Vector, body_rate: Vector, dt: Scalar) -> Vector:
     """Attitude after turning at a constant body rate for dt: q exp(w dt / 2), to fourth order in the half angle.
 
     Used by the semi-implicit step; the result is renormalised by the caller.
 
     Args:
         attitude: Quaternion x, y, z, w, body to world.
-        rate: Body rate [rad/s], held.
+        body_rate: Body rate [rad/s], held.
         dt: Step [s].
     """
-    half = scale(rate, 0.5 * dt)
+    half = scale(body_rate, 0.5 * dt)
     s = dot(half, half)
     sine = 1.0 - s * (1.0 / 6.0) + s * s * (1.0 / 120.0)
     cosine = 1.0 - s * 0.5 + s * s * (1.0 / 24.0)

@@ -68,7 +68,7 @@ def rigid_blocks(layout: Layout, rotor_count: int) -> list[TracedBlock]:
     ) -> TracedBlock:
         return trace(function, name, inputs, outputs, {"p": (layout, "PAR")}, constants, CONTEXT)
 
-    state = {"velocity": 3, "attitude": 4, "rate": 3, "rotor_speed": n}
+    state = {"velocity": 3, "attitude": 4, "body_rate": 3, "rotor_speed": n}
     acting = {"command": n, "wind": 3, "force": 3, "moment": 3}
     rates = {"dv": 3, "dq": 4, "dw": 3, "dm": n, "specific": 3}
     derivatives = [
@@ -89,15 +89,15 @@ def rigid_blocks(layout: Layout, rotor_count: int) -> list[TracedBlock]:
         *derivatives,
         block(_clip, "clip_rotors", {"speed": n, "ceiling": None}, {"out": n}),
         block(_exact, "rotor_exact", {"speed": n, "command": n}, {"half": n, "full": n}),
-        block(_accelerometer, "accelerometer", {"specific": 3, "rate": 3, "rate_dot": 3}, {"out": 3}),
-        block(_gyroscope, "gyroscope", {"rate": 3}, {"out": 3}),
+        block(_accelerometer, "accelerometer", {"specific": 3, "body_rate": 3, "rate_dot": 3}, {"out": 3}),
+        block(_gyroscope, "gyroscope", {"body_rate": 3}, {"out": 3}),
         block(eq.wind_velocity, "wind", {"time": None, "turbulence": 3}, {"out": 3}),
         block(eq.dryden_step, "dryden", {"state": 5, "noise": 3}, {"next": 5, "velocity": 3}),
         block(eq.ground_effect_factors, "ground_effect", {"height": None, "attitude": 4}, {"out": n}),
         block(eq.battery_step, "battery", {"charge": None, "rotor_speed": n, "dt": None}, {"used": None, "ratio": None}),
         *contact_blocks(layout),
         trace(eq.normalize, "normalize", {"attitude": 4}, {"out": 4}),
-        trace(eq.quaternion_exponential, "turn", {"attitude": 4, "rate": 3, "dt": None}, {"out": 4}),
+        trace(eq.quaternion_exponential, "turn", {"attitude": 4, "body_rate": 3, "dt": None}, {"out": 4}),
     ]
 
 
@@ -107,7 +107,7 @@ def contact_blocks(layout: Layout) -> list[TracedBlock]:
     def block(function: Any, inputs: dict[str, int | None], outputs: dict[str, int | None]) -> TracedBlock:
         return trace(function, function.__name__, inputs, outputs, {"p": (layout, "PAR")}, None, CONTEXT)
 
-    motion: dict[str, int | None] = {"velocity": 3, "rate": 3}
+    motion: dict[str, int | None] = {"velocity": 3, "body_rate": 3}
     at_point = {"touches": None, "push": None, **motion, "up": 3, "point": 3}
     before = {"approach": None, **motion, "velocity_before": 3, "rate_before": 3, "dt": None}
     after: dict[str, int | None] = {"next_velocity": 3, "next_rate": 3}
@@ -190,9 +190,9 @@ def _exact(speed: Any, command: Any, p: Any) -> Any:
     return half, eq.rotor_exact(speed, command, p.rotor_rise_keep, p.rotor_fall_keep)
 
 
-def _accelerometer(specific: Any, rate: Any, rate_dot: Any, p: Any) -> Any:
-    return eq.accelerometer(specific, rate, rate_dot, p.imu_rotation, p.imu_position)
+def _accelerometer(specific: Any, body_rate: Any, rate_dot: Any, p: Any) -> Any:
+    return eq.accelerometer(specific, body_rate, rate_dot, p.imu_rotation, p.imu_position)
 
 
-def _gyroscope(rate: Any, p: Any) -> Any:
-    return eq.into_sensor(rate, p.imu_rotation)
+def _gyroscope(body_rate: Any, p: Any) -> Any:
+    return eq.into_sensor(body_rate, p.imu_rotation)

@@ -34,7 +34,7 @@ class BodyMotion:
     """World [m/s], (k, 3)."""
     attitude: Array
     """Quaternion x, y, z, w, body to world, (k, 4)."""
-    rate: Array
+    body_rate: Array
     """Body [rad/s], (k, 3)."""
 
     def take(self, rows: Any) -> BodyMotion:
@@ -49,15 +49,17 @@ class BodyMotion:
     def between(self, other: BodyMotion, share: Array) -> BodyMotion:
         """On the straight way to another motion, attitudes brought to unit length; share (k,) from 0 to 1."""
         s = share[:, None]
-        position, velocity, attitude, rate = (a + s * (b - a) for a, b in zip(self._arrays(), other._arrays(), strict=True))
-        return BodyMotion(position, velocity, stacked(normalize(split(attitude))), rate)
+        position, velocity, attitude, body_rate = (
+            a + s * (b - a) for a, b in zip(self._arrays(), other._arrays(), strict=True)
+        )
+        return BodyMotion(position, velocity, stacked(normalize(split(attitude))), body_rate)
 
     def finite(self) -> ArrayBool:
         """Tell whether a body's numbers are numbers, (k,)."""
         return np.asarray(np.all([np.isfinite(value).all(axis=1) for value in self._arrays()], axis=0))
 
     def _arrays(self) -> tuple[Array, Array, Array, Array]:
-        return self.position, self.velocity, self.attitude, self.rate
+        return self.position, self.velocity, self.attitude, self.body_rate
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ class _Levers:
 
 def _twist(motion: BodyMotion) -> Array:
     """Velocity and rate in the body frame, (k, 6)."""
-    return stacked((*rotate_inverse(split(motion.attitude), split(motion.velocity)), *split(motion.rate)))
+    return stacked((*rotate_inverse(split(motion.attitude), split(motion.velocity)), *split(motion.body_rate)))
 
 
 def collide(
@@ -224,7 +226,7 @@ def collide(
     met = np.asarray(touch.any(axis=1))[:, None]
     velocity = stacked(rotate(split(motion.attitude), split(twist)[:3]))
     # Adding 0 makes zeros positive: pushes of nothing, which others in the batch cause, would change their sign.
-    return np.where(met, velocity, motion.velocity) + 0.0, np.where(met, twist[:, 3:], motion.rate) + 0.0
+    return np.where(met, velocity, motion.velocity) + 0.0, np.where(met, twist[:, 3:], motion.body_rate) + 0.0
 
 
 def _pushed(
@@ -287,33 +289,35 @@ def lifted(bodies: ContactBodies, motion: BodyMotion, lift: Array) -> tuple[Arra
         lift: Displacement, world [m], (k, 3); only its upward part costs anything.
     """
     p = bodies.parameters(0.0, 0.0, bodies.radius[:, 0])
-    velocity, rate = contact.contact_lift(np.maximum(lift[:, 2], 0.0), split(motion.velocity), split(motion.rate), p)
-    return stacked(velocity), stacked(rate)
+    velocity, body_rate = contact.contact_lift(np.maximum(lift[:, 2], 0.0), split(motion.velocity), split(motion.body_rate), p)
+    return stacked(velocity), stacked(body_rate)
 
 
-def bounded(bodies: ContactBodies, allowed: Array, velocity: Array, rate: Array) -> tuple[Array, Array]:
+def bounded(bodies: ContactBodies, allowed: Array, velocity: Array, body_rate: Array) -> tuple[Array, Array]:
     """Velocity and rate slowed alike to a kinetic energy.
 
     Args:
         bodies: The bodies.
         allowed: Most kinetic energy [J], (k,).
         velocity: World [m/s], (k, 3).
-        rate: Body [rad/s], (k, 3).
+        body_rate: Body [rad/s], (k, 3).
     """
     p = bodies.parameters(0.0, 0.0, bodies.radius[:, 0])
-    slowed, turned = contact.bounded_motion(allowed, split(velocity), split(rate), p)
+    slowed, turned = contact.bounded_motion(allowed, split(velocity), split(body_rate), p)
     return stacked(slowed), stacked(turned)
 
 
-def kinetic_energy(bodies: ContactBodies, velocity: Array, rate: Array) -> Array:
+def kinetic_energy(bodies: ContactBodies, velocity: Array, body_rate: Array) -> Array:
     """Return the kinetic energy of each body [J], (k,).
 
     Args:
         bodies: The bodies.
         velocity: World [m/s], (k, 3).
-        rate: Body [rad/s], (k, 3).
+        body_rate: Body [rad/s], (k, 3).
     """
-    return np.asarray(contact.kinetic_energy(split(velocity), split(rate), bodies.parameters(0.0, 0.0, bodies.radius[:, 0])))
+    return np.asarray(
+        contact.kinetic_energy(split(velocity), split(body_rate), bodies.parameters(0.0, 0.0, bodies.radius[:, 0]))
+    )
 
 
 def drift(bodies: ContactBodies, now: BodyMotion, acceleration: Array, torque: Array, time: Array) -> BodyMotion:
@@ -327,7 +331,7 @@ def drift(bodies: ContactBodies, now: BodyMotion, acceleration: Array, torque: A
         time: Its length [s], (k,).
     """
     p = bodies.parameters(0.0, 0.0, bodies.radius[:, 0])
-    x, v, q, w = (split(part) for part in (now.position, now.velocity, now.attitude, now.rate))
+    x, v, q, w = (split(part) for part in (now.position, now.velocity, now.attitude, now.body_rate))
     end = scene_native.drift(x, v, q, w, split(acceleration), split(torque), time, p)
     return BodyMotion(*(stacked(part) for part in end))
 
@@ -342,4 +346,4 @@ def held_torque(bodies: ContactBodies, start: BodyMotion, end: BodyMotion, dt: f
         dt: Step [s].
     """
     p = bodies.parameters(0.0, 0.0, bodies.radius[:, 0])
-    return stacked(scene_native.held_torque(split(start.rate), split(end.rate), dt, p))
+    return stacked(scene_native.held_torque(split(start.body_rate), split(end.body_rate), dt, p))

@@ -38,8 +38,8 @@ def lever(attitude: Vector, normal: Vector, point: Vector, p: Any) -> tuple[Vect
         p: Parameters: mass_inverse, inertia_inverse, contact_radius.
 
     Returns:
-        The normal in the body frame; the arm of the push: the point leaves at `normal . velocity + arm . rate`; the change of
-        the rate per unit of impulse; the change of the point's own speed per unit of impulse, positive.
+        The normal in the body frame; the arm of the push: the point leaves at `normal . velocity + arm . body_rate`; the change
+        of the rate per unit of impulse; the change of the point's own speed per unit of impulse, positive.
     """
     up = rotate_inverse(attitude, normal)
     arm = cross(sub(point, scale(up, p.contact_radius)), up)
@@ -47,17 +47,17 @@ def lever(attitude: Vector, normal: Vector, point: Vector, p: Any) -> tuple[Vect
     return up, arm, turn, p.mass_inverse + dot(arm, turn)
 
 
-def slip_square(velocity: Vector, rate: Vector, up: Vector, point: Vector, p: Any) -> Scalar:
+def slip_square(velocity: Vector, body_rate: Vector, up: Vector, point: Vector, p: Any) -> Scalar:
     """Square of the speed at which a contact point moves along the surface [m^2/s^2].
 
     Args:
         velocity: Of the centre of mass, body [m/s].
-        rate: Body rate [rad/s].
+        body_rate: Body rate [rad/s].
         up: Normal of the surface, body.
         point: As in `lever`.
         p: Parameters: contact_radius.
     """
-    at_point = add(velocity, cross(rate, sub(point, scale(up, p.contact_radius))))
+    at_point = add(velocity, cross(body_rate, sub(point, scale(up, p.contact_radius))))
     slip = sub(at_point, scale(up, dot(up, at_point)))
     return dot(slip, slip)
 
@@ -66,7 +66,7 @@ def drift(
     position: Vector,
     velocity: Vector,
     attitude: Vector,
-    rate: Vector,
+    body_rate: Vector,
     acceleration: Vector,
     torque: Vector,
     time: Scalar,
@@ -78,30 +78,30 @@ def drift(
         position: World [m].
         velocity: World [m/s].
         attitude: Body to world.
-        rate: Body [rad/s].
+        body_rate: Body [rad/s].
         acceleration: World [m/s^2], held.
         torque: Body [N m], held; the gyroscopic one is added.
         time: Length of the part [s].
         p: Parameters: inertia, inertia_inverse.
     """
-    spin = symmetric_multiply(p.inertia_inverse, sub(torque, cross(rate, symmetric_multiply(p.inertia, rate))))
-    next_rate, next_velocity = add(rate, scale(spin, time)), add(velocity, scale(acceleration, time))
-    turned = quaternion_exponential(attitude, scale(add(rate, next_rate), 0.5), time)
+    spin = symmetric_multiply(p.inertia_inverse, sub(torque, cross(body_rate, symmetric_multiply(p.inertia, body_rate))))
+    next_rate, next_velocity = add(body_rate, scale(spin, time)), add(velocity, scale(acceleration, time))
+    turned = quaternion_exponential(attitude, scale(add(body_rate, next_rate), 0.5), time)
     moved = scale(add(velocity, next_velocity), 0.5 * time)
     return add(position, moved), next_velocity, normalize(turned), next_rate
 
 
-def held_torque(rate: Vector, next_rate: Vector, dt: Scalar, p: Any) -> Vector:
+def held_torque(body_rate: Vector, next_rate: Vector, dt: Scalar, p: Any) -> Vector:
     """Torque (body [N m]) that turned a body over a step, besides the gyroscopic one.
 
     Args:
-        rate: Body rate at its begin [rad/s].
+        body_rate: Body rate at its begin [rad/s].
         next_rate: At its end.
         dt: Its length [s].
         p: Parameters: inertia.
     """
-    middle = scale(add(rate, next_rate), 0.5)
-    change = scale(sub(next_rate, rate), 1.0 / dt)
+    middle = scale(add(body_rate, next_rate), 0.5)
+    change = scale(sub(next_rate, body_rate), 1.0 / dt)
     return add(symmetric_multiply(p.inertia, change), cross(middle, symmetric_multiply(p.inertia, middle)))
 
 
@@ -185,10 +185,10 @@ _CONTEXT = "const double* body"
 def scene_blocks() -> list[TracedBlock]:
     """Return the traced equations."""
     record = {"p": (BODY_LAYOUT, "BODY")}
-    motion: Lengths = {"velocity": 3, "rate": 3}
+    motion: Lengths = {"velocity": 3, "body_rate": 3}
     after: Lengths = {"next_velocity": 3, "next_rate": 3}
     at_point: Lengths = {"touches": None, "push": None, **motion, "up": 3, "point": 3}
-    pose: Lengths = {"position": 3, "velocity": 3, "attitude": 4, "rate": 3}
+    pose: Lengths = {"position": 3, "velocity": 3, "attitude": 4, "body_rate": 3}
     ends: Lengths = {f"next_{name}": length for name, length in pose.items()}
     arm: Lengths = {"up": 3, "arm": 3, "turn": 3, "give": None}
     before: Lengths = {"velocity_before": 3, "rate_before": 3, "dt": None}
@@ -205,11 +205,11 @@ def scene_blocks() -> list[TracedBlock]:
         (lever, {"attitude": 4, "normal": 3, "point": 3}, arm),
         (slip_square, {**motion, "up": 3, "point": 3}, {"out": None}),
         (drift, {**pose, "acceleration": 3, "torque": 3, "time": None}, ends),
-        (held_torque, {"rate": 3, "next_rate": 3, "dt": None}, {"out": 3}),
+        (held_torque, {"body_rate": 3, "next_rate": 3, "dt": None}, {"out": 3}),
     ]
     blocks = [trace(function, function.__name__, ins, outs, record, None, _CONTEXT) for function, ins, outs in table]
     felt: Lengths = {"specific": 3, "rate_dot": 3, "rotation": 9, "position": 3}
-    still = {"rate": (0.0, 0.0, 0.0)}
+    still = {"body_rate": (0.0, 0.0, 0.0)}
     return [
         *blocks,
         trace(eq.normalize, "normalize", {"attitude": 4}, {"out": 4}),

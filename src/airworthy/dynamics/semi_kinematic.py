@@ -78,31 +78,33 @@ def semi_kinematic_parameters(vehicle: Vehicle, rate_limit: float) -> Array:
     return column
 
 
-def derivative(velocity: Vector, attitude: Vector, thrust: Any, rate: Vector, force: Vector, p: Any) -> tuple[Vector, Vector]:
+def derivative(
+    velocity: Vector, attitude: Vector, thrust: Any, body_rate: Vector, force: Vector, p: Any
+) -> tuple[Vector, Vector]:
     """Acceleration (world) and quaternion derivative.
 
     Args:
         velocity: World [m/s]; unused, the model has no drag.
         attitude: Quaternion x, y, z, w, body to world.
         thrust: Along body z [N].
-        rate: Body rates [rad/s].
+        body_rate: Body rates [rad/s].
         force: External force, world [N].
         p: Parameters.
     """
     up = matrix_columns(attitude)[2]
     a = scale(add(scale(up, thrust), force), p.mass_inverse)
-    return (a[0], a[1], a[2] - p.gravity), quaternion_derivative(attitude, rate)
+    return (a[0], a[1], a[2] - p.gravity), quaternion_derivative(attitude, body_rate)
 
 
-def limited_input(thrust: Any, rate: Vector, p: Any) -> Vector:
+def limited_input(thrust: Any, body_rate: Vector, p: Any) -> Vector:
     """Thrust in [0, k_th] and each rate within its limit.
 
     Args:
         thrust: Along body z [N].
-        rate: Body rates [rad/s].
+        body_rate: Body rates [rad/s].
         p: Parameters: thrust_limit [N], rate_limit [rad/s].
     """
-    return (clip(thrust, 0.0, p.thrust_limit), *(clip(w, -p.rate_limit, p.rate_limit) for w in rate))
+    return (clip(thrust, 0.0, p.thrust_limit), *(clip(w, -p.rate_limit, p.rate_limit) for w in body_rate))
 
 
 def semi_kinematic_blocks(layout: Layout) -> list[TracedBlock]:
@@ -111,10 +113,10 @@ def semi_kinematic_blocks(layout: Layout) -> list[TracedBlock]:
     def block(function: Any, name: str, inputs: Mapping[str, int | None], outputs: Mapping[str, int | None]) -> TracedBlock:
         return trace(function, name, inputs, outputs, {"p": (layout, "PAR")}, None, "CONTEXT")
 
-    moving = {"velocity": 3, "attitude": 4, "thrust": None, "rate": 3, "force": 3}
+    moving = {"velocity": 3, "attitude": 4, "thrust": None, "body_rate": 3, "force": 3}
     return [
         block(derivative, "derivative", moving, {"dv": 3, "dq": 4}),
-        block(limited_input, "limited_input", {"thrust": None, "rate": 3}, {"out": 4}),
+        block(limited_input, "limited_input", {"thrust": None, "body_rate": 3}, {"out": 4}),
         trace(normalize, "normalize", {"attitude": 4}, {"out": 4}),
     ]
 

@@ -50,7 +50,7 @@ ELEVATION = radians(24.0)
 
 
 @dataclass
-class SpaceDrawing:
+class ScenePlot:
     """Lines, dots and words in space, in drawing order."""
 
     azimuth: float
@@ -81,7 +81,7 @@ class SpaceDrawing:
 
 def path_scene(
     paths: Sequence[tuple[str, Array]], references: Sequence[Array], gates: Sequence[Array], typical: Array | None
-) -> SpaceDrawing:
+) -> ScenePlot:
     """Flown paths (role, points), reference paths, gates as corner loops, one typical flight, a floor with a metre grid.
 
     Args:
@@ -93,7 +93,7 @@ def path_scene(
     everything = [points for _, points in paths] + [*references, *gates]
     points = np.concatenate([p.reshape(-1, 3) for p in everything if p.size] or [np.zeros((1, 3))])
     low, high = points.min(axis=0), points.max(axis=0)
-    scene = SpaceDrawing(_camera_azimuth(points))
+    scene = ScenePlot(_camera_azimuth(points))
     level = _floor(scene, low, high)
     for reference in references:
         scene.line("shadow", np.column_stack((reference[:, :2], np.full(len(reference), level))))
@@ -119,7 +119,7 @@ def path_scene(
     return scene
 
 
-def scene_svg(scene: SpaceDrawing, description: str) -> tuple[str, dict[str, Any]]:
+def scene_svg(scene: ScenePlot, description: str) -> tuple[str, dict[str, Any]]:
     """Return the picture, and the data with which the page's script turns it."""
     points = np.concatenate([item[2] for item in scene.items] or [np.zeros((1, 3))])
     centre = 0.5 * (points.min(axis=0) + points.max(axis=0))
@@ -166,7 +166,7 @@ def _element(kind: str, style: str, points: Array, text: str) -> str:
     return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
 
 
-def _floor(scene: SpaceDrawing, low: Array, high: Array) -> float:
+def _floor(scene: ScenePlot, low: Array, high: Array) -> float:
     """Grid under everything, at the ground where that is near; returns its height."""
     extent = float(np.max(high - low))
     step = _nice(max(extent, 0.5) / 9.0)
@@ -184,7 +184,7 @@ def _floor(scene: SpaceDrawing, low: Array, high: Array) -> float:
     return level
 
 
-def _floor_labels(scene: SpaceDrawing, xs: Array, ys: Array, level: float, step: float) -> None:
+def _floor_labels(scene: ScenePlot, xs: Array, ys: Array, level: float, step: float) -> None:
     """Numbers along the two edges that face the camera."""
     outward_x, outward_y = np.sign(cos(scene.azimuth)) * step, np.sign(sin(scene.azimuth)) * step
     edge_x, edge_y = xs[-1] if outward_x > 0 else xs[0], ys[-1] if outward_y > 0 else ys[0]
@@ -197,7 +197,7 @@ def _floor_labels(scene: SpaceDrawing, xs: Array, ys: Array, level: float, step:
     scene.text("axis", (edge_x + 0.95 * outward_x, 0.5 * (ys[0] + ys[-1]), level), "y [m]")
 
 
-def _pole(scene: SpaceDrawing, xs: Array, ys: Array, level: float, top: float, step: float) -> None:
+def _pole(scene: ScenePlot, xs: Array, ys: Array, level: float, top: float, step: float) -> None:
     """Height scale on the corner of the floor farthest to the left."""
     corners = np.array([(x, y, level) for x in (xs[0], xs[-1]) for y in (ys[0], ys[-1])])
     corner = corners[np.argmin(_turn(corners, scene.azimuth, ELEVATION)[:, 0])]

@@ -277,7 +277,7 @@ HERO = (1280, 600)
 """Width and height of the large pictures [px]."""
 CARD = 480
 """Width of a small picture [px]."""
-SHOT = 720
+SAMPLE_WIDTH = 720
 """Width of a device's picture [px]."""
 NEAR = 6.0
 """A sensor that sees no farther than this is shown from nearby [m]."""
@@ -453,7 +453,7 @@ def _device_card(item: Device, stages: list[GalleryScene], seed: int) -> dict[st
     """Return one device in every place."""
     near = item.limits.maximum <= NEAR
     samples = [{"place": stage.title, **_sample(item, stage.approached() if near else stage, seed)} for stage in stages]
-    return {"name": item.name, "kind": item.kind, "summary": item.summary, "facts": device_facts(item), "shots": samples}
+    return {"name": item.name, "kind": item.kind, "summary": item.summary, "facts": device_facts(item), "samples": samples}
 
 
 def _sample(item: Device, stage: GalleryScene, seed: int) -> dict[str, Any]:
@@ -482,7 +482,7 @@ def _timed(capture: Callable[[], dict[str, ArrayAny]]) -> tuple[dict[str, ArrayA
 
 
 def _shown(images: list[ArrayU8], note: str, photo: bool) -> dict[str, Any]:
-    return {"images": [pictures.data_uri(pictures.fitted(image, SHOT), photo) for image in images], "note": note}
+    return {"images": [pictures.data_uri(pictures.fitted(image, SAMPLE_WIDTH), photo) for image in images], "note": note}
 
 
 def _camera_sample(item: Device, sensor: Any, stage: GalleryScene, view: SensorView) -> dict[str, Any]:

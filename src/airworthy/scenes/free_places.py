@@ -25,7 +25,7 @@ _LATTICE = (25, 25, 9)
 
 _HEIGHT = 1.25
 """Above the surface below, where it fits [m]; half of a lower gap."""
-_WAY = 12.0
+_PATH = 12.0
 """Longest way from start to goal [m]."""
 _CELL = 0.4
 """Least distance of columns [m]."""
@@ -35,7 +35,7 @@ _SURFACES = 8
 """Most surfaces met in a column, from above."""
 _AREA = 4.0
 """Free floors smaller than this [m2] are no place to fly in: the thing is an object to fly around."""
-_INDOORS, _OUTDOORS, _BESIDE, _ROOF = 3.0, 1.0, 0.3, 0.1
+_INDOORS, _OUTDOORS, _NEAR_SURFACE, _ROOF = 3.0, 1.0, 0.3, 0.1
 """What an area counts under a ceiling, under the sky, beside everything at the lowest height, and on top of everything: a
 room's inside is wanted, not its roof, though that is larger; a plane is wanted, not the tower on it."""
 _TOP = (0.8, 1.5)
@@ -130,7 +130,7 @@ def _above_surfaces(batch: GeometryBatch, columns: Array, bounds: tuple[Array, A
         surface = np.where(met, begin[active] - far.reshape(-1), bounds[0][2])
         gap = ceiling[active] - surface
         open_ = ~np.isfinite(ceiling[active])
-        kind = np.where(met, np.where(open_, np.where(surface >= roof, _ROOF, _OUTDOORS), _INDOORS), _BESIDE)
+        kind = np.where(met, np.where(open_, np.where(surface >= roof, _ROOF, _OUTDOORS), _INDOORS), _NEAR_SURFACE)
         # Under a hill's surface there is no place to fly.
         usable = (gap >= 2.0 * _NARROW) & (met | open_)
         height = surface + np.minimum(_HEIGHT, 0.5 * gap)
@@ -164,16 +164,16 @@ def _far_apart(batch: GeometryBatch, distance: Callable[[Array], Array], places:
     free = places.points[places.room >= wide]
     middle = places.points.mean(0)
     offset = (free - middle)[:, :2]
-    near = np.linalg.norm(offset, axis=1) <= 0.5 * _WAY
+    near = np.linalg.norm(offset, axis=1) <= 0.5 * _PATH
     if not near.any():
-        near = np.linalg.norm(offset, axis=1) <= np.linalg.norm(offset, axis=1).min() + 0.5 * _WAY
+        near = np.linalg.norm(offset, axis=1) <= np.linalg.norm(offset, axis=1).min() + 0.5 * _PATH
     angle = np.arange(8) * 0.25 * np.pi
     reach = np.where(near[:, None], offset @ np.stack([np.cos(angle), np.sin(angle)]), -np.inf)
     best, longest = None, 0.0
     for index in np.unique(np.argmax(reach, axis=0)):
         goal = free[index]
         seen = free[~occluded(batch, free, np.broadcast_to(goal, free.shape))]
-        start = _visible_from(distance, goal, seen, min(_NARROW, 0.5 * wide), _WAY)
+        start = _visible_from(distance, goal, seen, min(_NARROW, 0.5 * wide), _PATH)
         if start is not None and np.linalg.norm(start - goal) > longest + 1e-6:
             best, longest = (start, goal), float(np.linalg.norm(start - goal))
     return best
@@ -181,7 +181,7 @@ def _far_apart(batch: GeometryBatch, distance: Callable[[Array], Array], places:
 
 # ---- Where only distances are known -----------------------------------------------------------------------------------------
 
-_WAY_AROUND = 6.0
+_PATH_AROUND = 6.0
 """Longest way from start to goal beside an object, or in a capture [m]."""
 
 
@@ -205,7 +205,7 @@ def free_path(distance: Callable[[Array], Array], lower: Array, upper: Array, mi
         return None, None
     free = points[room >= wide]
     start = free[np.argmin(np.linalg.norm(free - middle, axis=1))]
-    goal = _visible_from(distance, start, free, min(_NARROW, 0.5 * wide), _WAY_AROUND)
+    goal = _visible_from(distance, start, free, min(_NARROW, 0.5 * wide), _PATH_AROUND)
     ahead = middle if np.hypot(*(middle - start)[:2]) > 0.3 else start + np.array([1.0, 0.0, 0.0]) if goal is None else goal
     yaw = math.atan2(*(ahead - start)[[1, 0]])
     return Pose(_triple(start), yaw), None if goal is None else Pose(_triple(goal))

@@ -94,13 +94,13 @@ def rebound(
         touched = hit.instance >= 0
         done = rows[~touched]
         end.put(done, goal.take(done))
-        work[done] += _turned(twist[done], now.rate[done], goal.rate[done], left[done])
+        work[done] += _turned(twist[done], now.body_rate[done], goal.body_rate[done], left[done])
         rows, hit = rows[touched], _take(hit, touched)
         if not rows.size:
             break
         own, sight = bodies.take(rows), obstacles.take(rows)
         at = now.take(rows).between(goal.take(rows), hit.fraction)
-        work[rows] += _turned(twist[rows], now.rate[rows], at.rate, left[rows] * hit.fraction)
+        work[rows] += _turned(twist[rows], now.body_rate[rows], at.body_rate, left[rows] * hit.fraction)
         left[rows] *= 1.0 - hit.fraction
         moving = _velocities(velocity_of, rows, hit.instance)
         # Energy is bounded in the frame of what was hit; with two frames in a step there is none to bound it in.
@@ -114,10 +114,10 @@ def rebound(
         rests = fastest < np.maximum(2.0 * own.gravity * dt, BOUNCE_SPEED)
         last = goal.take(rows)
         at.velocity = np.where(rests[:, None], last.velocity - moving, at.velocity)
-        at.rate = np.where(rests[:, None], last.rate, at.rate)
+        at.body_rate = np.where(rests[:, None], last.body_rate, at.body_rate)
         acceleration[rows] = np.where(rests[:, None], 0.0, acceleration[rows])
         torque[rows] = np.where(rests[:, None], 0.0, torque[rows])
-        at.velocity, at.rate = collide(own, at, touch, normal, np.where(rests, 0.0, restitution), friction, rolling, dt)
+        at.velocity, at.body_rate = collide(own, at, touch, normal, np.where(rests, 0.0, restitution), friction, rolling, dt)
         deep = _step_out(own, at, touch, normal, depth)
         at.velocity += moving
         # Of several impacts in a step the fastest is told.
@@ -152,15 +152,16 @@ def _bound(
     """
     own, moving = bodies.take(rows), frame[rows]
     before, after = start.velocity[rows] - moving, end.velocity[rows] - moving
-    way = end.position[rows] - start.position[rows] - moving * dt
-    allowed = kinetic_energy(own, before, start.rate[rows]) + work[rows] + own.mass * np.sum(held[rows] * way, axis=1)
-    after, end.rate[rows] = bounded(own, allowed, after, end.rate[rows])
+    displacement = end.position[rows] - start.position[rows] - moving * dt
+    allowed = kinetic_energy(own, before, start.body_rate[rows]) + work[rows]
+    allowed += own.mass * np.sum(held[rows] * displacement, axis=1)
+    after, end.body_rate[rows] = bounded(own, allowed, after, end.body_rate[rows])
     end.velocity[rows] = after + moving
 
 
-def _turned(torque: Array, rate: Array, following: Array, time: Array) -> Array:
+def _turned(torque: Array, body_rate: Array, following: Array, time: Array) -> Array:
     """Work of torques over parts of a step [J], (k,)."""
-    return np.asarray(0.5 * time * np.sum(torque * (rate + following), axis=1))
+    return np.asarray(0.5 * time * np.sum(torque * (body_rate + following), axis=1))
 
 
 def _wait(end: BodyMotion, bodies: ContactBodies, now: BodyMotion, left: Array, rows: ArrayIndex) -> None:
@@ -170,7 +171,7 @@ def _wait(end: BodyMotion, bodies: ContactBodies, now: BodyMotion, left: Array, 
     """
     waiting = now.take(rows)
     missed = np.maximum(-waiting.velocity * left[rows, None], 0.0)
-    waiting.velocity, waiting.rate = lifted(bodies.take(rows), waiting, missed)
+    waiting.velocity, waiting.body_rate = lifted(bodies.take(rows), waiting, missed)
     end.put(rows, waiting)
 
 
@@ -181,7 +182,7 @@ def _step_out(bodies: ContactBodies, at: BodyMotion, touch: ArrayBool, normal: A
     distance = np.clip(depth[which, worst], 0.0, STEP_OUT)
     lift = np.where(np.isfinite(distance), distance, 0.0)[:, None] * normal[which, worst]
     at.position += lift
-    at.velocity, at.rate = lifted(bodies, at, lift)
+    at.velocity, at.body_rate = lifted(bodies, at, lift)
     return np.asarray(depth[which, worst] > SHALLOW)
 
 

@@ -89,19 +89,19 @@ class SemiKinematicTwin(_AdvancedState):
             asked = tracking_rates(*body, extrapolated(wanted, elapsed), self.c)
         else:
             asked = wanted[:4]
-        thrust, *rate = sk.limited_input(asked[0], asked[1:4], self.p)
+        thrust, *body_rate = sk.limited_input(asked[0], asked[1:4], self.p)
         y = np.concatenate([s["position"], s["velocity"], s["attitude"]])
-        y = self._rk4(y, thrust, tuple(rate))
+        y = self._rk4(y, thrust, tuple(body_rate))
         if self.noisy:
             y = y + np.array(self.p.noise) * normals(self.key, self.clock, Stream.SENSOR_AND_WRENCH, 12).T[:10]
         s["position"], s["velocity"] = y[:3], y[3:6]
         s["attitude"] = np.array(normalize(tuple(y[6:])))
-        s["rate"], s["thrust"] = np.array(np.broadcast_arrays(*rate)), thrust
+        s["rate"], s["thrust"] = np.array(np.broadcast_arrays(*body_rate)), thrust
         self.clock = self.clock + 1
 
-    def _rk4(self, y: Array, thrust: Any, rate: tuple[Any, ...]) -> Array:
+    def _rk4(self, y: Array, thrust: Any, body_rate: tuple[Any, ...]) -> Array:
         def slope(z: Array) -> Array:
-            dv, dq = sk.derivative(tuple(z[3:6]), tuple(z[6:]), thrust, rate, tuple(self.force), self.p)
+            dv, dq = sk.derivative(tuple(z[3:6]), tuple(z[6:]), thrust, body_rate, tuple(self.force), self.p)
             return np.concatenate([z[3:6], np.array(dv), np.array(dq)])
 
         k1 = slope(y)
@@ -241,9 +241,9 @@ class Twin(_AdvancedState):
             sample = sample + np.array(self.p.imu_noise[3:]) * noise[9:12]
         return np.clip(sample, -self.p.imu_limit[1], self.p.imu_limit[1])
 
-    def _accelerometer(self, specific: Vector, rate: Array, rate_dot: Vector, noise: Array) -> None:
+    def _accelerometer(self, specific: Vector, body_rate: Array, rate_dot: Vector, noise: Array) -> None:
         p, s = self.p, self.state
-        sample = np.array(eq.accelerometer(specific, tuple(rate), rate_dot, p.imu_rotation, p.imu_position))
+        sample = np.array(eq.accelerometer(specific, tuple(body_rate), rate_dot, p.imu_rotation, p.imu_position))
         sample = sample + s["accelerometer_bias"]
         if Effects.IMU_NOISE in self.effects:
             sample = sample + np.array(p.imu_noise[:3]) * noise[6:9]
@@ -256,10 +256,10 @@ class Twin(_AdvancedState):
     def _control(self, wanted: Vector) -> Vector:
         s, c, level = self.state, self.c, self.config.level
         zero = np.zeros_like(self.clock, float)
-        attitude, rate = tuple(s["attitude"]), tuple(s["rate"])
+        attitude, body_rate = tuple(s["attitude"]), tuple(s["rate"])
         if Effects.LEANING in self.effects:
-            attitude, rate = laws.trimmed(attitude, rate, c)
-        body = (tuple(s["position"]), tuple(s["velocity"]), attitude, rate)
+            attitude, body_rate = laws.trimmed(attitude, body_rate, c)
+        body = (tuple(s["position"]), tuple(s["velocity"]), attitude, body_rate)
         # Controllers with memory begin with the first sample, not with a difference from zero.
         started = (self.clock > 0).astype(float)
         mellinger = tuple(np.concatenate([s["position_integral"], s["moment_integral"], s["rate_error"]]))

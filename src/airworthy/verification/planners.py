@@ -18,7 +18,7 @@ from airworthy.verification.planners_maps import map_figures, twin_figures
 from airworthy.verification.planners_worlds import World
 from airworthy.verification.published import Figure, below, zero
 
-__all__ = ["planner_figures", "search_figures", "time_figures", "way_figures"]
+__all__ = ["path_figures", "planner_figures", "search_figures", "time_figures"]
 
 # -----------------------------------------------------------------------------------------------------------------------------
 # The least cost between two states, and the cubic that flies it: item 3 of the planners' acceptance list.
@@ -78,7 +78,7 @@ ROW = World(_SIZE, np.array([[-1.2, 0.0, 0.5], [1.2, 0.0, 0.5]]))
 _START, _END = np.array([-3.0, 0.0, 1.5]), np.array([3.0, 0.0, 1.5])
 
 
-def way_figures(seeds: int = 4) -> Iterator[Figure]:
+def path_figures(seeds: int = 4) -> Iterator[Figure]:
     """Classes of ways found, the fewest of some roadmaps, and whether equivalence depends on the order.
 
     Args:
@@ -141,7 +141,7 @@ def planner_figures(everything: bool = False) -> Iterator[Figure]:
     yield from ego_figures()
     for name in DEMOS:
         yield demo_figure(name, ALL_SEEDS if everything else SEEDS)
-    yield from way_figures(4 * many)
+    yield from path_figures(4 * many)
     if (network := usable_network()) is not None:
         yield from network_figures(network)
     yield from shield_figures(400 * many)

@@ -74,7 +74,7 @@ class Follower:
         return self._heading
 
 
-def look(client: Any, view: tuple[ArrayAny, ArrayAny, ArrayAny]) -> None:
+def set_camera(client: Any, view: tuple[ArrayAny, ArrayAny, ArrayAny]) -> None:
     """Put one browser's camera somewhere."""
     position, target, up = view
     with client.atomic():

@@ -19,7 +19,7 @@ from airworthy.scenes.record import Color, Scene, Sky, Sun
 from airworthy.scenes.splats.placing import with_surface
 from airworthy.scenes.viewpoints import roofless
 from airworthy.viewer.cameras import CameraSource, ViewerImage
-from airworthy.viewer.controls import Actions, Controls, FirstView, Follower, first_view, look
+from airworthy.viewer.controls import Actions, Controls, FirstView, Follower, first_view, set_camera
 from airworthy.viewer.flight_nodes import SWITCHES, FlightNodes
 from airworthy.viewer.flights import ActorPoses
 from airworthy.viewer.scene_nodes import LAYERS, SHOWN, SceneNodes
@@ -30,7 +30,7 @@ from airworthy.viewer.subjects import Subject
 if TYPE_CHECKING:
     import viser
 
-__all__ = ["GREY", "ImageFeed", "Request", "Viewer", "add_grid", "add_sky", "light", "surround"]
+__all__ = ["GREY", "ImageStream", "Request", "Viewer", "add_grid", "add_sky", "light", "surround"]
 
 # ---- What stands around a scene in the browser: a sky, a grid where there is no ground, and light ---------------------------
 
@@ -178,7 +178,7 @@ class Request:
     attitude: ArrayAny
 
 
-class ImageFeed:
+class ImageStream:
     """Takes the newest request only: whoever drags the time line waits for one image, not for all on the way.
 
     Args:
@@ -294,7 +294,7 @@ class Viewer:
         self._aim(self.view)
         self._others = surround(api, scene, self.view)
         self.controls = self._controls()
-        self.images = None if camera is None or self.flight is None else ImageFeed(camera, self._shown)
+        self.images = None if camera is None or self.flight is None else ImageStream(camera, self._shown)
         self.show(0.0)
 
     @property
@@ -377,7 +377,7 @@ class Viewer:
         """Look as at the beginning, with every browser."""
         self.follow("free")
         for client in self.server.get_clients().values():
-            look(client, (self.view.position, self.view.target, np.array([0.0, 0.0, 1.0])))
+            set_camera(client, (self.view.position, self.view.target, np.array([0.0, 0.0, 1.0])))
 
     def switch(self, key: str, on: bool) -> None:
         """Show or hide a layer of the scene, a part of the flight, the splats or the grid."""
@@ -419,7 +419,7 @@ class Viewer:
         view = None if self.follower is None else self.follower.view(self.time, position, attitude)
         if view is not None:
             for client in self.server.get_clients().values():
-                look(client, view)
+                set_camera(client, view)
 
     def _show_vehicle(self) -> None:
         """Hide the vehicle where it is followed: it is not seen out of its own eyes, and its frustum would stand in the way

@@ -45,9 +45,9 @@ def test_it_predicts_what_it_was_not_fitted_to(halves, fitted):
     ours = error_samples(predict(test, [fitted.model()]), test).rms()
     assert ours[0, 2] < 0.006
     assert ours[2, 2] < 0.7
-    craft = comparators(brushless=False)["Crazyflow L250"]
-    refitted = refit_thrust(craft, BRUSHED.mass, halves[0])
-    published, mended = (error_samples(predict(test, [c]), test).rms() for c in (craft, refitted))
+    airframe = comparators(brushless=False)["Crazyflow L250"]
+    refitted = refit_thrust(airframe, BRUSHED.mass, halves[0])
+    published, mended = (error_samples(predict(test, [c]), test).rms() for c in (airframe, refitted))
     assert np.all(ours < published)
     assert np.all(ours < mended)
     # The refit carries the weight: it falls less than the published set, which is lighter and weaker.

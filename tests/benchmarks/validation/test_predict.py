@@ -60,27 +60,27 @@ def test_steady_turn_about_a_principal_axis():
 
 
 def test_torque_of_one_rotor_turns_about_both_axes():
-    craft = bare()
-    hover = np.sqrt(craft.mass * craft.gravity / 4.0 / craft.rotors[0].thrust[2])
+    airframe = bare()
+    hover = np.sqrt(airframe.mass * airframe.gravity / 4.0 / airframe.rotors[0].thrust[2])
     speeds = np.array([1.02, 1.0, 1.0, 1.0]) * hover
-    found = predict(window(speeds), [VehicleModel(craft)])
-    extra = craft.rotors[0].thrust[2] * (speeds[0] ** 2 - hover**2)
+    found = predict(window(speeds), [VehicleModel(airframe)])
+    extra = airframe.rotors[0].thrust[2] * (speeds[0] ** 2 - hover**2)
     # M1 sits front right: more thrust there rolls left side down (negative) and pitches the nose up (negative).
-    x, y, _ = craft.rotors[0].position
-    expected = np.array([y * extra / craft.inertia[0], -x * extra / craft.inertia[1]]) * HORIZONS[0]
+    x, y, _ = airframe.rotors[0].position
+    expected = np.array([y * extra / airframe.inertia[0], -x * extra / airframe.inertia[1]]) * HORIZONS[0]
     # The rotor's reaction torque also starts a yaw, which bends the axis of the turn: half a percent after 0.1 s.
     np.testing.assert_allclose(found.rate[0, 0, 0, :2], expected, rtol=0.01)
 
 
 def test_drag_above_the_centre_of_mass_tilts_backwards():
-    craft = VehicleModel(replace(bare(), drag=Drag(linear=(0.01, 0.01, 0.0))), drag_center=(0.0, 0.0, 0.02))
-    found = predict(window(0.0, velocity=(1.0, 0.0, 0.0)), [craft])
+    airframe = VehicleModel(replace(bare(), drag=Drag(linear=(0.01, 0.01, 0.0))), drag_center=(0.0, 0.0, 0.02))
+    found = predict(window(0.0, velocity=(1.0, 0.0, 0.0)), [airframe])
     # Force -0.01 N along x at 2 cm: moment about y of -2e-4 N m; velocity changes by a few percent in 0.1 s.
-    assert found.rate[0, 0, 0, 1] == pytest.approx(-2e-4 / craft.vehicle.inertia[1] * HORIZONS[0], rel=0.05)
+    assert found.rate[0, 0, 0, 1] == pytest.approx(-2e-4 / airframe.vehicle.inertia[1] * HORIZONS[0], rel=0.05)
 
 
 def in_air(**values):
-    """The bare craft with coefficients of the air at its hubs."""
+    """The bare airframe with coefficients of the air at its hubs."""
     return replace(bare(), rotors=tuple(replace(rotor, **values) for rotor in bare().rotors))
 
 
@@ -104,8 +104,8 @@ def test_a_batch_is_its_members():
     start = window([1500.0, 1520.0, 1490.0, 1505.0], velocity=(1.0, 0.5, 0.0), rate=(0.5, -1.0, 0.2))
     crafts = list(comparators(brushless=True).values())
     together = predict(start, crafts)
-    for index, craft in enumerate(crafts):
-        alone = predict(start, [craft])
+    for index, airframe in enumerate(crafts):
+        alone = predict(start, [airframe])
         np.testing.assert_allclose(together.attitude[index], alone.attitude[0], atol=1e-12)
 
 
@@ -121,15 +121,16 @@ def test_the_known_craft_predicts_its_own_flight(synthetic):
 
 
 def test_trim_finds_a_steady_disturbance():
-    """A craft that hovers with 2 % too little thrust in its model: the trim makes up for it and nothing else."""
-    craft = bare()
-    hover = np.sqrt(craft.mass * craft.gravity / 4.0 / craft.rotors[0].thrust[2])
+    """An airframe that hovers with 2 % too little thrust in its model: the trim makes up for it and nothing else."""
+    airframe = bare()
+    hover = np.sqrt(airframe.mass * airframe.gravity / 4.0 / airframe.rotors[0].thrust[2])
     weak = replace(
-        craft, rotors=tuple(replace(r, thrust=(0.0, 0.0, 0.98 * r.thrust[2]), torque=(0.0, 0.0, 0.0)) for r in craft.rotors)
+        airframe,
+        rotors=tuple(replace(r, thrust=(0.0, 0.0, 0.98 * r.thrust[2]), torque=(0.0, 0.0, 0.0)) for r in airframe.rotors),
     )
     start = window(hover)
     without, within = predict(start, [VehicleModel(weak)]), predict(start, [VehicleModel(weak)], DisturbanceDecay(1.0, 1e6))
-    assert without.position[0, 0, -1, 2] == pytest.approx(-0.5 * 0.02 * craft.gravity * 0.25, rel=1e-6)
+    assert without.position[0, 0, -1, 2] == pytest.approx(-0.5 * 0.02 * airframe.gravity * 0.25, rel=1e-6)
     assert abs(within.position[0, 0, -1, 2]) < 1e-6
 
 

@@ -37,8 +37,8 @@ def test_a_held_out_flight_is_predicted_better_than_by_any_published_set(referen
     ours = error_samples(predict(test, [fit(BRUSHLESS, train, STRUCTURES["damping"]).model()]), test).rms()
     assert ours[0, 2] < 0.09
     assert ours[2, 2] < 12.0
-    for name, craft in comparators(brushless=True).items():
-        published = error_samples(predict(test, [craft]), test).rms()
+    for name, airframe in comparators(brushless=True).items():
+        published = error_samples(predict(test, [airframe]), test).rms()
         assert np.all(ours < published), name
     refitted = refit_thrust(comparators(brushless=True)["RotorPy brushless"], BRUSHLESS.mass, train)
     assert np.all(ours < error_samples(predict(test, [refitted]), test).rms())

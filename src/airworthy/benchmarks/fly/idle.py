@@ -129,8 +129,8 @@ def check_spread(config: FlyConfig, vehicles: Sequence[Vehicle]) -> None:
                 " --dynamics rigid."
             )
         if name in _LACKING and all(_LACKING[name][0](item) for item in vehicles):
-            told = ", ".join(dict.fromkeys(item.name for item in vehicles))
+            names = ", ".join(dict.fromkeys(item.name for item in vehicles))
             raise AirworthyError(
-                f"--randomize {word} changes nothing, since {told} has no {_LACKING[name][1]}: leave it out, or fly another"
+                f"--randomize {word} changes nothing, since {names} has no {_LACKING[name][1]}: leave it out, or fly another"
                 " vehicle."
             )

@@ -224,8 +224,8 @@ def _check_pilot(config: FlyConfig, level: str) -> None:
 
 def _check_priority(config: FlyConfig, level: str, plans: bool) -> None:
     """Refuse an order of allocation where nothing is allocated, or by a controller that brings its own."""
-    told = priority_of(control_of(config))  # refuses two that differ
-    if config.priority is None and told == PRIORITIES[0]:
+    priority = priority_of(control_of(config))  # refuses two that differ
+    if config.priority is None and priority == PRIORITIES[0]:
         return
     why = f"the law of pilot {config.pilot!r} commands the rotors by itself" if level in UNALLOCATED_LEVELS else ""
     why = "planners bring their own controller" if plans else why

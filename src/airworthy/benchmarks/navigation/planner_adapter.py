@@ -59,7 +59,7 @@ def within(seconds: float) -> Iterator[None]:
     def ring(number: int, frame: Any) -> None:
         raise TooLong(message)
 
-    _look_out(seconds)
+    _arm_watchdog(seconds)
     before = signal.signal(signal.SIGALRM, ring)
     # Again and again: the code may catch the first one.
     signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
@@ -71,28 +71,28 @@ def within(seconds: float) -> Iterator[None]:
 
 
 _GRACE, _FRESH = 5.0, 1.0
-"""After the timeout is over and nothing has come back [s]; and how long a look-out stands before it is renewed [s]: arming one
+"""After the timeout is over and nothing has come back [s]; and how long a watchdog stands before it is renewed [s]: arming one
 takes a tenth of a millisecond, more than many a decision."""
-_LOOK_OUT = {"until": 0.0, "seconds": 0.0}
+_WATCHDOG = {"until": 0.0, "seconds": 0.0}
 
 
-def _look_out(seconds: float) -> None:
+def _arm_watchdog(seconds: float) -> None:
     """Have the stacks of all threads written to standard error if no call comes back in time."""
     now = time.monotonic()
-    if now < _LOOK_OUT["until"] and _LOOK_OUT["seconds"] == seconds:
+    if now < _WATCHDOG["until"] and _WATCHDOG["seconds"] == seconds:
         return
     try:
         faulthandler.dump_traceback_later(seconds + _GRACE + _FRESH, file=sys.__stderr__ or sys.stderr)
     except (AttributeError, ValueError, OSError, RuntimeError):  # a standard error that is no file
         return
-    _LOOK_OUT.update(until=now + _FRESH, seconds=seconds)
+    _WATCHDOG.update(until=now + _FRESH, seconds=seconds)
 
 
 def all_back() -> None:
-    """Take the look-out away: nobody is asked any more."""
-    if _LOOK_OUT["until"]:
+    """Disarm the watchdog: nobody is asked any more."""
+    if _WATCHDOG["until"]:
         faulthandler.cancel_dump_traceback_later()
-        _LOOK_OUT.update(until=0.0, seconds=0.0)
+        _WATCHDOG.update(until=0.0, seconds=0.0)
 
 
 class Timed:

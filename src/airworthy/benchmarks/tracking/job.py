@@ -74,7 +74,7 @@ FLYING = (0.3, 2.0)
 AROUND = 1.2
 """Round a course, in plans [m]."""
 JPEG_QUALITY = 82
-TOLD = ("baseline", "payload", "wind")
+ESTIMATED = ("baseline", "payload", "wind")
 """Conditions whose estimates are drawn over time."""
 
 
@@ -186,7 +186,7 @@ def _estimates(
     panels = []
     for one in series:
         lines = []
-        for item in (item for item in main if item.name in TOLD):
+        for item in (item for item in main if item.name in ESTIMATED):
             mine = [b for b in blocks if (b.method, b.family, b.condition.name) == (one.pilot, one.family, item.name)]
             tables = [table for b in mine if "estimate_mass_kg" in (table := store.flights(b.name)).columns]
             if tables:

@@ -199,7 +199,7 @@ class PlannerPilot:
         self._motion: Motion | None = None
         # Maps that nobody has to fill know the scene from the start.
         seeing = planner.settings is not None and hasattr(maps, "update")
-        self._feed = DepthInput(self, planner.settings) if seeing and planner.settings is not None else None
+        self._depth_input = DepthInput(self, planner.settings) if seeing and planner.settings is not None else None
         zeros = [np.zeros(count, np.int64) for _ in range(3)]
         self.planner_log = PlannerLog(
             zeros[0], zeros[1], np.zeros(count), np.zeros(count), zeros[2], {}, [[] for _ in range(count)]
@@ -250,8 +250,8 @@ class PlannerPilot:
         # Laws inside the simulator's step know by themselves what hovers leaning.
         self._frame = None if self.level in TRIMMED_LEVELS else HoverFrame(simulator.vehicles)
         self.backend.configure(simulator)
-        if self._feed is not None:
-            self._feed.attach(simulator, mounted, sensor)
+        if self._depth_input is not None:
+            self._depth_input.attach(simulator, mounted, sensor)
 
     def command(self, observation: Observation) -> Array:
         """Commands at the controller's level, (n, width)."""
@@ -259,8 +259,8 @@ class PlannerPilot:
         true = [np.asarray(observation[name], float) for name in _STATE]
         motion = Motion(np.asarray(observation.time, float), true[0] + errors[0], true[1] + errors[1], true[2])
         self._motion = motion
-        if self._feed is not None:
-            self._feed.flush(motion.time)
+        if self._depth_input is not None:
+            self._depth_input.flush(motion.time)
         self._issue(motion)
         time = np.where(np.isnan(self._issued), 0.0, motion.time - self._issued)
         self._think(replace(motion, time=time))

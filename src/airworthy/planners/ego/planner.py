@@ -116,10 +116,10 @@ class SplineServer:
         self.advance(time)
         every = np.arange(len(time))
         state = self.state(every, time)
-        self._look(state[:, 0], time)
+        self._turn_to_path(state[:, 0], time)
         return Setpoints(state[:, 0], state[:, 1], state[:, 2], self._yaw.copy(), self._rate.copy())
 
-    def _look(self, position: Array, time: Array) -> None:
+    def _turn_to_path(self, position: Array, time: Array) -> None:
         every = np.arange(len(time))
         gap = np.where(np.isnan(self._time), 0.01, time - self._time)
         moved = gap > 0.0

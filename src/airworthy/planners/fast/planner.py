@@ -126,7 +126,7 @@ class FastPlanner(TimedPlanner):
         if not flights.size:
             return
         windows = self._windows(flights, maps, field=False)
-        watched = self._watcher.look(self._plans, flights, motion.time[flights], self.goal[flights], windows)
+        watched = self._watcher.check(self._plans, flights, motion.time[flights], self.goal[flights], windows)
         executing = self.stage[flights] == PlannerStage.EXECUTE
         self.stage[flights[executing & (watched.hit >= 0.0)]] = PlannerStage.REPLAN
         for k in np.flatnonzero(watched.goal_near):

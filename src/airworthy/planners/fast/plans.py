@@ -77,7 +77,7 @@ def _gram(count: int, stencil: tuple[int, ...], first: int, m: int) -> Array:
 # system: it is solved exactly. Source: spec/planners section 4.5.
 
 # Ours: a micrometre; nothing that is planned turns within it.
-_LEAST_WAY = 1e-6
+_LEAST_PATH = 1e-6
 """Of a vector whose direction means something [m]."""
 # Ours: at the end itself the velocity may be zero, without a direction.
 _BEFORE_END = 0.1
@@ -110,7 +110,7 @@ def headings(positions: Array, ahead: Array, start: float) -> Array:
     displacement = ahead - positions
     result, last = np.empty(len(displacement)), start
     for k, (x, y, z) in enumerate(displacement.tolist()):
-        if x * x + y * y + z * z > _LEAST_WAY**2:
+        if x * x + y * y + z * z > _LEAST_PATH**2:
             last = unwrapped(last, float(np.arctan2(y, x)))
         result[k] = last
     return result

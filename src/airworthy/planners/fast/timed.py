@@ -66,7 +66,7 @@ class Watcher:
     def __init__(self, ahead: float, goal_least: float):
         self._ahead, self._goal_least, self._work = ahead, goal_least, PlannerWork(8)
 
-    def look(self, plans: FlightPlans, flights: ArrayInt, time: Array, goal: Array, windows: MapWindows) -> Seen:
+    def check(self, plans: FlightPlans, flights: ArrayInt, time: Array, goal: Array, windows: MapWindows) -> Seen:
         """Look along the plans of flights (k,) from times (k,) on; goals (k, 3).
 
         Args:

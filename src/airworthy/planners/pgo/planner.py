@@ -292,7 +292,7 @@ class PgoPlanner(TimedPlanner):
         if not flights.size:
             return
         goal = self._mission.goal[flights]
-        watched = self._watcher.look(self._plans, flights, motion.time[flights], goal, self._windows(flights, maps, False))
+        watched = self._watcher.check(self._plans, flights, motion.time[flights], goal, self._windows(flights, maps, False))
         later = flights[(watched.hit >= 0.0) & (watched.distance > self.config.safety_stop)]
         self._collides[later] = True
         self.stage[later] = PlannerStage.REPLAN

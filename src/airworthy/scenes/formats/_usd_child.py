@@ -92,14 +92,14 @@ class _Stage:
             if not name:
                 continue
             self.source.inside(name)  # no scheme, no root
-            beside = os.path.normpath(os.path.join(folder, name))
-            other = self.source.inside(beside)
+            sibling = os.path.normpath(os.path.join(folder, name))
+            other = self.source.inside(sibling)
             if other.suffix.lower() not in _LAYERS:
                 self.source.refuse(f"it refers to {shown(name)}; layers end in {', '.join(_LAYERS)}")
             if path.suffix.lower() == ".usdz":
                 continue  # within its own package, where nothing leads out
-            self.source.reference(beside, escaped=False)
-            self.check(other, os.path.dirname(beside))
+            self.source.reference(sibling, escaped=False)
+            self.check(other, os.path.dirname(sibling))
 
     def table(self) -> dict[str, Any]:
         from pxr import Usd, UsdGeom

@@ -223,8 +223,8 @@ class _World:
         if light.get("type") != "directional":
             self.source.warn("lights that are not directional left out")
             return
-        way = find(light, "direction")
-        direction = floats(self.source, "0 0 -1" if way is None else way.text, 3)
+        element = find(light, "direction")
+        direction = floats(self.source, "0 0 -1" if element is None else element.text, 3)
         length = float(np.linalg.norm(direction))
         if length > 0.0:
             x, y, z = (float(v) for v in direction / length)

@@ -42,7 +42,7 @@ _MEMBERS_MAX = 256
 _JSON_EXPANSION = 24
 
 
-def beside(source: ModelSource, folder: str = "") -> Fetch:
+def siblings(source: ModelSource, folder: str = "") -> Fetch:
     """Files in the folder of the source, or in one below it."""
     return lambda name: source.reference(f"{folder}/{name}" if folder else name, escaped=False)
 
@@ -146,7 +146,7 @@ def decode_sog(source: ModelSource) -> Decoded:
 
 def decode_meta(source: ModelSource, meta: JsonFields) -> Decoded:
     """Gaussians of a SOG whose meta.json was read."""
-    return finished(*decode_images(source, meta, beside(source)), "SOG version 2")
+    return finished(*decode_images(source, meta, siblings(source)), "SOG version 2")
 
 
 def finished(raw: Raw, antialiased: bool, container: str, levels: int = 1) -> Decoded:
@@ -325,7 +325,7 @@ def _sog_streamed_file(source: ModelSource, name: object) -> tuple[Raw, bool]:
     if not isinstance(name, str):
         source.refuse("its filenames are not all text")
     meta = read_fields(source, source.reference(name, escaped=False), shown(name))
-    return decode_images(source, meta, beside(source, name.rpartition("/")[0]))
+    return decode_images(source, meta, siblings(source, name.rpartition("/")[0]))
 
 
 def _pieces(source: ModelSource, raw: Raw, pieces: list[slice]) -> Raw:
@@ -391,5 +391,5 @@ def chunk_folders(folder: Path, level: int, chunks: Sequence[int] | None) -> tup
 def decode_chunk(path: Path, limits: FileLimits) -> tuple[ModelSource, Raw, bool]:
     """Return one SOG of a chunk folder, and its source, which holds the remarks."""
     source = ModelSource(path, limits)
-    raw, antialiased = decode_images(source, read_fields(source, source.data, "its meta.json"), beside(source))
+    raw, antialiased = decode_images(source, read_fields(source, source.data, "its meta.json"), siblings(source))
     return source, raw, antialiased

@@ -413,7 +413,7 @@ def _three(values: np.ndarray) -> tuple[float, float, float]:
     return x, y, z
 
 
-def transforms_beside(path: Path, given: str | Path | bool | None) -> Path | None:
+def sidecar_of(path: Path, given: str | Path | bool | None) -> Path | None:
     """Return the file of transforms to use: the one given, or the one beside the PLY, or none where `given` is False.
 
     Raises:
@@ -423,9 +423,9 @@ def transforms_beside(path: Path, given: str | Path | bool | None) -> Path | Non
         return None
     if isinstance(given, str | Path):
         return Path(given)
-    beside = path.parent / TRANSFORMS
-    if beside.is_file():
-        return beside
+    sidecar = path.parent / TRANSFORMS
+    if sidecar.is_file():
+        return sidecar
     if given:
         raise AirworthyError(f"There is no {TRANSFORMS} beside {str(path)!r}; give its path, or leave transforms out.")
     return None
@@ -504,8 +504,8 @@ def _read(
     if reader is None:
         raise AssetError(f"{str(path)!r} cannot be read as splats: its name ends in none of {', '.join(SPLAT_SUFFIXES)}.")
     decoded = reader(source)
-    beside = transforms_beside(path, transforms) if reader is decode_ply else None
-    return _finish(source, decoded, up, beside)
+    sidecar = sidecar_of(path, transforms) if reader is decode_ply else None
+    return _finish(source, decoded, up, sidecar)
 
 
 def _decode_json(source: ModelSource, level: int, chunks: Sequence[int] | None) -> Decoded:

@@ -177,8 +177,8 @@ def _surface(occupied: ArrayBool, lower: Array, size: float) -> Mesh:
     padded = np.pad(occupied, 1)
     quads = []
     for (axis, side), offsets in _CORNERS.items():
-        beside = np.roll(padded, -side, axis)
-        cells = np.argwhere(padded & ~beside) - 1
+        neighbour = np.roll(padded, -side, axis)
+        cells = np.argwhere(padded & ~neighbour) - 1
         quads.append(cells[:, None] + np.array(offsets))
     corners = np.concatenate(quads)
     counts = np.array(occupied.shape) + 1
