@@ -331,7 +331,7 @@ def test_the_competitions_legacy_chain_settles_1_cm_high():
     for k in range(500 * 5):
         w = plant.w[0]
         filtered, slope = c.a11 * filtered + c.a12 * slope + c.b1 * w, c.a21 * filtered + c.a22 * slope + c.b2 * w
-        state = plant.state()._replace(rate=tuple(filtered))
+        state = plant.state()._replace(body_rate=tuple(filtered))
         thrust, moment, memory = mellinger_control(state, Reference(), (0.0,) * 3, memory, float(k > 0), 1 / 500, p)
         command = motor_commands(thrust, moment, mixer_for(body))
         speeds = [speed_of_command(c, body.voltage_chain) for c in command]

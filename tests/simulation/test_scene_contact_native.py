@@ -118,7 +118,7 @@ def test_steps_as_the_twin_says(mode: str, count: int, movers: bool) -> None:
         assert np.array_equal(hits.field("status") == 2.0, (stops & flying) | ~flying)
         assert np.abs(now.position - end.position)[flying].max() < 1e-9
         assert np.abs(now.attitude - end.attitude)[flying].max() < 2e-7
-        for name, floor in (("velocity", 1e-8), ("rate", 1e-6)):
+        for name, floor in (("velocity", 1e-8), ("body_rate", 1e-6)):
             mine, its = getattr(now, name)[flying], getattr(end, name)[flying]
             assert np.abs(mine - its).max(initial=0.0) < 2.5e-7 * max(np.abs(its).max(initial=0.0), 1.0) + floor, name
         assert np.array_equal(now.velocity[~met & flying], motion(free).velocity[~met & flying])

@@ -191,8 +191,9 @@ class Twin(_AdvancedState):
         end, _, stops = scene.acted(np.arange(len(self.clock)), before, after)
         end.put(stopped, before.take(stopped))
         s["status"] = np.where(stops & ~stopped, 2.0, s["status"])
-        for name in ("position", "velocity", "attitude", "rate"):
-            s[name] = getattr(end, name).T.copy()
+        moved = (("position", end.position), ("velocity", end.velocity), ("attitude", end.attitude), ("rate", end.body_rate))
+        for name, value in moved:
+            s[name] = value.T.copy()
 
     # ---- what acts -------------------------------------------------------------------------------------------------
 
