@@ -33,6 +33,40 @@ def test_gates_tell_limits_in_percent_and_why_a_course_was_not_flown(capsys: pyt
     assert said.endswith("Results: out\n")
 
 
+def test_gates_tell_random_courses_other_predictors_and_broken_certificates(capsys: pytest.CaptureFixture[str]) -> None:
+    flown = {"flights": 6, "successes": 3, "crashes": 2, "skips": 1, "wrong_ways": 0, "error_mean_m": None, "error_max_m": 0.5}
+    first = {"name": "boundary", "courses_approved": 2, "courses": 4, "lap_mean_s": {"course": 9.5, "random": None}}
+    first |= {"random": {"approved": {"value": 0.375}, "untouched": 0.25}, "flights": {"competition": flown}}
+    first |= {"dense_broken": 1, "dense_plans": 3}
+    other = first | {"name": "theirs", "random": None, "dense_broken": 0, "dense_plans": 1_200}
+    random = {"flights": {"competition": flown}, "approved_count": 7, "courses": 20}
+    summary = {"courses": [], "aggregate": {}, "random": random, "beside": True, "compared": [first, other]}
+    gates._show(GatesBenchmarked(Path("out"), summary, 1, 1, False, Path("out/report.html")))
+    said = capsys.readouterr().out
+    assert "Random courses: 7 of 20 approved." in said
+    assert "Certificates: 1 of 1,203 approved plans broken at 10,000 samples a second." in said
+    ours, theirs = (next(line for line in said.splitlines() if name in line) for name in ("boundary", "theirs"))
+    assert {"9.5", "37.5", "3/6"} <= set(ours.split())
+    assert "2 of 4" in ours
+    assert "37.5" not in theirs
+    assert "50" in next(line for line in said.splitlines() if "competition" in line and "random" in line).split()
+    assert said.endswith("Report: out/report.html\n")
+
+
+def test_navigation_tells_rates_in_percent_per_scenario(capsys: pytest.CaptureFixture[str]) -> None:
+    scores = [{"pilot": pilot, "score": 61.5, "variance": 2.25, "final": 59.0, "timed": 40.5} for pilot in ("alpha", "beta")]
+    rates = [("alpha", "maze", 0.75), ("alpha", "forest", 0.125), ("beta", "forest", 1.0)]
+    scenarios = [{"pilot": pilot, "scenario": scenario, "value": value} for pilot, scenario, value in rates]
+    navigation.show_scores({"scores": scores, "scenarios": scenarios})
+    said = capsys.readouterr().out.splitlines()
+    head, alpha, beta = (next(line for line in said if name in line) for name in ("score", "alpha", "beta"))
+    assert head.index("maze") < head.index("forest")
+    assert alpha.split() == ["alpha", "61.5", "2.25", "59", "40.5", "75", "12.5"]
+    assert beta.split()[:5] == ["beta", *alpha.split()[1:5]]
+    assert beta.split()[-1] == "100"
+    assert "75" not in beta.split()
+
+
 @pytest.mark.parametrize("report", [None, Path("out/report.html")])
 def test_navigation_names_its_report_where_it_wrote_one(report: Path | None, capsys: pytest.CaptureFixture[str]) -> None:
     done = Benchmarked(Path("out"), {"scenarios": [], "scores": []}, 2, 3, True, report)
