@@ -11,6 +11,7 @@ import pytest
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import rotate, to_matrix
+from airworthy.dynamics.scene_contact import BodyMotion, ContactBodies, collide
 from airworthy.dynamics.scene_native import body_points
 from airworthy.geometry.batch import GeometryBatch
 from airworthy.geometry.placement import Placement
@@ -478,3 +479,19 @@ def test_out_of_a_deep_overlap_a_body_glides_by_eight_millimetres_a_step(monkeyp
     deep = rebound._step_out(None, motion, touch, normal, depth)  # type: ignore[arg-type]
     np.testing.assert_allclose(motion.position[:, 2], [5e-4, 2e-3, 8e-3, 8e-3, 0.0], rtol=1e-12)
     assert deep.tolist() == [False, True, True, True, False]
+
+
+def test_a_body_that_another_ones_impact_leaves_alone_has_no_negative_zero() -> None:
+    """A sphere of 1 kg that falls on a floor, and one beside it at rest whose zeros are negative: the bytes of one alone."""
+    inertia = np.tile([0.01, 0.01, 0.01, 0.0, 0.0, 0.0], (2, 1))
+    inverse = np.tile([100.0, 100.0, 100.0, 0.0, 0.0, 0.0], (2, 1))
+    radius, core = np.full((2, 1), 0.1), np.zeros((2, 9))
+    bodies = ContactBodies(np.zeros((2, 1, 3)), radius, core, np.ones(2), inertia, inverse, np.full(2, 9.81))
+    velocity = np.array([[0.0, 0.0, -2.0], [-0.0, -0.0, -0.0]])
+    motion = BodyMotion(np.zeros((2, 3)), velocity, np.tile([0.0, 0.0, 0.0, 1.0], (2, 1)), np.full((2, 3), -0.0))
+    normal = np.tile([0.0, 0.0, 1.0], (2, 1, 1))
+    touch = np.array([[True], [False]])
+    new_velocity, new_rate = collide(bodies, motion, touch, normal, 0.5, 0.0, 0.0, 1e-3)
+    np.testing.assert_allclose(new_velocity, [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]], atol=1e-12)
+    assert not np.signbit(new_velocity).any()
+    assert not np.signbit(new_rate).any()
