@@ -10,9 +10,11 @@ import pytest
 
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.learning.gradient import FlightWindow, GradientOptions, GradientTraining, WindowShape, surrogate_of
+from airworthy.core.native_kernel import native_kernel
+from airworthy.learning.gradient import FlightWindow, GradientOptions, GradientTraining, WindowShape, kernel, surrogate_of
 from airworthy.learning.gradient.dynamics import BODY, vehicle_step
 from airworthy.learning.gradient.hover import HoverCost, hover_command
+from airworthy.learning.gradient.kernel import KERNEL_ARGUMENTS, window_source
 from airworthy.learning.gradient.twin import flown_twin, window_twin
 from airworthy.simulation import Randomization, Simulator, SimulatorConfig
 from airworthy.vehicles import vehicle
@@ -124,6 +126,22 @@ def test_a_flight_that_left_the_numbers_spoils_no_other() -> None:
     sick.step()
     assert np.isfinite(sick.window.state).all()  # begun anew
     assert sick.lost >= 3
+
+
+def test_the_gpu_form_gives_the_bytes_of_the_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One environment after the other, with a GPU's order of rows; run here without a GPU."""
+    lanes, single = training(), training()
+    scalar = native_kernel("policy_gradient_scalar", "#define SCALAR_PATH\n" + window_source(single.shape), KERNEL_ARGUMENTS)
+    monkeypatch.setattr(kernel, "_kernel", lambda shape: scalar)
+    monkeypatch.setattr(single.window, "_lanes", 1)
+    theirs, gradient = single.window.run(single.weights)
+    monkeypatch.undo()
+    ours, expected = lanes.window.run(lanes.weights)
+    np.testing.assert_array_equal(theirs, ours)
+    np.testing.assert_array_equal(single.window.state, lanes.window.state)
+    for mine, others in zip(gradient, expected, strict=True):
+        # Sums over flights and steps are the host's, in another order.
+        np.testing.assert_allclose(mine, others, rtol=0.0, atol=1e-6 * np.abs(others).max())
 
 
 def test_training_stopped_and_gone_on_with_gives_the_same_bits() -> None:

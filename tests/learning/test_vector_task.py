@@ -11,7 +11,9 @@ import pytest
 
 from airworthy.core.arrays import Array, ArrayF32
 from airworthy.core.errors import AirworthyError
-from airworthy.learning.environments import VectorTask, learning_task, learning_tasks, register_task
+from airworthy.core.native_kernel import native_kernel
+from airworthy.learning.environments import VectorTask, learning_task, learning_tasks, register_task, vector_task
+from airworthy.learning.environments.kernel import KERNEL_ARGUMENTS, environment_source
 from airworthy.learning.environments.tasks import HoverTask, MotorCommand
 from airworthy.learning.environments.twin import VectorTwin
 from airworthy.simulation import Randomization
@@ -104,6 +106,21 @@ def test_flights_are_the_same_alone_in_any_batch_order_and_threads() -> None:
             np.testing.assert_array_equal(mine.reward[0], reward[k])
         ended += int(result.ends.ended.sum())
     assert ended >= 6 * 4
+
+
+def test_the_gpu_form_gives_the_bytes_of_the_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One environment after the other, run here without a GPU."""
+    task = MotorCommand(episode_steps=12)
+    lanes = VectorTask(task, 32, randomization=SPREAD, seed=4)
+    source = "#define SCALAR_PATH\n" + environment_source(lanes._shape)
+    scalar = native_kernel("environment_scalar", source, KERNEL_ARGUMENTS)
+    monkeypatch.setattr(vector_task, "environment_kernel", lambda shape: scalar)
+    monkeypatch.setattr(vector_task, "CPU_LANES", 1)
+    single = VectorTask(task, 32, randomization=SPREAD, seed=4)
+    for actions in actions_for(32, 30):
+        ours, theirs = lanes.step(actions), single.step(actions)
+        for name in ("observation", "reward", "terminated", "truncated"):
+            np.testing.assert_array_equal(getattr(theirs, name), getattr(ours, name), err_msg=name)
 
 
 def test_what_is_no_number_stays_in_its_environment() -> None:

@@ -132,6 +132,11 @@ def parameters_of(shape: EnvironmentShape) -> EnvironmentParameters:
 @cache
 def environment_kernel(shape: EnvironmentShape) -> Any:
     """Return the Warp kernel; compiled at first launch, then cached on disk."""
+    return native_kernel(f"environment_{shape.task.name}", environment_source(shape), KERNEL_ARGUMENTS)
+
+
+def environment_source(shape: EnvironmentShape) -> str:
+    """Return the kernel's native text."""
     parameters = parameters_of(shape)
     count, n = len(parameters.used), shape.actions
 
@@ -169,11 +174,10 @@ def environment_kernel(shape: EnvironmentShape) -> Any:
     text = files("airworthy.learning.environments").joinpath("native", "environment_step.h").read_text()
     text = text.replace("TRACED_BLOCKS", "".join(b.source for b in blocks))
     enumerators = ", ".join(f"{name} = {value}" for name, value in numbers.items())
-    source = "\n".join([shared_source("prelude.h"), f"enum {{ {enumerators} }};", shared_source("random.h"), text])
-    return native_kernel(f"environment_{shape.task.name}", source, _ARGUMENTS)
+    return "\n".join([shared_source("prelude.h"), f"enum {{ {enumerators} }};", shared_source("random.h"), text])
 
 
-_ARGUMENTS = """
+KERNEL_ARGUMENTS = """
     parameters: float32[]         # (used rows, env): of the present flight's vehicle
     nominal: float32[]            # alike: from which vehicles are drawn
     state: float32[]              # (state rows + actions, env): state, then the action before

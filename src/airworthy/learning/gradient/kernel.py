@@ -19,19 +19,13 @@ from airworthy.core.tracing import Graph, adjoint, needed_inputs, trace
 from airworthy.dynamics.state import padded_rotor_count
 from airworthy.learning.gradient.dynamics import BODY, Form, Surrogate, vehicle_step
 from airworthy.learning.gradient.hover import OBSERVATION, HoverCost, hover_command, hover_cost, hover_observation
+from airworthy.learning.network_source import network_source
 from airworthy.simulation.family import parameter_layout
 
 __all__ = ["HIDDEN_SIZES", "FlightWindow", "WindowShape", "hover_step", "observe", "vehicle_record"]
 
 HIDDEN_SIZES = (16, 32, 64)
 """Widths of the two hidden layers that kernels are built for; ours: beyond it the network, not the flight, takes the time."""
-
-# Numerator and denominator in x^2 of tanh(x) / x, fitted here by iterated least squares (Lawson) to the least largest relative
-# error on [0, 9], both times 1.4085387: float32 rounds them most kindly then.
-_TANH_P = (1.4085386991500854, 0.19877488911151886, 0.0062584299594163895, 6.017472333041951e-05, 1.6026402249735838e-07)
-_TANH_P_LAST = 5.409376765963536e-11
-_TANH_Q = (1.4085386991500854, 0.6682878136634827, 0.041215866804122925, 0.0007101322407834232, 3.7265433547872817e-06)
-_TANH_Q_LAST = 4.294127275983328e-09
 
 
 @dataclass(frozen=True)
@@ -126,6 +120,11 @@ def _parameters(shape: WindowShape) -> _Parameters:
 
 @cache
 def _kernel(shape: WindowShape) -> Any:
+    return native_kernel("policy_gradient", window_source(shape), KERNEL_ARGUMENTS)
+
+
+def window_source(shape: WindowShape) -> str:
+    """Return the kernel's native text."""
     parameters = _parameters(shape)
     place = {row: k for k, row in enumerate(parameters.used)}
     results = shape.state + shape.observed + 1
@@ -155,18 +154,13 @@ def _kernel(shape: WindowShape) -> Any:
     }
     text = files("airworthy.learning.gradient").joinpath("native", "policy_gradient.h").read_text()
     text = text.replace("TRACED_BLOCKS", "".join(b.source for b in blocks))
-    for name, values in (("P", (*_TANH_P, _TANH_P_LAST)), ("Q", (*_TANH_Q, _TANH_Q_LAST))):
-        for k, value in enumerate(values):
-            text = text.replace(f"TANH_{name}{k}", f"{value!r}f")
     enumerators = ", ".join(f"{name} = {value}" for name, value in numbers.items())
-    return native_kernel(
-        "policy_gradient", "\n".join([shared_source("prelude.h"), f"enum {{ {enumerators} }};", text]), _ARGUMENTS
-    )
+    return "\n".join([shared_source("prelude.h"), f"enum {{ {enumerators} }};", network_source(), text])
 
 
 _ROWS = ("inputs", "slopes")
 
-_ARGUMENTS = """
+KERNEL_ARGUMENTS = """
     weights: float32[]     # as packed by `FlightWindow.run`
     parameters: float32[]  # (used rows, env)
     state: float32[]       # (state rows, env): read, and left as after the window
@@ -226,6 +220,7 @@ class FlightWindow:
         """(state rows, env): where the next window begins."""
         self._launchers: dict[tuple[float, float], Launcher] = {}
         self._device = device
+        self._lanes = CPU_LANES if device == "cpu" else 1
 
     @property
     def _matrices(self) -> list[tuple[int, int]]:
@@ -263,7 +258,7 @@ class FlightWindow:
         np.concatenate([np.ravel(part) for part in parts], out=self._numpy["weights"])
         self._launcher(keep).launch()
         s = self.shape
-        blocks = self.env_count // CPU_LANES if self._device == "cpu" else 1
+        blocks = self.env_count // self._lanes if self._lanes > 1 else 1
         layers, slopes = (self._numpy[name].reshape(blocks, -1, self.steps * self.env_count // blocks) for name in _ROWS)
         ends = np.cumsum([0, s.observed, s.hidden, s.hidden]), np.cumsum([0, s.hidden, s.hidden, s.actions])
         gradient: list[ArrayF32] = []
@@ -276,6 +271,6 @@ class FlightWindow:
         seed = 1.0 / (self.steps * self.env_count)
         if (seed, keep) not in self._launchers:
             numbers = [self.env_count, self.steps, seed, keep]
-            blocks = self.env_count // (CPU_LANES if self._device == "cpu" else 1)
+            blocks = self.env_count // self._lanes
             self._launchers[seed, keep] = Launcher(_kernel(self.shape), blocks, [*self._arrays, *numbers], self._device)
         return self._launchers[seed, keep]
