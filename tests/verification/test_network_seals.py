@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.pilots import motor_cases
 from tests.pilots.svnet_cases import contract, weights
 
 from airworthy.core.errors import AssetError
 from airworthy.core.files import json_text
 from airworthy.gates.planner.contract import BoundaryContract, read_network, shipped_networks, tensor_shapes, write_network
+from airworthy.pilots.motor_policy.contract import read_motor_folder, write_motor_folder
 from airworthy.pilots.network_files import parse_contract, sealed_text
 from airworthy.pilots.svnet.contract import SHIPPED, read_contract, read_policy, shipped_policy, write_policy
 from airworthy.planners.navrl.network import SHAPES, convert_weights, load_network
@@ -35,6 +37,11 @@ def _boundary(folder: Path) -> Case:
     return folder / "contract.json", lambda: read_network(folder)
 
 
+def _motor(folder: Path) -> Case:
+    write_motor_folder(folder, motor_cases.contract(history=1), motor_cases.weights(motor_cases.contract(history=1)))
+    return folder / "contract.json", lambda: read_motor_folder(folder)
+
+
 def _navrl(folder: Path) -> Case:
     source = folder / "source.npz"
     folder.mkdir()
@@ -43,7 +50,7 @@ def _navrl(folder: Path) -> Case:
     return folder / "navrl.json", lambda: load_network(path)
 
 
-NETWORKS = {"svnet": _svnet, "boundary": _boundary, "navrl": _navrl}
+NETWORKS = {"svnet": _svnet, "boundary": _boundary, "motor": _motor, "navrl": _navrl}
 
 
 @pytest.fixture(params=NETWORKS)
@@ -127,7 +134,7 @@ def test_a_scale_made_larger_does_not_load() -> None:
 
 
 def test_what_carries_no_seal_is_refused_and_sealed_once(tmp_path: Path) -> None:
-    for name in ("svnet", "boundary"):
+    for name in ("svnet", "boundary", "motor"):
         path, read = NETWORKS[name](tmp_path / name)
         sealed = path.read_text()
         table = {key: value for key, value in json.loads(sealed).items() if key != "seal"}

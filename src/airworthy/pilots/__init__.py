@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from airworthy.pilots.catalogue import pilot_for, pilot_level, pilot_names, pilot_sensors
     from airworthy.pilots.expert import ExpertPilot, ExpertReference, expert_for
     from airworthy.pilots.flight_loop import FlightPlan, FlightRun, fly
+    from airworthy.pilots.motor_policy.network import MotorPolicy, motor_observation, read_motor_policy
+    from airworthy.pilots.motor_policy.pilot import MotorPilot, motor_pilot
     from airworthy.pilots.pilot import Observation, Pilot, observe
     from airworthy.pilots.svnet.contract import read_contract
     from airworthy.pilots.svnet.pilot import SvNetPilot, policy_camera, svnet_pilot
@@ -16,7 +18,8 @@ else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "ExpertPilot", "ExpertReference", "FlightPlan", "FlightRun", "Observation", "Pilot", "SvNetPilot", "TrackerPilot",
-    "expert_for", "fly", "observe", "pilot_for", "pilot_level", "pilot_names", "pilot_sensors", "policy_camera",
-    "read_contract", "svnet_pilot", "tracker",
+    "ExpertPilot", "ExpertReference", "FlightPlan", "FlightRun", "MotorPilot", "MotorPolicy", "Observation", "Pilot",
+    "SvNetPilot", "TrackerPilot", "expert_for", "fly", "motor_observation", "motor_pilot", "observe", "pilot_for",
+    "pilot_level", "pilot_names", "pilot_sensors", "policy_camera", "read_contract", "read_motor_policy", "svnet_pilot",
+    "tracker",
 ]  # fmt: skip

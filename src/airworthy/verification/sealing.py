@@ -22,7 +22,7 @@ def seal(folder: str | Path) -> bool:
     """Seal the contract of a folder; its text becomes the canonical one, its entries stay.
 
     Args:
-        folder: Of an SV-Net policy or a boundary network.
+        folder: Of an SV-Net policy, a motor policy or a boundary network.
 
     Returns:
         Whether it was sealed now; False where a good seal was there.
@@ -33,6 +33,9 @@ def seal(folder: str | Path) -> bool:
     from airworthy.gates.planner.contract import KIND as BOUNDARY
     from airworthy.gates.planner.contract import WEIGHTS_LIMIT_BYTES as BOUNDARY_LIMIT
     from airworthy.gates.planner.contract import contract_of, network_tensors
+    from airworthy.pilots.motor_policy.contract import KIND as MOTOR
+    from airworthy.pilots.motor_policy.contract import WEIGHTS_LIMIT_BYTES as MOTOR_LIMIT
+    from airworthy.pilots.motor_policy.contract import motor_contract, motor_tensors
     from airworthy.pilots.svnet.contract import KIND as SVNET
     from airworthy.pilots.svnet.contract import WEIGHTS_LIMIT_BYTES as SVNET_LIMIT
     from airworthy.pilots.svnet.contract import contract_and_digest, policy_tensors
@@ -50,8 +53,12 @@ def seal(folder: str | Path) -> bool:
     elif kind == SVNET:
         contract, digest = contract_and_digest(table, str(path))
         policy_tensors(contract, read_weights(folder, digest, SVNET_LIMIT), folder)
+    elif kind == MOTOR:
+        motor, digest = motor_contract(table, str(path))
+        motor_tensors(motor, read_weights(folder, digest, MOTOR_LIMIT), folder)
     else:
-        raise AssetError(f"{str(path)!r} is a contract of kind {kind!r}; expected {SVNET!r} or {BOUNDARY!r}."[:500])
+        known = f"{SVNET!r}, {MOTOR!r} or {BOUNDARY!r}"
+        raise AssetError(f"{str(path)!r} is a contract of kind {kind!r}; expected {known}."[:500])
     if not sealed:
         write_sealed(path, table)
     return not sealed

@@ -22,7 +22,8 @@ class SealConfig:
     """What to seal."""
 
     folder: Positional[Path]
-    """A folder with contract.json and weights.safetensors: of an SV-Net policy or a boundary network."""
+    """A folder with contract.json and weights.safetensors: of an SV-Net policy, a motor policy or a boundary
+    network."""
 
 
 def main(argv: list[str]) -> int:

@@ -3,6 +3,7 @@
 from airworthy.learning.gradient.dynamics import Form, Surrogate, surrogate_of, vehicle_step
 from airworthy.learning.gradient.hover import HoverCost, HoverStart, hover_start
 from airworthy.learning.gradient.kernel import HIDDEN_SIZES, FlightWindow, WindowShape
+from airworthy.learning.gradient.policy import write_motor_policy
 from airworthy.learning.gradient.trainer import GradientOptions, GradientTraining, network_action
 
 __all__ = [
@@ -19,4 +20,5 @@ __all__ = [
     "network_action",
     "surrogate_of",
     "vehicle_step",
+    "write_motor_policy",
 ]  # fmt: skip

@@ -1,0 +1,52 @@
+"""What was learnt, as a folder that flies: weights, and a contract that says what they mean."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from airworthy.learning.gradient.trainer import GradientTraining
+from airworthy.pilots.motor_policy.contract import MotorContract, vehicle_digest, write_motor_folder
+
+__all__ = ["contract_of_training", "write_motor_policy"]
+
+
+def contract_of_training(training: GradientTraining, notes: str = "") -> MotorContract:
+    """Contract of the policy that a training holds now.
+
+    Args:
+        training: In whatever state; how far it came is noted.
+        notes: A sentence or two for people.
+    """
+    vehicle, options = training.vehicle, training.options
+    return MotorContract(
+        vehicle=vehicle.name,
+        limits=tuple((float(rotor.speed_min), float(rotor.speed_max)) for rotor in vehicle.rotors),
+        hover=tuple(map(float, training.hover)),
+        motor_state=vehicle.motor_state,
+        digest=vehicle_digest(vehicle),
+        rate=options.rate,
+        history=options.history,
+        hidden=(options.hidden, options.hidden),
+        training={
+            "trainer": "gradient",
+            "iterations": training.iteration,
+            "env_steps": training.env_steps,
+            "options": asdict(options),
+        },
+        notes=notes,
+    )
+
+
+def write_motor_policy(folder: str | Path, training: GradientTraining, notes: str = "") -> Path:
+    """Write the policy that a training holds now; returns the folder.
+
+    Args:
+        folder: Made where it is missing; `weights.safetensors` and `contract.json` in it are replaced.
+        training: In whatever state: one that was stopped leaves a policy, too.
+        notes: A sentence or two for people.
+
+    Raises:
+        AirworthyError: Its weights are not finite, or the file system refused.
+    """
+    return write_motor_folder(folder, contract_of_training(training, notes), training.weights)

@@ -1,0 +1,338 @@
+"""What a motor policy's folder holds: `weights.safetensors`, and `contract.json`, which says what the numbers mean.
+
+Both come from strangers, perhaps: sizes are bounded before anything is read, every tensor is compared with its layers, and
+whatever does not fit is refused in one sentence. See `airworthy.pilots.network_files`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from airworthy.core.arrays import ArrayAny, ArrayF32
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import sha256
+from airworthy.core.schema import Bound, check_fields
+from airworthy.pilots import network_files
+from airworthy.pilots.network_files import (
+    CONTRACT_FILE,
+    WEIGHTS_FILE,
+    Unfit,
+    as_number,
+    as_table,
+    as_text,
+    check_kind,
+    read_contract_table,
+    read_weights,
+    refused,
+    write_network_files,
+)
+from airworthy.vehicles import Vehicle
+from airworthy.vehicles.files import vehicle_text
+
+__all__ = [
+    "INPUTS",
+    "OBSERVED",
+    "MotorContract",
+    "check_vehicle",
+    "layer_widths",
+    "motor_contract",
+    "motor_tensors",
+    "read_motor_folder",
+    "vehicle_digest",
+    "write_motor_folder",
+]
+
+# Ours; the version rises when a folder written before would be read wrongly.
+KIND, VERSION = "motor_policy", 1
+INPUTS = (
+    ("position_error", 3, "m", "target", 1.0, "position minus the target's"),
+    ("velocity_error", 3, "m/s", "target", 0.5, "velocity minus the target's"),
+    ("rotation", 9, "1", "body to target", 1.0, "rotation matrix by columns: body axes x, y, z"),
+    ("rate", 3, "rad/s", "body", 0.1, "angular velocity of the body"),
+)
+"""Name, numbers, unit, frame, scale by which the quantity is multiplied, and meaning of what a policy sees, in order; past
+actions follow."""
+OBSERVED = sum(port[1] for port in INPUTS)
+"""Numbers of an observation before past actions."""
+FRAMES = "target: origin at the target, x along its heading, z up; body: x forward, y left, z up, origin at the centre of mass"
+ACTION = "rotor state = (low + high) / 2 + (high - low) / 2 * action, of each rotor in the record's order"
+UNITS = {"speed": "rad/s", "thrust": "N"}
+"""Of a rotor's state, by what it is."""
+# Ours: the largest network this reads has 1 MB; what is larger is refused unread.
+WEIGHTS_LIMIT_BYTES = 2 * 1024 * 1024
+_ROTORS_MAX, _LAYERS_MAX, _WIDTH_MAX = 16, 4, 256
+# Ours: weights and limits beyond it may overflow float32 within the layers.
+_MAGNITUDE = 1e6
+# Ours: as a share of a rotor's range; a record that was written and read back is equal to much less.
+_SAME = 1e-6
+
+
+@dataclass(frozen=True)
+class MotorContract:
+    """What a policy reads and gives, and where it comes from.
+
+    Raises:
+        AirworthyError: If a number is out of range.
+    """
+
+    vehicle: str
+    """Name of the vehicle that it learnt to fly."""
+    limits: tuple[tuple[float, float], ...]
+    """Least and largest state of each rotor, in the unit of `motor_state`: actions of -1 and 1."""
+    hover: tuple[float, ...]
+    """Actions of hover, which stand for past ones when a flight begins."""
+    motor_state: Literal["speed", "thrust"] = "speed"
+    """What a rotor's state is: a speed [rad/s], or a thrust [N]."""
+    digest: str = ""
+    """SHA-256 of the vehicle's record."""
+    rate: Annotated[float, Bound(1.0, 10_000.0, "Hz")] = 100.0
+    """Decisions per second."""
+    history: Annotated[int, Bound(0, 8)] = 0
+    """Past actions that it sees, the newest first."""
+    hidden: tuple[int, ...] = (32, 32)
+    """Widths of its hidden layers."""
+    training: Mapping[str, Any] = field(default_factory=dict)
+    """How it learnt; free."""
+    notes: str = ""
+    """A sentence or two for people."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Contract.")
+        count = len(self.limits)
+        if not 1 <= count <= _ROTORS_MAX or len(self.hover) != count:
+            raise AirworthyError(
+                f"A motor policy's contract has {count} rotors and {len(self.hover)} actions of hover; expected as many of"
+                f" both, 1 to {_ROTORS_MAX}."
+            )
+        for low, high in self.limits:
+            if not (max(abs(low), abs(high)) <= _MAGNITUDE and high - low >= _SAME):
+                raise AirworthyError(f"A motor policy's contract has a rotor of {low} to {high}; expected low below high.")
+        if not all(abs(action) <= 1.0 for action in self.hover):
+            raise AirworthyError(f"A motor policy's contract has the hover {list(self.hover)}; expected actions of -1 to 1.")
+        if not 1 <= len(self.hidden) <= _LAYERS_MAX or not all(1 <= width <= _WIDTH_MAX for width in self.hidden):
+            raise AirworthyError(
+                f"A motor policy's contract has hidden layers {list(self.hidden)} wide; expected 1 to {_LAYERS_MAX} of 1 to"
+                f" {_WIDTH_MAX}."
+            )
+
+    @property
+    def actions(self) -> int:
+        """One per rotor."""
+        return len(self.limits)
+
+    @property
+    def unit(self) -> str:
+        """Of a rotor's state."""
+        return UNITS[self.motor_state]
+
+    @property
+    def observed(self) -> int:
+        """Inputs of the network."""
+        return OBSERVED + self.history * self.actions
+
+
+def layer_widths(contract: MotorContract) -> tuple[int, ...]:
+    """Return how many inputs, neurons of each hidden layer, and actions a network has."""
+    return (contract.observed, *contract.hidden, contract.actions)
+
+
+def vehicle_digest(vehicle: Vehicle) -> str:
+    """SHA-256 of a vehicle's record, as a run's record has it."""
+    return sha256(vehicle_text(vehicle))
+
+
+def check_vehicle(contract: MotorContract, vehicle: Vehicle) -> None:
+    """Refuse a vehicle whose rotors are others than those that a policy commands; another mass or inertia is no reason.
+
+    Raises:
+        AirworthyError: It has another number of rotors, other limits, or another kind of rotor state.
+    """
+    ours = [(rotor.speed_min, rotor.speed_max) for rotor in vehicle.rotors]
+    same = len(ours) == contract.actions and vehicle.motor_state == contract.motor_state
+    if same and all(_close(a, b) for a, b in zip(ours, contract.limits, strict=True)):
+        return
+    wanted, found = _range(contract.limits, contract.unit), _range(ours, UNITS[vehicle.motor_state])
+    raise AirworthyError(
+        f"The policy learnt to command {wanted} of {contract.vehicle!r}; the vehicle {vehicle.name!r} has {found}: train"
+        " one for it."
+    )
+
+
+def _close(a: tuple[float, float], b: tuple[float, float]) -> bool:
+    size = _SAME * (b[1] - b[0])
+    return abs(a[0] - b[0]) <= size and abs(a[1] - b[1]) <= size
+
+
+def _range(limits: Sequence[tuple[float, float]], unit: str) -> str:
+    ranges = ", ".join(dict.fromkeys(f"{low:.6g} to {high:.6g}" for low, high in limits))
+    return f"{len(limits)} rotors of {ranges} {unit}"
+
+
+# ---- tensors ---------------------------------------------------------------------------------------------------------
+
+
+def _shapes(contract: MotorContract) -> dict[str, tuple[int, ...]]:
+    found: dict[str, tuple[int, ...]] = {}
+    for number, (given, wide) in enumerate(pairwise(layer_widths(contract))):
+        found |= {f"layers.{number}.weight": (wide, given), f"layers.{number}.bias": (wide,)}
+    return found
+
+
+def motor_tensors(contract: MotorContract, data: bytes, folder: str | Path) -> list[ArrayF32]:
+    """Weight and bias of each layer, first to last, of the file of weights of a folder.
+
+    Args:
+        contract: Gives the shapes.
+        data: Of the file of weights.
+        folder: That it comes from, for messages.
+
+    Raises:
+        AssetError: It is damaged, its tensors are others, or their numbers too large.
+    """
+    where = str(Path(folder) / WEIGHTS_FILE)
+    shapes = _shapes(contract)
+    found = network_files.checked_tensors(data, shapes, " of a motor policy", where)
+    for name in shapes:
+        if np.abs(found[name]).max() > _MAGNITUDE:
+            raise AssetError(f"{where!r} does not hold usable weights: the tensor {name!r} has numbers beyond {_MAGNITUDE:g}.")
+    return [found[name] for name in shapes]
+
+
+# ---- contract.json ---------------------------------------------------------------------------------------------------
+
+
+def _table(contract: MotorContract, weights: Mapping[str, Any]) -> dict[str, Any]:
+    """Content of contract.json."""
+    return {
+        "kind": KIND,
+        "version": VERSION,
+        "summary": "Commands rotors to hold a target, from position, velocity, attitude and body rate",
+        "vehicle": {
+            "name": contract.vehicle,
+            "sha256": contract.digest,
+            "rotor_count": contract.actions,
+            "rotor_state": {"is": contract.motor_state, "unit": contract.unit},
+            "limits": [{"low": low, "high": high} for low, high in contract.limits],
+        },
+        "rate_hz": contract.rate,
+        "frames": FRAMES,
+        "inputs": _inputs(contract),
+        "outputs": _outputs(contract),
+        "history": contract.history,
+        "hover": list(contract.hover),
+        "layers": {"widths": list(layer_widths(contract)), "activation": "tanh"},
+        "weights": dict(weights),
+        "training": dict(contract.training),
+        "notes": contract.notes,
+    }
+
+
+def _inputs(contract: MotorContract) -> list[dict[str, Any]]:
+    keys = ("name", "shape", "unit", "frame", "scale", "meaning")
+    ports = [dict(zip(keys, (name, [size], *rest), strict=True)) for name, size, *rest in INPUTS]
+    if contract.history:
+        meaning = "own actions, the newest first, each of all rotors; hover's before a flight's first"
+        size = contract.history * contract.actions
+        ports.append(dict(zip(keys, ("past_actions", [size], "1", "rotors", 1.0, meaning), strict=True)))
+    return ports
+
+
+def _outputs(contract: MotorContract) -> list[dict[str, Any]]:
+    return [{"name": "action", "shape": [contract.actions], "unit": "1", "low": -1.0, "high": 1.0, "meaning": ACTION}]
+
+
+def motor_contract(table: Any, where: str) -> tuple[MotorContract, str]:
+    """Contract and digest of the weights in a parsed contract.json.
+
+    Args:
+        table: The file's content.
+        where: Its place, for messages.
+
+    Raises:
+        AssetError: It is not a contract of this kind, or cannot be used.
+    """
+    with refused(where, "a contract of a motor policy"):
+        return _fields(table)
+
+
+def _fields(table: Any) -> tuple[MotorContract, str]:
+    check_kind(table, KIND, VERSION)
+    vehicle = as_table(table["vehicle"])
+    layers = as_table(table["layers"])
+    if layers["activation"] != "tanh":
+        raise Unfit(f"its layers end in {layers['activation']!r}, those of this program in 'tanh'")
+    contract = MotorContract(
+        vehicle=as_text(vehicle["name"]),
+        limits=tuple((as_number(pair["low"]), as_number(pair["high"])) for pair in vehicle["limits"]),
+        hover=tuple(map(as_number, table["hover"])),
+        motor_state=vehicle["rotor_state"]["is"],
+        digest=as_text(vehicle["sha256"]),
+        rate=as_number(table["rate_hz"]),
+        history=_whole(table["history"]),
+        hidden=tuple(map(_whole, layers["widths"][1:-1])),
+        training=as_table(table["training"]),
+        notes=as_text(table["notes"]),
+    )
+    expected = _table(contract, {})
+    for key in ("inputs", "outputs", "layers", "frames"):
+        # What people wrote about a port is not compared: it may be said in other words one day.
+        if _bare(table[key]) != _bare(expected[key]):
+            raise Unfit(f"its {key} are {_bare(table[key])}, expected {_bare(expected[key])}")
+    if vehicle["rotor_count"] != contract.actions or vehicle["rotor_state"]["unit"] != contract.unit:
+        raise Unfit("its rotors are counted or measured otherwise than their limits")
+    return contract, as_text(table["weights"]["sha256"])
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise Unfit(f"{value!r} is no whole number")
+    return value
+
+
+def _bare(part: Any) -> Any:
+    if not isinstance(part, list):
+        return part
+    return [{key: value for key, value in as_table(port).items() if key != "meaning"} for port in part]
+
+
+# ---- folders ---------------------------------------------------------------------------------------------------------
+
+
+def write_motor_folder(folder: str | Path, contract: MotorContract, weights: Sequence[ArrayAny]) -> Path:
+    """Write a policy's folder, the contract last, so that a folder with one is whole; returns the folder.
+
+    Args:
+        folder: Made where it is missing.
+        contract: What the numbers mean.
+        weights: Weight (rows, columns) and bias (rows,) of each layer, first to last.
+
+    Raises:
+        AirworthyError: A tensor is missing, superfluous, of another shape, or not finite or beyond 1e6.
+    """
+    shapes = _shapes(contract)
+    if len(weights) != len(shapes):
+        raise AirworthyError(f"A motor policy of {len(shapes) // 2} layers has {len(weights)} arrays; expected {len(shapes)}.")
+    data = network_files.tensor_bytes(dict(zip(shapes, weights, strict=True)), shapes, " of a motor policy")
+    if any(np.abs(w).max() > _MAGNITUDE for w in weights):
+        raise AirworthyError(f"The weights of a motor policy cannot be written: they have numbers beyond {_MAGNITUDE:g}.")
+    return write_network_files(folder, data, lambda file: _table(contract, file))
+
+
+def read_motor_folder(folder: str | Path) -> tuple[MotorContract, list[ArrayF32]]:
+    """Contract of a policy's folder, and weight and bias of each layer.
+
+    Raises:
+        AssetError: A file is missing, too large, damaged, of another kind, or not the one that the contract names.
+    """
+    path = Path(folder) / CONTRACT_FILE
+    if os.path.isdir(folder) and not os.path.lexists(path):
+        raise AssetError(f"{str(folder)!r} does not hold a policy: there is no {CONTRACT_FILE} in it.")
+    contract, digest = motor_contract(read_contract_table(path), str(path))
+    return contract, motor_tensors(contract, read_weights(folder, digest, WEIGHTS_LIMIT_BYTES), folder)
