@@ -54,7 +54,8 @@ def fly(
         pilot: A pilot's or planner's word, a `Pilot`, or what `train("svnet", ...)` gave.
         waypoints: Instead of a course, (n, 3), world [m].
         quiet: Show no progress.
-        options: Fields of `benchmarks.FlyConfig`: envs, seed, wind, randomize, start, goal, out, ...
+        options: Fields of `benchmarks.FlyConfig`: envs, seed, wind, randomize, sensors, start, goal, out, ... Sensors are
+            words, since the command that makes the flights again names them: "d435", "front=d435", FILE.toml:NAME, FILE.py:CLASS.
 
     Returns:
         Its frame has a row per flight and recorded instant.
@@ -64,6 +65,7 @@ def fly(
     """
     from airworthy.benchmarks import FlyConfig, run_fly
 
+    _check_sensor_words(options.get("sensors", ()))
     given = {"vehicle": vehicle, "course": course, "scene": scene, **options}
     flown_by: Pilot | None = None
     if isinstance(pilot, Result):
@@ -78,6 +80,16 @@ def fly(
     (config,) = configured("fly", given, FlyConfig, records=("vehicle", "course", "scene"))
     done = run_fly(config, quiet, flown_by)
     return Result(done.folder, done.summary, done, done.folder / REPORT, (done.folder / "flight.parquet",))
+
+
+def _check_sensor_words(sensors: Any) -> None:
+    several = sensors if isinstance(sensors, list | tuple) else [sensors]
+    wrong = next((type(item).__name__ for item in several if not isinstance(item, str)), "")
+    if wrong:
+        raise AirworthyError(
+            f"`sensors` of a flight are words, and one is a {wrong}: name a device of the catalogue, FILE.toml:NAME for your own"
+            " numbers, or FILE.py:CLASS for your own class; objects are mounted by airworthy.simulation.MountedSensors."
+        )
 
 
 def plan(

@@ -11,6 +11,7 @@ import pytest
 
 from airworthy.cli.main import main
 from airworthy.vehicles import read_vehicle, vehicle, vehicle_names, write_vehicle
+from airworthy.vehicles.record import SensorMount
 
 
 def run(*arguments: str) -> int:
@@ -57,6 +58,19 @@ def test_validate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "good.toml").write_text(lines)
     assert run("validate", str(tmp_path / "good.toml")) == 0
     assert "note: no source is given for mass" in capsys.readouterr().out
+
+
+def test_validate_looks_at_what_it_carries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for kind, device, said in (
+        ("lidar", "", "Sensor 'top' of vehicle 'lmf2' is of kind 'lidar' and names no device: write device = \"NAME\""),
+        ("d435", "", "is of kind 'd435' and names no device"),
+        ("lidar", "ouster", "Unknown sensor 'ouster'"),
+        ("lidar", "ouster_os0_64", ""),
+    ):
+        record = replace(vehicle("lmf2"), sensors=(SensorMount("top", kind, device),))
+        write_vehicle(record, tmp_path / "own.toml")
+        assert run("validate", str(tmp_path / "own.toml")) == (2 if said else 0)
+        assert said in capsys.readouterr().err
 
 
 def test_synthesize(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

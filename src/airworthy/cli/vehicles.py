@@ -13,6 +13,7 @@ from tyro.conf import Positional
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
 from airworthy.control.effectors import YAW_LOST, holds_yaw
 from airworthy.core.errors import AirworthyError
+from airworthy.sensors import carried_sensors
 from airworthy.vehicles import (
     Indicators,
     Vehicle,
@@ -190,6 +191,8 @@ def _validate(config: ValidateVehicleConfig) -> int:
     if urdf and config.rotors is None:
         return _validate_tree(config.file)
     record = named_vehicle(str(config.file), config.rotors) if urdf else read_vehicle(config.file)
+    # A record without a device for a sensor can fly, but what it is said to carry cannot be mounted.
+    carried_sensors(record)
     summary = f"{record.mass:g} kg, {record.rotor_count} rotors, thrust to weight {_thrust_to_weight(record):.3g}"
     print(f"{config.file}: {record.name} is valid ({summary}).")
     trim = hover_trim(record)

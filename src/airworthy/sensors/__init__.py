@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from airworthy.sensors.limits import RangeLimits
     from airworthy.sensors.mounting import Mount, MountSpread, SampleClock
     from airworthy.sensors.noise import Draw, RangeNoise
+    from airworthy.sensors.own import device_or_sensor
     from airworthy.sensors.sampling import RaySensor, SensorView
 else:
     __getattr__, __dir__ = lazy_names(__name__)
@@ -22,6 +23,6 @@ else:
 __all__ = [
     "AnglePolynomial", "BeaconCamera", "BeaconOptions", "Camera", "Device", "Draw", "Fisheye", "Lidar", "Mount", "MountSpread",
     "Pinhole", "PlumbBob", "Projection", "RangeLimits", "RangeNoise", "Ranger", "RaySensor", "SampleClock", "Sensor",
-    "SensorView", "Spherical", "TimeOfFlight", "UserRays", "carried_sensors", "device", "device_names", "disparity",
-    "imu_device", "imu_names", "make_sensor", "markers", "packed_points", "ranger", "rig", "rig_names", "stereo_shadow",
+    "SensorView", "Spherical", "TimeOfFlight", "UserRays", "carried_sensors", "device", "device_names", "device_or_sensor",
+    "disparity", "imu_device", "imu_names", "make_sensor", "markers", "packed_points", "ranger", "rig", "rig_names", "stereo_shadow",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from airworthy.core.schema import check_fields
 from airworthy.geometry import occluded
 from airworthy.optics.projections import Pinhole
 from airworthy.sensors.camera import Camera
-from airworthy.sensors.devices import Device, device
+from airworthy.sensors.devices import KINDS, Device, device
 from airworthy.sensors.lidar import Lidar, Ranger
 from airworthy.sensors.mounting import Mount, Vector3
 from airworthy.sensors.noise import Draw, normal_of, sensor_number, uniforms_of
@@ -249,19 +249,30 @@ def projection_matrix(camera: Pinhole, baseline: float = 0.0) -> Array:
 
 
 class Sensor(Protocol):
-    """What can be mounted: anything that makes arrays of where it is."""
+    """What can be mounted: anything that makes arrays of where it is.
+
+    A class of one's own has `device` and `capture`; it may keep something from sample to sample if it has `reset(env_ids)`,
+    called when flights begin, `save()`, arrays by name, and `restore(saved)`, too. It is copied and given its device, name and
+    number when it is mounted, so these must be attributes that can be set.
+    """
 
     device: Device
+    """Rate, latency, mount, limits and size; its `kind` may be any word. Poses in `capture` are the mount's already."""
     name: str
+    """On the vehicle."""
     number: int
+    """Tells its random numbers from those of others."""
 
     def capture(self, scene: Any, view: SensorView, channels: Sequence[str] = ()) -> Channels:
         """Return one sample per view, arrays with the view as first axis, by channel.
 
         Args:
-            scene: What is looked at.
-            view: Poses of the sensors, world.
+            scene: What is looked at: a `SceneBatch`; `scene.geometry` is what rays are cast into.
+            view: Poses of the sensors, world, (k, 3) [m] and (k, 4), and their environments, (k,): those alone that are due.
             channels: What is wanted; none: the device's own.
+
+        Returns:
+            Numbers of shape (k, n) or (k, rows, columns, ...), of the same names, types and shapes in every call.
         """
         ...
 
@@ -275,10 +286,12 @@ def make_sensor(what: Device | str, name: str = "", **options: Any) -> Sensor:
         options: Of a beacon camera: `options`, `positions`.
 
     Raises:
-        UnknownNameError: If there is no such device.
+        UnknownNameError: If there is no such device, or its kind is one of a user's own.
         AirworthyError: If the device is no camera and asks for a camera's realism.
     """
     item = device(what) if isinstance(what, str) else what
+    if item.kind not in KINDS:
+        raise unknown_name("kind of sensor", item.kind, KINDS, "Of a kind of your own mount the sensor, not its device.")
     kinds: dict[str, Any] = {
         "camera": Camera,
         "depth_camera": Camera,

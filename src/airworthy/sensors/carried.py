@@ -37,7 +37,8 @@ def _carried(vehicle: Vehicle, mount: SensorMount) -> Device:
         item = Device(mount.name, "camera", _pinhole(numbers), channels=("rgb",), source=f"record of vehicle {vehicle.name}")
     else:
         raise AirworthyError(
-            f"Sensor {mount.name!r} of vehicle {vehicle.name!r} names no device; give one of `airworthy sensors`, or a camera's"
+            f"Sensor {mount.name!r} of vehicle {vehicle.name!r} is of kind {mount.kind!r} and names no device: write"
+            f' device = "NAME" beside it, NAME one of `airworthy sensors`, or of a kind = "camera" the parameters'
             f" {', '.join(_INTRINSICS)}."
         )
     if mount.device and all(name in numbers for name in _INTRINSICS):

@@ -72,7 +72,7 @@ class Device:
 
     name: str
     kind: str
-    """One of `KINDS`."""
+    """One of `KINDS`; any word where a sensor of one's own has it."""
     projection: Projection
     limits: RangeLimits = NO_LIMITS
     noise: RangeNoise = QUIET

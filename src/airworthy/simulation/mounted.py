@@ -128,7 +128,8 @@ class MountedSensors:
     Args:
         simulator: Whose poses and clock count.
         scene: A `SceneBatch` with the simulator's number of environments.
-        sensors: By name; the name tells their random numbers apart.
+        sensors: By name; the name tells their random numbers apart. Devices, names or files of devices, or a `Sensor` of
+            one's own, of which a copy is mounted.
         others: Makes the vehicles of a group visible to each other; the scene must have been built with its movers.
         move_scene: Pose the scene's actors at each sample's instant, and put them back when a flight begins. Switch it off
             where somebody else does.
@@ -141,7 +142,7 @@ class MountedSensors:
         self,
         simulator: Simulator,
         scene: Any,
-        sensors: Mapping[str, MountedSensor | Device | str],
+        sensors: Mapping[str, MountedSensor | Device | Sensor | str],
         others: VehicleMovers | None = None,
         move_scene: bool = True,
     ):
@@ -276,7 +277,7 @@ class MountedSensors:
         columns = post.columns(ids, step)
         before = post.since(ids, position, attitude, geometry_of(self.scene).mover_poses()) if post.flows else None
         view = SensorView(position, attitude, ids, draw, self._own(post, ids), *columns, before)
-        data = post.sensor.capture(self.scene, view)
+        data = post.sampled(self.scene, view)
         capture = Capture(post.name, post.sensor, ids, number, step, position, attitude, data)
         post.keep(capture)
         for listener in self._listeners:
@@ -289,5 +290,5 @@ class MountedSensors:
         return (geometry_of(self.scene).mover_start + self._others.own_row[ids]).astype(np.int32)
 
 
-def _mounted(item: MountedSensor | Device | str) -> MountedSensor:
+def _mounted(item: MountedSensor | Device | Sensor | str) -> MountedSensor:
     return item if isinstance(item, MountedSensor) else MountedSensor(item)

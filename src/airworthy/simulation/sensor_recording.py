@@ -244,7 +244,8 @@ class SensorRecorder:
         folder = make_folder(self.folder / capture.name / str(env) / (f"flight_{later}" if later else ""))
         first = True
         for channel, array in capture.data.items():
-            if device.kind in _READINGS:
+            # A few numbers per sample, of rangers or of a kind of one's own, are no image.
+            if device.kind in _READINGS or array.ndim < 3:
                 row[channel] = array[k].ravel().tolist()
                 continue
             kind = _kind(channel, array)

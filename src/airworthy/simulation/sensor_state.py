@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,12 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayIndex, ArrayInt, ArrayU32
 from airworthy.core.errors import AirworthyError
 from airworthy.sensors.build import Sensor, make_sensor
-from airworthy.sensors.camera import Camera
-from airworthy.sensors.devices import Device, device
+from airworthy.sensors.devices import Device
 from airworthy.sensors.lidar import Lidar, column_poses
 from airworthy.sensors.mounting import Mount, SampleClock, mounted_pose
 from airworthy.sensors.realism.settings import Realism
-from airworthy.sensors.sampling import Before
+from airworthy.sensors.own import check_sensor, device_or_sensor, remembers, renamed, sampled
+from airworthy.sensors.sampling import Before, SensorView
 from airworthy.simulation.simulator import Simulator
 
 # ---- Samples that wait for their arrival: a ring per sensor, with one column per environment --------------------------------
@@ -156,8 +157,8 @@ _POSES_KEPT = 2 * ROLLING_POSES + 2
 class MountedSensor:
     """A sensor and how it is used; what is None is as the device says."""
 
-    device: Device | str
-    """Device, or its name in the catalogue."""
+    device: Device | Sensor | str
+    """Device, or its name in the catalogue, or FILE.toml:NAME; or a sensor of one's own, or FILE.py:CLASS."""
     mount: Mount | None = None
     """Pose in the body."""
     rate: float | None = None
@@ -180,9 +181,29 @@ class MountedSensor:
     options: dict[str, Any] = field(default_factory=dict)
     """Of a beacon camera: `options`, `positions`."""
 
+    def built(self, name: str) -> Sensor:
+        """Return the sensor as it is mounted.
+
+        Args:
+            name: On the vehicle.
+
+        Raises:
+            AirworthyError: A sensor of one's own lacks something.
+        """
+        what = self.what
+        if isinstance(what, Device):
+            return make_sensor(self.resolved(), name, **self.options)
+        return renamed(check_sensor(what, name), self.resolved(), name)
+
+    @cached_property
+    def what(self) -> Device | Sensor:
+        """Device, or sensor of one's own, behind a word."""
+        return device_or_sensor(self.device) if isinstance(self.device, str) else self.device
+
     def resolved(self) -> Device:
         """Return the device with everything that is said here."""
-        item = device(self.device) if isinstance(self.device, str) else self.device
+        what = self.what
+        item = what if isinstance(what, Device) else check_sensor(what, type(what).__name__).device
         asked = {
             "mount": self.mount,
             "rate": self.rate,
@@ -221,8 +242,10 @@ class SensorState:
 
     def __init__(self, name: str, spec: MountedSensor, simulator: Simulator):
         self.name, self.spec = name, spec
-        item = spec.resolved()
-        self.sensor: Sensor = make_sensor(item, name, **spec.options)
+        self.sensor = spec.built(name)
+        item = self.sensor.device
+        self._own = not isinstance(spec.what, Device)
+        self._memory: Any = self.sensor if remembers(self.sensor) else None
         rate, count = simulator.config.physics_rate, simulator.env_count
         self._rate = rate
         self.clock = SampleClock(item.rate, rate, item.latency)
@@ -239,6 +262,15 @@ class SensorState:
         self.flows = "flow" in item.channels
         self._before: dict[str, ArrayAny] = {}
 
+    def sampled(self, scene: Any, view: SensorView) -> dict[str, ArrayAny]:
+        """Take a sample; of a sensor of one's own it is held to what `Sensor` says.
+
+        Args:
+            scene: What it looks at.
+            view: From where.
+        """
+        return sampled(self.sensor, scene, view, self.name) if self._own else self.sensor.capture(scene, view)
+
     def next_step(self, now: ArrayInt) -> ArrayInt:
         """Next step on which this sensor wants to be asked, per environment."""
         first = self.clock.next_step(now)
@@ -254,8 +286,8 @@ class SensorState:
         self._taken[ids] = NEVER
         self._past_step[ids] = NEVER
         self.position[ids], self.attitude[ids] = self.sensor.device.effective_mount.drawn(keys, self.sensor.number)
-        if isinstance(self.sensor, Camera):
-            self.sensor.reset(ids)
+        if self._memory is not None:
+            self._memory.reset(ids)
 
     def remember(self, now: ArrayInt, position: Array, attitude: Array) -> None:
         """Keep the carriers' poses of this step, for the columns of a rolling scan.
@@ -318,7 +350,7 @@ class SensorState:
 
     def save(self) -> dict[str, ArrayAny]:
         past = {"past_step": self._past_step, "past_position": self._past_position, "past_attitude": self._past_attitude}
-        own = {f"camera/{k}": v for k, v in self.sensor.save().items()} if isinstance(self.sensor, Camera) else {}
+        own = {f"camera/{k}": v for k, v in self._memory.save().items()} if self._memory is not None else {}
         past |= {f"before/{name}": array for name, array in self._before.items()}
         return {"taken": self._taken.copy(), **{k: v.copy() for k, v in past.items()}, **own, **self.ring.save()}
 
@@ -332,8 +364,8 @@ class SensorState:
         """
         own = ("taken", "past_step", "past_position", "past_attitude")
         camera = {name.removeprefix("camera/"): array for name, array in saved.items() if name.startswith("camera/")}
-        if isinstance(self.sensor, Camera):
-            self.sensor.restore(camera)
+        if self._memory is not None:
+            self._memory.restore(camera)
         self._before = {
             name.removeprefix("before/"): array.copy() for name, array in saved.items() if name.startswith("before/")
         }

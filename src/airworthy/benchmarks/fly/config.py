@@ -49,7 +49,8 @@ class FlyConfig:
     """At an impact with the scene: the flight ends, starts again, or rebounds; "none": vehicles fly through everything."""
     sensors: tuple[str, ...] = ()
     """What every vehicle carries and records: DEVICE, NAME=DEVICE or NAME=DEVICE:CHANNEL,CHANNEL (`airworthy sensors` lists
-    devices; channels: rgb, depth, range, instance_id, semantic_id, normal_world, points, ...), or "carried"."""
+    devices, one's own are FILE.toml:NAME and FILE.py:CLASS; channels: rgb, depth, range, instance_id, semantic_id,
+    normal_world, points, ...), or "carried"."""
     pilot: str = "geometric"
     """Who flies: geometric, mellinger, crazyflie, position, velocity; mpc, the expert with the true state; svnet, the
     shipped policy; or svnet:FOLDER, a trained one. Or a planner, which finds its way from start to goal by itself: ego, fast,

@@ -18,7 +18,8 @@ from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.pilots import FlightPlan, FlightRun
 from airworthy.planners.common.interface import Airframes, Mission, enclosing_radius
-from airworthy.sensors import carried_sensors, device, device_names
+from airworthy.sensors import carried_sensors, device_names, device_or_sensor
+from airworthy.sensors.own import WORD_HINT, is_own
 from airworthy.simulation import Contact, MountedSensor, MountedSensors, SensorRecorder, Simulator, SimulatorConfig
 from airworthy.tasks.navigation import GoalWatch, NavigationProtocol
 from airworthy.trajectories import course_names
@@ -168,6 +169,8 @@ def _point_text(point: Array) -> str:
 def mounted_sensors(config: FlyConfig, vehicles: Sequence[Vehicle]) -> dict[str, MountedSensor]:
     """Sensors by their names, from words "DEVICE", "NAME=DEVICE", "NAME=DEVICE:CHANNEL,CHANNEL" or "carried".
 
+    A device is a name of the catalogue, FILE.toml:NAME, or FILE.py:CLASS.
+
     Raises:
         AirworthyError: If a word is none of these, a device is unknown, or a name is given twice.
     """
@@ -177,13 +180,22 @@ def mounted_sensors(config: FlyConfig, vehicles: Sequence[Vehicle]) -> dict[str,
             _add_carried(found, vehicles)
             continue
         name, named, rest = word.partition("=")
-        kind, _, channels = (rest if named else name).partition(":")
-        if kind not in device_names():
-            hint = "Write --sensors NAME=DEVICE or DEVICE; `airworthy sensors` lists the devices."
-            raise unknown_name("sensor", kind, device_names(), hint)
+        kind, channels = _kind_of(rest if named else name)
+        if not is_own(kind) and kind not in device_names():
+            raise unknown_name("sensor", kind, device_names(), f"Write --sensors NAME=DEVICE or DEVICE; {WORD_HINT}")
         wanted = tuple(channel for channel in channels.split(",") if channel) or None
-        _add(found, (name if named else kind) or kind, MountedSensor(device(kind), channels=wanted))
+        called = kind.rpartition(":")[2] if is_own(kind) else kind
+        _add(found, (name if named else called) or called, MountedSensor(device_or_sensor(kind), channels=wanted))
     return found
+
+
+def _kind_of(text: str) -> tuple[str, str]:
+    """Return "DEVICE:CHANNELS" in its two parts; of FILE:NAME:CHANNELS the first is FILE:NAME."""
+    kind, _, channels = text.partition(":")
+    if is_own(kind):
+        name, _, channels = channels.partition(":")
+        kind = f"{kind}:{name}"
+    return kind, channels
 
 
 def _add_carried(found: dict[str, MountedSensor], vehicles: Sequence[Vehicle]) -> None:
