@@ -160,3 +160,40 @@ def test_paths_that_documents_name_exist() -> None:
     documents = [*DOCS.rglob("*.md"), REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md"]
     found = {str(page.relative_to(REPOSITORY)): stale_paths(page.read_text(encoding="utf-8")) for page in documents}
     assert {page: paths for page, paths in found.items() if paths} == {}
+
+
+CATALOGUES = {"vehicle": airworthy.vehicle, "course": airworthy.course, "scene": airworthy.scene}
+
+
+def test_what_docstrings_show_and_name_exists(repository: Path) -> None:
+    """The API's pages print docstrings: calls of the front door name things of the catalogues, pages are where it says."""
+    calls, pages = [], set()
+    for path in sorted((repository / "src" / "airworthy").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        pages |= {page for page in re.findall(r"\bdocs/[\w/.-]+\.md", text) if not (repository / page).exists()}
+        # Statements of Python itself cannot begin like this: nothing imports the package under its short name here.
+        code = "\n".join(line.strip() for line in text.splitlines() if line.startswith("    aw."))
+        calls += [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    assert pages == set()
+    named = 0
+    for call in calls:
+        if not isinstance(call.func, ast.Attribute) or ast.unparse(call.func.value) != "aw":
+            continue
+        call_names = {keyword.arg: keyword.value for keyword in call.keywords}
+        if call.func.attr == "fly" and call.args:
+            call_names["vehicle"] = call.args[0]
+        for kind, find in CATALOGUES.items():
+            if kind in call_names:
+                assert find(ast.literal_eval(call_names[kind])) is not None
+                named += 1
+    assert named >= 2
+
+
+def test_the_site_searches_without_a_server_and_reaches_no_network() -> None:
+    settings = (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8")
+    assert "\n  - offline" in settings
+    # The plugin looks for this name before it adds the address of one on the network.
+    assert "polyfills: [assets/iframe-worker.js]" in settings
+    for name in re.findall(r"assets/[\w.-]+", settings):
+        assert (DOCS / name).is_file()
+        assert "http" not in (DOCS / name).read_text(encoding="utf-8")

@@ -2,10 +2,10 @@
 
     import airworthy as aw
 
-    aw.fly("crazyflie", course="figure8", envs=16).show()
+    aw.fly("rotorpy_crazyflie", course="infinity", envs=16).show()
 
 The calls, and the rooms behind them (`airworthy.core`, `airworthy.vehicles`, ...), load on first use: `import airworthy` stays
-light. docs/python.md begins with five short scripts.
+light. docs/howto/python.md has five short scripts.
 """
 
 from __future__ import annotations
