@@ -55,7 +55,7 @@ def fly(
         waypoints: Instead of a course, (n, 3), world [m].
         quiet: Show no progress.
         options: Fields of `benchmarks.FlyConfig`: envs, seed, wind, randomize, sensors, start, goal, out, ... Sensors are
-            words, since the command that makes the flights again names them: "d435", "front=d435", FILE.toml:NAME, FILE.py:CLASS.
+            words, since the command that flies them again names them: "d435", "front=d435", FILE.toml:NAME, FILE.py:CLASS.
 
     Returns:
         Its frame has a row per flight and recorded instant.
@@ -87,8 +87,8 @@ def _check_sensor_words(sensors: Any) -> None:
     wrong = next((type(item).__name__ for item in several if not isinstance(item, str)), "")
     if wrong:
         raise AirworthyError(
-            f"`sensors` of a flight are words, and one is a {wrong}: name a device of the catalogue, FILE.toml:NAME for your own"
-            " numbers, or FILE.py:CLASS for your own class; objects are mounted by airworthy.simulation.MountedSensors."
+            f"`sensors` of a flight are words, and one is a {wrong}: name a device of the catalogue, FILE.toml:NAME for your"
+            " own numbers, or FILE.py:CLASS for your own class; objects are mounted by airworthy.simulation.MountedSensors."
         )
 
 

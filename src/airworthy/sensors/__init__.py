@@ -24,5 +24,6 @@ __all__ = [
     "AnglePolynomial", "BeaconCamera", "BeaconOptions", "Camera", "Device", "Draw", "Fisheye", "Lidar", "Mount", "MountSpread",
     "Pinhole", "PlumbBob", "Projection", "RangeLimits", "RangeNoise", "Ranger", "RaySensor", "SampleClock", "Sensor",
     "SensorView", "Spherical", "TimeOfFlight", "UserRays", "carried_sensors", "device", "device_names", "device_or_sensor",
-    "disparity", "imu_device", "imu_names", "make_sensor", "markers", "packed_points", "ranger", "rig", "rig_names", "stereo_shadow",
+    "disparity", "imu_device", "imu_names", "make_sensor", "markers", "packed_points", "ranger", "rig", "rig_names",
+    "stereo_shadow",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ from airworthy.sensors.devices import Device, device, device_from
 from airworthy.sensors.noise import sensor_number
 from airworthy.sensors.sampling import SensorView
 
-__all__ = ["WORD_HINT", "check_sample", "sampled", "check_sensor", "device_or_sensor", "is_own", "remembers", "renamed"]
+__all__ = ["WORD_HINT", "check_sample", "check_sensor", "device_or_sensor", "is_own", "remembers", "renamed", "sampled"]
 
 WORD_HINT = "`airworthy sensors` lists the devices; one's own are FILE.toml:NAME or FILE.py:CLASS, see docs/howto/sensors.md."
 """Last sentence of what is said about an unknown word."""

@@ -15,8 +15,8 @@ from airworthy.sensors.build import Sensor, make_sensor
 from airworthy.sensors.devices import Device
 from airworthy.sensors.lidar import Lidar, column_poses
 from airworthy.sensors.mounting import Mount, SampleClock, mounted_pose
-from airworthy.sensors.realism.settings import Realism
 from airworthy.sensors.own import check_sensor, device_or_sensor, remembers, renamed, sampled
+from airworthy.sensors.realism.settings import Realism
 from airworthy.sensors.sampling import Before, SensorView
 from airworthy.simulation.simulator import Simulator
 
