@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,25 @@ import numpy as np
 import pytest
 from tests.pilots.motor_cases import contract, held, learnt, policy, weights
 
+from airworthy.benchmarks import FlyConfig, refly, run_fly
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.frames import from_euler, multiply, rotate
 from airworthy.learning.gradient import network_action, write_motor_policy
 from airworthy.learning.gradient.hover import hover_observation
-from airworthy.pilots import FlightPlan, MotorPilot, Observation, fly, motor_observation, motor_pilot, read_motor_policy
+from airworthy.pilots import (
+    FlightPlan,
+    MotorPilot,
+    Observation,
+    fly,
+    motor_observation,
+    motor_pilot,
+    pilot_for,
+    pilot_level,
+    pilot_names,
+    pilot_sensors,
+    read_motor_policy,
+)
 from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.trajectories import course
 from airworthy.vehicles import vehicle
@@ -173,3 +187,33 @@ def test_vehicles_that_it_cannot_command(folder: Path) -> None:
 def test_cases_are_of_the_size_of_learnt_ones() -> None:
     size = [float(np.abs(w).max()) for w in weights(contract())]
     assert max(size) < 2.0 * max(float(np.abs(w).max()) for w in learnt().weights)
+
+
+# ---- by its word -----------------------------------------------------------------------------------------------------
+
+
+def test_it_is_named_by_its_folder(folder: Path) -> None:
+    word, sim = f"policy:{folder}", simulator(2)
+    assert pilot_level(word) == sim.config.level
+    assert "policy" in pilot_names()
+    assert pilot_sensors(word, vehicle("tinyprop")) == {}
+    assert isinstance(pilot_for(word, sim, course("hover")), MotorPilot)
+    for wrong in ("policy", "policy:"):
+        with pytest.raises(AirworthyError, match="policy:FOLDER"):
+            pilot_sensors(wrong, vehicle("tinyprop"))
+    with pytest.raises(AirworthyError, match="the vehicle 'x500' has 4 rotors of"):
+        pilot_sensors(word, vehicle("x500"))
+    with pytest.raises(AssetError, match="There is no file"):
+        pilot_sensors(f"{word}/nowhere", vehicle("tinyprop"))
+
+
+def test_flown_recorded_and_flown_again(folder: Path, tmp_path: Path) -> None:
+    """With its own copy of the policy, so that the folder may change afterwards."""
+    copy = Path(shutil.copytree(folder, tmp_path / "policy"))
+    config = FlyConfig(("tinyprop",), course="hover", pilot=f"policy:{copy}", envs=2, report=False, out=tmp_path / "run")
+    summary = run_fly(config).summary
+    assert {flight["outcome"] for flight in summary["flights"]} == {"success"}
+    shutil.rmtree(copy)
+    assert refly(tmp_path / "run").equal
+    with pytest.raises(AirworthyError, match="does not fit semi_kinematic dynamics"):
+        run_fly(replace(config, pilot=f"policy:{folder}", dynamics="semi_kinematic", out=tmp_path / "other"))

@@ -1,4 +1,4 @@
-"""Pilots by the word that names them on a command line: a tracker's law, `mpc`, `svnet`, or `svnet:FOLDER`."""
+"""Pilots by the word that names them on a command line: a tracker's law, `mpc`, `svnet`, `svnet:FOLDER` or `policy:FOLDER`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from airworthy.vehicles import Vehicle
 
 __all__ = ["pilot_for", "pilot_level", "pilot_names", "pilot_sensors"]
 
-SVNET, CAMERA = "svnet", "policy_view"
+SVNET, MOTOR, CAMERA = "svnet", "policy", "policy_view"
 _OTHERS = {
     ExpertPilot.name: "model predictive control with the true state and parameters: the expert that others learn from",
     SVNET: "an SV-Net policy, the shipped one or svnet:FOLDER: sees through a camera, knows height, velocity and attitude only",
+    MOTOR: "a learnt motor policy, policy:FOLDER: commands each rotor, from the true state",
 }
 
 
@@ -42,8 +43,10 @@ def _parts(word: str) -> tuple[str, str]:
         AirworthyError: A pilot with a folder that is no policy.
     """
     name, colon, folder = _name(word), *word.partition(":")[1:]
-    if colon and (name != SVNET or not folder):
-        raise AirworthyError(f"The pilot is named {word!r}; write svnet:FOLDER for a policy, other pilots without a colon.")
+    if (colon and (name not in (SVNET, MOTOR) or not folder)) or (name == MOTOR and not colon):
+        raise AirworthyError(
+            f"The pilot is named {word!r}; write svnet:FOLDER or policy:FOLDER for a policy, other pilots without a colon."
+        )
     return name, folder
 
 
@@ -54,6 +57,8 @@ def pilot_level(word: str) -> str:
         UnknownNameError: If there is no such pilot.
     """
     name = _name(word)
+    if name == MOTOR:
+        return "rotor_speed"
     return ExpertPilot.level if name in _OTHERS else tracker_level(name)
 
 
@@ -65,6 +70,10 @@ def pilot_sensors(word: str, vehicle: Vehicle) -> dict[str, MountedSensor]:
         AirworthyError: As `pilot_for`, or the vehicle's record has no camera.
     """
     name, folder = _parts(word)
+    if name == MOTOR:  # it needs no sensor, but what cannot fly is refused before anything has flown
+        from airworthy.pilots.motor_policy.contract import check_vehicle, read_motor_folder
+
+        check_vehicle(read_motor_folder(folder)[0], vehicle)
     if name != SVNET:
         return {}
     from airworthy.pilots.svnet.contract import policy_folder, read_policy
@@ -80,7 +89,7 @@ def pilot_for(
     """Return a pilot for a simulator's vehicles as they are now: make it after parameters were drawn.
 
     Args:
-        word: Of `pilot_names`; a policy as svnet:FOLDER, the shipped one as svnet.
+        word: Of `pilot_names`; a policy as svnet:FOLDER or policy:FOLDER, the shipped one as svnet.
         simulator: Built for the level of `pilot_level`.
         path: What to follow.
         mounted: With the sensors of `pilot_sensors`.
@@ -88,11 +97,15 @@ def pilot_for(
 
     Raises:
         UnknownNameError: If there is no such pilot.
-        AirworthyError: A policy without its camera, or one that cannot be used.
+        AirworthyError: A policy without its camera, of other rotors, or one that cannot be used.
     """
     name, folder = _parts(word)
     if name == ExpertPilot.name:
         return expert_for(simulator, expert_reference(path), device=device)
+    if name == MOTOR:
+        from airworthy.pilots.motor_policy.pilot import motor_pilot
+
+        return motor_pilot(folder, simulator, path)
     if name != SVNET:
         return tracker(name, path.trajectory() if isinstance(path, Course) else path)
     from airworthy.pilots.svnet.contract import policy_folder

@@ -258,7 +258,8 @@ def repeated(config: FlyConfig, record: RunRecord) -> FlyConfig:
     if "gains" in record.copies:
         asked = replace(asked, gains=str(record.folder.resolve() / record.copies["gains"]))
     if "policy" in record.copies:
-        asked = replace(asked, pilot=f"svnet:{record.folder.resolve() / record.copies['policy']}")
+        kind = config.pilot.partition(":")[0]
+        asked = replace(asked, pilot=f"{kind}:{record.folder.resolve() / record.copies['policy']}")
     return asked
 
 
@@ -394,6 +395,8 @@ def _is_path(name: str) -> bool:
 def _policy(pilot: str) -> Path | None:
     """Folder of the policy that flies; None where none does."""
     kind, _, word = pilot.partition(":")
+    if kind == "policy":
+        return Path(word)
     if kind != "svnet":
         return None
     from airworthy.pilots.svnet.contract import policy_folder
