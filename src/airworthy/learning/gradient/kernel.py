@@ -167,6 +167,7 @@ KERNEL_ARGUMENTS = """
     inputs: float32[]      # (block, row, step, lane); on a GPU (row, step, env)
     slopes: float32[]      # alike
     cost: float32[]        # (env,): summed over the window
+    gradient: float32[]    # (block, weights): of each block's own flights; not on a GPU
     env_count: int
     steps: int
     seed: float            # weight of each step's cost
@@ -206,13 +207,16 @@ class FlightWindow:
         self._parameters = _parameters(shape)
         rows = shape.observed + 2 * shape.hidden + shape.actions
         wp = quiet_warp()
+        self._blocks = env_count // CPU_LANES if device == "cpu" else 1
+        weights = sum((b + 1) * a for a, b in self._matrices)
         sizes = {
-            "weights": sum(a * b for a, b in self._matrices) * 2 + 2 * shape.hidden + shape.actions,
+            "weights": weights + sum(a * b for a, b in self._matrices),
             "parameters": len(self._parameters.used) * env_count,
             "state": shape.state * env_count,
             "inputs": (rows + shape.state) * steps * env_count,
             "slopes": (2 * shape.hidden + shape.actions) * steps * env_count,
             "cost": env_count,
+            "gradient": self._blocks * weights,
         }
         self._numpy = {name: np.zeros(size, np.float32) for name, size in sizes.items()}
         self._arrays = [wp.array(x, device=device, copy=False) for x in self._numpy.values()]
@@ -257,15 +261,22 @@ class FlightWindow:
         parts = [*weights, *(w.T for w in weights[::2])]
         np.concatenate([np.ravel(part) for part in parts], out=self._numpy["weights"])
         self._launcher(keep).launch()
+        if self._lanes == 1:
+            return self._numpy["cost"], self._host_gradient()
+        # In one order, whatever the number of threads: a training has the same bits on each of them.
+        whole = self._numpy["gradient"].reshape(self._blocks, -1).sum(axis=0)
+        parts = np.split(whole, np.cumsum([n for a, b in self._matrices for n in (a * b, a)])[:-1])
+        return self._numpy["cost"], [g.reshape(w.shape) for g, w in zip(parts, weights, strict=True)]
+
+    def _host_gradient(self) -> list[ArrayF32]:
         s = self.shape
-        blocks = self.env_count // self._lanes if self._lanes > 1 else 1
-        layers, slopes = (self._numpy[name].reshape(blocks, -1, self.steps * self.env_count // blocks) for name in _ROWS)
+        layers, slopes = (self._numpy[name].reshape(-1, self.steps * self.env_count) for name in _ROWS)
         ends = np.cumsum([0, s.observed, s.hidden, s.hidden]), np.cumsum([0, s.hidden, s.hidden, s.actions])
         gradient: list[ArrayF32] = []
         for k in range(3):
-            x, d = (rows[:, a[k] : a[k + 1]] for rows, a in zip((layers, slopes), ends, strict=True))
-            gradient += [np.matmul(d, x.transpose(0, 2, 1)).sum(axis=0), d.sum(axis=(0, 2))]
-        return self._numpy["cost"], gradient
+            x, d = (rows[a[k] : a[k + 1]] for rows, a in zip((layers, slopes), ends, strict=True))
+            gradient += [d @ x.T, d.sum(axis=1)]
+        return gradient
 
     def _launcher(self, keep: float) -> Launcher:
         seed = 1.0 / (self.steps * self.env_count)

@@ -30,6 +30,8 @@ _BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8
 """Adam's, as published (Kingma and Ba 2015)."""
 _RATE_MAX = 40.0
 """Ours: a flight that turns faster [rad/s] is lost and starts anew."""
+_BLOCK = 16
+"""Flights of an environment whose starts are drawn at once."""
 _WEIGHT_FLIGHT = 0xFFFFFFFF
 """Flight id of the draws of weights: no environment has it."""
 
@@ -102,6 +104,12 @@ def initial_weights(sizes: Sequence[int], hover: Array, seed: int) -> Weights:
     return weights
 
 
+def _split(flat: ArrayF32, like: Sequence[ArrayF32]) -> Weights:
+    """Views of parts of an array, one behind the other, with the shapes of others."""
+    ends = np.cumsum([w.size for w in like])
+    return [part.reshape(w.shape) for part, w in zip(np.split(flat, ends[:-1]), like, strict=True)]
+
+
 def network_action(weights: Sequence[Array], observed: Array) -> Array:
     """Actions in [-1, 1] of observations (env, observed): (env, actions)."""
     x = observed
@@ -140,9 +148,12 @@ class GradientTraining:
         delay = np.floor(self._draws(flights, np.zeros(o.env_count))[0] * (o.delay + 1))
         self.window.set_vehicles(rows, hover, delay)
         self.hover = hover[:, 0]
-        self.weights = initial_weights((self.shape.observed, o.hidden, o.hidden, n), self.hover, o.seed)
-        self._first = [np.zeros_like(w) for w in self.weights]
-        self._second = [np.zeros_like(w) for w in self.weights]
+        drawn = initial_weights((self.shape.observed, o.hidden, o.hidden, n), self.hover, o.seed)
+        # One array for all layers, and one for each of Adam's moments: a step is then a few operations, not fifty small ones.
+        self._flat = np.concatenate([w.ravel() for w in drawn])
+        self._moments = np.zeros((2, len(self._flat)), np.float32)
+        self.weights = _split(self._flat, drawn)
+        self._starts: dict[int, ArrayF32] = {}
         self.iteration = 0
         self.episode = np.zeros(o.env_count, np.int64)
         self.age = np.zeros(o.env_count, np.int64)
@@ -190,33 +201,53 @@ class GradientTraining:
         """Adam on the gradient, shortened to `clip`; the learning rate falls by half a cosine."""
         o, done = self.options, self.iteration
         share = o.final_share + (1.0 - o.final_share) * 0.5 * (1.0 + math.cos(math.pi * done / o.iterations))
-        norm = math.sqrt(sum(float(np.vdot(g, g)) for g in gradient))
-        factor = min(1.0, o.clip / max(norm, 1e-30))
+        g = np.concatenate([x.ravel() for x in gradient])
+        norm = math.sqrt(float(np.vdot(g, g)))
+        g *= np.float32(min(1.0, o.clip / max(norm, 1e-30)))
         size = o.learning_rate * share * math.sqrt(1.0 - _BETA2 ** (done + 1)) / (1.0 - _BETA1 ** (done + 1))
-        for w, g, m, v in zip(self.weights, gradient, self._first, self._second, strict=True):
-            g = g * np.float32(factor)
-            m += np.float32(1.0 - _BETA1) * (g - m)
-            v += np.float32(1.0 - _BETA2) * (g * g - v)
-            w -= np.float32(size) * m / (np.sqrt(v) + np.float32(_EPSILON))
+        m, v = self._moments
+        m += np.float32(1.0 - _BETA1) * (g - m)
+        v += np.float32(1.0 - _BETA2) * (g * g - v)
+        self._flat -= np.float32(size) * m / (np.sqrt(v) + np.float32(_EPSILON))
 
     def _ended(self) -> Array:
         x, o = self.window.state, self.options
-        distance, rate = (np.sqrt(np.square(part, dtype=np.float64).sum(axis=0)) for part in (x[:3], x[10:BODY]))
-        lost = ~((distance <= o.reach_m) & (rate <= _RATE_MAX) & np.isfinite(x.sum(axis=0)))
+        distance, rate = (np.einsum("ij,ij->j", part, part) for part in (x[:3], x[10:BODY]))
+        # What is no number is not below a limit, nor is its sum.
+        lost = ~((distance <= o.reach_m**2) & (rate <= _RATE_MAX**2) & np.isfinite(x.sum(axis=0)))
         self.lost += int(lost.sum())
         return lost | (self.age >= o.flight_s * o.rate)
 
     def _restart(self, flights: ArrayIndex) -> None:
         if not flights.size:
             return
-        n, x = self.shape.actions, self.window.state
-        draws = self._draws(flights, self.episode[flights] + 1)
-        lower, upper = self._lower[:, flights], self._upper[:, flights]
-        x[: BODY + n, flights] = hover_start(draws[:START_UNIFORMS], self._speeds, lower, upper, self.options.start)
-        if self.shape.history:
-            x[BODY + n :, flights] = np.tile(self.hover, self.shape.history)[:, None]
-        self.episode[flights] += 1
+        episode = self.episode[flights] + 1
+        for block in np.unique(episode // _BLOCK).tolist():
+            mine = flights[episode // _BLOCK == block]
+            self.window.state[:, mine] = self._block(block)[self.episode[mine] + 1 - block * _BLOCK, :, mine].T
+        self.episode[flights] = episode
         self.age[flights] = 0
+
+    def _block(self, block: int) -> ArrayF32:
+        """Starts of `_BLOCK` successive flights of each environment, (flight, state rows, env).
+
+        Drawn together, because a draw of few numbers costs as much as one of many.
+        """
+        if block not in self._starts:
+            o, n, rows = self.options, self.shape.actions, self.shape.state
+            flights = np.arange(o.env_count)
+            starts = np.empty((_BLOCK, rows, o.env_count), np.float32)
+            episode = block * _BLOCK + np.arange(_BLOCK)
+            draws = self._draws(np.tile(flights, _BLOCK), np.repeat(episode, o.env_count))
+            lower, upper = (np.tile(limit, (1, _BLOCK)) for limit in (self._lower, self._upper))
+            made = hover_start(draws[:START_UNIFORMS], self._speeds, lower, upper, o.start)
+            starts[:, : BODY + n] = made.reshape(BODY + n, _BLOCK, -1).transpose(1, 0, 2)
+            starts[:, BODY + n :] = np.tile(self.hover, self.shape.history)[:, None]
+            # Flights that end early are ahead of the others by a block or two; what nobody is at any more is forgotten.
+            least = int(self.episode.min()) // _BLOCK
+            self._starts = {k: v for k, v in self._starts.items() if k >= least}
+            self._starts[block] = starts
+        return self._starts[block]
 
     def _draws(self, flights: ArrayIndex, episode: ArrayAny) -> Array:
         """Uniform numbers of each flight, (START_UNIFORMS, flights): of its own seed, number and episode alone."""
@@ -227,8 +258,7 @@ class GradientTraining:
     def save(self) -> Checkpoint:
         """Everything that the next step depends on."""
         named = {"state": self.window.state, "episode": self.episode, "age": self.age}
-        for kind, arrays in (("weight", self.weights), ("first", self._first), ("second", self._second)):
-            named |= {f"{kind}_{k}": a for k, a in enumerate(arrays)}
+        named |= {f"weight_{k}": w for k, w in enumerate(self.weights)} | {"moments": self._moments}
         return Checkpoint(self.iteration, {k: np.array(a) for k, a in named.items()}, {"lost": self.lost})
 
     def restore(self, checkpoint: Checkpoint) -> None:
@@ -236,7 +266,7 @@ class GradientTraining:
         arrays = checkpoint.arrays
         self.window.state[:] = arrays["state"]
         self.episode[:], self.age[:] = arrays["episode"], arrays["age"]
-        for kind, held in (("weight", self.weights), ("first", self._first), ("second", self._second)):
-            for k, array in enumerate(held):
-                array[:] = arrays[f"{kind}_{k}"]
+        self._moments[:] = arrays["moments"]
+        for k, weight in enumerate(self.weights):
+            weight[:] = arrays[f"weight_{k}"]
         self.iteration, self.lost = checkpoint.number, int(checkpoint.notes["lost"])

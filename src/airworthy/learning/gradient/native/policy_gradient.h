@@ -1,11 +1,56 @@
 // One window of flights with a policy, forwards and backwards, a block of LANES environments per task: STEPS times the network and the
-// traced step, then the adjoint of both. Weights are broadcast; what the weight gradients need, inputs and slopes of each
-// layer, is stored as rows, whose products are the host's. Its twin is `airworthy.learning.gradient.twin`.
+// traced step, then the adjoint of both. Weights are broadcast; inputs and slopes of each layer are stored as rows, whose products
+// are the gradient by the weights, block by block; on a GPU they are the host's. Its twin is `airworthy.learning.gradient.twin`.
 // Needs network.h. STATE, ACTIONS, OBSERVED, HIDDEN, PARAMETERS are enumerators; T::step gives the next state, its observation and the cost.
 #if defined(__CUDA_ARCH__) || defined(__CUDACC__) || defined(__CUDACC_RTC__)
 #define SEPARATE __device__ __noinline__
 #else
 #define SEPARATE __attribute__((noinline))
+#endif
+#if LANES > 1
+struct Products {
+  // G = D X^T over rows of `count` numbers, four rows of each at a time: sixteen sums that do not wait for each other. Not by a
+  // library of linear algebra: its threads wait by spinning, and its sums depend on how many they are.
+  static INLINE float total(F x) {
+    const auto eight = x.lo + x.hi;
+    const auto four = eight.lo + eight.hi;
+    const auto two = four.lo + four.hi;
+    return two.x + two.y;
+  }
+  static INLINE void tile(const int m, const int n, const int count, const float* d, const float* x, const int columns, float* g) {
+    F sum[16];
+    for (int j = 0; j < m * n; ++j) sum[j] = N::c(0.0f);
+    PRAGMA_NOUNROLL
+    for (int k = 0; k < count; k += LANES) {
+      F left[4], right[4];
+      for (int i = 0; i < m; ++i) left[i] = N::load(d + i * count + k);
+      for (int j = 0; j < n; ++j) right[j] = N::load(x + j * count + k);
+      for (int i = 0; i < m; ++i)
+        for (int j = 0; j < n; ++j) sum[i * n + j] = Net::fused(left[i], right[j], sum[i * n + j]);
+    }
+    for (int i = 0; i < m; ++i)
+      for (int j = 0; j < n; ++j) g[i * columns + j] = total(sum[i * n + j]);
+  }
+  static INLINE void strip(const int m, const int columns, const int count, const float* d, const float* x, float* g) {
+    int c = 0;
+    PRAGMA_NOUNROLL
+    for (; c + 4 <= columns; c += 4) tile(m, 4, count, d, x + c * count, columns, g + c);
+    if (columns % 4) tile(m, columns % 4, count, d, x + c * count, columns, g + c);
+  }
+  // The gradient of a layer: by its matrix, and behind that by its bias.
+  static INLINE void outer(const int rows, const int columns, const int count, const float* d, const float* x, float* g) {
+    int r = 0;
+    PRAGMA_NOUNROLL
+    for (; r + 4 <= rows; r += 4) strip(4, columns, count, d + r * count, x, g + r * columns);
+    if (rows % 4) strip(rows % 4, columns, count, d + r * count, x, g + r * columns);
+    PRAGMA_NOUNROLL
+    for (r = 0; r < rows; ++r) {
+      F sum = N::c(0.0f);
+      for (int k = 0; k < count; k += LANES) sum += N::load(d + r * count + k);
+      g[rows * columns + r] = total(sum);
+    }
+  }
+};
 #endif
 struct T {
 TRACED_BLOCKS
@@ -87,3 +132,10 @@ for (int t = steps - 1; t >= 0; --t) {
   for (int k = 0; k < STATE; ++k) bar[k] = g[k] * keep;
   Net::product(OBSERVED, HIDDEN, v1, nullptr, d1, bar + STATE);
 }
+#if LANES > 1
+const int count = steps * LANES;
+float* const g1 = gradient.data + (long long)task * (v1 - w1);
+Products::outer(HIDDEN, OBSERVED, count, SLOPE_ROW(D_FIRST, 0), INPUT_ROW(0, 0), g1);
+Products::outer(HIDDEN, HIDDEN, count, SLOPE_ROW(D_SECOND, 0), INPUT_ROW(I_HIDDEN1, 0), g1 + (w2 - w1));
+Products::outer(ACTIONS, HIDDEN, count, SLOPE_ROW(D_THIRD, 0), INPUT_ROW(I_HIDDEN2, 0), g1 + (w3 - w1));
+#endif
