@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayInt, ArrayU8
 from airworthy.core.frames import multiply
+from airworthy.learning.gradient import GradientOptions, GradientTraining
+from airworthy.vehicles import vehicle
 
 RATE, SUBSTEPS, GRAVITY = 20.0, 5, 9.81
 
@@ -101,3 +103,16 @@ def pairs_in_memory() -> Callable[..., PairsInMemory]:
         return PairsInMemory(rollouts, ticks, side, seed, held, courses)
 
     return make
+
+
+TINY_HOVER = {"env_count": 64, "window": 100, "hidden": 16, "iterations": 250, "learning_rate": 1.5e-2}
+"""Options of a training that takes a second and hovers."""
+
+
+@pytest.fixture(scope="session")
+def learnt_hover() -> GradientTraining:
+    """A finished training; read only."""
+    made = GradientTraining(vehicle("tinyprop"), GradientOptions(**TINY_HOVER))
+    while not made.finished:
+        made.step()
+    return made

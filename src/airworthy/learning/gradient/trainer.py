@@ -10,7 +10,7 @@ from typing import Annotated
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayIndex
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat, ArrayIndex
 from airworthy.core.errors import AirworthyError
 from airworthy.core.random import Stream, flight_key, normals, uniforms
 from airworthy.core.runs.checkpoints import Checkpoint
@@ -105,14 +105,14 @@ def initial_weights(sizes: Sequence[int], hover: Array, seed: int) -> Weights:
 
 
 def _split(flat: ArrayF32, like: Sequence[ArrayF32]) -> Weights:
-    """Views of parts of an array, one behind the other, with the shapes of others."""
+    """Return views of parts of an array, one behind the other, with the shapes of others."""
     ends = np.cumsum([w.size for w in like])
     return [part.reshape(w.shape) for part, w in zip(np.split(flat, ends[:-1]), like, strict=True)]
 
 
-def network_action(weights: Sequence[Array], observed: Array) -> Array:
+def network_action(weights: Sequence[ArrayFloat], observed: ArrayFloat) -> ArrayFloat:
     """Actions in [-1, 1] of observations (env, observed): (env, actions)."""
-    x = observed
+    x: ArrayFloat = observed
     for w, b in zip(weights[::2], weights[1::2], strict=True):
         x = np.tanh(x @ w.T + b)
     return x
@@ -229,7 +229,7 @@ class GradientTraining:
         self.age[flights] = 0
 
     def _block(self, block: int) -> ArrayF32:
-        """Starts of `_BLOCK` successive flights of each environment, (flight, state rows, env).
+        """Return starts of `_BLOCK` successive flights of each environment, (flight, state rows, env).
 
         Drawn together, because a draw of few numbers costs as much as one of many.
         """
