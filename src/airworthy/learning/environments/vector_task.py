@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,6 +21,8 @@ from airworthy.vehicles import Vehicle, hover_speed, vehicle
 
 __all__ = ["EpisodeEnds", "StepResult", "VectorTask"]
 
+_SAVED = ("parameters", "state", "keys", "result", "observation")
+"""Arrays that steps depend on."""
 _LARGEST = 1 << 20
 """Environments; more would not fit 32-bit counts of their memory."""
 
@@ -220,6 +223,33 @@ class VectorTask:
     def episode(self) -> ArrayAny:
         """Number of each environment's flight, (env,)."""
         return self._host["keys"][3, : self.env_count]
+
+    @property
+    def flight_ids(self) -> ArrayAny:
+        """Identity of each environment's flights, (env,)."""
+        return self._ids
+
+    @property
+    def hover_action(self) -> ArrayF32:
+        """Actions that command hover of the vehicle as it is recorded, (actions,): where policies begin."""
+        first = self._parameters.place[self._parameters.extra["hover_action"].start]
+        return self._host["nominal"][first : first + self.action_count, 0]
+
+    def saved(self) -> dict[str, ArrayAny]:
+        """Everything that the next step depends on, by name."""
+        return {name: self._host[name].copy() for name in _SAVED}
+
+    def restore(self, saved: Mapping[str, ArrayAny]) -> None:
+        """Go on from what `saved` gave, to the same bits.
+
+        Raises:
+            AirworthyError: It is of other environments.
+        """
+        for name in _SAVED:
+            if name not in saved or saved[name].shape != self._host[name].shape:
+                raise AirworthyError("What was saved is of another task or of another number of environments.")
+        for name in _SAVED:
+            self._host[name][:] = saved[name]
 
     def parameter(self, name: str) -> ArrayF32:
         """Parameter rows of the present flights' vehicles, (k, env); those that the task reads."""
