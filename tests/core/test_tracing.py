@@ -316,7 +316,7 @@ def test_a_traced_jacobian_is_a_traced_function() -> None:
 def test_the_example_of_the_documentation_runs(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a file of its own: Warp reads the source of kernels."""
     page = (repository / "docs" / "concepts" / "tracing.md").read_text()
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    code, backwards = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (tmp_path / "write_once.py").write_text(code)
     monkeypatch.syspath_prepend(str(tmp_path))
     example = importlib.import_module("write_once")
@@ -325,3 +325,9 @@ def test_the_example_of_the_documentation_runs(repository: Path, tmp_path: Path,
     length = np.linalg.norm(x, axis=0)
     expected = -0.3 * (np.eye(3)[:, :, None] * length + x[:, None] * x[None] / length)
     np.testing.assert_allclose(np.array(slopes), expected, rtol=0.0, atol=1e-14)
+
+    found: dict[str, Any] = {}
+    exec(compile(backwards, "tracing.md", "exec"), found)
+    (height,), slopes = found["values"], found["slopes"]
+    assert height == pytest.approx(1.0 + (np.log1p(np.exp(12.0)) - 9.81) * 0.125)
+    np.testing.assert_allclose(slopes, [0.5, 0.125 / (1.0 + np.exp(-12.0))], rtol=1e-9)
