@@ -1,6 +1,7 @@
 """Expert data, imitation from it, and export: SV-Net is trained on data sets of expert roll-outs.
 
-`synthesize_dataset` makes a data set, `train_svnet` learns from it, `export_onnx` and `export_lerobot` take both elsewhere.
+`synthesize_dataset` makes a data set, `train_svnet` learns from it, `export_onnx` and `export_lerobot` take both elsewhere;
+`export_policy` takes motor policies to C, too.
 """
 
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from airworthy.learning.datasets import DatasetConfig, ExpertDataset, ImageStack, Made, read_manifest, synthesize_dataset
     from airworthy.learning.datasets.lerobot import export_lerobot
     from airworthy.learning.export import export_onnx
+    from airworthy.learning.export_motor import export_policy
     from airworthy.learning.svnet import ExpertPairs, RunOptions, SvNetOptions, TrainedSvNet, train_svnet
     from airworthy.learning.svnet.adaptation import AdaptationConfig, measure_adaptation
     from airworthy.learning.synthesis import (
@@ -31,5 +33,6 @@ else:
 __all__ = [
     "NOISE_LEVELS", "AdaptationConfig", "DatasetConfig", "ExpertDataset", "ExpertPairs", "ImageStack", "Made", "RolloutPlan",
     "Rollouts", "RunOptions", "Stages", "SvNetOptions", "SynthesisConfig", "TrainedSvNet", "export_lerobot", "export_onnx",
-    "flight_camera", "measure_adaptation", "noise_level", "read_manifest", "roll_out", "synthesize_dataset", "train_svnet",
+    "export_policy", "flight_camera", "measure_adaptation", "noise_level", "read_manifest", "roll_out", "synthesize_dataset",
+    "train_svnet",
 ]  # fmt: skip

@@ -1,4 +1,7 @@
-"""Policies as ONNX: the graph is written from weights and contract, layer by layer; no torch is needed."""
+"""SV-Net as ONNX: the graph is written from weights and contract, layer by layer; no torch is needed.
+
+Motor policies: `airworthy.learning.export_motor`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from airworthy.pilots.svnet.contract import (
 )
 from airworthy.pilots.svnet.variants import COMMAND_HIDDEN, FIRES, HEAD_HIDDEN, HISTORY_HIDDEN, POOLS, Variant, variant
 
-__all__ = ["export_onnx", "onnx_model"]
+__all__ = ["export_onnx", "finished_model", "onnx_model"]
 
 # Ours: of ONNX 1.12 (2022), which runtimes since then read.
 OPSET, IR_VERSION = 17, 8
@@ -61,7 +64,7 @@ def onnx_model(contract: PolicyContract, weights: Mapping[str, ArrayF32], text: 
         weights: Tensors by the names of the contract.
         text: Of the contract, kept in the model.
     """
-    from onnx import TensorProto, checker, helper
+    from onnx import TensorProto, helper
 
     kind = variant(contract.variant)
     graph = _Graph(weights)
@@ -71,9 +74,20 @@ def onnx_model(contract: PolicyContract, weights: Mapping[str, ArrayF32], text: 
         [helper.make_tensor_value_info(port["name"], types[port["type"]], ["batch", *port["shape"]]) for port in ports]
         for ports in ports_of(kind, contract.image_size)
     )
-    made = helper.make_graph(graph.nodes, f"svnet_{contract.variant}", inputs, outputs, graph.constants)
+    return finished_model(helper.make_graph(graph.nodes, f"svnet_{contract.variant}", inputs, outputs, graph.constants), text)
+
+
+def finished_model(graph: Any, text: str) -> Any:
+    """Return a checked model of a graph, which carries its contract.
+
+    Args:
+        graph: Of `onnx.helper.make_graph`.
+        text: Of the contract, kept in the model.
+    """
+    from onnx import checker, helper
+
     opsets = [helper.make_opsetid("", OPSET)]
-    model = helper.make_model(made, opset_imports=opsets, ir_version=IR_VERSION, producer_name="airworthy")
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="airworthy")
     model.producer_version = __version__
     helper.set_model_props(model, {CONTRACT_KEY: text})
     checker.check_model(model, full_check=True)

@@ -1,0 +1,182 @@
+"""Motor policies elsewhere: an ONNX model, or a C99 header that needs nothing but the mathematics library."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from airworthy import __version__
+from airworthy.core.errors import AirworthyError
+from airworthy.core.files import make_folder, read_text, write_bytes, write_text
+from airworthy.learning.export import export_onnx, finished_model
+from airworthy.pilots.motor_policy.contract import ACTION, FRAMES, INPUTS, KIND, MotorContract, layer_widths
+from airworthy.pilots.motor_policy.network import MotorPolicy, read_motor_policy
+from airworthy.pilots.network_files import CONTRACT_FILE, CONTRACT_LIMIT_BYTES, read_contract_table
+
+__all__ = ["c_header", "export_policy", "motor_onnx"]
+
+# Ours: C99 promises 63 significant characters of a name (5.2.4.1), and the longest ending takes ten.
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
+_NUMBERS_PER_LINE = 8
+_BUFFERS = ("a", "b")
+
+
+def export_policy(folder: str | Path, out: str | Path) -> Path:
+    """Write a policy for elsewhere, as the ending of the file's name says; returns the file.
+
+    Args:
+        folder: With contract.json and weights.safetensors: of SV-Net or of a motor policy.
+        out: `.onnx`, a model that carries its contract; of a motor policy also `.h`, a C99 header, whose names begin with the
+            file's.
+
+    Raises:
+        AssetError: The folder holds no policy.
+        AirworthyError: The file's name has another ending, or cannot begin names of C.
+        ModuleNotFoundError: The package onnx is missing; it comes with the extra `export`.
+    """
+    where, path = Path(folder) / CONTRACT_FILE, Path(out)
+    if not _holds_motor_policy(where):
+        if path.suffix == ".h":
+            raise AirworthyError(f"{str(folder)!r} holds no motor policy, and only those become C: name a file '.onnx'.")
+        return export_onnx(folder, path)
+    if path.suffix not in (".onnx", ".h"):
+        raise AirworthyError(f"{str(path)!r} ends neither in '.onnx' nor in '.h'; an exported motor policy does.")
+    if path.suffix == ".h" and not _NAME.fullmatch(path.stem):
+        raise AirworthyError(
+            f"{path.name!r} cannot begin names of C: call the file by a letter and then up to 39 letters, digits or '_'."
+        )
+    policy = read_motor_policy(folder)
+    make_folder(path.parent)
+    if path.suffix == ".h":
+        write_text(path, c_header(policy, path.stem))
+    else:
+        text = read_text(where, CONTRACT_LIMIT_BYTES)
+        write_bytes(path, motor_onnx(policy, text).SerializeToString(deterministic=True))
+    return path
+
+
+def _holds_motor_policy(contract: Path) -> bool:
+    """Whether a contract is a motor policy's; one that is not there is for the reader of SV-Net to miss."""
+    if not contract.is_file():
+        return False
+    table = read_contract_table(contract)
+    return isinstance(table, dict) and table.get("kind") == KIND
+
+
+# ---- ONNX ------------------------------------------------------------------------------------------------------------
+
+
+def motor_onnx(policy: MotorPolicy, text: str) -> Any:
+    """Return the model in memory: `observation` (batch, observed) to `action` (batch, rotors).
+
+    Args:
+        policy: Whose past actions, where it sees some, are the end of the observation: the model remembers nothing.
+        text: Of the contract, kept in the model.
+    """
+    from onnx import TensorProto, helper, numpy_helper
+
+    widths = layer_widths(policy.contract)
+    nodes, constants, name = [], [], "observation"
+    for k in range(len(widths) - 1):
+        tensors = [f"layers.{k}.weight", f"layers.{k}.bias"]
+        constants += [numpy_helper.from_array(policy.weights[2 * k + i], tensors[i]) for i in range(2)]
+        after = "action" if k == len(widths) - 2 else f"hidden_{k}"
+        nodes.append(helper.make_node("Gemm", [name, *tensors], [f"sum_{k}"], transB=1))
+        nodes.append(helper.make_node("Tanh", [f"sum_{k}"], [after]))
+        name = after
+    ports = [
+        [helper.make_tensor_value_info(port, TensorProto.FLOAT, ["batch", size])]
+        for port, size in (("observation", widths[0]), ("action", widths[-1]))
+    ]
+    return finished_model(helper.make_graph(nodes, "motor_policy", *ports, constants), text)
+
+
+# ---- C ---------------------------------------------------------------------------------------------------------------
+
+
+def c_header(policy: MotorPolicy, name: str) -> str:
+    """Return the text of a C99 header: weights, what to remember, and functions that observe, act and command.
+
+    Args:
+        policy: Which.
+        name: That all its names begin with.
+    """
+    contract = policy.contract
+    text = files("airworthy.learning").joinpath("native", "motor_policy.h").read_text(encoding="utf-8")
+    low, high = np.array(contract.limits).T
+    hidden = contract.hidden
+    filled = {
+        "VEHICLE": _harmless(contract.vehicle),
+        "VERSION": __version__,
+        "OBSERVATION": "\n".join(_said()),
+        "FRAMES": FRAMES,
+        "ACTION": ACTION,
+        "UNIT": contract.unit,
+        "RATE": f"{contract.rate:g}",
+        "SIGHT": f"the policy sees all {contract.history}" if contract.history else "the policy sees none",
+        "PAST": str(max(1, contract.history) * contract.actions),
+        "BUFFERS": ", ".join(f"{buffer}[{max(hidden)}]" for buffer in _BUFFERS[: len(hidden)]),
+        "SCALES": _numbers([port[4] for port in INPUTS for _ in range(port[1] // 3)]),
+        "ACTIONS": str(contract.actions),
+        "LOW": _numbers(low),
+        "HIGH": _numbers(high),
+        "HOVER": _numbers(contract.hover),
+        "TENSORS": "\n".join(_tensors(policy, name)),
+        "LAYERS": "\n".join(_calls(contract, name)),
+        "GUARD": f"AIRWORTHY_{name.upper()}_H",
+        "NAME": name,
+    }
+    return re.sub("@([A-Z]+)@", lambda match: filled[match[1]], text)
+
+
+def _tensors(policy: MotorPolicy, name: str) -> list[str]:
+    found = []
+    for k, array in enumerate(policy.weights):
+        found.append(f"static const float {name}_{'wb'[k % 2]}{k // 2}[{array.size}] = {{{_numbers(array)}}};")
+    return found
+
+
+def _calls(contract: MotorContract, name: str) -> list[str]:
+    """Return a call for each layer, between two buffers in turn."""
+    places = ["seen", *(_BUFFERS[k % 2] for k in range(len(contract.hidden))), "action"]
+    layers = enumerate(zip(pairwise(layer_widths(contract)), pairwise(places), strict=True))
+    return [f"    {name}_layer({name}_w{k}, {name}_b{k}, {rows}, {n}, {at}, {to});" for k, ((n, rows), (at, to)) in layers]
+
+
+def _said() -> list[str]:
+    """Return what stands where in an observation, a line each."""
+    lines, at = [], 0
+    for name, size, unit, frame, scale, meaning in INPUTS:
+        lines.append(f"     [{at}..{at + size - 1}] {scale:g} * {name} [{unit}], {frame} frame: {meaning}")
+        at += size
+    return lines
+
+
+def _harmless(text: str) -> str:
+    """Return a stranger's text as it may stand in a comment."""
+    return re.sub(r"[^A-Za-z0-9 ._-]", "?", text)[:80]
+
+
+def _numbers(values: ArrayLike) -> str:
+    """Return float constants that read back to the same bits, in lines."""
+    written = [_constant(x) for x in np.ravel(np.asarray(values, np.float32))]
+    if len(written) <= _NUMBERS_PER_LINE:
+        return ", ".join(written)
+    return "\n    " + ",\n    ".join(", ".join(part) for part in _parts(written))
+
+
+def _parts(written: Sequence[str]) -> list[Sequence[str]]:
+    return [written[k : k + _NUMBERS_PER_LINE] for k in range(0, len(written), _NUMBERS_PER_LINE)]
+
+
+def _constant(x: np.float32) -> str:
+    # NumPy's shortest text that reads back as the same float32.
+    written = np.format_float_positional if x == 0.0 or 1e-3 <= abs(x) < 1e6 else np.format_float_scientific
+    return f"{written(x, trim='0')}f"
