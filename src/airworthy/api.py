@@ -40,7 +40,7 @@ def fly(
     *,
     course: str | Course | None = None,
     scene: str | Scene | None = None,
-    pilot: str | Pilot | Result = "geometric",
+    pilot: str | Pilot | type[Any] | Result = "geometric",
     waypoints: ArrayLike | None = None,
     quiet: bool = True,
     **options: Any,
@@ -51,7 +51,7 @@ def fly(
         vehicle: Names, files or records; several are dealt out to the flights in turn.
         course: A name, a file or a record.
         scene: Where: a name, a file or a record.
-        pilot: A pilot's or planner's word, a `Pilot`, or what `train("svnet", ...)` gave.
+        pilot: A pilot's or planner's word, a `Pilot` or a planner of your own or its class, or what `train("svnet", ...)` gave.
         waypoints: Instead of a course, (n, 3), world [m].
         quiet: Show no progress.
         options: Fields of `benchmarks.FlyConfig`: envs, seed, wind, randomize, sensors, start, goal, out, ... Sensors are
@@ -67,7 +67,7 @@ def fly(
 
     _check_sensor_words(options.get("sensors", ()))
     given = {"vehicle": vehicle, "course": course, "scene": scene, **options}
-    flown_by: Pilot | None = None
+    flown_by: Any = None
     if isinstance(pilot, Result):
         given["pilot"] = f"svnet:{pilot.folder}"
     elif isinstance(pilot, str):
@@ -94,7 +94,7 @@ def _check_sensor_words(sensors: Any) -> None:
 
 def plan(
     scene: str | Scene,
-    planner: str = "ego",
+    planner: Any = "ego",
     start: ArrayLike | None = None,
     goal: ArrayLike | None = None,
     *,
@@ -106,7 +106,7 @@ def plan(
 
     Args:
         scene: A name, a file or a record.
-        planner: ego, fast, pgo, navrl, straight, oracle, expert, or FILE.py:CLASS.
+        planner: ego, fast, pgo, navrl, straight, oracle, expert, FILE.py:CLASS, or a class or an object of your own.
         start: World [m], (3,); None: the scene's.
         goal: The same.
         vehicle: What flies.
@@ -116,10 +116,15 @@ def plan(
     Raises:
         AirworthyError: One sentence, if there is no such planner or something cannot be flown.
     """
-    from airworthy.benchmarks.fly.scene import is_planner
+    from airworthy.benchmarks.fly.scene import is_planner, plans
     from airworthy.benchmarks.navigation.methods import method_names
 
-    if not is_planner(planner):
+    if not isinstance(planner, str) and not plans(planner):
+        raise AirworthyError(
+            f"The planner is {planner!r}, which has no update(...), setpoints(time) and reset(mission): pilots that give"
+            " commands fly with aw.fly(pilot=...)."
+        )
+    if isinstance(planner, str) and not is_planner(planner):
         raise unknown_name("planner", planner, method_names(), "One of your own is FILE.py:CLASS; trackers fly with aw.fly.")
     return fly(vehicle, scene=scene, pilot=planner, start=start, goal=goal, out=out, **options)
 
@@ -276,7 +281,7 @@ def evaluate(pilot: Any = "mpc", *, quiet: bool = True, **options: Any) -> Resul
             "Pilots of an evaluation are words or benchmarks.TrackingMethod objects; give all as one of the two."
         )
     named = {"pilot": tuple(item.name for item in own) if own else tuple(tokens)}
-    (config,) = configured("evaluate", {**options, **named}, benchmarks.EvaluateConfig, records=("course", "scene"))
+    (config,) = configured("evaluate", {**options, **named}, benchmarks.EvaluateConfig, records=("vehicle", "course", "scene"))
     done = benchmarks.evaluate(config, quiet, own or None)
     return Result(done.folder, done.summary, done, done.folder / REPORT, (done.folder / "results.parquet",))
 

@@ -86,6 +86,7 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (_fly(pilot="ego", start=(0.0, 0.0, 1.0), goal=(1.0, 0.0, 1.0), waypoints=("0,0,1", "3,0,1")), True),
     ],
     "airworthy evaluate": [
+        (EvaluateConfig(rotors="rotors.toml"),),
         (EvaluateConfig(conditions=("extended",), course="line"),),
         (EvaluateConfig(conditions=("extended",), scene="forest"),),
         (EvaluateConfig(conditions=("drones",), spread=VehicleSpread(mass=0.1)),),

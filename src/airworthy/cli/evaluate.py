@@ -65,7 +65,7 @@ def _show(done: Evaluated, protocol: TrackingProtocol) -> None:
                 entry["pilot"],
                 entry["family"],
                 100.0 * rate["value"],
-                f"{100.0 * rate['low']:.0f} to {100.0 * rate['high']:.0f}",
+                f"{100.0 * rate['low']:.0f} to {100.0 * rate['high']:.0f}" if isfinite(rate["low"]) else "none: copies",
                 *(_finite(mean_of(entry, name)) for name in CONDITION),
                 None if published is None else _finite(published["tracking_error_m"]),
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import inf, isfinite, sqrt
 from pathlib import Path
 from typing import Any
@@ -235,6 +235,7 @@ def summarize(
     seed: int = 0,
     confidence: float = 0.95,
     resamples: int = 2000,
+    drawn: bool = True,
 ) -> dict[str, Any]:
     """Build the content of `summary.json`, keys in a stable order.
 
@@ -248,14 +249,15 @@ def summarize(
         seed: Of the bootstrap intervals.
         confidence: Of all intervals.
         resamples: Of the bootstrap.
+        drawn: See `aggregate`.
     """
-    drawn = _parameters(parameters or {}, len(results))
+    varied = _parameters(parameters or {}, len(results))
     flights = []
     for index, result in enumerate(results):
         said = {**(labels or {}), **(flight_labels or {}).get(result.env, {})}
         flight = {name: said.pop(name, None) for name in LABELS} | asdict(result) | said
-        if drawn:
-            flight["parameters"] = {name: values[index] for name, values in drawn.items()}
+        if varied:
+            flight["parameters"] = {name: values[index] for name, values in varied.items()}
         flights.append(flight)
     options: dict[str, Any] = {"confidence": confidence, "resamples": resamples, "seed": seed}
     return {
@@ -264,11 +266,25 @@ def summarize(
         "protocol": asdict(protocol or TrackingProtocol()),
         "statistics": {**options, "rates": "Wilson score", "means": "the wider of Student's t and bootstrap-t"},
         "flights": flights,
-        "aggregate": aggregate(results, **options),
+        "aggregate": aggregate(results, **options, drawn=drawn),
     }
 
 
-def aggregate(results: Sequence[FlightResult], *, confidence: float, resamples: int, seed: int) -> dict[str, Any]:
+def distinct_flights(results: Sequence[FlightResult], drawn: bool = True) -> int:
+    """Return how many results differ in any number or in their outcome; a flight that was copied counts once.
+
+    Args:
+        results: Of the flights.
+        drawn: Something differs from flight to flight by chance: flights that ended before they moved, and so have no numbers
+            to differ in, are taken for different.
+    """
+    moved = [result for result in results if result.samples > 1 or not drawn]
+    return len(results) - len(moved) + len({repr(replace(result, env=0)) for result in moved})
+
+
+def aggregate(
+    results: Sequence[FlightResult], *, confidence: float, resamples: int, seed: int, drawn: bool = True
+) -> dict[str, Any]:
     """Return all flights together.
 
     Rates are over all flights. Metrics are described over the flights that did not diverge: one that ended after an instant
@@ -279,22 +295,27 @@ def aggregate(results: Sequence[FlightResult], *, confidence: float, resamples: 
         confidence: Share that intervals hold, 0 to 1.
         resamples: Of the bootstrap.
         seed: Of the bootstrap.
+        drawn: See `distinct_flights`. Where there are fewer of these than flights, no interval has bounds: one over copies
+            would promise what was never tried.
     """
     count = len(results)
+    distinct = distinct_flights(results, drawn)
+    unknown = {"low": NAN, "high": NAN} if distinct < count else {}
     outcomes = {name: sum(result.outcome == name for result in results) for name in OUTCOMES}
     successes = sum(outcomes[name] for name in sorted(SUCCESSES))
     length = sum(result.path_length_m for result in results)
     # One that diverged ended early, and would look better in every mean than it was.
     kept = [result for result in results if result.outcome != "diverged"]
     described = {
-        name: describe([getattr(r, name) for r in kept], name, seed=seed, confidence=confidence, resamples=resamples)
+        name: describe([getattr(r, name) for r in kept], name, seed=seed, confidence=confidence, resamples=resamples) | unknown
         for name in COURSE_SUMMARY
     }
     collisions = sum(result.collisions for result in results)
     return {
         "flights": count,
+        "distinct_flights": distinct,
         "outcomes": outcomes,
-        "success_rate": asdict(wilson_interval(successes, count, confidence)),
+        "success_rate": asdict(wilson_interval(successes, count, confidence)) | unknown,
         "collisions": collisions,
         "collisions_per_m_pooled": collisions / length if length > 0.0 else None,
         "path_length_total_m": length,

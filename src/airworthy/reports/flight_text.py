@@ -73,7 +73,7 @@ def content(
         "config": json_text(meta) if meta else "",
         "aggregate": [row for name in COURSE if (row := _aggregate_row(total, name, protocol))],
         "confidence": f"{100 * confidence:g} %",
-        "interval_note": _interval_note(summary),
+        "interval_note": copies_note(total) or _interval_note(summary),
         "heads": [{"label": label, "words": name == "outcome"} for name, label in _columns(flights, protocol)],
         "rows": _rows(flights),
         "rows_note": _rows_note(len(flights)),
@@ -125,6 +125,24 @@ def number(value: Any, digits: int = 3) -> str:
     return f"{value:,.{places}f}".replace("-", "\N{MINUS SIGN}")
 
 
+def copies_note(total: Mapping[str, Any], sources: str = "--randomize, --turbulence or a vehicle with noise of its own") -> str:
+    """Return what must be said of flights that are copies of each other; empty where none are.
+
+    Args:
+        total: An aggregate of `evaluation.statistics`.
+        sources: What would make flights differ.
+    """
+    count, distinct = int(total["flights"]), int(total.get("distinct_flights", total["flights"]))
+    if distinct >= count:
+        return ""
+    same = (
+        f"{'Both' if count == 2 else f'All {count:,}'} are the same flight"
+        if distinct == 1
+        else f"Only {distinct:,} of the {count:,} flights differ"
+    )
+    return f"{same}: nothing drawn in this run sets them apart, so no interval is given. Flights differ with {sources}."
+
+
 def _style(outcome: str) -> str:
     return outcome if outcome in SUCCESSES or outcome == "partial" else "failure"
 
@@ -160,6 +178,9 @@ def _verdict(flights: Sequence[Mapping[str, Any]], total: Mapping[str, Any], con
         return f"One flight: {NAMES.get(str(flights[0]['outcome']), flights[0]['outcome'])}."
     rate = total["success_rate"]
     said = f"All {count:,}" if good == count else f"{good or 'None'} of {count:,}"
+    copies = copies_note(total)
+    if copies:
+        return f"{said} flights succeeded. {copies}"
     return (
         f"{said} flights succeeded. The success rate lies between {100 * rate['low']:.1f} % and "
         f"{100 * rate['high']:.1f} % with {100 * confidence:g} % confidence."

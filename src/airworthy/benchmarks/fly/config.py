@@ -54,8 +54,8 @@ class FlyConfig:
     pilot: str = "geometric"
     """Who flies: geometric, mellinger, crazyflie, position, velocity; mpc, the expert with the true state; svnet, the
     shipped policy; svnet:FOLDER, a trained one; policy:FOLDER, a learnt motor policy. Or a planner, which finds its way from
-    start to goal by itself: ego, fast, pgo, navrl, straight, oracle, expert (docs/benchmarks/navigation.md), or
-    FILE.py:CLASS."""
+    start to goal by itself: ego, fast, pgo, navrl, straight, oracle, expert (docs/benchmarks/navigation.md). Or
+    FILE.py:CLASS, a pilot or planner of your own."""
     latency: Annotated[float, Bound(0.0, 2.0, "s")] = 0.0
     """From what the pilot sees until its command acts [s]."""
     envs: Annotated[int, Bound(1, 1_000_000)] = 1
@@ -237,6 +237,11 @@ def randomization(tokens: tuple[str, ...]) -> Randomization:
         return Randomization(**values)
     except AirworthyError as error:
         raise AirworthyError(f"--randomize: {str(error).removeprefix('Randomization.')}") from None
+
+
+def draws(config: FlyConfig) -> bool:
+    """Whether the configuration itself lets flights of one vehicle differ by chance; records and pilots may besides."""
+    return randomization(config.randomize).any or config.turbulence > 0.0
 
 
 def resolved(config: FlyConfig) -> dict[str, Any]:

@@ -36,11 +36,13 @@ from airworthy.benchmarks.fly.scene import (
     limited,
     mount,
     mounted_sensors,
+    own_of,
     place_of,
     recording,
     region_of,
     with_course,
 )
+from airworthy.benchmarks.navigation.methods import own_pilot
 from airworthy.control.allocation import PRIORITIES
 from airworthy.control.gain_parameters import priority_of
 from airworthy.control.kernel import UNALLOCATED_LEVELS
@@ -52,7 +54,7 @@ from airworthy.core.native_kernel import quiet_warp
 from airworthy.core.runs.block_job import describe_machine, refuse_foreign
 from airworthy.core.runs.progress import stoppable
 from airworthy.evaluation.statistics import SUMMARY_FILE
-from airworthy.pilots import FlightPlan, FlightRun, Pilot, fly, pilot_for, pilot_level, pilot_names, pilot_sensors
+from airworthy.pilots import FlightPlan, FlightRun, fly, pilot_for, pilot_level, pilot_names, pilot_sensors
 from airworthy.reports.film.files import SUFFIXES
 from airworthy.reports.flight_report import REPORT_FILE
 from airworthy.simulation import (
@@ -107,25 +109,30 @@ class FlightsKept(KeyboardInterrupt):
         self.folder = folder
 
 
-def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -> FlyResult:
+def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResult:
     """Fly, judge, and write the folder.
 
     Args:
         config: What to do.
         quiet: Show no progress.
-        pilot: Who flies, instead of the built-in pilot that `config.pilot` names; such a run cannot be
-            repeated from its folder alone.
+        pilot: Who flies, instead of the pilot that `config.pilot` names: a `Pilot`, a planner, or a class of either; such a
+            run cannot be repeated from its folder alone.
 
     Raises:
         AirworthyError: With one sentence, if something in the configuration cannot be flown.
         FlightsKept: Stopped while the flights were judged; `metrics.judge` completes the folder.
     """
-    config = config if pilot is None else replace(config, pilot=pilot.name)
+    own = own_of(config.pilot, pilot)
+    plans = is_planner(config.pilot) if own is None and pilot is None else own is not None and own.kind == "planner"
+    if own is not None:
+        config = config if pilot is None else replace(config, pilot=own.name)
+        pilot = None if plans else own_pilot(own)
+    elif pilot is not None:
+        config = replace(config, pilot=pilot.name)
     check_config(config)
     refuse_foreign(config.out, FLIGHT_FILE)
     vehicles = [_vehicle(name, config.rotors) for name in config.vehicle]
     scene = place_of(config)
-    plans = pilot is None and is_planner(config.pilot)
     refuse_idle(config, PLANNER_RULES, plans)
     check_spread(config, vehicles)
     course_name, waypoints = (None, ends_of(config, scene)) if plans else with_course(config, scene)
@@ -135,7 +142,9 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Pilot | None = None) -
     trajectory, _ = planned(limited(flown_config) if plans else flown_config)
     batch_vehicles = [vehicles[i % len(vehicles)] for i in range(config.envs)]
     batch = batch_of(config, scene)
-    goal = GoalFlight(flown_config, batch_vehicles, scene, batch) if plans and scene is not None and batch is not None else None
+    goal: GoalFlight | None = None
+    if plans and scene is not None and batch is not None:
+        goal = GoalFlight(flown_config, batch_vehicles, scene, batch, own)
     level = goal.level if goal is not None else pilot_level(config.pilot) if pilot is None else pilot.level
     _check_pilot(config, level)
     _check_priority(config, level, goal is not None)

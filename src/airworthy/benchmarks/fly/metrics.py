@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from airworthy.benchmarks.fly.config import CONFIG_FILE, DEFAULT_COURSE, FlyConfig, read_config, resolved
+from airworthy.benchmarks.fly.config import CONFIG_FILE, DEFAULT_COURSE, FlyConfig, draws, read_config, resolved
 from airworthy.benchmarks.fly.film import Filmed, film_run
 from airworthy.benchmarks.fly.run_record import RunRecord, read_record
 from airworthy.core.errors import AssetError
@@ -122,6 +122,7 @@ def judge_flights(
         flight_labels={env: {"vehicle": names[env % len(names)], **_cause(flown, env)} for env in range(config.envs)},
         parameters=record.parameters,
         seed=config.seed,
+        drawn=draws(config),
     )
     summary |= {} if film is None else {"video": film}
     write_summary(folder, summary)

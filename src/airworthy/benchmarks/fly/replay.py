@@ -12,6 +12,7 @@ from airworthy.benchmarks.fly.job import run_fly
 from airworthy.benchmarks.fly.metrics import read_config_of
 from airworthy.benchmarks.fly.run_record import RunRecord, read_record, repeated, surroundings
 from airworthy.benchmarks.fly.scene import is_planner
+from airworthy.benchmarks.navigation.methods import is_own_pilot
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import sha256_file
 from airworthy.core.idle_options import without_idle
@@ -58,6 +59,11 @@ def refly(folder: str | Path, quiet: bool = True) -> Comparison:
         raise AssetError(f"{str(folder / FLIGHT_FILE)!r} is damaged: its SHA-256 is not the one in {META_FILE}.")
     record = read_record(folder)
     # Sensors and films look, and change nothing of a flight.
+    if is_own_pilot(config.pilot) and "pilot" not in record.copies:
+        raise AssetError(
+            f"The run in {str(folder)!r} was flown by {config.pilot!r}, of which its version kept no copy: nothing says that"
+            " the file is still the one that flew."
+        )
     asked = without_film(replace(repeated(config, record), report=False, sensors=()))
     # Earlier versions took options that change nothing; they need not be refused now.
     asked = without_idle(without_idle(asked, FLY_RULES), PLANNER_RULES, is_planner(asked.pilot))
@@ -112,10 +118,14 @@ def _changed(record: RunRecord) -> tuple[str, ...]:
     """Files of the user that are not what they were, told by reading them again."""
     found = []
     for name, source in record.sources.items():
+        if not Path(source).exists():
+            away = "is gone" if Path(source).is_absolute() else "is not there, seen from this folder"
+            found.append(f"The {name} {source!r} {away}.")
+            continue
         try:
             digest = record.digest_now(name)
         except AirworthyError:
-            found.append(f"The {name} {source!r} is gone or damaged.")
+            found.append(f"The {name} {source!r} is damaged.")
             continue
         if digest != record.digests.get(name):
             found.append(f"The {name} {source!r} has changed since.")

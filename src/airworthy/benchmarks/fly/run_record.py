@@ -1,7 +1,7 @@
 """What a run's folder keeps besides its flights, so that they can be judged and flown again from it alone.
 
-`record/record.json` names every input with its SHA-256: vehicles, course, trajectory, scene, gains, policy. Resolved copies lie
-beside it; of a scene only where it came from files, since a generator's name makes it again.
+`record/record.json` names every input with its SHA-256: vehicles, course, trajectory, scene, gains, policy, the file of a pilot
+of one's own. Resolved copies lie beside it; of a scene only where it came from files, since a generator's name makes it again.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 import airworthy
 from airworthy.benchmarks.fly.config import DEFAULT_COURSE, FlyConfig, control_of
+from airworthy.benchmarks.navigation.methods import is_own_pilot
 from airworthy.control.gain_parameters import gain_rows
 from airworthy.control.gain_sets import is_gain_file, read_gain_set, write_gain_set
 from airworthy.core.errors import AirworthyError, AssetError
@@ -46,7 +47,7 @@ RECORD = "record"
 """Folder inside a run's folder."""
 _FILE, _VERSION, _BYTES_MAX = "record.json", 1, 64 << 20
 _COURSE, _TRAJECTORY, _SCENE, _POLICY = "course.json", "trajectory.json", "scene", "policy"
-_GAINS = "gains.toml"
+_GAINS, _PILOT = "gains.toml", "pilot.py"
 _SEEN = "seen.json"
 _COPY_BYTES = 256 << 20
 """Scenes of more than this are named by their digest only."""
@@ -62,7 +63,7 @@ class RunRecord:
     waypoints: tuple[str, ...]
     """Way that was flown, which the scene may have named."""
     digests: Mapping[str, str]
-    """Input ("vehicle 0", "course", "trajectory", "scene", "gains 0", "policy") to SHA-256."""
+    """Input ("vehicle 0", "course", "trajectory", "scene", "gains 0", "policy", "pilot") to SHA-256."""
     copies: Mapping[str, str]
     """Input to its copy inside this folder, for those that came from a user's file."""
     sources: Mapping[str, str]
@@ -113,6 +114,8 @@ class RunRecord:
             return _digest_of_folder(Path(source))
         if name == "gains":
             return _digest_of_gains(source)
+        if name == "pilot":
+            return sha256_file(source)
         return _digest_of_vehicle(read_vehicle(source))
 
     def seen(self) -> list[dict[str, str]]:
@@ -167,6 +170,9 @@ def write_record(
     if "gains" in sources:
         write_gain_set(read_gain_set(sources["gains"]), folder / _GAINS)
         copies["gains"] = _GAINS
+    if "pilot" in sources:
+        shutil.copyfile(sources["pilot"], folder / _PILOT)
+        copies["pilot"] = _PILOT
     if pictures:
         write_json(folder / _SEEN, list(pictures))
     gains = [_gains(item, config, level) for item in vehicles]
@@ -201,7 +207,8 @@ def read_record(run: str | Path) -> RunRecord:
     sound = sound and isinstance(content["course"], str | None) and bool(content["vehicles"])
     sound = sound and all(isinstance(word, str) for name in lists[:2] for word in content[name])
     # The copies lie where they always do: a record leads nowhere else.
-    if not sound or not set(content["copies"].items()) <= {("scene", _SCENE), ("policy", _POLICY), ("gains", _GAINS)}:
+    places = {("scene", _SCENE), ("policy", _POLICY), ("gains", _GAINS), ("pilot", _PILOT)}
+    if not sound or not set(content["copies"].items()) <= places:
         raise AssetError(f"{str(path)!r} is not the record of a run: it was changed by hand.")
     values: dict[str, Any] = {name: tuple(content[name]) if name in lists else content[name] for name in known}
     record = RunRecord(**values, folder=folder)
@@ -218,6 +225,9 @@ def recorded_vehicles(run: str | Path, meta: Mapping[str, Any]) -> list[Vehicle]
     if (Path(run) / RECORD / _FILE).is_file():
         record = read_record(run)
         return [record.vehicle(k) for k in range(len(record.vehicles))]
+    shared = Path(run).resolve().parents[1] / "vehicle.toml"  # of an evaluation, whose flights are all of one vehicle
+    if shared.is_file() and (kept := read_vehicle(shared)).name == meta.get("vehicle"):
+        return [kept]
     config = meta.get("config")
     names = config.get("vehicle") if isinstance(config, dict) else None
     names = names if isinstance(names, list) and names else [meta.get("vehicle")]
@@ -242,6 +252,8 @@ def _check_copies(record: RunRecord) -> None:
     flown = record.course_flown()
     found["trajectory"] = digest_of_trajectory(record.trajectory())
     found |= {} if flown is None else {"course": _digest_of(flown)}
+    if "pilot" in record.copies:  # is run when the flights are repeated: nothing but what flew may be
+        found["pilot"] = sha256_file(record.folder / _PILOT)
     for name, digest in found.items():
         if record.digests.get(name) != digest:
             raise AssetError(f"The {name} in {str(record.folder)!r} is not the one that was flown: it was changed afterwards.")
@@ -260,6 +272,8 @@ def repeated(config: FlyConfig, record: RunRecord) -> FlyConfig:
     if "policy" in record.copies:
         kind = config.pilot.partition(":")[0]
         asked = replace(asked, pilot=f"{kind}:{record.folder.resolve() / record.copies['policy']}")
+    if "pilot" in record.copies:
+        asked = replace(asked, pilot=f"{record.folder.resolve() / _PILOT}:{config.pilot.rpartition(':')[2]}")
     return asked
 
 
@@ -298,6 +312,8 @@ def digests_of(
     policy = _policy(config.pilot)
     if policy is not None:
         found["policy"] = _digest_of_folder(policy)
+    if is_own_pilot(config.pilot):
+        found["pilot"] = sha256_file(config.pilot.rpartition(":")[0])
     return found
 
 
@@ -385,6 +401,8 @@ def _sources(config: FlyConfig) -> dict[str, str]:
     policy = _policy(config.pilot)
     if policy is not None and not policy.is_relative_to(Path(airworthy.__file__).parent):
         found["policy"] = str(policy)
+    if is_own_pilot(config.pilot):
+        found["pilot"] = config.pilot.rpartition(":")[0]
     return found
 
 

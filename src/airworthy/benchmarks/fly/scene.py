@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,15 @@ import numpy as np
 
 from airworthy.benchmarks.fly.config import FlyConfig
 from airworthy.benchmarks.navigation.config import NavigationConfig
-from airworthy.benchmarks.navigation.methods import BODY, check_ready, method_names, method_of
+from airworthy.benchmarks.navigation.methods import (
+    BODY,
+    NavigationMethod,
+    check_ready,
+    is_own_pilot,
+    method_names,
+    method_of,
+    own_method,
+)
 from airworthy.benchmarks.navigation.sensing import DEPTH, depth_camera, depth_maps, upright
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError, unknown_name
@@ -29,7 +37,7 @@ if TYPE_CHECKING:
     from airworthy.planners.common.tracking import PlannerPilot
     from airworthy.scenes import GateFrame, Scene, SceneBatch
 
-__all__ = ["GoalFlight", "ends_of", "is_planner", "limited"]
+__all__ = ["GoalFlight", "ends_of", "is_planner", "limited", "own_of", "plans"]
 
 # ---- The scene and the sensors of a run of `airworthy fly` ------------------------------------------------------------------
 
@@ -250,13 +258,50 @@ def region_of(scene: Scene | None) -> tuple[Array, Array] | None:
 
 SPEED, ACCELERATION = 4.0, 6.0
 """Limits where none are named: the benchmark's [m/s], [m/s^2]."""
-_OUTCOMES = {"success": "success", "not_at_goal": "not_at_goal", "timeout_no_path": "timeout"}
-"""Of the benchmark in the words of `airworthy fly`; what else may become of a flight, its recorded status tells."""
+_OUTCOMES = {
+    "success": "success",
+    "not_at_goal": "not_at_goal",
+    "timeout_no_path": "timeout",
+    "collision": "collision",
+    "out_of_bounds": "out_of_bounds",
+    "diverged": "diverged",
+}
+"""Of the benchmark in the words of `airworthy fly`."""
+
+
+_WHY: dict[str, Callable[[NavigationProtocol], str]] = {
+    "collision": lambda rules: "it met the ceiling of the place",
+    "out_of_bounds": lambda rules: "it left the place",
+    "diverged": lambda rules: f"it leaned by more than {rules.tilt_limit_deg:g} degrees, or its state was no longer finite,",
+}
+"""What the watch ends a flight for that the simulator would let fly on."""
 
 
 def is_planner(word: str) -> bool:
-    """Tell whether a pilot's word is a planner's: a name of the benchmark's, or FILE.py:CLASS."""
-    return word in method_names() or word.rpartition(":")[0].endswith(".py")
+    """Tell whether a pilot's word is a planner's: a name of the benchmark's, or FILE.py:CLASS of a class that plans.
+
+    Raises:
+        AirworthyError: The file is not there, or cannot be imported.
+    """
+    return word in method_names() or (is_own_pilot(word) and method_of(word).kind == "planner")
+
+
+def own_of(word: str, given: Any = None) -> NavigationMethod | None:
+    """Return a planner or pilot of the user's own, by its word or as it was given; None where a built-in one flies.
+
+    An object that only gives commands is no method: it flies as it is.
+
+    Raises:
+        AirworthyError: As `method_of`.
+    """
+    if given is None:
+        return method_of(word) if is_own_pilot(word) else None
+    return own_method(given) if isinstance(given, type) or plans(given) else None
+
+
+def plans(given: Any) -> bool:
+    """Whether a class or an object of the user's is a planner."""
+    return all(hasattr(given, part) for part in ("update", "setpoints", "reset"))
 
 
 def ends_of(config: FlyConfig, scene: Scene | None) -> tuple[str, ...]:
@@ -292,12 +337,20 @@ class GoalFlight:
         vehicles: One per flight.
         scene: The scene.
         batch: The same, ready for queries.
+        own: The planner, where it is the user's own; None: as the configuration names it.
 
     Raises:
         AirworthyError: The planner is not to be had, lacks something, or cannot fly there.
     """
 
-    def __init__(self, config: FlyConfig, vehicles: Sequence[Vehicle], scene: Scene, batch: SceneBatch):
+    def __init__(
+        self,
+        config: FlyConfig,
+        vehicles: Sequence[Vehicle],
+        scene: Scene,
+        batch: SceneBatch,
+        own: NavigationMethod | None = None,
+    ):
         from airworthy.planners.common.tracking import PlannerPilot
         from airworthy.planners.common.tracking_faults import Alone, made
         from airworthy.planners.mapping import maps_of_scene
@@ -305,12 +358,7 @@ class GoalFlight:
         if config.dynamics != "rigid":
             raise AirworthyError(f"Pilot {config.pilot!r} needs a vehicle with rotors: fly --dynamics rigid.")
         self.radius = np.array([enclosing_radius(item) for item in vehicles])
-        who = method_of(config.pilot, max(BODY, float(self.radius.max())))
-        if who.kind != "planner":
-            raise AirworthyError(
-                f"{config.pilot!r} gives commands itself: fly it in `airworthy bench navigation`, or by"
-                " run_fly(config, pilot=...)."
-            )
+        who = method_of(config.pilot, max(BODY, float(self.radius.max()))) if own is None else own
         check_ready(who)
         self.mission = _mission(config, vehicles, self.radius, scene)
         planner: Any = Alone(who.make) if who.alone else made(who.make) if who.own else who.make()
@@ -347,14 +395,17 @@ class GoalFlight:
         return self.pilot
 
     def judged(self, flown: FlightRun) -> FlightRun:
-        """Return the flights with what became of those that neither hit anything nor left the place."""
+        """Return the flights with what became of those that neither hit anything nor left the place by their status."""
         last = flown.table.status[flown.table.starts[1:] - 1]
         outcomes, causes = dict(flown.outcomes), dict(flown.causes)
         for env, status in zip(flown.table.envs.tolist(), last.tolist(), strict=True):
             if self.pilot.causes[env] and status == 0:
                 outcomes[env], causes[env] = "pilot_error", self.pilot.causes[env]
             elif status == 0 and str(self._watch.outcome[env]) in _OUTCOMES:
-                outcomes[env] = _OUTCOMES[str(self._watch.outcome[env])]
+                outcome = _OUTCOMES[str(self._watch.outcome[env])]
+                outcomes[env] = outcome
+                if outcome in _WHY:
+                    causes.setdefault(env, f"{_WHY[outcome](self._rules)} at {self._watch.end[env]:.1f} s")
         return replace(flown, outcomes=outcomes, causes=causes)
 
     def _finished(self, simulator: Simulator) -> ArrayBool:

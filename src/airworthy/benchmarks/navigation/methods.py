@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +15,16 @@ from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import sha256_file
 from airworthy.pilots.containment import PilotFailure, contained, stops_noted
 
-__all__ = ["NavigationMethod", "check_ready", "method_names", "method_of", "register"]
+__all__ = [
+    "NavigationMethod",
+    "check_ready",
+    "is_own_pilot",
+    "method_names",
+    "method_of",
+    "own_method",
+    "own_pilot",
+    "register",
+]
 
 
 @dataclass(frozen=True)
@@ -94,6 +104,43 @@ def register(item: NavigationMethod) -> None:
     _MADE[item.name] = item
 
 
+def is_own_pilot(word: str) -> bool:
+    """Whether a word is FILE.py:CLASS."""
+    path, colon, name = word.rpartition(":")
+    return bool(colon) and path.endswith(".py") and bool(name)
+
+
+def own_pilot(item: NavigationMethod) -> Any:
+    """Return a new pilot of a user's class, for a course.
+
+    Raises:
+        AirworthyError: It could not be made, or does not say its name, level and what it observes.
+    """
+    try:
+        with stops_noted():
+            made = contained(item.make)
+    except PilotFailure as failure:
+        raise AirworthyError(f"Pilot {item.name!r} cannot be made: {failure}.") from failure
+    missing = [name for name in ("name", "level", "observes", "command") if not hasattr(made, name)]
+    if missing:
+        raise AirworthyError(f"Pilot {item.name!r} has no {' and no '.join(missing)}: see docs/howto/python.md.")
+    return made
+
+
+def own_method(made: Any) -> NavigationMethod:
+    """Return a user's class, or an object of one, that was given itself instead of its file.
+
+    Args:
+        made: The class, which is called for each object that is needed, or an object, of which copies are made.
+
+    Raises:
+        AirworthyError: It is none that can fly.
+    """
+    kind = made if isinstance(made, type) else type(made)
+    make = made if isinstance(made, type) else lambda: deepcopy(made)
+    return _described(kind, make, kind.__name__, {"class": kind.__qualname__})
+
+
 def method_names() -> list[str]:
     """Names of methods."""
     return [*_BUILT_IN, *_MADE]
@@ -112,8 +159,8 @@ def method_of(word: str, body: float = BODY) -> NavigationMethod:
         return _MADE[word]
     if word in _BUILT_IN:
         return _built_in(word, body)
-    path, colon, name = word.rpartition(":")
-    if colon and path.endswith(".py") and name:
+    if is_own_pilot(word):
+        path, _, name = word.rpartition(":")
         return _from_file(Path(path), name)
     raise unknown_name("pilot", word, method_names(), "One of your own is FILE.py:CLASS.")
 
@@ -147,6 +194,11 @@ def _from_file(path: Path, name: str) -> NavigationMethod:
     made = getattr(_module(path, digest), name, None)
     if not callable(made):
         raise AirworthyError(f"{str(path)!r} has no class {name!r}.")
+    return _described(made, made, name, {"file": path.name, "class": name, "sha256": digest}, f" of {str(path)!r}")
+
+
+def _described(made: Any, make: Callable[[], Any], name: str, identity: Mapping[str, Any], where: str = "") -> NavigationMethod:
+    """Return what a user's class says of itself."""
     kind: Literal["planner", "pilot"]
     if all(hasattr(made, part) for part in ("update", "setpoints", "reset")):
         kind = "planner"
@@ -154,14 +206,13 @@ def _from_file(path: Path, name: str) -> NavigationMethod:
         kind = "pilot"
     else:
         raise AirworthyError(
-            f"The class {name!r} of {str(path)!r} has neither command(observation) nor update(...) and setpoints(time):"
+            f"The class {name!r}{where} has neither command(observation) nor update(...) and setpoints(time):"
             " see docs/benchmarks/navigation.md."
         )
     shown = getattr(made, "name", None)
     shown = shown if isinstance(shown, str) and shown else name
-    identity = {"file": path.name, "class": name, "sha256": digest}
     alone, privileged = not getattr(made, "batched", False), kind == "planner" and bool(getattr(made, "privileged", False))
-    return NavigationMethod(shown, made, kind, alone, privileged, True, identity, shown, hasattr(made, "check_ready"))
+    return NavigationMethod(shown, make, kind, alone, privileged, True, identity, shown, hasattr(made, "check_ready"))
 
 
 def _module(path: Path, digest: str) -> Any:

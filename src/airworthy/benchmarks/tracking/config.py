@@ -14,17 +14,32 @@ from airworthy.benchmarks.tracking.block import PHYSICS_RATE, ConditionBlock
 from airworthy.benchmarks.tracking.conditions import Condition, expanded
 from airworthy.benchmarks.tracking.methods import TrackingMethod, VehicleSpread
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.files import json_text, sha256
 from airworthy.core.idle_options import IdleRule
 from airworthy.core.runs import progress
 from airworthy.core.runs.manifest import plain
 from airworthy.core.schema import SEED, check_fields
 from airworthy.tasks import TrackingProtocol
+from airworthy.trajectories import course
+from airworthy.vehicles import Vehicle, named_vehicle
+from airworthy.vehicles.files import vehicle_text
 
-__all__ = ["IDLE_RULES", "EvaluateConfig", "blocks_of", "check", "command_line", "identity_of", "quick"]
+__all__ = [
+    "IDLE_RULES",
+    "EvaluateConfig",
+    "blocks_of",
+    "check",
+    "command_line",
+    "from_file",
+    "identity_of",
+    "quick",
+    "vehicle_of",
+    "vehicle_word",
+]
 
 Family = Literal["semi_kinematic", "rigid"]
-FREE = ("out", "report", "quick", "json")
-"""Fields that no number depends on."""
+FREE = ("out", "report", "quick", "json", "rotors")
+"""Fields that no number depends on: what comes of `rotors` counts as the vehicle's digest."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +48,8 @@ class EvaluateConfig:
 
     pilot: tuple[str, ...] = ("mpc",)
     """Who flies: mpc (the expert, which knows the true state), svnet (the shipped policy), svnet:FOLDER (what `airworthy train
-    svnet` wrote); the first is the one that others are compared with."""
+    svnet` wrote), FILE.py:CLASS (a pilot of your own that commands thrust and body rates); the first is the one that others
+    are compared with."""
     course: str = "robustness"
     """Course name or file."""
     scene: str = "hall"
@@ -47,7 +63,9 @@ class EvaluateConfig:
     family: tuple[Family, ...] = ("semi_kinematic",)
     """Equations of motion: semi_kinematic as published, rigid body with rotors, or both."""
     vehicle: str = "carl"
-    """What flies; pilots were made for the nominal one."""
+    """What flies: a catalogue name, a vehicle TOML file, or a URDF with its --rotors; pilots were made for the nominal one."""
+    rotors: str | None = None
+    """For a vehicle that is a URDF: the TOML that says which of its links are rotors, and what they do."""
     spread: VehicleSpread = field(default_factory=VehicleSpread)
     """What every flight draws."""
     protocol: TrackingProtocol = field(default_factory=TrackingProtocol)
@@ -131,6 +149,12 @@ def _wider(name: str) -> IdleRule:
 
 
 IDLE_RULES = (
+    IdleRule(
+        ("rotors",),
+        lambda config: not config.vehicle.lower().endswith(".urdf"),
+        "for a vehicle that is no URDF, whose record says what its rotors do",
+        "name one with --vehicle FILE.urdf",
+    ),
     IdleRule(("course",), _all(lambda item: item.course), "under these --conditions, each of which has a course of its own"),
     IdleRule(("scene",), _all(lambda item: item.scene), "under these --conditions, each of which has a scene of its own"),
     _wider("mass"),
@@ -157,18 +181,45 @@ def blocks_of(config: EvaluateConfig, methods: Sequence[TrackingMethod]) -> list
     return found
 
 
-def identity_of(config: EvaluateConfig, methods: Sequence[TrackingMethod], scenes: Mapping[str, str]) -> dict[str, Any]:
+def vehicle_of(config: EvaluateConfig) -> Vehicle:
+    """Return what flies, from the catalogue or from its file; raises AirworthyError where there is none."""
+    return named_vehicle(config.vehicle, config.rotors)
+
+
+def from_file(name: str) -> bool:
+    """Whether the name of a vehicle or a course is a file's: only what comes with the package has its version's content."""
+    return "/" in name or "\\" in name or bool(Path(name).suffix)
+
+
+def vehicle_word(config: EvaluateConfig, flown: Vehicle) -> str:
+    """Return how the vehicle is called in results: by its record's name where it came from a file, wherever that lies."""
+    return flown.name if from_file(config.vehicle) else config.vehicle
+
+
+def identity_of(
+    config: EvaluateConfig, methods: Sequence[TrackingMethod], scenes: Mapping[str, str], flown: Vehicle | None = None
+) -> dict[str, Any]:
     """Everything that the numbers depend on, as plain data.
 
     Args:
         config: What was chosen.
         methods: Who flies.
         scenes: Digest of each scene by name.
+        flown: The vehicle; None: it is read.
     """
     chosen = {item.name: getattr(config, item.name) for item in fields(config) if item.name not in FREE}
     conditions = [asdict(item) for item in expanded(config.conditions)]
     pilots = {item.name: dict(item.identity) for item in methods}
     identity = {"version": __version__, "config": chosen, "conditions": conditions, "pilots": pilots, "scenes": dict(scenes)}
+    flown = vehicle_of(config) if flown is None else flown
+    chosen["vehicle"] = vehicle_word(config, flown)
+    # Of what lies in the user's files its content counts, and not where it lies.
+    if from_file(config.vehicle):
+        identity["vehicle_sha256"] = sha256(vehicle_text(flown))
+    if from_file(config.course):
+        path = course(config.course)
+        chosen["course"] = path.name
+        identity["course_sha256"] = sha256(json_text(asdict(path)))
     return plain(identity)
 
 

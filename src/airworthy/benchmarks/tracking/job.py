@@ -15,7 +15,18 @@ from airworthy.benchmarks.tracking.adaptation import check_formula
 from airworthy.benchmarks.tracking.block import CONTROL_RATE, BlockResult, ConditionBlock, Setting, file_name, fly_block
 from airworthy.benchmarks.tracking.condition_scene import ROOM, extent
 from airworthy.benchmarks.tracking.conditions import Condition, expanded, sweeps
-from airworthy.benchmarks.tracking.config import IDLE_RULES, EvaluateConfig, blocks_of, check, command_line, identity_of, quick
+from airworthy.benchmarks.tracking.config import (
+    IDLE_RULES,
+    EvaluateConfig,
+    blocks_of,
+    check,
+    command_line,
+    from_file,
+    identity_of,
+    quick,
+    vehicle_of,
+    vehicle_word,
+)
 from airworthy.benchmarks.tracking.figures import (
     EstimatePanel,
     PlanPanel,
@@ -28,7 +39,7 @@ from airworthy.benchmarks.tracking.figures import (
     series_of,
 )
 from airworthy.benchmarks.tracking.methods import TrackingMethod, methods_of
-from airworthy.benchmarks.tracking.store import MANIFEST_FILE, TrackingStore
+from airworthy.benchmarks.tracking.store import MANIFEST_FILE, VEHICLE_FILE, TrackingStore
 from airworthy.benchmarks.tracking.tables import (
     OPTIONS,
     SOURCE,
@@ -59,7 +70,7 @@ from airworthy.scenes import Scene, scene, scene_digest
 from airworthy.simulation import FlightTable
 from airworthy.tasks import TrackingProtocol
 from airworthy.trajectories import course
-from airworthy.vehicles import vehicle
+from airworthy.vehicles import write_vehicle
 
 __all__ = ["REPORT_FILE", "SUMMARY_FILE", "Evaluated", "evaluate", "papers", "summarize", "write_report"]
 
@@ -251,13 +262,14 @@ def summarize(rows: Sequence[Row], conditions: Sequence[Condition], config: Eval
         conditions: Of the run, in order.
         config: Of the run.
     """
+    flown_by = vehicle_of(config)
     return {
         "version": __version__,
         "command": command_line(config),
         "protocol": asdict(config.protocol),
         "spread": asdict(config.spread),
         "statistics": {**OPTIONS, "rates": "Wilson score", "means": "the wider of Student's t and bootstrap-t"},
-        "flights": [{"vehicle": config.vehicle, "seed": config.seed, **row} for row in rows],
+        "flights": [{"vehicle": vehicle_word(config, flown_by), "seed": config.seed, **row} for row in rows],
         "aggregate": _aggregates(rows, conditions, config.course == PUBLISHED_COURSE),
         "published": {"source": SOURCE, "rows": [asdict(row) for row in published_rows()]},
         "against_first_pilot": _against_pilot(rows, conditions),
@@ -265,7 +277,7 @@ def summarize(rows: Sequence[Row], conditions: Sequence[Condition], config: Eval
         "adaptation": {
             "estimates": adaptation_of(rows),
             "published": [asdict(row) for row in published_ratios()],
-            "formula": [asdict(item) for item in check_formula(vehicle(config.vehicle))],
+            "formula": [asdict(item) for item in check_formula(flown_by)],
         },
     }
 
@@ -359,7 +371,7 @@ def evaluate(
     config = quick(config)
     check(config)
     refuse_foreign(config.out, MANIFEST_FILE)
-    flown_by, _ = vehicle(config.vehicle), course(config.course)
+    flown_by, _ = vehicle_of(config), course(config.course)
     flying = methods_of(config.pilot) if methods is None else list(methods)
     for one in flying:
         if one.sensors is not None:
@@ -371,10 +383,12 @@ def evaluate(
     for item in conditions:
         name = item.scene or config.scene
         scenes[name] = scenes.get(name) or scene(name)
-    identity = identity_of(config, flying, {name: scene_digest(item) for name, item in scenes.items()})
+    identity = identity_of(config, flying, {name: scene_digest(item) for name, item in scenes.items()}, flown_by)
     blocks = blocks_of(config, flying)
     with lock_folder(make_folder(config.out)):
         store = TrackingStore(config.out, identity)
+        if from_file(config.vehicle):
+            write_vehicle(flown_by, store.folder / VEHICLE_FILE)
         finished = _flown(config, flying, left_of(blocks, store), scenes, quiet)
         interrupted = keep_each(finished, lambda block, result: store.keep(block.name, result, _meta(block, config)), step)
         done = done_of(blocks, store)
@@ -395,7 +409,7 @@ def _flown(
     """Fly blocks, one after the other."""
     by_name = {item.name: item for item in flying}
     settings: dict[str, Setting] = {}
-    flown_by = vehicle(config.vehicle)
+    flown_by = vehicle_of(config)
     with counting(sum(map(_ticks, left)), "flying", quiet) as progress_callback:
         for block in left:
             if block.condition.name not in settings:
@@ -427,7 +441,7 @@ def _meta(block: ConditionBlock, config: EvaluateConfig) -> dict[str, Any]:
     """Said of a block's flights beside them; the same whatever machine flew them."""
     return {
         "version": __version__,
-        "vehicle": config.vehicle,
+        "vehicle": vehicle_word(config, vehicle_of(config)),
         "scene": block.scene,
         "course": block.course,
         "pilot": block.method,

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from airworthy.benchmarks.navigation.methods import is_own_pilot, own_pilot
+from airworthy.benchmarks.navigation.methods import method_of as navigation_method
 from airworthy.benchmarks.tracking.conditions import Condition
 from airworthy.core.arrays import Array, ArrayInt, ArrayU32
 from airworthy.core.errors import AirworthyError, unknown_name
@@ -181,20 +183,27 @@ class TrackingMethod:
     """Of the network; the row of Table I that it stands beside."""
 
 
+LEVEL = "rate_thrust"
+"""Of every pilot's commands here, as published: thrust [N] and body rates [rad/s]."""
+
+
 def method_of(word: str) -> TrackingMethod:
-    """Return a pilot by its word: mpc (the expert), svnet (the shipped policy), or svnet:FOLDER (what `airworthy train svnet`
-    wrote).
+    """Return a pilot by its word: mpc (the expert), svnet (the shipped policy), svnet:FOLDER (what `airworthy train svnet`
+    wrote), or FILE.py:CLASS, a pilot of one's own.
 
     Raises:
         UnknownNameError: There is no such pilot.
-        AssetError: The folder holds no policy.
+        AssetError: The folder holds no policy, or there is no such file.
+        AirworthyError: The class is none that can fly a course.
     """
+    if is_own_pilot(word):
+        return own_method(word)
     kind, colon, folder = word.partition(":")
     if word == "mpc":
         return expert_method()
     if kind == "svnet" and bool(colon) == bool(folder):
         return svnet_method(policy_folder(folder))
-    raise unknown_name("pilot to evaluate", word, ("mpc", "svnet", "svnet:FOLDER"))
+    raise unknown_name("pilot to evaluate", word, ("mpc", "svnet", "svnet:FOLDER", "FILE.py:CLASS"))
 
 
 def methods_of(tokens: Sequence[str]) -> list[TrackingMethod]:
@@ -226,6 +235,33 @@ def expert_method(name: str = "mpc") -> TrackingMethod:
         return expert_for(simulator, expert_reference(course))
 
     return TrackingMethod(name, make, senses=False, identity={"pilot": "mpc"})
+
+
+def own_method(word: str) -> TrackingMethod:
+    """Return a pilot of a user's own, FILE.py:CLASS; a new one is made for every block of flights.
+
+    Raises:
+        AssetError: There is no such file.
+        AirworthyError: It cannot be imported, the class is a planner or none that flies, or it gives other commands than
+            `LEVEL`.
+    """
+    found = navigation_method(word)
+    if found.kind == "planner":
+        raise AirworthyError(
+            f"{word!r} is a planner, which finds its own way from a start to a goal; an evaluation flies courses: try it in"
+            " `airworthy bench navigation`, or name a pilot."
+        )
+    level = own_pilot(found).level
+    if level != LEVEL:
+        raise AirworthyError(
+            f"Pilot {word!r} gives commands at level {level!r}; in an evaluation all give {LEVEL!r}, thrust and body rates at"
+            " 20 Hz: fly it with `airworthy fly`."
+        )
+
+    def make(simulator: Simulator, course: Course, mounted: MountedSensors | None) -> Pilot:
+        return own_pilot(found)
+
+    return TrackingMethod(found.name, make, identity={"pilot": "own", **found.identity})
 
 
 def svnet_method(folder: Path) -> TrackingMethod:

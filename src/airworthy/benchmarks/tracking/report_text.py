@@ -8,11 +8,11 @@ from math import degrees, isfinite, nan
 from typing import Any
 
 from airworthy.benchmarks.tracking.conditions import Condition
-from airworthy.benchmarks.tracking.config import EvaluateConfig
+from airworthy.benchmarks.tracking.config import EvaluateConfig, vehicle_of, vehicle_word
 from airworthy.benchmarks.tracking.tables import CLASSES, SOURCE, PublishedRow, mean_of, published_rows
 from airworthy.core.files import json_text
-from airworthy.reports.flight_text import NAMES
-from airworthy.reports.page import DASH, card, fact, fixed, heads, interval, measured, share_interval
+from airworthy.reports.flight_text import NAMES, copies_note
+from airworthy.reports.page import card, fact, fixed, heads, interval, measured, share_interval
 from airworthy.tasks import SUCCESSES, TrackingProtocol
 from airworthy.tasks.declared_metrics import CONDITION, FLIGHT_ROW, PAIRED, metric
 
@@ -21,6 +21,8 @@ __all__ = ["content"]
 ROWS_MAX = 400
 """Flights listed one by one."""
 FAILURES_MAX = 120
+SOURCES = "--spread.position, --spread.mass or a condition with noise"
+"""What lets flights of one pilot, family and condition differ."""
 CLASS_NAMES = ("clean", "recovered", "partial", "failed, no recovery", "failed, off course", "other")
 
 NOTES = tuple(
@@ -88,6 +90,9 @@ def _verdict(entries: Sequence[Mapping[str, Any]], state: Mapping[str, Any]) -> 
     sentences = [f"{good} of {count} simulated flights succeeded."]
     if not state["complete"]:
         sentences.append(f"This is not all: {state['blocks_finished']} of {state['blocks']} blocks of flights are finished.")
+    copied = next((note for entry in single if (note := copies_note(entry, SOURCES))), "")
+    if copied:
+        sentences.append(f"Not every row of the table has intervals. {copied}")
     return " ".join(sentences)
 
 
@@ -99,7 +104,8 @@ def _cards(
         return []
     published = base["published"] or {}
     rate = base["success_rate"]
-    below = f"{base['pilot']}, {base['family'].replace('_', '-')}; {100 * rate['low']:.0f} {DASH} {100 * rate['high']:.0f} %"
+    between = share_interval(rate["low"], rate["high"])
+    below = f"{base['pilot']}, {base['family'].replace('_', '-')}" + (f"; {between} %" if between else "")
     return [
         card(
             f"success, {base['title'].lower()}",
@@ -269,7 +275,8 @@ def _facts(summary: Mapping[str, Any], config: EvaluateConfig, identity: Mapping
     facts: list[tuple[str, Any, bool]] = [
         ("version", summary["version"], False),
         ("seed", config.seed, False),
-        ("vehicle", config.vehicle, False),
+        ("vehicle", vehicle_word(config, vehicle_of(config)), False),
+        ("digest of the vehicle", identity.get("vehicle_sha256", ""), True),
         ("starts", drawn, False),
         ("families", ", ".join(family.replace("_", "-") for family in config.family), False),
         ("at an impact", config.contact, False),

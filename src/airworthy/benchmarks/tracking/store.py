@@ -4,6 +4,7 @@
     blocks/NAME.parquet      one row per flight
     flights/NAME/            the flights themselves (flight.parquet, meta.json) and what the first one saw (seen.png)
     results.parquet          all rows, in the order of the plan
+    vehicle.toml             what flew, where it came from a file
 
 A block counts from the moment its rows are there, which are written last. Whatever stops a run, the next one takes up what is
 whole and flies the rest, with the same bytes in the end.
@@ -27,6 +28,7 @@ from airworthy.simulation.flights import FLIGHT_FILE, META_FILE
 __all__ = ["MANIFEST_FILE", "RESULTS_FILE", "TrackingStore", "read_results"]
 
 MANIFEST_FILE, RESULTS_FILE = "evaluation.json", "results.parquet"
+VEHICLE_FILE = "vehicle.toml"
 FLIGHTS, SEEN = "flights", "seen.png"
 _ROWS_MAX = 256 << 20
 

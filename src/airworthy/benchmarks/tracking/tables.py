@@ -128,8 +128,8 @@ def select(rows: Sequence[Row], **wanted: Any) -> list[Row]:
 def condition_row(rows: Sequence[Row]) -> dict[str, Any]:
     """Return all flights of one pilot, family and condition (or of a group of them) together.
 
-    Rates have Wilson intervals, means over flights bootstrap intervals. `tracking_error_m` is the mean of the flights' means,
-    `tracking_error_pooled_m` the mean over all samples; so with proximity.
+    Rates have Wilson intervals, means over flights bootstrap intervals; flights that are copies of each other have none.
+    `tracking_error_m` is the mean of the flights' means, `tracking_error_pooled_m` that over all samples; so with proximity.
     """
     names = [item.name for item in fields(FlightResult) if item.name != "env"]
     results = [FlightResult(env=index, **{name: row[name] for name in names}) for index, row in enumerate(rows)]
@@ -142,6 +142,7 @@ def condition_row(rows: Sequence[Row]) -> dict[str, Any]:
     told = dict.fromkeys((*keys, *more, *(name for name in CONDITION if name not in POOLED)))
     return {
         "flights": len(rows),
+        "distinct_flights": aggregated["distinct_flights"],
         "classes": classes,
         **{key: aggregated[key] for key in told},
         "tracking_error_pooled_m": _weighted(kept, "tracking_error_m", weight),
