@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Any
 
 from airworthy import __version__
+from airworthy.reports.anchors import anchored
 from airworthy.tasks import TrackingProtocol
 from airworthy.tasks.declared_metrics import metric
 
@@ -197,4 +198,4 @@ def page_of(
     )
     environment.filters.update(filters or {})
     css, js = (markup(source(f"report.{kind}")) for kind in ("css", "js"))
-    return environment.get_template(template).render({"css": css, "js": js, "version": __version__, **content})
+    return anchored(environment.get_template(template).render({"css": css, "js": js, "version": __version__, **content}))
