@@ -46,7 +46,7 @@ COMMANDS: dict[str, Sequence[IdleRule]] = {
 }
 """Command -> its rules."""
 
-HEAD = """# Options without effect
+HEAD = """# Options that change nothing
 
 An option that somebody gives and nothing reads is an error: one sentence, exit code 2, nothing flown and nothing written.
 The same holds in Python, where the same configurations are checked. An option counts as given where it differs from its

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from airworthy.reports.anchors import anchored
 
-PAGE = """<h1>T</h1><h2 id="near">How <b>close</b></h2><figure><svg id="s"><text>1</text></svg><figcaption>One.</figcaption></figure>
+PAGE = """<h1>T</h1><h2 id="near">How <b>close</b></h2><figure><svg id="s"><text>1</text></svg>
+<figcaption>One.</figcaption></figure>
 <figure class="x"><img></figure><h3>Flight by flight</h3><div class="scroll"><table class="n"><tr><th>a</th></tr></table></div>
 <h3>Flight by flight</h3><table id="own"></table><script>"<table></table>"</script>"""
 

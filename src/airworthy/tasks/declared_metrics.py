@@ -179,7 +179,7 @@ METRICS: dict[str, Metric] = {
         ),
         Metric("control_effort", "effort", "s", "integral of the mean squared share of full command", "lower", digits=2),
         Metric("replans", "replans", "", "plans made on the way", digits=1),
-        Metric("failed_at", "failed after", "% of way", "way behind those that failed", "higher", factor=100.0, digits=0),
+        Metric("failed_at", "failed after", "% of way", "way flown by those that failed", "higher", factor=100.0, digits=0),
     )
 }
 """By name."""

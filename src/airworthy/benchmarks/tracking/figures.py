@@ -120,7 +120,7 @@ def figure_published(
                 _condition(axes, place, name, measure, entries, series)
             _lines(axes, [title for _, title in names], measure)
         _legend(figure, series, published=any(entry["published"] for entry in entries))
-        return inline_svg(figure, "beside", "Tracking error and proximity percentile by condition, with intervals")
+        return inline_svg(figure, "beside", "Tracking error and share of samples near the path by condition, with intervals")
 
 
 def _title(name: str, protocol: TrackingProtocol | None) -> str:
@@ -240,7 +240,7 @@ def figure_distributions(
                     _strip(axes, y, step, select(rows, condition=name, pilot=one.pilot, family=one.family), measure, one)
             _lines(axes, [titles[name] for name in names], measure)
         _legend(figure, series)
-        return inline_svg(figure, "distributions", "Tracking error and proximity percentile of every flight by condition")
+        return inline_svg(figure, "distributions", "Tracking error and share of samples near the path, flight by flight")
 
 
 def _strip(axes: Any, y: float, step: float, rows: Sequence[Mapping[str, Any]], measure: str, one: Series) -> None:

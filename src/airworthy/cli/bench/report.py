@@ -91,7 +91,7 @@ _TIMES = {
 def _why(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], as_json: bool) -> None:
     """Print success by layout and failures by cause; of a run that goes on, too: nothing is written."""
     from airworthy.benchmarks.navigation.aggregation import failures_of, layouts_of
-    from airworthy.benchmarks.navigation.report.tables import LAYOUT_HEADS, WHY_HEADS, layout_rows, why_rows
+    from airworthy.benchmarks.navigation.report.tables import WHY_HEADS, layout_heads, layout_rows, why_rows
 
     failures, layouts = failures_of(rows), layouts_of(rows)
     if as_json:
@@ -99,7 +99,8 @@ def _why(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], as_json: 
         return
     for pilot in dict.fromkeys(entry["pilot"] for entry in layouts):
         name = titles.get(pilot, pilot)
-        mine = layout_rows([entry for entry in layouts if entry["pilot"] == pilot], titles)
-        show_table(f"{name}: success by layout [%]", LAYOUT_HEADS[1:], [row[1:] for row in mine])
+        own = [entry for entry in layouts if entry["pilot"] == pilot]
+        mine = layout_rows(own, titles)
+        show_table(f"{name}: success by layout [%]", layout_heads(own)[1:], [row[1:] for row in mine])
         causes = why_rows([entry for entry in failures if entry["pilot"] == pilot], titles)
         show_table(f"\n{name}: why flights failed", WHY_HEADS[1:], [row[1:] for row in causes])

@@ -13,12 +13,12 @@ from airworthy.reports.page import DASH, fixed, share_interval
 from airworthy.tasks.declared_metrics import metric
 
 __all__ = [
-    "LAYOUT_HEADS",
     "WHY_HEADS",
     "category_rows",
     "coverage",
     "difference_rows",
     "flip_rows",
+    "layout_heads",
     "layout_rows",
     "number",
     "pair_row",
@@ -177,16 +177,15 @@ WHY_HEADS = (
     "outcome",
     "cause",
     "flights",
-    "of all there [%]",
+    "of flights there [%]",
     "vehicles",
     "layouts",
-    "way behind them [%]",
+    "way flown [%]",
     "height [m]",
     "after [s]",
     metric("tracking_rmse_m").heading(),
     metric("thrust_saturation").heading(),
 )
-LAYOUT_HEADS = ("pilot", "scenario", *(str(k) for k in range(1, CONFIGURATIONS + 1)), "all")
 
 
 def why_rows(failures: Sequence[Entry], titles: Mapping[str, str]) -> list[list[str]]:
@@ -211,12 +210,21 @@ def why_rows(failures: Sequence[Entry], titles: Mapping[str, str]) -> list[list[
     ]
 
 
+def layout_heads(layouts: Sequence[Entry]) -> list[str]:
+    """Return the heads of `layout_rows`: as many configurations as were flown anywhere."""
+    return ["pilot", "scenario", *map(str, range(1, _last_configuration(layouts) + 1)), "all"]
+
+
+def _last_configuration(layouts: Sequence[Entry]) -> int:
+    return max((int(k) for entry in layouts for k in entry["rates"]), default=0)
+
+
 def layout_rows(layouts: Sequence[Entry], titles: Mapping[str, str]) -> list[list[str]]:
-    """Cells under `LAYOUT_HEADS`: success in percent by configuration, "" where nothing was flown."""
-    found = []
+    """Cells under `layout_heads`: success in percent by configuration, "" where nothing was flown."""
+    found, last = [], _last_configuration(layouts)
     for entry in layouts:
         rates, flights = entry["rates"], entry["flights"]
-        cells = [number(100.0 * rates[str(k)], 0) if str(k) in rates else "" for k in range(1, CONFIGURATIONS + 1)]
+        cells = [number(100.0 * rates[str(k)], 0) if str(k) in rates else "" for k in range(1, last + 1)]
         whole = sum(rates[k] * flights[k] for k in rates) / sum(flights.values())
         head = [titles.get(entry["pilot"], entry["pilot"]), entry["scenario"].replace("_", " ")]
         found.append([*head, *cells, number(100.0 * whole, 1)])
@@ -253,7 +261,13 @@ def trends(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[dict[s
     for entry in summary["correlations"]:
         row = found.setdefault(entry["pilot"], {"title": titles.get(entry["pilot"], entry["pilot"]), "cells": []})
         row["cells"].append({**entry, "words": _rho(entry), "says": _report_tables_says(entry)})
-    return list(found.values())
+    return _defined(found)
+
+
+def _defined(found: Mapping[Any, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows, none where not one correlation is defined: of too few vehicles there is none."""
+    rows = list(found.values())
+    return rows if any(isfinite(cell["value"]) for row in rows for cell in row["cells"]) else []
 
 
 def trends_within(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -263,7 +277,7 @@ def trends_within(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list
         head = f"{titles.get(entry['pilot'], entry['pilot'])}, {entry['vehicles']} {entry['category']}"
         row = found.setdefault((entry["pilot"], entry["category"]), {"title": head, "cells": []})
         row["cells"].append({**entry, "words": _rho(entry), "says": _report_tables_says(entry)})
-    return list(found.values())
+    return _defined(found)
 
 
 def _rho(entry: Mapping[str, Any]) -> str:
