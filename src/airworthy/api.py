@@ -64,12 +64,13 @@ def fly(
         AirworthyError: One sentence, if something cannot be flown or an option is unknown.
     """
     from airworthy.benchmarks import FlyConfig, run_fly
+    from airworthy.pilots import policy_word
 
     _check_sensor_words(options.get("sensors", ()))
     given = {"vehicle": vehicle, "course": course, "scene": scene, **options}
     flown_by: Any = None
     if isinstance(pilot, Result):
-        given["pilot"] = f"svnet:{pilot.folder}"
+        given["pilot"] = policy_word(pilot.folder)
     elif isinstance(pilot, str):
         given["pilot"] = pilot
     else:
@@ -272,9 +273,10 @@ def evaluate(pilot: Any = "mpc", *, quiet: bool = True, **options: Any) -> Resul
         AirworthyError: One sentence, if something cannot be flown or an option is unknown.
     """
     from airworthy import benchmarks
+    from airworthy.pilots import policy_word
 
     several = list(pilot) if isinstance(pilot, list | tuple) else [pilot]
-    tokens = [f"svnet:{one.folder}" if isinstance(one, Result) else one for one in several]
+    tokens = [policy_word(one.folder) if isinstance(one, Result) else one for one in several]
     own = [one for one in tokens if isinstance(one, benchmarks.TrackingMethod)]
     if own and len(own) < len(tokens):
         raise AirworthyError(

@@ -139,6 +139,16 @@ int main(void)
     np.testing.assert_allclose(found[:, 18:], rotors, rtol=0.0, atol=900.0 * PARITY)  # of a range of up to 895 rad/s
 
 
+@compiled
+def test_the_documents_c_compiles(folder: Path, tmp_path: Path) -> None:
+    export_policy(folder, tmp_path / "policy.h")
+    page = Path(__file__).parents[2] / "docs" / "concepts" / "motor_policy.md"
+    block = page.read_text(encoding="utf-8").split("```c\n")[1].split("```")[0]
+    (tmp_path / "main.c").write_text(block)
+    done = subprocess.run([str(CC), *FLAGS, "-c", "main.c", "-o", "main.o"], cwd=tmp_path, check=False, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_what_stands_in_the_header(folder: Path, tmp_path: Path) -> None:
     """Every weight to the bit; order, units and frames in words; and nothing that a stranger's text could add."""
     text = export_policy(folder, tmp_path / "policy.h").read_text()

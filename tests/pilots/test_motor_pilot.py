@@ -12,6 +12,7 @@ import pytest
 from tests.pilots.motor_cases import contract, held, learnt, policy, weights
 
 from airworthy.benchmarks import FlyConfig, refly, run_fly
+from airworthy.benchmarks.tracking.methods import method_of
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.frames import from_euler, multiply, rotate
@@ -28,6 +29,7 @@ from airworthy.pilots import (
     pilot_level,
     pilot_names,
     pilot_sensors,
+    policy_word,
     read_motor_policy,
 )
 from airworthy.simulation import Simulator, SimulatorConfig
@@ -198,6 +200,10 @@ def test_it_is_named_by_its_folder(folder: Path) -> None:
     assert "policy" in pilot_names()
     assert pilot_sensors(word, vehicle("tinyprop")) == {}
     assert isinstance(pilot_for(word, sim, course("hover")), MotorPilot)
+    assert policy_word(folder) == word
+    assert policy_word(folder / "nowhere") == f"svnet:{folder / 'nowhere'}"
+    with pytest.raises(AirworthyError, match=r"ticks are too rare: fly it with `airworthy fly --pilot policy:"):
+        method_of(word)
     for wrong in ("policy", "policy:"):
         with pytest.raises(AirworthyError, match="policy:FOLDER"):
             pilot_sensors(wrong, vehicle("tinyprop"))

@@ -18,7 +18,7 @@ from airworthy.core.files import make_folder, read_text, write_bytes, write_text
 from airworthy.learning.export import export_onnx, finished_model
 from airworthy.pilots.motor_policy.contract import ACTION, FRAMES, INPUTS, KIND, MotorContract, layer_widths
 from airworthy.pilots.motor_policy.network import MotorPolicy, read_motor_policy
-from airworthy.pilots.network_files import CONTRACT_FILE, CONTRACT_LIMIT_BYTES, read_contract_table
+from airworthy.pilots.network_files import CONTRACT_FILE, CONTRACT_LIMIT_BYTES, contract_kind
 
 __all__ = ["c_header", "export_policy", "motor_onnx"]
 
@@ -41,8 +41,8 @@ def export_policy(folder: str | Path, out: str | Path) -> Path:
         AirworthyError: The file's name has another ending, or cannot begin names of C.
         ModuleNotFoundError: The package onnx is missing; it comes with the extra `export`.
     """
-    where, path = Path(folder) / CONTRACT_FILE, Path(out)
-    if not _holds_motor_policy(where):
+    path = Path(out)
+    if contract_kind(folder) != KIND:
         if path.suffix == ".h":
             raise AirworthyError(f"{str(folder)!r} holds no motor policy, and only those become C: name a file '.onnx'.")
         return export_onnx(folder, path)
@@ -57,17 +57,9 @@ def export_policy(folder: str | Path, out: str | Path) -> Path:
     if path.suffix == ".h":
         write_text(path, c_header(policy, path.stem))
     else:
-        text = read_text(where, CONTRACT_LIMIT_BYTES)
+        text = read_text(Path(folder) / CONTRACT_FILE, CONTRACT_LIMIT_BYTES)
         write_bytes(path, motor_onnx(policy, text).SerializeToString(deterministic=True))
     return path
-
-
-def _holds_motor_policy(contract: Path) -> bool:
-    """Whether a contract is a motor policy's; one that is not there is for the reader of SV-Net to miss."""
-    if not contract.is_file():
-        return False
-    table = read_contract_table(contract)
-    return isinstance(table, dict) and table.get("kind") == KIND
 
 
 # ---- ONNX ------------------------------------------------------------------------------------------------------------

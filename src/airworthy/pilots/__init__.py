@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
-    from airworthy.pilots.catalogue import pilot_for, pilot_level, pilot_names, pilot_sensors
+    from airworthy.pilots.catalogue import pilot_for, pilot_level, pilot_names, pilot_sensors, policy_word
     from airworthy.pilots.expert import ExpertPilot, ExpertReference, expert_for
     from airworthy.pilots.flight_loop import FlightPlan, FlightRun, fly
     from airworthy.pilots.motor_policy.network import MotorPolicy, motor_observation, read_motor_policy
@@ -20,6 +20,6 @@ else:
 __all__ = [
     "ExpertPilot", "ExpertReference", "FlightPlan", "FlightRun", "MotorPilot", "MotorPolicy", "Observation", "Pilot",
     "SvNetPilot", "TrackerPilot", "expert_for", "fly", "motor_observation", "motor_pilot", "observe", "pilot_for",
-    "pilot_level", "pilot_names", "pilot_sensors", "policy_camera", "read_contract", "read_motor_policy", "svnet_pilot",
-    "tracker",
+    "pilot_level", "pilot_names", "pilot_sensors", "policy_camera", "policy_word", "read_contract", "read_motor_policy",
+    "svnet_pilot", "tracker",
 ]  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.pilots.expert import ExpertPilot, expert_for, expert_reference
 from airworthy.pilots.pilot import Pilot
@@ -13,7 +15,7 @@ from airworthy.simulation.simulator import Simulator
 from airworthy.trajectories import Course, Trajectory
 from airworthy.vehicles import Vehicle
 
-__all__ = ["pilot_for", "pilot_level", "pilot_names", "pilot_sensors"]
+__all__ = ["pilot_for", "pilot_level", "pilot_names", "pilot_sensors", "policy_word"]
 
 SVNET, MOTOR, CAMERA = "svnet", "policy", "policy_view"
 _OTHERS = {
@@ -48,6 +50,18 @@ def _parts(word: str) -> tuple[str, str]:
             f"The pilot is named {word!r}; write svnet:FOLDER or policy:FOLDER for a policy, other pilots without a colon."
         )
     return name, folder
+
+
+def policy_word(folder: str | Path) -> str:
+    """Return the word of the pilot whose network lies in a folder; one that holds none is for the pilot's maker to refuse.
+
+    Raises:
+        AssetError: Its contract cannot be read or was changed.
+    """
+    from airworthy.pilots.motor_policy.contract import KIND
+    from airworthy.pilots.network_files import contract_kind
+
+    return f"{MOTOR if contract_kind(folder) == KIND else SVNET}:{folder}"
 
 
 def pilot_level(word: str) -> str:

@@ -32,6 +32,7 @@ __all__ = [
     "as_text",
     "check_kind",
     "checked_tensors",
+    "contract_kind",
     "parse_contract",
     "read_contract_table",
     "read_weights",
@@ -160,6 +161,18 @@ def sealed_text(table: Mapping[str, Any]) -> str:
 def read_contract_table(path: str | Path) -> Any:
     """Return what a sealed contract.json says; raises AssetError as `parse_contract`, and where it cannot be read."""
     return parse_contract(read_text(path, CONTRACT_LIMIT_BYTES), str(path))
+
+
+def contract_kind(folder: str | Path) -> str:
+    """Return the kind of network that a folder's contract names; empty where there is no contract or it names none.
+
+    Raises:
+        AssetError: The contract cannot be read or was changed.
+    """
+    path = Path(folder) / CONTRACT_FILE
+    table = read_contract_table(path) if path.is_file() else None
+    kind = table.get("kind") if isinstance(table, dict) else None
+    return kind if isinstance(kind, str) else ""
 
 
 def parse_contract(text: str, where: str) -> Any:

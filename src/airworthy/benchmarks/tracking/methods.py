@@ -194,7 +194,7 @@ def method_of(word: str) -> TrackingMethod:
     Raises:
         UnknownNameError: There is no such pilot.
         AssetError: The folder holds no policy, or there is no such file.
-        AirworthyError: The class is none that can fly a course.
+        AirworthyError: The class is none that can fly a course, or the policy commands rotors.
     """
     if is_own_pilot(word):
         return own_method(word)
@@ -203,6 +203,11 @@ def method_of(word: str) -> TrackingMethod:
         return expert_method()
     if kind == "svnet" and bool(colon) == bool(folder):
         return svnet_method(policy_folder(folder))
+    if kind == "policy":
+        raise AirworthyError(
+            f"{word!r} commands rotors, for which the protocol's ticks are too rare: fly it with `airworthy fly --pilot {word}`"
+            " instead."
+        )
     raise unknown_name("pilot to evaluate", word, ("mpc", "svnet", "svnet:FOLDER", "FILE.py:CLASS"))
 
 
