@@ -19,6 +19,8 @@ EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 MODULES = {
     "opencv-python-headless": "cv2",
     "pillow": "PIL",
+    "rsl-rl-lib": "rsl_rl",
+    "stable-baselines3": "stable_baselines3",
     "tensorboard": "torch.utils.tensorboard",
     "usd-core": "pxr",
     "warp-lang": "warp",

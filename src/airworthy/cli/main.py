@@ -52,6 +52,10 @@ _EXTRAS = {
     "pxr": "usd",
     "av": "video",
     "ray": "cluster",
+    "gymnasium": "rl",
+    "stable_baselines3": "sb3",
+    "rsl_rl": "rsl-rl",
+    "skrl": "skrl",
 }
 # What the user's machine may refuse, as opposed to a fault of ours, which keeps its traceback.
 _REFUSALS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM}

@@ -1,7 +1,8 @@
-"""Expert data, imitation from it, and export: SV-Net is trained on data sets of expert roll-outs.
+"""Expert data, imitation from it, environments to learn by reward in, and export.
 
 `synthesize_dataset` makes a data set, `train_svnet` learns from it, `export_onnx` and `export_lerobot` take both elsewhere;
 `export_policy` takes motor policies to C, too.
+`VectorTask` holds environments of a learning task; `GymnasiumVector`, `StableBaselinesEnv`, `RslRlEnv`, `SkrlEnv` adapt it.
 """
 
 from typing import TYPE_CHECKING
@@ -9,8 +10,17 @@ from typing import TYPE_CHECKING
 from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
+    from airworthy.learning.adapters import (
+        GymnasiumFlight,
+        GymnasiumVector,
+        RslRlEnv,
+        SkrlEnv,
+        StableBaselinesEnv,
+        register_gymnasium,
+    )
     from airworthy.learning.datasets import DatasetConfig, ExpertDataset, ImageStack, Made, read_manifest, synthesize_dataset
     from airworthy.learning.datasets.lerobot import export_lerobot
+    from airworthy.learning.environments import Judgement, StepResult, VectorTask, learning_tasks, register_task
     from airworthy.learning.export import export_onnx
     from airworthy.learning.export_motor import export_policy
     from airworthy.learning.svnet import ExpertPairs, RunOptions, SvNetOptions, TrainedSvNet, train_svnet
@@ -31,8 +41,10 @@ else:
     # fmt: on
 
 __all__ = [
-    "NOISE_LEVELS", "AdaptationConfig", "DatasetConfig", "ExpertDataset", "ExpertPairs", "ImageStack", "Made", "RolloutPlan",
-    "Rollouts", "RunOptions", "Stages", "SvNetOptions", "SynthesisConfig", "TrainedSvNet", "export_lerobot", "export_onnx",
-    "export_policy", "flight_camera", "measure_adaptation", "noise_level", "read_manifest", "roll_out", "synthesize_dataset",
+    "NOISE_LEVELS", "AdaptationConfig", "DatasetConfig", "ExpertDataset", "ExpertPairs", "GymnasiumFlight",
+    "GymnasiumVector", "ImageStack", "Judgement", "Made", "RolloutPlan", "Rollouts", "RslRlEnv", "RunOptions", "SkrlEnv",
+    "StableBaselinesEnv", "Stages", "StepResult", "SvNetOptions", "SynthesisConfig", "TrainedSvNet", "VectorTask",
+    "export_lerobot", "export_onnx", "export_policy", "flight_camera", "learning_tasks", "measure_adaptation",
+    "noise_level", "read_manifest", "register_gymnasium", "register_task", "roll_out", "synthesize_dataset",
     "train_svnet",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, ArrayFloat
+from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, ArrayFloat, ArrayIndex
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
 from airworthy.core.random import flight_key
@@ -45,10 +45,10 @@ class EpisodeEnds:
 
 @dataclass(frozen=True)
 class StepResult:
-    """Of one policy step; arrays are views of memory that the next step writes over."""
+    """Of one policy step; arrays are views of memory that the next step writes over, observations the one after it."""
 
     observation: ArrayF32
-    """(env, k): of the new flight where one ended."""
+    """(env, k): of the new flight where one ended. Learners keep it over one step, to store it with what came of it."""
     reward: ArrayF32
     """(env,)."""
     terminated: ArrayBool
@@ -135,18 +135,22 @@ class VectorTask:
             "actions": np.zeros((padded, n), np.float32),
             "mask": np.zeros(padded, np.int32),
             "result": np.zeros((len(RESULTS) + len(self.terms), padded), np.float32),
-            "observation": np.zeros((padded, self.observation_count), np.float32),
+            "observation": np.zeros((2, padded, self.observation_count), np.float32),  # written in turn
             "final_observation": np.zeros((padded, self.observation_count), np.float32),
         }
         wp = quiet_warp()
         self._host: dict[str, Any] = rows
-        self._arrays = [wp.array(a.ravel(), device="cpu", copy=False) for a in rows.values()]
-        blocks = padded // CPU_LANES
-        kernel = environment_kernel(self._shape)
-        self._launchers = [
-            Launcher(kernel, blocks, [*self._arrays, padded, stepping, self.task.episode_steps], "cpu", threads)
-            for stepping in (0, 1)
-        ]
+        kernel, blocks = environment_kernel(self._shape), padded // CPU_LANES
+        self._turn, self._launchers = 0, []
+        for turn in range(2):
+            mine = {**rows, "observation": rows["observation"][turn]}
+            arrays = [wp.array(a.ravel(), device="cpu", copy=False) for a in mine.values()]
+            self._launchers.append(
+                [
+                    Launcher(kernel, blocks, [*arrays, padded, stepping, self.task.episode_steps], "cpu", threads)
+                    for stepping in (0, 1)
+                ]
+            )
         self._result: dict[str, ArrayF32] = {
             name: self._host["result"][k, :count] for k, name in enumerate((*RESULTS, *self.terms))
         }
@@ -161,7 +165,7 @@ class VectorTask:
             mask: Where, (env,); None: everywhere. Not together with a seed.
 
         Returns:
-            Observations, (env, k): a view of memory that the next step writes over.
+            Observations, (env, k): a view of memory that the step after the next writes over.
 
         Raises:
             AirworthyError: A mask of another shape, or together with a seed.
@@ -178,14 +182,19 @@ class VectorTask:
             host["keys"][:4, : self.env_count] = flight_key(self.seed, self._ids, 0xFFFFFFFF).T
         host["mask"][: self.env_count] = chosen
         host["result"][RESULTS.index("return"), : self.env_count][chosen] = 0.0
-        self._launchers[0].launch()
+        self._launch(stepping=0)
         return self.observation
 
-    def step(self, actions: ArrayLike) -> StepResult:
+    def _launch(self, stepping: int) -> None:
+        self._turn ^= 1
+        self._launchers[self._turn][stepping].launch()
+
+    def step(self, actions: ArrayLike, held: ArrayBool | None = None) -> StepResult:
         """Take one policy step everywhere; where a flight ends the next begins at once.
 
         Args:
             actions: Within [-1, 1], clipped to it, (env, actions); an entry that is no finite number ends its flight.
+            held: Flights that wait this step out as they are, with reward 0, (env,): for learners that begin them later.
 
         Raises:
             AirworthyError: Another shape.
@@ -194,7 +203,10 @@ class VectorTask:
         if given.shape != (self.env_count, self.action_count):
             raise AirworthyError(f"Actions have shape {given.shape}; expected {(self.env_count, self.action_count)}.")
         self._host["actions"][: self.env_count] = given
-        self._launchers[1].launch()
+        if held is None or not held.any():
+            self._launch(stepping=1)
+        else:
+            self._launch_around(np.flatnonzero(held))
         r = self._result
         terminated, truncated = r["terminated"] > 0.5, r["truncated"] > 0.5
         ends = EpisodeEnds(terminated | truncated, r["last_return"], r["length"], r["success"] > 0.5, r["diverged"] > 0.5)
@@ -202,12 +214,24 @@ class VectorTask:
         terms = {name: r[name] for name in self.terms}
         return StepResult(self.observation, r["reward"], terminated, truncated, final, ends, terms)
 
+    def _launch_around(self, held: ArrayIndex) -> None:
+        """Step all but those held, which get everything back that a flight is made of."""
+        host = self._host
+        kept = {name: host[name][:, held].copy() for name in ("parameters", "state", "keys", "result")}
+        seen = self.observation[held]
+        self._launch(stepping=1)
+        for name, values in kept.items():
+            host[name][:, held] = values
+        self.observation[held] = seen
+        for name in ("reward", "terminated", "truncated", *self.terms):
+            self._result[name][held] = 0.0
+
     # ---- what there is -----------------------------------------------------------------------------------------------
 
     @property
     def observation(self) -> ArrayF32:
-        """Present observations, (env, k): a view of memory that steps write over."""
-        return self._host["observation"][: self.env_count]
+        """Present observations, (env, k): a view of memory that the step after the next writes over."""
+        return self._host["observation"][self._turn, : self.env_count]
 
     @property
     def state(self) -> ArrayF32:
