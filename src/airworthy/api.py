@@ -183,7 +183,11 @@ def render(
 
 def _rows(name: str, value: ArrayLike | None, width: int, count: int | None = None) -> Array:
     """Return one row of finite numbers per camera, (c, width), from as many or from one; raises AirworthyError."""
-    rows = np.atleast_2d(np.asarray(value, float))
+    try:
+        rows = np.atleast_2d(np.asarray(value, float))
+    except (TypeError, ValueError) as error:
+        wanted = f"({width},) or ({'c' if count is None else count}, {width})"
+        raise AirworthyError(f"`{name}` of cameras is {str(value)[:60]!r}; expected numbers, {wanted}.") from error
     if rows.ndim != 2 or rows.shape[1] != width or len(rows) not in ((1, count) if count else (len(rows),)):
         wanted = f"({width},) or (c, {width})" if count is None else f"({width},) or ({count}, {width})"
         raise AirworthyError(f"`{name}` of cameras has shape {np.asarray(value).shape}; expected {wanted}.")

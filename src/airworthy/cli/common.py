@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import signal
 import sys
 import threading
@@ -39,7 +40,7 @@ def run_tyro(config_type: type[Config], argv: Sequence[str], prog: str, descript
             return tyro.cli(config_type, args=list(argv), prog=prog, description=description)
     except SystemExit as stop:
         if stop.code:
-            sys.stderr.write(f"{_sentence(said.getvalue())} Run '{prog} --help' for the options.\n")
+            sys.stderr.write(f"{_plain(_sentence(said.getvalue()))} Run '{prog} --help' for the options.\n")
         raise
 
 
@@ -105,6 +106,19 @@ def _sentence(box: str) -> str:
             break
         tokens.append(text)
     return " ".join(tokens).rstrip(".") + "."
+
+
+_PYTHONS = (
+    (re.compile(r"invalid literal for int\(\) with base 10: ('.*?')"), r"\1 is not a whole number"),
+    (re.compile(r"could not convert string to float: ('.*?')"), r"\1 is not a number"),
+)
+"""What Python says of a word that is no number, and what we say."""
+
+
+def _plain(sentence: str) -> str:
+    for said, ours in _PYTHONS:
+        sentence = said.sub(ours, sentence)
+    return sentence
 
 
 @contextmanager

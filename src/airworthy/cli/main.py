@@ -5,6 +5,7 @@ Nothing is imported but the command that was asked for, so that `airworthy --hel
 
 from __future__ import annotations
 
+import difflib
 import errno
 import importlib
 import os
@@ -90,6 +91,7 @@ def main(argv: list[str]) -> int:
         The exit code: 0, 2 for a user's mistake, 130 when interrupted, 143 when terminated, 141 when nobody reads our
         output any more.
     """
+    _open_streams()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", AssetWarning)
@@ -136,6 +138,9 @@ def _run(argv: list[str]) -> int:
         print(f"airworthy {__version__}")
         return EXIT_OK
     if argv[0].startswith("-"):
+        near = difflib.get_close_matches(argv[0], ("--help", "--version"), n=1)
+        if near:
+            raise AirworthyError(f"Unknown option {argv[0]!r}. Closest: {near[0]!r}.")
         raise AirworthyError(
             f"The command comes first, {argv[0]!r} after it: airworthy COMMAND [options]; see airworthy --help."
         )
@@ -192,6 +197,20 @@ def _show_warning(others: Callable[..., None]) -> Callable[..., None]:
 def _fail(message: str, code: int = EXIT_MISTAKE) -> int:
     print(message, file=sys.stderr)
     return code
+
+
+def _open_streams() -> None:
+    """Let what is printed go nowhere where our output was closed (`>&-`): a run is not undone because nobody listens.
+
+    The descriptors are taken as well, or the next file that is opened would get what native code prints.
+    """
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - until the process ends
 
 
 def _silence_stdout() -> None:

@@ -143,7 +143,10 @@ def read_vehicle(path: str | Path) -> Vehicle:
         AssetError: One sentence: the file, the field, what arrived and what was expected.
     """
     refuse_place(path)
-    return vehicle_from_table(read_toml(path, BYTES_MAX), Path(path).name)
+    table = read_toml(path, BYTES_MAX)
+    if isinstance(table, dict) and "bounds" in table and not {"mass", "rotor", "rotors"} & set(table):
+        raise AssetError(f"{str(path)!r} is the record of a scene, not of a vehicle: `airworthy scenes validate` reads it.")
+    return vehicle_from_table(table, Path(path).name)
 
 
 def write_vehicle(vehicle: Vehicle, path: str | Path) -> None:

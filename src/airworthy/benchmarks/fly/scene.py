@@ -193,7 +193,7 @@ def mounted_sensors(config: FlyConfig, vehicles: Sequence[Vehicle]) -> dict[str,
             raise unknown_name("sensor", kind, device_names(), f"Write --sensors NAME=DEVICE or DEVICE; {WORD_HINT}")
         wanted = tuple(channel for channel in channels.split(",") if channel) or None
         called = kind.rpartition(":")[2] if is_own(kind) else kind
-        _add(found, (name if named else called) or called, MountedSensor(device_or_sensor(kind), channels=wanted))
+        _add(found, (name if named else called) or called, MountedSensor(device_or_sensor(kind), channels=wanted), kind)
     return found
 
 
@@ -216,9 +216,9 @@ def _add_carried(found: dict[str, MountedSensor], vehicles: Sequence[Vehicle]) -
         _add(found, name, MountedSensor(item))
 
 
-def _add(found: dict[str, MountedSensor], name: str, item: MountedSensor) -> None:
+def _add(found: dict[str, MountedSensor], name: str, item: MountedSensor, kind: str = "DEVICE") -> None:
     if name in found:
-        raise AirworthyError(f"Two sensors are named {name!r}: give one another name, as in --sensors left={name}.")
+        raise AirworthyError(f"Two sensors are named {name!r}: give one another name, as in --sensors left={kind}.")
     if not name.replace("_", "").replace("-", "").isalnum():
         raise AirworthyError(f"A sensor is named {name!r}; expected letters, digits, '-' and '_'.")
     found[name] = item

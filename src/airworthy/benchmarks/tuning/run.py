@@ -27,7 +27,7 @@ from airworthy.control.gain_sets import GEOMETRIC_GAINS, GainSet, write_gain_set
 from airworthy.control.linear import CHANNELS, FREQUENCIES, LinearLoop, Margins, linear_loop
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError
-from airworthy.core.files import staged_folder, write_json, write_text
+from airworthy.core.files import make_folder, staged_folder, write_json, write_text
 from airworthy.core.runs.block_job import refuse_foreign
 from airworthy.core.runs.progress import command_line, progress
 from airworthy.core.schema import SEED, SHARE, Bound, check_fields
@@ -119,6 +119,9 @@ def tune(config: TuneConfig, quiet: bool = True) -> Tuned:
     """
     is_file = "/" in config.vehicle or config.vehicle.endswith(".toml")
     item = read_vehicle(config.vehicle) if is_file else vehicle(config.vehicle)
+    refuse_foreign(config.out, SUMMARY_FILE)
+    if not config.out.exists():  # what cannot be written is refused before minutes of flights
+        make_folder(config.out).rmdir()
     candidates = candidates_for(config.candidates, config.seed)
     parts = [candidates[k : k + CHUNK] for k in range(0, len(candidates), CHUNK)]
     flights: list[CandidateResults] = []

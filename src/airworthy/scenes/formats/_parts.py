@@ -179,6 +179,11 @@ def clean(source: ModelSource, raw: RawMesh) -> RawMesh:
     flat = int(len(keep) - keep.sum()) - unsound_faces
     if flat:
         source.warn("faces without area dropped", flat)
+    if len(keep) and not keep.any() and unsound_faces:
+        source.refuse(
+            f"no triangle is left, since {unsound_faces:,} of {len(keep):,} have a corner that is not finite or lies"
+            f" beyond {limit:g} m"
+        )
     if not keep.all():
         raw.faces = raw.faces[keep]
         if raw.face_material is not None:
