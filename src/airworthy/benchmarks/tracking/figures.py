@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -321,7 +322,7 @@ def figure_estimates(panels: Sequence[EstimatePanel]) -> str:
         for axes, panel in zip(grid, panels, strict=False):
             axes.set_title(f"{panel.title}: force of a rotor over mass [N/kg]")
             axes.set_xlabel("time [s]")
-            for (name, time, values, true), color in zip(panel.lines, ("flown", "warn", "muted", "ink"), strict=False):
+            for (name, time, values, true), color in zip(panel.lines, cycle(ESTIMATE_COLORS), strict=False):
                 mean, spread = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
                 band(axes, time, (mean - spread, mean + spread), mean, PALETTE[color], linewidth=1.1, label=name)
                 axes.axhline(true, color=PALETTE[color], linewidth=0.8, linestyle=DASHES)

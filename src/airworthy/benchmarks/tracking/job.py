@@ -14,7 +14,7 @@ from airworthy.benchmarks.tracking import report_text
 from airworthy.benchmarks.tracking.adaptation import check_formula
 from airworthy.benchmarks.tracking.block import CONTROL_RATE, BlockResult, ConditionBlock, Setting, file_name, fly_block
 from airworthy.benchmarks.tracking.condition_scene import ROOM, extent
-from airworthy.benchmarks.tracking.conditions import Condition, expanded, sweeps
+from airworthy.benchmarks.tracking.conditions import Condition, Sweep, expanded, sweeps
 from airworthy.benchmarks.tracking.config import (
     IDLE_RULES,
     EvaluateConfig,
@@ -110,21 +110,43 @@ def write_report(
     """
     rows = summary["flights"]
     series = series_of(rows)
-    swept = {name for sweep in sweeps() for name in sweep.conditions}
+    lines = drawn_sweeps(rows)
+    swept = {name for sweep in lines for name in sweep.conditions}
     main = [item for item in conditions if item.name not in swept]
     content = report_text.content(summary, config, conditions, store.identity)
     content |= {
         "figures": _figures(summary, main, series, config.protocol),
         "plans": _plans(config, main, blocks, store, series),
         "sweeps": [
-            {"title": sweep.title, "svg": markup(figure_sweep(sweep, rows, series, config.protocol))}
-            for sweep in sweeps()
-            if sum(any(row["condition"] == name for row in rows) for name in sweep.conditions) > 1
+            {"title": sweep.title, "svg": markup(figure_sweep(sweep, rows, series, config.protocol))} for sweep in lines
         ],
+        "left_out": left_out(main, conditions),
         "told": _estimates(main, blocks, store, series),
         "seen": _first_pictures(main or list(conditions), blocks, store),
     }
     return write_text(store.folder / REPORT_FILE, page_of("airworthy.benchmarks.tracking", trim=False, **content))
+
+
+def drawn_sweeps(rows: Sequence[Row]) -> list[Sweep]:
+    """Return the sweeps of which at least two points were flown: these are lines, a single point is a condition like others."""
+    flown = {row["condition"] for row in rows}
+    return [sweep for sweep in sweeps() if sum(name in flown for name in sweep.conditions) > 1]
+
+
+def left_out(main: Sequence[Condition], conditions: Sequence[Condition]) -> str:
+    """Return which conditions the figures of single conditions do not show, in a sentence; empty where they show all.
+
+    Args:
+        main: Those that they show.
+        conditions: All that were flown.
+    """
+    shown = {item.name for item in main}
+    swept = [item.name for item in conditions if item.name not in shown]
+    told = [f'Points of sweeps ({", ".join(swept)}) are drawn under "How much it bears".'] if swept else []
+    if len(main) > PLANS_MAX:
+        names = ", ".join(item.title for item in main[PLANS_MAX:])
+        told.append(f"From above, the first {PLANS_MAX} conditions are drawn, and not {names}.")
+    return " ".join(told)
 
 
 def _figures(
@@ -197,7 +219,7 @@ def _estimates(
     panels = []
     for one in series:
         lines = []
-        for item in (item for item in main if item.name in ESTIMATED):
+        for item in (item for item in main if item.name.partition(":")[0] in ESTIMATED):
             mine = [b for b in blocks if (b.method, b.family, b.condition.name) == (one.pilot, one.family, item.name)]
             tables = [table for b in mine if "estimate_mass_kg" in (table := store.flights(b.name)).columns]
             if tables:

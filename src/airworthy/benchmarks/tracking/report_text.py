@@ -7,6 +7,7 @@ from dataclasses import fields
 from math import degrees, isfinite, nan
 from typing import Any
 
+from airworthy.benchmarks.tracking.adaptation import payload_step
 from airworthy.benchmarks.tracking.conditions import Condition
 from airworthy.benchmarks.tracking.config import EvaluateConfig, vehicle_of, vehicle_word
 from airworthy.benchmarks.tracking.tables import CLASSES, SOURCE, PublishedRow, mean_of, published_rows
@@ -103,26 +104,30 @@ def _cards(
     if base is None:
         return []
     published = base["published"] or {}
-    rate = base["success_rate"]
-    between = share_interval(rate["low"], rate["high"])
-    below = f"{base['pilot']}, {base['family'].replace('_', '-')}" + (f"; {between} %" if between else "")
     return [
-        card(
-            f"success, {base['title'].lower()}",
-            f"{100 * rate['value']:.0f}",
-            "%",
-            below,
-            "good" if rate["value"] == 1 else "poor",
-        ),
+        *_success_cards(rows),
         *(_card(name, base, published, protocol) for name in CONDITION),
         card("flights", str(len(rows)), "", f"{len(dict.fromkeys(row['condition'] for row in rows))} conditions"),
     ]
 
 
+def _success_cards(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Return a card for every pilot in every family: how many of all its flights succeeded."""
+    found = []
+    for pilot, family in dict.fromkeys((row["pilot"], row["family"]) for row in rows):
+        mine = [row["outcome"] in SUCCESSES for row in rows if (row["pilot"], row["family"]) == (pilot, family)]
+        good = sum(mine)
+        below = f"{family.replace('_', '-')}; {good} of {len(mine)} flights, all conditions"
+        tone = "good" if good == len(mine) else "poor"
+        found.append(card(f"success, {pilot}", f"{100 * good / len(mine):.0f}", "%", below, tone))
+    return found
+
+
 def _card(name: str, entry: Mapping[str, Any], published: Mapping[str, Any], protocol: TrackingProtocol) -> dict[str, str]:
     shown, real = metric(name), published.get(name)
     known = real is not None and isfinite(real)
-    note = f"published, real: {shown.factor * float(real or 0.0):g} {shown.unit}" if known else "simulated"
+    who = f"{entry['pilot']}, {entry['family'].replace('_', '-')}, {entry['title'].lower()}"
+    note = who + (f"; published, real: {shown.factor * float(real or 0.0):g} {shown.unit}" if known else "")
     return card(shown.words(protocol=protocol), measured(name, mean_of(entry, name)), shown.unit, note)
 
 
@@ -227,9 +232,13 @@ def _failures(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> l
 
 def _failures_note(rows: Sequence[Mapping[str, Any]]) -> str:
     failed = sum(row["outcome"] not in SUCCESSES for row in rows)
-    if not failed:
-        return "No flight failed."
-    return f"{failed} of {len(rows)} flights" + (f"; the first {FAILURES_MAX} are listed." if failed > FAILURES_MAX else ".")
+    marred = sum(row["outcome"] in SUCCESSES and bool(row["cause"]) for row in rows)
+    said = [f"{failed} of {len(rows)} flights failed." if failed else "No flight failed."]
+    if marred:
+        said.append(f"{marred} more {'is' if marred == 1 else 'are'} listed that succeeded in spite of what is named.")
+    if failed + marred > FAILURES_MAX:
+        said.append(f"The first {FAILURES_MAX} are listed.")
+    return " ".join(said)
 
 
 def _adaptation(adaptation: Mapping[str, Any]) -> dict[str, Any]:
@@ -238,8 +247,9 @@ def _adaptation(adaptation: Mapping[str, Any]) -> dict[str, Any]:
     estimates = []
     for entry in adaptation["estimates"]:
         for word, numbers in entry["conditions"].items():
-            if ":" in word:
-                continue
+            before = entry["conditions"].get("baseline")
+            loaded = word.partition(":")[0] == "payload" and before is not None
+            moved = payload_step(before, numbers) if loaded else nan
             off = 100.0 * (numbers["mean"] / numbers["true"] - 1.0)
             estimates.append(
                 {
@@ -251,15 +261,14 @@ def _adaptation(adaptation: Mapping[str, Any]) -> dict[str, Any]:
                     "std": f"{numbers['std']:.3f}",
                     "true": f"{numbers['true']:.3f}",
                     "off": f"{off:+.2f} %",
-                    "step": f"{100 * entry['payload_step']:.0f} %"
-                    if word == "payload" and isfinite(entry["payload_step"])
-                    else "",
+                    "step": f"{100 * moved:.0f} %" if isfinite(moved) else "",
                 }
             )
     nominal, loaded = adaptation["published"][1], adaptation["published"][2]
     step = (loaded["mean"] - nominal["mean"]) / (loaded["true"] - nominal["true"])
     return {
         "estimates": estimates,
+        "stepped": any(row["step"] for row in estimates),
         "ratios": [{**row, "off": f"{100 * (row['mean'] / row['true'] - 1):+.1f} %"} for row in adaptation["published"]],
         "published_step": f"{100 * step:.0f} %",
         "formula": [

@@ -1,0 +1,61 @@
+"""What an evaluation's report shows of what was asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airworthy.benchmarks.tracking import job, report_text
+from airworthy.benchmarks.tracking.conditions import expanded, sweeps
+
+
+def flown(*names: str) -> list[dict[str, Any]]:
+    return [{"condition": name} for name in names]
+
+
+def test_single_points_of_sweeps_are_conditions_and_whole_sweeps_are_lines() -> None:
+    assert job.drawn_sweeps(flown("baseline", "payload:1.4", "delay:0.03", "wind:2.1")) == []
+    (line,) = job.drawn_sweeps(flown("payload:1.4", "payload:1.5", "delay:0.03"))
+    assert line in sweeps()
+    assert line.name == "payload"
+
+
+def test_what_figures_leave_out_is_said() -> None:
+    conditions = expanded(("baseline", "payload:1.4", "payload:1.5"))
+    assert job.left_out(conditions, conditions) == ""
+    said = job.left_out(conditions[:1], conditions)
+    assert "payload:1.4, payload:1.5" in said
+    assert "How much it bears" in said
+    many = expanded(("baseline", "sweeps"))
+    assert many[job.PLANS_MAX].title in job.left_out(many, many)
+
+
+def test_every_pilot_has_a_headline_of_its_own() -> None:
+    rows = [{"pilot": p, "family": "rigid", "outcome": o} for p, o in (("a", "success"), ("b", "success"), ("b", "collision"))]
+    cards = report_text._success_cards(rows)
+    assert [(one["label"], one["value"], one["tone"]) for one in cards] == [
+        ("success, a", "100", "good"),
+        ("success, b", "50", "poor"),
+    ]
+
+
+def test_flights_that_succeeded_in_spite_of_something_are_counted_apart() -> None:
+    outcomes = (("success", ""), ("collision", "touched"), ("success_recovered", "touched"))
+    rows = [{"outcome": outcome, "cause": cause} for outcome, cause in outcomes]
+    assert report_text._failures_note(rows) == (
+        "1 of 3 flights failed. 1 more is listed that succeeded in spite of what is named."
+    )
+    assert report_text._failures_note(rows[:1]) == "No flight failed."
+
+
+def test_a_point_of_a_payload_sweep_has_its_step() -> None:
+    numbers = {"baseline": (6.0, 6.0), "payload:1.4": (5.0, 4.0), "delay:0.03": (6.0, 6.0)}
+    told = {word: {"flights": 1, "mean": mean, "std": 0.0, "true": true} for word, (mean, true) in numbers.items()}
+    published = [{"name": "x", "mean": 1.0 + k, "std": 0.0, "true": 1.0 + k} for k in range(3)]
+    entry = {"pilot": "a", "family": "rigid", "estimate": "ratio_flown", "conditions": told, "payload_step": float("nan")}
+    shown = report_text._adaptation({"estimates": [entry], "published": published, "formula": []})
+    assert {row["condition"]: row["step"] for row in shown["estimates"]} == {
+        "baseline": "",
+        "payload:1.4": "50 %",
+        "delay:0.03": "",
+    }
+    assert shown["stepped"]
