@@ -49,6 +49,8 @@ __all__ = [
 COLORS = ("flown", "warn", "ink", "bad", "muted")
 """Of pilots, in turn; green belongs to what was published."""
 PLAN_COLUMNS = 3
+ESTIMATE_COLORS = ("flown", "warn", "muted", "ink", "bad", "second")
+"""Of conditions in a figure of estimates, in turn."""
 
 
 @dataclass(frozen=True)
