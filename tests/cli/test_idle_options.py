@@ -73,6 +73,7 @@ SPLIT, UNSPLIT = SimpleNamespace(split=True, what="transforms.json"), SimpleName
 
 EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
     "airworthy fly": [
+        (_fly(units="cm", up="y", recentre=True, keep_frame=True, voxel=0.1),),
         (_fly(contact="respond"),),
         (_fly(video_camera="chase", video_env=1, video_size=(320, 240), video_rate=20.0),),
         (_fly(record_rate=200.0),),

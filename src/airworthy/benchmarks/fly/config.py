@@ -66,7 +66,7 @@ class FlyConfig:
     """Spread of the flights, "name=value": relative half widths of mass, inertia, thrust, rotor, drag, lag; wind [m/s],
     position [m], yaw [rad]; "default" for a mild mix of all."""
     wind: Annotated[tuple[float, float, float], AIR_SPEED] = (0.0, 0.0, 0.0)
-    """Mean wind, world [m/s]."""
+    """Mean wind, world [m/s]. (The wind of `airworthy evaluate` is a push [m/s^2].)"""
     turbulence: Annotated[float, GUSTINESS] = 0.0
     """Standard deviation of Dryden turbulence per axis [m/s]."""
     speed: Annotated[float | None, Bound(0.01, 1000.0, "m/s")] = None
@@ -127,12 +127,25 @@ class FlyConfig:
     priority: Priority | None = None
     """What allocation serves first where the rotors cannot give all that the law asks for (docs/concepts/control.md); without
     it, as the file of --gains says, else attitude-force-yaw."""
+    units: Literal["m", "cm", "mm"] = "m"
+    """Of a scene that is a mesh, point cloud or splat file."""
+    up: Literal["auto", "z", "y", "-y", "-z", "x", "-x"] = "auto"
+    """Vertical axis of such a file: z or y of a mesh or point cloud, z by default (glTF is turned already); any of splats, by
+    default as their container says."""
+    recentre: bool = False
+    """Stand it on the floor, its middle at the origin. Meshes are, if not told to keep their frame."""
+    keep_frame: bool = False
+    """Leave it where its file has it. Point clouds, worlds and splats are."""
+    voxel: Annotated[float, Bound(0.0, 1000.0, "m")] = 0.0
+    """Edge of the cells of a point cloud [m]; 0: as found in it."""
 
     def __post_init__(self) -> None:
         check_fields(self)
 
 
-_LATER = ("start", "goal", "time_limit", "priority")
+SCENE_ARGUMENTS = ("units", "up", "recentre", "keep_frame", "voxel")
+"""How the file of a scene is read."""
+_LATER = ("start", "goal", "time_limit", "priority", *SCENE_ARGUMENTS)
 RECORDINGS = ("video",)
 """Words of `--record`."""
 
@@ -185,6 +198,8 @@ def check_config(config: FlyConfig) -> None:
         if word not in RECORDINGS:
             raise unknown_name("recording", word, RECORDINGS, "Write --record video.")
     refuse_idle(config, FLY_RULES)
+    if config.recentre and config.keep_frame:
+        raise AirworthyError("--recentre and --keep-frame contradict each other; give one of them.")
     if config.course is not None and config.waypoints:
         raise AirworthyError("Both a course and waypoints are given; name one of them.")
     if any(ord(letter) < 32 or 0xD800 <= ord(letter) < 0xE000 for letter in str(config.out)):
@@ -237,6 +252,11 @@ def randomization(tokens: tuple[str, ...]) -> Randomization:
         return Randomization(**values)
     except AirworthyError as error:
         raise AirworthyError(f"--randomize: {str(error).removeprefix('Randomization.')}") from None
+
+
+def read_as_it_is(config: FlyConfig) -> FlyConfig:
+    """Return the same with a scene that says all of itself, as a copy of one does."""
+    return replace(config, **{name: getattr(FlyConfig(), name) for name in SCENE_ARGUMENTS})
 
 
 def draws(config: FlyConfig) -> bool:

@@ -29,6 +29,12 @@ def _below_controller(config: FlyConfig, plans: bool) -> bool:
 
 
 FLY_RULES = (
+    IdleRule(
+        ("units", "up", "recentre", "keep_frame", "voxel"),
+        lambda config: config.scene is None,
+        "without a file of a scene",
+        "name a --scene",
+    ),
     IdleRule(("contact",), lambda config: config.scene is None, "without something to meet", "name a --scene"),
     IdleRule(FILM, lambda config: "video" not in config.record, "without a film", "add --record video"),
     IdleRule(

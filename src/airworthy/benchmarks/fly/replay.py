@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from airworthy.benchmarks.fly.config import without_film
+from airworthy.benchmarks.fly.config import FlyConfig, without_film
 from airworthy.benchmarks.fly.idle import FLY_RULES, PLANNER_RULES
 from airworthy.benchmarks.fly.job import run_fly
 from airworthy.benchmarks.fly.metrics import read_config_of
@@ -77,7 +77,7 @@ def refly(folder: str | Path, quiet: bool = True) -> Comparison:
         again["sha256"],
         str(recorded.get("version", "unknown")),
         _causes(record, flown, str(recorded.get("device")), config.device),
-        _changed(record),
+        _changed(record, config),
     )
 
 
@@ -114,7 +114,7 @@ def _short(text: str | None) -> str:
     return "none" if text is None else text[:12] if len(text) == 64 else text
 
 
-def _changed(record: RunRecord) -> tuple[str, ...]:
+def _changed(record: RunRecord, config: FlyConfig) -> tuple[str, ...]:
     """Files of the user that are not what they were, told by reading them again."""
     found = []
     for name, source in record.sources.items():
@@ -123,7 +123,7 @@ def _changed(record: RunRecord) -> tuple[str, ...]:
             found.append(f"The {name} {source!r} {away}.")
             continue
         try:
-            digest = record.digest_now(name)
+            digest = record.digest_now(name, config)
         except AirworthyError:
             found.append(f"The {name} {source!r} is damaged.")
             continue

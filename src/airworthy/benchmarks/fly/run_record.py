@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import airworthy
-from airworthy.benchmarks.fly.config import DEFAULT_COURSE, FlyConfig, control_of
+from airworthy.benchmarks.fly.config import DEFAULT_COURSE, FlyConfig, control_of, read_as_it_is
 from airworthy.benchmarks.navigation.methods import is_own_pilot
 from airworthy.control.gain_parameters import gain_rows
 from airworthy.control.gain_sets import is_gain_file, read_gain_set, write_gain_set
@@ -93,12 +93,17 @@ class RunRecord:
         """Return the scene: from its copy, or by its name."""
         if config.scene is None:
             return None
+        from airworthy.benchmarks.fly.scene import place_of
         from airworthy.scenes import scene
 
-        return scene(str(self.folder / self.copies["scene"]) if "scene" in self.copies else config.scene)
+        return scene(str(self.folder / self.copies["scene"])) if "scene" in self.copies else place_of(config)
 
-    def digest_now(self, name: str) -> str:
+    def digest_now(self, name: str, config: FlyConfig | None = None) -> str:
         """SHA-256 of an input of `sources`, read again from its file as it is now.
+
+        Args:
+            name: Of the input.
+            config: Of the run, which says how the file of a scene is read; None: as usual.
 
         Raises:
             AirworthyError: It is gone or damaged.
@@ -107,9 +112,12 @@ class RunRecord:
         if name == "course":
             return _digest_of(read_course(source))
         if name == "scene":
-            from airworthy.scenes import scene, scene_digest
+            from airworthy.benchmarks.fly.scene import place_of
+            from airworthy.scenes import scene_digest
 
-            return scene_digest(scene(source))
+            found = place_of(replace(config or FlyConfig(), scene=source))
+            assert found is not None
+            return scene_digest(found)
         if name == "policy":
             return _digest_of_folder(Path(source))
         if name == "gains":
@@ -266,7 +274,7 @@ def repeated(config: FlyConfig, record: RunRecord) -> FlyConfig:
     if record.course is not None:
         asked = replace(asked, course=str(record.folder.resolve() / _COURSE))
     if "scene" in record.copies:
-        asked = replace(asked, scene=str(record.folder.resolve() / record.copies["scene"]))
+        asked = replace(read_as_it_is(asked), scene=str(record.folder.resolve() / record.copies["scene"]))
     if "gains" in record.copies:
         asked = replace(asked, gains=str(record.folder.resolve() / record.copies["gains"]))
     if "policy" in record.copies:

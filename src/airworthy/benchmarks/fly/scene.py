@@ -58,7 +58,9 @@ def place_of(config: FlyConfig) -> Scene | None:
         return None
     from airworthy.scenes import scene
 
-    return scene(config.scene)
+    recentre = True if config.recentre else False if config.keep_frame else None
+    up = None if config.up == "auto" else config.up
+    return scene(config.scene, config.units, up, recentre=recentre, voxel=config.voxel)
 
 
 def with_course(config: FlyConfig, scene: Scene | None) -> tuple[str | None, tuple[str, ...]]:

@@ -56,7 +56,8 @@ class EvaluateConfig:
     """Where: a scene's name or file."""
     conditions: tuple[str, ...] = ("table_2",)
     """Conditions (baseline, lighting, dynamic, static, payload, wind, drones, extended, cluttered), points of sweeps (wind:2.5,
-    lighting:0.3, delay:0.02, payload:1.5, noise:extreme), whole sweeps (wind_sweep, lighting_sweep, delay_sweep, payload_sweep,
+    a push of 2.5 m/s^2 for a second, no speed of air as in `airworthy fly --wind`; lighting:0.3 of full; delay:0.02 s;
+    payload:1.5 times the mass; noise:extreme), whole sweeps (wind_sweep, lighting_sweep, delay_sweep, payload_sweep,
     noise_levels), and groups (table_2, multi_objective, skills, sweeps, all)."""
     flights: int = 20
     """Per pilot, family and condition."""
