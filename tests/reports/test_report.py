@@ -18,8 +18,9 @@ from tests.fixtures.flights import fly
 from airworthy.core.errors import AssetError
 from airworthy.evaluation import evaluate_tracking, read_summary, summarize, write_summary
 from airworthy.reports.batch import FlightBatch, bands, choose_drawn, reference_of_table
-from airworthy.reports.figures import _saturation_panel
+from airworthy.reports.figures import _bins, _saturation_panel
 from airworthy.reports.flight_report import _camera_azimuth, _scene, path_scene, write_report
+from airworthy.reports.flight_text import _readable, path_notes
 from airworthy.reports.page import labelled
 from airworthy.simulation.flights import FlightTable, write_flight
 from airworthy.tasks import TrackingReference
@@ -312,3 +313,24 @@ def test_the_more_paths_the_fainter_each(flights: int, faint: float) -> None:
     batch = SimpleNamespace(references=[], path=lambda index, points: np.array([[0.0, 0.0, 1.0], [1.0, 0.1 * index, 1.0]]))
     content = _scene(batch, ["success"] * flights, range(flights), 0, [])  # type: ignore[arg-type]
     assert content["faint"] == faint
+
+
+def test_a_histogram_of_equal_distances_lies_around_them_and_above_0() -> None:
+    for value in (2e-3, 7.6e-5):
+        edges = _bins(np.full(5, value))
+        assert 0.0 < edges[0] < value < edges[-1] < 2.0 * value
+    assert _bins(np.zeros(3))[0] >= 0.0
+    spread = _bins(np.array([0.1, 0.2, 0.4]))
+    assert (spread[0], spread[-1]) == (0.1, 0.4)
+
+
+@pytest.mark.parametrize(("value", "shown"), [(5.61e-5, ("0.0561", "mm")), (0.0032, ("3.20", "mm")), (0.05, ("0.0500", "m"))])
+def test_tiles_tell_short_lengths_in_millimetres(value: float, shown: tuple[str, str]) -> None:
+    assert _readable(value, "m") == shown
+    assert _readable(value, "m/s")[1] == "m/s"
+
+
+@pytest.mark.parametrize(("outcome", "colour"), [("success", "Blue"), ("partial", "Amber"), ("collision", "Red")])
+def test_the_caption_names_the_colour_of_the_one_flight(outcome: str, colour: str) -> None:
+    batch: Any = SimpleNamespace(left_picture=lambda index: False, rows=np.zeros((1, 2), int))
+    assert path_notes(batch, [0], [outcome])["drawn_note"].startswith(f"{colour}: the flight.")

@@ -27,6 +27,11 @@ OUTCOME_ROLES = {"flown": "success", "warn": "partial", "bad": "failure"}
 REFERENCES_DRAWN = 8
 _ERROR = METRICS["tracking_error_m"].heading()
 PANELS_MAX = 9
+# Ours: a distance below it is rounding, not flight.
+_LEAST_TOP = 1e-6
+"""Least top of an axis of distances [m]."""
+_NEAR_LIMIT = 0.2
+"""Share of the distance that counts as near the path, above which errors are shown beside it."""
 
 
 def outcome_role(outcome: object) -> str:
@@ -81,13 +86,17 @@ def figure_error(batch: FlightBatch, typical: int, protocol: TrackingProtocol) -
         titles = ("Distance to the path [m]", METRICS["time_matched_error_m"].caption())
         matrices = [batch.over_time(batch.signals[name]) for name in ("distance", "matched")]
         # One scale for both panels, or the two distances could not be compared by eye.
-        top = max(_axis_top(bands(matrix, [0.95])[0], matrix, 1.35 * protocol.proximity_m) for matrix in matrices)
+        top = max(_axis_top(bands(matrix, [0.95])[0], matrix, _LEAST_TOP) for matrix in matrices)
+        # The limit is shown where it is near enough to judge by; millimetres under it would be a flat line.
+        if top > _NEAR_LIMIT * protocol.proximity_m:
+            top = max(top, 1.35 * protocol.proximity_m)
         for axes, matrix, title in zip(panels, matrices, titles, strict=True):
             _spread(axes, batch, matrix, typical, worst=True)
-            axes.axhline(protocol.proximity_m, color=PALETTE["warn"], linewidth=0.9, linestyle=DOTS)
             axes.set_title(title)
             axes.set_xlabel("time [s]")
             axes.set_ylim(0.0, top)
+            if protocol.proximity_m < top:
+                axes.axhline(protocol.proximity_m, color=PALETTE["warn"], linewidth=0.9, linestyle=DOTS)
             _note_beyond(axes, matrix, top)
         _note_limit(panels[0], protocol.proximity_m, f"{protocol.proximity_m:g} m")
         _legend(panels[1], batch, worst=True)
@@ -159,7 +168,7 @@ def figure_distribution(flights: Sequence[Mapping[str, Any]], protocol: Tracking
     roles = np.array([outcome_role(flight["outcome"]) for flight in flights])
     known = np.isfinite(error)
     cap = _cap(error[known])
-    edges = np.histogram_bin_edges(np.minimum(error[known], cap), bins=int(np.clip(2 * np.sqrt(known.sum()), 8, 40)))
+    edges = _bins(np.minimum(error[known], cap))
     with sheet(2.6) as figure:
         panels = figure.subplots(1, 3)
         figure.subplots_adjust(left=0.045, right=0.985, top=0.88, bottom=0.18, wspace=0.17)
@@ -174,8 +183,12 @@ def figure_distribution(flights: Sequence[Mapping[str, Any]], protocol: Tracking
         if present != ["flown"]:
             panels[0].legend(loc="upper right")
         _ecdf(panels[1], error[known], "Flights with at most this tracking error [%]", _ERROR)
-        panels[1].axvline(protocol.proximity_m, color=PALETTE["warn"], linewidth=0.9, linestyle=DOTS)
-        panels[1].set_xlim(left=0.0, right=max(1.15 * protocol.proximity_m, 1.1 * cap))
+        near = cap > _NEAR_LIMIT * protocol.proximity_m
+        if near:
+            panels[1].axvline(protocol.proximity_m, color=PALETTE["warn"], linewidth=0.9, linestyle=DOTS)
+        panels[1].set_xlim(left=0.0, right=max(1.15 * protocol.proximity_m, 1.1 * cap) if near else 1.3 * cap)
+        for axes in panels[:2]:
+            axes.locator_params(axis="x", nbins=6)
         _ecdf(
             panels[2],
             proximity[np.isfinite(proximity)],
@@ -284,6 +297,15 @@ def _ecdf(axes: Any, values: Array, title: str, label: str) -> None:
     axes.margins(x=0.04)
 
 
+def _bins(values: Array) -> Array:
+    """Edges of a histogram of distances; of equal ones a narrow span around them that does not reach below 0."""
+    count = int(np.clip(2 * np.sqrt(values.size), 8, 40))
+    low, high = float(values.min()), float(values.max())
+    if high - low > 1e-3 * high:
+        return np.histogram_bin_edges(values, bins=count)
+    return np.linspace(0.5 * low, 1.5 * max(high, _LEAST_TOP), count + 1)
+
+
 def _cap(values: Array) -> float:
     """Largest value shown to scale: all of them, unless a few lie far above the rest."""
     greatest, usual = float(np.max(values)), 1.5 * float(np.quantile(values, 0.95))
@@ -312,7 +334,10 @@ def _parameter_title(name: str, correlation: float) -> str:
 
 def _note_limit(axes: Any, value: float, text: str) -> None:
     low, high = axes.get_ylim()
-    if value < high:
+    if value >= high:
+        note = f"\N{UPWARDS ARROW} near the path: {text}"
+        axes.text(0.01, 0.985, note, color=PALETTE["warn"], fontsize=7, ha="left", va="top", transform=axes.transAxes)
+    else:
         axes.text(
             0.995,
             value + 0.015 * (high - low),

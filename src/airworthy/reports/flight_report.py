@@ -337,7 +337,7 @@ def _pictures(
         if batch.table.rotors("rotor_command").shape[1]:
             figures["commands"] = figure_commands(batch, typical, limits)
         content |= _scene(batch, outcomes, drawn, typical, gates)
-        content |= flight_text.path_notes(batch, drawn, len(flights))
+        content |= flight_text.path_notes(batch, drawn, outcomes)
     figures |= _distributions(flights, protocol)
     content["figures"] = {name: Markup(svg) for name, svg in figures.items()}  # noqa: S704 - made by inline_svg, which escapes
     return content

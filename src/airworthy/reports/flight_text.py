@@ -83,16 +83,18 @@ def content(
     }
 
 
-def path_notes(batch: FlightBatch, drawn: Sequence[int], count: int) -> dict[str, str]:
+def path_notes(batch: FlightBatch, drawn: Sequence[int], outcomes: Sequence[object]) -> dict[str, str]:
     """Return what the path and error figures must say about what they show.
 
     Args:
         batch: The flights.
         drawn: Numbers of the flights that are drawn.
-        count: Of all flights.
+        outcomes: Of all flights.
     """
+    count = len(outcomes)
     if count == 1:
-        shown = "Blue: the flight. Dashed: the reference."
+        colour = "Blue" if outcomes[0] in SUCCESSES else "Amber" if outcomes[0] == "partial" else "Red"
+        shown = f"{colour}: the flight. Dashed: the reference."
     else:
         some = f"{len(drawn)} of {count} flights are drawn, from the best to the worst"
         which = some if len(drawn) < count else f"All {count} flights are drawn"
@@ -201,8 +203,7 @@ def _cards(flights: Sequence[Mapping[str, Any]], total: Mapping[str, Any], proto
         _measured("tracking_error_m", error.get("mean"), _between(error, "m"), protocol),
         card(
             "Worst distance",
-            number((total.get("tracking_error_max_m") or {}).get("max")),
-            "m",
+            *_readable((total.get("tracking_error_max_m") or {}).get("max"), "m"),
             "greatest of any flight to its path",
         ),
         _measured("proximity_percent", near.get("mean"), "mean share of samples", protocol),
@@ -225,13 +226,22 @@ def _cards(flights: Sequence[Mapping[str, Any]], total: Mapping[str, Any], proto
 def _measured(name: str, value: Any, below: str, protocol: TrackingProtocol) -> dict[str, str]:
     shown = metric(name)
     words = shown.words(protocol=protocol)
-    return card(words[0].upper() + words[1:], number(value), shown.unit, below)
+    return card(words[0].upper() + words[1:], *_readable(value, shown.unit), below)
+
+
+def _readable(value: Any, unit: str) -> tuple[str, str]:
+    """Return a number and its unit; a tile has room for few digits: lengths under a centimetre are told in millimetres."""
+    if unit == "m" and value is not None and 0.0 < abs(value) < 0.01:
+        return number(1000.0 * value), "mm"
+    return number(value), unit
 
 
 def _between(described: Mapping[str, Any], unit: str) -> str:
     low, high = described.get("low"), described.get("high")
     if low is None or high is None or not (isfinite(low) and isfinite(high)):
         return "mean distance to the path"
+    if unit == "m" and 0.0 <= low <= high < 0.01:
+        low, high, unit = 1000.0 * low, 1000.0 * high, "mm"
     return f"mean; {number(low)} to {number(high)} {unit}"
 
 

@@ -198,7 +198,7 @@ def place_pictures(scene: Scene, table: FlightTable, sensor_images: list[dict[st
     """
     shown = {
         "place": data_uri(place_picture(scene, table)),
-        "place_note": " ".join((f"{scene.name}:", scene.description.rstrip(".") + ".")),
+        "place_note": f"{scene.name}: {scene.description.rstrip('.')}." if scene.description.strip() else f"{scene.name}.",
     }
     return {**shown, "seen": sensor_images}
 
@@ -276,10 +276,21 @@ def sensor_pictures(mounted: MountedSensors, env: int = 0) -> list[dict[str, str
         for channel, values in sample.data.items():
             picture = _picture_of(channel, values[env], device)
             if picture is not None and len(shown) < SENSORS:
-                note = f"{device.name}, {channel}, at {sample.time[env]:.2f} s"
+                note = f"{device.name}, {channel}, at {sample.time[env]:.2f} s{_scale_note(channel, values[env], device)}"
                 image = data_uri(fitted(enlarged(picture, 240), 480), picture.shape[1] > 64)
                 shown.append({"name": name, "note": note, "image": image})
     return shown
+
+
+def _scale_note(channel: str, values: ArrayAny, device: Any) -> str:
+    """Tell what the colours of a picture of distances stand for, as `distance_picture` takes them; empty for other channels."""
+    if channel not in ("depth", "range", "true_depth", "true_range") or values.ndim != 2:
+        return ""
+    metres = np.asarray(values if channel.startswith("true_") else device.limits.metres(values), float)
+    known = metres[np.isfinite(metres) & (metres >= 0.0)]
+    if not known.size:
+        return "; nothing measured"
+    return f"; red is near, 0 m, blue is far, {np.percentile(known, 98.0):.3g} m and more; dark: nothing measured"
 
 
 def _picture_of(channel: str, values: ArrayAny, device: Any) -> ArrayU8 | None:
