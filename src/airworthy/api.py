@@ -152,7 +152,7 @@ def render(
         channels: See `rendering.render`.
         size: Width and height [px].
         fov: Horizontal angle of view [rad].
-        out: Folder of `Images.report`.
+        out: Folder that `Images.report` and `Images.show` write the picture into; until then nothing is written.
         options: Fields of `rendering.ShadingOptions`.
 
     Raises:
