@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from airworthy.core.random import Stream
     from airworthy.core.runs.progress import stoppable
     from airworthy.core.schema import Bound, check_fields
-    from airworthy.core.tracing import jacobian, trace
+    from airworthy.core.tracing import adjoint, jacobian, trace
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
     "MODULE_OPTIONS", "AirworthyError", "AssetError", "AssetWarning", "Bound", "Launcher", "Layout", "Stream",
-    "UnknownNameError", "camera_attitude", "check_fields", "data_dir", "frames", "from_euler", "jacobian", "ops",
+    "UnknownNameError", "adjoint", "camera_attitude", "check_fields", "data_dir", "frames", "from_euler", "jacobian", "ops",
     "quiet_launch", "quiet_warp", "read_json", "read_toml", "shared_source", "stoppable", "trace", "write_json", "write_text",
 ]  # fmt: skip
