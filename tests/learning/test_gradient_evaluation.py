@@ -14,7 +14,7 @@ from airworthy.evaluation import wilson_interval
 from airworthy.learning.gradient import GradientOptions, GradientTraining, HoverStart
 from airworthy.learning.gradient.evaluation import (
     AS_IT_IS,
-    Condition,
+    HoverCondition,
     HoverFlights,
     HoverProtocol,
     compare,
@@ -142,7 +142,7 @@ def test_late_commands_come_late(delay_ms: int, at_hover: int) -> None:
     item = vehicle("tinyprop")
     hover = np.asarray(hover_speed(item))
     flyer = Steady(1.05 * hover, hover)
-    fly_hover(item, flyer, SHORT, START, 4, Condition("command delay", delay_s=1e-3 * delay_ms))
+    fly_hover(item, flyer, SHORT, START, 4, HoverCondition("command delay", delay_s=1e-3 * delay_ms))
     told = [row[0, 0] for row in flyer.told[1:]]  # what was followed at the end of each period
     np.testing.assert_allclose(told[:at_hover], hover[0], rtol=1e-6)
     np.testing.assert_allclose(told[at_hover:], 1.05 * hover[0], rtol=1e-6)
@@ -151,7 +151,7 @@ def test_late_commands_come_late(delay_ms: int, at_hover: int) -> None:
 def test_conditions_do_what_they_say() -> None:
     item, hover = vehicle("tinyprop"), np.asarray(hover_speed(vehicle("tinyprop")))
 
-    def flown(condition: Condition) -> HoverFlights:
+    def flown(condition: HoverCondition) -> HoverFlights:
         return fly_hover(item, Steady(hover, hover), SHORT, START, 16, condition)
 
     nominal = flown(AS_IT_IS)
@@ -170,7 +170,7 @@ def test_noise_is_of_the_policy_s_sight_and_repeats() -> None:
     learner = GradientTraining(vehicle("tinyprop"), GradientOptions(env_count=16, window=2, hidden=16))
     learner.weights[-2][:] *= 50.0
     policy = LearntPolicy.of(learner)
-    noisy = [fly_hover(learner.vehicle, policy, SHORT, START, 16, Condition("noise", noise=k)) for k in (5.0, 5.0, 0.0)]
+    noisy = [fly_hover(learner.vehicle, policy, SHORT, START, 16, HoverCondition("noise", noise=k)) for k in (5.0, 5.0, 0.0)]
     np.testing.assert_array_equal(noisy[0].error, noisy[1].error)
     assert (noisy[0].jitter > noisy[2].jitter).all()
 
@@ -182,8 +182,8 @@ def test_baselines_fly_the_same_starts_and_conditions_that_concern_them() -> Non
     assert mpc["median_error_m"] < 0.01
     hover = np.asarray(hover_speed(item))
     with pytest.raises(AirworthyError, match="geometric controller decides inside the simulator's step"):
-        fly_hover(item, GeometricController(100.0), SHORT, START, 4, Condition("command delay", delay_s=0.01))
-    grid = [Condition("command delay", "10 ms", delay_s=0.01), Condition("mass", "+20 %", mass=1.2)]
+        fly_hover(item, GeometricController(100.0), SHORT, START, 4, HoverCondition("command delay", delay_s=0.01))
+    grid = [HoverCondition("command delay", "10 ms", delay_s=0.01), HoverCondition("mass", "+20 %", mass=1.2)]
     steady: Any = Steady(hover, hover)
     rows = robustness(item, steady, GeometricController(100.0), SHORT, START, grid)
     assert [row["known"] is None for row in rows] == [True, False]

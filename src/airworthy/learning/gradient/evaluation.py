@@ -24,7 +24,7 @@ from airworthy.vehicles import Vehicle, hover_speed
 
 __all__ = [
     "AS_IT_IS",
-    "Condition",
+    "HoverCondition",
     "HoverFlights",
     "HoverProtocol",
     "compare",
@@ -73,7 +73,7 @@ class HoverProtocol:
 
 
 @dataclass(frozen=True)
-class Condition:
+class HoverCondition:
     """What differs from the vehicle as it is."""
 
     kind: str = "as it is"
@@ -106,25 +106,25 @@ class Condition:
         return {name: factor for name, factor in named.items() if factor != 1.0}
 
 
-AS_IT_IS = Condition()
+AS_IT_IS = HoverCondition()
 
 
-def conditions(winds: bool = True) -> list[Condition]:
+def conditions(winds: bool = True) -> list[HoverCondition]:
     """Return the robustness grid of the specification (section 8).
 
     Args:
         winds: Whether wind does anything to the vehicle.
     """
-    grid = [Condition("command delay", f"{1e3 * t:g} ms", delay_s=t) for t in (0.0, 0.01, 0.02, 0.03)]
+    grid = [HoverCondition("command delay", f"{1e3 * t:g} ms", delay_s=t) for t in (0.0, 0.01, 0.02, 0.03)]
     for kind, name, shares in (
         ("mass", "mass", (-0.2, 0.2)),
         ("thrust", "thrust", (-0.1, 0.1)),
         ("rotor lag", "lag", (-0.3, 0.3)),
     ):
-        grid += [Condition(kind, f"{100 * x:+g} %", **{name: 1.0 + x}) for x in shares]
-    grid += [Condition("wind", f"{w:g} m/s", wind=w) for w in (1.0, 3.0, 5.0) if winds]
-    grid += [Condition("observation noise", f"x {k:g}", noise=k) for k in (1.0, 3.0, 5.0)]
-    return [*grid, *(Condition("rate", f"{f:g} Hz", rate=f) for f in (50.0, 200.0, 500.0))]
+        grid += [HoverCondition(kind, f"{100 * x:+g} %", **{name: 1.0 + x}) for x in shares]
+    grid += [HoverCondition("wind", f"{w:g} m/s", wind=w) for w in (1.0, 3.0, 5.0) if winds]
+    grid += [HoverCondition("observation noise", f"x {k:g}", noise=k) for k in (1.0, 3.0, 5.0)]
+    return [*grid, *(HoverCondition("rate", f"{f:g} Hz", rate=f) for f in (50.0, 200.0, 500.0))]
 
 
 def has_drag(vehicle: Vehicle) -> bool:
@@ -168,6 +168,12 @@ def evaluation_starts(vehicle: Vehicle, spread: HoverStart, protocol: HoverProto
     """Return the first states of the protocol's flights, (13 + rotors, count).
 
     A training draws its starts from episode 1 on, these are of episode 0: whatever the seeds, none is seen twice.
+
+    Args:
+        vehicle: That flies.
+        spread: Half widths of the starts.
+        protocol: With the seed of the starts.
+        count: Flights.
     """
     u = uniforms(flight_key(protocol.seed, np.arange(count), 0), 0, Stream.RESET, START_UNIFORMS).T
     lower, upper = (np.array([getattr(rotor, f"speed_{end}") for rotor in vehicle.rotors]) for end in ("min", "max"))
@@ -180,7 +186,7 @@ def fly_hover(
     protocol: HoverProtocol,
     spread: HoverStart,
     count: int,
-    condition: Condition = AS_IT_IS,
+    condition: HoverCondition = AS_IT_IS,
 ) -> HoverFlights:
     """Fly the first starts of the protocol and measure them.
 
@@ -238,7 +244,7 @@ class _Late:
         self._simulator.step()
 
 
-def _noise(protocol: HoverProtocol, condition: Condition, tick: int, count: int) -> Array | None:
+def _noise(protocol: HoverProtocol, condition: HoverCondition, tick: int, count: int) -> Array | None:
     """Return what is added to position, velocity, attitude as a small rotation, and body rate, (12, count)."""
     if not condition.noise:
         return None
@@ -359,7 +365,7 @@ def robustness(
     known: Flyer | None,
     protocol: HoverProtocol,
     spread: HoverStart,
-    grid: Sequence[Condition],
+    grid: Sequence[HoverCondition],
 ) -> list[dict[str, Any]]:
     """Fly a grid of conditions.
 
