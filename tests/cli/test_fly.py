@@ -428,7 +428,7 @@ def test_a_run_is_repeated_elsewhere_when_its_sources_changed_or_went(
     assert main(["replay", "run"]) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[0].startswith("Equal")
-    assert "The scene 'home/place' is gone or damaged." in out
+    assert "The scene 'home/place' is not there, seen from this folder." in out
     monkeypatch.chdir(tmp_path)
     assert main(["replay", "elsewhere/run"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1  # the files are as they were
@@ -440,7 +440,7 @@ def test_a_run_is_repeated_elsewhere_when_its_sources_changed_or_went(
     assert out.splitlines()[0].startswith("Equal")
     assert "The vehicle 0 'home/mine.toml' has changed since." in out
     assert "The course 'home/mine.json' has changed since." in out
-    assert "The scene 'home/place' is gone or damaged." in out
+    assert "The scene 'home/place' is not there, seen from this folder." in out
     whole = contents("elsewhere/run")
     assert main(["judge", "elsewhere/run"]) == 0
     assert contents("elsewhere/run") == whole
