@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -378,3 +379,26 @@ def test_skrl_trains(small: VectorTask, tmp_path: Path) -> None:
 def changed_and_finite(before: list[Any], after: Iterator[Any]) -> bool:
     now = list(after)
     return all(bool(p.isfinite().all()) for p in now) and any(bool((a != b).any()) for a, b in zip(before, now, strict=True))
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "reinforcement_learning.md"
+SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("index", "module"), [(0, "numpy"), (1, "numpy"), (2, "gymnasium"), (3, "stable_baselines3"), (4, "rsl_rl"), (5, "skrl")]
+)
+def test_snippets_of_the_page_run(index: int, module: str) -> None:
+    pytest.importorskip(module)
+    assert len(SNIPPETS) == 6
+    names: dict[str, Any] = {}
+    exec(compile(SNIPPETS[index], "reinforcement_learning.md", "exec"), names)
+    if index == 1:
+        state = np.zeros(17)
+        state[2:6] = (3.0, 1.0, 2.0, 0.5)
+        task = names["Climb"](episode_steps=200)
+        assert task.observe(state, (), None).tolist() == [3.0, 1.0, 2.0, 0.5]
+        judged = task.judge(state, state, (), (), None)
+        assert (judged.terms, float(judged.terminated), float(judged.success)) == ({"climb": 0.5}, 0.0, 1.0)

@@ -276,8 +276,15 @@ class VectorTask:
             self._host[name][:] = saved[name]
 
     def parameter(self, name: str) -> ArrayF32:
-        """Parameter rows of the present flights' vehicles, (k, env); those that the task reads."""
+        """Parameter rows of the present flights' vehicles, (k, env); those that the task reads.
+
+        `hover` and `hover_action` are rotor states of hover, and actions that command them where these are affine in actions.
+        """
         p = self._parameters
+        if name in p.extra:
+            return self._host["parameters"][[p.place[row] for row in range(p.extra[name].start, p.extra[name].stop)]][
+                :, : self.env_count
+            ]
         if name not in p.layout:
             raise AirworthyError(f"Unknown parameter {name!r}; see airworthy.dynamics.state.rigid_layout.")
         rows = [p.place[row] for row in range(*p.layout.rows(name).indices(p.layout.size)) if row in p.place]
