@@ -33,7 +33,7 @@ def pilot_names() -> dict[str, str]:
 def _name(word: str) -> str:
     name = word.partition(":")[0]
     if name not in pilot_names():
-        hint = "A trained policy is svnet:FOLDER or policy:FOLDER, a class of your own FILE.py:CLASS." if "/" in name else ""
+        hint = "A trained policy is svnet:FOLDER or policy:FOLDER, a class of your own FILE.py:CLASS."
         raise unknown_name("pilot", name, pilot_names(), hint)
     return name
 
