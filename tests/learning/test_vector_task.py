@@ -197,17 +197,12 @@ def test_any_vehicle_can_be_commanded() -> None:
     for name, width in (("base_octarotor", 8), ("cf2x_L250", 4), ("x500", 4)):
         environments = VectorTask("hover", 16, vehicle=name)
         assert environments.action_count == width
-        hover = environments._host["parameters"][[environments._parameters.place[r] for r in hover_rows(environments)], :16].T
+        hover = environments.parameter("hover_action").T
         for _ in range(20):
             result = environments.step(hover)
         assert np.isfinite(result.observation).all()
         # Commanded its hover, a vehicle that began level on average neither climbs nor falls.
         assert abs(float(np.mean(environments.state[5]))) < 1.0
-
-
-def hover_rows(environments: VectorTask) -> list[int]:
-    rows = environments._parameters.extra["hover_action"]
-    return list(range(rows.start, rows.stop))
 
 
 @dataclass(frozen=True)
