@@ -160,4 +160,4 @@ def main(million: float) -> None:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]) if len(sys.argv) > 1 else 4.0)
+    main(float(sys.argv[1]) if len(sys.argv) > 1 else 3.0)
