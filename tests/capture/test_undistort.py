@@ -206,3 +206,11 @@ def test_cameras_that_cannot_be(model: str, parameters: tuple[float, ...], messa
 def test_a_lens_of_which_nothing_is_left() -> None:
     with pytest.raises(AirworthyError, match="under a tenth"):
         Undistorter(SourceCamera(100, 100, 20.0, 20.0, 50.0, 50.0, PlumbBob(-8.0)))
+
+
+def test_a_lens_that_folds_askew_is_followed_to_where_it_folds_first() -> None:
+    """x = u + 2 p u v + p (3 u^2 + v^2) and y = v + p (u^2 + 3 v^2) + 2 p u v: the area of the slopes is
+    (1 + p (6 u + 2 v)) (1 + p (2 u + 6 v)) - (2 p (u + v))^2, on the diagonal with u = v = -r / sqrt(2)
+    (1 - 8 p r / sqrt(2))^2 - (4 p r / sqrt(2))^2, 0 first at r = sqrt(2) / (12 p)."""
+    camera = SourceCamera(200, 200, 80.0, 80.0, 100.0, 100.0, PlumbBob(0.0, 0.0, 0.2, 0.2))
+    assert camera.reach(2.0) == pytest.approx(np.sqrt(2.0) / 2.4, abs=2.0 / 255)

@@ -85,3 +85,14 @@ def test_synthesis_names_the_card_where_it_wrote_one(card: Path | None, last: st
     assert said.splitlines()[-1] == last
     assert "of 4, 0 of them new" in said
     assert "75 %" in next(line for line in said.splitlines() if "flying" in line)
+
+
+def test_a_stopped_navigation_run_says_how_many_flights_are_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = Benchmarked(Path("out"), {"scenarios": [], "scores": []}, 500, 1_700, True, None)
+    monkeypatch.setattr(navigation, "run_benchmark", lambda *_, **__: done)
+    assert navigation._run(navigation.NavigationConfig()) == 130
+    said = capsys.readouterr()
+    assert said.err == "Interrupted: finished flights are kept; the same command flies the other 1,200.\n"
+    assert said.out == "Results: out\n"

@@ -10,7 +10,7 @@ from airworthy.gates.benchmark.blocks import plan_options
 from airworthy.gates.benchmark.dense_check import dense_row, passages
 from airworthy.gates.benchmark.families import FAMILIES, FlightSpread, drawn_vehicles, mass_spread_of
 from airworthy.gates.benchmark.flights import FlightOptions, fly
-from airworthy.gates.crossings import check_crossings
+from airworthy.gates.crossings import ON_PLANE, _met, _resolved, check_crossings
 from airworthy.gates.planner.network import Boundary
 from airworthy.gates.planner.planner import PlanOptions, plan, plan_gates
 from airworthy.gates.task import judge_path
@@ -154,3 +154,15 @@ def test_flights_take_the_spread_of_their_own_family() -> None:
         assert flown.results.outcomes.tolist() == ["success"] * 6
     assert mass_spread_of("competition") == 0.01
     assert mass_spread_of("crazyflow") == pytest.approx(0.01 / 3)
+
+
+@pytest.mark.parametrize("joint", [-ON_PLANE, -0.5 * ON_PLANE, 0.0, 0.5 * ON_PLANE, ON_PLANE])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_pieces_that_join_on_the_plane_itself_cross_it_once(joint: float, sign: float) -> None:
+    """Where they join on its edge neither piece has a sign there: only both together tell of the crossing."""
+    ahead = sign * np.array([[-1.0, joint], [joint, 1.0]])
+    local = np.stack((ahead, np.zeros((2, 2)), np.zeros((2, 2))), axis=1)
+    inside, undecided = _resolved(local, np.array([[0.0, 1.0], [1.0, 2.0]]), np.zeros(2, np.int64), np.array([[0.5, 0.5]]))
+    (met,) = _met(0, *inside.ends)
+    assert (met.gate, met.forwards, undecided) == (0, sign > 0.0, ())
+    assert 1.0 <= met.time <= 2.0

@@ -17,7 +17,7 @@ from airworthy.core.native_kernel import quiet_warp
 from airworthy.gates.labels.controller_model import _body, hover, make_controller_model
 from airworthy.gates.labels.equations import FlightState, Lane, _move
 from airworthy.gates.labels.kernel import flight_kernel, fly_lanes
-from airworthy.gates.labels.lanes import make_lanes
+from airworthy.gates.labels.lanes import _headings, make_lanes
 from airworthy.gates.labels.options import RANDOMISATIONS, SearchOptions
 from airworthy.gates.labels.rollouts import fly, reference_of, second_duration
 from airworthy.gates.labels.situations import RolloutDraws, draw, noise
@@ -251,3 +251,11 @@ def test_the_second_segment_begins_at_the_end_of_the_first(time: float, yaw: flo
     assert found[:3] == pytest.approx([x, 0.0, 0.0])
     assert found[3:9] == pytest.approx([speed, *[0.0] * 5])
     assert found[9:] == pytest.approx([yaw, rate])
+
+
+def test_headings_turn_along_the_shorter_arc() -> None:
+    headings = np.array([[3.0, -3.0, 0.5], [-3.0, 3.0, 3.0], [0.5, 0.75, 4.5]])
+    turns = _headings(headings, SearchOptions())[..., 1]
+    assert np.abs(turns).max() <= np.pi
+    np.testing.assert_allclose(turns, np.angle(np.exp(1j * np.diff(headings, axis=1))), atol=1e-12)
+    assert not _headings(headings, replace(SearchOptions(), yaw_ramp=0.0))[..., 1].any()

@@ -177,3 +177,14 @@ def test_what_happens_after_a_crash_is_no_passage() -> None:
     results = _judge(path, gates=(TURNED,))
     assert results.crashed[0]
     assert results.wrong_way[0] == 0
+
+
+def test_the_judge_tells_when_each_flight_crashed_while_it_watches() -> None:
+    wide = np.array([[0.0, 5.0, 0.5], [1.0, 5.0, 0.5], [2.0, 5.0, 0.5]])
+    into = np.array([[0.0, 0.2, 0.5], [1.0, 0.2, 0.5], [2.0, 0.2, 0.5]])  # the left bar of a gate at x = 1
+    judge = GateJudge([[Gate((1.0, 0.0, 0.5), 0.0)]] * 2)
+    assert np.isnan(judge.crash_time).all()
+    judge.watch([0.0, 1.0, 2.0], np.stack((wide, into), axis=1))
+    assert judge.crashed.tolist() == [False, True]
+    assert np.isnan(judge.crash_time[0])
+    assert 0.9 < judge.crash_time[1] <= 1.0

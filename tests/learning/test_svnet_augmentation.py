@@ -77,3 +77,11 @@ def test_a_training_from_before_the_option_goes_on() -> None:
     del before["paste"]
     assert SvNetOptions().differences(before) == []
     assert SvNetOptions(paste=0.5).differences(before) == ["paste was 0.0, not 0.5"]
+
+
+def test_what_is_pasted_lies_as_often_at_one_end_of_an_image_as_at_the_other() -> None:
+    """Pieces stick out on all sides alike: over 4000 images the shares of both ends agree to a tenth."""
+    x = images(4_000, 12)
+    covered = (x != pasted(x, generator(), 1.0)).any(1).float().mean(0)
+    for lines in (covered.mean(0), covered.mean(1)):
+        assert float(lines[:4].mean() / lines[-4:].mean()) == pytest.approx(1.0, abs=0.1)

@@ -9,7 +9,8 @@ import pytest
 
 from airworthy.cli import verify
 from airworthy.cli.verify import main
-from airworthy.verification import flightgoggles_figures, promise_figures, published_figures
+from airworthy.simulation import Simulator
+from airworthy.verification import flightgoggles, flightgoggles_figures, promise_figures, published_figures
 from airworthy.verification.published import below, within, zero
 
 
@@ -81,3 +82,14 @@ def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(capsys.readouterr().out)
     assert len(found) >= 100
     assert max(len(figure["name"]) for figure in found) <= 100  # as wide as a table of them may be
+
+
+def test_the_figures_of_wrench_noise_hold_for_fewer_vehicles_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 400 vehicles 1200 numbers give a standard deviation to 2 %, and 800 a variance to 5 %: 4 of each are allowed."""
+    monkeypatch.setattr(
+        flightgoggles, "Simulator", lambda model, config, env_count, seed: Simulator(model, config, env_count=400, seed=seed)
+    )
+    first, second, share, size = flightgoggles._wrench_noise()
+    assert (first.measured, second.measured) == (pytest.approx(0.693, rel=0.08), pytest.approx(0.490, rel=0.08))
+    assert share.measured == pytest.approx(1.0, rel=0.28)
+    assert size.measured == pytest.approx(5e-4, rel=0.2)

@@ -113,3 +113,20 @@ def test_the_silhouette_is_one_pixel_wide() -> None:
     labels[0, :, 5:] = 1
     band = silhouette(labels)[0, 1:-1]
     assert band.tolist() == [[True, False, False, False, True, True, False, False, True]] * 5
+
+
+def test_images_that_depend_on_the_number_of_their_environment_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As made by a stand-in of the engine, first from where the camera is, then from the environment's number alone."""
+
+    def seen(batch: Any, table: Any, position: Any, attitude: Any, channels: Any) -> dict[str, Any]:
+        return dict.fromkeys(channels, np.asarray(position).sum(axis=1, keepdims=True))
+
+    def numbered(batch: Any, table: Any, position: Any, attitude: Any, channels: Any) -> dict[str, Any]:
+        return dict.fromkeys(channels, np.arange(len(position), dtype=float)[:, None])
+
+    monkeypatch.setattr(geometry, "cast", seen)
+    assert [figure.measured for figure in geometry._order()] == [0, 0]
+    monkeypatch.setattr(geometry, "cast", numbered)
+    other, alone = geometry._order()
+    assert other.measured > 40
+    assert alone.measured == 9  # of every fifth of 48, all but the first

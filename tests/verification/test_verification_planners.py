@@ -266,7 +266,7 @@ def test_everything_is_more_of_the_same(monkeypatch: pytest.MonkeyPatch, everyth
 
         return figures
 
-    names = ("cost", "twin", "map", "search", "ego", "way", "network", "shield", "time")
+    names = ("cost", "twin", "map", "search", "ego", "path", "network", "shield", "time")
     for name in [*(f"{part}_figures" for part in names), "demo_figure"]:
         monkeypatch.setattr(planners, name, told(name))
     monkeypatch.setattr(planners, "usable_network", lambda: None)

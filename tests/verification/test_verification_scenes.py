@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from airworthy.core.errors import AssetError
-from airworthy.geometry import Box
+from airworthy.geometry import Box, Cylinder
 from airworthy.scenes import Instance, scene
 from airworthy.scenes.formats import Points, write_pcd
 from airworthy.scenes.generators.flyingtrust import layout_of
@@ -113,3 +113,27 @@ def test_some_damaged_files_load_and_some_do_not(name: str) -> None:
     assert wrong == 0
     assert loaded >= 5
     assert loaded <= 95 or name == "mtl"  # what is wrong with a material is left out with a warning
+
+
+@pytest.mark.parametrize(
+    ("place", "radius", "half", "said"),
+    [
+        ((29.5, 0.0, 2.0), 0.5, 2.0, ""),
+        ((29.8, 0.0, 2.0), 0.5, 2.0, "place of a trunk along is 30.3, stated 0 to 30"),
+        ((0.0, -19.8, 2.0), 0.5, 2.0, "place of a trunk across is 20.3, stated 0 to 20"),
+        ((0.0, 0.0, 2.0), 0.7, 2.0, "radius of a trunk is 0.7, stated 0.3 to 0.6"),
+        ((0.0, 0.0, 4.25), 0.5, 4.25, "height of a trunk is 8.5, stated 3.5 to 8"),
+        ((0.0, 0.0, 1.5), 0.5, 1.5, "height of a trunk is 3, stated 3.5 to 8"),
+        ((0.0, 0.0, 2.5), 0.5, 2.0, "foot of a trunk is 0.5, stated 0 to 0"),
+    ],
+)
+def test_a_trunk_out_of_its_stated_range_shows(
+    place: tuple[float, float, float], radius: float, half: float, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scenes, "_cylinders", lambda *_: [(np.array(place), Cylinder(radius, half), np.array([0.0, 0.0, 1.0]))])
+    found = [
+        f"{name} is {value:.3g}, stated {low:g} to {high:g}"
+        for name, value, low, high in scenes._forest(layout_of("forest", 2), 2)
+        if name != "number of trees" and not low - 1e-9 <= value <= high + 1e-9
+    ]
+    assert found == ([said] if said else [])

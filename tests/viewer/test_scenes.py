@@ -244,3 +244,9 @@ class TestSplats:
         splats = _splats(20)
         variance = np.linalg.eigvalsh(covariances(splats).astype(float))
         np.testing.assert_allclose(variance, np.sort(splats.scale.astype(float) ** 2, axis=1), rtol=1e-3)  # float32 sums
+
+
+def test_textures_finer_than_a_decimetre_are_wrapped_too() -> None:
+    made = wrapped(tessellate(Box((2.0, 1.0, 0.5))), [Material(texture_size=0.05)])
+    assert made.uv is not None
+    assert np.ptp(made.uv, axis=0).max() == pytest.approx(80.0)  # 4 m in repeats of 5 cm

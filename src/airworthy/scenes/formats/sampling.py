@@ -172,7 +172,7 @@ def _enclosed(occupied: ArrayBool) -> ArrayInt:
     space, count = label(np.pad(~occupied, 1, constant_values=True))
     if count < 2:
         return np.zeros((0, 3), np.int64)
-    size = np.bincount(space.reshape(-1), minlength=count + 1)
+    size = np.bincount(space.ravel())
     first = np.unique(space, return_index=True)[1]
     # The padding joins all that is outside, and its corner is of it.
     numbers = np.setdiff1d(np.arange(1, count + 1), space[0, 0, 0])
