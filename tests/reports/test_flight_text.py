@@ -40,12 +40,12 @@ SUMMARY = {"flights": FLIGHTS, "aggregate": TOTAL, "version": "1.2"}
 @pytest.mark.parametrize(
     ("value", "digits", "text"),
     [
-        (None, 3, "–"),
-        (float("nan"), 3, "–"),
-        (float("inf"), 3, "–"),
+        (None, 3, "\N{EN DASH}"),
+        (float("nan"), 3, "\N{EN DASH}"),
+        (float("inf"), 3, "\N{EN DASH}"),
         (0.0, 3, "0"),
         (0.0625, 3, "0.0625"),
-        (-1.5, 3, "−1.50"),
+        (-1.5, 3, "\N{MINUS SIGN}1.50"),
         (9.99, 3, "9.99"),
         (10.0, 3, "10.0"),
         (1234.5, 3, "1,234"),
@@ -83,11 +83,20 @@ def test_the_head_of_a_report_says_what_was_flown_and_how_well() -> None:
 def test_tables_of_a_report_hold_what_was_measured() -> None:
     page = flight_text.content(SUMMARY, {}, None, None)
     row = next(row for row in page["aggregate"] if row["label"] == "tracking error [m]")
-    assert list(row.values())[1:] == ["0.250", "0.125 – 0.500", "0.200", "0.220", "0.100 – 0.750", "0.0625", "2.00", "3"]
+    assert list(row.values())[1:] == [
+        "0.250",
+        "0.125 \N{EN DASH} 0.500",
+        "0.200",
+        "0.220",
+        "0.100 \N{EN DASH} 0.750",
+        "0.0625",
+        "2.00",
+        "3",
+    ]
     heads = [head["label"] for head in page["heads"]]
     assert heads[:3] == ["flight", "outcome", "course"]
     cells = [dict(zip(heads, (cell["text"] for cell in row), strict=True)) for row in page["rows"]]
-    assert [cell["error [m]"] for cell in cells] == ["0.0625", "–", "1,234"]
+    assert [cell["error [m]"] for cell in cells] == ["0.0625", "\N{EN DASH}", "1,234"]
     assert [cell["course"] for cell in cells] == ["oval", "line", "line"]
     assert cells[0]["yaw [deg]"] == "28.6"
     assert cells[1]["collisions"] == "12"
@@ -109,7 +118,7 @@ def test_the_verdict(flights: list[str], said: str) -> None:
 @pytest.mark.parametrize(
     ("outcomes", "value", "shown", "tone"),
     [
-        ([], None, "–", ""),
+        ([], None, "\N{EN DASH}", ""),
         (["success"], 1.0, "100", "good"),
         (["success", "timeout"], 0.5, "50.0", ""),
         (["timeout"], 0.0, "0", "poor"),
