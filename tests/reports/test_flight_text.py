@@ -24,6 +24,7 @@ FLIGHTS: list[dict[str, Any]] = [
     {"env": 2, "outcome": "partial", "vehicle": "carl", "course": "line", "tracking_error_m": 1234.5},
 ]
 TOTAL: dict[str, Any] = {
+    "flights": 3,
     "success_rate": {"value": 1.0 / 3.0, "low": 0.0625, "high": 0.75},
     "tracking_error_m": DESCRIBED,
     "tracking_error_max_m": DESCRIBED,
