@@ -227,15 +227,18 @@ def synthesize(out: str | Path = "runs/synthesize", *, workers: int = 1, device:
 
 
 @raises_in_keywords
-def train(kind: str, data: str | Path | Result, out: str | Path | None = None, *, quiet: bool = True, **options: Any) -> Result:
+def train(kind: str, data: Any, out: str | Path | None = None, *, quiet: bool = True, **options: Any) -> Result:
     """Train a network, or go on with a training that was stopped.
 
     Args:
-        kind: svnet, a visuomotor policy; or boundary, a network from gates to speeds and times.
-        data: Folder of a data set (`synthesize`) or of labels, or what made it.
+        kind: hover, a policy that commands motors; svnet, a visuomotor policy; or boundary, a network from gates to speeds and
+            times.
+        data: Of hover the vehicle, a record, a name or a file; else the folder of a data set (`synthesize`) or of labels, or
+            what made it.
         out: Folder of the training; None: runs/KIND.
         quiet: Show no progress.
-        options: Fields of `learning.SvNetOptions` and `learning.RunOptions`, or of their like in `gates`.
+        options: Of hover fields of `learning.HoverConfig`; else of `learning.SvNetOptions` and `learning.RunOptions`, or of
+            their like in `gates`.
 
     Returns:
         Its frame is the journal, a row per step that was written down.
@@ -246,6 +249,8 @@ def train(kind: str, data: str | Path | Result, out: str | Path | None = None, *
     """
     from airworthy import gates, learning
 
+    if kind == "hover":
+        return _train_hover(data, Path(f"runs/{kind}" if out is None else out), quiet, options)
     folder = data.folder if isinstance(data, Result) else Path(data)
     where = Path(f"runs/{kind}" if out is None else out)
     done: Any
@@ -257,8 +262,18 @@ def train(kind: str, data: str | Path | Result, out: str | Path | None = None, *
         what, run = configured("train boundary", options, gates.BoundaryOptions, gates.BoundaryRunOptions)
         done = gates.train_boundary(gates.read_labels(folder), where, what, run, quiet=quiet)
     else:
-        raise unknown_name("kind of network", kind, ("svnet", "boundary"))
+        raise unknown_name("kind of network", kind, ("hover", "svnet", "boundary"))
     return Result(done.folder, done.figures, done, done.folder / REPORT, (done.folder / "training.jsonl",))
+
+
+def _train_hover(item: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
+    from airworthy import learning
+
+    (config,) = configured("train hover", options, learning.HoverConfig)
+    protocol = learning.HoverProtocol(flights=config.flights, grid_flights=config.grid_flights, mpc_flights=config.mpc_flights)
+    flown = item if isinstance(item, Vehicle) else named_vehicle(str(item))
+    done = learning.train_hover(flown, out, config.options(config.seed), protocol, quiet=quiet)
+    return Result(done.folder, dict(done.figures), done, done.report, (done.folder / "metrics.jsonl",))
 
 
 @raises_in_keywords

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from airworthy.learning.export import export_onnx
     from airworthy.learning.export_motor import export_policy
     from airworthy.learning.gradient import GradientOptions, GradientTraining, write_motor_policy
+    from airworthy.learning.gradient.config import HoverConfig
+    from airworthy.learning.gradient.evaluation import HoverProtocol
+    from airworthy.learning.gradient.run import train_hover
     from airworthy.learning.svnet import ExpertPairs, RunOptions, SvNetOptions, TrainedSvNet, train_svnet
     from airworthy.learning.svnet.adaptation import AdaptationConfig, measure_adaptation
     from airworthy.learning.synthesis import (
@@ -44,9 +47,10 @@ else:
 
 __all__ = [
     "NOISE_LEVELS", "AdaptationConfig", "DatasetConfig", "ExpertDataset", "ExpertPairs", "GradientOptions",
-    "GradientTraining", "GymnasiumFlight", "GymnasiumVector", "HoverTask", "ImageStack", "Judgement", "Made",
-    "MotorCommand", "RolloutPlan", "Rollouts", "RslRlEnv", "RunOptions", "SkrlEnv", "StableBaselinesEnv", "Stages",
-    "StepResult", "SvNetOptions", "SynthesisConfig", "TrainedSvNet", "VectorTask", "export_lerobot", "export_onnx",
-    "export_policy", "flight_camera", "learning_tasks", "measure_adaptation", "noise_level", "read_manifest",
-    "register_gymnasium", "register_task", "roll_out", "synthesize_dataset", "train_svnet", "write_motor_policy",
+    "GradientTraining", "GymnasiumFlight", "GymnasiumVector", "HoverConfig", "HoverProtocol", "HoverTask", "ImageStack",
+    "Judgement", "Made", "MotorCommand", "RolloutPlan", "Rollouts", "RslRlEnv", "RunOptions", "SkrlEnv",
+    "StableBaselinesEnv", "Stages", "StepResult", "SvNetOptions", "SynthesisConfig", "TrainedSvNet", "VectorTask",
+    "export_lerobot", "export_onnx", "export_policy", "flight_camera", "learning_tasks", "measure_adaptation",
+    "noise_level", "read_manifest", "register_gymnasium", "register_task", "roll_out", "synthesize_dataset", "train_hover",
+    "train_svnet", "write_motor_policy",
 ]  # fmt: skip

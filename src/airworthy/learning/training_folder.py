@@ -79,6 +79,8 @@ class TrainingNames:
     """Said where all options and the data are the same, and something is not."""
     steps: str
     """What checkpoints count ("epoch")."""
+    figures_file: str = FIGURES_FILE
+    """Where its figures lie; written last."""
 
 
 class TrainingFolder:
@@ -105,7 +107,7 @@ class TrainingFolder:
     def done(self) -> bool:
         """Whether a training was finished here."""
         # Figures are written last: where they lie, everything else does.
-        return os.path.lexists(self.folder / FIGURES_FILE)
+        return os.path.lexists(self.folder / self._named.figures_file)
 
     @property
     def machine(self) -> dict[str, Any] | None:
@@ -125,9 +127,9 @@ class TrainingFolder:
         """
         try:
             read(self.folder)
-            return of(self.folder, read_json(self.folder / FIGURES_FILE))
+            return of(self.folder, read_json(self.folder / self._named.figures_file))
         except (KeyError, TypeError, ValueError) as error:
-            reason = f"{str(self.folder / FIGURES_FILE)!r} does not hold the figures of a training."
+            reason = f"{str(self.folder / self._named.figures_file)!r} does not hold the figures of a training."
             raise AssetError(f"{reason} {_AGAIN}") from error
         except AssetError as error:
             raise AssetError(f"{error} {_AGAIN}") from error
@@ -198,7 +200,7 @@ class TrainingFolder:
         """Return how this training began before; None: it did not. Refuses a folder of another."""
         path, where = self.folder / IDENTITY_FILE, repr(str(self.folder))
         if not path.is_file():
-            if any((self.folder / name).exists() for name in (CHECKPOINTS, FIGURES_FILE, CONTRACT_FILE)):
+            if any((self.folder / name).exists() for name in (CHECKPOINTS, self._named.figures_file, CONTRACT_FILE)):
                 # Results without an identity may be anybody's: nothing is written over them.
                 raise AirworthyError(f"{where} holds {self._named.result} but no {IDENTITY_FILE}: choose another folder.")
             return None

@@ -1,4 +1,4 @@
-"""`airworthy train KIND DATA`: expert data -> weights that fly."""
+"""`airworthy train KIND ...`: expert data, or a vehicle alone -> weights that fly."""
 
 from __future__ import annotations
 
@@ -105,6 +105,7 @@ def _show(found: Adaptation) -> None:
 
 PROG = "airworthy train"
 KINDS = {
+    "hover": "a policy that commands motors and holds a place, for any vehicle, from nothing, in about a second",
     "svnet": "SV-Net, a visuomotor policy, from expert data (airworthy synthesize)",
     "boundary": "a network from gates to speeds and times, from labelled situations (airworthy synthesize gates)",
     "adaptation": "no training: what the history network of a trained SV-Net knows in flight",
@@ -168,6 +169,10 @@ def main(argv: list[str]) -> int:
         raise unknown_name("kind of network", word, KINDS, f"It is the first word: {PROG} svnet DATA --out FOLDER.")
     if word == "adaptation":
         return measure(argv[1:], f"{PROG} {word}")
+    if word == "hover":
+        from airworthy.cli.learning.train_hover import main as train_hover
+
+        return train_hover(argv[1:])
     if word == "boundary":
         from airworthy.cli.learning.train_boundary import main as train_boundary
 
@@ -178,7 +183,11 @@ def main(argv: list[str]) -> int:
 def _help() -> str:
     width = max(map(len, KINDS))
     lines = [f"  {name:{width}}  {what}" for name, what in KINDS.items()]
-    usage = [f"usage: {PROG} svnet DATA [options]", f"       {PROG} boundary LABELS [options]"]
+    usage = [
+        f"usage: {PROG} hover --vehicle NAME [options]",
+        f"       {PROG} svnet DATA [options]",
+        f"       {PROG} boundary LABELS [options]",
+    ]
     usage.append(f"       {PROG} adaptation POLICY [options]")
     return "\n".join([*usage, "", "kinds:", *lines, "", f"  {PROG} KIND --help  its options"])
 

@@ -7,7 +7,7 @@ under what no training said: late commands, other vehicles, wind, noise, other r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from airworthy.core.schema import Bound, check_fields
 from airworthy.evaluation import wilson_interval
 from airworthy.learning.gradient.flyers import Flyer, LearntPolicy
 from airworthy.learning.gradient.hover import START_UNIFORMS, HoverStart, hover_start
-from airworthy.simulation import Simulator, SimulatorConfig, Wind
+from airworthy.simulation import Randomization, Simulator, SimulatorConfig, Wind
 from airworthy.vehicles import Vehicle, hover_speed
 
 __all__ = [
@@ -41,6 +41,7 @@ EVALUATION_SEED = 7919
 _NOISE = (0.001, 0.002, 0.001, 0.002)
 """Standard deviation of position [m], velocity [m/s], attitude [rad], body rate [rad/s] as observed: those of L2F's training
 (specification, section 3.3)."""
+_LEAST_THRUST_TO_WEIGHT = 1.2
 _SETTLED = 0.1
 """A flight has settled within this share of the farthest that it was away: flights begin with a speed as well as a distance."""
 
@@ -92,6 +93,8 @@ class HoverCondition:
     """Multiple of the noise of observations."""
     rate: float = 0.0
     """Decisions per second [Hz]; 0: as in training."""
+    drawn: Randomization = field(default_factory=Randomization)
+    """How the vehicles of flights differ; each has a thrust-to-weight of at least `least_thrust_to_weight`."""
 
     @property
     def of_vehicle(self) -> bool:
@@ -107,6 +110,8 @@ class HoverCondition:
 
 
 AS_IT_IS = HoverCondition()
+DRAWN = Randomization(mass=0.2, inertia=0.3, thrust=0.1, lag=0.3)
+"""Of the acceptance list of the specification (section 9, 9), as all vehicles are drawn from it alike."""
 
 
 def conditions(winds: bool = True) -> list[HoverCondition]:
@@ -116,15 +121,14 @@ def conditions(winds: bool = True) -> list[HoverCondition]:
         winds: Whether wind does anything to the vehicle.
     """
     grid = [HoverCondition("command delay", f"{1e3 * t:g} ms", delay_s=t) for t in (0.0, 0.01, 0.02, 0.03)]
-    for kind, name, shares in (
-        ("mass", "mass", (-0.2, 0.2)),
-        ("thrust", "thrust", (-0.1, 0.1)),
-        ("rotor lag", "lag", (-0.3, 0.3)),
-    ):
-        grid += [HoverCondition(kind, f"{100 * x:+g} %", **{name: 1.0 + x}) for x in shares]
+    grid += [HoverCondition("mass", f"{100 * x:+g} %", mass=1.0 + x) for x in (-0.2, 0.2)]
+    grid += [HoverCondition("thrust", f"{100 * x:+g} %", thrust=1.0 + x) for x in (-0.1, 0.1)]
+    grid += [HoverCondition("rotor lag", f"{100 * x:+g} %", lag=1.0 + x) for x in (-0.3, 0.3)]
     grid += [HoverCondition("wind", f"{w:g} m/s", wind=w) for w in (1.0, 3.0, 5.0) if winds]
     grid += [HoverCondition("observation noise", f"x {k:g}", noise=k) for k in (1.0, 3.0, 5.0)]
-    return [*grid, *(HoverCondition("rate", f"{f:g} Hz", rate=f) for f in (50.0, 200.0, 500.0))]
+    grid += [HoverCondition("rate", f"{f:g} Hz", rate=f) for f in (50.0, 200.0, 500.0)]
+    every = [HoverCondition("drawn vehicles", f"{1e3 * t:g} ms late", delay_s=t, drawn=DRAWN) for t in (0.0, 0.01, 0.02)]
+    return [*grid, *every]
 
 
 def has_drag(vehicle: Vehicle) -> bool:
@@ -161,7 +165,7 @@ class HoverFlights:
     tilt: Array
     """Largest angle between body z and world z [rad]."""
     thrust_to_weight: float
-    """Of the vehicle under the condition."""
+    """Of the vehicle under the condition; the least, where vehicles are drawn."""
 
 
 def evaluation_starts(vehicle: Vehicle, spread: HoverStart, protocol: HoverProtocol, count: int) -> Array:
@@ -207,7 +211,11 @@ def fly_hover(
         )
     rate = condition.rate or flyer.rate
     config = SimulatorConfig(
-        level=flyer.level, control_rate=rate, physics_rate=protocol.physics_rate, wind=Wind(mean=(condition.wind, 0.0, 0.0))
+        level=flyer.level,
+        control_rate=rate,
+        physics_rate=protocol.physics_rate,
+        wind=Wind(mean=(condition.wind, 0.0, 0.0)),
+        randomization=condition.drawn,
     )
     simulator = Simulator(vehicle, config, count, seed=protocol.seed)
     for name, factor in condition.factors.items():
@@ -216,6 +224,8 @@ def fly_hover(
     simulator.reset(
         position=start[:, :3], velocity=start[:, 3:6], attitude=start[:, 6:10], rate=start[:, 10:13], rotor_speed=start[:, 13:]
     )
+    if condition.drawn.any:
+        _keep_thrust(simulator)
     flyer.begin(simulator)
     late = _Late(simulator, condition.delay_s, flyer.hover) if condition.delay_s else None
     seen = _Measured(simulator, protocol, rate)
@@ -227,6 +237,26 @@ def fly_hover(
             late.step(command)
         seen.add()
     return seen.result()
+
+
+def _keep_thrust(simulator: Simulator) -> None:
+    """Raise the thrust of drawn vehicles that could hardly hover, as a training does (specification, section 10)."""
+    raised = np.maximum(1.0, _LEAST_THRUST_TO_WEIGHT / _thrust_to_weight(simulator))
+    for name in ("rotor_thrust", "rotor_torque"):
+        value = simulator.parameter(name)
+        simulator.set_parameter(name, value * raised.reshape(-1, *(1,) * (value.ndim - 1)))
+
+
+def _thrust_to_weight(simulator: Simulator) -> Array:
+    n = simulator.rotor_count
+    full = np.asarray(simulator.parameter("rotor_max"), float)[:, :n]
+    thrust = _thrusts(simulator, full).sum(axis=1)
+    return np.asarray(thrust / (simulator.parameter("mass") * simulator.parameter("gravity")))
+
+
+def _thrusts(simulator: Simulator, rotors: Array) -> Array:
+    c = np.asarray(simulator.parameter("rotor_thrust"), float).reshape(simulator.env_count, -1, 3)[:, : simulator.rotor_count]
+    return c[..., 0] + rotors * (c[..., 1] + c[..., 2] * np.abs(rotors))
 
 
 class _Late:
@@ -258,8 +288,7 @@ class _Measured:
     def __init__(self, simulator: Simulator, protocol: HoverProtocol, rate: float):
         self._simulator, self._protocol, self._rate = simulator, protocol, rate
         n = simulator.rotor_count
-        self._thrust = np.asarray(simulator.parameter("rotor_thrust"), float).reshape(simulator.env_count, -1, 3)[:, :n]
-        self._low, self._high = (np.asarray(simulator.parameter(f"rotor_{end}")[:, :n], float) for end in ("min", "max"))
+        self._range = np.asarray(simulator.parameter("rotor_max") - simulator.parameter("rotor_min"), float)[:, :n]
         first = np.array(simulator.position, float)
         self._away = first / np.maximum(np.linalg.norm(first, axis=1), 1e-9)[:, None]
         self._distance = [np.linalg.norm(first, axis=1)]
@@ -267,12 +296,7 @@ class _Measured:
         self._command = np.array(simulator.rotor_speed, float)
         weight = simulator.parameter("mass") * simulator.parameter("gravity")
         self._hover = n * (weight / n) ** 1.5
-        # The same for every flight: no condition is drawn.
-        self._ratio = float(self._thrusts(self._high)[0].sum() / weight[0])
-
-    def _thrusts(self, rotors: Array) -> Array:
-        c = self._thrust
-        return c[..., 0] + rotors * (c[..., 1] + c[..., 2] * np.abs(rotors))
+        self._ratio = float(_thrust_to_weight(simulator).min())
 
     def add(self) -> None:
         s = self._simulator
@@ -281,9 +305,9 @@ class _Measured:
         np.maximum(self._beyond, -(position * self._away).sum(axis=1), out=self._beyond)
         up = 1.0 - 2.0 * (attitude[:, 0] ** 2 + attitude[:, 1] ** 2)
         np.maximum(self._tilt, np.arccos(np.clip(up, -1.0, 1.0)), out=self._tilt)
-        self._energy += (np.maximum(self._thrusts(np.array(s.rotor_speed, float)), 0.0) ** 1.5).sum(axis=1)
+        self._energy += (np.maximum(_thrusts(s, np.array(s.rotor_speed, float)), 0.0) ** 1.5).sum(axis=1)
         command = np.array(s.rotors("rotor_command"), float)
-        self._change += (np.abs(command - self._command) / (self._high - self._low)).mean(axis=1)
+        self._change += (np.abs(command - self._command) / self._range).mean(axis=1)
         self._command = command
 
     def result(self) -> HoverFlights:

@@ -247,6 +247,14 @@ class FlightWindow:
         whole = np.concatenate([rows, hover, delay[None]])
         self._numpy["parameters"].reshape(-1, self.env_count)[:] = whole[self._parameters.used]
 
+    def prepare(self, keep: float = 1.0) -> None:
+        """Build the kernel, where no run has: the first takes no longer than others then.
+
+        Args:
+            keep: As of `run`.
+        """
+        self._launcher(keep)
+
     def run(self, weights: Sequence[ArrayF32], keep: float = 1.0) -> tuple[ArrayF32, list[ArrayF32]]:
         """Fly a window from `state`, which moves on, and derive its mean cost per step by the weights.
 

@@ -18,6 +18,7 @@ from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.gradient.dynamics import BODY, surrogate_of
 from airworthy.learning.gradient.hover import START_UNIFORMS, HoverCost, HoverStart, hover_start
 from airworthy.learning.gradient.kernel import FlightWindow, WindowShape
+from airworthy.learning.machine import SEED_MAX, TrainingOptions
 from airworthy.simulation.config import Randomization, SimulatorConfig
 from airworthy.vehicles import Vehicle, hover_speed
 
@@ -37,18 +38,18 @@ _WEIGHT_FLIGHT = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
-class GradientOptions:
-    """How to learn. Defaults are those of the specification's trial (learning by reward, 6.3)."""
+class GradientOptions(TrainingOptions):
+    """How to learn; defaults are `PLAIN`'s."""
 
     hidden: int = 32
     """Width of both hidden layers: 16, 32 or 64."""
-    env_count: Annotated[int, Bound(16, 65536)] = 128
+    env_count: Annotated[int, Bound(16, 65536)] = 32
     """Flights at once, a multiple of 16."""
     window: Annotated[int, Bound(2, 2000)] = 100
     """Policy steps that a gradient looks ahead. Shorter than about a second it settles beside the target."""
-    iterations: Annotated[int, Bound(1, 1_000_000)] = 500
+    iterations: Annotated[int, Bound(1, 1_000_000)] = 1000
     """Gradient steps."""
-    learning_rate: Annotated[float, Bound(0.0, 1.0)] = 1e-2
+    learning_rate: Annotated[float, Bound(0.0, 1.0)] = 2e-2
     """Of Adam, falling by a cosine to `final_share` of it."""
     final_share: Annotated[float, Bound(0.0, 1.0)] = 0.03
     """Of the learning rate, at the end."""
@@ -66,7 +67,7 @@ class GradientOptions:
     """Length of a flight, after which another begins."""
     reach_m: Annotated[float, Bound(0.1, 1e3, "m")] = 4.0
     """A flight farther off is lost and starts anew."""
-    seed: int = 0
+    seed: Annotated[int, Bound(0, SEED_MAX)] = 0
     """Of weights, starts and drawn vehicles."""
     start: HoverStart = field(default_factory=HoverStart)
     """Where flights begin."""

@@ -1,0 +1,103 @@
+"""`airworthy train hover`: a vehicle -> a policy that commands its rotors and holds a place, and the evidence for it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.core.runs.progress import command_line
+
+_BEGUN = time.perf_counter()
+
+from airworthy.learning.gradient.config import HoverConfig  # noqa: E402 - behind the clock: how long loading takes is told
+from airworthy.learning.gradient.evaluation import HoverProtocol  # noqa: E402
+from airworthy.learning.gradient.run import TrainedHover, train_hover, train_seeds  # noqa: E402
+from airworthy.vehicles import named_vehicle  # noqa: E402
+
+_IMPORT_S = time.perf_counter() - _BEGUN
+
+__all__ = ["main"]
+
+PROG = "airworthy train hover"
+_DESCRIPTION = (
+    "Learn to hold a place by motor commands, from nothing, for any vehicle: by the gradient of its flights, in about a second."
+    " Then judge the policy in the simulator beside the geometric controller and the MPC, under late commands, other vehicles,"
+    " wind, noise and other rates. A stopped training goes on where it was, to the same bits as one that was not stopped."
+)
+_STOPPED = "Stopped: the policy as it is lies in the folder, and the same command goes on from there."
+
+
+@dataclass(frozen=True)
+class TrainHoverConfig(HoverConfig):
+    """What is to hover, and how it learns."""
+
+    vehicle: str = "tinyprop"
+    """A name of the catalogue, a vehicle's TOML file, or a URDF with its --rotors."""
+    rotors: Path | None = None
+    """For a URDF: the TOML that says which of its links are rotors, and what they do."""
+    out: Path = Path("runs/hover")
+    """Folder for the policy, report.html, summary.json, metrics.jsonl."""
+    seeds: int = 1
+    """Train so many, from --seed on, each in a folder of its own below --out; the summary there has all of them."""
+    minutes: float = 0.0
+    """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
+    json: bool = False
+    """Print JSON, and no progress."""
+
+    def command(self) -> str:
+        """Return the exact command that makes it again."""
+        return command_line(PROG, self, leave_out=("json", "minutes"))
+
+
+def main(argv: list[str]) -> int:
+    """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
+    config = run_tyro(TrainHoverConfig, argv, PROG, _DESCRIPTION)
+    vehicle = named_vehicle(config.vehicle, config.rotors)
+    protocol = HoverProtocol(flights=config.flights, grid_flights=config.grid_flights, mpc_flights=config.mpc_flights)
+    told: dict[str, Any] = {"import_s": _IMPORT_S, "minutes": config.minutes, "quiet": config.json}
+    with stopped_by_terminate() as received:
+        try:
+            if config.seeds == 1:
+                options = config.options(config.seed)
+                done = [train_hover(vehicle, config.out, options, protocol, command=config.command(), **told)]
+            else:
+                plain = HoverConfig(**{item.name: getattr(config, item.name) for item in fields(HoverConfig)})
+                commands = [
+                    replace(config, seeds=1, seed=config.seed + k, out=config.out / f"seed_{config.seed + k}").command()
+                    for k in range(max(0, config.seeds))
+                ]
+                done = train_seeds(vehicle, config.out, plain, config.seeds, protocol, commands=commands, **told)
+        except KeyboardInterrupt:
+            return interrupted(received, _STOPPED)
+    _say(config, done)
+    return 0
+
+
+def _say(config: TrainHoverConfig, done: list[TrainedHover]) -> None:
+    if config.json:
+        rows = [
+            {"folder": str(item.folder), "finished": item.finished, "iterations": item.iteration, **item.figures}
+            for item in done
+        ]
+        emit_json(rows[0] if config.seeds == 1 else {"folder": str(config.out), "seeds": rows})
+        return
+    columns = ("seed", "learning [s]", "processor [s]", "kept [%]", "median error [cm]", "95 % [cm]", "M steps/s")
+    rows_: list[tuple[Any, ...]] = []
+    for item in (one for one in done if one.finished):
+        f = item.figures
+        errors = [None if f[name] is None else 100.0 * f[name] for name in ("median_error_m", "p95_error_m")]
+        times = f["training_wall_s"], f["training_cpu_s"]
+        rows_.append((f["seed"], *times, f["kept_percent"], *errors, 1e-6 * f["env_steps_per_s"]))
+    if rows_:
+        show_table(f"{done[0].figures['vehicle']}", columns, rows_)
+    last = done[-1]
+    if not last.finished:
+        print(f"Stopped after the minutes it was given, at iteration {last.iteration:,}; the same command goes on from there.")
+        return
+    for item in done:
+        for beside in item.figures["baselines"]:
+            print(beside.get("verdict") or f"No {beside['name']} beside it: {beside['reason']}")
+        print(f"Policy: {item.folder}, to fly with --pilot policy:{item.folder}; report: {item.report}")

@@ -1,0 +1,117 @@
+"""What a user chooses about learning to hover; what is left open follows from whether vehicles are drawn or commands late."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Annotated, Any
+
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.schema import Bound, check_fields
+from airworthy.learning.gradient.evaluation import DRAWN
+from airworthy.learning.gradient.trainer import GradientOptions
+from airworthy.learning.machine import SEED_MAX
+from airworthy.simulation import Randomization
+
+__all__ = ["DEFAULT_WORD", "TRAINERS", "HoverConfig"]
+
+TRAINERS = {"gradient": "by the gradient of flights through vehicle and network"}
+"""Those there are."""
+DEFAULT_WORD = "default"
+SEEDS_MAX = 100
+"""Ours: each is a training and an evaluation."""
+
+_ROBUST: Mapping[str, Any] = MappingProxyType(
+    {"env_count": 64, "iterations": 2000, "learning_rate": 1.5e-2, "keep": 0.98, "delay": 2}
+)
+"""Where vehicles are drawn or commands late and nothing else was said; chosen on starts that are not the evaluation's."""
+
+
+@dataclass(frozen=True)
+class HoverConfig:
+    """How to learn, and on how many flights it is judged.
+
+    Raises:
+        AirworthyError: One sentence, if something cannot be learnt so.
+    """
+
+    trainer: str = "gradient"
+    """What learns; there is "gradient"."""
+    seed: Annotated[int, Bound(0, SEED_MAX)] = 0
+    """Of weights, starts and drawn vehicles."""
+    hidden: int = 32
+    """Width of both hidden layers: 16, 32 or 64."""
+    env_count: int | None = None
+    """Flights at once, a multiple of 16; left out: 32, or 64 where vehicles are drawn or commands late."""
+    window: int = 100
+    """Policy steps that a gradient looks ahead; at less than about a second it settles beside the target."""
+    iterations: int | None = None
+    """Gradient steps; left out: 1000, or 2000 where vehicles are drawn or commands late."""
+    learning_rate: float | None = None
+    """Of Adam, falling by a cosine; left out: 0.02, or 0.015 where vehicles are drawn or commands late."""
+    rate: float = 100.0
+    """Decisions per second [Hz]."""
+    history: int | None = None
+    """Past actions that the policy sees; left out: as many as the delay."""
+    delay: int | None = None
+    """Decisions by which commands come late at most, drawn per flight; left out: 0, or 2 for --randomize default."""
+    randomize: tuple[str, ...] = ()
+    """How vehicles differ from flight to flight, +- share: mass=0.2 inertia=0.3 thrust=0.1 lag=0.3 rotor=0.02 drag=0.3;
+    "default" stands for the first four and commands up to two decisions late."""
+    flights: int = 1024
+    """On which it is judged."""
+    grid_flights: int = 256
+    """Under each condition of the robustness grid."""
+    mpc_flights: int = 64
+    """Of the MPC beside it; 0: without it."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.trainer not in TRAINERS:
+            raise unknown_name("trainer", self.trainer, TRAINERS)
+        self.options(self.seed)
+
+    def options(self, seed: int) -> GradientOptions:
+        """Return the trainer's options for a seed."""
+        spread, preset = self.randomization, DEFAULT_WORD in self.randomize
+        delay = self.delay if self.delay is not None else _ROBUST["delay"] if preset else 0
+        plain: dict[str, Any] = {item.name: item.default for item in fields(GradientOptions)}
+        usual = {**plain, **_ROBUST} if spread.any or delay > 0 else plain
+        return GradientOptions(
+            seed=seed,
+            hidden=self.hidden,
+            env_count=usual["env_count"] if self.env_count is None else self.env_count,
+            window=self.window,
+            iterations=usual["iterations"] if self.iterations is None else self.iterations,
+            learning_rate=usual["learning_rate"] if self.learning_rate is None else self.learning_rate,
+            keep=usual["keep"],
+            rate=self.rate,
+            history=self.history if self.history is not None else delay,
+            delay=delay,
+            randomization=spread,
+        )
+
+    @property
+    def randomization(self) -> Randomization:
+        """How vehicles differ.
+
+        Raises:
+            AirworthyError: A word is not a known name with a number that it can take.
+        """
+        if DEFAULT_WORD in self.randomize:
+            if len(self.randomize) > 1:
+                raise AirworthyError(f"--randomize got {DEFAULT_WORD!r} with other words; give either it or the numbers.")
+            return DRAWN
+        # Where flights begin, and the wind, are not drawn from here.
+        known = [item.name for item in fields(Randomization) if item.name not in ("wind", "position", "yaw")]
+        values: dict[str, float] = {}
+        for word in (part for text in self.randomize for part in text.split()):
+            name, _, number = word.partition("=")
+            if name not in known:
+                raise unknown_name("quantity to randomize", name, known, "Write for example --randomize mass=0.2 lag=0.3.")
+            try:
+                values[name] = float(number)
+            except ValueError:
+                raise AirworthyError(f"--randomize got {word!r}; write it as {name}=NUMBER.") from None
+        return Randomization(**values)

@@ -1,0 +1,124 @@
+"""The page of a policy that hovers: what it took, how well it holds, beside whom, and what it bears."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from airworthy.core.files import write_text
+from airworthy.reports.curves import Line, lines
+from airworthy.reports.page import DASH, card, fixed, interval, page_of
+
+__all__ = ["COLUMNS", "PUBLISHED", "figure_cells", "write_hover_report"]
+
+COLUMNS = (
+    "flights",
+    "kept [%]",
+    "95 % interval",
+    "median error [cm]",
+    "95 % error [cm]",
+    "settled [s]",
+    "overshoot [cm]",
+    "energy of hover",
+    "jitter [%]",
+    "worst tilt [deg]",
+)
+
+PUBLISHED = (
+    ("Learning to Fly in Seconds (arXiv 2311.13081)", "18 s", "a laptop's CPU", "TD3, 300,000 steps, a Crazyflie"),
+    ("RLtools, its example of today", "4 to 6 s", "a laptop's or desktop's CPU", "SAC, 200,000 steps, the same task"),
+)
+"""Who, time of training, on what, how. Not the same task: theirs starts at up to 90 degrees, with noise, a disturbance and 32
+past actions; ours commands rotor speeds as well, from up to 40 degrees, with gradients of the model."""
+
+
+def write_hover_report(path: Path, found: Mapping[str, Any], metrics: Sequence[Mapping[str, float]]) -> Path:
+    """Write the page.
+
+    Args:
+        path: Of the page.
+        found: What `summary.json` holds.
+        metrics: Of the training log.
+    """
+    wall = [(row["wall_s"], row["cost"]) for row in metrics]
+    gone = [(b["wall_s"], float(b["lost"] - a["lost"])) for a, b in pairwise(metrics)]
+    page = page_of(
+        "airworthy.learning.gradient",
+        found=found,
+        cards=_cards(found),
+        curves=[
+            ("Cost per step", lines("cost", "wall time [s]", [Line("cost", "flown", wall)])),
+            ("Flights lost since the point before", lines("lost", "wall time [s]", [Line("lost", "bad", gone)], False)),
+        ],
+        columns=COLUMNS,
+        rows=_rows(found),
+        verdicts=[item["verdict"] for item in found["baselines"] if "verdict" in item],
+        grid=_grid(found),
+        published=PUBLISHED,
+        split=[(name.removesuffix("_s").replace("_", " "), fixed(s, 2)) for name, s in found["seconds"].items()],
+        options=_flat(found["options"]),
+    )
+    return write_text(path, page)
+
+
+def _cards(found: Mapping[str, Any]) -> list[dict[str, str]]:
+    low, high = found["kept_interval_percent"]
+    error = found["median_error_m"]
+    return [
+        card("learning took", fixed(found["training_wall_s"], 2), "s", f"{found['training_cpu_s']:.2f} s of processor time"),
+        card("kept", fixed(found["kept_percent"], 2), "%", f"of {found['flights']:,} flights; {interval(low, high, 2)} %"),
+        card("median error", DASH if error is None else fixed(100.0 * error, 2), "cm", "mean distance over the last 2 s"),
+        card("flown in training", f"{found['env_steps'] / 1e6:.2f} M", "steps", f"{found['env_steps_per_s'] / 1e6:.1f} M/s"),
+    ]
+
+
+def figure_cells(figures: Mapping[str, Any]) -> list[str]:
+    """Write figures of flights as the cells of `COLUMNS`."""
+
+    def scaled(name: str, by: float, digits: int) -> str:
+        value = figures[name]
+        return DASH if value is None else fixed(by * value, digits)
+
+    low, high = figures["kept_interval_percent"]
+    return [
+        f"{figures['flights']:,}",
+        fixed(figures["kept_percent"], 2),
+        interval(low, high, 2),
+        scaled("median_error_m", 100.0, 2),
+        scaled("p95_error_m", 100.0, 2),
+        scaled("median_settling_s", 1.0, 2),
+        scaled("median_overshoot_m", 100.0, 2),
+        scaled("energy_of_hover", 1.0, 3),
+        scaled("action_jitter", 100.0, 2),
+        scaled("worst_tilt_deg", 1.0, 0),
+    ]
+
+
+def _rows(found: Mapping[str, Any]) -> list[tuple[str, list[str], str]]:
+    rows = [("learnt policy", figure_cells(found), "")]
+    for item in found["baselines"]:
+        rows.append((item["name"], [] if "reason" in item else figure_cells(item), item.get("reason", "")))
+    return rows
+
+
+def _grid(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    rows = []
+    for row in found["robustness"]:
+        cells = []
+        for figures in (row["learnt"], row["known"]):
+            if figures is None:
+                cells += ["", ""]
+                continue
+            error = figures["median_error_m"]
+            cells += [fixed(figures["kept_percent"], 1), DASH if error is None else fixed(100.0 * error, 2)]
+        rows.append((row["kind"], row["value"], fixed(row["learnt"]["thrust_to_weight"], 2), *cells))
+    return rows
+
+
+def _flat(options: Mapping[str, Any], head: str = "") -> list[tuple[str, Any]]:
+    pairs: list[tuple[str, Any]] = []
+    for name, value in options.items():
+        pairs += _flat(value, f"{head}{name}.") if isinstance(value, Mapping) else [(f"{head}{name}", value)]
+    return pairs

@@ -1,0 +1,349 @@
+"""From a vehicle to a folder with a policy that hovers, and the evidence for it: `airworthy train hover`.
+
+training.json     what is learnt, and where it began; written first
+checkpoints/      while it is not finished
+weights.safetensors, contract.json   the policy, also of a training that was stopped
+metrics.jsonl     cost, flights lost, steps and time, a line per iteration that was written down
+report.html       curve, tables, robustness
+summary.json      figures; written last: where it lies, all is done
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from airworthy import __version__
+from airworthy.core.errors import AirworthyError
+from airworthy.core.files import lock_folder, write_json, write_text
+from airworthy.core.native_kernel import thread_limit
+from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.learning.gradient.config import SEEDS_MAX, HoverConfig
+from airworthy.learning.gradient.evaluation import (
+    HoverProtocol,
+    compare,
+    conditions,
+    figures,
+    fly_hover,
+    has_drag,
+    robustness,
+)
+from airworthy.learning.gradient.flyers import Flyer, GeometricController, LearntPolicy, MpcController
+from airworthy.learning.gradient.policy import contract_of_training, write_motor_policy
+from airworthy.learning.gradient.report import write_hover_report
+from airworthy.learning.gradient.trainer import GradientOptions, GradientTraining
+from airworthy.learning.machine import Machine, TrainingRunOptions
+from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, say
+from airworthy.pilots.motor_policy.network import read_motor_policy
+from airworthy.vehicles import Vehicle
+
+__all__ = ["METRICS_FILE", "SUMMARY_FILE", "HoverRun", "TrainedHover", "train_hover", "train_seeds"]
+
+SUMMARY_FILE, METRICS_FILE = "summary.json", "metrics.jsonl"
+SCHEMA_VERSION = 1
+_NAMES = TrainingNames(
+    "a policy",
+    "its vehicle was another",
+    "it was judged otherwise, or begun by another version of this program",
+    "iteration",
+    SUMMARY_FILE,
+)
+_METRICS_MOST = 400
+"""Ours: rows of the training log at most; a curve needs no more."""
+_SAID_EVERY_S = 1.0
+"""Between two lines for whoever watches, and between two checkpoints."""
+
+
+@dataclass(frozen=True)
+class TrainedHover:
+    """What a training left."""
+
+    folder: Path
+    finished: bool
+    figures: Mapping[str, Any]
+    """What `summary.json` holds; empty while it is not finished."""
+    iteration: int = 0
+    """Gradient steps done."""
+
+    @property
+    def report(self) -> Path:
+        """The page."""
+        return self.folder / REPORT_FILE
+
+
+class HoverRun:
+    """A training under way with its clock and its log: what a folder saves and goes on from.
+
+    Args:
+        training: Begun.
+    """
+
+    def __init__(self, training: GradientTraining):
+        self.training = training
+        self.metrics: list[dict[str, float]] = []
+        self.wall_s = self.cpu_s = 0.0
+        self._every = max(1, training.options.iterations // _METRICS_MOST)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all is learnt."""
+        return self.training.finished
+
+    def steps(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[int]:
+        """Learn what is left; yields the number of the step behind each.
+
+        The clock runs from before the first step to behind the last, with whatever the caller does between them.
+        """
+        wall, cpu = time.perf_counter() - self.wall_s, time.process_time() - self.cpu_s
+        work = self.training
+        while not work.finished and not stopped():
+            cost = work.step()
+            self.wall_s, self.cpu_s = time.perf_counter() - wall, time.process_time() - cpu
+            if work.iteration % self._every == 0 or work.finished:
+                self.metrics.append(
+                    {
+                        "iteration": work.iteration,
+                        "env_steps": work.env_steps,
+                        "wall_s": round(self.wall_s, 6),
+                        "cpu_s": round(self.cpu_s, 6),
+                        "cost": cost,
+                        "lost": work.lost,
+                    }
+                )
+            yield work.iteration
+
+    def save(self) -> Checkpoint:
+        """Everything that the next step depends on, with clock and log."""
+        inner = self.training.save()
+        notes = {**inner.notes, "metrics": self.metrics, "wall_s": self.wall_s, "cpu_s": self.cpu_s}
+        return Checkpoint(inner.number, inner.arrays, notes)
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from what `save` gave."""
+        self.training.restore(checkpoint)
+        self.metrics = list(checkpoint.notes["metrics"])
+        self.wall_s, self.cpu_s = float(checkpoint.notes["wall_s"]), float(checkpoint.notes["cpu_s"])
+
+
+def train_hover(
+    vehicle: Vehicle,
+    out: str | Path,
+    options: GradientOptions | None = None,
+    protocol: HoverProtocol | None = None,
+    *,
+    command: str = "",
+    import_s: float | None = None,
+    minutes: float = 0.0,
+    quiet: bool = True,
+) -> TrainedHover:
+    """Learn to hold a place by motor commands, or go on where it was stopped, and judge what was learnt.
+
+    Args:
+        vehicle: Whose rotors it commands.
+        out: Folder.
+        options: How to learn.
+        protocol: How it is judged.
+        command: That makes the training again, for the report.
+        import_s: How long the program took to load, where that is known [s].
+        minutes: Stop after this long, with a checkpoint to go on from; 0: when it is finished.
+        quiet: Say nothing but what is wrong.
+
+    Raises:
+        AirworthyError: The vehicle cannot hover, or the folder holds another training or something that is none.
+        KeyboardInterrupt: It was asked to stop; the policy as it is, and a checkpoint to go on from, are in the folder.
+    """
+    options, protocol = options or GradientOptions(), protocol or HoverProtocol()
+    begun = time.perf_counter()
+    training = GradientTraining(vehicle, options)
+    digest = contract_of_training(training).digest
+    identity = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "hover",
+        "options": asdict(options),
+        "data": {"vehicle": vehicle.name, "sha256": digest},
+        "protocol": asdict(protocol),
+    }
+    with lock_folder(out) as folder:
+        held = TrainingFolder(folder, identity, options, _NAMES, quiet)
+        if held.done:
+            say(quiet, f"{folder}: this training is finished already.")
+            return held.outcome(read_motor_policy, lambda at, found: TrainedHover(at, True, found, found["iterations"]))
+        run = HoverRun(training)
+        # Its bits depend on neither threads nor torch: gradients are summed in one order.
+        if held.begin(run, Machine("cpu", 0, "float32", "not used")):
+            say(quiet, f"{folder}: goes on from iteration {training.iteration:,}.")
+        training.window.prepare(options.keep)
+        compile_s = time.perf_counter() - begun
+        if not _learn(held, run, minutes, quiet):
+            return TrainedHover(folder, False, {}, training.iteration)
+        split = {"import_s": import_s, "compile_s": compile_s, "train_s": run.wall_s}
+        found = _judged(vehicle, run, protocol, split, command, quiet)
+        write_motor_policy(folder, training)
+        _write_metrics(folder, run)
+        write_hover_report(folder / REPORT_FILE, found, run.metrics)
+        # Last: where it lies, everything else does.
+        write_json(folder / SUMMARY_FILE, found)
+        held.clear()
+    return TrainedHover(folder, True, found, training.iteration)
+
+
+def train_seeds(
+    vehicle: Vehicle,
+    out: str | Path,
+    config: HoverConfig,
+    count: int,
+    protocol: HoverProtocol | None = None,
+    *,
+    commands: Sequence[str] = (),
+    **told: Any,
+) -> list[TrainedHover]:
+    """Train several seeds, one after the other, each in a folder of its own; `summary.json` above has all of them.
+
+    Args:
+        vehicle: Whose rotors are commanded.
+        out: Folder.
+        config: Its seed is the first.
+        count: Seeds.
+        protocol: How they are judged.
+        commands: That make each again.
+        told: As of `train_hover`.
+
+    Returns:
+        Those that were finished, and one that was not behind them.
+
+    Raises:
+        AirworthyError: There are too many or too few seeds, or one cannot be trained.
+    """
+    if not 1 <= count <= SEEDS_MAX:
+        raise AirworthyError(f"{count} seeds are to be trained; expected 1 to {SEEDS_MAX}.")
+    done: list[TrainedHover] = []
+    for k in range(count):
+        seed = config.seed + k
+        command = commands[k] if commands else ""
+        done.append(train_hover(vehicle, Path(out) / f"seed_{seed}", config.options(seed), protocol, command=command, **told))
+        if not done[-1].finished:
+            return done
+    shown = ("seed", "training_wall_s", "training_cpu_s", "kept_percent", "median_error_m", "p95_error_m", "env_steps")
+    rows = [{name: item.figures[name] for name in shown} for item in done]
+    # A seed that lost half of its flights has no median error: it counts as infinitely far.
+    columns = {name: [np.inf if row[name] is None else float(row[name]) for row in rows] for name in shown[1:]}
+    medians = {name: float(np.median(values)) for name, values in columns.items()}
+    middle = {name: value if np.isfinite(value) else None for name, value in medians.items()}
+    found = {"schema_version": SCHEMA_VERSION, "kind": "hover seeds", "vehicle": vehicle.name, "median": middle, "seeds": rows}
+    write_json(Path(out) / SUMMARY_FILE, found)
+    return done
+
+
+def _learn(held: TrainingFolder, run: HoverRun, minutes: float, quiet: bool) -> bool:
+    def saved() -> None:
+        # Whoever stops it, or kills it, has a policy that flies.
+        write_motor_policy(held.folder, run.training)
+        _write_metrics(held.folder, run)
+
+    left = run.training.options.iterations - run.training.iteration
+    shown = _Line(run, quiet)
+    often = TrainingRunOptions(device="cpu", checkpoint_minutes=_SAID_EVERY_S / 60.0, minutes=minutes)
+    return held.learn(run, run.steps, left, often, shown.stepped, saved)
+
+
+class _Line:
+    """Says now and then how far it is, also where standard error is no terminal; there the bar of `progress` is besides."""
+
+    def __init__(self, run: HoverRun, quiet: bool):
+        self._run, self._quiet = run, quiet
+        self._last, self._before = time.monotonic(), run.training.env_steps
+
+    def stepped(self) -> None:
+        now, work = time.monotonic(), self._run.training
+        if now - self._last < _SAID_EVERY_S and not work.finished:
+            return
+        speed = (work.env_steps - self._before) / max(now - self._last, 1e-9)
+        cost = f", cost {self._run.metrics[-1]['cost']:.3f}" if self._run.metrics else ""
+        far = f"{work.iteration:,} of {work.options.iterations:,} iterations"
+        say(self._quiet, f"{far}, {speed / 1e6:.2f} M steps/s{cost}, {work.lost:,} flights lost")
+        self._last, self._before = now, work.env_steps
+
+
+def _write_metrics(folder: Path, run: HoverRun) -> None:
+    write_text(folder / METRICS_FILE, "".join(f"{json.dumps(row)}\n" for row in run.metrics))
+
+
+def _judged(
+    vehicle: Vehicle, run: HoverRun, protocol: HoverProtocol, split: Mapping[str, float | None], command: str, quiet: bool
+) -> dict[str, Any]:
+    """Return what `summary.json` holds."""
+    training, begun, cpu = run.training, time.perf_counter(), time.process_time()
+    options = training.options
+    say(quiet, f"Judging it on {protocol.flights:,} flights, and beside known controllers.")
+    learnt = LearntPolicy.of(training)
+    nominal = figures(fly_hover(vehicle, learnt, protocol, options.start, protocol.flights))
+    known: list[tuple[Flyer, int]] = [(GeometricController(options.rate), protocol.flights)]
+    if protocol.mpc_flights:
+        known.append((MpcController(options.rate, protocol.flight_s), protocol.mpc_flights))
+    beside = [_beside(vehicle, flyer, protocol, options, count, learnt) for flyer, count in known]
+    drag = has_drag(vehicle)
+    able = known[0][0] if "reason" not in beside[0] else None
+    grid = robustness(vehicle, learnt, able, protocol, options.start, conditions(winds=drag))
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "hover",
+        "vehicle": vehicle.name,
+        "trainer": "gradient",
+        "seed": options.seed,
+        "training_wall_s": run.wall_s,
+        "training_cpu_s": run.cpu_s,
+        **nominal,
+        "env_steps": training.env_steps,
+        "iterations": training.iteration,
+        "env_steps_per_s": training.env_steps / max(run.wall_s, 1e-9),
+        "flights_lost_in_training": training.lost,
+        "vehicles_raised": training.raised,
+        "seconds": {**split, "evaluate_s": time.perf_counter() - begun, "evaluate_cpu_s": time.process_time() - cpu},
+        "baselines": beside,
+        "robustness": grid,
+        "wind": "" if drag else "The vehicle has no drag: wind does nothing to it, so none is flown.",
+        "options": asdict(options),
+        "protocol": asdict(protocol),
+        "hardware": _hardware(),
+        "versions": {"airworthy": __version__, **{name: version(name) for name in ("numpy", "warp-lang")}},
+        "command": command,
+    }
+
+
+def _beside(
+    vehicle: Vehicle, flyer: Flyer, protocol: HoverProtocol, options: GradientOptions, count: int, learnt: LearntPolicy
+) -> dict[str, Any]:
+    """Figures of a known controller on the first of the same starts, and how the policy stands to it on just these."""
+    try:
+        found = figures(fly_hover(vehicle, flyer, protocol, options.start, count))
+    except AirworthyError as reason:
+        return {"name": flyer.name, "reason": str(reason)}
+    mine = figures(fly_hover(vehicle, learnt, protocol, options.start, count))
+    return {"name": flyer.name, **found, "verdict": compare(mine, found, flyer.name)}
+
+
+def _hardware() -> dict[str, Any]:
+    model = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
+        model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), model)
+    except OSError:
+        pass
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+    return {
+        "cpu": model,
+        "threads": thread_limit(),
+        "load_average": load,
+        "system": f"{platform.system()} {platform.release()}",
+        "python": sys.version.split()[0],
+    }

@@ -1,0 +1,234 @@
+"""`airworthy train hover`: from a vehicle to a folder with a policy and its evidence; stopped, killed, asked for wrongly."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import airworthy as aw
+from airworthy.cli.main import main
+from airworthy.core.errors import AirworthyError
+from airworthy.learning import HoverConfig, HoverProtocol
+from airworthy.learning.gradient import GradientOptions, GradientTraining
+from airworthy.learning.gradient import run as run_module
+from airworthy.learning.gradient.run import HoverRun, TrainedHover, train_hover, train_seeds
+from airworthy.pilots.motor_policy.network import read_motor_policy
+from airworthy.vehicles import vehicle, write_vehicle
+
+TINY = {"env_count": 16, "window": 20, "hidden": 16, "iterations": 12}
+FEW = {"flights": 16, "grid_flights": 16, "mpc_flights": 0}
+QUICK = HoverProtocol(flights=16, grid_flights=16, mpc_flights=2, flight_s=0.3, steady_s=0.1)
+WORDS = [f"--{name.replace('_', '-')}={value}" for name, value in {**TINY, **FEW}.items()]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> TrainedHover:
+    """A small training, finished and judged; its folder is read only."""
+    folder = tmp_path_factory.mktemp("hover") / "run"
+    return train_hover(vehicle("cf2x_L250"), folder, GradientOptions(**TINY), QUICK, command="airworthy train hover <x>")
+
+
+def weights_of(folder: Path) -> list[Any]:
+    return list(read_motor_policy(folder).weights)
+
+
+def test_a_training_leaves_policy_figures_log_and_page(done: TrainedHover) -> None:
+    found = json.loads((done.folder / "summary.json").read_text())
+    assert found == json.loads(json.dumps(dict(done.figures)))
+    assert found["flights"] == 16
+    assert found["env_steps"] == 12 * 20 * 16
+    assert 0.0 < found["training_wall_s"] == found["seconds"]["train_s"]
+    assert found["training_cpu_s"] > 0.0
+    assert found["kept_percent"] == pytest.approx(100.0 * found["kept"] / 16)
+    assert {"import_s", "compile_s", "train_s", "evaluate_s", "evaluate_cpu_s"} == set(found["seconds"])
+    assert {"numpy", "warp-lang", "airworthy"} == set(found["versions"])
+    assert {item["name"] for item in found["baselines"]} == {"geometric controller", "MPC"}
+    kinds = {row["kind"] for row in found["robustness"]}
+    assert kinds == {"command delay", "mass", "thrust", "rotor lag", "wind", "observation noise", "rate", "drawn vehicles"}
+    rows = [json.loads(line) for line in (done.folder / "metrics.jsonl").read_text().splitlines()]
+    assert [row["iteration"] for row in rows] == list(range(1, 13))
+    assert rows[-1]["wall_s"] == pytest.approx(found["training_wall_s"], abs=1e-5)
+    assert not (done.folder / "checkpoints").exists()
+    assert len(weights_of(done.folder)) == 6
+
+
+def test_the_page_shows_what_the_figures_say(done: TrainedHover) -> None:
+    page = done.report.read_text()
+    assert "cf2x_L250 learns to hover" in page
+    assert "Learning to Fly in Seconds" in page
+    assert "The task is not the same" in page
+    assert "airworthy train hover &lt;x&gt;" in page  # text is escaped
+    for item in done.figures["baselines"]:
+        assert item["verdict"] in page
+    assert page.count("<polyline") == 2
+
+
+def test_finished_trainings_are_not_repeated(done: TrainedHover, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GradientTraining, "step", lambda self: pytest.fail("it learns again"))
+    again = train_hover(vehicle("cf2x_L250"), done.folder, GradientOptions(**TINY), QUICK)
+    assert again.finished
+    assert again.figures == json.loads(json.dumps(dict(done.figures)))
+
+
+def test_a_folder_of_another_training_is_refused(done: TrainedHover) -> None:
+    item, options = vehicle("cf2x_L250"), GradientOptions(**TINY)
+    with pytest.raises(AirworthyError, match=r"holds another training \(seed was 0, not 1\): choose another folder"):
+        train_hover(item, done.folder, replace(options, seed=1), QUICK)
+    with pytest.raises(AirworthyError, match="its vehicle was another"):
+        train_hover(vehicle("tinyprop"), done.folder, options, QUICK)
+    with pytest.raises(AirworthyError, match="it was judged otherwise"):
+        train_hover(item, done.folder, options, replace(QUICK, flights=17))
+
+
+def test_a_stopped_training_keeps_its_policy_and_goes_on_to_the_same_bits(
+    done: TrainedHover, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item, options, step = vehicle("cf2x_L250"), GradientOptions(**TINY), GradientTraining.step
+    monkeypatch.setattr(run_module, "robustness", lambda *a: [])  # the grid is flown by `done`
+
+    def interrupted(self: GradientTraining) -> float:
+        if self.iteration == 4:
+            signal.raise_signal(signal.SIGINT)
+        return step(self)
+
+    monkeypatch.setattr(GradientTraining, "step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train_hover(item, tmp_path / "run", options, QUICK)
+    monkeypatch.setattr(GradientTraining, "step", step)
+    assert not (tmp_path / "run" / "summary.json").exists()
+    held = weights_of(tmp_path / "run")  # flies as it is
+    assert any((a != b).any() for a, b in zip(held, weights_of(done.folder), strict=True))
+    whole = train_hover(item, tmp_path / "run", options, QUICK)
+    assert whole.finished
+    for a, b in zip(weights_of(tmp_path / "run"), weights_of(done.folder), strict=True):
+        np.testing.assert_array_equal(a, b)
+    figures = ("kept", "median_error_m", "median_settling_s", "action_jitter")
+    assert [whole.figures[name] for name in figures] == [done.figures[name] for name in figures]
+
+
+def test_a_killed_training_goes_on_to_the_same_bits(
+    done: TrainedHover, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checkpoints at every step; then it dies without a word, and before its first checkpoint."""
+    item, options, steps = vehicle("cf2x_L250"), GradientOptions(**TINY), HoverRun.steps
+    monkeypatch.setattr(run_module, "_SAID_EVERY_S", 0.0)
+    monkeypatch.setattr(run_module, "robustness", lambda *a: [])
+    for after, folder in ((5, tmp_path / "later"), (0, tmp_path / "at once")):
+
+        def dies(self: HoverRun, stopped: Any, after: int = after) -> Iterator[int]:
+            for k in steps(self, stopped):
+                if k == after + 1:
+                    raise MemoryError
+                yield k
+
+        monkeypatch.setattr(HoverRun, "steps", dies)
+        with pytest.raises(MemoryError):
+            train_hover(item, folder, options, QUICK)
+        monkeypatch.setattr(HoverRun, "steps", steps)
+        found = train_hover(item, folder, options, QUICK)
+        for a, b in zip(weights_of(folder), weights_of(done.folder), strict=True):
+            np.testing.assert_array_equal(a, b)
+        rows = [json.loads(line)["iteration"] for line in (folder / "metrics.jsonl").read_text().splitlines()]
+        assert rows == list(range(1, 13))
+        assert found.iteration == 12
+
+
+def test_it_is_said_how_far_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where nobody has a terminal."""
+    monkeypatch.setattr(run_module, "_judged", lambda *a: (_ for _ in ()).throw(AirworthyError("enough")))
+    with pytest.raises(AirworthyError, match="enough"):
+        train_hover(vehicle("tinyprop"), tmp_path / "run", GradientOptions(**TINY), QUICK, quiet=False)
+    said = capsys.readouterr().err
+    assert "12 of 12 iterations" in said
+    assert "M steps/s" in said
+
+
+def test_seeds_have_folders_and_one_summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"kept_percent": 100.0 - k, "median_error_m": None if k else 0.01} for k in range(3)]
+
+    def trained(item: Any, out: Path, options: GradientOptions, protocol: Any, command: str) -> TrainedHover:
+        base = dict.fromkeys(("training_wall_s", "training_cpu_s", "p95_error_m", "env_steps"), 1.0)
+        return TrainedHover(out, True, {"seed": options.seed, **base, **rows[options.seed - 4]}, 12)
+
+    monkeypatch.setattr(run_module, "train_hover", trained)
+    made = train_seeds(vehicle("tinyprop"), tmp_path, HoverConfig(seed=4, **TINY), 3)
+    assert [item.folder.name for item in made] == ["seed_4", "seed_5", "seed_6"]
+    found = json.loads((tmp_path / "summary.json").read_text())
+    assert [row["seed"] for row in found["seeds"]] == [4, 5, 6]
+    assert found["median"]["kept_percent"] == 99.0
+    assert found["median"]["median_error_m"] is None  # two of three lost half of their flights
+    with pytest.raises(AirworthyError, match="0 seeds are to be trained; expected 1 to 100"):
+        train_seeds(vehicle("tinyprop"), tmp_path, HoverConfig(), 0)
+
+
+def test_options_follow_from_what_is_drawn() -> None:
+    plain, drawn = HoverConfig().options(0), HoverConfig(randomize=("default",)).options(3)
+    assert (plain.env_count, plain.history, plain.delay, plain.randomization.any) == (32, 0, 0, False)
+    assert (drawn.env_count, drawn.history, drawn.delay, drawn.seed) == (64, 2, 2, 3)
+    assert (plain.iterations, drawn.iterations) == (1000, 2000)
+    assert (drawn.randomization.mass, drawn.randomization.lag) == (0.2, 0.3)
+    some = HoverConfig(randomize=("mass=0.1", "lag=0.2 thrust=0.05"), env_count=48).options(0)
+    assert (some.env_count, some.delay, some.history) == (48, 0, 0)
+    assert (some.randomization.mass, some.randomization.lag, some.randomization.thrust) == (0.1, 0.2, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--vehicle", "tinyprob"], "Unknown vehicle 'tinyprob'. Closest: 'tinyprop'"),
+        (["--trainer", "ppo"], "Unknown trainer 'ppo'"),
+        (["--learning-rate", "nan"], "learning_rate is nan"),
+        (["--rate", "nan"], "rate is nan"),
+        (["--randomize", "mas=0.1"], "Unknown quantity to randomize 'mas'. Closest: 'mass'"),
+        (["--randomize", "mass=much"], "--randomize got 'mass=much'; write it as mass=NUMBER"),
+        (["--randomize", "default", "mass=0.1"], "--randomize got 'default' with other words"),
+        (["--delay", "2", "--history", "1"], "it cannot know"),
+        (["--seeds", "0"], "0 seeds are to be trained"),
+        (["--seed=-1"], "seed is -1"),
+        (["--hidden", "20"], "Hidden layers are 20 wide; expected one of 16, 32, 64"),
+        (["--flights", "0"], "flights is 0"),
+    ],
+)
+def test_mistakes_are_one_sentence(words: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "hover", "--out", str(tmp_path / "run"), *words]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert len(said.strip().splitlines()) == 1
+
+
+def test_vehicles_come_from_files_and_may_be_too_heavy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    heavy = replace(vehicle("tinyprop"), name="heavy", mass=5.0)
+    write_vehicle(heavy, tmp_path / "heavy.toml")
+    assert main(["train", "hover", "--vehicle", str(tmp_path / "heavy.toml"), "--out", str(tmp_path / "run")]) == 2
+    assert "heavy cannot hover" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "training.json").exists()
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "contract.json").write_text("{}")
+    assert main(["train", "hover", "--out", str(tmp_path), *WORDS]) == 2
+    assert "holds a policy but no training.json: choose another folder" in capsys.readouterr().err
+
+
+def test_command_and_call_make_the_same_policy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_module, "robustness", lambda *a: [])
+    assert main(["train", "hover", "--vehicle", "cf2x_L250", "--out", str(tmp_path / "a"), "--json", *WORDS]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["finished"]
+    assert told["kept_percent"] == 100.0 * told["kept"] / 16
+    assert told["seconds"]["import_s"] > 0.0
+    result = aw.train("hover", "cf2x_L250", tmp_path / "b", **TINY, **FEW)
+    for a, b in zip(weights_of(tmp_path / "a"), weights_of(tmp_path / "b"), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert result.summary["median_error_m"] == told["median_error_m"]
+    with pytest.raises(AirworthyError, match="Unknown option of train hover 'iteration'"):
+        aw.train("hover", "cf2x_L250", tmp_path / "c", iteration=3)
