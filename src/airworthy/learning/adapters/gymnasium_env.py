@@ -50,9 +50,8 @@ class GymnasiumVector(VectorEnv):
     ):
         modes = {text: mode for mode in AutoresetMode for text in (mode, mode.name, mode.value)}
         if autoreset_mode not in modes:
-            raise AirworthyError(
-                f"Unknown autoreset_mode {autoreset_mode!r}; there are {', '.join(m.name for m in AutoresetMode)}."
-            )
+            known = ", ".join(m.name for m in AutoresetMode)
+            raise AirworthyError(f"Unknown autoreset_mode {autoreset_mode!r}; there are {known}.")
         self.task = task if isinstance(task, VectorTask) else VectorTask(task, num_envs, **options)
         self.num_envs, self.mode, self.copy = self.task.env_count, modes[autoreset_mode], copy
         self.metadata = {"autoreset_mode": self.mode, "render_modes": []}
@@ -83,18 +82,17 @@ class GymnasiumVector(VectorEnv):
             )
         result = self.task.step(actions, held=self._over)
         self._flights.untouched = False
-        seen = result.observation.copy() if self.copy else result.observation
-        reward = result.reward.copy() if self.copy else result.reward
-        info: dict[str, Any] = {}
-        over = result.ends.ended
+        seen, reward, final = result.observation, result.reward, result.final_observation
+        if self.copy:
+            seen, reward, final = seen.copy(), reward.copy(), final.copy()
+        over, info = result.ends.ended, dict[str, Any]()
         if self.mode is AutoresetMode.SAME_STEP:
             if over.any():
-                final = result.final_observation.copy() if self.copy else result.final_observation
                 info = {"final_obs": final, "_final_obs": over, "final_info": _outcome(result.ends), "_final_info": over}
         else:
             self._over = over
             if over.any():
-                seen = np.where(over[:, None], result.final_observation, seen)
+                seen = np.where(over[:, None], final, seen)
                 info = _outcome(result.ends)
         return seen, reward, result.terminated, result.truncated, info
 
