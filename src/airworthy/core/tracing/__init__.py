@@ -5,9 +5,9 @@ recorded as a graph in which equal terms are one node, and printed as C that com
 numbers alike. Called with `Dual`s of `Value`s it yields the code of exact derivatives; `adjoint` yields them backwards.
 """
 
-from airworthy.core.tracing.adjoint import adjoint, evaluate, needed_inputs, vector_jacobian
 from airworthy.core.tracing.dual import Dual, jacobian
 from airworthy.core.tracing.graph import Graph, Mask, TracedBlock, Value, trace
+from airworthy.core.tracing.reverse import adjoint, evaluate, needed_inputs, vector_jacobian
 
 __all__ = [
     "Dual",
