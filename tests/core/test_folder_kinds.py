@@ -75,3 +75,10 @@ def test_commands_leave_a_foreign_folder_as_it_is(
     assert f"holds {KINDS[name]}, over which" in capsys.readouterr().err
     found: dict[str, Any] = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert found == {name: "{}", "report.html": "evidence"}
+
+
+def test_a_folder_with_one_of_several_files_of_its_writer_is_its_own(tmp_path: Path) -> None:
+    (tmp_path / "training.json").write_text("{}")
+    refuse_foreign(tmp_path, "contract.json", "training.json")
+    with pytest.raises(AirworthyError, match="holds a training"):
+        refuse_foreign(tmp_path, "contract.json")
