@@ -76,8 +76,8 @@ def errors(reference: MpcReference, flown: dict[str, Any], full: Array, count: i
     """Worst relative cost error and worst first command of some of the last solutions, against ones iterated to the end."""
     config = MpcConfig(iterations=100, tolerance=0.0)
     done = MpcSolver(count, reference, config).solve(flown["state"][:count], full[:count], flown["row"][:count])
-    judged = done.cost > LEAST_COST
-    cost = float(np.abs(flown["cost"][:count] / done.cost - 1.0)[judged].max())
+    compared = done.cost > LEAST_COST
+    cost = float(np.abs(flown["cost"][:count] / done.cost - 1.0)[compared].max())
     return cost, float(np.abs(flown["first"][:count] - done.inputs[:, 0]).max())
 
 

@@ -127,9 +127,9 @@ def _motion(path: Array, goal: Array) -> tuple[float, float, float, float, tuple
 
 def manoeuvres(path: Array, velocity: Array, goal: Array) -> tuple[str, ...]:
     """Sides to which a path (n, 3) leaves the direction to the goal, one per manoeuvre, of at least `LEAST` seconds."""
-    way = (goal - path)[:, :2]
-    cross = way[:, 0] * velocity[:, 1] - way[:, 1] * velocity[:, 0]
-    angle = np.arctan2(cross, np.sum(way * velocity[:, :2], axis=1))
+    to_goal = (goal - path)[:, :2]
+    cross = to_goal[:, 0] * velocity[:, 1] - to_goal[:, 1] * velocity[:, 0]
+    angle = np.arctan2(cross, np.sum(to_goal * velocity[:, :2], axis=1))
     moves = np.linalg.norm(velocity[:, :2], axis=1) > SLOW
     side = np.where(moves & (np.abs(angle) > ASIDE), np.sign(angle), 0.0)
     change = np.flatnonzero(np.diff(np.concatenate([[0.0], side, [0.0]])))

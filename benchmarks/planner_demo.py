@@ -84,8 +84,8 @@ def fly_ideally(planner: Planner, task: Mission, maps: SolidMaps, seconds: float
     """Every flight is where its set-point was."""
     planner.reset(task)
     n, ticks = len(task.start), round(seconds / TICK)
-    position, velocity, way = task.start.copy(), np.zeros((n, 3)), task.goal - task.start
-    yaw = np.arctan2(way[:, 1], way[:, 0])
+    position, velocity, to_goal = task.start.copy(), np.zeros((n, 3)), task.goal - task.start
+    yaw = np.arctan2(to_goal[:, 1], to_goal[:, 0])
     flown = Flown(np.zeros((n, ticks, 3)), np.zeros((n, ticks), np.int64), np.zeros(n, np.int64))
     for tick in range(ticks):
         now = np.full(n, tick * TICK)

@@ -61,7 +61,7 @@ class SolidMaps:
 
     def __init__(self, cells: Sequence[ArrayBool], mission: Mission, sight: float = np.inf, resolution: float = 0.1):
         self._truth = [inflated(c).astype(np.uint8) for c in cells]
-        self._seen = [c.copy() if np.isinf(sight) else np.zeros_like(c) for c in self._truth]
+        self._known = [c.copy() if np.isinf(sight) else np.zeros_like(c) for c in self._truth]
         self._mission, self._sight, self._resolution = mission, sight, resolution
 
     def reveal(self, position: Array) -> None:
@@ -76,18 +76,18 @@ class SolidMaps:
                 for s, n in zip(spans, self._truth[flight].shape, strict=True)
             ]
             away = sum((a.reshape([-1 if k == i else 1 for k in range(3)]) + lower[i] - p[i]) ** 2 for i, a in enumerate(axes))
-            self._seen[flight][window] |= self._truth[flight][window] & (away <= self._sight**2)
+            self._known[flight][window] |= self._truth[flight][window] & (away <= self._sight**2)
 
     def inflated(self, flight: int) -> tuple[ArrayU8, Array]:
-        return self._seen[flight], self._mission.lower[flight]
+        return self._known[flight], self._mission.lower[flight]
 
     def occupied(self, flight: ArrayInt, points: Array) -> ArrayBool:
         out = np.zeros(points.shape[:2], bool)
         for row, number in enumerate(flight):
             index = np.floor((points[row] - self._mission.lower[number]) / self._resolution).astype(int)
-            inside = np.all((index >= 0) & (index < self._seen[number].shape), axis=1)
+            inside = np.all((index >= 0) & (index < self._known[number].shape), axis=1)
             out[row] = ~inside
-            out[row, inside] = self._seen[number][tuple(index[inside].T)] != 0
+            out[row, inside] = self._known[number][tuple(index[inside].T)] != 0
         return out
 
     def distance(self, flight: ArrayInt, points: Array) -> tuple[Array, Array]:

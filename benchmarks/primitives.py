@@ -164,8 +164,8 @@ def draws_per_second(name: str, threads: int, seconds: float) -> float:
 
 def key_words() -> wp.array:
     """Four key words per lane, as bit patterns of floats."""
-    words = np.arange(4 * lanes.LANES, dtype=np.uint32) * np.uint32(2654435761)
-    return wp.array(words.view(np.float32), dtype=wp.float32, device="cpu")
+    numbers = np.arange(4 * lanes.LANES, dtype=np.uint32) * np.uint32(2654435761)
+    return wp.array(numbers.view(np.float32), dtype=wp.float32, device="cpu")
 
 
 def normal_moments() -> tuple[float, float, int]:

@@ -99,11 +99,11 @@ def read_obj(path: Path) -> tuple[ArrayF32, NDArray[np.int32]]:
     """Vertices, centred and 2 m large, and faces of a Wavefront file."""
     vertices, faces = [], []
     for line in path.read_text(errors="replace").splitlines():
-        words = line.split()
-        if words[:1] == ["v"]:
-            vertices.append([float(x) for x in words[1:4]])
-        elif words[:1] == ["f"]:
-            corners = [int(w.split("/")[0]) - 1 for w in words[1:]]
+        tokens = line.split()
+        if tokens[:1] == ["v"]:
+            vertices.append([float(x) for x in tokens[1:4]])
+        elif tokens[:1] == ["f"]:
+            corners = [int(w.split("/")[0]) - 1 for w in tokens[1:]]
             faces += [[corners[0], *corners[k : k + 2]] for k in range(1, len(corners) - 1)]
     array = np.array(vertices)
     centred = array - (array.max(0) + array.min(0)) / 2

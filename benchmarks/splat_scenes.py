@@ -106,9 +106,9 @@ def _on_things(rng: np.random.Generator, count: int) -> tuple[ArrayAny, ArrayAny
     centres = rng.uniform([-5.0, -3.2, 0.3], [5.0, 3.2, 2.6], (40, 3))
     radius = rng.uniform(0.15, 0.5, 40)
     which = rng.choice(40, count, p=radius**2 / (radius**2).sum())
-    way = rng.normal(size=(count, 3))
-    ball = way / np.linalg.norm(way, axis=1, keepdims=True)
-    cube = way / np.abs(way).max(axis=1, keepdims=True)
+    direction = rng.normal(size=(count, 3))
+    ball = direction / np.linalg.norm(direction, axis=1, keepdims=True)
+    cube = direction / np.abs(direction).max(axis=1, keepdims=True)
     boxes = which % 2 == 0
     offset = np.where(boxes[:, None], cube, ball)
     face = np.where(np.abs(cube) >= 1.0, np.sign(cube), 0.0)

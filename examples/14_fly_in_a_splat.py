@@ -20,8 +20,8 @@ spots = np.random.default_rng(0).normal(size=(3000, 3))
 spots *= 0.4 / np.linalg.norm(spots, axis=1, keepdims=True)  # on a ball, as a file would bring them: `read_splats("ball.spz")`
 upright = np.tile([0.0, 0.0, 0.0, 1.0], (3000, 1))
 ball = Splats(spots, upright, np.full((3000, 3), 0.02), np.full(3000, 0.95), 4.0 * spots[:, None])  # coloured by its normals
-way = (Waypoint(0.0, (1.5, -2.6, 0.4)), Waypoint(4.0, (1.5, -0.9, 0.4), (1.0, 0.0, 0.0, 0.0)))
-hall = add_splat_actor(scene("hall"), Actor("ball", (), "scripted", path=way, repeat=True), ball)
+waypoints = (Waypoint(0.0, (1.5, -2.6, 0.4)), Waypoint(4.0, (1.5, -0.9, 0.4), (1.0, 0.0, 0.0, 0.0)))
+hall = add_splat_actor(scene("hall"), Actor("ball", (), "scripted", path=waypoints, repeat=True), ball)
 
 places = SceneBatch([hall, relit(hall, 0.4)])
 path = course("robustness").trajectory()  # leads through the gate of this hall

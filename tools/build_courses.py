@@ -51,9 +51,9 @@ def climbing_orbit() -> Course:
         share = step / _ORBIT_STEPS
         turned = share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
         angle = 2.0 * math.pi * turned
-        place = (_ORBIT_RADIUS * math.cos(angle), _ORBIT_RADIUS * math.sin(angle), _ORBIT_HEIGHT + _ORBIT_CLIMB * turned)
+        position = (_ORBIT_RADIUS * math.cos(angle), _ORBIT_RADIUS * math.sin(angle), _ORBIT_HEIGHT + _ORBIT_CLIMB * turned)
         tail: Derivatives = (0.0, 0.0) if step in (0, _ORBIT_STEPS) else (None, None, None)
-        x, y, z = ((round(value, 6) + 0.0, *tail) for value in place)
+        x, y, z = ((round(value, 6) + 0.0, *tail) for value in position)
         frames.append(Keyframe(share * _ORBIT_DURATION, x, y, z, (round(angle + math.pi, 6), *tail), name=f"orbit{step}"))
     text = f"climbing orbit: radius {_ORBIT_RADIUS:g} m, one turn, {_ORBIT_CLIMB:g} m up, facing the centre"
     return Course("climbing_orbit", "keyframes", text, "own", tuple(frames))

@@ -87,20 +87,20 @@ def build(asked: BuildHall) -> dict[str, float]:
         AirworthyError: Counts are not positive, the scene is unknown or cannot be converted, or the file cannot be written.
     """
     few = min(asked.count, asked.held_out) < 1 or min(asked.steps, asked.views, asked.large_views) < 0
-    seen = asked.views + asked.large_views
-    if few or seen > HELD_OUT or (asked.steps and not seen):
+    view_count = asked.views + asked.large_views
+    if few or view_count > HELD_OUT or (asked.steps and not view_count):
         raise AirworthyError(f"A hall cannot be built with {asked}; expected a count, held-out views, and views to train on.")
     files.make_folder(asked.out.parent)  # before an hour of work, not after it
     light = SoftLight(samples=asked.samples, bake=BakeSettings() if asked.coarse else FINE_BAKE)
     batch = softly_lit(panel_lit(find_scene(asked.scene)), light, asked.quiet)
     splats = splats_from_scene(batch, count=asked.count, options=ConvertOptions(exposure=asked.exposure))
-    judged: dict[str, Any] = {"first": HELD_OUT, "exposure": asked.exposure, "quiet": asked.quiet}
-    kept = {size: soft_views(batch, asked.held_out, *size, **judged) for size in (SMALL, LARGE)}
+    view_options: dict[str, Any] = {"first": HELD_OUT, "exposure": asked.exposure, "quiet": asked.quiet}
+    kept = {size: soft_views(batch, asked.held_out, *size, **view_options) for size in (SMALL, LARGE)}
     converted = {f"converted_psnr_{size[0]}": image_quality(splats, views).psnr for size, views in kept.items()}
     if asked.steps:
         splats = polished(splats, _training(asked, batch), PolishOptions(steps=asked.steps), asked.quiet)
     path = _written(splats, asked.out)
-    found = _judged(path, batch, kept)
+    found = _metrics_of(path, batch, kept)
     numbers = {"gaussians": float(len(splats)), "bytes": float(path.stat().st_size), **converted, **found}
     _write_recipe(asked, path, numbers)
     return numbers
@@ -119,7 +119,7 @@ def _written(splats: Splats, path: Path) -> Path:
     return write_splats(selected(splats, morton_order(splats.position)), path)
 
 
-def _judged(path: Path, batch: SceneBatch, kept: dict[tuple[int, int], PosedImages]) -> dict[str, float]:
+def _metrics_of(path: Path, batch: SceneBatch, kept: dict[tuple[int, int], PosedImages]) -> dict[str, float]:
     renderer = SplatRenderer(read_splats(path).splats)
     found: dict[str, float] = {}
     for (width, _), views in kept.items():

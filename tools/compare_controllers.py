@@ -59,14 +59,14 @@ def _flown(planner: Planner, names: Sequence[str], controller: str, seconds: flo
     simulator.reset(position=start)
     pilot.attach(simulator)
     rate = simulator.config.control_rate
-    way: list[Array] = []
+    path: list[Array] = []
     asked: list[Array] = []
     for _ in range(round(seconds * rate)):
-        wanted = planner.setpoints(np.asarray(simulator.time)).position if way else start
+        wanted = planner.setpoints(np.asarray(simulator.time)).position if path else start
         asked.append(wanted)
-        way.append(np.array(simulator.position, float))
+        path.append(np.array(simulator.position, float))
         simulator.step(pilot.command(observe(simulator, pilot.observes)))
-    return np.array(way), np.array(asked), rate
+    return np.array(path), np.array(asked), rate
 
 
 def step_response(names: Sequence[str], controller: str, seconds: float = 5.0) -> Response:
@@ -77,8 +77,8 @@ def step_response(names: Sequence[str], controller: str, seconds: float = 5.0) -
         controller: One of `backend_names()`.
         seconds: Length of the flights [s].
     """
-    way, _, rate = _flown(StepPlanner(), names, controller, seconds)
-    along = way[:, :, 0]
+    path, _, rate = _flown(StepPlanner(), names, controller, seconds)
+    along = path[:, :, 0]
     outside = np.abs(along - 1.0) > _SETTLED
     last = len(outside) - 1 - outside[::-1].argmax(axis=0)
     settled = ~outside[-1]
@@ -87,8 +87,8 @@ def step_response(names: Sequence[str], controller: str, seconds: float = 5.0) -
 
 def line_error(names: Sequence[str], controller: str) -> Array:
     """Root mean square distance to the set-point of a straight flight of 20 m at 4 m/s and 6 m/s^2 [m], (n,)."""
-    way, asked, _ = _flown(StraightFlight(), names, controller, 8.0)
-    return np.asarray(np.sqrt(((way - asked) ** 2).sum(axis=2).mean(axis=0)))
+    path, asked, _ = _flown(StraightFlight(), names, controller, 8.0)
+    return np.asarray(np.sqrt(((path - asked) ** 2).sum(axis=2).mean(axis=0)))
 
 
 def main() -> None:

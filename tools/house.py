@@ -220,10 +220,10 @@ class House:
             if isinstance(node, ast.ClassDef) and node.name[0] != "_"
         )
         wide = [node for one in self.sources for node in public_functions(one.tree) if len(arguments(node)) >= 3]
-        told = sum("Args:" in (ast.get_docstring(node) or "") for node in wide)
+        documented = sum("Args:" in (ast.get_docstring(node) or "") for node in wide)
         return {
             "class_doubles": sum(count > 1 for count in classes.values()),
-            "args_coverage": round(100.0 * told / max(len(wide), 1), 1),
+            "args_coverage": round(100.0 * documented / max(len(wide), 1), 1),
             "script_lines": max((len(text.splitlines()) for text in self.first_scripts()), default=0),
         }
 

@@ -100,8 +100,8 @@ class Mutant:
     def lot(self, seed: int) -> str:
         """Its place in a draw, which changes elsewhere in the room leave as it is."""
         line = self.source[self.source.rfind(b"\n", 0, self.begin) + 1 :].split(b"\n", 1)[0].decode()
-        words = (str(seed), str(self.file.relative_to(PACKAGE)), *self.scope, line, self.kind, self.was(), self.now)
-        return hashlib.sha256("\0".join(words).encode()).hexdigest()
+        parts = (str(seed), str(self.file.relative_to(PACKAGE)), *self.scope, line, self.kind, self.was(), self.now)
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def planted(data: bytes, bugs: Sequence[Mutant]) -> bytes:
@@ -213,15 +213,15 @@ def tests_of(file: Path, root: Path, scope: tuple[str, ...]) -> list[str]:
             chosen[path] = text
 
     def far(path: Path) -> int:
-        words = _words(chosen[path].replace(".", " ").replace("(", " ").replace(",", " ").split(), "_")
-        like = len(_words(module[1:], "_") & _words(path.relative_to(root).with_suffix("").parts[2:], "_"))
-        return -(2 * like + 2 * (named in chosen[path]) + sum(set(name.split("_")) - {""} <= words for name in scope))
+        tokens = _tokens(chosen[path].replace(".", " ").replace("(", " ").replace(",", " ").split(), "_")
+        like = len(_tokens(module[1:], "_") & _tokens(path.relative_to(root).with_suffix("").parts[2:], "_"))
+        return -(2 * like + 2 * (named in chosen[path]) + sum(set(name.split("_")) - {""} <= tokens for name in scope))
 
     return [str(path.relative_to(root)) for path in sorted(chosen, key=far)]
 
 
-def _words(parts: Iterable[str], gap: str) -> set[str]:
-    return {word for part in parts for word in part.split(gap)} - {"", "test"}
+def _tokens(parts: Iterable[str], gap: str) -> set[str]:
+    return {token for part in parts for token in part.split(gap)} - {"", "test"}
 
 
 def left_out(folder: str, names: list[str]) -> set[str]:
@@ -286,16 +286,16 @@ def serve() -> None:
     answers = os.fdopen(os.dup(1), "w")
     for line in sys.stdin:
         arguments, seconds, write = json.loads(line)
-        with tempfile.NamedTemporaryFile("r") as told:
+        with tempfile.NamedTemporaryFile("r") as failures:
             child = os.fork()
             if child == 0:
-                _judged(arguments, write, told.name)
+                _run_tests(arguments, write, failures.name)
             code = _waited(child, seconds)
-            failed = list(dict.fromkeys(told.read().splitlines()))
+            failed = list(dict.fromkeys(failures.read().splitlines()))
         print(json.dumps([code, failed]), file=answers, flush=True)
 
 
-def _judged(arguments: list[str], write: bool, told: str) -> None:
+def _run_tests(arguments: list[str], write: bool, failures: str) -> None:
     """Run pytest in a child of its own process group and end it."""
     import pytest
 
@@ -316,7 +316,7 @@ def _judged(arguments: list[str], write: bool, told: str) -> None:
 
         def _tell(self, report: Any) -> None:
             if report.failed:
-                with open(told, "a") as stream:
+                with open(failures, "a") as stream:
                     print(report.nodeid, file=stream)
 
     os.setsid()

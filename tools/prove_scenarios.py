@@ -36,7 +36,7 @@ class Proof:
     scenario: str
     index: int
     facts: dict[str, float]
-    way_length: float
+    path_length: float
     """Of the shortest way on the grid [m]; NaN: there is none."""
     straight_clearance: float
     """Least distance of the straight line to an obstacle [m]."""
@@ -68,7 +68,7 @@ def _line(proof: Proof) -> str:
     count = facts.get("obstacles", facts.get("voxels", 0.0))
     terms = (facts["difficulty_detour"], facts["difficulty_tightness"], facts["difficulty_occlusion"], facts["difficulty_turn"])
     cells = [proof.scenario, str(proof.index), f"{count:.0f}", *(f"{t:.3f}" for t in terms)]
-    cells += [f"{facts['difficulty_rank_sum']:.1f}", f"{proof.way_length:.1f}", "free" if proof.straight_flight else "blocked"]
+    cells += [f"{facts['difficulty_rank_sum']:.1f}", f"{proof.path_length:.1f}", "free" if proof.straight_flight else "blocked"]
     return "  ".join(cell.ljust(w) if k == 0 else cell.rjust(w) for k, (cell, w) in enumerate(zip(cells, _WIDTHS, strict=True)))
 
 
@@ -80,7 +80,7 @@ def _lines(names: Sequence[str], seed: int, resolution: float, wrong: list[str])
             proof = prove(name, index, seed, resolution)
             yield _line(proof)
             free += proof.straight_flight
-            if math.isnan(proof.way_length) or proof.facts["difficulty_rank_sum"] < last:
+            if math.isnan(proof.path_length) or proof.facts["difficulty_rank_sum"] < last:
                 wrong.append(f"{name}:{index}")
             last = proof.facts["difficulty_rank_sum"]
         low, high = SCENARIOS[name].free

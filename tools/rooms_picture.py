@@ -68,7 +68,7 @@ def direct(graph: Mapping[str, set[str]]) -> list[tuple[str, str]]:
     ]
 
 
-def places(level: Mapping[str, int]) -> dict[str, tuple[float, float]]:
+def positions(level: Mapping[str, int]) -> dict[str, tuple[float, float]]:
     """Place rooms: middle of each box [px], ground floor at the bottom, columns from `COLUMNS`."""
     top, step = max(level.values()), BOX[0] + GAP
     return {room: ((COLUMNS.get(room, 0.0) + 0.5) * step, (top - level[room] + 0.5) * ROW) for room in level}
@@ -77,7 +77,7 @@ def places(level: Mapping[str, int]) -> dict[str, tuple[float, float]]:
 def picture(graph: Mapping[str, set[str]]) -> str:
     """Write the SVG: one box per room, one line per direct import, readable on light and dark pages."""
     level, lines = floors(graph), direct(graph)
-    middle = places(level)
+    middle = positions(level)
     width = max(x for x, _ in middle.values()) + BOX[0] / 2 + GAP
     height = (max(level.values()) + 1) * ROW
     parts = [
@@ -104,7 +104,7 @@ def picture(graph: Mapping[str, set[str]]) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write the picture, or say with `--check` whether the file still shows the code."""
-    check, files = "--check" in arguments, [word for word in arguments if word != "--check"]
+    check, files = "--check" in arguments, [argument for argument in arguments if argument != "--check"]
     if len(files) != 1:
         raise SystemExit("python tools/rooms_picture.py [--check] FILE.svg")
     text = picture({room: imported_rooms(room) for room in rooms()})

@@ -100,10 +100,10 @@ def led(label: str, target: str, anchor: str, source: str, held: set[str]) -> st
     found = Path(os.path.normpath(base / target))
     if not found.is_relative_to(REPOSITORY) or not found.exists():
         return None
-    place = found.relative_to(REPOSITORY).as_posix()
-    page = "index.md" if place == "README.md" else place.removeprefix("docs/")
+    relative = found.relative_to(REPOSITORY).as_posix()
+    page = "index.md" if relative == "README.md" else relative.removeprefix("docs/")
     if page not in held:
-        return f"{label.strip('[]')} (`{place}`)"
+        return f"{label.strip('[]')} (`{relative}`)"
     return f"{label}({os.path.relpath(page, Path(source).parent)}{anchor})"
 
 

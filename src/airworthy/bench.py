@@ -67,6 +67,6 @@ def gates(courses: str | Sequence[str] = (), network: str = "published", *, quie
     chosen = {"courses": courses} if courses else {}
     (config,) = configured("bench.gates", {**chosen, "network": network, **options}, GatesBenchConfig)
     check(config)
-    methods = [method_of(word, config.limit, config.device) for word in (config.network, *config.baselines)]
+    methods = [method_of(specifier, config.limit, config.device) for specifier in (config.network, *config.baselines)]
     done = run_gates(config, methods, quiet)
     return Result(done.folder, done.summary, done, done.folder / REPORT, ())

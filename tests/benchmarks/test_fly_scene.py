@@ -57,19 +57,19 @@ def test_a_scene_without_a_way_says_what_to_give() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("sensors", "message"),
     [
         (("realsense_d445",), "Unknown sensor 'realsense_d445'"),
         (("a=realsense_d455", "a=oak_d"), "Two sensors are named 'a'"),
         (("a/b=oak_d",), "A sensor is named 'a/b'"),
     ],
 )
-def test_sensor_mistakes(words: tuple[str, ...], message: str) -> None:
+def test_sensor_mistakes(sensors: tuple[str, ...], message: str) -> None:
     with pytest.raises(AirworthyError, match=message):
-        mounted_sensors(FlyConfig(scene="mid_gate", sensors=words), [CARL])
+        mounted_sensors(FlyConfig(scene="mid_gate", sensors=sensors), [CARL])
 
 
-def test_sensor_words() -> None:
+def test_sensor_tokens() -> None:
     found = mounted_sensors(FlyConfig(sensors=("eye=oak_d:rgb,depth st_vl53l5cx",)), [CARL])
     assert list(found) == ["eye", "st_vl53l5cx"]
     assert found["eye"].channels == ("rgb", "depth")
@@ -104,9 +104,9 @@ def test_without_contact_it_flies_through(tmp_path: Path) -> None:
 
 
 def test_sensors_are_recorded_and_change_no_bit(tmp_path: Path) -> None:
-    words = ("zones=st_vl53l5cx", "down=lightware_sf11b")
+    sensors = ("zones=st_vl53l5cx", "down=lightware_sf11b")
     config = FlyConfig(
-        scene="backroom", waypoints=("1.5,0,0.7", "1.5,1,0.7"), sensors=words, envs=2, out=tmp_path / "a", **QUICK
+        scene="backroom", waypoints=("1.5,0,0.7", "1.5,1,0.7"), sensors=sensors, envs=2, out=tmp_path / "a", **QUICK
     )
     run_fly(config)
     index = pq.read_table(tmp_path / "a" / "sensors" / "zones" / "index.parquet").to_pydict()

@@ -257,8 +257,8 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def fly(flights: Sequence[Flight], word: str = "straight", config: NavigationConfig = CONFIG) -> list[dict[str, Any]]:
-    return flown_rows(flights, method_of(word), config)[0]
+def fly(flights: Sequence[Flight], specifier: str = "straight", config: NavigationConfig = CONFIG) -> list[dict[str, Any]]:
+    return flown_rows(flights, method_of(specifier), config)[0]
 
 
 @pytest.fixture(scope="module")
@@ -318,8 +318,8 @@ def test_missions_are_as_stated() -> None:
 
 def test_bodies() -> None:
     assert flown_vehicle("real_18", "sphere").body.size[0] == 0.3
-    told = float(vehicle("real_18").extra["body_radius_m"])
-    assert flown_vehicle("real_18", "body").body.size[0] == enclosing_radius(vehicle("real_18")) == told > 0.3
+    radius = float(vehicle("real_18").extra["body_radius_m"])
+    assert flown_vehicle("real_18", "body").body.size[0] == enclosing_radius(vehicle("real_18")) == radius > 0.3
     assert flown_vehicle("real_18", "body") is flown_vehicle("real_18", "body")
     assert 0.0 < enclosing_radius(vehicle("lmf2")) < 1.0  # not of the benchmark's fleet: from rotors and propellers
 
@@ -417,8 +417,8 @@ def test_movers_cross_the_area_and_are_hit() -> None:
 @pytest.mark.slow
 def test_a_privileged_planner_knows_the_scene_and_another_controller_flies_otherwise() -> None:
     flight, brief = Flight("maze", 1, "virt_05"), replace(BRIEF, protocol=NavigationProtocol(time_limit_s=1.5))
-    seen, followed = (fly([flight], "ego", replace(brief, controller=name))[0] for name in ("so3", "dfbc_indi"))
-    assert seen["trace"] != followed["trace"]
+    first, followed = (fly([flight], "ego", replace(brief, controller=name))[0] for name in ("so3", "dfbc_indi"))
+    assert first["trace"] != followed["trace"]
     known = fly([flight], "expert", brief)[0]
     assert known["outcome"] == "timeout_no_path"  # on its way
     assert known["replans"] > 0
@@ -506,24 +506,24 @@ def test_what_a_pilot_lacks_is_refused_before_anything_flies(
 ) -> None:
     monkeypatch.setenv("AIRWORTHY_POLICIES", str(tmp_path / "none"))
     monkeypatch.delenv("AIRWORTHY_DATA", raising=False)
-    for word, why in (
+    for specifier, why in (
         ("navrl", "There are no NavRL weights"),
         ("navrl_full_3d", "no NavRL weights"),
         (f"{own}:Unready", "no weights"),
     ):
         out = tmp_path / "run"
         with pytest.raises(AirworthyError, match=f"cannot fly: .*{why}"):
-            run_benchmark(NavigationConfig(pilots=("straight", word), out=out))
+            run_benchmark(NavigationConfig(pilots=("straight", specifier), out=out))
         assert not out.exists()
         with pytest.raises(AirworthyError, match=why):
-            fly([GAP], word)
-    for word in method_names():  # every other built-in pilot has all that it needs
-        if not word.startswith("navrl"):
-            check_ready(method_of(word))
+            fly([GAP], specifier)
+    for specifier in method_names():  # every other built-in pilot has all that it needs
+        if not specifier.startswith("navrl"):
+            check_ready(method_of(specifier))
 
 
 @pytest.mark.parametrize(
-    ("word", "why"),
+    ("specifier", "why"),
     [
         ("{own}:Nothing", "neither command"),
         ("{own}:Nobody", "has no class 'Nobody'"),
@@ -533,9 +533,9 @@ def test_what_a_pilot_lacks_is_refused_before_anything_flies(
         ("egoo", "Closest: 'ego'"),
     ],
 )
-def test_what_can_never_fly_is_refused_with_a_sentence(word: str, why: str, own: Path) -> None:
+def test_what_can_never_fly_is_refused_with_a_sentence(specifier: str, why: str, own: Path) -> None:
     with pytest.raises(AirworthyError, match=why):
-        fly([MAZE], word.format(own=own))
+        fly([MAZE], specifier.format(own=own))
 
 
 def test_a_file_that_does_not_import_is_an_error_in_one_sentence(tmp_path: Path) -> None:

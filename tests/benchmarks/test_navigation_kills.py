@@ -22,9 +22,9 @@ BLOCKS = 16
 
 def command(folder: Path) -> list[str]:
     """Thirty-two flights of six seconds at most."""
-    words = ["--pilots", *PILOTS, "--vehicles", "virt_05", "real_09", "--scenarios", "random_cylinder", "sudden_drop"]
-    words += ["--trials", "2", "--batch", "2", "--workers", "2", "--no-report", "--protocol.time-limit-s", "6"]
-    return [sys.executable, "-m", "airworthy.cli.main", "bench", "navigation", *words, "--out", str(folder)]
+    arguments = ["--pilots", *PILOTS, "--vehicles", "virt_05", "real_09", "--scenarios", "random_cylinder", "sudden_drop"]
+    arguments += ["--trials", "2", "--batch", "2", "--workers", "2", "--no-report", "--protocol.time-limit-s", "6"]
+    return [sys.executable, "-m", "airworthy.cli.main", "bench", "navigation", *arguments, "--out", str(folder)]
 
 
 def finished(folder: Path) -> int:

@@ -63,15 +63,15 @@ def test_between_every_pair_there_is_a_way_for_the_body() -> None:
 
 
 def test_pairs_are_the_same_for_the_same_words_and_others_for_others(tmp_path: Path) -> None:
-    word = str(wall_with_a_door(tmp_path / "hall.obj"))
-    first = make_own_scene(word, 3, 0.3)
-    assert make_own_scene(word, 3, 0.3) == first
+    scene_path = str(wall_with_a_door(tmp_path / "hall.obj"))
+    first = make_own_scene(scene_path, 3, 0.3)
+    assert make_own_scene(scene_path, 3, 0.3) == first
     assert first.name == "own_hall"
-    assert make_own_scene(word, 3, 0.3, seed=1).pairs != first.pairs
+    assert make_own_scene(scene_path, 3, 0.3, seed=1).pairs != first.pairs
     with pytest.raises(AirworthyError, match=r"only 0 of 2 pairs were found with room for a body of 1\.40 m"):
-        make_own_scene(word, 2, 1.4)
+        make_own_scene(scene_path, 2, 1.4)
     with pytest.raises(AirworthyError, match="only 0 of 2"):
-        make_own_scene(word, 2, 0.3, least=500.0)
+        make_own_scene(scene_path, 2, 0.3, least=500.0)
     with pytest.raises(AirworthyError, match="scene"):
         make_own_scene("nowhere_of_this_name", 2, 0.3)
 
@@ -88,11 +88,17 @@ def test_a_door_too_narrow_for_the_largest_vehicle_parts_the_hall(tmp_path: Path
 
 
 def test_places_of_ones_own_are_flown_kept_replayed_and_held_to_their_digests(tmp_path: Path) -> None:
-    word, mine = wall_with_a_door(tmp_path / "hall.obj"), tmp_path / "mine.toml"
+    scene_path, mine = wall_with_a_door(tmp_path / "hall.obj"), tmp_path / "mine.toml"
     mine.write_text(vehicle_text(replace(vehicle("virt_05"), name="mine")))
     rules = NavigationProtocol(time_limit_s=10.0)
     config = NavigationConfig(
-        ("straight",), ("real_09", str(mine)), scenes=(str(word),), pairs=2, protocol=rules, out=tmp_path / "run", report=False
+        ("straight",),
+        ("real_09", str(mine)),
+        scenes=(str(scene_path),),
+        pairs=2,
+        protocol=rules,
+        out=tmp_path / "run",
+        report=False,
     )
     done = run_benchmark(config)
     rows = read_rows(tmp_path / "run")
@@ -109,7 +115,7 @@ def test_places_of_ones_own_are_flown_kept_replayed_and_held_to_their_digests(tm
     before = (tmp_path / "run" / RESULTS_FILE).read_bytes()
     assert run_benchmark(config).complete
     assert (tmp_path / "run" / RESULTS_FILE).read_bytes() == before
-    word.write_text(word.read_text() + "v 0 0 1\nv 0 0.1 1\nv 0.1 0 1\nf -3 -2 -1\n")
+    scene_path.write_text(scene_path.read_text() + "v 0 0 1\nv 0 0.1 1\nv 0.1 0 1\nf -3 -2 -1\n")
     from airworthy.benchmarks.navigation.own_scenes import _scene
 
     _scene.cache_clear()

@@ -85,12 +85,12 @@ def test_damaged_tables_are_refused_and_written_again(
 ) -> None:
     folder = tmp_path / "run"
     shutil.copytree(whole, folder)
-    damage, words = TABLES[name]
+    damage, message = TABLES[name]
     damage(folder)
     for line in (["report", str(folder), "--no-pictures"], ["replay", str(folder), "0", "--no-view"]):
         assert main(["bench", *line]) == 2
         said = capsys.readouterr().err
-        assert words in said
+        assert message in said
         assert len(said.strip().splitlines()) == 1
     flown: list[str] = []
     run_benchmark(small(folder), step=flown.append)
@@ -99,15 +99,17 @@ def test_damaged_tables_are_refused_and_written_again(
 
 
 MANIFESTS: dict[str, Callable[[dict[str, Any]], object]] = {
-    "blocks": lambda told: told["blocks"].update({name: [1] for name in told["blocks"]}),
-    "blocks without sums": lambda told: [entry.pop("sha256") for entry in told["blocks"].values()],
-    "blocks of text": lambda told: [entry.update(seconds={"flying": "long"}) for entry in told["blocks"].values()],
-    "pilots": lambda told: told.update(pilots={"straight": "x"}),
-    "words": lambda told: told.update(words=[1]),
-    "division": lambda told: told.update(division={"division": "open", "because": 7}),
-    "system": lambda told: told.update(system=["x"]),
-    "command": lambda told: told.update(command=5),
-    "identity": lambda told: told["identity"].update(version=1) or told.update(digest=digest_of(told["identity"])),
+    "blocks": lambda manifest: manifest["blocks"].update({name: [1] for name in manifest["blocks"]}),
+    "blocks without sums": lambda manifest: [entry.pop("sha256") for entry in manifest["blocks"].values()],
+    "blocks of text": lambda manifest: [entry.update(seconds={"flying": "long"}) for entry in manifest["blocks"].values()],
+    "pilots": lambda manifest: manifest.update(pilots={"straight": "x"}),
+    "words": lambda manifest: manifest.update(message=[1]),
+    "division": lambda manifest: manifest.update(division={"division": "open", "because": 7}),
+    "system": lambda manifest: manifest.update(system=["x"]),
+    "command": lambda manifest: manifest.update(command=5),
+    "identity": lambda manifest: (
+        manifest["identity"].update(version=1) or manifest.update(digest=digest_of(manifest["identity"]))
+    ),
 }
 
 
@@ -115,9 +117,9 @@ MANIFESTS: dict[str, Callable[[dict[str, Any]], object]] = {
 def test_damaged_manifests_are_refused_everywhere(name: str, whole: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(whole, folder)
-    told = json.loads((folder / store.MANIFEST_FILE).read_text())
-    MANIFESTS[name](told)
-    (folder / store.MANIFEST_FILE).write_text(json.dumps(told))
+    manifest = json.loads((folder / store.MANIFEST_FILE).read_text())
+    MANIFESTS[name](manifest)
+    (folder / store.MANIFEST_FILE).write_text(json.dumps(manifest))
     part = name.split(maxsplit=1)[0]
     for act in (lambda: write_report(folder), lambda: replay_row(folder, 0), lambda: run_benchmark(small(folder))):
         with pytest.raises(AssetError, match=f"damaged, its '{part}' is not what a run writes"):
@@ -134,11 +136,13 @@ def test_manifests_keep_the_older_name_of_the_decision_timeout() -> None:
 
 def test_settings_that_nobody_may_choose_are_refused(whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
-    told = json.loads((tmp_path / store.MANIFEST_FILE).read_text())
-    for changes, words in (({"patience": "x"}, "damaged"), ({"trials": 99}, "--trials is 99"), ({"protocol": 3}, "damaged")):
-        identity = {**told["identity"], "config": {**told["identity"]["config"], **changes}}
-        (tmp_path / store.MANIFEST_FILE).write_text(json.dumps({**told, "identity": identity, "digest": digest_of(identity)}))
-        with pytest.raises(Exception, match=words) as caught:
+    manifest = json.loads((tmp_path / store.MANIFEST_FILE).read_text())
+    for changes, message in (({"patience": "x"}, "damaged"), ({"trials": 99}, "--trials is 99"), ({"protocol": 3}, "damaged")):
+        identity = {**manifest["identity"], "config": {**manifest["identity"]["config"], **changes}}
+        (tmp_path / store.MANIFEST_FILE).write_text(
+            json.dumps({**manifest, "identity": identity, "digest": digest_of(identity)})
+        )
+        with pytest.raises(Exception, match=message) as caught:
             replay_row(tmp_path, 0)
         assert caught.type.__name__ in ("AirworthyError", "AssetError")
 
@@ -167,10 +171,10 @@ def test_the_processor_is_not_named_and_a_gpu_is(whole: Path, tmp_path: Path) ->
     assert not {"device", "controller"} & set(read_manifest(whole)["identity"]["config"])
     assert identity_of(NavigationConfig(device="cuda:0"))["config"]["device"] == "cuda:0"
     shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
-    told = json.loads((tmp_path / store.MANIFEST_FILE).read_text())
-    told["identity"]["config"]["device"] = "cuda:77"
-    told["digest"] = digest_of(told["identity"])
-    (tmp_path / store.MANIFEST_FILE).write_text(json.dumps(told))
+    manifest = json.loads((tmp_path / store.MANIFEST_FILE).read_text())
+    manifest["identity"]["config"]["device"] = "cuda:77"
+    manifest["digest"] = digest_of(manifest["identity"])
+    (tmp_path / store.MANIFEST_FILE).write_text(json.dumps(manifest))
     with pytest.raises(Exception, match="Device 'cuda:77' is not on this machine"):
         replay_row(tmp_path, 0)
     assert write_report(tmp_path).is_file()  # its pictures are made by the processor

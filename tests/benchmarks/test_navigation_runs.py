@@ -66,11 +66,11 @@ def test_a_run_keeps_a_row_per_flight(whole: Path) -> None:
     assert len(rows) == 8
     assert list(rows[0]) == list(COLUMNS)
     assert [row["outcome"] for row in rows if row["scenario"] == "narrow_gap"] == ["timeout_no_path"] * 4
-    told = json.loads((whole / job.SUMMARY_FILE).read_text())
-    assert told["state"] == {"complete": True, "flights": 8, "finished": 8, "digest": told["state"]["digest"]}
+    summary = json.loads((whole / job.SUMMARY_FILE).read_text())
+    assert summary["state"] == {"complete": True, "flights": 8, "finished": 8, "digest": summary["state"]["digest"]}
     assert [row["outcome"] for row in rows if row["scenario"] == "maze"] == ["collision"] * 4
-    assert told["scores"][0]["score"] == 0.0
-    assert told["division"]["division"] == "open"
+    assert summary["scores"][0]["score"] == 0.0
+    assert summary["division"]["division"] == "open"
 
 
 def test_a_run_stopped_anywhere_ends_with_the_same_table(whole: Path, tmp_path: Path) -> None:
@@ -143,8 +143,8 @@ def test_pilots_join_a_folder(whole: Path, tmp_path: Path) -> None:
 
 
 def test_other_settings_and_a_folder_in_use_are_refused(whole: Path) -> None:
-    for changes, words in (({"seed": 1}, "seed: 0 before, 1 now"), ({"perturb": Perturbation(drift=0.1)}, "perturb.drift")):
-        with pytest.raises(AirworthyError, match=words):
+    for changes, message in (({"seed": 1}, "seed: 0 before, 1 now"), ({"perturb": Perturbation(drift=0.1)}, "perturb.drift")):
+        with pytest.raises(AirworthyError, match=message):
             run_benchmark(small(whole, **changes))
     with lock_folder(whole), pytest.raises(AirworthyError, match="Another run"):
         run_benchmark(small(whole))
@@ -162,30 +162,30 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path, whole: Path) -> None:
 
 
 def test_a_cluster_flies_the_same(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: dict[str, Any] = {}
+    calls: dict[str, Any] = {}
 
     class Remote:
         def __init__(self, function: Any):
             self.remote = lambda *arguments: (function, arguments)
 
     fake = types.ModuleType("ray")
-    fake.init = lambda address, **_: told.update(address=address)  # type: ignore[attr-defined]
+    fake.init = lambda address, **_: calls.update(address=address)  # type: ignore[attr-defined]
     fake.remote = lambda **_: Remote  # type: ignore[attr-defined]
     fake.wait = lambda waiting, num_returns: (waiting[-1:], waiting[:-1])  # type: ignore[attr-defined]
     fake.get = lambda reference: reference[0](*reference[1])  # type: ignore[attr-defined]
-    fake.shutdown = lambda: told.update(down=True)  # type: ignore[attr-defined]
+    fake.shutdown = lambda: calls.update(down=True)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "ray", fake)
     monkeypatch.setenv("AIRWORTHY_THREADS", "1")  # as the cluster's machines set it, and put back afterwards
     run_benchmark(small(tmp_path, cluster="10.0.0.1:6379"))
-    assert told == {"address": "10.0.0.1:6379", "down": True}
+    assert calls == {"address": "10.0.0.1:6379", "down": True}
     assert table(tmp_path) == table(whole)
 
 
 @pytest.mark.slow
 def test_ten_kills_at_random_times_change_nothing(whole: Path, tmp_path: Path) -> None:
     rng = random.Random(5)
-    words = ["--vehicles", *VEHICLES, "--scenarios", *SCENARIOS, "--trials", "2", "--batch", "2", "--no-report"]
-    command = [sys.executable, "-m", "airworthy.cli.main", "bench", "navigation", *words, "--workers", "2"]
+    arguments = ["--vehicles", *VEHICLES, "--scenarios", *SCENARIOS, "--trials", "2", "--batch", "2", "--no-report"]
+    command = [sys.executable, "-m", "airworthy.cli.main", "bench", "navigation", *arguments, "--workers", "2"]
     command += ["--protocol.time-limit-s", "4", "--out", str(tmp_path)]
     for _ in range(10):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
@@ -278,21 +278,21 @@ def test_why_is_printed_while_a_run_goes_on(whole: Path, capsys: pytest.CaptureF
         assert main(["bench", "report", str(whole), "--why"]) == 0
         text = capsys.readouterr().out
         assert main(["bench", "report", str(whole), "--why", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    printed = json.loads(capsys.readouterr().out)
     assert "success by layout" in text
     assert "why flights failed" in text
-    assert {e["cause"] for e in told["failures"] if e["scenario"] == "maze"} == {"hit a wall"}
-    assert [e["flights"] for e in told["layouts"]] == [{"1": 2, "2": 2}] * 2
+    assert {e["cause"] for e in printed["failures"] if e["scenario"] == "maze"} == {"hit a wall"}
+    assert [e["flights"] for e in printed["layouts"]] == [{"1": 2, "2": 2}] * 2
 
 
 def test_the_command_line_says_it_again(tmp_path: Path) -> None:
     config = small(tmp_path, pilots=("straight", "ego"), perturb=Perturbation(drift=0.1), workers=2)
-    words = command_line(config)
-    assert "--perturb.drift 0.1" in words
-    assert "--workers" not in words
+    tokens = command_line(config)
+    assert "--perturb.drift 0.1" in tokens
+    assert "--workers" not in tokens
     from airworthy.cli.common import run_tyro
 
-    read = run_tyro(NavigationConfig, gathered(words.split()[3:], LISTS), "x", "")
+    read = run_tyro(NavigationConfig, gathered(tokens.split()[3:], LISTS), "x", "")
     assert read == replace(config, workers=1, report=True)
 
 
@@ -377,8 +377,8 @@ def test_commands(whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert main(["bench", "replay", str(whole), "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["equal"]
     assert main(["bench", "navigation", "--vehicles", "real_99", "--out", str(tmp_path)]) == 2
-    words = ["bench", "smoke", "--scenarios", "maze", "--out", str(tmp_path / "smoke"), "--json", "--no-report"]
-    assert main(words) == 0
+    arguments = ["bench", "smoke", "--scenarios", "maze", "--out", str(tmp_path / "smoke"), "--json", "--no-report"]
+    assert main(arguments) == 0
     assert json.loads(capsys.readouterr().out)["state"]["flights"] == 4
     assert os.listdir(tmp_path / "smoke")
 

@@ -51,9 +51,9 @@ def row(
     pilot: str, scenario: str, vehicle: str, configuration: int, success: int, repeat: int = 0, **more: Any
 ) -> dict[str, Any]:
     category = "real" if vehicle.startswith("real") else "virtual"
-    told = {"pilot": pilot, "scenario": scenario, "vehicle": vehicle, "configuration": configuration, "repeat": repeat}
+    key = {"pilot": pilot, "scenario": scenario, "vehicle": vehicle, "configuration": configuration, "repeat": repeat}
     facts = {"twr": 2.0, "alpha_xy": 100.0, "alpha_z": 10.0, "mass_kg": 1.0, "seed": 0, "layouts": 0}
-    return {**told, "success": success, "category": category, **facts, **more}
+    return {**key, "success": success, "category": category, **facts, **more}
 
 
 # ---- the score ------------------------------------------------------------------------------------------------------
@@ -120,13 +120,13 @@ def test_scores_refuse_what_is_no_rate() -> None:
 
 
 def test_weights_are_those_of_the_data(data_dir: Path) -> None:
-    told = json.loads((data_dir / "flyingtrust" / "scoring.json").read_text())
+    stated = json.loads((data_dir / "flyingtrust" / "scoring.json").read_text())
     total = sum(scenario_weight(name) for name in SCENARIOS)
     for name in SCENARIOS:
-        assert scenario_weight(name) / total == pytest.approx(told["normalised_scenario_weight"][told["scenarios"][name]])
+        assert scenario_weight(name) / total == pytest.approx(stated["normalised_scenario_weight"][stated["scenarios"][name]])
     fleet = 18 * (vehicle_weight("real") + vehicle_weight("virtual"))
     for kind in ("real", "virtual"):
-        assert vehicle_weight(kind) / fleet == pytest.approx(told["normalised_platform_weight"][kind])
+        assert vehicle_weight(kind) / fleet == pytest.approx(stated["normalised_platform_weight"][kind])
 
 
 def test_published_numbers_are_those_of_the_data(data_dir: Path) -> None:
@@ -143,10 +143,10 @@ def test_published_numbers_are_those_of_the_data(data_dir: Path) -> None:
                 assert score is not None
                 assert score[keys[item["metric"]]] == float(item["value"])
             elif item["metric"] == "success":
-                told = stated_rate(pilot, item["scenario"])
-                assert told is not None
-                assert told.value == float(item["value"])
-                assert told.relation == ("-" if "-" in item["relation"] else item["relation"])
+                rate = stated_rate(pilot, item["scenario"])
+                assert rate is not None
+                assert rate.value == float(item["value"])
+                assert rate.relation == ("-" if "-" in item["relation"] else item["relation"])
             else:
                 continue
             checked += 1
@@ -317,9 +317,9 @@ def test_least_time_is_that_of_straight_flight() -> None:
     for length, speed, acceleration in ((34.0, 4.0, 6.0), (34.0, 4.0, 3.0), (1.0, 4.0, 6.0), (8.0 / 3.0, 4.0, 6.0)):
         end = least_time(length, speed, acceleration)
         times = np.array([end * 0.999, end, end * 1.01])
-        way, pace, _ = trapezoid(times, np.full(3, length), np.full(3, speed), np.full(3, acceleration))
-        assert way[0] < length - 1e-9
-        assert way[1:] == pytest.approx(length, abs=1e-9)
+        distance, pace, _ = trapezoid(times, np.full(3, length), np.full(3, speed), np.full(3, acceleration))
+        assert distance[0] < length - 1e-9
+        assert distance[1:] == pytest.approx(length, abs=1e-9)
         assert pace[1:] == pytest.approx(0.0, abs=1e-6)
 
 

@@ -69,9 +69,9 @@ def test_times_of_planning_stand_beside_the_published() -> None:
 
 def test_where_flights_failed() -> None:
     # The line of the forest is 60 m less 2 m at both ends.
-    told = [{"success": 0, "scenario": "forest", "goal_distance_m": d} for d in (56.0, 28.0, 0.0, 99.0)]
-    assert failed_at(told) == pytest.approx((0.0 + 0.5 + 1.0 + 0.0) / 4)
-    assert np.isnan(failed_at([{**told[0], "success": 1}]))
+    flown = [{"success": 0, "scenario": "forest", "goal_distance_m": d} for d in (56.0, 28.0, 0.0, 99.0)]
+    assert failed_at(flown) == pytest.approx((0.0 + 0.5 + 1.0 + 0.0) / 4)
+    assert np.isnan(failed_at([{**flown[0], "success": 1}]))
 
 
 def lost(cause: str, configuration: int, category: str = "real", **changes: Any) -> dict[str, Any]:
@@ -83,9 +83,9 @@ def lost(cause: str, configuration: int, category: str = "real", **changes: Any)
 
 def test_why_flights_failed() -> None:
     arrived = lost("", 1, outcome="success", success=1, goal_distance_m=0.0)
-    told = [lost("hit a tree", k, time_s=float(k)) for k in (2, 3, 4, 7)] + [arrived] * 5
-    told += [lost("hit the ground", 2, "virtual", goal_distance_m=70.0, tracking_rmse_m=float("nan"))]
-    trees, ground = failures_of(told)
+    flown = [lost("hit a tree", k, time_s=float(k)) for k in (2, 3, 4, 7)] + [arrived] * 5
+    flown += [lost("hit the ground", 2, "virtual", goal_distance_m=70.0, tracking_rmse_m=float("nan"))]
+    trees, ground = failures_of(flown)
     assert (trees["outcome"], trees["cause"], trees["flights"], trees["of"]) == ("collision", "hit a tree", 4, 10)
     assert (trees["by_category"], trees["layouts"]) == ({"real": 4}, [2, 3, 4, 7])
     assert trees["way"] == [0.5, 0.5, 0.5]
@@ -101,8 +101,8 @@ def test_why_flights_failed() -> None:
 
 
 def test_many_causes_are_gathered() -> None:
-    told = [lost(f"ValueError: {k}", 1, outcome="planner_crash") for k in range(20)] + [lost("ValueError: 3", 2)] * 2
-    found = failures_of(told)
+    flown = [lost(f"ValueError: {k}", 1, outcome="planner_crash") for k in range(20)] + [lost("ValueError: 3", 2)] * 2
+    found = failures_of(flown)
     assert sum(entry["flights"] for entry in found) == 22
     assert [(entry["outcome"], entry["cause"], entry["flights"]) for entry in found[:2]] == [
         ("planner_crash", OTHERS, 14),
@@ -129,17 +129,17 @@ def test_runs_of_numbers(numbers: list[int], text: str) -> None:
 class Says(StraightFlight):
     """Says that it searches, as it was told to."""
 
-    word: Any = None
+    answer: Any = None
 
     @property
     def searching(self) -> Any:
-        if isinstance(self.word, Exception):
-            raise self.word
-        return self.word
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
 
 
 @pytest.mark.parametrize(
-    ("word", "expected"),
+    ("answer", "expected"),
     [
         (np.array([True, False]), [True, False]),
         (None, [False, False]),  # who says nothing is judged by its work
@@ -148,11 +148,11 @@ class Says(StraightFlight):
         (ValueError("no idea"), [False, False]),
     ],
 )
-def test_a_planner_says_that_it_searches(word: Any, expected: list[bool]) -> None:
+def test_a_planner_says_that_it_searches(answer: Any, expected: list[bool]) -> None:
     flights, config = [Flight("maze", 1, "virt_05"), Flight("maze", 2, "virt_05")], NavigationConfig()
     mission = mission_of(flights, config, draws_of(flights, 0, config.perturb))
     guide = PlannerGuide(NavigationMethod("says", Says), mission, [vehicle("virt_05")] * 2, config, None)
-    guide.planner.word = word
+    guide.planner.answer = answer
     assert guide.searching.tolist() == expected
 
 

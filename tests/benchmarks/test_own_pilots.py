@@ -99,7 +99,7 @@ def test_what_the_watch_ends_is_labelled_with_its_cause(name: str, says: str) ->
     flight._rules = NavigationProtocol()
     flight._watch = SimpleNamespace(outcome=np.array([name, ""]), end=np.array([1.25, np.nan]))  # type: ignore[assignment]
     table: Any = SimpleNamespace(status=np.zeros(2), starts=np.array([0, 1, 2]), envs=np.array([0, 1]))
-    judged = flight.judged(FlightRun(table))
+    judged = flight.scored(FlightRun(table))
     assert judged.outcomes == {0: name}
     assert says in judged.causes[0]
     assert judged.causes[0].endswith("at 1.2 s")

@@ -99,11 +99,12 @@ def test_points_of_sweeps_change_one_field() -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["winds", "wind:fast", "noise:loud", "delay:3", "lighting:-1", "payload:nan", "wind:1e300", "lighting:1e30"]
+    "condition_name",
+    ["winds", "wind:fast", "noise:loud", "delay:3", "lighting:-1", "payload:nan", "wind:1e300", "lighting:1e30"],
 )
-def test_bad_conditions_are_refused_in_a_sentence(word: str) -> None:
+def test_bad_conditions_are_refused_in_a_sentence(condition_name: str) -> None:
     with pytest.raises(AirworthyError) as caught:
-        expanded([word])
+        expanded([condition_name])
     assert str(caught.value).count("\n") == 0
 
 
@@ -213,18 +214,18 @@ def test_published_numbers_stand_beside_the_published_course_alone() -> None:
 
 def test_a_condition_is_described_by_means_of_means_and_pooled() -> None:
     rows = [row(0, 0.1), row(1, 0.3, "partial", samples=300), row(2, 9.0, "diverged")]
-    told = condition_row(rows)
-    assert told["classes"] == dict.fromkeys(CLASSES, 0) | {"success": 1, "partial": 1, "other": 1}
-    assert told["tracking_error_m"]["mean"] == pytest.approx(0.2)  # the one that diverged is left out
-    assert told["tracking_error_pooled_m"] == pytest.approx((100 * 0.1 + 300 * 0.3) / 400)
-    assert told["success_rate"]["value"] == pytest.approx(1 / 3)
+    summary = condition_row(rows)
+    assert summary["classes"] == dict.fromkeys(CLASSES, 0) | {"success": 1, "partial": 1, "other": 1}
+    assert summary["tracking_error_m"]["mean"] == pytest.approx(0.2)  # the one that diverged is left out
+    assert summary["tracking_error_pooled_m"] == pytest.approx((100 * 0.1 + 300 * 0.3) / 400)
+    assert summary["success_rate"]["value"] == pytest.approx(1 / 3)
 
 
 def test_pairs_are_flights_with_one_number() -> None:
-    told = paired([row(0, 0.3), row(1, 0.5, "partial")], [row(1, 0.2), row(0, 0.2), row(7, 0.1)])
-    assert told["pairs"] == 2
-    assert told["tracking_error_m"]["value"] == pytest.approx(0.2)
-    assert (told["only_first_succeeded"], told["only_second_succeeded"]) == (0, 1)
+    summary = paired([row(0, 0.3), row(1, 0.5, "partial")], [row(1, 0.2), row(0, 0.2), row(7, 0.1)])
+    assert summary["pairs"] == 2
+    assert summary["tracking_error_m"]["value"] == pytest.approx(0.2)
+    assert (summary["only_first_succeeded"], summary["only_second_succeeded"]) == (0, 1)
 
 
 # ---- adaptation ---------------------------------------------------------------------------------------------------------
@@ -268,8 +269,8 @@ def test_a_payload_step_is_a_share_of_the_way() -> None:
     published = [{"mean": item.mean, "true": item.true} for item in published_ratios()]
     assert payload_step(published[1], published[2]) == pytest.approx(0.72, abs=0.005)  # "about 70 %"
     assert np.isnan(payload_step(published[0], published[1]))
-    told = ratio_statistics([{"ratio_told": 6.0, "ratio_told_std": 0.3, "ratio_true": 6.031}] * 2)
-    assert told == {"flights": 2, "mean": 6.0, "std": pytest.approx(0.3), "true": pytest.approx(6.031)}
+    ratio = ratio_statistics([{"ratio_told": 6.0, "ratio_told_std": 0.3, "ratio_true": 6.031}] * 2)
+    assert ratio == {"flights": 2, "mean": 6.0, "std": pytest.approx(0.3), "true": pytest.approx(6.031)}
 
 
 # ---- places and people --------------------------------------------------------------------------------------------------
@@ -362,8 +363,8 @@ def test_a_gust_pushes_across_the_course_for_a_second() -> None:
     gust = gust_of(condition("wind:2"), path, drawn, 20.0)
     assert gust is not None
     assert gust.end - gust.start == pytest.approx(1.0)
-    way = path.sample(np.array([gust.start])).velocity[0]
-    np.testing.assert_allclose(gust.acceleration @ (way * [1, 1, 0]), 0.0, atol=1e-9)
+    flight_direction = path.sample(np.array([gust.start])).velocity[0]
+    np.testing.assert_allclose(gust.acceleration @ (flight_direction * [1, 1, 0]), 0.0, atol=1e-9)
     np.testing.assert_allclose(np.linalg.norm(gust.acceleration, axis=1), 2.0)
     simulator = TrialSimulator(CARL, SimulatorConfig("semi_kinematic", 100.0, 20.0, level="rate_thrust"), 4)
     simulator.prepare(drawn, gust=Gust(0.5, 1.5, gust.acceleration))

@@ -106,7 +106,7 @@ def test_a_finished_run_is_not_flown_again(whole: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "message"),
     [
         ({"flights": 4}, "flights: 3 before, 4 now"),
         ({"seed": 1}, "seed: 0 before, 1 now"),
@@ -115,9 +115,9 @@ def test_a_finished_run_is_not_flown_again(whole: Path, monkeypatch: pytest.Monk
         ({"conditions": ("baseline",)}, "conditions: baseline payload wind before, baseline now"),
     ],
 )
-def test_another_configuration_is_refused_in_a_sentence(whole: Path, changes: dict[str, Any], words: str) -> None:
+def test_another_configuration_is_refused_in_a_sentence(whole: Path, changes: dict[str, Any], message: str) -> None:
     before = files_of(whole)
-    with pytest.raises(AirworthyError, match=re.escape(words)) as caught:
+    with pytest.raises(AirworthyError, match=re.escape(message)) as caught:
         evaluate(stage_config(whole, **changes))
     assert "\n" not in str(caught.value)
     assert "--out" in str(caught.value)
@@ -175,13 +175,13 @@ def test_ctrl_c_keeps_what_is_finished(whole: Path, tmp_path: Path) -> None:
 
 
 def test_the_table_has_a_row_per_flight_and_the_summary_its_thresholds(whole: Path) -> None:
-    told, rows = read_results(whole / "results.parquet")
+    state, rows = read_results(whole / "results.parquet")
     assert [(row["condition"], row["flight"]) for row in rows] == [
         (c, k) for c in ("baseline", "payload", "wind") for k in range(3)
     ]
     summary = json.loads((whole / "summary.json").read_text())
     assert summary["protocol"] == TrackingProtocol().__dict__
-    assert summary["state"]["digest"] == told["digest"]
+    assert summary["state"]["digest"] == state["digest"]
     assert {entry["condition"]: entry["classes"]["success"] for entry in summary["aggregate"]} == dict.fromkeys(
         ("baseline", "payload", "wind"), 3
     )
@@ -225,17 +225,17 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Any:
         return {CAMERA: MountedSensor(eye)}
 
     worse = TrackingMethod("<b>worse</b>", make, sensors, variant="no_rma", identity={"pilot": "worse"})
-    words = ("baseline", "payload", "dynamic", "wind:1", "wind:2")
-    config = on_stage(tmp_path_factory.mktemp("pair"), conditions=words, flights=1, family=("rigid",))
+    conditions = ("baseline", "payload", "dynamic", "wind:1", "wind:2")
+    config = on_stage(tmp_path_factory.mktemp("pair"), conditions=conditions, flights=1, family=("rigid",))
     return config, evaluate(config, methods=[EXPERT, worse])
 
 
 def test_pilots_are_compared_flight_by_flight(pair: Any) -> None:
     _, done = pair
-    told = done.summary["against_first_pilot"]
-    assert {item["minus"] for item in told} == {"mpc"}
-    assert len(told) == 5
-    assert all(item["pairs"] == 1 and item["tracking_error_m"]["value"] > 0.0 for item in told)
+    differences = done.summary["against_first_pilot"]
+    assert {item["minus"] for item in differences} == {"mpc"}
+    assert len(differences) == 5
+    assert all(item["pairs"] == 1 and item["tracking_error_m"]["value"] > 0.0 for item in differences)
     estimates = {entry["estimate"]: entry for entry in done.summary["adaptation"]["estimates"] if entry["pilot"] != "mpc"}
     assert estimates["ratio_told"]["conditions"]["baseline"]["mean"] == pytest.approx(6.9 / 1.2)
     assert estimates["ratio_told"]["payload_step"] == pytest.approx(0.0)
@@ -244,7 +244,7 @@ def test_pilots_are_compared_flight_by_flight(pair: Any) -> None:
 def test_the_report_is_whole_and_says_what_is_simulated(pair: Any) -> None:
     config, done = pair
     page = done.report.read_text()
-    for word in (
+    for specifier in (
         "<b>simulated</b> flights",
         "<b>real</b> flights",
         "arXiv:2412.16346",
@@ -252,7 +252,7 @@ def test_the_report_is_whole_and_says_what_is_simulated(pair: Any) -> None:
         "SV no RMA",
         "Where they flew",
     ):
-        assert word in page
+        assert specifier in page
     assert "&lt;b&gt;worse" in page
     assert "<b>worse" not in page
     assert command_line(config) in re.sub(r"</?span[^>]*>", "", page)  # each word of a command breaks as a whole
@@ -268,8 +268,8 @@ def test_the_report_is_whole_and_says_what_is_simulated(pair: Any) -> None:
 def test_the_command_repeats_the_choices() -> None:
     protocol, spread = TrackingProtocol(proximity_m=0.25), VehicleSpread(mass=0.3)
     chosen = EvaluateConfig(pilot=("mpc", "svnet:a b"), flights=5, family=("rigid",), protocol=protocol, spread=spread)
-    words = command_line(chosen)
-    assert words == (
+    tokens = command_line(chosen)
+    assert tokens == (
         "airworthy evaluate --pilot mpc 'svnet:a b' --flights 5 --family rigid --spread.mass 0.3 --protocol.proximity-m 0.25"
     )
     assert quick(EvaluateConfig(quick=True)).flights == 2
@@ -313,10 +313,10 @@ def test_the_command_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[s
     on_stage(tmp_path)
     argv = ["evaluate", "--quick", "--scene", PLACE, "--course", "hover", "--out", str(tmp_path), "--json", "--no-report"]
     assert main(argv) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["state"]["complete"]
-    assert [entry["condition"] for entry in told["aggregate"]] == ["baseline", "payload"]
-    assert told["aggregate"][0]["flights"] == 2
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["state"]["complete"]
+    assert [entry["condition"] for entry in printed["aggregate"]] == ["baseline", "payload"]
+    assert printed["aggregate"][0]["flights"] == 2
 
 
 def test_an_svnet_folder_without_a_policy_is_refused(tmp_path: Path) -> None:
@@ -356,8 +356,8 @@ def test_a_vehicle_without_a_camera_flies_the_expert(tmp_path: Path) -> None:
 
 def test_every_config_field_is_in_the_identity_or_free(tmp_path: Path) -> None:
     chosen = on_stage(tmp_path)
-    told = configs.identity_of(chosen, [EXPERT], {})["config"]
-    assert set(told) | set(configs.FREE) == set(EvaluateConfig.__dataclass_fields__)
+    recorded = configs.identity_of(chosen, [EXPERT], {})["config"]
+    assert set(recorded) | set(configs.FREE) == set(EvaluateConfig.__dataclass_fields__)
 
 
 @pytest.mark.slow

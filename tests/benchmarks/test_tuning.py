@@ -152,7 +152,7 @@ def test_a_wrong_file_gets_a_sentence(text: str, said: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "said"),
     [
         (["--gains", "nowhere.toml"], "nowhere.toml"),
         (["--gain", "position_gain"], "not NAME=NUMBER"),
@@ -167,12 +167,12 @@ def test_a_wrong_file_gets_a_sentence(text: str, said: str, tmp_path: Path) -> N
     ],
 )
 def test_a_wrong_command_gets_a_sentence(
-    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["fly", "--out", str(tmp_path / "run"), *words]) == 2
-    told = capsys.readouterr().err
-    assert said in told
-    assert told.count("\n") == 1
+    assert main(["fly", "--out", str(tmp_path / "run"), *arguments]) == 2
+    message = capsys.readouterr().err
+    assert said in message
+    assert message.count("\n") == 1
 
 
 @pytest.mark.parametrize("change", [{"candidates": 1}, {"prefer": math.nan}, {"delay": -1.0}, {"physics_rate": "960"}])
@@ -187,9 +187,9 @@ def test_a_vehicle_without_authority_is_told_about_which_axis(tmp_path: Path, ca
     left, right = (replace(item.rotors[k], position=(0.0, y, 0.0), spin=s) for k, y, s in ((0, 0.2, 1), (1, -0.2, -1)))
     write_vehicle(replace(item, name="pair", mass=0.5, rotors=(left, right)), tmp_path / "pair.toml")
     assert main(["tune", str(tmp_path / "pair.toml"), "--candidates", "4", "--out", str(tmp_path / "tuned")]) == 2
-    told = capsys.readouterr().err
-    assert "pitch" in told
-    assert told.strip().count("\n") == 0
+    message = capsys.readouterr().err
+    assert "pitch" in message
+    assert message.strip().count("\n") == 0
 
 
 def test_gains_of_a_batch_are_bounded() -> None:

@@ -98,9 +98,9 @@ def colmap(count: int = 4, binary: bool = True, model: str = "OPENCV", parameter
 def _colmap_binary(model: str, values: tuple[float, ...], rows: list, points: list) -> Files:
     cameras = struct.pack("<QiiQQ", 1, 3, COLMAP_NUMBERS[model], *SIZE) + struct.pack(f"<{len(values)}d", *values)
     images = struct.pack("<Q", len(rows))
-    for k, (name, rotation, offset, seen) in enumerate(rows):
-        images += struct.pack("<i7di", k + 1, *rotation, *offset, 3) + name.encode() + b"\0" + struct.pack("<Q", seen)
-        images += b"".join(struct.pack("<ddq", 1.0, 2.0, -1) for _ in range(seen))
+    for k, (name, rotation, offset, observations) in enumerate(rows):
+        images += struct.pack("<i7di", k + 1, *rotation, *offset, 3) + name.encode() + b"\0" + struct.pack("<Q", observations)
+        images += b"".join(struct.pack("<ddq", 1.0, 2.0, -1) for _ in range(observations))
     cloud = struct.pack("<Q", len(points))
     for number, place, color, track in points:
         cloud += struct.pack("<Q3d3BdQ", number, *place, *color, 0.5, len(track))
@@ -111,13 +111,13 @@ def _colmap_binary(model: str, values: tuple[float, ...], rows: list, points: li
 def _colmap_text(model: str, values: tuple[float, ...], rows: list, points: list) -> Files:
     cameras = f"# Camera list\n3 {model} {SIZE[0]} {SIZE[1]} " + " ".join(map(repr, map(float, values))) + "\n"
     images = "# Image list\n# with two lines each\n"
-    for k, (name, rotation, offset, seen) in enumerate(rows):
+    for k, (name, rotation, offset, observations) in enumerate(rows):
         images += f"{k + 1} " + " ".join(repr(float(value)) for value in (*rotation, *offset)) + f" 3 {name}\n"
-        images += " ".join(["1.0 2.0 -1"] * seen) + "\n"
+        images += " ".join(["1.0 2.0 -1"] * observations) + "\n"
     cloud = "# 3D points\n"
     for number, place, color, track in points:
-        words = (number, *place, *color, 0.5, *(value for pair in track for value in pair))
-        cloud += " ".join(map(str, words)) + "\n"
+        fields = (number, *place, *color, 0.5, *(value for pair in track for value in pair))
+        cloud += " ".join(map(str, fields)) + "\n"
     return {
         f"sparse/0/{name}.txt": text.encode()
         for name, text in zip(("cameras", "images", "points3D"), (cameras, images, cloud), strict=True)

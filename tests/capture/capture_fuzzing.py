@@ -64,7 +64,7 @@ def inputs(layout: str, seed: int) -> Callable[[], Files]:
 class Driver(models.PromisedReads):
     """Reads sets of files; only what changed is written."""
 
-    words = 3000
+    message_limit = 3000
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

@@ -112,7 +112,7 @@ def test_points_that_determine_nothing(points: np.ndarray) -> None:
         best_similarity(points, points)
 
 
-def seen_corners(position: np.ndarray, attitude: np.ndarray, side: float = SIDE, lens: np.ndarray = LENS) -> np.ndarray:
+def projected_corners(position: np.ndarray, attitude: np.ndarray, side: float = SIDE, lens: np.ndarray = LENS) -> np.ndarray:
     """Pixels of a marker at a pose in the camera's frame."""
     corners = frames.rotate(attitude, marker_corners(side)) + position
     return corners[:, :2] / corners[:, 2:] * lens[:2] + lens[2:]
@@ -126,7 +126,7 @@ def test_the_pose_of_a_square(seed: int, side: float) -> None:
     # Edge on, its corners are on a line and say nothing.
     if abs(frames.rotate(attitude, (0.0, 0.0, 1.0)) @ position) < 0.1 * np.linalg.norm(position):
         return
-    best, other = marker_poses(seen_corners(position, attitude, side), LENS, side)
+    best, other = marker_poses(projected_corners(position, attitude, side), LENS, side)
     assert best.error < 1e-6
     assert best.error <= other.error
     assert best.position == pytest.approx(position, abs=1e-6 * side)
@@ -139,7 +139,7 @@ def test_the_pose_of_a_square(seed: int, side: float) -> None:
 def test_the_second_pose_is_the_mirror_of_the_first() -> None:
     """Seen from afar, a tilted square looks like one tilted the other way: both are offered, and nearly as good."""
     attitude = frames.multiply(frames.from_axis_angle((0.0, 1.0, 0.0), 0.6), (1.0, 0.0, 0.0, 0.0))
-    best, other = marker_poses(seen_corners(np.array([0.0, 0.0, 20.0]), attitude), LENS, SIDE)
+    best, other = marker_poses(projected_corners(np.array([0.0, 0.0, 20.0]), attitude), LENS, SIDE)
     normals = [frames.rotate(pose.attitude, (0.0, 0.0, 1.0)) for pose in (best, other)]
     assert normals[0] == pytest.approx((-np.sin(0.6), 0.0, -np.cos(0.6)), abs=1e-6)
     assert normals[1] == pytest.approx((np.sin(0.6), 0.0, -np.cos(0.6)), abs=0.02)
@@ -230,7 +230,7 @@ def test_a_rendered_marker_gives_the_scale(views: CaptureImages, scale: float) -
     images = lost(views, scale)
     found = find_alignment(images, corners, SIDE)
     assert found.agreeing.tolist() == [0, 1, 2, 4, 5, 6, 7, 9, 10, 11]
-    assert found.places.inlier_ratio >= 10 / 12  # shifted corners are a turned camera, at nearly the same place
+    assert found.positions.inlier_ratio >= 10 / 12  # shifted corners are a turned camera, at nearly the same place
     assert found.similarity.scale == pytest.approx(scale, rel=0.002)
     back = aligned(images, found)
     assert back.metric

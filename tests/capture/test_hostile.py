@@ -126,12 +126,12 @@ def liars() -> dict[str, build.Files]:
     """Models that promise 2^60 of something."""
     files = build.colmap(2)
     cameras, images, points = (f"sparse/0/{name}.bin" for name in ("cameras", "images", "points3D"))
-    seen = files[images].index(b"1.jpg\0") + 6
+    observations_at = files[images].index(b"1.jpg\0") + 6
     return {
         "cameras": files | {cameras: _patched(files[cameras], 0, "<Q", BIG)},
         "images": files | {images: _patched(files[images], 0, "<Q", BIG)},
         "points": files | {points: _patched(files[points], 0, "<Q", BIG)},
-        "observations": files | {images: _patched(files[images], seen, "<Q", BIG)},
+        "observations": files | {images: _patched(files[images], observations_at, "<Q", BIG)},
         "track": files | {points: _patched(files[points], 8 + 8 + 24 + 3 + 8, "<Q", BIG)},
         "size": files | {cameras: _patched(files[cameras], 16, "<QQ", BIG, BIG)},
         "name": files | {images: files[images].replace(b"1.jpg\0", b"1.jpgx")},

@@ -53,19 +53,19 @@ def test_poses_and_pixels_belong_together(folder: Path) -> None:
     assert images.metric
     assert len(images) == 14
     assert images.held_out_ids.tolist() == [12, 13]
-    seen = 0
+    visible = 0
     for k in range(len(images)):
         eye = frames.rotate_inverse(images.attitude[k], RED_CENTRE - images.position[k])
         fx, fy, cx, cy = images.intrinsics[k]
         u, v = eye[0] / eye[2] * fx + cx, eye[1] / eye[2] * fy + cy
         reddish = (images.rgb[k][..., 0].astype(int) > images.rgb[k][..., 1].astype(int) + 30).mean()
         if eye[2] > RED_HALF and 2 < u < 62 and 2 < v < 46:
-            seen += 1
+            visible += 1
             red, green, _ = images.rgb[k][int(v), int(u)].astype(int)
             assert red > green + 30
         elif eye[2] < -2.0 * RED_HALF:
             assert reddish < 0.01  # light of the box on the walls aside
-    assert seen >= 2
+    assert visible >= 2
 
 
 def test_points_lie_on_surfaces_in_their_colours(folder: Path) -> None:

@@ -19,7 +19,7 @@ from airworthy.capture import training
 from airworthy.capture.images import CaptureImages
 from airworthy.capture.training import TrainOptions, train_splats
 from airworthy.capture.training_options import SplatTrainingPlan, reduced
-from airworthy.capture.training_run import seen_colors
+from airworthy.capture.training_run import observed_colors
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder
 from airworthy.core.runs.checkpoints import Checkpoint, Checkpoints
@@ -252,5 +252,5 @@ def test_points_take_the_mean_colour_of_the_images_that_show_them() -> None:
     attitude = np.stack([look_at(place, np.zeros(3)) for place in eye])
     pixels = tuple(np.full((HEIGHT, WIDTH, 3), color, np.uint8) for color in ((51, 102, 255), (153, 102, 0)))
     two = CaptureImages(pixels, np.tile(LENS, (2, 1)), eye, attitude)
-    found = seen_colors(two, np.array([[0.0, 0.0, 0.0], [5.0, 0.0, 0.0], [0.0, 50.0, 0.0]]))
+    found = observed_colors(two, np.array([[0.0, 0.0, 0.0], [5.0, 0.0, 0.0], [0.0, 50.0, 0.0]]))
     np.testing.assert_allclose(found, [[0.4, 0.4, 0.5], [0.6, 0.4, 0.0], [0.5, 0.5, 0.5]], atol=1e-12)

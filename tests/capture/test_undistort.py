@@ -77,7 +77,7 @@ def test_reducing_averages_light_over_the_area(lens: PlumbBob | AnglePolynomial)
     camera = SourceCamera(WIDTH, HEIGHT, *PINHOLE, lens)
     straight = Undistorter(camera, 64)
     assert (straight.width, straight.height) == (64, 48)
-    assert straight.places == 3
+    assert straight.samples == 3
     result = straight(encoded(pattern(rays(camera))))
     fx, fy, cx, cy = straight.intrinsics
     flat = (centres(64, 48) - (cx, cy)) / (fx, fy)

@@ -66,7 +66,7 @@ def test_a_contract_that_does_not_tell_its_search_is_refused(tmp_path: Path, sea
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("arguments", "says"),
     [
         (("--network", "nowhere"), "'nowhere' is no folder"),
         (("--network", "oracle", "--baselines", "oracle"), "named once"),
@@ -77,11 +77,11 @@ def test_a_contract_that_does_not_tell_its_search_is_refused(tmp_path: Path, sea
     ],
 )
 def test_mistakes_are_one_sentence_and_leave_nothing(
-    words: tuple[str, ...], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
     try:
-        code = main(["bench", "gates", "--out", str(out), *words])
+        code = main(["bench", "gates", "--out", str(out), *arguments])
     except SystemExit as stop:
         code = int(str(stop.code))
     assert code == 2
@@ -92,7 +92,7 @@ def test_mistakes_are_one_sentence_and_leave_nothing(
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("arguments", "says"),
     [
         (["--reserve", "0.3"], "--reserve 0.3 changes nothing without --certificate vehicle: add that, or leave it out."),
         (["--rotor-share", "0.8"], "--rotor-share 0.8 changes nothing without --certificate vehicle: "),
@@ -100,8 +100,8 @@ def test_mistakes_are_one_sentence_and_leave_nothing(
     ],
 )
 def test_options_without_effect_are_refused(
-    words: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["bench", "gates", *words, "--out", str(tmp_path / "run")]) == 2
+    assert main(["bench", "gates", *arguments, "--out", str(tmp_path / "run")]) == 2
     assert says in capsys.readouterr().err
     assert not (tmp_path / "run").exists()

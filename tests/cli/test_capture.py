@@ -146,7 +146,7 @@ def test_a_stopped_render_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("tokens", "says"),
     [
         (
             ["render", "mid_gate", "--out", "o", "--along", "line", "--held-out", "5"],
@@ -156,6 +156,6 @@ def test_a_stopped_render_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (["align", "folder", "--corners", "c.json", "--marker", "3"], "--marker 3 changes nothing with --corners"),
     ],
 )
-def test_options_without_effect_are_refused(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["capture", *words]) == 2
+def test_options_without_effect_are_refused(tokens: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capture", *tokens]) == 2
     assert says in capsys.readouterr().err

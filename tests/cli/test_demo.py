@@ -48,29 +48,29 @@ def test_parts_are_commands_that_each_can_be_called(tmp_path: Path) -> None:
     parts = parts_of(tmp_path / "demo", 5, 3, "cpu")
     assert [part.name for part in parts] == list(PARTS)
     for part in parts:
-        words = shlex.split(part.command_line)
-        assert words[0] == "airworthy"
-        assert words[1] in COMMANDS
-        assert words[words.index("--out") + 1] == str(tmp_path / "demo" / part.name)
-        assert words[words.index("--seed") + 1] == "3"
+        tokens = shlex.split(part.command_line)
+        assert tokens[0] == "airworthy"
+        assert tokens[1] in COMMANDS
+        assert tokens[tokens.index("--out") + 1] == str(tmp_path / "demo" / part.name)
+        assert tokens[tokens.index("--seed") + 1] == "3"
         # What follows is read by the command itself: an option that it does not know would end here, before any work.
-        assert main([words[1], *([words[2]] if words[1] == "train" else []), "--help"]) == 0
+        assert main([tokens[1], *([tokens[2]] if tokens[1] == "train" else []), "--help"]) == 0
 
 
 def test_the_evidence_is_the_published_table_in_both_families(tmp_path: Path) -> None:
-    words = next(part.tokens for part in parts_of(tmp_path, 5, 0, "cpu") if part.name == "evidence")
-    told = " ".join(words)
-    assert "--pilot svnet mpc" in told
-    assert "--family semi_kinematic rigid" in told
-    assert "--conditions table_2 --flights 5" in told
+    command = next(part.tokens for part in parts_of(tmp_path, 5, 0, "cpu") if part.name == "evidence")
+    text = " ".join(command)
+    assert "--pilot svnet mpc" in text
+    assert "--family semi_kinematic rigid" in text
+    assert "--conditions table_2 --flights 5" in text
 
 
 def test_all_parts_run_once(ran: list[str], capsys: Output) -> None:
     assert main(["demo", "--out", "demo"]) == 0
     assert ran == list(PARTS)
-    told = capsys.readouterr().out
-    assert re.findall(r"^\[(\d)/7\]", told, re.MULTILINE) == list("1234567")
-    assert "airworthy view demo" in told
+    printed = capsys.readouterr().out
+    assert re.findall(r"^\[(\d)/7\]", printed, re.MULTILINE) == list("1234567")
+    assert "airworthy view demo" in printed
     assert main(["demo", "--out", "demo"]) == 0
     assert ran == list(PARTS)
     found = json.loads(Path("demo/demo.json").read_text())
@@ -160,9 +160,9 @@ def test_what_cannot_be_made_is_left_out_and_said(ran: list[str], monkeypatch: p
     monkeypatch.setattr(makers, "_has_statues", lambda: False)
     assert main(["demo", "--out", "demo"]) == 0
     assert ran == ["expert", "data", "evidence", "policy"]
-    told = capsys.readouterr().out
-    assert told.count("pip install torch==2.13.0") == 2
-    assert "AIRWORTHY_DATA" in told
+    printed = capsys.readouterr().out
+    assert printed.count("pip install torch==2.13.0") == 2
+    assert "AIRWORTHY_DATA" in printed
 
 
 def test_another_demo_in_the_folder_is_refused(ran: list[str], capsys: Output) -> None:
@@ -195,9 +195,9 @@ def test_the_verdict_counts_what_failed_among_the_statues() -> None:
     from airworthy.cli.demo.page import _verdict
 
     evidence = {"good": 9, "count": 10, "conditions": 5}
-    told = _verdict({"evidence": evidence, "statues": {"good": 0, "count": 1}})
-    assert told.startswith("9 of 10 simulated flights")
-    assert "In the hall with captured statues: 0 of 1." in told
+    verdict = _verdict({"evidence": evidence, "statues": {"good": 0, "count": 1}})
+    assert verdict.startswith("9 of 10 simulated flights")
+    assert "In the hall with captured statues: 0 of 1." in verdict
 
 
 def test_numbers_that_one_flight_cannot_have() -> None:

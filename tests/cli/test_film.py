@@ -34,13 +34,13 @@ def test_a_flight_is_filmed_later_from_another_camera(flown: Path, capsys: pytes
 
 def test_json_and_a_place_of_its_own(flown: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["film", str(flown), *SMALL, "--camera", "fixed", "--out", str(tmp_path / "x.webp"), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["path"], told["camera"], told["size"]) == (str(tmp_path / "x.webp"), "fixed", [64, 36])
-    assert len(list(read_frames(tmp_path / "x.webp"))) == told["frames"]
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["path"], printed["camera"], printed["size"]) == (str(tmp_path / "x.webp"), "fixed", [64, 36])
+    assert len(list(read_frames(tmp_path / "x.webp"))) == printed["frames"]
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (("--camera", "obit"), "Unknown camera 'obit'. Closest: 'orbit'"),
         (("--env", "7"), "There is no environment 7 in this table"),
@@ -50,8 +50,8 @@ def test_json_and_a_place_of_its_own(flown: Path, tmp_path: Path, capsys: pytest
         (("--scene", "mid_gat"), "Unknown scene 'mid_gat'"),
     ],
 )
-def test_mistakes(flown: Path, words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["film", str(flown), *words]) == 2
+def test_mistakes(flown: Path, arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["film", str(flown), *arguments]) == 2
     assert message in capsys.readouterr().err
     assert not list(flown.glob(".*.tmp*"))
 

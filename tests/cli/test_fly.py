@@ -229,22 +229,22 @@ def test_a_config_with_any_byte_changed_loads_or_is_refused(data: st.DataObject,
 
 
 finite = st.floats(-100.0, 100.0, allow_nan=False)
-words = st.text("abcäé_-=., 012", min_size=1, max_size=8).filter(lambda word: not word.startswith("-"))
+texts = st.text("abcäé_-=., 012", min_size=1, max_size=8).filter(lambda word: not word.startswith("-"))
 configs = st.builds(
     FlyConfig,
-    vehicle=st.lists(words, min_size=1, max_size=3).map(tuple),
-    course=st.none() | words,
+    vehicle=st.lists(texts, min_size=1, max_size=3).map(tuple),
+    course=st.none() | texts,
     waypoints=st.lists(st.tuples(finite, finite, finite).map(lambda p: ",".join(map(str, p))), max_size=3).map(tuple),
     envs=st.integers(1, 10**6),
-    randomize=st.lists(words, max_size=2).map(tuple),
+    randomize=st.lists(texts, max_size=2).map(tuple),
     wind=st.tuples(finite, finite, finite),
     speed=st.none() | st.floats(0.01, 1e3),
     ground=st.booleans(),
     report=st.booleans(),
     dynamics=st.sampled_from(["rigid", "semi_kinematic"]),
     seed=st.integers(0, 2**63 - 1),
-    imu=st.none() | words,
-    out=words.map(Path),
+    imu=st.none() | texts,
+    out=texts.map(Path),
 )
 
 
@@ -350,8 +350,8 @@ def test_a_run_stopped_before_it_is_judged_is_completed_to_the_same_bytes(
     with monkeypatch.context() as patch:
         patch.setattr("airworthy.benchmarks.fly.metrics.evaluate_tracking", stopped)
         assert main(asked) == 130
-    told = "Interrupted before the flights were judged: they are saved; `airworthy judge run` completes the run.\n"
-    assert capsys.readouterr() == ("", told)
+    message = "Interrupted before the flights were judged: they are saved; `airworthy judge run` completes the run.\n"
+    assert capsys.readouterr() == ("", message)
     assert contents("run") == {name: data for name, data in whole.items() if name not in ("summary.json", "report.html")}
     assert main(["replay", "run"]) == 0  # the flights themselves were whole
     capsys.readouterr()
@@ -545,15 +545,15 @@ def test_an_inertial_sensor_is_recorded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("arguments", "why"),
     [
         (["--pilot", "crazyflie", "--vehicle", "cf2x_L250"], "the law of pilot 'crazyflie' commands the rotors by itself"),
         (["--dynamics", "semi_kinematic"], "semi_kinematic dynamics have no rotors"),
         (["--pilot", "straight", "--scene", "forest", "--start", "1", "1", "1"], "planners bring their own controller"),
     ],
 )
-def test_a_priority_without_effect_is_refused(words: list[str], why: str, capsys: Output) -> None:
-    assert main(["fly", *words, "--priority", "force-attitude-yaw", "--out", "runs/none"]) == 2
+def test_a_priority_without_effect_is_refused(arguments: list[str], why: str, capsys: Output) -> None:
+    assert main(["fly", *arguments, "--priority", "force-attitude-yaw", "--out", "runs/none"]) == 2
     assert f"--priority changes nothing, since {why}: leave it out." in capsys.readouterr().err
 
 

@@ -205,7 +205,7 @@ def test_every_option_of_every_rule_is_refused(rule: IdleRule, example: tuple[An
 
 
 @pytest.mark.parametrize(
-    ("example", "words"),
+    ("example", "command"),
     [
         ((_fly(),), "airworthy fly"),
         ((_fly(scene="forest", contact="respond", record=("video",), video_rate=20.0), False), "airworthy fly"),
@@ -223,10 +223,10 @@ def test_every_option_of_every_rule_is_refused(rule: IdleRule, example: tuple[An
         ((SvNetOptions(history_epochs=3, view=112, form="code"),), "airworthy train svnet"),
     ],
 )
-def test_options_that_something_reads_are_taken(example: tuple[Any, ...], words: str) -> None:
+def test_options_that_something_reads_are_taken(example: tuple[Any, ...], command: str) -> None:
     """No rule refuses what another configuration has a use for; nor anything at its default."""
     config, *known = example
-    for rule in PAGE.COMMANDS[words]:
+    for rule in PAGE.COMMANDS[command]:
         if rule.when.__code__.co_argcount == 1 + len(known) and rule is not PAGE.CLUSTER_WORKS:
             refuse_idle(config, [rule], *known)
 
@@ -241,8 +241,8 @@ def test_what_changes_nothing_can_be_left_out_for_the_user() -> None:
 
 def test_options_are_written_as_on_the_command_line() -> None:
     given = {"video_rate": 20.0, "report": False, "perturb.moving_speed": 2.5, "wind": (1.0, 0.0, 0.5), "bake": True}
-    words = [option_name(name, value) for name, value in given.items()]
-    assert words == ["--video-rate 20", "--no-report", "--perturb.moving-speed 2.5", "--wind 1 0 0.5", "--bake"]
+    names = [option_name(name, value) for name, value in given.items()]
+    assert names == ["--video-rate 20", "--no-report", "--perturb.moving-speed 2.5", "--wind 1 0 0.5", "--bake"]
     assert option_name("spread.mass") == "--spread.mass"
     assert len(option_name("course", "x" * 500)) < 60
 
@@ -300,7 +300,7 @@ def test_python_calls_refuse_before_anything_is_written(call: Callable[[Path], o
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("arguments", "says"),
     [
         ("evaluate --conditions extended --scene forest", "--scene forest changes nothing under these --conditions"),
         ("synthesize --view none --light 0.5 2", "--light 0.5 2 changes nothing with --view none"),
@@ -318,11 +318,11 @@ def test_python_calls_refuse_before_anything_is_written(call: Callable[[Path], o
     ],
 )
 def test_commands_refuse_with_one_sentence(
-    words: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(words.split()) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(says)
-    assert told.count("\n") == 1
+    assert main(arguments.split()) == 2
+    message = capsys.readouterr().err
+    assert message.startswith(says)
+    assert message.count("\n") == 1
     assert not list(tmp_path.iterdir())

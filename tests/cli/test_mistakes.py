@@ -91,7 +91,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def told(command: str, capsys: Output) -> str:
+def message_of(command: str, capsys: Output) -> str:
     """The sentence that a mistake is answered with."""
     assert main(command.split()) == 2
     captured = capsys.readouterr()
@@ -103,32 +103,32 @@ def told(command: str, capsys: Output) -> str:
 
 @pytest.mark.parametrize(("command", "sentence"), COMMONEST.items())
 def test_the_ten_commonest(command: str, sentence: str, capsys: Output) -> None:
-    assert re.sub(r"Known: [\w, .()]*?\.(?= [A-Z]|\n)", "Known: [...].", told(command, capsys)) == f"{sentence}\n"
+    assert re.sub(r"Known: [\w, .()]*?\.(?= [A-Z]|\n)", "Known: [...].", message_of(command, capsys)) == f"{sentence}\n"
 
 
 @pytest.mark.parametrize(("command", "start"), MORE)
 def test_others(command: str, start: str, capsys: Output) -> None:
-    sentence = told(command, capsys)
+    sentence = message_of(command, capsys)
     assert sentence.startswith(start)
     assert sentence.count("\n") == 1
 
 
 @pytest.mark.parametrize(("command", "what"), PARSED)
 def test_arguments_that_cannot_be_parsed(command: str, what: str, capsys: Output) -> None:
-    assert what in told(command, capsys)
+    assert what in message_of(command, capsys)
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "-1", "1e30"])
 @pytest.mark.parametrize("option", NUMBERS)
 def test_numbers_that_nobody_can_mean(option: str, value: str, capsys: Output) -> None:
-    sentence = told(f"fly --course line --{option}={value}", capsys)
+    sentence = message_of(f"fly --course line --{option}={value}", capsys)
     assert sentence.startswith(f"{option.replace('-', '_')} is {float(value):.12g}")
     assert "expected " in sentence
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-101", "1e30"])
 def test_winds_that_nobody_can_mean(value: str, capsys: Output) -> None:
-    said = told(f"fly --course line --wind 0 {value} 0", capsys)
+    said = message_of(f"fly --course line --wind 0 {value} 0", capsys)
     assert said == f"wind[1] is {float(value):.12g} m/s; expected -100 to 100.\n"
 
 
@@ -151,4 +151,4 @@ def test_winds_that_nobody_can_mean(value: str, capsys: Output) -> None:
     ],
 )
 def test_options_without_effect_are_refused(options: str, start: str, capsys: Output) -> None:
-    assert told(f"fly --course line {options}", capsys).startswith(start)
+    assert message_of(f"fly --course line {options}", capsys).startswith(start)

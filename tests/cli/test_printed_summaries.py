@@ -70,9 +70,9 @@ def test_navigation_tells_rates_in_percent_per_scenario(capsys: pytest.CaptureFi
 @pytest.mark.parametrize("report", [None, Path("out/report.html")])
 def test_navigation_names_its_report_where_it_wrote_one(report: Path | None, capsys: pytest.CaptureFixture[str]) -> None:
     done = Benchmarked(Path("out"), {"scenarios": [], "scores": []}, 2, 3, True, report)
-    told = navigation._json_summary(done)
-    assert told["report"] == (None if report is None else "out/report.html")
-    assert (told["folder"], told["interrupted"], told["scores"]) == ("out", True, [])
+    read_back = navigation._json_summary(done)
+    assert read_back["report"] == (None if report is None else "out/report.html")
+    assert (read_back["folder"], read_back["interrupted"], read_back["scores"]) == ("out", True, [])
     navigation._show(done)
     assert capsys.readouterr().out == ("Results: out\n" if report is None else "Report: out/report.html\n")
 

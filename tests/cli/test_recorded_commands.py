@@ -152,10 +152,10 @@ def read_back(name: str, data: st.DataObject) -> None:
     choices, command = CASES[name]
     config = data.draw(choices)
     program = f"airworthy {name}"
-    words = shlex.split(command(config))
+    tokens = shlex.split(command(config))
     count = len(program.split())
-    assert " ".join(words[:count]) == program
-    assert run_tyro(type(config), words[count:], program, "") == config
+    assert " ".join(tokens[:count]) == program
+    assert run_tyro(type(config), tokens[count:], program, "") == config
 
 
 def test_what_a_result_does_not_depend_on_is_left_out() -> None:

@@ -55,7 +55,7 @@ class Command:
 
     def __init__(self, folder: Path, *arguments: str):
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH", "")]))}
-        self._told, telling = os.pipe()
+        self._reports, telling = os.pipe()
         self.process = subprocess.Popen(
             [sys.executable, "-c", TELLING, str(telling), *arguments],
             cwd=folder,
@@ -77,8 +77,8 @@ class Command:
 
     def _wait(self, words: bytes) -> None:
         for word in words:
-            assert select.select([self._told], [], [], PATIENCE)[0], "the command hangs"
-            assert os.read(self._told, 1) == bytes([word]), self.process.communicate()  # nothing: it has ended
+            assert select.select([self._reports], [], [], PATIENCE)[0], "the command hangs"
+            assert os.read(self._reports, 1) == bytes([word]), self.process.communicate()  # nothing: it has ended
 
     def locked(self, run: Path, seconds: float) -> None:
         """Wait until it has locked its folder, and a while longer, however far it then is."""
@@ -93,7 +93,7 @@ class Command:
         """End it by force, if it still runs."""
         self.process.kill()
         self.process.communicate()
-        os.close(self._told)
+        os.close(self._reports)
 
     def ended(self) -> tuple[int, str, list[str]]:
         """Exit code, standard output, and the lines of standard error that are ours."""
@@ -235,8 +235,8 @@ def interrupted_at(
         if json.loads(after["meta.json"])["interrupted"]:
             continue
         if after != whole[seed]:  # without its summary, or its report
-            told = "Interrupted before the flights were judged: they are saved; `airworthy judge run` completes the run."
-            assert err[-1] == told
+            message = "Interrupted before the flights were judged: they are saved; `airworthy judge run` completes the run."
+            assert err[-1] == message
             assert start(commands, folder, "judge", "run").ended()[0] == 0
         assert contents(run) == whole[seed]
     return codes

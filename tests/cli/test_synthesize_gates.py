@@ -14,20 +14,20 @@ Output = pytest.CaptureFixture[str]
 
 
 def test_it_prints_counts_for_people_and_for_machines(tmp_path: Path, capsys: Output) -> None:
-    words = ["--every", "6480", "--trials", "0", "--out", str(tmp_path / "gates")]
-    assert main(words) == 0
+    arguments = ["--every", "6480", "--trials", "0", "--out", str(tmp_path / "gates")]
+    assert main(arguments) == 0
     said = capsys.readouterr().out
     assert "admissible candidates" in said
     assert "report.html" in said
-    assert main([*words, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["complete"]
-    assert told["counts"]["situations"] == 20
-    assert told["new"] == {"situations": 0, "rollouts": 0, "steps": 0}  # everything was there
+    assert main([*arguments, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["complete"]
+    assert printed["counts"]["situations"] == 20
+    assert printed["new"] == {"situations": 0, "rollouts": 0, "steps": 0}  # everything was there
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("arguments", "sentence"),
     [
         (["--grid", "papr"], "Unknown grid 'papr'"),
         (["--randomisation", "wild"], "Unknown randomisation 'wild'"),
@@ -40,6 +40,6 @@ def test_it_prints_counts_for_people_and_for_machines(tmp_path: Path, capsys: Ou
         (["--optional-drag", "--vehicle", "cf2x_L250"], "no optional drag"),
     ],
 )
-def test_mistakes_are_told_in_one_sentence(words: list[str], sentence: str, tmp_path: Path) -> None:
+def test_mistakes_are_told_in_one_sentence(arguments: list[str], sentence: str, tmp_path: Path) -> None:
     with pytest.raises(AirworthyError, match=sentence):
-        main([*words, "--out", str(tmp_path / "gates")])
+        main([*arguments, "--out", str(tmp_path / "gates")])

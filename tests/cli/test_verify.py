@@ -88,5 +88,5 @@ def test_a_missing_embree_is_told_where_it_would_have_been_asked(
     asked: list[tuple[str, bool]], monkeypatch: pytest.MonkeyPatch, there: bool, only: tuple[str, ...], concerned: bool
 ) -> None:
     monkeypatch.setattr(verify, "find_spec", lambda name: object() if there else None)
-    told = [line for line in verify.left_out(VerifyConfig(only=only)) if "embreex" in line]
-    assert len(told) == (concerned and not there)
+    messages = [line for line in verify.left_out(VerifyConfig(only=only)) if "embreex" in line]
+    assert len(messages) == (concerned and not there)

@@ -36,8 +36,8 @@ def test_every_level_is_listed_with_its_width() -> None:
 def test_its_example_flies(row: list[str]) -> None:
     """Half a second from hover: nothing falls, and what is asked to move has begun to."""
     level = row[0].strip("`")
-    words = {"hover_speed": hover_speed, "vehicle": vehicle}
-    command = np.asarray(eval(row[3].strip("`"), {"__builtins__": {}}, words), float)
+    namespace = {"hover_speed": hover_speed, "vehicle": vehicle}
+    command = np.asarray(eval(row[3].strip("`"), {"__builtins__": {}}, namespace), float)
     assert len(command) == LEVELS[level].width(4)
     item = vehicle("lmf2" if level == "tracking:crazyflie" else "flightgoggles")
     sim = Simulator(item, SimulatorConfig(level=level, wrench_noise=False, disturbance=False))

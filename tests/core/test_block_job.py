@@ -41,10 +41,10 @@ def working(left: list[Block], ended: list[str], stopped_at: str = "") -> Genera
 
 
 def test_every_block_is_kept_in_order() -> None:
-    store, told, ended = Store(), list[str](), list[str]()
-    assert not keep_each(working(left_of(BLOCKS, store), ended), store.keep, told.append)
+    store, reported, ended = Store(), list[str](), list[str]()
+    assert not keep_each(working(left_of(BLOCKS, store), ended), store.keep, reported.append)
     assert store.kept == {"a": 97, "b": 98, "c": 99, "d": 100}
-    assert told == list("abcd")
+    assert reported == list("abcd")
     assert ended == ["closed"]
     assert left_of(BLOCKS, store) == []
     assert done_of(BLOCKS, store) == BLOCKS
@@ -86,7 +86,7 @@ def test_complete_is_when_no_block_is_left() -> None:
 
 
 def test_more_than_there_is_can_be_told() -> None:
-    with counting(3, "flying", quiet=True) as told:
-        told()
-        told(2)
-        told(5)
+    with counting(3, "flying", quiet=True) as report:
+        report()
+        report(2)
+        report(5)

@@ -67,13 +67,13 @@ def written(options: Options, short: bool = False) -> str:
     short=st.booleans(),
 )
 def test_a_command_reads_back_as_what_it_was_made_from(options: Options, short: bool) -> None:
-    words = shlex.split(written(options, short))
-    assert words[:2] == ["air", "x"]
-    assert tyro.cli(Options, args=words[2:]) == options
+    tokens = shlex.split(written(options, short))
+    assert tokens[:2] == ["air", "x"]
+    assert tyro.cli(Options, args=tokens[2:]) == options
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "command"),
     [
         (Options("here"), "here"),
         (Options("here", json=True), "here"),
@@ -93,8 +93,8 @@ def test_a_command_reads_back_as_what_it_was_made_from(options: Options, short: 
         (Options("p", number=np.float64(0.5)), "p --number 0.5"),
     ],
 )
-def test_words(options: Options, words: str) -> None:
-    assert written(options) == f"air x {words}"
+def test_written_options(options: Options, command: str) -> None:
+    assert written(options) == f"air x {command}"
 
 
 def test_short_numbers_are_the_same_numbers() -> None:

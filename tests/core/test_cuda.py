@@ -85,8 +85,8 @@ def test_machine_code_of_every_rotor_count(rotor_count: int, tmp_path: Path) -> 
     assert path.stat().st_size < 1_000_000  # all twelve derivatives inlined and unrolled were 600 kB for four rotors alone
     tool = shutil.which("cuobjdump") or shutil.which("cuobjdump", path=os.environ.get("CUDA_HOME", "/usr/local/cuda") + "/bin")
     if tool is not None:
-        told = subprocess.run([tool, "-res-usage", str(path)], capture_output=True, text=True, check=True)
-        print(told.stdout + told.stderr)
+        printed = subprocess.run([tool, "-res-usage", str(path)], capture_output=True, text=True, check=True)
+        print(printed.stdout + printed.stderr)
 
 
 def test_a_gpu_has_a_derivative_for_every_set_of_flags() -> None:

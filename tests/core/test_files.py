@@ -161,15 +161,15 @@ def test_kill_at_random_times_leaves_a_whole_file(tmp_path: Path) -> None:
 
 
 def test_the_callback_gets_a_path_in_the_same_folder_with_the_same_suffix(tmp_path: Path) -> None:
-    seen: list[Path] = []
+    temporaries: list[Path] = []
 
     def write(temporary: Path) -> None:
-        seen.append(temporary)
+        temporaries.append(temporary)
         np.savez(temporary, a=np.arange(3))
 
     path = files.write_atomic(tmp_path / ("x" * 200 + ".npz"), write)
-    assert seen[0].parent == tmp_path.resolve()
-    assert seen[0].suffix == ".npz"
+    assert temporaries[0].parent == tmp_path.resolve()
+    assert temporaries[0].suffix == ".npz"
     with np.load(path) as loaded:
         np.testing.assert_array_equal(loaded["a"], [0, 1, 2])
 

@@ -58,7 +58,7 @@ def test_what_was_meant_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "name"),
+    ("arguments", "name"),
     [
         (("synthesize", "--courses", "hover", "--view", "none"), FLIGHT_FILE),
         (("evaluate", "--conditions", "baseline", "--flights", "1"), FLIGHT_FILE),
@@ -67,11 +67,11 @@ def test_what_was_meant_is_said(tmp_path: Path) -> None:
     ],
 )
 def test_commands_leave_a_foreign_folder_as_it_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], name: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], name: str
 ) -> None:
     put(tmp_path, name)
     (tmp_path / "report.html").write_text("evidence")
-    assert main([*words, "--out", str(tmp_path)]) == 2
+    assert main([*arguments, "--out", str(tmp_path)]) == 2
     assert f"holds {KINDS[name]}, over which" in capsys.readouterr().err
     found: dict[str, Any] = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert found == {name: "{}", "report.html": "evidence"}

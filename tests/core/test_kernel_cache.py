@@ -138,17 +138,17 @@ def test_a_build_is_announced_where_someone_asked_and_a_cached_kernel_is_not(
     squares: Any, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(native_kernel, "_ANNOUNCE", [])
-    told: list[str] = []
-    native_kernel.announce_builds(told.append)
+    messages: list[str] = []
+    native_kernel.announce_builds(messages.append)
     assert run(squares, whole) == GOOD
-    assert told == []
+    assert messages == []
     assert run(squares, tmp_path / "cache") == GOOD
-    (sentence,) = told
+    (sentence,) = messages
     assert sentence.startswith("Compiling the kernel 'squares")
     assert run(squares, tmp_path / "cache") == GOOD
     native_kernel.announce_builds(None)
     assert run(squares, tmp_path / "other") == GOOD
-    assert len(told) == 1
+    assert len(messages) == 1
 
 
 def test_a_cache_that_cannot_be_made_is_one_sentence(squares: Any, tmp_path: Path) -> None:

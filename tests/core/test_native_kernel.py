@@ -164,8 +164,8 @@ def test_one_list_of_arguments_makes_kernel_call_and_native_function() -> None:
         """,
         "k",
     )
-    words, out = np.arange(6, dtype=np.uint32), np.zeros(6, np.int32)
-    arrays = [wp.array(values, device="cpu", copy=False) for values in (words, out)]
+    numbers, out = np.arange(6, dtype=np.uint32), np.zeros(6, np.int32)
+    arrays = [wp.array(values, device="cpu", copy=False) for values in (numbers, out)]
     native_kernel.quiet_launch(kernel, 4, [*arrays, 10, 200.0, 2], "cpu")
     assert kernel.key == "airworthy_listed"
     assert out.tolist() == [0, 0, 212, 213, 214, 215]
@@ -219,9 +219,9 @@ def test_the_host_program_keeps_its_warp_configuration(tmp_path: Path) -> None:
     script.write_text(_HOST)
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    told = done.stdout.strip().splitlines()
-    assert len(told) == 1, told  # the script's own line: no banner, no note of a compilation
-    assert json.loads(told[0]) == {"changed": [], "fuse_fp": True, "level": None}
+    lines = done.stdout.strip().splitlines()
+    assert len(lines) == 1, lines  # the script's own line: no banner, no note of a compilation
+    assert json.loads(lines[0]) == {"changed": [], "fuse_fp": True, "level": None}
 
 
 def test_our_modules_have_our_options(probe_kernel: Any) -> None:

@@ -43,8 +43,8 @@ class Store(BlockStore):
 
 def test_differences_name_fields_as_options_are_named() -> None:
     now = {"version": "1", "config": {"seed": 1, "spread": {"mass": None}}, "pilots": {"a": {"sha": "y"}}}
-    words = differences(IDENTITY, now, {"pilots": "pilot {!r} has other weights"})
-    assert words == ["seed: 0 before, 1 now", "spread.mass: 0.1 before, none now", "pilot 'a' has other weights"]
+    lines = differences(IDENTITY, now, {"pilots": "pilot {!r} has other weights"})
+    assert lines == ["seed: 0 before, 1 now", "spread.mass: 0.1 before, none now", "pilot 'a' has other weights"]
     assert differences(IDENTITY, IDENTITY) == []
     assert differences({"x": "a" * 99}, {"x": [1, 2]}) == [f"x: {'a' * 57}... before, 1 2 now"]
 
@@ -62,19 +62,19 @@ def test_a_folder_goes_on_and_refuses_another_identity(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
-        (lambda told: told.pop("blocks"), "is no manifest of a job: move it away"),
-        (lambda told: told.update(schema_version=2), "of another version"),
-        (lambda told: told["identity"].update(version="2"), "is damaged or of another version"),
+        (lambda table: table.pop("blocks"), "is no manifest of a job: move it away"),
+        (lambda table: table.update(schema_version=2), "of another version"),
+        (lambda table: table["identity"].update(version="2"), "is damaged or of another version"),
     ],
 )
-def test_a_damaged_manifest_is_refused(tmp_path: Path, change: Any, words: str) -> None:
+def test_a_damaged_manifest_is_refused(tmp_path: Path, change: Any, message: str) -> None:
     Store(tmp_path, IDENTITY)
-    told = json.loads((tmp_path / "job.json").read_text())
-    change(told)
-    (tmp_path / "job.json").write_text(json.dumps(told))
-    with pytest.raises(AssetError, match=words):
+    table = json.loads((tmp_path / "job.json").read_text())
+    change(table)
+    (tmp_path / "job.json").write_text(json.dumps(table))
+    with pytest.raises(AssetError, match=message):
         Store(tmp_path, IDENTITY)
 
 

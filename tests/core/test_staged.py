@@ -74,11 +74,11 @@ def killed_at(n: int, work: Callable[[], object]) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-WAYS = ["exchanged", "renamed", "inside"]
+EXCHANGES = ["exchanged", "renamed", "inside"]
 
 
-@pytest.fixture(params=WAYS)
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+@pytest.fixture(params=EXCHANGES)
+def exchange(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How the folder is replaced."""
     if request.param == "renamed":
         monkeypatch.setattr(_staged, "_swap_call", lambda: None)
@@ -90,7 +90,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.parametrize("stride", [3, pytest.param(1, marks=pytest.mark.slow)])
-def test_a_kill_at_any_call_leaves_the_old_or_the_new_result(way: str, stride: int, tmp_path: Path) -> None:
+def test_a_kill_at_any_call_leaves_the_old_or_the_new_result(exchange: str, stride: int, tmp_path: Path) -> None:
     outcomes, n = [], 1 - stride
     while True:
         n += stride
@@ -99,9 +99,9 @@ def test_a_kill_at_any_call_leaves_the_old_or_the_new_result(way: str, stride: i
         lived = killed_at(n, lambda home=home: write(home / "run"))  # type: ignore[misc]
         found = content(home / "run") if (home / "run").exists() else {}
         mine = {name: text for name, text in found.items() if owns(name.partition("/")[0])}
-        if way == "exchanged":
+        if exchange == "exchanged":
             assert mine in (OLD, NEW)
-        elif way == "renamed":
+        elif exchange == "renamed":
             assert mine in (OLD, NEW, {})  # the moment between two renames
         elif ANCHOR in mine:  # or nothing takes it for a result
             assert mine in (OLD, NEW)
@@ -120,7 +120,7 @@ def test_a_kill_at_any_call_leaves_the_old_or_the_new_result(way: str, stride: i
 
 
 @pytest.mark.slow
-def test_a_kill_of_the_sweep_loses_nothing_either(way: str, tmp_path: Path) -> None:
+def test_a_kill_of_the_sweep_loses_nothing_either(exchange: str, tmp_path: Path) -> None:
     """The user's folder that was not yet carried over is in the end, wherever the second run was killed too."""
     first, second = tmp_path / "first", tmp_path / "second"
     put(first / "run", OLD | USERS)
@@ -137,7 +137,7 @@ def test_a_kill_of_the_sweep_loses_nothing_either(way: str, tmp_path: Path) -> N
         n += 5
 
 
-def test_an_error_discards_and_leaves_the_old(way: str, tmp_path: Path) -> None:
+def test_an_error_discards_and_leaves_the_old(exchange: str, tmp_path: Path) -> None:
     put(tmp_path / "run", OLD | USERS)
     with pytest.raises(ZeroDivisionError):
         write(tmp_path / "run", end=lambda run: 1 // 0)
@@ -145,7 +145,7 @@ def test_an_error_discards_and_leaves_the_old(way: str, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
-def test_what_is_worth_keeping_is_published_by_an_error_too(way: str, tmp_path: Path) -> None:
+def test_what_is_worth_keeping_is_published_by_an_error_too(exchange: str, tmp_path: Path) -> None:
     put(tmp_path / "run", OLD | USERS)
 
     def interrupted(run: files.StagedFolder) -> None:
@@ -157,7 +157,7 @@ def test_what_is_worth_keeping_is_published_by_an_error_too(way: str, tmp_path: 
     assert content(tmp_path / "run") == NEW | USERS
 
 
-def test_a_fresh_folder_and_what_is_added_after_publishing(way: str, tmp_path: Path) -> None:
+def test_a_fresh_folder_and_what_is_added_after_publishing(exchange: str, tmp_path: Path) -> None:
     with files.staged_folder(tmp_path / "a" / "run", owns, ANCHOR) as run:
         assert not run.replaces
         put(run.path, {ANCHOR: "new"})
@@ -173,7 +173,7 @@ def test_a_fresh_folder_and_what_is_added_after_publishing(way: str, tmp_path: P
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["run"]
 
 
-def test_a_living_run_is_refused_and_left_alone(way: str, tmp_path: Path) -> None:
+def test_a_living_run_is_refused_and_left_alone(exchange: str, tmp_path: Path) -> None:
     put(tmp_path / "run", OLD)
     with files.staged_folder(tmp_path / "run", owns, ANCHOR) as run:
         put(run.path, NEW)

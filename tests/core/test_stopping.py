@@ -21,19 +21,19 @@ def _handlers() -> Iterator[None]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_waits_until_everything_is_saved(number: signal.Signals) -> None:
-    told: list[str] = []
-    signal.signal(number, lambda n, frame: told.append("given"))
+    events: list[str] = []
+    signal.signal(number, lambda n, frame: events.append("given"))
 
     def work() -> None:
         with stoppable() as stopped:
             assert not stopped()
             signal.raise_signal(number)
             assert stopped()
-            told.append("saved")
+            events.append("saved")
 
     with pytest.raises(KeyboardInterrupt):
         work()
-    assert told == ["saved", "given"]
+    assert events == ["saved", "given"]
 
 
 def test_where_signals_are_ignored_it_stops_all_the_same() -> None:

@@ -33,7 +33,7 @@ class Cart:
     hitch: Wheel | None = None
 
 
-SCHEMA = TableSchema(entries_max=20, list_max=3, list_words="tables")
+SCHEMA = TableSchema(entries_max=20, list_max=3, list_noun="tables")
 FULL: dict[str, Any] = {
     "name": "b\x7f\U0001f600",
     "load": 3,

@@ -32,17 +32,17 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:Deprecati
 
 
 def test_all_works_are_done_and_the_first_on_the_calling_thread() -> None:
-    seen: dict[int, str] = {}
+    names: dict[int, str] = {}
     barrier = threading.Barrier(4)
 
     def work(k: int) -> None:
         barrier.wait(PATIENCE)  # passes only where all four run at once
-        seen[k] = threading.current_thread().name
+        names[k] = threading.current_thread().name
 
     run_at_once([partial(work, k) for k in range(4)], "test")
-    assert seen.pop(0) == threading.current_thread().name
-    assert sorted(seen) == [1, 2, 3]
-    assert all(name.startswith("test") for name in seen.values())
+    assert names.pop(0) == threading.current_thread().name
+    assert sorted(names) == [1, 2, 3]
+    assert all(name.startswith("test") for name in names.values())
 
 
 def test_an_error_is_raised_when_every_other_work_has_ended() -> None:
@@ -128,12 +128,12 @@ def _wait_until_within(thread: int, code: CodeType) -> None:
 
     Seen there several times in a row: a signal that comes just before a thread blocks is only looked at when it wakes up again.
     """
-    limit, seen = time.monotonic() + PATIENCE, 0
-    while time.monotonic() < limit and seen < 5:
+    limit, idle = time.monotonic() + PATIENCE, 0
+    while time.monotonic() < limit and idle < 5:
         frame = sys._current_frames()[thread].f_back
         while frame is not None and frame.f_code is not code:
             frame = frame.f_back
-        seen = seen + 1 if frame is not None else 0
+        idle = idle + 1 if frame is not None else 0
         time.sleep(0.01)
 
 

@@ -55,12 +55,12 @@ class Ray(types.ModuleType):
 
     def __init__(self) -> None:
         super().__init__("ray")
-        self.told: list[Any] = []
+        self.calls: list[Any] = []
 
     def init(self, address: str | None, **_: Any) -> None:
         if address == "nowhere:1":
             raise ConnectionError("no answer.\nmore")
-        self.told.append(address)
+        self.calls.append(address)
 
     def remote(self, **_: Any) -> Any:
         return lambda function: types.SimpleNamespace(remote=lambda *arguments: (function, arguments))
@@ -75,7 +75,7 @@ class Ray(types.ModuleType):
             raise self.exceptions.RayTaskError(error) from None
 
     def shutdown(self) -> None:
-        self.told.append("down")
+        self.calls.append("down")
 
 
 def refusing(item: int) -> int:
@@ -87,9 +87,9 @@ def test_a_cluster_is_asked_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", ray)
     monkeypatch.setenv("AIRWORTHY_THREADS", "3")  # as its machines set it, and put back afterwards
     assert list(on_cluster(abs, [-1, -2], "10.0.0.1:6379")) == [(-2, 2), (-1, 1)]
-    assert ray.told == ["10.0.0.1:6379", "down"]
+    assert ray.calls == ["10.0.0.1:6379", "down"]
     with pytest.raises(AirworthyError, match=r"^Not 7\.$"):
         list(on_cluster(refusing, [7], "local"))
-    assert ray.told[2:] == [None, "down"]
+    assert ray.calls[2:] == [None, "down"]
     with pytest.raises(AirworthyError, match=r"no Ray cluster at 'nowhere:1': no answer\. Give auto, local, or HOST:PORT"):
         list(on_cluster(abs, [1], "nowhere:1"))

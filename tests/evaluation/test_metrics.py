@@ -50,7 +50,7 @@ def hand(
     return columns | extra
 
 
-def judge(columns: dict[str, np.ndarray], **options: Any) -> FlightResult:
+def evaluate(columns: dict[str, np.ndarray], **options: Any) -> FlightResult:
     return evaluate_tracking(FlightTable.from_columns(columns), LINE, **options)[0]
 
 
@@ -62,7 +62,7 @@ def statuses(**spans: tuple[float, float]) -> np.ndarray:
 
 
 def test_perfect_flight() -> None:
-    result = judge(hand())
+    result = evaluate(hand())
     assert result.outcome == "success"
     # float32 positions up to 10 m: rounding of at most 5e-7 m.
     assert result.tracking_error_m == pytest.approx(0.0, abs=1e-6)
@@ -75,7 +75,7 @@ def test_perfect_flight() -> None:
 
 
 def test_constant_offset_is_the_tracking_error() -> None:
-    result = judge(hand(offset=0.25))
+    result = evaluate(hand(offset=0.25))
     # float32 columns: 0.25 is exact, distances are good to 1e-7.
     assert result.tracking_error_m == pytest.approx(0.25, abs=1e-6)
     assert result.tracking_error_max_m == pytest.approx(0.25, abs=1e-6)
@@ -85,7 +85,7 @@ def test_constant_offset_is_the_tracking_error() -> None:
 def test_flying_behind_costs_time_matched_error_only() -> None:
     columns = hand()
     columns["position_x_m"] = np.maximum(columns["t"] - 0.5, 0.0)
-    result = judge(columns)
+    result = evaluate(columns)
     assert result.tracking_error_m == pytest.approx(0.0, abs=1e-6)
     # Behind by t for half a second, then by 0.5: (sum of 0 .. 0.49 by 0.01 + 951 * 0.5) / 1001.
     assert result.time_matched_error_m == pytest.approx((12.25 + 951 * 0.5) / 1001, abs=1e-5)
@@ -93,28 +93,28 @@ def test_flying_behind_costs_time_matched_error_only() -> None:
 
 def test_proximity_counts_the_share_of_samples() -> None:
     offset = np.where(np.arange(1001) < 701, 0.29, 0.31)
-    assert judge(hand(offset=offset)).proximity_percent == pytest.approx(100 * 701 / 1001)
+    assert evaluate(hand(offset=offset)).proximity_percent == pytest.approx(100 * 701 / 1001)
 
 
 def test_success_needs_the_end_within_half_a_metre() -> None:
     columns = hand()
     columns["position_x_m"] = np.minimum(columns["t"], 9.45)
-    assert judge(columns).outcome == "off_course"
+    assert evaluate(columns).outcome == "off_course"
     columns["position_x_m"] = np.minimum(columns["t"], 9.55)
-    assert judge(columns).outcome == "success"
+    assert evaluate(columns).outcome == "success"
 
 
 def test_leaving_the_path_is_off_course_even_if_it_comes_back() -> None:
     away = 1.6 * np.exp(-(((STEPS - 5.0) / 0.5) ** 2))
-    assert judge(hand(offset=away)).outcome == "off_course"
-    assert judge(hand(offset=0.9 * away)).outcome == "success"
+    assert evaluate(hand(offset=away)).outcome == "off_course"
+    assert evaluate(hand(offset=0.9 * away)).outcome == "success"
 
 
 def test_partial_by_median_yaw_error_and_by_the_last() -> None:
-    assert judge(hand(yaw=radians(35.0))).outcome == "partial"
-    assert judge(hand(yaw=radians(25.0))).outcome == "success"
+    assert evaluate(hand(yaw=radians(35.0))).outcome == "partial"
+    assert evaluate(hand(yaw=radians(25.0))).outcome == "success"
     end = np.where(STEPS > 9.9, radians(-40.0), 0.0)
-    result = judge(hand(yaw=end))
+    result = evaluate(hand(yaw=end))
     assert result.outcome == "partial"
     assert degrees(result.yaw_error_end_rad) == pytest.approx(40.0, abs=1e-3)
     assert result.yaw_error_median_rad == pytest.approx(0.0, abs=1e-6)
@@ -128,7 +128,7 @@ def test_yaw_error_wraps() -> None:
 
 def test_recovered_after_two_touches() -> None:
     status = statuses(collision=(3.0, 3.2)) + statuses(collision=(6.0, 6.0))
-    result = judge(hand(status=status))
+    result = evaluate(hand(status=status))
     assert (result.outcome, result.collisions) == ("success_recovered", 2)
     assert result.collisions_per_m == pytest.approx(0.2, rel=1e-5)
 
@@ -137,7 +137,7 @@ def test_collision_that_ends_the_flight_is_frozen_out_of_the_means() -> None:
     columns = hand(status=statuses(collision=(4.0, 10.0)))
     columns["position_x_m"] = np.minimum(columns["t"], 4.0)
     columns["position_y_m"] = np.where(columns["t"] < 4.0, 0.0, 1.0)
-    result = judge(columns)
+    result = evaluate(columns)
     assert (result.outcome, result.collisions) == ("collision", 1)
     assert result.duration_s == pytest.approx(4.0)
     # 400 samples on the line and the one in which it hit, 1 m beside it.
@@ -148,26 +148,26 @@ def test_collision_that_ends_the_flight_is_frozen_out_of_the_means() -> None:
 def test_the_fall_after_a_collision_is_not_flown() -> None:
     columns = hand(status=statuses(collision=(4.0, 10.0)))
     columns["position_z_m"] = 1.0 - 5.0 * np.maximum(columns["t"] - 4.0, 0.0) ** 2
-    result = judge(columns)
+    result = evaluate(columns)
     assert (result.outcome, result.samples, result.collisions) == ("collision", 401, 1)
     assert result.tracking_error_max_m < 1e-6
 
 
 def test_still_touching_at_the_end_is_not_recovered() -> None:
-    assert judge(hand(status=statuses(collision=(8.0, 10.0)))).outcome == "collision"
-    assert judge(hand(status=statuses(collision=(8.0, 9.98)))).outcome == "success_recovered"
+    assert evaluate(hand(status=statuses(collision=(8.0, 10.0)))).outcome == "collision"
+    assert evaluate(hand(status=statuses(collision=(8.0, 9.98)))).outcome == "success_recovered"
 
 
 def test_out_of_bounds() -> None:
     columns = hand(status=statuses(out_of_bounds=(7.0, 10.0)))
     columns["position_x_m"] = np.minimum(columns["t"], 7.0)
-    result = judge(columns)
+    result = evaluate(columns)
     assert result.outcome == "out_of_bounds"
     assert result.duration_s == pytest.approx(7.0)
 
 
 def test_out_of_bounds_at_the_very_end_is_no_success() -> None:
-    assert judge(hand(status=statuses(out_of_bounds=(9.99, 10.0)))).outcome == "out_of_bounds"
+    assert evaluate(hand(status=statuses(out_of_bounds=(9.99, 10.0)))).outcome == "out_of_bounds"
 
 
 @pytest.mark.parametrize("broken", ["position_z_m", "velocity_x_m_s", "attitude_w"])
@@ -176,7 +176,7 @@ def test_diverged_counts_up_to_divergence(broken: str, value: float) -> None:
     columns = hand(offset=0.1, status=statuses(diverged=(6.0, 10.0)))
     columns[broken] = columns[broken].copy()
     columns[broken][600:] = value
-    result = judge(columns)
+    result = evaluate(columns)
     assert (result.outcome, result.samples) == ("diverged", 600)
     assert result.tracking_error_m == pytest.approx(0.1, abs=1e-6)
     assert result.path_length_m == pytest.approx(5.99, rel=1e-5)
@@ -185,38 +185,38 @@ def test_diverged_counts_up_to_divergence(broken: str, value: float) -> None:
 def test_not_a_number_without_a_status_is_diverged_too() -> None:
     columns = hand()
     columns["position_x_m"][-1] = np.nan
-    assert judge(columns).outcome == "diverged"
+    assert evaluate(columns).outcome == "diverged"
 
 
 def test_diverged_from_the_first_sample_has_no_metrics() -> None:
     columns = hand(status=statuses(diverged=(0.0, 10.0)))
-    result = judge(columns)
+    result = evaluate(columns)
     assert (result.outcome, result.samples, result.collisions) == ("diverged", 0, 0)
     assert np.isnan(result.tracking_error_m)
 
 
 def test_a_record_that_ends_early_is_aborted() -> None:
-    assert judge(hand(until=6.0)).outcome == "aborted"
-    assert judge(hand(until=9.9)).outcome == "success"
+    assert evaluate(hand(until=6.0)).outcome == "aborted"
+    assert evaluate(hand(until=9.9)).outcome == "success"
 
 
 def test_a_single_sample() -> None:
-    result = judge(hand(until=0.0))
+    result = evaluate(hand(until=0.0))
     assert (result.outcome, result.samples, result.duration_s, result.path_length_m) == ("aborted", 1, 0.0, 0.0)
     assert np.isnan(result.collisions_per_m)
 
 
 def test_what_ended_it_from_outside() -> None:
-    assert judge(hand(), ended_by={0: "pilot_error"}).outcome == "pilot_error"
+    assert evaluate(hand(), ended_by={0: "pilot_error"}).outcome == "pilot_error"
     broken = hand(status=statuses(diverged=(6.0, 10.0)))
-    assert judge(broken, ended_by={0: "aborted"}).outcome == "diverged"
+    assert evaluate(broken, ended_by={0: "aborted"}).outcome == "diverged"
     with pytest.raises(AirworthyError, match="outcome"):
-        judge(hand(), ended_by={0: "sucess"})
+        evaluate(hand(), ended_by={0: "sucess"})
 
 
 def test_saturation_and_effort() -> None:
     rotors = {f"rotor_{kind}_{i}_rad_s": np.full(1001, 100.0 * (i + 1)) for kind in ("speed", "command") for i in range(2)}
-    result = judge(hand(saturated=(np.arange(1001) < 250).astype(float), **rotors))
+    result = evaluate(hand(saturated=(np.arange(1001) < 250).astype(float), **rotors))
     assert result.saturation_percent == pytest.approx(100 * 250 / 1001)
     assert result.command_mean_square_rad2_s2 == pytest.approx((100.0**2 + 200.0**2) / 2)
 
@@ -224,12 +224,12 @@ def test_saturation_and_effort() -> None:
 def test_missing_rotors_of_a_smaller_vehicle_do_not_count() -> None:
     rotors = {"rotor_speed_0_rad_s": np.full(1001, 1.0), "rotor_command_0_rad_s": np.full(1001, 300.0)}
     rotors |= {"rotor_speed_1_rad_s": np.full(1001, np.nan), "rotor_command_1_rad_s": np.full(1001, np.nan)}
-    assert judge(hand(**rotors)).command_mean_square_rad2_s2 == pytest.approx(300.0**2)
+    assert evaluate(hand(**rotors)).command_mean_square_rad2_s2 == pytest.approx(300.0**2)
 
 
 def test_clearance_decides_collisions_where_it_was_recorded() -> None:
     clearance = np.where((STEPS > 2) & (STEPS < 3), 0.10, 1.0) - np.where((STEPS > 5) & (STEPS < 6), 0.8, 0.0)
-    result = judge(hand(clearance_m=clearance))
+    result = evaluate(hand(clearance_m=clearance))
     assert (result.outcome, result.collisions) == ("success_recovered", 1)
 
 
@@ -241,8 +241,8 @@ def test_tilt_is_the_angle_of_the_vertical() -> None:
 
 
 def test_thresholds_are_parameters() -> None:
-    assert judge(hand(offset=0.25)).outcome == "success"
-    assert judge(hand(offset=0.25), protocol=TrackingProtocol(path_distance_max_m=0.2)).outcome == "off_course"
+    assert evaluate(hand(offset=0.25)).outcome == "success"
+    assert evaluate(hand(offset=0.25), protocol=TrackingProtocol(path_distance_max_m=0.2)).outcome == "off_course"
     with pytest.raises(AirworthyError, match="end_radius_m"):
         TrackingProtocol(end_radius_m=-1.0)
 

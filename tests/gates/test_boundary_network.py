@@ -108,8 +108,11 @@ def test_percent_errors_are_of_opposite_sign_for_the_speed():
 
 
 @given(st.floats(0.05, 1.0), st.floats(0.0, 1.0), st.floats(0.05, 1.0), st.floats(0.0, 1.0))
-def test_what_is_unsafe_in_percent_has_a_safe_error_below_zero(v, v_told, t, t_told):
-    error, unsafe = safe_error([v, t], [v_told, t_told]), unsafe_percent(percent_error([v, t], [v_told, t_told]))
+def test_what_is_unsafe_in_percent_has_a_safe_error_below_zero(v, v_predicted, t, t_predicted):
+    error, unsafe = (
+        safe_error([v, t], [v_predicted, t_predicted]),
+        unsafe_percent(percent_error([v, t], [v_predicted, t_predicted])),
+    )
     assert ((error > 0) == (unsafe < 0)).all()
     assert ((error < 0) == (unsafe > 0)).all()
 

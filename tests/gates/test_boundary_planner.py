@@ -146,10 +146,10 @@ def test_the_verdict_is_that_of_the_worst_check_whichever_it_is() -> None:
 def test_a_sentence_never_promises_more_than_its_proof() -> None:
     sure = plan(course("mixed_10"), oracle).certificate
     assert sure is not None
-    told = float(sure.sentences[0].split("nowhere more than ")[1].split()[0])
-    assert told >= sure.limit.checks[0].bound
-    told = float(sure.sentences[1].split("nowhere less than ")[1].split()[0])
-    assert told <= sure.clearance.bound
+    stated = float(sure.sentences[0].split("nowhere more than ")[1].split()[0])
+    assert stated >= sure.limit.checks[0].bound
+    stated = float(sure.sentences[1].split("nowhere less than ")[1].split()[0])
+    assert stated <= sure.clearance.bound
 
 
 def test_too_little_time_is_stretched_and_counted() -> None:

@@ -14,7 +14,7 @@ from airworthy.gates.planner.contract import FIELDS, PAPER_RANGES
 from airworthy.gates.planner.network import Boundary
 from airworthy.gates.training import BoundaryOptions, BoundaryRunOptions, LabelTable, read_labels, train_boundary
 from airworthy.gates.training.data import rows_of, split_shares
-from airworthy.gates.training.metrics import SAFE_SIGNS, Skew, judged, kept_limit, loss_of, safe_error, torch_loss
+from airworthy.gates.training.metrics import SAFE_SIGNS, Skew, kept_limit, loss_of, metrics_of, safe_error, torch_loss
 
 torch = pytest.importorskip("torch")
 RANGES = np.array(PAPER_RANGES)
@@ -99,7 +99,7 @@ def test_hostile_labels_are_refused_in_a_sentence(tmp_path):
     refused("not a Parquet file that can be read")
     parquet.write_table(pa.concat_tables([whole, whole]), path)
     refused("number twice")
-    told = json.loads((folder / "gates.json").read_text())
+    manifest = json.loads((folder / "gates.json").read_text())
     parquet.write_table(whole, path)
     for files, said in (
         ({"labels-00000.parquet": {"sha256": "0" * 64}}, "changed or damaged"),
@@ -107,11 +107,11 @@ def test_hostile_labels_are_refused_in_a_sentence(tmp_path):
         ({"../labels-00000.parquet": {"sha256": "0" * 64}}, "expected labels"),
         ({"labels-00009.parquet": {"sha256": "0" * 64}}, "labels-00009"),
     ):
-        (folder / "gates.json").write_text(json.dumps(told | {"files": files}))
+        (folder / "gates.json").write_text(json.dumps(manifest | {"files": files}))
         refused(said)
-    (folder / "gates.json").write_text(json.dumps(told | {"complete": False}))
+    (folder / "gates.json").write_text(json.dumps(manifest | {"complete": False}))
     refused("is not finished")
-    (folder / "gates.json").write_text(json.dumps(told))
+    (folder / "gates.json").write_text(json.dumps(manifest))
     path.unlink()
     refused("is not finished")
     (folder / "gates.json").write_text("[]")
@@ -165,16 +165,16 @@ def test_labels_faster_than_the_output_are_refused():
 @pytest.mark.parametrize("skew", [Skew(), Skew(1.0, 1.0), Skew(0.5, 3.0, 4.0, 0.2)])
 def test_the_loss_in_torch_is_its_twin(skew):
     draws = np.random.default_rng(3)
-    y, told = draws.random((50, 2)), draws.random((50, 2))
-    signs, parameter = torch.tensor(SAFE_SIGNS, dtype=torch.float64), torch.tensor(told, requires_grad=True)
+    y, predicted = draws.random((50, 2)), draws.random((50, 2))
+    signs, parameter = torch.tensor(SAFE_SIGNS, dtype=torch.float64), torch.tensor(predicted, requires_grad=True)
     loss = torch_loss(torch.tensor(y), parameter, signs, skew)
-    assert float(loss.detach()) == pytest.approx(loss_of(safe_error(y, told, skew.eps), skew).mean(), rel=1e-13)
+    assert float(loss.detach()) == pytest.approx(loss_of(safe_error(y, predicted, skew.eps), skew).mean(), rel=1e-13)
     loss.backward()
     step = 1e-6  # truncation of the central difference: step^2 times a third derivative of order 1e3, over 100 items
     for at in ((0, 0), (7, 1)):
-        off = np.zeros_like(told)
+        off = np.zeros_like(predicted)
         off[at] = step
-        up, down = (loss_of(safe_error(y, told + s * off, skew.eps), skew).mean() for s in (1, -1))
+        up, down = (loss_of(safe_error(y, predicted + s * off, skew.eps), skew).mean() for s in (1, -1))
         assert float(parameter.grad[at]) == pytest.approx((up - down) / (2 * step), abs=1e-8)
 
 
@@ -200,8 +200,8 @@ def test_noise_follows_its_law():
 def test_patience_counts_losses_below_zero(monkeypatch):
     from airworthy.gates.training.run import BoundaryRun
 
-    told = iter([0.5, -0.001, -0.002, -0.0015, -0.0019, -0.0020001, -0.002, -0.001, 0.0, 1.0])
-    monkeypatch.setattr(BoundaryRun, "watched_loss", lambda self: next(told))
+    losses = iter([0.5, -0.001, -0.002, -0.0015, -0.0019, -0.0020001, -0.002, -0.001, 0.0, 1.0])
+    monkeypatch.setattr(BoundaryRun, "watched_loss", lambda self: next(losses))
     run = BoundaryRun(rows_of(smooth_labels(), SMALL), BoundaryOptions(batch=400, patience=3), torch.device("cpu"))
     while not run.finished:
         run.learn()
@@ -250,7 +250,7 @@ def test_it_learns_and_leans_to_the_safe_side(tmp_path):
     assert errors["v"]["percent_mean"] < 0.0 < errors["t0"]["percent_mean"]
     assert errors["v"]["unsafe_beyond"]["5"] < 0.5
     table = smooth_labels()
-    found = judged(table.labels, Boundary.read(done.folder).predict(table.situations), (2.0, 2.0))
+    found = metrics_of(table.labels, Boundary.read(done.folder).predict(table.situations), (2.0, 2.0))
     assert found["v"]["rms"] < 0.1
     page = (done.folder / "report.html").read_text()
     assert "least: -0.01306" in page
@@ -267,9 +267,9 @@ def test_torch_and_the_runner_agree():
     rows = rows_of(smooth_labels(50), BoundaryOptions(split="paper"))
     network = Boundary(BoundaryContract(), {key: value.numpy() for key, value in model.state_dict().items()})
     with torch.no_grad():
-        told = 2.0 * model(torch.from_numpy(rows.inputs)).numpy()
+        predicted = 2.0 * model(torch.from_numpy(rows.inputs)).numpy()
     # Two float32 evaluations of sums of up to 512 terms.
-    np.testing.assert_allclose(network.predict(rows.parts["train"].situations), told, rtol=0.0, atol=2e-6)
+    np.testing.assert_allclose(network.predict(rows.parts["train"].situations), predicted, rtol=0.0, atol=2e-6)
     assert len(table.index) == 50
 
 
@@ -281,8 +281,8 @@ def test_a_stopped_training_gives_the_same_bytes(tmp_path, monkeypatch, capsys):
     from airworthy.gates.training.run import BoundaryRun
 
     labels = write_labels(tmp_path / "labels", smooth_labels())
-    words = [str(labels), "--epochs", "4", "--batch", "64", "--threads", "1", "--device", "cpu", "--json"]
-    assert main([*words, "--out", str(tmp_path / "whole")]) == 0
+    arguments = [str(labels), "--epochs", "4", "--batch", "64", "--threads", "1", "--device", "cpu", "--json"]
+    assert main([*arguments, "--out", str(tmp_path / "whole")]) == 0
     learn, stops = BoundaryRun.learn, {1: signal.SIGINT, 3: signal.SIGTERM}
 
     def interrupted(self, stopped):
@@ -296,7 +296,7 @@ def test_a_stopped_training_gives_the_same_bytes(tmp_path, monkeypatch, capsys):
         return learn(self, ask)
 
     monkeypatch.setattr(BoundaryRun, "learn", interrupted)
-    out = [*words, "--out", str(tmp_path / "parts")]
+    out = [*arguments, "--out", str(tmp_path / "parts")]
     assert [main(out), main(out), main(out)] == [130, 143, 0]
     assert not stops
     assert "goes on from there" in capsys.readouterr().err
@@ -327,8 +327,8 @@ def test_another_training_is_not_written_over(tmp_path):
 
 def test_shares_on_the_unsafe_side():
     labels = np.array([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [0.0, 3.0]])
-    told = np.array([[1.06, 0.88], [0.80, 0.97], [1.11, 1.30], [0.2, 2.0]])
-    found = judged(labels, told, (2.0, 2.0))
+    predicted = np.array([[1.06, 0.88], [0.80, 0.97], [1.11, 1.30], [0.2, 2.0]])
+    found = metrics_of(labels, predicted, (2.0, 2.0))
     assert found["v"]["unsafe_beyond"] == {"0": 2 / 3, "5": 2 / 3, "10": 1 / 3}
     assert (found["v"]["zero_labels"], found["v"]["median_at_zero_labels"]) == (1, 0.2)
     # The last time is clipped to 2 s: it is met.

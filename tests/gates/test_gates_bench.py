@@ -144,19 +144,19 @@ def test_a_stopped_job_goes_on_to_the_same_bytes(
 
     # They take seconds each, and are tried below.
     monkeypatch.setattr(blocks, "baseline_laps", lambda *_: [Lap(name, float("nan"), "", False) for name in OTHERS])
-    told: list[str] = []
+    reported: list[str] = []
 
     def stop(name: str) -> None:
-        told.append(name)
-        if len(told) == 2:
+        reported.append(name)
+        if len(reported) == 2:
             raise KeyboardInterrupt
 
     first = run_gates(replace(config, report=False), [ORACLE], step=stop)
     assert first.interrupted
     assert (first.finished, first.blocks) == (2, 4)
-    whole = run_gates(config, [ORACLE], step=told.append)
+    whole = run_gates(config, [ORACLE], step=reported.append)
     assert whole.complete
-    assert len(told) == 4
+    assert len(reported) == 4
     other = run_gates(replace(config, out=tmp_path / "other", report=False), [ORACLE])
     assert _files(config.out) == _files(other.folder)
     summary = json.loads((config.out / "summary.json").read_text())

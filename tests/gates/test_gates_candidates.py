@@ -35,9 +35,11 @@ def test_the_limit_leaves_as_many_candidates_of_the_whole_grid_as_it_should() ->
     assert without == KNOWN["E_without_any_passing_candidate"]
     assert saturated == KNOWN["min_time_label"]["above_2s"]
     assert list(speeds) == list(KNOWN["min_time_label"]["v_histogram"].values())
-    told = KNOWN["min_time_label"]["quantiles"]
+    wanted = KNOWN["min_time_label"]["quantiles"]
     # The file has three digits.
-    np.testing.assert_allclose(np.quantile(np.concatenate(times), [float(q) for q in told]), list(told.values()), atol=5.1e-4)
+    np.testing.assert_allclose(
+        np.quantile(np.concatenate(times), [float(q) for q in wanted]), list(wanted.values()), atol=5.1e-4
+    )
 
 
 @pytest.mark.parametrize(

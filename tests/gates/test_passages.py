@@ -27,12 +27,12 @@ def _line(*points: tuple[float, float, float], step: float = 0.004) -> np.ndarra
 THROUGH = _line((0, 0, 0.5), (1.5, 0, 0.5), (2, 0.5, 0.5), (2, 1.5, 0.5), (1.5, 2, 0.3), (0.5, 2, 0.3))
 
 
-def _judge(path: np.ndarray, gates=GATES, **kwargs):  # type: ignore[no-untyped-def]
+def _results(path: np.ndarray, gates=GATES, **kwargs):  # type: ignore[no-untyped-def]
     return judge_path(gates, np.arange(len(path)) * 0.002, path, **kwargs)
 
 
 def test_a_clean_flight_passes_all_and_agrees_with_the_single_gate_functions() -> None:
-    results = _judge(THROUGH)
+    results = _results(THROUGH)
     assert results.outcomes.tolist() == ["success"]
     assert results.skipped.tolist() == [0]
     expected = gate_passages(GATES, np.arange(len(THROUGH)) * 0.002, THROUGH)
@@ -42,26 +42,26 @@ def test_a_clean_flight_passes_all_and_agrees_with_the_single_gate_functions() -
 
 
 def test_backwards_aside_and_out_of_order_are_skips() -> None:
-    assert _judge(THROUGH[::-1]).passed.sum() == 0
+    assert _results(THROUGH[::-1]).passed.sum() == 0
     aside = _line((0, 0.6, 0.5), (1.5, 0.6, 0.5), (2, 0.7, 0.5), (2, 1.5, 0.5), (1.5, 2, 0.3), (0.5, 2, 0.3))
-    results = _judge(aside)
+    results = _results(aside)
     assert results.passed.tolist() == [[False, True, True]]
     assert results.outcomes[0] == "partial"
     # The second gate first: two of three can be matched in order.
-    assert _judge(THROUGH, gates=(GATES[1], GATES[0], GATES[2])).skipped[0] == 1
+    assert _results(THROUGH, gates=(GATES[1], GATES[0], GATES[2])).skipped[0] == 1
 
 
 def test_laps_ask_for_a_gate_again() -> None:
     back = _line((0.5, 2, 0.3), (-0.5, 1, 0.5), (0, 0, 0.5))
     twice = np.concatenate((THROUGH, back[1:], THROUGH[1:]))
-    assert _judge(twice, gates=GATES * 2).outcomes[0] == "success"
-    assert _judge(THROUGH, gates=GATES * 2).skipped[0] == 3
+    assert _results(twice, gates=GATES * 2).outcomes[0] == "success"
+    assert _results(THROUGH, gates=GATES * 2).skipped[0] == 3
 
 
 @pytest.mark.parametrize(("aside", "hits"), [(0.139, False), (0.141, True), (0.309, True), (0.311, False)])
 def test_the_body_touches_an_upright_bar_where_geometry_says(aside: float, hits: bool) -> None:
     # Opening 0.2 m to each side, bar to 0.25 m, body 0.06 m: touched from 0.14 to 0.31 m.
-    results = _judge(_line((0, aside, 0.5), (2, aside, 0.5)), gates=GATES[:1])
+    results = _results(_line((0, aside, 0.5), (2, aside, 0.5)), gates=GATES[:1])
     assert bool(results.crashed[0]) is hits
     assert not hits or results.crash_into[0] == 0
 
@@ -69,7 +69,7 @@ def test_the_body_touches_an_upright_bar_where_geometry_says(aside: float, hits:
 @pytest.mark.parametrize(("above", "hits"), [(0.187, False), (0.188, True), (0.262, True), (0.263, False)])
 def test_and_a_level_one(above: float, hits: bool) -> None:
     # 0.2 - 0.0125 to 0.25 + 0.0125 m.
-    assert bool(_judge(_line((0, 0, 0.5 + above), (2, 0, 0.5 + above)), gates=GATES[:1]).crashed[0]) is hits
+    assert bool(_results(_line((0, 0, 0.5 + above), (2, 0, 0.5 + above)), gates=GATES[:1]).crashed[0]) is hits
 
 
 def test_frames_are_turned_with_their_gates_and_fast_moves_do_not_jump_over_bars() -> None:
@@ -86,12 +86,12 @@ def test_frames_are_turned_with_their_gates_and_fast_moves_do_not_jump_over_bars
 
 def test_floor_obstacles_and_what_comes_after_a_crash() -> None:
     low = _line((0, 0, 0.5), (0.5, 0, 0.005), (1, 0, 0.5), (1.5, 0, 0.5))
-    results = _judge(low, gates=GATES[:1])
+    results = _results(low, gates=GATES[:1])
     assert results.crashed[0]
     assert results.crash_into[0] == FLOOR
     assert not results.passed.any()
     post = YawedBox((1.5, 0.0, 0.5), (0.05, 0.05, 0.5))
-    results = _judge(THROUGH, obstacles=[post])
+    results = _results(THROUGH, obstacles=[post])
     assert results.crash_into[0] == OBSTACLE
     assert results.passed.tolist() == [[True, False, False]]
     # The post's face at 1.45 m is touched by the body's edge at 1.39 m; a step is 4 mm.
@@ -104,7 +104,7 @@ def test_a_flight_does_not_depend_on_the_others_or_on_how_it_is_cut() -> None:
     judge = GateJudge([GATES, GATES[:2]])
     for k in range(0, len(t) - 1, 37):
         judge.watch(t[k : k + 38], both[k : k + 38])
-    cut, alone = judge.results(), _judge(THROUGH)
+    cut, alone = judge.results(), _results(THROUGH)
     assert np.array_equal(cut.times[0], alone.times[0])
     assert cut.asked.tolist() == [3, 2]
     assert not cut.passed[1, 2]
@@ -143,16 +143,16 @@ def test_a_passage_the_wrong_way_is_no_success_whatever_follows() -> None:
     # Backwards through the opening, round the frame, and then as asked.
     there = _line((0, 0, 0.5), (2, 0, 0.5))
     again = _line((2, 0, 0.5), (0, 0, 0.5))
-    results = _judge(np.concatenate((there, again[1:])), gates=(TURNED,))
+    results = _results(np.concatenate((there, again[1:])), gates=(TURNED,))
     assert results.passed.all()
     assert (results.skipped[0], results.wrong_way[0]) == (0, 1)
     assert results.outcomes[0] == "partial"
     # Beside the frame it is no passage; nor before the first gate's turn a passage of a later one in its own direction.
     round_it = _line((0, 0.6, 0.5), (2, 0.6, 0.5), (2, 0, 0.5), (0, 0, 0.5))
-    assert _judge(round_it, gates=(TURNED,)).outcomes[0] == "success"
+    assert _results(round_it, gates=(TURNED,)).outcomes[0] == "success"
     # After the last gate, too.
     late = np.concatenate((again, there[1:]))
-    assert _judge(late, gates=(TURNED,)).wrong_way[0] == 1
+    assert _results(late, gates=(TURNED,)).wrong_way[0] == 1
     # The same in pieces: the judge carries what it must.
     whole = np.concatenate((there, again[1:]))
     judge = GateJudge([(TURNED,)])
@@ -165,16 +165,16 @@ def test_a_passage_the_wrong_way_is_no_success_whatever_follows() -> None:
 def test_trembling_in_the_plane_is_no_passage() -> None:
     # A course may begin in the plane of its last gate; a hovering body crosses it many times, never wholly.
     hover = np.array([(1.0 + 0.03 * np.sin(k / 5), 0.0, 0.5) for k in range(200)])
-    results = _judge(hover, gates=(GATES[0],))
+    results = _results(hover, gates=(GATES[0],))
     assert results.wrong_way[0] == 0
     # Nor is a body that leaves a gate backwards before it was wholly through.
     half = _line((0, 0, 0.5), (1.05, 0, 0.5), (0, 0, 0.5), (1.5, 0, 0.5))
-    assert _judge(half, gates=(GATES[0],)).outcomes[0] == "success"
+    assert _results(half, gates=(GATES[0],)).outcomes[0] == "success"
 
 
 def test_what_happens_after_a_crash_is_no_passage() -> None:
     path = np.concatenate((_line((0, 0, 0.5), (0, 0, -0.1)), _line((0, 0, 0.5), (2, 0, 0.5))))
-    results = _judge(path, gates=(TURNED,))
+    results = _results(path, gates=(TURNED,))
     assert results.crashed[0]
     assert results.wrong_way[0] == 0
 

@@ -225,8 +225,8 @@ def test_instances_switched_off_and_environments_that_use_another_layout() -> No
     assert same(images(geometry), first)
     active = np.arange(len(LAYOUTS[0])) % 2 == 0
     geometry.set_layout_active(0, active)
-    seen = images(geometry)["instance"][[0, 5]]
-    assert set(np.unique(seen[(seen >= 0) & (seen < geometry.mover_start)])) <= set(np.flatnonzero(active))
+    hits = images(geometry)["instance"][[0, 5]]
+    assert set(np.unique(hits[(hits >= 0) & (hits < geometry.mover_start)])) <= set(np.flatnonzero(active))
     geometry.set_layout_active(0, np.ones(len(LAYOUTS[0]), bool))
     assert same(images(geometry), first)
 
@@ -273,10 +273,10 @@ def test_mistakes_get_one_sentence() -> None:
         "one row per instance": lambda: Placement.of([0, 0], scale=np.ones(3)),
         "one factor > 0": lambda: Placement.of([0], scale=0.0),
     }
-    for words, mistake in mistakes.items():
+    for message, mistake in mistakes.items():
         with pytest.raises(AirworthyError) as caught:
             mistake()
-        assert words in str(caught.value)
+        assert message in str(caught.value)
         assert "\n" not in str(caught.value)
 
 
@@ -284,7 +284,7 @@ def test_the_revision_rises_with_every_change() -> None:
     """Whoever keeps what it found around a point sees that it must look again."""
     place = Placement.of(shape=[0], position=[[1.0, 0.0, 0.0]])
     batch = GeometryBatch([Box((0.1, 0.1, 0.1))], [place, place], [0, 1], [place, place])
-    seen = [batch.revision]
+    revisions = [batch.revision]
     changes = (
         lambda: batch.set_movers(np.zeros((2, 1, 3)), np.tile([0.0, 0.0, 0.0, 1.0], (2, 1, 1))),
         lambda: batch.set_layout(0, place),
@@ -294,10 +294,10 @@ def test_the_revision_rises_with_every_change() -> None:
     )
     for change in changes:
         change()
-        seen.append(batch.revision)
-    assert (np.diff(seen) > 0).all()
+        revisions.append(batch.revision)
+    assert (np.diff(revisions) > 0).all()
     batch.arguments()
-    assert batch.revision == seen[-1]
+    assert batch.revision == revisions[-1]
 
 
 def test_many_layouts_are_built_by_one_launch_with_the_bits_of_single_ones(monkeypatch: pytest.MonkeyPatch) -> None:

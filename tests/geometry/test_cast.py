@@ -309,11 +309,11 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_get_one_sentence(name: str) -> None:
-    wrong, words = MISTAKES[name]
+    wrong, message = MISTAKES[name]
     asked: dict[str, Any] = {"position": [[0, 0, 0]], "attitude": [FORWARD], **wrong}
     with pytest.raises(AirworthyError) as caught:
         cast(one(Sphere(1.0)), pinhole(), **asked)
-    assert words in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -124,11 +124,11 @@ def read_obj(path: Path) -> Mesh:
     """Vertices and faces of a Wavefront file, polygons as fans."""
     vertices, faces = [], []
     for line in path.read_text(errors="replace").splitlines():
-        words = line.split()
-        if words[:1] == ["v"]:
-            vertices.append([float(x) for x in words[1:4]])
-        elif words[:1] == ["f"]:
-            corners = [int(w.split("/")[0]) - 1 for w in words[1:]]
+        tokens = line.split()
+        if tokens[:1] == ["v"]:
+            vertices.append([float(x) for x in tokens[1:4]])
+        elif tokens[:1] == ["f"]:
+            corners = [int(w.split("/")[0]) - 1 for w in tokens[1:]]
             faces += [[corners[0], *corners[k : k + 2]] for k in range(1, len(corners) - 1)]
     array = np.array(vertices)
     centre, size = (array.max(0) + array.min(0)) / 2, np.ptp(array, axis=0).max()

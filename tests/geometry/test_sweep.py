@@ -116,13 +116,13 @@ def _wall_cases(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndar
     """Starts and ends on both sides of the plane z = 0: up to 30 m/s for up to 0.1 s, at any angle down to grazing."""
     rng = np.random.default_rng(7)
     start = np.concatenate([rng.uniform(-2, 2, (count, 2)), rng.uniform(0.05, 1.5, (count, 1))], 1)
-    way = rng.normal(size=(count, 3)) * [1, 1, 10 ** rng.uniform(-3, 0)]
-    way[:, 2] = -np.abs(way[:, 2])
-    way *= rng.uniform(0.5, 3.0, (count, 1)) / np.linalg.norm(way, axis=1, keepdims=True)
-    short = start[:, 2] + way[:, 2] > -0.05
+    displacement = rng.normal(size=(count, 3)) * [1, 1, 10 ** rng.uniform(-3, 0)]
+    displacement[:, 2] = -np.abs(displacement[:, 2])
+    displacement *= rng.uniform(0.5, 3.0, (count, 1)) / np.linalg.norm(displacement, axis=1, keepdims=True)
+    short = start[:, 2] + displacement[:, 2] > -0.05
     start[short, 2] = 0.05 + 0.4 * rng.random(short.sum())
-    way[short, 2] = -start[short, 2] - rng.uniform(0.05, 1.0, short.sum())
-    return start, start + way, 0.2 * rng.normal(size=(count, 3)), rng.uniform(0.0, 0.2, count)
+    displacement[short, 2] = -start[short, 2] - rng.uniform(0.05, 1.0, short.sum())
+    return start, start + displacement, 0.2 * rng.normal(size=(count, 3)), rng.uniform(0.0, 0.2, count)
 
 
 @pytest.mark.parametrize("shape", [Box((50, 50, 0.025)), SHEET])

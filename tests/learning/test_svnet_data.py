@@ -47,12 +47,12 @@ def test_lateral_position_reaches_nothing_that_a_seeing_network_reads(pairs_in_m
     here, there = pairs_in_memory(side=20), pairs_in_memory(side=20)
     there.sensed = there.sensed.copy()
     there.sensed[:, 1:3] += np.random.default_rng(5).normal(size=(len(there.sensed), 2)) * 100.0
-    seen = [training_data(pairs, variant("sv_net")) for pairs in (here, there)]
+    inputs = [training_data(pairs, variant("sv_net")) for pairs in (here, there)]
     for name in ("state", "objective", "history", "command"):
-        np.testing.assert_array_equal(getattr(seen[0], name), getattr(seen[1], name))
-    told = [training_data(pairs, variant("hp_net")).state for pairs in (here, there)]
-    assert told[0].shape[1] == 11
-    assert not np.array_equal(told[0], told[1])  # this one is told, by its definition
+        np.testing.assert_array_equal(getattr(inputs[0], name), getattr(inputs[1], name))
+    states = [training_data(pairs, variant("hp_net")).state for pairs in (here, there)]
+    assert states[0].shape[1] == 11
+    assert not np.array_equal(states[0], states[1])  # this one is told, by its definition
 
 
 def test_order_depends_on_seed_stage_and_epoch_alone() -> None:
@@ -220,12 +220,12 @@ def test_a_truncated_checkpoint_falls_back_and_none_is_none(tmp_path: Path) -> N
 # ---- figures ----------------------------------------------------------------------------------------------------------------
 
 
-def judged(pairs_in_memory: Make) -> TrainingData:
+def evaluated(pairs_in_memory: Make) -> TrainingData:
     return training_data(pairs_in_memory(rollouts=8, ticks=7, held=3), variant("hp_net"))
 
 
 def test_the_ratio_is_judged_whatever_the_parts_are(pairs_in_memory: Make) -> None:
-    data = judged(pairs_in_memory)
+    data = evaluated(pairs_in_memory)
     truth = data.parameters[data.held_out]
     perfect, scaled = (history_figures(data, truth * factor) for factor in (1.0, 1.1))
     assert perfect["ratio_error"] == 0.0

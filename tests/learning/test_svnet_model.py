@@ -38,8 +38,8 @@ def inputs(name: str, count: int = 3, side: int = 40, seed: int = 0) -> tuple[In
     state, objective, history = (rng.normal(size=(count, n)).astype(np.float32) for n in (size, 18, 75))
     images = rng.integers(0, 256, (count, side, side, 3), dtype=np.uint8) if VARIANTS[name].vision else None
     shown = None if images is None else normalized(torch.from_numpy(images))
-    told = Inputs(*(torch.from_numpy(x) for x in (state, objective, history)), shown)
-    return told, Reading(state.astype(np.float64), objective.astype(np.float64), history.astype(np.float64), images)
+    batch = Inputs(*(torch.from_numpy(x) for x in (state, objective, history)), shown)
+    return batch, Reading(state.astype(np.float64), objective.astype(np.float64), history.astype(np.float64), images)
 
 
 def test_parameters_are_as_many_as_published() -> None:
@@ -61,9 +61,9 @@ def test_each_variant_has_the_tensors_that_its_runner_reads(name: str, given: in
 @pytest.mark.parametrize("name", sorted(VARIANTS))
 def test_the_runner_without_torch_gives_the_same(name: str) -> None:
     network = SvNet(name, seed=1)
-    told, reading = inputs(name)
+    batch, reading = inputs(name)
     with torch.no_grad():
-        command = network(told).numpy()
+        command = network(batch).numpy()
     weights = {key: value.numpy() for key, value in network.state_dict().items()}
     decision = svnet_twin(PolicyContract(name, PolicyImage.of_side(40) if VARIANTS[name].vision else None), weights, reading)
     # Float32, sums of up to 4,608 products in another order: 1e-5 of values around 1.
@@ -72,9 +72,9 @@ def test_the_runner_without_torch_gives_the_same(name: str) -> None:
 
 @pytest.mark.parametrize("side", [17, 64, 112, 224])
 def test_any_view_will_do(side: int) -> None:
-    told, _ = inputs("sv_net", count=1, side=side)
+    batch, _ = inputs("sv_net", count=1, side=side)
     with torch.no_grad():
-        assert SvNet()(told).shape == (1, 4)
+        assert SvNet()(batch).shape == (1, 4)
 
 
 def test_lateral_position_changes_no_command(pairs_in_memory: Make) -> None:
@@ -103,9 +103,9 @@ def test_the_same_seed_gives_the_same_weights_and_leaves_the_global_generator_al
 
 
 def test_a_signal_does_not_fade_in_a_network_on_random_weights() -> None:
-    told, _ = inputs("sv_net", count=8, side=64)
+    batch, _ = inputs("sv_net", count=8, side=64)
     with torch.no_grad():
-        scores = SvNet().vision.backbone(told.images)
+        scores = SvNet().vision.backbone(batch.images)
     assert 0.05 < scores.std() < 5.0  # with torch's own rule it is below 0.01
 
 

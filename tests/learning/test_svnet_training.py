@@ -122,13 +122,13 @@ def test_folding_mean_and_spread_into_the_weights_changes_no_estimate(pairs_in_m
     stage = run.stage
     for _ in range(3 * stage.per_epoch - 1):
         next(run.minibatches())
-    told = stage.judged(run.data.held_out)[1]
+    predicted = stage.evaluated(run.data.held_out)[1]
     folded = SvNet("hp_net")
     folded.load_state_dict(stage.finish(run.model.state_dict()))
     with torch.no_grad():
         plain = folded.history(torch.from_numpy(run.data.history[run.data.held_out]))[1].numpy()
     # Float32; inputs such as dt are divided by spreads of some 1e-3.
-    np.testing.assert_allclose(plain, told, rtol=2e-5)
+    np.testing.assert_allclose(plain, predicted, rtol=2e-5)
 
 
 def test_what_is_learnt_lowers_the_loss(pairs_in_memory: Make) -> None:
@@ -161,11 +161,11 @@ class KilledError(Exception):
 
 def killed_at(monkeypatch: pytest.MonkeyPatch, minibatch: int) -> None:
     """The run dies when it begins this minibatch: what is on disk then is all that is left."""
-    learn, seen = TrainingStage.learn, [0]
+    learn, calls = TrainingStage.learn, [0]
 
     def counted(self: TrainingStage, step: int, which: Any, images: Any) -> float:
-        seen[0] += 1
-        if seen[0] > minibatch:
+        calls[0] += 1
+        if calls[0] > minibatch:
             raise KilledError
         return learn(self, step, which, images)
 
@@ -492,8 +492,8 @@ def test_all_variants_by_one_command(
     from airworthy.learning.datasets import ExpertDataset
 
     monkeypatch.setattr(ExpertDataset, "open", lambda *_, **__: small(pairs_in_memory))
-    words = ["train", "svnet", "data", "--variant", "all", "--out", str(tmp_path), "--epochs", "1", "--history-epochs", "1"]
-    assert main([*words, "--threads", "1", "--device", "cpu", "--json"]) == 0
+    training = ["train", "svnet", "data", "--variant", "all", "--out", str(tmp_path), "--epochs", "1", "--history-epochs", "1"]
+    assert main([*training, "--threads", "1", "--device", "cpu", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert [row["variant"] for row in said["variants"]] == list(VARIANTS)
     table = json.loads((tmp_path / "ablation.json").read_text())["variants"]
@@ -501,7 +501,7 @@ def test_all_variants_by_one_command(
     assert all(read_policy(tmp_path / name)[0].variant == name for name in VARIANTS)
     command = json.loads((tmp_path / "no_rma" / "report.json").read_text())["command"]
     assert command.startswith("airworthy train svnet data --variant no_rma")
-    assert main([*words, "--no-resume"]) == 2
+    assert main([*training, "--no-resume"]) == 2
     assert "is not empty" in capsys.readouterr().err
 
 
@@ -523,5 +523,5 @@ def test_adaptation_is_measured_only_of_who_estimates(pairs_in_memory: Make, tmp
     network, history = SvNet("hp_net"), np.random.default_rng(0).normal(size=(5, 75))
     weights = {key: value.numpy() for key, value in network.state_dict().items()}
     with torch.no_grad():
-        told = network.history(torch.from_numpy(history.astype(np.float32)))[1].numpy()
-    np.testing.assert_allclose(estimated_parameters(weights, history), told, atol=1e-5)
+        expected = network.history(torch.from_numpy(history.astype(np.float32)))[1].numpy()
+    np.testing.assert_allclose(estimated_parameters(weights, history), expected, atol=1e-5)

@@ -210,11 +210,11 @@ def test_model_noise_is_divided_over_the_steps_of_a_tick() -> None:
 
 
 def test_objectives_are_the_published_numbers(data_dir: Path) -> None:
-    told = read_json(data_dir / "sousvide" / "reference_summary.json")
+    summary = read_json(data_dir / "sousvide" / "reference_summary.json")
     for name in ("robustness", "extended", "cluttered", "infinity", "sigmoid"):
         objective = objective_of(course(name).trajectory())
         parts = [objective[:1], *(z_down_vector(objective[k : k + 3]) for k in (1, 4, 7))]
-        wanted = np.array((told.get("courses") or told)[name]["objective"])
+        wanted = np.array((summary.get("courses") or summary)[name]["objective"])
         np.testing.assert_allclose(np.concatenate(parts), wanted[:10], atol=1e-4)
         for k in (10, 14):
             assert angle_between(z_down_attitude(objective[k : k + 4]), wanted[k : k + 4]) < 1e-4
@@ -230,7 +230,7 @@ def test_the_evaluation_set_is_thirty_whole_courses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "message"),
     [
         ({"courses": ()}, "without a course"),
         ({"noise": "loud"}, "Unknown noise level 'loud'"),
@@ -245,8 +245,8 @@ def test_the_evaluation_set_is_thirty_whole_courses() -> None:
         ({"delay": 0.06}, "delay of 0.06 s"),
     ],
 )
-def test_what_cannot_be_synthesised_is_refused(changes: dict[str, object], words: str) -> None:
-    with pytest.raises(AirworthyError, match=words):
+def test_what_cannot_be_synthesised_is_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(AirworthyError, match=message):
         SynthesisConfig(**changes)  # type: ignore[arg-type]
 
 

@@ -106,9 +106,15 @@ def test_a_signal_before_the_first_shard_is_a_sentence_and_its_code(
 
 def test_json_is_all_that_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, said, err = answer(capsys, *TINY, *BARE, "--json", "--out", str(tmp_path / "set"))
-    told = json.loads(said)
+    summary = json.loads(said)
     assert (code, err) == (0, "")
-    assert (told["rollouts"], told["kept"], told["pairs"], told["keep_rate"], told["complete"]) == (8, 8, 80, 1.0, True)
+    assert (summary["rollouts"], summary["kept"], summary["pairs"], summary["keep_rate"], summary["complete"]) == (
+        8,
+        8,
+        80,
+        1.0,
+        True,
+    )
     code, said, _ = answer(capsys, "export", str(tmp_path / "set"), "--out", str(tmp_path / "lerobot"), "--json")
     assert json.loads(said) == {"codebase_version": "v3.0", "episodes": 8, "frames": 80}
 
@@ -126,7 +132,7 @@ def test_the_recorded_command_makes_the_same_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "text"),
     [
         (("--courses", "robustnes"), "Unknown course 'robustnes'. Closest: 'robustness'"),
         (("--scene", "hal"), "Unknown scene 'hal'"),
@@ -140,12 +146,12 @@ def test_the_recorded_command_makes_the_same_set(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], words: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], text: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     code, said, err = answer(capsys, *arguments)
     assert (code, said) == (2, "")
-    assert words in err
+    assert text in err
     assert err.count("\n") == 1
 
 

@@ -175,7 +175,7 @@ def test_damage_is_refused_and_mended_on_request(made: Path, copied: Path, name:
 
 
 @pytest.mark.parametrize(
-    ("text", "other", "words"),
+    ("text", "other", "message"),
     [
         ('"seed": 7', '"seed": 8', "edited or is damaged"),
         ('"schema_version": 1', '"schema_version": 2', "schema_version 2"),
@@ -187,11 +187,11 @@ def test_damage_is_refused_and_mended_on_request(made: Path, copied: Path, name:
         ('"shard_00001"', '"../shard_00001"', "leads elsewhere"),
     ],
 )
-def test_an_edited_manifest_is_refused(copied: Path, text: str, other: str, words: str) -> None:
+def test_an_edited_manifest_is_refused(copied: Path, text: str, other: str, message: str) -> None:
     path = copied / "dataset.json"
     assert text in path.read_text()
     path.write_text(path.read_text().replace(text, other, 1))
-    with pytest.raises(AssetError, match=words):
+    with pytest.raises(AssetError, match=message):
         ExpertDataset.open(copied)
     with pytest.raises(AssetError, match="Remove the file"):
         synthesize_dataset(SMALL, copied)
@@ -206,7 +206,7 @@ def test_without_its_manifest_a_data_set_is_found_again(made: Path, copied: Path
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "message"),
     [
         ({"seed": 8}, "with seed 7, not 8"),
         ({"view": "32"}, "with view 16, not 32"),
@@ -215,10 +215,10 @@ def test_without_its_manifest_a_data_set_is_found_again(made: Path, copied: Path
         ({"clear": 1.3}, "with clear 0.0, not 1.3"),
     ],
 )
-def test_other_options_are_refused(made: Path, changes: dict[str, Any], words: str) -> None:
+def test_other_options_are_refused(made: Path, changes: dict[str, Any], message: str) -> None:
     config = DatasetConfig(**{**{name: getattr(SMALL, name) for name in SMALL.described()}, **changes})
     before = contents(made)
-    with pytest.raises(AirworthyError, match=words):
+    with pytest.raises(AirworthyError, match=message):
         synthesize_dataset(config, made)
     assert contents(made) == before
 
@@ -263,16 +263,16 @@ def test_what_does_not_fit_is_refused_before_anything_is_made(tmp_path: Path, mo
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [({"workers": 0}, "0 workers"), ({"device": "cuda:9"}, "Unknown device 'cuda:9'"), ({"device": "gpu"}, "Unknown device")],
 )
-def test_mistakes_of_a_run(tmp_path: Path, options: dict[str, Any], words: str) -> None:
-    with pytest.raises(AirworthyError, match=words):
+def test_mistakes_of_a_run(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(AirworthyError, match=message):
         synthesize_dataset(SMALL, tmp_path, **options)
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "message"),
     [
         ({"view": "x"}, "Unknown view 'x'"),
         ({"light": (0.0, 1.0)}, "between 0.0 and 1.0"),
@@ -291,8 +291,8 @@ def test_mistakes_of_a_run(tmp_path: Path, options: dict[str, Any], words: str) 
         ({"physics_rate": 1e12}, "up to 100,000"),
     ],
 )
-def test_mistakes_of_a_configuration(changes: dict[str, Any], words: str) -> None:
-    with pytest.raises(AirworthyError, match=words):
+def test_mistakes_of_a_configuration(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(AirworthyError, match=message):
         DatasetConfig(**changes)
 
 

@@ -62,7 +62,7 @@ def projected(state: Array, points: Array, camera: str) -> Array:
         return np.where(z < -0.5, np.array([fx * x / -z + cx, fy * -y / -z + cy]), np.nan).T
 
 
-def seen(image: ArrayU8, pixels: Array, reach: float = 16.0) -> Array:
+def pixel_errors(image: ArrayU8, pixels: Array, reach: float = 16.0) -> Array:
     """Distance [px] from each lamp that should be seen, away from edges and other lamps, to the middle of the light near it."""
     light = image.astype(float).sum(axis=-1)
     v, u = np.indices(light.shape) + 0.5
@@ -97,9 +97,9 @@ def test_image_and_state_are_of_one_instant(tmp_path: Path, camera: str) -> None
     states = np.stack([pairs[f"true_{name}"] for name in STATE_COLUMNS], axis=1).astype(float)
     off, late = [], []
     for k in range(len(states) - 1):
-        off.append(seen(images[k], projected(states[k], LAMPS, camera)))
+        off.append(pixel_errors(images[k], projected(states[k], LAMPS, camera)))
         if pairs["rollout"][k] == pairs["rollout"][k + 1]:
-            late.append(seen(images[k], projected(states[k + 1], LAMPS, camera)))
+            late.append(pixel_errors(images[k], projected(states[k + 1], LAMPS, camera)))
     here, next_tick = np.concatenate(off), np.concatenate(late)
     assert len(here) > 100
     # The middle of a ball's disc is off its centre by far less than a pixel; the measured mount is printed to five digits
@@ -185,13 +185,13 @@ def test_light_and_noise() -> None:
 
 
 @pytest.mark.parametrize(
-    ("camera", "view", "words"),
+    ("camera", "view", "message"),
     [
         ("kamera", "224", "Unknown camera 'kamera'. Closest: 'camera'"),
         ("camera", "big", "Unknown view 'big'"),
         ("camera", "8", "side of 8 px"),
     ],
 )
-def test_cameras_that_are_not_there(camera: str, view: str, words: str) -> None:
-    with pytest.raises(AirworthyError, match=words):
+def test_cameras_that_are_not_there(camera: str, view: str, message: str) -> None:
+    with pytest.raises(AirworthyError, match=message):
         flight_camera(CARL, camera, view)

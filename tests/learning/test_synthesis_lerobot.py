@@ -76,8 +76,8 @@ def test_info_describes_the_files(exported: Path) -> None:
             else:
                 assert (kind.list_size, str(kind.value_type)) == (feature["shape"][0], "float")
                 assert len(feature["names"]) == feature["shape"][0]
-        told = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
-        assert set(told) == set(schema.names)
+        features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
+        assert set(features) == set(schema.names)
     assert not (exported / info["data_path"].format(chunk_index=0, file_index=4)).exists()
 
 

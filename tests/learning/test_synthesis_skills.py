@@ -109,10 +109,10 @@ def test_each_course_is_seen_in_its_own_place(made: Path) -> None:
         place = cleared_for(whole, name, 1.3)
         assert {item.name for item in whole.instances} - {item.name for item in place.instances} == gone
         mine = data.course == name
-        seen = data.images.take(np.flatnonzero(mine[data.rollout]))
-        np.testing.assert_array_equal(seen, images_in(place, data, mine))
-        assert (seen != images_in(whole, data, mine)).any()
-        blue = seen[..., 2].astype(int) > 2 * seen[..., 0].astype(int)
+        stored_images = data.images.take(np.flatnonzero(mine[data.rollout]))
+        np.testing.assert_array_equal(stored_images, images_in(place, data, mine))
+        assert (stored_images != images_in(whole, data, mine)).any()
+        blue = stored_images[..., 2].astype(int) > 2 * stored_images[..., 0].astype(int)
         assert blue.any() == ("blue" not in gone)
 
 
@@ -209,10 +209,10 @@ def test_evaluation_shows_what_was_synthesised(wanted: Condition, known: dict[st
     stored = np.load(tmp_path / shard_name(0) / "images.npy")
     state = maker.plan.starts(maker.sharding.numbers(0)).state
     camera = described_identity(made, "cpu", known[wanted.scene])["camera"]
-    seen = shown(wanted, setting, state, camera)
-    assert len(seen) >= 4
-    assert seen.std() > 20.0
-    np.testing.assert_array_equal(seen, stored)
+    image = shown(wanted, setting, state, camera)
+    assert len(image) >= 4
+    assert image.std() > 20.0
+    np.testing.assert_array_equal(image, stored)
     if wanted.course == "climbing_orbit":
         assert (shown(wanted, Setting(replace(wanted, clear=0.0), "robustness", "hall", known), state, camera) != stored).any()
 

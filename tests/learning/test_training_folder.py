@@ -59,8 +59,8 @@ class Counter:
 
 def opened(folder: Path, options: Options | None = None, **changes: Any) -> TrainingFolder:
     chosen = options or Options()
-    told = {"steps": chosen.steps, "word": chosen.word}
-    return TrainingFolder(folder, {**IDENTITY, "options": told, **changes}, chosen, NAMED, quiet=True)
+    given_options = {"steps": chosen.steps, "word": chosen.word}
+    return TrainingFolder(folder, {**IDENTITY, "options": given_options, **changes}, chosen, NAMED, quiet=True)
 
 
 def begun(folder: Path) -> None:

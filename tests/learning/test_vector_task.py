@@ -96,13 +96,13 @@ def test_flights_are_the_same_alone_in_any_batch_order_and_threads() -> None:
     ended = 0
     for a in actions:
         result = whole.step(a)
-        seen, reward = result.observation.copy(), result.reward.copy()
+        observation, reward = result.observation.copy(), result.reward.copy()
         other = turned.step(a[order])
-        np.testing.assert_array_equal(other.observation, seen[order])
+        np.testing.assert_array_equal(other.observation, observation[order])
         np.testing.assert_array_equal(other.reward, reward[order])
         for k, single in enumerate(alone):
             mine = single.step(a[[k]])
-            np.testing.assert_array_equal(mine.observation[0], seen[k])
+            np.testing.assert_array_equal(mine.observation[0], observation[k])
             np.testing.assert_array_equal(mine.reward[0], reward[k])
         ended += int(result.ends.ended.sum())
     assert ended >= 6 * 4

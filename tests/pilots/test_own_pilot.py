@@ -69,7 +69,7 @@ def test_a_pilot_of_ten_lines_reaches_its_goal() -> None:
 # ---- what it sees -----------------------------------------------------------------------------------------------------------
 
 
-def seen(observes: tuple[str, ...], **options: Any) -> dict[str, Any]:
+def observed(observes: tuple[str, ...], **options: Any) -> dict[str, Any]:
     """What a pilot that declares these fields finds in its observation."""
     found: dict[str, Any] = {}
 
@@ -83,15 +83,15 @@ def seen(observes: tuple[str, ...], **options: Any) -> dict[str, Any]:
 
 
 def test_it_sees_what_it_declares_and_nothing_else() -> None:
-    assert set(seen(())) == {"time"}
-    assert set(seen(("imu", "rate"), imu=Imu())) == {"time", "imu", "rate"}
+    assert set(observed(())) == {"time"}
+    assert set(observed(("imu", "rate"), imu=Imu())) == {"time", "imu", "rate"}
 
 
 def test_a_field_that_it_does_not_declare_is_refused() -> None:
     observation = Observation(np.zeros(1), {"imu": np.zeros((1, 6))})
     with pytest.raises(AirworthyError, match="A pilot read 'position', which it does not declare; add it to `observes`"):
         _ = observation["position"]
-    result = flown(Scripted(lambda seen: seen["position"], observes=("velocity",)))
+    result = flown(Scripted(lambda observed: observed["position"], observes=("velocity",)))
     assert "A pilot read 'position', which it does not declare" in result.pilot_error
 
 
@@ -99,11 +99,11 @@ def test_a_field_that_it_does_not_declare_is_refused() -> None:
     ("field", "width"), [("position", 3), ("velocity", 3), ("attitude", 4), ("rate", 3), ("rotor_speed", 4), ("wind", 3)]
 )
 def test_fields_have_one_row_per_environment(field: str, width: int) -> None:
-    assert seen((field,))[field].shape == (3, width)
+    assert observed((field,))[field].shape == (3, width)
 
 
 def test_what_it_sees_is_a_copy_that_cannot_be_written() -> None:
-    found = seen(("position",))
+    found = observed(("position",))
     for array in found.values():
         with pytest.raises(ValueError, match="read-only"):
             array[...] = 1.0

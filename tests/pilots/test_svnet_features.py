@@ -40,9 +40,9 @@ def test_order_and_frames() -> None:
     """A drone at 1.5 m, flying left and up, yawed to the left by 0.4 rad: z is down, y right, yaw to the right."""
     half = 0.2
     state = np.array([7.0, 8.0, 1.5, 0.3, 0.6, 0.9, 0.0, 0.0, np.sin(half), np.cos(half)])
-    seen = observable(state)
-    np.testing.assert_allclose(seen, [-1.5, 0.3, -0.6, -0.9, 0.0, 0.0, -np.sin(half), np.cos(half)], atol=1e-15)
-    np.testing.assert_allclose(vision_state(seen), [-1.5, 0.0, 0.0, -np.sin(half), np.cos(half)], atol=1e-15)
+    observed = observable(state)
+    np.testing.assert_allclose(observed, [-1.5, 0.3, -0.6, -0.9, 0.0, 0.0, -np.sin(half), np.cos(half)], atol=1e-15)
+    np.testing.assert_allclose(vision_state(observed), [-1.5, 0.0, 0.0, -np.sin(half), np.cos(half)], atol=1e-15)
     np.testing.assert_array_equal(from_command([0.4, 1.0, 2.0, 3.0]), [-0.4, 1.0, -2.0, -3.0])
     np.testing.assert_array_equal(to_command(from_command([0.4, 1.0, 2.0, 3.0])), [0.4, 1.0, 2.0, 3.0])
 
@@ -50,16 +50,16 @@ def test_order_and_frames() -> None:
 @pytest.mark.parametrize("form", ["paper", "code"])
 def test_a_row_of_the_history_by_hand(form: str) -> None:
     time, state, command = rollouts(1, 3)
-    seen, given = observable(state)[0], from_command(command)[0]
+    observed, given = observable(state)[0], from_command(command)[0]
     rows = history_features(time, state, command, form).reshape(3, 15, 5)  # type: ignore[arg-type]
     assert not rows[0].any()  # the first tick adds nothing
     assert not rows[1, :, 1:].any()
     dt = time[0, 2] - time[0, 1]
     newest, older = rows[2, :, 0], rows[2, :, 1]
     np.testing.assert_allclose(newest[0], dt)
-    np.testing.assert_allclose(newest[1:4], seen[2, 1:4] * (dt if form == "paper" else 1.0))
-    np.testing.assert_allclose(newest[4:7], seen[2, 1:4] - seen[1, 1:4])
-    turn = Rotation.from_quat(seen[2, 4:]).inv() * Rotation.from_quat(seen[1, 4:])
+    np.testing.assert_allclose(newest[1:4], observed[2, 1:4] * (dt if form == "paper" else 1.0))
+    np.testing.assert_allclose(newest[4:7], observed[2, 1:4] - observed[1, 1:4])
+    turn = Rotation.from_quat(observed[2, 4:]).inv() * Rotation.from_quat(observed[1, 4:])
     assert abs(np.dot(newest[7:11], turn.as_quat())) == pytest.approx(1.0)
     np.testing.assert_array_equal(newest[11:], given[1])
     np.testing.assert_array_equal(older, rows[1, :, 0])
@@ -69,25 +69,25 @@ def test_a_row_of_the_history_by_hand(form: str) -> None:
 def test_training_and_flight_read_the_same(form: str) -> None:
     time, state, command = rollouts(4, 9)
     whole = history_features(time, state, command, form)  # type: ignore[arg-type]
-    seen, given = observable(state), from_command(command)
+    observed, given = observable(state), from_command(command)
     flights = History(4, form)  # type: ignore[arg-type]
     for k in range(9):
-        flights.push(time[:, k], seen[:, k], given[:, k - 1] if k else np.zeros((4, 4)))
+        flights.push(time[:, k], observed[:, k], given[:, k - 1] if k else np.zeros((4, 4)))
         np.testing.assert_array_equal(flights.features(), whole[:, k])
     flights.reset([1])
-    flights.push(time[:, 0] + 9.0, seen[:, 0], given[:, 0])
+    flights.push(time[:, 0] + 9.0, observed[:, 0], given[:, 0])
     assert not flights.features()[1].any()
     assert flights.features()[0].any()
 
 
 def test_a_tick_for_some_leaves_the_others() -> None:
     time, state, command = rollouts(3, 4)
-    seen, given = observable(state), from_command(command)
+    observed, given = observable(state), from_command(command)
     flights = History(3)
     for k in range(3):
-        flights.push(time[:, k], seen[:, k], given[:, k])
+        flights.push(time[:, k], observed[:, k], given[:, k])
     before = flights.features()
-    flights.push(time[:, 3], seen[:, 3], given[:, 3], np.array([True, False, True]))
+    flights.push(time[:, 3], observed[:, 3], given[:, 3], np.array([True, False, True]))
     assert (flights.features()[1] == before[1]).all()
     assert (flights.features()[0] != before[0]).any()
 

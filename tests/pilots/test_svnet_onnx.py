@@ -54,14 +54,14 @@ def test_the_same_flight_over_a_thousand_ticks(tmp_path: Path) -> None:
     objective, full = reading(count=1).objective[0], np.full(2, 27.6)
     networks = SvNetwork(made, weights()), OnnxNetwork(path, threads=1)
     pilots = [SvNetPilot(made, network, objective, full) for network in networks]  # type: ignore[arg-type]
-    rng, worst, seen = np.random.default_rng(6), 0.0, []
+    rng, worst, commands_seen = np.random.default_rng(6), 0.0, []
     for tick in range(1000):
         observation = _observed(rng, tick)
         commands = [pilot.command(observation) for pilot in pilots]
         worst = max(worst, float(np.abs(pilots[0].raw - pilots[1].raw).max()))
-        seen.append(commands[0])
+        commands_seen.append(commands[0])
     assert worst <= PARITY
-    assert np.ptp(seen, axis=0).min() > 0.01
+    assert np.ptp(commands_seen, axis=0).min() > 0.01
 
 
 def _observed(rng: np.random.Generator, tick: int) -> Observation:

@@ -114,14 +114,14 @@ def test_of_a_vehicle_that_leans_it_is_told_the_frame_that_is_level_in_hover() -
     c, s = np.cos(0.1), np.sin(0.1)
     leaning = replace(CARL, rotors=tuple(replace(rotor, axis=(s, 0.0, c)) for rotor in CARL.rotors))
     frame, turn = HoverFrame([leaning]), np.array(hover_trim(leaning).attitude)
-    level, told = pilot(1), pilot(1, frame=frame)
+    level, corrected = pilot(1), pilot(1, frame=frame)
     sim, shown = simulator(1), Shown(1)
     for _ in range(6):
         shown.time = float(sim.time[0])
-        seen = observe(sim, level.observes, shown)  # type: ignore[arg-type]
-        body = multiply(seen["attitude"].astype(float), turn)
-        expected = level.command(seen)
-        given = told.command(Observation(seen.time, {**seen.fields, "attitude": body}, seen.samples))
+        observation = observe(sim, level.observes, shown)  # type: ignore[arg-type]
+        body = multiply(observation["attitude"].astype(float), turn)
+        expected = level.command(observation)
+        given = corrected.command(Observation(observation.time, {**observation.fields, "attitude": body}, observation.samples))
         np.testing.assert_allclose(given, frame.to_body(expected), atol=1e-5)
         assert abs(given[0, 0] / expected[0, 0] - c) < 1e-6
         sim.step(expected)
@@ -142,10 +142,10 @@ def test_its_history_is_that_of_training() -> None:
     given = []
     for _ in range(9):
         shown.time = float(sim.time[0])
-        seen = observe(sim, who.observes, shown)  # type: ignore[arg-type]
+        observation = observe(sim, who.observes, shown)  # type: ignore[arg-type]
         times.append(sim.time)
         states.append(np.concatenate([sim.position, sim.velocity, sim.attitude], axis=1))
-        command = who.command(seen)
+        command = who.command(observation)
         features.append(who.history.features())
         given.append(np.concatenate([command[:, :1] / FULL, command[:, 1:]], axis=1))
         sim.step(command)
@@ -162,12 +162,12 @@ def test_the_sign_of_a_quaternion_means_nothing_after_the_first_tick() -> None:
         def __init__(self, who: SvNetPilot):
             self.who, self.observes, self.odd = who, who.observes, False
 
-        def command(self, seen: Observation) -> Array:
-            fields = dict(seen.fields)
+        def command(self, observation: Observation) -> Array:
+            fields = dict(observation.fields)
             if self.odd:
                 fields["attitude"] = -fields["attitude"]
             self.odd = not self.odd
-            return self.who.command(Observation(seen.time, fields, seen.samples))
+            return self.who.command(Observation(observation.time, fields, observation.samples))
 
     np.testing.assert_array_equal(flown(Flipping(pilot(1)), simulator(1)), flown(pilot(1), simulator(1)))
 
@@ -245,11 +245,11 @@ def test_a_flight_is_flown_alike_alone_and_among_others() -> None:
 
 def test_a_flight_that_is_lost_disturbs_no_other() -> None:
     who, sims = pilot(3), simulator(3)
-    seen = observe(sims, who.observes, Shown(3))  # type: ignore[arg-type]
-    velocity = np.array(seen["velocity"])
-    clean = pilot(3).command(seen)
+    observation = observe(sims, who.observes, Shown(3))  # type: ignore[arg-type]
+    velocity = np.array(observation["velocity"])
+    clean = pilot(3).command(observation)
     velocity[1] = np.nan
-    command = who.command(Observation(seen.time, {**seen.fields, "velocity": velocity}, seen.samples))
+    command = who.command(Observation(observation.time, {**observation.fields, "velocity": velocity}, observation.samples))
     assert not np.isfinite(command[1]).all()
     np.testing.assert_array_equal(command[[0, 2]], clean[[0, 2]])
 
@@ -272,8 +272,8 @@ def test_a_command_acts_after_its_latency(latency: float) -> None:
     class Scripted:
         name, level, observes = "scripted", "rate_thrust", ()
 
-        def command(self, seen: Observation) -> Array:
-            return np.array([11.22, *rates[int(20 * seen.time[0] + 1e-6)]])
+        def command(self, observation: Observation) -> Array:
+            return np.array([11.22, *rates[int(20 * observation.time[0] + 1e-6)]])
 
     found = fly(simulator(1), Scripted(), FlightPlan(0.8, latency=latency)).table.vector("attitude")
     sim = simulator(1)

@@ -11,10 +11,10 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.planners.common.interface import Mission, Motion
 from airworthy.verification.planners_worlds import CELL as H
 from airworthy.verification.planners_worlds import TICK as PERIOD
-from airworthy.verification.planners_worlds import SeenMaps
+from airworthy.verification.planners_worlds import SightMaps
 from airworthy.verification.planners_worlds import World as PillarWorld
 
-__all__ = ["PERIOD", "Flown", "H", "SeenMaps", "World", "fly", "forest"]
+__all__ = ["PERIOD", "Flown", "H", "SightMaps", "World", "fly", "forest"]
 
 
 class World(PillarWorld):
@@ -69,7 +69,7 @@ def fly(
     caps = np.full(n, speed), np.full(n, acceleration)
     flight = np.arange(n) if numbers is None else numbers
     planner.reset(Mission(start, goal, *caps, lower, upper, flight, 0))
-    maps, position, velocity, yaw = SeenMaps(worlds), start.copy(), np.zeros((n, 3)), np.zeros(n)
+    maps, position, velocity, yaw = SightMaps(worlds), start.copy(), np.zeros((n, 3)), np.zeros(n)
     arrived, time, replans = np.zeros(n, bool), np.full(n, np.nan), np.zeros(n, np.int64)
     tracks, jumps = [position.copy()], 0.0
     for step in range(int(limit / PERIOD)):

@@ -245,12 +245,12 @@ def test_watching_equals_the_twin() -> None:
     now = np.array([10.0, 10.4, 12.8])
     goals = np.array([[8.0, 0.0, 1.0], [-6.0, 0.85, 1.0], [8.0, 0.0, 1.0]])
     three = type(world)(np.repeat(world.records, 3), world.alive)
-    seen = Watcher(6.0, 0.3).check(plans, np.arange(3), now, goals, three)
+    checked = Watcher(6.0, 0.3).check(plans, np.arange(3), now, goals, three)
     for k, control in enumerate((straight, aside, straight)):
         hit, distance = first_meeting(control, knots, float(now[k] - 10.0), 6.0, world.view(0))
-        assert (seen.hit[k], seen.distance[k]) == (pytest.approx(hit, abs=1e-12), pytest.approx(distance, rel=1e-12))
-    assert seen.hit[0] > 0.0 > seen.hit[1]
-    assert seen.goal_near.tolist() == [False, True, False]
+        assert (checked.hit[k], checked.distance[k]) == (pytest.approx(hit, abs=1e-12), pytest.approx(distance, rel=1e-12))
+    assert checked.hit[0] > 0.0 > checked.hit[1]
+    assert checked.goal_near.tolist() == [False, True, False]
     points = np.random.default_rng(0).uniform((-11.0, -6.0, 0.0), (10.0, 6.0, 3.0), (200, 3))
     assert np.array_equal(probe(PlannerWork(8), [0], [points], world)[0], world.view(0).coarse(points))
 

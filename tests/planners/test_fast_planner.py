@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.planners.fast_cases import SeenMaps, World, fly, forest
+from tests.planners.fast_cases import SightMaps, World, fly, forest
 
 from airworthy.planners.common.bspline import uniform_knots
 from airworthy.planners.common.interface import Mission, Motion
@@ -67,7 +67,7 @@ def test_no_way_keeps_trying_but_not_every_time() -> None:
     angles = np.linspace(0.0, 2.0 * np.pi, 40, endpoint=False)
     ring = np.stack([-8.0 + 1.2 * np.cos(angles), 1.2 * np.sin(angles), np.full(40, 0.3)], axis=1)
     world, planner = World((24.0, 12.0, 3.0), ring), FastPlanner()
-    maps = SeenMaps([world])
+    maps = SightMaps([world])
     maps.see(START)
     mission = Mission(START, GOAL, np.array([3.0]), np.array([2.0]), world.lower[None], world.upper[None], np.arange(1))
     planner.reset(mission)
@@ -83,7 +83,7 @@ def test_no_way_keeps_trying_but_not_every_time() -> None:
 
 
 def test_nothing_is_asked_of_flights_that_are_not_active() -> None:
-    planner, maps = FastPlanner(), SeenMaps([FREE, FREE])
+    planner, maps = FastPlanner(), SightMaps([FREE, FREE])
     two = np.repeat(START, 2, 0), np.repeat(GOAL, 2, 0)
     maps.see(two[0])
     mission = Mission(

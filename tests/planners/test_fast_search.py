@@ -49,7 +49,7 @@ def test_heuristic_is_the_least_cost_over_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "before", "after"),
+    ("offset", "before", "after"),
     [
         ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
         ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 0.0)),
@@ -58,15 +58,15 @@ def test_heuristic_is_the_least_cost_over_time() -> None:
         ((1e-6, 0.0, 0.0), (-3.0, 0.0, 0.0), (3.0, 0.0, 0.0)),
     ],
 )
-def test_heuristic_where_terms_vanish(way: tuple, before: tuple, after: tuple) -> None:
-    start, end = (0.0, 0.0, 0.0, *before), (*way, *after)
+def test_heuristic_where_terms_vanish(offset: tuple, before: tuple, after: tuple) -> None:
+    start, end = (0.0, 0.0, 0.0, *before), (*offset, *after)
     found, when = least_cost(start, end, 10.0, SPEED)
     assert np.isfinite(found)
     assert found >= 0.0
     if start == (*end[:3], *start[3:]) and before == after:
         assert (found, when) == (0.0, 0.0)
         return
-    times = np.linspace(max(abs(w) for w in way) / (0.5 * SPEED), 10.0, 200_001)[1:]
+    times = np.linspace(max(abs(w) for w in offset) / (0.5 * SPEED), 10.0, 200_001)[1:]
     assert found == pytest.approx(cost_of_time(start, end, 10.0, times).min(), rel=1e-5)
 
 

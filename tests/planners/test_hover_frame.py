@@ -77,8 +77,8 @@ def test_the_expert_and_the_firmware_fly_a_course_leaning(pilot: str, name: str,
     for degrees in (0.0, 3.0):
         write_vehicle(tilted(name, degrees), tmp_path / "airframe.toml")
         out = tmp_path / f"{degrees:g}"
-        words = ["--vehicle", str(tmp_path / "airframe.toml"), "--course", "line", "--pilot", pilot, "--no-report"]
-        assert main(["fly", *words, "--out", str(out)]) == 0
+        arguments = ["--vehicle", str(tmp_path / "airframe.toml"), "--course", "line", "--pilot", pilot, "--no-report"]
+        assert main(["fly", *arguments, "--out", str(out)]) == 0
         (flight,) = json.loads((out / "summary.json").read_text())["flights"]
         assert flight["outcome"] == "success"
         errors.append(flight["tracking_error_m"])

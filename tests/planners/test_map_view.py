@@ -18,7 +18,7 @@ from airworthy.planners.straight import StraightFlight
 from airworthy.vehicles import vehicle
 
 
-def seen_maps() -> LocalMaps:
+def mapped_hall() -> LocalMaps:
     """Two flights in boxes of different size; the second has looked at walls nine times, and wrapped its window."""
     maps = LocalMaps(EVERY, mission([(-6, -6, 0), (-20, -5, 0)], [(6, 6, 3), (20, 5, 4)]), CAMERA)
     for k, x in enumerate((-15.0, -3.0, *[9.3] * 7)):
@@ -27,7 +27,7 @@ def seen_maps() -> LocalMaps:
 
 
 def test_a_view_is_what_the_maps_say_cell_by_cell() -> None:
-    maps = seen_maps()
+    maps = mapped_hall()
     view = maps.view(1)
     asked = centres(maps, 1)
     np.testing.assert_array_equal(view.cells, maps.state([1], asked.reshape(1, -1, 3)).reshape(view.shape))
@@ -43,7 +43,7 @@ def test_a_view_is_what_the_maps_say_cell_by_cell() -> None:
 
 
 def test_views_are_of_single_flights_and_cannot_be_written() -> None:
-    maps = seen_maps()
+    maps = mapped_hall()
     first, second = maps.views()
     assert first.images == 0
     assert np.isnan(first.time)
@@ -83,7 +83,7 @@ def test_a_planner_of_one_flight_looks_at_its_own_map() -> None:
             looked.append(maps.view(0))
             return super().update(motion, maps, active)
 
-    maps, task = seen_maps(), mission([(-6, -6, 0), (-20, -5, 0)], [(6, 6, 3), (20, 5, 4)])
+    maps, task = mapped_hall(), mission([(-6, -6, 0), (-20, -5, 0)], [(6, 6, 3), (20, 5, 4)])
     planner = Alone(Looking)
     planner.reset(task)
     still = np.zeros((2, 3))
@@ -96,22 +96,22 @@ def test_a_planner_of_one_flight_looks_at_its_own_map() -> None:
 
 def test_a_mission_carries_what_its_vehicles_can_do() -> None:
     crafts = [vehicle("real_09"), vehicle("virt_05"), vehicle("real_09")]
-    told = Airframes.of(crafts, 0.3)
-    assert len(told) == 3
-    np.testing.assert_array_equal(told.radius, 0.3)
+    airframes = Airframes.of(crafts, 0.3)
+    assert len(airframes) == 3
+    np.testing.assert_array_equal(airframes.radius, 0.3)
     for k, airframe in enumerate(crafts):
         # Four rotors alike (FlyingTrust, eq. 2), and the indicators that were published of these vehicles.
         rotor = airframe.rotors[0]
         top = rotor.thrust[2] * rotor.speed_max**2
-        assert told.mass[k] == airframe.mass
-        assert told.thrust_to_weight[k] == pytest.approx(4 * top / (airframe.mass * airframe.gravity), rel=1e-6)
-        assert told.alpha_xy[k] == pytest.approx(float(airframe.extra["published_alpha_xy_max"]), rel=0.02)
-        ratio = told.thrust_to_weight[k]
-        assert told.acceleration[k] == pytest.approx(airframe.gravity * np.sqrt(ratio**2 - 1.0))
-    one = replace(mission([(0, 0, 0)] * 3, [(1, 1, 1)] * 3), vehicle=told).of_flights(slice(1, 2))
+        assert airframes.mass[k] == airframe.mass
+        assert airframes.thrust_to_weight[k] == pytest.approx(4 * top / (airframe.mass * airframe.gravity), rel=1e-6)
+        assert airframes.alpha_xy[k] == pytest.approx(float(airframe.extra["published_alpha_xy_max"]), rel=0.02)
+        ratio = airframes.thrust_to_weight[k]
+        assert airframes.acceleration[k] == pytest.approx(airframe.gravity * np.sqrt(ratio**2 - 1.0))
+    one = replace(mission([(0, 0, 0)] * 3, [(1, 1, 1)] * 3), vehicle=airframes).of_flights(slice(1, 2))
     assert one.vehicle is not None
     assert {item.name: getattr(one.vehicle, item.name).tolist() for item in fields(Airframes)} == {
-        item.name: [getattr(told, item.name)[1]] for item in fields(Airframes)
+        item.name: [getattr(airframes, item.name)[1]] for item in fields(Airframes)
     }
     assert Airframes.of([vehicle("lmf2")]).radius[0] > 0.05
     with pytest.raises(AirworthyError, match="expected one above 0 for each"):

@@ -36,7 +36,7 @@ EYE = np.array([[-5.03, 0.02, 1.53]])
 TWO_AHEAD = np.array([2.0, 0.0, 0.0])
 
 
-def seen(maps: LocalMaps, depth: Any, at: Array = EYE, turn: Array | None = None, times: int = 6) -> LocalMaps:
+def mapped(maps: LocalMaps, depth: Any, at: Array = EYE, turn: Array | None = None, times: int = 6) -> LocalMaps:
     """The maps after so many equal images of flight 0; from unknown, the sixth hit makes a cell occupied."""
     for _ in range(times):
         maps.update([0], depth, at, (looking() if turn is None else turn)[None])
@@ -48,7 +48,7 @@ def state(maps: LocalMaps, *points: tuple[float, float, float], flight: int = 0)
 
 
 def test_before_a_wall_is_free_the_wall_is_occupied_and_behind_is_unknown() -> None:
-    maps = seen(LocalMaps(EVERY, HALL, CAMERA), wall_image(1))
+    maps = mapped(LocalMaps(EVERY, HALL, CAMERA), wall_image(1))
     x, y, z = EYE[0]
     assert state(maps, (x + 1.0, y, z), (x + 2.0, y, z), (x + 2.5, y, z)) == [FREE, OCCUPIED, UNKNOWN]
     points = np.array([[[x + 1.0, y, z], [x + 1.9, y, z], [x + 2.0, y, z], [x + 2.1, y, z], [x + 2.5, y, z]]])
@@ -64,7 +64,7 @@ def test_a_known_floor_is_inflated_before_anything_is_seen_and_stays(ground: flo
     x, y, _ = EYE[0]
     points = np.array([[[x + 1.0, y, z] for z in (ground + 0.005, 0.0, free - 0.005, free + 0.005, 1.5)]])
     assert maps.occupied([0], points).tolist() == [[True, True, True, False, False]]
-    seen(maps, wall_image(1))
+    mapped(maps, wall_image(1))
     assert maps.occupied([0], points).tolist() == [[True, True, True, False, False]]
     # From the middle of the first free cell on, distances are those to the middle of the last inflated one.
     high = np.array([[[x + 1.0, y, free + 0.05 + 0.1 * k] for k in range(3)]])
@@ -77,12 +77,12 @@ def test_log_odds_go_by_the_published_steps() -> None:
     hit, least, most = np.log(0.65 / 0.35), np.log(0.12 / 0.88), np.log(0.9 / 0.1)
     expected = least - 0.01
     for count in range(1, 9):
-        seen(maps, wall_image(1), times=1)
+        mapped(maps, wall_image(1), times=1)
         expected = min(expected + hit, most)
         assert maps.log_odds([0], wall[None])[0, 0] == pytest.approx(expected, abs=8 / 4096)
         assert (state(maps, tuple(wall[0])) == [OCCUPIED]) == (count >= 6)
     for _ in range(3):  # something farther is seen through it: misses
-        seen(maps, wall_image(1, 3.0), times=1)
+        mapped(maps, wall_image(1, 3.0), times=1)
         expected -= hit
         assert maps.log_odds([0], wall[None])[0, 0] == pytest.approx(expected, abs=8 / 4096)
     assert not maps.occupied([0], wall[None]).any()
@@ -90,41 +90,41 @@ def test_log_odds_go_by_the_published_steps() -> None:
 
 @pytest.mark.parametrize("depth", [0.0, np.inf, 5.1])
 def test_no_return_frees_what_lies_within_the_longest_ray(depth: float) -> None:
-    maps = seen(LocalMaps(EVERY, HALL, CAMERA), wall_image(1, depth))
+    maps = mapped(LocalMaps(EVERY, HALL, CAMERA), wall_image(1, depth))
     x, y, z = EYE[0]
     assert state(maps, (x + 0.5, y, z), (x + 4.4, y, z), (x + 4.7, y, z)) == [FREE, FREE, UNKNOWN]
     assert not maps.inflated(0)[0][..., :-1].any()
 
 
 def test_a_hit_beyond_the_longest_ray_is_a_miss_at_its_end() -> None:
-    maps = seen(LocalMaps(EVERY, HALL, CAMERA), wall_image(1, 4.8))
+    maps = mapped(LocalMaps(EVERY, HALL, CAMERA), wall_image(1, 4.8))
     assert not maps.inflated(0)[0][..., :-1].any()
 
 
 @pytest.mark.parametrize("depth", [np.nan, -1.0, -np.inf, 0.19])
 def test_what_is_no_measurement_changes_nothing(depth: float) -> None:
-    maps = seen(LocalMaps(EVERY, HALL, CAMERA), wall_image(1))
+    maps = mapped(LocalMaps(EVERY, HALL, CAMERA), wall_image(1))
     before, bound = maps._odds.numpy().copy(), maps.bound(0)
-    seen(maps, wall_image(1, depth))
+    mapped(maps, wall_image(1, depth))
     np.testing.assert_array_equal(maps._odds.numpy(), before)
     np.testing.assert_array_equal(maps.bound(0), bound)
 
 
 @pytest.mark.parametrize(
-    ("yaw", "pitch", "way"), [(np.pi / 2, 0, (0, 1, 0)), (np.pi, 0, (-1, 0, 0)), (0, np.pi / 2, (0, 0, -1))]
+    ("yaw", "pitch", "direction"), [(np.pi / 2, 0, (0, 1, 0)), (np.pi, 0, (-1, 0, 0)), (0, np.pi / 2, (0, 0, -1))]
 )
-def test_a_turned_camera_sees_where_it_looks(yaw: float, pitch: float, way: tuple[float, float, float]) -> None:
-    maps = seen(LocalMaps(EVERY, HALL, CAMERA), wall_image(1, 1.0), turn=looking(yaw, pitch, roll=0.3))
-    ahead = EYE[0] + np.array(way)
-    aside = EYE[0] + np.array((1, 0, 0) if way[0] == 0 else (0, 1, 0))
-    assert state(maps, tuple(EYE[0] + 0.5 * np.array(way)), tuple(ahead), tuple(aside)) == [FREE, OCCUPIED, UNKNOWN]
+def test_a_turned_camera_sees_where_it_looks(yaw: float, pitch: float, direction: tuple[float, float, float]) -> None:
+    maps = mapped(LocalMaps(EVERY, HALL, CAMERA), wall_image(1, 1.0), turn=looking(yaw, pitch, roll=0.3))
+    ahead = EYE[0] + np.array(direction)
+    aside = EYE[0] + np.array((1, 0, 0) if direction[0] == 0 else (0, 1, 0))
+    assert state(maps, tuple(EYE[0] + 0.5 * np.array(direction)), tuple(ahead), tuple(aside)) == [FREE, OCCUPIED, UNKNOWN]
 
 
 def test_rows_and_columns_of_an_image_are_down_and_right() -> None:
     """Only the upper left quarter returns 2 m: occupied up and to the left (world z up, y left), free elsewhere."""
     image = np.zeros((1, CAMERA.height, CAMERA.width), np.float32)
     image[:, :15, :20] = 2.0
-    maps = seen(LocalMaps(EVERY, HALL, CAMERA), image)
+    maps = mapped(LocalMaps(EVERY, HALL, CAMERA), image)
     x, y, z = EYE[0]
     far, near = ([(x + d, y + a * d, z + b * d) for a in (0.4, -0.4) for b in (0.4, -0.4)] for d in (2.0, 1.0))
     assert [s == OCCUPIED for s in state(maps, *far)] == [True, False, False, False]
@@ -153,8 +153,8 @@ def test_reading_few_pixels_gives_the_same_map(border: int, skip: int, whole_pix
     np.testing.assert_allclose(rays[:, :2] / rays[:, 2:], slopes, atol=1e-12)
     image = np.random.default_rng(1).uniform(0.5, 4.0, (1, camera.height, camera.width)).astype(np.float32)
     one, two = LocalMaps(settings, HALL, camera), LocalMaps(settings, HALL, camera)
-    seen(one, image)
-    seen(two, image[:, border : camera.height - border : skip, border : camera.width - border : skip])
+    mapped(one, image)
+    mapped(two, image[:, border : camera.height - border : skip, border : camera.width - border : skip])
     np.testing.assert_array_equal(one._odds.numpy(), two._odds.numpy())
 
 
@@ -162,7 +162,7 @@ def test_the_ceiling_is_occupied_everywhere_and_so_is_outside() -> None:
     maps = LocalMaps(EVERY, HALL, CAMERA)
     points = np.array([[[9.0, 9.0, 2.98], [9.0, 9.0, 2.995], [0.0, 0.0, 3.01], [0.0, 0.0, -0.02], [10.01, 0.0, 1.0]]])
     assert maps.occupied([0], points).tolist() == [[False, True, True, True, True]]
-    seen(maps, wall_image(1))
+    mapped(maps, wall_image(1))
     x, y, _ = EYE[0]
     assert maps.occupied([0], [[[x + 1.0, y, 2.995], [x + 1.0, y, 2.9], [np.nan, 0.0, 1.0]]]).tolist() == [[True, False, True]]
 
@@ -170,7 +170,7 @@ def test_the_ceiling_is_occupied_everywhere_and_so_is_outside() -> None:
 def test_a_camera_outside_its_box_or_without_a_pose_is_not_heard() -> None:
     maps = LocalMaps(EVERY, HALL, CAMERA)
     for at in ([[0.0, 0.0, 3.2]], [[np.nan, 0.0, 1.0]], [[11.0, 0.0, 1.0]]):
-        seen(maps, wall_image(1), np.array(at))
+        mapped(maps, wall_image(1), np.array(at))
     maps.update([0], wall_image(1), EYE, [[np.nan, 0.0, 0.0, 1.0]])
     assert not maps.inflated(0)[0][..., :-1].any()
     lo, hi = maps.bound(0)
@@ -180,24 +180,24 @@ def test_a_camera_outside_its_box_or_without_a_pose_is_not_heard() -> None:
 def test_rays_end_before_the_border_of_the_box() -> None:
     """A wall 0.3 m beyond the box: the way to the border is free, and nothing becomes occupied."""
     at = np.array([[8.8, 0.0, 1.5]])
-    maps = seen(LocalMaps(EVERY, HALL, CAMERA), wall_image(1, 1.5), at)
+    maps = mapped(LocalMaps(EVERY, HALL, CAMERA), wall_image(1, 1.5), at)
     assert state(maps, (9.5, 0.0, 1.5), (9.97, 0.0, 1.5)) == [FREE, FREE]
     assert not maps.inflated(0)[0][..., :-1].any()
 
 
 def test_the_shell_around_the_local_bound_is_forgotten_and_the_inflated_layer_is_not() -> None:
     """A wall 2 m behind, then a look ahead: 15 cells of margin, so cells 1.5 to 2 m behind the camera are forgotten."""
-    maps = seen(LocalMaps(replace(EVERY, margin=15), HALL, CAMERA), wall_image(1, 1.7), turn=looking(np.pi))
+    maps = mapped(LocalMaps(replace(EVERY, margin=15), HALL, CAMERA), wall_image(1, 1.7), turn=looking(np.pi))
     x, y, z = EYE[0]
     assert state(maps, (x - 1.7, y, z), (x - 1.2, y, z)) == [OCCUPIED, FREE]
-    seen(maps, wall_image(1), times=1)
+    mapped(maps, wall_image(1), times=1)
     assert state(maps, (x - 1.7, y, z), (x - 1.2, y, z)) == [UNKNOWN, FREE]
     assert maps.occupied([0], [[[x - 1.7, y, z]]]).all()
 
 
 def test_what_leaves_the_window_is_forgotten_and_what_stays_is_kept() -> None:
     settings = replace(EVERY, margin=30)
-    maps = seen(LocalMaps(settings, mission([[-10.0, -10.0, 0.0]], [[40.0, 10.0, 3.0]]), CAMERA), wall_image(1))
+    maps = mapped(LocalMaps(settings, mission([[-10.0, -10.0, 0.0]], [[40.0, 10.0, 3.0]]), CAMERA), wall_image(1))
     wall = EYE + TWO_AHEAD
     half = 0.1 * (maps.boxes.side[0, 0] // 2)
     for ahead, kept in ((half - 0.3, True), (half + 2.3, False)):
@@ -209,12 +209,12 @@ def test_what_leaves_the_window_is_forgotten_and_what_stays_is_kept() -> None:
 
 
 def test_maps_begin_anew_when_reset() -> None:
-    maps = seen(LocalMaps(replace(EVERY, field=True), HALL, CAMERA), wall_image(1))
+    maps = mapped(LocalMaps(replace(EVERY, field=True), HALL, CAMERA), wall_image(1))
     maps.reset([0])
     assert not maps.occupied([0], (EYE + TWO_AHEAD)[None]).any()
     assert (maps.state([0], EYE[None] + np.linspace(0.1, 3.0, 30)[None, :, None] * (1.0, 0.0, 0.0)) == UNKNOWN).all()
-    fresh = seen(LocalMaps(replace(EVERY, field=True), HALL, CAMERA), wall_image(1, 3.0))
-    seen(maps, wall_image(1, 3.0))
+    fresh = mapped(LocalMaps(replace(EVERY, field=True), HALL, CAMERA), wall_image(1, 3.0))
+    mapped(maps, wall_image(1, 3.0))
     np.testing.assert_array_equal(maps._odds.numpy(), fresh._odds.numpy())
     np.testing.assert_array_equal(maps._squared.numpy(), fresh._squared.numpy())
 
@@ -309,8 +309,8 @@ BAD: dict[str, tuple[Callable[[LocalMaps], Any], str]] = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_wrong_calls_are_refused_in_one_sentence(case: str) -> None:
-    call, words = BAD[case]
-    with pytest.raises(AirworthyError, match=words):
+    call, message = BAD[case]
+    with pytest.raises(AirworthyError, match=message):
         call(LocalMaps(EVERY, HALL, CAMERA))
 
 

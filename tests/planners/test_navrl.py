@@ -162,11 +162,11 @@ def test_it_goes_around_a_pillar_and_arrives(data_dir: Path) -> None:
     for _ in range(2200):
         simulator.step(pilot.command(observe(simulator, pilot.observes)))
         path.append(np.array(simulator.position))
-    way = np.array(path)
-    assert np.array_equal(way[:, 0], way[:, 1])
-    assert (np.hypot(way[:, 0, 0], way[:, 0, 1] - 0.4) - 0.4).min() > 0.3
-    assert np.abs(way[:, 0, 2] - 1.0).max() < 0.4
-    assert np.linalg.norm(way[-1, 0] - mission().goal[0]) < 0.5
+    flown = np.array(path)
+    assert np.array_equal(flown[:, 0], flown[:, 1])
+    assert (np.hypot(flown[:, 0, 0], flown[:, 0, 1] - 0.4) - 0.4).min() > 0.3
+    assert np.abs(flown[:, 0, 2] - 1.0).max() < 0.4
+    assert np.linalg.norm(flown[-1, 0] - mission().goal[0]) < 0.5
     assert pilot.causes == ["", ""]
 
 

@@ -90,7 +90,7 @@ def test_against_torch(source: Path) -> None:
     for layer, stride in (("0", (1, 1)), ("2", (2, 1)), ("4", (2, 2))):
         x = functions.elu(functions.conv2d(x, w[f"{prefix}{layer}.weight"], w[f"{prefix}{layer}.bias"], stride, (2, 1)))
     x = functions.linear(x.flatten(1), w[f"{prefix}7.weight"], w[f"{prefix}7.bias"])
-    seen = functions.layer_norm(x, (128,), w[f"{prefix}8.weight"], w[f"{prefix}8.bias"])
+    features = functions.layer_norm(x, (128,), w[f"{prefix}8.weight"], w[f"{prefix}8.bias"])
 
     def block(y, where, first, second):  # type: ignore[no-untyped-def]
         y = functions.leaky_relu(functions.linear(y, w[f"{where}{first}.weight"], w[f"{where}{first}.bias"]), 0.01)
@@ -98,7 +98,7 @@ def test_against_torch(source: Path) -> None:
 
     met = torch.tensor(moving).flatten(1)
     met = block(block(met, "feature_extractor.module.1.module.1.", 0, 2), "feature_extractor.module.1.module.1.", 3, 5)
-    x = torch.cat([seen, torch.tensor(state), met], 1)
+    x = torch.cat([features, torch.tensor(state), met], 1)
     x = block(block(x, "feature_extractor.module.3.module.", 0, 2), "feature_extractor.module.3.module.", 3, 5)
     alpha, beta = (
         1 + 1e-6 + functions.softplus(functions.linear(x, w[f"{head}.weight"], w[f"{head}.bias"]))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.planners.fast_cases import SeenMaps, World, fly, forest
+from tests.planners.fast_cases import SightMaps, World, fly, forest
 
 from airworthy.planners.common.bspline import evaluate_uniform, fit
 from airworthy.planners.common.interface import Mission, Motion
@@ -46,7 +46,7 @@ def test_flights_do_not_depend_on_the_batch() -> None:
 
 def appearing(planner: PgoPlanner, ahead: float) -> tuple[list[int], list[float], float]:
     """Fly towards a wall that appears `ahead` after 2 s: stages and speeds of set-points every 0.01 s, and the way left."""
-    maps = SeenMaps([FREE])
+    maps = SightMaps([FREE])
     box = FREE.lower[None], FREE.upper[None]
     planner.reset(Mission(START, GOAL, np.array([3.0]), np.array([2.5]), *box, np.arange(1)))
     position, velocity, wall = START.copy(), np.zeros((1, 3)), np.inf
@@ -57,7 +57,7 @@ def appearing(planner: PgoPlanner, ahead: float) -> tuple[list[int], list[float]
             world = World((24.0, 12.0, 3.0), np.zeros((0, 3)))
             cell = int((position[0, 0] + ahead - FREE.lower[0]) / 0.1)
             world.cells[cell : cell + 2], wall = True, FREE.lower[0] + 0.1 * cell
-            maps = SeenMaps([world])
+            maps = SightMaps([world])
         maps.see(position)
         motion = Motion(now, position, velocity, np.array([[0.0, 0.0, 0.0, 1.0]]))
         stages.append(int(planner.update(motion, maps, np.array([True]))["state"][0]))

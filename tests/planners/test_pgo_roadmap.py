@@ -24,7 +24,7 @@ def question(seed: int = 0, attempt: int = 0, head: Array = NONE, tail: Array = 
     return Question(0, np.array([-3.0, 0.0, 1.5]), np.array([3.0, 0.0, 1.5]), head, tail, flight_key(seed, 0), attempt)
 
 
-def ways(world: World, seed: int, **options: int) -> RoadmapPaths:
+def roadmap_paths(world: World, seed: int, **options: int) -> RoadmapPaths:
     return Roadmaps(RoadmapSettings(**options)).run([question(seed)], world.window())[0]
 
 
@@ -35,19 +35,19 @@ def sides(path: Array, world: World) -> tuple[bool, ...]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_both_ways_around_one_pillar(seed: int) -> None:
-    found = ways(ONE, seed)
+    found = roadmap_paths(ONE, seed)
     assert {sides(p, ONE) for p in found.paths} == {(True,), (False,)}
 
 
 @pytest.mark.parametrize("world", [TWO, ROW], ids=["side by side", "in a row"])
 @pytest.mark.parametrize("seed", range(3))
 def test_three_ways_or_more_around_two_pillars(world: World, seed: int) -> None:
-    assert len({sides(p, world) for p in ways(world, seed).paths}) >= 3
+    assert len({sides(p, world) for p in roadmap_paths(world, seed).paths}) >= 3
 
 
 @pytest.mark.parametrize("world", [ONE, TWO, ROW], ids=["one", "side by side", "in a row"])
 def test_paths_are_clear_distinct_and_sorted(world: World) -> None:
-    found, sight = ways(world, 1), Visibility(world.window().view(0))
+    found, sight = roadmap_paths(world, 1), Visibility(world.window().view(0))
     lengths = [sight.length(p) for p in found.paths]
     for k, path in enumerate(found.paths):
         np.testing.assert_array_equal(path[[0, -1]], [[-3.0, 0.0, 1.5], [3.0, 0.0, 1.5]])
@@ -125,5 +125,5 @@ def test_flights_are_alone_in_a_batch_and_draws_are_keyed() -> None:
 
 def test_shut_in_there_is_no_way() -> None:
     wall = np.stack([np.zeros(40), np.linspace(-5.9, 5.9, 40), np.full(40, 0.3)], axis=1)
-    found = ways(World(SIZE, wall), 0, samples=500)
+    found = roadmap_paths(World(SIZE, wall), 0, samples=500)
     assert (found.paths, found.raw) == ([], 0)

@@ -105,17 +105,17 @@ def test_budgets_and_halts() -> None:
     fewer = minimise(_function, start, LbfgsConfig(evaluations=7))
     assert (fewer.status, fewer.evaluations) == (LbfgsStatus.EVALUATIONS, 7)
     assert fewer.value == _function(fewer.x)[0] < _function(start)[0]
-    seen: list[np.ndarray] = []
+    iterates: list[np.ndarray] = []
 
     def stopping(x: np.ndarray) -> tuple[float, np.ndarray]:
-        seen.append(x)
-        if len(seen) == 5:
+        iterates.append(x)
+        if len(iterates) == 5:
             raise Halt
         return _function(x)
 
     stopped = minimise(stopping, start)
     assert stopped.status == LbfgsStatus.HALTED
-    assert np.array_equal(stopped.x, seen[-1])
+    assert np.array_equal(stopped.x, iterates[-1])
     assert minimise(lambda x: (np.nan, x), start).status == LbfgsStatus.NOT_FINITE
 
 

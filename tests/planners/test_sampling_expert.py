@@ -159,12 +159,12 @@ def test_it_flies_around_a_pillar_and_stops_at_the_goal() -> None:
     for _ in range(700):
         simulator.step(pilot.command(observe(simulator, pilot.observes)))
         path.append(np.array(simulator.position[0]))
-    way = np.array(path)
+    flown = np.array(path)
     assert pilot.causes == [""]
-    assert (np.hypot(way[:, 0], way[:, 1] - 0.1) - 0.5).min() > 0.3
-    assert np.abs(way[:, 2] - 1.5).max() < 0.8
-    assert np.linalg.norm(way[-1] - mission().goal[0]) < 0.8
-    assert np.linalg.norm(way[-1] - way[-50]) < 0.3
+    assert (np.hypot(flown[:, 0], flown[:, 1] - 0.1) - 0.5).min() > 0.3
+    assert np.abs(flown[:, 2] - 1.5).max() < 0.8
+    assert np.linalg.norm(flown[-1] - mission().goal[0]) < 0.8
+    assert np.linalg.norm(flown[-1] - flown[-50]) < 0.3
 
 
 def test_settings_that_cannot_be_used() -> None:

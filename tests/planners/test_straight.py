@@ -13,16 +13,16 @@ from airworthy.planners.straight import StraightFlight, trapezoid
 def test_trapezoid_is_the_fastest_within_its_limits(length: float) -> None:
     time = np.linspace(-0.5, 20.0, 41001)
     line = [np.full_like(time, value) for value in (length, 4.0, 6.0)]
-    way, speed, bend = trapezoid(time, *line)
-    assert way[0] == 0.0
+    distance, speed, bend = trapezoid(time, *line)
+    assert distance[0] == 0.0
     assert speed[0] == 0.0
-    assert abs(way[-1] - length) < 1e-12
+    assert abs(distance[-1] - length) < 1e-12
     assert speed[-1] == 0.0
     assert speed.max() <= 4.0 + 1e-12
     assert np.abs(bend).max() <= 6.0
     # Differences of 0.5 ms: second-order terms are below acceleration times the step.
-    assert np.abs(np.diff(way) / np.diff(time) - 0.5 * (speed[1:] + speed[:-1])).max() < 2e-3
-    took = time[np.argmax(way >= length - 1e-12)]
+    assert np.abs(np.diff(distance) / np.diff(time) - 0.5 * (speed[1:] + speed[:-1])).max() < 2e-3
+    took = time[np.argmax(distance >= length - 1e-12)]
     fastest = length / 4.0 + 4.0 / 6.0 if length > 16.0 / 6.0 else 2.0 * np.sqrt(length / 6.0)
     assert abs(took - fastest) < 1e-3
 

@@ -85,17 +85,17 @@ def test_kept_points_leave_each_other_room() -> None:
 
 def test_outer_faces_are_not_seen_from_inside(batch: SceneBatch) -> None:
     patches = patches_of(batch.scenes[0], 0.4)
-    seen, behind, witnesses = exposure_of(batch, patches, viewpoints(batch, 16))
+    exposed, behind, witnesses = exposure_of(batch, patches, viewpoints(batch, 16))
     outside = np.abs(patches.corners[..., :2]).min(axis=1).max(axis=1) > 2.15
     assert outside.sum() > 100
-    assert not seen[outside].any()
+    assert not exposed[outside].any()
     assert (witnesses[outside] == -1).all()
-    assert not behind[seen > 0].any()  # solids are seen from outside their own triangles
+    assert not behind[exposed > 0].any()  # solids are seen from outside their own triangles
     floor = (np.abs(patches.corners[..., 2]) < 1e-6).all(axis=1) & (patches.normal[:, 2] > 0.5)
     middle = patches.corners[floor].mean(axis=1)
     free = (np.abs(middle[:, :2]) < 1.9).all(axis=1) & (middle[:, 0] * middle[:, 1] < 0.0) & (middle[:, 0] > 0.0)
     assert free.sum() > 20
-    assert (seen[floor][free] > 0).all()  # the quarter of the floor without crate and column
+    assert (exposed[floor][free] > 0).all()  # the quarter of the floor without crate and column
 
 
 def test_gaussians_lie_flat_on_what_is_seen(splats: Splats) -> None:

@@ -138,11 +138,11 @@ def test_lights_stay_as_bright_and_the_sun_a_disc() -> None:
     assert panel_lit(_stage()).lights == _stage().lights  # no panels there
     sunny = replace(_stage(), lights=(Sun((-0.6, 0.0, -0.8)),))
     batch = softly_lit(sunny, SoftLight(samples=8, sun=0.02, bake=COARSE))
-    ways = np.array([scene.lights[0].direction for scene in batch.scenes])
-    assert np.allclose(np.linalg.norm(ways, axis=1), 1.0, atol=1e-12)
-    away = np.arccos(np.clip(ways @ (-0.6, 0.0, -0.8), -1, 1))
+    sun_directions = np.array([scene.lights[0].direction for scene in batch.scenes])
+    assert np.allclose(np.linalg.norm(sun_directions, axis=1), 1.0, atol=1e-12)
+    away = np.arccos(np.clip(sun_directions @ (-0.6, 0.0, -0.8), -1, 1))
     assert away.max() <= 0.02 + 1e-9
-    assert len({tuple(way) for way in ways.round(9)}) == 8
+    assert len({tuple(sun_direction) for sun_direction in sun_directions.round(9)}) == 8
     with pytest.raises(AirworthyError, match="power of two"):
         SoftLight(samples=12)
 

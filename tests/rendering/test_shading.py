@@ -97,9 +97,9 @@ def test_the_sky_is_a_gradient_and_lights_a_floor_by_its_integral() -> None:
     sky = Sky(intensity=1.3)
     batch = place(sky=sky, instances=())
     directions = np.array([[[0.0, 0.6, 0.8], [1.0, 0.0, 0.0], [0.6, 0.0, -0.8], [0.0, 0.99995, -0.01]]])
-    seen = shade(batch, RayTable(directions), [[0.0, 0.0, 1.0]], [[0.0, 0.0, 0.0, 1.0]], options=LAMBERT)[0, 0]
+    radiance = shade(batch, RayTable(directions), [[0.0, 0.0, 1.0]], [[0.0, 0.0, 0.0, 1.0]], options=LAMBERT)[0, 0]
     np.testing.assert_allclose(
-        seen, sky_radiance(sky, directions[0] / np.linalg.norm(directions[0], axis=-1)[:, None]), rtol=1e-4
+        radiance, sky_radiance(sky, directions[0] / np.linalg.norm(directions[0], axis=-1)[:, None]), rtol=1e-4
     )
     # Radiance h + (z - h) sqrt(cos): the cosine-weighted mean of the root is 4 / 5.
     closed = np.pi * 1.3 * (0.2 * np.array(sky.horizon) + 0.8 * np.array(sky.zenith))
@@ -124,9 +124,11 @@ def test_a_white_furnace_gives_back_what_it_sends(material: Material) -> None:
         shapes={"ball": Sphere(1.0)}, instances=(Instance("ball", materials=("m",)),), materials={"m": material}, sky=WHITE
     )
     directions = np.array([[[x, 0.0, -1.0] for x in np.linspace(0.0, 0.55, 12)]])
-    seen = shade(batch, RayTable(directions), [[0.0, 0.0, 2.0]], [[0.0, 0.0, 0.0, 1.0]], options=ShadingOptions(sun_disc=False))
+    radiance = shade(
+        batch, RayTable(directions), [[0.0, 0.0, 2.0]], [[0.0, 0.0, 0.0, 1.0]], options=ShadingOptions(sun_disc=False)
+    )
     # White surfaces under white light vanish: no more than rounding and the table of irradiance is lost or made.
-    np.testing.assert_allclose(seen, 1.0, atol=2e-3)
+    np.testing.assert_allclose(radiance, 1.0, atol=2e-3)
 
 
 def test_gloss_does_not_send_more_than_arrives() -> None:
@@ -138,10 +140,10 @@ def test_gloss_does_not_send_more_than_arrives() -> None:
     for roughness in (0.2, 0.5, 1.0):
         batch = place(lights=(lamp,), materials={"m": Material((1.0, 1.0, 1.0, 1.0), roughness=roughness, metallic=0.0)})
         table = RayTable(-views[None], origins=5.0 * views[None])
-        seen = shade(batch, table, [[0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0, 1.0]], options=ShadingOptions(sun_disc=False))[
+        radiance = shade(batch, table, [[0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0, 1.0]], options=ShadingOptions(sun_disc=False))[
             0, 0, :, 0
         ]
-        assert 0.85 < np.pi * seen.mean() < 1.05
+        assert 0.85 < np.pi * radiance.mean() < 1.05
 
 
 # ---- textures and normals ---------------------------------------------------------------------------------------------------
@@ -250,8 +252,8 @@ def test_vertex_colors_and_detail_multiply() -> None:
     pixels = np.full((2, 2, 3), 64, np.uint8)
     parts = {"shapes": {"quad": mesh}}
     material = Material((0.8, 0.8, 0.8, 1.0), detail_map="t")
-    seen = channel(textured(material, pixels, False, **parts), [[0.4, 0.4]], "albedo")[0]
-    np.testing.assert_allclose(seen, 0.8 * np.array([0.25, 1.0, 0.5]) * 2 * 64 / 255, rtol=5e-3)
+    albedo = channel(textured(material, pixels, False, **parts), [[0.4, 0.4]], "albedo")[0]
+    np.testing.assert_allclose(albedo, 0.8 * np.array([0.25, 1.0, 0.5]) * 2 * 64 / 255, rtol=5e-3)
 
 
 def test_emission_shines_in_the_dark() -> None:
@@ -286,9 +288,9 @@ def test_a_mirror_shows_the_box_behind_the_eye() -> None:
     inside, outside = (np.array([6.5, y, 0.0]) for y in (0.49, 0.51))
     table = RayTable(np.stack([inside, outside])[None])
     args = (batch, table, [[0.0, 0.0, 0.0]], [[0.0, 0.0, 0.0, 1.0]])
-    seen = shade(*args, options=ShadingOptions(reflections=True, sun_disc=False))[0, 0, :, 1]
-    assert seen[0] == pytest.approx(2.0, rel=0.02)  # a white mirror reflects all of it
-    assert seen[1] < 0.01
+    green = shade(*args, options=ShadingOptions(reflections=True, sun_disc=False))[0, 0, :, 1]
+    assert green[0] == pytest.approx(2.0, rel=0.02)  # a white mirror reflects all of it
+    assert green[1] < 0.01
     assert shade(*args, options=ShadingOptions(sun_disc=False))[0, 0, 0, 1] == 0.0
 
 

@@ -128,18 +128,18 @@ def test_against_one_renderer_for_both() -> None:
 
 
 @pytest.mark.parametrize(
-    ("beyond", "covered", "seen"), [(-0.1, False, True), (0.1, False, False), (0.1, True, True), (0.3, True, False)]
+    ("beyond", "covered", "shown"), [(-0.1, False, True), (0.1, False, False), (0.1, True, True), (0.3, True, False)]
 )
-def test_splats_lie_on_what_is_covered(beyond: float, covered: bool, seen: bool) -> None:
+def test_splats_lie_on_what_is_covered(beyond: float, covered: bool, shown: bool) -> None:
     """Splats a little behind the surface that they show are seen, up to `BEHIND`."""
     assert 0.1 < BEHIND < 0.3
     place = box_scene(2.0, covered=covered)
     image = look(add_splats(place, sheet(2.0 + beyond), "sheet"), ("rgb", "depth", "splat_alpha"))
     on = np.isfinite(image["depth"])
-    assert (image["splat_alpha"][on] > 0.9).all() == seen
+    assert (image["splat_alpha"][on] > 0.9).all() == shown
     assert (image["splat_alpha"][~on] > 0.9).all()
     bare = look(place, ("rgb",))["rgb"]
-    assert np.array_equal(image["rgb"][on], bare[on]) != seen
+    assert np.array_equal(image["rgb"][on], bare[on]) != shown
 
 
 def test_what_is_covered_shows_through_gaps_and_ghosts_do_not() -> None:
@@ -273,11 +273,11 @@ def test_vehicles_hide_splats_and_are_hidden() -> None:
     body = Placement.of(shape=[0], collide=[False], instance_id=[60000])
     place = add_splats(Scene("place", lights=(), sky=DARK), sheet(3.0), "sheet")
     batch = SceneBatch(place, 1, extra_movers=body, extra_shapes=[Box((0.2, 0.2, 0.2))])
-    for x, seen in ((2.0, True), (5.0, False)):
+    for x, hidden in ((2.0, True), (5.0, False)):
         batch.pose_movers([[[x, 0.0, 0.0]]], [[frames.IDENTITY]])
         image = look(batch, ("rgb", "instance_id", "splat_alpha"))
         assert image["instance_id"][16, 24] == 60000
-        assert (image["splat_alpha"][16, 24] == 0.0) == seen
+        assert (image["splat_alpha"][16, 24] == 0.0) == hidden
         own = look(batch, ("rgb",), ignore=[batch.geometry.mover_start])
         assert np.abs(display_from_linear(own["rgb"][16, 24]) - GREEN).max() < 5e-3  # a camera's own body hides nothing
 
@@ -438,18 +438,18 @@ def test_a_pilot_sees_splats(tmp_path: Path) -> None:
     simulator = Simulator(vehicle("carl"), config, env_count=2, geometry=batch.geometry)
     simulator.reset(position=place.start.position)
     mounted = MountedSensors(simulator, batch, {"cam": MountedSensor("d435", channels=("rgb", "splat_alpha"))})
-    seen: list[float] = []
+    coverage: list[float] = []
 
     class Watcher:
         name, level, observes = "watcher", "velocity", ("sensor:cam",)
 
         def command(self, observation: Any) -> Array:
-            seen.append(float(observation.sample("cam")["splat_alpha"].mean()))
+            coverage.append(float(observation.sample("cam")["splat_alpha"].mean()))
             return np.zeros((2, 4))
 
     fly(simulator, Watcher(), FlightPlan(0.3), mounted=mounted)
-    assert len(seen) >= 6
-    assert seen[-1] > 0.01
+    assert len(coverage) >= 6
+    assert coverage[-1] > 0.01
     data = mounted.latest("cam").data
     assert data["rgb"].shape == (2, 360, 640, 3)
     assert np.array_equal(data["rgb"][0], data["rgb"][1])
@@ -467,9 +467,9 @@ def test_fly_in_a_splat_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     start = scene("ball.spz").start
     assert start is not None
-    way = [",".join(f"{v:g}" for v in np.add(start.position, (0.0, 0.0, rise))) for rise in (0.0, 0.4)]
-    words = ["fly", "--scene", "ball.spz", "--sensors", "cam=d435:rgb", "--contact", "freeze", "--out", "run", "--hold", "0"]
-    assert main([*words, "--waypoints", *way]) == 0
+    waypoints = [",".join(f"{v:g}" for v in np.add(start.position, (0.0, 0.0, rise))) for rise in (0.0, 0.4)]
+    command = ["fly", "--scene", "ball.spz", "--sensors", "cam=d435:rgb", "--contact", "freeze", "--out", "run", "--hold", "0"]
+    assert main([*command, "--waypoints", *waypoints]) == 0
     images = sorted(Path("run/sensors/cam").rglob("*.png"))
     assert len(images) > 10
     assert any(np.asarray(Image.open(path).convert("L")).std() > 20.0 for path in images[:10])

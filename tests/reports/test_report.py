@@ -76,8 +76,8 @@ def test_a_batch_with_failures(tmp_path: Path, reference: TrackingReference, mak
     gate = [[0.0, -0.5, 1.0], [0.0, 0.5, 1.0], [0.0, 0.5, 2.0]]
     text = make(tmp_path, table, reference, parameters, gates=[gate])
     assert "9 of 12 flights succeeded" in text
-    for words in ("off course", "collision", "diverged", "success, recovered", "gates in green", "mass [kg]", "Intel" * 0):
-        assert words in text
+    for text_part in ("off course", "collision", "diverged", "success, recovered", "gates in green", "mass [kg]", "Intel" * 0):
+        assert text_part in text
     page = Page(text)
     svgs = [attributes for tag, attributes in page.tags if tag == "svg"]
     assert len(svgs) == 7
@@ -245,7 +245,7 @@ def test_the_panel_of_rotors_at_a_limit_shows_the_samples_that_were(
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "label"),
     [
         ("mass_kg", "mass [kg]"),
         ("wind_speed_m_s", "wind speed [m/s]"),
@@ -253,8 +253,8 @@ def test_the_panel_of_rotors_at_a_limit_shows_the_samples_that_were(
         ("m_s", "m [s]"),
     ],
 )
-def test_names_as_people_write_them(name: str, words: str) -> None:
-    assert labelled(name) == words
+def test_names_as_people_write_them(name: str, label: str) -> None:
+    assert labelled(name) == label
 
 
 def test_drawn_flights_are_few_with_failures_among_them() -> None:

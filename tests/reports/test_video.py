@@ -172,9 +172,9 @@ def test_cameras_that_follow_stay_clear_of_walls_and_see_the_vehicle(word: str) 
     # The margin is 0.18 m along the way to the camera; a wall may be met at a slant.
     assert clear.min() > 0.05
     body = track.pose(times)[0]
-    way = body - path.position
-    length = np.linalg.norm(way, axis=1)
-    toward = [frames.from_matrix(_basis(direction)) for direction in way]
+    offset = body - path.position
+    length = np.linalg.norm(offset, axis=1)
+    toward = [frames.from_matrix(_basis(direction)) for direction in offset]
     ahead = cast(
         stage.batch.geometry, RayTable([[(0.0, 0.0, 1.0)]]), path.position, toward, np.zeros(len(times), int), ("range",)
     )
@@ -269,16 +269,16 @@ def test_the_vehicle_is_seen_from_outside_only_and_its_rotors_let_light_through(
     stage = RenderedScene(ROOM, CARL, 1)
     path = camera_path("chase", track, times, CARL, stage.batch, (192, 108))
     stage.set(times, position, attitude)
-    seen = stage.shoot(path, slice(0, 1))[0]
+    blurred = stage.shoot(path, slice(0, 1))[0]
     layers = [stage._rendered(path.projection, path.position, path.attitude, block)[0] for block in range(3)]
-    differs = [np.abs(layers[0] - layer).max(axis=-1) > 1e-4 for layer in (layers[1], seen, layers[2])]
+    differs = [np.abs(layers[0] - layer).max(axis=-1) > 1e-4 for layer in (layers[1], blurred, layers[2])]
     # Body, body and discs, and discs that are solid: more is covered, and never less.
     assert 100 < differs[0].sum() < differs[1].sum()
     outside = dataclasses.replace(path, sees_vehicle=False)
     assert np.array_equal(stage.shoot(outside, slice(0, 1))[0], layers[0])
     # A disc is a mixture of what is behind it and of itself.
-    mixed = np.abs(seen - layers[1]).max(axis=-1) > 1e-4
-    share = ((seen - layers[1]) / np.where(np.abs(layers[2] - layers[1]) > 1e-2, layers[2] - layers[1], np.nan))[mixed]
+    mixed = np.abs(blurred - layers[1]).max(axis=-1) > 1e-4
+    share = ((blurred - layers[1]) / np.where(np.abs(layers[2] - layers[1]) > 1e-2, layers[2] - layers[1], np.nan))[mixed]
     assert np.nanmax(share) < TIP_OPACITY + 0.003  # of a mask in 8 bits
     assert np.nanmedian(share) == pytest.approx(DISC_OPACITY, abs=0.003)
 
@@ -286,10 +286,10 @@ def test_the_vehicle_is_seen_from_outside_only_and_its_rotors_let_light_through(
 def test_caption_and_corner_stay_in_their_places() -> None:
     layout = FilmLayout(640, 360)
     grey = np.full((360, 640, 3), 128, np.uint8)
-    words = [layout.with_caption(grey, "carl", [text, "1.0 m/s"]) for text in ("9.9 s", "11.1 s")]
-    changed = [np.abs(picture.astype(int) - 128).max(axis=-1) > 0 for picture in words]
+    captioned = [layout.with_caption(grey, "carl", [text, "1.0 m/s"]) for text in ("9.9 s", "11.1 s")]
+    changed = [np.abs(picture.astype(int) - 128).max(axis=-1) > 0 for picture in captioned]
     assert not changed[0][:300].any()
-    assert words[0].max() == 255
+    assert captioned[0].max() == 255
     # Digits that come leave the speed where it was.
     columns = [np.flatnonzero(mask.any(axis=0)) for mask in changed]
     assert columns[0][-1] == columns[1][-1]
@@ -444,8 +444,8 @@ def test_a_number_without_room_is_left_out() -> None:
 
 
 def test_a_long_title_leaves_room_for_the_figures() -> None:
-    assert shortened("a vehicle in a hall", lambda words: len(words) <= 11) == "a vehicle\u2026"
-    assert shortened("short", lambda words: len(words) <= 11) == "short"
+    assert shortened("a vehicle in a hall", lambda text: len(text) <= 11) == "a vehicle\u2026"
+    assert shortened("short", lambda text: len(text) <= 11) == "short"
 
 
 # ---- the whole
@@ -504,11 +504,11 @@ QUICK: dict[str, Any] = {
 def test_a_run_leaves_a_film_that_summary_and_report_tell_of(tmp_path: Path) -> None:
     result = run_fly(FlyConfig(**QUICK, out=tmp_path))
     assert result.video is not None
-    told = read_summary(tmp_path)["video"]
-    assert told["file"] == "video" + files.video_suffix()
-    assert (told["size_px"], told["rate_hz"], told["camera"], told["env"]) == ([64, 36], 2.0, "onboard", 0)
-    assert len(list(read_frames(tmp_path / told["file"]))) == told["frames"]
-    assert (tmp_path / told["contact_sheet"]).is_file()
+    entry = read_summary(tmp_path)["video"]
+    assert entry["file"] == "video" + files.video_suffix()
+    assert (entry["size_px"], entry["rate_hz"], entry["camera"], entry["env"]) == ([64, 36], 2.0, "onboard", 0)
+    assert len(list(read_frames(tmp_path / entry["file"]))) == entry["frames"]
+    assert (tmp_path / entry["contact_sheet"]).is_file()
     page = (tmp_path / "report.html").read_text()
     assert 'id="film"' in page
     assert "data:video/mp4;base64," in page or "data:image/webp;base64," in page

@@ -76,8 +76,8 @@ def test_a_ramp_of_height_becomes_its_slope() -> None:
 def test_normals_survive_the_octahedron() -> None:
     n = RNG.standard_normal((5000, 3))
     n /= np.linalg.norm(n, axis=1, keepdims=True)
-    words = octahedral(n)
-    x, y = (words & 65535) / 65535 * 2 - 1, (words >> 16) / 65535 * 2 - 1
+    packed = octahedral(n)
+    x, y = (packed & 65535) / 65535 * 2 - 1, (packed >> 16) / 65535 * 2 - 1
     z = 1 - np.abs(x) - np.abs(y)
     fold = z < 0
     x, y = (

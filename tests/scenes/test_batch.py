@@ -94,18 +94,18 @@ def test_a_moved_obstacle_shows_in_the_next_picture() -> None:
     up = np.tile(frames.IDENTITY, (2, 1))
     eye = np.array([[20.0, 20.0, 0.0], [20.0, 20.0, 0.0]])
 
-    def seen() -> np.ndarray:
+    def ranges() -> np.ndarray:
         return cast(batch.geometry, ray, eye, up, np.arange(2), ("range",))["range"][:, 0, 0]
 
-    assert np.isinf(seen()).all()
+    assert np.isinf(ranges()).all()
     # The puppet's part hangs 2 m above it, half of a block 0.2 m high, turned: its lower side is 1.95 m up.
     batch.pose_actor("puppet", (20.0, 20.0, 3.0), env_ids=[1])
-    np.testing.assert_allclose(seen(), (np.inf, 4.95), atol=1e-5)  # float32 at 20 m
+    np.testing.assert_allclose(ranges(), (np.inf, 4.95), atol=1e-5)  # float32 at 20 m
     batch.command_actor("puppet", (0.0, 0.0, 2.0))
     batch.advance(0.5)
-    np.testing.assert_allclose(seen(), (np.inf, 5.95), atol=1e-5)
+    np.testing.assert_allclose(ranges(), (np.inf, 5.95), atol=1e-5)
     batch.reset([1])
-    assert np.isinf(seen()).all()
+    assert np.isinf(ranges()).all()
     nearest = clearance(batch.geometry, np.array([[0.0, -5.0, 3.0]]), np.array([1]))
     assert nearest.distance[0] == pytest.approx(-0.05, abs=1e-5)  # in the middle of the block
 

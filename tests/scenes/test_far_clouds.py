@@ -113,8 +113,8 @@ def test_every_door_refuses_what_it_would_move(tmp_path: Path, capsys: pytest.Ca
     ]
     for line in lines:
         assert main(line) == 2, line
-        told = capsys.readouterr()
-        said = " ".join((told.err + told.out).replace("│", " ").split())
+        printed = capsys.readouterr()
+        said = " ".join((printed.err + printed.out).replace("│", " ").split())
         assert "reaches 5,600,010 m from the origin" in said, (line, said)
         assert "Traceback" not in said
     assert not out.exists()

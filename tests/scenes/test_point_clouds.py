@@ -131,8 +131,8 @@ def test_a_scanned_surface_is_closed_and_not_bloated(density: float) -> None:
     batch = SceneBatch(Scene("sheet", {"sheet": mesh}, instances=(Instance("sheet"),))).geometry
     aim = rng.uniform(0.5, 3.5, (3000, 2))
     on = np.column_stack([aim, 0.3 * aim[:, 0] - 0.2 * aim[:, 1]])
-    way = normal + rng.uniform(-0.4, 0.4, (3000, 3))
-    assert occluded(batch, on - 2.0 * way, on + 2.0 * way).all()
+    direction = normal + rng.uniform(-0.4, 0.4, (3000, 3))
+    assert occluded(batch, on - 2.0 * direction, on + 2.0 * direction).all()
 
 
 def test_a_cell_can_be_asked_for(tmp_path: Path) -> None:

@@ -324,14 +324,14 @@ def test_solid_splats_that_cannot_be(tmp_path: Path, more: str, reason: str) -> 
 
 def test_a_vehicle_hits_placed_splats(tmp_path: Path) -> None:
     """Through the command line: a flight along a line ends at the cube in its way, and arrives where the cube is only seen."""
-    told = []
+    outcomes = []
     for name, more in (("seen", ""), ("solid", "solid = true\ncell = 0.1\n")):
         (tmp_path / name).mkdir()
         placed_file(tmp_path / name, more)
         line = ["--scene", str(tmp_path / name / "scene.toml"), "--waypoints=0,1,2", "6,1,2", "--hold", "0", "--no-report"]
         main(["fly", "--vehicle", "carl", *line, "--out", str(tmp_path / name / "run")])
-        told.append(json.loads((tmp_path / name / "run" / "summary.json").read_text())["flights"][0]["outcome"])
-    assert told == ["success", "collision"]
+        outcomes.append(json.loads((tmp_path / name / "run" / "summary.json").read_text())["flights"][0]["outcome"])
+    assert outcomes == ["success", "collision"]
 
 
 def test_surfaces_keep_to_the_bounds() -> None:
@@ -365,15 +365,15 @@ def test_rays_meet_what_is_covered_and_colours_do_not() -> None:
         "mover", (Instance("wall", (-9.0, 0.0, 0.0), visible=False, covered=True), Instance("wall", (-7.0, 0.0, 0.0)))
     )
     batch = SceneBatch(replace(place, actors=(actor,)), 2)
-    seen = batch.rendered()
-    assert seen is not batch
-    assert seen.origin is batch
-    assert batch.rendered().geometry is seen.geometry
+    rendered = batch.rendered()
+    assert rendered is not batch
+    assert rendered.origin is batch
+    assert batch.rendered().geometry is rendered.geometry
     ahead = RayTable([[[1.0, 0.0, 0.0]]], axis=(1.0, 0.0, 0.0))
     start = np.array([[-2.0, 0.0, 0.0], [-12.0, 0.0, 0.0]])
     channels = ("range", "instance")
     both = cast(batch.geometry, ahead, start, np.tile(frames.IDENTITY, (2, 1)), [0, 1], channels)
-    colors = cast(seen.geometry, ahead, start, np.tile(frames.IDENTITY, (2, 1)), [0, 1], channels)
+    colors = cast(rendered.geometry, ahead, start, np.tile(frames.IDENTITY, (2, 1)), [0, 1], channels)
     assert both["range"].ravel() == pytest.approx([1.4, 2.9], abs=0.11)  # its own surface, within a cell; the mover's ghost
     assert colors["range"].ravel() == pytest.approx([4.9, 4.9])  # the wall behind, and the mover's second part
     assert colors["instance"].ravel().tolist() == [1, batch.geometry.mover_start + 1]

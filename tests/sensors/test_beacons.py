@@ -90,10 +90,10 @@ def test_pixel_noise_and_dropout(place: Callable[..., Any], view: Callable[..., 
     beacons = [[10.0, 0.5, 0.2], [10.0, -1.0, 0.4]]
     exact = _camera(beacons).capture(place(FAR_AWAY), view())["pixel"][0]
     out = _camera(beacons, pixel_noise=0.7, dropout=0.2).capture(place(FAR_AWAY), view(count=count, draw=Draw.of(count)))
-    seen = out["beacon"] >= 0
+    detected = out["beacon"] >= 0
     # 10,000 draws each; 5 standard errors.
-    assert abs(seen.mean() - 0.8) < 5 * math.sqrt(0.16 / (2 * count))
-    error = (out["pixel"] - exact)[seen]
+    assert abs(detected.mean() - 0.8) < 5 * math.sqrt(0.16 / (2 * count))
+    error = (out["pixel"] - exact)[detected]
     assert abs(error.std() - 0.7) < 5 * 0.7 / math.sqrt(2 * error.size)
     assert abs(error.mean()) < 5 * 0.7 / math.sqrt(error.size)
     assert abs(np.corrcoef(error.T)[0, 1]) < 5 / math.sqrt(len(error))
@@ -108,9 +108,9 @@ def test_shuffling_loses_association_and_nothing_else(place: Callable[..., Any],
     pixels = out["pixel"][out["beacon"] >= 0].reshape(count, 3, 2)
     np.testing.assert_allclose(np.sort(pixels[..., 0], axis=1), np.tile(np.sort(exact[:, 0]), (count, 1)), atol=1e-3)
     truth = np.argmin(np.abs(pixels[:, :, None, 0] - exact[None, None, :, 0]), axis=-1)
-    told = np.searchsorted([0, 1, 3], out["beacon"][out["beacon"] >= 0].reshape(count, 3))
+    decoded = np.searchsorted([0, 1, 3], out["beacon"][out["beacon"] >= 0].reshape(count, 3))
     # Right by chance in a third of the cases.
-    assert abs((truth == told).mean() - 1 / 3) < 5 * math.sqrt(2 / 9 / (3 * count))
+    assert abs((truth == decoded).mean() - 1 / 3) < 5 * math.sqrt(2 / 9 / (3 * count))
 
 
 def test_beacons_of_a_scene_ride_on_actors(view: Callable[..., Any]) -> None:

@@ -66,12 +66,12 @@ def test_rolling_rows_meet_actors_where_they_were() -> None:
     view = SensorView(np.zeros((1, 3)), np.array([[0.0, 0.0, 0.0, 1.0]]), draw=Draw.of(1))
     for time in (0.2 - 1.0 / rate, 0.2):
         scene.advance(time)
-        seen = camera.capture(scene, view)["instance_id"][0] >= 0
+        hit = camera.capture(scene, view)["instance_id"][0] >= 0
     # The board's right edge is at y = 2 - 12 t, in the row's own instant; a pixel is in where its middle is.
     when = 0.2 - readout / rate * (height - 1 - np.arange(height)) / height
     right = lens.cx - lens.fx * (2.0 - speed * when) / 4.99
     assert scene.time[0] == 0.2
-    edge = seen.shape[1] - seen[:, ::-1].argmax(axis=1)  # the first column right of the board
+    edge = hit.shape[1] - hit[:, ::-1].argmax(axis=1)  # the first column right of the board
     np.testing.assert_allclose(edge, np.ceil(right - 0.5), atol=1.0)
     slope = np.polyfit(np.arange(height), edge, 1)[0]
     assert slope == pytest.approx(lens.fx * speed / 4.99 * readout / rate / height, abs=0.01)  # 0.18 px a row
@@ -112,7 +112,7 @@ def test_permuting_environments_permutes_images() -> None:
     steps = rng.normal(0.0, 0.05, (3, 5, 3)).cumsum(0)
     order = np.array([4, 2, 0, 3, 1])
 
-    def seen(which: np.ndarray) -> np.ndarray:
+    def captured(which: np.ndarray) -> np.ndarray:
         camera: Any = make_sensor(FRONT.variant(realism=FILM), "front")
         camera.real.state.grow(np.arange(5))
         out = []
@@ -125,7 +125,7 @@ def test_permuting_environments_permutes_images() -> None:
         return np.stack(out)
 
     many = SceneBatch(scene.scenes[0], 5)
-    np.testing.assert_array_equal(seen(order), seen(np.arange(5))[:, order])
+    np.testing.assert_array_equal(captured(order), captured(np.arange(5))[:, order])
 
 
 def test_without_realism_nothing_is_changed() -> None:

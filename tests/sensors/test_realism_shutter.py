@@ -133,12 +133,12 @@ def test_rolling_rows_are_each_blurred() -> None:
     speed, readout, percent = 45.0, 0.8, 0.5
     settings = Realism(rolling_shutter=RollingShutter(readout), motion_blur=MotionBlur(percent, 32))
     image = passing(settings, speed)["rgb"]
-    way = speed / RATE / 5.0 * CAMERA.fx
+    shift_px = speed / RATE / 5.0 * CAMERA.fx
     slope, last = np.polyfit(np.arange(64) - 63, lit_columns(image), 1)
-    assert slope * 64 == pytest.approx(readout * way, rel=0.03)
-    assert last == pytest.approx(48.0 - 0.5 * percent * way, abs=0.7)
+    assert slope * 64 == pytest.approx(readout * shift_px, rel=0.03)
+    assert last == pytest.approx(48.0 - 0.5 * percent * shift_px, abs=0.7)
     for row in (0, 30, 63):
-        assert box_width(image[0, row, :, 0]) == pytest.approx(percent * way, abs=1.0)
+        assert box_width(image[0, row, :, 0]) == pytest.approx(percent * shift_px, abs=1.0)
 
 
 def test_a_still_rolling_camera_sees_what_another_sees() -> None:

@@ -230,9 +230,9 @@ def test_what_cannot_hold_its_yaw_says_so(tmp_path: Path, capsys: pytest.Capture
     assert "WARNING: it cannot hold its yaw: " in capsys.readouterr().out
     out = tmp_path / "run"
     assert main(["fly", "--vehicle", str(path), "--course", "line", "--no-report", "--out", str(out)]) == 0
-    told = capsys.readouterr().out
-    assert "WARNING: five cannot hold its yaw: " in told
-    assert "partial: the course was flown, but yaw was off by more than 30 degrees" in told
+    printed = capsys.readouterr().out
+    assert "WARNING: five cannot hold its yaw: " in printed
+    assert "partial: the course was flown, but yaw was off by more than 30 degrees" in printed
     (flight,) = json.loads((out / "summary.json").read_text())["flights"]
     assert flight["outcome"] == "partial"  # the course is flown, its yaw is not
 

@@ -166,13 +166,13 @@ def test_turbulence(rate: float) -> None:
 
 def test_gusts_blow_at_the_same_time() -> None:
     wind = Wind(mean=(1.0, 0.0, 0.0), gust=(4.0, -1.0, 2.0), gust_start=0.1, gust_duration=0.3)
-    seen = []
+    results = []
     for rate in (100.0, 200.0, 1000.0):
         simulator = floating(rate, env_count=1, wind=wind)
         simulator.advance(round(0.2 * rate) + 1, np.zeros(4))  # the wind of the last step is that at its start
-        seen.append(np.array(simulator.field("wind"))[0])
-    assert seen[0] == pytest.approx(seen[1], abs=1e-5)
-    assert seen[0] == pytest.approx(seen[2], abs=1e-5)
+        results.append(np.array(simulator.field("wind"))[0])
+    assert results[0] == pytest.approx(results[1], abs=1e-5)
+    assert results[0] == pytest.approx(results[2], abs=1e-5)
 
 
 # ---- inertial sensor ---------------------------------------------------------------------------------------------------------
@@ -203,12 +203,12 @@ def test_draws_of_a_start_are_the_same_at_every_rate() -> None:
     """Mass, lag, wind, start pose, biases, mounting: functions of seed and flight."""
     spread = Randomization(0.1, 0.1, 0.1, 0.05, 0.3, 0.2, 1.0, 0.5, 1.0)
     imu = Imu(bias_initial=(0.1, 0.01, 0.02))
-    seen = []
+    results = []
     for rate in RATES:
         simulator = floating(rate, env_count=32, randomization=spread, imu=imu)
         names = ("mass", "inertia", "rotor_thrust", "rotor_rise", "wind", "imu_rotation")
         drawn = [simulator.parameter(name) for name in names]
         drawn += [np.array(simulator.field(name)) for name in ("position", "attitude", "accelerometer_bias", "gyroscope_bias")]
-        seen.append(np.concatenate([x.reshape(32, -1) for x in drawn], axis=1))
-    assert np.array_equal(seen[0], seen[1])
-    assert np.array_equal(seen[0], seen[2])
+        results.append(np.concatenate([x.reshape(32, -1) for x in drawn], axis=1))
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])

@@ -40,7 +40,7 @@ class Probe:
 
     def __init__(self, simulator: Simulator, rates: list[float]):
         self.schedules = [Schedule(simulator.config.physics_rate, rate) for rate in rates]
-        self.seen: list[list[tuple[int, bytes]]] = [[] for _ in rates]
+        self.calls: list[list[tuple[int, bytes]]] = [[] for _ in rates]
         self.resets: list[list[int]] = []
 
     def due(self, flight_step: np.ndarray) -> np.ndarray:
@@ -49,7 +49,7 @@ class Probe:
     def fire(self, simulator: Simulator) -> None:
         for env, step in enumerate(simulator.flight_step):
             if self.schedules[env].is_due(step):
-                self.seen[env].append((int(step), simulator.position[env].tobytes() + simulator.velocity[env].tobytes()))
+                self.calls[env].append((int(step), simulator.position[env].tobytes() + simulator.velocity[env].tobytes()))
 
     def reset(self, env_ids: np.ndarray) -> None:
         self.resets.append(env_ids.tolist())
@@ -103,17 +103,17 @@ def test_samples_fall_where_they_should() -> None:
         exact = Fraction(960) / Fraction(str(rate))
         flights = [at_reset, total - at_reset] if env == 1 else [total]
         expected = [-(-k * exact.numerator // exact.denominator) for n in flights for k in range(1, int(n / exact) + 1)]
-        assert [step for step, _ in probe.seen[env]] == expected
+        assert [step for step, _ in probe.calls[env]] == expected
     single, command = build("rotor_speed", 4)
-    at = dict(probe.seen[2])
+    at = dict(probe.calls[2])
     for k in range(20):
         for _ in range(single.substeps(k)):
             single.set_command(command)
             single.advance(1)
             step = int(single.flight_step[2])
             if step in at:  # in single launches positions are rounded more often: 2e-6 of 20 m in float32
-                seen = np.frombuffer(at[step], np.float32)
-                assert seen[:3] == pytest.approx(single.position[2], abs=1e-5)
+                kept = np.frombuffer(at[step], np.float32)
+                assert kept[:3] == pytest.approx(single.position[2], abs=1e-5)
 
 
 @given(

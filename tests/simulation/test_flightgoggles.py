@@ -164,13 +164,13 @@ def test_9_roll_rate_step(name: str, expected: list[float], published: bool) -> 
         level="rate_thrust:flightgoggles", integrator="euler", control=ControlConfig(published_filter=published)
     )
     simulator = Simulator(item, config)
-    seen, peak = {}, 0.0
+    rates, peak = {}, 0.0
     command = [item.mass * item.gravity, 3.0, 0.0, 0.0]
     for step in range(1, 3 * RATE + 1):
         simulator.advance(1, command if step == 1 else None)
-        seen[step] = float(simulator.rate[0, 0])
-        peak = max(peak, seen[step])
-    assert [seen[round(t * RATE)] for t in STEP_TIMES] == pytest.approx(expected, rel=0.02)
+        rates[step] = float(simulator.rate[0, 0])
+        peak = max(peak, rates[step])
+    assert [rates[round(t * RATE)] for t in STEP_TIMES] == pytest.approx(expected, rel=0.02)
     if expected is WITH_MOMENT:
         assert peak < 3.0
     else:

@@ -97,7 +97,7 @@ def test_same_table_same_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         (lambda c: c.pop("status"), "needs the column 'status'"),
         (lambda c: c.update(t=c["t"][:-1]), "'t' has shape"),
@@ -105,10 +105,10 @@ def test_same_table_same_bytes(tmp_path: Path) -> None:
         (lambda c: c.pop("reference_position_y_m"), "needs all of"),
     ],
 )
-def test_columns_that_are_no_table_are_refused(change: Any, words: str) -> None:
+def test_columns_that_are_no_table_are_refused(change: Any, message: str) -> None:
     values = columns()
     change(values)
-    with pytest.raises(AirworthyError, match=words):
+    with pytest.raises(AirworthyError, match=message):
         FlightTable.from_columns(values)
 
 
@@ -144,7 +144,7 @@ def test_table_of_another_run_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("meta", "words"),
+    ("meta", "message"),
     [
         ("[]", "no table of keys"),
         ("{}", "format_version None"),
@@ -156,15 +156,15 @@ def test_table_of_another_run_is_refused(tmp_path: Path) -> None:
         ("\x00", "JSON"),
     ],
 )
-def test_hostile_meta(tmp_path: Path, meta: str, words: str) -> None:
+def test_hostile_meta(tmp_path: Path, meta: str, message: str) -> None:
     write_flight(tmp_path, FlightTable.from_columns(columns()), META)
     (tmp_path / "meta.json").write_text(meta)
-    with pytest.raises(AssetError, match=words):
+    with pytest.raises(AssetError, match=message):
         read_flight(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         (lambda c: c.pop("attitude_w"), "'attitude_w' is missing"),
         (lambda c: c.update(env=c["env"].astype(np.float64)), "'env' is double, expected int32"),
@@ -172,11 +172,11 @@ def test_hostile_meta(tmp_path: Path, meta: str, words: str) -> None:
         (lambda c: c.update(t=np.full(60, np.inf)), "not finite"),
     ],
 )
-def test_wrong_schema(tmp_path: Path, change: Any, words: str) -> None:
+def test_wrong_schema(tmp_path: Path, change: Any, message: str) -> None:
     values: dict[str, Any] = dict(FlightTable.from_columns(columns()).columns)
     change(values)
     write_parquet(tmp_path, values)
-    with pytest.raises(AssetError, match=words):
+    with pytest.raises(AssetError, match=message):
         read_flight(tmp_path)
 
 

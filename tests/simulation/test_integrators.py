@@ -181,10 +181,10 @@ def errors_by_step(integrator: Any, rates: list[float], seconds: float) -> np.nd
         simulator = Simulator(item, SimulatorConfig(physics_rate=rate, control_rate=rate, integrator=integrator))
         simulator.reset(**start)
         twin = Twin(simulator)
-        seen = {name: value[0] for name, value in same_start(twin).items()}
+        begin = {name: value[0] for name, value in same_start(twin).items()}
         twin.advance(round(seconds * rate), command)
         if not out:
-            expected = reference(item, seen, command, seconds, np.zeros(3), 1e-12)
+            expected = reference(item, begin, command, seconds, np.zeros(3), 1e-12)
         out.append(np.abs(packed(twin, 0, 4) - expected) / np.maximum(np.abs(expected), 1.0))
     return np.array(out)
 

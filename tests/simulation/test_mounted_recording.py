@@ -49,29 +49,29 @@ def _pixels(path: Path) -> Any:
 def flown(tmp_path: Path) -> tuple[Path, MountedSensors, list[Any]]:
     simulator = Simulator(vehicle("carl"), SimulatorConfig(), 2)
     mounted = MountedSensors(simulator, SceneBatch(ROOM, 2), SENSORS)
-    seen: list[Any] = []
-    mounted.listen(seen.append)
+    captures: list[Any] = []
+    mounted.listen(captures.append)
     with SensorRecorder(tmp_path, mounted):
         for _ in range(12):
             simulator.step()
-    return tmp_path / "sensors", mounted, seen
+    return tmp_path / "sensors", mounted, captures
 
 
 def test_every_sample_is_on_disk_with_its_stamp_and_pose(flown: tuple[Path, MountedSensors, list[Any]]) -> None:
-    folder, _, seen = flown
+    folder, _, captures = flown
     for name in SENSORS:
         rows = pq.read_table(folder / name / "index.parquet").to_pylist()
-        taken = [(int(e), int(s)) for c in seen if c.name == name for e, s in zip(c.envs, c.step, strict=True)]
+        taken = [(int(e), int(s)) for c in captures if c.name == name for e, s in zip(c.envs, c.step, strict=True)]
         assert [(row["env"], row["step"]) for row in rows] == taken
         assert all(row["t"] == row["step"] / 960.0 for row in rows)
-    capture = next(c for c in seen if c.name == "front" and c.step[0] == 32)
+    capture = next(c for c in captures if c.name == "front" and c.step[0] == 32)
     row = next(r for r in pq.read_table(folder / "front" / "index.parquet").to_pylist() if r["env"] == 1 and r["step"] == 32)
     assert [row[f"position_{a}_m"] for a in "xyz"] == capture.position[1].tolist()
 
 
 def test_images_hold_the_samples(flown: tuple[Path, MountedSensors, list[Any]]) -> None:
-    folder, mounted, seen = flown
-    capture = next(c for c in seen if c.name == "front" and c.step[0] == 32)
+    folder, mounted, captures = flown
+    capture = next(c for c in captures if c.name == "front" and c.step[0] == 32)
     files = folder / "front" / "1"
     depth = _pixels(files / "32.png")
     assert depth.dtype == np.uint16
@@ -84,8 +84,8 @@ def test_images_hold_the_samples(flown: tuple[Path, MountedSensors, list[Any]]) 
 
 
 def test_clouds_hold_the_points(flown: tuple[Path, MountedSensors, list[Any]]) -> None:
-    folder, _, seen = flown
-    capture = next(c for c in seen if c.name == "top" and c.step[0] == 0)
+    folder, _, captures = flown
+    capture = next(c for c in captures if c.name == "top" and c.step[0] == 0)
     head, data = (folder / "top" / "0" / "0.pcd").read_bytes().split(b"DATA binary\n")
     expected = capture.data["points"][0].reshape(-1, 3)
     expected = expected[np.isfinite(expected).all(1)]
@@ -96,9 +96,9 @@ def test_clouds_hold_the_points(flown: tuple[Path, MountedSensors, list[Any]]) -
 
 
 def test_readings_are_in_the_index(flown: tuple[Path, MountedSensors, list[Any]]) -> None:
-    folder, _, seen = flown
+    folder, _, captures = flown
     row = pq.read_table(folder / "down" / "index.parquet").to_pylist()[0]
-    assert row["range"] == pytest.approx(next(c for c in seen if c.name == "down").data["range"][0].tolist())
+    assert row["range"] == pytest.approx(next(c for c in captures if c.name == "down").data["range"][0].tolist())
     marks = pq.read_table(folder / "marks" / "index.parquet").to_pylist()[0]
     assert marks["beacon"] == [0]
     assert len(marks["pixel"]) == 2

@@ -60,11 +60,11 @@ def test_rates_that_are_whole_in_decimals_only() -> None:
 
 def test_step_follows_the_schedule() -> None:
     simulator = Simulator(quiet(), SimulatorConfig(physics_rate=960, control_rate=100), env_count=2)
-    seen = []
+    flight_steps = []
     for _ in range(10):
         simulator.step(np.full(4, 1100.0))
-        seen.append(int(simulator.flight_step[0]))
-    assert seen == [ceil(9.6 * k) for k in range(1, 11)]
+        flight_steps.append(int(simulator.flight_step[0]))
+    assert flight_steps == [ceil(9.6 * k) for k in range(1, 11)]
     assert simulator.time == pytest.approx([0.1, 0.1])
     assert simulator.step_count == 10
     simulator.reset()

@@ -72,8 +72,8 @@ def random_shots(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.n
     """Starts on one side of a wall in the plane x = 0, and velocities of 30 m/s that meet it within 2 x 2 m."""
     start = np.c_[-rng.uniform(0.3, 1.5, count), rng.uniform(-1.0, 1.0, (count, 2))]
     aim = np.c_[np.zeros(count), rng.uniform(-1.0, 1.0, (count, 2))]
-    way = aim - start
-    return start, 30.0 * way / np.linalg.norm(way, axis=1, keepdims=True)
+    displacement = aim - start
+    return start, 30.0 * displacement / np.linalg.norm(displacement, axis=1, keepdims=True)
 
 
 @pytest.mark.parametrize("mode", ["freeze", "respond"])
@@ -456,12 +456,14 @@ def test_a_sphere_that_touches_a_wall_meets_it_only_on_the_way_in(axis: int, sid
     begin = (1.0 + radius + 1e-6) * normal
     others = [v for k, v in enumerate(np.eye(3)) if k != axis]
     slides = [0.2 * s * v for v in (*others, others[0] + others[1]) for s in (-1.0, 1.0)]
-    ways = np.array(
+    displacements = np.array(
         [*slides, 0.2 * normal, 0.2 * normal + slides[0], -0.2 * normal, slides[1] - 0.2 * normal, -0.3 * LEAVING * normal]
     )
-    count = len(ways)
-    found = obstacles._sweep(np.tile(begin, (count, 1)), begin + ways, np.full(count, radius + GAP), np.zeros(count, np.intp))
-    into = ways @ normal < -LEAVING
+    count = len(displacements)
+    found = obstacles._sweep(
+        np.tile(begin, (count, 1)), begin + displacements, np.full(count, radius + GAP), np.zeros(count, np.intp)
+    )
+    into = displacements @ normal < -LEAVING
     assert into.sum() == 2
     np.testing.assert_array_equal(found.instance, np.where(into, 0, -1))
     np.testing.assert_array_equal(found.fraction, np.where(into, 0.0, 1.0))

@@ -190,7 +190,7 @@ def test_gains_are_refused_where_the_rate_makes_them_unstable(gains: str, integr
     Not judged: vehicles that swing with these gains at 20 kHz as well, since their lag is too long for them.
     """
     control = ControlConfig(gains=gains)
-    judged = 0
+    checked = 0
     for item in fleet():
         if item.name.startswith(("cf2x", "rotorpy", "base_octa", "tinyprop")):
             continue
@@ -200,10 +200,10 @@ def test_gains_are_refused_where_the_rate_makes_them_unstable(gains: str, integr
             Simulator(item, config)
         except AirworthyError as error:
             rate = 1.3 * least_rate(str(error))
-            judged += 1
+            checked += 1
         _, fastest = flown([item], rate, integrator, gains)
         assert fastest[0] < 1.0, (item.name, rate, fastest)
-    assert judged >= 3
+    assert checked >= 3
 
 
 @pytest.mark.parametrize("name", ["cf2x_L250", "rotorpy_crazyflie", *STIFF])
@@ -285,8 +285,8 @@ def test_parameters_that_are_set_count() -> None:
 
 def test_the_command_line_flies_it_and_says_so(tmp_path: Path) -> None:
     """A lag of 1 ms at 240 Hz ended at 117 m/s; now it follows the course, and the record names how its rotors turned."""
-    words = f"fly --vehicle {STIFF[0]} --course line --physics-rate 240 --no-report --out {tmp_path / 'run'} --json"
-    assert main(words.split()) == 0
+    command_line = f"fly --vehicle {STIFF[0]} --course line --physics-rate 240 --no-report --out {tmp_path / 'run'} --json"
+    assert main(command_line.split()) == 0
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["flights"][0]["outcome"] == "success"
     meta = json.loads((tmp_path / "run" / "meta.json").read_text())

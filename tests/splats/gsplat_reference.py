@@ -36,9 +36,9 @@ def rasterization(
         means, covariance, viewmats, Ks, width, height, eps2d, near_plane, 1e10, calc_compensations=True
     )
     radii, means2d, depths, conics, compensation = projected
-    way = means[None] - torch.inverse(viewmats)[:, None, :3, 3]
+    direction = means[None] - torch.inverse(viewmats)[:, None, :3, 3]
     shades = torch.clamp_min(
-        theirs._spherical_harmonics(sh_degree, way, colors[None].expand(len(viewmats), -1, -1, -1)) + 0.5, 0.0
+        theirs._spherical_harmonics(sh_degree, direction, colors[None].expand(len(viewmats), -1, -1, -1)) + 0.5, 0.0
     )
     opaque = opacities[None] * (compensation if rasterize_mode == "antialiased" else torch.ones_like(compensation))
     x, y = torch.arange(width) + 0.5, torch.arange(height) + 0.5
@@ -115,11 +115,11 @@ def computed(numbers: dict[str, Any], mode: str) -> dict[str, Any]:
         **tensors, viewmats=torch.tensor(view)[None], Ks=torch.tensor(lens)[None], width=SIZE[0], height=SIZE[1],
         near_plane=0.05, eps2d=0.3, sh_degree=1, rasterize_mode=mode,
     )  # fmt: skip
-    seen = cover[..., 0] >= 1.0 / 255.0
+    covered = cover[..., 0] >= 1.0 / 255.0
     loss = (pixels[..., :3] * torch.tensor(weight["rgb"])).sum() + (cover[..., 0] * torch.tensor(weight["alpha"])).sum()
-    loss = loss + (torch.where(seen, pixels[..., 3], 0.0) * torch.tensor(weight["depth"])).sum()
+    loss = loss + (torch.where(covered, pixels[..., 3], 0.0) * torch.tensor(weight["depth"])).sum()
     loss.backward()
-    found = {"rgb": pixels[..., :3], "alpha": cover[..., 0], "depth": torch.where(seen, pixels[..., 3], -1.0)}
+    found = {"rgb": pixels[..., :3], "alpha": cover[..., 0], "depth": torch.where(covered, pixels[..., 3], -1.0)}
     arrays = {name: value.detach().numpy()[0] for name, value in found.items()}
     for name, theirs in FIELDS.items():
         slope = tensors[theirs].grad.numpy()

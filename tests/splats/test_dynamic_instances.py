@@ -80,9 +80,9 @@ def test_colours_turn_with_a_cloud() -> None:
     }
     movers = SplatMovers([0], np.zeros((2, 1, 3)), np.tile(quarter, (2, 1, 1)))
     image = SplatRenderer(one).render(9, 9, (50.0, 50.0, 4.5, 4.5), **cameras, scene=[-1, -1], movers=movers)
-    seen = image["rgb"][:, 4, 4, 0] / image["alpha"][:, 4, 4]
+    rendered = image["rgb"][:, 4, 4, 0] / image["alpha"][:, 4, 4]
     # Along world x its own direction is -y, along world y it is x: 0.5, and 0.5 + 0.5 C1.
-    np.testing.assert_allclose(seen, [0.5, 0.5 + 0.5 * 0.48860251], atol=1e-5)
+    np.testing.assert_allclose(rendered, [0.5, 0.5 + 0.5 * 0.48860251], atol=1e-5)
 
 
 def test_alone_and_among_many_cameras_the_bytes_are_the_same(cloud: Any) -> None:

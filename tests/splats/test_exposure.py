@@ -58,20 +58,20 @@ def test_a_camera_that_stands_still_sees_the_plain_image(cloud: Any) -> None:
     plain = renderer.render(*CAMERA, where, attitude, scene=scene, background=background)
     poses = ([0.0, 1.0], np.repeat(where[:, None], 2, 1), np.repeat(attitude[:, None], 2, 1))
     for exposure in (Exposure(0.1, 0.5, 0.2, samples=4, bands=9), Exposure(0.1, samples=3), Exposure()):
-        seen = render_exposed(renderer, *CAMERA, *poses, exposure, scene=scene, background=background)
+        exposed = render_exposed(renderer, *CAMERA, *poses, exposure, scene=scene, background=background)
         for name in ("rgb", "alpha"):
             # The same but for rounding: places are counted from the top of a band, and colours decoded and encoded again.
             # Where that puts a Gaussian on the other side of 1/255 a pixel changes by that.
-            assert np.abs(seen[name] - plain[name]).mean() <= 1e-5
-            assert np.abs(seen[name] - plain[name]).max() <= 1.5 / 255.0
+            assert np.abs(exposed[name] - plain[name]).mean() <= 1e-5
+            assert np.abs(exposed[name] - plain[name]).max() <= 1.5 / 255.0
 
 
 def test_a_rolling_shutter_shears_a_vertical_edge(wall: SplatRenderer) -> None:
     """At v = 1 m/s, 2 m away, f = 100 px, the edge moves 50 px/s: a row at height v is read readout * v / H later."""
     readout = 0.2
-    seen = render_exposed(wall, *CAMERA, *sideways(1.0, 0.3), Exposure(0.0, readout, bands=HEIGHT))["rgb"][0, :, :, 0]
+    exposed = render_exposed(wall, *CAMERA, *sideways(1.0, 0.3), Exposure(0.0, readout, bands=HEIGHT))["rgb"][0, :, :, 0]
     rows = np.arange(8, HEIGHT - 8)
-    found = np.array([crossing(seen[row]) for row in rows])
+    found = np.array([crossing(exposed[row]) for row in rows])
     expected = crossing(wall.render(*CAMERA, np.zeros((1, 3)), AHEAD)["rgb"][0, 32, :, 0]) - 50.0 * readout * rows / HEIGHT
     # Read between two pixels by a straight line, an edge of this softness is found to 0.2 px; the slope of all rows to 1 %.
     np.testing.assert_allclose(found, expected, atol=0.2)
@@ -97,8 +97,8 @@ def test_a_clock_that_began_long_ago_shows_the_same(wall: SplatRenderer) -> None
 @pytest.mark.parametrize("samples", [16, 32])
 def test_the_blur_of_an_edge_is_as_wide_as_its_way(wall: SplatRenderer, samples: int) -> None:
     """Over 0.2 s the edge moves 10 px; in linear radiance it becomes a ramp of that width."""
-    seen = render_exposed(wall, *CAMERA, *sideways(1.0, 0.2), Exposure(0.2, samples=samples))["rgb"][0, 32, :, 0]
-    light = linear_of(seen)
+    exposed = render_exposed(wall, *CAMERA, *sideways(1.0, 0.2), Exposure(0.2, samples=samples))["rgb"][0, 32, :, 0]
+    light = linear_of(exposed)
     level = np.array([0.1, 0.5, 0.9])
     columns = np.arange(WIDTH) + 0.5
     rising = slice(int(np.argmax(light > 0.02)) - 1, int(np.argmax(light > 0.98)) + 1)
@@ -115,9 +115,9 @@ def test_light_adds_up_linearly() -> None:
     times = [0.0, 0.4999, 0.5001, 1.0]
     where = np.zeros((1, 4, 3))
     where[0, 2:, 0] = -100.0
-    seen = render_exposed(renderer, *CAMERA, times, where, np.tile(AHEAD, (1, 4, 1)), Exposure(1.0, samples=2))
-    assert seen["rgb"][0, 32, 80, 0] == pytest.approx(float(srgb_from_linear(0.5)), abs=2e-3)
-    assert seen["alpha"][0, 32, 80] == pytest.approx(0.5, abs=2e-3)
+    exposed = render_exposed(renderer, *CAMERA, times, where, np.tile(AHEAD, (1, 4, 1)), Exposure(1.0, samples=2))
+    assert exposed["rgb"][0, 32, 80, 0] == pytest.approx(float(srgb_from_linear(0.5)), abs=2e-3)
+    assert exposed["alpha"][0, 32, 80] == pytest.approx(0.5, abs=2e-3)
 
 
 def test_curves_are_those_of_the_room_and_go_on_above_one() -> None:

@@ -43,9 +43,9 @@ def test_derivatives_predict_the_change_of_the_loss() -> None:
     def loss(step: float, name: str) -> float:
         moved = []
         for splats, slope in zip(scenes, found, strict=True):
-            way = getattr(slope, name) / np.linalg.norm(getattr(slope, name))
+            direction = getattr(slope, name) / np.linalg.norm(getattr(slope, name))
             fields = {field: getattr(splats, field) for field in FIELDS}
-            moved.append(Splats(**{**fields, name: fields[name] + np.float32(step) * way}))
+            moved.append(Splats(**{**fields, name: fields[name] + np.float32(step) * direction}))
         renderer.replace(moved)
         images = renderer.render(*camera)
         return float(sum(np.sum(images[k].astype(float) * value) for k, value in weight.items()))
@@ -100,8 +100,8 @@ def test_a_wrong_colour_is_learned(plain: Any) -> None:
 def test_chunks_that_no_camera_sees_are_not_touched() -> None:
     """Nothing is written there, and forgetting leaves nothing behind."""
     rng = np.random.default_rng(30)
-    seen, hidden = in_view(rng, 1500, 2), in_view(rng, 2000, 2)
-    splats = merged([seen, replace(hidden, position=hidden.position * [1.0, 1.0, -1.0])])
+    visible, hidden = in_view(rng, 1500, 2), in_view(rng, 2000, 2)
+    splats = merged([visible, replace(hidden, position=hidden.position * [1.0, 1.0, -1.0])])
     renderer = SplatRenderer([splats, in_view(rng, 600, 1)])
     pose = np.zeros((1, 3)), [0.0, 0.0, 0.0, 1.0]
     asked = camera_view(renderer._spans, RenderRequest(*SIZE, LENS, *pose, [0], 0.0 * np.ones(3), channels=("rgb",)))

@@ -74,7 +74,7 @@ def test_a_cloud_that_moves_has_the_derivatives_of_one_that_stands_there() -> No
         lambda images, some: {k: v[some] for k, v in weight.items()}, *cameras, scene=[0, 0], movers=movers
     )
     expected = {name: np.zeros_like(getattr(drone, name)) for name in ("position", "scale", "opacity", "harmonics")}
-    hall_position, drone_seen = np.zeros_like(hall.position), 0.0
+    hall_position, drone_count = np.zeros_like(hall.position), 0.0
     for k, there in enumerate(([0, 1], [1])):
         stands = [transformed(drone, rotation=turn[k, m], translation=where[k, m]) for m in there]
         (one,), pose = SplatRenderer(merged([hall, *stands])).gradients(
@@ -92,12 +92,12 @@ def test_a_cloud_that_moves_has_the_derivatives_of_one_that_stands_there() -> No
             expected["position"] += one.position[part] @ matrix
             for name in ("scale", "opacity", "harmonics"):
                 expected[name] += getattr(one, name)[part]
-            drone_seen += one.image_count[part].sum()
+            drone_count += one.image_count[part].sum()
         # The same sums in other orders, of positions that are rounded elsewhere.
         assert close(poses.position[k], pose.position[0], 1e-3)
         assert close(poses.rotation[k], pose.rotation[0], 1e-3)
     assert close(of_hall.position, hall_position, 1e-3)
-    assert of_drone.image_count.sum() == drone_seen
+    assert of_drone.image_count.sum() == drone_count
     for name, value in expected.items():
         assert close(getattr(of_drone, name), value, 1e-3), name
     assert set(FIELDS) >= set(expected)

@@ -150,7 +150,7 @@ def test_a_lens_shows_what_a_pinhole_with_many_pixels_shows_along_its_rays(lens:
     image = renderer.render(wide, tall, fine, where, AHEAD, dilation=0.3 * finer**2, channels=("rgb",))["rgb"][0]
     corner = np.floor(place - 0.5).astype(int)
     share = place - 0.5 - corner
-    seen = sum(
+    rendered = sum(
         image[corner[..., 1] + j, corner[..., 0] + i]
         * (np.abs(1 - i - share[..., 0]) * np.abs(1 - j - share[..., 1]))[..., None]
         for i in (0, 1)
@@ -161,20 +161,20 @@ def test_a_lens_shows_what_a_pinhole_with_many_pixels_shows_along_its_rays(lens:
     # A Gaussian 6 px wide reaches 0.1 of a slope; what a map with second derivatives of 0.3 bends there is 1.5e-3 of a slope, a
     # tenth of a pixel, where edges rise by 3 % per pixel: 0.3 % or 50 dB for what is seen most, 44 with the wider ones. Without
     # the lens things are 1 to 6 px from where they belong.
-    assert psnr(direct, seen) >= 44.0
-    assert psnr(straight, seen) <= 30.0
+    assert psnr(direct, rendered) >= 44.0
+    assert psnr(straight, rendered) <= 30.0
 
 
 def test_a_fisheye_sees_behind_itself(plain: Any) -> None:
     """120 degrees off the axis: at 2.094 f pixels, its depth along the axis negative, ordered by distance."""
-    way = np.array([np.sin(2.0943951), 0.0, np.cos(2.0943951)])
-    splats = plain([4.0 * way, 2.0 * way], 0.3, [[0, 1, 0], [1, 0, 0]], [1.0, 1.0])
+    direction = np.array([np.sin(2.0943951), 0.0, np.cos(2.0943951)])
+    splats = plain([4.0 * direction, 2.0 * direction], 0.3, [[0, 1, 0], [1, 0, 0]], [1.0, 1.0])
     focal = 20.0
     image = SplatRenderer(splats).render(101, 21, (focal, focal, 50.5, 10.5), np.zeros((1, 3)), AHEAD, lens=Lens("fisheye"))
     column = int(50.5 + focal * 2.0943951)
     assert image["rgb"][0, 10, column, 0] > 0.95  # the nearer one hides the farther one
     assert image["rgb"][0, 10, column, 1] < 0.02
-    assert image["depth"][0, 10, column] == pytest.approx(2.0 * way[2], abs=0.03)
+    assert image["depth"][0, 10, column] == pytest.approx(2.0 * direction[2], abs=0.03)
     far = SplatRenderer(splats).render(
         101, 21, (focal, focal, 50.5, 10.5), np.zeros((1, 3)), AHEAD, lens=Lens("fisheye"), distances=True
     )
@@ -198,11 +198,11 @@ def test_chunks_that_are_left_out_are_not_seen(lens: Lens, cloud: Any, monkeypat
     attitude = rng.normal(size=(6, 4))
     focal = 15.0 if lens.model == "fisheye" else 40.0
     asked = (48, 36, (focal, focal, 30.0, 18.0), rng.uniform(-6, 6, (6, 3)), attitude)
-    seen = SplatRenderer(splats).render(*asked, lens=lens)
+    rendered = SplatRenderer(splats).render(*asked, lens=lens)
     numbers = cameras.lens_numbers.__wrapped__
     monkeypatch.setattr(cameras, "lens_numbers", lambda *a: {**numbers(*a), "field": 1e9})
     everything = SplatRenderer(splats).render(*asked, lens=lens)
-    for name, image in seen.items():
+    for name, image in rendered.items():
         assert image.tobytes() == everything[name].tobytes()
 
 

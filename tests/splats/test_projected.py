@@ -23,8 +23,8 @@ IDENTITY = np.array([0.0, 0.0, 0.0, 1.0])
 
 def smooth(rng: np.random.Generator, count: int = 400) -> Splats:
     """Wide, faint Gaussians all around."""
-    way = rng.normal(size=(count, 3))
-    where = way / np.linalg.norm(way, axis=1, keepdims=True) * rng.uniform(3.0, 6.0, (count, 1))
+    direction = rng.normal(size=(count, 3))
+    where = direction / np.linalg.norm(direction, axis=1, keepdims=True) * rng.uniform(3.0, 6.0, (count, 1))
     turned = rng.normal(size=(count, 4))
     turned /= np.linalg.norm(turned, axis=1, keepdims=True)
     scale = np.exp(rng.uniform(np.log(0.3), np.log(0.7), (count, 3)))
@@ -47,9 +47,9 @@ def test_a_pinhole_is_rendered_as_it_is(renderer: SplatRenderer, poses: Any) -> 
     camera = Pinhole(60, 40, 50.0, 55.0, 29.0, 21.0)
     plain = renderer.render(60, 40, (50.0, 55.0, 29.0, 21.0), *poses)
     for sensor in (camera, camera.rays()):
-        seen = render_projection(renderer, sensor, *poses)
+        images = render_projection(renderer, sensor, *poses)
         for name, image in plain.items():
-            np.testing.assert_allclose(seen[name], image, atol=1e-5, err_msg=name)
+            np.testing.assert_allclose(images[name], image, atol=1e-5, err_msg=name)
     shifted = Pinhole(60, 40, 50.0, 55.0, 28.5, 20.5, integer_pixels=True)
     np.testing.assert_allclose(render_projection(renderer, shifted, *poses)["rgb"], plain["rgb"], atol=1e-5)
 
@@ -62,12 +62,12 @@ def test_a_pinhole_in_a_sensor_frame_is_found(axis: Any, renderer: SplatRenderer
     sensor = UserRays(rays, axis=axis)
     assert projected._plan(sensor).lens == Lens()
     where, turned = poses
-    seen = render_projection(renderer, sensor, where, turned)
+    images = render_projection(renderer, sensor, where, turned)
     plain = renderer.render(60, 40, (50.0, 55.0, 29.0, 21.0), where, frames.multiply(turned, frames.BODY_FROM_CAMERA))
-    np.testing.assert_allclose(seen["rgb"], plain["rgb"], atol=1e-5)
+    np.testing.assert_allclose(images["rgb"], plain["rgb"], atol=1e-5)
     share = (rays @ np.array(axis)) / camera.rays().directions[..., 2]
-    np.testing.assert_allclose(seen["depth"], plain["depth"] * share, rtol=1e-4)
-    limit = np.abs(seen["depth"]) * 0.9 * np.sign(share)
+    np.testing.assert_allclose(images["depth"], plain["depth"] * share, rtol=1e-4)
+    limit = np.abs(images["depth"]) * 0.9 * np.sign(share)
     hidden = render_projection(renderer, sensor, where, turned, limit=limit)
     same = renderer.render(
         60, 40, (50.0, 55.0, 29.0, 21.0), where, frames.multiply(turned, frames.BODY_FROM_CAMERA), limit=limit / share
@@ -82,13 +82,15 @@ def test_lenses_and_image_circles(renderer: SplatRenderer, poses: Any) -> None:
     assert render_projection(renderer, bent, *poses)["rgb"].tobytes() == direct["rgb"].tobytes()
     round_one = Fisheye.from_fov(60, 60, 3.0)
     round_one = Fisheye(60, 60, round_one.fx, round_one.fy, 30.0, 30.0, angle_max=1.5)
-    seen = render_projection(renderer, round_one, *poses, background=[[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
+    images = render_projection(renderer, round_one, *poses, background=[[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
     outside = round_one.mask()
     assert outside is not None
     assert (~outside).any()
-    np.testing.assert_array_equal(seen["rgb"][1, ~outside], np.broadcast_to(np.float32([0.4, 0.5, 0.6]), ((~outside).sum(), 3)))
-    assert np.isinf(seen["depth"][:, ~outside]).all()
-    assert not seen["alpha"][:, ~outside].any()
+    np.testing.assert_array_equal(
+        images["rgb"][1, ~outside], np.broadcast_to(np.float32([0.4, 0.5, 0.6]), ((~outside).sum(), 3))
+    )
+    assert np.isinf(images["depth"][:, ~outside]).all()
+    assert not images["alpha"][:, ~outside].any()
 
 
 @pytest.mark.parametrize("field", [1.5, 3.0, 4.5])
@@ -123,16 +125,16 @@ def test_a_scanner_sees_all_around(plain: Any) -> None:
     colours = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 1], [1, 1, 0]], float)
     renderer = SplatRenderer(plain(3.0 * axes, 0.3, colours, 1.0))
     scan = Spherical(88, 45, elevation=(-np.pi / 2, np.pi / 2))  # rays along all six
-    seen = render_projection(renderer, scan, np.zeros((1, 3)), IDENTITY)
+    images = render_projection(renderer, scan, np.zeros((1, 3)), IDENTITY)
     rays = scan.rays().directions
     for axis, colour in zip(axes, colours, strict=True):
         near = np.unravel_index(np.argmax(rays @ axis), rays.shape[:2])
-        np.testing.assert_allclose(seen["rgb"][0][near], colour, atol=0.03)
-        assert seen["alpha"][0][near] > 0.95
+        np.testing.assert_allclose(images["rgb"][0][near], colour, atol=0.03)
+        assert images["alpha"][0][near] > 0.95
         # Depth is along x, the scanner's axis.
-        assert seen["depth"][0][near] == pytest.approx(3.0 * rays[near][0], abs=0.05)
+        assert images["depth"][0][near] == pytest.approx(3.0 * rays[near][0], abs=0.05)
     between = rays @ axes.T
-    assert (seen["alpha"][0][between.max(axis=-1) < 0.9] < 0.01).all()
+    assert (images["alpha"][0][between.max(axis=-1) < 0.9] < 0.01).all()
 
 
 def test_a_limit_along_rays(plain: Any) -> None:
@@ -141,10 +143,10 @@ def test_a_limit_along_rays(plain: Any) -> None:
     scan = Spherical(121, 41, azimuth=(-1.0, 1.0), elevation=(-0.3, 0.3), centres=True)
     along = scan.rays().directions[..., 0]
     limit = np.where(np.arange(121) < 60, 2.0 * along, np.inf)[None].astype(float)
-    seen = render_projection(renderer, scan, np.zeros((1, 3)), IDENTITY, limit=limit)
+    images = render_projection(renderer, scan, np.zeros((1, 3)), IDENTITY, limit=limit)
     free = render_projection(renderer, scan, np.zeros((1, 3)), IDENTITY)
-    assert not seen["alpha"][0, :, :58].any()
-    np.testing.assert_array_equal(seen["alpha"][0, :, 62:], free["alpha"][0, :, 62:])
+    assert not images["alpha"][0, :, :58].any()
+    np.testing.assert_array_equal(images["alpha"][0, :, 62:], free["alpha"][0, :, 62:])
     assert free["alpha"][0, :, :58].max() > 0.9
 
 

@@ -22,7 +22,7 @@ LENS = np.array([100.0, 100.0, 32.5, 24.5])
 C1 = 0.4886025119029199
 
 
-def seen(renderer: SplatRenderer, width: int = 65, height: int = 49, **options: Any) -> dict[str, ArrayF32]:
+def rendered(renderer: SplatRenderer, width: int = 65, height: int = 49, **options: Any) -> dict[str, ArrayF32]:
     """From the origin along +z, the principal point in the middle of pixel (24, 32)."""
     images = renderer.render(width, height, LENS, np.zeros((1, 3)), AHEAD, **options)
     return {name: image[0] for name, image in images.items()}
@@ -75,7 +75,7 @@ def test_needles_and_sheets_equal_the_twin(cloud: Any, pose: Any) -> None:
 
 def test_one_round_gaussian_on_the_axis(plain: Any) -> None:
     """sigma_px^2 = (f sigma / z)^2 + 0.3; opacity times exp(-r^2 / 2 sigma_px^2), left out below 1/255."""
-    images = seen(SplatRenderer(plain([0.0, 0.0, 4.0], 0.1, [0.8, 0.4, 0.2], 0.6)))
+    images = rendered(SplatRenderer(plain([0.0, 0.0, 4.0], 0.1, [0.8, 0.4, 0.2], 0.6)))
     x, y = np.meshgrid(np.arange(65) - 32.0, np.arange(49) - 24.0)
     alpha = 0.6 * np.exp(-0.5 * (x * x + y * y) / ((100.0 * 0.1 / 4.0) ** 2 + 0.3))
     alpha[alpha < 1.0 / 255.0] = 0.0
@@ -89,7 +89,7 @@ def test_one_round_gaussian_on_the_axis(plain: Any) -> None:
 def test_antialiasing_keeps_the_light_of_a_point(plain: Any) -> None:
     """One far narrower than a pixel: widened, but its sum over pixels stays that of the narrow one, 2 pi sigma^2 opacity."""
     splats = plain([0.0, 0.0, 10.0], 0.03, 1.0, 0.9)
-    sharp, kept = seen(SplatRenderer(splats)), seen(SplatRenderer(splats), antialiased=True)
+    sharp, kept = rendered(SplatRenderer(splats)), rendered(SplatRenderer(splats), antialiased=True)
     bare = 2.0 * np.pi * (100.0 * 0.03 / 10.0) ** 2 * 0.9
     # What lies below 1/255 is left out, and summing over pixels is not integrating: 5 %.
     np.testing.assert_allclose(kept["alpha"].sum(), bare, rtol=0.05)
@@ -98,16 +98,16 @@ def test_antialiasing_keeps_the_light_of_a_point(plain: Any) -> None:
 
 def test_two_layers_and_a_background(plain: Any) -> None:
     splats = plain([[0.0, 0.0, 6.0], [0.0, 0.0, 3.0]], 5.0, [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]], [0.8, 0.6])
-    images = seen(SplatRenderer(splats), background=(0.2, 0.4, 1.0))
+    images = rendered(SplatRenderer(splats), background=(0.2, 0.4, 1.0))
     middle = images["rgb"][24, 32]
     np.testing.assert_allclose(middle, [0.6 + 0.08 * 0.2, 0.4 * 0.8 + 0.08 * 0.4, 0.08], atol=1e-5)
     np.testing.assert_allclose(images["alpha"][24, 32], 0.92, atol=1e-5)
     np.testing.assert_allclose(images["depth"][24, 32], (0.6 * 3.0 + 0.32 * 6.0) / 0.92, atol=1e-4)
-    assert seen(SplatRenderer(splats), depth_mode="median")["depth"][24, 32] == np.float32(3.0)
+    assert rendered(SplatRenderer(splats), depth_mode="median")["depth"][24, 32] == np.float32(3.0)
 
 
 def test_nothing_is_the_background_at_infinite_depth(plain: Any) -> None:
-    images = seen(SplatRenderer(plain([0.0, 0.0, -4.0], 0.1, 1.0, 1.0)), background=(0.1, 0.2, 0.3))
+    images = rendered(SplatRenderer(plain([0.0, 0.0, -4.0], 0.1, 1.0, 1.0)), background=(0.1, 0.2, 0.3))
     np.testing.assert_array_equal(images["rgb"], np.broadcast_to(np.float32([0.1, 0.2, 0.3]), (49, 65, 3)))
     assert np.isinf(images["depth"]).all()
     assert not images["alpha"].any()
@@ -124,7 +124,7 @@ def test_depth_of_an_opaque_plate(mode: str) -> None:
     splats = Splats(
         where, turned, np.tile([0.05, 0.05, 1e-3], (len(where), 1)), np.full(len(where), 0.95), np.zeros((len(where), 1, 3))
     )
-    depth = seen(SplatRenderer(splats), depth_mode=mode)["depth"]
+    depth = rendered(SplatRenderer(splats), depth_mode=mode)["depth"]
     x = (np.arange(65) + 0.5 - LENS[2]) / LENS[0]
     plane = np.broadcast_to(5.0 / (1.0 - slope * x), (49, 65))
     # Means lie around the ray by a sigma of 0.05 m along the slope, 0.015 m in depth, and the nearer ones are met first.
@@ -139,12 +139,12 @@ def test_harmonics_of_degree_one_are_linear_in_the_direction(axis: int) -> None:
     harmonics[0, 1 + axis] = 0.5
     one = Splats(np.zeros((1, 3)), AHEAD[None], np.full((1, 3), 0.2), np.ones(1), harmonics)
     rng = np.random.default_rng(axis)
-    way = rng.normal(size=(20, 3))
-    way /= np.linalg.norm(way, axis=1, keepdims=True)
-    attitude = np.array([_towards(w) for w in way])
-    image = SplatRenderer(one).render(9, 9, (50.0, 50.0, 4.5, 4.5), -3.0 * way, attitude, channels=("rgb", "alpha"))
+    direction = rng.normal(size=(20, 3))
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    attitude = np.array([_towards(w) for w in direction])
+    image = SplatRenderer(one).render(9, 9, (50.0, 50.0, 4.5, 4.5), -3.0 * direction, attitude, channels=("rgb", "alpha"))
     found = image["rgb"][:, 4, 4] / image["alpha"][:, 4, 4, None]
-    expected = 0.5 + 0.5 * C1 * np.stack([-way[:, 1], way[:, 2], -way[:, 0]], 1)[:, axis]
+    expected = 0.5 + 0.5 * C1 * np.stack([-direction[:, 1], direction[:, 2], -direction[:, 0]], 1)[:, axis]
     np.testing.assert_allclose(found, np.repeat(expected[:, None], 3, 1), atol=1e-5)
 
 
@@ -156,10 +156,12 @@ def test_harmonics_of_higher_degree_equal_scipy(degree: int) -> None:
     count = (degree + 1) ** 2
     harmonics = 0.2 * rng.normal(size=(1, count, 3))
     one = Splats(np.zeros((1, 3)), AHEAD[None], np.full((1, 3), 0.2), np.ones(1), harmonics)
-    way = rng.normal(size=(20, 3))
-    way /= np.linalg.norm(way, axis=1, keepdims=True)
-    image = SplatRenderer(one).render(9, 9, (50.0,) * 2 + (4.5,) * 2, -3.0 * way, np.array([_towards(w) for w in way]))
-    polar, azimuth = np.arccos(way[:, 2]), np.arctan2(way[:, 1], way[:, 0])
+    direction = rng.normal(size=(20, 3))
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    image = SplatRenderer(one).render(
+        9, 9, (50.0,) * 2 + (4.5,) * 2, -3.0 * direction, np.array([_towards(w) for w in direction])
+    )
+    polar, azimuth = np.arccos(direction[:, 2]), np.arctan2(direction[:, 1], direction[:, 0])
     values = []
     for n in range(degree + 1):
         for m in range(-n, n + 1):  # real harmonics of SciPy's complex ones, which carry the phase (-1)^m
@@ -169,13 +171,13 @@ def test_harmonics_of_higher_degree_equal_scipy(degree: int) -> None:
     np.testing.assert_allclose(image["rgb"][:, 4, 4] / image["alpha"][:, 4, 4, None], expected, atol=1e-5)
 
 
-def _towards(way: Array) -> Array:
+def _towards(direction: Array) -> Array:
     """Attitude of a camera whose optical axis is `way`."""
     from scipy.spatial.transform import Rotation
 
-    right = np.cross([0.3, 0.2, 0.9], way)
+    right = np.cross([0.3, 0.2, 0.9], direction)
     right /= np.linalg.norm(right)
-    return Rotation.from_matrix(np.column_stack([right, np.cross(way, right), way])).as_quat()
+    return Rotation.from_matrix(np.column_stack([right, np.cross(direction, right), direction])).as_quat()
 
 
 # ---- promises ------------------------------------------------------------------------------------------------------------
@@ -316,5 +318,5 @@ def test_clouds_that_cannot_be_rendered(plain: Any) -> None:
     with pytest.raises(AirworthyError, match="device 'gpu'"):
         SplatRenderer(plain([0.0, 0.0, 0.0], 0.1, 0.5, 0.5), device="gpu")
     nothing = Splats(np.zeros((0, 3)), np.zeros((0, 4)), np.zeros((0, 3)), np.zeros(0), np.zeros((0, 1, 3)))
-    assert not seen(SplatRenderer(nothing))["alpha"].any()
+    assert not rendered(SplatRenderer(nothing))["alpha"].any()
     assert SplatRenderer(nothing).render(8, 8, LENS, np.zeros((0, 3)), AHEAD)["rgb"].shape == (0, 8, 8, 3)

@@ -54,10 +54,12 @@ def test_captured_scenes(name: str, options: dict[str, Any], data_dir: Path, rin
 
 def _in_view(splats: Splats, camera: Any, position: ArrayAny, attitude: ArrayAny) -> Splats:
     """Those whose ellipse of opacity 1/255 comes within a pixel of the image, in float64."""
-    seen = twin.project(splats, *camera, position, attitude)
-    form = np.linalg.inv(seen.precision)
-    reach = np.sqrt(2.0 * np.log(np.maximum(255.0 * seen.opacity, 1.0)))
+    projected = twin.project(splats, *camera, position, attitude)
+    form = np.linalg.inv(projected.precision)
+    reach = np.sqrt(2.0 * np.log(np.maximum(255.0 * projected.opacity, 1.0)))
     half = reach[:, None] * np.sqrt(np.stack([form[:, 0, 0], form[:, 1, 1]], axis=1)) + 1.0
-    near = ((seen.mean + half > 0.0) & (seen.mean - half < camera[:2])).all(axis=1) & (seen.opacity >= 1.0 / 255.0)
-    kept = np.sort(seen.index[near])
+    near = ((projected.mean + half > 0.0) & (projected.mean - half < camera[:2])).all(axis=1) & (
+        projected.opacity >= 1.0 / 255.0
+    )
+    kept = np.sort(projected.index[near])
     return Splats(*(getattr(splats, n)[kept] for n in ("position", "rotation", "scale", "opacity", "harmonics")))

@@ -14,7 +14,7 @@ from airworthy.scenes.splats.record import Splats
 from airworthy.splats.native_text import SLOPE_ROWS
 from airworthy.splats.training import ImageLoss, Rates, SplatOptimizer, twin
 from airworthy.splats.training.engines import SingleEngine
-from airworthy.splats.training.fields import LOGIT, SCALE, SEEN, TURN, blocks_of, fields_of, pack, rows_of
+from airworthy.splats.training.fields import LOGIT, RENDERED, SCALE, TURN, blocks_of, fields_of, pack, rows_of
 
 RATES = Rates(0.02, 0.05, 0.03, 0.02, 0.1, 0.03, 0.01, opacity_pull=1e-3, scale_pull=2e-3, noise=3.0, decays=(0.9, 0.99))
 # float32 rounds by 6e-8, exp2 and log2 of the lanes by 4e-6; Adam divides by moments, which doubles that.
@@ -93,17 +93,17 @@ def test_only_what_was_seen_moves_and_derivatives_are_used_up() -> None:
     rng = np.random.default_rng(7)
     optimizer = SplatOptimizer(cloud(rng, 600, 1))
     before = optimizer.fields()
-    seen = np.arange(600) % 3 == 0
+    rendered = np.arange(600) % 3 == 0
     slopes = rng.normal(size=(600, SLOPE_ROWS))
-    slopes[:, SLOPE_ROWS - 1] = seen
+    slopes[:, SLOPE_ROWS - 1] = rendered
     feed(optimizer, slopes, rng.normal(size=(600, 4, 3)))
     after = optimizer.fields()
     for name in ("position", "raw", "harmonics", "moments", "shade_moments"):
         same = (getattr(after, name) == getattr(before, name)).reshape(600, -1).all(axis=1)
-        np.testing.assert_array_equal(same, ~seen, err_msg=name)
-    np.testing.assert_array_equal(after.raw[:, SEEN], seen)
+        np.testing.assert_array_equal(same, ~rendered, err_msg=name)
+    np.testing.assert_array_equal(after.raw[:, RENDERED], rendered)
     assert not optimizer._engine.slopes.gaussians[optimizer._engine.slopes.gaussians[:, SLOPE_ROWS - 1].any(axis=1)].any()
-    middle = blocks_of(seen[:, None].astype(np.float32), 1024).any(axis=(1, 2))
+    middle = blocks_of(rendered[:, None].astype(np.float32), 1024).any(axis=(1, 2))
     assert not optimizer._engine.slopes.gaussians[middle].any()
 
 

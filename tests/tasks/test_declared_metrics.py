@@ -84,9 +84,9 @@ def test_a_changed_declaration_changes_every_report(
     summary = summarize([RESULT, replace(RESULT, env=1)], resamples=20)
     page = flight_text.content(summary, {}, None, None)
     for name in ("speed_max_m_s", "tracking_error_m"):
-        words = f"new {name} [furlong]"
-        assert words in [row["label"] for row in page["aggregate"]]
-        assert words in [head["label"] for head in page["heads"]]
+        label = f"new {name} [furlong]"
+        assert label in [row["label"] for row in page["aggregate"]]
+        assert label in [head["label"] for head in page["heads"]]
         assert f"New {name}" in [card["label"] for card in page["cards"]]
     show_summary(Path("run"), summary)
     assert "new tracking_error_m [furlong]" in capsys.readouterr().out

@@ -29,18 +29,18 @@ def watch(count: int = 1, **changes: Any) -> GoalWatch:
     return GoalWatch(*corners, np.full(count, 0.3), NavigationProtocol(**changes))
 
 
-def judged(position: Any, velocity: Any = (0.0, 0.0, 0.0), *, dt: float = DT, **told: Any) -> tuple[str, float]:
+def outcome_of(position: Any, velocity: Any = (0.0, 0.0, 0.0), *, dt: float = DT, **overrides: Any) -> tuple[str, float]:
     """Outcome and time of one flight with positions (n, 3) at ticks 1 .. n, and constant or given velocities."""
     place = np.atleast_2d(np.asarray(position, float))
     speed = np.broadcast_to(np.asarray(velocity, float), place.shape)
-    judge = watch(**told.pop("protocol", {}))
-    values = {"upright": 1.0, "impact": np.nan, "diverged": False, "searching": False} | told
+    watcher = watch(**overrides.pop("protocol", {}))
+    values = {"upright": 1.0, "impact": np.nan, "diverged": False, "searching": False} | overrides
     for k, (p, v) in enumerate(zip(place, speed, strict=True)):
         at = {name: np.atleast_1d(value[k] if np.ndim(value) else value) for name, value in values.items()}
-        judge.update(np.array([(k + 1) * dt]), p[None], v[None], **at)
-        if not judge.active[0]:
+        watcher.update(np.array([(k + 1) * dt]), p[None], v[None], **at)
+        if not watcher.active[0]:
             break
-    return str(judge.outcome[0]), float(judge.end[0])
+    return str(watcher.outcome[0]), float(watcher.end[0])
 
 
 def still(seconds: float, place: Any = GOAL, dt: float = DT) -> Any:
@@ -49,29 +49,29 @@ def still(seconds: float, place: Any = GOAL, dt: float = DT) -> Any:
 
 def test_success_is_two_seconds_slow_and_inside() -> None:
     # The first tick that is inside is at 0.01 s, so that 2 s have been held at 2.01 s.
-    assert judged(still(3.0)) == ("success", pytest.approx(2.01))
-    assert judged(still(3.0, (18.1, 0.0, 1.0)))[0] == "success"
-    assert judged(still(3.0, (17.9, 0.0, 1.0)))[0] == ""
-    assert judged(still(3.0), (0.6, 0.0, 0.0))[0] == ""
-    assert judged(still(1.9))[0] == ""
+    assert outcome_of(still(3.0)) == ("success", pytest.approx(2.01))
+    assert outcome_of(still(3.0, (18.1, 0.0, 1.0)))[0] == "success"
+    assert outcome_of(still(3.0, (17.9, 0.0, 1.0)))[0] == ""
+    assert outcome_of(still(3.0), (0.6, 0.0, 0.0))[0] == ""
+    assert outcome_of(still(1.9))[0] == ""
 
 
 def test_a_break_begins_the_hold_anew() -> None:
     place = still(4.0)
     place[150] = (17.0, 0.0, 1.0)  # outside for one tick, at 1.51 s; inside again from 1.52 s
-    assert judged(place) == ("success", pytest.approx(3.52))
+    assert outcome_of(place) == ("success", pytest.approx(3.52))
 
 
 def test_arrival_is_the_first_time_inside() -> None:
-    judge = watch()
+    watcher = watch()
     for k, x in enumerate(np.linspace(10.0, 20.0, 101)):
-        judge.update(np.array([k * 0.1]), np.array([[x, 0.0, 1.0]]), np.array([[4.0, 0, 0]]), [1.0], [np.nan], [False])
-    assert judge.arrival[0] == pytest.approx(8.0)
-    assert judge.active[0]
+        watcher.update(np.array([k * 0.1]), np.array([[x, 0.0, 1.0]]), np.array([[4.0, 0, 0]]), [1.0], [np.nan], [False])
+    assert watcher.arrival[0] == pytest.approx(8.0)
+    assert watcher.active[0]
 
 
 @pytest.mark.parametrize(
-    ("told", "outcome"),
+    ("overrides", "outcome"),
     [
         ({"position": still(1.0, (0, 0, 1)), "impact": 0.004}, "collision"),
         ({"position": still(1.0, (0, 0, 1)), "upright": -0.18}, "diverged"),  # 100.4 degrees
@@ -86,30 +86,30 @@ def test_arrival_is_the_first_time_inside() -> None:
         ({"position": still(1.0, (0, 0, 2.69)), "protocol": {"ceiling_is_solid": True}}, ""),
     ],
 )
-def test_failures(told: dict[str, Any], outcome: str) -> None:
-    assert judged(**told)[0] == outcome
+def test_failures(overrides: dict[str, Any], outcome: str) -> None:
+    assert outcome_of(**overrides)[0] == outcome
 
 
 def test_a_collision_ends_at_the_impact() -> None:
-    assert judged(still(1.0), impact=0.0042) == ("collision", pytest.approx(0.0042))
+    assert outcome_of(still(1.0), impact=0.0042) == ("collision", pytest.approx(0.0042))
 
 
 def test_the_limit_tells_stable_from_under_way() -> None:
     away, dt = still(91.0, (5, 0, 1), 0.1), 0.1
-    assert judged(away, dt=dt) == ("not_at_goal", pytest.approx(90.0))
-    assert judged(away, (1.0, 0, 0), dt=dt) == ("timeout_no_path", pytest.approx(90.0))
-    assert judged(away, dt=dt, searching=True)[0] == "timeout_no_path"
+    assert outcome_of(away, dt=dt) == ("not_at_goal", pytest.approx(90.0))
+    assert outcome_of(away, (1.0, 0, 0), dt=dt) == ("timeout_no_path", pytest.approx(90.0))
+    assert outcome_of(away, dt=dt, searching=True)[0] == "timeout_no_path"
     late = np.concatenate([still(89.0, (5, 0, 1), dt), still(2.0, GOAL, dt)])
-    assert judged(late, dt=dt)[0] == "timeout_no_path"  # at the goal, but not for two seconds
+    assert outcome_of(late, dt=dt)[0] == "timeout_no_path"  # at the goal, but not for two seconds
 
 
 def test_what_is_decided_stays() -> None:
-    judge = watch()
-    judge.update([1.0], [[0, 0, 1]], [[0, 0, 0]], [1.0], [0.9], [False])
+    watcher = watch()
+    watcher.update([1.0], [[0, 0, 1]], [[0, 0, 0]], [1.0], [0.9], [False])
     for k in range(400):
-        judge.update([2.0 + k * DT], [GOAL], [[0, 0, 0]], [1.0], [np.nan], [False])
-    assert (judge.outcome[0], judge.end[0]) == ("collision", 0.9)
-    assert not judge.fail([True], "planner_crash", 9.0).any()
+        watcher.update([2.0 + k * DT], [GOAL], [[0, 0, 0]], [1.0], [np.nan], [False])
+    assert (watcher.outcome[0], watcher.end[0]) == ("collision", 0.9)
+    assert not watcher.fail([True], "planner_crash", 9.0).any()
 
 
 @settings(max_examples=15)
@@ -124,23 +124,23 @@ def test_a_flight_is_judged_the_same_alone_and_in_a_batch(seed: int, count: int)
     for k in range(ticks):
         time = np.full(count, (k + 1) * DT)
         whole.update(time, place[k], speed[k], upright[k], impact[k], np.zeros(count, bool))
-        for i, judge in enumerate(alone):
+        for i, watcher in enumerate(alone):
             one = slice(i, i + 1)
-            judge.update(time[one], place[k, one], speed[k, one], upright[k, one], impact[k, one], np.zeros(1, bool))
-    assert [str(judge.outcome[0]) for judge in alone] == list(whole.outcome)
-    assert np.array_equal([judge.end[0] for judge in alone], whole.end, equal_nan=True)
+            watcher.update(time[one], place[k, one], speed[k, one], upright[k, one], impact[k, one], np.zeros(1, bool))
+    assert [str(watcher.outcome[0]) for watcher in alone] == list(whole.outcome)
+    assert np.array_equal([watcher.end[0] for watcher in alone], whole.end, equal_nan=True)
     assert set(whole.outcome) <= {"", *NAVIGATION_OUTCOMES}
 
 
 def test_settling_needs_a_calm_second_at_the_start() -> None:
-    judge = SettleWatch([[0.0, 0.0, 1.0]], NavigationProtocol())
+    watcher = SettleWatch([[0.0, 0.0, 1.0]], NavigationProtocol())
     found = []
     for k in range(400):
         z = min(1.0, 0.5 + k * DT)  # at the start, within 0.5 m, from the first tick; fast until 0.5 s
         climb = 1.0 if z < 1.0 else 0.0
-        found.append(bool(judge.update([k * DT], [[0, 0, z]], [[0, 0, climb]])[0]))
+        found.append(bool(watcher.update([k * DT], [[0, 0, z]], [[0, 0, climb]])[0]))
     assert np.flatnonzero(found).tolist() == [150]  # slow from tick 50 on, held for a second
-    assert judge.settled[0]
+    assert watcher.settled[0]
 
 
 def test_acceleration_limit() -> None:
@@ -221,7 +221,7 @@ def test_a_meter_stops_with_its_flight() -> None:
 
 @pytest.mark.parametrize(("short", "outcome"), [(5e-10, "success"), (5e-7, "")])
 def test_a_hold_may_be_short_by_what_times_are_rounded_and_no_more(short: float, outcome: str) -> None:
-    judge = watch()
+    watcher = watch()
     for time in (0.0, 2.0 - short):
-        judge.update(np.array([time]), np.array([GOAL]), np.zeros((1, 3)), [1.0], [np.nan], [False])
-    assert str(judge.outcome[0]) == outcome
+        watcher.update(np.array([time]), np.array([GOAL]), np.zeros((1, 3)), [1.0], [np.nan], [False])
+    assert str(watcher.outcome[0]) == outcome

@@ -182,7 +182,7 @@ def test_reference_path_leaves_out_repetitions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "message"),
     [
         ({"t": np.zeros(0)}, "at least one sample"),
         ({"t": np.array([0.0, 1, 1, 2, 3])}, "rise"),
@@ -190,8 +190,8 @@ def test_reference_path_leaves_out_repetitions() -> None:
         ({"velocity": np.full((5, 3), np.nan)}, "not finite"),
     ],
 )
-def test_a_reference_that_is_none_is_refused(changes: dict[str, np.ndarray], words: str) -> None:
-    with pytest.raises(AirworthyError, match=words):
+def test_a_reference_that_is_none_is_refused(changes: dict[str, np.ndarray], message: str) -> None:
+    with pytest.raises(AirworthyError, match=message):
         line(**changes)
 
 

@@ -285,7 +285,7 @@ def test_courses_take_limits(tmp_path: Path) -> None:
     assert prove(fast.trajectory(), fast.limits or Limits()).proven
     assert fast.trajectory().duration < 0.7 * base.trajectory().duration
     assert fast.trajectory(Limits(speed=1.0, acceleration=1.0)).duration > base.trajectory().duration
-    for wrong, words in (
+    for wrong, message_part in (
         ('{"speed": 3}', "unknown key 'speed'"),
         ('{"speed_m_s": -1}', "'speed_m_s' of limits of"),
         ('{"speed_m_s": 0}', "must be positive"),
@@ -294,7 +294,7 @@ def test_courses_take_limits(tmp_path: Path) -> None:
     ):
         text = (tmp_path / "base.json").read_text().replace('"description"', f'"limits": {wrong}, "description"')
         (tmp_path / "wrong.json").write_text(text)
-        with pytest.raises(AssetError, match=words):
+        with pytest.raises(AssetError, match=message_part):
             read_course(tmp_path / "wrong.json")
 
 

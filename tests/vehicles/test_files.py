@@ -204,7 +204,7 @@ def test_an_impossible_vehicle_is_not_written(tmp_path: Path) -> None:
 
 def mutate(data: bytes, generator: random.Random) -> bytes:
     """A few random edits: flipped, removed, doubled or exchanged pieces, and words that parsers stumble over."""
-    words = [
+    tokens = [
         b"nan",
         b"-inf",
         b"1e400",
@@ -230,7 +230,7 @@ def mutate(data: bytes, generator: random.Random) -> bytes:
         elif kind == 2:
             data = data[:at] + data[at : at + length] * 2 + data[at + length :]
         else:
-            data = data[:at] + generator.choice(words) + data[at:]
+            data = data[:at] + generator.choice(tokens) + data[at:]
     return data
 
 
@@ -259,6 +259,6 @@ def test_a_mesh_or_cloud_is_no_vehicle(tmp_path: Path, capsys: pytest.CaptureFix
         for use in (read_vehicle, vehicle, named_vehicle, lambda name: vehicle_names_of([str(name)])):
             with pytest.raises(AssetError, match=r"^'.*' is a (mesh|point cloud|cloud|place)\b.*, not a vehicle: .*\.$"):
                 use(str(path))
-    for words in (["vehicles", "validate", str(path)], ["fly", "--vehicle", str(path), "--out", str(tmp_path / "run")]):
-        assert main(words) == 2
+    for arguments in (["vehicles", "validate", str(path)], ["fly", "--vehicle", str(path), "--out", str(tmp_path / "run")]):
+        assert main(arguments) == 2
         assert ", not a vehicle: expected a vehicle's name, TOML or URDF" in capsys.readouterr().err

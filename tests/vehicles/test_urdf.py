@@ -180,7 +180,7 @@ def test_a_file_beyond_the_limit_is_refused_unread(files: tuple[Path, Path]) -> 
 
 def mutate(text: str, generator: random.Random) -> bytes:
     """Structured damage (swapped, dropped, doubled tags and numbers) and random bytes."""
-    words = [
+    tokens = [
         "nan",
         "1e999",
         "-1",
@@ -206,7 +206,7 @@ def mutate(text: str, generator: random.Random) -> bytes:
             lines[at] = lines[at] * 2
         else:
             cut = generator.randrange(len(lines[at]) + 1)
-            lines[at] = lines[at][:cut] + generator.choice(words) + lines[at][cut + generator.randrange(3) :]
+            lines[at] = lines[at][:cut] + generator.choice(tokens) + lines[at][cut + generator.randrange(3) :]
     data = bytearray("".join(lines).encode())
     for _ in range(generator.choice((0, 0, 0, 3))):
         data[generator.randrange(len(data))] = generator.randrange(256)

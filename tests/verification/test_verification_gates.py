@@ -39,7 +39,7 @@ def test_reference_vectors(vectors: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         (lambda t: t["segments"][1]["samples"][2].update(a=t["segments"][1]["samples"][2]["a"] + 2e-9), "x, v, a, j"),
         (lambda t: t["segments"][1]["coefficients_p7_to_p0"].__setitem__(0, -0.087791493), "coefficients"),
@@ -49,12 +49,12 @@ def test_reference_vectors(vectors: Path) -> None:
         (lambda t: t["loss"][0].update(value=0.56016227), "loss"),
     ],
 )
-def test_a_spoilt_vector_is_found(vectors: Path, change: Any, words: str) -> None:
+def test_a_spoilt_vector_is_found(vectors: Path, change: Any, message: str) -> None:
     table = json.loads(vectors.read_text())
     change(table)
     vectors.write_text(json.dumps(table))
     (name,) = failed(gates.vector_figures(vectors))
-    assert words in name
+    assert message in name
 
 
 def test_gains(data_dir: Path, tmp_path: Path) -> None:

@@ -42,9 +42,9 @@ def shifted(channel: str, by: Any) -> Callable[..., dict[str, Any]]:
     """`cast` with an error in one channel."""
 
     def wrong(*args: Any, **more: Any) -> dict[str, Any]:
-        seen = geometry_cast(*args, **more)
-        seen[channel] = seen[channel] + by
-        return seen
+        found = geometry_cast(*args, **more)
+        found[channel] = found[channel] + by
+        return found
 
     return wrong
 

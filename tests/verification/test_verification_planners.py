@@ -62,7 +62,7 @@ def test_a_guide_that_is_not_at_its_minimum_shows(monkeypatch: pytest.MonkeyPatc
 def test_compiled_parts_are_their_twins(monkeypatch: pytest.MonkeyPatch) -> None:
     assert failed(planners_maps.twin_figures(2)) == []
     run, costs = planners_maps.EgoTwin.run, planners_maps.SplineCosts.__call__
-    search, ways = planners_maps.search_twin, planners_maps.roadmap_twin
+    search, roadmap = planners_maps.search_twin, planners_maps.roadmap_twin
 
     def moved(self: Any) -> Any:
         outcome = run(self)
@@ -76,7 +76,7 @@ def test_compiled_parts_are_their_twins(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(planners_maps.EgoTwin, "run", moved)
     monkeypatch.setattr(planners_maps.SplineCosts, "__call__", heavier)
     monkeypatch.setattr(planners_maps, "search_twin", lambda *given: replace(found := search(*given), nodes=found.nodes + 1))
-    monkeypatch.setattr(planners_maps, "roadmap_twin", lambda *given: replace(found := ways(*given), paths=found.paths[1:]))
+    monkeypatch.setattr(planners_maps, "roadmap_twin", lambda *given: replace(found := roadmap(*given), paths=found.paths[1:]))
     names = [figure.name for figure in planners_maps.twin_figures(1) if not figure.passed]
     assert [name.split(":")[0] for name in names][:2] == ["EGO-Planner", "Fast-Planner"]
     assert names[-1].startswith("PGO")
@@ -100,9 +100,9 @@ def test_distances(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "words"), [("state", "state or inflation"), ("field", "distance"), ("log_odds", "log-odds")]
+    ("method", "message"), [("state", "state or inflation"), ("field", "distance"), ("log_odds", "log-odds")]
 )
-def test_occupancy(monkeypatch: pytest.MonkeyPatch, method: str, words: str) -> None:
+def test_occupancy(monkeypatch: pytest.MonkeyPatch, method: str, message: str) -> None:
     tables = {"EGO-Planner": replace(planners_maps.TABLES["PGO"], ray_max=0.8, depth_max=2.0)}
     monkeypatch.setattr(planners_maps, "TABLES", tables)
     if method == "state":
@@ -116,7 +116,7 @@ def test_occupancy(monkeypatch: pytest.MonkeyPatch, method: str, words: str) -> 
         return (spoilt, answer[1]) if method == "field" else spoilt
 
     monkeypatch.setattr(LocalMaps, method, off)
-    assert any(words in name for name in failed(planners_maps.occupancy_figures(1)))
+    assert any(message in name for name in failed(planners_maps.occupancy_figures(1)))
 
 
 # ---- 3: search ----------------------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def test_forests_are_as_stated() -> None:
 
 def test_maps_know_what_came_within_sight() -> None:
     world = planners_worlds.World((20.0, 10.0, 3.0), np.array([[3.0, 0.0, 0.3], [8.0, 0.0, 0.3]]))
-    maps = planners_worlds.SeenMaps([world])
+    maps = planners_worlds.SightMaps([world])
     maps.see(np.array([[0.0, 0.0, 1.0]]))
     asked = np.array([[[3.0, 0.0, 1.0], [8.0, 0.0, 1.0], [0.0, 0.0, 1.0], [99.0, 0.0, 1.0]]])
     assert maps.occupied(np.array([0]), asked)[0].tolist() == [True, False, False, True]
@@ -248,8 +248,8 @@ def test_without_weights_there_is_no_network(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_times_stand_beside_the_published_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = PlanningTime("ego", "EGO-Planner", 36, 1.5, 2.0, 3.0, 1.0, "3.3", 9.0)
-    monkeypatch.setattr(planners, "planning_times", lambda pilots, flights: [told])
+    timing = PlanningTime("ego", "EGO-Planner", 36, 1.5, 2.0, 3.0, 1.0, "3.3", 9.0)
+    monkeypatch.setattr(planners, "planning_times", lambda pilots, flights: [timing])
     (figure,) = planners.time_figures(1)
     assert (figure.measured, figure.unit, figure.passed) == (1.5, "ms", True)
     assert figure.aim == "not judged; published 3.3"
@@ -259,7 +259,7 @@ def test_times_stand_beside_the_published_ones(monkeypatch: pytest.MonkeyPatch) 
 def test_everything_is_more_of_the_same(monkeypatch: pytest.MonkeyPatch, everything: bool, many: int, seeds: int) -> None:
     asked: dict[str, Any] = {}
 
-    def told(name: str) -> Any:
+    def stub(name: str) -> Any:
         def figures(*given: Any) -> Any:
             asked.setdefault(name, []).append(given)
             return zero(name, 0) if name == "demo_figure" else iter([zero(name, 0)])
@@ -268,7 +268,7 @@ def test_everything_is_more_of_the_same(monkeypatch: pytest.MonkeyPatch, everyth
 
     names = ("cost", "twin", "map", "search", "ego", "path", "network", "shield", "time")
     for name in [*(f"{part}_figures" for part in names), "demo_figure"]:
-        monkeypatch.setattr(planners, name, told(name))
+        monkeypatch.setattr(planners, name, stub(name))
     monkeypatch.setattr(planners, "usable_network", lambda: None)
     assert len(list(planners.planner_figures(everything))) == len(names) - 1 + 2
     assert "network_figures" not in asked

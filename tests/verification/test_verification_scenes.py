@@ -81,7 +81,7 @@ def test_cells_of_a_cloud(tmp_path: Path) -> None:
 
 
 def test_what_readers_must_not_do_counts(tmp_path: Path) -> None:
-    def told(answer: Any) -> str:
+    def outcome(answer: Any) -> str:
         def read(path: Path) -> Any:
             if isinstance(answer, Exception):
                 raise answer
@@ -90,13 +90,13 @@ def test_what_readers_must_not_do_counts(tmp_path: Path) -> None:
         return read_outcome(read, tmp_path)
 
     good = Points(np.zeros((2, 3), np.float32))
-    assert told(good) == "loaded"
-    assert told(AssetError("The file has no end.")) == "refused"
-    assert told(AssetError("no sentence")) == "broken"
-    assert told(AssetError("Two\nlines.")) == "broken"
-    assert told(KeyError("x")) == "broken"
-    assert told(MemoryError()) == "broken"
-    assert told(Points(np.full((2, 3), np.nan, np.float32))) == "broken"
+    assert outcome(good) == "loaded"
+    assert outcome(AssetError("The file has no end.")) == "refused"
+    assert outcome(AssetError("no sentence")) == "broken"
+    assert outcome(AssetError("Two\nlines.")) == "broken"
+    assert outcome(KeyError("x")) == "broken"
+    assert outcome(MemoryError()) == "broken"
+    assert outcome(Points(np.full((2, 3), np.nan, np.float32))) == "broken"
 
 
 def test_damage_differs_and_repeats() -> None:

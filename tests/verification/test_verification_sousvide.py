@@ -64,9 +64,9 @@ def test_planner_and_optima(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    ("column", "words"), [(2, "positions"), (6, "velocities"), (7, "quaternions"), (11, "thrust shares"), (14, "body rates")]
+    ("column", "message"), [(2, "positions"), (6, "velocities"), (7, "quaternions"), (11, "thrust shares"), (14, "body rates")]
 )
-def test_a_spoilt_row_of_a_course_is_found(data_dir: Path, tmp_path: Path, column: int, words: str) -> None:
+def test_a_spoilt_row_of_a_course_is_found(data_dir: Path, tmp_path: Path, column: int, message: str) -> None:
     for name in expert.COURSES:
         shutil.copyfile(data_dir / "sousvide" / f"reference_{name}.csv", tmp_path / f"reference_{name}.csv")
     path = tmp_path / "reference_cluttered.csv"
@@ -76,18 +76,18 @@ def test_a_spoilt_row_of_a_course_is_found(data_dir: Path, tmp_path: Path, colum
     lines[77] = ",".join(values)
     path.write_text("\n".join(lines) + "\n")
     (name,) = failed(expert.planner_figures(tmp_path))
-    assert words in name
+    assert message in name
 
 
-@pytest.mark.parametrize(("spoilt", "words"), [("cost", "cost off"), ("u0", "first command off")])
-def test_a_spoilt_optimum_is_found(data_dir: Path, tmp_path: Path, spoilt: str, words: str) -> None:
+@pytest.mark.parametrize(("spoilt", "message"), [("cost", "cost off"), ("u0", "first command off")])
+def test_a_spoilt_optimum_is_found(data_dir: Path, tmp_path: Path, spoilt: str, message: str) -> None:
     table = json.loads((data_dir / "sousvide" / "mpc_reference.json").read_text())
     problem = table["problems"][5]
     problem[spoilt] = problem[spoilt] * 1.0003 if spoilt == "cost" else [value + 0.02 for value in problem[spoilt]]
     path = tmp_path / "mpc_reference.json"
     path.write_text(json.dumps(table))
     (name,) = failed(expert._optima(path))
-    assert words in name
+    assert message in name
 
 
 def test_a_solver_that_is_not_at_the_optimum_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,11 +104,11 @@ class Page:
         for kind in ("rawKeyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=code, windowsVirtualKeyCode=number)
 
-    def until_text(self, words: str, timeout: float = 60.0) -> None:
+    def until_text(self, text_part: str, timeout: float = 60.0) -> None:
         """Wait for words on the page."""
         deadline = time.monotonic() + timeout
-        while words not in self.text():
-            assert time.monotonic() < deadline, f"{words!r} is not in {self.text()!r}"
+        while text_part not in self.text():
+            assert time.monotonic() < deadline, f"{text_part!r} is not in {self.text()!r}"
             time.sleep(0.1)
 
     def picture(self, path: Path) -> Path:
@@ -116,15 +116,15 @@ class Page:
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
         return path
 
-    def until_seen(self, path: Path, wanted: Callable[[ArrayAny], bool], timeout: float = 60.0) -> ArrayAny:
+    def until_shown(self, path: Path, wanted: Callable[[ArrayAny], bool], timeout: float = 60.0) -> ArrayAny:
         """Wait for a picture (h, w, 3) that is as wanted; software WebGL needs seconds for its first frames."""
         from PIL import Image
 
         deadline = time.monotonic() + timeout
         while True:
             with Image.open(self.picture(path)) as picture:
-                seen = np.asarray(picture.convert("RGB")).astype(int)
-            if wanted(seen):
-                return seen
+                pixels = np.asarray(picture.convert("RGB")).astype(int)
+            if wanted(pixels):
+                return pixels
             assert time.monotonic() < deadline, f"{path} is not as wanted"
             time.sleep(0.2)

@@ -23,9 +23,9 @@ SMALL = (640, 420)
 """Few pixels, since the tests' browser draws without a GPU."""
 
 
-def _left(seen: np.ndarray) -> np.ndarray:
+def _left(pixels: np.ndarray) -> np.ndarray:
     """What is left of the panel and below the browser's note about software drawing."""
-    return seen[150:, :300]
+    return pixels[150:, :300]
 
 
 def test_a_browser_opens_the_viewer_and_plays_a_flight(server: Any, flown: Path, tmp_path: Path) -> None:
@@ -35,21 +35,21 @@ def test_a_browser_opens_the_viewer_and_plays_a_flight(server: Any, flown: Path,
     server.initial_camera.position = np.array([-0.6, -1.6, 2.0])  # near the start, so that the vehicle is many pixels wide
     server.initial_camera.look_at = np.array([1.0, 0.3, 1.0])
 
-    def green(seen: np.ndarray) -> bool:
-        red, green, blue = _left(seen)[-40:].reshape(-1, 3).mean(0)
+    def green(pixels: np.ndarray) -> bool:
+        red, green, blue = _left(pixels)[-40:].reshape(-1, 3).mean(0)
         return bool(green > red + 20 and green > blue + 20)
 
     with Page(tmp_path / "profile", SMALL) as page:
         page.open(viewer.url)
         page.until_text("flight 0: 0.00 s")
-        before = page.until_seen(tmp_path / "before.png", green)
+        before = page.until_shown(tmp_path / "before.png", green)
         threading.Thread(target=_play, args=(viewer,), daemon=True).start()
         page.until_text(f"flight 0: {viewer.duration:.2f} s")
 
-        def moved(seen: np.ndarray) -> bool:
-            return bool((np.abs(seen - before).max(-1) > 40)[150:, :300].sum() >= 60)
+        def moved(pixels: np.ndarray) -> bool:
+            return bool((np.abs(pixels - before).max(-1) > 40)[150:, :300].sum() >= 60)
 
-        page.until_seen(tmp_path / "after.png", moved)
+        page.until_shown(tmp_path / "after.png", moved)
 
 
 def _play(viewer: Viewer) -> None:
@@ -101,10 +101,10 @@ def test_splats_have_their_colours(server: Any, tmp_path: Path) -> None:
     viewer = Viewer(server, Subject("patch", place))
     server.initial_camera.position, server.initial_camera.look_at = np.array([0.0, -2.0, 0.0]), np.zeros(3)
 
-    def red(seen: np.ndarray) -> bool:
-        middle = seen[200:220, 310:330].reshape(-1, 3).mean(0)
+    def red(pixels: np.ndarray) -> bool:
+        middle = pixels[200:220, 310:330].reshape(-1, 3).mean(0)
         return bool(np.abs(middle - [204.0, 26.0, 51.0]).max() < 20)  # opacity 0.99, and the browser's low-pass filter
 
     with Page(tmp_path / "profile", SMALL) as page:
         page.open(viewer.url)
-        page.until_seen(tmp_path / "patch.png", red, 120.0)
+        page.until_shown(tmp_path / "patch.png", red, 120.0)

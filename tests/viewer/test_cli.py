@@ -42,8 +42,8 @@ Output = pytest.CaptureFixture[str]
 def test_mistakes(line: str, said: str, flown: Path, tmp_path: Path, capsys: Output) -> None:
     shutil.copytree(flown, tmp_path / "broken")
     (tmp_path / "broken" / "flight.parquet").unlink()
-    words = line.replace("RUN", str(flown)).replace("BROKEN", str(tmp_path / "broken")).split()
-    assert main(["view", *words]) == 2
+    arguments = line.replace("RUN", str(flown)).replace("BROKEN", str(tmp_path / "broken")).split()
+    assert main(["view", *arguments]) == 2
     out, err = capsys.readouterr()
     assert said in err
     assert err.count("\n") == 1

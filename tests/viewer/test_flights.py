@@ -44,7 +44,7 @@ def _straight(folder: Path, envs: int = 2, crash: float | None = 1.0, outcomes: 
         columns[f"rotor_speed_{rotor}_rad_s"] = np.where(hit, 0.0, 800.0 if rotor else 400.0)
     write_flight(folder, FlightTable.from_columns(columns), {"vehicle": "flightgoggles"})
     if outcomes is not None:
-        flights = [{"env": number, "outcome": word} for number, word in outcomes.items()]
+        flights = [{"env": number, "outcome": label} for number, label in outcomes.items()]
         (folder / "summary.json").write_text(json.dumps({"flights": flights}))
     return folder
 
@@ -120,7 +120,7 @@ class TestFlight:
         flight = load_flight(folder)
         assert flight.track(0).events == ()
         (event,) = flight.track(1).events
-        assert event.word == "collided"
+        assert event.label == "collided"
         assert event.time == pytest.approx(1.02)  # the first row after the impact
         np.testing.assert_allclose(event.position, (1.0, 1.0, 1.0))
         viewer = Viewer(server, load_subject(str(folder)))
@@ -266,10 +266,10 @@ class TestFollowing:
         viewer = Viewer(server, load_subject(str(_straight(tmp_path / "run"))), Slow())
         assert viewer.settle()
         body, frustum = viewer.nodes["/flight/vehicle"], viewer.nodes["/flight/camera"]
-        for mode, seen in (("onboard", (False, False)), ("chase", (True, False)), ("free", (True, True))):
+        for mode, expected in (("onboard", (False, False)), ("chase", (True, False)), ("free", (True, True))):
             viewer.follow(mode)
             assert viewer.settle()
-            assert (body.visible, frustum.visible) == seen
+            assert (body.visible, frustum.visible) == expected
             assert viewer.controls.view.value == mode
         viewer.follow("onboard")
         viewer.reset()

@@ -57,7 +57,7 @@ def _in_thrust(motor: dict[str, Any]) -> bool:
 
 def _rotor(motor: dict[str, Any]) -> dict[str, Any]:
     """Values that all rotors share."""
-    rates = [1.0 / _middle(motor, f"motor_time_constant_{way}") for way in ("increasing", "decreasing")]
+    rates = [1.0 / _middle(motor, f"motor_time_constant_{step_direction}") for step_direction in ("increasing", "decreasing")]
     shared: dict[str, Any] = {"response": {"rise": [rates[0], 0.0], "fall": [rates[1], 0.0]}}
     low, high, ratio = float(motor["min_thrust"]), float(motor["max_thrust"]), motor["thrust_to_torque_ratio"]
     if _in_thrust(motor):
@@ -118,7 +118,11 @@ def _sources(robot: dict[str, Any]) -> dict[str, str]:
 
 
 def _extra(robot: dict[str, Any], motor: dict[str, Any], disturbance: dict[str, Any]) -> dict[str, float | str]:
-    keys = [f"motor_time_constant_{way}_{end}" for way in ("increasing", "decreasing") for end in ("min", "max")]
+    keys = [
+        f"motor_time_constant_{step_direction}_{end}"
+        for step_direction in ("increasing", "decreasing")
+        for end in ("min", "max")
+    ]
     keys += [f"motor_thrust_constant_{end}" for end in ("min", "max")]
     return {
         "family": "aerial_gym",

@@ -32,7 +32,7 @@ class Alignment:
     """The similarity from a capture's frame to the marker's, and how well it fits."""
 
     similarity: Similarity
-    places: FoundSimilarity
+    positions: FoundSimilarity
     """What the cameras' places alone say."""
     images: ArrayIndex
     """Numbers of the images with the marker."""
@@ -52,8 +52,8 @@ class Alignment:
             "marker_side_m": self.side,
             "images_with_marker": len(self.images),
             "images_agreeing": len(self.agreeing),
-            "inlier_ratio": self.places.inlier_ratio,
-            "residual_m": self.places.residual,
+            "inlier_ratio": self.positions.inlier_ratio,
+            "residual_m": self.positions.residual,
             "corner_error_px": self.error,
         }
 
@@ -131,7 +131,7 @@ def aligned(images: CaptureImages, alignment: Alignment) -> CaptureImages:
     found = alignment.similarity
     note = (
         f"aligned to a marker of {alignment.side:g} m seen in {len(alignment.images)} images: scale {found.scale:.6g},"
-        f" {alignment.places.inlier_ratio:.0%} of the places agree, {1000 * alignment.places.residual:.1f} mm,"
+        f" {alignment.positions.inlier_ratio:.0%} of the places agree, {1000 * alignment.positions.residual:.1f} mm,"
         f" corners {alignment.error:.2f} px"
     )
     return images.moved(found.rotation, found.translation, found.scale, note, metric=True)
@@ -164,9 +164,9 @@ def corners_by_name(images: CaptureImages, table: Mapping[str, Any], refine: boo
     return result
 
 
-def _check_line(places: ArrayAny, tolerance: float) -> None:
+def _check_line(positions: ArrayAny, tolerance: float) -> None:
     """Refuse places on a line, about which the scene could turn: across it they are no further apart than they may be off."""
-    across = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)[1] / np.sqrt(len(places))
+    across = np.linalg.svd(positions - positions.mean(axis=0), compute_uv=False)[1] / np.sqrt(len(positions))
     if across < 0.5 * tolerance:
         raise AirworthyError(
             f"The places from which the marker was seen lie within {across:.3f} m of a line: film it from all around."

@@ -99,12 +99,12 @@ def binary_images(gate: CaptureFolder, data: bytes) -> Iterator[ImageRow]:
 def binary_points(gate: CaptureFolder, data: bytes) -> tuple[Array, ArrayU8]:
     """Places (m, 3) and colours (m, 3) of the points."""
     reader = _Reader(gate, data, "points3D.bin", _POINT.size, gate.limits.points)
-    places, colors = np.empty((reader.count, 3)), np.empty((reader.count, 3), np.uint8)
+    positions, colors = np.empty((reader.count, 3)), np.empty((reader.count, 3), np.uint8)
     for k in range(reader.count):
         _, x, y, z, red, green, blue, _, length = reader.take(_POINT)
-        places[k], colors[k] = (x, y, z), (red, green, blue)
+        positions[k], colors[k] = (x, y, z), (red, green, blue)
         reader.skip(_TRACK * length)
-    return places, colors
+    return positions, colors
 
 
 # ---- COLMAP's text files: a record a line, two lines per image; lines that begin with # are comments ------------------------
@@ -160,15 +160,15 @@ def text_images(gate: CaptureFolder, data: bytes) -> Iterator[ImageRow]:
 def text_points(gate: CaptureFolder, data: bytes) -> tuple[Array, ArrayU8]:
     """As `binary_points`."""
     lines = [line for line in _lines(gate, data, "points3D.txt", gate.limits.points + 100) if line.strip()]
-    places, colors = np.empty((len(lines), 3)), np.empty((len(lines), 3), np.uint8)
+    positions, colors = np.empty((len(lines), 3)), np.empty((len(lines), 3), np.uint8)
     for k, line in enumerate(lines):
         tokens = line.split(maxsplit=7)
         try:
-            places[k] = [float(word) for word in tokens[1:4]]
-            colors[k] = [int(word) for word in tokens[4:7]]
+            positions[k] = [float(token) for token in tokens[1:4]]
+            colors[k] = [int(token) for token in tokens[4:7]]
         except (IndexError, ValueError, OverflowError):
             _refuse(gate, "points3D.txt", line)
-    return places, colors
+    return positions, colors
 
 
 def _refuse(gate: CaptureFolder, name: str, line: str) -> NoReturn:

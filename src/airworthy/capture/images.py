@@ -109,7 +109,7 @@ def _turned(images: CaptureImages, turn: Array, axis: str, note: str) -> Capture
 _SAMPLES_AT_ONCE = 1 << 19
 _KEPT_MAX = 1 << 26
 """Entries of a matrix that is kept for the next image of the same camera."""
-_PLACES_MAX = 16
+_SAMPLES_MAX = 16
 _WHOLE = 0.999
 """Share of a pixel's area that a mask must show for the pixel to count."""
 
@@ -150,7 +150,7 @@ class Undistorter:
         straight = camera.sized(self.width, self.height)
         self.intrinsics = np.array([straight.fx, straight.fy, straight.cx, straight.cy])
         """(4,) fx, fy, cx, cy of the new images [px]."""
-        self.places = min(-(-camera.width // self.width), _PLACES_MAX)
+        self.samples = min(-(-camera.width // self.width), _SAMPLES_MAX)
         self.mask: ArrayBool | None = None
         """(height, width) pixels that lie wholly in the old image; None: all."""
         self._bands: list[Any] | None = None
@@ -161,7 +161,7 @@ class Undistorter:
     def _build(self) -> None:
         kept: list[Any] | None = []
         valid = np.empty((self.height, self.width), bool)
-        if 4 * self.places**2 * self.width * self.height > _KEPT_MAX:
+        if 4 * self.samples**2 * self.width * self.height > _KEPT_MAX:
             kept = None
         for rows, matrix, good in self._matrices():
             valid[rows] = good
@@ -195,7 +195,7 @@ class Undistorter:
 
     def _matrices(self) -> Iterator[tuple[slice, Any, ArrayBool]]:
         """Bands of rows: which, the matrix from the old image to them, and which pixels lie in it."""
-        camera, n = self.camera, self.places
+        camera, n = self.camera, self.samples
         corner = np.array([(x, y) for x in (0, self.width) for y in (0, self.height)])
         reach = camera.reach(1.001 * float(np.linalg.norm(self._flat(corner), axis=-1).max()))
         each = max(1, _SAMPLES_AT_ONCE // (self.width * n * n))
@@ -209,12 +209,12 @@ class Undistorter:
     def _matrix(self, rows: slice, reach: float) -> tuple[Any, ArrayBool]:
         from scipy.sparse import csr_matrix
 
-        camera, n = self.camera, self.places
+        camera, n = self.camera, self.samples
         inner = (np.arange(n) + 0.5) / n
         v = (np.arange(rows.start, rows.stop)[:, None] + inner)[:, None, :, None]
         u = (np.arange(self.width)[:, None] + inner)[None, :, None, :]
-        place = np.stack(np.broadcast_arrays(u, v), axis=-1).reshape(-1, n * n, 2)
-        flat = self._flat(place)
+        sampled = np.stack(np.broadcast_arrays(u, v), axis=-1).reshape(-1, n * n, 2)
+        flat = self._flat(sampled)
         where = camera.pixels(flat)
         size = np.array([camera.width, camera.height])
         inside = ((where >= -1e-9) & (where <= size + 1e-9)).all(axis=-1) & (np.linalg.norm(flat, axis=-1) <= reach)
@@ -225,12 +225,12 @@ class Undistorter:
         share = np.clip(where - first, 0.0, 1.0)
         x = np.stack((first[..., 0], second[..., 0]), axis=-1)
         y = np.stack((first[..., 1], second[..., 1]), axis=-1)
-        column = (y[..., :, None] * np.int32(camera.width) + x[..., None, :]).reshape(len(place), -1)
+        column = (y[..., :, None] * np.int32(camera.width) + x[..., None, :]).reshape(len(sampled), -1)
         across = np.stack((1.0 - share[..., 0], share[..., 0]), axis=-1)
         down = np.stack((1.0 - share[..., 1], share[..., 1]), axis=-1)
-        weight = (down[..., :, None] * across[..., None, :] * (good[:, None, None, None] / (n * n))).reshape(len(place), -1)
-        starts = np.arange(len(place) + 1) * weight.shape[1]
-        shape = (len(place), camera.width * camera.height)
+        weight = (down[..., :, None] * across[..., None, :] * (good[:, None, None, None] / (n * n))).reshape(len(sampled), -1)
+        starts = np.arange(len(sampled) + 1) * weight.shape[1]
+        shape = (len(sampled), camera.width * camera.height)
         matrix = csr_matrix((weight.ravel().astype(np.float32), column.ravel(), starts), shape=shape)
         if n > 1:
             matrix.sum_duplicates()

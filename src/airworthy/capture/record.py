@@ -117,7 +117,7 @@ class CaptureImages:
         if not (np.isfinite(scale) and scale > 0.0 and np.isfinite(offset).all()):
             raise AirworthyError(f"Posed images cannot be moved by {translation} at the scale {scale}; expected numbers, > 0.")
 
-        def place(points: ArrayFloat) -> ArrayFloat:
+        def transformed(points: ArrayFloat) -> ArrayFloat:
             return scale * frames.rotate(turn, points) + offset
 
         before = self.source
@@ -125,14 +125,14 @@ class CaptureImages:
             before.up,
             before.axes,
             _four(frames.multiply(turn, before.rotation)),
-            _three(place(np.array(before.translation))),
+            _three(transformed(np.array(before.translation))),
             scale * before.scale,
         )
         return replace(
             self,
-            position=place(self.position),
+            position=transformed(self.position),
             attitude=frames.multiply(turn, self.attitude),
-            points=None if self.points is None else place(self.points),
+            points=None if self.points is None else transformed(self.points),
             metric=self.metric if metric is None else metric,
             source=source,
             notes=(*self.notes, note) if note else self.notes,

@@ -242,7 +242,7 @@ def _trained(run: TrainingRun, kept: Checkpoints, identity: dict[str, Any], quie
         for _ in progress(range(run.step, o.steps), "Training", o.steps - run.step, quiet=quiet):
             run.advance()
             if run.step % o.judge_every == 0 or run.step == o.steps:
-                _judge(run, quiet)
+                _evaluate(run, quiet)
             if stopped() or time.perf_counter() - saved > o.checkpoint_seconds:
                 save()
                 if stopped():
@@ -250,8 +250,8 @@ def _trained(run: TrainingRun, kept: Checkpoints, identity: dict[str, Any], quie
     run.notes["seconds"] += time.perf_counter() - since
 
 
-def _judge(run: TrainingRun, quiet: bool) -> None:
-    found = run.judge()
+def _evaluate(run: TrainingRun, quiet: bool) -> None:
+    found = run.evaluate()
     psnr, ssim = (float(np.mean([getattr(one, name) for one in found])) for name in ("psnr", "ssim"))
     run.notes["judged"].append([run.step, psnr, ssim])
     loss = run.notes["loss"][-1][1] if run.notes["loss"] else float("nan")
@@ -264,7 +264,7 @@ def _judge(run: TrainingRun, quiet: bool) -> None:
 
 
 def _written(run: TrainingRun, folder: Path, identity: dict[str, Any]) -> TrainResult:
-    found: list[HeldOutQuality] = run.judge()
+    found: list[HeldOutQuality] = run.evaluate()
     splats = run.optimizer.splats()
     path = write_splats(splats, folder / f"splats.{run.options.container}")
     report = {

@@ -157,7 +157,7 @@ def first_splats(images: CaptureImages, options: TrainOptions, quiet: bool) -> t
     some = rng.permutation(len(points))[: count - round(_FILL * count)]
     more = _random(images, count - len(some), rng)
     position = np.concatenate([points[some], more])
-    color = np.concatenate([colors[some], seen_colors(images, more)])
+    color = np.concatenate([colors[some], observed_colors(images, more)])
     least = 1e-5 * views_reach(images)
     return splats_at(position, color, _OPACITY, least), f"{len(some):,} {origin}, {len(more):,} at random" if len(
         some
@@ -188,7 +188,7 @@ def _random(images: CaptureImages, count: int, rng: np.random.Generator) -> Arra
     return random_points(count, images.intrinsics, images.position, images.attitude, images.sizes, rng)
 
 
-def seen_colors(images: CaptureImages, points: ArrayFloat) -> Array:
+def observed_colors(images: CaptureImages, points: ArrayFloat) -> Array:
     """Mean colour (n, 3) of points in all images in which they are; grey where they are in none."""
     total, number = np.zeros((len(points), 3)), np.zeros((len(points), 1))
     near = 0.02 * views_reach(images)
@@ -307,14 +307,14 @@ class TrainingRun:
         rng = np.random.default_rng((o.seed, 3, self.step))
         self.optimizer.replace(relocated(self.optimizer.fields(), rng, wanted)[0])
 
-    def judge(self) -> list[HeldOutQuality]:
+    def evaluate(self) -> list[HeldOutQuality]:
         """Return the held-out images, or, where there are none, up to ten of those that were trained on."""
         kept = self.images.held_out_ids
         if not len(kept):
             kept = self._numbers[np.unique(np.linspace(0, len(self._numbers) - 1, min(10, len(self._numbers))).astype(int))]
-        return [self._judged(int(k)) for k in kept]
+        return [self._quality_of(int(k)) for k in kept]
 
-    def _judged(self, k: int) -> HeldOutQuality:
+    def _quality_of(self, k: int) -> HeldOutQuality:
         one, (height, width) = slice(k, k + 1), self.images.rgb[k].shape[:2]
         white = 1.0 if self.options.background == "white" else 0.0
         asked = self.optimizer.camera_view(

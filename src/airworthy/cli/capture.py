@@ -139,13 +139,13 @@ def main(argv: list[str]) -> int:
         "align": (lambda: AlignConfig, _align, "Bring a capture into the frame of a marker on its floor: metres, z up."),
         "train": (_train_config, _train, "Train splats from posed images; a stopped run goes on where it was."),
     }
-    word = argv[0] if argv and not argv[0].startswith("-") else ""
-    if word not in commands:
-        if word:
-            raise unknown_name(f"'{PROG}' subcommand", word, commands)
-        word, argv = "show", ["show", *(argv or ["--help"])]
-    kind, run, description = commands[word]
-    return run(run_tyro(kind(), argv[1:], f"{PROG} {word}", description))
+    subcommand = argv[0] if argv and not argv[0].startswith("-") else ""
+    if subcommand not in commands:
+        if subcommand:
+            raise unknown_name(f"'{PROG}' subcommand", subcommand, commands)
+        subcommand, argv = "show", ["show", *(argv or ["--help"])]
+    kind, run, description = commands[subcommand]
+    return run(run_tyro(kind(), argv[1:], f"{PROG} {subcommand}", description))
 
 
 def _read(config: Any, quiet: bool) -> CaptureImages:
@@ -267,8 +267,8 @@ def _align(config: AlignConfig) -> int:
         emit_json({"out": config.out, **record})
         return 0
     print(
-        f"Wrote {config.out}: {record['images_with_marker']} images show the marker, {found.places.inlier_ratio:.0%} agree"
-        f" within {1000 * found.places.residual:.1f} mm, corners within {found.error:.2f} px; a unit was"
+        f"Wrote {config.out}: {record['images_with_marker']} images show the marker, {found.positions.inlier_ratio:.0%} agree"
+        f" within {1000 * found.positions.residual:.1f} mm, corners within {found.error:.2f} px; a unit was"
         f" {found.similarity.scale:.4g} m."
     )
     return 0
@@ -315,8 +315,8 @@ def train(config: TrainConfig, images: CaptureImages) -> int:
     if config.json:
         emit_json(asdict(result))
         return 0
-    judged = f"{result.held_out} held-out images" if result.held_out else "images it was trained on"
+    evaluated_on = f"{result.held_out} held-out images" if result.held_out else "images it was trained on"
     print(f"{result.splats}: {result.gaussians:,} gaussians after {result.steps:,} steps, {result.seconds:.0f} s.")
-    print(f"PSNR {result.psnr:.2f} dB, SSIM {result.ssim:.3f} on {judged}; see {result.report.with_suffix('.html')}.")
+    print(f"PSNR {result.psnr:.2f} dB, SSIM {result.ssim:.3f} on {evaluated_on}; see {result.report.with_suffix('.html')}.")
     print(f"Next: airworthy view {result.splats}")
     return 0

@@ -68,11 +68,11 @@ def run_subcommand(prog: str, commands: Subcommands, argv: Sequence[str]) -> int
         UnknownNameError: There is no such subcommand.
         SystemExit: As `run_tyro`.
     """
-    word = argv[0] if argv and not argv[0].startswith("-") else ""
-    if word and word not in commands:
-        raise unknown_name(f"'{prog}' subcommand", word, commands)
-    kind, run, description = commands[word or next(iter(commands))]
-    return run(run_tyro(kind, argv[1:] if word else argv, f"{prog} {word}".strip(), description))
+    subcommand = argv[0] if argv and not argv[0].startswith("-") else ""
+    if subcommand and subcommand not in commands:
+        raise unknown_name(f"'{prog}' subcommand", subcommand, commands)
+    kind, run, description = commands[subcommand or next(iter(commands))]
+    return run(run_tyro(kind, argv[1:] if subcommand else argv, f"{prog} {subcommand}".strip(), description))
 
 
 @contextmanager
@@ -170,16 +170,16 @@ def gathered(argv: Sequence[str], lists: Sequence[str]) -> list[str]:
     values: dict[str, list[str]] = {}
     rest: list[str] = []
     current: list[str] = rest
-    for word in argv:
-        if word.startswith("-"):
-            option, equals, value = word.partition("=")
+    for argument in argv:
+        if argument.startswith("-"):
+            option, equals, value = argument.partition("=")
             if option in lists and not value.startswith("-"):
                 current = values.setdefault(option, [])
                 current += [value] if equals else []
                 continue
             current = rest
-        current.append(word)
-    return rest + [word for option, tokens in values.items() for word in (option, *tokens)]
+        current.append(argument)
+    return rest + [argument for option, tokens in values.items() for argument in (option, *tokens)]
 
 
 def emit_json(value: Any) -> None:

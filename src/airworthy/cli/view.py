@@ -89,7 +89,7 @@ def _check(config: ViewConfig, subject: Subject) -> None:
         )
 
 
-def camera_of(word: str, subject: Subject) -> CameraSource | None:
+def camera_of(choice: str, subject: Subject) -> CameraSource | None:
     """Return where the camera's images come from.
 
     Raises:
@@ -98,9 +98,9 @@ def camera_of(word: str, subject: Subject) -> CameraSource | None:
     from airworthy.viewer.cameras import LiveCamera, RecordedCamera, recorded_names
 
     flight = subject.flight
-    if flight is None or word == "none":
+    if flight is None or choice == "none":
         return None
-    kind, _, wanted = word.partition(":")
+    kind, _, wanted = choice.partition(":")
     names = recorded_names(Path(flight.folder)) if kind in ("auto", RECORDED) else []
     if kind == RECORDED or (kind == "auto" and names):
         if not names:
@@ -114,4 +114,4 @@ def camera_of(word: str, subject: Subject) -> CameraSource | None:
         if kind == "auto":
             return None
         raise AirworthyError("A camera needs something to see: name a --scene (`airworthy scenes` lists them).")
-    return LiveCamera(subject.scene, "" if kind == "auto" else word, flight.vehicle(flight.envs[0]))
+    return LiveCamera(subject.scene, "" if kind == "auto" else choice, flight.vehicle(flight.envs[0]))

@@ -1,4 +1,4 @@
-"""Way-point control by body rates: the outer loop for a vehicle whose own computer holds rates.
+"""Waypoint control by body rates: the outer loop for a vehicle whose own computer holds rates.
 
 Source of the gains and limits: spec/flightgoggles 4.4 (100 Hz). Their source does not print the law; ours is position and
 velocity feedback with both limits, and rates in proportion to the attitude error.

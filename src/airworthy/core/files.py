@@ -238,7 +238,7 @@ def read_toml(path: str | Path, limit_bytes: int = STRUCTURED_LIMIT_BYTES) -> di
 
 def parse_toml(text: str, name: str) -> dict[str, Any]:
     """Tables of TOML text whose length the caller has bounded; raises AssetError as `read_toml`, calling it by a name."""
-    bare = _TOML_STRING.sub(_toml_word, text)
+    bare = _TOML_STRING.sub(_toml_token, text)
     _check_text_depth(bare, name)
     if _longest_key(bare) > DEPTH_MAX:
         _too_deep(name)
@@ -279,7 +279,7 @@ _TOML_STRING = re.compile(
 )
 
 
-def _toml_word(match: re.Match[str]) -> str:
+def _toml_token(match: re.Match[str]) -> str:
     """Return what stands for a string or a comment where only nesting counts."""
     return "" if match[0].startswith("#") else "s"
 

@@ -71,14 +71,14 @@ def without_idle(config: Any, rules: Sequence[IdleRule], *known: Any) -> Any:
 
 def option_name(name: str, value: Any = None) -> str:
     """Return how an option is written on a command line, with its value: "--video-rate 20", "--no-report", "--bake"."""
-    word = name.replace("_", "-")
+    dashed = name.replace("_", "-")
     if isinstance(value, bool):
-        *outer, last = word.split(".")
+        *outer, last = dashed.split(".")
         return "--" + ".".join([*outer, last if value else f"no-{last}"])
     if value is None or is_dataclass(value):
-        return f"--{word}"
+        return f"--{dashed}"
     text = " ".join(_as_typed(item) for item in value) if isinstance(value, tuple) else _as_typed(value)
-    return f"--{word} {text if len(text) <= _VALUE_MAX else text[: _VALUE_MAX - 3] + '...'}".rstrip()
+    return f"--{dashed} {text if len(text) <= _VALUE_MAX else text[: _VALUE_MAX - 3] + '...'}".rstrip()
 
 
 def _as_typed(value: Any) -> str:

@@ -16,10 +16,10 @@ _R = TypeVar("_R")
 
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w.]*\w)"
 # A word is an option's value only where the clause ends behind it: "give --course or --waypoints" names two options.
-_WORD = r"(?!out\b)[^\s,;:()`'\"]*[^\s,;:.()`'\"](?= changes nothing|[.,;:]?(?:\s\(|$)|[.,;:]\s)"
+_ARGUMENT = r"(?!out\b)[^\s,;:()`'\"]*[^\s,;:.()`'\"](?= changes nothing|[.,;:]?(?:\s\(|$)|[.,;:]\s)"
 _OPTION = re.compile(
     rf"`[^`]*`|(?<![\w-])--(?P<no>no-)?(?P<name>[a-z][a-z0-9]*(?:[-.][a-z0-9]+)*)"
-    rf"(?:(?P<numbers>(?: {_NUMBER})+)|(?P<axes> X Y Z)| (?P<word>{_WORD}))?"
+    rf"(?:(?P<numbers>(?: {_NUMBER})+)|(?P<axes> X Y Z)| (?P<word>{_ARGUMENT}))?"
 )
 
 

@@ -23,7 +23,7 @@ from airworthy.core.errors import AirworthyError, unknown_name
 TEXT_MAX = 4096
 """Letters of a text; none that anybody means is longer."""
 WHOLE_MAX = 2**63 - 1
-_WORD_MAX = 80
+_TEXT_MAX = 80
 _VARIABLE = 65536
 _NUMBERS = (float, int)
 
@@ -82,7 +82,7 @@ def shown(value: Any) -> str:
     if isinstance(value, int) and value == WHOLE_MAX:
         return "2^63 - 1"
     text = repr(value).replace("\n", " ")
-    return text if len(text) <= _WORD_MAX else text[: _WORD_MAX - 3] + "..."
+    return text if len(text) <= _TEXT_MAX else text[: _TEXT_MAX - 3] + "..."
 
 
 def check_fields(config: Any, label: str = "") -> None:
@@ -162,8 +162,8 @@ def number(value: Any, where: str, bound: Bound = ANY, whole: bool = False) -> f
     if whole:
         found: float | int = int(value)
         if abs(found) > WHOLE_MAX:
-            words = bound.expected if math.isfinite(bound.low) or math.isfinite(bound.high) else "-2^63 to 2^63 - 1"
-            raise AirworthyError(f"{where} is {shown(found)}{unit}; expected {words}.")
+            bounds = bound.expected if math.isfinite(bound.low) or math.isfinite(bound.high) else "-2^63 to 2^63 - 1"
+            raise AirworthyError(f"{where} is {shown(found)}{unit}; expected {bounds}.")
     else:
         try:
             found = float(value)
@@ -217,8 +217,8 @@ def _checked(hint: Any, value: Any, where: str, bound: Bound) -> Any:
     return value
 
 
-def _article(word: str) -> str:
-    return f"{'an' if word[:1] in 'AEIOU' else 'a'} {word}"
+def _article(noun: str) -> str:
+    return f"{'an' if noun[:1] in 'AEIOU' else 'a'} {noun}"
 
 
 def _truth(value: Any, where: str) -> bool:
@@ -238,7 +238,7 @@ def _choice(choices: Sequence[Any], value: Any, where: str) -> Any:
         if type(choice) is type(value) and choice == value:
             return choice
     if isinstance(value, str) and all(isinstance(choice, str) for choice in choices):
-        raise unknown_name(where.replace("_", " "), value[:_WORD_MAX], choices)
+        raise unknown_name(where.replace("_", " "), value[:_TEXT_MAX], choices)
     raise AirworthyError(f"{where} is {shown(value)}; expected one of {', '.join(repr(choice) for choice in choices)}.")
 
 
@@ -264,7 +264,7 @@ def _several(kinds: Sequence[Any], value: Any, where: str, bound: Bound) -> tupl
     entries = list(value) if isinstance(value, tuple | list) or (isinstance(value, np.ndarray) and value.ndim > 0) else None
     if entries is None or (len(entries) > _VARIABLE if variable else len(entries) != len(kinds)):
         count = "" if variable else f"{len(kinds)} "
-        what = _entries_word(kinds[0])
+        what = _entries_noun(kinds[0])
         got = f"{shown(value)}" if entries is None or len(entries) < 12 else f"a list of {len(entries)}"
         raise AirworthyError(f"{where} is {got}; expected {'a list of ' if variable else ''}{count}{what}.")
     wanted = [kinds[0]] * len(entries) if variable else kinds
@@ -285,6 +285,6 @@ def _table(kinds: Sequence[Any], value: Any, where: str, bound: Bound) -> Any:
     return value
 
 
-def _entries_word(kind: Any) -> str:
+def _entries_noun(kind: Any) -> str:
     plain = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     return {float: "numbers", int: "whole numbers", str: "texts", bool: "truth values"}.get(plain, "entries")

@@ -92,9 +92,9 @@ class TableSchema:
     """Of any table."""
     list_max: int
     """Of any list whose length is free."""
-    list_words: str = ""
+    list_noun: str = ""
     """What such a list is of, as messages say it: "tables"."""
-    tuple_words: str = "values"
+    tuple_noun: str = "values"
     """What a list of a fixed length is of."""
     number_max: float = math.inf
     """Largest magnitude of a number."""
@@ -176,7 +176,7 @@ class TableSchema:
     def rows(self, value: Any, where: str) -> list[Any]:
         """Return a list of bounded length; raises AssetError."""
         if not isinstance(value, list) or len(value) > self.list_max:
-            raise wrong(where, f"a list of at most {self.list_max} {self.list_words}".rstrip(), value)
+            raise wrong(where, f"a list of at most {self.list_max} {self.list_noun}".rstrip(), value)
         return value
 
     def _named(self, kind: Any, value: Any, where: str) -> list[tuple[str, Any]]:
@@ -190,7 +190,7 @@ class TableSchema:
                 return tuple(self._named(entry[1], value, where))
             return tuple(self.decode(kinds[0], item, f"{where}[{k}]") for k, item in enumerate(self.rows(value, where)))
         if not isinstance(value, list) or len(value) != len(kinds):
-            raise wrong(where, f"a list of {len(kinds)} {self.tuple_words}", value)
+            raise wrong(where, f"a list of {len(kinds)} {self.tuple_noun}", value)
         return tuple(self.decode(kind, item, f"{where}[{k}]") for k, (kind, item) in enumerate(zip(kinds, value, strict=True)))
 
     def _number(self, value: Any, where: str) -> float:

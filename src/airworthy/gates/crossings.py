@@ -85,7 +85,7 @@ def check_crossings(trajectory: Trajectory, gates: Sequence[Gate]) -> CrossingCh
     controls, times = derivative_controls(trajectory, 0)
     pieces = np.tile(np.arange(len(times)), len(kinds))
     owner = np.repeat(np.arange(len(kinds)), len(times))
-    local = _seen_from(controls[pieces], kinds, owner)
+    local = _in_gate_frames(controls[pieces], kinds, owner)
     half = 0.5 * np.array([gate.opening for gate in kinds])
     inside, undecided = _resolved(local, times[pieces], owner, half)
     crossings = [met for k in range(len(kinds)) for met in _met(k, *(x[inside.owner == k] for x in inside.ends))]
@@ -93,7 +93,7 @@ def check_crossings(trajectory: Trajectory, gates: Sequence[Gate]) -> CrossingCh
     return CrossingCheck(tuple(crossings), tuple(numbers[gate] for gate in gates), undecided)
 
 
-def _seen_from(controls: Array, kinds: Sequence[Gate], owner: ArrayInt) -> Array:
+def _in_gate_frames(controls: Array, kinds: Sequence[Gate], owner: ArrayInt) -> Array:
     """Control points ahead of, left of and above the centre of each piece's gate, (n, 3, k)."""
     center = np.array([gate.position for gate in kinds])[owner]
     yaw = np.array([gate.yaw for gate in kinds])[owner]

@@ -22,7 +22,7 @@ from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp
 # ---- Builds the kernel of the grid search: one task, one search -----------------------------------------------------------
 
 UNSEEN, CLOSED = -1, -2
-"""Marks in `place`: never in the open set, already expanded."""
+"""Marks in `heap_index`: never in the open set, already expanded."""
 
 
 def grid_path_source() -> str:
@@ -36,7 +36,7 @@ _ARGUMENTS = """
     cost: float64[]  # length of the best way found [cells], infinite before
     estimate: float64[]  # cost + least way still to go [cells]
     heap: int32[]  # open cells
-    place: int32[]  # where in the heap a cell is, UNSEEN or CLOSED
+    heap_index: int32[]  # where in the heap a cell is, UNSEEN or CLOSED
     # output
     came: uint8[]  # step (0..26) by which a cell was reached
     result: int32[]  # found, expansions, cells left in the open set

@@ -164,13 +164,13 @@ def shape_arrays(shapes: Sequence[Shape]) -> ShapeArrays:
     rows["kind"][len(shapes) :] = KINDS[Sphere]
     nodes, triangles, vertices, faces = [], [], [], []
     starts = {"node": 0, "triangle": 0, "face": 0, "vertex": 0}
-    seen: dict[int, int] = {}
+    known: dict[int, int] = {}
     for index, shape in enumerate(shapes):
         # By identity, as meshes are hashed: to compare arrays would cost more than to store them twice.
-        if id(shape) in seen:
-            rows[index] = rows[seen[id(shape)]]
+        if id(shape) in known:
+            rows[index] = rows[known[id(shape)]]
             continue
-        seen[id(shape)] = index
+        known[id(shape)] = index
         _fill(rows[index], shape)
         if not isinstance(shape, Mesh):
             continue

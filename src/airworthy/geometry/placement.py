@@ -51,7 +51,7 @@ class Placement:
     def __post_init__(self) -> None:
         count = len(np.atleast_1d(self.shape))
         for name, (kind, width) in _FIELDS.items():
-            object.__setattr__(self, name, _rows(name, getattr(self, name), kind, width, count))
+            object.__setattr__(self, name, _column(name, getattr(self, name), kind, width, count))
         if (self.shape < 0).any():
             raise AirworthyError(f"A placement's shape has the index {int(self.shape.min())}; expected 0 or more.")
         if not (np.abs(self.position) <= POSITION_LIMIT).all():
@@ -132,7 +132,7 @@ def _spread(name: str, value: ArrayLike, count: int) -> ArrayAny:
     return array
 
 
-def _rows(name: str, value: Any, kind: Any, width: int, count: int) -> ArrayAny:
+def _column(name: str, value: Any, kind: Any, width: int, count: int) -> ArrayAny:
     array = np.ascontiguousarray(value, kind)
     expected = (count, width) if width else (count,)
     if array.shape != expected:

@@ -27,11 +27,11 @@ double sum = 0.0;
 for (int i = 0; i < 26; ++i) sum += m[i];
 Attitude turn = Attitude::of(m + 12);
 if (sum - sum == 0.0) {
-  const Way way = Way::of(m + 9, m + 12, m + 16, m + 19);
-  Convex::earliest(batch, closed.data, env.data[task], ignore.data[task], {&core, &way, m[23], m[24], m[25]}, hit);
+  const Motion motion = Motion::of(m + 9, m + 12, m + 16, m + 19);
+  Convex::earliest(batch, closed.data, env.data[task], ignore.data[task], {&core, &motion, m[23], m[24], m[25]}, hit);
   if (hit.instance >= 0) {
-    turn = Way::attitude(way, hit.fraction);
-    hit.apart.point = turn.back(hit.apart.point - way.way * hit.fraction);
+    turn = Motion::attitude(motion, hit.fraction);
+    hit.apart.point = turn.back(hit.apart.point - motion.displacement * hit.fraction);
   }
 }
 double* out = result.data + 11 * (long long)task;
@@ -160,7 +160,7 @@ def sweep_body(
 ) -> BodyContact:
     """First contact of boxes and cylinders with everything that collides.
 
-    Origins go straight, attitudes on the straight way between the quaternions, brought to unit length.
+    Origins go straight, attitudes by linear interpolation between the quaternions, brought to unit length.
 
     Args:
         batch: Environments.

@@ -2,7 +2,7 @@
 
 They share no formula with the kernels where another one exists: solids by their signed distance functions, the inside of a
 mesh by solid angles, sweeps by closed forms (points and triangles) or by halving (everything else, since distances to convex
-bodies are convex along a straight way).
+bodies are convex along a straight path).
 """
 
 from __future__ import annotations

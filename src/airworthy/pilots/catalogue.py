@@ -30,25 +30,25 @@ def pilot_names() -> dict[str, str]:
     return {**tracker_names(), **_OTHERS}
 
 
-def _name(word: str) -> str:
-    name = word.partition(":")[0]
+def _name(specifier: str) -> str:
+    name = specifier.partition(":")[0]
     if name not in pilot_names():
         hint = "A trained policy is svnet:FOLDER or policy:FOLDER, a class of your own FILE.py:CLASS."
         raise unknown_name("pilot", name, pilot_names(), hint)
     return name
 
 
-def _parts(word: str) -> tuple[str, str]:
+def _parts(specifier: str) -> tuple[str, str]:
     """Name, and what stands behind the colon.
 
     Raises:
         UnknownNameError: If there is no such pilot.
         AirworthyError: A pilot with a folder that is no policy.
     """
-    name, colon, folder = _name(word), *word.partition(":")[1:]
+    name, colon, folder = _name(specifier), *specifier.partition(":")[1:]
     if (colon and (name not in (SVNET, MOTOR) or not folder)) or (name == MOTOR and not colon):
         raise AirworthyError(
-            f"The pilot is named {word!r}; write svnet:FOLDER or policy:FOLDER for a policy, other pilots without a colon."
+            f"The pilot is named {specifier!r}; write svnet:FOLDER or policy:FOLDER for a policy, other pilots without a colon."
         )
     return name, folder
 
@@ -65,26 +65,26 @@ def policy_word(folder: str | Path) -> str:
     return f"{MOTOR if contract_kind(folder) == KIND else SVNET}:{folder}"
 
 
-def pilot_level(word: str) -> str:
+def pilot_level(specifier: str) -> str:
     """Control level of a pilot's commands, for which the simulator must be built; a policy's folder may be left out.
 
     Raises:
         UnknownNameError: If there is no such pilot.
     """
-    name = _name(word)
+    name = _name(specifier)
     if name == MOTOR:
         return "rotor_speed"
     return ExpertPilot.level if name in _OTHERS else tracker_level(name)
 
 
-def pilot_sensors(word: str, vehicle: Vehicle) -> dict[str, MountedSensor]:
+def pilot_sensors(specifier: str, vehicle: Vehicle) -> dict[str, MountedSensor]:
     """Return what a pilot needs mounted, by name: a policy's camera, as it was trained to see.
 
     Raises:
         AssetError: The folder holds no policy.
         AirworthyError: As `pilot_for`, or the vehicle's record has no camera.
     """
-    name, folder = _parts(word)
+    name, folder = _parts(specifier)
     if name == MOTOR:  # it needs no sensor, but what cannot fly is refused before anything has flown
         from airworthy.pilots.motor_policy.contract import check_vehicle, read_motor_folder
 
@@ -99,7 +99,7 @@ def pilot_sensors(word: str, vehicle: Vehicle) -> dict[str, MountedSensor]:
 
 
 def pilot_for(
-    word: str, simulator: Simulator, path: Course | Trajectory, mounted: MountedSensors | None = None, device: str = "cpu"
+    specifier: str, simulator: Simulator, path: Course | Trajectory, mounted: MountedSensors | None = None, device: str = "cpu"
 ) -> Pilot:
     """Return a pilot for a simulator's vehicles as they are now: make it after parameters were drawn.
 
@@ -114,7 +114,7 @@ def pilot_for(
         UnknownNameError: If there is no such pilot.
         AirworthyError: A policy without its camera, of other rotors, or one that cannot be used.
     """
-    name, folder = _parts(word)
+    name, folder = _parts(specifier)
     if name == ExpertPilot.name:
         return expert_for(simulator, expert_reference(path), device=device)
     if name == MOTOR:

@@ -13,7 +13,7 @@ __all__ = ["StraightFlight", "trapezoid"]
 
 
 def trapezoid(time: Array, length: Array, speed: Array, acceleration: Array) -> tuple[Array, Array, Array]:
-    """Way, speed and acceleration along a line at times (n,): faster, steady, slower, rest at the end.
+    """Distance, speed and acceleration along a line at times (n,): faster, steady, slower, rest at the end.
 
     Where the line is too short for full speed its middle is the peak. Lengths 0 give rest.
 

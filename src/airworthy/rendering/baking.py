@@ -21,7 +21,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.runs.progress import progress
 from airworthy.core.schema import check_fields
 from airworthy.geometry import GeometryBatch, Mesh, Placement, RayTable, bounds, cast, occluded
-from airworthy.scenes.lights import PROBE_WORDS, BakedLight, MapLayout, fill_invalid, map_layout
+from airworthy.scenes.lights import PROBE_SIZE, BakedLight, MapLayout, fill_invalid, map_layout
 from airworthy.scenes.record import Scene, Sun
 from airworthy.scenes.texels import pack_shared_exponent
 
@@ -193,8 +193,8 @@ class Volume:
         self.light = filled.reshape(-1, 6, 3)
 
     def packed(self) -> ArrayU32:
-        """(probe, PROBE_WORDS)"""
-        packed = np.zeros((len(self.position), PROBE_WORDS), np.uint32)
+        """(probe, PROBE_SIZE)"""
+        packed = np.zeros((len(self.position), PROBE_SIZE), np.uint32)
         packed[:, :6] = pack_shared_exponent(self.light)
         # Probes inside things got the light of their neighbours: they count, but less.
         valid = np.where(self.valid, 255, 16).astype(np.uint32)

@@ -22,7 +22,7 @@ from airworthy.rendering.baking import DEFAULT_BAKE, BakeSettings, solve
 from airworthy.rendering.shading import Cameras, ShadingOptions, shade_channels
 from airworthy.scenes.appearance import appearance_of
 from airworthy.scenes.batch import SceneBatch
-from airworthy.scenes.lights import MAP_COLUMNS, PROBE_WORDS, BakedLight
+from airworthy.scenes.lights import MAP_COLUMNS, PROBE_SIZE, BakedLight
 from airworthy.scenes.record import Color, Light, Material, Scene, Sun
 
 __all__ = ["bake", "baked_light", "cache_folder", "load_baked", "relit", "save_baked", "scene_hash", "use_baked"]
@@ -111,7 +111,7 @@ def _volume_fits(baked: BakedLight) -> bool:
     numbers = np.concatenate([baked.lower, baked.spacing])
     # As floats: hostile counts could wrap an integer product round to the number of probes.
     count = int(np.prod(baked.counts.astype(np.float64)))
-    return bool(np.isfinite(numbers).all() and (baked.spacing > 0).all() and baked.probes.shape == (count, PROBE_WORDS))
+    return bool(np.isfinite(numbers).all() and (baked.spacing > 0).all() and baked.probes.shape == (count, PROBE_SIZE))
 
 
 def _maps_fit(baked: BakedLight) -> bool:

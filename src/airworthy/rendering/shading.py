@@ -27,7 +27,7 @@ from airworthy.geometry.placement import unit_quaternions
 from airworthy.geometry.query_arguments import Repeated, striped
 from airworthy.optics.pixels import SUPERSAMPLES, spreads, supersampled
 from airworthy.scenes import appearance, lights
-from airworthy.scenes.appearance import FACE_WORDS, VERTEX_WORDS, Appearance, appearance_of
+from airworthy.scenes.appearance import FACE_SIZE, VERTEX_SIZE, Appearance, appearance_of
 from airworthy.scenes.batch import SceneBatch
 
 __all__ = [
@@ -73,7 +73,7 @@ FLAGS = {
 """Switches of a launch: what is used, what is delivered."""
 SETTINGS = ("SET_FAR", "SET_SHADOW", "SET_MIRROR")
 """Numbers of a launch: longest ray [m], farthest shadows [m], roughness below which surfaces mirror."""
-CAMERA_WORDS = 12
+CAMERA_STRIDE = 12
 HOLES_MAX = 8
 """Cut-out surfaces that a ray looks through before it stops at the next."""
 SUN_ANGLE_COSINE = 0.99998
@@ -89,12 +89,12 @@ def shading_source() -> str:
         **{name: k for k, name in enumerate(SETTINGS)},
         "PACKETS_PER_TASK": PACKETS_PER_TASK,
         "RAY_ROWS": 7,
-        "CAMERA_WORDS": CAMERA_WORDS,
+        "CAMERA_STRIDE": CAMERA_STRIDE,
         "HOLES_MAX": HOLES_MAX,
         "MATERIAL_COLUMNS": appearance.MATERIAL_COLUMNS,
         "TEXTURE_COLUMNS": appearance.TEXTURE_COLUMNS,
-        "VERTEX_WORDS": VERTEX_WORDS,
-        "FACE_WORDS": FACE_WORDS,
+        "VERTEX_SIZE": VERTEX_SIZE,
+        "FACE_SIZE": FACE_SIZE,
         "LIGHT_COLUMNS": lights.LIGHT_COLUMNS,
         "LIGHT_SUN": lights.LIGHT_SUN,
         "LIGHT_POINT": lights.LIGHT_POINT,
@@ -102,7 +102,7 @@ def shading_source() -> str:
         "SKY_STEPS": lights.SKY_STEPS,
         "SKY_COLUMNS": lights.SKY_COLUMNS,
         "VOLUME_COLUMNS": lights.VOLUME_COLUMNS,
-        "PROBE_WORDS": lights.PROBE_WORDS,
+        "PROBE_SIZE": lights.PROBE_SIZE,
     }
     reals = {
         "HAZE": lights.HAZE,
@@ -132,9 +132,9 @@ ARRAYS = (
     ("settings", "f"),
     ("materials", "f"),
     ("material_maps", "i"),
-    ("shape_looks", "i"),
-    ("looks_vertices", "u"),
-    ("looks_faces", "u"),
+    ("shape_appearance", "i"),
+    ("appearance_vertices", "u"),
+    ("appearance_faces", "u"),
     ("textures", "i"),
     ("texels", "u"),
     ("lights", "f"),
@@ -157,7 +157,7 @@ ARRAYS = (
     ("out_barycentric", "f"),
     ("out_back", "f"),
 )
-"""Arrays after those of the geometry batch, in the order of the kernel's arguments, and the type of their words."""
+"""Arrays after those of the geometry batch, in the order of the kernel's arguments, and the type of their elements."""
 
 
 _ARGUMENTS = """
@@ -171,9 +171,9 @@ _ARGUMENTS = """
     settings: float32[]  # (SETTINGS,)
     materials: float32[]  # airworthy.scenes.appearance from here on
     material_maps: int32[]
-    shape_looks: int32[]
-    looks_vertices: uint32[]
-    looks_faces: uint32[]
+    shape_appearance: int32[]
+    appearance_vertices: uint32[]
+    appearance_faces: uint32[]
     textures: int32[]
     texels: uint32[]
     lights: float32[]
@@ -275,7 +275,7 @@ DEFAULT_OPTIONS = ShadingOptions()
 
 @dataclass(frozen=True, eq=False)
 class Cameras:
-    """Poses of c cameras, checked: rows of the kernel, (c, 1 or width, 12) words."""
+    """Poses of c cameras, checked: rows of the kernel, (c, 1 or width, 12) numbers."""
 
     rows: NDArray[np.void]
     env: NDArray[np.int32]
@@ -480,9 +480,9 @@ def _appearance_arrays(appearance: Appearance) -> Arrays:
     return {
         "materials": appearance.materials,
         "material_maps": appearance.material_maps,
-        "shape_looks": appearance.shape_rows,
-        "looks_vertices": appearance.vertices,
-        "looks_faces": appearance.faces,
+        "shape_appearance": appearance.shape_rows,
+        "appearance_vertices": appearance.vertices,
+        "appearance_faces": appearance.faces,
         "textures": appearance.textures,
         "texels": appearance.texels,
         "skies": appearance.skies,

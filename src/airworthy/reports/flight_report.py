@@ -344,8 +344,8 @@ def _pictures(
 
 
 def _distributions(flights: list[Mapping[str, Any]], protocol: TrackingProtocol) -> dict[str, str]:
-    judged = sum(flight.get("tracking_error_m") is not None and np.isfinite(flight["tracking_error_m"]) for flight in flights)
-    if judged < 3:
+    scored = sum(flight.get("tracking_error_m") is not None and np.isfinite(flight["tracking_error_m"]) for flight in flights)
+    if scored < 3:
         return {}
     figures = {"distribution": figure_distribution(flights, protocol)}
     parameters = _parameters(flights)

@@ -225,8 +225,8 @@ def _cards(flights: Sequence[Mapping[str, Any]], total: Mapping[str, Any], proto
 
 def _measured(name: str, value: Any, below: str, protocol: TrackingProtocol) -> dict[str, str]:
     shown = metric(name)
-    words = shown.words(protocol=protocol)
-    return card(words[0].upper() + words[1:], *_readable(value, shown.unit), below)
+    label = shown.label(protocol=protocol)
+    return card(label[0].upper() + label[1:], *_readable(value, shown.unit), below)
 
 
 def _readable(value: Any, unit: str) -> tuple[str, str]:

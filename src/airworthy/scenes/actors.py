@@ -19,7 +19,7 @@ from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.geometry import Mesh, Shape
 from airworthy.scenes.formats.model import Skeleton
-from airworthy.scenes.instance_tables import MaterialTable, ShapeTable, actor_rows, instance_numbers
+from airworthy.scenes.instance_tables import MaterialTable, ShapeTable, actor_instances, instance_numbers
 from airworthy.scenes.record import Actor, Instance, Material, Quaternion, Scene, Texture, Vector3, Waypoint
 from airworthy.scenes.skeletons import joint_matrices, part_joints, skinned_mesh
 
@@ -316,7 +316,7 @@ def posed(scene: Scene, time: float = 0.0, skins: bool = True) -> Scene:
         raise AirworthyError(f"Actors cannot stand where they are at the time {time}; expected finite seconds.")
     if not scene.actors:
         return scene
-    rows = actor_rows(scene, 0, ShapeTable(), MaterialTable())
+    rows = actor_instances(scene, 0, ShapeTable(), MaterialTable())
     paths = PathTable()
     at = np.full(len(scene.actors), float(time))
     position, attitude = actor_table(scene, paths).pose(paths, at)

@@ -1,7 +1,7 @@
 """What everything in a batch of scenes looks like, as flat arrays: materials, textures, vertices, lights, sky, baked light.
 
 `airworthy.rendering.shading` reads them; the names and orders of columns below are the interface. All arrays are 32-bit
-words. Textures are decoded to linear light once, when they are packed, with all their mip levels.
+numbers. Textures are decoded to linear light once, when they are packed, with all their mip levels.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from airworthy.scenes.lights import BakedArrays, BakedLight, baked_arrays, light
 from airworthy.scenes.record import Material, Texture
 from airworthy.scenes.texels import height_to_normal, linear_pixels, mip_chain, octahedral, pack
 
-__all__ = ["FACE_WORDS", "MATERIAL_MAPS", "TEXTURE_SCALES", "VERTEX_WORDS", "Appearance", "appearance_of"]
+__all__ = ["FACE_SIZE", "MATERIAL_MAPS", "TEXTURE_SCALES", "VERTEX_SIZE", "Appearance", "appearance_of"]
 
 # -----------------------------------------------------------------------------------------------------------------------------
 # What shading needs of a mesh beside its geometry, packed: vertex normals, tangents, coordinates, colours, occlusion; per
 # face its material and how dense its texture coordinates are.
 
-VERTEX_WORDS = 5
+VERTEX_SIZE = 5
 """Normal (octahedral), u, v, colour (square roots), tangent angle (15 bits), its hand (1 bit) and occlusion (16 bits)."""
-FACE_WORDS = 2
+FACE_SIZE = 2
 """Material of the instance, and texture repeats per metre (float bits)."""
 HAS_NORMALS, HAS_UV = 1, 2
 
@@ -41,9 +41,9 @@ def mesh_flags(mesh: Mesh) -> int:
 
 
 def packed_vertices(mesh: Mesh, occlusion: ArrayF32 | None = None) -> ArrayU32:
-    """(V, VERTEX_WORDS) of a mesh; occlusion (V,): share of the hemisphere that the mesh leaves open, 1 everywhere if None."""
+    """(V, VERTEX_SIZE) of a mesh; occlusion (V,): share of the hemisphere that the mesh leaves open, 1 everywhere if None."""
     count = len(mesh.vertices)
-    packed = np.zeros((count, VERTEX_WORDS), np.uint32)
+    packed = np.zeros((count, VERTEX_SIZE), np.uint32)
     # Anything of unit length: a mesh without normals is shaded flat, and these are not read.
     up = np.array([[0.0, 0.0, 1.0]], np.float32)
     normals = mesh.normals if mesh.normals is not None else np.repeat(up, count, axis=0)
@@ -57,7 +57,7 @@ def packed_vertices(mesh: Mesh, occlusion: ArrayF32 | None = None) -> ArrayU32:
 
 
 def occlusion_bits(count: int, occlusion: ArrayF32 | None) -> ArrayU32:
-    """Upper 16 bits of a vertex's last word."""
+    """Upper 16 bits of a vertex's last number."""
     open_share = np.ones(count) if occlusion is None else np.clip(np.asarray(occlusion, float), 0.0, 1.0)
     return np.asarray(np.rint(open_share * 65535.0).astype(np.uint32) << 16, np.uint32)
 
@@ -117,8 +117,8 @@ def _gradients(mesh: Mesh) -> tuple[Array, Array, Array]:
 
 
 def packed_faces(mesh: Mesh) -> ArrayU32:
-    """(F, FACE_WORDS) of a mesh."""
-    packed = np.zeros((len(mesh.faces), FACE_WORDS), np.uint32)
+    """(F, FACE_SIZE) of a mesh."""
+    packed = np.zeros((len(mesh.faces), FACE_SIZE), np.uint32)
     if mesh.face_material is not None:
         packed[:, 0] = mesh.face_material.astype(np.uint32)
     packed[:, 1] = uv_density(mesh).astype(np.float32).view(np.uint32)
@@ -321,7 +321,7 @@ class _Densities:
 
 
 def _mesh_arrays(shapes: list[Shape]) -> tuple[NDArray[np.int32], ArrayU32, ArrayU32]:
-    """Rows (shape, 4): first vertex, first face, flags, spare; and the words of vertices and faces."""
+    """Rows (shape, 4): first vertex, first face, flags, spare; and the packed numbers of vertices and faces."""
     rows = np.zeros((max(len(shapes), 1), 4), np.int32)
     vertices, faces, vertex, face = [], [], 0, 0
     for index, shape in enumerate(shapes):
@@ -334,8 +334,8 @@ def _mesh_arrays(shapes: list[Shape]) -> tuple[NDArray[np.int32], ArrayU32, Arra
     blank = np.zeros((1, 1), np.uint32)
     return (
         rows,
-        np.concatenate(vertices) if vertex else np.repeat(blank, VERTEX_WORDS, 1),
-        np.concatenate(faces) if face else np.repeat(blank, FACE_WORDS, 1),
+        np.concatenate(vertices) if vertex else np.repeat(blank, VERTEX_SIZE, 1),
+        np.concatenate(faces) if face else np.repeat(blank, FACE_SIZE, 1),
     )
 
 

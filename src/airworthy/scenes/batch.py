@@ -16,7 +16,14 @@ from airworthy.geometry.batch import GeometryBatch
 from airworthy.geometry.placement import Placement
 from airworthy.scenes._attached import AttachedMarks, AttachedSplats, RenderedBatch, is_collision_only
 from airworthy.scenes.actors import EXTERNAL, VELOCITY, ActorTable, PathTable, actor_table, still
-from airworthy.scenes.instance_tables import InstanceTable, MaterialTable, ShapeTable, actor_rows, semantic_numbers, static_rows
+from airworthy.scenes.instance_tables import (
+    InstanceTable,
+    MaterialTable,
+    ShapeTable,
+    actor_instances,
+    semantic_numbers,
+    static_instances,
+)
 from airworthy.scenes.record import Instance, Material, Scene, Texture
 from airworthy.scenes.skeletons import PartJoints, part_joints
 
@@ -78,7 +85,7 @@ class SceneBatch:
         self._origin: SceneBatch | None = None
         self._twin: RenderedBatch | None = None
         self._index: dict[int, int] = {}
-        self._extra = _extra_rows(extra_movers, extra_shapes, extra_materials, self._shapes, self._materials)
+        self._extra = _extra_instances(extra_movers, extra_shapes, extra_materials, self._shapes, self._materials)
         chosen = [self._add(scene) for scene in given]
         self.scene_of_env = np.array([chosen[env % len(chosen)] for env in range(self.env_count)], np.int32)
         """(env,) index into `scenes`."""
@@ -127,8 +134,8 @@ class SceneBatch:
             return found
         index = len(self.scenes)
         # All that may refuse the scene comes before the first list grows: a failed `assign` leaves the pool as it was.
-        static = static_rows(scene, index, self._shapes, self._materials)
-        moving = actor_rows(scene, index, self._shapes, self._materials)
+        static = static_instances(scene, index, self._shapes, self._materials)
+        moving = actor_instances(scene, index, self._shapes, self._materials)
         actors = actor_table(scene, self._paths)
         joints = part_joints(scene, moving)
         lights, beacons = _light_marks(scene), _beacon_marks(scene)
@@ -148,7 +155,7 @@ class SceneBatch:
     def _build(self) -> None:
         """Build the engine's batch over the pool, and the state of every actor at its beginning."""
         self._actor_max = max(len(table) for table in self._actors)
-        self._mover_max = self.extra_count + max(len(rows) for rows in self._moving)
+        self._mover_max = self.extra_count + max(len(instances) for instances in self._moving)
         self._parts = self._padded_parts()
         self._state = still(self.env_count * self._actor_max)
         self._position = np.zeros((self.env_count, self._mover_max, 3))
@@ -160,7 +167,7 @@ class SceneBatch:
         movers = [self.mover_placement(scene) for scene in range(len(self.scenes))] if self._mover_max else None
         self.geometry = GeometryBatch(
             self._shapes.shapes,
-            [rows.placement() for rows in self._static],
+            [instances.placement() for instances in self._static],
             self.scene_of_env,
             [movers[scene] for scene in self.scene_of_env] if movers else None,
             device=self.device,
@@ -170,11 +177,11 @@ class SceneBatch:
 
     def mover_placement(self, scene: int) -> Placement:
         """Movers of an environment with a unique scene, at rest: vehicles, parts at rest, and rows that nothing uses."""
-        rows = self._moving[scene]
+        instances = self._moving[scene]
         # Every environment has as many movers, so that a swap of scenes rebuilds no arrays; the rest are switched off.
-        spare = self._mover_max - self.extra_count - len(rows)
+        spare = self._mover_max - self.extra_count - len(instances)
         columns = [
-            np.concatenate((getattr(self._extra, name), getattr(rows, name), np.repeat(blank, spare, axis=0)))
+            np.concatenate((getattr(self._extra, name), getattr(instances, name), np.repeat(blank, spare, axis=0)))
             for name, blank in _BLANK.items()
         ]
         return Placement(*columns)
@@ -222,7 +229,7 @@ class SceneBatch:
 
     def actor_pose(self, name: str, env_ids: ArrayLike | None = None) -> tuple[Array, Array]:
         """World positions (k, 3) and attitudes (k, 4) of an actor now, in the environments that have it, or in those given."""
-        rows, envs = self._rows_of(name, env_ids)
+        rows, envs = self._actor_indices(name, env_ids)
         return self._state.take(rows).pose(self._paths, self.time[envs])
 
     def pose_actor(
@@ -246,7 +253,7 @@ class SceneBatch:
         Raises:
             AirworthyError: Shapes do not fit, a number is not finite, or an environment's scene has no such actor.
         """
-        rows, envs = self._rows_of(name, env_ids)
+        rows, envs = self._actor_indices(name, env_ids)
         self._state.position[rows] = _spread(position, len(rows), 3, "position")
         self._state.attitude[rows] = _unit(attitude, len(rows))
         self._state.kind[rows] = EXTERNAL
@@ -268,7 +275,7 @@ class SceneBatch:
         Raises:
             AirworthyError: As `pose_actor`.
         """
-        rows, envs = self._rows_of(name, env_ids)
+        rows, envs = self._actor_indices(name, env_ids)
         speed, turn = _spread(velocity, len(rows), 3, "velocity"), _spread(rate, len(rows), 3, "rate")
         position, attitude = self._state.take(rows).pose(self._paths, self.time[envs])
         self._state.position[rows], self._state.attitude[rows] = position, attitude
@@ -386,9 +393,9 @@ class SceneBatch:
             for scene in np.unique(scenes):
                 if self._joints[scene].moved:
                     mine = scenes == scene
-                    rows = self._moving[scene]
-                    pose = self._joints[scene].poses(rows, envs[mine], self.time[envs[mine]], self._overrides)
-                    local[mine, : len(rows)], turn[mine, : len(rows)] = pose
+                    instances = self._moving[scene]
+                    pose = self._joints[scene].poses(instances, envs[mine], self.time[envs[mine]], self._overrides)
+                    local[mine, : len(instances)], turn[mine, : len(instances)] = pose
             position, attitude = self._actor_poses(envs)
             row = np.arange(len(envs))[:, None]
             position, attitude = position[row, actor], attitude[row, actor]
@@ -400,11 +407,11 @@ class SceneBatch:
         """Of every scene's parts at rest: actor (scene, part), position (scene, part, 3) and attitude (scene, part, 4)."""
         count = (len(self.scenes), self._mover_max - self.extra_count)
         actor, local, turn = np.zeros(count, np.int64), np.zeros((*count, 3)), np.tile(frames.IDENTITY, (*count, 1))
-        for scene, rows in enumerate(self._moving):
-            actor[scene, : len(rows)], local[scene, : len(rows)], turn[scene, : len(rows)] = (
-                rows.actor,
-                rows.position,
-                rows.attitude,
+        for scene, instances in enumerate(self._moving):
+            actor[scene, : len(instances)], local[scene, : len(instances)], turn[scene, : len(instances)] = (
+                instances.actor,
+                instances.position,
+                instances.attitude,
             )
         return actor, local, turn
 
@@ -419,7 +426,7 @@ class SceneBatch:
             raise AirworthyError(f"Environment {envs.max()} does not exist; expected 0 to {self.env_count - 1}.")
         return envs
 
-    def _rows_of(self, name: str, env_ids: ArrayLike | None) -> tuple[ArrayInt, ArrayInt]:
+    def _actor_indices(self, name: str, env_ids: ArrayLike | None) -> tuple[ArrayInt, ArrayInt]:
         """Rows of an actor in the state, and its environments."""
         slots = np.array([_slot(scene, name) for scene in self.scenes])[self.scene_of_env]
         envs = np.flatnonzero(slots >= 0) if env_ids is None else self._envs(env_ids)
@@ -454,7 +461,7 @@ _BLANK: dict[str, ArrayAny] = {
 }
 
 
-def _extra_rows(
+def _extra_instances(
     placement: Placement | None,
     shapes: Sequence[Shape],
     materials: Sequence[Material],

@@ -241,7 +241,7 @@ def _inside(scene: Scene, point: tuple[float, ...]) -> bool:
 
 def _actor_problems(scene: Scene) -> Iterator[str]:
     from airworthy.scenes.actors import PathTable, actor_table
-    from airworthy.scenes.instance_tables import InstanceTable, actor_rows
+    from airworthy.scenes.instance_tables import InstanceTable, actor_instances
     from airworthy.scenes.skeletons import part_joints
 
     # A missing shape is said already, and would be said again here in other words.
@@ -249,7 +249,7 @@ def _actor_problems(scene: Scene) -> Iterator[str]:
         return
     try:
         actor_table(scene, PathTable())
-        rows: InstanceTable = actor_rows(scene, 0, *_tables())
+        rows: InstanceTable = actor_instances(scene, 0, *_tables())
         part_joints(scene, rows)
     except AirworthyError as error:
         yield str(error).rstrip(".")

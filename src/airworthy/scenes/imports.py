@@ -18,7 +18,7 @@ from airworthy.core.errors import AirworthyError, AssetError, AssetWarning, unkn
 from airworthy.scenes.extent import instances_box
 from airworthy.scenes.formats.model import CloudNote, FileLimits, Model, Points
 from airworthy.scenes.formats.read import MODEL_SUFFIXES, POINT_SUFFIXES
-from airworthy.scenes.free_places import with_free_path
+from airworthy.scenes.free_points import with_free_path
 from airworthy.scenes.point_clouds import CloudCells, cells_mesh, cloud_cells, find_lattice, float32_step, need_near
 from airworthy.scenes.record import IDENTITY, Instance, Material, Pose, Quaternion, Region, Scene, Vector3, prefixed_material
 
@@ -261,7 +261,7 @@ def model_scene(
     """Return a model or cloud file as a scene, with bounds from its box.
 
     A point cloud is a map: it keeps its frame. A model is an object: it is stood on the floor, its middle at the origin. Start
-    and goal lie where there is room (`free_places.with_free_path`), the same in either frame, or where the scene had them that
+    and goal lie where there is room (`free_points.with_free_path`), the same in either frame, or where the scene had them that
     a cloud was exported from.
 
     Args:

@@ -21,10 +21,10 @@ __all__ = [
     "InstanceTable",
     "MaterialTable",
     "ShapeTable",
-    "actor_rows",
+    "actor_instances",
     "instance_numbers",
     "semantic_numbers",
-    "static_rows",
+    "static_instances",
 ]
 
 FIRST_INSTANCE_ID = 100
@@ -180,7 +180,7 @@ class InstanceTable:
         return Placement(**{column.name: getattr(self, column.name) for column in fields(Placement)})
 
 
-def static_rows(scene: Scene, index: int, shapes: ShapeTable, materials: MaterialTable) -> InstanceTable:
+def static_instances(scene: Scene, index: int, shapes: ShapeTable, materials: MaterialTable) -> InstanceTable:
     """Rows of a scene's instances.
 
     Args:
@@ -193,11 +193,11 @@ def static_rows(scene: Scene, index: int, shapes: ShapeTable, materials: Materia
         UnknownNameError: An instance names a shape, material or texture that the scene does not hold.
         AirworthyError: A pose or scale is not finite.
     """
-    return _rows(scene, index, scene.instances, instance_numbers(scene)[0], shapes, materials)
+    return _instances(scene, index, scene.instances, instance_numbers(scene)[0], shapes, materials)
 
 
-def actor_rows(scene: Scene, index: int, shapes: ShapeTable, materials: MaterialTable) -> InstanceTable:
-    """Rows of a scene's actors' parts at rest, in the actors' frames; raises as `static_rows`.
+def actor_instances(scene: Scene, index: int, shapes: ShapeTable, materials: MaterialTable) -> InstanceTable:
+    """Rows of a scene's actors' parts at rest, in the actors' frames; raises as `static_instances`.
 
     Args:
         scene: The scene.
@@ -206,12 +206,12 @@ def actor_rows(scene: Scene, index: int, shapes: ShapeTable, materials: Material
         materials: Alike.
     """
     parts = [part for actor in scene.actors for part in actor.parts]
-    rows = _rows(scene, index, parts, instance_numbers(scene)[1], shapes, materials)
-    rows.actor = np.repeat(np.arange(len(scene.actors), dtype=np.int32), [len(actor.parts) for actor in scene.actors])
-    return rows
+    table = _instances(scene, index, parts, instance_numbers(scene)[1], shapes, materials)
+    table.actor = np.repeat(np.arange(len(scene.actors), dtype=np.int32), [len(actor.parts) for actor in scene.actors])
+    return table
 
 
-def _rows(
+def _instances(
     scene: Scene, index: int, items: Sequence[Instance], numbers: list[int], shapes: ShapeTable, materials: MaterialTable
 ) -> InstanceTable:
     semantic = semantic_numbers(scene)
@@ -228,7 +228,7 @@ def _rows(
         if key not in firsts:
             firsts[key] = materials.add(scene, index, *key)
     count = len(items)
-    rows = InstanceTable(
+    table = InstanceTable(
         np.array([slots[item.shape][0] for item in items], np.int32),
         np.array([item.position for item in items], np.float64).reshape(count, 3),
         np.array([item.attitude for item in items], np.float64).reshape(count, 4),
@@ -239,8 +239,8 @@ def _rows(
         np.array([item.visible or item.covered for item in items], bool),  # rays meet what is covered
         np.array([item.collide for item in items], bool),
     )
-    _check(rows, items, scene)
-    return rows
+    _check(table, items, scene)
+    return table
 
 
 def material_count(shape: Shape) -> int:
@@ -253,9 +253,9 @@ def material_count(shape: Shape) -> int:
     return count
 
 
-def _check(rows: InstanceTable, items: Sequence[Instance], scene: Scene) -> None:
-    length = np.linalg.norm(rows.attitude, axis=1)
-    good = np.isfinite(rows.position).all(1) & (np.abs(length - 1.0) < 1e-4) & (rows.scale > 0.0) & np.isfinite(rows.scale)
+def _check(table: InstanceTable, items: Sequence[Instance], scene: Scene) -> None:
+    length = np.linalg.norm(table.attitude, axis=1)
+    good = np.isfinite(table.position).all(1) & (np.abs(length - 1.0) < 1e-4) & (table.scale > 0.0) & np.isfinite(table.scale)
     if good.all():
         return
     wrong = int(np.argmin(good))

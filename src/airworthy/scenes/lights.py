@@ -26,8 +26,8 @@ __all__ = ["BakedArrays", "BakedLight", "MapLayout", "baked_arrays", "fill_inval
 
 VOLUME_COLUMNS = 12
 """Lower corner (3), one over the spacing (3), probes along each axis (3), number of the first probe, 1 if baked, lift [m]."""
-PROBE_WORDS = 8
-"""Six words of light (shared exponent), then validity and visibility of the sun (8 bits each), and a spare."""
+PROBE_SIZE = 8
+"""Six numbers of light (shared exponent), then validity and visibility of the sun (8 bits each), and a spare."""
 MAP_COLUMNS = 4
 """First node, nodes along x, y and z."""
 MAP_NODES_MAX = 256
@@ -45,7 +45,7 @@ class BakedLight:
     counts: NDArray[np.int32]
     """Probes along x, y, z, each at least 2."""
     probes: ArrayU32
-    """(counts product, PROBE_WORDS), z fastest."""
+    """(counts product, PROBE_SIZE), z fastest."""
     map_of_instance: NDArray[np.int32]
     """(instance,): row of `maps`, -1 for none."""
     maps: NDArray[np.int32]
@@ -93,7 +93,7 @@ def baked_arrays(scene_count: int, slot_starts: Sequence[int], slot_count: int, 
     volumes[:, 6:9] = 2.0
     # Never empty, since Warp gives empty arrays no memory.
     slots = np.full(max(slot_count, 1), -1, np.int32)
-    probes, maps, nodes = [np.zeros((8, PROBE_WORDS), np.uint32)], [], [np.zeros((1, 2), np.uint32)]
+    probes, maps, nodes = [np.zeros((8, PROBE_SIZE), np.uint32)], [], [np.zeros((1, 2), np.uint32)]
     # Behind the dummies of scenes without baked light.
     probe, row, node = 8, 0, 1
     for scene, light in sorted(baked.items()):

@@ -24,20 +24,22 @@ from airworthy.sensors.devices import Device, device, device_from
 from airworthy.sensors.noise import sensor_number
 from airworthy.sensors.sampling import SensorView
 
-__all__ = ["WORD_HINT", "check_sample", "check_sensor", "device_or_sensor", "is_own", "remembers", "renamed", "sampled"]
+__all__ = ["SPECIFIER_HINT", "check_sample", "check_sensor", "device_or_sensor", "is_own", "remembers", "renamed", "sampled"]
 
-WORD_HINT = "`airworthy sensors` lists the devices; one's own are FILE.toml:NAME or FILE.py:CLASS, see docs/howto/sensors.md."
+SPECIFIER_HINT = (
+    "`airworthy sensors` lists the devices; one's own are FILE.toml:NAME or FILE.py:CLASS, see docs/howto/sensors.md."
+)
 """Last sentence of what is said about an unknown word."""
-_WORD = re.compile(r"(?P<path>.+\.(?P<kind>toml|py))(?::(?P<name>[^:]*))?", re.DOTALL)
+_SPECIFIER = re.compile(r"(?P<path>.+\.(?P<kind>toml|py))(?::(?P<name>[^:]*))?", re.DOTALL)
 _MEMORY = ("reset", "save", "restore")
 
 
-def is_own(word: str) -> bool:
+def is_own(specifier: str) -> bool:
     """Tell whether a word names a file of one's own: FILE.toml, FILE.toml:NAME, FILE.py or FILE.py:CLASS."""
-    return _WORD.fullmatch(word) is not None
+    return _SPECIFIER.fullmatch(specifier) is not None
 
 
-def device_or_sensor(word: str) -> Device | Sensor:
+def device_or_sensor(specifier: str) -> Device | Sensor:
     """Return the device of a word: a name of the catalogue, or FILE.toml:NAME; or a new sensor of FILE.py:CLASS.
 
     The code of a Python file runs, as the user asks.
@@ -47,9 +49,9 @@ def device_or_sensor(word: str) -> Device | Sensor:
         AssetError: The file cannot be read.
         AirworthyError: An entry cannot be used, or the class makes no sensor.
     """
-    found = _WORD.fullmatch(word)
+    found = _SPECIFIER.fullmatch(specifier)
     if found is None:
-        return device(word)
+        return device(specifier)
     path, name = Path(found["path"]), found["name"] or ""
     return _device_of(path, name) if found["kind"] == "toml" else _sensor_of(path, name)
 

@@ -180,10 +180,10 @@ class DynamicsFamily:
         start = layout.offsets["control_mass"]
         # Equal records share a column, also where each environment brought its own copy.
         known: dict[Any, Array] = {}
-        seen: dict[tuple[int, int], Array] = {}
+        known_columns: dict[tuple[int, int], Array] = {}
         for item, belief in zip(vehicles, believed, strict=True):
             # By identity first: hashing a whole record for each of thousands of environments takes its time.
-            if (id(item), id(belief)) in seen:
+            if (id(item), id(belief)) in known_columns:
                 continue
             key = (item, belief, tuple(sorted(belief.extra.items())))
             if key not in known:
@@ -193,10 +193,10 @@ class DynamicsFamily:
                 if self.name == "rigid":
                     check_law(column, layout, config, item)
                 known[key] = column
-            seen[id(item), id(belief)] = known[key]
+            known_columns[id(item), id(belief)] = known[key]
         if len(known) == 1:  # one column for all: no memory per environment
             return np.broadcast_to(next(iter(known.values()))[:, None], (layout.size, len(vehicles)))
-        return np.stack([seen[id(a), id(b)] for a, b in zip(vehicles, believed, strict=True)], axis=1)
+        return np.stack([known_columns[id(a), id(b)] for a, b in zip(vehicles, believed, strict=True)], axis=1)
 
     def check_level(self, level: str) -> None:
         """Raise where the family does not take commands at a level."""

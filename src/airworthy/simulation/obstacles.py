@@ -127,7 +127,7 @@ GAP = 2e-5
 BAND = 1e-4
 """What is nearer than this beyond the gap, at an impact elsewhere, takes part in it [m]."""
 LEAVING = 1e-7
-"""Way into a surface over a sub-step that does not count as an approach [m]: a tenth of a micrometre."""
+"""Depth into a surface over a sub-step that does not count as an approach [m]: a tenth of a micrometre."""
 SHALLOW = 1e-3
 """Overlap up to which a body may slide or fly out; a deeper one is a contact whatever it does [m]."""
 SAME = 1e-4
@@ -191,7 +191,7 @@ class Obstacles:
     def first(self, bodies: ContactBodies, start: BodyMotion, end: BodyMotion) -> Contacts:
         """First contact of each body between two motions.
 
-        Spheres move straight from where they were to where they are; boxes and cylinders turn on their way.
+        Spheres move straight from where they were to where they are; boxes and cylinders turn along their path.
 
         Args:
             bodies: k of them.

@@ -146,7 +146,7 @@ def _bound(
 ) -> None:
     """Slow down bodies that would gain by contact, in place.
 
-    In the frame of what was hit, what acted on a body (`held` [m/s^2], and the `work` of its torque [J]) worked along the way
+    In the frame of what was hit, what acted on a body (`held` [m/s^2], and the `work` of its torque [J]) worked along the path
     that it took, and contact did not. A body that rests at one point and hits with another in the same step would gain
     otherwise.
     """

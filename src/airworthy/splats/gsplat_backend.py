@@ -43,7 +43,7 @@ class CameraGroupSums:
     def __init__(self, torch: Any, scenes: list[Splats], fields: list[dict[str, Any]], cameras: int):
         self._torch, self._scenes, self._fields = torch, scenes, fields
         self._shift = [np.zeros(len(one), np.float32) for one in scenes]
-        self._seen = [np.zeros(len(one), np.float32) for one in scenes]
+        self._counts = [np.zeros(len(one), np.float32) for one in scenes]
         self._views = np.zeros((cameras, 4, 4))
         for tensors in fields:
             for tensor in tensors.values():
@@ -80,12 +80,12 @@ class CameraGroupSums:
             self._views[some] = matrices.grad.cpu().numpy()
         if projected.grad is not None:
             self._shift[scene] += projected.grad.norm(dim=-1).sum(dim=0).cpu().numpy()
-        self._seen[scene] += (meta["radii"] > 0).all(dim=-1).sum(dim=0).cpu().numpy()
+        self._counts[scene] += (meta["radii"] > 0).all(dim=-1).sum(dim=0).cpu().numpy()
 
     def gaussians(self) -> list[Gradients]:
         """Per scene."""
         found = []
-        for splats, fields, shift, seen in zip(self._scenes, self._fields, self._shift, self._seen, strict=True):
+        for splats, fields, shift, times in zip(self._scenes, self._fields, self._shift, self._counts, strict=True):
             parts: dict[str, ArrayF32] = {}
             for name, theirs in _FIELDS.items():
                 grad = fields[theirs].grad
@@ -94,7 +94,7 @@ class CameraGroupSums:
                 fields[theirs].grad = None
             turn, unit = parts["rotation"][:, [1, 2, 3, 0]], splats.rotation
             parts["rotation"] = turn - unit * (unit * turn).sum(axis=1, keepdims=True)
-            found.append(Gradients(**parts, image_shift=shift, image_count=seen))
+            found.append(Gradients(**parts, image_shift=shift, image_count=times))
         return found
 
     def poses(self, cameras: NDArray[np.void]) -> PoseGradients:

@@ -117,9 +117,9 @@ _RASTER_BACK_ARGUMENTS = """
     owners: int32[]  # output of the first stage: of each place in the one list, number of the record
     places: int32[]  # likewise the place; later in the order of the owners
     limits: float32[]  # depth beyond which nothing was blended (camera, height, width)
-    seen_rgb: float32[]  # images (camera, height, width, 3)
-    seen_depth: float32[]  # (camera, height, width)
-    seen_alpha: float32[]
+    rendered_rgb: float32[]  # images (camera, height, width, 3)
+    rendered_depth: float32[]  # (camera, height, width)
+    rendered_alpha: float32[]
     rgb: float32[]  # derivatives of the loss, as the images
     depth: float32[]
     alpha: float32[]

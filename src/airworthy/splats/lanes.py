@@ -19,7 +19,7 @@ from airworthy.splats.kernels import (
     raster_back_kernel,
     raster_kernel,
 )
-from airworthy.splats.native_text import CHUNK, FLAGS, RECORD_WORDS, SLOPE_ROWS, STAGES, TILE
+from airworthy.splats.native_text import CHUNK, FLAGS, RECORD_SIZE, SLOPE_ROWS, STAGES, TILE
 
 Arrays = dict[str, ArrayF32]
 _LAUNCHES_KEPT = 24
@@ -55,7 +55,7 @@ class CpuLanes:
         count, stride = view.count, view.stride
         take, tasks = self.buffers.take, count * stride
         self.cameras = as_warp(view.cameras)
-        self.records = take("records", tasks * CHUNK * RECORD_WORDS, np.float32)
+        self.records = take("records", tasks * CHUNK * RECORD_SIZE, np.float32)
         self.tags = take("tags", tasks * 4 * CHUNK, np.int32)
         self.counts = take("counts", tasks * 2, np.int32)
         arrays = [*self.sent, self.cameras, self.order(tasks), self.records, self.tags, self.counts]
@@ -71,9 +71,9 @@ class CpuLanes:
         self.band_rows = max(1, rows * count // _BAND_TASKS)
         tasks = count * -(-rows // self.band_rows)
         take = self.buffers.take
-        seen = self.buffers.host("counts")[: count * stride * 2].reshape(count, stride, 2)[..., 0].sum(axis=1)
+        visible = self.buffers.host("counts")[: count * stride * 2].reshape(count, stride, 2)[..., 0].sum(axis=1)
         # Never less than before: launches are recorded per set of numbers, and a new one runs on one thread at first.
-        self._entries = entries = max(self._entries, _round_up(int(seen.max(initial=0))))
+        self._entries = entries = max(self._entries, _round_up(int(visible.max(initial=0))))
         scratch, heads = take("scratch", tasks * 4 * entries, np.int32), take("heads", count * rows * columns, np.int32)
         self.tiles, needed = take("tiles", 2 * count * rows * columns, np.int32), take("needed", tasks, np.int32)
         self.capacity = max(self.capacity, _round_up(entries // max(1, tasks // count) * 2))
@@ -133,7 +133,7 @@ def _round_up(count: int) -> int:
 
 # ---- Derivatives on a CPU: from pixels to Gaussians in the image, and on to Gaussians in space and cameras ------------------
 
-PART_WORDS = 16
+PART_SIZE = 16
 """Numbers between rows of sums: of a place in a list, a record, a camera's pose."""
 BACK_STAGES = {"tiles": 0, "cameras": 1, "records": 2}
 POSE_PLACES = [int(f"{k:04b}"[::-1], 2) for k in range(12)]
@@ -183,7 +183,7 @@ class Slopes:
         """
         found = self._to_records(engine, view, images, slopes)
         chunks = len(self.touched)
-        pose = np.zeros((view.count, view.stride, PART_WORDS), np.float32)
+        pose = np.zeros((view.count, view.stride, PART_SIZE), np.float32)
         arrays = [*engine.sent, engine.cameras, engine.order(chunks), engine.tags, engine.counts, found]
         arrays += [*self._sent, as_warp(pose), self._touched]
         numbers = [view.stride, view.count, view.width, view.height, view.flags, 1, view.near, view.dilation]
@@ -192,8 +192,8 @@ class Slopes:
 
     def _to_records(self, engine: CpuLanes, view: CameraView, images: Arrays, slopes: Arrays) -> Any:
         take, tiles = engine.buffers.take, view.count * -(-view.width // TILE) * -(-view.height // TILE)
-        partials = take("partials", engine.lists.size * PART_WORDS, np.float32)
-        found = take("record slopes", view.count * view.stride * CHUNK * PART_WORDS, np.float32)
+        partials = take("partials", engine.lists.size * PART_SIZE, np.float32)
+        found = take("record slopes", view.count * view.stride * CHUNK * PART_SIZE, np.float32)
         nothing, owners = take("nothing", 1, np.float32), take("owners", 1, np.int32)
         given = [as_warp(array) if array is not None else nothing for array in back_arrays(view, images, slopes)]
         work = [owners, owners, *given, take("used", tiles, np.int32), partials, found]

@@ -15,8 +15,8 @@ TILE = 16
 """Pixels along the side of a tile."""
 GEOMETRY_ROWS = 13
 """Numbers of a Gaussian that every camera reads: mean (3), axes times their standard deviations (3 x 3), opacity."""
-RECORD_WORDS = 12
-BACK_WORDS = 10
+RECORD_SIZE = 12
+BACK_SIZE = 10
 """Derivatives with respect to a record: x, y, a, b, c, peak, red, green, blue, depth."""
 SLOPE_ROWS = 15
 """Derivatives with respect to a Gaussian: mean (3), axes (3 x 3), opacity; then length of that with respect to its place in the
@@ -79,7 +79,7 @@ _WHOLE = {
     "GEOMETRY_ROWS": GEOMETRY_ROWS,
     "ROW_AXES": 3,
     "ROW_OPACITY": 12,
-    "RECORD_WORDS": RECORD_WORDS,
+    "RECORD_SIZE": RECORD_SIZE,
     "TILE": TILE,
     "TEST_SIDE": 4,
     "BLOCK_X": 4,
@@ -87,7 +87,7 @@ _WHOLE = {
     "DIGITS": 3,
     "DIGIT_BITS": 10,
     "AHEAD": 8,
-    "BACK_WORDS": BACK_WORDS,
+    "BACK_SIZE": BACK_SIZE,
     "BACK_TILES": 0,
     "SLOPE_ROWS": SLOPE_ROWS,
     "STAGE_EMIT": 0,

@@ -17,8 +17,8 @@ from airworthy.splats.kernels import (
     raster_back_kernel,
     raster_kernel,
 )
-from airworthy.splats.lanes import BACK_STAGES, PART_WORDS, POSE_PLACES, Arrays, back_arrays, back_flags, pose_sums
-from airworthy.splats.native_text import CHUNK, RECORD_WORDS, SLOPE_ROWS, TILE
+from airworthy.splats.lanes import BACK_STAGES, PART_SIZE, POSE_PLACES, Arrays, back_arrays, back_flags, pose_sums
+from airworthy.splats.native_text import CHUNK, RECORD_SIZE, SLOPE_ROWS, TILE
 
 _DEPTH_BITS = 32
 _EMIT, _FIND = 0, 1
@@ -48,7 +48,7 @@ class Single:
         count, stride = view.count, view.stride
         slots, tile_count = count * stride * CHUNK, count * -(-view.width // TILE) * -(-view.height // TILE)
         cameras = as_warp(view.cameras, self._device)
-        records, tags = take("records", slots * RECORD_WORDS, np.float32), take("tags", slots * 4, np.int32)
+        records, tags = take("records", slots * RECORD_SIZE, np.float32), take("tags", slots * 4, np.int32)
         counts, nothing = take("counts", slots, np.int32)[:slots], take("nothing", 1, np.int32)
         arrays = [*self._sent, cameras, nothing, records, tags, counts]
         self._launch(project_kernel, slots, arrays, [stride, view.width, view.height, view.flags, view.near, view.dilation])
@@ -160,7 +160,7 @@ class SingleSlopes:
         found = self._to_records(engine, cameras, view, images, slopes)
         take, slots, chunks = engine._buffers.take, view.count * view.stride, self._touched.size
         rows = slots * self._pose_rows
-        pose = take("pose slopes", rows * PART_WORDS, np.float32)
+        pose = take("pose slopes", rows * PART_SIZE, np.float32)
         # Chunks that nobody sees write nothing.
         pose.zero_()
         nothing = take("nothing", 1, np.int32)
@@ -170,7 +170,7 @@ class SingleSlopes:
         # On a GPU half a warp takes sixteen Gaussians, on a CPU a task takes a chunk.
         groups = chunks if self._device == "cpu" else chunks * (CHUNK // CPU_LANES)
         self._launch(project_back_kernel, groups, arrays, numbers)
-        parts = pose.numpy()[: rows * PART_WORDS].reshape(view.count, view.stride, self._pose_rows, PART_WORDS)
+        parts = pose.numpy()[: rows * PART_SIZE].reshape(view.count, view.stride, self._pose_rows, PART_SIZE)
         self.poses.append(pose_sums(view, parts[..., POSE_PLACES].astype(np.float64).sum(axis=2)))
 
     def _to_records(self, engine: Single, cameras: Any, view: CameraView, images: Arrays, slopes: Arrays) -> Any:
@@ -183,8 +183,8 @@ class SingleSlopes:
         owners, positions = take("owners", room, np.int32), take("places", room, np.int32)
         nothing, used = take("no image", 1, np.float32), take("nothing", 1, np.int32)
         given = [as_warp(a, self._device) if a is not None else nothing for a in back_arrays(view, images, slopes)]
-        partials = take("partials", room // 2 * PART_WORDS, np.float32)
-        found = take("record slopes", slots * PART_WORDS, np.float32)
+        partials = take("partials", room // 2 * PART_SIZE, np.float32)
+        found = take("record slopes", slots * PART_SIZE, np.float32)
         arrays = [cameras, used, take("records", 1, np.float32), ends, take("tiles", 1, np.int32), take("lists", 1, np.int32)]
         arrays += [owners, positions, *given, used, partials, found]
         numbers = [view.stride, view.width, view.height, 0, 0, back_flags(view, slopes)]

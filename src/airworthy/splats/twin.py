@@ -179,17 +179,17 @@ def render(
         lens: How the camera bends rays; None: a pinhole.
         options: The others of `project`.
     """
-    seen = project(splats, width, height, intrinsics, position, attitude, lens=lens, **options)
+    projected = project(splats, width, height, intrinsics, position, attitude, lens=lens, **options)
     farthest, along = np.inf if limit is None else np.asarray(limit, np.float64), np.ones(())
     if lens is not None and lens.model == "fisheye":
         along = lens.pixel_rays(width, height, intrinsics)[0][..., 2]
         farthest = np.where(np.isinf(farthest), np.inf, farthest / along)
     x, y = np.arange(width) + 0.5, (np.arange(height) + 0.5)[:, None]
-    kind = np.result_type(seen.mean, seen.precision, seen.opacity, seen.colour)
+    kind = np.result_type(projected.mean, projected.precision, projected.opacity, projected.colour)
     left, rgb = np.ones((height, width), kind), np.zeros((height, width, 3), kind)
     mean_depth, half_depth = np.zeros((height, width), kind), np.full((height, width), np.inf, kind)
     for mean, form, opacity, depth, colour in zip(
-        seen.mean, seen.precision, seen.opacity, seen.depth, seen.colour, strict=True
+        projected.mean, projected.precision, projected.opacity, projected.depth, projected.colour, strict=True
     ):
         dx, dy = x - mean[0], y - mean[1]
         alpha = opacity * np.exp(-0.5 * (form[0, 0] * dx * dx + 2.0 * form[0, 1] * dx * dy + form[1, 1] * dy * dy))

@@ -37,7 +37,7 @@ class Metric:
     digits: int = 3
     """Decimals in tables whose columns are aligned."""
 
-    def words(self, short: bool = False, protocol: TrackingProtocol | None = None) -> str:
+    def label(self, short: bool = False, protocol: TrackingProtocol | None = None) -> str:
         """Return the title, or its short form, without the unit.
 
         Args:
@@ -48,7 +48,7 @@ class Metric:
 
     def heading(self, short: bool = False, protocol: TrackingProtocol | None = None) -> str:
         """Return `words` with the unit in brackets: "tracking error [m]"."""
-        text = self.words(short, protocol)
+        text = self.label(short, protocol)
         return f"{text} [{self.unit}]" if self.unit else text
 
     def caption(self, short: bool = False, protocol: TrackingProtocol | None = None) -> str:

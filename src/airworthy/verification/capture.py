@@ -24,7 +24,7 @@ IMAGES, WRONG = 60, 18
 """Of which 30 % are wrong."""
 LENS = (1400.0, 1410.0, 540.0, 960.0)
 """fx, fy, cx, cy [px] of a camera like a telephone's."""
-PLACE_NOISE, CORNER_NOISE = 3e-4, 0.1
+POSITION_NOISE, CORNER_NOISE = 3e-4, 0.1
 """Standard deviations of the places [m], and of each coordinate of the corners [px], that are not wrong."""
 ROOM = 3.0
 """Half the side of the cube in which places are drawn, and the most that a wrong one is off along an axis [m]."""
@@ -37,15 +37,15 @@ def marker_figures(everything: bool = False) -> Iterator[Figure]:
         everything: 100 random cases of each instead of 10.
     """
     count = ALL_SEEDS if everything else SEEDS
-    for kind, case in (("places", _from_places), ("images of a marker", _from_corners)):
-        found = np.array([_judged(case, seed) for seed in range(count)])
+    for kind, case in (("places", _from_positions), ("images of a marker", _from_corners)):
+        found = np.array([_errors_of(case, seed) for seed in range(count)])
         label = f"SOUS VIDE 6, similarity from {IMAGES} {kind}, 30 % of them wrong, {count} cases:"
         # Where the cameras were: what is extrapolated from there is as wrong as the corners are noisy.
         yield below(f"{label} their places off, worst", 1e3 * float(found[:, 0].max()), 1.0, "mm")
         yield below(f"{label} turned, worst", float(np.degrees(found[:, 1].max())), 0.1, "deg")
 
 
-def _judged(case: Callable[[int], tuple[float, float]], seed: int) -> tuple[float, float]:
+def _errors_of(case: Callable[[int], tuple[float, float]], seed: int) -> tuple[float, float]:
     """Return what a case finds; what is refused is infinitely far off."""
     try:
         return case(seed)
@@ -58,12 +58,12 @@ def _lost(rng: np.random.Generator) -> Similarity:
     return Similarity(frames.normalize(rng.normal(size=4)), rng.uniform(-2.0, 2.0, 3), float(rng.uniform(0.2, 5.0)))
 
 
-def _from_places(seed: int) -> tuple[float, float]:
+def _from_positions(seed: int) -> tuple[float, float]:
     rng = np.random.default_rng(seed)
-    wanted, places = _lost(rng), rng.uniform(-ROOM, ROOM, (IMAGES, 3))
-    given = places + PLACE_NOISE * rng.normal(size=places.shape)
+    wanted, positions = _lost(rng), rng.uniform(-ROOM, ROOM, (IMAGES, 3))
+    given = positions + POSITION_NOISE * rng.normal(size=positions.shape)
     given[:WRONG] += rng.uniform(-ROOM, ROOM, (WRONG, 3))
-    return _off(find_similarity(wanted.inverse.points(places), given, seed=seed).similarity, wanted, places)
+    return _off(find_similarity(wanted.inverse.points(positions), given, seed=seed).similarity, wanted, positions)
 
 
 def _from_corners(seed: int) -> tuple[float, float]:
@@ -91,7 +91,7 @@ def _projected(position: Array, turn: Array) -> Array:
     return np.asarray(eye[..., :2] / eye[..., 2:] * LENS[:2] + LENS[2:])
 
 
-def _off(found: Similarity, wanted: Similarity, places: Array) -> tuple[float, float]:
+def _off(found: Similarity, wanted: Similarity, positions: Array) -> tuple[float, float]:
     """Largest distance of places from where they belong [m], and the angle between the rotations [rad]."""
-    off = np.linalg.norm(found.points(wanted.inverse.points(places)) - places, axis=1)
+    off = np.linalg.norm(found.points(wanted.inverse.points(positions)) - positions, axis=1)
     return float(off.max()), float(frames.angle_between(found.rotation, wanted.rotation))

@@ -88,7 +88,7 @@ def _floored(items: list[Vehicle], on_mesh: bool, restitution: float) -> Simulat
     if not on_mesh:
         return Simulator(items, SimulatorConfig(physics_rate=480.0, ground=Ground(restitution=restitution)))
     config = SimulatorConfig(physics_rate=480.0, contact=Contact("respond", restitution))
-    floor = _place((box_mesh((5.0, 5.0, 1.0)), (0.0, 0.0, -1.0)))
+    floor = _geometry_of((box_mesh((5.0, 5.0, 1.0)), (0.0, 0.0, -1.0)))
     return Simulator(items, config, geometry=floor, geometry_env=np.zeros(len(items), int))
 
 
@@ -105,7 +105,7 @@ def _vehicle_of_shape(shape: Literal["box", "sphere", "cylinder"], size: tuple[f
     return replace(vehicle("flightgoggles"), wrench_noise=WrenchNoise(), drag=Drag(), mass=1.2, inertia=inertia, body=body)
 
 
-def _place(*things: tuple[Shape, tuple[float, float, float]]) -> GeometryBatch:
+def _geometry_of(*things: tuple[Shape, tuple[float, float, float]]) -> GeometryBatch:
     placement = Placement.of(np.arange(len(things)), np.array([at for _, at in things], float))
     return GeometryBatch([shape for shape, _ in things], [placement])
 
@@ -122,7 +122,7 @@ def _tunnels(trials: int) -> int:
     for shape in (Box(_WALL), box_mesh(_WALL)):
         for contact in (Contact("freeze"), Contact("respond", 0.5)):
             simulator = _simulator(
-                _vehicle_of_shape("sphere", (0.05, 0.05, 0.05)), count, _place((shape, (0.0, 0.0, 0.0))), contact
+                _vehicle_of_shape("sphere", (0.05, 0.05, 0.05)), count, _geometry_of((shape, (0.0, 0.0, 0.0))), contact
             )
             start = np.c_[-rng.uniform(0.3, 1.5, count), rng.uniform(-1.0, 1.0, (count, 2))]
             offset = np.c_[np.zeros(count), rng.uniform(-1.0, 1.0, (count, 2))] - start
@@ -140,7 +140,7 @@ def _tunnels(trials: int) -> int:
 
 def _energy_gain() -> tuple[float, int]:
     """Tumbling bodies among a floor, pillars, walls, a ball and a mesh: largest relative gain of a step with contact, steps."""
-    geometry = _place(
+    geometry = _geometry_of(
         (Box((50.0, 50.0, 1.0)), (0.0, 0.0, -1.0)),
         (Cylinder(0.2, 2.0), (1.0, 0.3, 1.0)),
         (Box((0.025, 3.0, 3.0)), (-1.6, 0.0, 1.0)),

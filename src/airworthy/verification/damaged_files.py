@@ -34,7 +34,7 @@ FORMATS = ("glb", "obj", "mtl", "stl", "ply", "pcd", "cloud.ply")
 SECONDS_MAX = 2.0
 _SENTENCE = 700
 _NUMBERS = (0, 1, 2, 255, 256, 65535, 65536, 2**24, 2**31 - 1, 2**31, 2**32 - 1, 2**53, 2**60, 2**63)
-_WORDS = (
+_TOKENS = (
     *(str(number).encode() for number in _NUMBERS),
     *(b"-1", b"1e308", b"1e999", b"nan", b"-inf", b"1.5", b"", b"null", b"[]", b"{}", b"[" * 40, b"../../x", b"file:/x", b"\0"),
 )  # fmt: skip
@@ -176,27 +176,27 @@ def _once(data: bytes, rng: np.random.Generator) -> bytes:
             number, width = _NUMBERS[int(rng.integers(len(_NUMBERS)))], (1, 2, 4, 8)[int(rng.integers(4))]
             return data[:at] + (number % 256**width).to_bytes(width, "little") + data[at + width :]
         case 5:
-            return data[:at] + _WORDS[int(rng.integers(len(_WORDS)))] + data[at:]
+            return data[:at] + _TOKENS[int(rng.integers(len(_TOKENS)))] + data[at:]
         case _:
             tokens = list(re.finditer(rb'-?\d[\d.eE+-]*|"[^"]*"', data[:20000]))
             if not tokens:
                 return data
-            word = tokens[int(rng.integers(len(tokens)))]
-            return data[: word.start()] + _WORDS[int(rng.integers(len(_WORDS)))] + data[word.end() :]
+            token = tokens[int(rng.integers(len(tokens)))]
+            return data[: token.start()] + _TOKENS[int(rng.integers(len(_TOKENS)))] + data[token.end() :]
 
 
 def _tree_changed(data: bytes, rng: np.random.Generator) -> bytes:
     """Return a binary glTF file with one value of its JSON replaced or removed, in a container that fits."""
     (length,) = struct.unpack_from("<I", data, 12)
     tree: Any = json.loads(data[20 : 20 + length])
-    places: list[tuple[Any, Any]] = []
+    slots: list[tuple[Any, Any]] = []
     waiting: list[Any] = [tree]
     while waiting:
         node = waiting.pop()
         keys = list(node) if isinstance(node, dict) else range(len(node))
-        places += [(node, key) for key in keys]
+        slots += [(node, key) for key in keys]
         waiting += [node[key] for key in keys if isinstance(node[key], dict | list)]
-    node, key = places[int(rng.integers(len(places)))]
+    node, key = slots[int(rng.integers(len(slots)))]
     new: list[Any] = [*_NUMBERS, -1, 1.5, 1e300, 10**400, True, None, "", "x", [], {}, [0, 0, 0], [1e300] * 16]
     chosen = int(rng.integers(len(new) + 4))
     if chosen < len(new):

@@ -26,7 +26,7 @@ from airworthy.planners.mapping.twin import MapTwin
 from airworthy.planners.pgo import RoadmapSettings
 from airworthy.planners.pgo.roadmap import Question, Roadmaps
 from airworthy.planners.pgo.roadmap_twin import roadmap_twin
-from airworthy.verification.planners_worlds import CELL, SeenMaps, World, mission_of
+from airworthy.verification.planners_worlds import CELL, SightMaps, World, mission_of
 from airworthy.verification.published import Figure, below, zero
 
 __all__ = ["distance_figures", "map_figures", "occupancy_figures", "twin_figures"]
@@ -60,7 +60,7 @@ def _ego(tries: int) -> int:
     start[:, 1] = rng.uniform((0.0, -1.0, 0.0), (2.0, 1.0, 0.2), (tries, 3))
     target[:, 0], target[:, 1] = start[:, 0] + (7.3, 0.0, 0.0), (2.0, 0.0, 0.0)
     worlds, none = [PILLARS] * tries, np.zeros(tries)
-    maps = SeenMaps(worlds, sight=np.inf)
+    maps = SightMaps(worlds, sight=np.inf)
     maps.see(start[:, 0])
     table = CellTable(maps, mission_of(worlds, start[:, 0], target[:, 0], 2.0, 3.0), range(tries), CELL)
     asked = Questions(

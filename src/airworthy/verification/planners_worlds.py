@@ -15,12 +15,12 @@ from airworthy.planners.fast.records import FAR
 from airworthy.planners.fast.windows import MapWindows, trilinear_in, window_of
 from airworthy.planners.mapping.scene import grown
 
-__all__ = ["CELL", "FlightOutcomes", "SeenMaps", "World", "follow", "forest", "mission_of", "signed_distances"]
+__all__ = ["CELL", "FlightOutcomes", "SightMaps", "World", "follow", "forest", "mission_of", "signed_distances"]
 
 
 CELL = 0.1
 """Edge of a cell [m]."""
-TICK, LOOK = 0.01, 5
+TICK, LOOK_EVERY = 0.01, 5
 """Planners think and are followed at 100 Hz [s], and look around at every so many-th tick: 20 Hz."""
 SIGHT = 4.5
 """How far a flight sees, along each axis [m]."""
@@ -108,7 +108,7 @@ def forest(
     return World(size, found), start, goal
 
 
-class SeenMaps:
+class SightMaps:
     """`Maps` of what came within sight of each flight; distances are made when they are asked for."""
 
     def __init__(self, worlds: Sequence[World], sight: float = SIGHT):
@@ -121,8 +121,8 @@ class SeenMaps:
         """Flights at (n, 3) look around."""
         for k, (world, known) in enumerate(zip(self._worlds, self._known, strict=True)):
             cell = np.floor((position[k] - world.lower) / CELL).astype(int)
-            seen, wide = (tuple(slice(max(c - r, 0), max(c + r + 1, 0)) for c in cell) for r in (self._reach, self._reach + 20))
-            known[seen] = world.cells[seen]
+            near, wide = (tuple(slice(max(c - r, 0), max(c + r + 1, 0)) for c in cell) for r in (self._reach, self._reach + 20))
+            known[near] = world.cells[near]
             self._window[k] = wide
         self._fields.clear()
 
@@ -198,11 +198,11 @@ def follow(planner: Planner, worlds: Sequence[World], mission: Mission, limit: f
         limit: [s]
     """
     planner.reset(mission)
-    n, maps = len(worlds), SeenMaps(worlds)
+    n, maps = len(worlds), SightMaps(worlds)
     position, velocity, displacement = mission.start.copy(), np.zeros((n, 3)), mission.goal - mission.start
     yaw, time, path = np.arctan2(displacement[:, 1], displacement[:, 0]), np.full(n, np.nan), [mission.start.copy()]
     for tick in range(round(limit / TICK)):
-        if tick % LOOK == 0:
+        if tick % LOOK_EVERY == 0:
             maps.see(position)
         now, flying = np.full(n, tick * TICK), np.isnan(time)
         turned = np.stack([0.0 * yaw, 0.0 * yaw, np.sin(0.5 * yaw), np.cos(0.5 * yaw)], axis=1)

@@ -129,7 +129,7 @@ def _random_cylinder(plan: ObstacleLayout, index: int) -> Iterator[Range]:
 def _narrow_gap(plan: ObstacleLayout, index: int) -> Iterator[Range]:
     walls = _boxes(plan, "wall")
     yield "number of half walls", len(walls), 2 * index, 2 * index
-    centres, places = [], []
+    centres, corners = [], []
     for pair in zip(walls[::2], walls[1::2], strict=True):
         right, left = sorted(pair, key=lambda wall: wall[0][1])
         low, high = right[0][1] + 0.5 * right[1][1], left[0][1] - 0.5 * left[1][1]
@@ -137,11 +137,11 @@ def _narrow_gap(plan: ObstacleLayout, index: int) -> Iterator[Range]:
         yield "right end of a wall", right[0][1] - 0.5 * right[1][1], -25.0, -25.0
         yield "left end of a wall", left[0][1] + 0.5 * left[1][1], 25.0, 25.0
         centres.append(0.5 * (low + high))
-        places.append(right[0][0])
+        corners.append(right[0][0])
     yield "farthest gap", max(abs(c) for c in centres), 0.0, 0.0 if index == 1 else 8.0
     for a, b in pairwise(centres):
         yield "shift of two gaps", abs(b - a), 3.0, np.inf
-    for a, b in pairwise(places):
+    for a, b in pairwise(corners):
         yield "room between two walls", b - a - 0.3, 4.0, np.inf
 
 

@@ -150,15 +150,15 @@ def sensor_figures(everything: bool = False) -> Iterator[Figure]:
     yield from reading_figures(10 * DRAWS if everything else DRAWS)
 
 
-def _place(*things: tuple[Shape, tuple[float, float, float]]) -> GeometryBatch:
+def _scene_of(*things: tuple[Shape, tuple[float, float, float]]) -> GeometryBatch:
     placement = Placement.of(np.arange(len(things)), np.array([at for _, at in things], float))
     return GeometryBatch([shape for shape, _ in things], [placement])
 
 
 def _view(position: Any = (0.0, 0.0, 0.0), count: int = 1, attitude: Any = (0.0, 0.0, 0.0, 1.0), **fields: Any) -> SensorView:
     """Sensors that look along world x, if not told otherwise, all in environment 0."""
-    places, turned = np.broadcast_to(np.asarray(position, float), (count, 3)), np.tile(attitude, (count, 1))
-    return SensorView(places, turned, np.zeros(count, np.int64), Draw.of(count, seed=1), **fields)
+    points, turned = np.broadcast_to(np.asarray(position, float), (count, 3)), np.tile(attitude, (count, 1))
+    return SensorView(points, turned, np.zeros(count, np.int64), Draw.of(count, seed=1), **fields)
 
 
 # ---- beacons (10), rangers (11), focal length (12) of the FlightGoggles specification ------------------------------------
@@ -166,7 +166,7 @@ def _view(position: Any = (0.0, 0.0, 0.0), count: int = 1, attitude: Any = (0.0,
 
 def _beacons() -> Iterator[Figure]:
     rng, worst, wrong = np.random.default_rng(0), 0.0, 0
-    focal, empty = 384.0 / math.tan(math.radians(35.0)), _place(_FAR)
+    focal, empty = 384.0 / math.tan(math.radians(35.0)), _scene_of(_FAR)
     for _ in range(20):
         beacons = rng.uniform((2, -8, -6), (20, 8, 6), (200, 3))
         position, attitude = rng.normal(0.0, 0.5, 3), from_euler(*rng.normal(0.0, 0.3, 3))
@@ -188,7 +188,7 @@ def _reported(
 
 
 def _hidden_wrongly() -> int:
-    wall = _place((Box((0.1, 1.0, 3.0)), (4.0, 1.0, 0.0)))
+    wall = _scene_of((Box((0.1, 1.0, 3.0)), (4.0, 1.0, 0.0)))
     found = _reported(wall, [[8.0, 1.0, 0.0], [8.0, -1.5, 0.0], [3.0, 1.0, 0.0], [3.9, 1.0, 0.0]])["beacon"][0]
     wrong = int(np.sum((found >= 0) != [False, True, True, True]))
     body = GeometryBatch([Sphere(0.3)], [Placement.empty()], [0], [Placement.of(shape=[0])])
@@ -198,7 +198,7 @@ def _hidden_wrongly() -> int:
 
 
 def _ranger(count: int) -> Iterator[Figure]:
-    sensor, floor = make_sensor("lightware_sf11b"), _place(_FLOOR)
+    sensor, floor = make_sensor("lightware_sf11b"), _scene_of(_FLOOR)
     found = sensor.capture(floor, _view((0.0, 0.0, 5.0), count))["range"].astype(float)
     yield within("FlightGoggles 11: ranger at 5 m, mean", float(found.mean()), 5.0, 0.0005, "m")
     yield within("FlightGoggles 11: ranger at 5 m, variance", float(found.var()), 0.009, 0.02, "m^2")
@@ -258,7 +258,7 @@ def _stereo() -> Iterator[Figure]:
     camera = make_sensor(device("stereo_camera").variant(projection=lens, channels=("depth",)))
     panel: tuple[Shape, Any] = (Box((0.005, 5.0, 50.0)), (near - 0.005, -5.0 - edge, 0.0))
     wall: tuple[Shape, Any] = (Box((0.5, 50.0, 50.0)), (far + 0.5, 0.0, 0.0))
-    shadow = camera.capture(_place(panel, wall), _view())["depth"][0] == -1.0
+    shadow = camera.capture(_scene_of(panel, wall), _view())["depth"][0] == -1.0
     x, start = (np.arange(2400) + 0.5 - lens.cx) / lens.fx, 0.999 * far
     hidden = (x * near < edge) & (eye + (x * start - eye) * near / start > edge)
     met = np.where(x * near < edge, start, 0.999 * (near - 0.01))
@@ -266,7 +266,7 @@ def _stereo() -> Iterator[Figure]:
     off = np.abs(shadow.astype(int) - hidden).sum(1).max()
     yield below(f"Aerial Gym 5: stereo shadow on two planes, {int(hidden.sum())} columns, off by", float(off), 1.0, "columns")
     found = Camera(device("base_depth_camera").variant(limits=RangeLimits(), randomize_mount=False))
-    rendered = found.capture(_place(panel, wall), _view(), ("depth", "range"))
+    rendered = found.capture(_scene_of(panel, wall), _view(), ("depth", "range"))
     slant = np.asarray(found.table.directions) @ np.asarray(found.table.axis)
     both = np.isfinite(rendered["depth"][0])
     gap = float(np.abs(rendered["depth"][0] - rendered["range"][0] * slant)[both].max())

@@ -153,7 +153,7 @@ class FlightNodes:
         for number, event in enumerate(self.track.events):
             options: dict[str, Any] = {"position": event.position, "cast_shadow": False}
             self._api.add_icosphere(f"{root}/{number}", size, MARK, **options)
-            self._label(f"{root}/{number}_word", f"{event.word} at {event.time:.2f} s", event.position)
+            self._label(f"{root}/{number}_word", f"{event.label} at {event.time:.2f} s", event.position)
         outcome = self._flight.outcomes.get(self.env)
         if outcome is not None and not self.track.events:
             self._label(f"{root}/outcome", outcome.replace("_", " "), self.track.position[-1])

@@ -18,7 +18,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import read_json
 from airworthy.evaluation.statistics import SUMMARY_FILE
 from airworthy.scenes.actors import PathTable, actor_table
-from airworthy.scenes.instance_tables import MaterialTable, ShapeTable, actor_rows
+from airworthy.scenes.instance_tables import MaterialTable, ShapeTable, actor_instances
 from airworthy.scenes.record import Instance, Scene
 from airworthy.scenes.skeletons import part_joints
 from airworthy.simulation.flights import FLIGHT_FILE, FlightTable, read_flight
@@ -47,7 +47,7 @@ class ActorPoses:
         """All actors' parts in order, in the frames of their actors at rest."""
         self._paths = PathTable()
         self._table = actor_table(scene, self._paths)
-        self._rows = actor_rows(scene, 0, ShapeTable(), MaterialTable()) if self._names else None
+        self._rows = actor_instances(scene, 0, ShapeTable(), MaterialTable()) if self._names else None
         self._joints = None if self._rows is None else part_joints(scene, self._rows)
         self.advance(0.0)
 
@@ -93,7 +93,7 @@ def between(times: ArrayFloat, position: ArrayFloat, attitude: ArrayFloat, time:
     return at, frames.slerp(attitude[before].astype(np.float64), attitude[after].astype(np.float64), share)
 
 
-def word(text: str) -> str:
+def node_name(text: str) -> str:
     """Return a name as a part of a node's path."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "_", text)[:48] or "part"
 
@@ -113,7 +113,7 @@ class Event:
 
     time: float
     """[s]"""
-    word: str
+    label: str
     position: tuple[float, float, float]
     """World [m]."""
 

@@ -246,7 +246,7 @@ class ImageStream:
 
 TICK = 1.0 / 30.0
 """Between two updates while playing [s]."""
-WORDS_EVERY = 0.1
+CAPTION_PERIOD = 0.1
 """Between two changes of the time line and the words above it while playing [s]."""
 ACTORS_DURATION = 60.0
 """Length of the time line of a scene that moves by itself [s]."""
@@ -347,7 +347,7 @@ class Viewer:
         with self._lock:
             later = self.time + elapsed * float(self.controls.speed.value)
             now = clock.monotonic()
-            tell = now - self._captioned >= WORDS_EVERY
+            tell = now - self._captioned >= CAPTION_PERIOD
             self._captioned = now if tell else self._captioned
             self.show(0.0 if later > self.duration else later, tell)
 

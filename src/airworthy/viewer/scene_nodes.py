@@ -15,7 +15,7 @@ from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayInt
 from airworthy.geometry import Mesh, Shape
 from airworthy.scenes.formats import tessellate, write_glb
 from airworthy.scenes.record import IDENTITY, Instance, Material, Scene
-from airworthy.viewer.flights import GLTF_TURN, ActorPoses, word
+from airworthy.viewer.flights import GLTF_TURN, ActorPoses, node_name
 
 __all__ = ["LAYERS", "SceneNodes", "wrapped"]
 
@@ -239,7 +239,7 @@ def _groups(scene: Scene, lowered: Scene, poses: ActorPoses) -> list[_Group]:
 def _group(number: int, key: tuple[str, bool, str, tuple[str, ...]], rows: Sequence[tuple[Instance, int]]) -> _Group:
     layer, moving, shape, _ = key
     group = "actors" if moving else "static"
-    name = f"{ROOT}/{layer}/{group}/{number}_{word(rows[0][0].name or shape)}"
+    name = f"{ROOT}/{layer}/{group}/{number}_{node_name(rows[0][0].name or shape)}"
     items = tuple(item for item, _ in rows)
     return _Group(layer, name, items, np.array([part for _, part in rows if part >= 0], np.int64))
 

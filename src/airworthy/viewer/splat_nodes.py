@@ -12,7 +12,7 @@ from airworthy.core.arrays import ArrayF32
 from airworthy.scenes.record import Scene, SplatPlacement
 from airworthy.scenes.splats import Splats, selected, thinned
 from airworthy.scenes.splats.placing import placed
-from airworthy.viewer.flights import ActorPoses, word
+from airworthy.viewer.flights import ActorPoses, node_name
 
 __all__ = ["SPLATS_MAX", "SplatNodes", "add_splats"]
 
@@ -91,7 +91,7 @@ def _parts(scene: Scene, lowered: Scene) -> list[_Part]:
     """Return every placement, in two parts where there is a roof."""
     found: list[_Part] = []
     for number, item in enumerate(scene.splats):
-        name = f"{ROOT}/{number}_{word(item.name or item.cloud)}"
+        name = f"{ROOT}/{number}_{node_name(item.name or item.cloud)}"
         below = None if lowered is scene or item.attached else lowered.clouds[lowered.splats[number].cloud]
         if below is None or not len(below):
             found.append(_Part(name, scene.clouds[item.cloud], item))

@@ -128,9 +128,9 @@ def test_what_is_saved_predicts_as_what_was_judged(halves, fitted):
     experiment = Experiment("brushed", "", BRUSHED, [Split("half", halves[0], halves[1])], False)
     for fit_ in (fitted, tilted):
         saved = flyable(experiment, fit_)
-        judged, flown = predict(halves[1], [fit_.model()]), predict(halves[1], [VehicleModel(saved)])
+        fitted_model, flown = predict(halves[1], [fit_.model()]), predict(halves[1], [VehicleModel(saved)])
         for name in ("position", "velocity", "attitude", "rate"):
-            np.testing.assert_allclose(getattr(flown, name), getattr(judged, name), atol=1e-12)
+            np.testing.assert_allclose(getattr(flown, name), getattr(fitted_model, name), atol=1e-12)
     trim = hover_trim(flyable(experiment, tilted))
     assert trim.hovers
     assert trim.tilt == pytest.approx(0.005, rel=1e-4)

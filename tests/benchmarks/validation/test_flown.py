@@ -54,13 +54,13 @@ def test_the_saved_record_flies_as_the_fit_predicts(windows, tmp_path, name):
     assert missing_sources(saved) == []
     write_vehicle(saved, tmp_path / "saved.toml")
     flown = fly_windows(read_vehicle(tmp_path / "saved.toml"), windows)
-    judged = predict(windows, [fit.model()])
+    predicted = predict(windows, [fit.model()])
     # The simulator's float32 against float64, and its steps of 1 ms against the prediction's of 10 ms.
-    moved, turned = apart(flown, judged)
+    moved, turned = apart(flown, predicted)
     assert moved < 2e-4
     assert turned < 1e-3
     # Straightened, the same vehicle is somewhere else: this would have been seen.
-    assert apart(predict(windows, [straightened(fit.model())]), judged)[0] > 10.0 * moved
+    assert apart(predict(windows, [straightened(fit.model())]), predicted)[0] > 10.0 * moved
 
 
 def test_a_rotor_that_cannot_follow_is_said(windows):

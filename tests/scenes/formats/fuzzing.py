@@ -293,14 +293,14 @@ def mutated(data: bytes, rng: np.random.Generator, others: list[bytes]) -> bytes
 
 def _word_changed(data: bytes, rng: np.random.Generator) -> bytes:
     """One number or quoted word of the text replaced, so that the structure stays whole."""
-    words = list(re.finditer(rb'-?\d[\d.eE+-]*|"[^"]*"', data[:20000]))
-    if not words:
+    tokens = list(re.finditer(rb'-?\d[\d.eE+-]*|"[^"]*"', data[:20000]))
+    if not tokens:
         return data
-    word = words[int(rng.integers(len(words)))]
+    token = tokens[int(rng.integers(len(tokens)))]
     new = WORDS[int(rng.integers(len(WORDS)))]
-    if word.group().startswith(b'"') and rng.integers(2):
+    if token.group().startswith(b'"') and rng.integers(2):
         new = b'"' + new + b'"'
-    return data[: word.start()] + new + data[word.end() :]
+    return data[: token.start()] + new + data[token.end() :]
 
 
 def changed_tree(root: dict, rng: np.random.Generator) -> dict:
@@ -364,7 +364,7 @@ def inputs(name: str, seed: int) -> Callable[[], bytes]:
 class PromisedReads:
     """Reads inputs in a folder of its own and keeps count; drivers of other files than models rest on it, too."""
 
-    words = 700
+    message_limit = 700
     """Characters of a refusal, at most."""
 
     def __init__(self, folder: Path) -> None:
@@ -384,7 +384,7 @@ class PromisedReads:
             outcome = str(error)
             assert outcome.endswith("."), outcome
             assert "\n" not in outcome, outcome
-            assert len(outcome) < self.words, outcome
+            assert len(outcome) < self.message_limit, outcome
         self.slowest = max(self.slowest, time.perf_counter() - start)  # printed by `program`, asserted nowhere
         self.outcomes["loaded" if outcome == "loaded" else "refused"] += 1
         return outcome

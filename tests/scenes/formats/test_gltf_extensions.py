@@ -180,15 +180,15 @@ def test_every_extension_that_is_not_read_is_named_once(tmp_path: Path) -> None:
         extensions={"KHR_xmp": {}, "VENDOR_\x1b[31m": {}},
         extensionsUsed=["KHR_materials_clearcoat", "KHR_not_used_at_all"],
     )
-    told = read_model(path).warnings
-    assert [sum(name in line for line in told) for name in ("clearcoat", "xmp", "VENDOR", "unlit", "not_used")] == [
+    warnings = read_model(path).warnings
+    assert [sum(name in line for line in warnings) for name in ("clearcoat", "xmp", "VENDOR", "unlit", "not_used")] == [
         1,
         1,
         1,
         0,
         0,
     ]
-    assert not any("\x1b" in line for line in told)
+    assert not any("\x1b" in line for line in warnings)
 
 
 @pytest.mark.parametrize(
@@ -219,9 +219,9 @@ def test_a_bad_texture_costs_the_texture_alone(uri: str, says: str, tmp_path: Pa
     (made,) = model.materials.values()
     assert (made.base_color_map, made.occlusion_map, made.roughness) == ("", "", 0.3)
     assert set(model.textures) == {"good"}
-    (told,) = model.warnings
-    assert told.startswith("image bad left out: ")
-    assert any(part in told for part in says.split("|")), told
+    (warning,) = model.warnings
+    assert warning.startswith("image bad left out: ")
+    assert any(part in warning for part in says.split("|")), warning
 
 
 def test_srgb_is_its_own_inverse() -> None:

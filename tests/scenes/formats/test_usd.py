@@ -176,9 +176,9 @@ def test_faces_keep_their_side_and_their_colours(tmp_path: Path) -> None:
     ],
 )
 def test_hostile_stages_are_refused_in_a_sentence(tmp_path: Path, text: str, reason: str) -> None:
-    with pytest.raises(AssetError, match=reason) as told:
+    with pytest.raises(AssetError, match=reason) as caught:
         read_model(written(tmp_path / "in", text))
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
 
 
 @needs_usd

@@ -152,16 +152,16 @@ def test_race_follows_the_published_polyline():
 def test_drawn_courses_stay_in_the_published_bounds():
     bounds_of = {"Gate10": (1.0, 1.0, 5.0), "Gate21": (0.0, 0.0, 2.0), "Gate13": (2.5, 2.5, 5.0), "Gate6": (0.0, 0.0, 2.0)}
     nominal = gate_corners()
-    seen = {name: [] for name in bounds_of}
+    turns = {name: [] for name in bounds_of}
     for index in range(1, 60):
         drawn = gate_corners(index)
         for name in bounds_of:
             before, after = nominal[name][1] - nominal[name][0], drawn[name][1] - drawn[name][0]
             turn = np.arctan2(after[1], after[0]) - np.arctan2(before[1], before[0])
-            seen[name].append(abs(np.degrees((turn + np.pi) % (2 * np.pi) - np.pi)))
+            turns[name].append(abs(np.degrees((turn + np.pi) % (2 * np.pi) - np.pi)))
             assert np.allclose(after[2], before[2])
     for name, (_, _, yaw) in bounds_of.items():
-        assert 0.7 * yaw < max(seen[name]) <= yaw + 1e-9
+        assert 0.7 * yaw < max(turns[name]) <= yaw + 1e-9
     decoy = next(name for name in nominal if name not in gate_order())
     assert np.array_equal(nominal[decoy], gate_corners(7)[decoy])
 

@@ -92,9 +92,9 @@ def packed_ply(splats: Splats, sh: bool = True) -> bytes:
         turn = place << 30
         for shift, value in zip((20, 10, 0), three, strict=True):
             turn |= _steps(value * HALF + 0.5, 10) << shift
-        words = [_steps(p[0], 11) << 21 | _steps(p[1], 10) << 11 | _steps(p[2], 11) for p in parts[:2]]
+        steps = [_steps(p[0], 11) << 21 | _steps(p[1], 10) << 11 | _steps(p[2], 11) for p in parts[:2]]
         red, green, blue = (_steps(value, 8) for value in parts[2])
-        body += struct.pack("<4I", words[0], turn, words[1], red << 24 | green << 16 | blue << 8 | _steps(splats.opacity[i], 8))
+        body += struct.pack("<4I", steps[0], turn, steps[1], red << 24 | green << 16 | blue << 8 | _steps(splats.opacity[i], 8))
     if sh and k > 1:
         rest = splats.harmonics[:, 1:].transpose(0, 2, 1).reshape(n, -1)
         body += np.floor((rest / 8 + 0.5) * 256).clip(0, 255).astype("u1").tobytes()

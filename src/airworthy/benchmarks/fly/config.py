@@ -194,9 +194,9 @@ def check_config(config: FlyConfig) -> None:
         raise AirworthyError(
             f"{len(config.vehicle)} vehicles are named for {config.envs} flights: set --envs to as many or more."
         )
-    for word in config.record:
-        if word not in RECORDINGS:
-            raise unknown_name("recording", word, RECORDINGS, "Write --record video.")
+    for recording in config.record:
+        if recording not in RECORDINGS:
+            raise unknown_name("recording", recording, RECORDINGS, "Write --record video.")
     refuse_idle(config, FLY_RULES)
     if config.recentre and config.keep_frame:
         raise AirworthyError("--recentre and --keep-frame contradict each other; give one of them.")
@@ -240,14 +240,14 @@ def randomization(tokens: tuple[str, ...]) -> Randomization:
     """
     known = [field.name for field in fields(Randomization)]
     values: dict[str, float] = {}
-    for word in (part for text in tokens for part in (RANDOMIZE_DEFAULT if text == "default" else text).split()):
-        name, _, number = word.partition("=")
+    for token in (part for text in tokens for part in (RANDOMIZE_DEFAULT if text == "default" else text).split()):
+        name, _, number = token.partition("=")
         if name not in known:
             raise unknown_name("quantity to randomize", name, known, "Write for example --randomize mass=0.1 wind=2.")
         try:
             values[name] = float(number)
         except ValueError:
-            raise AirworthyError(f"--randomize got {word!r}; write it as {name}=NUMBER.") from None
+            raise AirworthyError(f"--randomize got {token!r}; write it as {name}=NUMBER.") from None
     try:
         return Randomization(**values)
     except AirworthyError as error:

@@ -228,8 +228,8 @@ class _Film:
         self.corner = self._path(corner, self.layout.corner_size) if corner else None
         self.cameras = "+".join(path.name for path in (self.main, self.corner) if path is not None)
 
-    def _path(self, word: str, size: tuple[int, int] | None) -> CameraPath:
-        return camera_path(word, self.track, self.times, self.flyer, self.stage.batch, size)
+    def _path(self, specifier: str, size: tuple[int, int] | None) -> CameraPath:
+        return camera_path(specifier, self.track, self.times, self.flyer, self.stage.batch, size)
 
     def pictures(self) -> Iterator[ArrayU8]:
         """Yield every frame, in order; those of the contact sheet are kept."""

@@ -127,16 +127,16 @@ def check_spread(config: FlyConfig, vehicles: Sequence[Vehicle]) -> None:
     Raises:
         AirworthyError: One sentence.
     """
-    words = {part.partition("=")[0]: part for text in config.randomize for part in text.split()}
-    for name, word in words.items():
+    settings = {part.partition("=")[0]: part for text in config.randomize for part in text.split()}
+    for name, setting in settings.items():
         if _semi_kinematic(config) and name in _RIGID:
             raise AirworthyError(
-                f"--randomize {word} changes nothing in semi-kinematic dynamics, which have no {name}: leave it out, or fly"
+                f"--randomize {setting} changes nothing in semi-kinematic dynamics, which have no {name}: leave it out, or fly"
                 " --dynamics rigid."
             )
         if name in _LACKING and all(_LACKING[name][0](item) for item in vehicles):
             names = ", ".join(dict.fromkeys(item.name for item in vehicles))
             raise AirworthyError(
-                f"--randomize {word} changes nothing, since {names} has no {_LACKING[name][1]}: leave it out, or fly another"
+                f"--randomize {setting} changes nothing, since {names} has no {_LACKING[name][1]}: leave it out, or fly another"
                 " vehicle."
             )

@@ -175,7 +175,7 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
         with ExitStack() as open_files:
             open_files.enter_context(recording(run.path, mounted, tuple(sensors)))
             flown = fly(simulator, pilot, plan, quiet, mounted)
-            flown = flown if goal is None else goal.judged(flown)
+            flown = flown if goal is None else goal.scored(flown)
             try:
                 with stoppable():  # what was flown is saved before anything stops the run
                     open_files.close()
@@ -187,13 +187,13 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
                         run.publish()
             except KeyboardInterrupt as stop:
                 raise FlightsKept(config.out, *stop.args) from stop
-        judged = _judged(run, config, flown, scene, quiet)
-    video = judged.filmed.video
-    if judged.filmed.error is not None:
-        raise judged.filmed.error
+        scored = _scored(run, config, flown, scene, quiet)
+    video = scored.filmed.video
+    if scored.filmed.error is not None:
+        raise scored.filmed.error
     if video is not None:
         video = replace(video, path=config.out / video.path.name, sheet=config.out / video.sheet.name)
-    return FlyResult(judged.summary, config.out, flown.interrupted, flown.pilot_error, video, judged.filmed.interrupted)
+    return FlyResult(scored.summary, config.out, flown.interrupted, flown.pilot_error, video, scored.filmed.interrupted)
 
 
 def owned_by_run(name: str) -> bool:
@@ -208,7 +208,7 @@ def _sensor_pictures(mounted: MountedSensors) -> list[dict[str, str]]:
     return sensor_pictures(mounted)
 
 
-def _judged(run: StagedFolder, config: FlyConfig, flown: FlightRun, scene: Scene | None, quiet: bool) -> RunMetrics:
+def _scored(run: StagedFolder, config: FlyConfig, flown: FlightRun, scene: Scene | None, quiet: bool) -> RunMetrics:
     """Film, summary and report of what was flown; the flights are kept wherever this is stopped."""
     try:
         if flown.asked_to_stop:

@@ -177,7 +177,7 @@ def _pictured(scene: Scene | None, flown: FlightRun, record: RunRecord) -> dict[
         return {}
     from airworthy.reports.pictures import place_pictures
 
-    return place_pictures(scene, flown.table, record.seen())
+    return place_pictures(scene, flown.table, record.sensor_pictures())
 
 
 def _cause(flown: FlightRun, env: int) -> dict[str, str]:

@@ -48,7 +48,7 @@ RECORD = "record"
 _FILE, _VERSION, _BYTES_MAX = "record.json", 1, 64 << 20
 _COURSE, _TRAJECTORY, _SCENE, _POLICY = "course.json", "trajectory.json", "scene", "policy"
 _GAINS, _PILOT = "gains.toml", "pilot.py"
-_SEEN = "seen.json"
+_SENSOR_PICTURES = "seen.json"
 _COPY_BYTES = 256 << 20
 """Scenes of more than this are named by their digest only."""
 
@@ -61,7 +61,7 @@ class RunRecord:
     """Names; the files are vehicle_0.toml, vehicle_1.toml, ..."""
     course: str | None
     waypoints: tuple[str, ...]
-    """Way that was flown, which the scene may have named."""
+    """Path that was flown, which the scene may have named."""
     digests: Mapping[str, str]
     """Input ("vehicle 0", "course", "trajectory", "scene", "gains 0", "policy", "pilot") to SHA-256."""
     copies: Mapping[str, str]
@@ -126,9 +126,9 @@ class RunRecord:
             return sha256_file(source)
         return _digest_of_vehicle(read_vehicle(source))
 
-    def seen(self) -> list[dict[str, str]]:
+    def sensor_pictures(self) -> list[dict[str, str]]:
         """Pictures of what sensors saw last, for the report."""
-        path = self.folder / _SEEN
+        path = self.folder / _SENSOR_PICTURES
         found = read_json(path, _BYTES_MAX) if path.is_file() else []
         if not isinstance(found, list):
             raise AssetError(f"{str(path)!r} is no list of pictures.")
@@ -182,7 +182,7 @@ def write_record(
         shutil.copyfile(sources["pilot"], folder / _PILOT)
         copies["pilot"] = _PILOT
     if pictures:
-        write_json(folder / _SEEN, list(pictures))
+        write_json(folder / _SENSOR_PICTURES, list(pictures))
     gains = [_gains(item, config, level) for item in vehicles]
     record = RunRecord(
         tuple(item.name for item in vehicles),
@@ -213,7 +213,7 @@ def read_record(run: str | Path) -> RunRecord:
     lists = ("vehicles", "waypoints", "gains")
     sound = all(isinstance(content[name], list if name in lists else dict) for name in known if name != "course")
     sound = sound and isinstance(content["course"], str | None) and bool(content["vehicles"])
-    sound = sound and all(isinstance(word, str) for name in lists[:2] for word in content[name])
+    sound = sound and all(isinstance(token, str) for name in lists[:2] for token in content[name])
     # The copies lie where they always do: a record leads nowhere else.
     places = {("scene", _SCENE), ("policy", _POLICY), ("gains", _GAINS), ("pilot", _PILOT)}
     if not sound or not set(content["copies"].items()) <= places:
@@ -420,14 +420,14 @@ def _is_path(name: str) -> bool:
 
 def _policy(pilot: str) -> Path | None:
     """Folder of the policy that flies; None where none does."""
-    kind, _, word = pilot.partition(":")
+    kind, _, policy = pilot.partition(":")
     if kind == "policy":
-        return Path(word)
+        return Path(policy)
     if kind != "svnet":
         return None
     from airworthy.pilots.svnet.contract import policy_folder
 
-    return policy_folder(word)
+    return policy_folder(policy)
 
 
 def _policy_files(folder: Path) -> list[Path]:
@@ -445,18 +445,18 @@ def _copied_policy(policy: Path, folder: Path) -> str:
 
 def _bytes_of(scene: Scene) -> int:
     """About how much a scene takes on disk: the arrays that it holds."""
-    seen: list[Any] = [scene]
+    pending: list[Any] = [scene]
     total = 0
-    while seen:
-        value = seen.pop()
+    while pending:
+        value = pending.pop()
         if isinstance(value, np.ndarray):
             total += value.nbytes
         elif isinstance(value, Mapping):
-            seen += value.values()
+            pending += value.values()
         elif isinstance(value, tuple | list):
-            seen += [item for item in value if not isinstance(item, float | int | str)]
+            pending += [item for item in value if not isinstance(item, float | int | str)]
         elif hasattr(value, "__dataclass_fields__"):
-            seen += [getattr(value, name) for name in value.__dataclass_fields__]
+            pending += [getattr(value, name) for name in value.__dataclass_fields__]
     return total
 
 

@@ -27,7 +27,7 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.pilots import FlightPlan, FlightRun
 from airworthy.planners.common.interface import Airframes, Mission, enclosing_radius
 from airworthy.sensors import carried_sensors, device_names, device_or_sensor
-from airworthy.sensors.own import WORD_HINT, is_own
+from airworthy.sensors.own import SPECIFIER_HINT, is_own
 from airworthy.simulation import Contact, MountedSensor, MountedSensors, SensorRecorder, Simulator, SimulatorConfig
 from airworthy.tasks.navigation import GoalWatch, NavigationProtocol
 from airworthy.trajectories import course_names
@@ -185,14 +185,14 @@ def mounted_sensors(config: FlyConfig, vehicles: Sequence[Vehicle]) -> dict[str,
         AirworthyError: If a word is none of these, a device is unknown, or a name is given twice.
     """
     found: dict[str, MountedSensor] = {}
-    for word in (part for text in config.sensors for part in text.split()):
-        if word == CARRIED:
+    for token in (part for text in config.sensors for part in text.split()):
+        if token == CARRIED:
             _add_carried(found, vehicles)
             continue
-        name, named, rest = word.partition("=")
+        name, named, rest = token.partition("=")
         kind, channels = _kind_of(rest if named else name)
         if not is_own(kind) and kind not in device_names():
-            raise unknown_name("sensor", kind, device_names(), f"Write --sensors NAME=DEVICE or DEVICE; {WORD_HINT}")
+            raise unknown_name("sensor", kind, device_names(), f"Write --sensors NAME=DEVICE or DEVICE; {SPECIFIER_HINT}")
         wanted = tuple(channel for channel in channels.split(",") if channel) or None
         called = kind.rpartition(":")[2] if is_own(kind) else kind
         _add(found, (name if named else called) or called, MountedSensor(device_or_sensor(kind), channels=wanted), kind)
@@ -279,16 +279,16 @@ _WHY: dict[str, Callable[[NavigationProtocol], str]] = {
 """What the watch ends a flight for that the simulator would let fly on."""
 
 
-def is_planner(word: str) -> bool:
+def is_planner(specifier: str) -> bool:
     """Tell whether a pilot's word is a planner's: a name of the benchmark's, or FILE.py:CLASS of a class that plans.
 
     Raises:
         AirworthyError: The file is not there, or cannot be imported.
     """
-    return word in method_names() or (is_own_pilot(word) and method_of(word).kind == "planner")
+    return specifier in method_names() or (is_own_pilot(specifier) and method_of(specifier).kind == "planner")
 
 
-def own_of(word: str, given: Any = None) -> NavigationMethod | None:
+def own_of(specifier: str, given: Any = None) -> NavigationMethod | None:
     """Return a planner or pilot of the user's own, by its word or as it was given; None where a built-in one flies.
 
     An object that only gives commands is no method: it flies as it is.
@@ -297,7 +297,7 @@ def own_of(word: str, given: Any = None) -> NavigationMethod | None:
         AirworthyError: As `method_of`.
     """
     if given is None:
-        return method_of(word) if is_own_pilot(word) else None
+        return method_of(specifier) if is_own_pilot(specifier) else None
     return own_method(given) if isinstance(given, type) or plans(given) else None
 
 
@@ -396,7 +396,7 @@ class GoalFlight:
         self.pilot.attach(simulator, mounted, DEPTH)
         return self.pilot
 
-    def judged(self, flown: FlightRun) -> FlightRun:
+    def scored(self, flown: FlightRun) -> FlightRun:
         """Return the flights with what became of those that neither hit anything nor left the place by their status."""
         last = flown.table.status[flown.table.starts[1:] - 1]
         outcomes, causes = dict(flown.outcomes), dict(flown.causes)
@@ -427,7 +427,7 @@ class GoalFlight:
 
 def _mission(config: FlyConfig, vehicles: Sequence[Vehicle], radius: Array, scene: Scene) -> Mission:
     count = len(vehicles)
-    ends = np.array([[float(part) for part in word.split(",")] for word in config.waypoints], np.float64)
+    ends = np.array([[float(part) for part in point.split(",")] for point in config.waypoints], np.float64)
     lower, upper = (np.array(corner, np.float64) for corner in (scene.bounds.lower, scene.bounds.upper))
     for name, end in zip(("start", "goal"), ends, strict=True):
         if not ((end >= lower) & (end <= upper)).all():

@@ -81,9 +81,9 @@ class FlightBlock:
         return f"{file_name(self.pilot)}__{self.index:05d}"
 
 
-def file_name(word: str) -> str:
+def file_name(specifier: str) -> str:
     """Return a word as part of a file's name."""
-    return "".join(c if c.isalnum() or c in "._-" else "-" for c in word)
+    return "".join(c if c.isalnum() or c in "._-" else "-" for c in specifier)
 
 
 def flights_of(
@@ -266,7 +266,7 @@ def vehicle_names_of(tokens: Sequence[str]) -> list[str]:
     from airworthy.vehicles.files import refuse_place
 
     groups = {"all": FLEET, "real": FLEET[:18], "virtual": FLEET[18:]}
-    found = list(dict.fromkeys(name for word in tokens for name in groups.get(word, (word,))))
+    found = list(dict.fromkeys(name for item in tokens for name in groups.get(item, (item,))))
     known = vehicle_names()
     for name in found:
         if name not in known and not is_file(name):
@@ -282,7 +282,7 @@ def is_file(name: str) -> bool:
 
 def scenario_names(tokens: Sequence[str]) -> list[str]:
     """Names of scenarios from the words of the command line, each once, in order; raises UnknownNameError."""
-    found = list(dict.fromkeys(name for word in tokens for name in (SCENARIOS if word == "all" else (word,))))
+    found = list(dict.fromkeys(name for item in tokens for name in (SCENARIOS if item == "all" else (item,))))
     for name in found:
         if name not in SCENARIO_NAMES:
             raise unknown_name("scenario", name, ["all", *SCENARIO_NAMES])

@@ -277,7 +277,7 @@ class _Flight:
             self.stage.batch.advance(self.simulator.time + 1.0 / self.simulator.config.control_rate)
         self.simulator.step(self._command)
         self._measure(tick, self._command)
-        self._judge()
+        self._evaluate()
         return active & ~self.watch.active
 
     def _decide(self, active: ArrayBool) -> None:
@@ -310,12 +310,12 @@ class _Flight:
             near[who] = clearance(self.stage.batch.geometry, position[who], env=who, max_distance=CLEARANCE_MAX).distance
             self.meter.near(near - self.stage.radius, active)
         self.position = np.where(active[:, None], position, self.position)
-        seen = (simulator.field(name) for name in ("position", "velocity", "attitude", "rate"))
-        self.trace.update(seen, simulator.rotor_speed, active)
+        fields = (simulator.field(name) for name in ("position", "velocity", "attitude", "rate"))
+        self.trace.update(fields, simulator.rotor_speed, active)
         if self.track is not None:
             self.track.add(simulator, active)
 
-    def _judge(self) -> None:
+    def _evaluate(self) -> None:
         simulator = self.simulator
         attitude = simulator.field("attitude")
         touched = simulator.field("status") == 2.0

@@ -149,8 +149,8 @@ def paired_difference(
     whole = np.concatenate(pairs)
     if count < FEW or np.all(whole == whole[0]):
         # Of pairs that went another way than all of these, there may be as many as Wilson's interval for none of n has.
-        unseen = _wilson(0.0, count, confidence).high
-        low, high = min(low, max(-1.0, whole.mean() - unseen)), max(high, min(1.0, whole.mean() + unseen))
+        unobserved = _wilson(0.0, count, confidence).high
+        low, high = min(low, max(-1.0, whole.mean() - unobserved)), max(high, min(1.0, whole.mean() + unobserved))
         low, high = (-1.0 if whole.mean() == -1.0 else low), (1.0 if whole.mean() == 1.0 else high)
     return {
         "pairs": count,

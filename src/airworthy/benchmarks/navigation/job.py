@@ -58,7 +58,7 @@ __all__ = [
 
 
 def fly_block(
-    block: FlightBlock, word: str, config: NavigationConfig, progress_callback: Callable[[int], None] | None = None
+    block: FlightBlock, specifier: str, config: NavigationConfig, progress_callback: Callable[[int], None] | None = None
 ) -> tuple[list[Row], dict[str, float]]:
     """Rows of a block in its order, and what it took by part [s].
 
@@ -69,7 +69,7 @@ def fly_block(
         progress_callback: Called with the number of flights that were decided since.
     """
     try:
-        return flown_rows(block.flights, method_of(word), config, progress_callback)
+        return flown_rows(block.flights, method_of(specifier), config, progress_callback)
     finally:
         # Simulators and pilots know each other, so their maps (gigabytes in a large batch) would wait for Python's rare whole
         # collections while the next block takes as much again.
@@ -113,9 +113,9 @@ MethodNames = Mapping[str, str]
 """What each pilot is called on the command line, by its name in results."""
 
 
-def _fly(method_words: MethodNames, config: NavigationConfig, block: FlightBlock) -> Result:
+def _fly(method_specifiers: MethodNames, config: NavigationConfig, block: FlightBlock) -> Result:
     """In a worker, which looks between flights whether its run still wants it."""
-    return fly_block(block, method_words[block.pilot], config, lambda _flights: check_wanted())
+    return fly_block(block, method_specifiers[block.pilot], config, lambda _flights: check_wanted())
 
 
 # -----------------------------------------------------------------------------------------------------------------------------
@@ -142,9 +142,9 @@ def track_of(config: NavigationConfig, methods: Sequence[NavigationMethod]) -> d
     default, why = NavigationConfig(), []
     limit = config.protocol.acceleration_m_s2
     usual = replace(config.protocol, acceleration_m_s2=default.protocol.acceleration_m_s2)
-    judged = replace(config, protocol=usual) if limit in ACCELERATIONS else config
-    for item in fields(judged):
-        if item.name in _FIXED and getattr(judged, item.name) != getattr(default, item.name):
+    compared = replace(config, protocol=usual) if limit in ACCELERATIONS else config
+    for item in fields(compared):
+        if item.name in _FIXED and getattr(compared, item.name) != getattr(default, item.name):
             why.append(f"--{item.name.replace('_', '-')} differs from the benchmark's")
     for who in methods:
         if who.privileged:
@@ -217,7 +217,7 @@ def run_benchmark(config: NavigationConfig, quiet: bool = True, step: Callable[[
     check_device(config.device)
     if config.cluster:
         importlib.import_module("ray")
-    flying = {word: method_of(word) for word in config.pilots}
+    flying = {specifier: method_of(specifier) for specifier in config.pilots}
     names = [item.name for item in flying.values()]
     if len(set(names)) != len(names):
         raise AirworthyError(f"Pilots of one benchmark need names of their own; they are {', '.join(names)}.")
@@ -233,8 +233,8 @@ def run_benchmark(config: NavigationConfig, quiet: bool = True, step: Callable[[
         if config.system is not None:
             write_text(store.folder / SYSTEM_FILE, config.system.read_text("utf-8"))
         mine = blocks_of(names, _flights(config), config.batch)
-        method_words = {item.name: word for word, item in flying.items()}
-        interrupted = _fly_all(mine, method_words, config, store, quiet, step)
+        method_specifiers = {item.name: specifier for specifier, item in flying.items()}
+        interrupted = _fly_all(mine, method_specifiers, config, store, quiet, step)
         blocks = plan_of(store, config)
         done = done_of(blocks, store)
         summary = _written(config, blocks, done, store)
@@ -267,13 +267,13 @@ def _identities(flying: Any) -> dict[str, Any]:
 
 def _notes(config: NavigationConfig, flying: Any, system: dict[str, Any]) -> dict[str, Any]:
     methods: list[NavigationMethod] = list(flying)
-    method_words = dict(zip((item.name for item in methods), config.pilots, strict=True))
-    return {"division": track_of(config, methods), "system": system, "words": method_words}
+    method_specifiers = dict(zip((item.name for item in methods), config.pilots, strict=True))
+    return {"division": track_of(config, methods), "system": system, "words": method_specifiers}
 
 
 def _fly_all(
     blocks: Sequence[FlightBlock],
-    method_words: dict[str, str],
+    method_specifiers: dict[str, str],
     config: NavigationConfig,
     store: NavigationStore,
     quiet: bool,
@@ -285,21 +285,26 @@ def _fly_all(
         return False
     with counting(sum(len(block.flights) for block in left), "flying", quiet) as progress_callback:
         return keep_each(
-            _flown(left, method_words, config, progress_callback), lambda block, result: store.keep(block.name, *result), step
+            _flown(left, method_specifiers, config, progress_callback),
+            lambda block, result: store.keep(block.name, *result),
+            step,
         )
 
 
 def _flown(
-    left: Sequence[FlightBlock], method_words: MethodNames, config: NavigationConfig, progress_callback: Callable[[int], None]
+    left: Sequence[FlightBlock],
+    method_specifiers: MethodNames,
+    config: NavigationConfig,
+    progress_callback: Callable[[int], None],
 ) -> Finished:
     """Yield blocks as they are finished; on a cluster, files of users' own pilots must lie under the same path everywhere."""
     return shared(
-        partial(_fly, method_words, config),
+        partial(_fly, method_specifiers, config),
         left,
         config.workers,
         "finished flights",
         config.cluster,
-        here=lambda block: fly_block(block, method_words[block.pilot], config, progress_callback),
+        here=lambda block: fly_block(block, method_specifiers[block.pilot], config, progress_callback),
         came=lambda block: progress_callback(len(block.flights)),
     )
 

@@ -104,9 +104,9 @@ def register(item: NavigationMethod) -> None:
     _MADE[item.name] = item
 
 
-def is_own_pilot(word: str) -> bool:
+def is_own_pilot(specifier: str) -> bool:
     """Whether a word is FILE.py:CLASS."""
-    path, colon, name = word.rpartition(":")
+    path, colon, name = specifier.rpartition(":")
     return bool(colon) and path.endswith(".py") and bool(name)
 
 
@@ -146,7 +146,7 @@ def method_names() -> list[str]:
     return [*_BUILT_IN, *_MADE]
 
 
-def method_of(word: str, body: float = BODY) -> NavigationMethod:
+def method_of(specifier: str, body: float = BODY) -> NavigationMethod:
     """Return a method by its word: a name, or FILE.py:CLASS; `body` is the radius [m] for which maps are inflated, where
     they are.
 
@@ -155,18 +155,18 @@ def method_of(word: str, body: float = BODY) -> NavigationMethod:
         AssetError: The file cannot be read.
         AirworthyError: It cannot be imported, or the class is none that can fly.
     """
-    if word in _MADE:
-        return _MADE[word]
-    if word in _BUILT_IN:
-        return _built_in(word, body)
-    if is_own_pilot(word):
-        path, _, name = word.rpartition(":")
+    if specifier in _MADE:
+        return _MADE[specifier]
+    if specifier in _BUILT_IN:
+        return _built_in(specifier, body)
+    if is_own_pilot(specifier):
+        path, _, name = specifier.rpartition(":")
         return _from_file(Path(path), name)
-    raise unknown_name("pilot", word, method_names(), "One of your own is FILE.py:CLASS.")
+    raise unknown_name("pilot", specifier, method_names(), "One of your own is FILE.py:CLASS.")
 
 
-def _built_in(word: str, body: float) -> NavigationMethod:
-    where, title, settings = _BUILT_IN[word]
+def _built_in(specifier: str, body: float) -> NavigationMethod:
+    where, title, settings = _BUILT_IN[specifier]
     settings = {**settings, "body": body} if "body" in settings else settings
     module, _, name = where.partition(":")
     try:
@@ -175,15 +175,17 @@ def _built_in(word: str, body: float) -> NavigationMethod:
     except (ImportError, AttributeError) as error:
         if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith("airworthy"):
             raise
-        raise AirworthyError(f"This version of airworthy does not have the pilot {word!r}.") from error
+        raise AirworthyError(f"This version of airworthy does not have the pilot {specifier!r}.") from error
     identity = {"settings": dict(settings)} if settings else {}
     checks = hasattr(made, "check_ready")
     if not settings:
-        return NavigationMethod(word, made, title=title, privileged=word in _PRIVILEGED, checks=checks)
+        return NavigationMethod(specifier, made, title=title, privileged=specifier in _PRIVILEGED, checks=checks)
     if "body" in settings:
-        return NavigationMethod(word, lambda: made.for_body(settings["body"]), title=title, identity=identity, checks=checks)
+        return NavigationMethod(
+            specifier, lambda: made.for_body(settings["body"]), title=title, identity=identity, checks=checks
+        )
     kind = getattr(found, f"{name}Settings")
-    return NavigationMethod(word, lambda: made(kind(**settings)), title=title, identity=identity, checks=checks)
+    return NavigationMethod(specifier, lambda: made(kind(**settings)), title=title, identity=identity, checks=checks)
 
 
 def _from_file(path: Path, name: str) -> NavigationMethod:

@@ -112,12 +112,12 @@ def load_own_scene(item: OwnScene) -> Scene:
 
 
 @lru_cache(maxsize=8)
-def _scene(word: str) -> tuple[Scene, str]:
-    found = scene(word)
+def _scene(specifier: str) -> tuple[Scene, str]:
+    found = scene(specifier)
     return found, scene_digest(found)
 
 
-def make_own_scene(word: str, count: int, radius: float, seed: int = 0, least: float = 0.0) -> OwnScene:
+def make_own_scene(specifier: str, count: int, radius: float, seed: int = 0, least: float = 0.0) -> OwnScene:
     """Return a scene with its pairs; the same arguments and scene give the same pairs.
 
     Args:
@@ -130,20 +130,23 @@ def make_own_scene(word: str, count: int, radius: float, seed: int = 0, least: f
     Raises:
         AirworthyError: There is no such scene, nothing solid in it, or too little room.
     """
-    found, digest = _scene(word)
+    found, digest = _scene(specifier)
     name = (
         OWN
-        + (re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(word).stem if "/" in word or "." in word else word).strip("-.") or "place")[
-            :40
-        ]
+        + (
+            re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(specifier).stem if "/" in specifier or "." in specifier else specifier).strip(
+                "-."
+            )
+            or "place"
+        )[:40]
     )
-    pairs = feasible_pairs(found, word, count, radius, generator("own places", digest, count, seed), least)
+    pairs = feasible_pairs(found, specifier, count, radius, generator("own places", digest, count, seed), least)
     lower, upper = (tuple(float(v) for v in corner) for corner in (found.bounds.lower, found.bounds.upper))
-    return OwnScene(name, word, digest, lower, upper, float(radius), tuple(pairs))  # type: ignore[arg-type]
+    return OwnScene(name, specifier, digest, lower, upper, float(radius), tuple(pairs))  # type: ignore[arg-type]
 
 
 def feasible_pairs(
-    scene: Scene, word: str, count: int, radius: float, rng: np.random.Generator, least: float = 0.0
+    scene: Scene, specifier: str, count: int, radius: float, rng: np.random.Generator, least: float = 0.0
 ) -> list[Pair]:
     """Pairs of start and goal between which a way is proven; see the module and `make_own_scene`.
 
@@ -165,7 +168,7 @@ def feasible_pairs(
     taken = voxelize(batch.geometry, 0, lower, upper, edge, grown)
     if not taken.any():
         raise AirworthyError(
-            f"The scene {word!r} holds nothing solid, so there is nothing to fly round: give it surfaces first."
+            f"The scene {specifier!r} holds nothing solid, so there is nothing to fly round: give it surfaces first."
         )
     margin_cells = int(np.ceil(grown / edge))
     for axis in range(3):  # the area's ends are walls, too
@@ -188,8 +191,8 @@ def feasible_pairs(
         if len(found) == count:
             return found
     raise AirworthyError(
-        f"In the scene {word!r} only {len(found)} of {count} pairs were found with room for a body of {radius:.2f} m all the"
-        f" way, {wanted:.1f} m apart: fewer --pairs, a smaller --least-distance, or smaller vehicles."
+        f"In the scene {specifier!r} only {len(found)} of {count} pairs were found with room for a body of {radius:.2f} m all"
+        f" the way, {wanted:.1f} m apart: fewer --pairs, a smaller --least-distance, or smaller vehicles."
     )
 
 
@@ -236,7 +239,9 @@ def placed(config: NavigationConfig, radius: float) -> NavigationConfig:
     """
     if not config.scenes or isinstance(config, OwnSceneConfig):
         return config
-    found = [make_own_scene(word, config.pairs, radius, config.layouts, config.least_distance) for word in config.scenes]
+    found = [
+        make_own_scene(specifier, config.pairs, radius, config.layouts, config.least_distance) for specifier in config.scenes
+    ]
     names = [item.name for item in found]
     for k, name in enumerate(names):
         if names.index(name) < k:

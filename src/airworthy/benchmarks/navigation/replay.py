@@ -67,13 +67,13 @@ def planning_times(
         AirworthyError: Pilot, vehicle or scenario are not to be had.
     """
     config = NavigationConfig(tuple(pilots), (vehicle,), (scenario,), seed=seed)
-    for word in pilots:
-        check_ready(method_of(word))
-    return [_times(word, config, flights) for word in pilots]
+    for specifier in pilots:
+        check_ready(method_of(specifier))
+    return [_times(specifier, config, flights) for specifier in pilots]
 
 
-def _times(word: str, config: NavigationConfig, flights: int) -> PlanningTime:
-    who, vehicle, scenario = method_of(word), config.vehicles[0], config.scenarios[0]
+def _times(specifier: str, config: NavigationConfig, flights: int) -> PlanningTime:
+    who, vehicle, scenario = method_of(specifier), config.vehicles[0], config.scenarios[0]
     warm = replace(config, protocol=replace(config.protocol, time_limit_s=4.0))
     fly_flights([Flight(scenario, 1, vehicle)], who, warm)
     seconds: list[float] = []
@@ -208,7 +208,7 @@ def fly_row(
     return flown, rows_of(flown, who, config)[0]
 
 
-def _word(row: Row, config: NavigationConfig) -> str:
+def _scene_specifier(row: Row, config: NavigationConfig) -> str:
     """Of the row's scene."""
     if isinstance(config, OwnSceneConfig) and is_own(row["scenario"]):
         return config.own_scene(row["scenario"]).word
@@ -224,7 +224,7 @@ def _kept(folder: Path, number: int, flown: FlownBatch, row: Row, config: Naviga
     meta = {
         "version": __version__,
         "vehicle": row["vehicle"],
-        "scene": _word(row, config),
+        "scene": _scene_specifier(row, config),
         "pilot": row["pilot"],
         "outcome": row["outcome"],
         "row": {name: value for name, value in row.items() if name != "latencies"},

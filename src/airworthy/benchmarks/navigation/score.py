@@ -57,7 +57,7 @@ __all__ = [
 
 WITHIN = 0.10
 """Farther than this from a stated rate is worth an explanation."""
-_WORDS = {"=": "", "~": "about ", ">": "above ", "<": "below "}
+_RELATIONS = {"=": "", "~": "about ", ">": "above ", "<": "below "}
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class StatedRate:
         """For people, in percent."""
         if self.relation == "-":
             return f"{100 * self.low:.0f} to {100 * self.high:.0f}"
-        return f"{_WORDS[self.relation]}{100 * self.value:.0f}"
+        return f"{_RELATIONS[self.relation]}{100 * self.value:.0f}"
 
 
 @cache

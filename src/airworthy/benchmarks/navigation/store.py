@@ -230,9 +230,9 @@ class NavigationStore(BlockStore):
 
     def _remember(self, manifest: Mapping[str, Any]) -> None:
         """Remember what was noted of pilots that were flown here before."""
-        method_words, track = manifest.get("words"), manifest.get("division")
-        if isinstance(method_words, dict):
-            self.notes["words"] = {**method_words, **self.notes.get("words", {})}
+        method_specifiers, track = manifest.get("words"), manifest.get("division")
+        if isinstance(method_specifiers, dict):
+            self.notes["words"] = {**method_specifiers, **self.notes.get("words", {})}
         if isinstance(track, dict) and isinstance(self.notes.get("division"), dict):
             before = [why for why in track.get("because", []) if str(why).startswith("pilot ")]
             because = list(dict.fromkeys([*self.notes["division"]["because"], *before]))

@@ -43,7 +43,7 @@ __all__ = [
     "causes_of",
     "file_name",
     "fly_block",
-    "seen_by",
+    "image_strip",
 ]
 
 # ---- What a camera on a flight sees: some images of it side by side, rendered where it was ----------------------------------
@@ -53,7 +53,7 @@ IMAGES = 6
 _GAP = 4
 
 
-def seen_by(
+def image_strip(
     batch: SceneBatch, walkers: Walkers | None, vehicle: Vehicle, camera: Device, table: FlightTable, env: int = 0
 ) -> ArrayU8:
     """Images of one flight, evenly in time from its first row to its last, side by side, (H, IMAGES W + gaps, 3).
@@ -208,9 +208,9 @@ class ConditionBlock:
         return np.arange(self.first, self.first + self.count)
 
 
-def file_name(word: str) -> str:
+def file_name(specifier: str) -> str:
     """Return a word as part of a file's name."""
-    return "".join(c if c.isalnum() or c in "._-" else "-" for c in word)
+    return "".join(c if c.isalnum() or c in "._-" else "-" for c in specifier)
 
 
 class Setting:
@@ -330,7 +330,7 @@ def fly_block(
     camera = next(carried, None) or _own_camera(vehicle)
     image = None
     if picture and block.first == 0 and camera is not None:
-        image = seen_by(batch, walkers, vehicle, camera, table)
+        image = image_strip(batch, walkers, vehicle, camera, table)
     return BlockResult(rows, table, image)
 
 

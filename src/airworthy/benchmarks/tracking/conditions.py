@@ -89,7 +89,7 @@ class Condition:
 class Sweep:
     """A field of the baseline over a range; its conditions are named `name:value`."""
 
-    word: str
+    specifier: str
     """Stands for all of them."""
     title: str
     name: str
@@ -138,8 +138,8 @@ def noise_level(name: str) -> ConditionNoise:
 def sweeps() -> tuple[Sweep, ...]:
     """Return all sweeps."""
     return tuple(
-        Sweep(word, item["title"], item["name"], item["field"], item["unit"], tuple(item["values"]))
-        for word, item in _data()["sweep"].items()
+        Sweep(specifier, item["title"], item["name"], item["field"], item["unit"], tuple(item["values"]))
+        for specifier, item in _data()["sweep"].items()
     )
 
 
@@ -193,19 +193,19 @@ def expanded(tokens: Sequence[str]) -> tuple[Condition, ...]:
         UnknownNameError: A name is unknown.
         AirworthyError: There is none.
     """
-    names = dict.fromkeys(name for word in tokens for name in _names(word))
+    names = dict.fromkeys(name for specifier in tokens for name in _names(specifier))
     if not names:
         raise AirworthyError("An evaluation needs at least one condition, as baseline.")
     return tuple(dict.fromkeys(condition(name) for name in names))
 
 
-def _names(word: str) -> Iterator[str]:
-    if word in _data()["group"]:
-        for part in _data()["group"][word]:
+def _names(specifier: str) -> Iterator[str]:
+    if specifier in _data()["group"]:
+        for part in _data()["group"][specifier]:
             yield from _names(part)
         return
-    sweep = next((item for item in sweeps() if item.word == word), None)
+    sweep = next((item for item in sweeps() if item.specifier == specifier), None)
     if sweep is None:
-        yield condition(word).name
+        yield condition(specifier).name
     else:
         yield from sweep.conditions

@@ -249,7 +249,7 @@ def _first_pictures(
     """Return what the first flight of the first pilot saw under each condition."""
     shown = []
     for item in conditions:
-        path = next((found for b in blocks if b.condition.name == item.name and (found := store.seen(b.name))), None)
+        path = next((found for b in blocks if b.condition.name == item.name and (found := store.first_image(b.name))), None)
         if path is not None:
             shown.append({"title": item.title, "says": item.says, "image": _jpeg(path)})
     return shown

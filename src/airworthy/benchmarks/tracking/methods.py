@@ -187,7 +187,7 @@ LEVEL = "rate_thrust"
 """Of every pilot's commands here, as published: thrust [N] and body rates [rad/s]."""
 
 
-def method_of(word: str) -> TrackingMethod:
+def method_of(specifier: str) -> TrackingMethod:
     """Return a pilot by its word: mpc (the expert), svnet (the shipped policy), svnet:FOLDER (what `airworthy train svnet`
     wrote), or FILE.py:CLASS, a pilot of one's own.
 
@@ -196,19 +196,20 @@ def method_of(word: str) -> TrackingMethod:
         AssetError: The folder holds no policy, or there is no such file.
         AirworthyError: The class is none that can fly a course, or the policy commands rotors.
     """
-    if is_own_pilot(word):
-        return own_method(word)
-    kind, colon, folder = word.partition(":")
-    if word == "mpc":
+    if is_own_pilot(specifier):
+        return own_method(specifier)
+    kind, colon, folder = specifier.partition(":")
+    if specifier == "mpc":
         return expert_method()
     if kind == "svnet" and bool(colon) == bool(folder):
         return svnet_method(policy_folder(folder))
     if kind == "policy":
         raise AirworthyError(
-            f"{word!r} commands rotors, for which the protocol's ticks are too rare: fly it with `airworthy fly --pilot {word}`"
+            f"{specifier!r} commands rotors, for which the protocol's ticks are too rare: fly it"
+            f" with `airworthy fly --pilot {specifier}`"
             " instead."
         )
-    raise unknown_name("pilot to evaluate", word, ("mpc", "svnet", "svnet:FOLDER", "FILE.py:CLASS"))
+    raise unknown_name("pilot to evaluate", specifier, ("mpc", "svnet", "svnet:FOLDER", "FILE.py:CLASS"))
 
 
 def methods_of(tokens: Sequence[str]) -> list[TrackingMethod]:
@@ -218,18 +219,18 @@ def methods_of(tokens: Sequence[str]) -> list[TrackingMethod]:
         UnknownNameError, AssetError: As `method_of`.
         AirworthyError: A policy is named twice.
     """
-    found = [method_of(word) for word in tokens]
-    words: dict[Path, str] = {}
-    for word in tokens:
-        if word.partition(":")[0] == "svnet":
-            folder = policy_folder(word.partition(":")[2]).resolve()
-            if folder in words:
-                raise AirworthyError(f"{words[folder]} and {word} are the same policy; name each once.")
-            words[folder] = word
+    found = [method_of(specifier) for specifier in tokens]
+    specifiers: dict[Path, str] = {}
+    for specifier in tokens:
+        if specifier.partition(":")[0] == "svnet":
+            folder = policy_folder(specifier.partition(":")[2]).resolve()
+            if folder in specifiers:
+                raise AirworthyError(f"{specifiers[folder]} and {specifier} are the same policy; name each once.")
+            specifiers[folder] = specifier
     names = [item.name for item in found]
-    for k, word in enumerate(tokens):
-        if names.count(names[k]) > 1 and ":" in word:
-            found[k] = replace(found[k], name="-".join(Path(word.partition(":")[2]).resolve().parts[-2:]))
+    for k, specifier in enumerate(tokens):
+        if names.count(names[k]) > 1 and ":" in specifier:
+            found[k] = replace(found[k], name="-".join(Path(specifier.partition(":")[2]).resolve().parts[-2:]))
     return found
 
 
@@ -242,7 +243,7 @@ def expert_method(name: str = "mpc") -> TrackingMethod:
     return TrackingMethod(name, make, senses=False, identity={"pilot": "mpc"})
 
 
-def own_method(word: str) -> TrackingMethod:
+def own_method(specifier: str) -> TrackingMethod:
     """Return a pilot of a user's own, FILE.py:CLASS; a new one is made for every block of flights.
 
     Raises:
@@ -250,17 +251,17 @@ def own_method(word: str) -> TrackingMethod:
         AirworthyError: It cannot be imported, the class is a planner or none that flies, or it gives other commands than
             `LEVEL`.
     """
-    found = navigation_method(word)
+    found = navigation_method(specifier)
     if found.kind == "planner":
         raise AirworthyError(
-            f"{word!r} is a planner, which finds its own way from a start to a goal; an evaluation flies courses: try it in"
-            " `airworthy bench navigation`, or name a pilot."
+            f"{specifier!r} is a planner, which finds its own way from a start to a goal; an evaluation flies courses: try it"
+            " in `airworthy bench navigation`, or name a pilot."
         )
     level = own_pilot(found).level
     if level != LEVEL:
         raise AirworthyError(
-            f"Pilot {word!r} gives commands at level {level!r}; in an evaluation all give {LEVEL!r}, thrust and body rates at"
-            " 20 Hz: fly it with `airworthy fly`."
+            f"Pilot {specifier!r} gives commands at level {level!r}; in an evaluation all give {LEVEL!r}, thrust and body rates"
+            " at 20 Hz: fly it with `airworthy fly`."
         )
 
     def make(simulator: Simulator, course: Course, mounted: MountedSensors | None) -> Pilot:

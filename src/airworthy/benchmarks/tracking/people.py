@@ -23,7 +23,7 @@ STEP = 0.6
 """Between neighbouring places [m]."""
 NEAR, FAR = 1.0, 2.6
 """How near the path, seen from above, and how far from it they walk [m]; nearer they would stand in the way."""
-SEEN, SIGHT, VIEW = 0.1, 7.0, np.radians(28.0)
+VISIBLE_SHARE, SIGHT, VIEW = 0.1, 7.0, np.radians(28.0)
 """They stay where a camera looks for this share of the course, not farther than this [m], this far off its axis [rad]."""
 ROOM = 0.35
 """Free space round a place [m]."""
@@ -59,11 +59,11 @@ def free_ground(scene: Scene, path: Array, yaw: Array) -> WalkableGround:
     axes = [np.arange(a, b + 1e-9, STEP) for a, b in zip(low, high, strict=True)]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
     away = np.linalg.norm(grid[:, None] - path[None, :, :2], axis=-1)
-    looked = _looked_at(grid, path, yaw)
+    in_view = _in_view(grid, path, yaw)
     batch = SceneBatch(scene, 1)
-    room = (away.min(1) >= NEAR) & (away.min(1) <= FAR) & (looked.mean(1) >= SEEN) & _free(batch, grid)
-    position, looked = grid[room], looked[room]
-    along = (looked * np.arange(len(path))).sum(1) / np.maximum(looked.sum(1), 1) / len(path)
+    room = (away.min(1) >= NEAR) & (away.min(1) <= FAR) & (in_view.mean(1) >= VISIBLE_SHARE) & _free(batch, grid)
+    position, in_view = grid[room], in_view[room]
+    along = (in_view * np.arange(len(path))).sum(1) / np.maximum(in_view.sum(1), 1) / len(path)
     linked = _linked(batch, position, path)
     kept = np.flatnonzero([bool(item) for item in linked])
     if not len(kept):
@@ -72,7 +72,7 @@ def free_ground(scene: Scene, path: Array, yaw: Array) -> WalkableGround:
     return WalkableGround(position[kept], tuple(tuple(number[k] for k in linked[old]) for old in kept), along[kept])
 
 
-def _looked_at(position: Array, path: Array, yaw: Array) -> ArrayBool:
+def _in_view(position: Array, path: Array, yaw: Array) -> ArrayBool:
     """(places, points) whether a camera that faces the heading has a place in view, what stands between aside."""
     offset = position[:, None] - path[None, :, :2]
     ahead = offset[..., 0] * np.cos(yaw) + offset[..., 1] * np.sin(yaw)

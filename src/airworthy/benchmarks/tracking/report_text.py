@@ -128,7 +128,7 @@ def _card(name: str, entry: Mapping[str, Any], published: Mapping[str, Any], pro
     known = real is not None and isfinite(real)
     who = f"{entry['pilot']}, {entry['family'].replace('_', '-')}, {entry['title'].lower()}"
     note = who + (f"; published, real: {shown.factor * float(real or 0.0):g} {shown.unit}" if known else "")
-    return card(shown.words(protocol=protocol), measured(name, mean_of(entry, name)), shown.unit, note)
+    return card(shown.label(protocol=protocol), measured(name, mean_of(entry, name)), shown.unit, note)
 
 
 def _cell(entry: Mapping[str, Any], name: str) -> dict[str, str]:
@@ -246,16 +246,16 @@ def _adaptation(adaptation: Mapping[str, Any]) -> dict[str, Any]:
     names = {"ratio_told": "what its history network says", "ratio_flown": "what its motion shows"}
     estimates = []
     for entry in adaptation["estimates"]:
-        for word, numbers in entry["conditions"].items():
+        for condition, numbers in entry["conditions"].items():
             before = entry["conditions"].get("baseline")
-            loaded = word.partition(":")[0] == "payload" and before is not None
+            loaded = condition.partition(":")[0] == "payload" and before is not None
             moved = payload_step(before, numbers) if loaded else nan
             off = 100.0 * (numbers["mean"] / numbers["true"] - 1.0)
             estimates.append(
                 {
                     "who": f"{entry['pilot']}, {entry['family'].replace('_', '-')}",
                     "estimate": names[entry["estimate"]],
-                    "condition": word,
+                    "condition": condition,
                     "flights": numbers["flights"],
                     "mean": f"{numbers['mean']:.3f}",
                     "std": f"{numbers['std']:.3f}",
@@ -309,7 +309,7 @@ def _flight(row: Mapping[str, Any]) -> dict[str, Any]:
         (fixed(row["mass_kg"], 3), False),
         (fixed(row["thrust_n"], 2), False),
     ]
-    return {"cells": [{"text": text, "words": is_word} for text, is_word in cells], "style": _style(row["outcome"])}
+    return {"cells": [{"text": text, "words": is_text} for text, is_text in cells], "style": _style(row["outcome"])}
 
 
 def _thresholds(protocol: TrackingProtocol) -> list[tuple[str, str]]:
@@ -334,7 +334,7 @@ def _thresholds(protocol: TrackingProtocol) -> list[tuple[str, str]]:
 
 
 def _meanings(protocol: TrackingProtocol) -> list[tuple[str, str]]:
-    return [(metric(name).words(protocol=protocol), metric(name).hint(protocol)) for name in PAIRED]
+    return [(metric(name).label(protocol=protocol), metric(name).hint(protocol)) for name in PAIRED]
 
 
 def _style(outcome: str) -> str:

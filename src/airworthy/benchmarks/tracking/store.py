@@ -29,7 +29,7 @@ __all__ = ["MANIFEST_FILE", "RESULTS_FILE", "TrackingStore", "read_results"]
 
 MANIFEST_FILE, RESULTS_FILE = "evaluation.json", "results.parquet"
 VEHICLE_FILE = "vehicle.toml"
-FLIGHTS, SEEN = "flights", "seen.png"
+FLIGHTS, FIRST_IMAGE = "flights", "seen.png"
 _ROWS_MAX = 256 << 20
 
 
@@ -79,7 +79,7 @@ class TrackingStore(BlockStore):
         write_flight(folder, result.table, dict(meta))
         files = [folder / FLIGHT_FILE, folder / META_FILE]
         if result.first_image is not None:
-            files.append(write_bytes(folder / SEEN, _png(result.first_image)))
+            files.append(write_bytes(folder / FIRST_IMAGE, _png(result.first_image)))
         shas = {str(file.relative_to(self.folder)): sha256_file(file) for file in files}
         head = {"digest": self.digest, "block": name, "files": shas}
         path = write_bytes(self.path(name), _parquet(result.rows, head))
@@ -93,9 +93,9 @@ class TrackingStore(BlockStore):
         """Flights of a finished block."""
         return read_flight(self.folder / FLIGHTS / name)[0]
 
-    def seen(self, name: str) -> Path | None:
+    def first_image(self, name: str) -> Path | None:
         """Picture of what the first flight of a block saw, where there is one."""
-        path = self.folder / FLIGHTS / name / SEEN
+        path = self.folder / FLIGHTS / name / FIRST_IMAGE
         return path if path.is_file() else None
 
     def write_results(self, names: Iterable[str]) -> Path | None:

@@ -203,9 +203,9 @@ def adaptation_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 def _estimates(rows: Sequence[Row], name: str) -> dict[str, Any]:
     conditions = {
-        word: statistics
-        for word in dict.fromkeys(row["condition"] for row in rows)
-        if (statistics := ratio_statistics(select(rows, condition=word), name))["flights"]
+        item: statistics
+        for item in dict.fromkeys(row["condition"] for row in rows)
+        if (statistics := ratio_statistics(select(rows, condition=item), name))["flights"]
     }
     before, after = conditions.get("baseline"), conditions.get("payload")
     step = payload_step(before, after) if before and after else float("nan")

@@ -153,8 +153,8 @@ class ErrorSamples:
         return self._over_windows(np.nanmedian, self.values)
 
     def _over_windows(self, statistic: Callable[..., Array], values: Array) -> Array:
-        judged = np.isfinite(values).any(axis=0)
-        return np.where(judged, statistic(np.where(judged, values, 0.0), axis=0), np.nan)
+        finite = np.isfinite(values).any(axis=0)
+        return np.where(finite, statistic(np.where(finite, values, 0.0), axis=0), np.nan)
 
     def count(self) -> Array:
         """Windows judged per horizon, (horizon,)."""

@@ -115,11 +115,11 @@ class Experiment:
         fitted = fit(self.airframe, split.train, STRUCTURES[structure])
         self.chosen.append((structure, costs))
         self.fits.append(fitted)
-        self._judge((OURS, FITTED), fitted.model(), split)
+        self._evaluate((OURS, FITTED), fitted.model(), split)
         if any(name in HUB_AIR for name in self.structures):
-            self._judge((OURS, BODY_ONLY), self._body_only(split, structure, costs).model(), split)
-        self._judge((OURS, TRIMMED), fitted.model(), split, choose_trim(fitted.model(), split.train))
-        self._judge((HELD, "rates held"), rates_held(self.airframe, split.train), split)
+            self._evaluate((OURS, BODY_ONLY), self._body_only(split, structure, costs).model(), split)
+        self._evaluate((OURS, TRIMMED), fitted.model(), split, choose_trim(fitted.model(), split.train))
+        self._evaluate((HELD, "rates held"), rates_held(self.airframe, split.train), split)
 
     def _body_only(self, split: Split, chosen: str, costs: dict[str, float]) -> ModelFit:
         """Return our fit with the best structure that has no air at the hubs: what the hubs gain is the difference."""
@@ -130,14 +130,14 @@ class Experiment:
     def _published(self, split: Split, name: str) -> None:
         model = comparators(self.brushless)[name]
         refitted = refit_thrust(model, self.airframe.mass, split.train)
-        self._judge((name, PUBLISHED), model, split)
-        self._judge((name, REFITTED), refitted, split)
-        self._judge((name, REFITTED_TRIMMED), refitted, split, choose_trim(refitted, split.train))
+        self._evaluate((name, PUBLISHED), model, split)
+        self._evaluate((name, REFITTED), refitted, split)
+        self._evaluate((name, REFITTED_TRIMMED), refitted, split, choose_trim(refitted, split.train))
 
-    def _judge(self, key: tuple[str, str], model: VehicleModel, split: Split, trim: DisturbanceDecay | None = None) -> None:
-        self.judge(key, predict(split.test, [model], trim), split)
+    def _evaluate(self, key: tuple[str, str], model: VehicleModel, split: Split, trim: DisturbanceDecay | None = None) -> None:
+        self.evaluate(key, predict(split.test, [model], trim), split)
 
-    def judge(self, key: tuple[str, str], prediction: Prediction, split: Split) -> None:
+    def evaluate(self, key: tuple[str, str], prediction: Prediction, split: Split) -> None:
         """Add a prediction of a split's windows to the table.
 
         Args:

@@ -293,7 +293,7 @@ def fly_fits(experiments: Sequence[Experiment]) -> None:
     """Let the simulator fly what each fit is saved as, over the windows that it was not fitted to."""
     for experiment in experiments:
         for split, fitted in zip(experiment.splits, experiment.fits, strict=True):
-            experiment.judge((OURS, FLOWN), fly_windows(flyable(experiment, fitted), split.test), split)
+            experiment.evaluate((OURS, FLOWN), fly_windows(flyable(experiment, fitted), split.test), split)
 
 
 def _owns(name: str) -> bool:

@@ -21,7 +21,7 @@ def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
     config = run_tyro(GatesBenchConfig, gathered(argv, LISTS), "airworthy bench gates", _DESCRIPTION)
     check(config)
-    methods = [method_of(word, config.limit, config.device) for word in (config.network, *config.baselines)]
+    methods = [method_of(specifier, config.limit, config.device) for specifier in (config.network, *config.baselines)]
     with stopped_by_terminate() as received:
         done = run_gates(config, methods, quiet=config.json)
     if config.json:

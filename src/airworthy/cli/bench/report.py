@@ -9,7 +9,7 @@ from typing import Any
 
 from tyro.conf import Positional
 
-from airworthy.benchmarks.navigation.report.tables import INDICATOR_WORDS, flip_rows, pair_row, planning, trends, trends_within
+from airworthy.benchmarks.navigation.report.tables import INDICATOR_LABELS, flip_rows, pair_row, planning, trends, trends_within
 from airworthy.cli.bench.navigation import show_scores
 from airworthy.cli.common import emit_json, run_tyro, show_table
 
@@ -64,7 +64,7 @@ def _report(
         emit_json({"report": str(path), **scores, "planning": thinking})
         return
     show_scores(summary)
-    heads = ("Rank correlation of success with", *INDICATOR_WORDS.values())
+    heads = ("Rank correlation of success with", *INDICATOR_LABELS.values())
     show_table("", heads, [(row["title"], *(cell["words"] for cell in row["cells"])) for row in [*trend, *within]])
     pairs = [pair_row(entry, titles) for entry in summary["paired"]]
     columns = ("pilots", "pairs", "difference", "interval", "layouts", "says")

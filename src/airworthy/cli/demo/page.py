@@ -204,7 +204,7 @@ class DemoManifest:
             return cls(folder, list(identity), list(commands))
         try:
             found = read_json(path, _LIMIT_BYTES)
-            before, version = [str(word) for word in found.get("identity", ())], str(found["version"])
+            before, version = [str(part) for part in found.get("identity", ())], str(found["version"])
             made, seconds = [str(name) for name in found["made"]], {k: float(v) for k, v in found["seconds"].items()}
         except (AssetError, KeyError, TypeError, ValueError, AttributeError) as error:
             raise AssetError(f"{str(path)!r} is damaged: delete the folder, or name another with --out.") from error
@@ -458,7 +458,7 @@ def _cards(content: Mapping[str, Any]) -> list[Content]:
         published_note = f"real, published: {measured('tracking_error_m', real['tracking_error_m'])}" if real else ""
         cards.append(
             card(
-                metric("tracking_error_m").words(),
+                metric("tracking_error_m").label(),
                 evidence["error"],
                 metric("tracking_error_m").unit,
                 f"baseline; {published_note}" if published_note else "baseline",

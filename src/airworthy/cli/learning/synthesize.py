@@ -80,17 +80,17 @@ def main(argv: list[str]) -> int:
         "card": (FolderConfig, _card, "Write the card of a data set again."),
         "export": (ExportDatasetConfig, _export, "Write a data set in the layout of LeRobot v3.0."),
     }
-    word = argv[0] if argv and not argv[0].startswith("-") else ""
-    if not word:
+    subcommand = argv[0] if argv and not argv[0].startswith("-") else ""
+    if not subcommand:
         return _make(run_tyro(SynthesizeDatasetConfig, argv, PROG, _DESCRIPTION))
-    if word == GATES:
+    if subcommand == GATES:
         from airworthy.cli.learning.synthesize_gates import main as synthesize_gates
 
         return synthesize_gates(argv[1:])
-    if word not in commands:
-        raise unknown_name(f"'{PROG}' subcommand", word, [*commands, GATES])
-    kind, run, description = commands[word]
-    return run(run_tyro(kind, argv[1:], f"{PROG} {word}", description))
+    if subcommand not in commands:
+        raise unknown_name(f"'{PROG}' subcommand", subcommand, [*commands, GATES])
+    kind, run, description = commands[subcommand]
+    return run(run_tyro(kind, argv[1:], f"{PROG} {subcommand}", description))
 
 
 def _make(config: SynthesizeDatasetConfig) -> int:

@@ -161,23 +161,23 @@ class TrainSvNetConfig(SvNetOptions, DataConfig):
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
-    word = argv[0] if argv and not argv[0].startswith("-") else ""
-    if not word:
+    kind_name = argv[0] if argv and not argv[0].startswith("-") else ""
+    if not kind_name:
         print(_help())
         return 0 if argv and argv[0] in ("-h", "--help") else 2
-    if word not in KINDS:
-        raise unknown_name("kind of network", word, KINDS, f"It is the first word: {PROG} svnet DATA --out FOLDER.")
-    if word == "adaptation":
-        return measure(argv[1:], f"{PROG} {word}")
-    if word == "hover":
+    if kind_name not in KINDS:
+        raise unknown_name("kind of network", kind_name, KINDS, f"It is the first word: {PROG} svnet DATA --out FOLDER.")
+    if kind_name == "adaptation":
+        return measure(argv[1:], f"{PROG} {kind_name}")
+    if kind_name == "hover":
         from airworthy.cli.learning.train_hover import main as train_hover
 
         return train_hover(argv[1:])
-    if word == "boundary":
+    if kind_name == "boundary":
         from airworthy.cli.learning.train_boundary import main as train_boundary
 
         return train_boundary(argv[1:])
-    return _train(run_tyro(TrainSvNetConfig, argv[1:], f"{PROG} {word}", _TRAIN_DESCRIPTION))
+    return _train(run_tyro(TrainSvNetConfig, argv[1:], f"{PROG} {kind_name}", _TRAIN_DESCRIPTION))
 
 
 def _help() -> str:

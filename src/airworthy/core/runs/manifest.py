@@ -13,7 +13,7 @@ from airworthy.core.files import json_text, parse_json, read_json, sha256
 __all__ = ["ManifestKind", "differences", "digest_of", "plain"]
 
 _LIMIT_BYTES = 64 << 20
-_WORD_MOST = 60
+_TEXT_MAX = 60
 """Characters of a value in a message."""
 
 
@@ -57,7 +57,7 @@ def _short(value: Any) -> str:
         return "none" if value is None else "some"
     # As it would be typed after an option.
     text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return text if len(text) <= _WORD_MOST else f"{text[: _WORD_MOST - 3]}..."
+    return text if len(text) <= _TEXT_MAX else f"{text[: _TEXT_MAX - 3]}..."
 
 
 @dataclass(frozen=True)

@@ -47,16 +47,16 @@ const float nought = begun > 0 ? -0.0f : 0.0f;
     moved[i] = N::load(STATE(S_position_residual + i)); \
   } \
   if (begun > 0) { \
-    F from[3], way[3]; \
+    F from[3], displacement[3]; \
     M same = base[0] == base[0]; \
     for (int i = 0; i < 3; ++i) { \
       from[i] = N::load(STATE(S_launch_base + i)); \
-      way[i] = N::load(STATE(S_launch_moved + i)); \
-      same = same & (from[i] + way[i] == base[i]); \
+      displacement[i] = N::load(STATE(S_launch_moved + i)); \
+      same = same & (from[i] + displacement[i] == base[i]); \
     } \
     for (int i = 0; i < 3; ++i) { \
       base[i] = N::select(same, from[i], base[i]); \
-      moved[i] = N::select(same, way[i], moved[i]); \
+      moved[i] = N::select(same, displacement[i], moved[i]); \
     } \
   }
 // Near geometry a flight may go on only as far as its safe ball reaches: a lane that left it is held, that is, keeps its state of

@@ -13,7 +13,7 @@ struct Rebounding {
     for (int i = 0; i < 4; ++i) sum += p.attitude[i];
     return sum - sum == 0.0;
   }
-  // On the straight way to another motion, the attitude brought to unit length.
+  // On the straight path to another motion, the attitude brought to unit length.
   FUNCTION Pose between(const Pose& a, const Pose& b, double share) {
     Pose out;
     double q[4];
@@ -35,10 +35,10 @@ struct Rebounding {
     int worst = 0;
     for (int k = 1; k < touch.count; ++k)
       if (touch.depth[k] > touch.depth[worst]) worst = k;
-    const double depth = touch.depth[worst], way = depth < 0.0 ? 0.0 : (depth > STEP_OUT ? STEP_OUT : depth);
-    for (int i = 0; i < 3; ++i) at.position[i] += way * touch.normal[worst][i];
-    for (int m = 0; m < spheres.count; ++m) spheres.free[m] -= way;
-    lifted(body, at, way * touch.normal[worst][2]);
+    const double depth = touch.depth[worst], step = depth < 0.0 ? 0.0 : (depth > STEP_OUT ? STEP_OUT : depth);
+    for (int i = 0; i < 3; ++i) at.position[i] += step * touch.normal[worst][i];
+    for (int m = 0; m < spheres.count; ++m) spheres.free[m] -= step;
+    lifted(body, at, step * touch.normal[worst][2]);
     return depth > SHALLOW;
   }
   // Ends the step where the body is: the way down that gravity would have taken is not made, and the motion pays for that.
@@ -46,7 +46,7 @@ struct Rebounding {
     out.end = now;
     lifted(body, out.end, -now.velocity[2] * left);
   }
-  // Ends a step with contact, in the frame of what was hit: what acted on the body worked along the way that it took, and contact
+  // Ends a step with contact, in the frame of what was hit: what acted on the body worked along the path that it took, and contact
   // did not. A body that rests at one point and hits with another in the same step would otherwise gain what the rest gave back.
   FUNCTION void bound(const double* body, const Pose& start, const double* acceleration, double work, const double* frame, double dt,
                       Outcome& out) {

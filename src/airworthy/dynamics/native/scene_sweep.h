@@ -1,4 +1,4 @@
-// What one body made of spheres meets in scene geometry: its first contact on a straight way, and what touches at an instant.
+// What one body made of spheres meets in scene geometry: its first contact on a straight path, and what touches at an instant.
 // A body is one sphere, or a box or cylinder that points carry on a surface. Readable twin: simulation/obstacles.py. Needs batch.h,
 // distance.h, clearance.h, sweep.h, convex.h, scene_impact.h, and the lengths GAP, BAND, LEAVING, SHALLOW, SAME, and TILT. Bounds decide only what is looked at: they are wider than every rounding on the way to them.
 #define NEARBY 24
@@ -17,8 +17,8 @@ struct Spheres {
   int count;
   Core core;      // of a box or cylinder
   bool convex;    // else a sphere
-  double clear;   // way that all of it is known to be able to go without touching anything [m]
-  double free[SPHERES];  // way that each is known to be able to go without touching anything [m]; negative: how deep it may be
+  double clear;   // distance that all of it is known to be able to go without touching anything [m]
+  double free[SPHERES];  // distance that each is known to be able to go without touching anything [m]; negative: how deep it may be
 };
 struct Contact {
   double fraction;
@@ -57,7 +57,7 @@ struct Meeting {
     }
   }
   // Makes sure that everything within `radius` of a point is gathered.
-  static INLINE void look(Scene& s, const V& centre, double radius) {
+  static INLINE void ensure_gathered(Scene& s, const V& centre, double radius) {
     if (s.radius < 0.0 || (centre - s.centre).norm() + radius > s.radius) gather(s, centre, radius * 1.25 + WHISKER);
   }
   FUNCTION void sweep(const Scene& s, const Moving& query, Hit& hit) {
@@ -78,21 +78,21 @@ struct Meeting {
     return found;
   }
   // One sphere; if it touches at its start without going further in, it is swept as if it did not touch.
-  FUNCTION Hit sweep_sphere(const Scene& s, const V& begin, const V& way, double radius, double limit) {
+  FUNCTION Hit sweep_sphere(const Scene& s, const V& begin, const V& displacement, double radius, double limit) {
     const Hit none = {limit, FAR_AWAY, {0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}, -1, -1};
     Hit hit = none;
-    sweep(s, {begin, way, {0.0, 0.0, 0.0}, radius}, hit);
-    if (hit.instance < 0 || -way.dot(hit.normal) > LEAVING) return hit;
-    if (hit.fraction > 0.0) return way.norm() > LEAVING ? hit : none;
+    sweep(s, {begin, displacement, {0.0, 0.0, 0.0}, radius}, hit);
+    if (hit.instance < 0 || -displacement.dot(hit.normal) > LEAVING) return hit;
+    if (hit.fraction > 0.0) return displacement.norm() > LEAVING ? hit : none;
     const double distance = nearest(s, begin, radius + SHALLOW).distance, smaller = distance - 2.0 * LEAVING;
     if (radius - distance > SHALLOW || !(smaller > 0.0)) return hit;
     hit = none;
-    sweep(s, {begin, way, {0.0, 0.0, 0.0}, smaller < radius ? smaller : radius}, hit);
+    sweep(s, {begin, displacement, {0.0, 0.0, 0.0}, smaller < radius ? smaller : radius}, hit);
     return hit;
   }
-  // Looks at what is around a step's way for the first time; false: nothing that its spheres could reach.
+  // Looks at what is around a step's path for the first time; false: nothing that its spheres could reach.
   FUNCTION bool sight(Scene& s, Spheres& spheres, double reach, const Pose& now, const Pose& goal) {
-    around_way(s, reach, now, goal);
+    gather_around_step(s, reach, now, goal);
     if (s.count == 0) return false;
     for (int m = 0; m < spheres.count; ++m) spheres.free[m] = -FAR_AWAY;
     spheres.clear = -FAR_AWAY;
@@ -105,29 +105,29 @@ struct Meeting {
     spheres.clear = (found < limit ? found : limit) - reach - GAP - WHISKER;
     return true;
   }
-  // Spheres go straight, so they stay within reach of the body's straight way.
-  static INLINE void around_way(Scene& s, double reach, const Pose& now, const Pose& goal) {
+  // Spheres go straight, so they stay within reach of the body's straight path.
+  static INLINE void gather_around_step(Scene& s, double reach, const Pose& now, const Pose& goal) {
     const V start = vector(now.position), end = vector(goal.position);
-    look(s, (start + end) * 0.5, reach + 0.5 * (end - start).norm() + 2.0 * SHALLOW + BAND + GAP + WHISKER);
+    ensure_gathered(s, (start + end) * 0.5, reach + 0.5 * (end - start).norm() + 2.0 * SHALLOW + BAND + GAP + WHISKER);
   }
   // Of a box or cylinder; `gap`: see `Convex::Ask`.
-  FUNCTION void meet(const Scene& s, const Core& core, const Way& way, double gap, double shallow, Convex::Meet& found) {
+  FUNCTION void meet(const Scene& s, const Core& core, const Motion& motion, double gap, double shallow, Convex::Meet& found) {
     found = {(double)Convex::NONE, {FAR_AWAY, {0.0, 0.0, 0.0}, {0.0, 0.0, 0.0}}, {0.0, 0.0, 0.0}, -1, -1};
-    const Convex::Ask ask = {&core, &way, gap, LEAVING, shallow};
+    const Convex::Ask ask = {&core, &motion, gap, LEAVING, shallow};
     if (s.count > NEARBY) return Convex::earliest(*s.batch, s.closed, s.env, -1, ask, found);
-    const V middle = way.position(0.5);
-    const double radius = core.reach + 0.5 * way.way.norm() + gap + WHISKER;
+    const V middle = motion.position(0.5);
+    const double radius = core.reach + 0.5 * motion.displacement.norm() + gap + WHISKER;
     for (int k = 0; k < s.count; ++k)
       Convex::instance(*s.batch, s.closed, *s.batch->instance(s.env, s.number[k]), s.number[k], ask, middle, radius, found);
   }
   FUNCTION bool first_convex(const Scene& s, const Spheres& spheres, const Pose& now, const Pose& goal, Contact& out) {
-    const Way way = Way::of(now.position, now.attitude, goal.position, goal.attitude);
-    if (way.way.norm() + way.speed * spheres.core.reach < spheres.clear) return false;
+    const Motion motion = Motion::of(now.position, now.attitude, goal.position, goal.attitude);
+    if (motion.displacement.norm() + motion.speed * spheres.core.reach < spheres.clear) return false;
     Convex::Meet found;
-    meet(s, spheres.core, way, GAP, SHALLOW, found);
+    meet(s, spheres.core, motion, GAP, SHALLOW, found);
     if (found.instance < 0 || !(found.fraction <= 1.0)) return false;
     out = {found.fraction, -1, found.instance, found.apart.normal, found.point, {}, 0.0};
-    const V arm = Way::attitude(way, found.fraction).back(found.apart.point - way.way * found.fraction);
+    const V arm = Motion::attitude(motion, found.fraction).back(found.apart.point - motion.displacement * found.fraction);
     out.arm[0] = arm.x;
     out.arm[1] = arm.y;
     out.arm[2] = arm.z;
@@ -180,7 +180,7 @@ struct Meeting {
       double unit[4];
       Equations::normalize(turned, unit);
       Convex::Meet found;
-      meet(s, spheres.core, Way::of(at.position, unit, at.position, unit), SHALLOW + 2.0 * TILT * spheres.core.reach, -1.0, found);
+      meet(s, spheres.core, Motion::of(at.position, unit, at.position, unit), SHALLOW + 2.0 * TILT * spheres.core.reach, -1.0, found);
       if (found.instance < 0) continue;
       const V local = Attitude::of(unit).back(found.apart.point);
       const double arm[3] = {local.x, local.y, local.z};
@@ -190,19 +190,19 @@ struct Meeting {
       if (depth > -BAND) add(touch, -1, arm, spheres.core.margin, depth, near.normal);
     }
   }
-  // First contact on the way from `now` to `goal`; false: none.
+  // First contact on the path from `now` to `goal`; false: none.
   FUNCTION bool first(Scene& s, const Spheres& spheres, double reach, const Pose& now, const Pose& goal, Contact& out) {
     out.fraction = 2.0;
-    around_way(s, reach, now, goal);
+    gather_around_step(s, reach, now, goal);
     if (s.count == 0) return false;
     if (spheres.convex) return first_convex(s, spheres, now, goal, out);
     for (int m = 0; m < spheres.count; ++m) {
       const double* row = spheres.rows + 4 * m;
       if (row[3] < 0.0) continue;
-      const V begin = centre(now, row), way = centre(goal, row) - begin;
-      const double length = way.norm();
+      const V begin = centre(now, row), displacement = centre(goal, row) - begin;
+      const double length = displacement.norm();
       if (length < spheres.free[m] || (length <= LEAVING && spheres.free[m] > WHISKER - SHALLOW)) continue;
-      const Hit hit = sweep_sphere(s, begin, way, row[3] + GAP, out.fraction < 1.0 ? out.fraction : 1.0);
+      const Hit hit = sweep_sphere(s, begin, displacement, row[3] + GAP, out.fraction < 1.0 ? out.fraction : 1.0);
       if (hit.instance < 0 || !(hit.fraction < out.fraction)) continue;
       out = {hit.fraction, m, hit.instance, hit.normal, hit.point, {row[0], row[1], row[2]}, 0.0};
       if (out.fraction <= 0.0) break;  // of equally early ones the first counts

@@ -25,7 +25,7 @@ OTHERS = {
 """Planners that are compared, and what they do."""
 # Ours: the sums over the table are a bound at any number of speeds; with so many it is tight.
 _SPEEDS = 200_001
-_JUDGED_RATE = 200.0
+_CHECK_RATE = 200.0
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _path(name: str, start: tuple[float, float, float], start_yaw: float, gates:
 
 def passes(path: Trajectory, gates: Sequence[Gate]) -> bool:
     """Tell whether a body that is exactly on a path passes every gate in order and touches nothing."""
-    t = np.linspace(0.0, path.duration, max(2, int(path.duration * _JUDGED_RATE)))
+    t = np.linspace(0.0, path.duration, max(2, int(path.duration * _CHECK_RATE)))
     results = judge_path(gates, t, path.sample(t).position)
     return bool(results.outcomes[0] == "success")
 

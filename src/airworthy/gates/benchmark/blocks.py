@@ -120,7 +120,7 @@ def flight_options(config: GatesBenchConfig, family: str) -> FlightOptions:
     return FlightOptions(seed=config.seed, spread=spread, device=config.device, threads=config.threads)
 
 
-def course_content(word: str, config: GatesBenchConfig, predictor: Any, others: bool = True) -> dict[str, Any]:
+def course_content(specifier: str, config: GatesBenchConfig, predictor: Any, others: bool = True) -> dict[str, Any]:
     """Return a plan, its certificate, what 10,000 samples a second say of it, and lap times beside it.
 
     Args:
@@ -129,7 +129,7 @@ def course_content(word: str, config: GatesBenchConfig, predictor: Any, others: 
         predictor: Who predicts.
         others: Find the other planners' laps, too.
     """
-    found = course_of(word)
+    found = course_of(specifier)
     made = plan(found, predictor, plan_options(config), config.laps or None)
     content: dict[str, Any] = {"course": found.name, "plan": made.report(), "laps": _laps(made, config, others)}
     content["row"] = plan_row(made)
@@ -167,7 +167,7 @@ def _laps(made: BoundaryPlan, config: GatesBenchConfig, others: bool) -> dict[st
     return table
 
 
-def flights_content(word: str, family: str, config: GatesBenchConfig, predictor: Any) -> dict[str, Any]:
+def flights_content(specifier: str, family: str, config: GatesBenchConfig, predictor: Any) -> dict[str, Any]:
     """Randomised flights of one approved plan in one family; none where it was refused.
 
     Args:
@@ -176,7 +176,7 @@ def flights_content(word: str, family: str, config: GatesBenchConfig, predictor:
         config: Of the benchmark.
         predictor: Whose plan is flown.
     """
-    found = course_of(word)
+    found = course_of(specifier)
     made = plan(found, predictor, plan_options(config), config.laps or None)
     content: dict[str, Any] = {"course": found.name, "family": family, "rows": []}
     if not made.flyable:
@@ -248,12 +248,13 @@ def blocks_of(config: GatesBenchConfig, methods: Sequence[GatesMethod]) -> list[
     """Return every block, in order: all of a course, then the next, so that what is there can be compared early."""
     made = []
     everyone = range(len(methods))
-    for word in config.courses:
-        name = course_of(word).name
+    for specifier in config.courses:
+        name = course_of(specifier).name
         for who in everyone:
-            made.append(WorkBlock(f"{_who(who)}course-{name}", "course", who, word))
+            made.append(WorkBlock(f"{_who(who)}course-{name}", "course", who, specifier))
             made += [
-                WorkBlock(f"{_who(who)}flights-{name}-{family}", "flights", who, word, family) for family in config.families
+                WorkBlock(f"{_who(who)}flights-{name}-{family}", "flights", who, specifier, family)
+                for family in config.families
             ]
     for first in range(0, config.random, config.block):
         count = min(config.block, config.random - first)

@@ -272,17 +272,17 @@ def check(config: GatesBenchConfig) -> None:
         raise AirworthyError("--yaw-acceleration is 0 to 1000 rad/s^2; --rotor-share above 0.5 up to 1, or 0 for no bound.")
     refuse_idle(asked, IDLE_RULES)
     _ = config.limits
-    names = [course_of(word).name for word in config.courses]
+    names = [course_of(specifier).name for specifier in config.courses]
     if len(set(names)) != len(names):
         raise AirworthyError(f"Courses of one benchmark need names of their own; they are {', '.join(names)}.")
 
 
-_WORDS = ("oracle", "search")
+_BUILT_IN = ("oracle", "search")
 """Predictors that are no network; with a network's name behind a colon they use its choices."""
 
 
 def _uses_limit(config: GatesBenchConfig) -> bool:
-    return config.certificate == "tracking" or any(word in _WORDS for word in (config.network, *config.baselines))
+    return config.certificate == "tracking" or any(specifier in _BUILT_IN for specifier in (config.network, *config.baselines))
 
 
 IDLE_RULES = (
@@ -312,7 +312,7 @@ IDLE_RULES = (
     ),
     IdleRule(
         ("off_grid",),
-        lambda config: all(word.partition(":")[0] in _WORDS for word in (config.network, *config.baselines)),
+        lambda config: all(specifier.partition(":")[0] in _BUILT_IN for specifier in (config.network, *config.baselines)),
         "where no network predicts, whose errors it is about",
         "name one with --network or --baselines",
     ),
@@ -326,11 +326,11 @@ IDLE_RULES = (
 """Options that change nothing beside the others."""
 
 
-def course_of(word: str) -> Course:
+def course_of(specifier: str) -> Course:
     """Return a course by what the command line says; raises AirworthyError unless it has gates."""
-    found = generated_course(word) if is_generated(word) else course(word)
+    found = generated_course(specifier) if is_generated(specifier) else course(specifier)
     if found.kind != "gates":
-        raise AirworthyError(f"The course {word!r} has {found.kind}, not gates: choose one of kind 'gates'.")
+        raise AirworthyError(f"The course {specifier!r} has {found.kind}, not gates: choose one of kind 'gates'.")
     return found
 
 
@@ -339,6 +339,11 @@ def identity_of(config: GatesBenchConfig, predictors: Sequence[Mapping[str, Any]
     options = {
         _WRITTEN.get(item.name, item.name): getattr(config, item.name) for item in fields(config) if item.name not in _FREE
     }
-    places = {word: sha256(repr(course_of(word))) for word in config.courses}
-    whole = {"version": __version__, "config": options, "courses": places, "predictors": [dict(item) for item in predictors]}
+    course_digests = {specifier: sha256(repr(course_of(specifier))) for specifier in config.courses}
+    whole = {
+        "version": __version__,
+        "config": options,
+        "courses": course_digests,
+        "predictors": [dict(item) for item in predictors],
+    }
     return plain(whole)

@@ -97,8 +97,8 @@ def random_row(blocks: Sequence[Row]) -> dict[str, Any]:
     reasons: dict[str, int] = {}
     for row in plans:
         if row["reason"]:
-            word = row["reason"].split(" ")[0]
-            reasons[word] = reasons.get(word, 0) + 1
+            first_part = row["reason"].split(" ")[0]
+            reasons[first_part] = reasons.get(first_part, 0) + 1
     families = dict.fromkeys(name for block in blocks for name in block["flights"])
     flights = {name: [row for block in blocks for row in block["flights"][name]] for name in families}
     ratio = [row["lap_time_s"] / row["least_time_s"] for row in approved if row["least_time_s"]]

@@ -27,7 +27,7 @@ _REMEMBERED = 200_000
 """Answers of a search that are kept, at most."""
 
 
-def method_of(word: str, limit: tuple[float, float], device: str = "cpu") -> GatesMethod:
+def method_of(specifier: str, limit: tuple[float, float], device: str = "cpu") -> GatesMethod:
     """Return who predicts.
 
     Args:
@@ -39,23 +39,23 @@ def method_of(word: str, limit: tuple[float, float], device: str = "cpu") -> Gat
     Raises:
         AssetError: There is no such network, or it is damaged, or does not say what it learnt from.
     """
-    kind, _, of = word.partition(":")
+    kind, _, of = specifier.partition(":")
     if kind not in ORACLES:
-        network, identity = _network(word)
-        options = search_of(network, word)
+        network, identity = _network(specifier)
+        options = search_of(network, specifier)
         truth = search_answers(options, device)
         ends = (float(network.contract.scales[0]), float(network.contract.scales[1]))
-        return GatesMethod(word, network, identity, network.ranges, truth, _keeps(options), ends)
+        return GatesMethod(specifier, network, identity, network.ranges, truth, _keeps(options), ends)
     options, ranges, identity = SearchOptions(choices=Choices(limit=limit)), RANGES, {}
     if of:
         network, identity = _network(of)
         options, ranges = search_of(network, of), network.ranges
     predictor = fastest_answers(options.choices) if kind == "oracle" else search_answers(options, device)
-    return GatesMethod(word, predictor, {**identity, "kind": kind, "search": options.described()}, ranges)
+    return GatesMethod(specifier, predictor, {**identity, "kind": kind, "search": options.described()}, ranges)
 
 
-def _network(word: str) -> tuple[Boundary, dict[str, Any]]:
-    folder = network_folder(word)
+def _network(specifier: str) -> tuple[Boundary, dict[str, Any]]:
+    folder = network_folder(specifier)
     return Boundary.read(folder), {"kind": "network", "weights": sha256_file(folder / WEIGHTS_FILE)}
 
 

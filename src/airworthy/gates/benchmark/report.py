@@ -217,9 +217,9 @@ _MARKS = "osD^vP"
 _LEAST, _MOST, _BINS = -100.0, 100.0, 81
 
 
-def short_name(word: str, most: int = 26) -> str:
+def short_name(full_name: str, most: int = 26) -> str:
     """Return the end of a long name, which tells more than its begin."""
-    return word if len(word) <= most else "..." + word[-most + 3 :]
+    return full_name if len(full_name) <= most else "..." + full_name[-most + 3 :]
 
 
 def figure_errors(content: Content, name: str) -> str:
@@ -299,8 +299,8 @@ def _draw_approved(axes: Any, rows: Sequence[Content]) -> None:
         random, color = row["random"], PALETTE[COLORS[place % 6]]
         if random is None:
             continue
-        ways, each = {"untouched": 1.0, "stretched": 0.6, "lowered": 0.3}, 100.0 / max(random["courses"], 1)
-        shares_bar(axes, place, [(each * random[name], color, alpha) for name, alpha in ways.items()], 0.5)
+        alphas, each = {"untouched": 1.0, "stretched": 0.6, "lowered": 0.3}, 100.0 / max(random["courses"], 1)
+        shares_bar(axes, place, [(each * random[name], color, alpha) for name, alpha in alphas.items()], 0.5)
         whisker(axes, place, 100.0 * random["approved"]["low"], 100.0 * random["approved"]["high"], level=True)
     _lines_of(axes, len(rows))
 

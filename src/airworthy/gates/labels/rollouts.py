@@ -110,10 +110,10 @@ def fly(
         return fly_twin(lanes, controller_model, o)
     # Lossless (spec/boundary_predictor section 6): every term is non-negative, so t0 + 4 E bounds the cost from below.
     limit = np.full(len(e), np.inf) if budget is None else (np.asarray(budget, np.float64) - time) / ERROR_COST
-    return _judged(lanes, *fly_lanes(lanes, controller_model, o, limit, device))
+    return _scored(lanes, *fly_lanes(lanes, controller_model, o, limit, device))
 
 
-def _judged(
+def _scored(
     lanes: RolloutLanes, total: Array, flown: Any, counted: Any, crashed: ArrayBool, passed: ArrayBool, abandoned: ArrayBool
 ) -> Flights:
     # What a flight given up has cost so far, spread over all its steps, is a lower bound.
@@ -149,7 +149,7 @@ def fly_twin(lanes: RolloutLanes, controller_model: ControllerModel, options: Se
         passed |= active & (within > 0.5)
         # Whatever is not finite has crashed.
         crashed |= active & ((touching > 0.5) | ~np.isfinite(error))
-    return _judged(lanes, total, flown, counted, crashed, passed, np.zeros(count, bool))
+    return _scored(lanes, total, flown, counted, crashed, passed, np.zeros(count, bool))
 
 
 def command_time(step: int, rate: float) -> float:

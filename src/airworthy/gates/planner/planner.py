@@ -230,7 +230,7 @@ def _planned(
         draft = draft_of(route, chain, gates, options)
         fast = _too_fast(draft, lowered, options.lowerings)
         if fast is None:
-            return _judged(name, gates, draft, lowered, ask, options)
+            return _checked(name, gates, draft, lowered, ask, options)
         # Below what was predicted, by the factor of a stretch, since no duration alone would do.
         caps[fast] = draft.speeds[fast + 1] / options.factor
         lowered[fast] += 1
@@ -251,7 +251,7 @@ def _too_fast(draft: Draft, lowered: ArrayInt, most: int) -> int | None:
     return next((gate for gate in able if lowered[gate] < most and draft.speeds[gate + 1] > _STILL), None)
 
 
-def _judged(
+def _checked(
     name: str, gates: tuple[Gate, ...], draft: Draft, lowered: ArrayInt, ask: _Ask, options: PlanOptions
 ) -> BoundaryPlan:
     # Flown along its legs a course is as the predictor takes it, whatever its gates say.

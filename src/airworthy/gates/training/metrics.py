@@ -15,10 +15,10 @@ __all__ = [
     "SAFE_SIGNS",
     "Skew",
     "clipped",
-    "judged",
     "kept_limit",
     "loss_minimum",
     "loss_of",
+    "metrics_of",
     "percent_error",
     "safe_error",
     "torch_loss",
@@ -57,7 +57,9 @@ def clipped(labels: ArrayLike, scales: tuple[float, float]) -> Array:
     return np.minimum(np.asarray(labels, np.float64), scales)
 
 
-def judged(labels: ArrayLike, predicted: ArrayLike, scales: tuple[float, float], skew: Skew | None = None) -> dict[str, Any]:
+def metrics_of(
+    labels: ArrayLike, predicted: ArrayLike, scales: tuple[float, float], skew: Skew | None = None
+) -> dict[str, Any]:
     """Errors by output, shares on the unsafe side, and the loss.
 
     Args:

@@ -88,7 +88,7 @@ def draw_masks(rows: int, share: float, generator: torch.Generator, device: torc
 # -----------------------------------------------------------------------------------------------------------------------------
 
 # Ours: what lies behind the widest layer takes 8 MB for so many rows.
-_JUDGED_AT_ONCE = 4096
+_EVALUATED_AT_ONCE = 4096
 
 
 class BoundaryRun:
@@ -224,7 +224,7 @@ class BoundaryRun:
 
 def _predicted(model: BoundaryNet, inputs: Tensor) -> Tensor:
     with torch.no_grad():
-        return torch.cat([model(inputs[k : k + _JUDGED_AT_ONCE]) for k in range(0, len(inputs), _JUDGED_AT_ONCE)])
+        return torch.cat([model(inputs[k : k + _EVALUATED_AT_ONCE]) for k in range(0, len(inputs), _EVALUATED_AT_ONCE)])
 
 
 def _on(array: ArrayF32, device: torch.device) -> Tensor:

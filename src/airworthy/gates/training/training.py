@@ -18,7 +18,7 @@ from airworthy.core.runs.block_job import refuse_foreign
 from airworthy.gates.planner.contract import CONTRACT_FILE, BoundaryContract, read_network, tensor_bytes, write_network
 from airworthy.gates.planner.network import Boundary
 from airworthy.gates.training.data import LabelSubset, LabelTable, TrainingArrays, rows_of
-from airworthy.gates.training.metrics import Skew, clipped, judged, kept_limit, loss_minimum, loss_of, percent_error
+from airworthy.gates.training.metrics import Skew, clipped, kept_limit, loss_minimum, loss_of, metrics_of, percent_error
 from airworthy.gates.training.options import BoundaryOptions, BoundaryRunOptions
 from airworthy.gates.training.run import BoundaryRun
 from airworthy.learning.machine import computing, machine_for
@@ -37,8 +37,8 @@ from airworthy.reports.page import card, page_of, percent
 __all__ = [
     "TrainedBoundary",
     "histogram",
-    "judged_part",
     "loss_chart",
+    "part_metrics",
     "train",
     "training_log_chart",
     "write_results",
@@ -365,7 +365,7 @@ class TrainedBoundary:
 
 Weights = Mapping[str, ArrayF32]
 # Ours: about twice the rows that are held out.
-_TRAIN_JUDGED = 20_000
+_TRAIN_SAMPLES = 20_000
 """Of the rows that were learnt from, at most, evenly chosen."""
 
 
@@ -386,7 +386,7 @@ def write_results(
     contract = _contract(table, rows, about)
     network = Boundary(contract, chosen)
     found = {
-        name: judged_part(network, part, rows.scales, table.limit, work.options.skew, table.thrust)
+        name: part_metrics(network, part, rows.scales, table.limit, work.options.skew, table.thrust)
         for name, part in _parts(rows).items()
     }
     at, value, crossing = loss_minimum(work.options.skew)
@@ -414,7 +414,7 @@ def write_results(
     return figures
 
 
-def judged_part(
+def part_metrics(
     network: Boundary,
     part: LabelSubset,
     scales: tuple[float, float],
@@ -433,7 +433,7 @@ def judged_part(
         thrust: Most thrust over mass of the search [m/s^2]; None: none. Without both nothing is judged.
     """
     predicted = network.predict(part.situations)
-    found = judged(part.labels, predicted, scales, skew)
+    found = metrics_of(part.labels, predicted, scales, skew)
     if limit is not None or thrust is not None:
         found["keep_limit"] = float(kept_limit(part.situations, predicted, limit or (np.inf, 0.0), thrust).mean())
     return found
@@ -443,7 +443,7 @@ def _parts(rows: TrainingArrays) -> dict[str, LabelSubset]:
     """Watched and tested rows, and some of those that were learnt from."""
     train = rows.parts["train"]
     # Evenly over the grid's order, so that every value of every field is met.
-    some = np.unique(np.linspace(0, len(train.labels) - 1, min(len(train.labels), _TRAIN_JUDGED)).astype(int))
+    some = np.unique(np.linspace(0, len(train.labels) - 1, min(len(train.labels), _TRAIN_SAMPLES)).astype(int))
     return {**rows.parts, "train": LabelSubset(train.situations[some], train.labels[some])}
 
 

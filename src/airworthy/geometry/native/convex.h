@@ -20,13 +20,13 @@ struct Attitude {  // columns: axes of the body in the world
             {2.0 * (a * c + b * w), 2.0 * (b * c - a * w), 1.0 - 2.0 * (a * a + b * b)}};
   }
 };
-struct Way {  // of a body's centre of mass, and its attitude, which turns about one axis
-  V start, way;
+struct Motion {  // of a body's centre of mass, and its attitude, which turns about one axis
+  V start, displacement;
   double from[4], to[4];
   V axis;        // of the rotation, world; 0: none
   double speed, slow;  // bounds of the angle turned per fraction [rad]
-  FUNCTION Way of(const double* p, const double* q, const double* p1, const double* q1) {
-    Way w = {{p[0], p[1], p[2]}, {p1[0] - p[0], p1[1] - p[1], p1[2] - p[2]}, {}, {}, {0.0, 0.0, 0.0}, 0.0, 0.0};
+  FUNCTION Motion of(const double* p, const double* q, const double* p1, const double* q1) {
+    Motion w = {{p[0], p[1], p[2]}, {p1[0] - p[0], p1[1] - p[1], p1[2] - p[2]}, {}, {}, {0.0, 0.0, 0.0}, 0.0, 0.0};
     double dot = 0.0;
     for (int i = 0; i < 4; ++i) {
       w.from[i] = q[i];
@@ -39,15 +39,15 @@ struct Way {  // of a body's centre of mass, and its attitude, which turns about
     const double sine = v.norm();
     if (sine > 1e-15) {
       w.axis = v * (1.0 / sine);
-      // The straight way between quaternions is fastest in its middle, 4 tan(angle / 4), and slowest at its ends, 2 sin(angle / 2).
+      // Linear interpolation between quaternions is fastest in its middle, 4 tan(angle / 4), and slowest at its ends, 2 sin(angle / 2).
       const double half = ::atan2(sine, dot);
       w.speed = 4.0 * ::tan(0.5 * half) * (1.0 + 1e-9) + 1e-12;
       w.slow = 2.0 * sine * (1.0 - 1e-9);
     }
     return w;
   }
-  INLINE V position(double t) const { return start + way * t; }
-  FUNCTION Attitude attitude(const Way& w, double t) {
+  INLINE V position(double t) const { return start + displacement * t; }
+  FUNCTION Attitude attitude(const Motion& w, double t) {
     double q[4], square = 0.0;
     for (int i = 0; i < 4; ++i) {
       q[i] = w.from[i] + t * (w.to[i] - w.from[i]);
@@ -217,7 +217,7 @@ struct Convex {
     for (int k = 0; k < s.count; ++k) point = point + s.a[k] * s.u[k];
     return {length - o.round, v * (1.0 / length), point};
   }
-  // The core is in the obstacle: out along the way that is shortest for its centre.
+  // The core is in the obstacle: out along the path that is shortest for its centre.
   FUNCTION Apart within(const Core& core, const Attitude& turn, const V& centre, const Obstacle& o) {
     V normal;
     double distance;
@@ -242,19 +242,19 @@ struct Convex {
     V point;          // on the surface, world
     int instance, face;
   };
-  struct Ask {  // a body on its way
+  struct Ask {  // a body in motion
     const Core* core;
-    const Way* way;
+    const Motion* motion;
     double gap, leaving, shallow;
   };
-  // Fraction that a core can go on before any of it comes `room` nearer to a plane of normal `n`, from below; NONE: all of the way.
+  // Fraction that a core can go on before any of it comes `room` nearer to a plane of normal `n`, from below; NONE: all of the motion.
   // What is tested are corners whose hull holds the core: those of a box, and of prisms around a cylinder's rims that have a side
   // where the cylinder is nearest to the plane. A corner r turns by the angle a about the axis k: it falls by at most
   // a b + a^2 c / 2 with b = -n.(k x r) and c = n.(r - k (k.r)), as sin a < a where b > 0, and sin a > a - a^3 / 6 where not.
-  FUNCTION double ahead(const Core& core, const Attitude& turn, const V& n, const Way& w, double room) {
+  FUNCTION double ahead(const Core& core, const Attitude& turn, const V& n, const Motion& w, double room) {
     const V low = core_support(core, turn, n * -1.0), local = turn.back(n), centre = turn.turn(core.centre);
     const V across = w.axis.cross(n), out = n - w.axis * n.dot(w.axis);
-    const double least = n.dot(low), falling = -n.dot(w.way), flat = ::sqrt(local.x * local.x + local.y * local.y);
+    const double least = n.dot(low), falling = -n.dot(w.displacement), flat = ::sqrt(local.x * local.x + local.y * local.y);
     const bool box = core.kind == KIND_BOX;
     const int corners = box ? 8 : 2 * SIDES;
     double c = flat > 0.0 ? local.x / flat : 1.0, s = flat > 0.0 ? local.y / flat : 0.0, first = NONE;
@@ -289,20 +289,20 @@ struct Convex {
     }
     return first;
   }
-  // First contact with one obstacle within `limit`; `o` is from the way's start.
+  // First contact with one obstacle within `limit`; `o` is from the motion's start.
   FUNCTION bool first(const Ask& ask, const Obstacle& o, double limit, double& t, Apart& n) {
     const Core& core = *ask.core;
-    const Way& w = *ask.way;
-    Attitude turn = Way::attitude(w, 0.0);
+    const Motion& w = *ask.motion;
+    Attitude turn = Motion::attitude(w, 0.0);
     double wanted = core.margin + ask.gap;
     t = 0.0;
     n = apart(core, turn, turn.turn(core.centre), o);
     if (n.distance <= wanted + 1e-9) {  // touches at its start: what does not go further in is led as if it did not touch
-      const V arm = turn.back(n.point), end = Way::attitude(w, 1.0).turn(arm) + w.way;
+      const V arm = turn.back(n.point), end = Motion::attitude(w, 1.0).turn(arm) + w.displacement;
       const double inward = n.normal.dot(n.point - end), smaller = n.distance - 2.0 * ask.leaving;
       if (inward > ask.leaving || wanted - n.distance > ask.shallow || !(smaller > 0.0)) return true;
       wanted = smaller;
-    } else if (w.way.norm() + w.speed * core.reach <= ask.leaving) {
+    } else if (w.displacement.norm() + w.speed * core.reach <= ask.leaving) {
       return false;
     }
     for (int i = 0; i < 200; ++i) {
@@ -310,8 +310,8 @@ struct Convex {
       if (room <= 1e-9) return true;
       t += ahead(core, turn, n.normal, w, room);
       if (!(t <= limit)) return false;
-      turn = Way::attitude(w, t);
-      n = apart(core, turn, w.way * t + turn.turn(core.centre), o);
+      turn = Motion::attitude(w, t);
+      n = apart(core, turn, w.displacement * t + turn.turn(core.centre), o);
     }
     return true;  // it grazes, and is as good as touching
   }
@@ -322,7 +322,7 @@ struct Convex {
     if (t > hit.fraction || (t == hit.fraction && n.distance > hit.apart.distance)) return;
     if (t == hit.fraction && n.distance == hit.apart.distance && (instance > hit.instance || (instance == hit.instance && face > hit.face)))
       return;
-    hit = {t, n, ask.way->start + n.point - n.normal * n.distance, instance, face};
+    hit = {t, n, ask.motion->start + n.point - n.normal * n.distance, instance, face};
   }
   // One instance that collides. The body stays within `radius` of `middle` (world).
   FUNCTION void instance(const Batch& batch, const int* closed, const InstanceRow& row, int number, const Ask& ask, const V& middle,
@@ -332,9 +332,9 @@ struct Convex {
     o.kind = shape.kind;
     o.frame = Frame::of(row);
     const double shrink = 1.0 / o.frame.scale;
-    const V m = o.frame.to_local(middle), start = o.frame.to_local(ask.way->start);
+    const V m = o.frame.to_local(middle), start = o.frame.to_local(ask.motion->start);
     const double r = radius * shrink * (1.0 + 1e-9);
-    o.frame.position = o.frame.position - ask.way->start;
+    o.frame.position = o.frame.position - ask.motion->start;
     o.round = 0.0;
     if (shape.kind != KIND_MESH) {
       o.lower = {0.0, 0.0, 0.0};
@@ -352,12 +352,12 @@ struct Convex {
     if (Clearance::encloses(batch, closed, shape, row.shape, start)) {
       Near near;
       const int inside = Clearance::mesh(batch, shape, start, FAR_AWAY, near);
-      const Attitude turn = Way::attitude(*ask.way, 0.0);
+      const Attitude turn = Motion::attitude(*ask.motion, 0.0);
       const V normal = o.frame.turn_to_world(near.normal) * -1.0;
       const V point = turn.turn(ask.core->centre) + core_support(*ask.core, turn, normal * -1.0);
       const double distance = -near.distance * o.frame.scale + normal.dot(point);
       if (hit.fraction > 0.0 || distance < hit.apart.distance)
-        hit = {0.0, {distance, normal, point}, ask.way->start + point - normal * distance, number, inside};
+        hit = {0.0, {distance, normal, point}, ask.motion->start + point - normal * distance, number, inside};
       return;
     }
     int stack[TREE_STACK], top = 0;
@@ -381,8 +381,8 @@ struct Convex {
   }
   // Everything of an environment but instance `ignore`.
   FUNCTION void earliest(const Batch& batch, const int* closed, int env, int ignore, const Ask& ask, Meet& hit) {
-    const V middle = ask.way->position(0.5);
-    const double radius = ask.core->reach + 0.5 * ask.way->way.norm() + ask.gap + 1e-7;
+    const V middle = ask.motion->position(0.5);
+    const double radius = ask.core->reach + 0.5 * ask.motion->displacement.norm() + ask.gap + 1e-7;
     for (int layer = 0; layer < (batch.mover_count > 0 ? 2 : 1); ++layer) {
       const TreeNode* nodes = batch.nodes(layer);
       const InstanceRow* rows = batch.instances(env, layer);

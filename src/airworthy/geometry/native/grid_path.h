@@ -5,12 +5,12 @@
 struct Search {
   const unsigned char* taken;
   double *cost, *estimate;
-  int *heap, *place;
+  int *heap, *heap_index;
   int size;
   INLINE bool before(int a, int b) const { return estimate[a] < estimate[b] || (estimate[a] == estimate[b] && a < b); }
   INLINE void put(int at, int cell) {
     heap[at] = cell;
-    place[cell] = at;
+    heap_index[cell] = at;
   }
   INLINE void rise(int at, int cell) {
     while (at > 0 && before(cell, heap[(at - 1) / 2])) {
@@ -30,12 +30,12 @@ struct Search {
       at = child;
     }
     if (size > 0) put(at, last);
-    place[best] = CLOSED;
+    heap_index[best] = CLOSED;
     return best;
   }
 };
 const double kind[4] = {0.0, 1.0, 1.4142135623730951, 1.7320508075688772};
-Search s = {occupied.data, cost.data, estimate.data, heap.data, place.data, 0};
+Search s = {occupied.data, cost.data, estimate.data, heap.data, heap_index.data, 0};
 const int gx = goal / (ny * nz), gy = goal / nz % ny, gz = goal % nz;
 s.cost[start] = s.estimate[start] = 0.0;
 s.rise(s.size++, start);
@@ -60,7 +60,7 @@ while (s.size > 0 && expansions < most) {
     for (int part = 1; part < 7; ++part)
       clear = clear && open[13 + 9 * a * (part & 1) + 3 * b * (part >> 1 & 1) + c * (part >> 2 & 1)];
     const int next = cell + (a * ny + b) * nz + c;
-    if (!clear || s.place[next] == CLOSED) continue;
+    if (!clear || s.heap_index[next] == CLOSED) continue;
     const double through = s.cost[cell] + kind[(a != 0) + (b != 0) + (c != 0)];
     if (through >= s.cost[next]) continue;
     s.cost[next] = through;
@@ -70,7 +70,7 @@ while (s.size > 0 && expansions < most) {
     if (v < w) { t = v; v = w; w = t; }
     if (u < v) { t = u; u = v; v = t; }
     s.estimate[next] = through + kind[3] * w + kind[2] * (v - w) + (u - v);
-    s.rise(s.place[next] == UNSEEN ? s.size++ : s.place[next], next);
+    s.rise(s.heap_index[next] == UNSEEN ? s.size++ : s.heap_index[next], next);
   }
 }
 result.data[0] = found;

@@ -3,7 +3,7 @@
 // before it and never pass it, however thin the thing hit is. Where they only graze, the gap still falls fourfold per step. Where
 // the distance no longer falls there is no contact. Needs batch.h, distance.h, clearance.h.
 struct Moving {
-  V start, way, axis;  // centre at fraction 0, motion to fraction 1, half of the core; in the frame of the shape
+  V start, displacement, axis;  // centre at fraction 0, motion to fraction 1, half of the core; in the frame of the shape
   double radius;
 };
 struct Touch {
@@ -32,22 +32,22 @@ struct Sweep {
     Near n = at(kind, size, corner, m.start, m.axis);
     // Grazing needs some twenty steps; where rounding keeps a hundred from ending, the body is as good as touching.
     for (int i = 0; i < 100; ++i) {
-      const double gap = n.distance - m.radius, slope = n.normal.dot(m.way);
+      const double gap = n.distance - m.radius, slope = n.normal.dot(m.displacement);
       if (gap <= slack) break;
       if (!(slope < 0.0)) return none();
       t -= gap / slope;
       if (!(t <= limit)) return none();
-      n = at(kind, size, corner, m.start + m.way * t, m.axis);
+      n = at(kind, size, corner, m.start + m.displacement * t, m.axis);
     }
     // A core that lies on a triangle leaves it on the side from which it comes.
-    if (kind == KIND_MESH && n.distance < 1e-12 && n.normal.dot(m.way) > 0.0) n.normal = n.normal * -1.0;
+    if (kind == KIND_MESH && n.distance < 1e-12 && n.normal.dot(m.displacement) > 0.0) n.normal = n.normal * -1.0;
     return {t, n};
   }
-  // Where along one axis the way enters and leaves [lower, upper] grown by `reach`; false: never.
-  static INLINE bool slab(double start, double way, double lower, double upper, double reach, double& enter, double& leave) {
+  // Where along one axis the path enters and leaves [lower, upper] grown by `reach`; false: never.
+  static INLINE bool slab(double start, double displacement, double lower, double upper, double reach, double& enter, double& leave) {
     const double a = lower - reach - start, b = upper + reach - start;
-    if (way == 0.0) return a <= 0.0 && b >= 0.0;
-    const double ta = a / way, tb = b / way;
+    if (displacement == 0.0) return a <= 0.0 && b >= 0.0;
+    const double ta = a / displacement, tb = b / displacement;
     enter = ta < tb ? (ta > enter ? ta : enter) : (tb > enter ? tb : enter);
     leave = ta < tb ? (tb < leave ? tb : leave) : (ta < leave ? ta : leave);
     return enter <= leave;
@@ -55,14 +55,14 @@ struct Sweep {
   // Fraction at which the body's box enters a node's box, else EMPTY.
   static INLINE double entry(const TreeNode& n, const Moving& m, const V& reach) {
     double enter = 0.0, leave = 1.0;
-    const bool meets = n.lower[0] <= n.upper[0] && slab(m.start.x, m.way.x, n.lower[0], n.upper[0], reach.x, enter, leave) &&
-                       slab(m.start.y, m.way.y, n.lower[1], n.upper[1], reach.y, enter, leave) &&
-                       slab(m.start.z, m.way.z, n.lower[2], n.upper[2], reach.z, enter, leave);
+    const bool meets = n.lower[0] <= n.upper[0] && slab(m.start.x, m.displacement.x, n.lower[0], n.upper[0], reach.x, enter, leave) &&
+                       slab(m.start.y, m.displacement.y, n.lower[1], n.upper[1], reach.y, enter, leave) &&
+                       slab(m.start.z, m.displacement.z, n.lower[2], n.upper[2], reach.z, enter, leave);
     return meets ? enter : EMPTY;
   }
   // Half of the body's box, a little larger than the gap that counts as contact and the rounding of entries.
   static INLINE V reach_of(const Moving& m, double slack) {
-    const double r = m.radius + 4.0 * slack + 1e-12 * (m.start.norm() + m.way.norm());
+    const double r = m.radius + 4.0 * slack + 1e-12 * (m.start.norm() + m.displacement.norm());
     return {::fabs(m.axis.x) + r, ::fabs(m.axis.y) + r, ::fabs(m.axis.z) + r};
   }
   static INLINE int push(const TreeNode* nodes, int first, const Moving& m, const V& reach, double limit, Visit* stack, int top) {
@@ -82,14 +82,14 @@ struct Sweep {
       if (distance == hit.distance && (instance > hit.instance || (instance == hit.instance && face > hit.face))) return;
     }
     // The point relative to the moving centre: rounding in large coordinates then cancels.
-    const V from = frame.turn_to_world(t.near.point - m.start - m.way * t.fraction) * frame.scale;
-    hit = {t.fraction, distance, query.start + query.way * t.fraction + from, frame.turn_to_world(t.near.normal), instance, face};
+    const V from = frame.turn_to_world(t.near.point - m.start - m.displacement * t.fraction) * frame.scale;
+    hit = {t.fraction, distance, query.start + query.displacement * t.fraction + from, frame.turn_to_world(t.near.normal), instance, face};
   }
   FUNCTION void instance(const Batch& batch, const int* closed, const InstanceRow& row, int number, const Moving& query, Hit& hit) {
     const ShapeRow& shape = batch.shapes[row.shape];
     const Frame frame = Frame::of(row);
     const double shrink = 1.0 / frame.scale, slack = 1e-9 * shrink;
-    const Moving m = {frame.to_local(query.start), frame.turn_to_local(query.way) * shrink, frame.turn_to_local(query.axis) * shrink,
+    const Moving m = {frame.to_local(query.start), frame.turn_to_local(query.displacement) * shrink, frame.turn_to_local(query.axis) * shrink,
                       query.radius * shrink};
     const V size = {shape.size[0], shape.size[1], shape.size[2]};
     if (shape.kind != KIND_MESH) {

@@ -150,10 +150,10 @@ def sheet(images: ImageStack, pairs: ArrayInt, labels: Sequence[str], columns: i
     page = Image.new("RGB", (width, rows * (size[1] + gap) - gap), PAGE)
     draw = ImageDraw.Draw(page, "RGBA")
     letters = font(max(12, cell // 14))
-    for k, (index, word) in enumerate(zip(pairs.tolist(), labels, strict=True)):
+    for k, (index, label) in enumerate(zip(pairs.tolist(), labels, strict=True)):
         x, y = (k % columns) * (cell + gap), (k // columns) * (size[1] + gap)
         page.paste(Image.fromarray(images[index]).resize(size, Image.Resampling.BICUBIC), (x, y))
-        box = draw.textbbox((x + 10, y + size[1] - 8), word, font=letters, anchor="lb")
+        box = draw.textbbox((x + 10, y + size[1] - 8), label, font=letters, anchor="lb")
         draw.rectangle((box[0] - 6, box[1] - 4, box[2] + 6, box[3] + 4), fill=(0, 0, 0, 120))
-        draw.text((x + 10, y + size[1] - 8), word, font=letters, fill=(255, 255, 255, 255), anchor="lb")
+        draw.text((x + 10, y + size[1] - 8), label, font=letters, fill=(255, 255, 255, 255), anchor="lb")
     return np.asarray(page)

@@ -265,12 +265,12 @@ def changed_field(before: dict[str, Any], now: dict[str, Any], where: str) -> Ai
             )
     names = [name for name in now if before.get(name) != now[name]]
     return AirworthyError(
-        f"{where!r} holds a data set of another {_WORDS.get(names[0], names[0]) if names else 'kind'}, so its bytes would not"
+        f"{where!r} holds a data set of another {_LABELS.get(names[0], names[0]) if names else 'kind'}, so its bytes would not"
         " match: choose another --out."
     )
 
 
-_WORDS = {
+_LABELS = {
     "schema_version": "layout",
     "airworthy": f"version of Airworthy (this is {__version__})",
     "device": "type of device",

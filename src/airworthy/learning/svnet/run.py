@@ -146,15 +146,15 @@ class SvNetRun:
         row |= {"rate": stage.rate(self._step - 1), "train_loss": self._sum / self._counted if self._counted else None}
         self._sum, self._counted = 0.0, 0
         if last or (epoch + 1) % self.options.judge_every == 0:
-            row |= self._judge(epoch)
+            row |= self._evaluate(epoch)
         self.notes["journal"].append({**row, "skipped": self.notes["skipped"]})
         if last:
             self._close_stage()
 
-    def _judge(self, epoch: int) -> dict[str, Any]:
+    def _evaluate(self, epoch: int) -> dict[str, Any]:
         """Held-out pairs; the best epoch's weights are kept."""
         history = self.stage.name == "history"
-        loss, predicted = self.stage.judged(self.data.held_out)
+        loss, predicted = self.stage.evaluated(self.data.held_out)
         figures = (history_metrics if history else command_metrics)(self.data, predicted)
         # Most of the history step's loss cannot be learnt (mass and force apart from their ratio): it would choose by chance.
         score = figures["ratio_error"] if history else loss

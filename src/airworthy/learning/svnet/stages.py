@@ -20,7 +20,7 @@ from airworthy.learning.svnet.options import SvNetOptions
 __all__ = ["CommandStage", "HistoryStage", "TrainingStage", "stage_names"]
 
 # Ours: four times the published minibatch, since nothing is kept for a backward pass.
-JUDGED_AT_ONCE = 256
+EVALUATED_AT_ONCE = 256
 _NUMBERS = {"history": 1, "command": 2}
 """Of the generators; part of every result."""
 
@@ -113,11 +113,11 @@ class TrainingStage(ABC):
             share *= 0.5 * (1.0 + math.cos(math.pi * step / self.minibatches))
         return self.plan.rate * share
 
-    def judged(self, which: ArrayInt) -> tuple[float, ArrayF32]:
+    def evaluated(self, which: ArrayInt) -> tuple[float, ArrayF32]:
         """Loss over some pairs with nothing dropped, and what is predicted (n, k)."""
         found, total = [], 0.0
         # In parts: the images of all pairs would not fit into memory.
-        batches = [which[first : first + JUDGED_AT_ONCE] for first in range(0, len(which), JUDGED_AT_ONCE)]
+        batches = [which[first : first + EVALUATED_AT_ONCE] for first in range(0, len(which), EVALUATED_AT_ONCE)]
         with torch.no_grad():
             for some, images in self.stream(batches):
                 shown = None if images is None else normalized(images)

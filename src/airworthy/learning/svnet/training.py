@@ -310,7 +310,7 @@ def _predicted(work: SvNetRun, weights: Mapping[str, Any]) -> tuple[Any, Any]:
     model, held = work.model, work.data.held_out
     model.load_state_dict({key: torch.from_numpy(value) for key, value in weights.items()})
     model.precision = torch.float32
-    commands = CommandStage(model, work.data_loader, replace(work.options, compile="none")).judged(held)[1]
+    commands = CommandStage(model, work.data_loader, replace(work.options, compile="none")).evaluated(held)[1]
     if "history" not in stage_names(work.options, model):  # its estimate means nothing
         return commands, None
     with torch.no_grad():

@@ -84,7 +84,7 @@ def shipped_name(folder: Path) -> str:
     return next((name for name in SHIPPED if folder == shipped_policy(name)), "")
 
 
-def policy_folder(word: str) -> Path:
+def policy_folder(specifier: str) -> Path:
     """Return where a policy lies that is named behind `svnet:`.
 
     Args:
@@ -93,16 +93,16 @@ def policy_folder(word: str) -> Path:
     Raises:
         AssetError: There is neither a folder nor a shipped policy of this name.
     """
-    if not word:
+    if not specifier:
         return shipped_policy()
-    folder = Path(word)
+    folder = Path(specifier)
     if folder.is_dir():
         return folder
-    if word in SHIPPED:
-        return shipped_policy(word)
+    if specifier in SHIPPED:
+        return shipped_policy(specifier)
     names = ", ".join(SHIPPED)
     raise AssetError(
-        f"{word!r} is no folder; svnet:FOLDER names what `airworthy train svnet` wrote, or a shipped policy: {names}."
+        f"{specifier!r} is no folder; svnet:FOLDER names what `airworthy train svnet` wrote, or a shipped policy: {names}."
     )
 
 

@@ -82,7 +82,7 @@ class LineSearch:
         self._width, self._width_before = STEP_MAX - STEP_MIN, 2.0 * (STEP_MAX - STEP_MIN)
         self._low, self._high = 0.0, step + 4.0 * step
 
-    def judge(self, value: float, slope: float) -> bool:
+    def accept(self, value: float, slope: float) -> bool:
         """Take the value and slope at `step`; True: it is good enough, else `step` is the next trial."""
         self._trials += 1
         test = DECREASE * self._start.slope
@@ -334,7 +334,7 @@ class _Run:
             if value < best:
                 best = value
                 self.x, self.value = x, value
-            if line.judge(value, ordered_dot(gradient, direction)):
+            if line.accept(value, ordered_dot(gradient, direction)):
                 self.x, self.value = x, value
                 return gradient
             if line.over:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayU8
 from airworthy.core.native_kernel import quiet_launch, quiet_warp
 from airworthy.planners.common.interface import Maps, Mission
-from airworthy.planners.common.search_kernel import ITEM_WORDS, NODE_WORDS, PATH_MAX, SIDE, WAITING, search_kernel
+from airworthy.planners.common.search_kernel import ITEM_SIZE, NODE_SIZE, PATH_MAX, SIDE, WAITING, search_kernel
 
 __all__ = ["EXPANSIONS", "CellTable", "Cells", "SearchMemory", "SearchPath", "find_paths", "shortest_grid_path"]
 
@@ -112,7 +112,7 @@ class SearchMemory:
 
     def __init__(self) -> None:
         wp = quiet_warp()
-        self.arrays = (np.zeros(NODE_WORDS * SIDE**3), np.zeros(ITEM_WORDS * WAITING), np.zeros(1, np.int32))
+        self.arrays = (np.zeros(NODE_SIZE * SIDE**3), np.zeros(ITEM_SIZE * WAITING), np.zeros(1, np.int32))
         self.arguments: list[Any] = [wp.array(a, device="cpu", copy=False) for a in self.arrays]
 
 

@@ -11,7 +11,7 @@ from airworthy.core.native_kernel import native_kernel, shared_source
 # Source: spec/planners 3.4: A* on 100^3 cells centred between the two control points.
 SIDE = 100
 """Cells along each edge of a search."""
-NODE_WORDS, ITEM_WORDS = 2, 2
+NODE_SIZE, ITEM_SIZE = 2, 2
 """Doubles per cell, and per entry of the open set, of work memory."""
 WAITING = 1 << 21
 """Most entries of the open set: a search that needs more has failed."""

@@ -49,7 +49,7 @@ class FastSettings(TimedSettings):
     sweeps: int = 3
     """Of the time adjustment, at most."""
     replan_after: float = 1.5
-    """Way flown on a plan before the next [m]."""
+    """Distance flown on a plan before the next [m]."""
     no_replan_within: float = 2.0
     """Of the goal [m]."""
     failed_pause: float = 2.5e-5

@@ -23,8 +23,8 @@ from airworthy.planners.fast.windows import MapWindows, WindowTwin, windows_of
 from airworthy.planners.fast.work import PlannerWork
 
 __all__ = [
+    "PlanCheck",
     "PlannerStage",
-    "Seen",
     "TimedPlanner",
     "TimedSettings",
     "Watcher",
@@ -44,7 +44,7 @@ STEP = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class PlanCheck:
     """Of k flights."""
 
     hit: Array
@@ -66,7 +66,7 @@ class Watcher:
     def __init__(self, ahead: float, goal_least: float):
         self._ahead, self._goal_least, self._work = ahead, goal_least, PlannerWork(8)
 
-    def check(self, plans: FlightPlans, flights: ArrayInt, time: Array, goal: Array, windows: MapWindows) -> Seen:
+    def check(self, plans: FlightPlans, flights: ArrayInt, time: Array, goal: Array, windows: MapWindows) -> PlanCheck:
         """Look along the plans of flights (k,) from times (k,) on; goals (k, 3).
 
         Args:
@@ -81,7 +81,7 @@ class Watcher:
         records["window"], records["goal"], records["goal_least"] = np.arange(len(flights)), goal, self._goal_least
         records["now"], records["ahead"] = np.clip(time - plans.begin[flights], 0.0, plans.duration[flights]), self._ahead
         self._work.launch(PlanTask.WATCH, windows, records)
-        return Seen(records["hit"].copy(), records["distance"].copy(), records["goal_near"] != 0)
+        return PlanCheck(records["hit"].copy(), records["distance"].copy(), records["goal_near"] != 0)
 
 
 def probe(work: PlannerWork, which: list[int], points: list[Array], windows: MapWindows) -> list[Array]:

@@ -50,11 +50,11 @@ def update_source(prefix: str = "") -> str:
 
 
 _ARGUMENTS = """
-    words: int32[]  # frames, tasks, parts, stages, pixels, numbers per image, sizes, settings
+    settings: int32[]  # frames, tasks, parts, stages, pixels, numbers per image, sizes, settings
     sizes: int64[]  # work memory of a task
     numbers: float64[]  # cell, longest and least ray, least and most depth, reach x, y, z [m]
     frame_numbers: float64[]  # (k, 18) camera's rotation (9) and position (3), corners of the box (6)
-    frame_words: int32[]  # (k, 12) cells, side, window before, window now
+    frame_cells: int32[]  # (k, 12) cells, side, window before, window now
     frame_base: int64[]  # (k,) first element of the flight's layers
     rays: float64[]  # (pixels, 2) x and y of the rays at depth 1
     pixel: int32[]  # (pixels,) where in the image they are

@@ -37,11 +37,11 @@ def questions_source() -> str:
 
 
 _ARGUMENTS = """
-    words: int32[]  # points, points per flight, 0: whether occupied, 1: distance
+    settings: int32[]  # points, points per flight, 0: whether occupied, 1: distance
     flight: int32[]  # (k,)
     points: float64[]  # (k, m, 3) [m]
     box_numbers: float64[]  # (n, 6) corners of the boxes [m]
-    box_words: int32[]  # (n, 9) cells, side, first cell of the window
+    box_cells: int32[]  # (n, 9) cells, side, first cell of the window
     box_base: int64[]  # (n,) first element of each flight
     inflated: uint8[]
     squared: int16[]
@@ -95,7 +95,7 @@ class CellMaps:
     def device_arrays(self) -> tuple[Any, ...]:
         """Warp arrays for kernels that ask maps themselves with `distance_kernel.lookup_source()`.
 
-        In this order: corners of the boxes (n, 6), their words (n, 9), first elements (n + 1,), inflated cells, squared
+        In this order: corners of the boxes (n, 6), their cells (n, 9), first elements (n + 1,), inflated cells, squared
         distances. They stay the same arrays for the life of the maps.
         """
         return self._numbers, self._sent_integers, self._base, self._inflated, self._squared
@@ -172,7 +172,7 @@ class CellMaps:
     def _send_corners(self) -> None:
         """Tell kernels where the windows are."""
         self._integers[:, 6:] = self._host.corner
-        if not hasattr(self, "_sent_words"):
+        if not hasattr(self, "_sent_integers"):
             self._sent_integers = self._send(self._integers)
         elif self.device != "cpu":
             self._sent_integers.assign(self._integers.reshape(-1))

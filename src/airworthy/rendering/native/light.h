@@ -22,15 +22,15 @@ struct Sky {
 };
 struct Baked {
   const float* volumes;         // (scene, VOLUME_COLUMNS)
-  const unsigned int* probes;   // (probe, PROBE_WORDS)
+  const unsigned int* probes;   // (probe, PROBE_SIZE)
   const int* slots;             // (static slot,): row of `maps`, or -1
   const int* maps;              // (map, 4): first node, nodes along x, y, z
   const unsigned int* nodes;    // (node, 2): light, visibility of the sun
   int slot_count;
-  static INLINE V3 light(U word) {
-    const F scale = N::from_bits(((word >> 27u) + N::u(95u)) << 23u);  // 2^(exponent - 32)
-    return V3{N::from_int(N::signed_of(word & N::u(511u))), N::from_int(N::signed_of((word >> 9u) & N::u(511u))),
-              N::from_int(N::signed_of((word >> 18u) & N::u(511u)))} * scale;
+  static INLINE V3 light(U packed) {
+    const F scale = N::from_bits(((packed >> 27u) + N::u(95u)) << 23u);  // 2^(exponent - 32)
+    return V3{N::from_int(N::signed_of(packed & N::u(511u))), N::from_int(N::signed_of((packed >> 9u) & N::u(511u))),
+              N::from_int(N::signed_of((packed >> 18u) & N::u(511u)))} * scale;
   }
   // Irradiance of a surface at a point by its normal, from the scene's volume; `sun` becomes the share of the sun that is seen.
   INLINE V3 volume(const float* v, const V3& point, const V3& n, F& sun) const {
@@ -50,11 +50,11 @@ struct Baked {
     const I sz = W::pick(n.z < 0.0f, W::i(4), W::i(5));
     const F wx = n.x * n.x, wy = n.y * n.y, wz = n.z * n.z;
     V3 sum = V3::c(0.0f, 0.0f, 0.0f);
-    F total = N::c(1e-6f), seen = N::c(0.0f);
+    F total = N::c(1e-6f), sun_share = N::c(0.0f);
     PRAGMA_NOUNROLL
     for (int corner = 0; corner < 8; ++corner) {
       const int dx = corner & 1, dy = (corner >> 1) & 1, dz = corner >> 2;
-      const I at = (((low[0] + dx) * count[1] + low[1] + dy) * count[2] + low[2] + dz + first) * PROBE_WORDS;
+      const I at = (((low[0] + dx) * count[1] + low[1] + dy) * count[2] + low[2] + dz + first) * PROBE_SIZE;
       const U about = W::gather(probes, at + 6);
       const F valid = N::from_int(N::signed_of(about & N::u(255u))) * (1.0f / 255.0f);
       F w = (dx ? t[0] : 1.0f - t[0]) * (dy ? t[1] : 1.0f - t[1]) * (dz ? t[2] : 1.0f - t[2]);
@@ -62,11 +62,11 @@ struct Baked {
       const V3 cube = light(W::gather(probes, at + sx)) * wx + light(W::gather(probes, at + sy)) * wy +
                       light(W::gather(probes, at + sz)) * wz;
       sum = sum + cube * w;
-      seen = seen + N::from_int(N::signed_of((about >> 8u) & N::u(255u))) * (1.0f / 255.0f) * w;
+      sun_share = sun_share + N::from_int(N::signed_of((about >> 8u) & N::u(255u))) * (1.0f / 255.0f) * w;
       total = total + w;
     }
     const F inverse = N::c(1.0f) / total;
-    sun = seen * inverse;
+    sun = sun_share * inverse;
     return sum * inverse;
   }
   // Light maps of boxes: nodes on a grid over each face, bilinear. Lanes without one keep `out` and `sun`.
@@ -157,24 +157,24 @@ struct Lighting {
     return {W::clamp(full.x, 0.0f, 1.0f), W::clamp(full.y, 0.0f, 1.0f), W::clamp(full.z, 0.0f, 1.0f)};
   }
   // Which of the segments from the surface to the light are blocked.
-  SHADING_FUNCTION M blocked(const Batch& batch, int env, const V3& from, const V3& way, M wanted, I ignore) {
-    RayCast::Rays r = {{from.x, from.y, from.z}, {N::c(0.0f), N::c(0.0f), N::c(0.0f)}, {way.x, way.y, way.z}};
+  SHADING_FUNCTION M blocked(const Batch& batch, int env, const V3& from, const V3& direction, M wanted, I ignore) {
+    RayCast::Rays r = {{from.x, from.y, from.z}, {N::c(0.0f), N::c(0.0f), N::c(0.0f)}, {direction.x, direction.y, direction.z}};
     Hits h = {N::c(1.0f), W::i(-1), W::i(-1), N::c(0.0f), N::c(0.0f)};
     RayCast::cast(batch, env, r, wanted, ignore, true, h);
     return h.instance >= 0;
   }
-  // Light of one lamp. Arriving: irradiance on a surface that faces it; l: direction to it; way: from the surface to it.
-  static INLINE V3 arriving(const float* lamp, const V3& point, V3& l, V3& way) {
+  // Light of one lamp. Arriving: irradiance on a surface that faces it; l: direction to it; offset: from the surface to it.
+  static INLINE V3 arriving(const float* lamp, const V3& point, V3& l, V3& offset) {
     const int kind = (int)lamp[0];
     const V3 color = V3::c(lamp[7], lamp[8], lamp[9]), travel = V3::c(lamp[4], lamp[5], lamp[6]);
     if (kind == LIGHT_SUN) {
       l = travel * N::c(-1.0f);
-      way = l * N::c(SUN_FAR);
+      offset = l * N::c(SUN_FAR);
       return color;
     }
-    way = V3::c(lamp[1], lamp[2], lamp[3]) - point;
-    const F square = W::maximum(way.dot(way), N::c(1e-4f)), distance = N::sqrt(square);
-    l = way * (N::c(1.0f) / distance);
+    offset = V3::c(lamp[1], lamp[2], lamp[3]) - point;
+    const F square = W::maximum(offset.dot(offset), N::c(1e-4f)), distance = N::sqrt(square);
+    l = offset * (N::c(1.0f) / distance);
     F strength = N::c(1.0f) / square;
     if (lamp[10] > 0.0f) {
       const F x = square * (1.0f / (lamp[10] * lamp[10])), window = W::clamp(N::c(1.0f) - x * x, 0.0f, 1.0f);

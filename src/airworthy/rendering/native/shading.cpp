@@ -2,13 +2,13 @@
 // Arrays: airworthy.rendering.shading, airworthy.scenes.appearance, airworthy.rendering.baking.
 struct Shader {
   const Batch& batch;
-  const Looks& looks;
+  const Appearance& appearance;
   const Baked& baked;
   const float *lights, *sky, *volume, *settings;
   int light_first, light_count, env, flags;
   I ignore;
   // Nearest hits from here on, holes of cut-out materials looked through.
-  SHADING_MEMBER void trace(const V3& origin, const V3& rest, const V3& way, F spread, M active, F from, Found& hit) const {
+  SHADING_MEMBER void trace(const V3& origin, const V3& rest, const V3& direction, F spread, M active, F from, Found& hit) const {
     hit.instance = W::i(-1);
     hit.face = W::i(-1);
     hit.b1 = hit.b2 = N::c(0.0f);
@@ -16,8 +16,8 @@ struct Shader {
     M left = active;
     PRAGMA_NOUNROLL
     for (int layer = 0; layer < HOLES_MAX && N::any(left); ++layer) {
-      const V3 o = origin + way * begun;
-      RayCast::Rays r = {{o.x, o.y, o.z}, {rest.x, rest.y, rest.z}, {way.x, way.y, way.z}};
+      const V3 o = origin + direction * begun;
+      RayCast::Rays r = {{o.x, o.y, o.z}, {rest.x, rest.y, rest.z}, {direction.x, direction.y, direction.z}};
       Hits h = {N::c(settings[SET_FAR]) - begun, W::i(-1), W::i(-1), N::c(0.0f), N::c(0.0f)};
       RayCast::cast(batch, env, r, left, ignore, false, h);
       Found next = hit;
@@ -27,9 +27,9 @@ struct Shader {
       next.b2 = N::select(left, h.v, hit.b2);
       next.range = N::select(left, h.t + begun, hit.range);
       hit = next;
-      place(origin + rest + way * hit.range, hit);
+      place(origin + rest + direction * hit.range, hit);
       if (!(flags & USE_HOLES)) return;
-      left = left & hole(way, spread, hit);
+      left = left & hole(direction, spread, hit);
       begun = hit.range + hit.range * 2e-6f + 1e-4f;
     }
   }
@@ -49,25 +49,25 @@ struct Shader {
     }
   }
   // Which hits are in holes of their materials.
-  INLINE M hole(const V3& way, F spread, const Found& hit) const {
+  INLINE M hole(const V3& direction, F spread, const Found& hit) const {
     Fetched fetched;
-    const Surface s = Surfaces::at(batch, looks, env, way * N::c(-1.0f), spread, hit, fetched, false);
+    const Surface s = Surfaces::at(batch, appearance, env, direction * N::c(-1.0f), spread, hit, fetched, false);
     return (hit.instance >= 0) & (s.alpha < s.cutoff);
   }
   // Light that comes back along a ray. `mirror` becomes the direction in which the surface mirrors, `share` how much of that light
   // is to be added when it is traced (0: nothing).
-  SHADING_MEMBER V3 radiance(const V3& way, F spread, const Found& hit, F travelled, Surface& s, V3& mirror, V3& share,
+  SHADING_MEMBER V3 radiance(const V3& direction, F spread, const Found& hit, F travelled, Surface& s, V3& mirror, V3& share,
                              bool reflect) const {
-    const V3 towards = way * N::c(-1.0f);
+    const V3 towards = direction * N::c(-1.0f);
     const M there = hit.instance >= 0;
     const bool specular = flags & USE_SPECULAR;
-    V3 out = Sky::radiance(sky, way);
-    if (flags & USE_SUN_DISC) out = out + discs(way);
+    V3 out = Sky::radiance(sky, direction);
+    if (flags & USE_SUN_DISC) out = out + discs(direction);
     share = V3::c(0.0f, 0.0f, 0.0f);
-    mirror = way;
+    mirror = direction;
     if (!N::any(there)) return out;
     Fetched fetched;
-    s = Surfaces::at(batch, looks, env, towards, spread, hit, fetched, true);
+    s = Surfaces::at(batch, appearance, env, towards, spread, hit, fetched, true);
     const Reflectance r = Lighting::reflectance(s, towards, specular);
     V3 light = s.emission;
     F sun = N::c(1.0f);
@@ -80,15 +80,15 @@ struct Shader {
       baked.map(batch, env, hit, fetched, around, sun);
     }
     const V3 arriving = around * (s.occlusion * 0.318309886f);
-    mirror = way + s.normal * (s.normal.dot(towards) * 2.0f);
+    mirror = direction + s.normal * (s.normal.dot(towards) * 2.0f);
     mirror = (mirror + s.geometric * W::maximum(N::c(0.01f) - mirror.dot(s.geometric), N::c(0.0f))).unit();
     if (specular) {
       const V3 gloss = Lighting::mirrored(r, s.roughness);
-      V3 seen = has_volume ? arriving : V3::mix(Sky::radiance(sky, mirror), Sky::irradiance(sky, mirror) * N::c(0.318309886f), s.roughness) * s.occlusion;
+      V3 reflected = has_volume ? arriving : V3::mix(Sky::radiance(sky, mirror), Sky::irradiance(sky, mirror) * N::c(0.318309886f), s.roughness) * s.occlusion;
       if (has_volume && N::any(s.roughness < 0.5f)) {
         F ignored = N::c(0.0f);
         const V3 at_mirror = baked.volume(volume, s.point + s.geometric * N::c(volume[11]), mirror, ignored);
-        seen = V3::mix(at_mirror * (s.occlusion * 0.318309886f), seen, s.roughness);
+        reflected = V3::mix(at_mirror * (s.occlusion * 0.318309886f), reflected, s.roughness);
       }
       F traced = N::c(0.0f);
       if (reflect) {
@@ -97,7 +97,7 @@ struct Shader {
         traced = N::select(there, traced, N::c(0.0f));
         share = gloss * traced;
       }
-      light = light + (V3::c(1.0f, 1.0f, 1.0f) - gloss) * r.diffuse * arriving + gloss * seen * (N::c(1.0f) - traced);
+      light = light + (V3::c(1.0f, 1.0f, 1.0f) - gloss) * r.diffuse * arriving + gloss * reflected * (N::c(1.0f) - traced);
     } else {
       light = light + r.diffuse * arriving;
     }
@@ -126,13 +126,13 @@ struct Shader {
     return V3::select(there, light, out);
   }
   // The sun as a disc, not brighter than SUN_RADIANCE.
-  INLINE V3 discs(const V3& way) const {
+  INLINE V3 discs(const V3& direction) const {
     V3 out = V3::c(0.0f, 0.0f, 0.0f);
     for (int k = 0; k < light_count; ++k) {
       const float* lamp = lights + LIGHT_COLUMNS * (light_first + k);
       if ((int)lamp[0] != LIGHT_SUN) continue;
       const V3 travel = V3::c(lamp[4], lamp[5], lamp[6]);
-      const M inside = -way.dot(travel) > SUN_COSINE;
+      const M inside = -direction.dot(travel) > SUN_COSINE;
       const float peak = lamp[7] > lamp[8] ? (lamp[7] > lamp[9] ? lamp[7] : lamp[9]) : (lamp[8] > lamp[9] ? lamp[8] : lamp[9]);
       const float gain = peak > 0.0f ? SUN_RADIANCE / peak : 0.0f;
       out = out + V3::select(inside, V3::c(lamp[7] * gain, lamp[8] * gain, lamp[9] * gain), V3::c(0.0f, 0.0f, 0.0f));
@@ -141,7 +141,7 @@ struct Shader {
   }
 };
 const Batch batch = BATCH_OF_ARGUMENTS;
-const Looks looks = {materials.data, material_maps.data, shape_looks.data, looks_vertices.data, looks_faces.data,
+const Appearance appearance = {materials.data, material_maps.data, shape_appearance.data, appearance_vertices.data, appearance_faces.data,
                      {textures.data, texels.data}};
 const Baked baked = {volumes.data, probes.data, map_slots.data, light_maps.data, map_nodes.data,
                      (int)map_slots.shape[0]};
@@ -152,10 +152,10 @@ const int chunks = (packets + PACKETS_PER_TASK - 1) / PACKETS_PER_TASK, number =
 const int camera = number / chunks, first_packet = number % chunks * PACKETS_PER_TASK;
 const int last_packet = first_packet + PACKETS_PER_TASK < packets ? first_packet + PACKETS_PER_TASK : packets;
 #endif
-const float* camera_row = cameras.data + (long long)camera * ((flags & USE_COLUMNS) ? width : 1) * CAMERA_WORDS;
-const int env = (int)W::word(camera_row[10]), ignored = (int)W::word(camera_row[11]), scene = env_scene.data[env];
+const float* camera_row = cameras.data + (long long)camera * ((flags & USE_COLUMNS) ? width : 1) * CAMERA_STRIDE;
+const int env = (int)W::as_int(camera_row[10]), ignored = (int)W::as_int(camera_row[11]), scene = env_scene.data[env];
 const long long base = (long long)camera * pixel_count;
-const Shader shader = {batch, looks, baked, lights.data, skies.data + SKY_COLUMNS * scene, volumes.data + VOLUME_COLUMNS * scene,
+const Shader shader = {batch, appearance, baked, lights.data, skies.data + SKY_COLUMNS * scene, volumes.data + VOLUME_COLUMNS * scene,
                        settings.data, env_lights.data[2 * env], env_lights.data[2 * env + 1], env, flags, W::i(ignored)};
 PRAGMA_NOUNROLL
 for (int packet = first_packet; packet < last_packet; ++packet) {
@@ -163,7 +163,7 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
   const float* ray = rays.data + (long long)place * RAY_ROWS * 16 + lane0;
   I pixel = W::i(-1);
   F spread = N::load(spreads.data + (long long)place * 16 + lane0);
-  V3 way = {N::load(ray), N::load(ray + 16), N::load(ray + 32)}, rest = V3::c(camera_row[3], camera_row[4], camera_row[5]);
+  V3 direction = {N::load(ray), N::load(ray + 16), N::load(ray + 32)}, rest = V3::c(camera_row[3], camera_row[4], camera_row[5]);
   V3 origin = V3::c(camera_row[0], camera_row[1], camera_row[2]);
   F q[4];
   for (int i = 0; i < 4; ++i) q[i] = N::c(camera_row[6 + i]);
@@ -171,7 +171,7 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
     const int p = pixels.data[(long long)place * 16 + lane0 + k];
     W::set(pixel, k, p);
     if (!(flags & USE_COLUMNS)) continue;
-    const float* pose = camera_row + (p < 0 ? 0 : p % width) * CAMERA_WORDS;
+    const float* pose = camera_row + (p < 0 ? 0 : p % width) * CAMERA_STRIDE;
     W::set(origin.x, k, pose[0]);
     W::set(origin.y, k, pose[1]);
     W::set(origin.z, k, pose[2]);
@@ -187,7 +187,7 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
   const F rotation[9] = {1.0f - 2.0f * (qy * qy + qz * qz), 2.0f * (qx * qy - qz * qw), 2.0f * (qx * qz + qy * qw),
                          2.0f * (qx * qy + qz * qw), 1.0f - 2.0f * (qx * qx + qz * qz), 2.0f * (qy * qz - qx * qw),
                          2.0f * (qx * qz - qy * qw), 2.0f * (qy * qz + qx * qw), 1.0f - 2.0f * (qx * qx + qy * qy)};
-  way = Surfaces::turned(rotation, way);
+  direction = Surfaces::turned(rotation, direction);
   if (flags & USE_OWN_ORIGINS) rest = rest + Surfaces::turned(rotation, V3{N::load(ray + 64), N::load(ray + 80), N::load(ray + 96)});
   Found hit;
   hit.instance = hit.face = W::i(-1);
@@ -204,15 +204,15 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
       W::set(hit.b2, k, hit_barycentric.data[2 * at + 1]);
     }
     hit.range = N::select(hit.instance >= 0, hit.range, N::c(0.0f));
-    shader.place(origin + rest + way * hit.range, hit);
+    shader.place(origin + rest + direction * hit.range, hit);
   } else {
-    shader.trace(origin, rest, way, spread, valid, N::c(0.0f), hit);
+    shader.trace(origin, rest, direction, spread, valid, N::c(0.0f), hit);
   }
-  V3 color = V3::c(0.0f, 0.0f, 0.0f), gain = V3::c(1.0f, 1.0f, 1.0f), mirror = way, share = color;
+  V3 color = V3::c(0.0f, 0.0f, 0.0f), gain = V3::c(1.0f, 1.0f, 1.0f), mirror = direction, share = color;
   Surface first;
   first.albedo = first.normal = first.geometric = first.point = color;
   first.backface = N::c(0.0f);
-  const Found seen = hit;
+  const Found first_hit = hit;
   F travelled = hit.range, spread_now = spread;
   M active = valid;
   const int bounces = (flags & USE_REFLECTIONS) && (flags & USE_SPECULAR) ? 2 : 1;
@@ -220,7 +220,7 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
     PRAGMA_NOUNROLL
     for (int bounce = 0; bounce < bounces; ++bounce) {
       Surface s = first;
-      const V3 light = shader.radiance(way, spread_now, hit, travelled, s, mirror, share, bounce + 1 < bounces);
+      const V3 light = shader.radiance(direction, spread_now, hit, travelled, s, mirror, share, bounce + 1 < bounces);
       color = color + V3::select(active, light * gain, V3::c(0.0f, 0.0f, 0.0f));
       if (bounce == 0) first = s;
       if (bounce + 1 == bounces) break;
@@ -228,8 +228,8 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
       if (!N::any(active)) break;
       gain = share;
       const V3 from = s.point + s.geometric * (travelled * 2e-5f + 1e-3f);
-      way = mirror;
-      shader.trace(from, V3::c(0.0f, 0.0f, 0.0f), way, spread, active, N::c(0.0f), hit);
+      direction = mirror;
+      shader.trace(from, V3::c(0.0f, 0.0f, 0.0f), direction, spread, active, N::c(0.0f), hit);
       travelled = travelled + N::select(hit.instance >= 0, hit.range, N::c(0.0f));
       spread_now = spread * 2.0f;
     }
@@ -237,7 +237,7 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
   for (int k = 0; k < LANES; ++k) {
     if (!W::at(valid, k)) continue;
     const long long at = base + W::get(pixel, k);
-    const bool met = W::get(seen.instance, k) >= 0;
+    const bool met = W::get(first_hit.instance, k) >= 0;
     if (flags & OUT_RGB) {
       out_rgb.data[3 * at] = W::get(color.x, k);
       out_rgb.data[3 * at + 1] = W::get(color.y, k);
@@ -254,11 +254,11 @@ for (int packet = first_packet; packet < last_packet; ++packet) {
       out_normal.data[3 * at + 2] = met ? W::get(first.normal.z, k) : 0.0f;
     }
     if (flags & OUT_HITS) {
-      out_range.data[at] = met ? W::get(seen.range, k) : -1.0f;
-      out_instance.data[at] = W::get(seen.instance, k);
-      out_face.data[at] = W::get(seen.face, k);
-      out_barycentric.data[2 * at] = W::get(seen.b1, k);
-      out_barycentric.data[2 * at + 1] = W::get(seen.b2, k);
+      out_range.data[at] = met ? W::get(first_hit.range, k) : -1.0f;
+      out_instance.data[at] = W::get(first_hit.instance, k);
+      out_face.data[at] = W::get(first_hit.face, k);
+      out_barycentric.data[2 * at] = W::get(first_hit.b1, k);
+      out_barycentric.data[2 * at + 1] = W::get(first_hit.b2, k);
       out_back.data[at] = met ? W::get(first.backface, k) : 0.0f;
     }
   }

@@ -63,7 +63,7 @@ struct W {
   }
 #endif
   // The whole number whose bits are a float's.
-  static INLINE int word(float x) {
+  static INLINE int as_int(float x) {
     union { float f; int i; } bits;
     bits.f = x;
     return bits.i;

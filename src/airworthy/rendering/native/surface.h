@@ -1,11 +1,11 @@
 // What a ray has hit: position, normals, texture coordinates, material, and from them the numbers that light meets.
 // Needs batch.h and textures.h. Arrays are described in airworthy.scenes.appearance.
-struct Looks {
+struct Appearance {
   const float* materials;        // (material, MATERIAL_COLUMNS)
   const int* maps;               // (material, 8)
-  const int* shape_looks;        // (shape, 4): first vertex, first face, flags
-  const unsigned int* vertices;  // (vertex, VERTEX_WORDS)
-  const unsigned int* faces;     // (face, FACE_WORDS)
+  const int* shape_appearance;        // (shape, 4): first vertex, first face, flags
+  const unsigned int* vertices;  // (vertex, VERTEX_SIZE)
+  const unsigned int* faces;     // (face, FACE_SIZE)
   Textures textures;
 };
 struct Found {  // of 16 rays; where instance < 0 the rest is meaningless
@@ -30,8 +30,8 @@ struct Fetched {
   I material, flags, kind, static_slot;
 };
 struct Surfaces {
-  static INLINE void unfold(unsigned int word, float* n) {
-    float x = (float)(word & 65535u) * (2.0f / 65535.0f) - 1.0f, y = (float)(word >> 16) * (2.0f / 65535.0f) - 1.0f;
+  static INLINE void unfold(unsigned int packed, float* n) {
+    float x = (float)(packed & 65535u) * (2.0f / 65535.0f) - 1.0f, y = (float)(packed >> 16) * (2.0f / 65535.0f) - 1.0f;
     const float z = 1.0f - ::fabsf(x) - ::fabsf(y);
     if (z < 0.0f) {
       const float keep = x;
@@ -41,9 +41,9 @@ struct Surfaces {
     const float length = ::sqrtf(x * x + y * y + z * z);
     n[0] = x / length, n[1] = y / length, n[2] = z / length;
   }
-  static INLINE float bits(unsigned int word) {
+  static INLINE float bits(unsigned int packed) {
     union { unsigned int i; float f; } x;
-    x.i = word;
+    x.i = packed;
     return x.f;
   }
   static INLINE void fetch_corner(const unsigned int* w, int lane, int corner, Fetched& o) {
@@ -76,7 +76,7 @@ struct Surfaces {
       n[0] = p[0] * inverse, n[1] = p[1] * inverse, n[2] = z * inverse;
     }
   }
-  static INLINE void fetch_lane(const Batch& batch, const Looks& looks, int env, const Found& hit, int lane, Fetched& o) {
+  static INLINE void fetch_lane(const Batch& batch, const Appearance& appearance, int env, const Found& hit, int lane, Fetched& o) {
     const int number = W::get(hit.instance, lane);
     if (number < 0) return;
     const InstanceRow& row = *batch.instance(env, number);
@@ -90,14 +90,14 @@ struct Surfaces {
     float n[3];
     int material = 0, flags = 0;
     if (shape.kind == KIND_MESH) {
-      const int* about = looks.shape_looks + 4 * row.shape;
-      const unsigned int* f = looks.faces + FACE_WORDS * ((long long)about[1] + face);
+      const int* about = appearance.shape_appearance + 4 * row.shape;
+      const unsigned int* f = appearance.faces + FACE_SIZE * ((long long)about[1] + face);
       material = (int)f[0];
       W::set(o.density, lane, bits(f[1]));
       flags = about[2];
       for (int k = 0; k < 3; ++k) {
         const int corner = batch.faces[3 * (shape.first_face + (long long)face) + k];
-        fetch_corner(looks.vertices + VERTEX_WORDS * ((long long)about[0] + corner), lane, k, o);
+        fetch_corner(appearance.vertices + VERTEX_SIZE * ((long long)about[0] + corner), lane, k, o);
       }
       const float *a = batch.corner(shape, face, 0), *b = batch.corner(shape, face, 1), *c = batch.corner(shape, face, 2);
       const float e[3] = {b[0] - a[0], b[1] - a[1], b[2] - a[2]}, g[3] = {c[0] - a[0], c[1] - a[1], c[2] - a[2]};
@@ -135,7 +135,7 @@ struct Surfaces {
     s = N::select((q & 2) != 0, -b, b);
   }
   // Everything about 16 hits. footprint: metres that a pixel covers across the ray, per metre of range.
-  SHADING_FUNCTION Surface at(const Batch& batch, const Looks& looks, int env, const V3& towards, F spread, const Found& hit, Fetched& o,
+  SHADING_FUNCTION Surface at(const Batch& batch, const Appearance& appearance, int env, const V3& towards, F spread, const Found& hit, Fetched& o,
                     bool shading) {
     for (int k = 0; k < 3; ++k) o.outward[k] = o.position[k] = N::c(0.0f);
     for (int k = 0; k < 9; ++k) o.rotation[k] = N::c(k % 4 == 0 ? 1.0f : 0.0f);
@@ -149,7 +149,7 @@ struct Surfaces {
     o.density = N::c(0.0f);
     o.material = o.flags = o.kind = W::i(0);
     o.static_slot = W::i(-1);
-    for (int k = 0; k < LANES; ++k) fetch_lane(batch, looks, env, hit, k, o);
+    for (int k = 0; k < LANES; ++k) fetch_lane(batch, appearance, env, hit, k, o);
     Surface s;
     s.instance = hit.instance;
     const F b0 = N::c(1.0f) - hit.b1 - hit.b2;
@@ -171,7 +171,7 @@ struct Surfaces {
     const V3 vertex_normal = normal;
     // Texture coordinates: the mesh's, or along the dominant axis of the local normal.
     const I base = o.material * MATERIAL_COLUMNS;
-    const F inverse_size = W::gather(looks.materials, base + 12);
+    const F inverse_size = W::gather(appearance.materials, base + 12);
     const M mapped = ((o.flags & 2) != 0) & (inverse_size == 0.0f);
     const V3 size = {N::abs(outward.x), N::abs(outward.y), N::abs(outward.z)};
     const M along_x = (size.x >= size.y) & (size.x >= size.z), along_y = N::invert(along_x) & (size.y >= size.z);
@@ -192,7 +192,7 @@ struct Surfaces {
       density = N::select(mapped, o.density / o.scale, repeat);
       hand = N::select(mapped, o.hand, hand);
     }
-    const F scale_u = W::gather(looks.materials, base + 10), scale_v = W::gather(looks.materials, base + 11);
+    const F scale_u = W::gather(appearance.materials, base + 10), scale_v = W::gather(appearance.materials, base + 11);
     u = u * scale_u;
     v = v * scale_v;
     const F cosine = W::maximum(N::abs(s.geometric.dot(towards)), N::c(0.06f));
@@ -200,34 +200,34 @@ struct Surfaces {
     const F wide = hit.range * spread / N::sqrt(cosine);
     const F footprint = wide * density * W::maximum(N::abs(scale_u), N::abs(scale_v));
     const I map_base = o.material * 8;
-    const Texel color = looks.textures.sample(W::gather(looks.maps, map_base), u, v, footprint);
-    V3 albedo = color.rgb * V3{W::gather(looks.materials, base), W::gather(looks.materials, base + 1), W::gather(looks.materials, base + 2)};
-    s.alpha = color.alpha * W::gather(looks.materials, base + 3) * (o.color[0][3] * b0 + o.color[1][3] * hit.b1 + o.color[2][3] * hit.b2);
-    s.cutoff = W::gather(looks.materials, base + 14);
+    const Texel color = appearance.textures.sample(W::gather(appearance.maps, map_base), u, v, footprint);
+    V3 albedo = color.rgb * V3{W::gather(appearance.materials, base), W::gather(appearance.materials, base + 1), W::gather(appearance.materials, base + 2)};
+    s.alpha = color.alpha * W::gather(appearance.materials, base + 3) * (o.color[0][3] * b0 + o.color[1][3] * hit.b1 + o.color[2][3] * hit.b2);
+    s.cutoff = W::gather(appearance.materials, base + 14);
     if (!shading) return s;
     const V3 tint = {o.color[0][0] * b0 + o.color[1][0] * hit.b1 + o.color[2][0] * hit.b2,
                      o.color[0][1] * b0 + o.color[1][1] * hit.b1 + o.color[2][1] * hit.b2,
                      o.color[0][2] * b0 + o.color[1][2] * hit.b1 + o.color[2][2] * hit.b2};
     albedo = albedo * tint;
-    const I detail = W::gather(looks.maps, map_base + 5);
+    const I detail = W::gather(appearance.maps, map_base + 5);
     if (N::any(detail >= 0)) {
-      const F often = W::gather(looks.materials, base + 13);
-      const Texel fine = looks.textures.sample(detail, u * often, v * often, footprint * often);
+      const F often = W::gather(appearance.materials, base + 13);
+      const Texel fine = appearance.textures.sample(detail, u * often, v * often, footprint * often);
       const V3 twice = fine.rgb * N::c(2.0f);
       albedo = V3::select(detail >= 0, albedo * twice, albedo);
     }
     s.albedo = {W::clamp(albedo.x, 0.0f, 1.0f), W::clamp(albedo.y, 0.0f, 1.0f), W::clamp(albedo.z, 0.0f, 1.0f)};
-    s.metallic = W::gather(looks.materials, base + 4);
-    s.roughness = W::gather(looks.materials, base + 5);
-    const Texel rough = looks.textures.sample(W::gather(looks.maps, map_base + 1), u, v, footprint);
+    s.metallic = W::gather(appearance.materials, base + 4);
+    s.roughness = W::gather(appearance.materials, base + 5);
+    const Texel rough = appearance.textures.sample(W::gather(appearance.maps, map_base + 1), u, v, footprint);
     s.roughness = W::clamp(s.roughness * rough.rgb.y, 0.03f, 1.0f);
     s.metallic = W::clamp(s.metallic * rough.rgb.z, 0.0f, 1.0f);
-    s.emission = V3{W::gather(looks.materials, base + 6), W::gather(looks.materials, base + 7), W::gather(looks.materials, base + 8)};
+    s.emission = V3{W::gather(appearance.materials, base + 6), W::gather(appearance.materials, base + 7), W::gather(appearance.materials, base + 8)};
     if (N::any((s.emission.x + s.emission.y + s.emission.z) > 0.0f))
-      s.emission = s.emission * looks.textures.sample(W::gather(looks.maps, map_base + 4), u, v, footprint).rgb;
-    s.occlusion = looks.textures.sample(W::gather(looks.maps, map_base + 3), u, v, footprint).rgb.x;
+      s.emission = s.emission * appearance.textures.sample(W::gather(appearance.maps, map_base + 4), u, v, footprint).rgb;
+    s.occlusion = appearance.textures.sample(W::gather(appearance.maps, map_base + 3), u, v, footprint).rgb.x;
     s.occlusion = s.occlusion * (o.occlusion[0] * b0 + o.occlusion[1] * hit.b1 + o.occlusion[2] * hit.b2);
-    const I bumps = W::gather(looks.maps, map_base + 2);
+    const I bumps = W::gather(appearance.maps, map_base + 2);
     const M bumpy = bumps >= 0;
     if (N::any(bumpy)) {
       if (N::any(mapped)) {
@@ -249,8 +249,8 @@ struct Surfaces {
       }
       const V3 along = (tangent - vertex_normal * vertex_normal.dot(tangent)).unit();
       const V3 up = vertex_normal.cross(along) * hand * N::c(-1.0f);  // green points against growing v
-      const Texel bump = looks.textures.sample(bumps, u, v, footprint);
-      const F strength = W::gather(looks.materials, base + 9);
+      const Texel bump = appearance.textures.sample(bumps, u, v, footprint);
+      const F strength = W::gather(appearance.materials, base + 9);
       const F bx = (bump.rgb.x * 2.0f - 1.0039216f) * strength, by = (bump.rgb.y * 2.0f - 1.0039216f) * strength;
       const F bz = W::maximum(bump.rgb.z * 2.0f - 1.0039216f, N::c(0.02f));
       normal = V3::select(bumpy, (along * bx + up * by + vertex_normal * bz).unit(), vertex_normal);

@@ -18,11 +18,11 @@ struct Textures {
     m = W::pick(m >= size, size * 2 - 1 - m, m);
     return W::pick(wrap == 0, r, W::pick(wrap == 1, held, m));
   }
-  static INLINE Texel decode(U word, M squared) {
+  static INLINE Texel decode(U packed, M squared) {
     const F s = N::c(1.0f / 510.0f);
-    V3 v = {N::from_int(N::signed_of(word & N::u(511u))) * s, N::from_int(N::signed_of((word >> 9u) & N::u(511u))) * s,
-            N::from_int(N::signed_of((word >> 18u) & N::u(511u))) * s};
-    const F alpha = N::from_int(N::signed_of(word >> 27u)) * N::c(1.0f / 31.0f);
+    V3 v = {N::from_int(N::signed_of(packed & N::u(511u))) * s, N::from_int(N::signed_of((packed >> 9u) & N::u(511u))) * s,
+            N::from_int(N::signed_of((packed >> 18u) & N::u(511u))) * s};
+    const F alpha = N::from_int(N::signed_of(packed >> 27u)) * N::c(1.0f / 31.0f);
     return {V3::select(squared, v * v, v), alpha};
   }
   static INLINE Texel mix(const Texel& a, const Texel& b, F t) { return {V3::mix(a.rgb, b.rgb, t), a.alpha + (b.alpha - a.alpha) * t}; }

@@ -44,7 +44,7 @@ _SLOW = 0.5
 """Below this speed a vehicle's nose tells where it is going [m/s]."""
 
 
-def following(word: str, track: FlightTrack, times: Array, vehicle: Vehicle, batch: SceneBatch) -> tuple[Array, Array]:
+def following(specifier: str, track: FlightTrack, times: Array, vehicle: Vehicle, batch: SceneBatch) -> tuple[Array, Array]:
     """Poses of a camera that keeps a vehicle in view: smooth, and never inside or behind what stands there.
 
     Args:
@@ -60,7 +60,7 @@ def following(word: str, track: FlightTrack, times: Array, vehicle: Vehicle, bat
     step = _step(times)
     body, attitude, velocity = track.pose(times)
     calm = _smoothed(body, _SMOOTH / step)
-    heading = _heading(attitude, velocity, step) if word == "chase" else _circling(attitude, times)
+    heading = _heading(attitude, velocity, step) if specifier == "chase" else _circling(attitude, times)
     away = np.stack(
         [-np.cos(heading) * math.cos(RISE), -np.sin(heading) * math.cos(RISE), np.full_like(heading, math.sin(RISE))], 1
     )
@@ -200,34 +200,34 @@ class CameraPath:
     """Whether the vehicle stands before it."""
 
 
-def camera_choice(word: str, vehicle: Vehicle) -> tuple[str, str]:
+def camera_choice(specifier: str, vehicle: Vehicle) -> tuple[str, str]:
     """Return the main camera and the one in the corner ("" for none) of "MAIN" or "MAIN+CORNER"; "auto" is "onboard+chase".
 
     Raises:
         AirworthyError: One of them is not known, or takes no images.
     """
-    main, plus, corner = ("onboard+chase" if word == AUTO else word).partition("+")
+    main, plus, corner = ("onboard+chase" if specifier == AUTO else specifier).partition("+")
     for name in (main, corner) if plus else (main,):
         if name not in PLACED:
             eye_of(name, vehicle)
     return main, corner
 
 
-def eye_of(word: str, vehicle: Vehicle) -> Device:
+def eye_of(specifier: str, vehicle: Vehicle) -> Device:
     """Return the camera on a vehicle: its first with colour ("onboard"), one of its record by name, or one of the catalogue.
 
     Raises:
         AirworthyError: There is none of this name, or it takes no images.
     """
     carried = carried_sensors(vehicle)
-    if word == ONBOARD:
+    if specifier == ONBOARD:
         return next((item for item in carried.values() if _takes_images(item) and "rgb" in item.channels), PLAIN)
-    if word not in carried and word not in device_names():
+    if specifier not in carried and specifier not in device_names():
         known = [AUTO, ONBOARD, *PLACED, *carried, *(name for name in device_names() if _takes_images(device(name)))]
-        raise unknown_name("camera", word, known, 'Two are joined with a plus: "onboard+chase".')
-    found = carried[word] if word in carried else device(word)
+        raise unknown_name("camera", specifier, known, 'Two are joined with a plus: "onboard+chase".')
+    found = carried[specifier] if specifier in carried else device(specifier)
     if not _takes_images(found):
-        raise AirworthyError(f"A film was asked for by {word!r}, a {found.kind}; name one that takes images.")
+        raise AirworthyError(f"A film was asked for by {specifier!r}, a {found.kind}; name one that takes images.")
     return found
 
 
@@ -265,7 +265,7 @@ def sized(projection: Projection, size: tuple[int, int] | None) -> Projection:
 
 
 def camera_path(
-    word: str,
+    specifier: str,
     track: FlightTrack,
     times: Array,
     vehicle: Vehicle,
@@ -283,24 +283,26 @@ def camera_path(
             times.
         size: Width and height [px]; None: 640 wide.
     """
-    if word not in PLACED:
-        return _onboard(word, track, times, vehicle, size)
+    if specifier not in PLACED:
+        return _onboard(specifier, track, times, vehicle, size)
     projection = Pinhole.from_fov(*(size or SHAPE), horizontal=FOV)
-    if word == "fixed":
+    if specifier == "fixed":
         viewpoint = view(batch.scenes[0], "orbit")
         wide = Pinhole.from_fov(*(size or SHAPE), horizontal=viewpoint.fov)
         count = len(times)
-        return CameraPath(word, wide, np.tile(viewpoint.position, (count, 1)), np.tile(viewpoint.attitude, (count, 1)), True)
-    parts = [following(word, track, times[take], vehicle, batch) for take in track.takes(times)]
+        return CameraPath(
+            specifier, wide, np.tile(viewpoint.position, (count, 1)), np.tile(viewpoint.attitude, (count, 1)), True
+        )
+    parts = [following(specifier, track, times[take], vehicle, batch) for take in track.takes(times)]
     position, attitude = (np.concatenate(rows) for rows in zip(*parts, strict=True))
-    return CameraPath(word, projection, position, attitude, True)
+    return CameraPath(specifier, projection, position, attitude, True)
 
 
-def _onboard(word: str, track: FlightTrack, times: Array, vehicle: Vehicle, size: tuple[int, int] | None) -> CameraPath:
-    item = eye_of(word, vehicle)
+def _onboard(specifier: str, track: FlightTrack, times: Array, vehicle: Vehicle, size: tuple[int, int] | None) -> CameraPath:
+    item = eye_of(specifier, vehicle)
     position, attitude, _ = track.pose(times)
     mount = item.effective_mount
     # Flights are of the centre of mass, mounts from the airframe's reference point.
     offset = np.asarray(mount.position) - np.asarray(vehicle.center_of_mass)
     position, attitude = mounted_pose(position, attitude, offset, mount.attitude)
-    return CameraPath(word, sized(item.projection, size), position, frames.camera_attitude(attitude), False)
+    return CameraPath(specifier, sized(item.projection, size), position, frames.camera_attitude(attitude), False)

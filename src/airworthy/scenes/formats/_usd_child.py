@@ -111,7 +111,7 @@ class _Stage:
                 walk.PruneChildren()
                 self.instancer(UsdGeom.PointInstancer(prim))
             elif self.is_rendered(prim):
-                self.place(prim, _matrix(self.poses.GetLocalToWorldTransform(prim)))
+                self.add_instance(prim, _matrix(self.poses.GetLocalToWorldTransform(prim)))
         return {
             "up": str(UsdGeom.GetStageUpAxis(self.stage)),
             "unit": float(UsdGeom.GetStageMetersPerUnit(self.stage)),
@@ -129,7 +129,7 @@ class _Stage:
         imageable = UsdGeom.Imageable(prim)
         return imageable.ComputeVisibility(self.time) != "invisible" and imageable.ComputePurpose() in ("default", "render")
 
-    def place(self, prim: Any, matrix: Array) -> None:
+    def add_instance(self, prim: Any, matrix: Array) -> None:
         """Add one placement of a prim; instances of one prototype share their shape."""
         if not (np.abs(matrix) <= 1e12).all():  # False also for NaN
             self.source.refuse("a transformation holds numbers above 1e12 or none at all")
@@ -168,7 +168,7 @@ class _Stage:
             inner = [base @ _matrix(self.poses.GetLocalToWorldTransform(part)) for part in parts]
             for at in np.flatnonzero(kinds == number):
                 for part, local in zip(parts, inner, strict=True):
-                    self.place(part, above @ _matrix(moves[int(at)]) @ local)
+                    self.add_instance(part, above @ _matrix(moves[int(at)]) @ local)
 
     # ---- shapes
 

@@ -94,7 +94,7 @@ class _Reader:
         for use in children(node, "instance_geometry"):
             geometry = self._target(use)
             if geometry is not None:
-                self._place(use, geometry, matrix, node)
+                self._add_instance(use, geometry, matrix, node)
         for use in children(node, "instance_node"):
             other = self._target(use)
             if other is not None:
@@ -130,7 +130,7 @@ class _Reader:
                 self.source.warn(f"transformations of the kind {step.tag} passed over")
         return matrix
 
-    def _place(self, use: Element, geometry: Element, matrix: Array, node: Element) -> None:
+    def _add_instance(self, use: Element, geometry: Element, matrix: Array, node: Element) -> None:
         key = geometry.get("id") or ""
         if key not in self.meshes:
             self.meshes[key] = self._geometry(geometry)

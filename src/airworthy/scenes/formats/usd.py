@@ -100,7 +100,7 @@ def _model(source: ModelSource, report: dict[str, Any], arrays: dict[str, ArrayA
     world[:3, :3] = report["unit"] * np.array(_UP.get(report["up"], np.eye(3)), float)
     made = _Made(source, report, arrays)
     for item in report["placed"]:
-        made.place(item, world @ np.array(item["matrix"], float))
+        made.add_instance(item, world @ np.array(item["matrix"], float))
     if not made.instances:
         source.refuse("it shows no triangle")
     used = {key for item in made.instances for key in item.materials}
@@ -121,7 +121,7 @@ class _Made:
         self.names: dict[Any, str] = {}
         self.instances: list[Instance] = []
 
-    def place(self, item: dict[str, Any], matrix: Array) -> None:
+    def add_instance(self, item: dict[str, Any], matrix: Array) -> None:
         number = item["shape"]
         size = float(np.cbrt(np.linalg.det(matrix[:3, :3])))
         if number not in self.read:

@@ -296,7 +296,7 @@ def _unpacked(source: ModelSource, chunk: Table, vertex: Table, sh: Table) -> Ra
     if rest and len(sh.columns["f_rest_0"]) != count:
         source.refuse(f"it has {count:,} gaussians and harmonics of {len(sh.columns['f_rest_0']):,}")
     reserve(source, count, min(rest, 3))
-    packed = [_word(source, vertex, name) for name in _PACKED]
+    packed = [_packed_column(source, vertex, name) for name in _PACKED]
     of_chunk = np.arange(count) // CHUNK
     color = np.stack([(packed[3] >> shift & 255) for shift in (24, 16, 8)], 1).astype(np.float32) / np.float32(255)
     if "min_r" in chunk.columns:
@@ -311,7 +311,7 @@ def _unpacked(source: ModelSource, chunk: Table, vertex: Table, sh: Table) -> Ra
     )
 
 
-def _word(source: ModelSource, vertex: Table, name: str) -> ArrayU32:
+def _packed_column(source: ModelSource, vertex: Table, name: str) -> ArrayU32:
     column = vertex.columns[name]
     if column.dtype.kind == "f":  # an ASCII file
         column = np.nan_to_num(column, nan=0.0).clip(0, 2**32 - 1).astype(np.uint32)

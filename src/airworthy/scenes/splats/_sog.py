@@ -341,11 +341,11 @@ def _pieces(source: ModelSource, raw: Raw, pieces: list[slice]) -> Raw:
 
 def _leaves(source: ModelSource, root: JsonFields) -> Iterator[JsonFields]:
     """Yield the nodes of the tree that hold gaussians, depth first."""
-    waiting, seen = [root], 0
+    waiting, visited = [root], 0
     while waiting:
         node = waiting.pop()
-        seen += 1
-        source.at_most(seen, source.limits.nodes, "nodes in its tree")
+        visited += 1
+        source.at_most(visited, source.limits.nodes, "nodes in its tree")
         if "lods" in node:
             yield node.object("lods")
         waiting += [JsonFields(source, child, "a node of its tree") for child in reversed(node.items("children"))]

@@ -10,7 +10,7 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.scenes.extent import splats_box
-from airworthy.scenes.free_places import free_path
+from airworthy.scenes.free_points import free_path
 from airworthy.scenes.record import Region, Scene, SplatPlacement, Vector3
 from airworthy.scenes.splats.placing import _surfaced, surface_geometry
 from airworthy.scenes.splats.read import LoadedSplats, read_splats

@@ -7,7 +7,7 @@
 #define EACH_LANE(lane) for (int lane = 0; lane < LANES; ++lane)
 #endif
 struct Group {
-  enum { SIZE = LANE_STRIDE, WORDS = SIZE };  // WORDS: between rows of sums
+  enum { SIZE = LANE_STRIDE, STRIDE = SIZE };  // STRIDE: between rows of sums
 #if LANES == 1
   static INLINE int own() { return (int)(threadIdx.x & 15u); }
   static INLINE unsigned int threads() { return 0xffffu << (threadIdx.x & 16u); }

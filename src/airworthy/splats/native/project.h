@@ -90,7 +90,7 @@ struct Projection {
     }
     opacity = row(ROW_OPACITY);
     if (flags & (FLAG_ANTIALIASED | FLAG_REDUCED)) opacity = opacity * N::sqrt(kept * over);
-    const M seen = wanted & (opacity >= LEAST_ALPHA);
+    const M visible = wanted & (opacity >= LEAST_ALPHA);
     peak = L::log2(L::max(opacity, N::c(LEAST_ALPHA)));
     a = yy * over * -HALF_LOG2_E;
     b = xy * over * (2.0f * HALF_LOG2_E);
@@ -101,7 +101,7 @@ struct Projection {
     half_x = N::sqrt(reach * xx) * 1.0001f + 0.001f;
     half_y = N::sqrt(reach * yy) * 1.0001f + 0.001f;
     // Some pixel centre lies between its bounds, in the image.
-    return seen & (x + half_x > 0.5f) & (x - half_x < (float)width - 0.5f) & (y + half_y > 0.5f) &
+    return visible & (x + half_x > 0.5f) & (x - half_x < (float)width - 0.5f) & (y + half_y > 0.5f) &
            (y - half_y < (float)height - 0.5f);
   }
 
@@ -111,7 +111,7 @@ struct Projection {
   INLINE F coefficient(int k, int channel) const { return N::load(harmonics + (k * 3 + channel) * LANE_STRIDE); }
 
   // Real spherical harmonics of the direction from the camera to the mean.
-  INLINE void look() {
+  INLINE void evaluate_colour() {
     F basis[16];
     basis[0] = N::c(0.28209479f);
     if (coefficients > 1) {
@@ -221,7 +221,7 @@ struct Writer {
                          int height) {
     tags[k] = Tiles::first(g.y, half_y) | Tiles::last(g.y, half_y, height) << 16;
     tags[CHUNK + k] = Tiles::first(g.x, half_x) | Tiles::last(g.x, half_x, width) << 16;
-    tags[2 * CHUNK + k] = L::word(g.depth) - L::word(near);
+    tags[2 * CHUNK + k] = L::as_int(g.depth) - L::as_int(near);
     tags[3 * CHUNK + k] = source;
   }
   static INLINE void fields(const Projection& p, F* f) {

@@ -1,7 +1,7 @@
 // Derivatives of a projection: from those with respect to a record to those with respect to the Gaussian and the camera.
 struct ProjectionBack {
   const Projection& p;
-  const M seen;  // what the others' derivatives come out as is arbitrary
+  const M rendered;  // what the others' derivatives come out as is arbitrary
   F position[3], axes[9], opacity, shift;
   F turn[9];  // with respect to the camera's rotation matrix
   // s: of the record over its pixels (Sums), and `up` being the derivative with respect to the logarithm of the opacity there:
@@ -68,15 +68,15 @@ struct ProjectionBack {
     }
   }
   // Of the colours: harmonics and, through the direction, the position.
-  INLINE void look(const F* s, float* harmonics) {
-    F lit[3], basis[16], way[16][3];
-    for (int c = 0; c < 3; ++c) lit[c] = N::select(seen & (p.colour[c] > 0.0f), s[c], N::c(0.0f));
+  INLINE void differentiate_colour(const F* s, float* harmonics) {
+    F lit[3], basis[16], basis_slope[16][3];
+    for (int c = 0; c < 3; ++c) lit[c] = N::select(rendered & (p.colour[c] > 0.0f), s[c], N::c(0.0f));
     basis[0] = N::c(0.28209479f);
     const F over = 1.0f / N::sqrt(L::max(Projection::dot(p.away, p.away), N::c(1e-20f)));
     const F d[3] = {p.away[0] * over, p.away[1] * over, p.away[2] * over};
     if (p.coefficients > 1) {
       Projection::basis_of(d[0], d[1], d[2], p.coefficients, basis);
-      ways_of(d[0], d[1], d[2], p.coefficients, way);
+      basis_slopes(d[0], d[1], d[2], p.coefficients, basis_slope);
     }
     F g[3] = {N::c(0.0f), N::c(0.0f), N::c(0.0f)};
     for (int k = 0; k < p.coefficients; ++k) {
@@ -85,7 +85,7 @@ struct ProjectionBack {
         Group::add(harmonics + (3 * k + c) * LANE_STRIDE, basis[k] * lit[c]);
         weight = L::fma(p.coefficient(k, c), lit[c], weight);
       }
-      for (int n = 0; n < 3 && k; ++n) g[n] = L::fma(weight, way[k][n], g[n]);
+      for (int n = 0; n < 3 && k; ++n) g[n] = L::fma(weight, basis_slope[k][n], g[n]);
     }
     const F along = Projection::dot(g, d);
     for (int n = 0; n < 3; ++n) position[n] = position[n] + (g[n] - d[n] * along) * over;
@@ -94,11 +94,11 @@ struct ProjectionBack {
   INLINE void add_to(float* rows) const {
     for (int k = 0; k < 14; ++k) {
       const F value = k < 3 ? position[k] : k < 12 ? axes[k - 3] : k < 13 ? opacity : shift;
-      Group::add(rows + k * LANE_STRIDE, N::select(seen, value, N::c(0.0f)));
+      Group::add(rows + k * LANE_STRIDE, N::select(rendered, value, N::c(0.0f)));
     }
   }
   // Derivatives of the harmonics with respect to x, y, z.
-  static INLINE void ways_of(F x, F y, F z, int count, F (*w)[3]) {
+  static INLINE void basis_slopes(F x, F y, F z, int count, F (*w)[3]) {
     const F zero = N::c(0.0f);
     set(w[1], zero, N::c(-0.48860251f), zero);
     set(w[2], zero, zero, N::c(0.48860251f));

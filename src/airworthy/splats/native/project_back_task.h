@@ -27,56 +27,56 @@ while (image < image_count) {
   const int count = packed ? counts.data[2 * place] : CHUNK;
   if (!count) continue;
   const int* const sources = tags.data + place * (4 * CHUNK) + 3 * CHUNK;
-  const float* const found = record_slopes.data + place * (CHUNK * Group::WORDS);
+  const float* const found = record_slopes.data + place * (CHUNK * Group::STRIDE);
   F pose[12];
   for (int k = 0; k < 12; ++k) pose[k] = N::c(0.0f);
   bool met = false;
   int next = 0;
   for (int block = first_block; block < past && next < count; ++block) {
-    F s[BACK_WORDS + 1];  // and whether it was seen
-    for (int i = 0; i <= BACK_WORDS; ++i) s[i] = N::c(0.0f);
+    F s[BACK_SIZE + 1];  // and whether it was seen
+    for (int i = 0; i <= BACK_SIZE; ++i) s[i] = N::c(0.0f);
     if (packed) {
 #if LANES != 1
-      float rank[(BACK_WORDS + 1) * LANES];
+      float rank[(BACK_SIZE + 1) * LANES];
       if (sources[next] % CHUNK / LANES != block) continue;
-      for (int i = 0; i <= BACK_WORDS; ++i) N::store(rank + i * LANES, N::c(0.0f));
+      for (int i = 0; i <= BACK_SIZE; ++i) N::store(rank + i * LANES, N::c(0.0f));
       for (; next < count && sources[next] % CHUNK / LANES == block; ++next) {
         const int lane = sources[next] % LANES;
-        for (int i = 0; i < BACK_WORDS; ++i) rank[i * LANES + lane] = found[next * Group::WORDS + Group::place(i)];
-        rank[BACK_WORDS * LANES + lane] = 1.0f;
+        for (int i = 0; i < BACK_SIZE; ++i) rank[i * LANES + lane] = found[next * Group::STRIDE + Group::place(i)];
+        rank[BACK_SIZE * LANES + lane] = 1.0f;
       }
-      for (int i = 0; i <= BACK_WORDS; ++i) s[i] = N::load(rank + i * LANES);
+      for (int i = 0; i <= BACK_SIZE; ++i) s[i] = N::load(rank + i * LANES);
 #endif
     } else {
       EACH_LANE(lane) {
         const int own = block * Group::SIZE + lane;
         const size_t record = place * CHUNK + own;
         if (counts.data[record] <= (record ? counts.data[record - 1] : 0)) continue;
-        for (int i = 0; i < BACK_WORDS; ++i) Group::set(s[i], lane, found[(size_t)own * Group::WORDS + Group::place(i)]);
-        Group::set(s[BACK_WORDS], lane, 1.0f);
+        for (int i = 0; i < BACK_SIZE; ++i) Group::set(s[i], lane, found[(size_t)own * Group::STRIDE + Group::place(i)]);
+        Group::set(s[BACK_SIZE], lane, 1.0f);
       }
     }
-    const M seen = s[BACK_WORDS] > 0.5f;
-    if (!Group::any(seen)) continue;
+    const M rendered = s[BACK_SIZE] > 0.5f;
+    if (!Group::any(rendered)) continue;
     Projection p = {camera, rows + block * (LANE_STRIDE * GEOMETRY_ROWS) + Group::own(),
                     colours + block * (LANE_STRIDE * shades) + Group::own(), chunk.coefficients, width, height, flags, near, dilation};
     p.in_front();
-    p.shape(seen);
-    p.look();
-    ProjectionBack back = {p, seen};
+    p.shape(rendered);
+    p.evaluate_colour();
+    ProjectionBack back = {p, rendered};
     back.go(s);
-    back.look(s, out_colours + block * (LANE_STRIDE * shades) + Group::own());
+    back.differentiate_colour(s, out_colours + block * (LANE_STRIDE * shades) + Group::own());
     back.add_to(out + block * (LANE_STRIDE * SLOPE_ROWS) + Group::own());
-    Group::add(out + block * (LANE_STRIDE * SLOPE_ROWS) + 14 * LANE_STRIDE + Group::own(), s[BACK_WORDS]);
-    for (int k = 0; k < 3; ++k) pose[k] = pose[k] - N::select(seen, back.position[k], N::c(0.0f));
-    for (int k = 0; k < 9; ++k) pose[3 + k] = pose[3 + k] + N::select(seen, back.turn[k], N::c(0.0f));
+    Group::add(out + block * (LANE_STRIDE * SLOPE_ROWS) + 14 * LANE_STRIDE + Group::own(), s[BACK_SIZE]);
+    for (int k = 0; k < 3; ++k) pose[k] = pose[k] - N::select(rendered, back.position[k], N::c(0.0f));
+    for (int k = 0; k < 9; ++k) pose[3 + k] = pose[3 + k] + N::select(rendered, back.turn[k], N::c(0.0f));
     met = true;
   }
   if (met) {
 #if LANES == 1
-    N::store(pose_slopes.data + (place * (CHUNK / Group::SIZE) + first_block) * Group::WORDS + Group::own(), Group::sums(pose, 12));
+    N::store(pose_slopes.data + (place * (CHUNK / Group::SIZE) + first_block) * Group::STRIDE + Group::own(), Group::sums(pose, 12));
 #else
-    N::store(pose_slopes.data + place * Group::WORDS, Group::sums(pose, 12));
+    N::store(pose_slopes.data + place * Group::STRIDE, Group::sums(pose, 12));
 #endif
     touched.data[chunk_number] = true;
   }

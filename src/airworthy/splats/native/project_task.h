@@ -26,7 +26,7 @@ if (!hidden) {
                   colours + block * (LANE_STRIDE * 3 * chunk.coefficients) + lane,
                   chunk.coefficients, width, height, flags, near, dilation};
   if (p.in_front() && p.shape(true)) {
-    p.look();
+    p.evaluate_colour();
     Writer::fields(p, (float*)&found[k]);
     Writer::tag(notes, k, found[k], p.half_x, p.half_y, near, chunk_number * CHUNK + k, width, height);
     tiles = Span(notes[k], notes[CHUNK + k]).count(found[k]);
@@ -40,14 +40,14 @@ for (int block = 0; block < CHUNK / LANES && !hidden; ++block) {
                   chunk.coefficients, width, height, flags, near, dilation};
   const M ahead = p.in_front();
   if (!N::any(ahead)) continue;
-  unsigned int seen = L::bits(p.shape(ahead));
-  if (!seen) continue;
-  p.look();
-  F fields[RECORD_WORDS];
+  unsigned int visible = L::bits(p.shape(ahead));
+  if (!visible) continue;
+  p.evaluate_colour();
+  F fields[RECORD_SIZE];
   Writer::fields(p, fields);
-  for (; seen; seen &= seen - 1, ++count) {
-    const int lane = __builtin_ctz(seen);
-    for (int i = 0; i < RECORD_WORDS; ++i) ((float*)&found[count])[i] = fields[i][lane];
+  for (; visible; visible &= visible - 1, ++count) {
+    const int lane = __builtin_ctz(visible);
+    for (int i = 0; i < RECORD_SIZE; ++i) ((float*)&found[count])[i] = fields[i][lane];
     Writer::tag(notes, count, found[count], p.half_x[lane], p.half_y[lane], near, chunk_number * CHUNK + block * LANES + lane,
                 width, height);
     const int from = notes[count] & 0xffff, to = notes[count] >> 16;

@@ -33,11 +33,11 @@ struct Pixels {
     left = rest;
     return N::any(left >= LEAST_LEFT);
   }
-  // Depth to deliver: the mean over what was seen, or where half of the light has been stopped.
+  // Depth to deliver: the mean over what is rendered, or where half of the light has been stopped.
   INLINE F distance(int flags) const {
-    const F seen = 1.0f - left;
+    const F stopped = 1.0f - left;
     if (flags & FLAG_MEDIAN) return depth;
-    return N::select(seen >= LEAST_ALPHA, depth / L::max(seen, N::c(LEAST_ALPHA)), nowhere());
+    return N::select(stopped >= LEAST_ALPHA, depth / L::max(stopped, N::c(LEAST_ALPHA)), nowhere());
   }
 };
 struct Tile {

@@ -59,7 +59,7 @@ struct BackTile {
   const int* list;
   int count;
   int left, top;  // first pixel
-  float* out;     // Group::WORDS per place in the list
+  float* out;     // Group::STRIDE per place in the list
   Block blocks[BLOCKS];
   unsigned int shown;
 
@@ -84,7 +84,7 @@ struct BackTile {
         const F dx = pixel_x + (from_x + (float)(k % ACROSS * BLOCK_X)), dy = pixel_y + (from_y + (float)(k / ACROSS * BLOCK_Y));
         if (!sums.blend(g, dx, dy, blocks[k], mode)) alive &= ~(1u << k);
       }
-      N::store(out + (size_t)e * Group::WORDS + Group::own(), Group::sums(sums.of, 10));
+      N::store(out + (size_t)e * Group::STRIDE + Group::own(), Group::sums(sums.of, 10));
     }
     return e;
   }

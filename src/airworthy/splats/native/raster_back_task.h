@@ -20,7 +20,7 @@ if (stage == BACK_TILES) {
   b.count = end - begin;
   b.left = column * TILE;
   b.top = row * TILE;
-  b.out = partials.data + first * Group::WORDS;
+  b.out = partials.data + first * Group::STRIDE;
   b.shown = 0;
   for (int k = 0; k < BackTile::BLOCKS; ++k) {
     const int from_x = b.left + k % BackTile::ACROSS * BLOCK_X, from_y = b.top + k / BackTile::ACROSS * BLOCK_Y;
@@ -35,17 +35,17 @@ if (stage == BACK_TILES) {
         for (int i = 0; i < 3; ++i) {
           const float slope = rgb.data[3 * at + i];
           Group::set(s[i], lane, slope);
-          behind += slope * (seen_rgb.data[3 * at + i] - camera.background[i]);
+          behind += slope * (rendered_rgb.data[3 * at + i] - camera.background[i]);
           base -= slope * camera.background[i];
         }
       }
       if (flags & FLAG_ALPHA) {
         base += alpha.data[at];
-        behind += alpha.data[at] * seen_alpha.data[at];
+        behind += alpha.data[at] * rendered_alpha.data[at];
       }
-      if (flags & FLAG_DEPTH && seen_alpha.data[at] >= LEAST_ALPHA) {  // elsewhere it is infinite: its derivative counts for nothing
-        Group::set(s[4], lane, depth.data[at] / seen_alpha.data[at]);
-        Group::set(s[5], lane, seen_depth.data[at]);
+      if (flags & FLAG_DEPTH && rendered_alpha.data[at] >= LEAST_ALPHA) {  // elsewhere it is infinite: its derivative counts for nothing
+        Group::set(s[4], lane, depth.data[at] / rendered_alpha.data[at]);
+        Group::set(s[5], lane, rendered_depth.data[at]);
       }
       if (flags & FLAG_LIMIT) Group::set(s[6], lane, limits.data[at]);
       Group::set(s[3], lane, base);
@@ -59,7 +59,7 @@ if (stage == BACK_TILES) {
   if (band_rows) {
     used.data[tile] = walked;
   } else {
-    for (int e = walked; e < b.count; ++e) N::store(b.out + (size_t)e * Group::WORDS + Group::own(), N::c(0.0f));
+    for (int e = walked; e < b.count; ++e) N::store(b.out + (size_t)e * Group::STRIDE + Group::own(), N::c(0.0f));
     for (int e = 0; e < b.count; e += Group::SIZE) {
       EACH_LANE(lane) {
         if (e + lane >= b.count) continue;
@@ -72,21 +72,21 @@ if (stage == BACK_TILES) {
 #if LANES != 1
   // Tile after tile, so that every record's sum is made in one order.
   const CameraRow& camera = ((const CameraRow*)cameras.data)[here];
-  float* const sums = record_slopes.data + (size_t)here * chunk_stride * CHUNK * Group::WORDS;
+  float* const sums = record_slopes.data + (size_t)here * chunk_stride * CHUNK * Group::STRIDE;
   for (int chunk = 0; chunk < camera.slot_count; ++chunk) {
     const int count = counts.data[2 * ((size_t)here * chunk_stride + chunk)];
-    for (int k = 0; k < count; ++k) N::store(sums + ((size_t)chunk * CHUNK + k) * Group::WORDS, N::c(0.0f));
+    for (int k = 0; k < count; ++k) N::store(sums + ((size_t)chunk * CHUNK + k) * Group::STRIDE, N::c(0.0f));
   }
   for (int tile = 0; tile < rows * columns; ++tile) {
     const size_t own = (size_t)here * rows * columns + tile;
     const size_t first = ((size_t)here * ((rows + band_rows - 1) / band_rows) + tile / columns / band_rows) * capacity;
     const int* const list = lists.data + first + tiles.data[2 * own];
-    const float* const part = partials.data + (first + tiles.data[2 * own]) * Group::WORDS;
+    const float* const part = partials.data + (first + tiles.data[2 * own]) * Group::STRIDE;
     const int count = used.data[own];
     for (int e = 0; e < count; ++e) {
-      if (e + AHEAD < count) __builtin_prefetch(sums + (size_t)list[e + AHEAD] * Group::WORDS);
-      float* const sum = sums + (size_t)list[e] * Group::WORDS;
-      N::store(sum, N::load(sum) + N::load(part + (size_t)e * Group::WORDS));
+      if (e + AHEAD < count) __builtin_prefetch(sums + (size_t)list[e + AHEAD] * Group::STRIDE);
+      float* const sum = sums + (size_t)list[e] * Group::STRIDE;
+      N::store(sum, N::load(sum) + N::load(part + (size_t)e * Group::STRIDE));
     }
   }
 #endif
@@ -95,7 +95,7 @@ if (stage == BACK_TILES) {
   const int begin = here ? counts.data[here - 1] : 0, end = counts.data[here];
   if (begin < end) {
     F sum = N::c(0.0f);
-    for (int k = begin; k < end; ++k) sum = sum + N::load(partials.data + (size_t)places.data[k] * Group::WORDS + Group::own());
-    N::store(record_slopes.data + (size_t)here * Group::WORDS + Group::own(), sum);
+    for (int k = begin; k < end; ++k) sum = sum + N::load(partials.data + (size_t)places.data[k] * Group::STRIDE + Group::own());
+    N::store(record_slopes.data + (size_t)here * Group::STRIDE + Group::own(), sum);
   }
 }

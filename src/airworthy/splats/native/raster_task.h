@@ -7,7 +7,7 @@ const int tile = order.data[task];
 const int columns = (width + TILE - 1) / TILE, rows = (height + TILE - 1) / TILE;
 const int camera_index = tile / (rows * columns), row = tile / columns % rows, column = tile % columns;
 const CameraRow& camera = ((const CameraRow*)cameras.data)[camera_index];
-const Record* const seen = (const Record*)records.data + (size_t)camera_index * chunk_stride * CHUNK;
+const Record* const camera_records = (const Record*)records.data + (size_t)camera_index * chunk_stride * CHUNK;
 const int begin = tiles.data[2 * (size_t)tile], count = tiles.data[2 * (size_t)tile + 1] - begin;
 const int left = column * TILE, top = row * TILE;
 #if LANES == 1
@@ -21,7 +21,7 @@ if (x < width && y < height) {
   p.clear(flags);
   const size_t at = ((size_t)camera_index * height + y) * width + x;
   const float limit = flags & FLAG_LIMIT ? limits.data[at] : 0.0f;
-  Tile::composite(seen, places, count, (float)left + 0.5f, (float)top + 0.5f, block, within, flags, limit, p);
+  Tile::composite(camera_records, places, count, (float)left + 0.5f, (float)top + 0.5f, block, within, flags, limit, p);
   if (flags & FLAG_RGB) {
     rgb.data[3 * at] = L::fma(p.left, camera.background[0], p.red);
     rgb.data[3 * at + 1] = L::fma(p.left, camera.background[1], p.green);
@@ -52,13 +52,13 @@ if (flags & FLAG_LIMIT)
 const float first_x = (float)left + 0.5f, first_y = (float)top + 0.5f;
 // One loop per mode, without the questions of the others; a limit without a depth runs that of the mean.
 #define AIRWORTHY_COMPOSITE(mode) \
-  case (mode): Tile::composite(seen, places, count, first_x, first_y, (mode), farthest, blocks, alive); break;
+  case (mode): Tile::composite(camera_records, places, count, first_x, first_y, (mode), farthest, blocks, alive); break;
 switch (flags & (FLAG_EXPECTED | FLAG_MEDIAN | FLAG_LIMIT)) {
   AIRWORTHY_COMPOSITE(0)
   AIRWORTHY_COMPOSITE(FLAG_EXPECTED)
   AIRWORTHY_COMPOSITE(FLAG_MEDIAN)
   AIRWORTHY_COMPOSITE(FLAG_MEDIAN | FLAG_LIMIT)
-  default: Tile::composite(seen, places, count, first_x, first_y, FLAG_EXPECTED | FLAG_LIMIT, farthest, blocks, alive);
+  default: Tile::composite(camera_records, places, count, first_x, first_y, FLAG_EXPECTED | FLAG_LIMIT, farthest, blocks, alive);
 }
 #undef AIRWORTHY_COMPOSITE
 for (int k = 0; k < TILE * TILE / LANES; ++k) {

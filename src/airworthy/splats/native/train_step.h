@@ -8,11 +8,11 @@ struct Step {
   float* raw;
   float* moments;  // first (11) and second (11): mean, logarithms of scales, quaternion, logit
   float* slopes;
-  M seen;
+  M rendered;
   F first_left, second_left, over_first, over_second;
 
   static INLINE F row(const float* rows, int k) { return N::load(rows + k * LANE_STRIDE); }
-  INLINE void put(float* rows, int k, F x) const { N::store(rows + k * LANE_STRIDE, N::select(seen, x, row(rows, k))); }
+  INLINE void put(float* rows, int k, F x) const { N::store(rows + k * LANE_STRIDE, N::select(rendered, x, row(rows, k))); }
   static INLINE F exp(F x) { return L::exp2(x * LOG2_E); }
 
   // How often a Gaussian has moved corrects the bias of its own moments.
@@ -24,7 +24,7 @@ struct Step {
     put(raw, RAW_FIRST, first_left);
     put(raw, RAW_SECOND, second_left);
     put(raw, RAW_SHIFT, row(raw, RAW_SHIFT) + row(slopes, SLOPE_ROWS - 2));
-    put(raw, RAW_SEEN, row(raw, RAW_SEEN) + row(slopes, SLOPE_ROWS - 1));
+    put(raw, RAW_RENDERED, row(raw, RAW_RENDERED) + row(slopes, SLOPE_ROWS - 1));
   }
   // What to subtract at a rate of 1; `first`, `second`: rows of moments.
   INLINE F adam(float* rows, int first, int second, F slope) const {
@@ -89,7 +89,7 @@ struct Step {
     if (set[SET_NOISE] > 0.0f) {
       const F steep = L::min((alpha - NOISE_MIDDLE) * (NOISE_STEEPNESS * LOG2_E), N::c(60.0f));
       const F share = set[SET_NOISE] / (1.0f + L::exp2(steep));
-      if (N::any(seen & (share > set[SET_NOISE] * 1e-6f))) {
+      if (N::any(rendered & (share > set[SET_NOISE] * 1e-6f))) {
         const U key[5] = {N::u(draw[0]), N::u(draw[1]), number, N::u(0u), N::u(0x1BD11BDAu) ^ N::u(draw[0]) ^ N::u(draw[1]) ^ number};
         F normal[4], inside[3];
         Threefry::normals(key, N::u(draw[2]), NOISE_STREAM, 0u, normal);

@@ -19,12 +19,12 @@ const int first_block = 0, last_block = CHUNK / LANES, lane = 0;
 #endif
 for (int block = first_block; block < last_block; ++block) {
   float* const found = slope_rows + block * (SLOPE_ROWS * LANE_STRIDE) + lane;
-  const M seen = Step::row(found, SLOPE_ROWS - 1) > 0.0f;
-  if (!L::bits(seen)) continue;
+  const M rendered = Step::row(found, SLOPE_ROWS - 1) > 0.0f;
+  if (!L::bits(rendered)) continue;
   any = true;
   Step step = {settings.data, geometry_rows + block * (GEOMETRY_ROWS * LANE_STRIDE) + lane,
                raw_rows + block * (RAW_ROWS * LANE_STRIDE) + lane, moment_rows + block * (2 * MOVED * LANE_STRIDE) + lane, found};
-  step.seen = seen;
+  step.rendered = rendered;
   const unsigned int number = (unsigned int)(chunk_number * CHUNK + block * LANE_STRIDE + lane);
 #if LANES == 1
   step.go(number, (const unsigned int*)draw.data);

@@ -19,8 +19,8 @@ from airworthy.splats.native_text import CHUNK, native_source
 from airworthy.splats.single import Single, SingleSlopes
 from airworthy.splats.training.fields import (
     LOGIT,
+    RENDERED,
     SCALE,
-    SEEN,
     SHIFT,
     GaussianFields,
     Packed,
@@ -143,7 +143,7 @@ def relocated(found: GaussianFields, rng: np.random.Generator, count: int, dead:
 
 
 def _counted_anew(found: GaussianFields) -> GaussianFields:
-    found.raw[:, [SHIFT, SEEN]] = 0.0
+    found.raw[:, [SHIFT, RENDERED]] = 0.0
     return found
 
 

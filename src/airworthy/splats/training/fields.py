@@ -19,7 +19,7 @@ from airworthy.splats.cloud import Cloud, make_cloud
 RAW_ROWS = 12
 """Logarithms of scales (3), quaternion x, y, z, w (4), logit of the opacity, powers of the two decays (how often it has moved),
 sum of the lengths of its derivatives in the image, in how many images it was."""
-SCALE, TURN, LOGIT, FIRST, SECOND, SHIFT, SEEN = 0, 3, 7, 8, 9, 10, 11
+SCALE, TURN, LOGIT, FIRST, SECOND, SHIFT, RENDERED = 0, 3, 7, 8, 9, 10, 11
 MOVED = 11
 """Numbers of a Gaussian that have moments, harmonics aside: mean (3), logarithms of scales (3), quaternion (4), logit."""
 
@@ -51,7 +51,7 @@ def step_numbers() -> str:
     """Return the same for the native texts."""
     whole = {"RAW_ROWS": RAW_ROWS, "MOVED": MOVED, "NOISE_STREAM": f"{NOISE_STREAM}u"}
     whole |= {"RAW_SCALE": SCALE, "RAW_TURN": TURN, "RAW_LOGIT": LOGIT, "RAW_FIRST": FIRST, "RAW_SECOND": SECOND}
-    whole |= {"RAW_SHIFT": SHIFT, "RAW_SEEN": SEEN}
+    whole |= {"RAW_SHIFT": SHIFT, "RAW_RENDERED": RENDERED}
     whole |= {f"SET_{name.upper()}": index for index, name in enumerate(SETTINGS)}
     real = {"NOISE_STEEPNESS": NOISE_STEEPNESS, "NOISE_MIDDLE": NOISE_MIDDLE, "SSIM_1": SSIM[0], "SSIM_2": SSIM[1]}
     lines = [f"#define {name} {value}" for name, value in whole.items()]
@@ -141,7 +141,7 @@ SECOND_ROW = FIRST + 1
 def forgotten(some: GaussianFields) -> GaussianFields:
     """Without moments, as if they had never moved."""
     raw = some.raw.copy()
-    raw[:, [FIRST, SECOND_ROW]], raw[:, [SHIFT, SEEN]] = 1.0, 0.0
+    raw[:, [FIRST, SECOND_ROW]], raw[:, [SHIFT, RENDERED]] = 1.0, 0.0
     return replace(some, raw=raw, moments=np.zeros_like(some.moments), shade_moments=np.zeros_like(some.shade_moments))
 
 

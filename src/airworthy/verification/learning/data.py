@@ -89,7 +89,7 @@ def closing_figures(every: int = 20) -> Iterator[Figure]:
 
 def made_small(folder: Path) -> ExpertDataset:
     """Return a small set with images, seen in a black place with red balls; `folder` gets `scene` and `small`."""
-    config = replace(SMALL, scene=str(write_scene(_place(), folder / "scene")))
+    config = replace(SMALL, scene=str(write_scene(_scene(), folder / "scene")))
     _made(config, folder / "small")
     return ExpertDataset.open(folder / "small")
 
@@ -131,7 +131,7 @@ def _different(a: dict[str, str], b: dict[str, str]) -> int:
 # ---- 5: image and state are of one instant ------------------------------------------------------------------------------
 
 
-def _place() -> Scene:
+def _scene() -> Scene:
     red = Material(base_color=(0.0, 0.0, 0.0, 1.0), emissive=(1.0, 0.0, 0.0))
     balls = tuple(
         Instance("ball", tuple(position.tolist()), materials=("red",), name=f"ball {k}") for k, position in enumerate(BALLS)

@@ -133,7 +133,7 @@ def _planned_gaps(name: str, rows: Array) -> tuple[Array, ...]:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
-PROBLEMS, WARM_TICKS, CHECKED, JUDGED = 1_000, 20, 10, 256
+PROBLEMS, WARM_TICKS, CHECKED, COMPARED = 1_000, 20, 10, 256
 """Problems of one call; ticks of the closed loop, the one whose solutions are judged, and how many of them."""
 LEAST_COST = 0.01
 """Below it a drone is on its course, the cost vanishes, and float32 keeps few digits of it: it is not compared."""
@@ -241,10 +241,10 @@ def _closed_loop(solver: MpcSolver, some: _Problems) -> dict[str, Any]:
 
 def _off_the_optimum(some: _Problems, flown: dict[str, Any]) -> tuple[float, float]:
     """Worst relative cost and first command off those that are iterated to the end from the reference's inputs."""
-    few = slice(0, JUDGED)
+    few = slice(0, COMPARED)
     count = len(flown["cost"][few])
     end = MpcSolver(count, some.reference, MpcConfig(iterations=100, tolerance=0.0))
     done = end.solve(flown["state"][few], some.full[few], some.row[few] + CHECKED)
-    judged = done.cost > LEAST_COST
-    cost = np.abs(flown["cost"][few] / done.cost - 1.0)[judged].max()
+    compared = done.cost > LEAST_COST
+    cost = np.abs(flown["cost"][few] / done.cost - 1.0)[compared].max()
     return float(cost), float(np.abs(flown["first"][few] - done.inputs[:, 0]).max())

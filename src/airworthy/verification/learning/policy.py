@@ -140,9 +140,9 @@ class _Film:
         """Return the picture of this tick."""
         picture = np.random.default_rng(self.tick).integers(0, 256, (1, SIDE, SIDE, 3), np.uint8)
         numbers = np.full(self.count, self.tick, np.int64)
-        seen = {"rgb": np.repeat(picture, self.count, axis=0)}
+        sensed = {"rgb": np.repeat(picture, self.count, axis=0)}
         known, position, turn = np.ones(self.count, bool), np.zeros((self.count, 3)), np.zeros((self.count, 4))
-        return Sample(numbers / 20.0, numbers, numbers, known, position, turn, seen)
+        return Sample(numbers / 20.0, numbers, numbers, known, position, turn, sensed)
 
 
 def place_figures() -> Iterator[Figure]:

@@ -86,8 +86,8 @@ def legend(figure: Any, styles: Sequence[tuple[str, str, str]], published: bool 
     """
     entries = [(points_key(mark, color), label) for color, mark, label in styles]
     if published:
-        words = {"D": "published", "^": "published: above", "v": "below"}
-        entries += [(points_key(mark, PALETTE["second"], hollow=True), label) for mark, label in words.items()]
+        labels = {"D": "published", "^": "published: above", "v": "below"}
+        entries += [(points_key(mark, PALETTE["second"], hollow=True), label) for mark, label in labels.items()]
     top_key(figure, entries)
 
 

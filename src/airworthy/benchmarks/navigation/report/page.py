@@ -286,9 +286,9 @@ def _views(manifest: Mapping[str, Any], rows: Sequence[Row], folder: Path, title
     from airworthy.benchmarks.navigation.replay import config_of
 
     who: dict[str, NavigationMethod] = {}
-    for name, word in manifest.get("words", {}).items():
+    for name, specifier in manifest.get("words", {}).items():
         try:
-            found = method_of(word)
+            found = method_of(specifier)
             check_ready(found)
         except AirworthyError:  # a file that has moved, weights that are not here: its flights stay without pictures
             continue

@@ -252,7 +252,7 @@ def _range(quartiles: Sequence[float], digits: int, scale: float = 1.0) -> str:
 # -----------------------------------------------------------------------------------------------------------------------------
 
 Row = Mapping[str, Any]
-INDICATOR_WORDS = {"twr": "thrust to weight", "alpha_xy": "roll acceleration", "alpha_z": "yaw acceleration"}
+INDICATOR_LABELS = {"twr": "thrust to weight", "alpha_xy": "roll acceleration", "alpha_z": "yaw acceleration"}
 
 
 def trends(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from airworthy import __version__
 from airworthy.benchmarks.navigation.report.tables import (
-    INDICATOR_WORDS,
+    INDICATOR_LABELS,
     WHY_HEADS,
     category_rows,
     coverage,
@@ -169,7 +169,7 @@ def content(summary: Mapping[str, Any], manifest: Mapping[str, Any], rows: Seque
         **category_rows(summary, titles),
         "paired": [pair_row(entry, titles) for entry in summary["paired"]],
         "coverage": coverage(rows),
-        "trend_heads": list(INDICATOR_WORDS.values()),
+        "trend_heads": list(INDICATOR_LABELS.values()),
         "trends": trends(summary, titles),
         "trends_within": trends_within(summary, titles),
         "flips": flip_rows(summary, titles),

@@ -15,7 +15,7 @@ struct EgoProblem {
   double *q, *parts;         // control points (MOST, 3), three gradients of them
   double* pairs;             // base, direction (MOST, PAIRS, 6)
   int* pair_count;           // (MOST)
-  int *paths, *path_ends;    // cells of the ways of all segments; where each ends (MOST + 1)
+  int *paths, *path_ends;    // cells of the paths of all segments; where each ends (MOST + 1)
   double* path_centres;      // (MOST, 3)
   int *first, *second;       // segments: the free control points around each obstacle (MOST)
   int* paired;               // (MOST)
@@ -247,12 +247,12 @@ struct EgoProblem {
     for (int j = got - 1; j >= low; --j)
       if (!paired[j]) inherit(j, j + 1);
   }
-  // Where the plane through `at` with normal `law` meets the way of a segment, walked from its middle.
+  // Where the plane through `at` with normal `law` meets the path of a segment, walked from its middle.
   bool crossing(int s, const double* at, const double* law, double* x) const {
     const int *path = paths + path_ends[s], size = path_ends[s + 1] - path_ends[s];
     int here = size / 2;
     double p[3], before[3], gap[3];
-    way_point(s, path[here], p);
+    path_point(s, path[here], p);
     minus(p, at, gap);
     double side = dot(gap, law);
     const double began = side;
@@ -260,7 +260,7 @@ struct EgoProblem {
       for (int k = 0; k < 3; ++k) before[k] = p[k];
       here += side >= 0.0 ? -1 : 1;
       if (here < 0 || here >= size) return false;
-      way_point(s, path[here], p);
+      path_point(s, path[here], p);
       minus(p, at, gap);
       side = dot(gap, law);
       if (!(side * began <= 0.0 && (fabs(side) > 0.0 || fabs(began) > 0.0))) continue;
@@ -274,7 +274,7 @@ struct EgoProblem {
       return true;
     }
   }
-  INLINE void way_point(int s, int cell, double* p) const {
+  INLINE void path_point(int s, int cell, double* p) const {
     const int side = SearchSpace::SIDE, index[3] = {cell / (side * side), cell / side % side, cell % side};
     for (int k = 0; k < 3; ++k)
       p[k] = path_centres[3 * s + k] + (double)(index[k] - SearchSpace::MIDDLE) * cells->resolution;

@@ -194,13 +194,13 @@ struct EgoTry {
   }
   // Whether the first two thirds of the curve meet an obstacle, and when.
   bool collides(double* when) const {
-    double way = 0.0, gap[3], p[3];
+    double length_sum = 0.0, gap[3], p[3];
     for (int i = 0; i + 1 < count; ++i) {
       EgoProblem::minus(problem.q + 3 * (i + 1), problem.q + 3 * i, gap);
-      way += EgoProblem::length(gap);
+      length_sum += EgoProblem::length(gap);
     }
     const double time = (double)(count - 3) * interval, least = time / 10000.0;
-    double step = time / (way / problem.cells->resolution);
+    double step = time / (length_sum / problem.cells->resolution);
     step = step > least ? step : least;
     for (double t = 0.0; t < time * 2.0 / 3.0; t += step) {
       Bspline::even(problem.q, count, interval, t, 0, p);

@@ -33,13 +33,13 @@ for (int flight = worker; flight < count; flight += workers) {
     while (s.size > 0 && room) {
       const int best = s.heap[0];
       const Node& n = s.nodes[best];
-      double way = 0.0;
+      double square = 0.0;
       bool near = true;
       for (int k = 0; k < 3; ++k) {
-        way += (n.state[k] - p.start[k]) * (n.state[k] - p.start[k]);
+        square += (n.state[k] - p.start[k]) * (n.state[k] - p.start[k]);
         near = near && abs(n.cell[k] - s.known.index(p.goal[k], k)) <= (int)::ceil(1.0 / s.known.w->resolution);
       }
-      const bool far = ::sqrt(way) >= set.horizon;
+      const bool far = ::sqrt(square) >= set.horizon;
       if (far || near) {
         const bool joined = near && s.connect(n.state, f.curve, &f.curve_time);
         f.status = joined ? REACH_END : (far ? REACH_HORIZON : (n.parent >= 0 ? NEAR_END : NO_PATH));

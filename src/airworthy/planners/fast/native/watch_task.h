@@ -5,20 +5,20 @@ for (int which = worker; which < count; which += workers) {
   const double duration = w.knots[w.count] - w.knots[3];
   double here[3], at[3];
   Bspline::at(w.control, w.knots, w.count, 3, w.knots[3] + w.now, here);
-  double way = 0.0;
+  double range = 0.0;
   w.hit = -1.0;
   w.distance = 0.0;
   w.goal_near = known.near(w.goal, w.goal_least) ? 1 : 0;
-  for (int k = 1; way < w.ahead && w.now + 0.02 * k < duration; ++k) {
+  for (int k = 1; range < w.ahead && w.now + 0.02 * k < duration; ++k) {
     Bspline::at(w.control, w.knots, w.count, 3, w.knots[3] + w.now + 0.02 * k, at);
     // Nearer than one cell to something, as distances between middles of cells go, is in it.
     if (known.taken(at)) {
       w.hit = 0.02 * k;
-      w.distance = way;
+      w.distance = range;
       break;
     }
-    way = 0.0;
-    for (int j = 0; j < 3; ++j) way += (at[j] - here[j]) * (at[j] - here[j]);
-    way = ::sqrt(way);
+    range = 0.0;
+    for (int j = 0; j < 3; ++j) range += (at[j] - here[j]) * (at[j] - here[j]);
+    range = ::sqrt(range);
   }
 }

@@ -12,18 +12,18 @@ struct Apply {
     const int stride = Trace::stride(box), wide = box.hi[1] - box.lo[1], first = f.bound[2] - f.bound[2] % LANES;
     for (int x = f.bound[0] + part; x < f.bound[3]; x += parts)
       for (int y = f.bound[1]; y < f.bound[4]; ++y) {
-        int* const words = f.counts + ((size_t)(x - box.lo[0]) * wide + y - box.lo[1]) * stride - box.lo[2];
+        int* const counts = f.counts + ((size_t)(x - box.lo[0]) * wide + y - box.lo[1]) * stride - box.lo[2];
         short* const row = f.odds + f.row(x, y);
         const bool local = x >= lo[0] && x <= hi[0] && y >= lo[1] && y <= hi[1];
-        for (int z = first; z < f.bound[5]; z += LANES) row_part(f, words + z, row + f.slot(z), z, local, lo[2], hi[2]);
+        for (int z = first; z < f.bound[5]; z += LANES) row_part(f, counts + z, row + f.slot(z), z, local, lo[2], hi[2]);
       }
     shell(f, part, parts);
   }
-  static INLINE void row_part(const Frame& f, int* words, short* odds, int z, bool local, int lowest, int highest) {
-    const auto word = V::words(words);
-    const auto touched = V::narrow((word & (WALKED | ENDED)) != 0 ? -1 + 0 * word : 0 * word);
+  static INLINE void row_part(const Frame& f, int* counts, short* odds, int z, bool local, int lowest, int highest) {
+    const auto count = V::counts(counts);
+    const auto touched = V::narrow((count & (WALKED | ENDED)) != 0 ? -1 + 0 * count : 0 * count);
     if (!V::any(touched != 0)) return;
-    const auto up = V::narrow(word >= 0 ? f.hit + 0 * word : f.miss + 0 * word);
+    const auto up = V::narrow(count >= 0 ? f.hit + 0 * count : f.miss + 0 * count);
     const S old = V::load(odds), k = (S)(V::lane_numbers() + (short)z);
     const auto here = (k >= (short)lowest) & (k <= (short)highest);
     S now = here ? old : (S)(short)f.least;
@@ -32,7 +32,7 @@ struct Apply {
     now = now < (short)f.least ? (S)(short)f.least : now;
     now = now > (short)f.most ? (S)(short)f.most : now;
     V::store(odds, touched != 0 ? now : old);
-    V::clear(words);
+    V::clear(counts);
   }
   static INLINE void shell(const Frame& f, int part, int parts) {
     const Cells kept = f.grown(f.margin), outer = f.grown(f.margin + SHELL);

@@ -26,7 +26,7 @@ struct V {
   static INLINE D sqrt(D x) { return ::sqrt(x); }
   static INLINE D floor(D x) { return ::floor(x); }
   static INLINE int whole(D x) { return (int)x; }
-  static INLINE int words(const int* p) { return *p; }
+  static INLINE int counts(const int* p) { return *p; }
   static INLINE B flags(bool m) { return m; }
 #else
   static INLINE S plus(S a, S b) { return __builtin_elementwise_add_sat(a, b); }
@@ -40,7 +40,7 @@ struct V {
   static INLINE D sqrt(D x) { return __builtin_elementwise_sqrt(x); }
   static INLINE D floor(D x) { return __builtin_elementwise_floor(x); }
   static INLINE I whole(D x) { return __builtin_convertvector(x, I); }
-  static INLINE I words(const int* p) { return *(const DI*)p; }
+  static INLINE I counts(const int* p) { return *(const DI*)p; }
   static INLINE B flags(S m) { return __builtin_convertvector(-m, B); }
 #endif
   // 1 in lanes from <= lane < to.

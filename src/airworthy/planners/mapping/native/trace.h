@@ -1,8 +1,8 @@
-// Rays of one image, in the order of its pixels, into one word per cell near the camera: 4 * (hits - misses) + 2 where a ray ended
+// Rays of one image, in the order of its pixels, into one number per cell near the camera: 4 * (hits - misses) + 2 where a ray ended
 // + 1 where one was walked. A ray stops at a cell that was walked before; one that ends where another ended is not walked.
 enum { WALKED = 1, ENDED = 2, ONE = 4 };
 struct Trace {
-  // Cells (x, y, z) around the camera that words exist for; z begins at a whole lane.
+  // Cells (x, y, z) around the camera that counts exist for; z begins at a whole lane.
   static INLINE Cells near(const Frame& f, const int* camera) {
     Cells out;
     for (int a = 0; a < 3; ++a) {
@@ -28,29 +28,29 @@ struct Trace {
     const auto usable = d >= number[3];
     d = usable ? d : (D)1.0;
     const double *m = f.pose, *c = f.pose + 9;
-    D p[3], way[3];
+    D p[3], displacement[3];
     auto inside = d == d;
     for (int a = 0; a < 3; ++a) {
       p[a] = c[a] + d * (m[3 * a] * x + m[3 * a + 1] * y + m[3 * a + 2]);
-      way[a] = p[a] - c[a];
+      displacement[a] = p[a] - c[a];
       inside = inside & (p[a] > f.origin[a] + 1e-4) & (p[a] < f.upper[a] - 1e-4);
     }
-    const D straight = V::sqrt(way[0] * way[0] + way[1] * way[1] + way[2] * way[2]);
+    const D straight = V::sqrt(displacement[0] * displacement[0] + displacement[1] * displacement[1] + displacement[2] * displacement[2]);
     D part = (D)1e30;
     for (int a = 0; a < 3; ++a) {
-      const D face = way[a] > 0.0 ? (D)(f.upper[a] - c[a]) : (D)(f.origin[a] - c[a]);
-      const D t = way[a] == 0.0 ? (D)1e30 : face / way[a];
+      const D face = displacement[a] > 0.0 ? (D)(f.upper[a] - c[a]) : (D)(f.origin[a] - c[a]);
+      const D t = displacement[a] == 0.0 ? (D)1e30 : face / displacement[a];
       part = t < part ? t : part;
     }
     part = part - 1e-3 / straight;
     part = part > 0.0 ? part : (D)0.0;
     part = inside ? (D)1.0 : part;
-    for (int a = 0; a < 3; ++a) way[a] = way[a] * part;
-    const D length = V::sqrt(way[0] * way[0] + way[1] * way[1] + way[2] * way[2]);
+    for (int a = 0; a < 3; ++a) displacement[a] = displacement[a] * part;
+    const D length = V::sqrt(displacement[0] * displacement[0] + displacement[1] * displacement[1] + displacement[2] * displacement[2]);
     const auto whole = length <= longest;
     const D cut = whole ? (D)1.0 : longest / length;
     for (int a = 0; a < 3; ++a) {
-      const D at = (inside & whole) ? p[a] : c[a] + way[a] * cut;
+      const D at = (inside & whole) ? p[a] : c[a] + displacement[a] * cut;
       const D scaled = (at - f.origin[a]) / h;
       D floored = V::floor(scaled);
       floored = floored < 0.0 ? (D)0.0 : floored;
@@ -62,16 +62,16 @@ struct Trace {
     *(DI*)kind = V::whole(sort);
   }
   // Walk back to the camera (Amanatides and Woo, "A fast voxel traversal algorithm", 1987).
-  static INLINE void walk(int* word, const int* jump, const double* end, const int* cell, const double* eye, const int* goal, double least) {
+  static INLINE void walk(int* cell_count, const int* jump, const double* end, const int* cell, const double* eye, const int* goal, double least) {
     double next[3], step[3], off[3], turn[3];
     int left[3], move[3], all = 0;
     for (int a = 0; a < 3; ++a) {
-      const double way = eye[a] - end[a];
+      const double displacement = eye[a] - end[a];
       const int cells = goal[a] - cell[a];
       left[a] = cells < 0 ? -cells : cells;
       move[a] = cells < 0 ? -jump[a] : jump[a];
-      step[a] = 1.0 / (way < 0.0 ? -way : way);
-      next[a] = left[a] ? ((way > 0.0 ? cell[a] + 1 : cell[a]) - end[a]) / way : 1e300;
+      step[a] = 1.0 / (displacement < 0.0 ? -displacement : displacement);
+      next[a] = left[a] ? ((displacement > 0.0 ? cell[a] + 1 : cell[a]) - end[a]) / displacement : 1e300;
       off[a] = goal[a] + 0.5 - eye[a];
       turn[a] = cells < 0 ? 1.0 : -1.0;
       all += left[a];
@@ -84,11 +84,11 @@ struct Trace {
         for (int a = 0; a < 3; ++a) far += (off[a] + turn[a] * left[a]) * (off[a] + turn[a] * left[a]);
         if (far < square) return;
       }
-      const int seen = *word;
-      *word = (seen | WALKED) - ONE;
-      if ((seen & WALKED) || all == 0) return;
+      const int before = *cell_count;
+      *cell_count = (before | WALKED) - ONE;
+      if ((before & WALKED) || all == 0) return;
       const int a = next[0] <= next[1] ? (next[0] <= next[2] ? 0 : 2) : (next[1] <= next[2] ? 1 : 2);
-      word += move[a];
+      cell_count += move[a];
       next[a] = --left[a] ? next[a] + step[a] : 1e300;
     }
   }
@@ -123,13 +123,13 @@ struct Trace {
         if (!kind[l]) continue;
         any = 1;
         const int at[3] = {cell[l], cell[LANES + l], cell[2 * LANES + l]};
-        int* const word = first + at[0] * jump[0] + at[1] * jump[1] + at[2];
-        const int seen = *word;
-        *word = (seen | ENDED) + (kind[l] == 2 ? ONE : -ONE);
-        if (seen & ENDED) continue;
+        int* const cell_count = first + at[0] * jump[0] + at[1] * jump[1] + at[2];
+        const int before = *cell_count;
+        *cell_count = (before | ENDED) + (kind[l] == 2 ? ONE : -ONE);
+        if (before & ENDED) continue;
         widen(f.bound, at);
         const double q[3] = {end[l], end[LANES + l], end[2 * LANES + l]};
-        walk(word, jump, q, at, eye, goal, least);
+        walk(cell_count, jump, q, at, eye, goal, least);
       }
     }
     if (!any) f.bound[3] = -1;

@@ -1,14 +1,14 @@
 // The update of the maps of some flights. On a CPU a task takes every `tasks`-th of them through all stages; on a GPU there is a launch
 // per stage, and `parts` threads share a flight.
-const int frames = words.data[0], tasks = words.data[1], parts = words.data[2], stages = words.data[3];
-const int pixels = words.data[4], image = words.data[5], counts_size = words.data[6];
-const int* const rule = words.data + 7;
+const int frames = settings.data[0], tasks = settings.data[1], parts = settings.data[2], stages = settings.data[3];
+const int pixels = settings.data[4], image = settings.data[5], counts_size = settings.data[6];
+const int* const rule = settings.data + 7;
 const long long work_size = sizes.data[0];
 const double* const number = numbers.data;
 const int chunk = task / parts, part = task % parts;
 for (int at = chunk; at < frames; at += tasks) {
   const double* const row = frame_numbers.data + (size_t)at * 18;
-  const int* const whole = frame_words.data + (size_t)at * 12;
+  const int* const whole = frame_cells.data + (size_t)at * 12;
   const size_t base = frame_base.data[at];
   const Frame f = {
       row, row + 12, row + 15, whole, whole + 3, whole + 6, whole + 9,

@@ -37,7 +37,7 @@ struct Roadmap {
       if (nodes[i].guard && sight.clear(p, nodes[i].position, sight.known.w->resolution, met)) found[count++] = i;
     return count;
   }
-  // Whether the way over a point between two guards is a new one. A known one takes the point where that is shorter.
+  // Whether the path over a point between two guards is a new one. A known one takes the point where that is shorter.
   INLINE bool is_new(int a, int b, const double* p) {
     double one[9], other[9];
     set3(one, nodes[a].position, p, nodes[b].position);
@@ -61,16 +61,16 @@ struct Roadmap {
     }
   }
   INLINE void sample(const double* p) {
-    int seen[3];
-    const int count = visible(p, seen);
+    int guards[3];
+    const int count = visible(p, guards);
     if (count == 0) add(p, 1);
-    if (count != 2 || !is_new(seen[0], seen[1], p)) return;
+    if (count != 2 || !is_new(guards[0], guards[1], p)) return;
     const int at = node_count;
     add(p, 0);
-    link(at, seen[0]);
-    link(at, seen[1]);
-    link(seen[0], at);
-    link(seen[1], at);
+    link(at, guards[0]);
+    link(at, guards[1]);
+    link(guards[0], at);
+    link(guards[1], at);
   }
   // Take away what leads nowhere: nodes with one neighbour or none, until there are no more. `neighbours` counts what is left;
   // it is -1 of what is gone.

@@ -76,7 +76,7 @@ class _Reader:
                 mesh = self.meshes.use(node.fields.integer("mesh"))
                 if mesh is not None:
                     for copy in self._copies(node):
-                        self._place(copy, mesh)
+                        self._add_instance(copy, mesh)
             if (light := node.fields.extension("KHR_lights_punctual")) is not None:
                 self.lights.append(self._light(light.integer("light"), node))
         for name, skeleton in self.skeletons.items():
@@ -135,7 +135,7 @@ class _Reader:
                 self.source.refuse(f"the instances of {node.fields.where} reach numbers above {LARGEST:g}")
             yield dataclasses.replace(node, matrix=matrix)
 
-    def _place(self, node: Node, mesh: ReadMesh) -> None:
+    def _add_instance(self, node: Node, mesh: ReadMesh) -> None:
         number = node.fields.integer("mesh")
         name = clean_name(self.file.entry("meshes", number).text("name", ""), f"mesh_{number}")
         label = clean_name(node.fields.text("name", ""), f"node_{node.index}")

@@ -77,15 +77,15 @@ def carve(rng: np.random.Generator) -> tuple[ArrayBool, ArrayBool]:
     for i in range(_NX):
         for j in range(_NY):
             members.setdefault(room_of((i, j)), []).append((i, j))
-    stack, seen = [room_of((0, _NY // 2))], {room_of((0, _NY // 2))}
+    stack, visited = [room_of((0, _NY // 2))], {room_of((0, _NY // 2))}
     while stack:
-        doors = [(a, b) for a in members[stack[-1]] for b in _neighbours(a) if room_of(b) not in seen]
+        doors = [(a, b) for a in members[stack[-1]] for b in _neighbours(a) if room_of(b) not in visited]
         if not doors:
             stack.pop()
             continue
         a, b = doors[int(rng.random() * len(doors))]
         _open(east, north, a, b)
-        seen.add(room_of(b))
+        visited.add(room_of(b))
         stack.append(room_of(b))
     return east, north
 

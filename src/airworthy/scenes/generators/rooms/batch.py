@@ -197,10 +197,10 @@ class RoomArrays:
         """Return one per environment: of what stands still, or of the movers; inactive instances neither visible nor
         colliding.
         """
-        rows = np.flatnonzero(self.moves == moving)
-        shape, position, attitude, active = (a[:, rows] for a in (self.shape, self.position, self.attitude, self.active))
-        ids, semantic = self.instance_id[rows], self.semantic_id[rows]
-        scale, material = np.ones(len(rows)), np.zeros(len(rows), np.int32)
+        chosen = np.flatnonzero(self.moves == moving)
+        shape, position, attitude, active = (a[:, chosen] for a in (self.shape, self.position, self.attitude, self.active))
+        ids, semantic = self.instance_id[chosen], self.semantic_id[chosen]
+        scale, material = np.ones(len(chosen)), np.zeros(len(chosen), np.int32)
         return [
             Placement(shape[k], position[k], attitude[k], scale, ids, semantic, material, active[k], active[k])
             for k in range(len(shape))

@@ -35,25 +35,25 @@ def room_scene(name: str, index: SupportsIndex, seed: SupportsIndex = 0, *, per_
     """
     own, room = room_of(name)
     number = checked("index", index, 0)
-    rows = room_arrays(own, [number], seed, per_link=per_link)
-    names = _names(room, rows)
-    pieces = [_piece(rows, k, piece) for k, piece in enumerate(names)]
-    shapes: dict[str, Shape] = {shape_name(rows.shapes[s]): rows.shapes[s] for s in rows.shape[0]}
+    arrays = room_arrays(own, [number], seed, per_link=per_link)
+    names = _names(room, arrays)
+    pieces = [_piece(arrays, k, piece) for k, piece in enumerate(names)]
+    shapes: dict[str, Shape] = {shape_name(arrays.shapes[s]): arrays.shapes[s] for s in arrays.shape[0]}
     materials = surfaces(*sorted({m for item in pieces for m in item.materials}))
     # The same arrays as a batch's: one scene is the row of one environment.
-    moves, lower, upper = rows.moves.tolist(), rows.lower[0], rows.upper[0]
-    spawn = Region(_vector(rows.spawn[0][0]), _vector(rows.spawn[1][0]))
+    moves, lower, upper = arrays.moves.tolist(), arrays.lower[0], arrays.upper[0]
+    spawn = Region(_vector(arrays.spawn[0][0]), _vector(arrays.spawn[1][0]))
     return Scene(
         name=f"{own}:{number}" + (f"@{int(seed)}" if int(seed) else ""),
         shapes=shapes,
         materials=materials,
         textures=textures_of(materials),
         instances=tuple(item for item, moving in zip(pieces, moves, strict=True) if not moving),
-        actors=tuple(_mover(rows, k, pieces[k]) for k in np.flatnonzero(rows.moves).tolist()),
+        actors=tuple(_mover(arrays, k, pieces[k]) for k in np.flatnonzero(arrays.moves).tolist()),
         lights=_lights(room, lower, upper),
         sky=DAY_SKY,
         bounds=Region(_vector(lower), _vector(upper)),
-        start=Pose(_vector(0.5 * (rows.spawn[0][0] + rows.spawn[1][0]))),
+        start=Pose(_vector(0.5 * (arrays.spawn[0][0] + arrays.spawn[1][0]))),
         goal=Pose(_vector(lower + (upper - lower) * np.array(_GOAL))),
         spawn=(spawn,),
         description=f"{own}, environment {number}, seed {int(seed)}",
@@ -62,39 +62,39 @@ def room_scene(name: str, index: SupportsIndex, seed: SupportsIndex = 0, *, per_
     )
 
 
-def _names(room: Room, rows: RoomArrays) -> list[str]:
+def _names(room: Room, arrays: RoomArrays) -> list[str]:
     """Asset by kind and number; links of a tree with a number of their own after a point."""
     assets = [f"{a.semantic}_{k + 1}" if a.count > 1 else a.semantic for a in room.ordered() for k in range(a.count)]
-    seen: dict[int, int] = {}
+    counts: dict[int, int] = {}
     names = []
-    for asset, number in zip(rows.asset.tolist(), np.bincount(rows.asset + 1)[rows.asset + 1].tolist(), strict=True):
+    for asset, number in zip(arrays.asset.tolist(), np.bincount(arrays.asset + 1)[arrays.asset + 1].tolist(), strict=True):
         # Counted as they come, which is the order of a tree's links.
-        link = seen[asset] = seen.get(asset, -1) + 1
+        link = counts[asset] = counts.get(asset, -1) + 1
         names.append("ground" if asset < 0 else f"{assets[asset]}.{link}" if number > 1 else assets[asset])
     return names
 
 
-def _piece(rows: RoomArrays, k: int, name: str) -> Instance:
+def _piece(arrays: RoomArrays, k: int, name: str) -> Instance:
     kind = name.partition(".")[0].rstrip("0123456789").rstrip("_")
     surface = _OBJECT_SURFACES[k % len(_OBJECT_SURFACES)] if kind == "object" else _SURFACES.get(kind, "plaster")
     if not kind.endswith(("wall", "ground")):
         surface += f"~{k % 5}"
     return Instance(
-        shape_name(rows.shapes[rows.shape[0, k]]),
-        _vector(rows.position[0, k]),
-        _quaternion(rows.attitude[0, k]),
+        shape_name(arrays.shapes[arrays.shape[0, k]]),
+        _vector(arrays.position[0, k]),
+        _quaternion(arrays.attitude[0, k]),
         materials=(surface,),
         semantic=kind,
-        instance_id=int(rows.instance_id[k]),
+        instance_id=int(arrays.instance_id[k]),
         name=name,
     )
 
 
-def _mover(rows: RoomArrays, k: int, piece: Instance) -> Actor:
+def _mover(arrays: RoomArrays, k: int, piece: Instance) -> Actor:
     """Return an actor that carries the piece at its own origin and keeps the twist that it is commanded."""
     # The actor has the pose now; keeping it in the part too would apply it twice.
     part = dataclasses.replace(piece, position=(0.0, 0.0, 0.0), attitude=(0.0, 0.0, 0.0, 1.0))
-    speed, rate = _vector(rows.velocity[0, k]), _vector(rows.rate[0, k])
+    speed, rate = _vector(arrays.velocity[0, k]), _vector(arrays.rate[0, k])
     return Actor(piece.name, (part,), "velocity", piece.position, piece.attitude, velocity=speed, rate=rate)
 
 

@@ -43,7 +43,7 @@ _TOP = (0.8, 1.5)
 
 
 @dataclass(frozen=True, eq=False)
-class _Places:
+class _FreePoints:
     """Places at flying height, with how much room they have."""
 
     points: Array
@@ -55,9 +55,9 @@ class _Places:
     room: Array
     """(n,) clearance [m]."""
 
-    def part(self, kept: ArrayBool | ArrayInt) -> _Places:
+    def part(self, kept: ArrayBool | ArrayInt) -> _FreePoints:
         """Return some of them."""
-        return _Places(self.points[kept], self.column[kept], self.weight[kept], self.room[kept])
+        return _FreePoints(self.points[kept], self.column[kept], self.weight[kept], self.room[kept])
 
 
 def with_free_path(scene: Scene, lower: Array, upper: Array) -> Scene:
@@ -80,8 +80,8 @@ def with_free_path(scene: Scene, lower: Array, upper: Array) -> Scene:
     def distance(points: Array) -> Array:
         return np.asarray(clearance(batch, points).distance, float)
 
-    places = _largest(batch, distance, bounds, lower, upper)
-    pair = None if places is None else _far_apart(batch, distance, places)
+    found = _largest(batch, distance, bounds, lower, upper)
+    pair = None if found is None else _far_apart(batch, distance, found)
     if pair is None:
         start, goal = free_path(distance, *bounds, 0.5 * (lower + upper))
         return replace(scene, start=start, goal=goal)
@@ -91,7 +91,7 @@ def with_free_path(scene: Scene, lower: Array, upper: Array) -> Scene:
 
 def _largest(
     batch: GeometryBatch, distance: Callable[[Array], Array], bounds: tuple[Array, Array], lower: Array, upper: Array
-) -> _Places | None:
+) -> _FreePoints | None:
     """Return the connected free places of the largest weighted area; None around an object."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -101,22 +101,24 @@ def _largest(
     count = np.maximum(np.floor(size[:2] / cell).astype(int), 1)
     # Symmetric about the middle, so that they lie alike in the thing wherever it stands.
     axes = [0.5 * (bounds[0][k] + bounds[1][k]) + cell * (np.arange(n) - 0.5 * (n - 1)) for k, n in enumerate(count)]
-    places = _above_surfaces(batch, np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 2), bounds, lower, upper)
-    places = replace(places, room=distance(places.points))
-    places = places.part(places.room >= _NARROW)
-    if not len(places.points):
+    found = _above_surfaces(batch, np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 2), bounds, lower, upper)
+    found = replace(found, room=distance(found.points))
+    found = found.part(found.room >= _NARROW)
+    if not len(found.points):
         return None
-    first, second = _neighbours(places, count[1], cell)
-    seen = ~occluded(batch, places.points[first], places.points[second])
-    joined = coo_array((np.ones(int(seen.sum())), (first[seen], second[seen])), shape=(len(places.points),) * 2)
+    first, second = _neighbours(found, count[1], cell)
+    connected = ~occluded(batch, found.points[first], found.points[second])
+    joined = coo_array((np.ones(int(connected.sum())), (first[connected], second[connected])), shape=(len(found.points),) * 2)
     group = connected_components(joined, directed=False)[1]
-    best = group == np.argmax(np.bincount(group, places.weight))
-    if cell * cell * np.count_nonzero(best) < _AREA or places.weight[best].max() < _OUTDOORS:
+    best = group == np.argmax(np.bincount(group, found.weight))
+    if cell * cell * np.count_nonzero(best) < _AREA or found.weight[best].max() < _OUTDOORS:
         return None
-    return places.part(best)
+    return found.part(best)
 
 
-def _above_surfaces(batch: GeometryBatch, columns: Array, bounds: tuple[Array, Array], lower: Array, upper: Array) -> _Places:
+def _above_surfaces(
+    batch: GeometryBatch, columns: Array, bounds: tuple[Array, Array], lower: Array, upper: Array
+) -> _FreePoints:
     """Return the places above all surfaces that columns (n, 2) meet, and above the lowest height where they meet none."""
     down = RayTable(np.array([[[0.0, 0.0, -1.0]]]))
     roof = lower[2] + max(_TOP[0] * float(upper[2] - lower[2]), _TOP[1])
@@ -144,25 +146,25 @@ def _above_surfaces(batch: GeometryBatch, columns: Array, bounds: tuple[Array, A
         if not len(active):
             break
     at = np.concatenate(points)
-    return _Places(at, np.concatenate(column), np.concatenate(weight), np.zeros(len(at)))
+    return _FreePoints(at, np.concatenate(column), np.concatenate(weight), np.zeros(len(at)))
 
 
-def _neighbours(places: _Places, width: int, cell: float) -> tuple[ArrayInt, ArrayInt]:
+def _neighbours(found: _FreePoints, width: int, cell: float) -> tuple[ArrayInt, ArrayInt]:
     """Return the pairs of places in neighbouring columns that are not much steeper apart than a stair."""
     from scipy.spatial import cKDTree
 
-    x, y = places.column // width, places.column % width
+    x, y = found.column // width, found.column % width
     # Heights scaled so that a pair within 1.01 of each other differs by a column and less than a cell, half a metre at least.
     rise = max(cell, 0.5)
-    pairs = cKDTree(np.column_stack([x, y, 0.3 * places.points[:, 2] / rise])).query_pairs(1.045, output_type="ndarray")
+    pairs = cKDTree(np.column_stack([x, y, 0.3 * found.points[:, 2] / rise])).query_pairs(1.045, output_type="ndarray")
     return pairs[:, 0], pairs[:, 1]
 
 
-def _far_apart(batch: GeometryBatch, distance: Callable[[Array], Array], places: _Places) -> tuple[Array, Array] | None:
-    """Return start and goal: of some ways through the middle of the places, the longest that is free."""
-    wide = min(_WIDE, 0.7 * float(places.room.max()))
-    free = places.points[places.room >= wide]
-    middle = places.points.mean(0)
+def _far_apart(batch: GeometryBatch, distance: Callable[[Array], Array], found: _FreePoints) -> tuple[Array, Array] | None:
+    """Return start and goal: of some lines through the middle of the points, the longest that is free."""
+    wide = min(_WIDE, 0.7 * float(found.room.max()))
+    free = found.points[found.room >= wide]
+    middle = found.points.mean(0)
     offset = (free - middle)[:, :2]
     near = np.linalg.norm(offset, axis=1) <= 0.5 * _PATH
     if not near.any():
@@ -172,8 +174,8 @@ def _far_apart(batch: GeometryBatch, distance: Callable[[Array], Array], places:
     best, longest = None, 0.0
     for index in np.unique(np.argmax(reach, axis=0)):
         goal = free[index]
-        seen = free[~occluded(batch, free, np.broadcast_to(goal, free.shape))]
-        start = _visible_from(distance, goal, seen, min(_NARROW, 0.5 * wide), _PATH)
+        visible = free[~occluded(batch, free, np.broadcast_to(goal, free.shape))]
+        start = _visible_from(distance, goal, visible, min(_NARROW, 0.5 * wide), _PATH)
         if start is not None and np.linalg.norm(start - goal) > longest + 1e-6:
             best, longest = (start, goal), float(np.linalg.norm(start - goal))
     return best
