@@ -1,8 +1,6 @@
 """A planner of one's own: straight flight that looks at its map view, and waits before what stands on the line.
 
-Nothing here flies round a tree, so in this forest it halts before the first one and waits until the time is over: expect no
-success, no collision, and one timeout_no_path.
-
+It flies round nothing: in this forest it halts before the first tree until the time is over. Expect one timeout_no_path.
 The same from the command line: airworthy bench navigation --pilots examples/17_planner_that_looks.py:Halting --vehicles real_09
 """
 

@@ -103,7 +103,7 @@ MANIFESTS: dict[str, Callable[[dict[str, Any]], object]] = {
     "blocks without sums": lambda manifest: [entry.pop("sha256") for entry in manifest["blocks"].values()],
     "blocks of text": lambda manifest: [entry.update(seconds={"flying": "long"}) for entry in manifest["blocks"].values()],
     "pilots": lambda manifest: manifest.update(pilots={"straight": "x"}),
-    "words": lambda manifest: manifest.update(message=[1]),
+    "words": lambda manifest: manifest.update(words=[1]),
     "division": lambda manifest: manifest.update(division={"division": "open", "because": 7}),
     "system": lambda manifest: manifest.update(system=["x"]),
     "command": lambda manifest: manifest.update(command=5),

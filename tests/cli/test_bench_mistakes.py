@@ -22,7 +22,7 @@ WRONG = {
     "bench navigation --vehicles real_99": "Unknown vehicle 'real_99'",
     "bench navigation --scenarios desert": "Unknown scenario 'desert'",
     "bench navigation --trials 0": "--trials is 0; expected 1 to 10.",
-    "bench navigation --trials ten": "invalid literal",
+    "bench navigation --trials ten": "is not a whole number",
     "bench navigation --workers -2": "--workers is -2",
     "bench navigation --batch 1000000": "expected 1 to 10,000",
     "bench navigation --seed -1": "seed is -1; expected 0 to 2^63 - 1",
@@ -46,7 +46,7 @@ WRONG = {
     "bench report": "folder",
     "bench report nowhere": "There is no file 'nowhere/benchmark.json'",
     "bench replay nowhere 0": "There is no file 'nowhere/benchmark.json'",
-    "bench replay . x": "invalid literal",
+    "bench replay . x": "is not a whole number",
 }
 
 

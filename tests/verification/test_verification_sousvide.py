@@ -154,7 +154,7 @@ def test_an_interrupted_data_set_ends_the_command(tmp_path: Path, monkeypatch: p
 def test_marker_alignment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(markers, "SEEDS", 3)
     assert failed(markers.marker_figures()) == []
-    monkeypatch.setattr(markers, "PLACE_NOISE", 0.01)
+    monkeypatch.setattr(markers, "POSITION_NOISE", 0.01)
     monkeypatch.setattr(markers, "CORNER_NOISE", 2.0)
     assert len(failed(markers.marker_figures())) == 3  # what is turned follows from places spread over 6 m still
 

@@ -79,22 +79,25 @@ class HoverCondition:
 
     kind: str = "as it is"
     value: str = ""
-    delay_s: float = 0.0
+    delay_s: Annotated[float, Bound(0.0, 1.0, "s")] = 0.0
     """Commands come later [s]; before the first the vehicle is commanded to hover."""
-    mass: float = 1.0
+    mass: Annotated[float, Bound(0.01, 100.0)] = 1.0
     """Factor; inertia follows."""
-    thrust: float = 1.0
+    thrust: Annotated[float, Bound(0.01, 100.0)] = 1.0
     """Factor of thrust and torque of all rotors."""
-    lag: float = 1.0
+    lag: Annotated[float, Bound(0.01, 100.0)] = 1.0
     """Factor of the rotors' time constants."""
-    wind: float = 0.0
+    wind: Annotated[float, Bound(-100.0, 100.0, "m/s")] = 0.0
     """Along world x [m/s]."""
-    noise: float = 0.0
+    noise: Annotated[float, Bound(0.0, 1000.0)] = 0.0
     """Multiple of the noise of observations."""
-    rate: float = 0.0
+    rate: Annotated[float, Bound(0.0, 1000.0, "Hz")] = 0.0
     """Decisions per second [Hz]; 0: as in training."""
     drawn: Randomization = field(default_factory=Randomization)
     """How the vehicles of flights differ; each has a thrust-to-weight of at least `least_thrust_to_weight`."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "HoverCondition.")
 
     @property
     def of_vehicle(self) -> bool:
