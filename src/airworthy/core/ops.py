@@ -48,6 +48,13 @@ class NumpyOps:
 
     @staticmethod
     def where(condition: Any, a: Any, b: Any) -> Any:
+        """Return an array, elements of `a` where the condition holds and of `b` elsewhere.
+
+        Args:
+            condition: Boolean, of any shape that broadcasts.
+            a: Where it holds: a number or an array.
+            b: Elsewhere, alike.
+        """
         return np.where(condition, a, b)
 
     @staticmethod
@@ -71,6 +78,13 @@ class NumpyOps:
 
     @staticmethod
     def known_slope(x: Any, value: Callable[[Any], Any], slope: Callable[[Any, Any], Any]) -> Any:
+        """Return the result alone: numbers carry no slope.
+
+        Args:
+            x: Number or array.
+            value: Makes the result of `x`.
+            slope: Makes the result's derivative by `x` of `x` and the result.
+        """
         return value(x)
 
 

@@ -24,7 +24,7 @@ __all__ = ["c_header", "export_policy", "motor_onnx"]
 
 # Ours: C99 promises 63 significant characters of a name (5.2.4.1), and the longest ending takes ten.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
-_NUMBERS_PER_LINE = 8
+_NUMBERS_PER_LINE = 8  # ours: a line of them stays near 100 characters
 _BUFFERS = ("a", "b")
 
 
@@ -115,6 +115,7 @@ def c_header(policy: MotorPolicy, name: str) -> str:
         "SIGHT": f"the policy sees all {contract.history}" if contract.history else "the policy sees none",
         "PAST": str(max(1, contract.history) * contract.actions),
         "BUFFERS": ", ".join(f"{buffer}[{max(hidden)}]" for buffer in _BUFFERS[: len(hidden)]),
+        # The header turns and scales vectors of three; the matrix counts as three of them.
         "SCALES": _numbers([port[4] for port in INPUTS for _ in range(port[1] // 3)]),
         "ACTIONS": str(contract.actions),
         "LOW": _numbers(low),
@@ -153,6 +154,7 @@ def _said() -> list[str]:
 
 def _harmless(text: str) -> str:
     """Return a stranger's text as it may stand in a comment."""
+    # An end of comment in a vehicle's name would turn the rest of it into code.
     return re.sub(r"[^A-Za-z0-9 ._-]", "?", text)[:80]
 
 
@@ -171,4 +173,5 @@ def _parts(written: Sequence[str]) -> list[Sequence[str]]:
 def _constant(x: np.float32) -> str:
     # NumPy's shortest text that reads back as the same float32.
     written = np.format_float_positional if x == 0.0 or 1e-3 <= abs(x) < 1e6 else np.format_float_scientific
+    # With a digit behind the point: `1f` is no constant of C.
     return f"{written(x, trim='0')}f"

@@ -30,6 +30,7 @@ SPECIFIER_HINT = (
     "`airworthy sensors` lists the devices; one's own are FILE.toml:NAME or FILE.py:CLASS, see docs/howto/sensors.md."
 )
 """Last sentence of what is said about an unknown word."""
+# Greedy: folders may end in .py or .toml as well, the last such ending is the file's; DOTALL, since paths may hold line breaks.
 _SPECIFIER = re.compile(r"(?P<path>.+\.(?P<kind>toml|py))(?::(?P<name>[^:]*))?", re.DOTALL)
 _MEMORY = ("reset", "save", "restore")
 
@@ -78,6 +79,7 @@ def _sensor_of(path: Path, name: str) -> Sensor:
         raise AirworthyError(f"{str(path)!r} has no class {name!r}: write FILE.py:CLASS.")
     try:
         made = kind()
+    # A stranger's code may raise anything, and one sentence is owed for each.
     except Exception as error:
         raise AirworthyError(f"{str(path)!r}: {name}() failed, which is built without arguments: {_reason(error)}.") from error
     return check_sensor(made, name)
@@ -92,6 +94,7 @@ def _module(path: Path) -> Any:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    # Before it runs, as imports do: dataclasses look their module up there. And it may import what lies beside it.
     sys.modules[name] = module
     sys.path.insert(0, str(path.parent.resolve()))
     try:
@@ -117,6 +120,7 @@ def check_sensor(item: Any, name: str) -> Sensor:
     lacking = "" if isinstance(getattr(item, "device", None), Device) else "`device`, an airworthy.sensors.Device"
     if not lacking and not callable(getattr(item, "capture", None)):
         lacking = "capture(scene, view, channels)"
+    # With some of the three only, a run that is stopped and resumed would silently differ.
     if not lacking and any(hasattr(item, part) for part in _MEMORY):
         lacking = next((f"{part}, which goes with {', '.join(_MEMORY)}" for part in _MEMORY if not hasattr(item, part)), "")
     if lacking:
@@ -170,6 +174,7 @@ def sampled(sensor: Sensor, scene: Any, view: SensorView, name: str) -> dict[str
     """
     try:
         data = sensor.capture(scene, view)
+    # Says in one sentence already what is wrong.
     except AirworthyError:
         raise
     except Exception as error:
@@ -195,6 +200,7 @@ def check_sample(data: Any, count: int, name: str) -> dict[str, ArrayAny]:
     except ValueError as error:
         raise AirworthyError(f"Sensor {name!r} gave no arrays: {_reason(error)}.") from error
     for channel, array in arrays.items():
+        # Floats, whole numbers with and without sign, booleans: what recordings can hold; objects and text are refused.
         if array.dtype.kind not in "fiub" or array.ndim < 2 or len(array) != count:
             raise AirworthyError(
                 f"Sensor {name!r} gave {channel!r} as {array.dtype} of shape {array.shape}; expected numbers of shape"
@@ -205,4 +211,4 @@ def check_sample(data: Any, count: int, name: str) -> dict[str, ArrayAny]:
 
 def _reason(error: BaseException) -> str:
     text = (str(error).splitlines() or [""])[0]
-    return f"{type(error).__name__}: {text}"[:300]
+    return f"{type(error).__name__}: {text}"[:300]  # ours: what strangers' code says may be pages long

@@ -117,6 +117,13 @@ class DualOps:
 
     @staticmethod
     def where(condition: Any, a: Any, b: Any) -> Dual:
+        """Select value and slopes alike; a slope that is 0 on both sides stays structurally 0.
+
+        Args:
+            condition: Of values: an array or a traced mask.
+            a: Where it holds: a dual or a scalar; one of the two is a dual.
+            b: Elsewhere, alike.
+        """
         a = a if isinstance(a, Dual) else b._lift(a)
         b = a._lift(b)
         slopes = [
@@ -141,6 +148,13 @@ class DualOps:
 
     @staticmethod
     def known_slope(x: Dual, value: Callable[[Any], Any], slope: Callable[[Any, Any], Any]) -> Dual:
+        """Return the result with the slope that is told, instead of one derived through its evaluation.
+
+        Args:
+            x: Dual.
+            value: Makes the result of `x`.
+            slope: Makes the result's derivative by `x` of `x` and the result.
+        """
         inner = ops.ops_of(x.value).known_slope(x.value, value, slope)
         return x.chain(inner, slope(x.value, inner))
 

@@ -296,6 +296,13 @@ class ValueOps:
 
     @staticmethod
     def where(condition: Any, a: Any, b: Any) -> Value:
+        """Return a select node; none where the condition is known while tracing, or both sides are one node.
+
+        Args:
+            condition: A mask of the graph, or a bool.
+            a: Where it holds: a traced value or a number.
+            b: Elsewhere, alike.
+        """
         if not isinstance(condition, Mask):
             graph = a.graph if isinstance(a, Value) else b.graph
             return as_value(graph, a) if condition else as_value(graph, b)
@@ -333,6 +340,13 @@ class ValueOps:
 
     @staticmethod
     def known_slope(x: Value, value: Callable[[Any], Any], slope: Callable[[Any, Any], Any]) -> Value:
+        """Return the traced result, and note its slope for whoever derives the graph backwards.
+
+        Args:
+            x: Traced value.
+            value: Makes the result of `x`.
+            slope: Makes the result's derivative by `x` of `x` and the result.
+        """
         result: Value = value(x)
         if result.constant is None:
             x.graph.known_slopes.setdefault(result.index, (x.index, lambda: slope(x, result)))

@@ -35,10 +35,12 @@ class RslRlEnv(VecEnv):
     @property
     def episode_length_buf(self) -> torch.Tensor:
         """Policy steps since each flight began, (env,) int32: the environments' own count; writing to it staggers them."""
+        # torch does little with uint32; of ages, far below 2^31, both have the same bits.
         return torch.from_numpy(self.task.age.view("int32"))
 
     @episode_length_buf.setter
     def episode_length_buf(self, values: torch.Tensor) -> None:
+        # rsl-rl begins with random ages, so that flights do not all end at once; environments have to honour that.
         self.episode_length_buf.copy_(values)
 
     def get_observations(self) -> TensorDict:

@@ -64,6 +64,7 @@ class StableBaselinesEnv(VecEnv):
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """Attribute of the environments, once for each of `indices`; all share one."""
+        # Asked for by VecEnv while it is built, which warns of environments without it.
         value = None if attr_name == "render_mode" else getattr(self.task, attr_name)
         return [value] * len(list(self._get_indices(indices)))
 

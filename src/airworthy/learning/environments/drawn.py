@@ -46,10 +46,12 @@ def drawn_rows(
     change: dict[str, Callable[[int, Scalar], Scalar]] = {
         "mass": lambda k, x: x * mass,
         "mass_inverse": lambda k, x: x / mass,
+        # Products of inertia by the geometric mean of both axes: the matrix stays positive definite.
         "inertia": lambda k, x: x * sqrt(axes[_PAIRS[k][0]] * axes[_PAIRS[k][1]]),
         "inertia_inverse": lambda k, x: x / sqrt(axes[_PAIRS[k][0]] * axes[_PAIRS[k][1]]),
         "rotor_thrust": lambda k, x: x * rotors[k // 3],
         "rotor_torque": lambda k, x: x * rotors[k // 3],
+        # All 16 numbers are given out: the second axis shares that of the eighth rotor.
         "wind": lambda k, x: x + spread.wind * u[15 if k == 0 else 12] if k < 2 else x,
         **{f"rotor_{way}": (lambda k, x: x / lag) for way in ("rise", "fall")},
         # exp(-t / tau) with tau times the factor.
@@ -72,6 +74,7 @@ def _raised(rows: Mapping[int, Scalar], layout: Layout, rotors: list[Any], mass:
         w = rows[full + i]
         c0, c1, c2 = (rows.get(first + 3 * i + k, 0.0) for k in range(3))
         thrust = thrust + factor * (c0 + w * (c1 + c2 * absolute(w)))
+    # By the inverse, which every step reads: the mass itself may not be among the rows.
     weight = mass * rows[layout.offsets["gravity"]] / rows[layout.offsets["mass_inverse"]]
     raised = maximum(least * weight / maximum(thrust, 1e-9), 1.0)
     return [factor * raised for factor in rotors]

@@ -106,6 +106,7 @@ class EnvironmentParameters:
     def record(self, read: Callable[[int], Any]) -> SimpleNamespace:
         """Return the record that task and vehicles read."""
         form = self.shape.form
+        # A step of 0.0 s, since none is taken: rows are read alike whatever it is.
         record = Surrogate(form, 0.0, self.layout, np.zeros((0, 0))).parameters(read)
         record.hover = tuple(read(row) for row in range(self.extra["hover"].start, self.extra["hover"].stop))
         record.nominal_weight = read(self.weight_row)
@@ -144,6 +145,7 @@ def environment_source(shape: EnvironmentShape) -> str:
         after, terms, terminated, success = shape.step(s, a, b, parameters.of(p))
         return [*after, *terms.values(), terminated, success]
 
+    # Parameters are inputs, not constants: one kernel serves every vehicle of a form (specification, 6.1).
     blocks = [
         trace(
             step,

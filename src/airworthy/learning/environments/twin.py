@@ -55,6 +55,7 @@ class VectorTwin:
         self.age += 1
         ended = ~sound | (np.asarray(terminated) > 0.5)
         cut = ~ended & (self.age >= self.task.episode_steps)
+        # What is seen last has to be finite (specification, section 4): the last sound state stays.
         self.state = np.where(sound, after, self.state)
         self.past = a
         final = self.observe()

@@ -121,6 +121,7 @@ class VectorTask:
 
     def _make_arrays(self, nominal: ArrayFloat, threads: int | None) -> None:
         n, count = self.action_count, self.env_count
+        # Whole vectors: lanes behind the last environment fly along, and nobody looks at them.
         padded = -(-count // CPU_LANES) * CPU_LANES
         speeds = np.asarray(hover_speed(self.vehicle))
         low, high = (nominal[self._parameters.layout.rows(f"rotor_{end}")][:n] for end in ("min", "max"))
@@ -217,6 +218,7 @@ class VectorTask:
     def _launch_around(self, held: ArrayIndex) -> None:
         """Step all but those held, which get everything back that a flight is made of."""
         host = self._host
+        # Ours: few wait, and seldom, so they are put back here, and no step of other learners pays for a test in the kernel.
         kept = {name: host[name][:, held].copy() for name in ("parameters", "state", "keys", "result")}
         seen = self.observation[held]
         self._launch(stepping=1)

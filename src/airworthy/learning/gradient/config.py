@@ -23,6 +23,7 @@ SEEDS_MAX = 100
 """Ours: each is a training and an evaluation."""
 
 _ROBUST: Mapping[str, Any] = MappingProxyType(
+    # Specification, section 10: slopes explode through early, unstable flights; 0.98 lets them fall to 1/e within 50 decisions.
     {"env_count": 64, "iterations": 2000, "learning_rate": 1.5e-2, "keep": 0.98, "delay": 2}
 )
 """Where vehicles are drawn or commands late and nothing else was said; chosen on starts that are not the evaluation's."""
@@ -75,6 +76,7 @@ class HoverConfig:
     def options(self, seed: int) -> GradientOptions:
         """Return the trainer's options for a seed."""
         spread, preset = self.randomization, DEFAULT_WORD in self.randomize
+        # The acceptance list (section 9, 9) draws vehicles and delays together, and so does the preset.
         delay = self.delay if self.delay is not None else _ROBUST["delay"] if preset else 0
         plain: dict[str, Any] = {item.name: item.default for item in fields(GradientOptions)}
         usual = {**plain, **_ROBUST} if spread.any or delay > 0 else plain
@@ -87,6 +89,7 @@ class HoverConfig:
             learning_rate=usual["learning_rate"] if self.learning_rate is None else self.learning_rate,
             keep=usual["keep"],
             rate=self.rate,
+            # Fewer, and the policy could not know what it has commanded that is still to act.
             history=self.history if self.history is not None else delay,
             delay=delay,
             randomization=spread,

@@ -73,6 +73,7 @@ class Surrogate:
         whole = self.layout.record(read)
         count = self.form.rotor_count
         cut = {name for name, shape in self.layout.fields.items() if name.startswith("rotor_") and len(shape) >= 1}
+        # Layouts pad rotors: those that are not there would be traced, loaded and multiplied for nothing.
         return SimpleNamespace(**{n: v[:count] if n in cut else v for n, v in vars(whole).items()})
 
 
@@ -93,7 +94,9 @@ def surrogate_of(vehicles: Vehicle | Sequence[Vehicle], config: SimulatorConfig,
     if len(counts) != 1:
         raise AirworthyError(f"Vehicles have {counts} rotors; one policy commands as many rotors for each of them.")
     calm = replace(config, dynamics="rigid", level="rotor_speed", integrator="rk4", wrench_noise=False, disturbance=False)
+    # Any rate does: only its parameter rows are looked at, for the fastest rotor there is.
     trial = Simulator(fleet, replace(calm, physics_rate=1000.0, randomization=Randomization()), len(fleet))
+    # A drawn rotor is faster by up to the share by which lags are drawn.
     pole = float(rotor_poles(trial.rows, trial._param_layout, calm).max()) / (1.0 - calm.randomization.lag)
     substeps = min(_SUBSTEPS_MAX, max(1, math.ceil(pole / (config.control_rate * _LAG_STEP_MAX))))
     chosen = replace(calm, physics_rate=config.control_rate * substeps)
@@ -138,6 +141,7 @@ def _physics_step(state: Vector, command: Vector, p: Any, form: Form, dt: float)
         moved = add(state, scale(slopes, h))
         return (*moved[:BODY], *held(moved[BODY:], exactly))
 
+    # Over a step that is longer than a rotor's lag the slope at its beginning says nothing about the torque of its inertia.
     mean_rate = None if full is None else tuple((f - m) * (1.0 / dt) for f, m in zip(full, state[BODY:], strict=True))
     k1 = _slopes(state, command, p, form, mean_rate)
     k2 = _slopes(at(k1, 0.5 * dt, half), command, p, form, mean_rate)
@@ -158,6 +162,7 @@ def _slopes(state: Vector, command: Vector, p: Any, form: Form, mean_rate: Vecto
         rate,
         rotors,
         command,
+        # A constant without drag: tracing folds it away, and no row of wind is loaded.
         tuple(p.wind) if form.drag != "none" else nothing,
         nothing,
         nothing,

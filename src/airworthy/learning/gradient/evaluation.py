@@ -41,7 +41,7 @@ EVALUATION_SEED = 7919
 _NOISE = (0.001, 0.002, 0.001, 0.002)
 """Standard deviation of position [m], velocity [m/s], attitude [rad], body rate [rad/s] as observed: those of L2F's training
 (specification, section 3.3)."""
-_LEAST_THRUST_TO_WEIGHT = 1.2
+_LEAST_THRUST_TO_WEIGHT = 1.2  # specification, section 10: weaker draws can hardly hover; the same as in training
 _SETTLED = 0.1
 """A flight has settled within this share of the farthest that it was away: flights begin with a speed as well as a distance."""
 
@@ -56,7 +56,7 @@ class HoverProtocol:
     """Under each condition of the robustness grid, the first of the same starts."""
     mpc_flights: Annotated[int, Bound(0, 1_000_000)] = 64
     """Of the MPC, which takes more time, the first of the same starts; 0: without it."""
-    flight_s: Annotated[float, Bound(0.1, 1e3, "s")] = 5.0
+    flight_s: Annotated[float, Bound(0.1, 1e3, "s")] = 5.0  # this, the end and reach: the specification's trial, 6.3
     """Length of a flight."""
     steady_s: Annotated[float, Bound(0.01, 1e3, "s")] = 2.0
     """Its end, over which the error is the mean distance."""
@@ -130,6 +130,7 @@ def conditions(winds: bool = True) -> list[HoverCondition]:
     grid += [HoverCondition("wind", f"{w:g} m/s", wind=w) for w in (1.0, 3.0, 5.0) if winds]
     grid += [HoverCondition("observation noise", f"x {k:g}", noise=k) for k in (1.0, 3.0, 5.0)]
     grid += [HoverCondition("rate", f"{f:g} Hz", rate=f) for f in (50.0, 200.0, 500.0)]
+    # Section 8 changes one thing at a time; this is item 9 of section 9, where all change together.
     every = [HoverCondition("drawn vehicles", f"{1e3 * t:g} ms late", delay_s=t, drawn=DRAWN) for t in (0.0, 0.01, 0.02)]
     return [*grid, *every]
 
@@ -227,6 +228,7 @@ def fly_hover(
     simulator.reset(
         position=start[:, :3], velocity=start[:, 3:6], attitude=start[:, 6:10], rate=start[:, 10:13], rotor_speed=start[:, 13:]
     )
+    # Behind the reset, which is what draws the vehicles.
     if condition.drawn.any:
         _keep_thrust(simulator)
     flyer.begin(simulator)
@@ -273,6 +275,7 @@ class _Late:
 
     def step(self, command: Array) -> None:
         self._waiting.append(command)
+        # Whole periods wait in the list; the simulator holds back what is left of one.
         self._simulator.set_command(self._waiting.pop(0), self._rest or None)
         self._simulator.step()
 
@@ -281,6 +284,7 @@ def _noise(protocol: HoverProtocol, condition: HoverCondition, tick: int, count:
     """Return what is added to position, velocity, attitude as a small rotation, and body rate, (12, count)."""
     if not condition.noise:
         return None
+    # Of flight and decision alone: every policy is shown the same noise.
     drawn = normals(flight_key(protocol.seed, np.arange(count)), tick, Stream.SENSED, 12).T
     return np.repeat(np.array(_NOISE), 3)[:, None] * condition.noise * drawn
 
@@ -293,6 +297,7 @@ class _Measured:
         n = simulator.rotor_count
         self._range = np.asarray(simulator.parameter("rotor_max") - simulator.parameter("rotor_min"), float)[:, :n]
         first = np.array(simulator.position, float)
+        # A flight that begins at its target has no far side: its overshoot stays 0.
         self._away = first / np.maximum(np.linalg.norm(first, axis=1), 1e-9)[:, None]
         self._distance = [np.linalg.norm(first, axis=1)]
         self._beyond, self._tilt, self._energy, self._change = (np.zeros(simulator.env_count) for _ in range(4))
@@ -308,6 +313,7 @@ class _Measured:
         np.maximum(self._beyond, -(position * self._away).sum(axis=1), out=self._beyond)
         up = 1.0 - 2.0 * (attitude[:, 0] ** 2 + attitude[:, 1] ** 2)
         np.maximum(self._tilt, np.arccos(np.clip(up, -1.0, 1.0)), out=self._tilt)
+        # By momentum theory a rotor's induced power goes with thrust^1.5 (specification, section 8).
         self._energy += (np.maximum(_thrusts(s, np.array(s.rotor_speed, float)), 0.0) ** 1.5).sum(axis=1)
         command = np.array(s.rotors("rotor_command"), float)
         self._change += (np.abs(command - self._command) / self._range).mean(axis=1)

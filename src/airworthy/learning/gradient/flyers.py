@@ -74,6 +74,7 @@ class LearntPolicy:
         """Return the policy that a training has come to."""
         rotors = training.vehicle.rotors
         limits = np.array([r.speed_min for r in rotors]), np.array([r.speed_max for r in rotors])
+        # A training that goes on writes over its own.
         weights = [w.copy() for w in training.weights]
         return cls(weights, training.shape.history, training.hover, limits, training.options.rate)
 
@@ -87,6 +88,7 @@ class LearntPolicy:
         state = np.concatenate([np.asarray(simulator.field(name), float).T for name in names])
         if noise is not None:
             state[:6] += noise[:6]
+            # To first order the vector part of a small rotation is half its angles.
             turn = np.concatenate([0.5 * noise[6:9], np.ones((1, noise.shape[1]))])
             turned = multiply(state[6:10].T, turn.T).T
             state[6:10] = turned / np.linalg.norm(turned, axis=0)

@@ -36,7 +36,7 @@ class HoverStart:
     """Roll and pitch [rad]."""
     rate: Annotated[float, Bound(0.0, 50.0, "rad/s")] = 1.0
     """Each body axis [rad/s]."""
-    rotors: Annotated[float, Bound(0.0, 1.0)] = 0.1
+    rotors: Annotated[float, Bound(0.0, 1.0)] = 0.1  # ours: in flight hardly a rotor turns at hover's speed
     """Of their speed in hover, each rotor, as a share."""
 
     def __post_init__(self) -> None:
@@ -99,6 +99,7 @@ def hover_start(uniforms: Array, hover: Array, lower: Array, upper: Array, sprea
 
 def hover_observation(state: Vector) -> Vector:
     """Return what the policy sees of a state: `OBSERVATION` numbers near 1 in size."""
+    # The matrix, since a quaternion has two signs (specification, section 10); factors of 6.3.
     columns = matrix_columns(state[6:10])
     turned = tuple(c for column in columns for c in column)
     return (*state[:3], *(0.5 * v for v in state[3:6]), *turned, *(0.1 * w for w in state[10:BODY]))
@@ -106,6 +107,7 @@ def hover_observation(state: Vector) -> Vector:
 
 def hover_command(action: Vector, p: Any) -> Vector:
     """Rotor states that actions in [-1, 1] command: from the least to the largest of each rotor."""
+    # The network's tanh bounds actions: a clip would end the slope at a limit (specification, 6.1).
     return tuple(
         0.5 * (low + high) + 0.5 * (high - low) * a for a, low, high in zip(action, p.rotor_min, p.rotor_max, strict=True)
     )
@@ -125,6 +127,7 @@ def hover_cost(state: Vector, action: Vector, hover: Vector, weights: HoverCost)
     def norm(vector: Vector) -> Any:
         return sqrt(dot(vector, vector) + weights.corner * weights.corner)
 
+    # From hover's actions, not from 0: to hold still is to cost nothing.
     effort = 0.0
     for a, h in zip(action, hover, strict=True):
         effort = effort + (a - h) * (a - h)

@@ -77,12 +77,14 @@ def hover_step(state: Vector, action: Vector, p: Any, shape: WindowShape) -> Vec
     for k in range(shape.history):
         held = past[k * n : (k + 1) * n]
         late = tuple(_where_late(p.delay, k, h, a) for h, a in zip(held, late, strict=True))
+    # What acts may be late, while the cost is of the action taken now: the late one was paid for in its own step.
     body = vehicle_step(state[: BODY + n], hover_command(late, p), p, shape.form, shape.step_s)
     after = (*body, *((*action, *past)[: n * shape.history]))
     return (*after, *observe(after, shape), hover_cost(body, action, p.hover, shape.cost))
 
 
 def _where_late(delay: Any, k: int, held: Any, newer: Any) -> Any:
+    # Delays are whole numbers in float32: half between two of them is safe from rounding.
     return where(delay > k + 0.5, held, newer)
 
 
@@ -266,6 +268,7 @@ class FlightWindow:
             Cost of each environment over the window, (env,); NaN or infinite where a flight left the numbers, which then
             adds nothing. And the gradient, shaped as the weights.
         """
+        # Matrices also transposed: the way back reads their columns, which would lie apart.
         parts = [*weights, *(w.T for w in weights[::2])]
         np.concatenate([np.ravel(part) for part in parts], out=self._numpy["weights"])
         self._launcher(keep).launch()
@@ -287,6 +290,7 @@ class FlightWindow:
         return gradient
 
     def _launcher(self, keep: float) -> Launcher:
+        # A mean over flights and steps: `clip` and learning rate mean the same for every size of window.
         seed = 1.0 / (self.steps * self.env_count)
         if (seed, keep) not in self._launchers:
             numbers = [self.env_count, self.steps, seed, keep]

@@ -21,6 +21,7 @@ def contract_of_training(training: GradientTraining, notes: str = "") -> MotorCo
     vehicle, options = training.vehicle, training.options
     return MotorContract(
         vehicle=vehicle.name,
+        # Besides the digest: what an action commands is to be known without the vehicle's record, too.
         limits=tuple((float(rotor.speed_min), float(rotor.speed_max)) for rotor in vehicle.rotors),
         hover=tuple(map(float, training.hover)),
         motor_state=vehicle.motor_state,

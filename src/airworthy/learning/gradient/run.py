@@ -104,6 +104,7 @@ class HoverRun:
 
         The clock runs from before the first step to behind the last, with whatever the caller does between them.
         """
+        # Set back by what earlier runs of this training took: its clock goes on where it stood.
         wall, cpu = time.perf_counter() - self.wall_s, time.process_time() - self.cpu_s
         work = self.training
         while not work.finished and not stopped():
@@ -182,6 +183,7 @@ def train_hover(
         # Its bits depend on neither threads nor torch: gradients are summed in one order.
         if held.begin(run, Machine("cpu", 0, "float32", "not used")):
             say(quiet, f"{folder}: goes on from iteration {training.iteration:,}.")
+        # Ahead of the clock: a cold compile is paid once per machine, and told apart from learning (specification, section 8).
         training.window.prepare(options.keep)
         compile_s = time.perf_counter() - begun
         if not _learn(held, run, minutes, quiet):
@@ -328,17 +330,20 @@ def _beside(
         found = figures(fly_hover(vehicle, flyer, protocol, options.start, count))
     except AirworthyError as reason:
         return {"name": flyer.name, "reason": str(reason)}
+    # The policy once more, on as few flights: quantiles of 64 are not held against those of 1,024.
     mine = figures(fly_hover(vehicle, learnt, protocol, options.start, count))
     return {"name": flyer.name, **found, "verdict": compare(mine, found, flyer.name)}
 
 
 def _hardware() -> dict[str, Any]:
+    # Mostly empty on Linux, whose /proc knows it.
     model = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
         model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), model)
     except OSError:
         pass
+    # Windows has none.
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {
         "cpu": model,

@@ -51,7 +51,7 @@ class GradientOptions(TrainingOptions):
     """Gradient steps."""
     learning_rate: Annotated[float, Bound(0.0, 1.0)] = 2e-2
     """Of Adam, falling by a cosine to `final_share` of it."""
-    final_share: Annotated[float, Bound(0.0, 1.0)] = 0.03
+    final_share: Annotated[float, Bound(0.0, 1.0)] = 0.03  # this and `clip`: specification, 6.3
     """Of the learning rate, at the end."""
     clip: Annotated[float, Bound(1e-6, 1e6)] = 0.5
     """Largest norm of the whole gradient; a longer one is shortened."""
@@ -63,7 +63,7 @@ class GradientOptions(TrainingOptions):
     """Past actions that the policy sees."""
     delay: Annotated[int, Bound(0, 8)] = 0
     """Policy steps by which commands come late at most; each flight has its own, of 0 to this. At most `history`."""
-    flight_s: Annotated[float, Bound(0.1, 1e3, "s")] = 3.0
+    flight_s: Annotated[float, Bound(0.1, 1e3, "s")] = 3.0  # this and `reach_m`: the specification's trial, 6.3
     """Length of a flight, after which another begins."""
     reach_m: Annotated[float, Bound(0.1, 1e3, "m")] = 4.0
     """A flight farther off is lost and starts anew."""
@@ -101,6 +101,7 @@ def initial_weights(sizes: Sequence[int], hover: Array, seed: int) -> Weights:
         gain = 0.01 if k == len(sizes) - 2 else 1.0  # specification, section 10: flights must not end at once
         drawn = normals(key, 0, Stream.RESET, rows * columns).reshape(rows, columns) * (gain / math.sqrt(columns))
         weights += [drawn.astype(np.float32), np.zeros(rows, np.float32)]
+    # The last layer ends in tanh, too, and arctanh has no value at 1, where a vehicle without reserve hovers.
     weights[-1] = np.arctanh(np.clip(hover, -0.99, 0.99)).astype(np.float32)
     return weights
 
@@ -146,6 +147,7 @@ class GradientTraining:
         self._keep_thrust(rows)
         self.window = FlightWindow(self.shape, o.env_count, o.window, device)
         flights = np.arange(o.env_count)
+        # Flights count from episode 1: the draws of episode 0 are free for delays and first ages.
         delay = np.floor(self._draws(flights, np.zeros(o.env_count))[0] * (o.delay + 1))
         self.window.set_vehicles(rows, hover, delay)
         self.hover = hover[:, 0]
@@ -171,8 +173,10 @@ class GradientTraining:
         full = rows[layout.rows("rotor_max")][:n]
         thrust = (c[:, 0] + full * (c[:, 1] + c[:, 2] * np.abs(full))).sum(axis=0)
         ratio = thrust / (rows[layout.offsets["mass"]] * rows[layout.offsets["gravity"]])
+        # A recorded vehicle is flown as it is, however weak.
         raised = np.maximum(1.0, self.options.least_thrust_to_weight / ratio) if self.options.randomization.any else 1.0
         c *= raised
+        # A rotor's torque follows its thrust: their ratio is its geometry, which nobody draws.
         rows[layout.rows("rotor_torque")].reshape(-1, 3, rows.shape[1])[:n] *= raised
         self.raised = int(np.sum(raised > 1.0))
         """Drawn vehicles whose thrust was raised to `least_thrust_to_weight`."""
@@ -204,7 +208,9 @@ class GradientTraining:
         share = o.final_share + (1.0 - o.final_share) * 0.5 * (1.0 + math.cos(math.pi * done / o.iterations))
         g = np.concatenate([x.ravel() for x in gradient])
         norm = math.sqrt(float(np.vdot(g, g)))
+        # The floor under the norm: where no flight was sound the gradient is zero, and stays so.
         g *= np.float32(min(1.0, o.clip / max(norm, 1e-30)))
+        # Both moments' bias corrections folded into the step (Kingma and Ba 2015, end of section 2).
         size = o.learning_rate * share * math.sqrt(1.0 - _BETA2 ** (done + 1)) / (1.0 - _BETA1 ** (done + 1))
         m, v = self._moments
         m += np.float32(1.0 - _BETA1) * (g - m)
@@ -258,6 +264,7 @@ class GradientTraining:
 
     def save(self) -> Checkpoint:
         """Everything that the next step depends on."""
+        # Vehicles, delays and starts follow from the seed, and are drawn again.
         named = {"state": self.window.state, "episode": self.episode, "age": self.age}
         named |= {f"weight_{k}": w for k, w in enumerate(self.weights)} | {"moments": self._moments}
         return Checkpoint(self.iteration, {k: np.array(a) for k, a in named.items()}, {"lost": self.lost})

@@ -9,7 +9,7 @@ from airworthy.core.ops import clip, exp, minimum
 
 __all__ = ["ppo_loss"]
 
-_HALF_LOG_TWO_PI = 0.9189385332046727
+_HALF_LOG_TWO_PI = 0.9189385332046727  # of a Gaussian's log-density
 _LARGEST_LOG_RATIO = 20.0
 """exp of more is no use and would overflow; the clip has long cut its gradient."""
 
@@ -45,6 +45,7 @@ def ppo_loss(
     for m, s, a in zip(mean, log_std, action, strict=True):
         z = (a - m) * exp(-s)
         log_probability = log_probability - 0.5 * z * z - s - _HALF_LOG_TWO_PI
+        # But for a constant, which no slope sees.
         entropy = entropy + s
     change = clip(log_probability - old_log, -_LARGEST_LOG_RATIO, _LARGEST_LOG_RATIO)
     ratio = exp(change)

@@ -153,6 +153,7 @@ class NativePpo:
         self.parameters = np.zeros(forward, np.float32)
         """Weights of policy and critic, and the logarithms of standard deviations, in this order."""
         self._views = list(self._split())
+        # Moments and rewards in float64: long sums in float32 lose what is small (specification, section 10).
         self._first, self._second = np.zeros(forward), np.zeros(forward)
         self._steps = 0
         self.learning_rate, self.env_steps, self.updates = o.learning_rate, 0, 0
@@ -172,10 +173,12 @@ class NativePpo:
 
     def _begin(self) -> None:
         """Orthogonal layers, the last of the policy small and biased to hover (specification, section 10)."""
+        # Specification, section 5; 1 for the critic's last, as usual with PPO (Huang et al.).
         gains = (math.sqrt(2.0), math.sqrt(2.0), 0.01, math.sqrt(2.0), math.sqrt(2.0), 1.0)
         for layer, (gain, (rows, columns)) in enumerate(zip(gains, self.sizes.forward, strict=True)):
             size = max(rows, columns)
             drawn = normals(flight_key(self.options.seed, _WEIGHT_FLIGHT, layer), 0, Stream.RESET, size * size)
+            # A QR decomposition is free to choose signs; fixed by r's diagonal, the basis is uniform over all (Mezzadri 2007).
             basis, r = np.linalg.qr(drawn.reshape(size, size))
             self._views[2 * layer][:] = gain * (basis * np.sign(np.diag(r)))[:rows, :columns]
         hover = np.clip(self.environments.hover_action, -0.99, 0.99)
@@ -193,6 +196,7 @@ class NativePpo:
         self._log = np.zeros((steps, e.env_count), np.float32)
         self._values = np.zeros((steps + 1, e.env_count), np.float32)
         self._about = np.zeros((samples, 3), np.float32)
+        # An episode that no flight comes to: noise of actions shares no number with starts or observations.
         self._noise_keys = flight_key(o.seed, e.flight_ids, 0xFFFFFFFE).T.astype(np.uint32).copy()
         self._now = np.zeros((e.env_count, s.observed), np.float32)
         self._action = np.zeros((e.env_count, s.actions), np.float32)
@@ -374,6 +378,7 @@ class NativePpo:
 
     def _adapt(self, divergence: float) -> None:
         target = self.options.target_divergence
+        # Factors and bounds: specification, section 5.
         if target > 0.0 and divergence > 2.0 * target:
             self.learning_rate = max(_RATE_MIN, self.learning_rate / 1.5)
         elif target > 0.0 and divergence < 0.5 * target:

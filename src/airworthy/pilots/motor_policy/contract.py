@@ -291,6 +291,7 @@ def _fields(table: Any) -> tuple[MotorContract, str]:
 
 
 def _whole(value: Any) -> int:
+    # True is an int in Python, and neither a width nor a history.
     if isinstance(value, bool) or not isinstance(value, int):
         raise Unfit(f"{value!r} is no whole number")
     return value
@@ -332,6 +333,7 @@ def read_motor_folder(folder: str | Path) -> tuple[MotorContract, list[ArrayF32]
         AssetError: A file is missing, too large, damaged, of another kind, or not the one that the contract names.
     """
     path = Path(folder) / CONTRACT_FILE
+    # A link that leads nowhere is a damaged folder, not one without a policy: reading it says so.
     if os.path.isdir(folder) and not os.path.lexists(path):
         raise AssetError(f"{str(folder)!r} does not hold a policy: there is no {CONTRACT_FILE} in it.")
     contract, digest = motor_contract(read_contract_table(path), str(path))

@@ -43,6 +43,7 @@ class MotorPilot:
         # At least one, so that the action that is held has a place.
         self._past = np.tile(contract.hover, (env_count, max(1, contract.history), 1))
         self._tick = np.full(env_count, -1, np.int64)
+        # Any time is earlier: the first call begins a flight everywhere.
         self._time = np.full(env_count, np.inf)
         self.decisions = np.zeros(env_count, np.int64)
         """(env,) since the flight began."""
@@ -99,6 +100,7 @@ def motor_pilot(policy: str | Path | MotorPolicy, simulator: Simulator, path: Co
         raise AirworthyError(
             f"The policy decides at {held.contract.rate:g} Hz, the simulator takes commands at {rate:g} Hz: raise it."
         )
+    # A fleet is mostly one record many times: each is looked at once.
     for vehicle in {id(item): item for item in simulator.vehicles}.values():
         check_vehicle(held.contract, vehicle)
     trajectory = path.trajectory() if isinstance(path, Course) else path

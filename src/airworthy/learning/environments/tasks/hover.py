@@ -25,7 +25,7 @@ class HoverTask:
     noise: ClassVar[bool] = False
     rate: Annotated[float, Bound(10.0, 1000.0, "Hz")] = 100.0
     """Decisions per second."""
-    episode_steps: Annotated[int, Bound(1, 1_000_000)] = 300
+    episode_steps: Annotated[int, Bound(1, 1_000_000)] = 300  # this and `reach_m`: as the gradient's training
     """Decisions in a flight."""
     reach_m: Annotated[float, Bound(0.1, 1e3, "m")] = 4.0
     """Farther off the flight ends."""
@@ -72,4 +72,5 @@ class HoverTask:
         distance = sqrt(dot(after[:3], after[:3]))
         # 6 is more than the cost of a flight at its reach that is not moving: the sign of staying alive is right everywhere.
         terms = {"alive": 6.0 + 0.0 * distance, "cost": -hover_cost(after, action, hover, self.cost)}
+        # Success within 10 cm: ours; item 15 of the acceptance list counts hovering alike.
         return Judgement(terms, where(distance > self.reach_m, 1.0, 0.0), where(distance < 0.1, 1.0, 0.0))

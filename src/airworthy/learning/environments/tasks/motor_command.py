@@ -105,6 +105,7 @@ class MotorCommand:
         unit = self._unit(p)
         hover = (_PUBLISHED_WEIGHT if self.as_published else p.nominal_weight / unit) / len(action)
         thrusts, earlier = (scale(self._thrusts(a, p), 1.0 / unit) for a in (action, past))
+        # Height counts eleven times, as published.
         position = _sum(peak(e, 10.0, 10.0) + peak(e, 2.0, 2.0) for e in (after[0], after[1], 11.0 * after[2]))
         upright = peak(1.0 - columns[2][2], 2.5, 5.0)
         align = peak(1.0 - columns[0][0], 6.0, 5.0)
@@ -123,6 +124,7 @@ class MotorCommand:
             "upright": upright * 0.01,
             "effort": effort * 0.01,
         }
+        # No value for a crash, as published: terms are mostly positive, so that to end early does not pay.
         return Judgement(terms, where(distance > self.crash_m, 1.0, 0.0), where(distance < 0.1, 1.0, 0.0))
 
 
