@@ -232,3 +232,10 @@ def test_command_and_call_make_the_same_policy(
     assert result.summary["median_error_m"] == told["median_error_m"]
     with pytest.raises(AirworthyError, match="Unknown option of train hover 'iteration'"):
         aw.train("hover", "cf2x_L250", tmp_path / "c", iteration=3)
+
+
+def test_seeds_do_not_take_the_place_of_a_single_training(tmp_path: Path) -> None:
+    (tmp_path / "training.json").write_text("{}")
+    with pytest.raises(AirworthyError, match="holds a single training; several seeds need a folder of their own"):
+        train_seeds(vehicle("tinyprop"), tmp_path, HoverConfig(), 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["training.json"]

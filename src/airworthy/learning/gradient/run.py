@@ -43,8 +43,9 @@ from airworthy.learning.gradient.policy import contract_of_training, write_motor
 from airworthy.learning.gradient.report import write_hover_report
 from airworthy.learning.gradient.trainer import GradientOptions, GradientTraining
 from airworthy.learning.machine import Machine, TrainingRunOptions
-from airworthy.learning.training_folder import REPORT_FILE, TrainingFolder, TrainingNames, say
+from airworthy.learning.training_folder import IDENTITY_FILE, REPORT_FILE, TrainingFolder, TrainingNames, say
 from airworthy.pilots.motor_policy.network import read_motor_policy
+from airworthy.pilots.network_files import CONTRACT_FILE
 from airworthy.vehicles import Vehicle
 
 __all__ = ["METRICS_FILE", "SUMMARY_FILE", "HoverRun", "TrainedHover", "train_hover", "train_seeds"]
@@ -228,6 +229,9 @@ def train_seeds(
     """
     if not 1 <= count <= SEEDS_MAX:
         raise AirworthyError(f"{count} seeds are to be trained; expected 1 to {SEEDS_MAX}.")
+    # The summary of the seeds would take the place of that training's own.
+    if any((Path(out) / name).exists() for name in (IDENTITY_FILE, CONTRACT_FILE)):
+        raise AirworthyError(f"{str(out)!r} holds a single training; several seeds need a folder of their own: choose another.")
     done: list[TrainedHover] = []
     for k in range(count):
         seed = config.seed + k
