@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from airworthy.learning.environments.kernel import KERNEL_ARGUMENTS, environment
 from airworthy.learning.environments.tasks import HoverTask, MotorCommand
 from airworthy.learning.environments.twin import VectorTwin
 from airworthy.simulation import Randomization
-from airworthy.vehicles import vehicle
+from airworthy.vehicles import vehicle, write_vehicle
 
 SPREAD = Randomization(mass=0.2, inertia=0.3, thrust=0.1, rotor=0.05, lag=0.3)
 
@@ -203,6 +204,18 @@ def test_any_vehicle_can_be_commanded() -> None:
         assert np.isfinite(result.observation).all()
         # Commanded its hover, a vehicle that began level on average neither climbs nor falls.
         assert abs(float(np.mean(environments.state[5]))) < 1.0
+
+
+def test_a_vehicle_is_a_name_a_file_or_a_record_as_everywhere(tmp_path: Path) -> None:
+    made = replace(vehicle("x500"), name="of_my_own", mass=2.5)
+    write_vehicle(made, tmp_path / "own.toml")
+    of_record = VectorTask("hover", 16, vehicle=made)
+    for item in (str(tmp_path / "own.toml"), tmp_path / "own.toml"):
+        environments = VectorTask("hover", 16, vehicle=item)
+        assert environments.vehicle.name == "of_my_own"
+        np.testing.assert_array_equal(environments.observation, of_record.observation)
+    with pytest.raises(AirworthyError, match=r"other\.toml"):
+        VectorTask("hover", 4, vehicle=tmp_path / "other.toml")
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ class LearningTask(Protocol):
 
     @property
     def vehicle(self) -> str:
-        """Catalogue name of the vehicle it was published with."""
+        """Catalogue name of the vehicle it was published with, or the path of a vehicle file."""
         ...
 
     @property

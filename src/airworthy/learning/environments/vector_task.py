@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from airworthy.learning.environments.kernel import RESULTS, EnvironmentShape, en
 from airworthy.learning.environments.task import LearningTask, learning_task
 from airworthy.learning.gradient.dynamics import surrogate_of
 from airworthy.simulation.config import Randomization, SimulatorConfig
-from airworthy.vehicles import Vehicle, hover_speed, vehicle
+from airworthy.vehicles import Vehicle, hover_speed, named_vehicle
 
 __all__ = ["EpisodeEnds", "StepResult", "VectorTask"]
 
@@ -72,7 +73,7 @@ class VectorTask:
     Args:
         task: Name of a registered task, or a task.
         env_count: Environments.
-        vehicle: Whose rotors are commanded: a record or a catalogue name; default: the task's own.
+        vehicle: Whose rotors are commanded: a record, a catalogue name or a vehicle file; default: the task's own.
         seed: Of all that is drawn.
         randomization: How vehicles differ, drawn anew for each flight; position and yaw are the task's and stay 0.
         least_thrust_to_weight: Drawn vehicles with less have their thrust raised to it.
@@ -87,7 +88,7 @@ class VectorTask:
         self,
         task: str | LearningTask = "motor_command",
         env_count: int = 1024,
-        vehicle: Vehicle | str | None = None,
+        vehicle: Vehicle | str | Path | None = None,
         seed: int = 0,
         randomization: Randomization | None = None,
         least_thrust_to_weight: float = 1.2,
@@ -293,5 +294,5 @@ class VectorTask:
         return self._host["parameters"][rows, : self.env_count]
 
 
-def _vehicle(item: Vehicle | str) -> Vehicle:
-    return vehicle(item) if isinstance(item, str) else item
+def _vehicle(item: Vehicle | str | Path) -> Vehicle:
+    return item if isinstance(item, Vehicle) else named_vehicle(str(item))
