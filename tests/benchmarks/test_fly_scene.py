@@ -12,6 +12,7 @@ import pytest
 from airworthy.benchmarks.fly.job import FlyConfig, run_fly
 from airworthy.benchmarks.fly.replay import refly
 from airworthy.benchmarks.fly.scene import mounted_sensors, with_course
+from airworthy.cli.fly import failures
 from airworthy.core.errors import AirworthyError
 from airworthy.evaluation import read_summary
 from airworthy.geometry.distance import clearance
@@ -95,6 +96,11 @@ def test_a_flight_into_a_trunk_ends_there(tmp_path: Path) -> None:
     radius = max(CARL.body.size)
     assert 0.0 < distance[stopped[-1]] < 1.7 * radius  # a box's corner is farther from the centre than its side
     assert (distance[: stopped[0]] > 0.0).all()
+    t = table["t"].to_numpy()[stopped[0]]
+    x, y, z = (f"{table[f'position_{axis}_m'].to_numpy()[stopped[0]]:.3g}" for axis in "xyz")
+    assert flight["cause"].startswith("it hit 'cylinder_")
+    assert flight["cause"].endswith(f"' at {t:.2f} s, at ({x}, {y}, {z}) m")
+    assert failures(result.summary["flights"]) == [f"collision: {flight['cause']}."]
 
 
 def test_without_contact_it_flies_through(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from airworthy.benchmarks.fly.job import FlightsKept, FlyConfig, FlyResult, run_fly
 from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
 from airworthy.reports.flight_text import copies_note, protocol_of
-from airworthy.tasks import TrackingProtocol
+from airworthy.tasks import SUCCESSES, TrackingProtocol
 from airworthy.tasks.declared_metrics import metric
 
 _DESCRIPTION = "Fly any vehicle on any course with a built-in pilot, many at once; writes flights, numbers and a report."
@@ -80,10 +80,29 @@ def show_summary(folder: Path, summary: Mapping[str, Any], notes: Sequence[str] 
         *(row for name in _SHOWN for row in _measured(aggregate, name, protocol_of(summary))),
     ]
     show_table("", ("", "mean", "spread"), rows)
-    for note in filter(None, (*notes, copies_note(aggregate), *_partial(aggregate["outcomes"]))):
+    why = (*_partial(aggregate["outcomes"]), *failures(summary["flights"]))
+    for note in filter(None, (*notes, copies_note(aggregate), *why)):
         print(note)
     report = folder / "report.html"
     print(f"Report: {report}" if report.exists() else f"Flights: {folder}")
+
+
+def failures(flights: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return why flights failed, a line for each outcome: the cause of its first flight that has one.
+
+    Args:
+        flights: Of a summary.
+    """
+    lines = []
+    for outcome in dict.fromkeys(str(flight["outcome"]) for flight in flights):
+        mine = [flight for flight in flights if flight["outcome"] == outcome]
+        told = next((flight for flight in mine if flight.get("cause")), None)
+        # What the pilot's own code did wrong is said above, in a note of its own.
+        if outcome in SUCCESSES or outcome == "pilot_error" or told is None:
+            continue
+        who = "" if len(flights) == 1 else f"flight {told['env']}: " if len(mine) == 1 else f"first flight {told['env']}: "
+        lines.append(f"{outcome}: {who}{told['cause']}.")
+    return lines
 
 
 def _partial(outcomes: Mapping[str, int]) -> list[str]:

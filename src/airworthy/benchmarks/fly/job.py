@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from airworthy import __version__
+from airworthy.benchmarks.fly.causes import farthest_from_start
 from airworthy.benchmarks.fly.config import (
     CONFIG_FILE,
     DEFAULT_COURSE,
@@ -362,12 +363,11 @@ def _place(simulator: Simulator, trajectory: Trajectory) -> None:
 
 
 def _plan(config: FlyConfig, trajectory: Trajectory, scene: Scene | None, batch: SceneBatch | None) -> FlightPlan:
-    path = trajectory.sample(np.linspace(0.0, trajectory.duration, 400)).position
     return FlightPlan(
         duration=trajectory.duration + config.hold,
         reference=trajectory,
         record_every=max(1, round(config.control_rate / config.record_rate)),
-        bounds=20.0 + 2.0 * float(np.ptp(path, axis=0).max()),
+        bounds=farthest_from_start(trajectory),
         region=region_of(scene),
         geometry=None if batch is None else batch.geometry,
         latency=config.latency,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from airworthy.benchmarks.fly.causes import causes_of, farthest_from_start
 from airworthy.benchmarks.fly.config import CONFIG_FILE, DEFAULT_COURSE, FlyConfig, draws, read_config, resolved
 from airworthy.benchmarks.fly.film import Filmed, film_run
 from airworthy.benchmarks.fly.run_record import RunRecord, read_record
@@ -113,13 +114,16 @@ def judge_flights(
     film = kept if filmed.video is None else filmed.video.described()
     for name in (SUMMARY_FILE, REPORT_FILE):  # or a stop in between would leave an older page beside new numbers
         (folder / name).unlink(missing_ok=True)
-    reference = TrackingReference.from_trajectory(record.trajectory())
+    trajectory = record.trajectory()
+    reference = TrackingReference.from_trajectory(trajectory)
     names = record.vehicles
+    results = evaluate_tracking(flown.table, reference, ended_by={**flown.outcomes, **flown.unfinished})
+    why = causes_of(flown.table, results, reference, scene, farthest=farthest_from_start(trajectory))
     summary = summarize(
-        evaluate_tracking(flown.table, reference, ended_by={**flown.outcomes, **flown.unfinished}),
+        results,
         command=str(meta["command"]),
         labels=labels_of(config, record.course, record.waypoints),
-        flight_labels={env: {"vehicle": names[env % len(names)], **_cause(flown, env)} for env in range(config.envs)},
+        flight_labels={env: {"vehicle": names[env % len(names)], **_cause(flown, env, why)} for env in range(config.envs)},
         parameters=record.parameters,
         seed=config.seed,
         drawn=draws(config),
@@ -180,8 +184,8 @@ def _pictured(scene: Scene | None, flown: FlightRun, record: RunRecord) -> dict[
     return place_pictures(scene, flown.table, record.sensor_pictures())
 
 
-def _cause(flown: FlightRun, env: int) -> dict[str, str]:
-    cause = flown.pilot_error if flown.unfinished.get(env) == "pilot_error" else flown.causes.get(env)
+def _cause(flown: FlightRun, env: int, why: Mapping[int, str]) -> dict[str, str]:
+    cause = flown.pilot_error if flown.unfinished.get(env) == "pilot_error" else flown.causes.get(env, why.get(env))
     return {"cause": cause} if cause else {}
 
 

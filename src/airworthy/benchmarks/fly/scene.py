@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from airworthy.planners.common.tracking import PlannerPilot
     from airworthy.scenes import GateFrame, Scene, SceneBatch
 
-__all__ = ["GoalFlight", "ends_of", "is_planner", "limited", "own_of", "plans"]
+__all__ = ["GoalFlight", "ends_of", "is_planner", "limited", "own_of", "plans", "point_text"]
 
 # ---- The scene and the sensors of a run of `airworthy fly` ------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ def check_ends(
     least = 0.0 if config.contact == "respond" else min(min(item.body.size) for item in vehicles) - 1e-3
     gap = float(clearance(batch.geometry, np.asarray(start)[None], env=0).distance[0])
     if gap < least:
-        here, near = _point_text(start), _nearness(gap)
+        here, near = point_text(start), _nearness(gap)
         if goal is None:
             raise AirworthyError(
                 f"The course starts at {here} m, {near}, in {config.scene!r}: move its start, or fly with --contact none."
@@ -154,7 +154,7 @@ def check_ends(
     gap = float(clearance(_unmoving(batch).geometry, np.asarray(goal)[None], env=0).distance[0])
     if gap < least:
         raise AirworthyError(
-            f"The goal {_point_text(goal)} m lies {_nearness(gap)}, in {config.scene!r}: choose another goal, or fly with"
+            f"The goal {point_text(goal)} m lies {_nearness(gap)}, in {config.scene!r}: choose another goal, or fly with"
             " --contact none."
         )
 
@@ -171,7 +171,7 @@ def _nearness(gap: float) -> str:
     return "inside an obstacle" if gap < 0.0 else f"{gap + 0.0:.2g} m from an obstacle, nearer than the vehicle is large"
 
 
-def _point_text(point: Array) -> str:
+def point_text(point: Array) -> str:
     """Return a position as people read it: three digits and no negative zero."""
     return "(" + ", ".join(f"{value + 0.0:.3g}" for value in np.asarray(point, np.float64).tolist()) + ")"
 
@@ -432,8 +432,8 @@ def _mission(config: FlyConfig, vehicles: Sequence[Vehicle], radius: Array, scen
     for name, end in zip(("start", "goal"), ends, strict=True):
         if not ((end >= lower) & (end <= upper)).all():
             raise AirworthyError(
-                f"The {name} {_point_text(end)} m lies outside the scene {scene.name!r}, which reaches from"
-                f" {_point_text(lower)} to {_point_text(upper)} m: choose another."
+                f"The {name} {point_text(end)} m lies outside the scene {scene.name!r}, which reaches from"
+                f" {point_text(lower)} to {point_text(upper)} m: choose another."
             )
     limits = limited(config)
     rows = [np.tile(values, (count, 1)) for values in (ends[0], ends[1], lower, upper)]
