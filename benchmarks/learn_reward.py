@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-# Before NumPy: two threads of ours take products at once; a linear algebra library's own would wait by spinning beside them.
+# Before NumPy: an evaluation's products are small, and threads of a linear algebra library would wait by spinning.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np

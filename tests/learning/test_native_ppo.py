@@ -8,12 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
-from airworthy.core.tracing import adjoint
 from airworthy.learning.environments import Judgement, VectorTask
 from airworthy.learning.environments.tasks import HoverTask, MotorCommand
-from airworthy.learning.native_ppo import NativePpo, PpoOptions, generalized_advantages, ppo_loss
+from airworthy.learning.native_ppo import NativePpo, PpoOptions, generalized_advantages
+from airworthy.learning.native_ppo.twin import loss_gradient
 
 OPTIONS: dict[str, Any] = {"hidden": (16, 8), "rollout": 8, "minibatches": 2, "epochs": 2, "seed": 3}
 
@@ -28,59 +27,58 @@ def test_the_gradient_is_that_of_the_loss() -> None:
     made = trainer()
     for _ in range(3):
         made.update()
-    samples = np.arange(0, 512, 2, dtype=np.int32)
-    gradient, sums = made._gradient(samples)
-    s, o = made.sizes, made.options
-    x = made._seen.reshape(-1, s.observed)[samples].astype(float)
-    taken = made._taken.reshape(-1, s.actions)[samples].astype(float)
-    about = made._about[samples].astype(float)
-    v = [w.astype(float) for w in made._views]
-
-    def flown(first: int) -> list[Array]:
-        layers = [x]
-        for k in (first, first + 2):
-            layers.append(np.tanh(layers[-1] @ v[k].T + v[k + 1]))
-        return [*layers, layers[-1] @ v[first + 4].T + v[first + 5]]
-
-    policy, critic = flown(0), flown(6)
-    mean = np.tanh(policy[3])
-
-    def loss(*inputs: Any) -> Any:
-        old, actions = inputs[9:12], inputs[12:]
-        return ppo_loss(inputs[:4], inputs[4:8], inputs[8], actions, old, o.clip, o.value_weight, o.entropy_weight)
-
-    inputs = [*mean.T, *np.repeat(v[-1][:, None], len(x), axis=1), critic[3][:, 0], *about.T, *taken.T]
-    weight = np.full(len(x), 1.0 / 256)
-    values, slopes = adjoint(loss, inputs, [weight, 0.0 * weight, 0.0 * weight])
-    np.testing.assert_allclose(sums, [np.sum(value) for value in values], rtol=2e-4, atol=2e-4)
-    expected = []
-    for layers, last in ((policy, np.array(slopes[:4]).T * (1.0 - mean**2)), (critic, np.array(slopes[8])[:, None])):
-        slope, parts = last, []
-        for k in (2, 1, 0):
-            parts = [(slope.T @ layers[k]).ravel(), slope.sum(axis=0), *parts]
-            matrix = v[(0 if layers is policy else 6) + 2 * k]
-            slope = slope @ matrix * (1.0 - layers[k] ** 2)
-        expected += parts
-    flat = np.concatenate([*expected, [np.sum(slope) for slope in slopes[4:8]]])
-    assert flat.shape == gradient.shape == made.parameters.shape
-    np.testing.assert_allclose(gradient, flat, rtol=0.0, atol=3e-6 * np.abs(flat).max())
+    blocks = np.arange(0, 32, 2)
+    gradient, sums = made.gradient(blocks)
+    samples = made.samples.reshape(32, -1, 16)[blocks].transpose(0, 2, 1).reshape(256, -1)
+    expected, told = loss_gradient(made.sizes, made._views, samples)
+    assert np.abs(expected).max() > 1e-2
+    assert expected.shape == gradient.shape == made.parameters.shape
+    np.testing.assert_allclose(sums, told, rtol=2e-4, atol=2e-4)
+    np.testing.assert_allclose(gradient, expected, rtol=0.0, atol=3e-6 * np.abs(expected).max())
 
 
-def test_what_the_kernel_acts_is_the_network_with_noise_of_its_log_probability() -> None:
-    made = trainer()
+def test_widths_that_fill_no_tile() -> None:
+    made = trainer(hidden=(17, 6))
     made.update()
-    seen, taken = made._seen[-1].astype(float), made._taken[-1].astype(float)
-    made._pack()
-    made._now[:] = made._seen[-1]
-    made._act(7)
-    np.testing.assert_allclose(made._value_now, made.value(seen), rtol=1e-5, atol=1e-5)
+    gradient, _ = made.gradient(np.arange(16))
+    expected, _ = loss_gradient(
+        made.sizes, made._views, made.samples.reshape(32, -1, 16)[:16].transpose(0, 2, 1).reshape(256, -1)
+    )
+    np.testing.assert_allclose(gradient, expected, rtol=0.0, atol=3e-6 * np.abs(expected).max())
+
+
+def test_a_rollout_is_what_environments_and_network_do_one_by_one() -> None:
+    """The same actions through `VectorTask.step` give the same bits; noise is normal, and log-probabilities are its."""
+    made = trainer()
+    for _ in range(2):
+        made.update()
+    task = VectorTask(made.environments.task, 64, seed=99)
+    task.restore(made.environments.saved())
+    flown = made.fly()
+    s = made.sizes
+    samples = made.samples.transpose(0, 1, 3, 2).reshape(8, 64, s.sample)
+    seen, taken = samples[..., : s.observed], samples[..., s.observed : s.observed + s.actions]
+    values, terms = [], dict.fromkeys(task.terms, 0.0)
+    for t in range(8):
+        np.testing.assert_array_equal(seen[t], task.observation)
+        values.append(made.value(task.observation))
+        result = task.step(taken[t])
+        np.testing.assert_array_equal(flown.rewards[t], result.reward)
+        np.testing.assert_array_equal(flown.ended[t], result.ends.ended)
+        cut = np.where(result.truncated, made.value(result.final_observation), 0.0)
+        np.testing.assert_allclose(flown.cut_values[t], cut, atol=2e-6)
+        terms = {name: total + float(np.mean(result.terms[name])) / 8 for name, total in terms.items()}
+    assert flown.ended.sum() == len(flown.returns) > flown.terminated
+    np.testing.assert_array_equal(task.observation, made.environments.observation)
+    np.testing.assert_array_equal(task.state, made.environments.state)
+    np.testing.assert_allclose(made.values, [*values, made.value(task.observation)], rtol=1e-5, atol=1e-5)
+    assert flown.terms == pytest.approx(terms, abs=1e-6)
     std = np.exp(made._views[-1].astype(float))
-    z = (made._action - made.action(seen)) / std
-    by_hand = (-0.5 * z**2 - np.log(std) - 0.5 * np.log(2 * np.pi)).sum(axis=1)
-    np.testing.assert_allclose(made._log_now, by_hand, rtol=0.0, atol=2e-4)
-    assert abs(np.mean(z)) < 0.2
-    assert np.std(z) == pytest.approx(1.0, abs=0.15)
-    assert taken.shape == (64, 4)
+    z = (taken - made.action(seen)) / std
+    by_hand = (-0.5 * z**2 - np.log(std) - 0.5 * np.log(2 * np.pi)).sum(axis=-1)
+    np.testing.assert_allclose(samples[..., s.observed + s.actions], by_hand, rtol=0.0, atol=2e-4)
+    assert abs(np.mean(z)) < 0.1
+    assert np.std(z) == pytest.approx(1.0, abs=0.05)
 
 
 def test_advantages_by_their_definition() -> None:

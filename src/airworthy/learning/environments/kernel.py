@@ -23,7 +23,16 @@ from airworthy.learning.gradient.dynamics import BODY, Form, Surrogate, vehicle_
 from airworthy.simulation.config import Randomization
 from airworthy.simulation.family import parameter_layout
 
-__all__ = ["RESULTS", "START_DRAWS", "STREAM", "EnvironmentShape", "environment_kernel", "parameters_of"]
+__all__ = [
+    "KERNEL_ARGUMENTS",
+    "RESULTS",
+    "START_DRAWS",
+    "STREAM",
+    "EnvironmentShape",
+    "environment_kernel",
+    "environment_parts",
+    "parameters_of",
+]
 
 RESULTS = ("reward", "return", "terminated", "truncated", "success", "diverged", "length", "last_return")
 """Rows of what a step tells of each environment; named terms of the reward follow."""
@@ -138,6 +147,13 @@ def environment_kernel(shape: EnvironmentShape) -> Any:
 
 def environment_source(shape: EnvironmentShape) -> str:
     """Return the kernel's native text."""
+    numbers, text = environment_parts(shape)
+    enumerators = ", ".join(f"{name} = {value}" for name, value in numbers.items())
+    return "\n".join([shared_source("prelude.h"), f"enum {{ {enumerators} }};", shared_source("random.h"), text])
+
+
+def environment_parts(shape: EnvironmentShape) -> tuple[dict[str, int], str]:
+    """Return enumerators of a step and its native text, which other kernels may take into theirs, behind random.h."""
     parameters = parameters_of(shape)
     count, n = len(parameters.used), shape.actions
 
@@ -174,9 +190,7 @@ def environment_source(shape: EnvironmentShape) -> str:
         **{f"R_{name.upper()}": k for k, name in enumerate((*RESULTS, "terms"))},
     }
     text = files("airworthy.learning.environments").joinpath("native", "environment_step.h").read_text()
-    text = text.replace("TRACED_BLOCKS", "".join(b.source for b in blocks))
-    enumerators = ", ".join(f"{name} = {value}" for name, value in numbers.items())
-    return "\n".join([shared_source("prelude.h"), f"enum {{ {enumerators} }};", shared_source("random.h"), text])
+    return numbers, text.replace("TRACED_BLOCKS", "".join(b.source for b in blocks))
 
 
 KERNEL_ARGUMENTS = """

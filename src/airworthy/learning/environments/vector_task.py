@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, ArrayFloat, ArrayIndex
+from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, ArrayFloat, ArrayIndex, aligned_zeros
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
 from airworthy.core.random import flight_key
@@ -130,16 +130,17 @@ class VectorTask:
         whole = np.concatenate([nominal, speeds, (2.0 * speeds - low - high) / (high - low), [weight]])
         used = whole[self._parameters.used].astype(np.float32)
         rows: dict[str, ArrayAny] = {
-            "parameters": np.repeat(used[:, None], padded, axis=1),
-            "nominal": np.repeat(used[:, None], padded, axis=1),
-            "state": np.zeros((self._shape.state + n, padded), np.float32),
-            "keys": np.zeros((5, padded), np.uint32),
-            "actions": np.zeros((padded, n), np.float32),
-            "mask": np.zeros(padded, np.int32),
-            "result": np.zeros((len(RESULTS) + len(self.terms), padded), np.float32),
-            "observation": np.zeros((2, padded, self.observation_count), np.float32),  # written in turn
-            "final_observation": np.zeros((padded, self.observation_count), np.float32),
+            "parameters": aligned_zeros((len(used), padded)),
+            "nominal": aligned_zeros((len(used), padded)),
+            "state": aligned_zeros((self._shape.state + n, padded)),
+            "keys": aligned_zeros((5, padded), np.uint32),
+            "actions": aligned_zeros((padded, n)),
+            "mask": aligned_zeros(padded, np.int32),
+            "result": aligned_zeros((len(RESULTS) + len(self.terms), padded)),
+            "observation": aligned_zeros((2, padded, self.observation_count)),  # written in turn
+            "final_observation": aligned_zeros((padded, self.observation_count)),
         }
+        rows["parameters"][:] = rows["nominal"][:] = used[:, None]
         wp = quiet_warp()
         self._host: dict[str, Any] = rows
         kernel, blocks = environment_kernel(self._shape), padded // CPU_LANES
@@ -262,9 +263,25 @@ class VectorTask:
         first = self._parameters.place[self._parameters.extra["hover_action"].start]
         return self._host["nominal"][first : first + self.action_count, 0]
 
+    @property
+    def shape(self) -> EnvironmentShape:
+        """Of which kernels that step these environments are made."""
+        return self._shape
+
+    def lend(self) -> dict[str, ArrayAny]:
+        """Lend all memory, by names of the kernel's arguments, to a kernel that steps these environments itself.
+
+        The present observations lie in `observation` (padded env, k), and are to be left there.
+        """
+        if self._turn:
+            self._host["observation"][0] = self._host["observation"][1]
+            self._turn = 0
+        return {**self._host, "observation": self._host["observation"][0]}
+
     def saved(self) -> dict[str, ArrayAny]:
         """Everything that the next step depends on, by name."""
-        return {name: self._host[name].copy() for name in _SAVED}
+        found = self.lend()
+        return {name: found[name].copy() for name in _SAVED}
 
     def restore(self, saved: Mapping[str, ArrayAny]) -> None:
         """Go on from what `saved` gave, to the same bits.
@@ -272,11 +289,12 @@ class VectorTask:
         Raises:
             AirworthyError: It is of other environments.
         """
+        mine = self.lend()
         for name in _SAVED:
-            if name not in saved or saved[name].shape != self._host[name].shape:
+            if name not in saved or saved[name].shape != mine[name].shape:
                 raise AirworthyError("What was saved is of another task or of another number of environments.")
         for name in _SAVED:
-            self._host[name][:] = saved[name]
+            mine[name][:] = saved[name]
 
     def parameter(self, name: str) -> ArrayF32:
         """Parameter rows of the present flights' vehicles, (k, env); those that the task reads.

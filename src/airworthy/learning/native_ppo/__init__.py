@@ -1,6 +1,7 @@
-"""PPO for small networks with everything in lanes: a hundred times the steps of a Python loop on the same cores."""
+"""PPO for small networks with everything in lanes: ten times the steps of a torch loop on the same cores."""
 
 from airworthy.learning.native_ppo.loss import ppo_loss
-from airworthy.learning.native_ppo.trainer import NativePpo, PpoOptions, PpoUpdate, generalized_advantages
+from airworthy.learning.native_ppo.options import PpoOptions, PpoUpdate
+from airworthy.learning.native_ppo.trainer import NativePpo, Rollout, generalized_advantages
 
-__all__ = ["NativePpo", "PpoOptions", "PpoUpdate", "generalized_advantages", "ppo_loss"]
+__all__ = ["NativePpo", "PpoOptions", "PpoUpdate", "Rollout", "generalized_advantages", "ppo_loss"]

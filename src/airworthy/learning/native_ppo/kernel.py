@@ -1,4 +1,4 @@
-"""Kernels of PPO on small networks: to act, and to derive the loss of samples by the weights."""
+"""Kernels of PPO on small networks: a rollout of environments, and the gradient of the loss of a minibatch."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from airworthy.core.arrays import Vector
 from airworthy.core.native_kernel import native_kernel, shared_source
 from airworthy.core.random import Stream
 from airworthy.core.tracing import adjoint, trace
+from airworthy.learning.environments.kernel import KERNEL_ARGUMENTS, EnvironmentShape, environment_parts
 from airworthy.learning.native_ppo.loss import ppo_loss
 from airworthy.learning.network_source import network_source
 
-__all__ = ["ACTION_STREAM", "NetworkSizes", "act_kernel", "rows_of", "update_kernel"]
+__all__ = ["ACTION_STREAM", "SLICE", "TOLD", "NetworkSizes", "rollout_kernel", "scratch_rows", "update_kernel"]
 
 ACTION_STREAM = Stream.RESET
 """Of the noise of actions, at the training's step, index 16 and on: starts and observations take those below."""
+SLICE = 16
+"""Blocks whose rows lie in the second cache together, an even number: ours, for caches of half a megabyte and more."""
+TOLD = ("reward", "ended", "terminated", "cut_value", "return")
+"""What a rollout tells of each step and environment, in this order."""
 
 
 @dataclass(frozen=True)
@@ -38,41 +43,37 @@ class NetworkSizes:
         inner = [(self.first, self.observed), (self.second, self.first)]
         return [*inner, (self.actions, self.second), *inner, (1, self.second)]
 
+    @property
+    def sample(self) -> int:
+        """Numbers of a sample: observation, action, its log-probability, advantage, target of the value."""
+        return self.observed + self.actions + 3
 
-def rows_of(sizes: NetworkSizes) -> tuple[dict[str, int], dict[str, int]]:
-    """First row of what the update leaves, by name: inputs of layers, and slopes of their sums; `END` is their number.
 
-    After the inputs of each layer one row is left free, for ones: the product of slopes and inputs then holds the bias, too.
-    """
+def scratch_rows(sizes: NetworkSizes) -> dict[str, int]:
+    """First row of what the update keeps of a slice, by name: layers, and slopes of their sums; `ROWS` is their number."""
     first, second = sizes.first, sizes.second
     layers = {"POLICY1": first, "POLICY2": second, "VALUE1": first, "VALUE2": second}
-    inputs = {name: count + 1 for name, count in layers.items()}
-    slopes = {**layers, "ACTION": 2 * sizes.actions, "VALUE": 1, "TOLD": 3}
-
-    def places(counts: dict[str, int], at: int) -> dict[str, int]:
-        found = {}
-        for name, count in counts.items():
-            found[name], at = at, at + count
-        return {**found, "END": at}
-
-    return places(inputs, sizes.observed + 1), places(slopes, 0)
+    counts = {**layers, **{f"D_{name}": count for name, count in layers.items()}, "D_ACTION": sizes.actions, "D_VALUE": 1}
+    found, at = {}, sizes.observed
+    for name, count in counts.items():
+        found[name], at = at, at + count
+    return {**found, "ROWS": at}
 
 
 # Both networks read the same inputs into the same arrays.
 _FORWARD = """
-#define NETWORK_FORWARD(w, out, count) \\
-  Net::layer(FIRST, OBSERVED, w, w + FIRST * OBSERVED, o, h1); \\
+#define NETWORK_FORWARD(w, in, out, count) \\
+  Net::layer(FIRST, OBSERVED, w, w + FIRST * OBSERVED, in, h1); \\
   Net::layer(SECOND, FIRST, w + FIRST * OBSERVED + FIRST, w + FIRST * OBSERVED + FIRST + SECOND * FIRST, h1, h2); \\
   Net::product(count, SECOND, w + FIRST * OBSERVED + FIRST + SECOND * FIRST + SECOND, \\
                w + FIRST * OBSERVED + FIRST + SECOND * FIRST + SECOND + count * SECOND, h2, out);
 """
 
 
-def _source(sizes: NetworkSizes, name: str, blocks: str = "") -> str:
+def _numbers(sizes: NetworkSizes) -> dict[str, int]:
     policy = sum(r * c + r for r, c in sizes.forward[:3])
     value = sum(r * c + r for r, c in sizes.forward[3:])
-    inputs, slopes = rows_of(sizes)
-    numbers = {
+    return {
         "OBSERVED": sizes.observed,
         "FIRST": sizes.first,
         "SECOND": sizes.second,
@@ -81,20 +82,34 @@ def _source(sizes: NetworkSizes, name: str, blocks: str = "") -> str:
         "LOG_STD": policy + value,
         "BACKWARD": policy + value + sizes.actions,
         "STREAM": int(ACTION_STREAM),
-        **{f"I_{key}": row for key, row in inputs.items()},
-        **{f"D_{key}": row for key, row in slopes.items()},
+        "SAMPLE": sizes.sample,
+        "S_ACTION": sizes.observed,
+        "S_LOG": sizes.observed + sizes.actions,
     }
+
+
+def _source(numbers: dict[str, int], name: str, replaced: dict[str, str]) -> str:
     enumerators = ", ".join(f"{key} = {number}" for key, number in numbers.items())
-    text = files("airworthy.learning.native_ppo").joinpath("native", name).read_text().replace("TRACED_BLOCKS", blocks)
+    text = files("airworthy.learning.native_ppo").joinpath("native", name).read_text()
+    for key, block in replaced.items():
+        text = text.replace(key, block)
     return "\n".join(
         [shared_source("prelude.h"), f"enum {{ {enumerators} }};", shared_source("random.h"), network_source(), _FORWARD, text]
     )
 
 
 @cache
-def act_kernel(sizes: NetworkSizes) -> Any:
-    """Return the kernel that acts."""
-    return native_kernel("ppo_act", _source(sizes, "policy_act.h"), _ACT)
+def rollout_kernel(sizes: NetworkSizes, shape: EnvironmentShape) -> Any:
+    """Return the kernel that flies environments with a policy.
+
+    Args:
+        sizes: Of the network.
+        shape: Of the environments.
+    """
+    enumerators, step = environment_parts(shape)
+    source = _source({**enumerators, **_numbers(sizes)}, "policy_rollout.h", {"ENVIRONMENT_STEP": step})
+    environment = "".join(f"{line}\n" for line in KERNEL_ARGUMENTS.splitlines() if line.partition(":")[0].strip() != "stepping")
+    return native_kernel(f"ppo_rollout_{shape.task.name}", source, environment + _ROLLOUT)
 
 
 @cache
@@ -113,28 +128,29 @@ def update_kernel(sizes: NetworkSizes) -> Any:
         trace(loss, "loss", read, {"out": 3}),
         trace(loss_adjoint, "loss_adjoint", {**read, "bar": 3}, {"out": 2 * n + 1}),
     ]
-    return native_kernel("ppo_update", _source(sizes, "policy_update.h", "".join(b.source for b in blocks)), _UPDATE)
+    numbers = {**_numbers(sizes), **scratch_rows(sizes), "SLICE": SLICE}
+    source = _source(numbers, "policy_update.h", {"TRACED_BLOCKS": "".join(b.source for b in blocks)})
+    return native_kernel("ppo_update", source, _UPDATE)
 
 
-_ACT = """
-    weights: float32[]            # policy, critic, log_std, then transposed matrices
-    deviation: float32[]          # (actions,): exp(log_std)
-    observation: float32[]        # (env, observed)
-    keys: uint32[]                # (4, env)
-    action: float32[]             # (env, actions): written
-    log_probabilities: float32[]  # (env,): written
-    values: float32[]             # (env,): written
-    env_count: int
-    step: int
+_ROLLOUT = """
+    weights: float32[]     # policy, critic, log_std, then transposed matrices
+    deviation: float32[]   # (actions,): exp(log_std)
+    noise_keys: uint32[]   # (4, env)
+    first_step: int32[]    # (1,): of the training, on which noise depends
+    samples: float32[]     # (steps, blocks, sample, lane): written, but for advantage and target
+    values: float32[]      # (steps + 1, env): written
+    told: float32[]        # (told, steps, env): written
+    terms: float32[]       # (terms, env): sums over the rollout, written
+    steps: int
 """
 _UPDATE = """
-    weights: float32[]      # as above
-    index: int32[]          # (chunk,): which samples
-    observation: float32[]  # (samples, observed)
-    action: float32[]       # (samples, actions)
-    about: float32[]        # (samples, 3): old log-probability, advantage, target
-    inputs: float32[]       # (rows, stride): written
-    slopes: float32[]       # (rows, stride): written
-    stride: int
-    weight: float           # of a sample's loss
+    weights: float32[]     # as above
+    order: int32[]         # (2 pairs,): which blocks of samples
+    samples: float32[]     # as above
+    scratch: float32[]     # (parts, rows, a slice and a block): written
+    gradient: float32[]    # (parts, weights, then 3 sums of what the loss tells): written
+    pairs: int             # of blocks
+    parts: int
+    weight: float          # of a sample's loss
 """

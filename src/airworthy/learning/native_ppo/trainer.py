@@ -5,26 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayFloat
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayFloat, aligned_zeros
 from airworthy.core.errors import AirworthyError
-from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_launch, quiet_warp
+from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
 from airworthy.core.random import Stream, flight_key, normals
 from airworthy.core.runs.checkpoints import Checkpoint
-from airworthy.core.schema import Bound, check_fields
-from airworthy.core.threads import run_at_once
 from airworthy.learning.environments import VectorTask
-from airworthy.learning.native_ppo.kernel import NetworkSizes, act_kernel, rows_of, update_kernel
+from airworthy.learning.native_ppo.kernel import SLICE, TOLD, NetworkSizes, rollout_kernel, scratch_rows, update_kernel
+from airworthy.learning.native_ppo.options import PpoOptions, PpoUpdate
 
-__all__ = ["NativePpo", "PpoOptions", "PpoUpdate", "generalized_advantages"]
+__all__ = ["NativePpo", "Rollout", "generalized_advantages"]
 
 _BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-5
 """Adam's; the epsilon is the one usual with PPO (Huang et al., 37 implementation details, 2022)."""
-_CHUNK = 2048
-"""Samples of a launch: what it leaves stays in the second cache for the products."""
+_PARTS = 8
+"""Of a minibatch, each summed by itself: as many threads can share it, and its bits do not depend on how many do (ours)."""
 _RATE_MIN, _RATE_MAX = 1e-5, 1e-2
 """Of the adaptive learning rate (specification, learning by reward, section 5)."""
 _WEIGHT_FLIGHT = 0xFFFFFFFF
@@ -32,72 +31,21 @@ _WEIGHT_FLIGHT = 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
-class PpoOptions:
-    """How to learn. Defaults are the published ones of Aerial Gym's motor-command task (specification aerial_gym, 9.3).
+class Rollout:
+    """What was flown between two updates."""
 
-    `least_std` and `reward_scale` are ours. With the published clip of 0.05 the adaptive rate soon reaches its bound and
-    learns slowly; 0.2 learns faster.
-    """
-
-    hidden: tuple[int, int] = (32, 24)
-    """Widths of the two hidden layers, of policy and critic each."""
-    rollout: Annotated[int, Bound(1, 4096)] = 32
-    """Policy steps between updates."""
-    minibatches: Annotated[int, Bound(1, 1024)] = 2
-    """Parts of a rollout that are learnt one after the other."""
-    epochs: Annotated[int, Bound(1, 100)] = 5
-    """Passes over a rollout."""
-    learning_rate: Annotated[float, Bound(0.0, 1.0)] = 3e-4
-    """At the beginning."""
-    target_divergence: Annotated[float, Bound(0.0, 10.0)] = 0.016
-    """Of old and new policy per pass: above twice of it the learning rate falls, below half of it it rises; 0: it stays."""
-    gamma: Annotated[float, Bound(0.0, 1.0)] = 0.99
-    """Discount of a step."""
-    lam: Annotated[float, Bound(0.0, 1.0)] = 0.95
-    """Of generalised advantages."""
-    clip: Annotated[float, Bound(1e-3, 1.0)] = 0.05
-    """By how much a ratio of probabilities counts away from 1."""
-    value_weight: Annotated[float, Bound(0.0, 100.0)] = 2.0
-    """Of half the squared error of the value."""
-    entropy_weight: Annotated[float, Bound(0.0, 1.0)] = 0.01
-    """Of the policy's entropy."""
-    gradient_norm: Annotated[float, Bound(1e-6, 1e6)] = 1.0
-    """A longer gradient is shortened."""
-    initial_std: Annotated[float, Bound(1e-3, 10.0)] = 0.4
-    """Of actions."""
-    least_std: Annotated[float, Bound(1e-4, 10.0)] = 0.05
-    """Of actions, below which exploration would be lost."""
-    reward_scale: Annotated[float, Bound(1e-6, 1e6)] = 0.1
-    """Factor on rewards, so that values are near 1 in size."""
-    seed: int = 0
-    """Of weights, starts, vehicles, and noise."""
-
-    def __post_init__(self) -> None:
-        check_fields(self, "PpoOptions.")
-
-
-@dataclass(frozen=True)
-class PpoUpdate:
-    """What one update came to."""
-
-    env_steps: int
-    reward: float
-    """Mean per step, as the task gives it."""
-    divergence: float
-    value_error: float
-    """Root of the mean squared error of the critic, in scaled rewards, over the last pass."""
-    explained: float
-    """Share of the variance of the targets that the critic knew before the update."""
-    std: float
-    """Mean of the actions' standard deviations."""
-    learning_rate: float
-    gradient_norm: float
-    ended: int
-    """Flights that ended."""
+    rewards: Array
+    """As the task gives them, (steps, env)."""
+    ended: ArrayBool
+    """Where a flight ended with the step, for whatever reason, (steps, env)."""
+    cut_values: Array
+    """The critic's of the final observation where a flight was only cut off, else 0, (steps, env)."""
     terminated: int
-    """Of these, those that were not only cut off."""
-    episode_return: float
-    """Mean of ended flights; NaN where none did."""
+    """Flights that ended, and were not only cut off."""
+    returns: Array
+    """Of flights that ended."""
+    terms: dict[str, float]
+    """Mean per step of the named parts of the reward."""
 
 
 def generalized_advantages(
@@ -131,31 +79,27 @@ def generalized_advantages(
 class NativePpo:
     """A policy and its critic that learn a task by reward.
 
-    Set OPENBLAS_NUM_THREADS=1 before NumPy is imported: its threads wait by spinning beside the two of an update, and halve
-    the speed.
-
     Args:
         environments: To learn in; a multiple of 16 of them.
         options: How.
-        threads: 1 or 2 threads of the update; the numbers are the same.
+        threads: Most threads; the numbers are the same.
 
     Raises:
         AirworthyError: Numbers of environments or samples that do not divide.
     """
 
-    def __init__(self, environments: VectorTask, options: PpoOptions | None = None, threads: int = 2):
+    def __init__(self, environments: VectorTask, options: PpoOptions | None = None, threads: int | None = None):
         self.options = o = options or PpoOptions()
         self.environments, n = environments, environments.env_count
         samples = n * o.rollout
-        self._chunk = min(_CHUNK, samples // o.minibatches // 2)
-        if n % CPU_LANES or samples % o.minibatches or not self._chunk or samples // o.minibatches % (2 * self._chunk):
+        # Two blocks of samples at a time.
+        if n % CPU_LANES or samples % (2 * CPU_LANES * o.minibatches):
             raise AirworthyError(
                 f"{n} environments x {o.rollout} steps in {o.minibatches} minibatches cannot be learnt from; expected a"
-                f" multiple of {CPU_LANES} environments, minibatches of a multiple of {2 * _CHUNK} samples (or fewer, even)."
+                f" multiple of {CPU_LANES} environments, and minibatches of a multiple of {2 * CPU_LANES} samples."
             )
         k, a = environments.observation_count, environments.action_count
         self.sizes = NetworkSizes(k, *o.hidden, a, o.clip, o.value_weight, o.entropy_weight)
-        self._threads = threads
         forward = sum(r * c + r for r, c in self.sizes.forward) + a
         self.parameters = np.zeros(forward, np.float32)
         """Weights of policy and critic, and the logarithms of standard deviations, in this order."""
@@ -165,7 +109,7 @@ class NativePpo:
         self._steps = 0
         self.learning_rate, self.env_steps, self.updates = o.learning_rate, 0, 0
         self._begin()
-        self._make_arrays(samples)
+        self._make_arrays(threads)
         self._rng = np.random.Generator(np.random.Philox(key=o.seed & (2**64 - 1)))
 
     def _split(self) -> Iterator[ArrayF32]:
@@ -192,132 +136,107 @@ class NativePpo:
         self._views[5][:] = np.arctanh(hover)
         self._views[-1][:] = math.log(self.options.initial_std)
 
-    def _make_arrays(self, samples: int) -> None:
+    def _make_arrays(self, threads: int | None) -> None:
         e, s, o = self.environments, self.sizes, self.options
+        blocks = e.env_count // CPU_LANES
+        pairs = o.rollout * blocks // o.minibatches // 2
+        self._parts = min(_PARTS, pairs)
         inner = s.first * s.second
-        self._packed = np.zeros(self.parameters.size + 2 * inner + s.second * (s.actions + 1), np.float32)
+        self._packed = aligned_zeros(self.parameters.size + 2 * inner + s.second * (s.actions + 1))
         self._deviation = np.zeros(s.actions, np.float32)
-        steps = o.rollout
-        self._seen = np.zeros((steps, e.env_count, s.observed), np.float32)
-        self._taken = np.zeros((steps, e.env_count, s.actions), np.float32)
-        self._log = np.zeros((steps, e.env_count), np.float32)
-        self._values = np.zeros((steps + 1, e.env_count), np.float32)
-        self._about = np.zeros((samples, 3), np.float32)
+        self._first_step = np.zeros(1, np.int32)
+        self.samples: ArrayF32 = aligned_zeros((o.rollout, blocks, s.sample, CPU_LANES))
+        """What was flown, (step, block, number, lane): observation, action, its log-probability, advantage, target."""
+        self.values: ArrayF32 = aligned_zeros((o.rollout + 1, e.env_count))
+        """What the critic expected, (step, env)."""
+        self._told = aligned_zeros((len(TOLD), o.rollout, e.env_count))
+        self._terms = aligned_zeros((len(e.terms), e.env_count))
+        self._order = np.zeros(2 * pairs, np.int32)
+        self._sums = np.zeros((self._parts, self.parameters.size + 3), np.float32)
         # An episode that no flight comes to: noise of actions shares no number with starts or observations.
-        self._noise_keys = flight_key(o.seed, e.flight_ids, 0xFFFFFFFE).T.astype(np.uint32).copy()
-        self._now = np.zeros((e.env_count, s.observed), np.float32)
-        self._action = np.zeros((e.env_count, s.actions), np.float32)
-        self._log_now, self._value_now = np.zeros(e.env_count, np.float32), np.zeros(e.env_count, np.float32)
-        inputs, slopes = rows_of(s)
-        # A row longer than a chunk: at 8 kB apart rows would share a few places of the first cache.
-        self._stride = self._chunk + CPU_LANES
-        self._parts = [
-            (
-                np.zeros(self._chunk, np.int32),
-                np.zeros((inputs["END"], self._stride), np.float32),
-                np.zeros((slopes["END"], self._stride), np.float32),
-            )
-            for _ in range(2)
-        ]
-        for _, x, _d in self._parts:
-            for first, _, _, columns in self._layers():
-                x[first + columns] = 1.0
+        keys = flight_key(o.seed, e.flight_ids, 0xFFFFFFFE).T.astype(np.uint32).copy()
+        scratch = aligned_zeros((self._parts, scratch_rows(s)["ROWS"], (SLICE + 1) * CPU_LANES))
         wp = quiet_warp()
 
         def shared(array: ArrayAny) -> Any:
             return wp.array(array.reshape(-1), device="cpu", copy=False)
 
-        self._act_arguments = [
-            shared(x)
-            for x in (self._packed, self._deviation, self._now, self._noise_keys, self._action, self._log_now, self._value_now)
-        ]
-        weight = 1.0 / (samples // o.minibatches)
-        common = [shared(self._seen), shared(self._taken), shared(self._about)]
-        packed = self._act_arguments[0]
-        self._update_launchers = [
-            Launcher(
-                update_kernel(s),
-                self._chunk // CPU_LANES,
-                [packed, shared(index), *common, shared(x), shared(d), self._stride, weight],
-                "cpu",
-                threads=1,
-            )
-            for index, x, d in self._parts
-        ]
+        packed, flown = shared(self._packed), shared(self.samples)
+        lent = [shared(x) for x in e.lend().values()]
+        mine = [shared(self._deviation), shared(keys), shared(self._first_step)]
+        told = [shared(self.values), shared(self._told), shared(self._terms)]
+        arguments = [*lent, e.env_count, e.task.episode_steps, packed, *mine, flown, *told, o.rollout]
+        self._rollout = Launcher(rollout_kernel(s, e.shape), blocks, arguments, "cpu", threads)
+        weight = 1.0 / (2 * pairs * CPU_LANES)
+        arguments = [packed, shared(self._order), flown, shared(scratch), shared(self._sums), pairs, self._parts, weight]
+        self._update = Launcher(update_kernel(s), self._parts, arguments, "cpu", threads)
 
     # ---- learning ----------------------------------------------------------------------------------------------------
 
     def update(self) -> PpoUpdate:
         """Fly one rollout and learn from it."""
         o, e = self.options, self.environments
-        self._pack()
-        rewards, ended, cut_values, told = self._fly()
-        advantages = generalized_advantages(rewards, self._values[:-1], self._values[-1], ended, cut_values, o.gamma, o.lam)
-        targets = advantages + self._values[:-1]
-        spread = float(targets.var())
-        explained = 1.0 - float((targets - self._values[:-1]).var()) / spread if spread > 0.0 else math.nan
-        self._about[:, 0] = self._log.ravel()
-        self._about[:, 1] = ((advantages - advantages.mean()) / (advantages.std() + 1e-8)).ravel()
-        self._about[:, 2] = targets.ravel()
+        flown = self.fly()
+        advantages = generalized_advantages(
+            flown.rewards * o.reward_scale, self.values[:-1], self.values[-1], flown.ended, flown.cut_values, o.gamma, o.lam
+        )
+        spread = float((advantages + self.values[:-1]).var())
+        explained = 1.0 - float(advantages.var()) / spread if spread > 0.0 else math.nan
+        self.learn_from(advantages)
+        blocks = o.rollout * e.env_count // CPU_LANES
         divergence = error = norm = 0.0
-        samples = o.rollout * e.env_count
         for _ in range(o.epochs):
             divergence = error = 0.0
-            for part in np.split(self._rng.permutation(samples).astype(np.int32), o.minibatches):
-                gradient, sums = self._gradient(part)
+            # Blocks of environments at one instant are drawn together: their flights know nothing of each other.
+            for part in np.split(self._rng.permutation(blocks), o.minibatches):
+                gradient, sums = self.gradient(part)
                 norm = self._descend(gradient)
-                self._pack()
-                divergence, error = divergence + sums[1] / samples, error + sums[2] / samples
-            self._adapt(divergence)
+                divergence, error = divergence + sums[1], error + sums[2]
+            self._adapt(divergence / (blocks * CPU_LANES))
         self.updates += 1
-        self.env_steps += samples
-        returns = told["returns"]
+        self.env_steps += blocks * CPU_LANES
         return PpoUpdate(
             self.env_steps,
-            told["reward"],
-            divergence,
-            math.sqrt(error),
+            float(flown.rewards.mean()),
+            divergence / (blocks * CPU_LANES),
+            math.sqrt(error / (blocks * CPU_LANES)),
             explained,
             float(np.exp(self._views[-1]).mean()),
             self.learning_rate,
             norm,
-            int(ended.sum()),
-            told["terminated"],
-            float(np.mean(returns)) if len(returns) else math.nan,
+            int(flown.ended.sum()),
+            flown.terminated,
+            float(np.mean(flown.returns)) if len(flown.returns) else math.nan,
+            flown.terms,
         )
 
-    def _fly(self) -> tuple[Array, ArrayBool, Array, dict[str, Any]]:
+    def fly(self) -> Rollout:
+        """Fly a rollout; what was seen and done lies in `samples`, what the critic expected in `values`."""
         o, e = self.options, self.environments
-        steps, n = o.rollout, e.env_count
-        rewards, cut = np.zeros((steps, n)), np.zeros((steps, n))
-        ended = np.zeros((steps, n), bool)
-        terminated, returns, total = 0, [], 0.0
-        for t in range(steps):
-            self._now[:] = e.observation
-            self._act(self.updates * steps + t)
-            self._seen[t], self._taken[t], self._log[t], self._values[t] = (
-                self._now,
-                self._action,
-                self._log_now,
-                self._value_now,
-            )
-            result = e.step(self._action)
-            total += float(result.reward.mean())
-            rewards[t] = result.reward * o.reward_scale
-            ended[t] = result.ends.ended
-            terminated += int(result.terminated.sum())
-            if (over := result.truncated).any():
-                cut[t, over] = self.value(result.final_observation[over])
-            if ended[t].any():
-                returns.extend(result.ends.returns[ended[t]])
-        self._now[:] = e.observation
-        self._values[steps] = self.value(self._now)
-        return rewards, ended, cut, {"terminated": terminated, "returns": returns, "reward": total / steps}
+        self._pack()
+        self._first_step[0] = self.updates * o.rollout
+        e.lend()
+        self._rollout.launch()
+        told = dict(zip(TOLD, self._told, strict=True))
+        ended = told["ended"] > 0.5
+        means = self._terms.mean(axis=1, dtype=float) / o.rollout
+        return Rollout(
+            told["reward"].astype(float),
+            ended,
+            told["cut_value"].astype(float),
+            int(told["terminated"].sum()),
+            told["return"][ended].astype(float),
+            dict(zip(e.terms, means.tolist(), strict=True)),
+        )
 
-    def _act(self, step: int) -> None:
-        blocks = self.environments.env_count // CPU_LANES
-        numbers = [self.environments.env_count, step]
-        quiet_launch(act_kernel(self.sizes), blocks, [*self._act_arguments, *numbers, 0], "cpu")
+    def learn_from(self, advantages: Array) -> None:
+        """Set advantages of what was flown, (steps, env), and with them the targets of the values."""
+        s = self.sizes
+        shape = self.samples[:, :, 0].shape
+        self.samples[:, :, s.observed + s.actions + 1] = ((advantages - advantages.mean()) / (advantages.std() + 1e-8)).reshape(
+            shape
+        )
+        self.samples[:, :, s.observed + s.actions + 2] = (advantages + self.values[:-1]).reshape(shape)
 
     def _pack(self) -> None:
         """Weights as the kernels read them: the policy's middle and last matrix and the critic's again, transposed."""
@@ -326,52 +245,23 @@ class NativePpo:
         np.concatenate([part.ravel() for part in parts], out=self._packed)
         np.exp(v[-1], out=self._deviation)
 
-    def _gradient(self, samples: ArrayAny) -> tuple[Array, Array]:
-        """Gradient of the mean loss of a minibatch, and its sums of loss, divergence and squared error."""
-        halves = np.split(samples, 2)
-        found: list[tuple[Array, Array]] = [(np.zeros(0), np.zeros(0))] * 2
+    def gradient(self, blocks: ArrayAny) -> tuple[Array, Array]:
+        """Gradient of the mean loss of a minibatch, and its sums of loss, divergence and squared error.
 
-        def work(k: int) -> None:
-            found[k] = self._half(k, halves[k])
-
-        if self._threads > 1:
-            run_at_once([lambda: work(0), lambda: work(1)])
-        else:
-            work(0)
-            work(1)
-        # Halves are summed in order whichever thread made them: the same bits with one thread and with two.
-        return found[0][0] + found[1][0], found[0][1] + found[1][1]
-
-    def _half(self, k: int, samples: ArrayAny) -> tuple[Array, Array]:
-        index, inputs, slopes = self._parts[k]
-        s, used = self.sizes, slice(0, self._chunk)
-        layers = [(inputs[x : x + columns + 1, used].T, slopes[d : d + rows, used]) for x, d, rows, columns in self._layers()]
-        rest = slopes[rows_of(s)[1]["ACTION"] + s.actions : rows_of(s)[1]["ACTION"] + 2 * s.actions, used]
-        told = slopes[rows_of(s)[1]["TOLD"] : rows_of(s)[1]["TOLD"] + 3, used]
-        sums = [np.zeros((len(d), x.shape[1])) for x, d in layers]
-        by_std, totals = np.zeros(s.actions), np.zeros(3)
-        for start in range(0, len(samples), self._chunk):
-            index[:] = samples[start : start + self._chunk]
-            self._update_launchers[k].launch()
-            for total, (x, d) in zip(sums, layers, strict=True):
-                total += d @ x
-            by_std += rest.sum(axis=1)
-            totals += told.sum(axis=1)
-        parts = [part for total in sums for part in (total[:, :-1].ravel(), total[:, -1])]
-        return np.concatenate([*parts, by_std]), totals
-
-    def _layers(self) -> Iterator[tuple[int, int, int, int]]:
-        """Tell first row of inputs, first row of slopes, rows and columns of each matrix, in the order of `forward`."""
-        x, d = rows_of(self.sizes)
-        names = (("POLICY", "ACTION"), ("VALUE", "VALUE"))
-        for k, (rows, columns) in enumerate(self.sizes.forward):
-            prefix, last = names[k // 3]
-            read = (0, x[f"{prefix}1"], x[f"{prefix}2"])[k % 3]
-            yield read, d[(f"{prefix}1", f"{prefix}2", last)[k % 3]], rows, columns
+        Args:
+            blocks: Which blocks of `samples`, counted through its first two axes.
+        """
+        self._pack()
+        self._order[:] = blocks
+        self._update.launch()
+        # In one order, whichever thread made them: the same bits with any number of threads.
+        whole = self._sums.sum(axis=0, dtype=float)
+        return whole[:-3], whole[-3:]
 
     def _descend(self, gradient: Array) -> float:
         """Adam; returns the gradient's norm before it was shortened."""
-        norm = float(np.linalg.norm(gradient))
+        # Not by a library of linear algebra, whose threads wait by spinning and take sums in another order.
+        norm = math.sqrt(float(np.square(gradient).sum()))
         if not math.isfinite(norm):
             raise AirworthyError("The gradient of PPO is not finite: rewards or observations of the task are too large.")
         gradient = gradient * min(1.0, self.options.gradient_norm / max(norm, 1e-30))

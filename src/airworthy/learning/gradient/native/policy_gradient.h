@@ -7,51 +7,6 @@
 #else
 #define SEPARATE __attribute__((noinline))
 #endif
-#if LANES > 1
-struct Products {
-  // G = D X^T over rows of `count` numbers, four rows of each at a time: sixteen sums that do not wait for each other. Not by a
-  // library of linear algebra: its threads wait by spinning, and its sums depend on how many they are.
-  static INLINE float total(F x) {
-    const auto eight = x.lo + x.hi;
-    const auto four = eight.lo + eight.hi;
-    const auto two = four.lo + four.hi;
-    return two.x + two.y;
-  }
-  static INLINE void tile(const int m, const int n, const int count, const float* d, const float* x, const int columns, float* g) {
-    F sum[16];
-    for (int j = 0; j < m * n; ++j) sum[j] = N::c(0.0f);
-    PRAGMA_NOUNROLL
-    for (int k = 0; k < count; k += LANES) {
-      F left[4], right[4];
-      for (int i = 0; i < m; ++i) left[i] = N::load(d + i * count + k);
-      for (int j = 0; j < n; ++j) right[j] = N::load(x + j * count + k);
-      for (int i = 0; i < m; ++i)
-        for (int j = 0; j < n; ++j) sum[i * n + j] = Net::fused(left[i], right[j], sum[i * n + j]);
-    }
-    for (int i = 0; i < m; ++i)
-      for (int j = 0; j < n; ++j) g[i * columns + j] = total(sum[i * n + j]);
-  }
-  static INLINE void strip(const int m, const int columns, const int count, const float* d, const float* x, float* g) {
-    int c = 0;
-    PRAGMA_NOUNROLL
-    for (; c + 4 <= columns; c += 4) tile(m, 4, count, d, x + c * count, columns, g + c);
-    if (columns % 4) tile(m, columns % 4, count, d, x + c * count, columns, g + c);
-  }
-  // The gradient of a layer: by its matrix, and behind that by its bias.
-  static INLINE void outer(const int rows, const int columns, const int count, const float* d, const float* x, float* g) {
-    int r = 0;
-    PRAGMA_NOUNROLL
-    for (; r + 4 <= rows; r += 4) strip(4, columns, count, d + r * count, x, g + r * columns);
-    if (rows % 4) strip(rows % 4, columns, count, d + r * count, x, g + r * columns);
-    PRAGMA_NOUNROLL
-    for (r = 0; r < rows; ++r) {
-      F sum = N::c(0.0f);
-      for (int k = 0; k < count; k += LANES) sum += N::load(d + r * count + k);
-      g[rows * columns + r] = total(sum);
-    }
-  }
-};
-#endif
 struct T {
 TRACED_BLOCKS
 };
@@ -135,7 +90,7 @@ for (int t = steps - 1; t >= 0; --t) {
 #if LANES > 1
 const int count = steps * LANES;
 float* const g1 = gradient.data + (long long)task * (v1 - w1);
-Products::outer(HIDDEN, OBSERVED, count, SLOPE_ROW(D_FIRST, 0), INPUT_ROW(0, 0), g1);
-Products::outer(HIDDEN, HIDDEN, count, SLOPE_ROW(D_SECOND, 0), INPUT_ROW(I_HIDDEN1, 0), g1 + (w2 - w1));
-Products::outer(ACTIONS, HIDDEN, count, SLOPE_ROW(D_THIRD, 0), INPUT_ROW(I_HIDDEN2, 0), g1 + (w3 - w1));
+Rows::outer(HIDDEN, OBSERVED, 0, count, count, SLOPE_ROW(D_FIRST, 0), INPUT_ROW(0, 0), g1);
+Rows::outer(HIDDEN, HIDDEN, 0, count, count, SLOPE_ROW(D_SECOND, 0), INPUT_ROW(I_HIDDEN1, 0), g1 + (w2 - w1));
+Rows::outer(ACTIONS, HIDDEN, 0, count, count, SLOPE_ROW(D_THIRD, 0), INPUT_ROW(I_HIDDEN2, 0), g1 + (w3 - w1));
 #endif

@@ -1,63 +1,74 @@
-// The loss of a chunk of samples and its slopes by every layer's sums, a block of LANES samples per task; products of the rows that it
-// leaves are the gradients of the weights. Needs network.h. T::loss and T::loss_adjoint are traced. The twin is
-// airworthy.learning.native_ppo.twin.
+// The gradient of the loss by the weights, over a part of a minibatch per task: a slice of blocks of LANES samples forwards, through the
+// loss and backwards, its rows left in the second cache, then the sums of outer products, and so on with the next slice. Needs network.h.
+// T::loss and T::loss_adjoint are traced. The twin is airworthy.learning.native_ppo.twin.
 struct T {
 TRACED_BLOCKS
 };
-const int lane0 = task * LANES;
-#define IN(r) (inputs.data + (r) * stride + lane0)
-#define OUT(r) (slopes.data + (r) * stride + lane0)
-F o[OBSERVED], h1[FIRST], h2[SECOND], g1[FIRST], g2[SECOND], mean[ACTIONS], value[1], a[ACTIONS], old[3];
-#if LANES == 1
-const int sample = index.data[lane0];
-for (int k = 0; k < OBSERVED; ++k) o[k] = observation.data[(long long)sample * OBSERVED + k];
-for (int k = 0; k < ACTIONS; ++k) a[k] = action.data[(long long)sample * ACTIONS + k];
-for (int k = 0; k < 3; ++k) old[k] = about.data[(long long)sample * 3 + k];
-#else
-for (int lane = 0; lane < LANES; ++lane) {
-  const int sample = index.data[lane0 + lane];
-  for (int k = 0; k < OBSERVED; ++k) o[k][lane] = observation.data[(long long)sample * OBSERVED + k];
-  for (int k = 0; k < ACTIONS; ++k) a[k][lane] = action.data[(long long)sample * ACTIONS + k];
-  for (int k = 0; k < 3; ++k) old[k][lane] = about.data[(long long)sample * 3 + k];
-}
-#endif
 const float* const w = weights.data;
-NETWORK_FORWARD(w, mean, ACTIONS)
-for (int k = 0; k < ACTIONS; ++k) mean[k] = Net::tanh(mean[k]);
-for (int k = 0; k < FIRST; ++k) g1[k] = h1[k];
-for (int k = 0; k < SECOND; ++k) g2[k] = h2[k];
-const float* const u = weights.data + VALUE;
-NETWORK_FORWARD(u, value, 1)
-const F zero = N::c(0.0f), one = N::c(1.0f);
-F log_std[ACTIONS], told[3], bar[3], slope[2 * ACTIONS + 1], d1[FIRST], d2[SECOND];
-for (int k = 0; k < ACTIONS; ++k) log_std[k] = N::c(weights.data[LOG_STD + k]);
-T::loss(mean, log_std, value[0], a, old, told);
-bar[0] = N::c(weight);
-bar[1] = bar[2] = zero;
-T::loss_adjoint(mean, log_std, value[0], a, old, bar, slope);
-for (int k = 0; k < 3; ++k) N::store(OUT(D_TOLD + k), told[k]);
-for (int k = 0; k < OBSERVED; ++k) N::store(IN(k), o[k]);
-// The policy, whose last layer ends in tanh.
-for (int k = 0; k < ACTIONS; ++k) slope[k] *= one - mean[k] * mean[k];
-const float* const v = weights.data + BACKWARD;
-Net::product(SECOND, ACTIONS, v + FIRST * SECOND, nullptr, slope, d2);
-for (int k = 0; k < SECOND; ++k) d2[k] *= one - g2[k] * g2[k];
-Net::product(FIRST, SECOND, v, nullptr, d2, d1);
-for (int k = 0; k < FIRST; ++k) d1[k] *= one - g1[k] * g1[k];
-for (int k = 0; k < FIRST; ++k) N::store(IN(I_POLICY1 + k), g1[k]);
-for (int k = 0; k < SECOND; ++k) N::store(IN(I_POLICY2 + k), g2[k]);
-for (int k = 0; k < FIRST; ++k) N::store(OUT(D_POLICY1 + k), d1[k]);
-for (int k = 0; k < SECOND; ++k) N::store(OUT(D_POLICY2 + k), d2[k]);
-for (int k = 0; k < 2 * ACTIONS; ++k) N::store(OUT(D_ACTION + k), slope[k]);
-// The value.
-F* const by_value = slope + 2 * ACTIONS;
+const float* const u = w + VALUE;
+const float* const v = w + BACKWARD;
 const float* const z = v + FIRST * SECOND + SECOND * ACTIONS;
-Net::product(SECOND, 1, z + FIRST * SECOND, nullptr, by_value, d2);
-for (int k = 0; k < SECOND; ++k) d2[k] *= one - h2[k] * h2[k];
-Net::product(FIRST, SECOND, z, nullptr, d2, d1);
-for (int k = 0; k < FIRST; ++k) d1[k] *= one - h1[k] * h1[k];
-for (int k = 0; k < FIRST; ++k) N::store(IN(I_VALUE1 + k), h1[k]);
-for (int k = 0; k < SECOND; ++k) N::store(IN(I_VALUE2 + k), h2[k]);
-for (int k = 0; k < FIRST; ++k) N::store(OUT(D_VALUE1 + k), d1[k]);
-for (int k = 0; k < SECOND; ++k) N::store(OUT(D_VALUE2 + k), d2[k]);
-N::store(OUT(D_VALUE), by_value[0]);
+// Matrix, bias, matrix, bias, matrix, bias.
+enum { B1 = FIRST * OBSERVED, W2 = B1 + FIRST, B2 = W2 + SECOND * FIRST, W3 = B2 + SECOND };
+enum { STRIDE = (SLICE + 1) * LANES };
+float* const rows = scratch.data + (long long)task * (ROWS * STRIDE);
+float* const g = gradient.data + (long long)task * (BACKWARD + 3);
+for (int k = 0; k < BACKWARD + 3; ++k) g[k] = 0.0f;
+F log_std[ACTIONS], by_log_std[ACTIONS], totals[3];
+for (int k = 0; k < ACTIONS; ++k) log_std[k] = N::c(w[LOG_STD + k]), by_log_std[k] = N::c(0.0f);
+for (int k = 0; k < 3; ++k) totals[k] = N::c(0.0f);
+// Two blocks at a time: parts begin at even ones.
+const int first_block = (int)((long long)pairs * task / parts) * 2, last_block = (int)((long long)pairs * (task + 1) / parts) * 2;
+PRAGMA_NOUNROLL
+for (int slice = first_block; slice < last_block; slice += SLICE) {
+  const int blocks = last_block - slice < SLICE ? last_block - slice : SLICE;
+  PRAGMA_NOUNROLL
+  for (int at = 0; at < blocks; at += 2) {
+    float* const x = rows + at * LANES;
+#define ROW(name) (x + (name) * STRIDE)
+    const float* sample[2];
+    for (int i = 0; i < 2; ++i) {
+      sample[i] = samples.data + (long long)order.data[slice + at + i] * (SAMPLE * LANES);
+      for (int k = 0; k < OBSERVED; ++k) N::store(x + k * STRIDE + i * LANES, N::load(sample[i] + k * LANES));
+    }
+    Rows::product(FIRST, OBSERVED, 2, Rows::TANH, STRIDE, w, w + B1, x, x, ROW(POLICY1));
+    Rows::product(SECOND, FIRST, 2, Rows::TANH, STRIDE, w + W2, w + B2, ROW(POLICY1), x, ROW(POLICY2));
+    Rows::product(ACTIONS, SECOND, 2, Rows::TANH, STRIDE, w + W3, w + W3 + ACTIONS * SECOND, ROW(POLICY2), x, ROW(D_ACTION));
+    Rows::product(FIRST, OBSERVED, 2, Rows::TANH, STRIDE, u, u + B1, x, x, ROW(VALUE1));
+    Rows::product(SECOND, FIRST, 2, Rows::TANH, STRIDE, u + W2, u + B2, ROW(VALUE1), x, ROW(VALUE2));
+    Rows::product(1, SECOND, 2, Rows::PLAIN, STRIDE, u + W3, u + W3 + SECOND, ROW(VALUE2), x, ROW(D_VALUE));
+    for (int i = 0; i < 2; ++i) {
+      const F one = N::c(1.0f);
+      F mean[ACTIONS], a[ACTIONS], old[3], told[3], bar[3], slope[2 * ACTIONS + 1];
+      for (int k = 0; k < ACTIONS; ++k) mean[k] = N::load(ROW(D_ACTION + k) + i * LANES);
+      for (int k = 0; k < ACTIONS; ++k) a[k] = N::load(sample[i] + (S_ACTION + k) * LANES);
+      for (int k = 0; k < 3; ++k) old[k] = N::load(sample[i] + (S_LOG + k) * LANES);
+      const F value = N::load(ROW(D_VALUE) + i * LANES);
+      bar[0] = N::c(weight);
+      bar[1] = bar[2] = N::c(0.0f);
+      T::loss(mean, log_std, value, a, old, told);
+      T::loss_adjoint(mean, log_std, value, a, old, bar, slope);
+      // The policy's last layer ends in tanh; the critic's does not.
+      for (int k = 0; k < ACTIONS; ++k) N::store(ROW(D_ACTION + k) + i * LANES, slope[k] * (one - mean[k] * mean[k]));
+      N::store(ROW(D_VALUE) + i * LANES, slope[2 * ACTIONS]);
+      for (int k = 0; k < ACTIONS; ++k) by_log_std[k] += slope[ACTIONS + k];
+      for (int k = 0; k < 3; ++k) totals[k] += told[k];
+    }
+    Rows::product(
+      SECOND, ACTIONS, 2, Rows::SLOPE, STRIDE, v + FIRST * SECOND, nullptr, ROW(D_ACTION), ROW(POLICY2), ROW(D_POLICY2)
+    );
+    Rows::product(FIRST, SECOND, 2, Rows::SLOPE, STRIDE, v, nullptr, ROW(D_POLICY2), ROW(POLICY1), ROW(D_POLICY1));
+    Rows::product(SECOND, 1, 2, Rows::SLOPE, STRIDE, z + FIRST * SECOND, nullptr, ROW(D_VALUE), ROW(VALUE2), ROW(D_VALUE2));
+    Rows::product(FIRST, SECOND, 2, Rows::SLOPE, STRIDE, z, nullptr, ROW(D_VALUE2), ROW(VALUE1), ROW(D_VALUE1));
+  }
+  const int count = blocks * LANES;
+#define OUTER(r, c, d, in, to) Rows::outer(r, c, 1, count, STRIDE, rows + (d) * STRIDE, rows + (in) * STRIDE, to);
+  OUTER(FIRST, OBSERVED, D_POLICY1, 0, g)
+  OUTER(SECOND, FIRST, D_POLICY2, POLICY1, g + W2)
+  OUTER(ACTIONS, SECOND, D_ACTION, POLICY2, g + W3)
+  OUTER(FIRST, OBSERVED, D_VALUE1, 0, g + VALUE)
+  OUTER(SECOND, FIRST, D_VALUE2, VALUE1, g + VALUE + W2)
+  OUTER(1, SECOND, D_VALUE, VALUE2, g + VALUE + W3)
+}
+for (int k = 0; k < ACTIONS; ++k) g[LOG_STD + k] = Rows::total(by_log_std[k]);
+for (int k = 0; k < 3; ++k) g[BACKWARD + k] = Rows::total(totals[k]);

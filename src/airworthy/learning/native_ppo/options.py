@@ -1,0 +1,81 @@
+"""How PPO learns, and what an update of it came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from airworthy.core.schema import Bound, check_fields
+
+__all__ = ["PpoOptions", "PpoUpdate"]
+
+
+@dataclass(frozen=True)
+class PpoOptions:
+    """How to learn. Defaults are the published ones of Aerial Gym's motor-command task (specification aerial_gym, 9.3).
+
+    `least_std` and `reward_scale` are ours. With the published clip of 0.05 the adaptive rate soon reaches its bound and
+    learns slowly; 0.2 learns faster.
+    """
+
+    hidden: tuple[int, int] = (32, 24)
+    """Widths of the two hidden layers, of policy and critic each."""
+    rollout: Annotated[int, Bound(1, 4096)] = 32
+    """Policy steps between updates."""
+    minibatches: Annotated[int, Bound(1, 1024)] = 2
+    """Parts of a rollout that are learnt one after the other."""
+    epochs: Annotated[int, Bound(1, 100)] = 5
+    """Passes over a rollout."""
+    learning_rate: Annotated[float, Bound(0.0, 1.0)] = 3e-4
+    """At the beginning."""
+    target_divergence: Annotated[float, Bound(0.0, 10.0)] = 0.016
+    """Of old and new policy per pass: above twice of it the learning rate falls, below half of it it rises; 0: it stays."""
+    gamma: Annotated[float, Bound(0.0, 1.0)] = 0.99
+    """Discount of a step."""
+    lam: Annotated[float, Bound(0.0, 1.0)] = 0.95
+    """Of generalised advantages."""
+    clip: Annotated[float, Bound(1e-3, 1.0)] = 0.05
+    """By how much a ratio of probabilities counts away from 1."""
+    value_weight: Annotated[float, Bound(0.0, 100.0)] = 2.0
+    """Of half the squared error of the value."""
+    entropy_weight: Annotated[float, Bound(0.0, 1.0)] = 0.01
+    """Of the policy's entropy."""
+    gradient_norm: Annotated[float, Bound(1e-6, 1e6)] = 1.0
+    """A longer gradient is shortened."""
+    initial_std: Annotated[float, Bound(1e-3, 10.0)] = 0.4
+    """Of actions."""
+    least_std: Annotated[float, Bound(1e-4, 10.0)] = 0.05
+    """Of actions, below which exploration would be lost."""
+    reward_scale: Annotated[float, Bound(1e-6, 1e6)] = 0.1
+    """Factor on rewards, so that values are near 1 in size."""
+    seed: int = 0
+    """Of weights, starts, vehicles, and noise."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "PpoOptions.")
+
+
+@dataclass(frozen=True)
+class PpoUpdate:
+    """What one update came to."""
+
+    env_steps: int
+    reward: float
+    """Mean per step, as the task gives it."""
+    divergence: float
+    value_error: float
+    """Root of the mean squared error of the critic, in scaled rewards, over the last pass."""
+    explained: float
+    """Share of the variance of the targets that the critic knew before the update."""
+    std: float
+    """Mean of the actions' standard deviations."""
+    learning_rate: float
+    gradient_norm: float
+    ended: int
+    """Flights that ended."""
+    terminated: int
+    """Of these, those that were not only cut off."""
+    episode_return: float
+    """Mean of ended flights; NaN where none did."""
+    terms: dict[str, float] = field(default_factory=dict)
+    """Mean per step of the named parts of the reward."""
