@@ -58,6 +58,14 @@ def test_flying_needs_no_torch_and_vehicles_no_kernels() -> None:
     assert not loaded & (HEAVY - {"scipy"})
 
 
+def test_every_command_loads_without_torch() -> None:
+    # A base installation has none: what needs it says so when it begins to train, and not before.
+    trainings = {f"airworthy.cli.learning.train_{kind}" for kind in ("hover", "boundary")}
+    modules = sorted({module for module, _ in cli.COMMANDS.values()} | trainings)
+    result = fresh("-c", f"import sys; sys.modules['torch'] = None\nimport {', '.join(modules)}")
+    assert (result.returncode, result.stderr) == (0, "")
+
+
 def test_rooms_load_on_first_use() -> None:
     assert isinstance(airworthy.core, types.ModuleType)
     with pytest.raises(AttributeError, match="no attribute 'basement'"):

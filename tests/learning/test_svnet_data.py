@@ -17,7 +17,6 @@ from airworthy.learning.svnet import RunOptions, SvNetOptions
 from airworthy.learning.svnet.adaptation import AdaptationConfig, absorbed_ratio, best_ratio, unexplained
 from airworthy.learning.svnet.data import SizedImages, TrainingData, batch_order, training_data
 from airworthy.learning.svnet.metrics import history_figures
-from airworthy.learning.svnet.model import read_backbone
 from airworthy.learning.svnet.report import Line, lines, scatter
 from airworthy.pilots.svnet.features import History, from_command, observable
 from airworthy.pilots.svnet.variants import backbone_shapes, variant
@@ -142,7 +141,10 @@ def test_a_run_cannot_take_a_negative_time() -> None:
 
 
 def test_a_backbone_is_read_and_strangers_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
     from safetensors.numpy import save_file
+
+    from airworthy.learning.svnet.model import read_backbone
 
     rng = np.random.default_rng(0)
     tensors = {name: rng.normal(size=shape).astype(np.float32) for name, shape in backbone_shapes().items()}

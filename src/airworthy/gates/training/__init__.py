@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from airworthy.core.faces import lazy_names
 from airworthy.core.idle_options import refuse_idle
 from airworthy.gates.training.data import LabelTable, read_labels
-from airworthy.gates.training.options import IDLE_RULES, BoundaryOptions, BoundaryRunOptions
-
-if TYPE_CHECKING:
-    from airworthy.gates.training.training import TrainedBoundary
-else:
-    __getattr__, __dir__ = lazy_names(__name__)
+from airworthy.gates.training.options import IDLE_RULES, BoundaryOptions, BoundaryRunOptions, TrainedBoundary
 
 __all__ = ["BoundaryOptions", "BoundaryRunOptions", "LabelTable", "TrainedBoundary", "read_labels", "train_boundary"]
 
@@ -45,8 +38,9 @@ def train_boundary(
             use, there is no such device, or numbers became infinite.
         ModuleNotFoundError: torch is not installed; the extra 'learn' brings it.
     """
-    from airworthy.gates.training.training import train
-
     options = options or BoundaryOptions()
     refuse_idle(options, IDLE_RULES)
+    # Behind the checks: what is refused is told without torch, too.
+    from airworthy.gates.training.training import train
+
     return train(labels, out, options, run or BoundaryRunOptions(), command, quiet)

@@ -1,9 +1,11 @@
-"""What is chosen for a training, and what is not part of it: where and how long it runs."""
+"""What is chosen for a training, what is not part of it (where and how long it runs), and what comes of it. Without torch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.idle_options import IdleRule
@@ -11,7 +13,7 @@ from airworthy.core.schema import check_fields
 from airworthy.gates.planner.network import Skew
 from airworthy.learning.machine import COUNT_MAX, SEED_MAX, TrainingOptions, TrainingRunOptions
 
-__all__ = ["IDLE_RULES", "BoundaryOptions", "BoundaryRunOptions"]
+__all__ = ["IDLE_RULES", "BoundaryOptions", "BoundaryRunOptions", "TrainedBoundary"]
 
 
 @dataclass(frozen=True)
@@ -118,3 +120,26 @@ class BoundaryRunOptions(TrainingRunOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_fields(self)
+
+
+@dataclass(frozen=True)
+class TrainedBoundary:
+    """A network's folder."""
+
+    folder: Path
+    """With `weights.safetensors`, `contract.json`, `report.html`, `training.jsonl`."""
+    finished: bool
+    """False: it was stopped after the minutes that it was given, and goes on from there."""
+    epochs: int
+    """Done."""
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    """Content of `report.json`."""
+
+    @classmethod
+    def of(cls, folder: Path, figures: Mapping[str, Any]) -> TrainedBoundary:
+        """Return a finished one.
+
+        Raises:
+            KeyError, TypeError, ValueError: The figures are not those of a training.
+        """
+        return cls(folder, True, int(figures["epochs"]), figures)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from airworthy.gates.planner.contract import CONTRACT_FILE, BoundaryContract, re
 from airworthy.gates.planner.network import Boundary
 from airworthy.gates.training.data import LabelSubset, LabelTable, TrainingArrays, rows_of
 from airworthy.gates.training.metrics import Skew, clipped, kept_limit, loss_minimum, loss_of, metrics_of, percent_error
-from airworthy.gates.training.options import BoundaryOptions, BoundaryRunOptions
+from airworthy.gates.training.options import BoundaryOptions, BoundaryRunOptions, TrainedBoundary
 from airworthy.gates.training.run import BoundaryRun
 from airworthy.learning.machine import computing, machine_for
 from airworthy.learning.training_folder import (
@@ -35,7 +35,6 @@ from airworthy.learning.training_folder import (
 from airworthy.reports.page import card, page_of, percent
 
 __all__ = [
-    "TrainedBoundary",
     "histogram",
     "loss_chart",
     "part_metrics",
@@ -334,32 +333,6 @@ def _left_out(figures: Mapping[str, Any]) -> str:
 
 
 # -----------------------------------------------------------------------------------------------------------------------------
-
-# ---- What came of a training, in a few numbers ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class TrainedBoundary:
-    """A network's folder."""
-
-    folder: Path
-    """With `weights.safetensors`, `contract.json`, `report.html`, `training.jsonl`."""
-    finished: bool
-    """False: it was stopped after the minutes that it was given, and goes on from there."""
-    epochs: int
-    """Done."""
-    figures: Mapping[str, Any] = field(default_factory=dict)
-    """Content of `report.json`."""
-
-    @classmethod
-    def of(cls, folder: Path, figures: Mapping[str, Any]) -> TrainedBoundary:
-        """Return a finished one.
-
-        Raises:
-            KeyError, TypeError, ValueError: The figures are not those of a training.
-        """
-        return cls(folder, True, int(figures["epochs"]), figures)
-
 
 # ---- What a training leaves behind: weights with their contract, the training log, figures, a report -------------------------
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from airworthy.core.idle_options import refuse_idle
 from airworthy.learning.svnet.data import ExpertPairs
-from airworthy.learning.svnet.options import IDLE_RULES, RUN_RULES, RunOptions, SvNetOptions
-from airworthy.learning.svnet.training import TrainedSvNet
+from airworthy.learning.svnet.options import IDLE_RULES, RUN_RULES, RunOptions, SvNetOptions, TrainedSvNet
 
 __all__ = ["ExpertPairs", "RunOptions", "SvNetOptions", "TrainedSvNet", "train_svnet"]
 
@@ -39,9 +38,10 @@ def train_svnet(
             use, there is no such device, or too many minibatches were not finite.
         ModuleNotFoundError: torch is not installed; the extra 'learn' brings it.
     """
-    from airworthy.learning.svnet.training import train
-
     options, run = options or SvNetOptions(), run or RunOptions()
     refuse_idle(options, IDLE_RULES)
     refuse_idle(run, RUN_RULES, options)
+    # Behind the checks: what is refused is told without torch, too.
+    from airworthy.learning.svnet.training import train
+
     return train(pairs, out, options, run, command, quiet)

@@ -1,10 +1,11 @@
-"""What is chosen for a training, and what is not part of it: where and how long it runs."""
+"""What is chosen for a training, what is not part of it (where and how long it runs), and what comes of it. Without torch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.idle_options import IdleRule
@@ -12,7 +13,7 @@ from airworthy.core.schema import check_fields
 from airworthy.learning.machine import COUNT_MAX, SEED_MAX, TrainingOptions, TrainingRunOptions
 from airworthy.pilots.svnet.variants import Variant, variant
 
-__all__ = ["IDLE_RULES", "RUN_RULES", "RunOptions", "SvNetOptions"]
+__all__ = ["IDLE_RULES", "RUN_RULES", "RunOptions", "SvNetOptions", "TrainedSvNet"]
 
 # Ours; published: 224 (spec/sousvide section 7).
 SIDE_MIN, SIDE_MAX = 17, 1024
@@ -164,3 +165,29 @@ class RunOptions(TrainingRunOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_fields(self)
+
+
+@dataclass(frozen=True)
+class TrainedSvNet:
+    """A policy's folder."""
+
+    folder: Path
+    """With `weights.safetensors`, `contract.json`, `report.html`, `training.jsonl`."""
+    variant: str
+    finished: bool
+    """False: it was stopped after the minutes that it was given, and goes on from there."""
+    minibatches: int
+    """Done."""
+    total: int
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    """Content of `report.json`."""
+
+    @classmethod
+    def of(cls, folder: Path, figures: Mapping[str, Any]) -> TrainedSvNet:
+        """Return a finished one.
+
+        Raises:
+            KeyError, TypeError, ValueError: The figures are not those of a training.
+        """
+        done = int(figures["minibatches"])
+        return cls(folder, str(figures["variant"]), True, done, done, figures)

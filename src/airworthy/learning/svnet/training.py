@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from airworthy.learning.machine import computing, machine_for
 from airworthy.learning.svnet.data import ExpertPairs, TrainingData, training_data
 from airworthy.learning.svnet.metrics import command_metrics, history_figures
 from airworthy.learning.svnet.model import pretrained_digests
-from airworthy.learning.svnet.options import RunOptions, SvNetOptions
+from airworthy.learning.svnet.options import RunOptions, SvNetOptions, TrainedSvNet
 from airworthy.learning.svnet.report import write_training_report
 from airworthy.learning.svnet.run import SvNetRun
 from airworthy.learning.svnet.stages import CommandStage, stage_names
@@ -41,7 +41,6 @@ __all__ = [
     "FIGURES_FILE",
     "TRAINING_LOG_FILE",
     "Curves",
-    "TrainedSvNet",
     "contract_of",
     "figures_of",
     "train",
@@ -50,32 +49,6 @@ __all__ = [
 ]
 
 # ---- What came of a training, in a few numbers ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class TrainedSvNet:
-    """A policy's folder."""
-
-    folder: Path
-    """With `weights.safetensors`, `contract.json`, `report.html`, `training.jsonl`."""
-    variant: str
-    finished: bool
-    """False: it was stopped after the minutes that it was given, and goes on from there."""
-    minibatches: int
-    """Done."""
-    total: int
-    figures: Mapping[str, Any] = field(default_factory=dict)
-    """Content of `report.json`."""
-
-    @classmethod
-    def of(cls, folder: Path, figures: Mapping[str, Any]) -> TrainedSvNet:
-        """Return a finished one.
-
-        Raises:
-            KeyError, TypeError, ValueError: The figures are not those of a training.
-        """
-        done = int(figures["minibatches"])
-        return cls(folder, str(figures["variant"]), True, done, done, figures)
 
 
 # ---- Curves for TensorBoard, where they are asked for -----------------------------------------------------------------------
