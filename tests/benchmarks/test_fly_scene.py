@@ -18,7 +18,8 @@ from airworthy.evaluation import read_summary
 from airworthy.geometry.distance import clearance
 from airworthy.scenes import GateFrame, Pose, Scene, SceneBatch, scene
 from airworthy.simulation import read_flight
-from airworthy.vehicles import vehicle
+from airworthy.vehicles import named_vehicle, vehicle, write_vehicle
+from airworthy.vehicles.record import SensorMount
 
 CARL = vehicle("carl")
 QUICK = {"vehicle": ("carl",), "report": False, "hold": 0.0}
@@ -74,6 +75,16 @@ def test_sensor_tokens() -> None:
     found = mounted_sensors(FlyConfig(sensors=("eye=oak_d:rgb,depth st_vl53l5cx",)), [CARL])
     assert list(found) == ["eye", "st_vl53l5cx"]
     assert found["eye"].channels == ("rgb", "depth")
+
+
+def test_a_device_that_is_none_is_named_with_file_and_sensor(tmp_path: Path) -> None:
+    top = SensorMount("top", "lidar", "ouster_os0_63")
+    write_vehicle(replace(CARL, name="mine", sensors=(top,)), tmp_path / "mine.toml")
+    file = str(tmp_path / "mine.toml")
+    config = FlyConfig(vehicle=(file,), sensors=("carried",))
+    with pytest.raises(AirworthyError) as caught:
+        mounted_sensors(config, [named_vehicle(file)])
+    assert str(caught.value).startswith(f"{file!r}: Sensor 'top' of vehicle 'mine': Unknown sensor 'ouster_os0_63'.")
 
 
 def test_sensors_without_a_scene_are_refused(tmp_path: Path) -> None:

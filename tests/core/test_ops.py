@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -216,3 +217,9 @@ def test_ends_and_what_is_not_a_number(function: Callable[[Any], Any], x: float,
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(function(np.float64(x)), value)
         np.testing.assert_array_equal(function(np.float32(x)), np.float32(value))
+
+
+def test_how_to_learn_lists_every_operation_that_a_task_may_use() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "reinforcement_learning.md").read_text()
+    section = page.partition("## A task of one's own")[2].partition("## Gymnasium")[0]
+    assert [name for name in ops.__all__ if f"`{name}`" not in section] == []

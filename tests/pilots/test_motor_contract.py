@@ -202,6 +202,18 @@ def test_no_folder_and_other_weights(folder: Path) -> None:
     assert "There is no file" in refused(folder / "nowhere")
 
 
+def test_a_folder_of_several_seeds_names_theirs(tmp_path: Path) -> None:
+    for seed in range(5):
+        write_motor_folder(tmp_path / "seeds" / f"seed_{seed}", contract(), weights(contract()))
+        if seed in (0, 4):
+            named = ", ".join(repr(str(tmp_path / "seeds" / f"seed_{k}")) for k in range(min(seed + 1, 3)))
+            what = "a policy lies" if seed == 0 else "5 policies lie, one per seed or variant,"
+            assert refused(tmp_path / "seeds") == (
+                f"{str(tmp_path / 'seeds')!r} does not hold a policy itself; {what} in folders of it:"
+                f" name {named}{'' if seed == 0 else ' ...'}."
+            )
+
+
 def test_weights_that_cannot_be_written(tmp_path: Path) -> None:
     given = contract()
     for change, said in (

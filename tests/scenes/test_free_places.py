@@ -110,3 +110,18 @@ def test_a_small_object_is_flown_beside(tmp_path: Path) -> None:
     assert centred.start is not None
     assert clearance(SceneBatch(kept).geometry, [kept.start.position]).distance[0] > 0.3
     np.testing.assert_allclose(np.subtract(kept.start.position, centred.start.position), (4.5, 0.5, 0.0), atol=1e-6)
+
+
+def test_a_scanned_floor_lies_under_start_and_goal(tmp_path: Path) -> None:
+    """A corner of two corridors: the straight line through its middle would leave what was scanned."""
+    x, y = np.meshgrid(np.arange(0.0, 12.01, 0.2), np.arange(0.0, 12.01, 0.2), indexing="ij")
+    floor = (x < 3.01) | (y < 3.01)
+    points = np.column_stack([x[floor], y[floor], np.zeros(floor.sum())])
+    head = f"ply\nformat ascii 1.0\nelement vertex {len(points)}\n" + "".join(f"property float {a}\n" for a in "xyz")
+    path = tmp_path / "corner.ply"
+    path.write_text(head + "end_header\n" + "\n".join(f"{a:.2f} {b:.2f} {c:.2f}" for a, b, c in points))
+    found = ends(scene(str(path)))
+    assert ((found[:, 0] < 3.2) | (found[:, 1] < 3.2)).all()
+    assert ((found[:, :2] > -0.2) & (found[:, :2] < 12.2)).all()
+    np.testing.assert_allclose(found[:, 2], 1.35, atol=0.05)  # 1.25 m above cells of 0.2 m
+    assert np.linalg.norm(found[1] - found[0]) > 6.0

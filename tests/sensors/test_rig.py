@@ -89,3 +89,7 @@ def test_a_record_may_name_devices() -> None:
     assert (lidar.name, lidar.rate, lidar.mount.position) == ("ouster_os0_64", 20.0, (0.0, 0.0, 0.1))
     with pytest.raises(AirworthyError, match="names no device"):
         carried_sensors(replace(vehicle("carl"), sensors=(replace(top, device=""),)))
+    with pytest.raises(AirworthyError, match=r"Sensor 'top' of vehicle 'carl': Unknown sensor 'ouster_os0_63'"):
+        carried_sensors(replace(vehicle("carl"), sensors=(replace(top, device="ouster_os0_63"),)))
+    with pytest.raises(AirworthyError, match=r"mount it when flying, --sensors top=my\.toml:mine, with the pose in that file"):
+        carried_sensors(replace(vehicle("carl"), sensors=(replace(top, device="my.toml:mine"),)))

@@ -10,6 +10,7 @@ does not fit is refused in one sentence. What a contract says is each network's 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ __all__ = [
     "check_kind",
     "checked_tensors",
     "contract_kind",
+    "folders_below",
     "parse_contract",
     "read_contract_table",
     "read_weights",
@@ -119,6 +121,9 @@ Shapes = Mapping[str, tuple[int, ...]]
 CONTRACT_FILE, WEIGHTS_FILE = "contract.json", "weights.safetensors"
 # Ours: contracts of shipped networks have 3.6 kB; a larger file is no contract and is not parsed.
 CONTRACT_LIMIT_BYTES = 256 * 1024
+# Ours: a folder of runs is searched, a home directory given by mistake is not.
+_FOLDERS_MAX = 1000
+"""Folders that are looked into for a network, at most."""
 # What stands in the seal's place while the digest is taken: as long as the digest, so that nothing else moves.
 _OPEN = "0" * 64
 _SEALED = re.compile(r'"seal": "([0-9a-f]{64})"\n}\n\Z')
@@ -173,6 +178,16 @@ def contract_kind(folder: str | Path) -> str:
     table = read_contract_table(path) if path.is_file() else None
     kind = table.get("kind") if isinstance(table, dict) else None
     return kind if isinstance(kind, str) else ""
+
+
+def folders_below(folder: str | Path) -> list[Path]:
+    """Return the networks' folders inside a folder, by name: a demo's, those of several seeds, or of several variants."""
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry, _ in zip(entries, range(_FOLDERS_MAX), strict=False) if entry.is_dir())
+    except OSError:
+        return []
+    return [Path(folder) / name for name in names if (Path(folder) / name / CONTRACT_FILE).is_file()]
 
 
 def parse_contract(text: str, where: str) -> Any:

@@ -60,7 +60,7 @@ class _FreePoints:
         return _FreePoints(self.points[kept], self.column[kept], self.weight[kept], self.room[kept])
 
 
-def with_free_path(scene: Scene, lower: Array, upper: Array) -> Scene:
+def with_free_path(scene: Scene, lower: Array, upper: Array, scanned: bool = False) -> Scene:
     """Return a scene of meshes with a free start and goal, within its bounds.
 
     Both lie in the largest connected free space at flying height above a surface, where what lies under a ceiling counts more
@@ -71,6 +71,7 @@ def with_free_path(scene: Scene, lower: Array, upper: Array) -> Scene:
         scene: With bounds.
         lower: Lower corner of the box around what there is, world [m], (3,).
         upper: Upper corner, world [m], (3,).
+        scanned: It is a point cloud: where it has no surface below nothing was seen, and both lie above one if they can.
     """
     from airworthy.scenes.batch import SceneBatch
 
@@ -80,8 +81,11 @@ def with_free_path(scene: Scene, lower: Array, upper: Array) -> Scene:
     def distance(points: Array) -> Array:
         return np.asarray(clearance(batch, points).distance, float)
 
-    found = _largest(batch, distance, bounds, lower, upper)
-    pair = None if found is None else _far_apart(batch, distance, found)
+    pair = None
+    for supported in (True, False) if scanned else (False,):
+        if pair is None:
+            found = _largest(batch, distance, bounds, lower, upper, supported)
+            pair = None if found is None else _far_apart(batch, distance, found)
     if pair is None:
         start, goal = free_path(distance, *bounds, 0.5 * (lower + upper))
         return replace(scene, start=start, goal=goal)
@@ -90,9 +94,14 @@ def with_free_path(scene: Scene, lower: Array, upper: Array) -> Scene:
 
 
 def _largest(
-    batch: GeometryBatch, distance: Callable[[Array], Array], bounds: tuple[Array, Array], lower: Array, upper: Array
+    batch: GeometryBatch,
+    distance: Callable[[Array], Array],
+    bounds: tuple[Array, Array],
+    lower: Array,
+    upper: Array,
+    supported: bool,
 ) -> _FreePoints | None:
-    """Return the connected free places of the largest weighted area; None around an object."""
+    """Return the connected free places of the largest weighted area, above a surface alone or not; None around an object."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -101,7 +110,9 @@ def _largest(
     count = np.maximum(np.floor(size[:2] / cell).astype(int), 1)
     # Symmetric about the middle, so that they lie alike in the thing wherever it stands.
     axes = [0.5 * (bounds[0][k] + bounds[1][k]) + cell * (np.arange(n) - 0.5 * (n - 1)) for k, n in enumerate(count)]
-    found = _above_surfaces(batch, np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 2), bounds, lower, upper)
+    found = _above_surfaces(
+        batch, np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 2), bounds, lower, upper, supported
+    )
     found = replace(found, room=distance(found.points))
     found = found.part(found.room >= _NARROW)
     if not len(found.points):
@@ -117,9 +128,9 @@ def _largest(
 
 
 def _above_surfaces(
-    batch: GeometryBatch, columns: Array, bounds: tuple[Array, Array], lower: Array, upper: Array
+    batch: GeometryBatch, columns: Array, bounds: tuple[Array, Array], lower: Array, upper: Array, supported: bool
 ) -> _FreePoints:
-    """Return the places above all surfaces that columns (n, 2) meet, and above the lowest height where they meet none."""
+    """Return the places above all surfaces that columns (n, 2) meet; if they need no support, also where they meet none."""
     down = RayTable(np.array([[[0.0, 0.0, -1.0]]]))
     roof = lower[2] + max(_TOP[0] * float(upper[2] - lower[2]), _TOP[1])
     active, ceiling = np.arange(len(columns)), np.full(len(columns), np.inf)
@@ -134,7 +145,7 @@ def _above_surfaces(
         open_ = ~np.isfinite(ceiling[active])
         kind = np.where(met, np.where(open_, np.where(surface >= roof, _ROOF, _OUTDOORS), _INDOORS), _NEAR_SURFACE)
         # Under a hill's surface there is no place to fly.
-        usable = (gap >= 2.0 * _NARROW) & (met | open_)
+        usable = (gap >= 2.0 * _NARROW) & (met | (open_ & (not supported)))
         height = surface + np.minimum(_HEIGHT, 0.5 * gap)
         points.append(np.column_stack([columns[active], height])[usable])
         column.append(active[usable])

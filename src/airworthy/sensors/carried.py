@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.errors import AirworthyError, UnknownNameError, unknown_name
 from airworthy.core.frames import BODY_FROM_CAMERA, conjugate, multiply, normalize
 from airworthy.optics.distortion import PlumbBob
 from airworthy.optics.projections import Pinhole
 from airworthy.sensors.devices import Device, device
 from airworthy.sensors.mounting import Mount
+from airworthy.sensors.own import is_own
 from airworthy.splats.policy_view import PolicyView
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.record import SensorMount
@@ -32,7 +33,7 @@ def carried_sensors(vehicle: Vehicle) -> dict[str, Device]:
 def _carried(vehicle: Vehicle, mount: SensorMount) -> Device:
     numbers = dict(mount.parameters)
     if mount.device:
-        item = device(mount.device)
+        item = _device_of(vehicle, mount)
     elif mount.kind == "camera" and all(name in numbers for name in _INTRINSICS):
         item = Device(mount.name, "camera", _pinhole(numbers), channels=("rgb",), source=f"record of vehicle {vehicle.name}")
     else:
@@ -49,6 +50,20 @@ def _carried(vehicle: Vehicle, mount: SensorMount) -> Device:
     x, y, z, w = (float(value) for value in attitude)
     return item.variant(
         mount=Mount(mount.position, (x, y, z, w)), rate=numbers.get("rate_hz", item.rate), randomize_mount=False
+    )
+
+
+def _device_of(vehicle: Vehicle, mount: SensorMount) -> Device:
+    try:
+        return device(mount.device)
+    except AirworthyError as error:
+        if not is_own(mount.device):
+            raise UnknownNameError(f"Sensor {mount.name!r} of vehicle {vehicle.name!r}: {error}") from error
+    # A record is complete in itself, wherever it is moved: a file beside it would not go with it.
+    raise AirworthyError(
+        f"Sensor {mount.name!r} of vehicle {vehicle.name!r} names the device {mount.device!r}, a file of one's own, where a"
+        f" vehicle's record takes names of the catalogue: take it out of the record and mount it when flying,"
+        f" --sensors {mount.name}={mount.device}, with the pose in that file (docs/howto/sensors.md)."
     )
 
 

@@ -187,7 +187,7 @@ def mounted_sensors(config: FlyConfig, vehicles: Sequence[Vehicle]) -> dict[str,
     found: dict[str, MountedSensor] = {}
     for token in (part for text in config.sensors for part in text.split()):
         if token == CARRIED:
-            _add_carried(found, vehicles)
+            _add_carried(found, vehicles, config.vehicle)
             continue
         name, named, rest = token.partition("=")
         kind, channels = _kind_of(rest if named else name)
@@ -208,8 +208,13 @@ def _kind_of(text: str) -> tuple[str, str]:
     return kind, channels
 
 
-def _add_carried(found: dict[str, MountedSensor], vehicles: Sequence[Vehicle]) -> None:
-    carried = [carried_sensors(vehicle) for vehicle in vehicles]
+def _add_carried(found: dict[str, MountedSensor], vehicles: Sequence[Vehicle], words: Sequence[str]) -> None:
+    carried = []
+    for vehicle, word in zip(vehicles, words, strict=True):
+        try:
+            carried.append(carried_sensors(vehicle))
+        except AirworthyError as error:
+            raise error if word == vehicle.name else AirworthyError(f"{word!r}: {error}") from error
     if not carried[0]:
         raise AirworthyError(f"The record of {vehicles[0].name!r} names no sensor that looks out: name a device instead.")
     if any(set(other) != set(carried[0]) for other in carried):

@@ -72,6 +72,8 @@ _ROTORS_MAX, _LAYERS_MAX, _WIDTH_MAX = 16, 4, 256
 _MAGNITUDE = 1e6
 # Ours: as a share of a rotor's range; a record that was written and read back is equal to much less.
 _SAME = 1e-6
+# Ours: enough to see how the folders are named.
+_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -335,6 +337,11 @@ def read_motor_folder(folder: str | Path) -> tuple[MotorContract, list[ArrayF32]
     path = Path(folder) / CONTRACT_FILE
     # A link that leads nowhere is a damaged folder, not one without a policy: reading it says so.
     if os.path.isdir(folder) and not os.path.lexists(path):
-        raise AssetError(f"{str(folder)!r} does not hold a policy: there is no {CONTRACT_FILE} in it.")
+        below = network_files.folders_below(folder)
+        if not below:
+            raise AssetError(f"{str(folder)!r} does not hold a policy: there is no {CONTRACT_FILE} in it.")
+        shown = ", ".join(repr(str(path)) for path in below[:_SHOWN]) + (" ..." if len(below) > _SHOWN else "")
+        what = "a policy lies" if len(below) == 1 else f"{len(below)} policies lie, one per seed or variant,"
+        raise AssetError(f"{str(folder)!r} does not hold a policy itself; {what} in folders of it: name {shown}.")
     contract, digest = motor_contract(read_contract_table(path), str(path))
     return contract, motor_tensors(contract, read_weights(folder, digest, WEIGHTS_LIMIT_BYTES), folder)

@@ -27,6 +27,7 @@ from airworthy.pilots.network_files import (
     as_table,
     as_text,
     check_kind,
+    folders_below,
     read_contract_table,
     read_weights,
     refused,
@@ -200,9 +201,6 @@ WEIGHTS_LIMIT_BYTES = 16 * 1024 * 1024
 SIDE_MAX = 1024
 FOCAL_MIN = 1.0
 """Of a view [px]; a lens of less would see nearly half a sphere in every pixel."""
-# Ours: a folder of runs is searched, a home directory given by mistake is not.
-_FOLDERS_MAX = 1000
-"""Folders that are looked into for a policy, at most."""
 
 
 @dataclass(frozen=True)
@@ -346,20 +344,10 @@ def _read(folder: Path) -> tuple[PolicyContract, str]:
     """Contract of a folder and the digest of its weights."""
     path = folder / CONTRACT_FILE
     if folder.is_dir() and not os.path.lexists(path):
-        below = _below(folder)
-        hint = f"; did you mean {str(below)!r}?" if below else f": there is no {CONTRACT_FILE} in it."
+        below = folders_below(folder)
+        hint = f"; did you mean {str(below[0])!r}?" if below else f": there is no {CONTRACT_FILE} in it."
         raise AssetError(f"{str(folder)!r} does not hold a policy{hint}")
     return contract_and_digest(read_contract_table(path), str(path))
-
-
-def _below(folder: Path) -> Path | None:
-    """Return the first policy inside a folder, by name: a demo's, or one of several variants."""
-    try:
-        with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry, _ in zip(entries, range(_FOLDERS_MAX), strict=False) if entry.is_dir())
-    except OSError:
-        return None
-    return next((folder / name for name in names if (folder / name / CONTRACT_FILE).is_file()), None)
 
 
 def contract_from(table: Any, where: str) -> PolicyContract:
