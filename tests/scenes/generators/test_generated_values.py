@@ -87,7 +87,7 @@ def test_halls(name: str) -> None:
     scene = HALLS[name](2, 3)
     check_snapshot(SNAPSHOTS / f"{name}.txt", scene_figures(scene))
     pixels = {key: texture.pixels for key, texture in scene.textures.items()}
-    check_snapshot(SNAPSHOTS / f"{name}_textures.txt", pixels, PIXELS)
+    check_snapshot(SNAPSHOTS / f"{name}_textures.txt", pixels, of_means=PIXELS)
 
 
 @pytest.mark.parametrize("name", [*FLYINGTRUST, *ROOMS])
@@ -98,7 +98,7 @@ def test_scenarios_and_rooms(name: str) -> None:
 def test_textures() -> None:
     """Every kind, small, of two seeds."""
     pixels = {f"{kind} {seed}": procedural(kind, 64, seed).pixels for kind in texture_kinds() for seed in (0, 3)}
-    check_snapshot(SNAPSHOTS / "textures.txt", pixels, PIXELS)
+    check_snapshot(SNAPSHOTS / "textures.txt", pixels, of_means=PIXELS)
 
 
 def test_furniture() -> None:
