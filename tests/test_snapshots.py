@@ -47,7 +47,7 @@ def test_values_as_on_file_pass(file: Path) -> None:
         {"big": np.linspace(-1.0, 1.0, 50)[::-1]},
         {"big": np.linspace(-1.0, 1.0, 50).astype(np.float32)},
         {"big": np.where(np.arange(50) == 7, np.nan, np.linspace(-1.0, 1.0, 50))},
-        {"big": np.linspace(-1.0, 1.0, 50) + 1e-7 * (np.arange(50) == 7)},
+        {"big": np.linspace(-1.0, 1.0, 50) + 1e-6 * (np.arange(50) == 7)},
         {"parts": [{"a": 2}, "b c"]},
         {"parts": [{"a": 1}, "b d"]},
         {"parts": [{"a": 1, "z": 0}, "b c"]},

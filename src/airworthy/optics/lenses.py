@@ -166,10 +166,11 @@ class Fisheye:
 
     def __post_init__(self) -> None:
         check_size(self.width, self.height)
-        if not (self.fx > 0.0 and self.fy > 0.0 and 0.0 < self.angle_max <= math.pi):
+        finite = np.isfinite([self.fx, self.fy, self.cx, self.cy]).all()
+        if not (finite and self.fx > 0.0 and self.fy > 0.0 and 0.0 < self.angle_max <= math.pi):
             raise AirworthyError(
-                f"A fisheye has focal lengths {self.fx}, {self.fy} and half field {self.angle_max} rad; expected > 0,"
-                " and at most pi."
+                f"A fisheye has focal lengths {self.fx}, {self.fy}, centre {self.cx}, {self.cy} and half field"
+                f" {self.angle_max} rad; expected finite numbers, lengths and field > 0, the field at most pi."
             )
         needed = float(np.linalg.norm(self._normalised(border(self.height, self.width)), axis=-1).max())
         limit = self.polynomial.angle_limit(self.angle_max)
