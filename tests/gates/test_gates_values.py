@@ -26,6 +26,7 @@ from airworthy.gates.labels.options import RANDOMISATIONS, SearchOptions
 from airworthy.gates.labels.situations import clamp, corners, draw, encode, grid_named, noise, outside
 from airworthy.gates.planner.network import Skew, loss_minimum, loss_of, percent_error, safe_error
 from airworthy.gates.planner.planner import plan
+from airworthy.gates.task import GateProtocol, body_extent, judge_path
 from airworthy.gates.training import training
 from airworthy.gates.training.metrics import kept_limit, metrics_of
 from airworthy.trajectories import Limits, YawedBox
@@ -78,7 +79,7 @@ def test_limits_and_rotors() -> None:
         for families in (("competition",), ("competition", "crazyflow")):
             config = GatesBenchConfig(certificate=kind, families=families)  # type: ignore[arg-type]
             values[f"{kind} {len(families)}"] = config.limits
-    values["bounds"] = rotor_bounds(("competition", "crazyflow"), 0.1)
+    values["bounds"] = rotor_bounds(("competition", "crazyflow"), 0.005)
     check_snapshot(SNAPSHOTS / "bench_limits.txt", {key: condensed(value) for key, value in values.items()}, 1e-8)
 
 
