@@ -15,7 +15,7 @@ from airworthy.control.allocation import Priority
 from airworthy.control.gain_parameters import priority_of
 from airworthy.control.gain_sets import GainSet, Value, read_gain_set, write_gain_set
 from airworthy.control.levels import ControlConfig
-from airworthy.core.errors import AirworthyError
+from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.frames import from_euler, to_matrix
 from airworthy.dynamics.state import Effects
 from airworthy.simulation import Simulator, SimulatorConfig
@@ -153,6 +153,37 @@ def test_a_tilt_is_removed_at_one_and_a_half_times_the_thrust(name: str) -> None
 def _gains(path: Path, priority: Priority | None) -> str:
     values: dict[str, Value] = {"position_gain": (4.0, 4.0, 6.0)}
     return str(write_gain_set(GainSet("mine", "geometric", "", values, values, priority=priority), path))
+
+
+GAINS = {"law": "'geometric'", "values": "{ position_gain = [4, 4, 6], rate_gain = 0.5 }"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"law": "'rate_loop'"}, "law must be 'geometric', but is 'rate_loop'"),
+        ({"law": ""}, "lacks 'law'"),
+        ({"nmae": "'a'"}, "has the unknown key 'nmae' (closest: 'name')"),
+        ({"name": "3"}, "name must be text, but is 3"),
+        ({"priority": "'yaw-first'"}, "priority must be one of 'attitude-force-yaw', "),
+        ({"values": "3"}, "values must be a table, but is 3"),
+        ({"values": "{}"}, "has no gain in [values]; give at least one of position_gain"),
+        ({"values": "{ positoin_gain = 4.0 }"}, "values has the unknown key 'positoin_gain' (closest: 'position_gain')"),
+        ({"limits": "{ position_gain = 4.0 }"}, "limits has the unknown key 'position_gain'"),
+        ({"values": "{ rate_gain = true }"}, "values.rate_gain must be a number or a list, but is True"),
+        ({"values": "{ rate_gain = nan }"}, "values.rate_gain must be a finite number, but is nan"),
+        ({"values": "{ rate_gain = [1, 2] }"}, "rate_gain is a list of 2; expected 3 numbers, 0 to 1000000 N m s"),
+        ({"values": "{ rate_gain = [1, 2, -3] }"}, "rate_gain[2] is -3 N m s; expected 0 to 1000000"),
+        ({"limits": f"{{ thrust_max = 1{'0' * 400} }}"}, "limits.thrust_max must be a number, but is 1000"),
+    ],
+)
+def test_a_file_of_gains_that_does_not_fit(change: dict[str, str], said: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text("\n".join(f"{key} = {value}" for key, value in (GAINS | change).items() if value))
+    with pytest.raises(AssetError) as caught:
+        read_gain_set(file)
+    assert said in str(caught.value)
+    assert str(caught.value).startswith(f"Gain file {str(file)!r}")
 
 
 def test_a_file_of_gains_carries_any_name(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 import airworthy
 from airworthy.core.errors import AirworthyError, UnknownNameError
-from airworthy.core.schema import ANY, Bound, check_fields, check_signs, number
+from airworthy.core.schema import ANY, Bound, Length, check_fields, check_signs, number
 from airworthy.tasks import GoalProtocol
 
 
@@ -43,6 +43,8 @@ class Sample:
     inner: Inner = Inner()
     costs: Mapping[str, float] = field(default_factory=dict)
     maybe: bool | float = True
+    sides: Annotated[tuple[float, ...], Bound(0.0), Length(1, 3)] = (1.0,)
+    word: Annotated[str, Length(1, 4)] = "a"
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -73,6 +75,10 @@ class Sample:
         ({"costs": [1]}, "costs is [1]; expected a dictionary."),
         ({"costs": {"ray": "dear"}}, "costs['ray'] is 'dear'; expected a number."),
         ({"maybe": "no"}, "maybe is 'no'; expected True or False."),
+        ({"sides": ()}, "sides is (); expected 1 to 3 numbers."),
+        ({"sides": [1.0] * 20}, "sides is a list of 20; expected 1 to 3 numbers."),
+        ({"sides": (1.0, -1.0)}, "sides[1] is -1; expected 0 or more."),
+        ({"word": "seven"}, "word is 'seven'; expected 1 to 4 letters."),
     ],
 )
 def test_sentences(given: dict[str, Any], sentence: str) -> None:

@@ -160,23 +160,29 @@ def test_no_contract_does_more_than_be_refused(table: dict[str, Any], data: st.D
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda t: t.update(version=2), "its version is 2"),
-        (lambda t: t.update(kind="airworthy-svnet"), "its kind is not 'motor_policy'"),
-        (lambda t: t.pop("hover"), "it lacks 'hover'"),
-        (lambda t: t["inputs"][1].update(scale=0.4), "its inputs are"),
-        (lambda t: t["inputs"].reverse(), "its inputs are"),
-        (lambda t: t["outputs"][0].update(low=0.0), "its outputs are"),
-        (lambda t: t.update(history=3), "its inputs are"),
-        (lambda t: t.update(history=True), "no whole number"),
+        (lambda t: t.update(version=2), "version must be 1, the one that is read here, but is 2"),
+        (
+            lambda t: t.update(kind="airworthy-svnet"),
+            "is not a contract of a motor policy: its kind must be 'motor_policy'",
+        ),
+        (lambda t: t.pop("hover"), "lacks 'hover'"),
+        (lambda t: t["inputs"][1].update(scale=0.4), "inputs[1].scale must be 0.5, but is 0.4"),
+        (lambda t: t["inputs"].reverse(), "inputs[0].name must be 'position_error', but is 'past_actions'"),
+        (lambda t: t["outputs"][0].update(low=0.0), "outputs[0].low must be -1.0, but is 0.0"),
+        (lambda t: t.update(history=3), "inputs[4].shape[0] must be 12, but is 8"),
+        (lambda t: t.update(history=True), "history must be a whole number, but is True"),
         (lambda t: t["layers"]["widths"].__setitem__(1, 17), "has shape"),
-        (lambda t: t["layers"]["widths"].__setitem__(0, 25), "its layers are"),
+        (lambda t: t["layers"]["widths"].__setitem__(0, 25), "layers.widths[0] must be 26, but is 25"),
         (lambda t: t["layers"].update(activation="relu"), "'tanh'"),
-        (lambda t: t["vehicle"].update(rotor_count=5), "counted or measured otherwise"),
-        (lambda t: t["vehicle"]["rotor_state"].update(unit="N"), "counted or measured otherwise"),
-        (lambda t: t["vehicle"]["rotor_state"].update({"is": "torque"}), "motor state 'torque'"),
+        (lambda t: t["vehicle"].update(rotor_count=5), "vehicle.rotor_count must be 4, but is 5"),
+        (lambda t: t["vehicle"]["rotor_state"].update(unit="N"), "vehicle.rotor_state.unit must be 'rad/s', but is 'N'"),
+        (
+            lambda t: t["vehicle"]["rotor_state"].update({"is": "torque"}),
+            "must be one of 'speed', 'thrust', but is 'torque'",
+        ),
         (lambda t: t["vehicle"]["limits"][0].update(high=-1.0), "expected low below high"),
-        (lambda t: t["vehicle"]["limits"].pop(), "3 rotors and 4 actions of hover"),
-        (lambda t: t["hover"].__setitem__(0, 1.5), "expected actions of -1 to 1"),
+        (lambda t: t["vehicle"]["limits"].pop(), "Contract.hover is of 4 rotors; expected 3"),
+        (lambda t: t["hover"].__setitem__(0, 1.5), "Contract.hover[0] is 1.5; expected -1 to 1"),
         (lambda t: t.update(rate_hz=0.0), "rate"),
         (lambda t: t["weights"].update(sha256="0"), "SHA-256"),
     ],
@@ -207,11 +213,10 @@ def test_a_folder_of_several_seeds_names_theirs(tmp_path: Path) -> None:
         write_motor_folder(tmp_path / "seeds" / f"seed_{seed}", contract(), weights(contract()))
         if seed in (0, 4):
             named = ", ".join(repr(str(tmp_path / "seeds" / f"seed_{k}")) for k in range(min(seed + 1, 3)))
-            what = "a policy lies" if seed == 0 else "5 policies lie, one per seed or variant,"
-            assert refused(tmp_path / "seeds") == (
-                f"{str(tmp_path / 'seeds')!r} does not hold a policy itself; {what} in folders of it:"
-                f" name {named}{'' if seed == 0 else ' ...'}."
-            )
+            ending = f"; did you mean {named}?"
+            if seed:
+                ending = f" itself, but 5 folders in it do, one per seed or variant: name {named} ...."
+            assert refused(tmp_path / "seeds") == f"{str(tmp_path / 'seeds')!r} does not hold a policy{ending}"
 
 
 def test_weights_that_cannot_be_written(tmp_path: Path) -> None:
@@ -242,11 +247,11 @@ def test_huge_weights_of_a_stranger(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"limits": ((0.0, 1.0),)}, "1 rotors and 4 actions"),
-        ({"limits": (), "hover": ()}, "expected as many of both, 1 to 16"),
-        ({"hidden": ()}, "expected 1 to 4 of 1 to 256"),
-        ({"hidden": (16, 257)}, "expected 1 to 4 of 1 to 256"),
-        ({"limits": ((0.0, 1e9),) * 4}, "expected low below high"),
+        ({"limits": ((0.0, 1.0),)}, "hover is of 4 rotors; expected 1, as many as"),
+        ({"limits": (), "hover": ()}, "expected 1 to 16 entries"),
+        ({"hidden": ()}, "expected 1 to 4 whole numbers"),
+        ({"hidden": (16, 257)}, r"hidden\[1\] is 257; expected 1 to 256"),
+        ({"limits": ((0.0, 1e9),) * 4}, r"limits\[0\]\[1\] is 1000000000; expected -1000000 to 1000000"),
         ({"history": 9}, "history"),
     ],
 )

@@ -167,13 +167,13 @@ def test_no_contract_does_more_than_be_refused(seeing: dict[str, Any], data: st.
 
 def test_other_kinds_and_versions(folder: Path) -> None:
     changed(folder, lambda table: table.update(version=2))
-    assert "its version is 2" in refused(folder)
+    assert "version must be 1, the one that is read here, but is 2" in refused(folder)
     changed(folder, lambda table: table.update(version=1, kind="something"))
     assert "kind" in refused(folder)
     changed(folder, lambda table: table.update(kind="airworthy-svnet", variant="sv_nett"))
     assert "Unknown variant" in refused(folder)
     changed(folder, lambda table: table.update(variant="no_rma"))
-    assert "is not a contract" in refused(folder)
+    assert "image must be a table, but is None" in refused(folder)
     (folder / CONTRACT_FILE).write_text("{")
     assert "not valid JSON" in refused(folder)
     (folder / CONTRACT_FILE).unlink()
@@ -212,7 +212,7 @@ def test_a_folder_of_something_else_says_where_the_policy_is(folder: Path) -> No
 
 def test_what_is_of_another_type_is_said_in_words(folder: Path) -> None:
     changed(folder, lambda table: table.update(weights=None))
-    assert refused(folder).endswith("is not a contract of SV-Net: one of its entries is of another type.")
+    assert refused(folder).endswith("contract.json': weights must be a table, but is None.")
 
 
 def test_contracts_that_nobody_can_mean() -> None:
@@ -225,10 +225,10 @@ def test_contracts_that_nobody_can_mean() -> None:
     ):
         with pytest.raises(AirworthyError, match=said):
             PolicyContract(**options)  # type: ignore[arg-type]
-    with pytest.raises(AirworthyError, match="whole numbers of 17"):
+    with pytest.raises(AirworthyError, match=r"View\.width is 16 px; expected 17 to 1024"):
         PolicyImage(16, 16)
     for focal in (-1.0, 1e-300):
-        with pytest.raises(AirworthyError, match="focal"):
+        with pytest.raises(AirworthyError, match=r"View\.fx is .* px; expected at least 1"):
             PolicyImage(fx=focal)
-    with pytest.raises(AirworthyError, match="none beyond 1,000"):
+    with pytest.raises(AirworthyError, match=r"image_std\[0\] is 1000000000; expected at least 0\.001"):
         PolicyContract(image_std=(1e9, 1.0, 1.0))

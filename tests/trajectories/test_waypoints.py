@@ -287,7 +287,7 @@ def test_courses_take_limits(tmp_path: Path) -> None:
     assert fast.trajectory(Limits(speed=1.0, acceleration=1.0)).duration > base.trajectory().duration
     for wrong, message_part in (
         ('{"speed": 3}', "unknown key 'speed'"),
-        ('{"speed_m_s": -1}', "'speed_m_s' of limits of"),
+        ('{"speed_m_s": -1}', "limits.speed_m_s must be"),
         ('{"speed_m_s": 0}', "must be positive"),
         ('{"jerk_m_s3": 3}', "bound neither speed nor acceleration"),
         ("3", "must be a table"),

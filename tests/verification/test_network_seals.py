@@ -148,7 +148,7 @@ def test_what_carries_no_seal_is_refused_and_sealed_once(tmp_path: Path) -> None
         path.write_text(sealed.replace('"version": 1', '"version": 2'))
         assert "changed or damaged" in said(lambda p=path: seal(p.parent))
         path.write_text(json.dumps({**table, "version": 2}))
-        assert "its version is 2" in said(lambda p=path: seal(p.parent))
+        assert "version must be 1, the one that is read here, but is 2" in said(lambda p=path: seal(p.parent))
         (path.parent / "weights.safetensors").write_bytes(b"other")
         path.write_text(json.dumps(table))
         assert "SHA-256" in said(lambda p=path: seal(p.parent))

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from airworthy.control.allocation import PRIORITIES, Priority
+from airworthy.control.allocation import Priority
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import read_toml, write_text
-from airworthy.core.table_schema import toml_value
+from airworthy.core.schema import Bound, number
+from airworthy.core.table_schema import TableSchema, toml_value, unknown_key
 
 GEOMETRIC_GAINS: dict[str, tuple[int, str]] = {
     "position_gain": (3, "1/s^2"),
@@ -32,8 +32,7 @@ GEOMETRIC_LIMITS: dict[str, tuple[int, str]] = {
 """Constants that go with them: how many numbers and their unit; 0 is no limit, see `GeometricParameters`."""
 # Ours: no gain of a flying robot is as large; a file with a larger one has another unit. Texts are names and sources.
 _LARGEST = 1e6
-_TEXT_MAX = 2000
-_NAME_MAX = 80
+_SCHEMA = TableSchema(entries_max=64, list_max=16, text_max=2000)
 
 _FOLDER = Path(__file__).parent / "gains"
 
@@ -122,13 +121,29 @@ def checked_gains(values: Mapping[str, Any], where: str) -> dict[str, Value]:
         if name not in known:
             raise unknown_name(f"gain of {where}", str(name), known)
         count, unit = known[name]
-        numbers = list(value) if isinstance(value, list | tuple) else [value] * count
-        sound = all(isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x) for x in numbers)
-        if len(numbers) != count or not sound or not all(0.0 <= x <= _LARGEST for x in numbers):
+        label, bound = f"{where}: {name}", Bound(0.0, _LARGEST, unit)
+        if not isinstance(value, list | tuple):
+            one = float(number(value, label, bound))
+            found[name] = one if count == 1 else (one,) * count
+            continue
+        if len(value) != count:
             wanted = "one number" if count == 1 else f"{count} numbers"
-            raise AirworthyError(f"{where}: {name} is {value!r}; expected {wanted} from 0 to {_LARGEST:g} [{unit}].")
-        found[name] = float(numbers[0]) if count == 1 else tuple(float(x) for x in numbers)
+            raise AirworthyError(f"{label} is a list of {len(value)}; expected {bound.of(wanted)}.")
+        numbers = tuple(float(number(x, f"{label}[{index}]", bound)) for index, x in enumerate(value))
+        found[name] = numbers[0] if count == 1 else numbers
     return found
+
+
+@dataclass(frozen=True)
+class _GainFile:
+    """A user's gain set as a file has it."""
+
+    law: Literal["geometric"]
+    name: str = ""
+    source: str = ""
+    priority: Priority | None = None
+    values: dict[str, float | tuple[float, ...]] = field(default_factory=dict)
+    limits: dict[str, float | tuple[float, ...]] = field(default_factory=dict)
 
 
 def read_gain_set(path: str | Path) -> GainSet:
@@ -136,38 +151,22 @@ def read_gain_set(path: str | Path) -> GainSet:
     `priority` (of `allocation.PRIORITIES`) and `[limits]`.
 
     Raises:
-        AssetError: The file is missing, too large, or no TOML.
-        AirworthyError: A key, a gain or a number is not one.
+        AssetError: The file is missing, too large, or no TOML; a key, a gain or a number is not one.
     """
-    table = read_toml(path)
     where = f"Gain file {str(path)!r}"
-    known = ("name", "law", "source", "priority", "values", "limits")
-    unknown = set(table) - set(known)
-    if unknown:
-        raise AssetError(f"{where} has the unknown key {sorted(unknown)[0]!r}; known: {', '.join(known)}.")
-    priority = table.get("priority")
-    if priority is not None and priority not in PRIORITIES:
-        raise unknown_name(f"priority of {where}", str(priority)[:_NAME_MAX], PRIORITIES)
-    if table.get("law") != "geometric":
-        raise AssetError(f'{where} says law = {table.get("law")!r}; a user\'s gains are of the law "geometric".')
-    texts = {name: table.get(name, "") for name in ("name", "source")}
-    limits = table.get("limits", {})
-    values = table.get("values", {} if limits else None)
-    if not all(isinstance(text, str) and len(text) <= _TEXT_MAX for text in texts.values()):
-        raise AssetError(f"{where}: name and source are texts of at most {_TEXT_MAX} characters.")
-    if isinstance(values, dict) and not set(values) <= set(GEOMETRIC_GAINS):
-        raise unknown_name(f"gain of {where}", sorted(set(values) - set(GEOMETRIC_GAINS))[0], GEOMETRIC_GAINS)
-    if not isinstance(values, dict) or not isinstance(limits, dict):
-        raise AssetError(
-            f"{where} needs a table [values] of {', '.join(GEOMETRIC_GAINS)}, and [limits] of {', '.join(GEOMETRIC_LIMITS)}."
-        )
-    if not values and not limits:
+    found: _GainFile = _SCHEMA.record(_GainFile, read_toml(path), f"{where}: ")
+    tables = {"values": (found.values, GEOMETRIC_GAINS), "limits": (found.limits, GEOMETRIC_LIMITS)}
+    for title, (values, known) in tables.items():
+        for name in values:
+            if name not in known:
+                raise unknown_key(name, known, f"{where}: {title}")
+    if not found.values and not found.limits:
         raise AssetError(f"{where} has no gain in [values]; give at least one of {', '.join(GEOMETRIC_GAINS)}.")
-    gains = checked_gains(values, where)
-    if not set(limits) <= set(GEOMETRIC_LIMITS):
-        raise unknown_name(f"limit of {where}", sorted(set(limits) - set(GEOMETRIC_LIMITS))[0], GEOMETRIC_LIMITS)
-    name, bounds = texts["name"] or Path(path).stem, checked_gains(limits, where)
-    return GainSet(name, "geometric", texts["source"], gains, gains, bounds, priority)
+    try:
+        gains, bounds = (checked_gains(values, where) for values, _ in tables.values())
+    except AirworthyError as error:
+        raise AssetError(str(error)) from None
+    return GainSet(found.name or Path(path).stem, "geometric", found.source, gains, gains, bounds, found.priority)
 
 
 def write_gain_set(gains: GainSet, path: str | Path) -> Path:

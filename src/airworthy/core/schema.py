@@ -65,6 +65,29 @@ class Bound:
             return f"{low} to {high}"
         return f"{'more than' if self.above else 'at least'} {low} and {'less than' if self.below else 'at most'} {high}"
 
+    def of(self, noun: str) -> str:
+        """Say what is expected, with what it is: "a number, 0 to 10 kg"."""
+        if math.isinf(self.low) and math.isinf(self.high):
+            return noun
+        return f"{noun}, {self.expected} {self.unit}".rstrip()
+
+
+@dataclass(frozen=True)
+class Length:
+    """How many entries a list has, or letters a text."""
+
+    least: int
+    most: int
+
+    def holds(self, count: int) -> bool:
+        """Tell whether there may be as many."""
+        return self.least <= count <= self.most
+
+    @property
+    def expected(self) -> str:
+        """What is expected."""
+        return f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
+
 
 ANY = Bound()
 SHARE = Bound(0.0, 1.0)
@@ -157,8 +180,7 @@ def number(value: Any, where: str, bound: Bound = ANY, whole: bool = False) -> f
     taken = isinstance(value, (int, np.integer) if whole else (int, float, np.integer, np.floating))
     # True is an int to Python, and a slip of the keyboard to everybody else.
     if not taken or isinstance(value, bool | np.bool_):
-        limits = "" if math.isinf(bound.low) and math.isinf(bound.high) else f", {bound.expected}{unit}"
-        raise AirworthyError(f"{where} is {shown(value)}; expected a {kind}{limits}.")
+        raise AirworthyError(f"{where} is {shown(value)}; expected {bound.of(f'a {kind}')}.")
     if whole:
         found: float | int = int(value)
         if abs(found) > WHOLE_MAX:
@@ -191,9 +213,9 @@ def _allowing(hint: Any, default: Any) -> Any:
 def _checked(hint: Any, value: Any, where: str, bound: Bound) -> Any:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        # Other annotations are other people's, such as the command line's; the innermost bound counts.
-        own = [item for item in arguments[1:] if isinstance(item, Bound)]
-        return _checked(arguments[0], value, where, own[0] if own else bound)
+        inside, length = limits_of(arguments[1:])
+        checked = _checked(arguments[0], value, where, inside or bound)
+        return checked if length is None else _counted(length, arguments[0], checked, where)
     if hint in _NUMBERS:
         return number(value, where, bound, whole=hint is int)
     if hint is bool:
@@ -215,6 +237,21 @@ def _checked(hint: Any, value: Any, where: str, bound: Bound) -> Any:
     if isinstance(hint, type) and is_dataclass(hint) and not isinstance(value, hint):
         raise AirworthyError(f"{where} is {shown(value)}; expected {_article(hint.__name__)}(...).")
     return value
+
+
+def limits_of(annotations: Sequence[Any]) -> tuple[Bound | None, Length | None]:
+    """Return the bound and the length among what annotates a hint; other annotations are other people's."""
+    bound = next((item for item in annotations if isinstance(item, Bound)), None)
+    return bound, next((item for item in annotations if isinstance(item, Length)), None)
+
+
+def _counted(length: Length, kind: Any, value: Any, where: str) -> Any:
+    """Return a list or text of a length that it may have."""
+    if value is None or length.holds(len(value)):
+        return value
+    what = "letters" if isinstance(value, str) else entries_noun(get_args(kind)[0])
+    got = shown(value) if len(value) < 12 or isinstance(value, str) else f"a list of {len(value)}"
+    raise AirworthyError(f"{where} is {got}; expected {length.expected} {what}.")
 
 
 def _article(noun: str) -> str:
@@ -264,7 +301,7 @@ def _several(kinds: Sequence[Any], value: Any, where: str, bound: Bound) -> tupl
     entries = list(value) if isinstance(value, tuple | list) or (isinstance(value, np.ndarray) and value.ndim > 0) else None
     if entries is None or (len(entries) > _VARIABLE if variable else len(entries) != len(kinds)):
         count = "" if variable else f"{len(kinds)} "
-        what = _entries_noun(kinds[0])
+        what = entries_noun(kinds[0])
         got = f"{shown(value)}" if entries is None or len(entries) < 12 else f"a list of {len(entries)}"
         raise AirworthyError(f"{where} is {got}; expected {'a list of ' if variable else ''}{count}{what}.")
     wanted = [kinds[0]] * len(entries) if variable else kinds
@@ -285,6 +322,7 @@ def _table(kinds: Sequence[Any], value: Any, where: str, bound: Bound) -> Any:
     return value
 
 
-def _entries_noun(kind: Any) -> str:
+def entries_noun(kind: Any) -> str:
+    """Return what the entries of a list are called, by their type."""
     plain = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     return {float: "numbers", int: "whole numbers", str: "texts", bool: "truth values"}.get(plain, "entries")

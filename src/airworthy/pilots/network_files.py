@@ -5,128 +5,129 @@ through their digest in it, and for every scale, range, unit and note: a byte th
 hand, is found. It is no signature: who means to deceive can seal again.
 
 Both may come from strangers: sizes are bounded before anything is read, every tensor is compared with its shape, and whatever
-does not fit is refused in one sentence. What a contract says is each network's own; see also `contract_fields`.
+does not fit is refused in one sentence. What a contract says is each network's own: it reads a `ContractTable`.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from airworthy.core.arrays import ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import json_text, make_folder, parse_json, read_bytes, read_text, sha256, write_bytes, write_text
+from airworthy.core.table_schema import TableSchema, check_header, check_same
 
 __all__ = [
     "CONTRACT_FILE",
     "CONTRACT_LIMIT_BYTES",
     "WEIGHTS_FILE",
-    "Unfit",
-    "as_number",
-    "as_table",
-    "as_text",
-    "check_kind",
+    "ContractTable",
     "checked_tensors",
+    "contract_and_weights",
     "contract_kind",
-    "folders_below",
+    "folder_contract",
+    "layer_shapes",
     "parse_contract",
     "read_contract_table",
     "read_weights",
-    "refused",
     "sealed_text",
     "tensor_bytes",
     "write_network_files",
     "write_sealed",
 ]
 
-# ---- Entries of a contract that may come from a stranger: what does not fit becomes one sentence ----------------------------
+Shapes = Mapping[str, tuple[int, ...]]
+Contract = TypeVar("Contract")
+CONTRACT_FILE, WEIGHTS_FILE = "contract.json", "weights.safetensors"
+# Ours: contracts of shipped networks have 3.6 kB; a larger file is no contract and is not parsed.
+CONTRACT_LIMIT_BYTES = 256 * 1024
+# Ours: a folder of runs is searched for a network, a home directory given by mistake is not.
+_FOLDERS_MAX = 1000
+"""Folders that are looked into for a network, at most."""
+_NAMED = 3
+"""Of them in a message, at most."""
+# What stands in the seal's place while the digest is taken: as long as the digest, so that nothing else moves.
+_OPEN = "0" * 64
+_SEALED = re.compile(r'"seal": "([0-9a-f]{64})"\n}\n\Z')
+
+
+# ---- Entries of a contract that may come from a stranger --------------------------------------------------------------------
 
 # Ours: enough for a path and a reason.
 _MESSAGE_MAX = 500
 """Characters; what a stranger wrote is quoted, and may be long."""
+# The size of a contract's file bounds whatever is in it, and beside the entries that are read others may stand.
+SCHEMA = TableSchema(CONTRACT_LIMIT_BYTES, CONTRACT_LIMIT_BYTES, text_max=CONTRACT_LIMIT_BYTES, complete=True)
 
 
-class Unfit(Exception):
-    """What does not fit, in words."""
+@dataclass(frozen=True)
+class ContractTable:
+    """A contract's content, or a table in it, of which a network reads the entries that it knows; raises AssetError."""
+
+    table: Any
+    """As it was parsed."""
+    where: str
+    """Begins messages; a file's place ends in ": "."""
+
+    def entry(self, name: str, kind: Any, default: Any = MISSING) -> Any:
+        """Return one entry, as `TableSchema.entry`."""
+        return SCHEMA.entry(self.table, name, kind, self.where, default)
+
+    def rows(self, name: str) -> list[ContractTable]:
+        """Return the tables of a list."""
+        label = self._label(name)
+        return [ContractTable(row, f"{label}[{k}]") for k, row in enumerate(self.entry(name, tuple[Any, ...]))]
+
+    def must_be(self, name: str, wanted: Any, exact: bool = True, free: str = "") -> None:
+        """Refuse an entry other than this program's, as `check_same`; entries of its tables called `free` are not looked at."""
+        given = self.entry(name, Any)
+        check_same(_without(given, free), _without(wanted, free), self._label(name), exact)
+
+    def _label(self, name: str) -> str:
+        return self.where + name if self.where.endswith(": ") else f"{self.where}.{name}"
 
 
-@contextmanager
-def refused(where: str, what: str) -> Iterator[None]:
-    """Turn whatever is found wrong inside the block into an AssetError.
+def _without(tables: Any, name: str) -> Any:
+    """Return a list of tables, each without one of its entries; whatever else it is, as it is."""
+    if not name or not isinstance(tables, list):
+        return tables
+    return [{k: v for k, v in item.items() if k != name} if isinstance(item, dict) else item for item in tables]
+
+
+def contract_and_weights(
+    table: Any, where: str, what: str, kind: tuple[str, int], fields: Callable[[ContractTable], Contract]
+) -> tuple[Contract, str]:
+    """Contract in a parsed contract.json, and the digest of the weights that it vouches for.
 
     Args:
-        where: The contract's place, for messages.
-        what: It should be ("a contract of SV-Net").
+        table: The file's content.
+        where: Its place, for messages.
+        what: It should be, with its article ("a contract of SV-Net").
+        kind: That is expected, and the version that this program reads.
+        fields: From the file's entries to the contract.
 
     Raises:
         AssetError: It is not such a contract, or cannot be used.
     """
+    check_header(table, repr(where), what, ("kind", kind[0]), kind[1])
+    entries = ContractTable(table, f"{where!r}: ")
     try:
-        yield
+        return fields(entries), entries.entry("weights.sha256", str)
+    except AssetError:
+        raise
     except AirworthyError as error:
-        raise AssetError(f"{where!r} cannot be used. {error}"[:_MESSAGE_MAX]) from None
-    except Unfit as error:
-        raise AssetError(f"{where!r} is not {what}: {error}."[:_MESSAGE_MAX]) from None
-    except KeyError as error:
-        raise AssetError(f"{where!r} is not {what}: it lacks {error.args[0]!r}."[:_MESSAGE_MAX]) from None
-    except (TypeError, ValueError, OverflowError):
-        raise AssetError(f"{where!r} is not {what}: one of its entries is of another type.") from None
+        raise AssetError(f"{where!r}: {error}"[:_MESSAGE_MAX]) from None
 
 
-def check_kind(table: Any, kind: str, version: int) -> None:
-    """Raise Unfit where a parsed contract is of another kind, or of another version of it.
-
-    Args:
-        table: What was parsed.
-        kind: That is expected.
-        version: That this program reads.
-    """
-    if not isinstance(table, dict) or table.get("kind") != kind:
-        raise Unfit(f"its kind is not {kind!r}")
-    if table.get("version") != version:
-        raise Unfit(f"its version is {table.get('version')!r}, this program reads {version}")
-
-
-def as_number(value: Any) -> float:
-    """Return an entry that must be a number; raises Unfit."""
-    # Python's bool is an int; `true` for a number in a stranger's JSON is a mistake.
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Unfit(f"{value!r} is no number")
-    return float(value)
-
-
-def as_text(value: Any) -> str:
-    """Return an entry that must be a text; raises Unfit."""
-    if not isinstance(value, str):
-        raise Unfit(f"{value!r} is no text")
-    return value
-
-
-def as_table(value: Any) -> dict[str, Any]:
-    """Return an entry that must be a table; raises Unfit."""
-    if not isinstance(value, dict):
-        raise Unfit(f"{value!r} is no table")
-    return value
-
-
-# -----------------------------------------------------------------------------------------------------------------------------
-
-Shapes = Mapping[str, tuple[int, ...]]
-CONTRACT_FILE, WEIGHTS_FILE = "contract.json", "weights.safetensors"
-# Ours: contracts of shipped networks have 3.6 kB; a larger file is no contract and is not parsed.
-CONTRACT_LIMIT_BYTES = 256 * 1024
-# Ours: a folder of runs is searched, a home directory given by mistake is not.
-_FOLDERS_MAX = 1000
-"""Folders that are looked into for a network, at most."""
-# What stands in the seal's place while the digest is taken: as long as the digest, so that nothing else moves.
-_OPEN = "0" * 64
-_SEALED = re.compile(r'"seal": "([0-9a-f]{64})"\n}\n\Z')
+# ---- Folders ----------------------------------------------------------------------------------------------------------------
 
 
 def write_network_files(folder: str | Path, data: bytes, table: Callable[[dict[str, Any]], dict[str, Any]]) -> Path:
@@ -168,6 +169,42 @@ def read_contract_table(path: str | Path) -> Any:
     return parse_contract(read_text(path, CONTRACT_LIMIT_BYTES), str(path))
 
 
+def folder_contract(folder: str | Path, what: str) -> tuple[Any, str]:
+    """Return what the contract of a network's folder says, and its place.
+
+    Args:
+        folder: Of a network.
+        what: It should hold, with its article ("a policy").
+
+    Raises:
+        AssetError: There is none, or as `read_contract_table`.
+    """
+    path = Path(folder) / CONTRACT_FILE
+    # A link that leads nowhere is a damaged folder, not one without a contract: reading it says so.
+    if os.path.isdir(folder) and not os.path.lexists(path):
+        raise AssetError(f"{str(folder)!r} does not hold {what}{_instead(_folders_below(folder))}")
+    return read_contract_table(path), str(path)
+
+
+def _instead(below: list[Path]) -> str:
+    """Return where the networks are that somebody looked for one floor too high, as the end of a sentence."""
+    named = ", ".join(repr(str(path)) for path in below[:_NAMED])
+    if len(below) < 2:
+        return f"; did you mean {named}?" if below else f": there is no {CONTRACT_FILE} in it."
+    more = " ..." if len(below) > _NAMED else ""
+    return f" itself, but {len(below)} folders in it do, one per seed or variant: name {named}{more}."
+
+
+def _folders_below(folder: str | Path) -> list[Path]:
+    """Return the networks' folders inside a folder, by name: a demo's, those of several seeds, or of several variants."""
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry, _ in zip(entries, range(_FOLDERS_MAX), strict=False) if entry.is_dir())
+    except OSError:
+        return []
+    return [Path(folder) / name for name in names if (Path(folder) / name / CONTRACT_FILE).is_file()]
+
+
 def contract_kind(folder: str | Path) -> str:
     """Return the kind of network that a folder's contract names; empty where there is no contract or it names none.
 
@@ -178,16 +215,6 @@ def contract_kind(folder: str | Path) -> str:
     table = read_contract_table(path) if path.is_file() else None
     kind = table.get("kind") if isinstance(table, dict) else None
     return kind if isinstance(kind, str) else ""
-
-
-def folders_below(folder: str | Path) -> list[Path]:
-    """Return the networks' folders inside a folder, by name: a demo's, those of several seeds, or of several variants."""
-    try:
-        with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry, _ in zip(entries, range(_FOLDERS_MAX), strict=False) if entry.is_dir())
-    except OSError:
-        return []
-    return [Path(folder) / name for name in names if (Path(folder) / name / CONTRACT_FILE).is_file()]
 
 
 def parse_contract(text: str, where: str) -> Any:
@@ -238,6 +265,18 @@ def read_weights(folder: str | Path, digest: str, limit_bytes: int) -> bytes:
             f"{str(path)!r} has the SHA-256 {found[:12]}..., its contract says {digest[:12]}...: it was changed or damaged."
         )
     return data
+
+
+def layer_shapes(widths: Sequence[int]) -> dict[str, tuple[int, ...]]:
+    """Return name and shape of each tensor of fully connected layers: `layers.0.weight` (out, in), `layers.0.bias` (out,).
+
+    Args:
+        widths: Inputs, neurons of each hidden layer, outputs.
+    """
+    found: dict[str, tuple[int, ...]] = {}
+    for number, (given, wide) in enumerate(pairwise(widths)):
+        found |= {f"layers.{number}.weight": (wide, given), f"layers.{number}.bias": (wide,)}
+    return found
 
 
 def tensor_bytes(weights: Mapping[str, ArrayAny], shapes: Shapes, whose: str = "") -> bytes:

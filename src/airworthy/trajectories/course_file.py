@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,8 @@ from numpy.typing import ArrayLike
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import read_json, write_text
+from airworthy.core.schema import Bound, Length
+from airworthy.core.table_schema import TableSchema, unknown_key, wrong
 from airworthy.trajectories.allocation import (
     EVALUATIONS,
     check_points,
@@ -30,7 +32,7 @@ from airworthy.trajectories.gates import BAR, OPENING, Gate
 from airworthy.trajectories.limits import DEFAULT_LIMITS, TRACKING_ENVELOPE, Limits
 from airworthy.trajectories.min_snap import COEFFICIENTS, Keyframe, minimum_snap
 from airworthy.trajectories.trajectory import Trajectory, laps
-from airworthy.trajectories.trajectory_file import check_header
+from airworthy.trajectories.trajectory_file import body_of
 from airworthy.trajectories.yaw import path_headings, unwrap_headings, yaw_fixed, yaw_spline
 
 # ---- From waypoints to a trajectory that keeps its limits -------------------------------------------------------------------
@@ -232,12 +234,11 @@ FORMAT = "airworthy-course"
 VERSION = 1
 ITEMS_MAX = 2000
 """Most keyframes, gates or waypoints of a course."""
-_TEXT_MAX = 4000
 _METRES_MAX = 1e6
-_SECONDS_MAX = 1e5
+_SCHEMA = TableSchema(entries_max=64, list_max=ITEMS_MAX, tuple_noun="numbers", text_max=4000)
 _AXES = ("x", "y", "z", "yaw")
-_FREE = [None, None, None, None]
-_COMMON = {"format", "version", "frame", "name", "kind", "description", "source", "lap_count", "limits"}
+_FREE = (None, None, None, None)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
 _LIMITS = {
     "speed_m_s": "speed",
     "acceleration_m_s2": "acceleration",
@@ -250,158 +251,125 @@ _LIMITS = {
     "envelope": "envelope",
 }
 """Keys of the table `limits` and the fields of `Limits` that they set."""
-_OWN = {
-    "keyframes": {"coefficient_count", "keyframes"},
-    "gates": {"start_m", "start_yaw_rad", "gates"},
-    "waypoints": {"waypoints_m", "yaw"},
+
+_Magnitude = Annotated[float, Bound(0.0, _METRES_MAX)]
+_Pair = Annotated[tuple[float, float], Bound(-_METRES_MAX, _METRES_MAX)]
+_Position = Annotated[tuple[float, float, float], Bound(-_METRES_MAX, _METRES_MAX, "m")]
+_Yaw = Annotated[float, Bound(-1e3, 1e3, "rad")]
+_Derivatives = Annotated[tuple[float | None, ...], Bound(-_METRES_MAX, _METRES_MAX), Length(0, 4)]
+"""Value, first, second, third derivative of one axis; null where the path is free."""
+
+
+@dataclass(frozen=True)
+class _KeyframeTable:
+    """A keyframe as a file has it."""
+
+    time_s: Annotated[float, Bound(0.0, 1e5, "s")]
+    name: str = ""
+    x: _Derivatives = _FREE
+    y: _Derivatives = _FREE
+    z: _Derivatives = _FREE
+    yaw: _Derivatives = _FREE
+
+
+@dataclass(frozen=True)
+class _GateTable:
+    """A gate as a file has it."""
+
+    position_m: _Position
+    yaw_rad: _Yaw
+    opening_m: Annotated[tuple[float, float], Bound(0.0, _METRES_MAX, "m", above=True)] = OPENING
+    bar_m: Annotated[float, Bound(0.0, 10.0, "m")] = BAR
+
+
+@dataclass(frozen=True, kw_only=True)
+class _CourseTable:
+    """What every course file has."""
+
+    name: str
+    kind: Kind
+    description: str = ""
+    source: str = ""
+    lap_count: Annotated[int, Bound(1, 100)] = 1
+    limits: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _KeyframeCourse(_CourseTable):
+    keyframes: Annotated[tuple[_KeyframeTable, ...], Length(2, ITEMS_MAX)]
+    coefficient_count: Annotated[int, Bound(2, 12)] = COEFFICIENTS
+
+    def fields(self, where: str) -> dict[str, Any]:
+        """Return the fields of a `Course` that are this kind's."""
+        frames: list[Keyframe] = []
+        for index, row in enumerate(self.keyframes):
+            # Splines divide by the differences of these times.
+            if row.time_s <= frames[-1].time if frames else row.time_s != 0.0:
+                label = f"{where}keyframes[{index}].time_s"
+                raise wrong(label, "0 for the first keyframe and later for each following one", row.time_s)
+            frames.append(Keyframe(row.time_s, name=row.name, **{axis: getattr(row, axis) for axis in _AXES}))
+        return {"keyframes": tuple(frames), "coefficient_count": self.coefficient_count}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _GateCourse(_CourseTable):
+    gates: Annotated[tuple[_GateTable, ...], Length(1, ITEMS_MAX)]
+    start_m: _Position
+    start_yaw_rad: _Yaw = 0.0
+
+    def fields(self, where: str) -> dict[str, Any]:
+        """Return the fields of a `Course` that are this kind's."""
+        gates = tuple(Gate(row.position_m, row.yaw_rad, row.opening_m, row.bar_m) for row in self.gates)
+        return {"gates": gates, "start": self.start_m, "start_yaw": self.start_yaw_rad}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _WaypointCourse(_CourseTable):
+    waypoints_m: Annotated[tuple[_Position, ...], Length(2, ITEMS_MAX)]
+    yaw: Annotated[Literal["forward", "fixed"] | float | tuple[float, ...], Bound(-_METRES_MAX, _METRES_MAX, "rad")] = "forward"
+
+    def fields(self, where: str) -> dict[str, Any]:
+        """Return the fields of a `Course` that are this kind's."""
+        if isinstance(self.yaw, tuple) and len(self.yaw) != len(self.waypoints_m):
+            raise wrong(f"{where}yaw", f"one angle per waypoint, {len(self.waypoints_m)}", list(self.yaw))
+        return {"waypoints": self.waypoints_m, "waypoint_yaw": self.yaw}
+
+
+_KINDS: dict[str, type[_KeyframeCourse | _GateCourse | _WaypointCourse]] = {
+    "keyframes": _KeyframeCourse,
+    "gates": _GateCourse,
+    "waypoints": _WaypointCourse,
 }
-
-
-class _Reader:
-    """Typed access to one table of a file; messages name the file and the place."""
-
-    def __init__(self, table: Any, path: str | Path, section: str, known: set[str]) -> None:
-        self.where = f"{section} of {str(path)!r}" if section else repr(str(path))
-        if not isinstance(table, dict):
-            raise AssetError(f"{self.where} must be a table.")
-        self.table: dict[str, Any] = table
-        for key in table:
-            if key not in known:
-                raise AssetError(f"{self.where} has the unknown key {key[:60]!r}; known: {', '.join(sorted(known))}.")
-
-    def fail(self, key: str, expected: str) -> AssetError:
-        got = "missing" if key not in self.table else f"{self.table[key]!r}"[:60]
-        return AssetError(f"{key!r} of {self.where} must be {expected}, but is {got}.")
-
-    def text(self, key: str, default: str = "") -> str:
-        value = self.table.get(key, default)
-        if not isinstance(value, str) or len(value) > _TEXT_MAX:
-            raise self.fail(key, f"text of at most {_TEXT_MAX} characters")
-        return value
-
-    def number(self, key: str, low: float, high: float, default: float | None = None) -> float:
-        value: Any = self.table.get(key, default)
-        if not _is_number(value) or not low <= value <= high:
-            raise self.fail(key, f"a number from {low:g} to {high:g}")
-        return float(value)
-
-    def whole(self, key: str, low: int, high: int, default: int) -> int:
-        value = self.table.get(key, default)
-        # JSON's true is an int to Python.
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise self.fail(key, f"a whole number from {low} to {high}")
-        return value
-
-    def numbers(self, key: str, count: int, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
-        value: Any = self.table.get(key, default)
-        if not _are_numbers(value) or len(value) != count:
-            raise self.fail(key, f"{count} numbers of at most {_METRES_MAX:g}")
-        return tuple(float(x) for x in value)
-
-    def derivatives(self, key: str) -> tuple[float | None, ...]:
-        value = self.table.get(key, _FREE)
-        if not isinstance(value, list) or len(value) > 4 or not all(x is None or _are_numbers([x]) for x in value):
-            raise self.fail(key, "a list of at most 4 numbers or null: value, first, second, third derivative")
-        return tuple(None if x is None else float(x) for x in value)
-
-    def items(self, key: str, least: int) -> list[Any]:
-        value = self.table.get(key)
-        if not isinstance(value, list) or not least <= len(value) <= ITEMS_MAX:
-            raise self.fail(key, f"a list of {least} to {ITEMS_MAX} entries")
-        return value
 
 
 def read_course(path: str | Path) -> Course:
     """Read and check a course file; raises AssetError for anything that is not a course."""
-    value = read_json(path)
-    check_header(value, path, FORMAT, VERSION)
-    kind = value.get("kind")
-    if not isinstance(kind, str) or kind not in _OWN:
-        raise AssetError(f"'kind' of {str(path)!r} must be one of {', '.join(_OWN)}, but is {str(kind)[:40]!r}.")
-    reader = _Reader(value, path, "", _COMMON | _OWN[kind])
-    name = reader.text("name")
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}", name):
-        raise reader.fail("name", "1 to 80 letters, digits, '_', '.' or '-'")
-    common: dict[str, Any] = {
-        "name": name,
-        "kind": kind,
-        "description": reader.text("description"),
-        "source": reader.text("source"),
-        "lap_count": reader.whole("lap_count", 1, 100, 1),
-        "limits": _limits(reader, path, kind),
-    }
-    own = {"keyframes": _keyframes, "gates": _gates, "waypoints": _waypoints}[kind]
-    return Course(**common, **own(reader, path))
+    where = f"{str(path)!r}: "
+    body = body_of(read_json(path), repr(str(path)), FORMAT, VERSION)
+    kind = _SCHEMA.entry(body, "kind", Kind, where)
+    found = _SCHEMA.record(_KINDS[kind], body, where)
+    if not _NAME.fullmatch(found.name):
+        raise wrong(f"{where}name", "1 to 80 letters, digits, '_', '.' or '-'", found.name)
+    common = {key: getattr(found, key) for key in ("name", "kind", "description", "source", "lap_count")}
+    return Course(**common, limits=_limits(found.limits, f"{where}limits", kind), **found.fields(where))
 
 
-def _limits(reader: _Reader, path: str | Path, kind: str) -> Limits | None:
-    if "limits" not in reader.table:
+def _limits(table: dict[str, Any] | None, where: str, kind: str) -> Limits | None:
+    if table is None:
         return None
-    row = _Reader(reader.table["limits"], path, "limits", set(_LIMITS))
     given: dict[str, Any] = {}
-    for key in row.table:
-        given[_LIMITS[key]] = row.numbers(key, 2) if key == "envelope" else row.number(key, 0.0, _METRES_MAX)
+    for key, value in table.items():
+        if key not in _LIMITS:
+            raise unknown_key(key, _LIMITS, where)
+        given[_LIMITS[key]] = _SCHEMA.decode(_Pair if key == "envelope" else _Magnitude, value, f"{where}.{key}")
     try:
         limits = Limits(**given)
     except AirworthyError as error:
-        raise AssetError(f"limits of {str(path)!r}: {error}") from None
+        raise AssetError(f"{where}: {error}") from None
     # Key frames bring their times; all others are timed by limits, and without these would be flown arbitrarily fast.
     if kind != "keyframes" and not (np.isfinite(limits.speed_max) or np.isfinite(limits.acceleration_max)):
-        raise AssetError(f"limits of {str(path)!r} bound neither speed nor acceleration: give speed_m_s or acceleration_m_s2.")
+        raise AssetError(f"{where} bound neither speed nor acceleration: give speed_m_s or acceleration_m_s2.")
     return limits
-
-
-def _keyframes(reader: _Reader, path: str | Path) -> dict[str, Any]:
-    frames: list[Keyframe] = []
-    for index, table in enumerate(reader.items("keyframes", 2)):
-        row = _Reader(table, path, f"keyframe {index}", {"name", "time_s", *_AXES})
-        time = row.number("time_s", 0.0, _SECONDS_MAX)
-        # Splines divide by the differences of these times.
-        if (index == 0 and time != 0.0) or (frames and time <= frames[-1].time):
-            raise row.fail("time_s", "0 for the first keyframe and later for each following one")
-        axes = {axis: row.derivatives(axis) for axis in _AXES}
-        frames.append(Keyframe(time, name=row.text("name"), **axes))
-    return {"keyframes": tuple(frames), "coefficient_count": reader.whole("coefficient_count", 2, 12, COEFFICIENTS)}
-
-
-def _gates(reader: _Reader, path: str | Path) -> dict[str, Any]:
-    gates = []
-    for index, table in enumerate(reader.items("gates", 1)):
-        row = _Reader(table, path, f"gate {index}", {"position_m", "yaw_rad", "opening_m", "bar_m"})
-        opening = row.numbers("opening_m", 2, OPENING)
-        if min(opening) <= 0.0:
-            raise row.fail("opening_m", "a width and a height above 0")
-        position, yaw = row.numbers("position_m", 3), row.number("yaw_rad", -1e3, 1e3)
-        gates.append(Gate(position, yaw, opening, row.number("bar_m", 0.0, 10.0, BAR)))  # type: ignore[arg-type]
-    return {
-        "gates": tuple(gates),
-        "start": reader.numbers("start_m", 3),
-        "start_yaw": reader.number("start_yaw_rad", -1e3, 1e3, 0.0),
-    }
-
-
-def _waypoints(reader: _Reader, path: str | Path) -> dict[str, Any]:
-    points = reader.items("waypoints_m", 2)
-    for index, point in enumerate(points):
-        if not _are_numbers(point) or len(point) != 3:
-            raise AssetError(f"Waypoint {index} of {str(path)!r} must be 3 numbers of at most {_METRES_MAX:g}.")
-    yaw = reader.table.get("yaw", "forward")
-    if _are_numbers(yaw) and len(yaw) == len(points):
-        yaw = tuple(float(angle) for angle in yaw)
-    elif _is_number(yaw) and abs(yaw) <= _METRES_MAX:
-        yaw = float(yaw)
-    elif yaw not in ("forward", "fixed"):
-        raise reader.fail("yaw", "'forward', 'fixed', an angle or one angle per waypoint")
-    return {"waypoints": tuple(tuple(float(x) for x in point) for point in points), "waypoint_yaw": yaw}
-
-
-def _is_number(value: Any) -> bool:
-    # Clamped first: JSON's integers may be too large for a float, and isfinite would raise on them.
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(min(max(value, -1e300), 1e300))
-
-
-def _are_numbers(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(_is_number(x) and abs(x) <= _METRES_MAX for x in value)
 
 
 def write_course(course: Course, path: str | Path) -> Path:
@@ -427,8 +395,8 @@ def _keyframe_row(keyframe: Keyframe) -> dict[str, Any]:
     row: dict[str, Any] = {"name": keyframe.name} if keyframe.name else {}
     row["time_s"] = keyframe.time
     axes = {axis: list(getattr(keyframe, axis)) for axis in _AXES}
-    # What equals the default is left out, as `derivatives` puts it back.
-    return row | {axis: values for axis, values in axes.items() if values != _FREE}
+    # What equals the default is left out, as the reader puts it back.
+    return row | {axis: values for axis, values in axes.items() if values != list(_FREE)}
 
 
 def _gate_row(gate: Gate) -> dict[str, Any]:

@@ -9,26 +9,22 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
-from itertools import pairwise
-from math import isfinite, pi
+from math import pi
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from airworthy.core.arrays import ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError, AssetError
-from airworthy.core.schema import check_fields
+from airworthy.core.schema import Bound, Length, check_fields
 from airworthy.pilots import network_files
 from airworthy.pilots.network_files import (
     CONTRACT_FILE,
     WEIGHTS_FILE,
-    Unfit,
-    as_number,
-    as_table,
-    as_text,
-    check_kind,
-    read_contract_table,
+    ContractTable,
+    contract_and_weights,
+    folder_contract,
+    layer_shapes,
     read_weights,
-    refused,
     write_network_files,
 )
 
@@ -80,6 +76,9 @@ SLOPES = (0.10, 0.04, 0.02, 0.02)
 KIND, VERSION = "airworthy-boundary", 1
 # Ours: weights beyond it may overflow float32 within the five layers.
 _MAGNITUDE = 1e6
+# Ours: queries are divided by the width of a range, labels by a scale.
+_LEAST = 1e-6
+_OF_FIELDS, _OF_OUTPUTS = Length(len(FIELDS), len(FIELDS)), Length(len(OUTPUTS), len(OUTPUTS))
 
 
 @dataclass(frozen=True)
@@ -90,11 +89,11 @@ class BoundaryContract:
         AirworthyError: If a number is out of range.
     """
 
-    ranges: tuple[tuple[float, float], ...] = PAPER_RANGES
+    ranges: Annotated[tuple[tuple[float, float], ...], Bound(-_MAGNITUDE, _MAGNITUDE), _OF_FIELDS] = PAPER_RANGES
     """Lowest and highest value of each field; scaled to 0 and 1, beyond them a query is clamped."""
-    scales: tuple[float, ...] = SCALES
+    scales: Annotated[tuple[float, ...], Bound(_LEAST, _MAGNITUDE), _OF_OUTPUTS] = SCALES
     """Speed [m/s] and time [s] at which the outputs end."""
-    heading: str = "incoming"
+    heading: Annotated[str, Length(1, 80)] = "incoming"
     """Rule for the heading of gates in what it learnt from."""
     training: Mapping[str, Any] = field(default_factory=dict)
     """Options of the training, and of the labels that it learnt from; free."""
@@ -105,27 +104,14 @@ class BoundaryContract:
 
     def __post_init__(self) -> None:
         check_fields(self, "Contract.")
-        if len(self.ranges) != len(FIELDS) or any(len(pair) != 2 for pair in self.ranges):
-            raise AirworthyError(f"A network's contract has {len(self.ranges)} ranges; expected {len(FIELDS)} pairs.")
         for name, (low, high) in zip(FIELDS, self.ranges, strict=True):
-            if not (_small(low) and _small(high) and high - low >= 1e-6):
-                raise AirworthyError(f"A network's contract has the range {low} to {high} of {name}; expected low below high.")
-        if len(self.scales) != len(OUTPUTS) or not all(_small(s) and s >= 1e-6 for s in self.scales):
-            raise AirworthyError(f"A network's contract has the scales {list(self.scales)}; expected two numbers above 0.")
-        if not self.heading or len(self.heading) > 80:
-            raise AirworthyError("A network's contract has no rule for headings; expected a word, as 'incoming'.")
-
-
-def _small(value: float) -> bool:
-    return isfinite(value) and abs(value) <= _MAGNITUDE
+            if not high - low >= _LEAST:
+                raise AirworthyError(f"Contract.ranges of {name} is {low:g} to {high:g}; expected low below high.")
 
 
 def tensor_shapes() -> dict[str, tuple[int, ...]]:
     """Name -> shape of each tensor, float32; 145,282 numbers."""
-    found: dict[str, tuple[int, ...]] = {}
-    for number, (given, wide) in enumerate(pairwise(WIDTHS)):
-        found |= {f"layers.{number}.weight": (wide, given), f"layers.{number}.bias": (wide,)}
-    return found
+    return layer_shapes(WIDTHS)
 
 
 def contract_table(contract: BoundaryContract, weights: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,7 +132,7 @@ def contract_table(contract: BoundaryContract, weights: Mapping[str, Any]) -> di
         "summary": "Of three gates: speed through the middle one, and time to it",
         "inputs": inputs,
         "outputs": outputs,
-        "layers": {"widths": list(WIDTHS), "slopes": list(SLOPES), "last": "sigmoid"},
+        "layers": _layers(),
         "heading": contract.heading,
         "weights": dict(weights),
         "data": contract.data,
@@ -165,32 +151,25 @@ def contract_of(table: Any, where: str) -> tuple[BoundaryContract, str]:
     Raises:
         AssetError: It is not a contract of this kind, or cannot be used.
     """
-    with refused(where, "a contract of a boundary network"):
-        return _fields(table)
+    return contract_and_weights(table, where, "a contract of a boundary network", (KIND, VERSION), _fields)
 
 
-def _fields(table: Any) -> tuple[BoundaryContract, str]:
-    check_kind(table, KIND, VERSION)
-    if table["layers"] != {"widths": list(WIDTHS), "slopes": list(SLOPES), "last": "sigmoid"}:
-        raise Unfit("its layers are others than this program's")
-    inputs = _ports(table["inputs"], tuple(zip(FIELDS, UNITS, strict=True)), "inputs")
-    outputs = _ports(table["outputs"], OUTPUTS, "outputs")
-    contract = BoundaryContract(
-        tuple((as_number(port["low"]), as_number(port["high"])) for port in inputs),
-        tuple(as_number(port["scale"]) for port in outputs),
-        as_text(table["heading"]),
-        as_table(table.get("training", {})),
-        as_text(table.get("data", "")),
-        as_text(table.get("notes", "")),
+def _layers() -> dict[str, Any]:
+    return {"widths": list(WIDTHS), "slopes": list(SLOPES), "last": "sigmoid"}
+
+
+def _fields(table: ContractTable) -> BoundaryContract:
+    table.must_be("layers", _layers())
+    for side, ports in (("inputs", tuple(zip(FIELDS, UNITS, strict=True))), ("outputs", OUTPUTS)):
+        table.must_be(side, [{"name": name, "unit": unit} for name, unit in ports], exact=False)
+    return BoundaryContract(
+        tuple((port.entry("low", float), port.entry("high", float)) for port in table.rows("inputs")),
+        tuple(port.entry("scale", float) for port in table.rows("outputs")),
+        table.entry("heading", str),
+        table.entry("training", dict[str, Any], {}),
+        table.entry("data", str, ""),
+        table.entry("notes", str, ""),
     )
-    return contract, as_text(table["weights"]["sha256"])
-
-
-def _ports(given: Any, wanted: tuple[tuple[str, str], ...], side: str) -> list[Any]:
-    names = [(port["name"], port["unit"]) for port in given]
-    if names != list(wanted):
-        raise Unfit(f"its {side} are {names}, expected {list(wanted)}")
-    return list(given)
 
 
 # -----------------------------------------------------------------------------------------------------------------------------
@@ -247,10 +226,7 @@ def read_network(folder: str | Path) -> tuple[BoundaryContract, dict[str, ArrayF
     Raises:
         AssetError: A file is missing, too large, damaged, of another kind, or not the one that the contract names.
     """
-    path = Path(folder) / CONTRACT_FILE
-    if os.path.isdir(folder) and not os.path.lexists(path):
-        raise AssetError(f"{str(folder)!r} does not hold a network: there is no {CONTRACT_FILE} in it.")
-    contract, digest = contract_of(read_contract_table(path), str(path))
+    contract, digest = contract_of(*folder_contract(folder, "a network"))
     return contract, network_tensors(read_weights(folder, digest, WEIGHTS_LIMIT_BYTES), folder)
 
 

@@ -6,10 +6,8 @@ whatever does not fit is refused in one sentence. See `airworthy.pilots.network_
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,19 +16,15 @@ import numpy as np
 from airworthy.core.arrays import ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import sha256
-from airworthy.core.schema import Bound, check_fields
+from airworthy.core.schema import Bound, Length, check_fields
 from airworthy.pilots import network_files
 from airworthy.pilots.network_files import (
-    CONTRACT_FILE,
     WEIGHTS_FILE,
-    Unfit,
-    as_number,
-    as_table,
-    as_text,
-    check_kind,
-    read_contract_table,
+    ContractTable,
+    contract_and_weights,
+    folder_contract,
+    layer_shapes,
     read_weights,
-    refused,
     write_network_files,
 )
 from airworthy.vehicles import Vehicle
@@ -72,8 +66,6 @@ _ROTORS_MAX, _LAYERS_MAX, _WIDTH_MAX = 16, 4, 256
 _MAGNITUDE = 1e6
 # Ours: as a share of a rotor's range; a record that was written and read back is equal to much less.
 _SAME = 1e-6
-# Ours: enough to see how the folders are named.
-_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -86,9 +78,9 @@ class MotorContract:
 
     vehicle: str
     """Name of the vehicle that it learnt to fly."""
-    limits: tuple[tuple[float, float], ...]
+    limits: Annotated[tuple[tuple[float, float], ...], Bound(-_MAGNITUDE, _MAGNITUDE), Length(1, _ROTORS_MAX)]
     """Least and largest state of each rotor, in the unit of `motor_state`: actions of -1 and 1."""
-    hover: tuple[float, ...]
+    hover: Annotated[tuple[float, ...], Bound(-1.0, 1.0)]
     """Actions of hover, which stand for past ones when a flight begins."""
     motor_state: Literal["speed", "thrust"] = "speed"
     """What a rotor's state is: a speed [rad/s], or a thrust [N]."""
@@ -98,7 +90,7 @@ class MotorContract:
     """Decisions per second."""
     history: Annotated[int, Bound(0, 8)] = 0
     """Past actions that it sees, the newest first."""
-    hidden: tuple[int, ...] = (32, 32)
+    hidden: Annotated[tuple[int, ...], Bound(1, _WIDTH_MAX), Length(1, _LAYERS_MAX)] = (32, 32)
     """Widths of its hidden layers."""
     training: Mapping[str, Any] = field(default_factory=dict)
     """How it learnt; free."""
@@ -107,22 +99,13 @@ class MotorContract:
 
     def __post_init__(self) -> None:
         check_fields(self, "Contract.")
-        count = len(self.limits)
-        if not 1 <= count <= _ROTORS_MAX or len(self.hover) != count:
+        if len(self.hover) != self.actions:
             raise AirworthyError(
-                f"A motor policy's contract has {count} rotors and {len(self.hover)} actions of hover; expected as many of"
-                f" both, 1 to {_ROTORS_MAX}."
+                f"Contract.hover is of {len(self.hover)} rotors; expected {self.actions}, as many as Contract.limits."
             )
-        for low, high in self.limits:
-            if not (max(abs(low), abs(high)) <= _MAGNITUDE and high - low >= _SAME):
-                raise AirworthyError(f"A motor policy's contract has a rotor of {low} to {high}; expected low below high.")
-        if not all(abs(action) <= 1.0 for action in self.hover):
-            raise AirworthyError(f"A motor policy's contract has the hover {list(self.hover)}; expected actions of -1 to 1.")
-        if not 1 <= len(self.hidden) <= _LAYERS_MAX or not all(1 <= width <= _WIDTH_MAX for width in self.hidden):
-            raise AirworthyError(
-                f"A motor policy's contract has hidden layers {list(self.hidden)} wide; expected 1 to {_LAYERS_MAX} of 1 to"
-                f" {_WIDTH_MAX}."
-            )
+        for index, (low, high) in enumerate(self.limits):
+            if not high - low >= _SAME:
+                raise AirworthyError(f"Contract.limits[{index}] is {low:g} to {high:g}; expected low below high.")
 
     @property
     def actions(self) -> int:
@@ -180,13 +163,6 @@ def _range(limits: Sequence[tuple[float, float]], unit: str) -> str:
 # ---- tensors ---------------------------------------------------------------------------------------------------------
 
 
-def _shapes(contract: MotorContract) -> dict[str, tuple[int, ...]]:
-    found: dict[str, tuple[int, ...]] = {}
-    for number, (given, wide) in enumerate(pairwise(layer_widths(contract))):
-        found |= {f"layers.{number}.weight": (wide, given), f"layers.{number}.bias": (wide,)}
-    return found
-
-
 def motor_tensors(contract: MotorContract, data: bytes, folder: str | Path) -> list[ArrayF32]:
     """Weight and bias of each layer, first to last, of the file of weights of a folder.
 
@@ -199,7 +175,7 @@ def motor_tensors(contract: MotorContract, data: bytes, folder: str | Path) -> l
         AssetError: It is damaged, its tensors are others, or their numbers too large.
     """
     where = str(Path(folder) / WEIGHTS_FILE)
-    shapes = _shapes(contract)
+    shapes = layer_shapes(layer_widths(contract))
     found = network_files.checked_tensors(data, shapes, " of a motor policy", where)
     for name in shapes:
         if np.abs(found[name]).max() > _MAGNITUDE:
@@ -260,49 +236,30 @@ def motor_contract(table: Any, where: str) -> tuple[MotorContract, str]:
     Raises:
         AssetError: It is not a contract of this kind, or cannot be used.
     """
-    with refused(where, "a contract of a motor policy"):
-        return _fields(table)
+    return contract_and_weights(table, where, "a contract of a motor policy", (KIND, VERSION), _fields)
 
 
-def _fields(table: Any) -> tuple[MotorContract, str]:
-    check_kind(table, KIND, VERSION)
-    vehicle = as_table(table["vehicle"])
-    layers = as_table(table["layers"])
-    if layers["activation"] != "tanh":
-        raise Unfit(f"its layers end in {layers['activation']!r}, those of this program in 'tanh'")
+def _fields(table: ContractTable) -> MotorContract:
+    table.must_be("layers.activation", "tanh")
     contract = MotorContract(
-        vehicle=as_text(vehicle["name"]),
-        limits=tuple((as_number(pair["low"]), as_number(pair["high"])) for pair in vehicle["limits"]),
-        hover=tuple(map(as_number, table["hover"])),
-        motor_state=vehicle["rotor_state"]["is"],
-        digest=as_text(vehicle["sha256"]),
-        rate=as_number(table["rate_hz"]),
-        history=_whole(table["history"]),
-        hidden=tuple(map(_whole, layers["widths"][1:-1])),
-        training=as_table(table["training"]),
-        notes=as_text(table["notes"]),
+        vehicle=table.entry("vehicle.name", str),
+        limits=tuple((row.entry("low", float), row.entry("high", float)) for row in table.rows("vehicle.limits")),
+        hover=table.entry("hover", tuple[float, ...]),
+        motor_state=table.entry("vehicle.rotor_state.is", Literal["speed", "thrust"]),
+        digest=table.entry("vehicle.sha256", str),
+        rate=table.entry("rate_hz", float),
+        history=table.entry("history", int),
+        hidden=table.entry("layers.widths", tuple[Any, ...])[1:-1],
+        training=table.entry("training", dict[str, Any]),
+        notes=table.entry("notes", str),
     )
+    table.must_be("vehicle.rotor_count", contract.actions)
+    table.must_be("vehicle.rotor_state.unit", contract.unit)
     expected = _table(contract, {})
     for key in ("inputs", "outputs", "layers", "frames"):
         # What people wrote about a port is not compared: it may be said in other words one day.
-        if _bare(table[key]) != _bare(expected[key]):
-            raise Unfit(f"its {key} are {_bare(table[key])}, expected {_bare(expected[key])}")
-    if vehicle["rotor_count"] != contract.actions or vehicle["rotor_state"]["unit"] != contract.unit:
-        raise Unfit("its rotors are counted or measured otherwise than their limits")
-    return contract, as_text(table["weights"]["sha256"])
-
-
-def _whole(value: Any) -> int:
-    # True is an int in Python, and neither a width nor a history.
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise Unfit(f"{value!r} is no whole number")
-    return value
-
-
-def _bare(part: Any) -> Any:
-    if not isinstance(part, list):
-        return part
-    return [{key: value for key, value in as_table(port).items() if key != "meaning"} for port in part]
+        table.must_be(key, expected[key], free="meaning")
+    return contract
 
 
 # ---- folders ---------------------------------------------------------------------------------------------------------
@@ -319,7 +276,7 @@ def write_motor_folder(folder: str | Path, contract: MotorContract, weights: Seq
     Raises:
         AirworthyError: A tensor is missing, superfluous, of another shape, or not finite or beyond 1e6.
     """
-    shapes = _shapes(contract)
+    shapes = layer_shapes(layer_widths(contract))
     if len(weights) != len(shapes):
         raise AirworthyError(f"A motor policy of {len(shapes) // 2} layers has {len(weights)} arrays; expected {len(shapes)}.")
     data = network_files.tensor_bytes(dict(zip(shapes, weights, strict=True)), shapes, " of a motor policy")
@@ -334,14 +291,5 @@ def read_motor_folder(folder: str | Path) -> tuple[MotorContract, list[ArrayF32]
     Raises:
         AssetError: A file is missing, too large, damaged, of another kind, or not the one that the contract names.
     """
-    path = Path(folder) / CONTRACT_FILE
-    # A link that leads nowhere is a damaged folder, not one without a policy: reading it says so.
-    if os.path.isdir(folder) and not os.path.lexists(path):
-        below = network_files.folders_below(folder)
-        if not below:
-            raise AssetError(f"{str(folder)!r} does not hold a policy: there is no {CONTRACT_FILE} in it.")
-        shown = ", ".join(repr(str(path)) for path in below[:_SHOWN]) + (" ..." if len(below) > _SHOWN else "")
-        what = "a policy lies" if len(below) == 1 else f"{len(below)} policies lie, one per seed or variant,"
-        raise AssetError(f"{str(folder)!r} does not hold a policy itself; {what} in folders of it: name {shown}.")
-    contract, digest = motor_contract(read_contract_table(path), str(path))
+    contract, digest = motor_contract(*folder_contract(folder, "a policy"))
     return contract, motor_tensors(contract, read_weights(folder, digest, WEIGHTS_LIMIT_BYTES), folder)

@@ -6,31 +6,24 @@ whatever does not fit is refused in one sentence. See `airworthy.pilots.network_
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
-from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from airworthy.core.arrays import ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
-from airworthy.core.schema import check_fields
+from airworthy.core.schema import Bound, Length, check_fields, number
 from airworthy.pilots import network_files
 from airworthy.pilots.network_files import (
     CONTRACT_FILE,
     CONTRACT_LIMIT_BYTES,
     WEIGHTS_FILE,
-    Unfit,
-    as_number,
-    as_table,
-    as_text,
-    check_kind,
-    folders_below,
-    read_contract_table,
+    ContractTable,
+    contract_and_weights,
+    folder_contract,
     read_weights,
-    refused,
     write_network_files,
 )
 from airworthy.pilots.svnet.features import HISTORY_SIZE, HISTORY_TICKS, IMAGE_MEAN, IMAGE_STD, OBJECTIVE_SIZE, Form
@@ -201,6 +194,13 @@ WEIGHTS_LIMIT_BYTES = 16 * 1024 * 1024
 SIDE_MAX = 1024
 FOCAL_MIN = 1.0
 """Of a view [px]; a lens of less would see nearly half a sphere in every pixel."""
+# Ours: a principal point may lie far outside of an image; beyond this it is a mistake.
+_PIXELS_MAX = 1e6
+_Focal = Annotated[float, Bound(FOCAL_MIN, _PIXELS_MAX, "px", below=True)]
+_Centre = Annotated[float, Bound(-_PIXELS_MAX, _PIXELS_MAX, "px", above=True, below=True)]
+# Ours: images are divided by 255; statistics of such numbers are far smaller, and a deviation near 0 would overflow float32.
+_Mean = Annotated[tuple[float, ...], Bound(-1e3, 1e3, above=True, below=True), Length(3, 3)]
+_Deviation = Annotated[tuple[float, ...], Bound(1e-3, 1e3, below=True), Length(3, 3)]
 
 
 @dataclass(frozen=True)
@@ -216,27 +216,18 @@ class PolicyImage:
     width: int = 224
     """[px]"""
     height: int = 224
-    fx: float = 185.1824
+    fx: _Focal = 185.1824
     """[px]"""
-    fy: float = 329.24586666666664
-    cx: float = 113.2304
+    fy: _Focal = 329.24586666666664
+    cx: _Centre = 113.2304
     """From the left edge of the image [px]."""
-    cy: float = 112.84195555555556
+    cy: _Centre = 112.84195555555556
 
     def __post_init__(self) -> None:
-        least = least_size()
-        if not all(type(side) is int and least <= side <= SIDE_MAX for side in (self.width, self.height)):
-            raise AirworthyError(
-                f"A policy's view is {self.width} x {self.height} px; expected whole numbers of {least} to {SIDE_MAX}."
-            )
-        for name in ("fx", "fy", "cx", "cy"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e6:
-                raise AirworthyError(f"A policy's view has {name} {value!r}; expected a finite number of pixels.")
-        if not (self.fx >= FOCAL_MIN and self.fy >= FOCAL_MIN):
-            raise AirworthyError(
-                f"A policy's view has focal lengths {self.fx} and {self.fy} px; expected {FOCAL_MIN:g} or more."
-            )
+        check_fields(self, "View.")
+        sides = Bound(least_size(), SIDE_MAX, "px")
+        for name in ("width", "height"):
+            number(getattr(self, name), f"View.{name}", sides, whole=True)
 
     @classmethod
     def of_side(cls, side: int) -> PolicyImage:
@@ -258,13 +249,13 @@ class PolicyContract:
     variant: str = "sv_net"
     view: PolicyImage | None = field(default_factory=PolicyImage)
     """None for a variant that does not see."""
-    rate: float = 20.0
+    rate: Annotated[float, Bound(1.0, 1000.0, "Hz")] = 20.0
     """Decisions per second [Hz]; the time between two ticks of the history."""
     history: Form = "paper"
     """Form of the history's position rows."""
-    image_mean: tuple[float, ...] = IMAGE_MEAN
+    image_mean: _Mean = IMAGE_MEAN
     """Taken off red, green, blue in [0, 1]."""
-    image_std: tuple[float, ...] = IMAGE_STD
+    image_std: _Deviation = IMAGE_STD
     """By which they are then divided."""
     training: Mapping[str, Any] = field(default_factory=dict)
     """Configuration of the training; free."""
@@ -283,16 +274,6 @@ class PolicyContract:
         kind = variant(self.variant)
         if kind.vision and self.view is None:
             raise AirworthyError(f"A contract of variant {self.variant!r}, which sees, has no view.")
-        if self.history not in ("paper", "code"):
-            raise AirworthyError(f"A contract has the history form {self.history!r}; expected 'paper' or 'code'.")
-        if not (isfinite(self.rate) and 1.0 <= self.rate <= 1000.0):
-            raise AirworthyError(f"A contract has a rate of {self.rate} Hz; expected 1 to 1,000.")
-        for name in ("image_mean", "image_std"):
-            values = getattr(self, name)
-            if len(values) != 3 or not all(isfinite(v) and abs(v) < 1e3 for v in values):
-                raise AirworthyError(f"A contract has {name} {list(values)}; expected three numbers, none beyond 1,000.")
-        if min(self.image_std) < 1e-3:
-            raise AirworthyError(f"A contract has image_std {list(self.image_std)}; expected 0.001 or more of each.")
 
 
 def write_policy(folder: str | Path, contract: PolicyContract, weights: Mapping[str, ArrayAny]) -> Path:
@@ -342,12 +323,7 @@ def policy_tensors(contract: PolicyContract, data: bytes, folder: str | Path) ->
 
 def _read(folder: Path) -> tuple[PolicyContract, str]:
     """Contract of a folder and the digest of its weights."""
-    path = folder / CONTRACT_FILE
-    if folder.is_dir() and not os.path.lexists(path):
-        below = folders_below(folder)
-        hint = f"; did you mean {str(below[0])!r}?" if below else f": there is no {CONTRACT_FILE} in it."
-        raise AssetError(f"{str(folder)!r} does not hold a policy{hint}")
-    return contract_and_digest(read_contract_table(path), str(path))
+    return contract_and_digest(*folder_contract(folder, "a policy"))
 
 
 def contract_from(table: Any, where: str) -> PolicyContract:
@@ -380,44 +356,28 @@ def _table(contract: PolicyContract, weights: Mapping[str, Any]) -> dict[str, An
 
 def contract_and_digest(table: Any, where: str) -> tuple[PolicyContract, str]:
     """Contract and the digest of its weights; raises AssetError as `contract_from`."""
-    with refused(where, "a contract of SV-Net"):
-        return _fields(table)
+    return contract_and_weights(table, where, "a contract of SV-Net", (KIND, VERSION), _fields)
 
 
-def _fields(table: Any) -> tuple[PolicyContract, str]:
-    check_kind(table, KIND, VERSION)
-    name = as_text(table["variant"])
+def _fields(table: ContractTable) -> PolicyContract:
+    name = table.entry("variant", str)
     kind = variant(name)
-    view = _view(table["view"]) if kind.vision else None
-    image = table["image"] if kind.vision else {"mean": list(IMAGE_MEAN), "std": list(IMAGE_STD)}
-    if table["history"]["ticks"] != HISTORY_TICKS:
-        raise Unfit(f"its history has {table['history']['ticks']!r} ticks, this program's {HISTORY_TICKS}")
+    table.must_be("history.ticks", HISTORY_TICKS)
+    image: dict[str, Any] = {}
+    if kind.vision:
+        numbers = tuple[float, ...]
+        image = {"image_mean": table.entry("image.mean", numbers), "image_std": table.entry("image.std", numbers)}
     contract = PolicyContract(
         name,
-        view,
-        as_number(table["rate_hz"]),
-        table["history"]["form"],
-        tuple(map(as_number, image["mean"])),
-        tuple(map(as_number, image["std"])),
-        as_table(table.get("training", {})),
-        as_text(table.get("data", "")),
-        as_text(table.get("notes", "")),
+        table.entry("view", PolicyImage) if kind.vision else None,
+        table.entry("rate_hz", float),
+        table.entry("history.form", Form),
+        training=table.entry("training", dict[str, Any], {}),
+        data=table.entry("data", str, ""),
+        notes=table.entry("notes", str, ""),
+        **image,
     )
-    _check_ports(table, contract)
-    return contract, as_text(table["weights"]["sha256"])
-
-
-def _check_ports(table: Mapping[str, Any], contract: PolicyContract) -> None:
-    """Names and shapes must be ours; what people wrote about them is free."""
-    for side, wanted in zip(("inputs", "outputs"), ports_of(variant(contract.variant), contract.image_size), strict=True):
-        given = [(port["name"], port["shape"]) for port in table[side]]
-        if given != [(port["name"], port["shape"]) for port in wanted]:
-            expected = [(port["name"], port["shape"]) for port in wanted]
-            raise Unfit(f"its {side} are {given}; those of variant {contract.variant!r} are {expected}")
-
-
-def _view(value: Any) -> PolicyImage:
-    known = set(PolicyImage.__dataclass_fields__)
-    if set(as_table(value)) != known:
-        raise Unfit(f"a table has the entries {sorted(value)}, expected {sorted(known)}")
-    return PolicyImage(**value)
+    # Names and shapes must be ours; what people wrote about them is free.
+    for side, ports in zip(("inputs", "outputs"), ports_of(kind, contract.image_size), strict=True):
+        table.must_be(side, [{"name": port["name"], "shape": port["shape"]} for port in ports], exact=False)
+    return contract

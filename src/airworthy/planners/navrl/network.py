@@ -19,7 +19,7 @@ import numpy as np
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import data_dir, make_folder, read_bytes, sha256, write_bytes
-from airworthy.pilots.network_files import Unfit, as_table, as_text, check_kind, read_contract_table, refused, write_sealed
+from airworthy.pilots.network_files import ContractTable, contract_and_weights, read_contract_table, write_sealed
 
 __all__ = ["CONTRACT_FILE", "SHAPES", "WEIGHTS_FILE", "Network", "Output", "convert_weights", "load_network", "weights_folder"]
 
@@ -271,11 +271,11 @@ def _tensors(path: Path) -> dict[str, ArrayF32]:
 
 def _digest(table: Any, where: str) -> str:
     """Of the weights that a contract vouches for."""
-    with refused(where, "a contract of NavRL"):
-        check_kind(table, KIND, VERSION)
-        if as_table(table["meaning"]) != MEANING:
-            raise Unfit(f"it means {table['meaning']}, this program's network {MEANING}")
-        return as_text(table["weights"]["sha256"])
+
+    def meant(contract: ContractTable) -> None:
+        contract.must_be("meaning", MEANING)
+
+    return contract_and_weights(table, where, "a contract of NavRL", (KIND, VERSION), meant)[1]
 
 
 def _arrays(path: Path) -> dict[str, ArrayF32]:
