@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     )
     from airworthy.learning.datasets import DatasetConfig, ExpertDataset, ImageStack, Made, read_manifest, synthesize_dataset
     from airworthy.learning.datasets.lerobot import export_lerobot
-    from airworthy.learning.environments import Judgement, StepResult, VectorTask, learning_tasks, register_task
+    from airworthy.learning.environments import (
+        Curriculum,
+        FlightConditions,
+        Judgement,
+        StepResult,
+        VectorTask,
+        learning_tasks,
+        register_task,
+    )
     from airworthy.learning.environments.tasks import HoverTask, MotorCommand
     from airworthy.learning.export import export_onnx
     from airworthy.learning.export_motor import export_policy
@@ -46,11 +54,11 @@ else:
     # fmt: on
 
 __all__ = [
-    "NOISE_LEVELS", "AdaptationConfig", "DatasetConfig", "ExpertDataset", "ExpertPairs", "GradientOptions",
-    "GradientTraining", "GymnasiumFlight", "GymnasiumVector", "HoverConfig", "HoverProtocol", "HoverTask", "ImageStack",
-    "Judgement", "Made", "MotorCommand", "RolloutPlan", "Rollouts", "RslRlEnv", "RunOptions", "SkrlEnv",
-    "StableBaselinesEnv", "Stages", "StepResult", "SvNetOptions", "SynthesisConfig", "TrainedSvNet", "VectorTask",
-    "export_lerobot", "export_onnx", "export_policy", "flight_camera", "learning_tasks", "measure_adaptation",
+    "NOISE_LEVELS", "AdaptationConfig", "Curriculum", "DatasetConfig", "ExpertDataset", "ExpertPairs", "FlightConditions",
+    "GradientOptions", "GradientTraining", "GymnasiumFlight", "GymnasiumVector", "HoverConfig", "HoverProtocol",
+    "HoverTask", "ImageStack", "Judgement", "Made", "MotorCommand", "RolloutPlan", "Rollouts", "RslRlEnv", "RunOptions",
+    "SkrlEnv", "StableBaselinesEnv", "Stages", "StepResult", "SvNetOptions", "SynthesisConfig", "TrainedSvNet",
+    "VectorTask", "export_lerobot", "export_onnx", "export_policy", "flight_camera", "learning_tasks", "measure_adaptation",
     "noise_level", "read_manifest", "register_gymnasium", "register_task", "roll_out", "synthesize_dataset", "train_hover",
     "train_svnet", "write_motor_policy",
 ]  # fmt: skip

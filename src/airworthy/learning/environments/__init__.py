@@ -1,5 +1,6 @@
 """Learning tasks, and environments of them for every learner: `VectorTask` is the native face."""
 
+from airworthy.learning.environments.conditions import Curriculum, FlightConditions
 from airworthy.learning.environments.task import (
     Judgement,
     LearningTask,
@@ -13,6 +14,6 @@ from airworthy.learning.environments.task import (
 from airworthy.learning.environments.vector_task import EpisodeEnds, StepResult, VectorTask
 
 __all__ = [
-    "EpisodeEnds", "Judgement", "LearningTask", "StepResult", "VectorTask", "learning_task", "learning_tasks", "peak",
-    "penalty", "register_task", "thrust_command",
+    "Curriculum", "EpisodeEnds", "FlightConditions", "Judgement", "LearningTask", "StepResult", "VectorTask", "learning_task",
+    "learning_tasks", "peak", "penalty", "register_task", "thrust_command",
 ]  # fmt: skip

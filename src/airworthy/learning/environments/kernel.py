@@ -12,14 +12,19 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.arrays import Vector
+from airworthy.core.errors import AirworthyError
 from airworthy.core.layout import Layout
 from airworthy.core.native_kernel import native_kernel, shared_source
 from airworthy.core.random import Stream
-from airworthy.core.tracing import Graph, needed_inputs, trace
+from airworthy.core.tracing import Graph, TracedBlock, needed_inputs, trace
+from airworthy.core.vectors import choose
 from airworthy.dynamics.state import padded_rotor_count
+from airworthy.learning.environments.conditions import Curriculum, FlightConditions
+from airworthy.learning.environments.controller import Controller
 from airworthy.learning.environments.drawn import drawn_rows
 from airworthy.learning.environments.task import LearningTask
-from airworthy.learning.gradient.dynamics import BODY, Form, Surrogate, vehicle_step
+from airworthy.learning.environments.traits import TaskTraits, traits_of
+from airworthy.learning.gradient.dynamics import BODY, Form, Surrogate, physics_step
 from airworthy.simulation.config import Randomization
 from airworthy.simulation.family import parameter_layout
 
@@ -34,12 +39,18 @@ __all__ = [
     "parameters_of",
 ]
 
-RESULTS = ("reward", "return", "terminated", "truncated", "success", "diverged", "length", "last_return")
-"""Rows of what a step tells of each environment; named terms of the reward follow."""
+RESULTS = (
+    "reward", "return", "terminated", "truncated", "success", "diverged", "length", "last_return", "finished", "succeeded",
+)  # fmt: skip
+"""Rows of what a step tells of each environment; named terms of the reward follow. `finished` and `succeeded` count flights
+of tasks with a curriculum of the batch."""
 START_DRAWS = 32
 """Uniform numbers of a new flight: 16 of its start, 16 of its vehicle."""
 STREAM = Stream.RESET
-"""Of those, at step 0 with index 0 to 7, and of the noise of observations, at each step with index 8 to 11."""
+"""Of those, at step 0 with index 0 to 7, and of the noise of observations, at each step with index 8 to 11; of what a flight
+remembers from its start, at step 0 with index 12 to 15; of its delays, guidance and first age, with index 16."""
+MEMORY_BLOCK, CONDITIONS_BLOCK = 12, 16
+"""First index of those draws."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,21 @@ class EnvironmentShape:
     form: Form
     spread: Randomization
     least_thrust_to_weight: float
+    conditions: FlightConditions
+    leaning: bool
+    """Whether hover is not level; see `controller.leans`."""
+    allocation: str
+    """See `controller.allocation_of`."""
+
+    @property
+    def traits(self) -> TaskTraits:
+        """What the task has besides its functions."""
+        return traits_of(self.task)
+
+    @property
+    def controller(self) -> Controller:
+        """Between command and rotors."""
+        return Controller(self.traits, self.form.rotor_count, self.leaning, self.allocation)
 
     @property
     def state(self) -> int:
@@ -58,24 +84,61 @@ class EnvironmentShape:
 
     @property
     def actions(self) -> int:
-        """One per rotor."""
-        return self.form.rotor_count
+        """Numbers of an action."""
+        return self.traits.actions or self.form.rotor_count
 
-    def step(self, state: Vector, action: Vector, past: Vector, p: Any) -> tuple[Vector, dict[str, Any], Any, Any]:
-        """Take one step.
+    @property
+    def substeps(self) -> int:
+        """Steps of physics and controller per policy step."""
+        return self.form.substeps * self.traits.physics_steps
+
+    @property
+    def dt(self) -> float:
+        """Of physics [s]."""
+        return 1.0 / (self.task.rate * self.substeps)
+
+    def physics(self, state: Vector, command: Vector, p: Any) -> Vector:
+        """Take one step of physics.
 
         Args:
             state: Before it.
-            action: Within [-1, 1].
-            past: The action before.
+            command: Commanded rotor states.
             p: Parameters.
-
-        Returns:
-            Next state, terms of the reward, terminated, success.
         """
-        after = vehicle_step(state, self.task.command(action, p), p, self.form, 1.0 / self.task.rate)
-        judged = self.task.judge(state, after, action, past, p)
-        return after, judged.terms, judged.terminated, judged.success
+        return physics_step(state, command, p, self.form, self.dt, self.traits.wrench(state, p))
+
+    def flown(self, state: Vector, action: Vector, p: Any) -> Vector:
+        """State after a policy step: what the launch does in parts, as one.
+
+        Args:
+            state: Before it.
+            action: That reaches the vehicle, within [-1, 1].
+            p: Parameters.
+        """
+        wanted = self.task.command(action, p)
+        for _ in range(self.substeps):
+            command = wanted if self.traits.by_rotor else self.controller.commanded(state, wanted, p)
+            state = self.physics(state, command, p)
+        return state
+
+
+@dataclass(frozen=True)
+class FlightRows:
+    """Where in the rows of `state` what stands, in this order."""
+
+    past: int
+    """Of the last action."""
+    memory: int
+    """Of what the task remembers."""
+    level: int
+    """Of the curriculum, if there is one."""
+    delays: int
+    """Of observation and action, if there are any."""
+    actions: int
+    """That are still on their way, newest first."""
+    seen: int
+    """Observations, newest first."""
+    count: int
 
 
 class EnvironmentParameters:
@@ -84,9 +147,10 @@ class EnvironmentParameters:
     def __init__(self, shape: EnvironmentShape):
         self.shape = shape
         self.layout: Layout = parameter_layout(padded_rotor_count(shape.form.rotor_count))
-        n, size = shape.form.rotor_count, self.layout.size
-        self.extra = {"hover": slice(size, size + n), "hover_action": slice(size + n, size + 2 * n)}
-        self.weight_row = size + 2 * n
+        n, size, wide = shape.form.rotor_count, self.layout.size, shape.actions
+        self.extra = {"hover": slice(size, size + n), "hover_action": slice(size + n, size + n + wide)}
+        self.weight_row = size + n + wide
+        traits = shape.traits
         graph = Graph()
         rows: dict[int, int] = {}
 
@@ -98,32 +162,98 @@ class EnvironmentParameters:
         def some(name: str, count: int) -> Vector:
             return tuple(graph.input(f"{name}{i}") for i in range(count))
 
-        p = self.record(read)
-        after, terms, terminated, success = shape.step(some("s", shape.state), some("a", n), some("b", n), p)
-        noises = some("n", 16)
-        seen = shape.task.observe(after, noises, p)
+        s, a = some("s", shape.state), some("a", wide)
+        p = self.record(read, some("b", wide), (*some("h", 2),))
         start = shape.task.start(some("u", 16), p)
-        self.terms, self.observed = tuple(terms), len(seen)
-        results = (*after, *terms.values(), terminated, success, *seen, *start)
+        p.memory = traits.begin(some("v", 16), s, p)
+        self.memory = len(p.memory)
+        p.memory = some("m", self.memory)
+        after = shape.flown(s, a, p)
+        judged = shape.task.judge(s, after, a, p.past, p)
+        kept = traits.remember(s, after, a, p)
+        if len(kept) != self.memory:
+            raise AirworthyError(f"{shape.task.name} remembers {self.memory} numbers at first, then {len(kept)}.")
+        seen = shape.task.observe(after, some("n", 16), p)
+        self.terms, self.observed = tuple(judged.terms), len(seen)
+        ends = (judged.terminated, judged.success)
+        results = (*after, *judged.terms.values(), *ends, *kept, *seen, *start, *traits.goal(p))
         needed = {rows[i] for i in needed_inputs(graph, results) if i in rows}
         # And what drawing asks for besides; every action of hover, with which flights begin.
         needed |= {self.layout.offsets[name] for name in ("gravity", "mass_inverse")}
-        needed |= {self.layout.offsets["rotor_max"] + i for i in range(n)} | set(range(size + n, size + 2 * n))
+        needed |= {self.layout.offsets["rotor_max"] + i for i in range(n)} | set(range(size + n, size + n + wide))
         self.used = sorted(needed)
         self.place = {row: k for k, row in enumerate(self.used)}
+        self.rows = self._rows()
 
-    def record(self, read: Callable[[int], Any]) -> SimpleNamespace:
-        """Return the record that task and vehicles read."""
+    def _rows(self) -> FlightRows:
+        s, c = self.shape, self.shape.conditions
+        sizes = {
+            "past": s.actions,
+            "memory": self.memory,
+            "level": int(s.traits.curriculum is not None),
+            "delays": 2 * int(c.observation_delay[1] > 0 or c.action_delay[1] > 0),
+            "actions": c.action_delay[1] * s.actions,
+            "seen": (c.observation_delay[1] + 1) * self.observed if c.observation_delay[1] > 0 else 0,
+        }
+        at, first = s.state, {}
+        for name, size in sizes.items():
+            first[name] = at
+            at += size
+        return FlightRows(**first, count=at)
+
+    def record(
+        self, read: Callable[[int], Any], past: Vector = (), flight: Vector = (0.0, 0.0), memory: Vector = ()
+    ) -> SimpleNamespace:
+        """Return the record that task and vehicles read.
+
+        Args:
+            read: Called with a row.
+            past: Action before.
+            flight: Age [policy steps] and progress of the curriculum.
+            memory: Of the task.
+        """
         form = self.shape.form
         # A step of 0.0 s, since none is taken: rows are read alike whatever it is.
         record = Surrogate(form, 0.0, self.layout, np.zeros((0, 0))).parameters(read)
         record.hover = tuple(read(row) for row in range(self.extra["hover"].start, self.extra["hover"].stop))
         record.nominal_weight = read(self.weight_row)
+        if not self.shape.traits.by_rotor:
+            record.control = self.shape.controller.record(read, self.layout.offsets["control_mass"])
+        record.past, (record.age, level), record.memory = past, flight, memory
+        curriculum = self.shape.traits.curriculum
+        # Without a curriculum flights are as hard as they come.
+        record.progress = 1.0
+        if curriculum is not None:
+            record.progress = (level - curriculum.least) * (1.0 / (curriculum.most - curriculum.least))
         return record
 
-    def of(self, values: Any) -> SimpleNamespace:
-        """Return the record over values in the order of `used`."""
-        return self.record(lambda row: values[self.place[row]] if row in self.place else 0.0)
+    def of(self, values: Any, past: Vector = (), flight: Vector = (0.0, 0.0), memory: Vector = ()) -> SimpleNamespace:
+        """Return the record over values.
+
+        Args:
+            values: In the order of `used`.
+            past: As of `record`, and so the rest.
+            flight: Age and level.
+            memory: Of the task.
+        """
+        split = self.layout.offsets["control_mass"]
+
+        def read(row: int) -> Any:
+            # No result depends on rows that are not used; laws combine their comparisons, which of numbers are not traced.
+            return values[self.place[row]] if row in self.place else values[0] if row >= split else 0.0
+
+        return self.record(read, past, flight, memory)
+
+    def started(self, uniforms: Vector, guide: Any, p: Any) -> Vector:
+        """State of a new flight: the task's, or the goal.
+
+        Args:
+            uniforms: 16 numbers of the task's start.
+            guide: A uniform number; below the share of guidance the flight begins at the goal.
+            p: Parameters.
+        """
+        state, share = self.shape.task.start(uniforms, p), self.shape.conditions.guidance
+        return choose(guide < share, self.shape.traits.goal(p), state) if share else state
 
     def drawn(self, uniforms: Vector, nominal: Vector) -> Vector:
         """Return the rows of a new flight's vehicle, in the order of `used`."""
@@ -155,48 +285,105 @@ def environment_source(shape: EnvironmentShape) -> str:
 def environment_parts(shape: EnvironmentShape) -> tuple[dict[str, int], str]:
     """Return enumerators of a step and its native text, which other kernels may take into theirs, behind random.h."""
     parameters = parameters_of(shape)
-    count, n = len(parameters.used), shape.actions
-
-    def step(s: Vector, a: Vector, b: Vector, p: Vector) -> list[Any]:
-        after, terms, terminated, success = shape.step(s, a, b, parameters.of(p))
-        return [*after, *terms.values(), terminated, success]
-
-    # Parameters are inputs, not constants: one kernel serves every vehicle of a form (specification, 6.1).
-    blocks = [
-        trace(
-            step,
-            "step",
-            {"s": shape.state, "a": n, "b": n, "p": count},
-            {"out": shape.state + len(parameters.terms) + 2},
-        ),
-        trace(
-            lambda s, noises, p: shape.task.observe(s, noises, parameters.of(p)),
-            "observe",
-            {"s": shape.state, "noises": 16, "p": count},
-            {"out": parameters.observed},
-        ),
-        trace(parameters.drawn, "draw_vehicle", {"uniforms": 16, "nominal": count}, {"out": count}),
-        trace(lambda u, p: shape.task.start(u, parameters.of(p)), "start", {"u": 16, "p": count}, {"out": shape.state}),
-    ]
     numbers = {
         "STATE": shape.state,
-        "ACTIONS": n,
+        "ACTIONS": shape.actions,
         "OBSERVED": parameters.observed,
-        "PARAMETERS": count,
+        "PARAMETERS": len(parameters.used),
         "TERMS": len(parameters.terms),
+        "MEMORY": parameters.memory,
+        "ROTORS": shape.form.rotor_count,
+        "SUBSTEPS": shape.substeps,
         "HOVER_ACTION": parameters.place[parameters.extra["hover_action"].start],
         "NOISE": int(shape.task.noise),
         "STREAM": int(STREAM),
+        "MEMORY_BLOCK": MEMORY_BLOCK,
+        "CONDITIONS_BLOCK": CONDITIONS_BLOCK,
+        "WANTED": _wanted(parameters),
+        "BOUNDED": int(shape.controller.bounded),
+        **_flight_numbers(parameters),
         **{f"R_{name.upper()}": k for k, name in enumerate((*RESULTS, "terms"))},
+        **{f"ROW_{name.upper()}": value for name, value in vars(parameters.rows).items()},
     }
     text = files("airworthy.learning.environments").joinpath("native", "environment_step.h").read_text()
-    return numbers, text.replace("TRACED_BLOCKS", "".join(b.source for b in blocks))
+    level = "" if shape.traits.by_rotor else "#define CONTROLLED\n"
+    return numbers, level + text.replace("TRACED_BLOCKS", "".join(b.source for b in _blocks(parameters)))
+
+
+def _flight_numbers(parameters: EnvironmentParameters) -> dict[str, int]:
+    """Return the enumerators of conditions and curriculum."""
+    c, traits = parameters.shape.conditions, parameters.shape.traits
+    curriculum = traits.curriculum or Curriculum()
+    return {
+        "LATE_SEEN": c.observation_delay[1],
+        "LATE_SEEN_LEAST": c.observation_delay[0],
+        "LATE_ACTIONS": c.action_delay[1],
+        "LATE_ACTIONS_LEAST": c.action_delay[0],
+        "DELAYED": int(c.observation_delay[1] > 0 or c.action_delay[1] > 0),
+        "STAGGERED": int(c.staggered),
+        "DRAWN": int(c.drawn),
+        "CURRICULUM": int(traits.curriculum is not None),
+        "CURRICULUM_BATCH": int(traits.curriculum is not None and curriculum.each == "batch"),
+        "CURRICULUM_EACH": int(traits.curriculum is not None and curriculum.each == "environment"),
+        **{f"LEVEL_{name.upper()}": getattr(curriculum, name) for name in ("least", "most", "rise", "fall")},
+    }
+
+
+def _blocks(parameters: EnvironmentParameters) -> list[TracedBlock]:
+    shape, traits, controller = parameters.shape, parameters.shape.traits, parameters.shape.controller
+    size = {"p": len(parameters.used), "b": shape.actions, "h": 2, "m": parameters.memory}
+    state, task = shape.state, shape.task
+
+    def block(name: str, function: Callable[..., Any], inputs: dict[str, int | None], count: int) -> TracedBlock:
+        def called(**given: Any) -> Any:
+            # Parameters are inputs, not constants: one kernel serves every vehicle of a form (specification, 6.1).
+            flight = [given.pop(x) for x in ("p", "b", "h", "m")]
+            return function(*given.values(), parameters.of(*flight))
+
+        return trace(called, name, {**inputs, **size}, {"out": count})
+
+    def judged(s: Vector, after: Vector, a: Vector, p: Any) -> list[Any]:
+        found = task.judge(s, after, a, p.past, p)
+        return [*found.terms.values(), found.terminated, found.success, *traits.remember(s, after, a, p)]
+
+    wanted = _wanted(parameters)
+    blocks = [
+        block("command", task.command, {"a": shape.actions}, wanted),
+        block("physics", shape.physics, {"s": state, "c": shape.form.rotor_count}, state),
+        block(
+            "judge",
+            judged,
+            {"s": state, "after": state, "a": shape.actions},
+            len(parameters.terms) + 2 + parameters.memory,
+        ),
+        block("observe", task.observe, {"s": state, "noises": 16}, parameters.observed),
+        trace(parameters.drawn, "draw_vehicle", {"uniforms": 16, "nominal": size["p"]}, {"out": size["p"]}),
+        block("start", parameters.started, {"u": 16, "guide": None}, state),
+        block("begin", traits.begin, {"u": 16, "s": state}, parameters.memory),
+    ]
+    if not traits.by_rotor:
+        n = shape.form.rotor_count
+        blocks += [
+            block("wrench", controller.wrench, {"s": state, "wanted": wanted}, 6),
+            block("exact", lambda w, p: (*controller.exact(w, p)[0], controller.exact(w, p)[1]), {"w": 6}, n + 1),
+            block("within", controller.within, {"w": 6}, n),
+            block("rotors", controller.rotors, {"s": state, "thrusts": n}, n),
+        ]
+    return blocks
+
+
+def _wanted(parameters: EnvironmentParameters) -> int:
+    """Return how many numbers a command has."""
+    graph = Graph()
+    inputs = tuple(graph.input(f"x{k}") for k in range(max(len(parameters.used), parameters.memory, parameters.shape.actions)))
+    p = parameters.of(inputs, inputs, inputs[:2], inputs[: parameters.memory])
+    return len(parameters.shape.task.command(inputs[: parameters.shape.actions], p))
 
 
 KERNEL_ARGUMENTS = """
     parameters: float32[]         # (used rows, env): of the present flight's vehicle
     nominal: float32[]            # alike: from which vehicles are drawn
-    state: float32[]              # (state rows + actions, env): state, then the action before
+    state: float32[]              # (`FlightRows.count`, env): state, then what else a flight is made of
     keys: uint32[]                # (5, env): seed low and high, flight, episode; age in policy steps
     actions: float32[]            # (env, actions)
     mask: int32[]                 # (env,): whose flight begins anew, where nothing is stepped

@@ -14,11 +14,14 @@ from typing import Any, Protocol
 
 from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.core.ops import clip, exp, maximum, sqrt
+from airworthy.core.ops import absolute, clip, exp, maximum, sqrt, where
 
 __all__ = [
     "Judgement",
     "LearningTask",
+    "crashed_terms",
+    "cusp",
+    "cusp_penalty",
     "learning_task",
     "learning_tasks",
     "peak",
@@ -119,6 +122,39 @@ def penalty(x: Scalar, height: float, sharpness: float) -> Scalar:
         sharpness: a.
     """
     return peak(x, height, sharpness) - height
+
+
+def cusp(x: Scalar, height: float, sharpness: float) -> Scalar:
+    """A(x; m, a) = m exp(-a |x|).
+
+    Args:
+        x: What is measured.
+        height: m.
+        sharpness: a.
+    """
+    return height * exp(-sharpness * absolute(x))
+
+
+def cusp_penalty(x: Scalar, height: float, sharpness: float) -> Scalar:
+    """AP(x; m, a) = m (exp(-a |x|) - 1), 0 at best.
+
+    Args:
+        x: What is measured.
+        height: m.
+        sharpness: a.
+    """
+    return cusp(x, height, sharpness) - height
+
+
+def crashed_terms(terms: dict[str, Scalar], crashed: Any, value: float) -> dict[str, Scalar]:
+    """Terms of a reward that is `value` in a crash, whatever they are.
+
+    Args:
+        terms: By name.
+        crashed: A comparison.
+        value: Of the term `crash`.
+    """
+    return {**{name: where(crashed, 0.0, x) for name, x in terms.items()}, "crash": where(crashed, value, 0.0)}
 
 
 def thrust_command(thrusts: Vector, p: Any) -> Vector:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayIndex
 from airworthy.core.random import flight_key, normals, uniforms
-from airworthy.learning.environments.kernel import START_DRAWS, STREAM
+from airworthy.learning.environments.kernel import CONDITIONS_BLOCK, MEMORY_BLOCK, STREAM
 from airworthy.learning.environments.vector_task import VectorTask
 
 __all__ = ["TwinStep", "VectorTwin"]
@@ -39,29 +40,67 @@ class VectorTwin:
         self.task, self.seed, self.ids = environments.task, environments.seed, environments._ids
         self.nominal = host["nominal"][:, :count].astype(float)
         self.parameters = host["parameters"][:, :count].astype(float)
-        self.state = host["state"][: self._shape.state, :count].astype(float)
-        self.past = host["state"][self._shape.state :, :count].astype(float)
+        rows, state = self._parameters.rows, host["state"][:, :count].astype(float)
+        self.state, self.past = state[: rows.past], state[rows.past : rows.memory]
+        self.memory, self.level, self.delays, actions, seen = (
+            state[first:last].copy()
+            for first, last in zip(
+                (rows.memory, rows.level, rows.delays, rows.actions, rows.seen),
+                (rows.level, rows.delays, rows.actions, rows.seen, rows.count),
+                strict=True,
+            )
+        )
+        self._actions = actions.reshape(-1, self._shape.actions, count)
+        self._seen = seen.reshape(-1, self._parameters.observed, count)
         self.episode, self.age = host["keys"][3, :count].astype(np.int64), host["keys"][4, :count].astype(np.int64)
+
+    def _record(self, at: Any = slice(None)) -> Any:
+        level = self.level[0, at] if self.level.size else 0.0
+        flight = (self.age[at].astype(float), level)
+        return self._parameters.of(self.parameters[:, at], tuple(self.past[:, at]), flight, tuple(self.memory[:, at]))
 
     def step(self, actions: Array) -> TwinStep:
         """Take one policy step; see `VectorTask.step`."""
         fine = np.isfinite(actions).all(axis=1)
         a = np.clip(np.where(np.isfinite(actions), actions, 0.0), -1.0, 1.0).T
-        p = self._parameters.of(self.parameters)
+        reaching = self._late(np.concatenate([a[None], self._actions]), 1)
+        if len(self._actions):
+            self._actions = np.concatenate([a[None], self._actions[:-1]])
+        p, before = self._record(), tuple(self.state)
         with np.errstate(all="ignore"):
-            stepped, terms, terminated, _ = self._shape.step(tuple(self.state), tuple(a), tuple(self.past), p)
-        after, values = _rows(stepped), _rows(tuple(terms.values()))
-        sound = fine & np.isfinite(after).all(axis=0) & np.isfinite(values).all(axis=0)
+            stepped = self._shape.flown(before, tuple(reaching), p)
+            judged = self.task.judge(before, stepped, tuple(a), p.past, p)
+            memory = _rows(self._shape.traits.remember(before, stepped, tuple(a), p), len(self.age))
+        terms = judged.terms
+        after, values = _rows(stepped), _rows(tuple(terms.values()), len(self.age))
+        sound = fine & np.isfinite(after).all(axis=0) & np.isfinite(values).all(axis=0) & np.isfinite(memory).all(axis=0)
         self.age += 1
-        ended = ~sound | (np.asarray(terminated) > 0.5)
+        ended = ~sound | (np.asarray(judged.terminated) > 0.5)
         cut = ~ended & (self.age >= self.task.episode_steps)
         # What is seen last has to be finite (specification, section 4): the last sound state stays.
-        self.state = np.where(sound, after, self.state)
+        self.state, self.memory = np.where(sound, after, self.state), np.where(sound, memory, self.memory)
         self.past = a
-        final = self.observe()
+        newest = self._observed()
+        final = self._late(np.concatenate([newest[None], self._seen[:-1]]), 0).T
+        self._learn(ended | cut, sound & (np.asarray(judged.success) > 0.5))
         values = np.where(sound, values, 0.0)
-        self.begin(np.flatnonzero(ended | cut))
+        over = ended | cut
+        self.begin(np.flatnonzero(over))
+        self._look(over)
         return TwinStep(self.observe(), values.sum(axis=0), ended, cut, final, dict(zip(terms, values, strict=True)))
+
+    def _learn(self, over: ArrayBool, success: ArrayBool) -> None:
+        """Levels of environments that have one each; that of a batch is told by the one who counts."""
+        c = self._shape.traits.curriculum
+        if c is not None and c.each == "environment":
+            moved = np.clip(self.level[0] + np.where(success, c.rise, -c.fall), c.least, c.most)
+            self.level[0] = np.where(over, moved, self.level[0])
+
+    def _late(self, queue: Array, which: int) -> Array:
+        """Return what is as late as each flight's delay in a queue from the newest on, (k, env)."""
+        if len(queue) == 1:
+            return queue[0]
+        return np.asarray(queue[self.delays[which].astype(int), :, np.arange(len(self.age))].T)
 
     def begin(self, flights: ArrayIndex) -> None:
         """Begin the next flight of some environments."""
@@ -69,22 +108,48 @@ class VectorTwin:
             return
         self.episode[flights] += 1
         self.age[flights] = 0
-        key = flight_key(self.seed, self.ids[flights], self.episode[flights])
-        u = tuple(uniforms(key, 0, STREAM, START_DRAWS).T)
-        self.parameters[:, flights] = _rows(self._parameters.drawn(u[16:], tuple(self.nominal[:, flights])))
-        p = self._parameters.of(self.parameters[:, flights])
-        self.state[:, flights] = _rows(self.task.start(u[:16], p))
-        first = self._parameters.place[self._parameters.extra["hover_action"].start]
-        self.past[:, flights] = self.parameters[first : first + len(self.past), flights]
+        key, shape, c = flight_key(self.seed, self.ids[flights], self.episode[flights]), self._shape, self._shape.conditions
+        # By words of one step: those of the start, a gap that noise has at other steps, of memory, of conditions.
+        u = tuple(uniforms(key, 0, STREAM, 4 * (CONDITIONS_BLOCK + 1)).T)
+        late, about = u[4 * CONDITIONS_BLOCK :], u[4 * MEMORY_BLOCK : 4 * CONDITIONS_BLOCK]
+        if c.staggered:
+            first = np.where(
+                self.episode[flights] == 0, np.floor(np.float32(late[3]) * np.float32(self.task.episode_steps)), 0.0
+            )
+            self.age[flights] = first.astype(np.int64)
+        for k, (least, most) in enumerate((c.observation_delay, c.action_delay)):
+            if len(self.delays):
+                self.delays[k, flights] = least + np.floor(np.float32(late[k]) * np.float32(most - least + 1))
+        self.parameters[:, flights] = _rows(self._parameters.drawn(u[16:32], tuple(self.nominal[:, flights])))
+        first_row = self._parameters.place[self._parameters.extra["hover_action"].start]
+        self.past[:, flights] = self.parameters[first_row : first_row + len(self.past), flights]
+        self._actions[:, :, flights] = self.past[:, flights]
+        p = self._record(flights)
+        state = self._parameters.started(u[:16], late[2], p)
+        self.state[:, flights] = _rows(state, flights.size)
+        self.memory[:, flights] = _rows(shape.traits.begin(about, state, p), flights.size)
 
-    def observe(self) -> Array:
-        """Present observations, (env, k)."""
+    def _observed(self) -> Array:
+        """Newest observations, (k, env)."""
         key = flight_key(self.seed, self.ids, self.episode)
         drawn = np.zeros((16, len(self.age)))
         if self.task.noise:
             drawn = normals(key, self.age, STREAM, 48).T[32:]  # after the 32 words of a start
-        return _rows(self.task.observe(tuple(self.state), tuple(drawn), self._parameters.of(self.parameters))).T
+        return _rows(self.task.observe(tuple(self.state), tuple(drawn), self._record()), len(self.age))
+
+    def _look(self, over: ArrayBool) -> None:
+        if len(self._seen):
+            newest = self._observed()
+            self._seen = np.concatenate([newest[None], self._seen[:-1]])
+            self._seen = np.where(over, newest, self._seen)
+
+    def observe(self) -> Array:
+        """Present observations, (env, k)."""
+        return self._late(self._seen, 0).T if len(self._seen) else self._observed().T
 
 
-def _rows(values: tuple[Array, ...]) -> Array:
-    return np.array(np.broadcast_arrays(*values), float)
+def _rows(values: tuple[Any, ...], count: int | None = None) -> Array:
+    if not values:
+        return np.zeros((0, count or 0))
+    shape = np.broadcast_shapes(*(np.shape(x) for x in values), () if count is None else (count,))
+    return np.array([np.broadcast_to(x, shape) for x in values], float)

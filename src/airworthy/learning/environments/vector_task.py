@@ -14,8 +14,11 @@ from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, ArrayFloat, Arr
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
 from airworthy.core.random import flight_key
+from airworthy.learning.environments.conditions import CurriculumState, FlightConditions
+from airworthy.learning.environments.controller import allocation_of, controller_rows, leans
 from airworthy.learning.environments.kernel import RESULTS, EnvironmentShape, environment_kernel, parameters_of
 from airworthy.learning.environments.task import LearningTask, learning_task
+from airworthy.learning.environments.traits import traits_of
 from airworthy.learning.gradient.dynamics import surrogate_of
 from airworthy.simulation.config import Randomization, SimulatorConfig
 from airworthy.vehicles import Vehicle, hover_speed, named_vehicle
@@ -79,6 +82,7 @@ class VectorTask:
         least_thrust_to_weight: Drawn vehicles with less have their thrust raised to it.
         flight_ids: Identity of each environment's flights, (env,); default 0, 1, 2 ...
         threads: Most threads on a CPU.
+        conditions: Delays, starts at the goal, and first ages; default: none.
 
     Raises:
         AirworthyError: A number out of range, a vehicle that cannot hover, or an unknown task.
@@ -94,6 +98,7 @@ class VectorTask:
         least_thrust_to_weight: float = 1.2,
         flight_ids: ArrayLike | None = None,
         threads: int | None = None,
+        conditions: FlightConditions | None = None,
     ):
         if isinstance(env_count, bool) or not isinstance(env_count, int | np.integer) or not 1 <= env_count <= _LARGEST:
             raise AirworthyError(f"env_count is {env_count!r}; expected a whole number from 1 to {_LARGEST:,}.")
@@ -104,15 +109,22 @@ class VectorTask:
         if self.randomization.position or self.randomization.yaw:
             raise AirworthyError("Randomization of position and yaw has no effect here: the task says where flights begin.")
         calm = replace(self.randomization, position=0.0, yaw=0.0)
-        surrogate = surrogate_of(self.vehicle, SimulatorConfig(control_rate=self.task.rate, randomization=calm), 1)
-        nominal = surrogate_of(self.vehicle, SimulatorConfig(control_rate=self.task.rate), 1)
+        traits = traits_of(self.task)
+        # Rows of rotors that are advanced exactly hold for one length of step.
+        rate = self.task.rate * traits.physics_steps
+        surrogate = surrogate_of(self.vehicle, SimulatorConfig(control_rate=rate, randomization=calm), 1)
+        nominal = surrogate_of(self.vehicle, SimulatorConfig(control_rate=rate), 1)
         form = replace(surrogate.form, drag=surrogate.form.drag if not calm.wind else "full")
-        self._shape = EnvironmentShape(self.task, form, calm, float(least_thrust_to_weight))
+        self.conditions = conditions or FlightConditions()
+        around = leans(self.vehicle, traits), allocation_of(self.vehicle, traits)
+        self._shape = EnvironmentShape(self.task, form, calm, float(least_thrust_to_weight), self.conditions, *around)
+        self._curriculum = CurriculumState(traits.curriculum) if traits.curriculum else None
         self._parameters = parameters_of(self._shape)
         self.action_count, self.observation_count = self._shape.actions, self._parameters.observed
         self.terms = self._parameters.terms
         """Names of the reward's parts."""
-        self._make_arrays(nominal.rows[:, 0], threads)
+        rows = controller_rows(self.vehicle, traits, self._shape.dt, nominal.rows[:, 0], self._parameters.layout)
+        self._make_arrays(rows, threads)
         self._ids = np.arange(self.env_count) if flight_ids is None else np.asarray(flight_ids)
         if self._ids.shape != (self.env_count,) or not np.issubdtype(self._ids.dtype, np.integer):
             raise AirworthyError(
@@ -124,15 +136,11 @@ class VectorTask:
         n, count = self.action_count, self.env_count
         # Whole vectors: lanes behind the last environment fly along, and nobody looks at them.
         padded = -(-count // CPU_LANES) * CPU_LANES
-        speeds = np.asarray(hover_speed(self.vehicle))
-        low, high = (nominal[self._parameters.layout.rows(f"rotor_{end}")][:n] for end in ("min", "max"))
-        weight = self.vehicle.mass * self.vehicle.gravity
-        whole = np.concatenate([nominal, speeds, (2.0 * speeds - low - high) / (high - low), [weight]])
-        used = whole[self._parameters.used].astype(np.float32)
+        used = self._nominal(nominal)
         rows: dict[str, ArrayAny] = {
             "parameters": aligned_zeros((len(used), padded)),
             "nominal": aligned_zeros((len(used), padded)),
-            "state": aligned_zeros((self._shape.state + n, padded)),
+            "state": aligned_zeros((self._parameters.rows.count, padded)),
             "keys": aligned_zeros((5, padded), np.uint32),
             "actions": aligned_zeros((padded, n)),
             "mask": aligned_zeros(padded, np.int32),
@@ -157,6 +165,16 @@ class VectorTask:
         self._result: dict[str, ArrayF32] = {
             name: self._host["result"][k, :count] for k, name in enumerate((*RESULTS, *self.terms))
         }
+
+    def _nominal(self, rows: ArrayFloat) -> ArrayF32:
+        """Return the used rows of the vehicle as it is recorded, with hover beside them."""
+        p, speeds = self._parameters, np.asarray(hover_speed(self.vehicle))
+        low, high = (rows[p.layout.rows(f"rotor_{end}")][: len(speeds)] for end in ("min", "max"))
+        weight = self.vehicle.mass * self.vehicle.gravity
+        whole = np.concatenate([rows, speeds, np.zeros(self.action_count), [weight]])
+        affine = tuple((2.0 * speeds - low - high) / (high - low))
+        whole[p.extra["hover_action"]] = self._shape.traits.hover(p.record(lambda row: whole[row]), affine)
+        return whole[p.used].astype(np.float32)
 
     # ---- stepping ----------------------------------------------------------------------------------------------------
 
@@ -183,6 +201,9 @@ class VectorTask:
             self.seed = int(seed)
             # One before the first: each reset goes on by one.
             host["keys"][:4, : self.env_count] = flight_key(self.seed, self._ids, 0xFFFFFFFF).T
+            if self._curriculum is not None:
+                self._curriculum = CurriculumState(self._curriculum.curriculum)
+                self.level[:] = self._curriculum.curriculum.least
         host["mask"][: self.env_count] = chosen
         host["result"][RESULTS.index("return"), : self.env_count][chosen] = 0.0
         self._launch(stepping=0)
@@ -213,9 +234,24 @@ class VectorTask:
         r = self._result
         terminated, truncated = r["terminated"] > 0.5, r["truncated"] > 0.5
         ends = EpisodeEnds(terminated | truncated, r["last_return"], r["length"], r["success"] > 0.5, r["diverged"] > 0.5)
+        self.advance_curriculum()
         final = self._host["final_observation"][: self.env_count]
         terms = {name: r[name] for name in self.terms}
         return StepResult(self.observation, r["reward"], terminated, truncated, final, ends, terms)
+
+    def advance_curriculum(self) -> None:
+        """Move the level of the batch by the flights that ended since the last call; each `step` does it by itself.
+
+        Kernels that step these environments (`lend`) leave it to whoever launches them. Nothing happens without a curriculum.
+        """
+        if self._curriculum is None or self._curriculum.curriculum.each != "batch":
+            return
+        counts = [self._result[name] for name in ("finished", "succeeded")]
+        finished, succeeded = (int(row.sum(dtype=float)) for row in counts)
+        for row in counts:
+            row[:] = 0.0
+        if self._curriculum.count(finished, succeeded):
+            self.level[:] = self._curriculum.counts[0]
 
     def _launch_around(self, held: ArrayIndex) -> None:
         """Step all but those held, which get everything back that a flight is made of."""
@@ -246,6 +282,30 @@ class VectorTask:
     def age(self) -> ArrayAny:
         """Policy steps since each flight began, (env,): a view; learners that stagger episodes write it."""
         return self._host["keys"][4, : self.env_count]
+
+    @property
+    def level(self) -> ArrayF32:
+        """Level of each environment's curriculum, (env,): a view; what is written holds from the next flight or step on.
+
+        Raises:
+            AirworthyError: The task has none.
+        """
+        if self._curriculum is None:
+            raise AirworthyError(f"The task {self.task.name!r} has no curriculum.")
+        return self._host["state"][self._parameters.rows.level, : self.env_count]
+
+    @property
+    def delays(self) -> ArrayF32:
+        """Policy steps by which each flight's observations and actions are late, (2, env)."""
+        first = self._parameters.rows.delays
+        late = self.conditions.observation_delay[1] or self.conditions.action_delay[1]
+        return self._host["state"][first : first + 2, : self.env_count] if late else np.zeros((2, self.env_count), np.float32)
+
+    @property
+    def memory(self) -> ArrayF32:
+        """What each flight remembers by its task, (k, env): a view."""
+        first = self._parameters.rows.memory
+        return self._host["state"][first : first + self._parameters.memory, : self.env_count]
 
     @property
     def episode(self) -> ArrayAny:
@@ -281,7 +341,8 @@ class VectorTask:
     def saved(self) -> dict[str, ArrayAny]:
         """Everything that the next step depends on, by name."""
         found = self.lend()
-        return {name: found[name].copy() for name in _SAVED}
+        kept = {name: found[name].copy() for name in _SAVED}
+        return kept if self._curriculum is None else {**kept, "curriculum": self._curriculum.counts.copy()}
 
     def restore(self, saved: Mapping[str, ArrayAny]) -> None:
         """Go on from what `saved` gave, to the same bits.
@@ -289,12 +350,15 @@ class VectorTask:
         Raises:
             AirworthyError: It is of other environments.
         """
-        mine = self.lend()
-        for name in _SAVED:
-            if name not in saved or saved[name].shape != mine[name].shape:
+        lent = self.lend()
+        mine: dict[str, ArrayAny] = {name: lent[name] for name in _SAVED}
+        if self._curriculum is not None:
+            mine["curriculum"] = self._curriculum.counts
+        for name, array in mine.items():
+            if name not in saved or saved[name].shape != array.shape:
                 raise AirworthyError("What was saved is of another task or of another number of environments.")
-        for name in _SAVED:
-            mine[name][:] = saved[name]
+        for name, array in mine.items():
+            array[:] = saved[name]
 
     def parameter(self, name: str) -> ArrayF32:
         """Parameter rows of the present flights' vehicles, (k, env); those that the task reads.

@@ -28,7 +28,7 @@ from airworthy.simulation.simulator import Simulator
 from airworthy.simulation.stability import rotor_poles
 from airworthy.vehicles import Vehicle
 
-__all__ = ["BODY", "Form", "Surrogate", "surrogate_of", "vehicle_step"]
+__all__ = ["BODY", "Form", "Surrogate", "physics_step", "surrogate_of", "vehicle_step"]
 
 BODY = 13
 """Rows of a state before the rotors': position, velocity, attitude x y z w, body rate."""
@@ -121,12 +121,23 @@ def vehicle_step(state: Vector, command: Vector, p: Any, form: Form, step_s: flo
     """
     dt = step_s / form.substeps
     for _ in range(form.substeps):
-        state = _physics_step(state, command, p, form, dt)
+        state = physics_step(state, command, p, form, dt)
     return state
 
 
-def _physics_step(state: Vector, command: Vector, p: Any, form: Form, dt: float) -> Vector:
-    """RK4, as the simulator's step: rotors clipped to their limits and the quaternion normalised after it."""
+def physics_step(
+    state: Vector, command: Vector, p: Any, form: Form, dt: float, wrench: tuple[Vector, Vector] | None = None
+) -> Vector:
+    """RK4, as the simulator's step: rotors clipped to their limits and the quaternion normalised after it.
+
+    Args:
+        state: As of `vehicle_step`.
+        command: Commanded rotor states within their limits, n.
+        p: Parameters.
+        form: Of the vehicles.
+        dt: Of the step [s].
+        wrench: Force (world) [N] and moment (body) [N m] from outside, held over the step.
+    """
     half = full = None
     if form.exact:
         half = eq.rotor_exact(state[BODY:], command, p.rotor_rise_keep_half, p.rotor_fall_keep_half)
@@ -143,19 +154,24 @@ def _physics_step(state: Vector, command: Vector, p: Any, form: Form, dt: float)
 
     # Over a step that is longer than a rotor's lag the slope at its beginning says nothing about the torque of its inertia.
     mean_rate = None if full is None else tuple((f - m) * (1.0 / dt) for f, m in zip(full, state[BODY:], strict=True))
-    k1 = _slopes(state, command, p, form, mean_rate)
-    k2 = _slopes(at(k1, 0.5 * dt, half), command, p, form, mean_rate)
-    k3 = _slopes(at(k2, 0.5 * dt, half), command, p, form, mean_rate)
-    k4 = _slopes(at(k3, dt, full), command, p, form, mean_rate)
+    around = (mean_rate, wrench or (_NOTHING, _NOTHING))
+    k1 = _slopes(state, command, p, form, *around)
+    k2 = _slopes(at(k1, 0.5 * dt, half), command, p, form, *around)
+    k3 = _slopes(at(k2, 0.5 * dt, half), command, p, form, *around)
+    k4 = _slopes(at(k3, dt, full), command, p, form, *around)
     weighted = [a + 2.0 * b + 2.0 * c + d for a, b, c, d in zip(k1, k2, k3, k4, strict=True)]
     after = add(state, scale(tuple(weighted), dt / 6.0))
     rotors = eq.clip_rotors(held(after[BODY:], full), p.rotor_min, p.rotor_max, 1.0)
     return (*after[:6], *eq.normalize(after[6:10]), *after[10:BODY], *rotors)
 
 
-def _slopes(state: Vector, command: Vector, p: Any, form: Form, mean_rate: Vector | None) -> Vector:
+_NOTHING = (0.0, 0.0, 0.0)
+
+
+def _slopes(
+    state: Vector, command: Vector, p: Any, form: Form, mean_rate: Vector | None, wrench: tuple[Vector, Vector]
+) -> Vector:
     velocity, attitude, rate, rotors = state[3:6], state[6:10], state[10:BODY], state[BODY:]
-    nothing = (0.0, 0.0, 0.0)
     acceleration, turn, spin, rotor_rate, _ = eq.derivative(
         velocity,
         attitude,
@@ -163,9 +179,8 @@ def _slopes(state: Vector, command: Vector, p: Any, form: Form, mean_rate: Vecto
         rotors,
         command,
         # A constant without drag: tracing folds it away, and no row of wind is loaded.
-        tuple(p.wind) if form.drag != "none" else nothing,
-        nothing,
-        nothing,
+        tuple(p.wind) if form.drag != "none" else _NOTHING,
+        *wrench,
         None,
         p,
         planar=form.planar,

@@ -1,19 +1,30 @@
 // One policy step of many environments in one launch, a block of LANES per task: action -> command -> physics -> reward -> a new flight
 // with newly drawn vehicle and start where one ended -> observation. The twin is airworthy.learning.environments.twin.
-// STATE, ACTIONS, OBSERVED, PARAMETERS, TERMS are enumerators; traced blocks stand in T.
+// STATE, ACTIONS, OBSERVED, PARAMETERS, TERMS, MEMORY ... are enumerators; traced blocks stand in T. Rows of `state` from ROW_PAST on
+// are what else a flight is made of (FlightRows).
 struct T {
 TRACED_BLOCKS
 };
 const int lane0 = task * LANES;
 #define ROW(array, r) (array.data + (long long)(r) * env_count + lane0)
-F p[PARAMETERS], s[STATE], a[ACTIONS], past[ACTIONS], out[STATE + TERMS + 2], seen[OBSERVED];
+F p[PARAMETERS], s[STATE], a[ACTIONS], past[ACTIONS], seen[OBSERVED], h[2], m[MEMORY + 1];
 for (int k = 0; k < PARAMETERS; ++k) p[k] = N::load(ROW(parameters, k));
 for (int k = 0; k < STATE; ++k) s[k] = N::load(ROW(state, k));
-for (int k = 0; k < ACTIONS; ++k) past[k] = N::load(ROW(state, STATE + k));
+for (int k = 0; k < ACTIONS; ++k) past[k] = N::load(ROW(state, ROW_PAST + k));
+for (int k = 0; k < MEMORY; ++k) m[k] = N::load(ROW(state, ROW_MEMORY + k));
 const F zero = N::c(0.0f), one = N::c(1.0f);
 U key[5], age = N::load_u(ROW(keys, 4));
 for (int k = 0; k < 4; ++k) key[k] = N::load_u(ROW(keys, k));
 Threefry::expand(key);
+// Age and level, as tasks read them.
+F level = zero, seen_late = zero, actions_late = zero;
+if (CURRICULUM) level = N::load(ROW(state, ROW_LEVEL));
+if (DELAYED) {
+  seen_late = N::load(ROW(state, ROW_DELAYS));
+  actions_late = N::load(ROW(state, ROW_DELAYS + 1));
+}
+h[0] = N::from_int(N::signed_of(age));
+h[1] = level;
 
 // Sixteen standard normal numbers for the observation at an instant of a flight.
 #define NOISES(now) \
@@ -46,12 +57,43 @@ if (stepping) {
     a[k] = N::select(a[k] > one, one, N::select(a[k] < -one, -one, a[k]));
     a[k] = N::select(N::finite(a[k]), a[k], zero);
   }
-  T::step(s, a, past, p, out);
+  F reaching[ACTIONS], wanted[WANTED], after[STATE], out[TERMS + 2 + MEMORY];
+  for (int k = 0; k < ACTIONS; ++k) {
+    reaching[k] = a[k];
+    // From newest to oldest of those on their way; each then moves on by a place.
+    F moving = a[k];
+    for (int d = 0; d < LATE_ACTIONS; ++d) {
+      float* const place = ROW(state, ROW_ACTIONS + d * ACTIONS + k);
+      const F held = N::load(place);
+      reaching[k] = N::select(actions_late > N::c((float)d + 0.5f), held, reaching[k]);
+      N::store(place, moving);
+      moving = held;
+    }
+  }
+  T::command(reaching, p, past, h, m, wanted);
+  for (int k = 0; k < STATE; ++k) after[k] = s[k];
+  for (int step = 0; step < SUBSTEPS; ++step) {
+    F next[STATE];
+#ifdef CONTROLLED
+    F wrench[6], thrusts[ROTORS + 1], rotors[ROTORS];
+    T::wrench(after, wanted, p, past, h, m, wrench);
+    T::exact(wrench, p, past, h, m, thrusts);
+    // The bounded scheme equals the pseudo-inverse wherever that is within limits: it runs only where a lane needs it.
+    if (BOUNDED && N::any(N::invert(thrusts[ROTORS] <= zero))) T::within(wrench, p, past, h, m, thrusts);
+    T::rotors(after, thrusts, p, past, h, m, rotors);
+    T::physics(after, rotors, p, past, h, m, next);
+#else
+    T::physics(after, wanted, p, past, h, m, next);
+#endif
+    for (int k = 0; k < STATE; ++k) after[k] = next[k];
+  }
+  T::judge(s, after, a, p, past, h, m, out);
   F reward = zero;
   M sound = fine;
-  for (int k = 0; k < STATE; ++k) sound = sound & N::finite(out[k]);
+  for (int k = 0; k < STATE; ++k) sound = sound & N::finite(after[k]);
+  for (int k = 0; k < MEMORY; ++k) sound = sound & N::finite(out[TERMS + 2 + k]);
   for (int k = 0; k < TERMS; ++k) {
-    const F term = out[STATE + k];
+    const F term = out[k];
     reward += term;
     sound = sound & N::finite(term);
   }
@@ -59,12 +101,23 @@ if (stepping) {
   // What left the numbers is over, without a reward; what it was is told by `diverged`.
   const M diverged = N::invert(sound);
   reward = N::select(sound, reward, zero);
-  const M terminated = diverged | (out[STATE + TERMS] > N::c(0.5f));
+  const M terminated = diverged | (out[TERMS] > N::c(0.5f));
   const M truncated = N::invert(terminated) & (N::from_int(N::signed_of(age)) >= N::c((float)episode_steps));
-  const M succeeded = sound & (out[STATE + TERMS + 1] > N::c(0.5f));
+  const M succeeded = sound & (out[TERMS + 1] > N::c(0.5f));
   ended = terminated | truncated;
-  for (int k = 0; k < STATE; ++k) s[k] = N::select(sound, out[k], s[k]);
+  for (int k = 0; k < STATE; ++k) s[k] = N::select(sound, after[k], s[k]);
+  for (int k = 0; k < MEMORY; ++k) m[k] = N::select(sound, out[TERMS + 2 + k], m[k]);
   for (int k = 0; k < ACTIONS; ++k) past[k] = a[k];
+  h[0] = N::from_int(N::signed_of(age));
+  if (CURRICULUM_EACH) {
+    const F higher = level + (float)LEVEL_RISE, lower = level - (float)LEVEL_FALL, least = N::c(LEVEL_LEAST), most = N::c(LEVEL_MOST);
+    const F moved = N::select(succeeded, N::select(higher < most, higher, most), N::select(lower > least, lower, least));
+    level = N::select(ended, moved, level);
+  }
+  if (CURRICULUM_BATCH) {
+    N::store(ROW(result, R_FINISHED), N::load(ROW(result, R_FINISHED)) + N::select(ended, one, zero));
+    N::store(ROW(result, R_SUCCEEDED), N::load(ROW(result, R_SUCCEEDED)) + N::select(ended & succeeded, one, zero));
+  }
   const F back = N::load(ROW(result, R_RETURN)) + reward;
   N::store(ROW(result, R_REWARD), reward);
   N::store(ROW(result, R_RETURN), back);
@@ -73,7 +126,7 @@ if (stepping) {
   N::store(ROW(result, R_SUCCESS), N::select(succeeded, one, zero));
   N::store(ROW(result, R_DIVERGED), N::select(diverged, one, zero));
   N::store(ROW(result, R_LENGTH), N::from_int(N::signed_of(age)));
-  for (int k = 0; k < TERMS; ++k) N::store(ROW(result, R_TERMS + k), N::select(sound, out[STATE + k], zero));
+  for (int k = 0; k < TERMS; ++k) N::store(ROW(result, R_TERMS + k), N::select(sound, out[k], zero));
 } else {
   for (int lane = 0; lane < LANES; ++lane) {
 #if LANES == 1
@@ -87,7 +140,11 @@ if (N::any(ended)) {
   if (stepping) {
     // What the flight saw last, for learners that go on from there where it was only cut off.
     NOISES(age)
-    T::observe(s, noises, p, seen);
+    T::observe(s, noises, p, past, h, m, seen);
+    // Late as all others: those that came before stand one place further back once this one is in.
+    for (int k = 0; k < OBSERVED; ++k)
+      for (int d = 1; d <= LATE_SEEN; ++d)
+        seen[k] = N::select(seen_late > N::c((float)d - 0.5f), N::load(ROW(state, ROW_SEEN + (d - 1) * OBSERVED + k)), seen[k]);
     WRITE(final_observation, seen)
   }
   // The next episode's key: its draws depend on seed, flight and episode alone.
@@ -108,21 +165,68 @@ if (N::any(ended)) {
     p[k] = N::select(ended, drawn[k], p[k]);
     N::store(ROW(parameters, k), p[k]);
   }
-  T::start(uniforms, p, first);
-  for (int k = 0; k < STATE; ++k) s[k] = N::select(ended, first[k], s[k]);
+  F guide = one, young = zero;
+  if (DRAWN) {
+    Threefry::draw(fresh, N::u(0u), STREAM, CONDITIONS_BLOCK, words);
+    guide = Threefry::uniform(words[2]);
+    if (STAGGERED) young = N::select(episode == N::u(0u), N::floor(Threefry::uniform(words[3]) * (float)episode_steps), zero);
+    if (DELAYED) {
+      const F spans[2] = {N::c((float)(LATE_SEEN - LATE_SEEN_LEAST + 1)), N::c((float)(LATE_ACTIONS - LATE_ACTIONS_LEAST + 1))};
+      const F steps[2] = {N::floor(Threefry::uniform(words[0]) * spans[0]) + (float)LATE_SEEN_LEAST,
+                          N::floor(Threefry::uniform(words[1]) * spans[1]) + (float)LATE_ACTIONS_LEAST};
+      seen_late = N::select(ended, steps[0], seen_late);
+      actions_late = N::select(ended, steps[1], actions_late);
+      N::store(ROW(state, ROW_DELAYS), seen_late);
+      N::store(ROW(state, ROW_DELAYS + 1), actions_late);
+    }
+  }
+  h[0] = N::select(ended, young, h[0]);
+  h[1] = level;
+  if (CURRICULUM) N::store(ROW(state, ROW_LEVEL), level);
   for (int k = 0; k < ACTIONS; ++k) past[k] = N::select(ended, p[HOVER_ACTION + k], past[k]);
+  T::start(uniforms, guide, p, past, h, m, first);
+  if (MEMORY) {
+    F begun[MEMORY + 1];
+    for (int k = 0; k < 4; ++k) {
+      Threefry::draw(fresh, N::u(0u), STREAM, MEMORY_BLOCK + k, words);
+      for (int i = 0; i < 4; ++i) uniforms[4 * k + i] = Threefry::uniform(words[i]);
+    }
+    T::begin(uniforms, first, p, past, h, m, begun);
+    for (int k = 0; k < MEMORY; ++k) m[k] = N::select(ended, begun[k], m[k]);
+  }
+  for (int k = 0; k < STATE; ++k) s[k] = N::select(ended, first[k], s[k]);
+  for (int d = 0; d < LATE_ACTIONS; ++d)
+    for (int k = 0; k < ACTIONS; ++k) {
+      float* const place = ROW(state, ROW_ACTIONS + d * ACTIONS + k);
+      N::store(place, N::select(ended, past[k], N::load(place)));
+    }
   const F left = N::load(ROW(result, R_RETURN));
   N::store(ROW(result, R_LAST_RETURN), N::select(ended, left, N::load(ROW(result, R_LAST_RETURN))));
   N::store(ROW(result, R_RETURN), N::select(ended, zero, left));
-  const F now = N::select(ended, zero, N::from_bits(age));
-  age = N::to_bits(now);
+  age = N::to_bits(N::select(ended, N::from_bits(N::whole(young)), N::from_bits(age)));
   key[3] = N::to_bits(N::select(ended, N::from_bits(episode), N::from_bits(key[3])));
   Threefry::expand(key);
   N::store_u(ROW(keys, 3), key[3]);
 }
 N::store_u(ROW(keys, 4), age);
 for (int k = 0; k < STATE; ++k) N::store(ROW(state, k), s[k]);
-for (int k = 0; k < ACTIONS; ++k) N::store(ROW(state, STATE + k), past[k]);
+for (int k = 0; k < ACTIONS; ++k) N::store(ROW(state, ROW_PAST + k), past[k]);
+for (int k = 0; k < MEMORY; ++k) N::store(ROW(state, ROW_MEMORY + k), m[k]);
 NOISES(age)
-T::observe(s, noises, p, seen);
+T::observe(s, noises, p, past, h, m, seen);
+if (LATE_SEEN) {
+  // A new flight has seen but this; without a step nothing moves.
+  for (int k = 0; k < OBSERVED; ++k) {
+    F moving = seen[k];
+    const F newest = seen[k];
+    for (int d = 0; d <= LATE_SEEN; ++d) {
+      float* const place = ROW(state, ROW_SEEN + d * OBSERVED + k);
+      const F held = N::load(place);
+      const F kept = N::select(ended, newest, stepping ? moving : held);
+      N::store(place, kept);
+      seen[k] = N::select(seen_late > N::c((float)d - 0.5f), kept, seen[k]);
+      moving = held;
+    }
+  }
+}
 WRITE(observation, seen)

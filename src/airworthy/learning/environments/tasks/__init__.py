@@ -3,8 +3,12 @@
 from airworthy.learning.environments.task import register_task
 from airworthy.learning.environments.tasks.hover import HoverTask
 from airworthy.learning.environments.tasks.motor_command import MotorCommand
+from airworthy.learning.environments.tasks.position import PositionByAcceleration, PositionByAttitude, PositionByVelocity
 
-__all__ = ["HoverTask", "MotorCommand"]
+__all__ = ["SHIPPED", "HoverTask", "MotorCommand", "PositionByAcceleration", "PositionByAttitude", "PositionByVelocity"]
 
-register_task(HoverTask.name, HoverTask)
-register_task(MotorCommand.name, MotorCommand)
+SHIPPED = (HoverTask, MotorCommand, PositionByAttitude, PositionByVelocity, PositionByAcceleration)
+"""In the order of documents."""
+
+for _task in SHIPPED:
+    register_task(_task.name, _task)

@@ -1,0 +1,129 @@
+"""What a task may have besides the functions of `LearningTask`, each with what holds where it has none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, cast
+
+from airworthy.control.levels import MODES, ControlConfig
+from airworthy.core.arrays import Vector
+from airworthy.core.errors import AirworthyError
+from airworthy.learning.environments.conditions import Curriculum
+from airworthy.learning.environments.task import LearningTask
+from airworthy.vehicles import Vehicle
+
+__all__ = ["TaskTraits", "traits_of"]
+
+_PHYSICS_STEPS_MAX = 100
+
+
+@dataclass(frozen=True)
+class TaskTraits:
+    """Optional members of a task, looked up once.
+
+    Functions read what belongs to the flight from the record of parameters: `p.past` is the last action, `p.age` how many
+    policy steps the flight has behind it in the (earlier) state, `p.progress` its curriculum's from 0 to 1, `p.memory` what
+    it remembers.
+    """
+
+    task: Any
+    level: str
+    """`level`: control level of what `command` returns, "rotor_speed" or one of `airworthy.control.levels.MODES`."""
+    actions: int | None
+    """`action_count`: numbers of an action; None: one per rotor."""
+    physics_steps: int
+    """`physics_steps`: least steps of physics and controller per policy step."""
+    curriculum: Curriculum | None
+    """`curriculum`."""
+    remembers: bool
+    """`begin(uniforms, state, p)` gives what a new flight remembers, from 16 uniform numbers of its own;
+    `remember(before, after, action, p)` what it remembers after a step."""
+    pushed: bool
+    """`wrench(state, p)` gives force (world) [N] and moment (body) [N m] that act from outside."""
+
+    @property
+    def by_rotor(self) -> bool:
+        """Whether actions become rotor states without a controller."""
+        return self.level == "rotor_speed"
+
+    def control(self, vehicle: Vehicle) -> ControlConfig:
+        """Gains of the controller between command and rotors: `control_for(vehicle)`, or the vehicle's own."""
+        chosen = getattr(self.task, "control_for", None)
+        return ControlConfig() if chosen is None else chosen(vehicle)
+
+    def begin(self, uniforms: Vector, state: Vector, p: Any) -> Vector:
+        """Memory of a new flight.
+
+        Args:
+            uniforms: 16 numbers in (0, 1).
+            state: In which it begins.
+            p: Parameters.
+        """
+        return tuple(self.task.begin(uniforms, state, p)) if self.remembers else ()
+
+    def remember(self, before: Vector, after: Vector, action: Vector, p: Any) -> Vector:
+        """Memory after a step.
+
+        Args:
+            before: State before it.
+            after: State after it.
+            action: That was taken.
+            p: Parameters, with the memory before.
+        """
+        return tuple(self.task.remember(before, after, action, p)) if self.remembers else ()
+
+    def wrench(self, state: Vector, p: Any) -> tuple[Vector, Vector] | None:
+        """Force and moment from outside; None where the task has none."""
+        return self.task.wrench(state, p) if self.pushed else None
+
+    def goal(self, p: Any) -> Vector:
+        """State in which guided flights begin: `goal(p)`, or hover at the origin."""
+        if hasattr(self.task, "goal"):
+            return tuple(self.task.goal(p))
+        nothing = (0.0,) * 3
+        return (*nothing, *nothing, *nothing, 1.0, *nothing, *p.hover)
+
+    def hover(self, p: Any, affine: Vector) -> Vector:
+        """Return the action that commands hover: `hover_action(p)`, or rotor speeds `affine` in actions, or nothing commanded.
+
+        Args:
+            p: Parameters.
+            affine: Actions of hover where they reach from the least to the largest rotor state.
+        """
+        if hasattr(self.task, "hover_action"):
+            return tuple(self.task.hover_action(p))
+        return affine if self.by_rotor else (0.0,) * (self.actions or 0)
+
+
+def traits_of(task: LearningTask) -> TaskTraits:
+    """Return what a task has.
+
+    Raises:
+        AirworthyError: Optional members that do not fit together.
+    """
+    return _traits(cast(Any, task))
+
+
+@cache
+def _traits(task: Any) -> TaskTraits:
+    level = getattr(task, "level", "rotor_speed")
+    actions = getattr(task, "action_count", None)
+    steps = getattr(task, "physics_steps", 1)
+    if level != "rotor_speed" and level not in MODES:
+        raise AirworthyError(f"The task {task.name!r} commands {level!r}; expected rotor_speed or one of {', '.join(MODES)}.")
+    if level != "rotor_speed" and actions is None:
+        raise AirworthyError(f"The task {task.name!r} commands {level!r}, and so has to say its `action_count`.")
+    if not 1 <= steps <= _PHYSICS_STEPS_MAX:
+        raise AirworthyError(f"physics_steps of {task.name!r} is {steps!r}; expected 1 to {_PHYSICS_STEPS_MAX}.")
+    if hasattr(task, "begin") != hasattr(task, "remember"):
+        raise AirworthyError(f"The task {task.name!r} has one of begin and remember; a task that remembers has both.")
+    return TaskTraits(
+        task,
+        level,
+        actions,
+        steps,
+        getattr(task, "curriculum", None),
+        hasattr(task, "begin"),
+        hasattr(task, "wrench"),
+    )
