@@ -216,7 +216,7 @@ def synthesize(out: str | Path = "runs/synthesize", *, workers: int = 1, device:
     from airworthy.learning.datasets.card import write_card
     from airworthy.learning.datasets.job import write_run
 
-    (config,) = configured("synthesize", {**options, "out": out}, DatasetConfig, records=("scene",), free=("out",))
+    (config,) = configured("synthesize", {**options, "out": out}, DatasetConfig, records=("scene", "vehicle"), free=("out",))
     made = synthesize_dataset(config, out, workers=workers, device=device)
     write_run(made, "", workers)
     page = made.folder / "card.html"

@@ -17,9 +17,11 @@ import pytest
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import lock_folder, sha256_file
 from airworthy.learning.datasets import DatasetConfig, ExpertDataset, job, shard_files, shard_maker, synthesize_dataset
+from airworthy.learning.datasets.card import write_card
 from airworthy.learning.datasets.config import LIGHT_MAX, NOISE_MAX, ROLLOUTS_MAX, _typed, shard_name
 from airworthy.learning.datasets.shard_maker import Sharding
 from airworthy.learning.synthesis import RolloutPlan
+from airworthy.vehicles import vehicle, write_vehicle
 
 SMALL = DatasetConfig(
     courses=("robustness", "line"), per_second=1.0, repetitions=2, length=1.1, shard=8, scene="empty_room", view="16", seed=7
@@ -430,3 +432,23 @@ def test_without_images(tmp_path: Path) -> None:
     assert data.images is None
     assert data.camera is None
     assert data.identity["scene_sha256"] is None
+
+
+def test_a_vehicle_of_a_file_is_kept_in_the_folder(tmp_path: Path) -> None:
+    mine = replace(vehicle("carl"), name="mine", mass=1.05 * vehicle("carl").mass)
+    file = tmp_path / "mine.toml"
+    write_vehicle(mine, file)
+    config = DatasetConfig(courses=("hover",), per_second=2.0, repetitions=2, view="none", vehicle=str(file))
+    assert synthesize_dataset(config, tmp_path / "set").complete
+    assert synthesize_dataset(config, tmp_path / "set").new["shards"] == 0
+    file.unlink()
+    data = ExpertDataset.open(tmp_path / "set")
+    assert data.vehicle == mine
+    assert abs(float(np.mean(data.parameters[:, 0])) / mine.mass - 1.0) < 0.3
+    assert "mine flown by the expert" in write_card(data).read_text()
+    write_vehicle(replace(mine, mass=2.0), tmp_path / "set" / "vehicle.toml")
+    with pytest.raises(AssetError, match=r"vehicle.toml' is not the vehicle that was flown: it was changed afterwards"):
+        _ = ExpertDataset.open(tmp_path / "set").vehicle
+    write_vehicle(replace(mine, mass=2.0), file)
+    with pytest.raises(AirworthyError, match="another record of the vehicle"):
+        synthesize_dataset(config, tmp_path / "set")

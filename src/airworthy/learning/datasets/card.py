@@ -22,7 +22,6 @@ from airworthy.pilots.expert import full_thrust_of
 from airworthy.reports.page import card, fact, markup, page_of
 from airworthy.scenes import Scene
 from airworthy.scenes.viewpoints import scene_digest
-from airworthy.vehicles import vehicle
 
 __all__ = ["pictures_of", "write_card"]
 
@@ -138,7 +137,7 @@ def _head(dataset: ExpertDataset, run: Mapping[str, Any]) -> Content:
         card("on disk", *_bytes(size), f"{len(dataset.shards)} shards"),
     ]
     facts = [
-        fact("vehicle", config.vehicle),
+        fact("vehicle", dataset.vehicle.name),
         fact("courses", names),
         fact("scene", config.scene_title),
         fact("camera", f"{config.camera}, view {config.view}" if config.pictured else "none"),
@@ -150,8 +149,8 @@ def _head(dataset: ExpertDataset, run: Mapping[str, Any]) -> Content:
         fact("scene's bytes", str(identity["scene_sha256"] or "none"), True),
     ]
     verdict = (
-        f"{config.vehicle} flown by the expert over {names}{where}: {len(kept):,} roll-outs of {config.length:g} s with other"
-        f" drones from other states, {dataset.rollouts:,} of them kept, as {dataset.count:,} pairs of what was seen and sensed"
+        f"{dataset.vehicle.name} flown by the expert over {names}{where}: {len(kept):,} roll-outs of {config.length:g} s with"
+        f" other drones from other states, {dataset.rollouts:,} of them kept, as {dataset.count:,} pairs of what was seen and sensed"
         " and what the expert did."
     )
     title = f"{names}: {dataset.count:,} pairs"
@@ -179,7 +178,7 @@ def _time(run: Mapping[str, Any]) -> Content:
 
 
 def _groups(dataset: ExpertDataset) -> list[Content]:
-    config, flown, nominal = dataset.config, dataset.flown, vehicle(dataset.config.vehicle)
+    config, flown, nominal = dataset.config, dataset.flown, dataset.vehicle
     true, command = dataset.true, dataset.command
     force = full_thrust_of(nominal) / nominal.rotor_count
     ratio = nominal.rotor_count * flown["rotor_force_N"] / (flown["mass_kg"] * nominal.gravity)

@@ -20,7 +20,7 @@ from airworthy.optics.projections import Pinhole
 from airworthy.scenes import Scene, scene
 from airworthy.scenes.viewpoints import scene_digest
 from airworthy.trajectories import course
-from airworthy.vehicles import vehicle
+from airworthy.vehicles import Vehicle, named_vehicle, vehicle_names
 
 __all__ = ["IDLE_RULES", "DatasetConfig", "changed_field", "config_from", "described_identity", "scene_of"]
 
@@ -32,6 +32,7 @@ __all__ = ["IDLE_RULES", "DatasetConfig", "changed_field", "config_from", "descr
 #         pairs.parquet       a row per image, sensed state and command of the same instant
 #         images.npy          (pairs, rows, columns, 3), 8 bits
 #         shard.json          counts and SHA-256 of these files
+#     vehicle.toml            the vehicle, where it came from a file
 #     run.json                how the last run went: time by stage, machine
 #     card.html               what is in it, to look at
 #
@@ -39,7 +40,7 @@ __all__ = ["IDLE_RULES", "DatasetConfig", "changed_field", "config_from", "descr
 
 # Rises when a folder written before would be read wrongly.
 SCHEMA_VERSION = 1
-DATASET_FILE, RUN_FILE, CARD_FILE = "dataset.json", "run.json", "card.html"
+DATASET_FILE, RUN_FILE, CARD_FILE, VEHICLE_FILE = "dataset.json", "run.json", "card.html", "vehicle.toml"
 PAIRS_FILE, ROLLOUTS_FILE, IMAGES_FILE, SHARD_FILE = "pairs.parquet", "rollouts.parquet", "images.npy", "shard.json"
 
 _XYZ = ("x", "y", "z")
@@ -210,6 +211,16 @@ def scene_of(config: DatasetConfig) -> Scene | None:
     return scene(config.scene) if config.pictured else None
 
 
+def vehicle_digest(flown: Vehicle) -> str:
+    """SHA-256 of a vehicle's record."""
+    return sha256(json_text(flown))
+
+
+def is_vehicle_file(config: DatasetConfig) -> bool:
+    """Tell whether the vehicle is one of a file, of which a data set keeps a copy."""
+    return config.vehicle not in vehicle_names()
+
+
 def described_identity(config: DatasetConfig, device: str, scene: Scene | None) -> dict[str, Any]:
     """Everything a data set's bytes depend on, but the instruction set of the machine.
 
@@ -218,13 +229,13 @@ def described_identity(config: DatasetConfig, device: str, scene: Scene | None) 
         device: Where it is made; its type counts.
         scene: From `scene_of`.
     """
-    flown = vehicle(config.vehicle)
+    flown = named_vehicle(config.vehicle)
     return {
         "schema_version": SCHEMA_VERSION,
         "airworthy": __version__,
         "device": device.partition(":")[0],
         "configuration": config.described(),
-        "vehicle_sha256": sha256(json_text(flown)),
+        "vehicle_sha256": vehicle_digest(flown),
         "course_sha256": {name: sha256(json_text(course(name))) for name in config.courses},
         "scene_sha256": None if scene is None else scene_digest(scene),
         "camera": described_camera(config) if config.pictured else None,
@@ -233,7 +244,7 @@ def described_identity(config: DatasetConfig, device: str, scene: Scene | None) 
 
 def described_camera(config: DatasetConfig) -> dict[str, Any]:
     """Return the camera of the images: size, intrinsics [px], mount in the body (x forward, y left, z up) [m]."""
-    device = flight_camera(vehicle(config.vehicle), config.camera, config.view)
+    device = flight_camera(named_vehicle(config.vehicle), config.camera, config.view)
     lens, mount = device.projection, device.effective_mount
     numbers: dict[str, Any] = {"width": device.width, "height": device.height}
     if isinstance(lens, Pinhole):

@@ -8,7 +8,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,9 +28,11 @@ from airworthy.learning.datasets.config import (
     DATASET_FILE,
     IDLE_RULES,
     RUN_FILE,
+    VEHICLE_FILE,
     DatasetConfig,
     changed_field,
     described_identity,
+    is_vehicle_file,
     scene_of,
     shard_name,
 )
@@ -45,6 +47,7 @@ from airworthy.learning.datasets.shard_files import (
 )
 from airworthy.learning.datasets.shard_maker import ShardMaker, ShardTask
 from airworthy.learning.synthesis.config import STAGES, Stages
+from airworthy.vehicles import named_vehicle, write_vehicle
 
 __all__ = ["Finished", "Group", "Made", "made_elsewhere", "made_here", "synthesize_dataset", "write_run"]
 
@@ -175,7 +178,8 @@ def synthesize_dataset(
     with lock_folder(make_folder(out)) as folder:
         _check_folder(folder, identity)
         clear_unfinished(folder)
-        task = ShardTask(config, folder.resolve(), digest_of(identity), device)
+        # Workers, and machines of a cluster, read the copy: the user's file may be gone, or not be there.
+        task = ShardTask(_with_copy(config, folder.resolve()), folder.resolve(), digest_of(identity), device)
         maker = ShardMaker(task, scene)
         run = _Run(folder, identity, maker, quiet)
         run.find(repair)
@@ -183,6 +187,14 @@ def synthesize_dataset(
     shards = tuple(run.done[k] for k in sorted(run.done))
     seconds = time.perf_counter() - begun
     return Made(folder, shards, run.count, run.new, seconds, dict(maker.stages.seconds), interrupted)
+
+
+def _with_copy(config: DatasetConfig, folder: Path) -> DatasetConfig:
+    """Return the configuration with the copy of a vehicle's file, which is written into the folder."""
+    if not is_vehicle_file(config):
+        return config
+    write_vehicle(named_vehicle(config.vehicle), folder / VEHICLE_FILE)
+    return replace(config, vehicle=str(folder / VEHICLE_FILE))
 
 
 class _Run:

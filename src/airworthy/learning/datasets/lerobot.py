@@ -410,7 +410,7 @@ class _Export:
         splits = {"train": f"0:{held}", "test": f"{held}:{count}"} if 0 < held < count else {"train": f"0:{count}"}
         return {
             "codebase_version": VERSION,
-            "robot_type": self._data.config.vehicle,
+            "robot_type": self._data.vehicle.name,
             "total_episodes": count,
             "total_frames": total["frames"],
             "total_tasks": len(self._tasks),
@@ -453,7 +453,7 @@ def _readme(data: ExpertDataset, total: Mapping[str, int]) -> str:
     where = f"in the scene {config.scene_title}" if config.pictured else "without images"
     labels = "task_categories:\n- robotics\ntags:\n- LeRobot\nconfigs:\n- config_name: default\n  data_files: data/*/*.parquet"
     return (
-        f"---\n{labels}\n---\n\n# {', '.join(config.courses)}: {config.vehicle} flown by an MPC expert\n\n"
+        f"---\n{labels}\n---\n\n# {', '.join(config.courses)}: {data.vehicle.name} flown by an MPC expert\n\n"
         f"{total['episodes']:,} roll-outs, {total['frames']:,} frames at 20 Hz, {where}, in the layout of LeRobot {VERSION};"
         f" made by Airworthy {__version__} from the data set {data.digest}.\n\n"
         "World: z up. Body: x forward, y left, z up. Quaternions: x, y, z, w. Image, state and action of a frame are of the"

@@ -20,10 +20,14 @@ from airworthy.learning.datasets.config import (
     ROLLOUT_FIELDS,
     ROLLOUTS_FILE,
     STATE_COLUMNS,
+    VEHICLE_FILE,
     DatasetConfig,
+    is_vehicle_file,
+    vehicle_digest,
 )
 from airworthy.learning.datasets.shard_files import Manifest, ShardFacts, read_manifest, verify_shard
 from airworthy.learning.datasets.shard_maker import Columns, read_columns
+from airworthy.vehicles import Vehicle, named_vehicle, read_vehicle
 
 __all__ = ["ExpertDataset", "ImageStack"]
 
@@ -163,6 +167,22 @@ class ExpertDataset:
     def config(self) -> DatasetConfig:
         """What it was made of."""
         return self._manifest.config
+
+    @cached_property
+    def vehicle(self) -> Vehicle:
+        """What was flown: of the catalogue, or the copy of its file.
+
+        Raises:
+            AssetError: The copy was changed after the data were made.
+        """
+        if not is_vehicle_file(self.config):
+            return named_vehicle(self.config.vehicle)
+        kept = read_vehicle(self.folder / VEHICLE_FILE)
+        if vehicle_digest(kept) != self.identity["vehicle_sha256"]:
+            raise AssetError(
+                f"{str(self.folder / VEHICLE_FILE)!r} is not the vehicle that was flown: it was changed afterwards."
+            )
+        return kept
 
     @property
     def digest(self) -> str:

@@ -187,7 +187,7 @@ class SynthesisConfig:
     courses: tuple[str, ...] = ("robustness",)
     """Names of courses (see `airworthy courses`)."""
     vehicle: str = "carl"
-    """Name of a vehicle; its mass and rotors are the nominal ones."""
+    """Name or TOML file of a vehicle; its mass and rotors are the nominal ones."""
     per_second: float = 10.0
     """Start points per second of a course."""
     repetitions: int = 30

@@ -22,7 +22,7 @@ from airworthy.sensors.devices import Device
 from airworthy.sensors.mounting import mounted_pose
 from airworthy.sensors.sampling import SensorView
 from airworthy.trajectories import Trajectory, course, kinematic_state
-from airworthy.vehicles import Vehicle, vehicle
+from airworthy.vehicles import Vehicle, named_vehicle
 
 __all__ = ["Pictures", "RolloutPlan", "RolloutStarts", "objective_of"]
 
@@ -166,7 +166,7 @@ class RolloutPlan:
 
     def __init__(self, config: SynthesisConfig):
         self.config = config
-        self.vehicle: Vehicle = vehicle(config.vehicle)
+        self.vehicle: Vehicle = named_vehicle(config.vehicle)
         courses = [course(name) for name in config.courses]
         self.paths: list[Trajectory] = [item.trajectory() for item in courses]
         self.reference: ExpertReference = expert_reference(courses, mpc_preset(config.mpc), self.vehicle.gravity)
