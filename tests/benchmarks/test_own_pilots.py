@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import py_compile
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,9 +20,10 @@ from airworthy.benchmarks.fly.replay import refly
 from airworthy.benchmarks.fly.scene import GoalFlight
 from airworthy.benchmarks.tracking.job import evaluate
 from airworthy.benchmarks.tracking.methods import method_of
-from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.errors import AirworthyError, AssetError, AssetWarning
 from airworthy.pilots import FlightRun
 from airworthy.planners import StraightFlight
+from airworthy.simulation import read_flight
 from airworthy.tasks.navigation import NavigationProtocol
 from airworthy.vehicles import vehicle, write_vehicle
 
@@ -65,6 +68,77 @@ def test_a_pilot_of_a_file_flies_and_is_flown_again_from_the_folder_alone(
     assert again.equal
     assert again.changed == ("The pilot 'own.py' is not there, seen from this folder.",)
     (tmp_path / "run" / "record" / "pilot.py").write_text(OWN + "raise SystemExit('was run')\n")
+    with pytest.raises(AssetError, match=r"The pilot in .* is not the one that was flown"):
+        refly(tmp_path / "run")
+
+
+QUICK = FlyConfig(vehicle=("carl",), course="hover", hold=0.0, report=False)
+HEIGHTS = "from own_parts.numbers import HIGH\nimport own_compiled, own_elsewhere\nTOP = HIGH\n"
+USES_OTHERS = """
+import importlib
+import numpy as np
+import own_heights
+
+HIDDEN = importlib.import_module("own_hidden")
+
+class Up:
+    name, level, observes = "up", "position", ("position",)
+    def command(self, observation):
+        from own_heights import TOP
+        return np.array([0.0, 0.0, TOP, 0.0])
+"""
+
+
+def test_modules_beside_a_pilot_are_kept_and_others_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module, a package, one that stands for a compiled one, one from elsewhere and one that no import names."""
+    mine, far = tmp_path / "mine", tmp_path / "far"
+    for folder in (mine / "own_parts", far):
+        folder.mkdir(parents=True)
+    (mine / "pilot.py").write_text(USES_OTHERS)
+    (mine / "own_heights.py").write_text(HEIGHTS)
+    (mine / "own_parts" / "__init__.py").write_text("")
+    (mine / "own_parts" / "numbers.py").write_text("from . import more\nHIGH = more.HIGH\n")
+    (mine / "own_parts" / "more.py").write_text("HIGH = 1.5\n")
+    (mine / "own_hidden.py").write_text("")
+    source = mine / "own_compiled.py"
+    source.write_text("")
+    py_compile.compile(str(source), cfile=str(mine / "own_compiled.pyc"))
+    source.unlink()
+    (far / "own_elsewhere.py").write_text("")
+    monkeypatch.syspath_prepend(str(far))
+    config = FlyConfig(
+        vehicle=("carl",), course="hover", hold=0.0, pilot=f"{mine}/pilot.py:Up", report=False, out=tmp_path / "run"
+    )
+    with pytest.warns(AssetWarning) as told:
+        run_fly(config)
+    (warning,) = told
+    text = str(warning.message)
+    assert text.startswith(
+        f"{mine}/pilot.py: it imports 'own_compiled', which is compiled; 'own_elsewhere', which lies outside"
+    )
+    assert "'own_hidden', which no import statement names" in text
+    kept = tmp_path / "run" / "record" / "pilot"
+    found = sorted(str(path.relative_to(kept)) for path in kept.rglob("*") if path.is_file())
+    assert found == ["own_heights.py", "own_parts/__init__.py", "own_parts/more.py", "own_parts/numbers.py", "pilot.py"]
+
+
+@pytest.mark.filterwarnings("error::airworthy.core.errors.AssetWarning")
+def test_a_run_is_flown_again_without_the_modules_of_its_pilot(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "up.py").write_text(USES_OTHERS.replace("own_heights", "own_top").replace("own_hidden", "json"))
+    module = tmp_path / "mine" / "own_top.py"
+    module.write_text("TOP = 1.5\n")
+    for name in ("run", "other"):
+        run_fly(replace(QUICK, pilot=f"{tmp_path}/mine/up.py:Up", out=tmp_path / name))
+        module.write_text("TOP = 2.5\n")  # the second flight is that of the edited module
+    first, second = (read_flight(tmp_path / name)[0].vector("position")[-1, 2] for name in ("run", "other"))
+    assert second > first + 0.1
+    again = refly(tmp_path / "run")
+    assert again.equal
+    assert [text.endswith("has changed since.") for text in again.changed] == [True]
+    shutil.rmtree(tmp_path / "mine")
+    assert refly(tmp_path / "run").equal
+    (tmp_path / "run" / "record" / "pilot" / "own_top.py").write_text("raise SystemExit('was run')\n")
     with pytest.raises(AssetError, match=r"The pilot in .* is not the one that was flown"):
         refly(tmp_path / "run")
 

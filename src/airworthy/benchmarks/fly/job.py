@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
+import warnings
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -43,11 +44,12 @@ from airworthy.benchmarks.fly.scene import (
     region_of,
     with_course,
 )
-from airworthy.benchmarks.navigation.methods import own_pilot
+from airworthy.benchmarks.navigation.methods import is_own_pilot, own_pilot
+from airworthy.benchmarks.navigation.own_modules import not_copied
 from airworthy.control.allocation import PRIORITIES
 from airworthy.control.gain_parameters import priority_of
 from airworthy.control.kernel import UNALLOCATED_LEVELS
-from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.core.files import StagedFolder, staged_folder, write_json
 from airworthy.core.frames import multiply
 from airworthy.core.idle_options import refuse_idle
@@ -130,6 +132,7 @@ def run_fly(config: FlyConfig, quiet: bool = True, pilot: Any = None) -> FlyResu
         pilot = None if plans else own_pilot(own)
     elif pilot is not None:
         config = replace(config, pilot=pilot.name)
+    _warn_of_lost_modules(config.pilot)
     check_config(config)
     refuse_foreign(config.out, FLIGHT_FILE)
     vehicles = [_vehicle(name, config.rotors) for name in config.vehicle]
@@ -221,6 +224,21 @@ def _scored(run: StagedFolder, config: FlyConfig, flown: FlightRun, scene: Scene
 
 def _vehicle(name: str, rotors: str | None = None) -> Vehicle:
     return named_vehicle(name, rotors)
+
+
+def _warn_of_lost_modules(specifier: str) -> None:
+    """Warn of what a pilot's file uses and the run's folder will not have."""
+    if not is_own_pilot(specifier):
+        return
+    file = specifier.rpartition(":")[0]
+    lost = [f"{name!r}, {why}" for name, why in not_copied(file).items()]
+    if lost:
+        warnings.warn(
+            f"{file}: it imports {'; '.join(lost)}: the run's folder keeps no copy, so that flying it again needs"
+            f" {'them' if len(lost) > 1 else 'it'} as now.",
+            AssetWarning,
+            stacklevel=3,
+        )
 
 
 def _check_pilot(config: FlyConfig, level: str) -> None:

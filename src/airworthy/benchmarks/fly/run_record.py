@@ -20,6 +20,7 @@ import numpy as np
 import airworthy
 from airworthy.benchmarks.fly.config import DEFAULT_COURSE, FlyConfig, control_of, read_as_it_is
 from airworthy.benchmarks.navigation.methods import is_own_pilot
+from airworthy.benchmarks.navigation.own_modules import own_digest, own_modules
 from airworthy.control.gain_parameters import gain_rows
 from airworthy.control.gain_sets import is_gain_file, read_gain_set, write_gain_set
 from airworthy.core.errors import AirworthyError, AssetError
@@ -47,7 +48,7 @@ RECORD = "record"
 """Folder inside a run's folder."""
 _FILE, _VERSION, _BYTES_MAX = "record.json", 1, 64 << 20
 _COURSE, _TRAJECTORY, _SCENE, _POLICY = "course.json", "trajectory.json", "scene", "policy"
-_GAINS, _PILOT = "gains.toml", "pilot.py"
+_GAINS, _PILOT, _PILOT_FOLDER = "gains.toml", "pilot.py", "pilot"
 _SENSOR_PICTURES = "seen.json"
 _COPY_BYTES = 256 << 20
 """Scenes of more than this are named by their digest only."""
@@ -123,7 +124,7 @@ class RunRecord:
         if name == "gains":
             return _digest_of_gains(source)
         if name == "pilot":
-            return sha256_file(source)
+            return own_digest(source)
         return _digest_of_vehicle(read_vehicle(source))
 
     def sensor_pictures(self) -> list[dict[str, str]]:
@@ -179,8 +180,7 @@ def write_record(
         write_gain_set(read_gain_set(sources["gains"]), folder / _GAINS)
         copies["gains"] = _GAINS
     if "pilot" in sources:
-        shutil.copyfile(sources["pilot"], folder / _PILOT)
-        copies["pilot"] = _PILOT
+        copies["pilot"] = _copied_pilot(Path(sources["pilot"]), folder)
     if pictures:
         write_json(folder / _SENSOR_PICTURES, list(pictures))
     gains = [_gains(item, config, level) for item in vehicles]
@@ -215,8 +215,8 @@ def read_record(run: str | Path) -> RunRecord:
     sound = sound and isinstance(content["course"], str | None) and bool(content["vehicles"])
     sound = sound and all(isinstance(token, str) for name in lists[:2] for token in content[name])
     # The copies lie where they always do: a record leads nowhere else.
-    places = {("scene", _SCENE), ("policy", _POLICY), ("gains", _GAINS), ("pilot", _PILOT)}
-    if not sound or not set(content["copies"].items()) <= places:
+    places = {"scene": (_SCENE,), "policy": (_POLICY,), "gains": (_GAINS,), "pilot": (_PILOT, _pilot_place(content["copies"]))}
+    if not sound or not all(place in places.get(name, ()) for name, place in content["copies"].items()):
         raise AssetError(f"{str(path)!r} is not the record of a run: it was changed by hand.")
     values: dict[str, Any] = {name: tuple(content[name]) if name in lists else content[name] for name in known}
     record = RunRecord(**values, folder=folder)
@@ -261,7 +261,7 @@ def _check_copies(record: RunRecord) -> None:
     found["trajectory"] = digest_of_trajectory(record.trajectory())
     found |= {} if flown is None else {"course": _digest_of(flown)}
     if "pilot" in record.copies:  # is run when the flights are repeated: nothing but what flew may be
-        found["pilot"] = sha256_file(record.folder / _PILOT)
+        found["pilot"] = own_digest(record.folder / record.copies["pilot"])
     for name, digest in found.items():
         if record.digests.get(name) != digest:
             raise AssetError(f"The {name} in {str(record.folder)!r} is not the one that was flown: it was changed afterwards.")
@@ -281,7 +281,7 @@ def repeated(config: FlyConfig, record: RunRecord) -> FlyConfig:
         kind = config.pilot.partition(":")[0]
         asked = replace(asked, pilot=f"{kind}:{record.folder.resolve() / record.copies['policy']}")
     if "pilot" in record.copies:
-        asked = replace(asked, pilot=f"{record.folder.resolve() / _PILOT}:{config.pilot.rpartition(':')[2]}")
+        asked = replace(asked, pilot=f"{record.folder.resolve() / record.copies['pilot']}:{config.pilot.rpartition(':')[2]}")
     return asked
 
 
@@ -321,7 +321,7 @@ def digests_of(
     if policy is not None:
         found["policy"] = _digest_of_folder(policy)
     if is_own_pilot(config.pilot):
-        found["pilot"] = sha256_file(config.pilot.rpartition(":")[0])
+        found["pilot"] = own_digest(config.pilot.rpartition(":")[0])
     return found
 
 
@@ -441,6 +441,25 @@ def _copied_policy(policy: Path, folder: Path) -> str:
     for path in _policy_files(policy):
         shutil.copyfile(path, where / path.name)
     return _POLICY
+
+
+def _copied_pilot(file: Path, folder: Path) -> str:
+    """Copy the file of a pilot, with what it imports from beside itself; returns its place."""
+    beside = own_modules(file).files
+    if not beside:
+        shutil.copyfile(file, folder / _PILOT)
+        return _PILOT
+    # A folder of its own: modules may be called as anything that lies in the record.
+    for part in (Path(file.name), *beside):
+        make_folder((folder / _PILOT_FOLDER / part).parent)
+        shutil.copyfile(file.parent / part, folder / _PILOT_FOLDER / part)
+    return f"{_PILOT_FOLDER}/{file.name}"
+
+
+def _pilot_place(copies: Any) -> str:
+    """Return where a record says that its pilot lies if that is a file of the pilot's folder itself."""
+    place = copies.get("pilot") if isinstance(copies, dict) else None
+    return f"{_PILOT_FOLDER}/{Path(place).name}" if isinstance(place, str) and place.endswith(".py") else _PILOT
 
 
 def _bytes_of(scene: Scene) -> int:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import sys
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from airworthy.benchmarks.navigation.own_modules import load_own, own_digest
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
-from airworthy.core.files import sha256_file
 from airworthy.pilots.containment import PilotFailure, contained, stops_noted
 
 __all__ = [
@@ -192,8 +191,8 @@ def _from_file(path: Path, name: str) -> NavigationMethod:
     """Return a user's class; the file's own code runs, as the user asks."""
     if not path.is_file():
         raise AssetError(f"There is no file {str(path)!r} for the pilot {name!r}.")
-    digest = sha256_file(path)
-    made = getattr(_module(path, digest), name, None)
+    digest = own_digest(path)
+    made = getattr(load_own(path, digest), name, None)
     if not callable(made):
         raise AirworthyError(f"{str(path)!r} has no class {name!r}.")
     return _described(made, made, name, {"file": path.name, "class": name, "sha256": digest}, f" of {str(path)!r}")
@@ -215,24 +214,3 @@ def _described(made: Any, make: Callable[[], Any], name: str, identity: Mapping[
     shown = shown if isinstance(shown, str) and shown else name
     alone, privileged = not getattr(made, "batched", False), kind == "planner" and bool(getattr(made, "privileged", False))
     return NavigationMethod(shown, make, kind, alone, privileged, True, identity, shown, hasattr(made, "check_ready"))
-
-
-def _module(path: Path, digest: str) -> Any:
-    name = f"airworthy_own_pilot_{digest[:16]}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    sys.path.insert(0, str(path.parent.resolve()))
-    try:
-        with stops_noted():
-            contained(spec.loader.exec_module, module)
-    except PilotFailure as failure:
-        sys.modules.pop(name, None)
-        raise AirworthyError(f"{str(path)!r} cannot be imported: {failure}.") from failure
-    finally:
-        sys.path.remove(str(path.parent.resolve()))
-    return module

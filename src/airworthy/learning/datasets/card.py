@@ -149,9 +149,9 @@ def _head(dataset: ExpertDataset, run: Mapping[str, Any]) -> Content:
         fact("scene's bytes", str(identity["scene_sha256"] or "none"), True),
     ]
     verdict = (
-        f"{dataset.vehicle.name} flown by the expert over {names}{where}: {len(kept):,} roll-outs of {config.length:g} s with"
-        f" other drones from other states, {dataset.rollouts:,} of them kept, as {dataset.count:,} pairs of what was seen and sensed"
-        " and what the expert did."
+        f"{dataset.vehicle.name} flown by the expert over {names}{where}: {len(kept):,} roll-outs of {config.length:g} s"
+        f" with other drones from other states, {dataset.rollouts:,} of them kept, as {dataset.count:,} pairs of what was"
+        " seen and sensed and what the expert did."
     )
     title = f"{names}: {dataset.count:,} pairs"
     command = str(run.get("command") or "not recorded")
