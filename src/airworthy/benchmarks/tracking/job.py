@@ -39,6 +39,7 @@ from airworthy.benchmarks.tracking.figures import (
     series_of,
 )
 from airworthy.benchmarks.tracking.methods import TrackingMethod, methods_of
+from airworthy.benchmarks.tracking.room_check import warn_where_tight
 from airworthy.benchmarks.tracking.store import MANIFEST_FILE, VEHICLE_FILE, TrackingStore
 from airworthy.benchmarks.tracking.tables import (
     OPTIONS,
@@ -407,6 +408,8 @@ def evaluate(
         scenes[name] = scenes.get(name) or scene(name)
     identity = identity_of(config, flying, {name: scene_digest(item) for name, item in scenes.items()}, flown_by)
     blocks = blocks_of(config, flying)
+    if config.contact != "none":
+        warn_where_tight(flown_by, conditions, config.course, config.scene, scenes)
     with lock_folder(make_folder(config.out)):
         store = TrackingStore(config.out, identity)
         if from_file(config.vehicle):
