@@ -70,6 +70,7 @@ def camera_poses(batch: SceneBatch, along: str, count: int, first: int = 0) -> t
 
 def _free(batch: SceneBatch, count: int, first: int) -> tuple[ArrayFloat, ArrayFloat]:
     position = viewpoints(batch, count, first=first)
+    # Another stretch of the sequence than that of the places, or where a camera looks would follow from where it stands.
     turn = sequence(count, first + 17)
     yaw, pitch = 2.0 * np.pi * turn[:, 0], 2.0 * _PITCH * (turn[:, 1] - 0.5)
     directions = np.stack((np.cos(yaw) * np.cos(pitch), np.sin(yaw) * np.cos(pitch), np.sin(pitch)), axis=-1)
@@ -208,6 +209,7 @@ def _check(root: Path, scene: Scene, options: RenderCaptureOptions) -> None:
 def _poses(batch: SceneBatch, options: RenderCaptureOptions) -> tuple[ArrayFloat, ArrayFloat, ArrayBool]:
     position, attitude = camera_poses(batch, options.along, options.views)
     if options.along:
+        # Every eighth, as is usual since Mildenhall et al.: Local light field fusion (2019).
         return position, attitude, (np.arange(options.views) % 8 == 0) & (options.views > 1)
     held = np.arange(options.views + options.held_out) >= options.views
     if options.held_out:
@@ -262,6 +264,7 @@ def _whole(gate: CaptureFolder, number: int, options: RenderCaptureOptions) -> b
 def _points(batch: SceneBatch, root: Path, position: ArrayFloat, attitude: ArrayFloat, options: RenderCaptureOptions) -> Points:
     """Points on surfaces at random pixels of all views, in the colours of the images."""
     gate = CaptureFolder(root, CAPTURE_LIMITS)
+    # Rounded up; what is too many is cut off at the end.
     each = -(-options.points // len(position))
     points, colors = [], []
     for k in range(len(position)):

@@ -116,6 +116,7 @@ class CameraMotion:
         slope = np.concatenate([found.position[0], found.rotation[0]])
         step = -self._rate * self._moments.step(k, slope)
         self._position[k] += step[:3]
+        # The quaternion of a small turn to first order, about the camera's own axes: from the right.
         self._attitude[k] = frames.normalize(frames.multiply(self._attitude[k], np.append(0.5 * step[3:], 1.0)))
 
     def save(self) -> dict[str, ArrayAny]:
@@ -265,6 +266,7 @@ class TrainingRun:
         k, factor = plan.image(step), plan.reduction(step)
         truth = reduced(self._train.rgb[k], factor)
         mask = self._train.masks[k]
+        # Reduced like the image: a pixel counts where more than half of it shows the scene.
         shown = None if mask is None else reduced(np.repeat(mask[..., None], 3, axis=2) * np.uint8(255), factor) > 0.5
         asked = self._asked(k, truth.shape, factor, plan.background(step))
         loss, poses = self.optimizer.step(
@@ -282,6 +284,7 @@ class TrainingRun:
         position, attitude = (
             self._motion.pose(k) if self._motion is not None else (self._train.position[one], self._train.attitude[one])
         )
+        # Pixel coordinates begin at the image's corner, so that all four numbers scale alike.
         camera = (shape[1], shape[0], self._train.intrinsics[one] / factor, position, attitude)
         return self.optimizer.camera_view(*camera, antialiased=self.options.antialiased, near=self.near, background=background)
 
@@ -296,6 +299,7 @@ class TrainingRun:
         return value, slope if self._maps is None else self._maps.learned(k, image, slope)
 
     def _note(self, loss: float) -> None:
+        # A mean since the last note: losses jump from image to image.
         self._sums += (loss, 1.0)
         if self.step % _LOSS_EVERY == 0 or self.step == self.options.steps:
             self.notes["loss"].append([self.step, float(self._sums[0] / self._sums[1])])
@@ -304,6 +308,7 @@ class TrainingRun:
     def _relocate(self) -> None:
         o, n = self.options, len(self.optimizer)
         wanted = min(max(o.count, n), int(o.grow * n) + 1) if n < o.count else n
+        # Drawn by step, not from a generator that goes on: a training that was stopped draws the same.
         rng = np.random.default_rng((o.seed, 3, self.step))
         self.optimizer.replace(relocated(self.optimizer.fields(), rng, wanted)[0])
 
@@ -311,6 +316,7 @@ class TrainingRun:
         """Return the held-out images, or, where there are none, up to ten of those that were trained on."""
         kept = self.images.held_out_ids
         if not len(kept):
+            # Evenly over the capture: its first ten may all show one corner.
             kept = self._numbers[np.unique(np.linspace(0, len(self._numbers) - 1, min(10, len(self._numbers))).astype(int))]
         return [self._quality_of(int(k)) for k in kept]
 

@@ -24,7 +24,9 @@ __all__ = ["TRANSFORMS", "list_transforms"]
 
 Table = dict[str, Any]
 TRANSFORMS = "transforms.json"
+# Of the Blender sets (Mildenhall et al.: NeRF, 2020).
 SPLITS = ("transforms_train.json", "transforms_test.json", "transforms_val.json")
+# Ours: files carry rotations of a few digits; what is farther from one is a mistake.
 _ROTATION_ERROR = 1e-2
 _SIZE = ("w", "h")
 _MODELS = (*MODELS, "PERSPECTIVE")
@@ -73,6 +75,7 @@ def _list(gate: CaptureFolder, name: str, held_out: bool | None) -> Listing:
             result.skip(path, "it is in no part of the split")
             continue
         try:
+            # What a frame says of its camera counts more than what the file says of all.
             result.frames.append(_frame(gate, {**root, **entry}, path, held))
         except _Skipped as reason:
             result.skip(path, str(reason))
@@ -152,6 +155,7 @@ def _camera(fields: Table) -> tuple[SourceCamera | None, float]:
     width, height = given["w"], given["h"]
     if not (1.0 <= width < 1e6 and 1.0 <= height < 1e6):
         raise _Skipped(f"its camera has {width:.6g} x {height:.6g} pixels")
+    # The Blender sets give the angle across alone: square pixels, and the axis through the middle.
     fx = given["fl_x"] if "fl_x" in given else 0.5 * width / math.tan(0.5 * wide)
     tall = angles.get("camera_angle_y", 0.0)
     fy = given.get("fl_y", 0.5 * height / math.tan(0.5 * tall) if "fl_x" not in given and 0.0 < tall < math.pi else fx)

@@ -22,6 +22,7 @@ Movers = SplatMovers | Callable[[Array, ArrayIndex], SplatMovers]
 BANDS_MAX = 64
 """Most parts of an image whose rows share their poses."""
 SAMPLES_MAX = 256
+# Ours: 268 MB of colours and coverage, 16 bytes per pixel, are averaged at a time.
 _PIXELS_AT_ONCE = 1 << 24
 _NEAREST = 1.0
 """What the camera's own motion is judged by where bands are chosen: as if everything were this far away [m]."""
@@ -114,6 +115,7 @@ def render_exposed(
     count = len(where)
     pixels, colour = values("intrinsics", intrinsics, 4, count), values("background", background, 3, count)
     numbers = None if scene is None else np.broadcast_to(np.asarray(scene), (count,))
+    # As `SplatRenderer.render` would choose; said here because it is given some cameras at a time.
     if numbers is None and renderer.scene_count > 1:
         numbers = np.arange(count)
     bands = exposure.bands or _bands(clock, where, turned, float(pixels[:, :2].max(initial=0.0)), exposure)
@@ -179,6 +181,7 @@ def _instants(exposure: Exposure, tops: ArrayIndex, rows: int, height: int) -> A
 def _bands(clock: Array, where: Array, turned: Array, focal: float, exposure: Exposure) -> int:
     if exposure.readout == 0.0:
         return 1
+    # Half the angle between two attitudes has their product as cosine; q and -q are one attitude, hence its magnitude.
     turn = 2.0 * np.arccos(np.clip(np.abs(np.sum(turned[:, 1:] * turned[:, :-1], axis=-1)), 0.0, 1.0)).sum(axis=1)
     path = np.linalg.norm(np.diff(where, axis=1), axis=-1).sum(axis=1)
     share = exposure.readout / max(float(clock[-1] - clock[0]), 1e-12)
@@ -199,6 +202,7 @@ def _poses(
     if not (np.isfinite(clock).all() and np.isfinite(where).all() and (norm > 1e-9).all()) or (np.diff(clock) <= 0.0).any():
         raise AirworthyError("The poses of an exposure are not finite, hold a quaternion of zeros, or their times do not rise.")
     first, last = exposure.start, exposure.start + exposure.readout * (height - 1) / max(height, 1) + exposure.duration
+    # Times that were added up are off by their rounding.
     slack = 1e-9 * max(1.0, abs(first), abs(last))
     if first < clock[0] - slack or last > clock[-1] + slack:
         raise AirworthyError(

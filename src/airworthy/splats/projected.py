@@ -33,6 +33,7 @@ _ONE_VIEW = math.cos(math.radians(80.0))
 """Rays that lie this near to their middle are seen in one view; beyond a fisheye stretches, and two face to face do better."""
 _LONE = 1e-3
 """Step between rays where there is one only [rad]."""
+# A ray at the border is read from pixels on both sides of it.
 _EDGE = 2
 
 
@@ -117,6 +118,7 @@ def _view(directions: Array, rays: ArrayIndex, along: Array, step: float) -> Ray
 
 def _looking(along: Array) -> Array:
     """Attitude of a view along `along`, as upright in the rays' frame as it can be."""
+    # The axis that is least along the view cannot be parallel to it.
     side = np.eye(3)[int(np.argmin(np.abs(along)))]
     right = np.cross(side, along)
     right = right / np.linalg.norm(right)
@@ -163,6 +165,7 @@ _SAME = 1e-6
 """Directions and origins that differ by less are the same."""
 _FIT = 1e-3
 """Rays that pass this near to the centres of a pinhole's pixels are its rays [px]."""
+# Ours: 335 MB of colours, depths and coverage, 20 bytes per pixel, at a time.
 _PIXELS_AT_ONCE = 1 << 24
 
 
@@ -300,6 +303,7 @@ def _resampled(
     far = None if limit is None else _distances(np.asarray(limit), plan.along).reshape(count, pixels)
     colour = np.broadcast_to(np.asarray(background, np.float64), (count, 3))
     numbers = None if scene is None else np.broadcast_to(np.asarray(scene), (count,))
+    # As `SplatRenderer.render` would choose; said here because it is given some cameras at a time.
     if numbers is None and renderer.scene_count > 1:
         numbers = np.arange(count)
     for view in plan.views:

@@ -80,6 +80,7 @@ def add_grid(api: Any, middle: ArrayAny, size: float, height: float) -> Any:
         size: Of what is shown [m].
         height: Of the grid [m].
     """
+    # Of powers of ten the one that leaves some 4 to 40 cells across what is shown.
     cell = 10.0 ** max(-2, round(math.log10(max(size, 1e-3) / 12.0)))
     return api.add_grid(
         "/grid",
@@ -148,12 +149,14 @@ def _glb(points: ArrayF32, colors: ArrayF32, corners: ArrayU32) -> bytes:
         "buffers": [{"byteLength": int(starts[-1])}],
         "bufferViews": [{"buffer": 0, "byteOffset": int(starts[k]), "byteLength": len(blocks[k])} for k in range(3)],
         "accessors": [
+            # glTF names types by OpenGL's numbers: 5126 is float32, 5125 uint32.
             {"bufferView": 0, "componentType": 5126, "count": len(points), "type": "VEC3", "min": low, "max": high},
             {"bufferView": 1, "componentType": 5126, "count": len(points), "type": "VEC3"},
             {"bufferView": 2, "componentType": 5125, "count": len(corners), "type": "SCALAR"},
         ],
     }
     text = json.dumps(root, separators=(",", ":")).encode()
+    # A .glb pads its chunks to four bytes, JSON with spaces; the other holds numbers of four bytes only.
     text += b" " * (-len(text) % 4)
     body = b"".join(blocks)
     size = 12 + 8 + len(text) + 8 + len(body)

@@ -41,8 +41,10 @@ SETTINGS = (
     "most_scale",
     "most_logit",
 )
+# Source: reference code of Kheradmand et al. (2024): a sigmoid that lets only what is nearly transparent wander.
 NOISE_STEEPNESS, NOISE_MIDDLE = 100.0, 0.005
 NOISE_STREAM = int(Stream.SPLATS)
+# Source: Wang et al., Image quality assessment (2004): K1 and K2, squared, for a range of 1.
 SSIM = (0.01**2, 0.03**2)
 """Constants of the structural similarity of values in [0, 1]."""
 
@@ -118,6 +120,7 @@ def opacities(raw: ArrayF32) -> Array:
 
 def logits(opacity: ArrayFloat) -> ArrayF32:
     """Return their inverse, kept within what training holds."""
+    # Opacities of exactly 0 and 1 have no logit.
     p = np.clip(np.asarray(opacity, np.float64), 1e-9, 1.0 - 1e-9)
     return np.clip(np.log(p / (1.0 - p)), -MOST_LOGIT, MOST_LOGIT).astype(np.float32)
 
@@ -129,6 +132,7 @@ def fields_of(splats: Splats) -> GaussianFields:
     raw[:, SCALE : SCALE + 3] = np.log(np.maximum(splats.scale.astype(np.float64), 1e-12))
     raw[:, TURN : TURN + 4] = splats.rotation
     raw[:, LOGIT] = logits(splats.opacity)
+    # Powers of the decays after no move at all.
     raw[:, [FIRST, SECOND_ROW]] = 1.0
     moments = np.zeros((n, 2 * MOVED), np.float32)
     shades = np.zeros((n, 2, k, 3), np.float32)

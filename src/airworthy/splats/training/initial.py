@@ -22,6 +22,7 @@ def splats_at(points: ArrayFloat, colors: ArrayFloat, opacity: float = 0.1, leas
     from scipy.spatial import cKDTree
 
     n = len(points)
+    # Four: the nearest of all to a point is the point itself.
     near = cKDTree(points).query(points, k=min(4, n))[0] if n > 1 else np.ones((n, 2))
     width = np.maximum(np.sqrt(np.square(near[:, 1:]).mean(axis=1)), least)
     turn = np.tile((0.0, 0.0, 0.0, 1.0), (n, 1))
@@ -32,6 +33,7 @@ def splats_at(points: ArrayFloat, colors: ArrayFloat, opacity: float = 0.1, leas
 def views_radius(position: ArrayFloat) -> float:
     """Greatest distance of cameras (c, 3) from their middle, and a tenth of it [m]."""
     away = np.linalg.norm(position - position.mean(axis=0), axis=1)
+    # Source of the tenth: reference code of Kerbl et al. (2023).
     return 1.1 * float(away.max()) if len(away) and away.max() > 0.0 else 1.0
 
 
@@ -39,6 +41,7 @@ def focus(position: ArrayFloat, attitude: ArrayFloat) -> Array:
     """Return the point (3,) nearest to all optical axes (least squares)."""
     ahead = rotation_matrices(attitude)[:, :, 2]
     across = np.eye(3) - ahead[:, :, None] * ahead[:, None, :]
+    # Parallel axes have no nearest point: a little of the cameras' middle decides then.
     matrix = across.sum(axis=0) + 1e-6 * len(ahead) * np.eye(3)
     right = np.einsum("nij,nj->i", across, position) + 1e-6 * len(ahead) * position.mean(axis=0)
     return np.asarray(np.linalg.solve(matrix, right))
@@ -51,6 +54,7 @@ def reach_of(position: ArrayFloat, attitude: ArrayFloat) -> float:
     thing = focus(position, attitude)
     ahead = np.einsum("ni,ni->n", rotation_matrices(attitude)[:, :, 2], thing - position)
     visible = ahead[ahead > 0.0]
+    # Ours: cameras that look outwards, as in a room, have no one thing in front of them.
     distance = float(np.median(visible)) if len(visible) > 0.8 * len(ahead) else 0.0
     return max(views_radius(position), distance)
 

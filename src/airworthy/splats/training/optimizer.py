@@ -19,6 +19,8 @@ from airworthy.splats.training.fields import MOST_LOGIT, SETTINGS, GaussianField
 
 Loss = Callable[[ArrayF32], tuple[float, ArrayF32]]
 """Of images (c, H, W, 3): the loss and its derivative."""
+# Source: reference code of Kerbl et al., 3D Gaussian splatting (2023). Adam's usual 1e-8 would damp: derivatives of a mean over
+# all pixels are as small.
 _EPSILON = 1e-15
 
 
@@ -26,6 +28,8 @@ _EPSILON = 1e-15
 class Rates:
     """How far a step moves what, at most about, and what else acts on Gaussians."""
 
+    # Source of rates: reference code of Kerbl et al. (2023), colours times C0, because theirs are rates of coefficients. Pulls
+    # and noise: Kheradmand et al. (2024); none here, `TrainOptions` has them.
     place: float = 1.6e-4
     """Of means [m]."""
     place_share: float = 0.0
@@ -63,6 +67,7 @@ class Rates:
             "scale_rate": self.scale,
             "turn_rate": self.rotation,
             "opacity_rate": self.opacity,
+            # A colour is C0 times its coefficient, and coefficients are moved.
             "color_rate": self.color / C0,
             "rest_rate": self.color_rest / C0,
             "opacity_pull": self.opacity_pull,
@@ -167,6 +172,7 @@ class SplatOptimizer:
 
     def move(self, rates: Rates) -> None:
         """Move by the derivatives that the engine holds, which this uses up."""
+        # Random words depend on the seed, in two words of 32 bits, and on the step: a training that was stopped draws the same.
         draw = np.array([self._seed & 0xFFFFFFFF, self._seed >> 32 & 0xFFFFFFFF, self.steps], np.uint32).view(np.int32)
         self._engine.move(rates.row(self._least_scale), draw)
         self.steps += 1

@@ -100,8 +100,10 @@ def small_view(rgb: ArrayU8, lens: ArrayFloat, eye: ArrayFloat, attitude: ArrayF
     small = np.asarray(Image.fromarray(rgb).resize(size, Image.Resampling.BOX), np.float32) / 255.0
     grey = small.mean(axis=-1)
     mean = uniform_filter(grey, 7)
+    # Rounding may leave a variance below 0.
     spread = np.sqrt(np.maximum(uniform_filter(grey * grey, 7) - mean * mean, 0.0))
     scaled = np.asarray(lens, np.float64) * np.array([size[0] / w, size[1] / h] * 2)
+    # 0.03, ours: without it the noise of a flat wall would count as much as its edges.
     return SmallView(
         small, ((grey - mean) / (spread + 0.03)).astype(np.float32), scaled, eye, rotation_matrices(attitude[None])[0]
     )
@@ -129,6 +131,7 @@ def swept_points(
     """
     views = [small_view(*one) for one in zip(images, intrinsics, position, attitude, strict=True)]
     chosen = np.unique(np.linspace(0, len(views) - 1, min(len(views), _MOST_VIEWS)).round().astype(int))
+    # Evenly in inverse depth: from plane to plane a place moves about as far in a neighbour's image.
     planes = 1.0 / np.linspace(1.0 / far, 1.0 / near, _DEPTHS)
     near_by = _neighbours(views, chosen, np.geomspace(near, far, 5)[1:4])
 
@@ -185,11 +188,13 @@ def _depths(view: SmallView, others: list[SmallView], planes: ArrayFloat) -> Arr
     total = np.mean(best_few, axis=0)
     smooth = np.moveaxis(_smoothed(np.ascontiguousarray(np.moveaxis(total, 0, -1))), -1, 0)
     best = smooth.argmin(axis=0)
+    # Between planes: where a parabola through the costs of three is least.
     inner = np.clip(best, 1, len(planes) - 2)
     low, mid, high = (np.take_along_axis(smooth, (inner + k)[None], 0)[0] for k in (-1, 0, 1))
     bend = np.maximum(low - 2.0 * mid + high, 1e-6)
     step = np.clip(0.5 * (low - high) / bend, -0.5, 0.5)
     depth = 1.0 / np.interp(inner + step, np.arange(len(planes)), 1.0 / planes)
+    # What fits best at the first or last plane may lie beyond it.
     sure = (np.take_along_axis(total, best[None], 0)[0] < 0.6) & (best > 0) & (best < len(planes) - 1)
     return np.where(sure, depth, np.nan)
 
@@ -228,6 +233,7 @@ def _smoothed(cost: ArrayF32) -> ArrayF32:
                 step = np.minimum(last, least + np.float32(_JUMP))
                 step[:, 1:] = np.minimum(step[:, 1:], last[:, :-1] + np.float32(_SMALL_STEP))
                 step[:, :-1] = np.minimum(step[:, :-1], last[:, 1:] + np.float32(_SMALL_STEP))
+                # Without taking off the least so far, sums would grow along a path; no minimum changes.
                 last = lines[k] + step - least
                 sums[k] += last
     return total
