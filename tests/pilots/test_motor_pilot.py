@@ -202,7 +202,7 @@ def test_it_is_named_by_its_folder(folder: Path) -> None:
     assert isinstance(pilot_for(word, sim, course("hover")), MotorPilot)
     assert policy_word(folder) == word
     assert policy_word(folder / "nowhere") == f"svnet:{folder / 'nowhere'}"
-    with pytest.raises(AirworthyError, match=r"ticks are too rare: fly it with `airworthy fly --pilot policy:"):
+    with pytest.raises(AirworthyError, match=r"these ticks are too rare: fly it with `airworthy fly --pilot policy:"):
         method_of(word)
     for wrong in ("policy", "policy:"):
         with pytest.raises(AirworthyError, match="policy:FOLDER"):

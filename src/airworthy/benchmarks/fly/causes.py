@@ -61,7 +61,7 @@ def causes_of(
 
 
 def _when(t: float, position: Array) -> str:
-    return f"at {t:.2f} s, at {point_text(position)} m"
+    return f"at {t:.2f} s, at {point_text(np.round(position, 3))} m"  # to the millimetre: less is no place
 
 
 def _collision(table: FlightTable, rows: ArrayIndex, nearest: _Nearest, rules: TrackingProtocol) -> str:

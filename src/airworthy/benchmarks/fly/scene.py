@@ -134,6 +134,7 @@ def check_ends(
     """
     if batch is None or config.contact == "none":
         return
+    from airworthy.benchmarks.fly.open_meshes import warn_of_open_meshes
     from airworthy.geometry.distance import clearance
 
     # A body that rebounds is pushed out; one that may not touch ends its flight at once.
@@ -148,6 +149,9 @@ def check_ends(
         raise AirworthyError(
             f"The start {here} m lies {near}, in {config.scene!r}: choose another start, or fly with --contact none."
         )
+    warn_of_open_meshes(
+        batch.scenes[batch.scene_of_env[0]], {"start": start} if goal is None else {"start": start, "goal": goal}
+    )
     if goal is None:
         return
     # Whatever moves may be gone by the time that somebody arrives.

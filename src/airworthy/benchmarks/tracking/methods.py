@@ -205,9 +205,10 @@ def method_of(specifier: str) -> TrackingMethod:
         return svnet_method(policy_folder(folder))
     if kind == "policy":
         raise AirworthyError(
-            f"{specifier!r} commands rotors, for which the protocol's ticks are too rare: fly it"
-            f" with `airworthy fly --pilot {specifier}`"
-            " instead."
+            f"{specifier!r} commands rotors at its own rate (often 100 Hz), and all pilots of an evaluation give thrust and"
+            " body rates at 20 Hz, as its conditions were published; these ticks are too rare: fly it with `airworthy fly"
+            f" --pilot {specifier}`, whose --latency, --randomize and --turbulence are much of what an evaluation tries; the"
+            " report of `airworthy train hover` has a robustness grid."
         )
     raise unknown_name("pilot to evaluate", specifier, ("mpc", "svnet", "svnet:FOLDER", "FILE.py:CLASS"))
 
