@@ -108,7 +108,8 @@ def test_a_flight_into_a_trunk_ends_there(tmp_path: Path) -> None:
     assert 0.0 < distance[stopped[-1]] < 1.7 * radius  # a box's corner is farther from the centre than its side
     assert (distance[: stopped[0]] > 0.0).all()
     t = table["t"].to_numpy()[stopped[0]]
-    x, y, z = (f"{table[f'position_{axis}_m'].to_numpy()[stopped[0]]:.3g}" for axis in "xyz")
+    place = np.round([table[f"position_{axis}_m"].to_numpy()[stopped[0]] for axis in "xyz"], 3) + 0.0
+    x, y, z = (f"{value:.3g}" for value in place)
     assert flight["cause"].startswith("it hit 'cylinder_")
     assert flight["cause"].endswith(f"' at {t:.2f} s, at ({x}, {y}, {z}) m")
     assert failures(result.summary["flights"]) == [f"collision: {flight['cause']}."]
