@@ -81,6 +81,7 @@ def rate_bar(axes: Any, x: float, width: float, entry: Mapping[str, Any], color:
         color: Of the bar.
     """
     axes.bar(x, 100.0 * entry["value"], width, color=color)
+    # A bar without height would look like one that was left out.
     if entry["value"] == 0.0:
         axes.plot([x - 0.5 * width, x + 0.5 * width], [0.4, 0.4], color=color, linewidth=1.6, solid_capstyle="butt")
     if entry["high"] > entry["low"]:
@@ -145,6 +146,7 @@ def named_lines(axes: Any, names: Sequence[str], room: float = 0.5) -> None:
         room: Beyond the first and the last, in lines.
     """
     axes.set_yticks(range(len(names)), names)
+    # Upside down: the first name is on top.
     axes.set_ylim(max(len(names), 1) - 1.0 + room, -room)
     axes.grid(axis="y", visible=False)
 

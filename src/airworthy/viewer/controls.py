@@ -87,6 +87,7 @@ def set_camera(client: Any, view: tuple[ArrayAny, ArrayAny, ArrayAny]) -> None:
 
 FOV = np.radians(55.0)
 """From top to bottom, where there is no scene [rad]."""
+# Ours: height over width of most screens.
 _SHAPE = 9.0 / 16.0
 _AWAY = np.array([-0.62, -0.62, 0.42])
 
@@ -109,6 +110,7 @@ class FirstView:
     @property
     def near(self) -> float:
         """Distance from which on things are drawn [m]."""
+        # Nearer, depth far away would lose its precision; farther, the wall before a drone would be cut away.
         return float(np.clip(0.002 * self.size, 0.002, 0.05))
 
     @property
@@ -127,6 +129,7 @@ def first_view(scene: Scene | None, track: PlaybackTrack | None) -> FirstView:
     low, high = _box(scene, track)
     middle, size, floor = 0.5 * (low + high), max(float(np.linalg.norm(high - low)), 0.1), float(low[2])
     if scene is None:
+        # Half of the diagonal fills half of the view, with a little room around it.
         distance = 0.54 * size / np.tan(0.5 * FOV)
         away = _AWAY / np.linalg.norm(_AWAY)
         return FirstView(middle + distance * away, middle, float(FOV), middle, size, floor)

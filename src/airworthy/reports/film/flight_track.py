@@ -244,6 +244,7 @@ class FlightTrack:
 
     def frame_times(self, rate: float) -> Array:
         """Return times of the frames of a film [s]: every 1 / rate from the first row on."""
+        # A duration of whole frames may be a rounding short of them.
         return self.times[0] + np.arange(int(np.floor(self.duration * rate + 1e-6)) + 1) / rate
 
     def takes(self, times: Array) -> list[slice]:
@@ -265,6 +266,7 @@ class FlightTrack:
         row = np.clip(np.searchsorted(self.times, times, side="right") - 1, 0, len(self.times) - 2)
         span = self.times[row + 1] - self.times[row]
         share = np.clip((times - self.times[row]) / span, 0.0, 1.0)
+        # 0 all the way and 1 at its end: between two places there is no path to show.
         share = np.where(self.jumps[row], np.floor(share), share)[:, None]
         position = _hermite(self.position[row], self.velocity[row], self.position[row + 1], self.velocity[row + 1], span, share)
         attitude = frames.slerp(self.attitude[row], self.attitude[row + 1], share[:, 0])
