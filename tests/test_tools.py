@@ -219,6 +219,9 @@ def test_the_house_is_counted(tmp_path: Path) -> None:
     assert found["script_lines"] == 2
     assert found["touch_effect"] == 1
     assert found["touch_planner"] == 1  # no file names it inside its folder
+    (tmp_path / "src" / "airworthy" / "core" / "two.py").write_text("from airworthy.core import one\n")
+    (tmp_path / "src" / "airworthy" / "control" / "two.py").unlink()
+    assert house.House(tmp_path).single_importer_lines() == "core/one.py 13 <- two.py: "
 
 
 def test_the_house_has_a_line_for_each_figure() -> None:

@@ -2,6 +2,7 @@
 
     python tools/house.py            this checkout, beside the state of the rebuild's first day and beside other projects
     python tools/house.py --json     the figures of this checkout alone
+    python tools/house.py --single-importers    which files have one importer, in their own folder, with lines and subject
     python tools/house.py --quick    without the figures that load the package in a process of its own
 
 What each figure counts stands in `FIGURES`. An importer of a file is another file of the package that names it in an import
@@ -199,18 +200,31 @@ class House:
             "large_folders": sum(count > FOLDER_MAX for count in folders.values()),
         }
 
-    def _importers(self) -> dict[str, float]:
+    def single_importers(self) -> list[tuple[Source, Source]]:
+        """Return each file that exactly one other imports, with that other; faces of folders are left out."""
         known = {one.module: one for one in self.sources}
         importers: dict[str, list[Source]] = {}
         for one in self.sources:
             for name in {name for name in one.imported() if name in known and name != one.module}:
                 importers.setdefault(name, []).append(one)
         single = [(known[name], found[0]) for name, found in importers.items() if len(found) == 1]
-        files = [(one, by) for one, by in single if one.path.name != "__init__.py"]
+        return sorted(((one, by) for one, by in single if one.path.name != "__init__.py"), key=lambda pair: pair[0].path)
+
+    def _importers(self) -> dict[str, float]:
+        files = self.single_importers()
         return {
             "single_importer": len(files),
             "single_importer_same_folder": sum(one.path.parent == by.path.parent for one, by in files),
         }
+
+    def single_importer_lines(self) -> str:
+        """List the files with one importer in their own folder: path, lines, importer, first line of the docstring."""
+        lines = []
+        for one, by in self.single_importers():
+            if one.path.parent == by.path.parent:
+                subject = (ast.get_docstring(one.tree) or "").partition("\n")[0]
+                lines.append(f"{one.path.relative_to(self.package)} {one.lines} <- {by.path.name}: {subject}")
+        return "\n".join(lines)
 
     def _names(self) -> dict[str, float]:
         classes = Counter(
@@ -297,7 +311,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--root", type=Path, default=REPOSITORY, help="a checkout to measure; default: this one")
     parser.add_argument("--json", action="store_true", help="print the figures alone")
     parser.add_argument("--quick", action="store_true", help="leave out what loads the package")
+    parser.add_argument("--single-importers", action="store_true", help="list the files with one importer in their own folder")
     asked = parser.parse_args(argv)
+    if asked.single_importers:
+        sys.stdout.write(House(asked.root.resolve()).single_importer_lines() + "\n")
+        return 0
     now = House(asked.root.resolve()).figures(asked.quick)
     sys.stdout.write((json.dumps(now, indent=1) if asked.json else table(now)) + "\n")
     return 0
