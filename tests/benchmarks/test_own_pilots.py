@@ -18,6 +18,7 @@ import airworthy as aw
 from airworthy.benchmarks.fly.job import FlyConfig, run_fly
 from airworthy.benchmarks.fly.replay import refly
 from airworthy.benchmarks.fly.scene import GoalFlight
+from airworthy.benchmarks.navigation.own_modules import own_modules
 from airworthy.benchmarks.tracking.job import evaluate
 from airworthy.benchmarks.tracking.methods import method_of
 from airworthy.core.errors import AirworthyError, AssetError, AssetWarning
@@ -120,6 +121,22 @@ def test_modules_beside_a_pilot_are_kept_and_others_are_named(tmp_path: Path, mo
     kept = tmp_path / "run" / "record" / "pilot"
     found = sorted(str(path.relative_to(kept)) for path in kept.rglob("*") if path.is_file())
     assert found == ["own_heights.py", "own_parts/__init__.py", "own_parts/more.py", "own_parts/numbers.py", "pilot.py"]
+
+
+def test_which_sources_belong_to_a_pilot(tmp_path: Path) -> None:
+    """A folder of data that is called as an installed package is none of them; a package of too many files is left out."""
+    (tmp_path / "pilot.py").write_text("import numpy, own_many, own_folder.part, own_missing\nfrom . import nothing\n")
+    for name in ("numpy", "own_folder", "own_many"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "part.py").write_text("import own_more\n")
+    (tmp_path / "own_more.py").write_text("")
+    for k in range(200):
+        (tmp_path / "own_many" / f"m{k}.py").write_text("")
+    found = own_modules(tmp_path / "pilot.py")
+    assert [str(path) for path in found.files] == ["own_folder/part.py", "own_more.py"]
+    assert found.left_out == {"own_many": "which is more than 200 files or 4 MB"}
+    with pytest.raises(AssetError, match="cannot be read"):
+        own_modules(tmp_path / "nowhere.py")
 
 
 @pytest.mark.filterwarnings("error::airworthy.core.errors.AssetWarning")

@@ -13,6 +13,7 @@ import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -172,9 +173,19 @@ def _imported(path: Path) -> set[str]:
 
 def _sources_of(folder: Path, name: str) -> list[Path]:
     package, module = folder / name, folder / f"{name}.py"
-    if package.is_dir() and ((package / "__init__.py").is_file() or not module.is_file()):
-        return sorted(source for source in package.rglob("*.py") if source.is_file())
+    if (package / "__init__.py").is_file() or (package.is_dir() and not module.is_file() and not _is_installed(name)):
+        # No more than are too many: a folder of data may be called as an import.
+        return sorted(islice((source for source in package.rglob("*.py") if source.is_file()), FILES_MAX + 1))
     return [module] if module.is_file() else []
+
+
+def _is_installed(name: str) -> bool:
+    """Tell whether a name is that of a module elsewhere, which Python prefers to a folder without `__init__.py`."""
+    module = sys.modules.get(name)
+    if module is not None:
+        return _is_library(module)
+    spec = importlib.util.find_spec(name)
+    return spec is not None and spec.origin is not None
 
 
 def _why_not(folder: Path, name: str) -> str:
