@@ -7,8 +7,10 @@ not all fits, serves attitude (roll and pitch), force and yaw one after the othe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, get_args
 
+from airworthy.control.spare_rotors import Spare, settle
 from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.ops import absolute, clip, maximum, minimum, sqrt, where
 
@@ -22,6 +24,12 @@ _ROUNDING = 3e-6
 # Ours: far beyond any rotor's thrust in newtons, and its square still finite in float32.
 _FAR = 1e9
 """Stands for no limit; finite in float32."""
+# Ours: rotors of any multirotor, and fewer than the 35 combinations of seven rotors.
+_PAIRS = 33
+"""Limits of which all pairs are gone through."""
+# Ours: of 10,000 saturated wrenches of the catalogue's airframes with rotors to spare, none took more than five.
+_CUTS = 6
+"""Steps of Newton's method where there are more."""
 
 
 class Allocation(NamedTuple):
@@ -35,6 +43,8 @@ class Allocation(NamedTuple):
     """[N] per rotor; 0 for padding."""
     thrust_max: Vector
     """[N] per rotor; 0 for padding."""
+    spare: Spare = Spare()
+    """Of seven or eight rotors, what those to spare are good for; else empty."""
 
 
 def _part(row: Vector, wrench: Vector, first: int, last: int) -> Scalar:
@@ -91,23 +101,44 @@ def allocate_bounded(wrench: Vector, a: Any, priority: Priority = "attitude-forc
     limits = tuple(zip(a.thrust_min, a.thrust_max, strict=True))
     exact = tuple(_part(row, wrench, 0, 6) for row in a.inverse)
     excess = limit_excess(exact, a.thrust_min, a.thrust_max)
+    thrusts = _with_spare(wrench, a, priority) if a.spare.inverse else _by_priority(wrench, a, limits, priority)
+    # Rounding alone can leave a limit here; the clip makes "within limits" exact.
+    return tuple(
+        where(excess > 0.0, clip(t, lower, upper), u) for t, u, (lower, upper) in zip(thrusts, exact, limits, strict=True)
+    )
 
+
+def _with_spare(wrench: Vector, a: Any, priority: Priority) -> Vector:
+    """Return the thrusts of an airframe with rotors to spare: what bounds the shares is what the rotors can give together.
+
+    The combinations of `Spare` take the place of rotors, and the thrusts, which nothing bounds, are carried along behind them.
+    """
+    spare = a.spare
+    rows, shares = (*spare.inverse, *a.inverse), (*spare.collective, *a.collective)
+    together = SimpleNamespace(inverse=rows, collective=shares)
+    limits = tuple(zip(spare.least, spare.most, strict=True))
+    exact = tuple(_part(row, wrench, 0, 6) for row in rows)
+    beyond = limit_excess(exact[: len(limits)], spare.least, spare.most)
+    served = _by_priority(wrench, together, limits, priority)
+    whole = tuple(where(beyond > 0.0, t, u) for t, u in zip(served, exact, strict=True))
+    return settle(whole[len(limits) :], spare)
+
+
+def _by_priority(wrench: Vector, a: Any, limits: tuple[tuple[Scalar, Scalar], ...], priority: Priority) -> Vector:
+    """Rotor thrusts [N] with the largest share of each group in its turn; those beyond the last of the limits bound nothing."""
     moments = {
         "attitude": tuple(_part(row, wrench, 3, 5) for row in a.inverse),
         "yaw": tuple(row[5] * wrench[5] for row in a.inverse),
     }
     before, after = (tuple(filter(None, part.split("-"))) for part in priority.split("force"))
-    thrusts, lateral, shift = _force_parts(wrench, a, bool(before))
+    thrusts, lateral, shift = _force_parts(wrench, a, limits, bool(before))
     for group in before[:-1]:
         thrusts = _plus(thrusts, moments[group], _scale_with_shift(thrusts, moments[group], shift, limits)[0])
     for group in before[-1:]:
         thrusts = _shifted(thrusts, moments[group], shift, limits, tight=len(before) > 1)
     for direction in (lateral, *(moments[group] for group in after)):
         thrusts = _plus(thrusts, direction, _largest_scale(thrusts, direction, limits))
-    # Rounding alone can leave a limit here; the clip makes "within limits" exact.
-    return tuple(
-        where(excess > 0.0, clip(t, lower, upper), u) for t, u, (lower, upper) in zip(thrusts, exact, limits, strict=True)
-    )
+    return thrusts
 
 
 class _Shift(NamedTuple):
@@ -119,7 +150,9 @@ class _Shift(NamedTuple):
     most: Scalar
 
 
-def _force_parts(wrench: Vector, a: Any, later: bool) -> tuple[Vector, Vector, _Shift]:
+def _force_parts(
+    wrench: Vector, a: Any, limits: tuple[tuple[Scalar, Scalar], ...], later: bool
+) -> tuple[Vector, Vector, _Shift]:
     """Thrusts to start from, of the force that gets its share after, and how the start may be shifted.
 
     The start is the collective, clipped to what rotors in these proportions can give. Without a collective direction it is the
@@ -128,13 +161,17 @@ def _force_parts(wrench: Vector, a: Any, later: bool) -> tuple[Vector, Vector, _
     lowest: Scalar = -_FAR
     highest: Scalar = _FAR
     movable: Scalar = 0.0
-    for share, lower, upper in zip(a.collective, a.thrust_min, a.thrust_max, strict=True):
+    for share, (lower, upper) in zip(a.collective, limits, strict=False):
         real = share > 0.0
         inverse = 1.0 / where(real, share, 1.0)
         lowest = maximum(lowest, where(real, lower * inverse, -_FAR))
         highest = minimum(highest, where(real, upper * inverse, _FAR))
         movable = maximum(movable, share)
-    collective = minimum(maximum(wrench[2], lowest), highest)
+    collective = wrench[2]
+    if not later or len(limits) == len(
+        a.inverse
+    ):  # rotors to spare may give more beside a moment, and what comes first shifts it
+        collective = minimum(maximum(collective, lowest), highest)
     base = tuple(share * collective for share in a.collective)
     sideways = tuple(row[0] * wrench[0] + row[1] * wrench[1] for row in a.inverse)
     whole = tuple(s + row[2] * wrench[2] for s, row in zip(sideways, a.inverse, strict=True))
@@ -156,7 +193,7 @@ def _largest_scale(base: Vector, direction: Vector, limits: tuple[tuple[Scalar, 
     """Largest s in [0, 1] with base + s direction within limits; 0 where the base is outside already and would get worse."""
     s: Scalar = 1.0
     smallest = _ROUNDING * _largest(direction) + 1e-12
-    for b, d, (lower, upper) in zip(base, direction, limits, strict=True):
+    for b, d, (lower, upper) in zip(base, direction, limits, strict=False):
         room = where(d > 0.0, upper - b, b - lower)
         size = absolute(d)
         s = minimum(s, where(size > smallest, room / where(size > smallest, size, 1.0), 1.0))
@@ -182,7 +219,7 @@ def _scale_with_shift(
     lowest, highest, slopes = [], [], []
     s: Scalar = 1.0
     flat = _ROUNDING * _largest(shift.direction)
-    for b, m, p, (lower, upper) in zip(base, direction, shift.direction, limits, strict=True):
+    for b, m, p, (lower, upper) in zip(base, direction, shift.direction, limits, strict=False):
         real = absolute(p) > flat
         inverse = 1.0 / where(real, p, 1.0)
         below, above = (lower - b) * inverse, (upper - b) * inverse
@@ -194,7 +231,17 @@ def _scale_with_shift(
         s = minimum(s, where(size > 1e-12, where(m > 0.0, upper - b, b - lower) / where(size > 1e-12, size, 1.0), 1.0))
     # The shift's own limits are those of one rotor more, which the direction does not reach.
     lowest, highest, slopes = [*lowest, shift.least], [*highest, shift.most], [*slopes, 0.0 * shift.most]
-    smallest = _ROUNDING * _largest(slopes) + 1e-12 if tight else 1e-12
+    within = _by_pairs if len(slopes) <= _PAIRS else _by_cuts
+    s = within(s, lowest, highest, slopes, _ROUNDING * _largest(slopes) + 1e-12 if tight else 1e-12)
+    least: Scalar = shift.least
+    most: Scalar = shift.most
+    for bottom, top, slope in zip(lowest, highest, slopes, strict=True):
+        least, most = maximum(least, bottom - s * slope), minimum(most, top - s * slope)
+    return s, least, most
+
+
+def _by_pairs(s: Scalar, lowest: list[Scalar], highest: list[Scalar], slopes: list[Scalar], smallest: Scalar) -> Scalar:
+    """Largest share up to s for which the range of the shift is not empty; slopes that differ by less are the same."""
     for i in range(len(slopes)):
         for j in range(i):
             spread = slopes[j] - slopes[i]
@@ -203,12 +250,28 @@ def _scale_with_shift(
             size = absolute(spread)
             real = size > smallest
             s = minimum(s, where(real, room / where(real, size, 1.0), 1.0))
-    s = maximum(s, 0.0)
-    least: Scalar = shift.least
-    most: Scalar = shift.most
-    for bottom, top, slope in zip(lowest, highest, slopes, strict=True):
-        least, most = maximum(least, bottom - s * slope), minimum(most, top - s * slope)
-    return s, least, most
+    return maximum(s, 0.0)
+
+
+def _by_cuts(s: Scalar, lowest: list[Scalar], highest: list[Scalar], slopes: list[Scalar], smallest: Scalar) -> Scalar:
+    """As `_by_pairs`, for more limits than pairs of them can be gone through.
+
+    The range's width is concave in the share: from above, the zero of its tangent never falls short (Newton's method).
+    """
+    for _ in range(_CUTS):
+        least: Scalar = -_FAR
+        most: Scalar = _FAR
+        rising: Scalar = 0.0
+        falling: Scalar = 0.0
+        for low, high, slope in zip(lowest, highest, slopes, strict=True):
+            bottom, top = low - s * slope, high - s * slope
+            rising, falling = where(bottom > least, slope, rising), where(top < most, slope, falling)
+            least, most = maximum(least, bottom), minimum(most, top)
+        closing = rising - falling
+        # A range that is empty, and that no share as small opens, is empty by rounding.
+        real = closing < -smallest
+        s = where(most < least, where(real, s - (most - least) / where(real, closing, -1.0), s), s)
+    return maximum(s, 0.0)
 
 
 def _shifted(

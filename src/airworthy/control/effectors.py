@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from airworthy.control.allocation import Allocation
+from airworthy.control.spare_rotors import spare_for
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles import Vehicle, control_effectiveness, pushes_sideways, thrust_limits
 
@@ -139,9 +140,12 @@ def allocation_for(vehicle: Vehicle, rotor_count: int | None = None) -> Allocati
     lower, upper = thrust_limits(vehicle)
     # Idle rotors have no column and no range: allocation leaves them at zero.
     pad = count - vehicle.rotor_count
+    inverse = np.pad(inverse, ((0, pad), (0, 0)))
+    collective, lower, upper = collective_direction(inverse), np.pad(lower, (0, pad)), np.pad(upper, (0, pad))
     return Allocation(
-        inverse=tuple(tuple(row) for row in np.pad(inverse, ((0, pad), (0, 0))).tolist()),
-        collective=tuple(np.pad(collective_direction(inverse), (0, pad)).tolist()),
-        thrust_min=tuple(np.pad(lower, (0, pad)).tolist()),
-        thrust_max=tuple(np.pad(upper, (0, pad)).tolist()),
+        inverse=tuple(tuple(row) for row in inverse.tolist()),
+        collective=tuple(collective.tolist()),
+        thrust_min=tuple(lower.tolist()),
+        thrust_max=tuple(upper.tolist()),
+        spare=spare_for(inverse, collective, lower, upper),
     )

@@ -15,6 +15,7 @@ from airworthy.control.effectors import allocation_for, holds_yaw
 from airworthy.control.gain_parameters import gain_rows, rotor_lead_for
 from airworthy.control.levels import MODES, ControlConfig
 from airworthy.control.rate_loop import backward_euler_coefficients, exact_coefficients
+from airworthy.control.spare_rotors import spare_shapes
 from airworthy.core.arrays import Array
 from airworthy.core.layout import Layout
 from airworthy.core.tracing import TracedBlock, trace
@@ -102,6 +103,7 @@ def control_layout(rotor_count: int) -> Layout:
             "collective": (n,),
             "thrust_min": (n,),
             "thrust_max_rotor": (n,),
+            **{f"spare_{name}": shape for name, shape in spare_shapes(n).items()},
             "thrust_polynomial": (n, 3),
             "position_gain": (3,),
             "velocity_gain": (3,),
@@ -240,6 +242,8 @@ def control_column(vehicle: Vehicle, config: ControlConfig, law: str, dt: float,
     put("collective", allocation.collective)
     put("thrust_min", allocation.thrust_min)
     put("thrust_max_rotor", allocation.thrust_max)
+    for name in spare_shapes(rotor_count):
+        put(f"spare_{name}", getattr(allocation.spare, name))
     polynomial = np.zeros((rotor_count, 3))
     polynomial[: vehicle.rotor_count] = [r.thrust for r in vehicle.rotors]
     put("thrust_polynomial", polynomial)

@@ -11,6 +11,7 @@ from typing import Any
 
 from airworthy.control.allocation import (
     PRIORITIES,
+    Allocation,
     Priority,
     allocate_bounded,
     allocate_pseudo_inverse,
@@ -30,6 +31,7 @@ from airworthy.control.mellinger import (
     thrust_of_command,
 )
 from airworthy.control.rate_loop import FilterCoefficients, RateLoopState, rate_loop
+from airworthy.control.spare_rotors import Spare, spare_shapes
 from airworthy.core.ops import sin_cos, where
 from airworthy.core.vectors import (
     add,
@@ -44,7 +46,8 @@ from airworthy.core.vectors import (
 
 
 def _allocation(p: Any) -> Any:
-    return SimpleNamespace(inverse=p.inverse, collective=p.collective, thrust_min=p.thrust_min, thrust_max=p.thrust_max_rotor)
+    spare = Spare(**{name: getattr(p, f"spare_{name}") for name in spare_shapes(len(p.inverse))})
+    return Allocation(p.inverse, p.collective, p.thrust_min, p.thrust_max_rotor, spare)
 
 
 def geometric_wrench(position: Any, velocity: Any, attitude: Any, body_rate: Any, wanted: Any, p: Any, level: str) -> Any:

@@ -13,6 +13,7 @@ from airworthy.control.allocation import PRIORITIES
 from airworthy.control.gain_parameters import priority_of
 from airworthy.control.gain_sets import GEOMETRIC_GAINS
 from airworthy.control.kernel import control_layout
+from airworthy.control.spare_rotors import spare_for, spare_shapes
 from airworthy.core.arrays import Array, ArrayBool, ArrayU32
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.frames import to_matrix
@@ -446,9 +447,24 @@ def _follow(rows: Array, layout: Layout, name: str, config: SimulatorConfig) -> 
         elif name in ("rotor_axis", "rotor_position"):
             axis, position = (rows[get(n)].reshape(-1, 3, rows.shape[1]) for n in ("rotor_axis", "rotor_position"))
             rows[get("rotor_lever")] = np.cross(position, axis, axis=1).reshape(-1, rows.shape[1])
+        elif name in ("control_inverse", "control_collective", "control_thrust_min", "control_thrust_max_rotor"):
+            _put_spare_rotors(rows, layout)
         elif name in ("contact_point", "contact_radius"):
             points = rows[get("contact_point")].reshape(-1, 3, rows.shape[1])
             rows[get("contact_reach")] = np.linalg.norm(points, axis=1).max(axis=0) + rows[get("contact_radius")]
+
+
+def _put_spare_rotors(rows: Array, layout: Layout) -> None:
+    """Bring what allocation knows of spare rotors up to date, where there is any."""
+    shapes = spare_shapes(layout.fields["control_inverse"][0])
+    if not shapes:
+        return
+    names = ("control_inverse", "control_collective", "control_thrust_min", "control_thrust_max_rotor")
+    for env in range(rows.shape[1]):
+        inverse, *vectors = (rows[layout.rows(name), env] for name in names)
+        spare = spare_for(inverse.reshape(-1, 6), *vectors)
+        for name in shapes:
+            rows[layout.rows(f"control_spare_{name}"), env] = np.ravel(getattr(spare, name))
 
 
 def effects_of(rows: Array, layout: Layout, config: SimulatorConfig) -> Effects:

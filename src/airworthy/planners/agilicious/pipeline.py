@@ -16,6 +16,7 @@ import numpy as np
 
 from airworthy.control import allocate_bounded, allocation_for
 from airworthy.control.levels import ControlConfig
+from airworthy.control.spare_rotors import Spare
 from airworthy.core.arrays import Array, ArrayBool, ArrayIndex, Vector
 from airworthy.core.errors import unknown_name
 from airworthy.core.frames import rotate
@@ -138,6 +139,7 @@ class VehicleBodies:
         plans = [kept[id(v)][3] for v in vehicles]
         self._inverse = np.array([p.inverse for p in plans])
         self._collective = np.array([p.collective for p in plans])
+        self._spare = [np.array(field) for field in zip(*(p.spare for p in plans), strict=True)]
 
     def __len__(self) -> int:
         return len(self.mass)
@@ -173,7 +175,16 @@ class VehicleBodies:
             collective=tuple(self._collective[ids].T),
             thrust_min=tuple(self.lowest[ids].T),
             thrust_max=tuple(self.highest[ids].T),
+            # Rows of combinations, then what each consists of, then flights.
+            spare=Spare(
+                *(tuple(map(tuple, np.moveaxis(f[ids], 0, -1))) if f.ndim == 3 else tuple(f[ids].T) for f in self._spare)
+            ),
         )
+
+
+def _by_element(field: Array) -> Any:
+    """Tuples of arrays over flights from (flights, k) or (flights, k, j)."""
+    return tuple(field.T) if field.ndim == 2 else tuple(tuple(row.T) for row in np.moveaxis(field, 1, 0))
 
 
 # -----------------------------------------------------------------------------------------------------------------------------
