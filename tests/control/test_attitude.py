@@ -148,3 +148,32 @@ def test_flat_rates_vanish_without_thrust():
 def test_into_body():
     r = Rotation.from_rotvec([0.3, -0.2, 0.9])
     assert np.allclose(into_body(axes_of(r), (1.0, 2.0, 3.0)), r.inv().apply([1.0, 2.0, 3.0]))
+
+
+@given(vectors, st.floats(-np.pi, np.pi), st.sampled_from([0.0, 1.0]), quaternions)
+def test_desired_axes_by_their_definition(direction, yaw, hold, q):
+    axes = axes_of(Rotation.from_quat(q))
+    z, chi = np.array(normal(direction)), np.array((np.cos(yaw), np.sin(yaw), 0.0))
+    left = np.array([-chi[1], chi[0], 0.0])
+    candidate = np.cross(z, chi)
+    if hold:
+        candidate = left - (left @ z) * z
+        candidate *= -1.0 if np.cross(left, z) @ axes[0] + candidate @ axes[1] < 0.0 else 1.0
+    if np.linalg.norm(candidate) < 1e-3:
+        return
+    y = candidate / np.linalg.norm(candidate)
+    target = np.array(desired_axes(tuple(z), tuple(chi), hold, axes))
+    assert np.allclose(target, [np.cross(y, z), y, z], atol=1e-9)
+
+
+@pytest.mark.parametrize("hold", [0.0, 1.0])
+def test_where_the_direction_gives_no_heading_the_present_attitude_does(hold):
+    chi = (1.0, 0.0, 0.0)
+    along = (0.0, 1.0, 0.0) if hold else chi  # parallel to the left of chi with `hold`, else to chi
+    axes = axes_of(Rotation.from_euler("xyz", [0.3, -0.4, 0.9]))
+    y = np.cross(along, axes[0])
+    y /= np.linalg.norm(y)
+    assert np.allclose(desired_axes(along, chi, hold, axes)[1], y, atol=1e-12)
+    # Parallel to body x as well: body y stays.
+    turned = (along, axes_of(Rotation.from_euler("z", np.pi / 2 if hold else 0.0))[1], (0.0, 0.0, 1.0))
+    assert np.allclose(desired_axes(along, chi, hold, turned)[1], turned[1], atol=1e-12)

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -210,3 +210,17 @@ def test_configurations_that_cannot_be_solved() -> None:
         mpc_preset("flightrom")
     with pytest.raises(AirworthyError, match="shapes"):
         MpcReference(np.zeros((3, 9)), np.zeros(3), np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(MpcConfig)])
+def test_every_number_of_the_options_is_refused_beyond_its_range(name: str) -> None:
+    least = {"horizon": 1, "iterations": 1, "rate": 1e-9, "rate_max": 1e-9, "thrust": 1e-9, "rates": (1e-9, 1e-9, 1e-9)}
+    good = least.get(name, 0 if isinstance(getattr(MpcConfig(), name), int) else 0.0)
+    assert getattr(MpcConfig(**{name: good}), name) == good
+    below = {"horizon": 0, "iterations": 0, "rates": (0.1, 0.0, 0.1)}.get(name, 0.0 if name in least else -1e-9)
+    wrong = [below]
+    if not isinstance(good, int):
+        wrong += [(0.1, x, 0.1) if name == "rates" else x for x in (np.nan, np.inf, -1.0)]
+    for value in wrong:
+        with pytest.raises(AirworthyError):
+            MpcConfig(**{name: value})

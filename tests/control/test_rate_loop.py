@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 import scipy
+from scipy.spatial.transform import Rotation
 
 from airworthy.control import (
     RateLoopParameters,
@@ -17,7 +18,9 @@ from airworthy.control import (
     rate_loop_parameters,
     speed_for_thrust,
 )
-from airworthy.control.rate_loop import blend
+from airworthy.control.attitude import attitude_error
+from airworthy.control.geometric import BodyState
+from airworthy.control.rate_loop import WaypointParameters, blend, waypoint_control
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles import control_effectiveness, vehicle
 
@@ -139,3 +142,28 @@ def test_impossible_filters_are_refused():
             wrong()
     with pytest.raises(AirworthyError, match="geometric law"):
         rate_loop_parameters(vehicle("flightgoggles"), "lee")
+
+
+def test_the_way_point_controller_by_its_equations() -> None:
+    """Computed again with SciPy's rotations, for errors and speeds inside and beyond every limit."""
+    rng = np.random.default_rng(3)
+    p = WaypointParameters(1.2, 9.81)
+    for size in (0.01, 0.3, 5.0):
+        for _ in range(20):
+            position, velocity, target = rng.normal(size=(3, 3)) * size
+            rotation, yaw = Rotation.from_rotvec(rng.normal(size=3) * min(size, 1.0)), rng.uniform(-3.0, 3.0)
+            state = BodyState(tuple(position), tuple(velocity), tuple(rotation.as_quat()), (0.0, 0.0, 0.0))
+            thrust, rates = waypoint_control(state, tuple(target), yaw, p)
+            error = target - position
+            error *= min(1.0, (3.0 * 3.0 / 7.0) / np.linalg.norm(error))
+            wanted = 7.0 * error - 3.0 * velocity
+            wanted *= min(1.0, 3.0 / np.linalg.norm(wanted))
+            force = 1.2 * (wanted + np.array([0.0, 0.0, 9.81]))
+            z = force / np.linalg.norm(force)
+            y = np.cross(z, [np.cos(yaw), np.sin(yaw), 0.0])
+            y /= np.linalg.norm(y)
+            desired = np.stack([np.cross(y, z), y, z], axis=1)
+            matrix = rotation.as_matrix()
+            turn = attitude_error(tuple(map(tuple, matrix.T)), tuple(map(tuple, desired.T)))
+            assert thrust == pytest.approx(force @ matrix[:, 2], rel=1e-12)
+            assert np.asarray(rates) == pytest.approx(np.clip(-10.0 * np.array(turn), -8.0, 8.0), abs=1e-9)

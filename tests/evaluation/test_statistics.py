@@ -95,3 +95,24 @@ def test_what_is_no_rate_or_confidence_is_refused() -> None:
         wilson_interval(4, 3)
     with pytest.raises(AirworthyError, match="between 0 and 1"):
         wilson_interval(1, 3, confidence=95)
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_the_interval_of_a_mean_as_its_two_formulas_say(confidence: float) -> None:
+    """Student's t and bootstrap-t, computed again; each bound is the farther one."""
+    for seed in range(6):
+        values = np.random.default_rng(seed).lognormal(size=3 + 4 * seed)
+        values[0] = np.inf if seed == 5 else values[0]
+        found = bootstrap_interval(values, np.random.default_rng(7), confidence=confidence, resamples=500)
+        values = values[np.isfinite(values)]
+        n, mean = len(values), values.mean()
+        error = values.std(ddof=1) / np.sqrt(n)
+        drawn = values[np.random.default_rng(7).integers(n, size=(500, n))]
+        own = drawn.std(axis=1, ddof=1) / np.sqrt(n)
+        sound = own > 1e-9 * np.abs(values - mean).max()
+        ratio = (drawn.mean(axis=1) - mean)[sound] / own[sound]
+        below, above = np.quantile(ratio, [0.5 - confidence / 2, 0.5 + confidence / 2])
+        student = scipy.stats.t.ppf(0.5 + confidence / 2, n - 1)
+        assert found.value == pytest.approx(mean, rel=1e-12)
+        assert found.low == pytest.approx(mean - max(student, above) * error, rel=1e-6)
+        assert found.high == pytest.approx(mean + max(student, -below) * error, rel=1e-6)
