@@ -12,6 +12,7 @@ from airworthy.control import PRIORITIES, allocate_bounded, allocation_for
 from airworthy.control.allocation import Priority
 from airworthy.control.effectors import working_effectiveness
 from airworthy.control.spare_rotors import Spare, bounds_per_element, settle, spare_for, spare_shapes
+from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import Vehicle, thrust_limits, vehicle
 
 AIRFRAMES: dict[str, tuple[Vehicle, int]] = {
@@ -176,3 +177,17 @@ def test_combinations_bound_exactly_what_is_within_reach(name: str) -> None:
     real = np.abs(rows).max(axis=1) > 0.5
     assert np.abs(rows[real]).max(axis=1) == pytest.approx(1.0)
     assert not rows[~real].any()
+
+
+def test_bounds_follow_the_parameters_that_they_come_from() -> None:
+    body = vehicle("base_octarotor")
+    simulator = Simulator([body, body], SimulatorConfig(level="wrench"))
+    most = simulator.parameter("control_thrust_max_rotor").copy()
+    before = simulator.parameter("control_spare_most").copy()
+    most[1, 2] *= 0.5
+    simulator.set_parameter("control_thrust_max_rotor", most)
+    a = allocation_for(body)
+    weaker = spare_for(np.array(a.inverse), np.array(a.collective), np.array(a.thrust_min), most[1])
+    assert np.array_equal(simulator.parameter("control_spare_most")[0], before[0])
+    assert simulator.parameter("control_spare_most")[1] == pytest.approx(np.array(weaker.most), rel=1e-6)
+    assert np.any(np.abs(np.array(weaker.most) - before[1]) > 0.1)
