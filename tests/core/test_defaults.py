@@ -22,7 +22,7 @@ airworthy.control.mpc.stage.MpcConfig horizon=40 rate=20.0 position=0.5 velocity
 airworthy.control.rate_loop.WaypointParameters position_gain=7.0 velocity_gain=3.0 attitude_gain=10.0 rate_max=8.0
   acceleration_max=3.0 speed_max=3.0
 airworthy.core.schema.Bound low=-inf high=inf
-airworthy.core.table_schema.TableSchema number_max=inf
+airworthy.core.table_schema.TableSchema number_max=inf text_max=4096
 airworthy.evaluation.metrics.FlightResult duration_s=0.0 tracking_error_m=nan tracking_error_max_m=nan
   time_matched_error_m=nan proximity_percent=nan end_distance_m=nan yaw_error_median_rad=nan yaw_error_end_rad=nan
   collisions=0 collisions_per_m=nan path_length_m=0.0 saturation_percent=nan speed_max_m_s=nan tilt_max_rad=nan
