@@ -125,6 +125,14 @@ def test_the_level_of_a_batch_follows_the_share_of_successes_of_a_window() -> No
         assert state.counts[0] == level
 
 
+def test_a_level_may_rise_with_steps_alone() -> None:
+    state = CurriculumState(Curriculum(0, 4, rise=1, window=100, each="steps"))
+    for steps, level in ((60, 0), (60, 1), (30, 1), (260, 4), (100, 4)):
+        state.count(steps, 0)
+        assert state.counts[0] == level
+    assert state.counts[1] == 10  # what is left over counts on
+
+
 def test_a_level_reaches_starts_and_checkpoints() -> None:
     task = Harder(episode_steps=2)
     environments = VectorTask(task, 30)

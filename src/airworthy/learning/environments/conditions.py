@@ -62,8 +62,9 @@ class Curriculum:
     """Share of successes above which a batch rises."""
     fall_below: Annotated[float, SHARE] = 0.6
     """Share of successes below which it falls."""
-    each: Literal["batch", "environment"] = "batch"
-    """One level for all, or one for each environment, which rises with a success and falls with a failure of its own."""
+    each: Literal["batch", "environment", "steps"] = "batch"
+    """One level for all, or one for each environment, which rises with a success and falls with a failure of its own, or one
+    for all that rises every `window` env-steps, whatever happens."""
 
     def __post_init__(self) -> None:
         check_fields(self, "Curriculum.")
@@ -87,7 +88,7 @@ class CurriculumState:
         """Count flights; the level moves once a window is full.
 
         Args:
-            finished: That ended since the last call.
+            finished: That ended since the last call; env-steps where these count.
             succeeded: Of these, those that ended well.
 
         Returns:
@@ -99,6 +100,9 @@ class CurriculumState:
         if counts[1] < c.window:
             return False
         share, before = counts[2] / counts[1], int(counts[0])
+        if c.each == "steps":
+            counts[:] = min(before + c.rise * (counts[1] // c.window), c.most), counts[1] % c.window, 0
+            return int(counts[0]) != before
         move = c.rise if share > c.rise_above else -c.fall if share < c.fall_below else 0
         counts[:] = min(max(before + move, c.least), c.most), 0, 0
         return int(counts[0]) != before

@@ -165,8 +165,8 @@ class EnvironmentParameters:
         s, a = some("s", shape.state), some("a", wide)
         p = self.record(read, some("b", wide), (*some("h", 2),))
         start = shape.task.start(some("u", 16), p)
-        p.memory = traits.begin(some("v", 16), s, p)
-        self.memory = len(p.memory)
+        begun = traits.begin(some("v", 16), s, p)
+        self.memory = len(begun)
         p.memory = some("m", self.memory)
         after = shape.flown(s, a, p)
         judged = shape.task.judge(s, after, a, p.past, p)
@@ -176,7 +176,7 @@ class EnvironmentParameters:
         seen = shape.task.observe(after, some("n", 16), p)
         self.terms, self.observed = tuple(judged.terms), len(seen)
         ends = (judged.terminated, judged.success)
-        results = (*after, *judged.terms.values(), *ends, *kept, *seen, *start, *traits.goal(p))
+        results = (*after, *judged.terms.values(), *ends, *begun, *kept, *seen, *start, *traits.goal(p))
         needed = {rows[i] for i in needed_inputs(graph, results) if i in rows}
         # And what drawing asks for besides; every action of hover, with which flights begin.
         needed |= {self.layout.offsets[name] for name in ("gravity", "mass_inverse")}
@@ -240,7 +240,7 @@ class EnvironmentParameters:
 
         def read(row: int) -> Any:
             # No result depends on rows that are not used; laws combine their comparisons, which of numbers are not traced.
-            return values[self.place[row]] if row in self.place else values[0] if row >= split else 0.0
+            return values[self.place[row]] if row in self.place else values[0] if split <= row < self.layout.size else 0.0
 
         return self.record(read, past, flight, memory)
 

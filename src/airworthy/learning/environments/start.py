@@ -3,10 +3,44 @@
 from __future__ import annotations
 
 from airworthy.core.arrays import Scalar, Vector
-from airworthy.core.ops import sin_cos
-from airworthy.core.vectors import quaternion_multiply
+from airworthy.core.ops import absolute, maximum, sin_cos, sqrt
+from airworthy.core.vectors import norm, quaternion_multiply, scale
 
-__all__ = ["euler_quaternion", "turned_start"]
+__all__ = ["any_quaternion", "euler_quaternion", "in_ball", "tilted_quaternion", "turned_start"]
+
+_TURN = 6.283185307179586
+
+
+def any_quaternion(u: Vector) -> Vector:
+    """Attitude x, y, z, w, uniform over all, from three numbers in (0, 1) (Shoemake, Graphics Gems III, 1992)."""
+    (s1, c1), (s2, c2), a, b = sin_cos(_TURN * u[1]), sin_cos(_TURN * u[2]), sqrt(1.0 - u[0]), sqrt(u[0])
+    return (a * s1, a * c1, b * s2, b * c2)
+
+
+def tilted_quaternion(u: Vector, most: float) -> Vector:
+    """Attitude x, y, z, w, turned by a uniform angle about any axis.
+
+    Args:
+        u: Three numbers in (0, 1).
+        most: Largest angle [rad].
+    """
+    height = 2.0 * u[0] - 1.0
+    (sine, cosine), around = sin_cos(_TURN * u[1]), sqrt(1.0 - height * height)
+    s, c = sin_cos(0.5 * most * u[2])
+    return (s * around * cosine, s * around * sine, s * height, c)
+
+
+def in_ball(u: Vector, radius: Scalar) -> Vector:
+    """Vector within a ball from three numbers in (0, 1): the cube around it, pulled in along each direction.
+
+    Args:
+        u: In (0, 1).
+        radius: Of the ball.
+    """
+    x = tuple(2.0 * v - 1.0 for v in u)
+    # Zero only if all three draws are a half to 2^-24, which the grid of uniform numbers leaves out.
+    largest, length = maximum(maximum(absolute(x[0]), absolute(x[1])), absolute(x[2])), norm(x)
+    return scale(x, radius * largest / length)
 
 
 def euler_quaternion(roll: Scalar, pitch: Scalar, yaw: Scalar) -> Vector:

@@ -43,6 +43,12 @@ class TaskTraits:
     """`wrench(state, p)` gives force (world) [N] and moment (body) [N m] that act from outside."""
 
     @property
+    def airframe(self) -> Vehicle | str:
+        """Vehicle that the task was published with: `airframe()`, where no catalogue has it, or `vehicle`."""
+        make = getattr(self.task, "airframe", None)
+        return self.task.vehicle if make is None else make()
+
+    @property
     def by_rotor(self) -> bool:
         """Whether actions become rotor states without a controller."""
         return self.level == "rotor_speed"

@@ -104,7 +104,7 @@ class VectorTask:
             raise AirworthyError(f"env_count is {env_count!r}; expected a whole number from 1 to {_LARGEST:,}.")
         self.task = learning_task(task) if isinstance(task, str) else task
         self.env_count = int(env_count)
-        self.vehicle = _vehicle(self.task.vehicle if vehicle is None else vehicle)
+        self.vehicle = _vehicle(traits_of(self.task).airframe if vehicle is None else vehicle)
         self.randomization = randomization or Randomization()
         if self.randomization.position or self.randomization.yaw:
             raise AirworthyError("Randomization of position and yaw has no effect here: the task says where flights begin.")
@@ -239,17 +239,23 @@ class VectorTask:
         terms = {name: r[name] for name in self.terms}
         return StepResult(self.observation, r["reward"], terminated, truncated, final, ends, terms)
 
-    def advance_curriculum(self) -> None:
+    def advance_curriculum(self, steps: int = 1) -> None:
         """Move the level of the batch by the flights that ended since the last call; each `step` does it by itself.
 
         Kernels that step these environments (`lend`) leave it to whoever launches them. Nothing happens without a curriculum.
+
+        Args:
+            steps: Policy steps since the last call.
         """
-        if self._curriculum is None or self._curriculum.curriculum.each != "batch":
+        if self._curriculum is None or self._curriculum.curriculum.each == "environment":
             return
-        counts = [self._result[name] for name in ("finished", "succeeded")]
-        finished, succeeded = (int(row.sum(dtype=float)) for row in counts)
-        for row in counts:
-            row[:] = 0.0
+        if self._curriculum.curriculum.each == "steps":
+            finished, succeeded = steps * self.env_count, 0
+        else:
+            counts = [self._result[name] for name in ("finished", "succeeded")]
+            finished, succeeded = (int(row.sum(dtype=float)) for row in counts)
+            for row in counts:
+                row[:] = 0.0
         if self._curriculum.count(finished, succeeded):
             self.level[:] = self._curriculum.counts[0]
 

@@ -217,7 +217,7 @@ class NativePpo:
         self._first_step[0] = self.updates * o.rollout
         e.lend()
         self._rollout.launch()
-        e.advance_curriculum()
+        e.advance_curriculum(o.rollout)
         told = dict(zip(TOLD, self._told, strict=True))
         ended = told["ended"] > 0.5
         means = self._terms.mean(axis=1, dtype=float) / o.rollout

@@ -2,12 +2,21 @@
 
 from airworthy.learning.environments.task import register_task
 from airworthy.learning.environments.tasks.hover import HoverTask
-from airworthy.learning.environments.tasks.motor_command import MotorCommand
+from airworthy.learning.environments.tasks.l2f_position import L2fPosition
+from airworthy.learning.environments.tasks.motor_command import MotorCommand, Px4MotorCommand
 from airworthy.learning.environments.tasks.position import PositionByAcceleration, PositionByAttitude, PositionByVelocity
+from airworthy.learning.environments.tasks.recovery import Recovery
+from airworthy.learning.environments.tasks.track import Track
 
-__all__ = ["SHIPPED", "HoverTask", "MotorCommand", "PositionByAcceleration", "PositionByAttitude", "PositionByVelocity"]
+__all__ = [
+    "SHIPPED", "HoverTask", "L2fPosition", "MotorCommand", "PositionByAcceleration", "PositionByAttitude", "PositionByVelocity",
+    "Px4MotorCommand", "Recovery", "Track",
+]  # fmt: skip
 
-SHIPPED = (HoverTask, MotorCommand, PositionByAttitude, PositionByVelocity, PositionByAcceleration)
+SHIPPED = (
+    HoverTask, MotorCommand, Px4MotorCommand, PositionByAttitude, PositionByVelocity, PositionByAcceleration, L2fPosition,
+    Recovery, Track,
+)  # fmt: skip
 """In the order of documents."""
 
 for _task in SHIPPED:

@@ -1,0 +1,155 @@
+"""Tracking of reference paths by collective thrust and body rates, as SimpleFlight (arXiv 2412.11764) does."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from airworthy.control.levels import ControlConfig, collective_from_normalized
+from airworthy.core.arrays import Scalar, Vector
+from airworthy.core.ops import absolute, exp, floor, sin_cos, sqrt, where
+from airworthy.core.schema import Bound, check_fields
+from airworthy.core.vectors import add, choose, dot, matrix_columns, norm, scale, sub
+from airworthy.learning.environments.start import turned_start
+from airworthy.learning.environments.task import Judgement
+from airworthy.vehicles import Vehicle
+
+__all__ = ["PATHS", "Track"]
+
+PATHS = ("eight_slow", "eight_normal", "eight_fast", "pentagram", "zigzag", "polynomial")
+"""Kinds of path."""
+_POINTS = 10
+"""Of the reference that are seen."""
+_EIGHTS = {"eight_slow": 15.0, "eight_normal": 5.5, "eight_fast": 3.5}
+"""Periods [s]."""
+_TURN = 2.0 * math.pi
+
+
+@dataclass(frozen=True)
+class Track:
+    """Follow a path that is drawn for each flight and begins where the flight does.
+
+    Figures eight lie level, 2 m long; pentagrams, too, with a radius of 0.75 m, an edge in 1.5 to 3 s; zigzags and polynomials
+    lead through four places within +-0.75 m, one in 1 to 2 s, straight at constant speed, or by polynomials of fifth order that
+    rest at each place. These sizes are ours.
+    """
+
+    name: ClassVar[str] = "track"
+    vehicle: ClassVar[str] = "cf2x_L250"
+    level: ClassVar[str] = "rate_thrust"
+    action_count: ClassVar[int] = 4
+    noise: ClassVar[bool] = False
+    rate: Annotated[float, Bound(10.0, 1000.0, "Hz")] = 100.0
+    """Decisions per second."""
+    episode_steps: Annotated[int, Bound(1, 1_000_000)] = 1000
+    """Decisions in a flight."""
+    physics_steps: Annotated[int, Bound(1, 100)] = 4
+    """Least steps of physics and controller per decision."""
+    crash_m: Annotated[float, Bound(0.01, 1e3, "m")] = 1.0
+    """Farther off the path the flight ends."""
+    path: Literal["any", "eight_slow", "eight_normal", "eight_fast", "pentagram", "zigzag", "polynomial"] = "any"
+    """Kind of path; any: drawn."""
+    ahead: Annotated[int, Bound(1, 1000)] = 5
+    """Decisions between the points that are seen."""
+    turn_max: Annotated[float, Bound(0.1, 100.0, "rad/s")] = math.pi
+    """Body rate of a whole action."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Track.")
+
+    def control_for(self, vehicle: Vehicle) -> ControlConfig:
+        """Return gains of the rate loop: the vehicle's own."""
+        return ControlConfig()
+
+    def start(self, uniforms: Vector, p: Any) -> Vector:
+        """Near the path's beginning, nearly at rest."""
+        return turned_start(uniforms, p.hover, 0.1, 0.1, 0.1, 0.1, heading=0.1)
+
+    def begin(self, uniforms: Vector, state: Vector, p: Any) -> Vector:
+        """Kind, time scale, four places 12, and the point that is moved to the origin 3."""
+        kind = floor(uniforms[0] * len(PATHS)) if self.path == "any" else float(PATHS.index(self.path)) + 0.0 * uniforms[0]
+        drawn = (kind, 1.0 + uniforms[1], *(0.75 * (2.0 * u - 1.0) for u in uniforms[2:14]))
+        return (*drawn, *self._raw(p.age * (1.0 / self.rate), drawn))
+
+    def remember(self, before: Vector, after: Vector, action: Vector, p: Any) -> Vector:
+        """Keep the path."""
+        return tuple(p.memory)
+
+    def _raw(self, time: Scalar, path: Vector) -> Vector:
+        """Point of a path at a time [s], before it is moved."""
+        kind, period, places = path[0], path[1], [path[2 + 3 * k : 5 + 3 * k] for k in range(4)]
+        point: Vector = _through(places, time / period, smooth=where(kind > 4.5, 1.0, 0.0))
+        point = choose(kind > 3.5, point, _star(time / (1.5 * period)))
+        for k, seconds in reversed(list(enumerate(_EIGHTS.values()))):
+            sine, cosine = sin_cos(_TURN / seconds * time)
+            point = choose(kind > k + 0.5, point, (sine, sine * cosine, 0.0))
+        return point
+
+    def reference(self, age: Scalar, p: Any) -> Vector:
+        """Point that is to be flown at an age [policy steps], world [m]."""
+        return sub(self._raw(age * (1.0 / self.rate), p.memory[:14]), p.memory[14:])
+
+    def command(self, action: Vector, p: Any) -> Vector:
+        """Return collective thrust [N], 0 for the weight, and body rates [rad/s]."""
+        return (collective_from_normalized(action[0], p.nominal_weight, 1.0), *scale(action[1:], self.turn_max))
+
+    def observe(self, state: Vector, noises: Vector, p: Any) -> Vector:
+        """42 numbers: the next ten points from here 30 (world), velocity (world) 3, rotation matrix by rows 9.
+
+        Args:
+            state: Of the flight.
+            noises: 16 standard normal numbers.
+            p: Parameters, with path and age.
+        """
+        points = [sub(self.reference(p.age + float(k * self.ahead), p), state[:3]) for k in range(1, _POINTS + 1)]
+        columns = matrix_columns(state[6:10])
+        return (*(x for point in points for x in point), *state[3:6], *(c[i] for i in range(3) for c in columns))
+
+    def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
+        """Reward as published; a flight ends `crash_m` off its path.
+
+        Published, the last term's factor is min(2 + 0.0005 n, 2), which is 2 at every step n.
+
+        Args:
+            before: State before the step.
+            after: State after it.
+            action: That was taken, within [-1, 1].
+            past: The action before.
+            p: Parameters, with path and age.
+        """
+        distance = norm(sub(after[:3], self.reference(p.age + 1.0, p)))
+        tilt = absolute(1.0 - matrix_columns(after[6:10])[2][2])
+        near = 5.0 * exp(-distance)
+        change = tuple(a - b for a, b in zip(action, past, strict=True))
+        terms = {
+            "near": near,
+            "near_upright": near * 0.5 / (1.0 + tilt * tilt),
+            "near_spin": near * 0.5 / (1.0 + dot(after[10:13], after[10:13])),
+            "smooth": 2.0 * exp(-sqrt(dot(change[:3], change[:3]) + change[3] * change[3])),
+        }
+        lost = distance > self.crash_m
+        return Judgement(terms, where(lost, 1.0, 0.0), where(distance < 0.1, 1.0, 0.0))
+
+
+def _star(edges: Scalar) -> Vector:
+    """Point on a level pentagram after so many of its edges."""
+    corner = floor(edges)
+    share, ends = edges - corner, []
+    for k in (corner, corner + 1.0):
+        sine, cosine = sin_cos(2.0 / 5.0 * _TURN * k)
+        ends.append((0.75 * cosine, 0.75 * sine, 0.0))
+    return add(ends[0], scale(sub(ends[1], ends[0]), share))
+
+
+def _through(places: list[Vector], time: Scalar, smooth: Scalar) -> Vector:
+    """Point on the way through places, one after the other and again, after so many of its stretches."""
+    stretch = floor(time)
+    share, turn = time - stretch, stretch - 4.0 * floor(stretch * 0.25)
+    eased = share * share * share * (10.0 + share * (6.0 * share - 15.0))
+    share = where(smooth > 0.5, eased, share)
+    start, end = places[3], places[0]
+    for k in range(3):
+        here = (turn > k - 0.5) & (turn < k + 0.5)
+        start, end = choose(here, places[k], start), choose(here, places[k + 1], end)
+    return add(start, scale(sub(end, start), share))
