@@ -11,7 +11,7 @@ import pytest
 from airworthy.core.arrays import Array
 from airworthy.learning import VectorTask
 from airworthy.learning.environments import learning_task
-from airworthy.learning.environments.tasks import L2fPosition, Px4MotorCommand, Recovery, Track
+from airworthy.learning.environments.tasks import L2fPosition, PathTracking, Px4MotorCommand, Recovery
 from airworthy.learning.environments.tasks.l2f_position import l2f_crazyflie
 from airworthy.learning.environments.tasks.track import PATHS
 from airworthy.learning.environments.twin import VectorTwin
@@ -132,7 +132,7 @@ def test_the_l2f_reward_of_the_zoo() -> None:
 
 def test_the_track_reward_is_the_published_one() -> None:
     given = _, after, action, past = moments(400, 4, 0.4)
-    task = Track(path="eight_normal")
+    task = PathTracking(path="eight_normal")
     p = SimpleNamespace(
         age=np.full(400, 37.0), memory=(1.0 + 0.0 * after[0], *(0.0 * after[0] + 1.5 for _ in range(13)), 0.0, 0.0, 0.0)
     )
@@ -215,7 +215,7 @@ def test_paths_begin_where_flights_do_and_are_what_their_names_say() -> None:
     environments = VectorTask("track", 3000, seed=3)
     memory = tuple(environments.memory.astype(float))
     assert (np.bincount(memory[0].astype(int), minlength=6) > 400).all()
-    task, p = Track(), SimpleNamespace(memory=memory, age=0.0)
+    task, p = PathTracking(), SimpleNamespace(memory=memory, age=0.0)
     steps = np.arange(0, 1600)
     np.testing.assert_allclose(np.array(task.reference(0.0, p)), 0.0, atol=1e-6)
     np.testing.assert_allclose(

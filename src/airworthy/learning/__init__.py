@@ -26,10 +26,21 @@ if TYPE_CHECKING:
         Judgement,
         StepResult,
         VectorTask,
+        learning_task,
         learning_tasks,
         register_task,
     )
-    from airworthy.learning.environments.tasks import HoverTask, MotorCommand
+    from airworthy.learning.environments.tasks import (
+        HoverTask,
+        L2fPosition,
+        MotorCommand,
+        PathTracking,
+        PositionByAcceleration,
+        PositionByAttitude,
+        PositionByVelocity,
+        Px4MotorCommand,
+        Recovery,
+    )
     from airworthy.learning.export import export_onnx
     from airworthy.learning.export_motor import export_policy
     from airworthy.learning.gradient import GradientOptions, GradientTraining, write_motor_policy
@@ -56,9 +67,10 @@ else:
 __all__ = [
     "NOISE_LEVELS", "AdaptationConfig", "Curriculum", "DatasetConfig", "ExpertDataset", "ExpertPairs", "FlightConditions",
     "GradientOptions", "GradientTraining", "GymnasiumFlight", "GymnasiumVector", "HoverConfig", "HoverProtocol",
-    "HoverTask", "ImageStack", "Judgement", "Made", "MotorCommand", "RolloutPlan", "Rollouts", "RslRlEnv", "RunOptions",
-    "SkrlEnv", "StableBaselinesEnv", "Stages", "StepResult", "SvNetOptions", "SynthesisConfig", "TrainedSvNet",
-    "VectorTask", "export_lerobot", "export_onnx", "export_policy", "flight_camera", "learning_tasks", "measure_adaptation",
-    "noise_level", "read_manifest", "register_gymnasium", "register_task", "roll_out", "synthesize_dataset", "train_hover",
-    "train_svnet", "write_motor_policy",
+    "HoverTask", "ImageStack", "Judgement", "L2fPosition", "Made", "MotorCommand", "PathTracking", "PositionByAcceleration",
+    "PositionByAttitude", "PositionByVelocity", "Px4MotorCommand", "Recovery", "RolloutPlan", "Rollouts", "RslRlEnv",
+    "RunOptions", "SkrlEnv", "StableBaselinesEnv", "Stages", "StepResult", "SvNetOptions", "SynthesisConfig",
+    "TrainedSvNet", "VectorTask", "export_lerobot", "export_onnx", "export_policy", "flight_camera", "learning_task",
+    "learning_tasks", "measure_adaptation", "noise_level", "read_manifest", "register_gymnasium", "register_task",
+    "roll_out", "synthesize_dataset", "train_hover", "train_svnet", "write_motor_policy",
 ]  # fmt: skip

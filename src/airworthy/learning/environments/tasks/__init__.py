@@ -6,16 +6,24 @@ from airworthy.learning.environments.tasks.l2f_position import L2fPosition
 from airworthy.learning.environments.tasks.motor_command import MotorCommand, Px4MotorCommand
 from airworthy.learning.environments.tasks.position import PositionByAcceleration, PositionByAttitude, PositionByVelocity
 from airworthy.learning.environments.tasks.recovery import Recovery
-from airworthy.learning.environments.tasks.track import Track
+from airworthy.learning.environments.tasks.track import PathTracking
 
 __all__ = [
-    "SHIPPED", "HoverTask", "L2fPosition", "MotorCommand", "PositionByAcceleration", "PositionByAttitude", "PositionByVelocity",
-    "Px4MotorCommand", "Recovery", "Track",
+    "SHIPPED",
+    "HoverTask",
+    "L2fPosition",
+    "MotorCommand",
+    "PathTracking",
+    "PositionByAcceleration",
+    "PositionByAttitude",
+    "PositionByVelocity",
+    "Px4MotorCommand",
+    "Recovery",
 ]  # fmt: skip
 
 SHIPPED = (
     HoverTask, MotorCommand, Px4MotorCommand, PositionByAttitude, PositionByVelocity, PositionByAcceleration, L2fPosition,
-    Recovery, Track,
+    Recovery, PathTracking,
 )  # fmt: skip
 """In the order of documents."""
 

@@ -135,7 +135,13 @@ class L2fPosition:
         return choose(uniforms[15] < self.guidance, goal, state) if self.guidance else state
 
     def begin(self, uniforms: Vector, state: Vector, p: Any) -> Vector:
-        """Past actions, newest first, then the push: force [N] and torque [N m]."""
+        """Past actions, newest first, then the push: force [N] and torque [N m].
+
+        Args:
+            uniforms: 16 numbers in (0, 1).
+            state: In which the flight begins.
+            p: Parameters.
+        """
         normals: list[Scalar] = []
         for k in range(3):  # Box and Muller
             radius = sqrt(-2.0 * log(uniforms[2 * k]))
@@ -146,7 +152,14 @@ class L2fPosition:
         return (*(p.past * self.history), *force, *torque)
 
     def remember(self, before: Vector, after: Vector, action: Vector, p: Any) -> Vector:
-        """Past actions with the newest before all others."""
+        """Past actions with the newest before all others.
+
+        Args:
+            before: State before the step.
+            after: State after it.
+            action: That was taken.
+            p: Parameters, with the memory.
+        """
         kept = self.history * len(action)
         return (*(*action, *p.memory[:kept])[:kept], *p.memory[kept:])
 

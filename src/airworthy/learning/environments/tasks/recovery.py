@@ -68,7 +68,13 @@ class Recovery:
         )
 
     def begin(self, uniforms: Vector, state: Vector, p: Any) -> Vector:
-        """Return steps since which it has been calm, and whether it has recovered in time."""
+        """Return steps since which it has been calm, and whether it has recovered in time.
+
+        Args:
+            uniforms: 16 numbers in (0, 1).
+            state: In which the flight begins.
+            p: Parameters.
+        """
         return (0.0 * state[3], 0.0 * state[3])
 
     def _calm(self, state: Vector) -> Any:
@@ -76,7 +82,14 @@ class Recovery:
         return upright & (norm(state[3:6]) < _CALM_SPEED) & (state[2] > -self.height_m)
 
     def remember(self, before: Vector, after: Vector, action: Vector, p: Any) -> Vector:
-        """Count steps of calm; what has recovered in time stays so."""
+        """Count steps of calm; what has recovered in time stays so.
+
+        Args:
+            before: State before the step.
+            after: State after it.
+            action: That was taken.
+            p: Parameters, with the memory.
+        """
         calm = where(self._calm(after), p.memory[0] + 1.0, 0.0)
         # Calm began `calm` steps before this one's end.
         early = p.age + 1.0 - calm <= self.within_s * self.rate

@@ -15,7 +15,7 @@ from airworthy.learning.environments.start import turned_start
 from airworthy.learning.environments.task import Judgement
 from airworthy.vehicles import Vehicle
 
-__all__ = ["PATHS", "Track"]
+__all__ = ["PATHS", "PathTracking"]
 
 PATHS = ("eight_slow", "eight_normal", "eight_fast", "pentagram", "zigzag", "polynomial")
 """Kinds of path."""
@@ -27,7 +27,7 @@ _TURN = 2.0 * math.pi
 
 
 @dataclass(frozen=True)
-class Track:
+class PathTracking:
     """Follow a path that is drawn for each flight and begins where the flight does.
 
     Figures eight lie level, 2 m long; pentagrams, too, with a radius of 0.75 m, an edge in 1.5 to 3 s; zigzags and polynomials
@@ -56,7 +56,7 @@ class Track:
     """Body rate of a whole action."""
 
     def __post_init__(self) -> None:
-        check_fields(self, "Track.")
+        check_fields(self, "PathTracking.")
 
     def control_for(self, vehicle: Vehicle) -> ControlConfig:
         """Return gains of the rate loop: the vehicle's own."""
@@ -67,13 +67,26 @@ class Track:
         return turned_start(uniforms, p.hover, 0.1, 0.1, 0.1, 0.1, heading=0.1)
 
     def begin(self, uniforms: Vector, state: Vector, p: Any) -> Vector:
-        """Kind, time scale, four places 12, and the point that is moved to the origin 3."""
+        """Kind, time scale, four places 12, and the point that is moved to the origin 3.
+
+        Args:
+            uniforms: 16 numbers in (0, 1).
+            state: In which the flight begins.
+            p: Parameters.
+        """
         kind = floor(uniforms[0] * len(PATHS)) if self.path == "any" else float(PATHS.index(self.path)) + 0.0 * uniforms[0]
         drawn = (kind, 1.0 + uniforms[1], *(0.75 * (2.0 * u - 1.0) for u in uniforms[2:14]))
         return (*drawn, *self._raw(p.age * (1.0 / self.rate), drawn))
 
     def remember(self, before: Vector, after: Vector, action: Vector, p: Any) -> Vector:
-        """Keep the path."""
+        """Keep the path.
+
+        Args:
+            before: State before the step.
+            after: State after it.
+            action: That was taken.
+            p: Parameters, with the memory.
+        """
         return tuple(p.memory)
 
     def _raw(self, time: Scalar, path: Vector) -> Vector:
