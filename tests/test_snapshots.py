@@ -63,5 +63,6 @@ def test_what_differs_is_named(file: Path, other: dict[str, object]) -> None:
 def test_what_is_gone_is_named_and_what_has_no_line_is_refused(file: Path) -> None:
     with pytest.raises(AssertionError, match="call: add on file, None now"):
         check_snapshot(file, {key: value for key, value in VALUES.items() if key != "call"})
+    check_snapshot(file, {**VALUES, "new": 1}, growing=True)
     with pytest.raises(TypeError, match="object has no line"):
         check_snapshot(file, {"thing": object()})
