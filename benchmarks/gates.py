@@ -27,9 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from airworthy.gates.labels.candidates import candidates
 from airworthy.gates.labels.controller_model import make_controller_model
-from airworthy.gates.labels.kernel import fly_lanes
+from airworthy.gates.labels.kernel import fly_lanes, make_lanes
 from airworthy.gates.labels.labels import Labels, label
-from airworthy.gates.labels.lanes import make_lanes
 from airworthy.gates.labels.options import SearchOptions
 from airworthy.gates.labels.situations import PAPER, draw
 from benchmarks import hardware

@@ -16,7 +16,7 @@ from airworthy.capture.images import IDLE_RULES as READING_RULES
 from airworthy.capture.rendering import IDLE_RULES as CAPTURE_RULES
 from airworthy.capture.training_options import IDLE_RULES as SPLAT_RULES
 from airworthy.cli.capture import ALIGN_RULES
-from airworthy.cli.scene_rules import ACTOR_RULES, EXPORT_RULES, RENDER_RULES
+from airworthy.cli.scenes import ACTOR_RULES, EXPORT_RULES, RENDER_RULES
 from airworthy.core.idle_options import IdleRule, option_name
 from airworthy.gates.benchmark.config import IDLE_RULES as GATES_RULES
 from airworthy.gates.labels.config import IDLE_RULES as LABEL_RULES

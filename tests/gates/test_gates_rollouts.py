@@ -16,8 +16,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.gates.labels.controller_model import _body, hover, make_controller_model
 from airworthy.gates.labels.equations import FlightState, Lane, _move
-from airworthy.gates.labels.kernel import flight_kernel, fly_lanes
-from airworthy.gates.labels.lanes import _headings, make_lanes
+from airworthy.gates.labels.kernel import _headings, flight_kernel, fly_lanes, make_lanes
 from airworthy.gates.labels.options import RANDOMISATIONS, SearchOptions
 from airworthy.gates.labels.rollouts import fly, reference_of, second_duration
 from airworthy.gates.labels.situations import RolloutDraws, draw, noise

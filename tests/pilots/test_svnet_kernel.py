@@ -13,8 +13,7 @@ from tests.pilots.svnet_cases import contract, reading, weights
 from airworthy.core.arrays import Array, ArrayF32, ArrayU8
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.pilots.svnet.features import IMAGE_MEAN, IMAGE_STD
-from airworthy.pilots.svnet.kernel import layers_kernel
-from airworthy.pilots.svnet.layers import backbone_layers
+from airworthy.pilots.svnet.layers import backbone_layers, layers_kernel
 from airworthy.pilots.svnet.network import Backbone, LinearChain, SvNetwork
 from airworthy.pilots.svnet.variants import CLASSES, FIRES, POOLS
 

@@ -7,8 +7,7 @@ from benchmarks.planner_maps import SolidMaps, mission, pillars
 
 from airworthy.planners.common.search import CellTable
 from airworthy.planners.ego.config import EgoConfig
-from airworthy.planners.ego.ego_kernel import MOST
-from airworthy.planners.ego.tries import EgoStart, Questions, ReboundTries
+from airworthy.planners.ego.tries import MOST, EgoStart, Questions, ReboundTries
 
 LOWER, UPPER = (-2.0, -4.0, 0.0), (12.0, 4.0, 2.5)
 

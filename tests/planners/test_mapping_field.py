@@ -11,7 +11,7 @@ from airworthy.core.arrays import ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.planners.common.interface import MapSettings
 from airworthy.planners.mapping import LocalMaps, maps_of_cells
-from airworthy.planners.mapping.lookup import distances, occupied_cells
+from airworthy.planners.mapping.maps import distances, occupied_cells
 from airworthy.planners.mapping.twin import squared_field
 
 SIDE = 32

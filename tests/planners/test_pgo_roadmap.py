@@ -10,8 +10,7 @@ from airworthy.core.arrays import Array
 from airworthy.core.random import flight_key
 from airworthy.planners.pgo.records import RoadmapSettings
 from airworthy.planners.pgo.roadmap import Question, RoadmapPaths, Roadmaps, sample_numbers
-from airworthy.planners.pgo.roadmap_twin import roadmap_twin
-from airworthy.planners.pgo.visibility import Visibility
+from airworthy.planners.pgo.roadmap_twin import Visibility, roadmap_twin
 
 SIZE = (14.0, 12.0, 3.0)
 ONE = World(SIZE, np.array([[0.0, 0.0, 0.5]]))

@@ -19,8 +19,8 @@ from airworthy.planners.straight import StraightFlight
 from airworthy.scenes import Instance, Scene
 from airworthy.scenes.batch import SceneBatch
 from airworthy.sensors.devices import Device
-from airworthy.sensors.limits import RangeLimits
 from airworthy.sensors.mounting import Mount
+from airworthy.sensors.noise import RangeLimits
 from airworthy.simulation import MountedSensors, Simulator, SimulatorConfig
 from airworthy.vehicles import vehicle
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from airworthy.reports.anchors import anchored
+from airworthy.reports.page import anchored
 
 PAGE = """<h1>T</h1><h2 id="near">How <b>close</b></h2><figure><svg id="s"><text>1</text></svg>
 <figcaption>One.</figcaption></figure>

@@ -14,7 +14,7 @@ from airworthy.geometry import Box, Sphere
 from airworthy.optics.projections import Fisheye, Pinhole, UserRays
 from airworthy.sensors.build import make_sensor
 from airworthy.sensors.devices import device
-from airworthy.sensors.limits import RangeLimits
+from airworthy.sensors.noise import RangeLimits
 
 SMALL = Pinhole.from_fov(32, 24, horizontal=1.2)
 WALL = Box((0.5, 50.0, 50.0))

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from airworthy.core.errors import AirworthyError
 from airworthy.sensors.devices import device
-from airworthy.sensors.limits import RangeLimits
-from airworthy.sensors.noise import Draw, RangeNoise, measure, measured_twin, sensor_number
+from airworthy.sensors.noise import Draw, RangeLimits, RangeNoise, measure, measured_twin, sensor_number
 
 OUSTER = device("ouster_os0_128").noise
 ODD = RangeNoise(1e-3, 1e-3, 1e-2, -0.05, 0.002, 0.1)

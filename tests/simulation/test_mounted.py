@@ -18,9 +18,8 @@ from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.record import Actor, Instance, Scene
 from airworthy.sensors.devices import device
 from airworthy.sensors.lidar import Lidar, ranger
-from airworthy.sensors.limits import RangeLimits
 from airworthy.sensors.mounting import Mount
-from airworthy.sensors.noise import RangeNoise
+from airworthy.sensors.noise import RangeLimits, RangeNoise
 from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.simulation.mounted import Capture, MountedSensor, MountedSensors, VehicleMovers
 from airworthy.vehicles import vehicle

@@ -16,7 +16,7 @@ from airworthy.planners.fast import costs as fast
 from airworthy.planners.mapping import CellMaps, LocalMaps
 from airworthy.planners.navrl.network import SHAPES, Network
 from airworthy.planners.navrl.shield import Verdict
-from airworthy.verification import planners, planners_costs, planners_flights, planners_maps, planners_worlds
+from airworthy.verification import planners, planners_costs, planners_maps, planners_worlds
 from airworthy.verification.published import Figure, zero
 
 
@@ -137,7 +137,7 @@ def test_least_cost_and_shot(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ego_past_a_pillar_and_through_a_gap() -> None:
-    assert failed(planners_flights.ego_figures()) == []
+    assert failed(planners.ego_figures()) == []
 
 
 class Straight(EgoPlanner):
@@ -151,21 +151,21 @@ class Straight(EgoPlanner):
 
 def test_a_planner_that_sees_nothing_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planners_flights, "EgoPlanner", Straight)
-    pillar, gap = failed(planners_flights.ego_figures())
+    pillar, gap = failed(planners.ego_figures())
     assert "from a pillar of 1 m" in pillar
     assert "not passed by their gap" in gap
-    small = {**planners_flights.DEMOS["EGO-Planner"], "planner": Straight, "limit": 12.0}
+    small = {**planners.DEMOS["EGO-Planner"], "planner": Straight, "limit": 12.0}
     flight = {"size": (16.0, 8.0, 3.0), "count": 20, "spacing": 1.2}
     monkeypatch.setattr(planners_flights, "DEMOS", {"EGO-Planner": {**small, "place": flight}})
-    assert not planners_flights.demo_figure("EGO-Planner", 2).passed
+    assert not planners.demo_figure("EGO-Planner", 2).passed
 
 
-@pytest.mark.parametrize("name", planners_flights.DEMOS)
+@pytest.mark.parametrize("name", planners.DEMOS)
 def test_a_small_forest(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    demo = planners_flights.DEMOS[name]
+    demo = planners.DEMOS[name]
     flight = {**demo["place"], "size": (16.0, 8.0, 3.0), "count": 15}
-    monkeypatch.setitem(planners_flights.DEMOS, name, {**demo, "place": flight, "limit": 14.0})
-    figure = planners_flights.demo_figure(name, 2)
+    monkeypatch.setitem(planners.DEMOS, name, {**demo, "place": flight, "limit": 14.0})
+    figure = planners.demo_figure(name, 2)
     assert (figure.measured, figure.passed) == (100.0, True)
 
 

@@ -20,7 +20,7 @@ from airworthy.pilots.svnet.contract import read_policy, write_policy
 from airworthy.tasks import TrackingProtocol
 from airworthy.verification import Figure, learning
 from airworthy.verification import capture as markers
-from airworthy.verification.learning import data, expert, history, policy
+from airworthy.verification.learning import data, expert, policy
 from airworthy.verification.published import zero
 
 
@@ -206,36 +206,36 @@ def test_lateral_position_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_formula(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert failed(history.formula_figures()) == []
-    check = history.check_formula
+    assert failed(policy.formula_figures()) == []
+    check = policy.check_formula
     # As the paper prints it: (c + z_B . f_add) / f.
     monkeypatch.setattr(
-        history,
+        policy,
         "check_formula",
         lambda *given: [replace(item, predicted=(24.1 + (item.predicted - 24.1)) / 0.41) for item in check(*given)],
     )
-    assert len(failed(history.formula_figures())) == 1
+    assert len(failed(policy.formula_figures())) == 1
 
 
 @pytest.mark.slow
 def test_the_history_network_of_the_shipped_policy(tmp_path: Path) -> None:
-    folder = history.usable_policy()
+    folder = policy.usable_policy()
     if folder is None:
         pytest.skip("no policy is shipped")
-    assert failed(history.network_figures(folder, flights=4)) == []
+    assert failed(policy.network_figures(folder, flights=4)) == []
     contract, weights = read_policy(folder)
     # It always says the same: neither better than the mean, nor moved by a payload.
     same = {key: np.zeros_like(value) if key.startswith("history.") else value for key, value in weights.items()}
     same["history.estimate.bias"] = np.array([1.0, 5.0], np.float32)
     spoilt = write_policy(tmp_path / "spoilt", contract, same)
-    assert len(failed(history.network_figures(spoilt, flights=2))) == 3
+    assert len(failed(policy.network_figures(spoilt, flights=2))) == 3
 
 
 def test_a_frozen_history_network_stays(small: ExpertDataset) -> None:
     pytest.importorskip("torch")
-    assert failed(history.frozen_figures(small, ("sv_net",))) == []  # type: ignore[arg-type]
+    assert failed(policy.frozen_figures(small, ("sv_net",))) == []  # type: ignore[arg-type]
     # Without a history step it learns with the rest: that its bytes change is found.
-    names = failed(history.frozen_figures(small, ("no_pretrain",)))  # type: ignore[arg-type]
+    names = failed(policy.frozen_figures(small, ("no_pretrain",)))  # type: ignore[arg-type]
     assert [name for name in names if "other bytes after the command step" in name]
 
 
@@ -277,8 +277,8 @@ def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
 
 def test_a_policy_that_cannot_be_read_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(history, "shipped_policy", lambda: tmp_path)
-    assert history.usable_policy() is None
+    monkeypatch.setattr(policy, "shipped_policy", lambda: tmp_path)
+    assert policy.usable_policy() is None
 
 
 @pytest.mark.slow

@@ -1,4 +1,7 @@
-"""`airworthy scenes`: list, show, start, validate, export and render scenes."""
+"""`airworthy scenes`: list, show, start, validate, export and render scenes.
+
+Options of `airworthy scenes` that change nothing beside the others, in a format, or for a scene.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,39 @@ import numpy as np
 from tyro.conf import Positional
 
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
-from airworthy.cli.scene_rules import ACTOR_RULES, EXPORT_RULES, RENDER_RULES
 from airworthy.core.errors import AirworthyError, AssetWarning, unknown_name
 from airworthy.core.files import make_folder, write_text
-from airworthy.core.idle_options import refuse_idle
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import check_fields
 from airworthy.scenes import Scene, check_scene, findings, posed, scene, scene_generators, write_scene
 from airworthy.scenes.checking import description
 from airworthy.scenes.extent import gaussian_count, scene_box, triangle_count
 from airworthy.scenes.formats import EXPORTS, export_scene, sample_points, write_pcd, write_points_ply
 from airworthy.scenes.formats.sampling import SPACING
+
+EXPORT_RULES = (
+    IdleRule(
+        ("spacing", "ground", "inside"),
+        lambda config, ending: ending not in ("pcd", "cloud.ply"),
+        "in a file that is no cloud of points",
+        "write a .pcd or .cloud.ply",
+    ),
+    IdleRule(("time",), lambda config, ending: ending == "toml", "in a scene's folder, which keeps the motion of actors"),
+)
+"""Options of `airworthy scenes export` that change nothing in a format."""
+RENDER_RULES = (
+    IdleRule(("view",), lambda config: config.eye is not None, "with --eye, which says where from", "drop that"),
+    IdleRule(
+        ("samples", "bake"),
+        lambda config: "rgb" not in config.channels,
+        "without the channel rgb, which alone has light",
+        "add it to --channels",
+    ),
+)
+"""Options of `airworthy scenes render` that change nothing beside the others."""
+ACTOR_RULES = (IdleRule(("time",), lambda config, scene: not scene.actors, "in a scene where nothing moves"),)
+"""Of both, by the scene."""
+
 
 # ---- Files that `airworthy scenes export` writes ----------------------------------------------------------------------------
 

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from airworthy.sensors.carried import carried_sensors
     from airworthy.sensors.devices import Device, device, device_names, imu_device, imu_names
     from airworthy.sensors.lidar import Lidar, Ranger, packed_points, ranger
-    from airworthy.sensors.limits import RangeLimits
     from airworthy.sensors.mounting import Mount, MountSpread, SampleClock
-    from airworthy.sensors.noise import Draw, RangeNoise
+    from airworthy.sensors.noise import Draw, RangeLimits, RangeNoise
     from airworthy.sensors.own import device_or_sensor
     from airworthy.sensors.sampling import RaySensor, SensorView
 else:

@@ -15,9 +15,8 @@ from airworthy.core.files import packaged_toml
 from airworthy.core.frames import from_euler
 from airworthy.optics.distortion import AnglePolynomial, PlumbBob
 from airworthy.optics.projections import Fisheye, Pinhole, Projection, Spherical, UserRays
-from airworthy.sensors.limits import NO_LIMITS, RangeLimits
 from airworthy.sensors.mounting import AT_ORIGIN, Mount, MountSpread, Vector3
-from airworthy.sensors.noise import QUIET, RangeNoise
+from airworthy.sensors.noise import NO_LIMITS, QUIET, RangeLimits, RangeNoise
 from airworthy.sensors.realism.settings import Realism
 
 # ---- Named inertial sensors, as data with their source ----------------------------------------------------------------------

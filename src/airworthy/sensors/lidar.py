@@ -15,8 +15,7 @@ from airworthy.core.frames import slerp
 from airworthy.geometry import GeometryBatch, RayTable
 from airworthy.optics.projections import Spherical, UserRays
 from airworthy.sensors.devices import Device, device
-from airworthy.sensors.limits import RangeLimits
-from airworthy.sensors.noise import measure
+from airworthy.sensors.noise import RangeLimits, measure
 from airworthy.sensors.sampling import Channels, RaySensor, SensorView, moves, scene_before, strip_of, strips
 
 # ---- Rangers: single rays in any directions of the body (spec/flightgoggles 3.2) --------------------------------------------

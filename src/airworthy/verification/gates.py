@@ -25,9 +25,8 @@ from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.files import data_dir, read_json
 from airworthy.gates.labels.candidates import candidates, fastest, segment_admissible
 from airworthy.gates.labels.controller_model import make_controller_model
-from airworthy.gates.labels.kernel import fly_lanes
+from airworthy.gates.labels.kernel import RolloutLanes, fly_lanes, make_lanes
 from airworthy.gates.labels.labels import Labels, label
-from airworthy.gates.labels.lanes import RolloutLanes, make_lanes
 from airworthy.gates.labels.options import RANDOMISATIONS, Choices, SearchOptions
 from airworthy.gates.labels.rollouts import fly, second_duration
 from airworthy.gates.labels.situations import PAPER, draw

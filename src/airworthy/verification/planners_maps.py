@@ -14,7 +14,7 @@ from airworthy.planners.common.interface import MapSettings, Mission
 from airworthy.planners.common.lbfgs import LbfgsConfig, minimise
 from airworthy.planners.common.search import CellTable
 from airworthy.planners.ego import EgoConfig
-from airworthy.planners.ego.ego_kernel import MOST as MOST_POINTS
+from airworthy.planners.ego.tries import MOST as MOST_POINTS
 from airworthy.planners.ego.tries import EgoStart, Questions, ReboundTries
 from airworthy.planners.ego.twin import EgoTwin
 from airworthy.planners.fast import KinoSettings

@@ -17,9 +17,8 @@ from airworthy.planners.common.interface import MapSettings, Mission
 from airworthy.planners.mapping.boxes import CAMERA_OFFSET, mapping_camera, read_pixels
 from airworthy.planners.mapping.local import LocalMaps
 from airworthy.sensors.devices import Device
-from airworthy.sensors.limits import RangeLimits
 from airworthy.sensors.mounting import Mount
-from airworthy.sensors.noise import RangeNoise
+from airworthy.sensors.noise import RangeLimits, RangeNoise
 from airworthy.simulation import MountedSensors
 
 __all__ = ["DEPTH", "ActiveSensors", "Sensed", "depth_camera", "depth_maps", "odometry_of", "upright"]

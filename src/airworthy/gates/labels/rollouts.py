@@ -17,8 +17,7 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.core.errors import AirworthyError
 from airworthy.gates.labels.controller_model import DT, ControllerModel, make_controller_model
 from airworthy.gates.labels.equations import flight_step
-from airworthy.gates.labels.kernel import fly_lanes
-from airworthy.gates.labels.lanes import RolloutLanes, make_lanes
+from airworthy.gates.labels.kernel import RolloutLanes, fly_lanes, make_lanes
 from airworthy.gates.labels.options import SearchOptions
 from airworthy.gates.labels.situations import RolloutDraws, draw, noise
 from airworthy.trajectories.polynomial import differentiate, evaluate

@@ -18,8 +18,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import Launcher, quiet_warp, thread_limit
 from airworthy.pilots.svnet.contract import PolicyContract
 from airworthy.pilots.svnet.features import HISTORY_SIZE, OBJECTIVE_SIZE
-from airworthy.pilots.svnet.kernel import layers_kernel
-from airworthy.pilots.svnet.layers import LayerStack, backbone_layers, chain_layers
+from airworthy.pilots.svnet.layers import LayerStack, backbone_layers, chain_layers, layers_kernel
 from airworthy.pilots.svnet.variants import CLASSES, COMMAND_HIDDEN, HEAD_HIDDEN, HISTORY_HIDDEN, prepared, squeezenet, variant
 
 __all__ = ["Backbone", "Decision", "LinearChain", "Reading", "SvNetwork", "normalised", "svnet_twin"]

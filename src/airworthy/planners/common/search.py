@@ -4,6 +4,8 @@ The cells of a search are a cube of 100 x 100 x 100 of the map's resolution, cen
 cost their distance; the heuristic is the diagonal distance times 1.0001, which settles ties towards the goal; the budget
 counts expansions. An end inside an obstacle is pushed outwards along the line through both. Source: spec/planners section 3.4.
 (`geometry.grid_path` searches whole grids, and forbids cutting corners; this one, as published, does not.)
+
+Builds the kernel of the searches between points, and gives its texts to kernels of planners.
 """
 
 from __future__ import annotations
@@ -11,17 +13,86 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayU8
-from airworthy.core.native_kernel import quiet_launch, quiet_warp
+from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp, shared_source
 from airworthy.planners.common.interface import Maps, Mission
-from airworthy.planners.common.search_kernel import ITEM_SIZE, NODE_SIZE, PATH_MAX, SIDE, WAITING, search_kernel
 
-__all__ = ["EXPANSIONS", "CellTable", "Cells", "SearchMemory", "SearchPath", "find_paths", "shortest_grid_path"]
+__all__ = [
+    "EXPANSIONS",
+    "ITEM_SIZE",
+    "NODE_SIZE",
+    "PATH_MAX",
+    "SIDE",
+    "WAITING",
+    "CellTable",
+    "Cells",
+    "SearchMemory",
+    "SearchPath",
+    "find_paths",
+    "planning_source",
+    "search_kernel",
+    "shortest_grid_path",
+]
+
+
+# Source: spec/planners 3.4: A* on 100^3 cells centred between the two control points.
+SIDE = 100
+"""Cells along each edge of a search."""
+NODE_SIZE, ITEM_SIZE = 2, 2
+"""Doubles per cell, and per entry of the open set, of work memory."""
+WAITING = 1 << 21
+"""Most entries of the open set: a search that needs more has failed."""
+PATH_MAX = 20_000
+"""Longest way that is handed over [cells]."""
+
+
+def planning_source(*names: str) -> str:
+    """`prelude.h` and the named headers of `planning/native`, joined: `cells.h`, `search.h`, `bspline.h`, `polynomial.h`."""
+    folder = files("airworthy.planners.common").joinpath("native")
+    texts = (folder.joinpath(name).read_text().replace("SEARCH_WAITING", str(WAITING)) for name in names)
+    return "\n".join([shared_source("prelude.h"), *texts])
+
+
+_BODY = f"""
+SearchSpace space = {{(SearchNode*)nodes.data, (SearchItem*)heap.data, stamp.data}};
+Cells cells((const unsigned long long*)address.data, numbers.data, sizes.data, rows.data[task]);
+int* path = paths.data + (long long)task * {PATH_MAX};
+result.data[2 * task] = space.search(cells, ends.data + 6 * task, ends.data + 6 * task + 3, budget, path, {PATH_MAX});
+result.data[2 * task + 1] = (int)space.expansions;
+"""
+
+
+_ARGUMENTS = """
+    address: uint64[]  # of the cells of each row
+    numbers: float64[]  # lower corner, box, resolution (row, 10)
+    sizes: int32[]  # cells along each axis, bytes between them (row, 6)
+    rows: int32[]  # which cells each search takes
+    ends: float64[]  # start, goal (search, 2, 3)
+    # output
+    paths: int32[]  # (search, PATH_MAX)
+    result: int32[]  # cells of the way, expansions (search, 2)
+    # work
+    nodes: float64[]
+    heap: float64[]
+    stamp: int32[]
+    budget: int
+"""
+
+
+@cache
+def search_kernel() -> Any:
+    """Return the searches as a Warp kernel for a CPU, one after the other in one memory; compiled at first launch, then
+    cached.
+    """
+    return native_kernel("search_ways", planning_source("cells.h", "search.h") + _BODY, _ARGUMENTS, first=False)
+
 
 # -----------------------------------------------------------------------------------------------------------------------------
 # The cells in which planners search: one flight's, readable; many flights', as compiled planners take them.

@@ -16,8 +16,7 @@ from airworthy.planners.common.reference import evaluate_polynomial, quintic, qu
 from airworthy.planners.common.search import Cells, shortest_grid_path
 from airworthy.planners.ego.config import EgoConfig
 from airworthy.planners.ego.costs import Pair
-from airworthy.planners.ego.ego_kernel import MOST, PAIRS, SAMPLES
-from airworthy.planners.ego.tries import EgoStart, Questions
+from airworthy.planners.ego.tries import MOST, PAIRS, SAMPLES, EgoStart, Questions
 
 __all__ = ["Initial", "PairBook", "initial_path", "new_obstacles", "scan"]
 

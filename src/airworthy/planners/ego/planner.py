@@ -18,8 +18,7 @@ from airworthy.planners.common.interface import Maps, MapSettings, Mission, Moti
 from airworthy.planners.common.reference import References, local_targets
 from airworthy.planners.common.search import CellTable
 from airworthy.planners.ego.config import EgoConfig, EgoOutcome, EgoState
-from airworthy.planners.ego.ego_kernel import MOST
-from airworthy.planners.ego.tries import EgoStart, Questions, ReboundTries
+from airworthy.planners.ego.tries import MOST, EgoStart, Questions, ReboundTries
 
 __all__ = ["EgoPlanner", "SplineServer"]
 

@@ -13,10 +13,9 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.planners.common.lbfgs import MEMORY, lbfgs_work
-from airworthy.planners.fast.kernel import PlanTask
 from airworthy.planners.fast.records import DESCENT, MOST_POINTS
 from airworthy.planners.fast.windows import NO_WINDOWS, MapWindows, WindowTwin
-from airworthy.planners.fast.work import PlannerWork
+from airworthy.planners.fast.work import PlannerWork, PlanTask
 
 __all__ = [
     "Descended",

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny
-from airworthy.planners.fast.kernel import PlanTask
 from airworthy.planners.fast.records import FOUND, NODE_BYTES, PROBLEM, SEARCH_SETTINGS, Outcome
 from airworthy.planners.fast.settings import KinoSettings
 from airworthy.planners.fast.windows import MapWindows
-from airworthy.planners.fast.work import PlannerWork
+from airworthy.planners.fast.work import PlannerWork, PlanTask
 
 __all__ = ["KinoPath", "KinoSearch", "connection", "cost_of_time", "least_cost", "path_of", "problem"]
 

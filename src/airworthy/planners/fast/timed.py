@@ -16,11 +16,10 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayInt
 from airworthy.core.schema import check_fields
 from airworthy.planners.common.bspline import duration, evaluate
 from airworthy.planners.common.interface import Maps, MapSettings, Mission, Motion, Setpoints
-from airworthy.planners.fast.kernel import PlanTask
 from airworthy.planners.fast.plans import FlightPlans, PlanQueue, SplinePlan, yaw_plan
 from airworthy.planners.fast.records import PROBE, WATCH
 from airworthy.planners.fast.windows import MapWindows, WindowTwin, windows_of
-from airworthy.planners.fast.work import PlannerWork
+from airworthy.planners.fast.work import PlannerWork, PlanTask
 
 __all__ = [
     "PlanCheck",

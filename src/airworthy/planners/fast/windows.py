@@ -15,7 +15,7 @@ from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayInt, ArrayU8
 from airworthy.planners.common.interface import Maps
 from airworthy.planners.fast.records import FAR, WINDOW
 from airworthy.planners.mapping import CellMaps
-from airworthy.planners.mapping.lookup import trilinear
+from airworthy.planners.mapping.maps import trilinear
 
 __all__ = ["MapWindows", "WindowTwin", "window_of", "windows_of"]
 

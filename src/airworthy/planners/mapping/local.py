@@ -17,8 +17,7 @@ from airworthy.core.native_kernel import CPU_LANES, native_kernel, quiet_launch,
 from airworthy.core.threads import run_at_once
 from airworthy.planners.common.interface import FREE, OCCUPIED, UNKNOWN, MapSettings, Mission
 from airworthy.planners.mapping.boxes import SHELL, UNIT, Rules, lengths, map_boxes, mapping_camera, pixel_slopes
-from airworthy.planners.mapping.lookup import FAR, MapLayers, slots
-from airworthy.planners.mapping.maps import CellMaps, unrolled
+from airworthy.planners.mapping.maps import FAR, CellMaps, MapLayers, slots, unrolled
 
 __all__ = [
     "CLOUD",

@@ -14,8 +14,7 @@ from airworthy.geometry.distance import distance_field
 from airworthy.geometry.occupancy import voxelize
 from airworthy.planners.common.interface import MapSettings, Mission
 from airworthy.planners.mapping.boxes import MapBoxes, floor_layers, map_boxes
-from airworthy.planners.mapping.lookup import FAR, MapLayers
-from airworthy.planners.mapping.maps import CellMaps
+from airworthy.planners.mapping.maps import FAR, CellMaps, MapLayers
 
 __all__ = ["grown", "maps_of_cells", "maps_of_scene"]
 

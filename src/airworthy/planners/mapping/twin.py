@@ -16,7 +16,7 @@ from airworthy.core.frames import to_matrix
 from airworthy.optics.projections import Pinhole
 from airworthy.planners.common.interface import MapSettings, Mission
 from airworthy.planners.mapping.boxes import SHELL, Rules, logit, map_boxes, pixel_slopes
-from airworthy.planners.mapping.lookup import FAR
+from airworthy.planners.mapping.maps import FAR
 
 __all__ = ["Cell", "MapTwin", "ray_end", "squared_field", "walk"]
 

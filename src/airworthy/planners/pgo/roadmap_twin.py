@@ -1,20 +1,144 @@
-"""The roadmap in plain Python: the readable twin of native/roadmap.h and roadmap_task.h, for tests."""
+"""The roadmap in plain Python: the readable twin of native/roadmap.h and roadmap_task.h, for tests.
+
+Lines of sight and paths in a distance field: the readable twin of native/sight.h.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, pairwise
 
 import numpy as np
 
 from airworthy.core.arrays import Array
-from airworthy.planners.fast.windows import WindowTwin
+from airworthy.planners.fast.records import FAR
+from airworthy.planners.fast.windows import WindowTwin, trilinear_in
 from airworthy.planners.pgo.records import MOST_CORNERS, MOST_DEPTH, RoadmapSettings
 from airworthy.planners.pgo.roadmap import Question, RoadmapPaths, sample_numbers
-from airworthy.planners.pgo.visibility import Visibility
 
-__all__ = ["roadmap_twin"]
+__all__ = ["Visibility", "roadmap_twin"]
+
+
+def _apart(a: Array, b: Array) -> float:
+    return math.sqrt(sum(float(d) * float(d) for d in b - a))
+
+
+class Visibility:
+    """What sees what, in one window."""
+
+    def __init__(self, view: WindowTwin):
+        self.resolution, self._corner = view.resolution, view.corner
+        self._field, self._lower, self._upper = view.field, view.lower, view.upper
+
+    def cell_distance(self, cell: tuple[int, ...]) -> float:
+        """At a cell by its number; outside the box in which to fly nothing is free, what is not known is."""
+        middle = self._corner + self.resolution * (np.array(cell) + 0.5)
+        if ((middle < self._lower - 1e-9) | (middle > self._upper + 1e-9)).any():
+            return -1.0
+        known = all(0 <= cell[k] < self._field.shape[k] for k in range(3))
+        return float(self._field[cell]) if known else FAR
+
+    def coarse(self, point: Array) -> float:
+        """At the cell of a point (3,)."""
+        return self.cell_distance(tuple(np.floor((point - self._corner) / self.resolution).astype(int).tolist()))
+
+    def met(self, start: Array, end: Array, least: float) -> Array | None:
+        """Return the middle of the first cell between two points that is not farther than `least` from something; None: all
+        are.
+
+        Args:
+            start: (3,) [m], world.
+            end: (3,) [m], world.
+            least: Distance that every cell between must exceed [m].
+        """
+        per_metre = 1.0 / self.resolution
+        u, v = (start - self._corner) * per_metre, (end - self._corner) * per_metre
+        cell, last = np.floor(u).astype(int), np.floor(v).astype(int)
+        step = np.sign(last - cell)
+        with np.errstate(divide="ignore"):
+            across = np.where(step == 0, 1e300, 1.0 / np.abs(v - u))
+        following = np.where(step == 0, 1e300, np.where(step > 0, cell + 1.0 - u, u - cell) * across)
+        for _ in range(int(np.abs(last - cell).sum()) + 1):
+            if self.cell_distance(tuple(cell.tolist())) <= least:
+                return self._corner + self.resolution * (cell + 0.5)
+            axis = int(np.argmin(following))
+            cell[axis] += step[axis]
+            following[axis] += across[axis]
+        return None
+
+    @staticmethod
+    def length(path: Array) -> float:
+        """Of corners (k, 3) [m]."""
+        total = 0.0
+        for a, b in pairwise(path):
+            total += _apart(a, b)
+        return total
+
+    def _along(self, path: Array, lengths: list[float]) -> Array:
+        """Points at rising lengths of a path."""
+        found, at, before, edge = [], 0, 0.0, _apart(path[0], path[1])
+        for length in lengths:
+            while at + 2 < len(path) and length > before + edge:
+                before, at = before + edge, at + 1
+                edge = _apart(path[at], path[at + 1])
+            share = min(max((length - before) / edge if edge > 0.0 else 0.0, 0.0), 1.0)
+            found.append((1.0 - share) * path[at] + share * path[at + 1])
+        return np.array(found)
+
+    def equivalent(self, a: Array, b: Array) -> bool:
+        """Uniform visibility deformation: points at the same share of both lengths see each other; symmetric."""
+        lengths = self.length(a), self.length(b)
+        count = max(math.ceil(max(lengths) / self.resolution), 2)
+        first, second = (
+            self._along(path, [total * i / (count - 1) for i in range(count)])
+            for path, total in zip((a, b), lengths, strict=True)
+        )
+        for p, q in zip(first, second, strict=True):
+            low, high = sorted((p.tolist(), q.tolist()))
+            if self.met(np.array(low), np.array(high), 0.0) is not None:
+                return False
+        return True
+
+    def shortcut(self, path: Array, rounds: int) -> Array:
+        """Shorter by lines of sight; where sight is lost the path is pushed off what is in the way."""
+        for _ in range(rounds):
+            shorter = self._shortened(path)
+            if shorter is None or self.length(shorter) > self.length(path):
+                return path
+            path = shorter
+        return path
+
+    def _shortened(self, path: Array) -> Array | None:
+        out = [path[0]]
+        for at in self._discretised(path)[1:]:
+            met = self.met(out[-1], at, self.resolution)
+            if met is not None:
+                point = self._pushed(out[-1], at, met)
+                if len(out) + 2 > MOST_CORNERS:
+                    return None
+                out.append(point)
+        return np.array([*out, path[-1]])
+
+    def _discretised(self, path: Array) -> list[Array]:
+        points = []
+        for a, b in pairwise(path):
+            pieces = math.ceil(_apart(a, b) / self.resolution)
+            points += [a + (b - a) * s / pieces for s in range(pieces)]
+        return [*points, path[-1]]
+
+    def _pushed(self, start: Array, end: Array, point: Array) -> Array:
+        _, slope = trilinear_in(self._field, self._corner, self.resolution, point[None])
+        steep, distance = _apart(np.zeros(3), slope[0]), _apart(start, end)
+        if not (steep > 1e-3 and distance > 0.0):
+            return point
+        unit, line = slope[0] / steep, (end - start) / distance
+        along = 0.0
+        for k in range(3):
+            along += float(unit[k] * line[k])
+        across = unit - along * line
+        size = _apart(np.zeros(3), across)
+        return point + self.resolution * (across / size) if size > 1e-9 else point
 
 
 @dataclass(eq=False)

@@ -1,6 +1,7 @@
 """What a real camera adds to an ideal image: shutter, lens, exposure, noise; see docs/concepts/realism.md."""
 
-from airworthy.sensors.realism.pieces import (
+from airworthy.sensors.realism.settings import (
+    REALISM,
     AutoExposure,
     Bloom,
     ChromaticAberration,
@@ -8,11 +9,12 @@ from airworthy.sensors.realism.pieces import (
     LensDirt,
     MotionBlur,
     Quantization,
+    Realism,
     RollingShutter,
     SensorNoise,
     Vignetting,
+    realism,
 )
-from airworthy.sensors.realism.settings import REALISM, Realism, realism
 
 __all__ = [
     "REALISM",

@@ -17,8 +17,7 @@ from airworthy.optics.projections import Projection
 from airworthy.sensors.lidar import column_poses
 from airworthy.sensors.noise import Draw
 from airworthy.sensors.realism.chain import Optics, develop
-from airworthy.sensors.realism.pieces import DepthOfField
-from airworthy.sensors.realism.settings import Realism
+from airworthy.sensors.realism.settings import DepthOfField, Realism
 from airworthy.sensors.sampling import moves, scene_before, strip_of, strips
 
 __all__ = [

@@ -14,10 +14,8 @@ from airworthy.core.arrays import Array, ArrayAny, ArrayF32
 from airworthy.geometry import RayTable
 from airworthy.optics.projections import Projection
 from airworthy.optics.tone import luminance, to_8bit
-from airworthy.sensors.limits import RangeLimits
-from airworthy.sensors.noise import Draw, RangeNoise, measure
-from airworthy.sensors.realism.pieces import AutoExposure, Bloom, LensDirt, Quantization, SensorNoise
-from airworthy.sensors.realism.settings import Realism
+from airworthy.sensors.noise import Draw, RangeLimits, RangeNoise, measure
+from airworthy.sensors.realism.settings import AutoExposure, Bloom, LensDirt, Quantization, Realism, SensorNoise
 
 __all__ = [
     "Optics",

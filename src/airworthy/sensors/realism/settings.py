@@ -1,7 +1,13 @@
-"""What a real camera adds to an ideal image: which pieces, presets, and how they are named."""
+"""What a real camera adds to an ideal image: which pieces, presets, and how they are named.
+
+The numbers of every piece of camera realism.
+
+Numbers without a source of their own are the defaults of spec/flightgoggles 2.2; FlightGoggles publishes none.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
@@ -9,18 +15,187 @@ from typing import Any, Literal, get_args
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.schema import check_fields
 from airworthy.optics.tone import CURVES, Curve
-from airworthy.sensors.realism.pieces import (
-    AutoExposure,
-    Bloom,
-    ChromaticAberration,
-    DepthOfField,
-    LensDirt,
-    MotionBlur,
-    Quantization,
-    RollingShutter,
-    SensorNoise,
-    Vignetting,
-)
+
+Focusing = Literal["lens", "gather"]
+# Ours: each sample is a whole image.
+SAMPLES_MAX = 256
+
+
+def _check(piece: Any, **bounds: tuple[float, float]) -> None:
+    """Check that every named field is a finite number within its bounds (both included)."""
+    for name, (low, high) in bounds.items():
+        value = getattr(piece, name)
+        if not (math.isfinite(value) and low <= value <= high):
+            raise AirworthyError(f"{type(piece).__name__}.{name} is {value}; expected a number from {low:g} to {high:g}.")
+
+
+@dataclass(frozen=True)
+class MotionBlur:
+    """The mean of several exposures while the shutter is open.
+
+    Raises:
+        AirworthyError: If a number is out of range; so of every piece.
+    """
+
+    # Source of the defaults of all pieces but noise and quantisation: spec/flightgoggles 2.2, which names them ours: the paper
+    # prints none.
+    percent: float = 0.0
+    """Share of the frame period that the shutter is open, ending at the stamp; 0: an instant."""
+    samples: int = 8
+
+    def __post_init__(self) -> None:
+        check_fields(self, "MotionBlur.")
+        _check(self, percent=(0.0, 1.0), samples=(1, SAMPLES_MAX))
+
+
+@dataclass(frozen=True)
+class RollingShutter:
+    """Rows are exposed one after the other, the last one until the stamp."""
+
+    # Ours: a rolling chip needs part of its frame period to read out; half is common.
+    readout: float = 0.5
+    """Share of the frame period from row to row, times the number of rows."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "RollingShutter.")
+        _check(self, readout=(0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class DepthOfField:
+    """A thin lens in focus at one depth."""
+
+    f_number: float = 5.6
+    focus: float = 10.0
+    """Depth of what is sharp [m]."""
+    sensor_height: float = 4.8e-3
+    """Height of the image on the chip [m]."""
+    samples: int = 16
+    """Points on the lens, or places that are gathered from."""
+    method: Focusing = "lens"
+    """"lens": rays through points of the aperture, exact. "gather": one image blurred by its depth, fast."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "DepthOfField.")
+        _check(self, f_number=(0.1, 1e3), focus=(1e-2, 1e6), sensor_height=(1e-5, 1.0), samples=(1, SAMPLES_MAX))
+        if self.method not in get_args(Focusing):
+            raise unknown_name("method of depth of field", self.method, get_args(Focusing))
+
+
+@dataclass(frozen=True)
+class Vignetting:
+    """Light falls off with cos^4 of the angle off the axis."""
+
+    strength: float = 0.3
+    """0: none, 1: all of cos^4."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Vignetting.")
+        _check(self, strength=(0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class ChromaticAberration:
+    """Red is imaged larger and blue smaller, about the principal point."""
+
+    shift: float = 0.002
+    """Scale of red less 1, and 1 less that of blue."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "ChromaticAberration.")
+        _check(self, shift=(-0.2, 0.2))
+
+
+@dataclass(frozen=True)
+class Bloom:
+    """A halo around what is brighter than a threshold."""
+
+    threshold: float = 1.0
+    """Linear value of the brightest channel, before exposure."""
+    levels: int = 5
+    """Of the pyramid; each is half as large as the one before."""
+    weight: float = 0.05
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Bloom.")
+        _check(self, threshold=(0.0, 1e6), levels=(1, 12), weight=(0.0, 10.0))
+
+
+@dataclass(frozen=True)
+class LensDirt:
+    """Specks and smears on the lens, which show where the bloom shines on them."""
+
+    intensity: float = 0.3
+    seed: int = 7
+    """Of the specks' places; two lenses need two."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "LensDirt.")
+        _check(self, intensity=(0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class AutoExposure:
+    """Follows the mean luminance, with a first-order lag."""
+
+    target: float = 0.18
+    """Mean linear luminance wanted."""
+    time_constant: float = 0.5
+    """[s]; 0: at once."""
+    limit: float = 4.0
+    """Most stops up or down [EV]."""
+    start: float | None = None
+    """Of a flight [EV]; None: settled on its first image."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "AutoExposure.")
+        _check(self, target=(1e-6, 1e6), time_constant=(0.0, 1e6), limit=(0.0, 32.0))
+        if self.start is not None:
+            _check(self, start=(-self.limit, self.limit))
+
+
+@dataclass(frozen=True)
+class SensorNoise:
+    """Shot and read noise in electrons. Our defaults: a small industrial sensor."""
+
+    # Ours: 2,500 electrons at white leave two stops up to the full well.
+    photons: float = 4000.0
+    """Of a pixel and channel at the linear value 1 without gain."""
+    efficiency: float = 0.625
+    """Electrons per photon."""
+    full_well: float = 10_000.0
+    """Electrons at which a pixel saturates."""
+    read_noise: float = 3.0
+    """Standard deviation [electrons]."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "SensorNoise.")
+        _check(self, photons=(1e-3, 1e9), efficiency=(1e-3, 1.0), full_well=(1.0, 1e9), read_noise=(0.0, 1e6))
+
+    @property
+    def white(self) -> float:
+        """Electrons at the linear value 1."""
+        return self.photons * self.efficiency
+
+
+@dataclass(frozen=True)
+class Quantization:
+    """Whole counts of a converter."""
+
+    # Ours, as of common machine-vision chips; the full scale is that of the full well above, 10,000 / 2,500.
+    bits: int = 12
+    full_scale: float = 4.0
+    """Linear value of the highest count; values beyond are clipped."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "Quantization.")
+        _check(self, bits=(1, 24), full_scale=(1e-6, 1e6))
+
+    @property
+    def step(self) -> float:
+        """Linear value of one count."""
+        return self.full_scale / (2.0**self.bits - 1.0)
+
 
 Output = Literal["linear", "srgb"]
 

@@ -20,8 +20,17 @@ from airworthy.verification.learning.data import (
     repetition_figures,
 )
 from airworthy.verification.learning.expert import dynamics_figures, expert_figures, planner_figures
-from airworthy.verification.learning.history import formula_figures, frozen_figures, has_torch, network_figures, usable_policy
-from airworthy.verification.learning.policy import metric_figures, place_figures, runner_figures, size_figures
+from airworthy.verification.learning.policy import (
+    formula_figures,
+    frozen_figures,
+    has_torch,
+    metric_figures,
+    network_figures,
+    place_figures,
+    runner_figures,
+    size_figures,
+    usable_policy,
+)
 
 __all__ = ["gate_figures", "gates_left_out", "sousvide_figures", "sousvide_left_out"]
 

@@ -1,4 +1,4 @@
-// What maps answer; the twin is `lookup.py`, in the same order of operations.
+// What maps answer; the twin is `maps.py`, in the same order of operations.
 struct Lookup {
   const double *origin, *upper;
   const int *cells, *side, *corner;
