@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from airworthy.benchmarks.fly.idle import FLY_RULES, PLANNER_RULES
-from airworthy.benchmarks.navigation.idle import NAVIGATION_RULES
+from airworthy.benchmarks.fly.config import FLY_RULES, PLANNER_RULES
+from airworthy.benchmarks.navigation.config import NAVIGATION_RULES
 from airworthy.benchmarks.tracking.config import IDLE_RULES as EVALUATE_RULES
 from airworthy.capture.images import IDLE_RULES as READING_RULES
 from airworthy.capture.rendering import IDLE_RULES as CAPTURE_RULES

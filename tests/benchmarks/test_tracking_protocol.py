@@ -24,10 +24,9 @@ from airworthy.benchmarks.tracking.adaptation import (
     unexplained,
 )
 from airworthy.benchmarks.tracking.block import BlockResult, ConditionBlock, Setting, fly_block
-from airworthy.benchmarks.tracking.condition_scene import PERSON_SPEED, covered, place_of, without
+from airworthy.benchmarks.tracking.condition_scene import FAR, NEAR, PERSON_SPEED, Walkers, covered, place_of, without
 from airworthy.benchmarks.tracking.conditions import condition, expanded, noise_level, noise_levels, sweeps
 from airworthy.benchmarks.tracking.methods import VehicleSpread, draw_drones, equip, keys_of
-from airworthy.benchmarks.tracking.people import FAR, NEAR, Walkers
 from airworthy.benchmarks.tracking.tables import (
     CLASSES,
     class_of,

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airworthy.capture import CaptureImages, read_capture
-from airworthy.capture.alignment import aligned, corners_by_name, find_alignment
+from airworthy.capture.alignment import aligned, best_similarity, corners_by_name, find_alignment, find_similarity
 from airworthy.capture.markers import SIDE, detect_marker, draw_marker, marker_corners, marker_poses, refined_corners
-from airworthy.capture.similarity import best_similarity, find_similarity
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import Mesh

@@ -11,8 +11,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.gates.benchmark import FAMILIES, GatesBenchConfig
 from airworthy.gates.benchmark.blocks import flight_options, plan_options
 from airworthy.gates.benchmark.config import check, rotor_bounds
-from airworthy.gates.benchmark.controller_check import held_row
-from airworthy.gates.benchmark.dense_check import dense_row
+from airworthy.gates.benchmark.dense_check import dense_row, held_row
 from airworthy.gates.benchmark.flights import fly
 from airworthy.gates.planner.network import Boundary
 from airworthy.gates.planner.planner import BoundaryPlan, plan_many

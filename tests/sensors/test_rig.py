@@ -10,10 +10,10 @@ import pytest
 from airworthy.core.errors import AirworthyError, UnknownNameError
 from airworthy.core.frames import angle_between, camera_attitude, from_euler, rotate
 from airworthy.optics.projections import Pinhole
-from airworthy.sensors import products
 from airworthy.sensors.build import projection_matrix, rig, rig_names
 from airworthy.sensors.carried import carried_sensors
 from airworthy.sensors.mounting import mounted_pose
+from airworthy.simulation import sensor_recording as products
 from airworthy.vehicles import vehicle
 from airworthy.vehicles.record import SensorMount
 

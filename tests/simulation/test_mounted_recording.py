@@ -17,11 +17,10 @@ from airworthy.optics.projections import Pinhole, Spherical
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.record import Beacon, Instance, Scene
 from airworthy.sensors.devices import device
-from airworthy.sensors.products import metres_of
 from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.simulation import sensor_recording as module
 from airworthy.simulation.mounted import MountedSensors
-from airworthy.simulation.sensor_recording import SensorRecorder, calibration, depth_unit, write_pcd
+from airworthy.simulation.sensor_recording import SensorRecorder, calibration, depth_unit, metres_of, write_pcd
 from airworthy.vehicles import vehicle
 
 ROOM = Scene(

@@ -16,7 +16,7 @@ from tests.splats.gradient_cases import FIELDS
 
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.splats import SplatRenderer
-from airworthy.splats.dynamic_instances import SplatMovers
+from airworthy.splats.cloud import SplatMovers
 from airworthy.splats.kernels import project_back_kernel, raster_back_kernel
 from airworthy.splats.lens import Lens
 from airworthy.splats.single import Single

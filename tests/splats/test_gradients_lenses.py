@@ -12,7 +12,7 @@ from tests.splats.gradient_cases import FIELDS, LENS, SIZE, assert_as_the_twin, 
 from airworthy.scenes.splats import merged, transformed
 from airworthy.scenes.splats.record import Splats
 from airworthy.splats import SplatRenderer
-from airworthy.splats.dynamic_instances import SplatMovers
+from airworthy.splats.cloud import SplatMovers
 from airworthy.splats.lens import Lens
 
 LENSES = {

@@ -13,8 +13,15 @@ from airworthy.scenes.viewpoints import look_at
 from airworthy.splats import SplatRenderer
 from airworthy.splats.training.engines import MOST_COPIES, relocated, shared
 from airworthy.splats.training.fields import fields_of, opacities
-from airworthy.splats.training.initial import focus, random_points, reach_of, splats_at, views_radius, visible_from
-from airworthy.splats.training.plane_sweep import swept_points
+from airworthy.splats.training.plane_sweep import (
+    focus,
+    random_points,
+    reach_of,
+    splats_at,
+    swept_points,
+    views_radius,
+    visible_from,
+)
 
 
 @given(st.floats(0.01, 0.99), st.integers(1, MOST_COPIES))

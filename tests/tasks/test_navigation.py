@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from airworthy.core.errors import AirworthyError
 from airworthy.tasks.navigation import (
     NAVIGATION_OUTCOMES,
+    FlightMeter,
     GoalWatch,
     NavigationProtocol,
     SettleWatch,
+    Tick,
     acceleration_limit,
     take_off,
 )
-from airworthy.tasks.navigation_diagnostics import FlightMeter, Tick
 
 DT = 0.01
 GOAL, LOWER, UPPER = (20.0, 0.0, 1.0), (-5.0, -10.0, 0.0), (25.0, 10.0, 3.0)

@@ -27,8 +27,8 @@ from airworthy.trajectories import (
     septic_coasting,
     yaw_fixed,
 )
-from airworthy.trajectories.hull import Quantity, elevate, maximise, multiply
 from airworthy.trajectories.polynomial import REST_PEAK_ACCELERATION, evaluate, to_bernstein
+from airworthy.trajectories.quantities import Quantity, elevate, maximise, multiply
 from airworthy.vehicles import vehicle
 
 SLACK = 1.0 + 1e-9

@@ -150,13 +150,13 @@ class Straight(EgoPlanner):
 
 
 def test_a_planner_that_sees_nothing_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planners_flights, "EgoPlanner", Straight)
+    monkeypatch.setattr(planners, "EgoPlanner", Straight)
     pillar, gap = failed(planners.ego_figures())
     assert "from a pillar of 1 m" in pillar
     assert "not passed by their gap" in gap
     small = {**planners.DEMOS["EGO-Planner"], "planner": Straight, "limit": 12.0}
     flight = {"size": (16.0, 8.0, 3.0), "count": 20, "spacing": 1.2}
-    monkeypatch.setattr(planners_flights, "DEMOS", {"EGO-Planner": {**small, "place": flight}})
+    monkeypatch.setattr(planners, "DEMOS", {"EGO-Planner": {**small, "place": flight}})
     assert not planners.demo_figure("EGO-Planner", 2).passed
 
 

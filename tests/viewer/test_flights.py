@@ -23,9 +23,9 @@ from airworthy.simulation.flights import FlightTable, flight_columns, write_flig
 from airworthy.vehicles import vehicle
 from airworthy.viewer import LiveCamera, RecordedCamera, Viewer, ViewerImage, load_flight, load_subject
 from airworthy.viewer.controls import LISTED, Follower
+from airworthy.viewer.flight_nodes import DISC, FRONT_DISC, VehicleNodes
 from airworthy.viewer.flights import between, segments
 from airworthy.viewer.playback import ImageStream, Request
-from airworthy.viewer.vehicle_nodes import DISC, FRONT_DISC, VehicleNodes
 
 NOWHERE = np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0])
 

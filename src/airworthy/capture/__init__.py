@@ -6,11 +6,10 @@ from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
     from airworthy.capture._gate import CaptureLimits
-    from airworthy.capture.alignment import Alignment, aligned, find_alignment
+    from airworthy.capture.alignment import Alignment, Similarity, aligned, best_similarity, find_alignment, find_similarity
     from airworthy.capture.images import CAPTURE_LIMITS, CaptureImages, read_capture, write_capture
     from airworthy.capture.markers import MarkerPose, detect_marker, draw_marker, marker_poses
     from airworthy.capture.rendering import RenderCaptureOptions, render_capture
-    from airworthy.capture.similarity import Similarity, best_similarity, find_similarity
     from airworthy.capture.training import TrainResult, train_splats
     from airworthy.capture.training_options import TrainOptions
 else:

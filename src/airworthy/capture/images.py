@@ -19,8 +19,7 @@ from airworthy.capture._gate import CAPTURE_LIMITS, CaptureFolder, CaptureLimits
 from airworthy.capture.cameras import CapturedFrame, Listing, SourceCamera
 from airworthy.capture.colmap import colmap_model, list_colmap
 from airworthy.capture.record import CaptureImages
-from airworthy.capture.transforms import SPLITS, TRANSFORMS, list_transforms
-from airworthy.capture.writer import write_capture
+from airworthy.capture.writer import SPLITS, TRANSFORMS, list_transforms, write_capture
 from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayU8
 from airworthy.core.errors import AirworthyError, AssetError

@@ -17,8 +17,7 @@ from airworthy.scenes.splats.record import Splats
 from airworthy.splats.gradients import PoseGradients
 from airworthy.splats.training import ImageLoss, SplatOptimizer
 from airworthy.splats.training.engines import relocated
-from airworthy.splats.training.initial import random_points, reach_of, splats_at, visible_from
-from airworthy.splats.training.plane_sweep import swept_points
+from airworthy.splats.training.plane_sweep import random_points, reach_of, splats_at, swept_points, visible_from
 
 __all__ = ["CameraMotion", "ExposureMaps", "HeldOutQuality", "TrainingRun", "first_splats", "views_reach"]
 

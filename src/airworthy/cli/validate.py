@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from airworthy.benchmarks.validation.imu import RATE, simulated_at_rest
+from airworthy.benchmarks.validation.plots import print_tables
 from airworthy.benchmarks.validation.run import ValidateConfig, run_validation, summary
-from airworthy.benchmarks.validation.table import print_tables
 from airworthy.cli.common import emit_json, run_tyro
 
 _DESCRIPTION = (

@@ -2,8 +2,8 @@
 
 An equation that is written with `airworthy.core.ops` runs on intervals as it runs on numbers, so that a bound speaks of the
 very function that a kernel flies. Ends are float64 arrays; the result holds every value that the equation takes for inputs
-inside (rounding apart: whoever needs the last bit adds an allowance, as `airworthy.trajectories.hull` does). It is never too
-narrow, and too wide by an amount that falls with the inputs' widths.
+inside (rounding apart: whoever needs the last bit adds an allowance, as `airworthy.trajectories.quantities` does). It is never
+too narrow, and too wide by an amount that falls with the inputs' widths.
 """
 
 from __future__ import annotations

@@ -14,9 +14,8 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayInt
 from airworthy.trajectories.gates import Gate
-from airworthy.trajectories.hull import halve
 from airworthy.trajectories.proof import Verdict
-from airworthy.trajectories.quantities import derivative_controls
+from airworthy.trajectories.quantities import derivative_controls, halve
 from airworthy.trajectories.trajectory import Trajectory
 
 __all__ = ["Crossing", "CrossingCheck", "check_crossings"]

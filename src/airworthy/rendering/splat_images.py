@@ -21,7 +21,7 @@ from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.record import Scene
 from airworthy.scenes.splats import Splats, transformed
 from airworthy.scenes.splats.placing import static_splats
-from airworthy.splats.dynamic_instances import SplatMovers
+from airworthy.splats.cloud import SplatMovers
 from airworthy.splats.projected import pinhole_of, render_projection
 from airworthy.splats.renderer import SplatRenderer
 

@@ -6,7 +6,7 @@ from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
     from airworthy.splats.cameras import RenderRequest, Window
-    from airworthy.splats.dynamic_instances import SplatMovers
+    from airworthy.splats.cloud import SplatMovers
     from airworthy.splats.exposure import Exposure, render_exposed
     from airworthy.splats.gradients import Gradients, PoseGradients
     from airworthy.splats.lens import Lens

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError, unknown_name
-from airworthy.splats.cloud import rotation_matrices
-from airworthy.splats.dynamic_instances import SplatMovers
+from airworthy.splats.cloud import SplatMovers, rotation_matrices
 from airworthy.splats.lens import Lens
 from airworthy.splats.native_text import CAMERA, FLAGS
 

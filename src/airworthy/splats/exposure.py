@@ -14,7 +14,7 @@ from airworthy.core.arrays import Array, ArrayF32, ArrayIndex
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import check_fields
 from airworthy.splats.cameras import DILATION, Window, values
-from airworthy.splats.dynamic_instances import SplatMovers
+from airworthy.splats.cloud import SplatMovers
 from airworthy.splats.lens import Lens
 from airworthy.splats.renderer import SplatRenderer
 

@@ -19,7 +19,7 @@ from airworthy.geometry import RayTable
 from airworthy.optics.pixels import ray_steps
 from airworthy.optics.projections import Projection
 from airworthy.splats.cameras import CHANNELS, DEPTH_MODES, DILATION
-from airworthy.splats.dynamic_instances import SplatMovers
+from airworthy.splats.cloud import SplatMovers
 from airworthy.splats.lens import Lens
 from airworthy.splats.renderer import SplatRenderer
 

@@ -1,6 +1,6 @@
 """Metrics of flights, each declared once: what it is called, in which unit and with how many decimals, which way is better.
 
-What is computed under these names stands in `evaluation.metrics` (flights along a course) and `tasks.navigation_diagnostics`
+What is computed under these names stands in `evaluation.metrics` (flights along a course) and `tasks.navigation`
 (flights to a goal). Summaries, tables, figures and commands take names, words, units and decimals from here: a new metric is a
 line of `METRICS`, its name in the lists of the tables that show it, and its computation.
 """

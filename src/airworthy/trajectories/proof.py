@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from airworthy.core.errors import AirworthyError
 from airworthy.trajectories import quantities
-from airworthy.trajectories.hull import ROUNDING, Quantity, maximise
 from airworthy.trajectories.limits import Limits
+from airworthy.trajectories.quantities import ROUNDING, Quantity, maximise
 from airworthy.trajectories.trajectory import Trajectory
 
 Verdict = Literal["proven", "violated", "undecided"]

@@ -14,8 +14,8 @@ from airworthy.core.arrays import Array, ArrayAny, ArrayU8
 from airworthy.scenes.record import Scene
 from airworthy.scenes.viewpoints import content_box, view
 from airworthy.vehicles import Vehicle
+from airworthy.viewer.flight_nodes import reach_of
 from airworthy.viewer.flights import PlaybackTrack
-from airworthy.viewer.vehicle_nodes import reach_of
 
 __all__ = ["MODES", "Actions", "Controls", "FirstView", "Follower", "first_view"]
 

@@ -22,9 +22,8 @@ from airworthy.viewer.cameras import CameraSource, ViewerImage
 from airworthy.viewer.controls import Actions, Controls, FirstView, Follower, first_view, set_camera
 from airworthy.viewer.flight_nodes import SWITCHES, FlightNodes
 from airworthy.viewer.flights import ActorPoses
-from airworthy.viewer.scene_nodes import LAYERS, SHOWN, SceneNodes
+from airworthy.viewer.scene_nodes import LAYERS, SHOWN, SPLATS_MAX, SceneNodes, SplatNodes
 from airworthy.viewer.server import stop, url_of
-from airworthy.viewer.splat_nodes import SPLATS_MAX, SplatNodes
 from airworthy.viewer.subjects import Subject
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from airworthy.benchmarks.validation.logs import FlightLog
-from airworthy.benchmarks.validation.predict import VehicleModel
 from airworthy.benchmarks.validation.protocol import BRUSHED
-from airworthy.benchmarks.validation.structure import STRUCTURES, Structure
+from airworthy.benchmarks.validation.structure import STRUCTURES, Structure, VehicleModel
 from airworthy.core.vectors import cross, rotate_inverse
 from airworthy.dynamics.equations import derivative, drag_wrench
 from airworthy.dynamics.state import body_parameters, rigid_layout

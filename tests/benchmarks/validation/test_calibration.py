@@ -2,7 +2,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from airworthy.benchmarks.validation.calibration import Calibration, calibrate, integrate_gyro
-from airworthy.benchmarks.validation.reference import reference
+from airworthy.benchmarks.validation.windows import reference
 
 
 def test_integrated_gyro_is_a_constant_turn():

@@ -4,12 +4,10 @@ import pytest
 from airworthy.benchmarks.validation.calibration import Calibration
 from airworthy.benchmarks.validation.errors import comparators, error_samples
 from airworthy.benchmarks.validation.fits import ModelFit, choose, cost_per_window, fit, folds, refit_thrust
-from airworthy.benchmarks.validation.predict import VehicleModel, predict
 from airworthy.benchmarks.validation.protocol import BODY_ONLY, BRUSHED, FITTED, OURS, Experiment, Split, final_fit, rates_held
-from airworthy.benchmarks.validation.reference import reference
 from airworthy.benchmarks.validation.run import flyable
-from airworthy.benchmarks.validation.structure import PRIORS, STRUCTURES, Structure
-from airworthy.benchmarks.validation.windows import cut_windows
+from airworthy.benchmarks.validation.structure import PRIORS, STRUCTURES, Structure, VehicleModel, predict
+from airworthy.benchmarks.validation.windows import cut_windows, reference
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles import check, hover_speed, hover_trim, read_vehicle, write_vehicle
 

@@ -7,12 +7,10 @@ import pytest
 
 from airworthy.benchmarks.validation.calibration import Calibration
 from airworthy.benchmarks.validation.fits import ModelFit
-from airworthy.benchmarks.validation.predict import predict
 from airworthy.benchmarks.validation.protocol import BRUSHED, Experiment, Split
-from airworthy.benchmarks.validation.reference import reference
 from airworthy.benchmarks.validation.run import fly_windows, flyable
-from airworthy.benchmarks.validation.structure import STRUCTURES, Structure
-from airworthy.benchmarks.validation.windows import cut_windows
+from airworthy.benchmarks.validation.structure import STRUCTURES, Structure, predict
+from airworthy.benchmarks.validation.windows import cut_windows, reference
 from airworthy.core.errors import AirworthyError
 from airworthy.vehicles import RotorResponse, read_vehicle, write_vehicle
 from airworthy.vehicles.files import missing_sources

@@ -14,8 +14,7 @@ from airworthy.benchmarks.validation.motors import (
     recorded_motors,
     speeds_from_pwm,
 )
-from airworthy.benchmarks.validation.reference import reference
-from airworthy.benchmarks.validation.windows import cut_windows
+from airworthy.benchmarks.validation.windows import cut_windows, reference
 from airworthy.core.errors import AirworthyError, AssetError
 
 IDENTITY = Calibration(np.array([0.0, 0.0, 0.0, 1.0]), np.zeros(3), np.zeros(3), 0.0)

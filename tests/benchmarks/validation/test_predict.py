@@ -6,9 +6,8 @@ from scipy.spatial.transform import Rotation
 
 from airworthy.benchmarks.validation.calibration import Calibration
 from airworthy.benchmarks.validation.errors import attitude_error, comparators, error_samples, in_log_order, pooled
-from airworthy.benchmarks.validation.predict import DisturbanceDecay, VehicleModel, predict
-from airworthy.benchmarks.validation.reference import reference
-from airworthy.benchmarks.validation.windows import HORIZONS, PAST_COUNT, STEPS, LogWindows, cut_windows
+from airworthy.benchmarks.validation.structure import DisturbanceDecay, VehicleModel, predict
+from airworthy.benchmarks.validation.windows import HORIZONS, PAST_COUNT, STEPS, LogWindows, cut_windows, reference
 from airworthy.vehicles import Drag, vehicle
 
 IDENTITY = Calibration(np.array([0.0, 0.0, 0.0, 1.0]), np.zeros(3), np.zeros(3), 0.0)

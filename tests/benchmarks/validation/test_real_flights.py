@@ -6,10 +6,9 @@ import pytest
 from airworthy.benchmarks.validation.errors import comparators, error_samples
 from airworthy.benchmarks.validation.fits import fit, refit_thrust
 from airworthy.benchmarks.validation.motors import fit_sag, fit_thrust, read_bench
-from airworthy.benchmarks.validation.predict import predict
 from airworthy.benchmarks.validation.protocol import BRUSHLESS, BRUSHLESS_FLIGHTS
 from airworthy.benchmarks.validation.run import imu_section, load_references
-from airworthy.benchmarks.validation.structure import STRUCTURES
+from airworthy.benchmarks.validation.structure import STRUCTURES, predict
 from airworthy.benchmarks.validation.windows import cut_windows, join_windows
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from airworthy.benchmarks.validation.errors import ErrorSamples
+from airworthy.benchmarks.validation.plots import cells
 from airworthy.benchmarks.validation.protocol import FITTED, FLOWN, OURS
-from airworthy.benchmarks.validation.table import cells
 from airworthy.cli.main import main
 
 

@@ -17,15 +17,16 @@ from airworthy.benchmarks.fly.causes import farthest_from_start
 from airworthy.benchmarks.fly.config import (
     CONFIG_FILE,
     DEFAULT_COURSE,
+    PLANNER_RULES,
     FlyConfig,
     check_config,
+    check_spread,
     command_line,
     control_of,
     randomization,
     resolved,
 )
 from airworthy.benchmarks.fly.film import SHEET_SUFFIX, VIDEO_STEM, Video, check_film
-from airworthy.benchmarks.fly.idle import PLANNER_RULES, check_spread
 from airworthy.benchmarks.fly.metrics import RunMetrics, judge_flights, labels_of
 from airworthy.benchmarks.fly.run_record import RECORD, read_record, write_record
 from airworthy.benchmarks.fly.scene import (
@@ -74,8 +75,7 @@ from airworthy.simulation.family import FAMILIES
 from airworthy.simulation.flights import FLIGHT_FILE, META_FILE
 from airworthy.simulation.recorder import MEMORY_LIMIT_BYTES
 from airworthy.trajectories import Course, Gate, Limits, Trajectory, course, from_waypoints, kinematic_state, laps
-from airworthy.trajectories.hull import maximise
-from airworthy.trajectories.quantities import magnitude
+from airworthy.trajectories.quantities import magnitude, maximise
 from airworthy.vehicles import Vehicle, hover_trim, named_vehicle
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from airworthy.benchmarks.fly.config import FlyConfig, without_film
-from airworthy.benchmarks.fly.idle import FLY_RULES, PLANNER_RULES
+from airworthy.benchmarks.fly.config import FLY_RULES, PLANNER_RULES, FlyConfig, without_film
 from airworthy.benchmarks.fly.job import run_fly
 from airworthy.benchmarks.fly.metrics import read_config_of
 from airworthy.benchmarks.fly.run_record import RunRecord, read_record, repeated, surroundings

@@ -17,7 +17,7 @@ from airworthy.benchmarks.navigation.own_scenes import is_own
 from airworthy.benchmarks.navigation.planner_adapter import PLANNER_LOG
 from airworthy.benchmarks.navigation.takeoff import FlownBatch
 from airworthy.core.files import json_text, sha256
-from airworthy.tasks.navigation_diagnostics import DIAGNOSTICS
+from airworthy.tasks.navigation import DIAGNOSTICS
 from airworthy.vehicles import indicators
 
 __all__ = ["COLUMNS", "Row", "rows_of", "vehicle_digest", "versions"]

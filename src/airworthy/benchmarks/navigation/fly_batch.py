@@ -36,8 +36,7 @@ from airworthy.pilots.flight_loop import PilotFailure, huge_commands
 from airworthy.planners.common.interface import Mission
 from airworthy.scenes import SceneBatch
 from airworthy.simulation import Contact, Simulator, SimulatorConfig
-from airworthy.tasks.navigation import GoalWatch
-from airworthy.tasks.navigation_diagnostics import CLEARANCE_MAX, FlightMeter, Tick
+from airworthy.tasks.navigation import CLEARANCE_MAX, FlightMeter, GoalWatch, Tick
 from airworthy.vehicles import Vehicle
 
 __all__ = ["WARM_UP_S", "BatchSetup", "fly_flights", "sensors_of", "simulator_of", "stage_of", "warm_up"]

@@ -12,6 +12,7 @@ from typing import Any
 
 from airworthy.benchmarks.navigation.aggregation import summarize
 from airworthy.benchmarks.navigation.config import (
+    NAVIGATION_RULES,
     Flight,
     FlightBlock,
     NavigationConfig,
@@ -24,7 +25,6 @@ from airworthy.benchmarks.navigation.config import (
 )
 from airworthy.benchmarks.navigation.flight_records import Row, rows_of
 from airworthy.benchmarks.navigation.fly_batch import fly_flights
-from airworthy.benchmarks.navigation.idle import NAVIGATION_RULES
 from airworthy.benchmarks.navigation.methods import NavigationMethod, check_ready, method_of
 from airworthy.benchmarks.navigation.missions import largest_radius
 from airworthy.benchmarks.navigation.own_scenes import placed

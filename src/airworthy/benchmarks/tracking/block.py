@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from airworthy.benchmarks.tracking.adaptation import estimated_ratio, flown_ratio
-from airworthy.benchmarks.tracking.condition_scene import place_of
+from airworthy.benchmarks.tracking.condition_scene import WalkableGround, Walkers, free_ground, place_of
 from airworthy.benchmarks.tracking.conditions import Condition, noise_level
 from airworthy.benchmarks.tracking.methods import Drones, TrackingMethod, VehicleSpread, draw_drones, equip, keys_of
-from airworthy.benchmarks.tracking.people import WalkableGround, Walkers, free_ground
 from airworthy.benchmarks.tracking.trial import TrialSimulator, WatchedPilot, gust_of
 from airworthy.core.arrays import Array, ArrayInt, ArrayU8
 from airworthy.evaluation.metrics import FlightResult, evaluate_tracking, path_distance

@@ -3,9 +3,8 @@
 from airworthy.benchmarks.validation.calibration import Calibration, calibrate
 from airworthy.benchmarks.validation.imu import AllanDeviation, allan_deviation, imu_statistics
 from airworthy.benchmarks.validation.logs import FlightLog, read_flight_log
-from airworthy.benchmarks.validation.predict import predict
-from airworthy.benchmarks.validation.reference import LogReference, reference
-from airworthy.benchmarks.validation.windows import HORIZONS, LogWindows, cut_windows
+from airworthy.benchmarks.validation.structure import predict
+from airworthy.benchmarks.validation.windows import HORIZONS, LogReference, LogWindows, cut_windows, reference
 
 __all__ = [
     "HORIZONS",

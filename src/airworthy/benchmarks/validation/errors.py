@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.benchmarks.validation.predict import Prediction, VehicleModel
-from airworthy.benchmarks.validation.structure import CORNERS, SPINS
+from airworthy.benchmarks.validation.structure import CORNERS, SPINS, Prediction, VehicleModel
 from airworthy.benchmarks.validation.windows import HORIZONS, LogWindows
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError

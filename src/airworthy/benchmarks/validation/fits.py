@@ -13,8 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from airworthy.benchmarks.validation.errors import error_vectors
-from airworthy.benchmarks.validation.predict import DisturbanceDecay, VehicleModel, predict
-from airworthy.benchmarks.validation.structure import SPEED_NOMINAL, STRUCTURES, Airframe, Structure
+from airworthy.benchmarks.validation.structure import (
+    SPEED_NOMINAL,
+    STRUCTURES,
+    Airframe,
+    DisturbanceDecay,
+    Structure,
+    VehicleModel,
+    predict,
+)
 from airworthy.benchmarks.validation.windows import LogWindows
 from airworthy.core.arrays import Array, ArrayInt
 from airworthy.core.errors import AirworthyError

@@ -21,10 +21,16 @@ from airworthy.benchmarks.validation.fits import (
     refit_thrust,
 )
 from airworthy.benchmarks.validation.motors import MotorMap, fit_motor_map, speeds_from_pwm
-from airworthy.benchmarks.validation.predict import DisturbanceDecay, Prediction, VehicleModel, predict
-from airworthy.benchmarks.validation.reference import LogReference
-from airworthy.benchmarks.validation.structure import STRUCTURES, Airframe, Structure
-from airworthy.benchmarks.validation.windows import LogWindows, cut_windows, join_windows
+from airworthy.benchmarks.validation.structure import (
+    STRUCTURES,
+    Airframe,
+    DisturbanceDecay,
+    Prediction,
+    Structure,
+    VehicleModel,
+    predict,
+)
+from airworthy.benchmarks.validation.windows import LogReference, LogWindows, cut_windows, join_windows
 from airworthy.core.arrays import ArrayBool
 
 OURS, HELD = "Airworthy", "no model"

@@ -28,7 +28,7 @@ from airworthy.benchmarks.validation.motors import (
     fit_thrust,
     read_bench,
 )
-from airworthy.benchmarks.validation.predict import Prediction
+from airworthy.benchmarks.validation.plots import HEADINGS, as_records, counts, rows, verdict
 from airworthy.benchmarks.validation.protocol import (
     BRUSHED_FLIGHT,
     BRUSHLESS_FLIGHTS,
@@ -40,10 +40,16 @@ from airworthy.benchmarks.validation.protocol import (
     measured_experiments,
     pwm_experiment,
 )
-from airworthy.benchmarks.validation.reference import LogReference, reference
-from airworthy.benchmarks.validation.structure import SPEED_MAX
-from airworthy.benchmarks.validation.table import HEADINGS, as_records, counts, rows, verdict
-from airworthy.benchmarks.validation.windows import HORIZON_STEPS, HORIZONS, STEPS, TIME_STEP, LogWindows
+from airworthy.benchmarks.validation.structure import SPEED_MAX, Prediction
+from airworthy.benchmarks.validation.windows import (
+    HORIZON_STEPS,
+    HORIZONS,
+    STEPS,
+    TIME_STEP,
+    LogReference,
+    LogWindows,
+    reference,
+)
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import data_dir, make_folder, read_bytes, staged_folder, write_json, write_text

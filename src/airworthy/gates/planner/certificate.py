@@ -1,7 +1,7 @@
 """What is certain about a plan before it is flown: proved along the whole polynomial, not at samples.
 
 Source: spec/boundary_predictor sections 6, 8 and 11. The limit, the clearance and the floor are bounds of polynomials in
-Bernstein form, halved until they are decided (`airworthy.trajectories.hull`).
+Bernstein form, halved until they are decided (`airworthy.trajectories.quantities`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from airworthy.gates.crossings import CrossingCheck, check_crossings
 from airworthy.gates.planner.contract import FIELDS
 from airworthy.gates.planner.window import outside_of
 from airworthy.trajectories import Gate, LimitCheck, LimitProof, Limits, Trajectory, prove, prove_half_space
-from airworthy.trajectories.hull import Controls, Quantity, maximise
 from airworthy.trajectories.proof import TOLERANCE, Verdict
-from airworthy.trajectories.quantities import derivative_controls
+from airworthy.trajectories.quantities import Controls, Quantity, derivative_controls, maximise
 
 # Source of the body's 0.06 m and 0.025 m: spec/boundary_predictor section 11; the allowance for tracking is ours.
 CLEARANCE = 0.12
