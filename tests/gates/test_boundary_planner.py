@@ -10,9 +10,8 @@ from tests.gates.boundary_planner_cases import oracle
 
 from airworthy.core.errors import AirworthyError
 from airworthy.gates.crossings import CrossingCheck
-from airworthy.gates.planner.certificate import GridCheck, certify, clearance_check, floor_check
+from airworthy.gates.planner.certificate import GridCheck, certify, clearance_check, floor_check, stretch
 from airworthy.gates.planner.planner import PlanOptions, plan, plan_gates, plan_many
-from airworthy.gates.planner.plans import stretch
 from airworthy.gates.planner.window import RANGES, outside, predict_chain, route_of, situations_of
 from airworthy.trajectories import TRACKING_ENVELOPE, Gate, LimitCheck, LimitProof, course, prove_clearance, septic_through
 from airworthy.trajectories.generated_courses import RandomCourse, random_course

@@ -10,8 +10,7 @@ import scipy
 
 from airworthy.core.frames import rotate, to_matrix
 from airworthy.geometry.batch import GeometryBatch
-from airworthy.geometry.placement import Placement
-from airworthy.geometry.shapes import Box, Capsule, Cylinder, Mesh, Sphere
+from airworthy.geometry.placement import Box, Capsule, Cylinder, Mesh, Placement, Sphere
 from airworthy.geometry.sweep import body_clearance, sweep_body
 
 MARGIN = 0.002

@@ -19,7 +19,7 @@ from airworthy.learning import HoverConfig, HoverProtocol
 from airworthy.learning.gradient import GradientOptions, GradientTraining
 from airworthy.learning.gradient import run as run_module
 from airworthy.learning.gradient.run import HoverRun, TrainedHover, train_hover, train_seeds
-from airworthy.pilots.motor_policy.network import read_motor_policy
+from airworthy.pilots.motor_policy.pilot import read_motor_policy
 from airworthy.vehicles import vehicle, write_vehicle
 
 TINY = {"env_count": 16, "window": 20, "hidden": 16, "iterations": 12}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from airworthy.core.errors import AirworthyError
 from airworthy.optics.distortion import TOLERANCE, AnglePolynomial, PlumbBob
-from airworthy.optics.pixels import SUPERSAMPLES
+from airworthy.optics.lenses import SUPERSAMPLES
 from airworthy.optics.projections import Fisheye, Pinhole, Projection, Spherical, UserRays, pixel_centres
 
 LENS = PlumbBob(-0.28, 0.09, 4e-4, -3e-4, -0.012)

@@ -33,7 +33,7 @@ from airworthy.planners.pgo import PgoPlanner
 from airworthy.planners.straight import StraightFlight
 from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import vehicle
-from airworthy.vehicles.wrench import indicators
+from airworthy.vehicles.trim import indicators
 
 CONFIG = SimulatorConfig(physics_rate=480.0, control_rate=100.0)
 

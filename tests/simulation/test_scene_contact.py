@@ -14,8 +14,7 @@ from airworthy.core.frames import rotate, to_matrix
 from airworthy.dynamics.scene_contact import BodyMotion, ContactBodies, collide
 from airworthy.dynamics.scene_native import body_points
 from airworthy.geometry.batch import GeometryBatch
-from airworthy.geometry.placement import Placement
-from airworthy.geometry.shapes import Box, Cylinder, Mesh, Sphere
+from airworthy.geometry.placement import Box, Cylinder, Mesh, Placement, Sphere
 from airworthy.simulation import rebound
 from airworthy.simulation.config import ROLLING, Contact, Ground, Imu, Randomization, SimulatorConfig
 from airworthy.simulation.obstacles import GAP, LEAVING, Obstacles

@@ -10,8 +10,7 @@ import pytest
 
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry.batch import GeometryBatch
-from airworthy.geometry.placement import Placement
-from airworthy.geometry.shapes import Box, Cylinder, Mesh, Sphere
+from airworthy.geometry.placement import Box, Cylinder, Mesh, Placement, Sphere
 from airworthy.simulation.config import Contact, Imu, Randomization, SimulatorConfig, Wind
 from airworthy.simulation.events import Schedule
 from airworthy.simulation.simulator import Simulator

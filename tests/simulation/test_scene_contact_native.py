@@ -10,8 +10,7 @@ import pytest
 
 from airworthy.dynamics.scene_contact import BodyMotion
 from airworthy.geometry.batch import GeometryBatch
-from airworthy.geometry.placement import Placement
-from airworthy.geometry.shapes import Box, Capsule, Cylinder, Mesh, Sphere
+from airworthy.geometry.placement import Box, Capsule, Cylinder, Mesh, Placement, Sphere
 from airworthy.simulation.config import Contact, SimulatorConfig
 from airworthy.simulation.simulator import Simulator
 from airworthy.vehicles import vehicle

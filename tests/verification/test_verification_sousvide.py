@@ -20,7 +20,7 @@ from airworthy.pilots.svnet.contract import read_policy, write_policy
 from airworthy.tasks import TrackingProtocol
 from airworthy.verification import Figure, learning
 from airworthy.verification import capture as markers
-from airworthy.verification.learning import data, expert, policy
+from airworthy.verification.learning import expert, policy
 from airworthy.verification.published import zero
 
 
@@ -35,7 +35,7 @@ def failed(figures: Iterator[Figure]) -> list[str]:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> ExpertDataset:
     """120 images of red balls; not to be changed."""
-    return data.made_small(tmp_path_factory.mktemp("small"))
+    return expert.made_small(tmp_path_factory.mktemp("small"))
 
 
 # ---- 1 to 3 -------------------------------------------------------------------------------------------------------------
@@ -107,45 +107,45 @@ def test_a_solver_that_is_not_at_the_optimum_is_found(monkeypatch: pytest.Monkey
 
 def test_counts_keep_rate_and_closing(tmp_path: Path) -> None:
     few = DatasetConfig(view="none", per_second=1.0, repetitions=2)
-    assert failed(data.published_set_figures(tmp_path / "a", few, {"rollouts": 30, "pairs": 1_200})) == []
-    assert failed(data.closing_figures(60)) == []
+    assert failed(expert.published_set_figures(tmp_path / "a", few, {"rollouts": 30, "pairs": 1_200})) == []
+    assert failed(expert.closing_figures(60)) == []
     # A second is too short to come back, and 20 pairs are not 40.
     short = replace(few, length=1.0)
-    missed = failed(data.published_set_figures(tmp_path / "b", short, {"rollouts": 30, "pairs": 1_200}))
+    missed = failed(expert.published_set_figures(tmp_path / "b", short, {"rollouts": 30, "pairs": 1_200}))
     assert [name.partition(": ")[2] for name in missed] == ["pairs", "roll-outs kept"]
 
 
 def test_an_expert_that_does_not_come_back_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(data, "SynthesisConfig", lambda: DatasetConfig(length=1.0))
-    assert len(failed(data.closing_figures(100))) == 2
+    monkeypatch.setattr(expert, "SynthesisConfig", lambda: DatasetConfig(length=1.0))
+    assert len(failed(expert.closing_figures(100))) == 2
 
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(small: ExpertDataset, tmp_path: Path) -> None:
-    assert failed(data.repetition_figures(small, tmp_path)) == []
+    assert failed(expert.repetition_figures(small, tmp_path)) == []
     path = tmp_path / "by_two" / "shard_00001" / "images.npy"
     spoilt = bytearray(path.read_bytes())
     spoilt[-7] ^= 1
     path.write_bytes(spoilt)
-    assert data._different(data._contents(small.folder), data._contents(tmp_path / "by_two")) == 1
+    assert expert._different(expert._contents(small.folder), expert._contents(tmp_path / "by_two")) == 1
 
 
 def test_image_and_state_are_of_one_instant(small: ExpertDataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert failed(data.instant_figures(small)) == []
+    assert failed(expert.instant_figures(small)) == []
     monkeypatch.setattr(small, "sensed", np.roll(small.sensed, -1, axis=0))
-    assert [name for name in failed(data.instant_figures(small)) if "own state" in name]
+    assert [name for name in failed(expert.instant_figures(small)) if "own state" in name]
 
 
 def test_an_interrupted_data_set_ends_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = data.synthesize_dataset
+    made = expert.synthesize_dataset
 
     def stopped(*given: Any, **options: Any) -> Any:
         return replace(made(*given, **options), interrupted=True)
 
-    monkeypatch.setattr(data, "synthesize_dataset", stopped)
+    monkeypatch.setattr(expert, "synthesize_dataset", stopped)
     few = DatasetConfig(view="none", per_second=1.0, repetitions=1)
     with pytest.raises(KeyboardInterrupt):
-        list(data.published_set_figures(tmp_path, few))
+        list(expert.published_set_figures(tmp_path, few))
 
 
 # ---- 6 ------------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from airworthy.vehicles.record import CollisionBody, Drag, Rotor, RotorResponse, Vehicle, VoltageChain
-from airworthy.vehicles.wrench import rotor_state_for_thrust
+from airworthy.vehicles.trim import rotor_state_for_thrust
 
 RPM = 2.0 * math.pi / 60.0
 """rad/s per rpm."""

@@ -14,7 +14,7 @@ from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat
 from airworthy.core.runs.progress import progress
 from airworthy.rendering.refining import image_psnr, image_ssim
 from airworthy.scenes.splats.record import Splats
-from airworthy.splats.gradients import PoseGradients
+from airworthy.splats.renderer import PoseGradients
 from airworthy.splats.training import ImageLoss, SplatOptimizer
 from airworthy.splats.training.engines import relocated
 from airworthy.splats.training.plane_sweep import random_points, reach_of, splats_at, swept_points, visible_from

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from airworthy.gates.labels.labels import Labels, label
     from airworthy.gates.labels.options import RANDOMISATIONS, SearchOptions
     from airworthy.gates.labels.situations import Grid, encode, grid_named
+    from airworthy.gates.planner.certificate import BoundaryPlan, PlanOptions
     from airworthy.gates.planner.network import Boundary
     from airworthy.gates.planner.planner import plan, plan_many
-    from airworthy.gates.planner.plans import BoundaryPlan, PlanOptions
     from airworthy.gates.task import GateJudge, GateProtocol
     from airworthy.gates.training import (
         BoundaryOptions,

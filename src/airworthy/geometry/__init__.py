@@ -4,8 +4,7 @@ from airworthy.geometry.batch import GeometryBatch
 from airworthy.geometry.cast import CHANNELS, RayTable, cast
 from airworthy.geometry.native_text import BATCH_ARGUMENTS, BATCH_INTEGERS, native_source
 from airworthy.geometry.occlusion import interpolate, occluded
-from airworthy.geometry.placement import Placement
-from airworthy.geometry.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere, bounds
+from airworthy.geometry.placement import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere, bounds
 
 __all__ = [
     "BATCH_ARGUMENTS", "BATCH_INTEGERS", "CHANNELS", "Box", "Capsule", "Cylinder", "GeometryBatch", "Mesh", "Placement",

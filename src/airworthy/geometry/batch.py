@@ -13,9 +13,8 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.geometry.hierarchy import INSTANCE, LAYOUT, NODE, as_warp, build_kernel, run_build, shape_arrays
 from airworthy.geometry.native_text import BATCH_ARGUMENTS
-from airworthy.geometry.placement import POSITION_LIMIT, Placement, unit_quaternions
+from airworthy.geometry.placement import POSITION_LIMIT, Placement, Shape, unit_quaternions
 from airworthy.geometry.query_arguments import Repeated
-from airworthy.geometry.shapes import Shape
 
 # ---- Rows of instances as `native/batch.h` reads them -----------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32
 from airworthy.core.native_kernel import native_kernel, quiet_launch, quiet_warp
 from airworthy.geometry.native_text import native_source
-from airworthy.geometry.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere, bounds
+from airworthy.geometry.placement import Box, Capsule, Cylinder, Mesh, Shape, Sphere, bounds
 
 # ---- The kernel that builds trees: of a mesh's triangles, or of the instances of layers, one task per tree ----------------
 

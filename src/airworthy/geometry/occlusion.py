@@ -11,9 +11,8 @@ from airworthy.core.native_kernel import CPU_LANES
 from airworthy.geometry.batch import GeometryBatch
 from airworthy.geometry.cast import CHANNELS, INPUTS, SEGMENTS, camera_rows, cast_kernel, sensor_environments, whole_numbers
 from airworthy.geometry.hierarchy import as_warp
-from airworthy.geometry.placement import POSITION_LIMIT
+from airworthy.geometry.placement import POSITION_LIMIT, Mesh
 from airworthy.geometry.query_arguments import Repeated, nothing, recorded
-from airworthy.geometry.shapes import Mesh
 
 # ---- Whether one point sees another -----------------------------------------------------------------------------------------
 

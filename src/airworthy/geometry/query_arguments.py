@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from airworthy.core.arrays import Array, ArrayAny
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import Launcher, quiet_launch, quiet_warp, thread_limit
-from airworthy.geometry.shapes import Mesh
+from airworthy.geometry.placement import Mesh
 
 if TYPE_CHECKING:
     from airworthy.geometry.batch import GeometryBatch

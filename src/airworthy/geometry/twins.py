@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from airworthy.core.arrays import Array
-from airworthy.geometry.placement import Placement
-from airworthy.geometry.shapes import Box, Capsule, Cylinder, Mesh, Shape, Sphere
+from airworthy.geometry.placement import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 
 
 def rotation(attitude: Array) -> Array:

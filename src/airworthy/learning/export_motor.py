@@ -17,7 +17,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, read_text, write_bytes, write_text
 from airworthy.learning.export import export_onnx, finished_model
 from airworthy.pilots.motor_policy.contract import ACTION, FRAMES, INPUTS, KIND, MotorContract, layer_widths
-from airworthy.pilots.motor_policy.network import MotorPolicy, read_motor_policy
+from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
 from airworthy.pilots.network_files import CONTRACT_FILE, CONTRACT_LIMIT_BYTES, contract_kind
 
 __all__ = ["c_header", "export_policy", "motor_onnx"]

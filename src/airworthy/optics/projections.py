@@ -23,8 +23,7 @@ from numpy.typing import ArrayLike
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import RayTable
-from airworthy.optics.lenses import Fisheye, Pinhole
-from airworthy.optics.pixels import SENSOR_AXIS, check_size, focal_length, inside, pixel_centres, table
+from airworthy.optics.lenses import SENSOR_AXIS, Fisheye, Pinhole, check_size, focal_length, inside, pixel_centres, table
 
 __all__ = ["Fisheye", "Pinhole", "Projection", "Spherical", "UserRays", "focal_length", "pixel_centres"]
 

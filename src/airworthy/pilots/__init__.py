@@ -8,8 +8,7 @@ if TYPE_CHECKING:
     from airworthy.pilots.catalogue import pilot_for, pilot_level, pilot_names, pilot_sensors, policy_word
     from airworthy.pilots.expert import ExpertPilot, ExpertReference, expert_for
     from airworthy.pilots.flight_loop import FlightPlan, FlightRun, fly
-    from airworthy.pilots.motor_policy.network import MotorPolicy, motor_observation, read_motor_policy
-    from airworthy.pilots.motor_policy.pilot import MotorPilot, motor_pilot
+    from airworthy.pilots.motor_policy.pilot import MotorPilot, MotorPolicy, motor_observation, motor_pilot, read_motor_policy
     from airworthy.pilots.pilot import Observation, Pilot, observe
     from airworthy.pilots.svnet.contract import read_contract
     from airworthy.pilots.svnet.pilot import SvNetPilot, policy_camera, svnet_pilot

@@ -25,7 +25,7 @@ from airworthy.geometry.cast import camera_rows, sensor_environments
 from airworthy.geometry.native_text import BATCH_SIGNATURE
 from airworthy.geometry.placement import unit_quaternions
 from airworthy.geometry.query_arguments import Repeated, striped
-from airworthy.optics.pixels import SUPERSAMPLES, spreads, supersampled
+from airworthy.optics.lenses import SUPERSAMPLES, spreads, supersampled
 from airworthy.scenes import appearance, lights
 from airworthy.scenes.appearance import FACE_SIZE, VERTEX_SIZE, Appearance, appearance_of
 from airworthy.scenes.batch import SceneBatch

@@ -14,8 +14,7 @@ from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayF32, ArrayIndex
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import RayTable
-from airworthy.optics.lenses import Fisheye, Pinhole
-from airworthy.optics.pixels import CAMERA_AXIS
+from airworthy.optics.lenses import CAMERA_AXIS, Fisheye, Pinhole
 from airworthy.optics.projections import Projection
 from airworthy.scenes.batch import SceneBatch
 from airworthy.scenes.record import Scene

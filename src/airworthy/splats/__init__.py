@@ -8,11 +8,10 @@ if TYPE_CHECKING:
     from airworthy.splats.cameras import RenderRequest, Window
     from airworthy.splats.cloud import SplatMovers
     from airworthy.splats.exposure import Exposure, render_exposed
-    from airworthy.splats.gradients import Gradients, PoseGradients
     from airworthy.splats.lens import Lens
     from airworthy.splats.policy_view import PolicyView
     from airworthy.splats.projected import render_projection
-    from airworthy.splats.renderer import SplatRenderer
+    from airworthy.splats.renderer import Gradients, PoseGradients, SplatRenderer
     from airworthy.splats.training import ImageLoss, Rates, SplatOptimizer
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -21,9 +21,8 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.native_kernel import quiet_warp
 from airworthy.scenes.splats.record import Splats
 from airworthy.splats.cameras import CameraView, RenderRequest, camera_view, gradient_request
-from airworthy.splats.gradients import Gradients, Loss, PoseGradients, answered, turns
 from airworthy.splats.native_text import FAR_LIMIT, FLAGS, LEAST_ALPHA
-from airworthy.splats.renderer import SplatRenderer
+from airworthy.splats.renderer import Gradients, Loss, PoseGradients, SplatRenderer, answered, turns
 
 # ---- Derivatives that torch carries back through gsplat, in the forms of ours -----------------------------------------------
 

@@ -16,7 +16,7 @@ from airworthy.core import frames
 from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayIndex
 from airworthy.core.errors import AirworthyError
 from airworthy.geometry import RayTable
-from airworthy.optics.pixels import ray_steps
+from airworthy.optics.lenses import ray_steps
 from airworthy.optics.projections import Projection
 from airworthy.splats.cameras import CHANNELS, DEPTH_MODES, DILATION
 from airworthy.splats.cloud import SplatMovers

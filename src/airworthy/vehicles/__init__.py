@@ -22,14 +22,18 @@ if TYPE_CHECKING:
         WrenchNoise,
     )
     from airworthy.vehicles.synthesis import synthesize
-    from airworthy.vehicles.trim import Trim, hover_speed, hover_trim, thrust_limits, upright
-    from airworthy.vehicles.wrench import (
+    from airworthy.vehicles.trim import (
         Indicators,
+        Trim,
         control_effectiveness,
+        hover_speed,
+        hover_trim,
         indicators,
         linear_drag,
         pushes_sideways,
         rotor_state_for_thrust,
+        thrust_limits,
+        upright,
     )
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -12,8 +12,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.vehicles.check import check, rotor_thrust
 from airworthy.vehicles.lookup import vehicle
 from airworthy.vehicles.record import CollisionBody, Drag, Rotor, Vehicle
-from airworthy.vehicles.trim import hover_speed
-from airworthy.vehicles.wrench import indicators
+from airworthy.vehicles.trim import hover_speed, indicators
 
 __all__ = ["FlightCheck", "arm_length", "static_faults", "synthesize"]
 

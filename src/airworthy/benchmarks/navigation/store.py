@@ -32,8 +32,17 @@ from airworthy.benchmarks.navigation.score import line_of
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import json_text, parse_json, read_bytes, sha256, sha256_file, write_bytes
 from airworthy.core.runs import progress
-from airworthy.core.runs.block_store import BLOCKS, BlockStore, Row, arrow_kinds, parse_table, table_bytes
-from airworthy.core.runs.manifest import ManifestKind, digest_of, plain
+from airworthy.core.runs.block_store import (
+    BLOCKS,
+    BlockStore,
+    ManifestKind,
+    Row,
+    arrow_kinds,
+    digest_of,
+    parse_table,
+    plain,
+    table_bytes,
+)
 from airworthy.tasks.navigation import NAVIGATION_OUTCOMES
 
 __all__ = [

@@ -19,7 +19,7 @@ from airworthy.core.arrays import Array, ArrayBool, ArrayInt, ArrayU32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.random import Stream, uniforms
 from airworthy.geometry.distance import clearance
-from airworthy.geometry.shapes import Box, bounds
+from airworthy.geometry.placement import Box, bounds
 from airworthy.rendering.light_baking import relit
 from airworthy.scenes import Scene, SceneBatch
 from airworthy.scenes.actors import add_actor

@@ -24,9 +24,8 @@ from airworthy.core.faces import lazy_names
 
 if TYPE_CHECKING:
     from airworthy.core.runs.block_job import BlocksDone, Keeper, describe_machine, keep_each, kind_of, refuse_foreign
-    from airworthy.core.runs.block_store import BlockStore
+    from airworthy.core.runs.block_store import BlockStore, ManifestKind, differences, digest_of
     from airworthy.core.runs.checkpoints import Checkpoint, Checkpoints
-    from airworthy.core.runs.manifest import ManifestKind, differences, digest_of
     from airworthy.core.runs.progress import stoppable
     from airworthy.core.runs.workers import WorkerStopped, in_processes, on_cluster, shared
 else:

@@ -12,16 +12,15 @@ import numpy as np
 from airworthy.core.arrays import Array
 from airworthy.core.errors import AssetError
 from airworthy.core.files import json_text, read_json, sha256, write_json
-from airworthy.core.runs.block_store import BlockStore
-from airworthy.core.runs.manifest import ManifestKind
+from airworthy.core.runs.block_store import BlockStore, ManifestKind
 from airworthy.gates.benchmark.baselines import baseline_laps, least_time
 from airworthy.gates.benchmark.config import GatesBenchConfig, course_of
 from airworthy.gates.benchmark.dense_check import dense_row
 from airworthy.gates.benchmark.families import FAMILIES, FlightSpread, GatesMethod, mass_spread_of
 from airworthy.gates.benchmark.flights import FlightOptions, PlanFlights, fly
 from airworthy.gates.benchmark.predictions import errors_content, number, plan_row, rows_of, short
+from airworthy.gates.planner.certificate import BoundaryPlan, PlanOptions
 from airworthy.gates.planner.planner import plan, plan_many
-from airworthy.gates.planner.plans import BoundaryPlan, PlanOptions
 from airworthy.trajectories import Limits, Trajectory
 from airworthy.trajectories.generated_courses import RandomCourse, random_course
 from airworthy.trajectories.limits import path_usage

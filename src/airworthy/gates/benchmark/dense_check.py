@@ -24,7 +24,7 @@ from airworthy.control.mellinger import MellingerState, mellinger_control, refer
 from airworthy.control.mellinger_gains import mellinger_parameters
 from airworthy.core.arrays import Array
 from airworthy.core.frames import from_matrix
-from airworthy.gates.planner.plans import BoundaryPlan, PlanOptions
+from airworthy.gates.planner.certificate import BoundaryPlan, PlanOptions
 from airworthy.trajectories import FlatSample, Gate, Limits, RotorBound, Trajectory
 from airworthy.trajectories.limits import usage
 from airworthy.trajectories.proof import YawedBox

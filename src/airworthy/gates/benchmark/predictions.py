@@ -14,8 +14,8 @@ from airworthy.core.arrays import Array
 from airworthy.core.random import Stream, flight_key, uniforms
 from airworthy.gates.benchmark.families import GatesMethod
 from airworthy.gates.benchmark.flights import PlanFlights
+from airworthy.gates.planner.certificate import BoundaryPlan
 from airworthy.gates.planner.network import percent_error
-from airworthy.gates.planner.plans import BoundaryPlan
 from airworthy.gates.planner.window import RANGES, predict_chain, route_of, situations_of
 from airworthy.gates.task import FLOOR
 from airworthy.trajectories.generated_courses import random_course

@@ -20,7 +20,7 @@ from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import lock_folder, make_folder, read_json, write_json
 from airworthy.core.idle_options import refuse_idle
 from airworthy.core.runs.block_job import counting, describe_machine, keep_each, refuse_foreign
-from airworthy.core.runs.manifest import digest_of
+from airworthy.core.runs.block_store import digest_of
 from airworthy.core.runs.progress import progress
 from airworthy.core.runs.workers import shared
 from airworthy.gates.labels.candidates import candidates

@@ -15,8 +15,17 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayInt
 from airworthy.core.errors import AirworthyError
-from airworthy.gates.planner.certificate import Certificate, GridCheck, certify, clearance_check, floor_check
-from airworthy.gates.planner.plans import BoundaryPlan, PlanOptions, Stretched, stretch
+from airworthy.gates.planner.certificate import (
+    BoundaryPlan,
+    Certificate,
+    GridCheck,
+    PlanOptions,
+    Stretched,
+    certify,
+    clearance_check,
+    floor_check,
+    stretch,
+)
 from airworthy.gates.planner.window import (
     RANGES,
     STOP_DISTANCE,

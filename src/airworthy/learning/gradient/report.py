@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from airworthy.core.files import write_text
-from airworthy.reports.curves import Line, lines
 from airworthy.reports.page import DASH, card, fixed, interval, page_of
+from airworthy.reports.svg import Line, lines
 
 __all__ = ["COLUMNS", "PUBLISHED", "figure_cells", "write_hover_report"]
 

@@ -44,7 +44,7 @@ from airworthy.learning.gradient.report import write_hover_report
 from airworthy.learning.gradient.trainer import GradientOptions, GradientTraining
 from airworthy.learning.machine import Machine, TrainingRunOptions
 from airworthy.learning.training_folder import IDENTITY_FILE, REPORT_FILE, TrainingFolder, TrainingNames, say
-from airworthy.pilots.motor_policy.network import read_motor_policy
+from airworthy.pilots.motor_policy.pilot import read_motor_policy
 from airworthy.pilots.network_files import CONTRACT_FILE
 from airworthy.vehicles import Vehicle
 

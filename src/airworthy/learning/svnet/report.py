@@ -16,8 +16,8 @@ from airworthy.learning.svnet.data import TrainingData
 from airworthy.learning.svnet.metrics import ratio_of
 from airworthy.learning.training_folder import REPORT_FILE
 from airworthy.pilots.svnet.features import HISTORY_TICKS
-from airworthy.reports.curves import TEXT, Line, lines, number, span
 from airworthy.reports.page import card, fixed, page_of, percent
+from airworthy.reports.svg import TEXT, Line, lines, number, span
 
 __all__ = ["Line", "lines", "scatter", "training_curves", "write_training_report"]
 

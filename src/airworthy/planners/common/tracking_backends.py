@@ -23,7 +23,7 @@ from airworthy.pilots.pilot import Observation
 from airworthy.planners.common.interface import Motion, Setpoints
 from airworthy.simulation.simulator import Simulator
 from airworthy.vehicles import Vehicle, upright
-from airworthy.vehicles.wrench import indicators
+from airworthy.vehicles.trim import indicators
 
 __all__ = [
     "GENTLE_SHARE",

@@ -13,7 +13,7 @@ from airworthy.core.schema import check_fields
 from airworthy.scenes.splats.record import C0, COEFFICIENTS, Splats
 from airworthy.splats.cameras import CameraView, RenderRequest, camera_view
 from airworthy.splats.cloud import morton_order
-from airworthy.splats.gradients import PoseGradients, pose_gradients
+from airworthy.splats.renderer import PoseGradients, pose_gradients
 from airworthy.splats.training.engines import engine_on
 from airworthy.splats.training.fields import MOST_LOGIT, SETTINGS, GaussianFields, Packed, fields_of, pack
 

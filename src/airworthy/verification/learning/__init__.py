@@ -12,14 +12,16 @@ from airworthy.core.files import data_dir
 from airworthy.learning.svnet import ExpertPairs
 from airworthy.verification import Figure
 from airworthy.verification.gates import gate_figures, gates_left_out
-from airworthy.verification.learning.data import (
+from airworthy.verification.learning.expert import (
     closing_figures,
+    dynamics_figures,
+    expert_figures,
     instant_figures,
     made_small,
+    planner_figures,
     published_set_figures,
     repetition_figures,
 )
-from airworthy.verification.learning.expert import dynamics_figures, expert_figures, planner_figures
 from airworthy.verification.learning.policy import (
     formula_figures,
     frozen_figures,
