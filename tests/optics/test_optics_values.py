@@ -14,8 +14,18 @@ from airworthy.core.errors import AirworthyError
 from airworthy.geometry import RayTable
 from airworthy.optics import tone
 from airworthy.optics.distortion import AnglePolynomial, PlumbBob
-from airworthy.optics.lenses import Fisheye, Pinhole
-from airworthy.optics.pixels import border, check_size, focal_length, inside, pixel_centres, ray_steps, spreads, supersampled
+from airworthy.optics.lenses import (
+    Fisheye,
+    Pinhole,
+    border,
+    check_size,
+    focal_length,
+    inside,
+    pixel_centres,
+    ray_steps,
+    spreads,
+    supersampled,
+)
 from airworthy.optics.projections import Spherical, UserRays
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
