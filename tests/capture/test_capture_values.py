@@ -13,17 +13,17 @@ from tests.fixtures.damage import outcomes
 from tests.fixtures.snapshots import check_snapshot, condensed
 
 from airworthy.capture import TrainOptions, read_capture
+from airworthy.capture.alignment import best_similarity, find_similarity
 from airworthy.capture.cameras import camera_of
 from airworthy.capture.images import Undistorter, mean_up, over_black, reduced_size
 from airworthy.capture.markers import detect_marker, draw_marker, marker_corners, marker_poses, refined_corners
 from airworthy.capture.rendering import RenderCaptureOptions, camera_poses, render_capture
-from airworthy.capture.similarity import best_similarity, find_similarity
 from airworthy.capture.training import curve
 from airworthy.capture.training_options import SplatTrainingPlan, reduced
 from airworthy.capture.training_run import CameraMotion, ExposureMaps, views_reach
 from airworthy.geometry import Box
 from airworthy.scenes import Instance, Material, Region, Scene, SceneBatch
-from airworthy.splats.gradients import PoseGradients
+from airworthy.splats.renderer import PoseGradients
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 MODELS = {

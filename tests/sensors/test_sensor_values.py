@@ -12,15 +12,13 @@ from airworthy.core.random import flight_key
 from airworthy.geometry import Box
 from airworthy.optics.projections import Pinhole
 from airworthy.scenes import Instance, Scene, SceneBatch
-from airworthy.sensors import products
 from airworthy.sensors.build import projection_matrix, rig, rig_names
 from airworthy.sensors.camera import beyond_second_image, depth_of, disparity, stereo_shadow
 from airworthy.sensors.carried import carried_sensors, policy_cut, vehicle_camera
 from airworthy.sensors.devices import device, device_names, fields_of_view, imu_device, imu_names
 from airworthy.sensors.lidar import column_poses, packed_points, ranger
-from airworthy.sensors.limits import RangeLimits
 from airworthy.sensors.mounting import Mount, MountSpread, SampleClock, mounted_pose
-from airworthy.sensors.noise import Draw, RangeNoise, measured_twin, normal_of, sensor_number, uniforms_of
+from airworthy.sensors.noise import Draw, RangeLimits, RangeNoise, measured_twin, normal_of, sensor_number, uniforms_of
 from airworthy.sensors.quality import profile, profile_names
 from airworthy.sensors.realism import (
     AutoExposure,
@@ -38,6 +36,7 @@ from airworthy.sensors.realism import (
 from airworthy.sensors.realism import camera as real
 from airworthy.sensors.realism.settings import REALISM
 from airworthy.sensors.sampling import nearest_of_zones, strip_of, strips
+from airworthy.simulation import sensor_recording as products
 from airworthy.vehicles import vehicle
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"

@@ -12,7 +12,7 @@ import pytest
 import scipy
 
 from airworthy.cli.main import main
-from airworthy.control.allocation import holds_yaw
+from airworthy.control.effectors import holds_yaw
 from airworthy.control.kernel import LEVELS, TRIMMED_LEVELS
 from airworthy.core.frames import multiply, rotate, to_matrix
 from airworthy.simulation import Simulator, SimulatorConfig

@@ -18,10 +18,10 @@ from airworthy.splats import SplatRenderer, surfaces, twin
 from airworthy.splats.cameras import lens_numbers, reduced_spread, slope_limits
 from airworthy.splats.cloud import make_cloud, morton_order, rotation_matrices
 from airworthy.splats.exposure import encoded_of, linear_of
-from airworthy.splats.gradients import turns
 from airworthy.splats.lens import Lens
 from airworthy.splats.policy_view import PolicyView, triangle_matrix
 from airworthy.splats.projected import pinhole_of, ray_views, render_projection
+from airworthy.splats.renderer import turns
 from airworthy.splats.training import engines, plane_sweep
 from airworthy.splats.training import twin as training_twin
 from airworthy.splats.training.fields import fields_of

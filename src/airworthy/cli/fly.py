@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
 def _cannot_hover(config: FlyConfig) -> list[str]:
     """Return a sentence for each vehicle that cannot hover, or not hold its yaw: it flies all the same, and falls or turns."""
     from airworthy.benchmarks.fly.run_record import read_record
-    from airworthy.control.allocation import YAW_LOST, holds_yaw
+    from airworthy.control.effectors import YAW_LOST, holds_yaw
     from airworthy.vehicles import hover_trim
 
     if config.dynamics != "rigid":

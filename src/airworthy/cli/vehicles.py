@@ -11,7 +11,7 @@ from typing import Any
 from tyro.conf import Positional
 
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
-from airworthy.control.allocation import YAW_LOST, holds_yaw
+from airworthy.control.effectors import YAW_LOST, holds_yaw
 from airworthy.core.errors import AirworthyError
 from airworthy.sensors import carried_sensors
 from airworthy.vehicles import (
