@@ -1,7 +1,8 @@
 """Native PPO on Aerial Gym's motor-command task: env-steps per second, and what is learnt from how many.
 
     python benchmarks/learn_reward.py                      speed of both network sizes, about half a minute
-    python benchmarks/learn_reward.py --steps 160e6 --seeds 0 1 2 3 4     the published budget, every seed
+    python benchmarks/learn_reward.py --steps 160e6 --seeds 0 1 2 3 4     the published budget, every seed, our settings
+    python benchmarks/learn_reward.py --steps 160e6 --settings published  alike with the published settings of the learner
 
 Speed is the median of rounds, in wall and in processor time, with everything a learner does: flights, actions, update. What was
 learnt is judged at 250 Hz, without noise, on 512 starts of a seed that is not trained on; a flight is lost beyond 5.5 m, as
@@ -28,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from airworthy.learning.environments import VectorTask
 from airworthy.learning.environments.tasks import MotorCommand
 from airworthy.learning.native_ppo import NativePpo, PpoOptions
+from airworthy.learning.native_ppo.config import MotorCommandConfig
 from benchmarks import hardware
 
 SIZES: dict[str, dict[str, Any]] = {
@@ -70,9 +72,11 @@ def evaluate(made: NativePpo) -> dict[str, float]:
     }
 
 
-def learn(seed: int, steps: float, threads: int) -> dict[str, Any]:
+def learn(seed: int, settings: str, steps: float, threads: int) -> dict[str, Any]:
     """Train one seed, printing a line now and then."""
-    made = NativePpo(VectorTask("motor_command", ENVIRONMENTS, seed=seed, threads=threads), PpoOptions(seed=seed), threads)
+    options = MotorCommandConfig(published=settings == "published", env_count=ENVIRONMENTS).options(seed)
+    task = MotorCommand(episode_steps=options.episode_steps or MotorCommand().episode_steps)
+    made = NativePpo(VectorTask(task, ENVIRONMENTS, seed=seed, threads=threads), options.ppo, threads)
     wall, cpu, said = time.perf_counter(), time.process_time(), 0
     while made.env_steps < steps:
         told = made.update()
@@ -85,13 +89,14 @@ def learn(seed: int, steps: float, threads: int) -> dict[str, Any]:
                 flush=True,
             )
     times = {"training_wall_s": time.perf_counter() - wall, "training_cpu_s": time.process_time() - cpu}
-    return {"seed": seed, "env_steps": made.env_steps, **times, **evaluate(made)}
+    return {"settings": settings, "seed": seed, "env_steps": made.env_steps, **times, **evaluate(made)}
 
 
 def main() -> int:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=float, default=0.0, help="env-steps of a training; 0: speed alone")
+    parser.add_argument("--settings", nargs="+", choices=("ours", "published"), default=["ours"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
@@ -101,7 +106,7 @@ def main() -> int:
     for name, options in SIZES.items():
         found["speed"][name] = speed(options, asked.rounds, asked.threads)
     if asked.steps > 0.0:
-        found["learnt"] = [learn(seed, asked.steps, asked.threads) for seed in asked.seeds]
+        found["learnt"] = [learn(seed, name, asked.steps, asked.threads) for name in asked.settings for seed in asked.seeds]
     if asked.json:
         print(json.dumps(found, indent=1))
         return 0
@@ -110,7 +115,7 @@ def main() -> int:
         print(f"{name:18} {row['per_wall_s'] / 1e6:6.2f} M env-steps/s, {row['per_cpu_s'] / 1e6:6.2f} M per processor second")
     for row in found["learnt"]:
         print(
-            f"seed {row['seed']}: {row['env_steps'] / 1e6:.0f} M steps in {row['training_wall_s']:.0f} s"
+            f"{row['settings']}, seed {row['seed']}: {row['env_steps'] / 1e6:.0f} M steps in {row['training_wall_s']:.0f} s"
             f" ({row['training_cpu_s']:.0f} s of processor), {row['lost_percent']:.1f} % lost,"
             f" mean {row['mean_error_m']:.3f} m, median {row['median_error_m']:.3f} m"
         )

@@ -23,6 +23,7 @@ from airworthy.gates.labels.config import IDLE_RULES as LABEL_RULES
 from airworthy.gates.training.options import IDLE_RULES as BOUNDARY_RULES
 from airworthy.learning.datasets.config import IDLE_RULES as DATASET_RULES
 from airworthy.learning.datasets.job import CLUSTER_WORKS
+from airworthy.learning.gradient.config import IDLE_RULES as HOVER_RULES
 from airworthy.learning.svnet.options import IDLE_RULES as SVNET_RULES
 from airworthy.learning.svnet.options import RUN_RULES
 from airworthy.scenes.catalogue import IDLE_RULES as SOURCE_RULES
@@ -32,6 +33,7 @@ COMMANDS: dict[str, Sequence[IdleRule]] = {
     "airworthy evaluate": EVALUATE_RULES,
     "airworthy synthesize": (*DATASET_RULES, CLUSTER_WORKS),
     "airworthy synthesize gates": LABEL_RULES,
+    "airworthy train hover": HOVER_RULES,
     "airworthy train svnet": (*SVNET_RULES, *RUN_RULES),
     "airworthy train boundary": BOUNDARY_RULES,
     "airworthy bench navigation": NAVIGATION_RULES,
@@ -67,8 +69,8 @@ TAIL = """
 | `airworthy fly` | `--randomize drag=`, `lag=` | where no vehicle has drag, or rotors that lag; in semi-kinematic dynamics |
 | `airworthy bench smoke` | `--quick` | always: it is quick by itself |
 
-`airworthy film`, `tune`, `train adaptation`, `bench timing`, `synthesize check`, `card` and `export`, and `capture marker` have
-no option that others could make idle.
+`airworthy film`, `tune`, `train motor_command`, `train adaptation`, `bench timing`, `synthesize check`, `card` and
+`export`, and `capture marker` have no option that others could make idle.
 """
 
 

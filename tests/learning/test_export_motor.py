@@ -105,10 +105,11 @@ def test_what_it_remembers_in_c(hidden: tuple[int, ...], tmp_path: Path) -> None
 
 
 @compiled
-def test_what_it_sees_and_commands_in_c(tmp_path: Path) -> None:
+@pytest.mark.parametrize("law", ["state", "square"])
+def test_what_it_sees_and_commands_in_c(law: str, tmp_path: Path) -> None:
     """Observation and rotor states; and two policies in one program."""
     for name, state in (("one", "speed"), ("other", "thrust")):
-        given = contract(motor_state=state)
+        given = contract(motor_state=state, action=law, limits=tuple((5.0 + 10.0 * k, 800.0) for k in range(4)))
         write_motor_folder(tmp_path / name, given, weights(given))
         export_policy(tmp_path / name, tmp_path / f"{name}.h")
     source = """#include "one.h"
@@ -136,7 +137,7 @@ int main(void)
     wanted = motor_observation(x[:, :3], x[:, 3:6], x[:, 6:10], x[:, 10:13], x[:, 13])
     np.testing.assert_allclose(found[:, :18], wanted, rtol=0.0, atol=PARITY)
     rotors = read_motor_policy(tmp_path / "one").command(x[:, 14:])
-    np.testing.assert_allclose(found[:, 18:], rotors, rtol=0.0, atol=900.0 * PARITY)  # of a range of up to 895 rad/s
+    np.testing.assert_allclose(found[:, 18:], rotors, rtol=0.0, atol=900.0 * PARITY)  # of a range of up to 800 rad/s
 
 
 @compiled

@@ -16,7 +16,7 @@ from airworthy import __version__
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import make_folder, read_text, write_bytes, write_text
 from airworthy.learning.export import export_onnx, finished_model
-from airworthy.pilots.motor_policy.contract import ACTION, FRAMES, INPUTS, KIND, MotorContract, layer_widths
+from airworthy.pilots.motor_policy.contract import ACTIONS, FRAMES, INPUTS, KIND, MotorContract, layer_widths
 from airworthy.pilots.motor_policy.pilot import MotorPolicy, read_motor_policy
 from airworthy.pilots.network_files import CONTRACT_FILE, CONTRACT_LIMIT_BYTES, contract_kind
 
@@ -26,6 +26,10 @@ __all__ = ["c_header", "export_policy", "motor_onnx"]
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
 _NUMBERS_PER_LINE = 8  # ours: a line of them stays near 100 characters
 _BUFFERS = ("a", "b")
+_COMMANDS = {
+    "state": "0.5f * (low + high) + 0.5f * (high - low) * action[i]",
+    "square": "sqrtf(0.5f * (low * low + high * high) + 0.5f * (high * high - low * low) * action[i])",
+}
 
 
 def export_policy(folder: str | Path, out: str | Path) -> Path:
@@ -109,7 +113,8 @@ def c_header(policy: MotorPolicy, name: str) -> str:
         "VERSION": __version__,
         "OBSERVATION": "\n".join(_said()),
         "FRAMES": FRAMES,
-        "ACTION": ACTION,
+        "ACTION": ACTIONS[contract.action],
+        "COMMAND": _COMMANDS[contract.action],
         "UNIT": contract.unit,
         "RATE": f"{contract.rate:g}",
         "SIGHT": f"the policy sees all {contract.history}" if contract.history else "the policy sees none",

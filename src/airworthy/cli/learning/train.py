@@ -106,6 +106,7 @@ def _show(found: Adaptation) -> None:
 PROG = "airworthy train"
 KINDS = {
     "hover": "a policy that commands motors and holds a place, for any vehicle, from nothing, in about a second",
+    "motor_command": "a policy for Aerial Gym's motor-command task as published, by reward, in minutes",
     "svnet": "SV-Net, a visuomotor policy, from expert data (airworthy synthesize)",
     "boundary": "a network from gates to speeds and times, from labelled situations (airworthy synthesize gates)",
     "adaptation": "no training: what the history network of a trained SV-Net knows in flight",
@@ -173,6 +174,10 @@ def main(argv: list[str]) -> int:
         from airworthy.cli.learning.train_hover import main as train_hover
 
         return train_hover(argv[1:])
+    if kind_name == "motor_command":
+        from airworthy.cli.learning.train_hover import main_motor_command
+
+        return main_motor_command(argv[1:])
     if kind_name == "boundary":
         from airworthy.cli.learning.train_boundary import main as train_boundary
 
@@ -185,6 +190,7 @@ def _help() -> str:
     lines = [f"  {name:{width}}  {what}" for name, what in KINDS.items()]
     usage = [
         f"usage: {PROG} hover --vehicle NAME [options]",
+        f"       {PROG} motor_command [options]",
         f"       {PROG} svnet DATA [options]",
         f"       {PROG} boundary LABELS [options]",
     ]

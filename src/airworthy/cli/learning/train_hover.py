@@ -1,4 +1,5 @@
-"""`airworthy train hover`: a vehicle -> a policy that commands its rotors and holds a place, and the evidence for it."""
+"""`airworthy train hover`, `train motor_command`: a vehicle -> a policy that commands its rotors and holds a place, and the
+evidence for it."""
 
 from __future__ import annotations
 
@@ -15,17 +16,23 @@ _BEGUN = time.perf_counter()
 from airworthy.learning.gradient.config import HoverConfig  # noqa: E402 - behind the clock: how long loading takes is told
 from airworthy.learning.gradient.evaluation import HoverProtocol  # noqa: E402
 from airworthy.learning.gradient.run import TrainedHover, train_hover, train_seeds  # noqa: E402
-from airworthy.vehicles import named_vehicle  # noqa: E402
+from airworthy.learning.native_ppo.config import MOTOR_COMMAND_REACH_M, MotorCommandConfig  # noqa: E402
+from airworthy.vehicles import Vehicle, named_vehicle  # noqa: E402
 
 _IMPORT_S = time.perf_counter() - _BEGUN
 
-__all__ = ["main"]
+__all__ = ["main", "main_motor_command"]
 
-PROG = "airworthy train hover"
+PROG, MOTOR_COMMAND_PROG = "airworthy train hover", "airworthy train motor_command"
 _DESCRIPTION = (
     "Learn to hold a place by motor commands, from nothing, for any vehicle: by the gradient of its flights, in about a second."
     " Then judge the policy in the simulator beside the geometric controller and the MPC, under late commands, other vehicles,"
     " wind, noise and other rates. A stopped training goes on where it was, to the same bits as one that was not stopped."
+)
+_MOTOR_COMMAND_DESCRIPTION = (
+    "Learn the motor-command task of Aerial Gym as published, on its vehicle tinyprop, by PPO: 160 million decisions. Then"
+    " judge the policy at 250 Hz, as published, in the simulator beside the geometric controller and the MPC, and under what no"
+    " training said. A stopped training goes on where it was, to the same bits as one that was not stopped."
 )
 _STOPPED = "Stopped: the policy as it is lies in the folder, and the same command goes on from there."
 
@@ -52,11 +59,46 @@ class TrainHoverConfig(HoverConfig):
         return command_line(PROG, self, leave_out=("json", "minutes"))
 
 
+@dataclass(frozen=True)
+class TrainMotorCommandConfig(MotorCommandConfig):
+    """How the motor-command task is learnt."""
+
+    out: Path = Path("runs/motor_command")
+    """Folder for the policy, report.html, summary.json, metrics.jsonl."""
+    seeds: int = 1
+    """Train so many, from --seed on, each in a folder of its own below --out; the summary there has all of them."""
+    minutes: float = 0.0
+    """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
+    json: bool = False
+    """Print JSON, and no progress."""
+
+    def command(self) -> str:
+        """Return the exact command that makes it again."""
+        return command_line(MOTOR_COMMAND_PROG, self, leave_out=("json", "minutes"))
+
+
 def main(argv: list[str]) -> int:
-    """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
+    """Run `train hover`; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
     config = run_tyro(TrainHoverConfig, argv, PROG, _DESCRIPTION)
-    vehicle = named_vehicle(config.vehicle, config.rotors)
     protocol = HoverProtocol(flights=config.flights, grid_flights=config.grid_flights, mpc_flights=config.mpc_flights)
+    plain = HoverConfig(**{item.name: getattr(config, item.name) for item in fields(HoverConfig)})
+    return _train(config, plain, named_vehicle(config.vehicle, config.rotors), protocol)
+
+
+def main_motor_command(argv: list[str]) -> int:
+    """Run `train motor_command`; exit codes alike."""
+    config = run_tyro(TrainMotorCommandConfig, argv, MOTOR_COMMAND_PROG, _MOTOR_COMMAND_DESCRIPTION)
+    counts = {"flights": config.flights, "grid_flights": config.grid_flights, "mpc_flights": config.mpc_flights}
+    plain = MotorCommandConfig(**{item.name: getattr(config, item.name) for item in fields(MotorCommandConfig)})
+    return _train(config, plain, named_vehicle("tinyprop"), HoverProtocol(**counts, reach_m=MOTOR_COMMAND_REACH_M))
+
+
+def _train(
+    config: TrainHoverConfig | TrainMotorCommandConfig,
+    plain: HoverConfig | MotorCommandConfig,
+    vehicle: Vehicle,
+    protocol: HoverProtocol,
+) -> int:
     told: dict[str, Any] = {"import_s": _IMPORT_S, "minutes": config.minutes, "quiet": config.json}
     with stopped_by_terminate() as received:
         try:
@@ -64,7 +106,6 @@ def main(argv: list[str]) -> int:
                 options = config.options(config.seed)
                 done = [train_hover(vehicle, config.out, options, protocol, command=config.command(), **told)]
             else:
-                plain = HoverConfig(**{item.name: getattr(config, item.name) for item in fields(HoverConfig)})
                 commands = [
                     replace(config, seeds=1, seed=config.seed + k, out=config.out / f"seed_{config.seed + k}").command()
                     for k in range(max(0, config.seeds))
@@ -76,7 +117,7 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _say(config: TrainHoverConfig, done: list[TrainedHover]) -> None:
+def _say(config: TrainHoverConfig | TrainMotorCommandConfig, done: list[TrainedHover]) -> None:
     if config.json:
         rows = [
             {"folder": str(item.folder), "finished": item.finished, "iterations": item.iteration, **item.figures}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from airworthy.core.arrays import ArrayAny, ArrayBool, ArrayF32, ArrayFloat, ArrayIndex, aligned_zeros
+from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayFloat, ArrayIndex, aligned_zeros
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
 from airworthy.core.random import flight_key
@@ -175,6 +175,15 @@ class VectorTask:
         affine = tuple((2.0 * speeds - low - high) / (high - low))
         whole[p.extra["hover_action"]] = self._shape.traits.hover(p.record(lambda row: whole[row]), affine)
         return whole[p.used].astype(np.float32)
+
+    def command(self, action: Array) -> Array:
+        """Rotor states that an action commands of the vehicle as it is recorded, (rotors,).
+
+        Args:
+            action: (actions,).
+        """
+        p = self._parameters.of(self._host["nominal"][:, 0].astype(float))
+        return np.asarray(self.task.command(tuple(action), p), float)
 
     # ---- stepping ----------------------------------------------------------------------------------------------------
 
@@ -369,7 +378,7 @@ class VectorTask:
     def parameter(self, name: str) -> ArrayF32:
         """Parameter rows of the present flights' vehicles, (k, env); those that the task reads.
 
-        `hover` and `hover_action` are rotor states of hover, and actions that command them where these are affine in actions.
+        `hover` and `hover_action` are rotor states of hover, and actions that command them.
         """
         p = self._parameters
         if name in p.extra:

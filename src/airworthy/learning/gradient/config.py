@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Annotated, Any
 
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.gradient.evaluation import DRAWN
 from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.machine import SEED_MAX
+from airworthy.learning.native_ppo import PpoOptions, PpoTrainingOptions
 from airworthy.simulation import Randomization
 
-__all__ = ["DEFAULT_WORD", "TRAINERS", "HoverConfig"]
+__all__ = ["DEFAULT_WORD", "IDLE_RULES", "TRAINERS", "HoverConfig"]
 
-TRAINERS = {"gradient": "by the gradient of flights through vehicle and network"}
+TRAINERS = {
+    "gradient": "by the gradient of flights through vehicle and network",
+    "native_ppo": "by reward, on environments of the learning task",
+}
 """Those there are."""
 DEFAULT_WORD = "default"
 SEEDS_MAX = 100
@@ -38,19 +43,22 @@ class HoverConfig:
     """
 
     trainer: str = "gradient"
-    """What learns; there is "gradient"."""
+    """What learns: "gradient", or "native_ppo", which learns by reward and needs a hundred times the flights."""
     seed: Annotated[int, Bound(0, SEED_MAX)] = 0
     """Of weights, starts and drawn vehicles."""
     hidden: int = 32
-    """Width of both hidden layers: 16, 32 or 64."""
+    """Width of both hidden layers: 16, 32 or 64; of native_ppo 1 to 128."""
     env_count: int | None = None
-    """Flights at once, a multiple of 16; left out: 32, or 64 where vehicles are drawn or commands late."""
+    """Flights at once, a multiple of 16; left out: 32, or 64 where vehicles are drawn or commands late; of native_ppo 4096."""
+    steps: int | None = None
+    """Of native_ppo: decisions of all flights together; left out: 40 million."""
     window: int = 100
     """Policy steps that a gradient looks ahead; at less than about a second it settles beside the target."""
     iterations: int | None = None
     """Gradient steps; left out: 1000, or 2000 where vehicles are drawn or commands late."""
     learning_rate: float | None = None
-    """Of Adam, falling by a cosine; left out: 0.02, or 0.015 where vehicles are drawn or commands late."""
+    """Of Adam, falling by a cosine; left out: 0.02, or 0.015 where vehicles are drawn or commands late. Of native_ppo: at the
+    beginning, 0.0003."""
     rate: float = 100.0
     """Decisions per second [Hz]."""
     history: int | None = None
@@ -71,10 +79,30 @@ class HoverConfig:
         check_fields(self)
         if self.trainer not in TRAINERS:
             raise unknown_name("trainer", self.trainer, TRAINERS)
+        refuse_idle(self, IDLE_RULES)
         self.options(self.seed)
 
-    def options(self, seed: int) -> GradientOptions:
+    def options(self, seed: int) -> GradientOptions | PpoTrainingOptions:
         """Return the trainer's options for a seed."""
+        return self._gradient(seed) if self.trainer == "gradient" else self._ppo(seed)
+
+    def _ppo(self, seed: int) -> PpoTrainingOptions:
+        if DEFAULT_WORD in self.randomize:
+            raise AirworthyError(
+                f"--randomize {DEFAULT_WORD} draws late commands, too, with which native_ppo does not fly: give the numbers"
+                " (mass=0.2 inertia=0.3 thrust=0.1 lag=0.3)."
+            )
+        usual = PpoOptions.settings()
+        rate = usual.learning_rate if self.learning_rate is None else self.learning_rate
+        return PpoTrainingOptions(
+            "hover",
+            **{name: x for name in ("env_count", "steps") if (x := getattr(self, name)) is not None},
+            rate=self.rate,
+            randomization=self.randomization,
+            ppo=replace(usual, seed=seed, hidden=(self.hidden, self.hidden), learning_rate=rate),
+        )
+
+    def _gradient(self, seed: int) -> GradientOptions:
         spread, preset = self.randomization, DEFAULT_WORD in self.randomize
         # The acceptance list (section 9, 9) draws vehicles and delays together, and so does the preset.
         delay = self.delay if self.delay is not None else _ROBUST["delay"] if preset else 0
@@ -118,3 +146,14 @@ class HoverConfig:
             except ValueError:
                 raise AirworthyError(f"--randomize got {word!r}; write it as {name}=NUMBER.") from None
         return Randomization(**values)
+
+
+def _of(trainer: str, options: tuple[str, ...]) -> IdleRule:
+    others = " or ".join(name for name in TRAINERS if name != trainer)
+    return IdleRule(
+        options, lambda asked: asked.trainer != trainer, f"for the trainer {others}", f"learn with --trainer {trainer}"
+    )
+
+
+IDLE_RULES = (_of("gradient", ("window", "iterations", "history", "delay")), _of("native_ppo", ("steps",)))
+"""What only one of the trainers reads."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from airworthy.core.arrays import Array, ArrayF32, ArrayFloat
 from airworthy.core.frames import multiply
 from airworthy.learning.gradient.hover import hover_observation
-from airworthy.learning.gradient.trainer import GradientTraining, network_action
+from airworthy.learning.gradient.trainer import network_action
 from airworthy.pilots.expert import ExpertPilot, expert_for, expert_reference
+from airworthy.pilots.motor_policy.contract import commanded_states
 from airworthy.pilots.pilot import observe
 from airworthy.simulation import Simulator
 from airworthy.trajectories import Trajectory
+
+if TYPE_CHECKING:  # trainers come behind what they learn
+    from airworthy.learning.gradient.policy import HoverTraining
 
 __all__ = ["Flyer", "GeometricController", "LearntPolicy", "MpcController"]
 
@@ -57,26 +61,35 @@ class LearntPolicy:
         hover: Actions of hover, (rotors,).
         limits: Least and largest rotor states, (rotors,) each.
         rate: Decisions per second [Hz].
+        law: What actions command, see `motor_policy.contract.ACTIONS`.
     """
 
     name, level, outside = "learnt policy", "rotor_speed", True
 
-    def __init__(self, weights: Sequence[ArrayF32], history: int, hover: Array, limits: tuple[Array, Array], rate: float):
+    def __init__(
+        self,
+        weights: Sequence[ArrayF32],
+        history: int,
+        hover: Array,
+        limits: tuple[Array, Array],
+        rate: float,
+        law: str = "state",
+    ):
         self.rate, self._history, self._action = rate, history, np.asarray(hover, float)
         self._weights: list[ArrayFloat] = list(weights)
-        low, high = (np.asarray(x, float) for x in limits)
-        self._middle, self._half = 0.5 * (high + low), 0.5 * (high - low)
-        self.hover = self._middle + self._half * self._action
+        self._low, self._high = (np.asarray(x, float) for x in limits)
+        self._law = law
+        self.hover = commanded_states(self._action, self._low, self._high, law)
         self._past = np.zeros((0, 0), np.float32)
 
     @classmethod
-    def of(cls, training: GradientTraining) -> LearntPolicy:
+    def of(cls, training: HoverTraining) -> LearntPolicy:
         """Return the policy that a training has come to."""
         rotors = training.vehicle.rotors
         limits = np.array([r.speed_min for r in rotors]), np.array([r.speed_max for r in rotors])
         # A training that goes on writes over its own.
         weights = [w.copy() for w in training.weights]
-        return cls(weights, training.shape.history, training.hover, limits, training.options.rate)
+        return cls(weights, training.history, training.hover, limits, training.flown_rate, training.law)
 
     def begin(self, simulator: Simulator) -> None:
         """Begin flights: before them every vehicle was commanded to hover."""
@@ -98,7 +111,7 @@ class LearntPolicy:
         parts = [network_action(self._weights, seen[k : k + _ROWS_AT_ONCE]) for k in range(0, len(seen), _ROWS_AT_ONCE)]
         action = np.concatenate(parts)
         self._past = np.concatenate([action, self._past], axis=1)[:, : self._past.shape[1]]
-        return self._middle + self._half * action.astype(float)
+        return commanded_states(action.astype(float), self._low, self._high, self._law)
 
 
 class GeometricController:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
-from airworthy.learning.gradient.trainer import GradientTraining
 from airworthy.pilots.motor_policy.contract import MotorContract, vehicle_digest, write_motor_folder
+
+if TYPE_CHECKING:  # the trainers write policies: they come behind this
+    from airworthy.learning.gradient.trainer import GradientOptions, GradientTraining
+    from airworthy.learning.native_ppo.training import PpoTraining, PpoTrainingOptions
+
+    HoverTraining: TypeAlias = GradientTraining | PpoTraining
+    HoverTrainingOptions: TypeAlias = GradientOptions | PpoTrainingOptions
 
 __all__ = ["contract_of_training", "write_motor_policy"]
 
 
-def contract_of_training(training: GradientTraining, notes: str = "") -> MotorContract:
+def contract_of_training(training: HoverTraining, notes: str = "") -> MotorContract:
     """Contract of the policy that a training holds now.
 
     Args:
@@ -26,11 +33,12 @@ def contract_of_training(training: GradientTraining, notes: str = "") -> MotorCo
         hover=tuple(map(float, training.hover)),
         motor_state=vehicle.motor_state,
         digest=vehicle_digest(vehicle),
-        rate=options.rate,
-        history=options.history,
-        hidden=(options.hidden, options.hidden),
+        rate=training.flown_rate,
+        history=training.history,
+        hidden=training.hidden,
+        action=training.law,
         training={
-            "trainer": "gradient",
+            "trainer": training.trainer,
             "iterations": training.iteration,
             "env_steps": training.env_steps,
             "options": asdict(options),
@@ -39,7 +47,7 @@ def contract_of_training(training: GradientTraining, notes: str = "") -> MotorCo
     )
 
 
-def write_motor_policy(folder: str | Path, training: GradientTraining, notes: str = "") -> Path:
+def write_motor_policy(folder: str | Path, training: HoverTraining, notes: str = "") -> Path:
     """Write the policy that a training holds now; returns the folder.
 
     Args:

@@ -19,13 +19,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from airworthy import __version__
 from airworthy.core.errors import AirworthyError
-from airworthy.core.files import lock_folder, write_json, write_text
+from airworthy.core.files import json_text, lock_folder, write_json, write_text
 from airworthy.core.native_kernel import thread_limit
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.learning.gradient.config import SEEDS_MAX, HoverConfig
@@ -41,12 +41,16 @@ from airworthy.learning.gradient.evaluation import (
 from airworthy.learning.gradient.flyers import Flyer, GeometricController, LearntPolicy, MpcController
 from airworthy.learning.gradient.policy import contract_of_training, write_motor_policy
 from airworthy.learning.gradient.report import write_hover_report
-from airworthy.learning.gradient.trainer import GradientOptions, GradientTraining
+from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.machine import Machine, TrainingRunOptions
 from airworthy.learning.training_folder import IDENTITY_FILE, REPORT_FILE, TrainingFolder, TrainingNames, say
 from airworthy.pilots.motor_policy.pilot import read_motor_policy
 from airworthy.pilots.network_files import CONTRACT_FILE
 from airworthy.vehicles import Vehicle
+
+if TYPE_CHECKING:
+    from airworthy.learning.gradient.policy import HoverTraining, HoverTrainingOptions
+    from airworthy.learning.native_ppo.config import MotorCommandConfig
 
 __all__ = ["METRICS_FILE", "SUMMARY_FILE", "HoverRun", "TrainedHover", "train_hover", "train_seeds"]
 
@@ -89,9 +93,9 @@ class HoverRun:
         training: Begun.
     """
 
-    def __init__(self, training: GradientTraining):
+    def __init__(self, training: HoverTraining):
         self.training = training
-        self.metrics: list[dict[str, float]] = []
+        self.metrics: list[dict[str, Any]] = []
         self.wall_s = self.cpu_s = 0.0
         self._every = max(1, training.options.iterations // _METRICS_MOST)
 
@@ -118,8 +122,7 @@ class HoverRun:
                         "env_steps": work.env_steps,
                         "wall_s": round(self.wall_s, 6),
                         "cpu_s": round(self.cpu_s, 6),
-                        "cost": cost,
-                        "lost": work.lost,
+                        **work.metrics(cost),
                     }
                 )
             yield work.iteration
@@ -140,7 +143,7 @@ class HoverRun:
 def train_hover(
     vehicle: Vehicle,
     out: str | Path,
-    options: GradientOptions | None = None,
+    options: HoverTrainingOptions | None = None,
     protocol: HoverProtocol | None = None,
     *,
     command: str = "",
@@ -153,7 +156,7 @@ def train_hover(
     Args:
         vehicle: Whose rotors it commands.
         out: Folder.
-        options: How to learn.
+        options: What to learn, and how: `GradientOptions`, or `PpoTrainingOptions`.
         protocol: How it is judged.
         command: That makes the training again, for the report.
         import_s: How long the program took to load, where that is known [s].
@@ -166,12 +169,13 @@ def train_hover(
     """
     options, protocol = options or GradientOptions(), protocol or HoverProtocol()
     begun = time.perf_counter()
-    training = GradientTraining(vehicle, options)
+    training = options.begin(vehicle)
     digest = contract_of_training(training).digest
     identity = {
         "schema_version": SCHEMA_VERSION,
-        "kind": "hover",
-        "options": asdict(options),
+        "kind": options.task,
+        # As JSON gives it back: lists for tuples.
+        "options": json.loads(json_text(asdict(options))),
         "data": {"vehicle": vehicle.name, "sha256": digest},
         "protocol": asdict(protocol),
     }
@@ -185,7 +189,7 @@ def train_hover(
         if held.begin(run, Machine("cpu", 0, "float32", "not used")):
             say(quiet, f"{folder}: goes on from iteration {training.iteration:,}.")
         # Ahead of the clock: a cold compile is paid once per machine, and told apart from learning (specification, section 8).
-        training.window.prepare(options.keep)
+        training.prepare()
         compile_s = time.perf_counter() - begun
         if not _learn(held, run, minutes, quiet):
             return TrainedHover(folder, False, {}, training.iteration)
@@ -203,7 +207,7 @@ def train_hover(
 def train_seeds(
     vehicle: Vehicle,
     out: str | Path,
-    config: HoverConfig,
+    config: HoverConfig | MotorCommandConfig,
     count: int,
     protocol: HoverProtocol | None = None,
     *,
@@ -245,7 +249,12 @@ def train_seeds(
     columns = {name: [np.inf if row[name] is None else float(row[name]) for row in rows] for name in shown[1:]}
     medians = {name: float(np.median(values)) for name, values in columns.items()}
     middle = {name: value if np.isfinite(value) else None for name, value in medians.items()}
-    found = {"schema_version": SCHEMA_VERSION, "kind": "hover seeds", "vehicle": vehicle.name, "median": middle, "seeds": rows}
+    found: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": f"{config.options(0).task} seeds",
+        "vehicle": vehicle.name,
+    }
+    found |= {"median": middle, "seeds": rows}
     write_json(Path(out) / SUMMARY_FILE, found)
     return done
 
@@ -274,7 +283,8 @@ class _Line:
         if now - self._last < _SAID_EVERY_S and not work.finished:
             return
         speed = (work.env_steps - self._before) / max(now - self._last, 1e-9)
-        cost = f", cost {self._run.metrics[-1]['cost']:.3f}" if self._run.metrics else ""
+        row = self._run.metrics[-1] if self._run.metrics else {}
+        cost = f", reward {row['reward']:.3f}" if "reward" in row else f", cost {row['cost']:.3f}" if row else ""
         far = f"{work.iteration:,} of {work.options.iterations:,} iterations"
         say(self._quiet, f"{far}, {speed / 1e6:.2f} M steps/s{cost}, {work.lost:,} flights lost")
         self._last, self._before = now, work.env_steps
@@ -293,18 +303,19 @@ def _judged(
     say(quiet, f"Judging it on {protocol.flights:,} flights, and beside known controllers.")
     learnt = LearntPolicy.of(training)
     nominal = figures(fly_hover(vehicle, learnt, protocol, options.start, protocol.flights))
-    known: list[tuple[Flyer, int]] = [(GeometricController(options.rate), protocol.flights)]
+    known: list[tuple[Flyer, int]] = [(GeometricController(training.flown_rate), protocol.flights)]
     if protocol.mpc_flights:
-        known.append((MpcController(options.rate, protocol.flight_s), protocol.mpc_flights))
+        known.append((MpcController(training.flown_rate, protocol.flight_s), protocol.mpc_flights))
     beside = [_beside(vehicle, flyer, protocol, options, count, learnt) for flyer, count in known]
     drag = has_drag(vehicle)
     able = known[0][0] if "reason" not in beside[0] else None
     grid = robustness(vehicle, learnt, able, protocol, options.start, conditions(winds=drag))
     return {
         "schema_version": SCHEMA_VERSION,
-        "kind": "hover",
+        "kind": options.task,
         "vehicle": vehicle.name,
-        "trainer": "gradient",
+        "trainer": training.trainer,
+        "rate": training.flown_rate,
         "seed": options.seed,
         "training_wall_s": run.wall_s,
         "training_cpu_s": run.cpu_s,
@@ -327,7 +338,7 @@ def _judged(
 
 
 def _beside(
-    vehicle: Vehicle, flyer: Flyer, protocol: HoverProtocol, options: GradientOptions, count: int, learnt: LearntPolicy
+    vehicle: Vehicle, flyer: Flyer, protocol: HoverProtocol, options: HoverTrainingOptions, count: int, learnt: LearntPolicy
 ) -> dict[str, Any]:
     """Figures of a known controller on the first of the same starts, and how the policy stands to it on just these."""
     try:

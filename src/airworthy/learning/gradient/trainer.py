@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -89,6 +89,15 @@ class GradientOptions(TrainingOptions):
                 " what is still to come. Give a history of at least the delay."
             )
 
+    @property
+    def task(self) -> str:
+        """What is learnt."""
+        return "hover"
+
+    def begin(self, vehicle: Vehicle) -> GradientTraining:
+        """Return the training of a vehicle's policy."""
+        return GradientTraining(vehicle, self)
+
 
 def initial_weights(sizes: Sequence[int], hover: Array, seed: int) -> Weights:
     """Weights of a network that hovers whatever it sees, nearly: its last layer is small and biased to hover's actions.
@@ -134,6 +143,9 @@ class GradientTraining:
     Raises:
         AirworthyError: The vehicle cannot hover, or drawn ones have too little thrust.
     """
+
+    trainer: ClassVar[str] = "gradient"
+    law: ClassVar[Literal["state", "square"]] = "state"
 
     def __init__(self, vehicle: Vehicle, options: GradientOptions | None = None, device: str = "cpu"):
         self.vehicle, self.options = vehicle, options or GradientOptions()
@@ -193,6 +205,29 @@ class GradientTraining:
     def env_steps(self) -> int:
         """Policy steps flown so far, over all environments."""
         return self.iteration * self.options.window * self.options.env_count
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """Widths of the hidden layers."""
+        return self.options.hidden, self.options.hidden
+
+    @property
+    def history(self) -> int:
+        """Past actions that the policy sees."""
+        return self.options.history
+
+    @property
+    def flown_rate(self) -> float:
+        """Decisions per second of the policy when it flies [Hz]."""
+        return self.options.rate
+
+    def prepare(self) -> None:
+        """Build the kernel, where no step has."""
+        self.window.prepare(self.options.keep)
+
+    def metrics(self, cost: float) -> dict[str, Any]:
+        """Return what is written down of a step that came to this cost."""
+        return {"cost": cost, "lost": self.lost}
 
     def step(self) -> float:
         """Learn from one window; returns its mean cost per policy step, of the flights that stayed within the numbers."""

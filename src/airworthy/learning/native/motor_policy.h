@@ -66,8 +66,10 @@ static inline void @NAME@_act(@NAME@_state *state, const float observation[18], 
 
 static inline void @NAME@_command(const float action[@ACTIONS@], float rotor[@ACTIONS@])
 {
-    for (int i = 0; i < @ACTIONS@; i++)
-        rotor[i] = 0.5f * (@NAME@_low[i] + @NAME@_high[i]) + 0.5f * (@NAME@_high[i] - @NAME@_low[i]) * action[i];
+    for (int i = 0; i < @ACTIONS@; i++) {
+        const float low = @NAME@_low[i], high = @NAME@_high[i];
+        rotor[i] = @COMMAND@;
+    }
 }
 
 #endif

@@ -198,7 +198,7 @@ class NativePpo:
         return PpoUpdate(
             self.env_steps,
             float(flown.rewards.mean()),
-            divergence / (blocks * CPU_LANES),
+            float(divergence) / (blocks * CPU_LANES),
             math.sqrt(error / (blocks * CPU_LANES)),
             explained,
             float(np.exp(self._views[-1]).mean()),
@@ -281,6 +281,11 @@ class NativePpo:
             self.learning_rate = max(_RATE_MIN, self.learning_rate / 1.5)
         elif target > 0.0 and divergence < 0.5 * target:
             self.learning_rate = min(_RATE_MAX, self.learning_rate * 1.5)
+
+    @property
+    def policy_weights(self) -> list[ArrayF32]:
+        """Weight (rows, columns) and bias (rows,) of each layer of the policy, which ends in tanh: views."""
+        return self._views[:6]
 
     # ---- what was learnt ---------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from airworthy.core.arrays import ArrayAny, ArrayF32
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import sha256
 from airworthy.core.schema import Bound, Length, check_fields
@@ -31,10 +31,12 @@ from airworthy.vehicles import Vehicle
 from airworthy.vehicles.files import vehicle_text
 
 __all__ = [
+    "ACTIONS",
     "INPUTS",
     "OBSERVED",
     "MotorContract",
     "check_vehicle",
+    "commanded_states",
     "layer_widths",
     "motor_contract",
     "motor_tensors",
@@ -56,7 +58,11 @@ actions follow."""
 OBSERVED = sum(port[1] for port in INPUTS)
 """Numbers of an observation before past actions."""
 FRAMES = "target: origin at the target, x along its heading, z up; body: x forward, y left, z up, origin at the centre of mass"
-ACTION = "rotor state = (low + high) / 2 + (high - low) / 2 * action, of each rotor in the record's order"
+ACTIONS = {
+    "state": "rotor state = (low + high) / 2 + (high - low) / 2 * action, of each rotor in the record's order",
+    "square": "rotor state = sqrt((low^2 + high^2) / 2 + (high^2 - low^2) / 2 * action), of each rotor in the record's order",
+}
+"""What actions are affine in: the rotor's state, or its square, and so the thrust of a rotor that goes with the square."""
 UNITS = {"speed": "rad/s", "thrust": "N"}
 """Of a rotor's state, by what it is."""
 # Ours: the largest network this reads has 1 MB; what is larger is refused unread.
@@ -92,6 +98,8 @@ class MotorContract:
     """Past actions that it sees, the newest first."""
     hidden: Annotated[tuple[int, ...], Bound(1, _WIDTH_MAX), Length(1, _LAYERS_MAX)] = (32, 32)
     """Widths of its hidden layers."""
+    action: Literal["state", "square"] = "state"
+    """What actions command, see `ACTIONS`."""
     training: Mapping[str, Any] = field(default_factory=dict)
     """How it learnt; free."""
     notes: str = ""
@@ -102,6 +110,11 @@ class MotorContract:
         if len(self.hover) != self.actions:
             raise AirworthyError(
                 f"Contract.hover is of {len(self.hover)} rotors; expected {self.actions}, as many as Contract.limits."
+            )
+        if self.action == "square" and min(low for low, _ in self.limits) < 0.0:
+            raise AirworthyError(
+                "Contract.action is 'square', but a rotor of Contract.limits turns backwards; expected 'state', or speeds of"
+                " at least 0."
             )
         for index, (low, high) in enumerate(self.limits):
             if not high - low >= _SAME:
@@ -121,6 +134,20 @@ class MotorContract:
     def observed(self) -> int:
         """Inputs of the network."""
         return OBSERVED + self.history * self.actions
+
+
+def commanded_states(action: Array, low: Array, high: Array, law: str) -> Array:
+    """Return rotor states that actions command.
+
+    Args:
+        action: Within [-1, 1], (..., rotors).
+        low: Of each rotor at -1, (rotors,).
+        high: At 1, alike.
+        law: Of `ACTIONS`.
+    """
+    if law == "square":
+        return np.asarray(np.sqrt(0.5 * (low**2 + high**2) + 0.5 * (high**2 - low**2) * action))
+    return np.asarray(0.5 * (low + high) + 0.5 * (high - low) * action)
 
 
 def layer_widths(contract: MotorContract) -> tuple[int, ...]:
@@ -223,7 +250,10 @@ def _inputs(contract: MotorContract) -> list[dict[str, Any]]:
 
 
 def _outputs(contract: MotorContract) -> list[dict[str, Any]]:
-    return [{"name": "action", "shape": [contract.actions], "unit": "1", "low": -1.0, "high": 1.0, "meaning": ACTION}]
+    port = {"name": "action", "shape": [contract.actions], "unit": "1", "low": -1.0, "high": 1.0}
+    # Folders that were written before there was another kind do not name it.
+    kind = {} if contract.action == "state" else {"affine_in": contract.action}
+    return [{**port, **kind, "meaning": ACTIONS[contract.action]}]
 
 
 def motor_contract(table: Any, where: str) -> tuple[MotorContract, str]:
@@ -241,6 +271,7 @@ def motor_contract(table: Any, where: str) -> tuple[MotorContract, str]:
 
 def _fields(table: ContractTable) -> MotorContract:
     table.must_be("layers.activation", "tanh")
+    outputs = table.rows("outputs")
     contract = MotorContract(
         vehicle=table.entry("vehicle.name", str),
         limits=tuple((row.entry("low", float), row.entry("high", float)) for row in table.rows("vehicle.limits")),
@@ -249,6 +280,7 @@ def _fields(table: ContractTable) -> MotorContract:
         digest=table.entry("vehicle.sha256", str),
         rate=table.entry("rate_hz", float),
         history=table.entry("history", int),
+        action=outputs[0].entry("affine_in", Literal["state", "square"], "state") if outputs else "state",
         hidden=table.entry("layers.widths", tuple[Any, ...])[1:-1],
         training=table.entry("training", dict[str, Any]),
         notes=table.entry("notes", str),

@@ -14,7 +14,14 @@ from numpy.typing import ArrayLike
 from airworthy.core.arrays import Array, ArrayBool, ArrayF32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import to_matrix
-from airworthy.pilots.motor_policy.contract import INPUTS, OBSERVED, MotorContract, check_vehicle, read_motor_folder
+from airworthy.pilots.motor_policy.contract import (
+    INPUTS,
+    OBSERVED,
+    MotorContract,
+    check_vehicle,
+    commanded_states,
+    read_motor_folder,
+)
 from airworthy.pilots.pilot import Observation
 from airworthy.simulation.simulator import Simulator
 from airworthy.trajectories import Course, Trajectory
@@ -58,7 +65,7 @@ class MotorPolicy:
     def command(self, action: ArrayLike) -> Array:
         """Rotor states [unit of the contract] that actions (env, rotors) command."""
         low, high = np.array(self.contract.limits).T
-        return 0.5 * (low + high) + 0.5 * (high - low) * np.asarray(action, float)
+        return commanded_states(np.asarray(action, float), low, high, self.contract.action)
 
 
 def motor_observation(

@@ -11,8 +11,9 @@ from airworthy.core.schema import Bound, check_fields
 from airworthy.core.vectors import add, dot, matrix_columns, scale
 from airworthy.learning.environments.start import turned_start
 from airworthy.learning.environments.task import Judgement, peak, penalty, thrust_command
+from airworthy.learning.gradient.hover import HoverStart
 
-__all__ = ["MotorCommand", "Px4MotorCommand"]
+__all__ = ["START", "MotorCommand", "Px4MotorCommand"]
 
 _THRUST_MIN, _THRUST_MAX = 0.2, 1.2
 """Of a motor [N], as published for tinyprop."""
@@ -20,6 +21,8 @@ _PUBLISHED_WEIGHT = 0.372 * 9.81
 """Of its reward [N]; the vehicle weighs 0.373 kg."""
 _TILT, _SPREAD, _SPEED = 0.5235987755982988, 0.7, 0.5
 """Starts: roll and pitch +-30 degrees, position +-0.7 m, velocities +-0.5 m/s and rad/s."""
+START = HoverStart(position=_SPREAD, velocity=_SPEED, tilt=_TILT, rate=_SPEED, rotors=0.0)
+"""The same, as evaluations read it."""
 _POSITION_NOISE, _ANGLE_NOISE, _VELOCITY_NOISE, _RATE_NOISE = 1e-3, 0.0030441, 2e-3, 1e-3
 """Standard deviations [m, rad (pi / 1032), m/s, rad/s]."""
 

@@ -1,0 +1,64 @@
+"""What a user chooses about the motor-command task as published, and about how it is learnt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from airworthy.core.errors import unknown_name
+from airworthy.core.schema import Bound, check_fields
+from airworthy.learning.machine import SEED_MAX
+from airworthy.learning.native_ppo.options import PpoOptions
+from airworthy.learning.native_ppo.training import PpoTrainingOptions
+
+__all__ = ["MOTOR_COMMAND_REACH_M", "SHORT_FLIGHT", "MotorCommandConfig"]
+
+_TRAINERS = {"native_ppo": "by reward, on environments of the learning task"}
+PUBLISHED_STEPS = 160_000_000
+"""Of Aerial Gym's training (specification aerial_gym, 9.3)."""
+SHORT_FLIGHT = 150
+"""Decisions of a flight in training by our settings. After a second a flight has turned to its heading: of the published 600
+decisions nearly all show it near its target, and a third of the flights that begin the wrong way round are lost (measured)."""
+MOTOR_COMMAND_REACH_M = 5.5
+"""Beyond it a flight of the evaluation is lost [m], as published."""
+
+
+@dataclass(frozen=True)
+class MotorCommandConfig:
+    """How to learn, and on how many flights it is judged.
+
+    Raises:
+        AirworthyError: One sentence, if something cannot be learnt so.
+    """
+
+    trainer: str = "native_ppo"
+    """What learns; there is "native_ppo"."""
+    seed: Annotated[int, Bound(0, SEED_MAX)] = 0
+    """Of weights, starts and noise."""
+    steps: int = PUBLISHED_STEPS
+    """Decisions of all flights together; the published number."""
+    published: bool = False
+    """Learn with the published settings instead of ours: clip 0.05, two minibatches, entropy 0.01, flights of 600 decisions."""
+    hidden: tuple[int, int] = (32, 24)
+    """Widths of the two hidden layers."""
+    env_count: int = 4096
+    """Flights at once, a multiple of 16."""
+    flights: int = 1024
+    """On which it is judged."""
+    grid_flights: int = 256
+    """Under each condition of the robustness grid."""
+    mpc_flights: int = 64
+    """Of the MPC beside it; 0: without it."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.trainer not in _TRAINERS:
+            raise unknown_name("trainer", self.trainer, _TRAINERS)
+        self.options(self.seed)
+
+    def options(self, seed: int) -> PpoTrainingOptions:
+        """Return the trainer's options for a seed."""
+        settings = PpoOptions() if self.published else PpoOptions.settings()
+        ppo = replace(settings, seed=seed, hidden=self.hidden)
+        length = 0 if self.published else SHORT_FLIGHT
+        return PpoTrainingOptions("motor_command", self.env_count, self.steps, episode_steps=length, ppo=ppo)

@@ -1,0 +1,204 @@
+"""A motor policy that learns by reward, as a training that is stopped, gone on with, judged and flown like one by gradient."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+
+from airworthy.core.arrays import Array, ArrayF32
+from airworthy.core.errors import AirworthyError
+from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.core.schema import Bound, check_fields
+from airworthy.learning.environments import LearningTask, VectorTask
+from airworthy.learning.environments.tasks import HoverTask, MotorCommand
+from airworthy.learning.environments.tasks.motor_command import START as MOTOR_COMMAND_START
+from airworthy.learning.gradient.hover import OBSERVATION, HoverStart
+from airworthy.learning.machine import TrainingOptions
+from airworthy.learning.native_ppo.options import PpoOptions, PpoUpdate
+from airworthy.learning.native_ppo.trainer import NativePpo
+from airworthy.pilots.motor_policy.contract import commanded_states
+from airworthy.simulation.config import Randomization
+from airworthy.vehicles import Vehicle
+
+__all__ = ["TASKS", "PpoTraining", "PpoTrainingOptions"]
+
+TASKS = ("hover", "motor_command")
+"""Whose policies command rotors from position, velocity, attitude and body rate."""
+_DEPLOYED_HZ = 250.0
+"""Rate at which policies of the motor-command task are judged and fly (specification aerial_gym, 9.3)."""
+
+
+@dataclass(frozen=True)
+class PpoTrainingOptions(TrainingOptions):
+    """What is learnt by reward, for how long, and how."""
+
+    task: str = "hover"
+    """One of `TASKS`."""
+    env_count: Annotated[int, Bound(16, 1 << 20)] = 4096
+    """Flights at once, a multiple of 16."""
+    steps: Annotated[int, Bound(1, 10**12)] = 40_000_000
+    """Decisions of all flights together; whole updates are made."""
+    rate: Annotated[float, Bound(10.0, 1000.0, "Hz")] = 100.0
+    """Decisions per second in training."""
+    episode_steps: Annotated[int, Bound(0, 1_000_000)] = 0
+    """Decisions after which a flight is cut off; 0: as many as the task has. Of a long flight only the beginning shows large
+    errors of heading, at which policies are lost that have not learnt them."""
+    randomization: Randomization = field(default_factory=Randomization)
+    """How vehicles differ."""
+    ppo: PpoOptions = field(default_factory=PpoOptions)
+    """How it learns."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "PpoTrainingOptions.")
+        if self.task not in TASKS:
+            raise AirworthyError(f"Motor policies learn the task {self.task!r} not; expected {' or '.join(TASKS)}.")
+
+    @property
+    def seed(self) -> int:
+        """Of weights, starts, vehicles and noise."""
+        return self.ppo.seed
+
+    @property
+    def iterations(self) -> int:
+        """Updates."""
+        return math.ceil(self.steps / (self.env_count * self.ppo.rollout))
+
+    @property
+    def start(self) -> HoverStart:
+        """Where flights begin on which it is judged, as in training."""
+        return MOTOR_COMMAND_START if self.task == "motor_command" else HoverStart()
+
+    def differences(self, before: Mapping[str, Any]) -> list[str]:
+        """Fields in which an earlier training differs, in words."""
+        inner = before.get("ppo")
+        found = super().differences({**before, "ppo": asdict(self.ppo)})
+        return [*found, *self.ppo.differences(inner if isinstance(inner, Mapping) else {})]
+
+    def begin(self, vehicle: Vehicle) -> PpoTraining:
+        """Return the training of a vehicle's policy."""
+        return PpoTraining(vehicle, self)
+
+
+class PpoTraining:
+    """A policy that learns by reward to hold a place.
+
+    Args:
+        vehicle: Whose rotors it commands.
+        options: How.
+        threads: Most threads; the numbers are the same.
+
+    Raises:
+        AirworthyError: The vehicle cannot hover, or its rotors do not fit the task's commands.
+    """
+
+    trainer: ClassVar[str] = "native_ppo"
+    history = 0
+    raised = 0
+
+    def __init__(self, vehicle: Vehicle, options: PpoTrainingOptions | None = None, threads: int | None = None):
+        self.vehicle, self.options = vehicle, options or PpoTrainingOptions()
+        o = self.options
+        task: HoverTask | MotorCommand = HoverTask(rate=o.rate) if o.task == "hover" else MotorCommand(rate=o.rate)
+        self.task: LearningTask = replace(task, episode_steps=o.episode_steps or task.episode_steps)
+        environments = VectorTask(self.task, o.env_count, vehicle, o.seed, o.randomization, threads=threads)
+        self.law: Literal["state", "square"] = "state" if o.task == "hover" else "square"
+        if self.law == "square":
+            _check_squares(vehicle, environments)
+        self.ppo = NativePpo(environments, o.ppo, threads)
+        self.last: PpoUpdate | None = None
+        """What the last update came to."""
+        self.lost = 0
+        """Flights that ended otherwise than by their time."""
+
+    @property
+    def iteration(self) -> int:
+        """Updates done."""
+        return self.ppo.updates
+
+    @property
+    def env_steps(self) -> int:
+        """Decisions so far, over all flights."""
+        return self.ppo.env_steps
+
+    @property
+    def finished(self) -> bool:
+        """Whether all is learnt."""
+        return self.iteration >= self.options.iterations
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """Widths of the policy's hidden layers."""
+        return self.options.ppo.hidden
+
+    @property
+    def flown_rate(self) -> float:
+        """Decisions per second of the policy when it flies [Hz]."""
+        return _DEPLOYED_HZ if self.options.task == "motor_command" else self.options.rate
+
+    @property
+    def hover(self) -> Array:
+        """Actions of hover, (rotors,)."""
+        return np.clip(self.ppo.environments.hover_action.astype(float), -1.0, 1.0)
+
+    @property
+    def weights(self) -> list[ArrayF32]:
+        """Weight and bias of each layer of the policy, as a motor policy's folder holds them."""
+        first, *rest = (w.copy() for w in self.ppo.policy_weights)
+        return [first if self.options.task == "hover" else _of_motor_policy(first), *rest]
+
+    def prepare(self) -> None:
+        """Build the kernels: making the environments did."""
+
+    def step(self) -> float:
+        """Fly a rollout and learn from it; returns less the mean reward per step."""
+        self.last = self.ppo.update()
+        self.lost += self.last.terminated
+        return -self.last.reward
+
+    def metrics(self, cost: float) -> dict[str, Any]:
+        """Return what is written down of the last update."""
+        assert self.last is not None
+        row = {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in asdict(self.last).items()}
+        return {**row, "cost": cost, "lost": self.lost}
+
+    def save(self) -> Checkpoint:
+        """Everything that the next update depends on."""
+        inner = self.ppo.save()
+        return Checkpoint(inner.number, inner.arrays, {**inner.notes, "lost": self.lost})
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from what `save` gave, to the same bits."""
+        self.ppo.restore(checkpoint)
+        self.lost = int(checkpoint.notes["lost"])
+
+
+def _check_squares(vehicle: Vehicle, environments: VectorTask) -> None:
+    """Refuse rotors whose limits are not the task's least and largest thrust: a motor policy's folder could not say it."""
+    low, high = (np.array([getattr(rotor, f"speed_{end}") for rotor in vehicle.rotors]) for end in ("min", "max"))
+    for action in (-1.0, 0.0, 1.0):
+        asked = environments.command(np.full(len(low), action))
+        if not np.allclose(asked, commanded_states(np.full(len(low), action), low, high, "square"), rtol=1e-4):
+            raise AirworthyError(
+                f"The task motor_command commands thrusts that are not those of the rotors of {vehicle.name!r} at their limits:"
+                " learn the task hover with this vehicle."
+            )
+
+
+def _of_motor_policy(first: ArrayF32) -> ArrayF32:
+    """First layer over the inputs of a motor policy, which hold those of the motor-command task: the same function.
+
+    Args:
+        first: Over the way to the target 3, two rows of the rotation matrix 6, velocity 3, body rate 3; (width, 15).
+    """
+    whole = np.zeros((len(first), OBSERVATION), np.float32)
+    # A motor policy sees position less the target's, half the velocity, the matrix by columns, a tenth of the rate.
+    whole[:, 0:3] = -first[:, 0:3]
+    whole[:, 3:6] = 2.0 * first[:, 9:12]
+    for row in range(2):
+        whole[:, [6 + 3 * column + row for column in range(3)]] = first[:, 3 + 3 * row : 6 + 3 * row]
+    whole[:, 15:18] = 10.0 * first[:, 12:15]
+    return whole
