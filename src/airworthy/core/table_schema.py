@@ -118,6 +118,11 @@ def check_same(given: Any, wanted: Any, where: str, exact: bool = True) -> None:
 def number_array(value: Any, depth: int, where: str) -> Array:
     """Return numbers nested as many lists deep, float64; for lists too long to be looked at one by one.
 
+    Args:
+        value: As it was parsed.
+        depth: How many lists stand in one another.
+        where: Begins messages.
+
     Raises:
         AssetError: The lists are ragged or of another depth, or hold what is no number.
     """

@@ -78,7 +78,13 @@ class ContractTable:
     """Begins messages; a file's place ends in ": "."""
 
     def entry(self, name: str, kind: Any, default: Any = MISSING) -> Any:
-        """Return one entry, as `TableSchema.entry`."""
+        """Return one entry, as `TableSchema.entry`.
+
+        Args:
+            name: Of the entry; dots lead into tables.
+            kind: Its type, with bounds as annotations.
+            default: Where there is none; without one, it has to be there.
+        """
         return SCHEMA.entry(self.table, name, kind, self.where, default)
 
     def rows(self, name: str) -> list[ContractTable]:
@@ -87,7 +93,14 @@ class ContractTable:
         return [ContractTable(row, f"{label}[{k}]") for k, row in enumerate(self.entry(name, tuple[Any, ...]))]
 
     def must_be(self, name: str, wanted: Any, exact: bool = True, free: str = "") -> None:
-        """Refuse an entry other than this program's, as `check_same`; entries of its tables called `free` are not looked at."""
+        """Refuse an entry other than this program's, as `check_same`.
+
+        Args:
+            name: Of the entry.
+            wanted: What it is in this program.
+            exact: Numbers have to be equal; otherwise to rounding.
+            free: Name of an entry of its tables that is not looked at.
+        """
         given = self.entry(name, Any)
         check_same(_without(given, free), _without(wanted, free), self._label(name), exact)
 
