@@ -98,7 +98,7 @@ class ContractTable:
         Args:
             name: Of the entry.
             wanted: What it is in this program.
-            exact: Numbers have to be equal; otherwise to rounding.
+            exact: Whether a table may have no other entries than the wanted ones.
             free: Name of an entry of its tables that is not looked at.
         """
         given = self.entry(name, Any)
