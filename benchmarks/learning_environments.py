@@ -1,6 +1,6 @@
 """Speed of environments of a learning task: steps with reward, reset, randomisation and observation, and a full reset.
 
-python benchmarks/learning_environments.py [--seconds 1.0] [--rounds 5]
+python benchmarks/learning_environments.py [--seconds 1.0] [--rounds 5] [--tasks]
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from airworthy.learning import VectorTask
+from airworthy.learning.environments.tasks import SHIPPED
 from airworthy.simulation import Randomization
 from benchmarks import hardware
 
@@ -25,22 +26,28 @@ RESET_SIZE = 16_384
 SPREAD = Randomization(mass=0.2, inertia=0.3, thrust=0.1, rotor=0.05, lag=0.3)
 
 
-def environments(count: int, threads: int | None) -> VectorTask:
-    """Return the task of Aerial Gym by motor commands, every vehicle drawn anew, ages spread as in training."""
-    task = VectorTask("motor_command", count, randomization=SPREAD, threads=threads)
+def environments(count: int, threads: int | None, name: str = "motor_command") -> VectorTask:
+    """Return a task, every vehicle drawn anew, ages spread as in training."""
+    task = VectorTask(name, count, randomization=SPREAD, threads=threads)
     task.age[:] = np.random.default_rng(0).integers(0, task.task.episode_steps, count)
     return task
 
 
 def steps_per_second(task: VectorTask, seconds: float) -> float:
     """Env-steps per second over at least `seconds`, by actions about hover, so that flights end by crashes and by time."""
-    actions = (0.4 + 0.2 * np.random.default_rng(1).normal(size=(8, task.env_count, task.action_count))).astype(np.float32)
-    started, steps = time.perf_counter(), 0
-    while time.perf_counter() - started < seconds:
+    return stepped(task, seconds, time.perf_counter)
+
+
+def stepped(task: VectorTask, seconds: float, clock: Callable[[], float]) -> float:
+    """Env-steps per second of a clock over at least `seconds` of it."""
+    noise = 0.2 * np.random.default_rng(1).normal(size=(8, task.env_count, task.action_count))
+    actions = (np.asarray(task.hover_action) + noise).astype(np.float32)
+    started, steps = clock(), 0
+    while clock() - started < seconds:
         for k in range(16):
             task.step(actions[k % 8])
         steps += 16
-    return steps * task.env_count / (time.perf_counter() - started)
+    return steps * task.env_count / (clock() - started)
 
 
 def reset_seconds(task: VectorTask) -> float:
@@ -62,10 +69,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=1.0, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--tasks", action="store_true", help="every task instead, 4,096 environments, one thread, CPU time")
     given = parser.parse_args()
     cores = hardware.use_cores(1_000)
     for name, value in hardware.describe(cores).items():
         print(f"{name}: {value}")
+    if given.tasks:
+        print("\nM env-steps per CPU second, 4,096 environments, one thread: median (least to largest)")
+        for shipped in SHIPPED:
+            task = environments(4_096, 1, shipped.name)
+            middle, least, most = measured(lambda task=task: stepped(task, given.seconds, time.process_time), given.rounds)
+            print(f"{shipped.name:31} {middle / 1e6:5.1f} ({least / 1e6:.1f} to {most / 1e6:.1f})")
+        return
     print(f"\nmotor_command with reward, reset, randomisation and observation; median of {given.rounds} (least to largest)")
     for threads in sorted({1, len(cores)}):
         for count in SIZES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,9 +10,12 @@ import pytest
 
 from airworthy.core.arrays import ArrayF32
 from airworthy.core.errors import AirworthyError
-from airworthy.learning import Curriculum, FlightConditions, HoverTask, Judgement, VectorTask
+from airworthy.learning import Curriculum, FlightConditions, HoverTask, Judgement, PositionByVelocity, VectorTask
 from airworthy.learning.environments.conditions import CurriculumState
 from airworthy.learning.environments.twin import VectorTwin
+from airworthy.learning.native_ppo import NativePpo, PpoOptions
+from airworthy.vehicles import vehicle
+from airworthy.vehicles.record import CollisionBody
 
 TASK = HoverTask(episode_steps=20)
 LATE = FlightConditions((0, 2), (1, 3), guidance=0.3, staggered=True)
@@ -101,6 +104,30 @@ def test_guided_flights_begin_at_the_goal_and_first_ages_are_spread() -> None:
     assert (environments.age == 0).all()  # only the first flights are staggered
 
 
+def test_the_ground_ends_flights_that_touch_it_with_the_value_of_a_crash() -> None:
+    """A box of 0.2 x 0.1 x 0.02 m half lengths: its lowest corner by the rotation matrix, written out once more."""
+    body = replace(vehicle("lmf2"), body=CollisionBody("box", (0.2, 0.1, 0.02)))
+    conditions = FlightConditions(ground=-0.9)
+    environments = VectorTask(PositionByVelocity(noise=False), 200, vehicle=body, seed=3, conditions=conditions)
+    twin, touched_count = VectorTwin(environments), 0
+    corners = np.array([[x, y, z] for x in (-0.2, 0.2) for y in (-0.1, 0.1) for z in (-0.02, 0.02)])
+    down = np.tile([0.8, 0.0, -1.0, 0.5], (200, 1)).astype(np.float32)
+    for k in range(170):
+        if k % 10 == 0:
+            twin = VectorTwin(environments)
+        flown = twin._shape.flown(tuple(twin.state), tuple(down.T), twin._record())
+        x, y, z, w = flown[6:10]
+        rows = np.array([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)])
+        lowest = flown[2] + (corners @ rows).min(axis=0)
+        expected, result = twin.step(down), environments.step(down)
+        sure = np.abs(lowest + 0.9) > 1e-5
+        np.testing.assert_array_equal(result.terminated[sure], (lowest < -0.9)[sure])
+        np.testing.assert_array_equal(result.terminated[sure], expected.terminated[sure])
+        np.testing.assert_array_equal(result.reward[result.terminated], -50.0)
+        touched_count += int(result.terminated.sum())
+    assert touched_count > 100
+
+
 @dataclass(frozen=True)
 class Harder(HoverTask):
     """Starts spread with the level; whoever is asked to climbs well."""
@@ -168,6 +195,20 @@ def test_each_environment_has_a_level_of_its_own() -> None:
     np.testing.assert_array_equal(environments.level, np.where(fine, 6.0, 0.0))
     np.testing.assert_array_equal(twin.level[0], environments.level)
     np.testing.assert_allclose(environments.state[0], twin.state[0], atol=1e-5)
+
+
+def test_a_rollout_in_one_launch_keeps_conditions_and_moves_levels_at_its_end() -> None:
+    task = Harder(episode_steps=5, curriculum=Curriculum(0, 10, rise=3, window=16 * 32, each="steps"))
+    environments, alone = (VectorTask(task, 32, conditions=LATE) for _ in range(2))
+    trainer = NativePpo(environments, PpoOptions(hidden=(16, 16), rollout=16, minibatches=1))
+    flown, width = trainer.fly(), environments.observation_count
+    for k, sample in enumerate(trainer.samples):
+        actions = sample[:, width : width + 4].transpose(0, 2, 1).reshape(32, 4)
+        np.testing.assert_array_equal(sample[:, :width].transpose(0, 2, 1).reshape(32, width), alone.observation)
+        assert (alone.step(actions).ends.ended == flown.ended[k]).all()
+    np.testing.assert_array_equal(environments.state, alone.state)
+    np.testing.assert_array_equal(environments.level, 3.0)
+    np.testing.assert_array_equal(alone.level, 3.0)
 
 
 def test_mistakes_are_told() -> None:

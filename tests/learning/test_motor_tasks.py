@@ -98,7 +98,11 @@ def test_the_px4_reward_is_the_published_one() -> None:
 def l2f_record(progress: float = 0.0) -> Any:
     vehicle = l2f_crazyflie()
     return SimpleNamespace(
-        hover=hover_speed(vehicle), rotor_min=(0.0,) * 4, rotor_max=(vehicle.rotors[0].speed_max,) * 4, progress=progress
+        hover=hover_speed(vehicle),
+        rotor_min=(0.0,) * 4,
+        rotor_max=(vehicle.rotors[0].speed_max,) * 4,
+        progress=progress,
+        touched=0.0,
     )
 
 

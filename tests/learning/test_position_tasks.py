@@ -55,7 +55,7 @@ def ap(x: Array, m: float, a: float) -> Array:
 
 def judged(task: Any, given: tuple[Array, Array, Array, Array]) -> tuple[dict[str, Array], Array]:
     before, after, action, past = (tuple(x) for x in given)
-    found = task.judge(before, after, action, past, SimpleNamespace())
+    found = task.judge(before, after, action, past, SimpleNamespace(touched=0.0))
     return found.terms, sum(np.asarray(x) for x in found.terms.values())
 
 

@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "tune": ("airworthy.cli.tune", "gains for a vehicle: swept, flown, with loop margins, as a file for --gains"),
     "synthesize": ("airworthy.cli.learning.synthesize", "expert roll-outs with what the drone sees -> a data set to train on"),
     "train": ("airworthy.cli.learning.train", "a vehicle alone, or expert data -> weights of a policy, with a report"),
+    "tasks": ("airworthy.cli.learning.tasks", "list the tasks that are learnt by reward, show one"),
     "export": ("airworthy.cli.learning.export", "a trained policy as an ONNX model that carries its contract"),
     "seal": ("airworthy.cli.learning.seal", "check a network's folder of an earlier version, and vouch for its contract"),
     "evaluate": ("airworthy.cli.evaluate", "pilots under every condition of the tracking protocol -> a table and a report"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -28,6 +28,9 @@ class FlightConditions:
     """Share of flights that begin exactly at the goal, at rest."""
     staggered: bool = False
     """First flights begin at ages drawn over an episode, so that time limits do not cut all of them off at once."""
+    ground: Annotated[float | None, Bound(-1e4, 1e4, "m")] = None
+    """Height of a level ground, where a flight ends as soon as the vehicle's body touches it, with the task's own value of a
+    crash where it has one; None: there is no ground. Flights that begin in it end with their first step."""
 
     def __post_init__(self) -> None:
         check_fields(self, "FlightConditions.")
@@ -41,7 +44,7 @@ class FlightConditions:
     @property
     def drawn(self) -> bool:
         """Whether numbers of their own are drawn for them."""
-        return self != FlightConditions()
+        return replace(self, ground=None) != FlightConditions()
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from types import SimpleNamespace
@@ -15,14 +15,15 @@ from airworthy.core.arrays import Vector
 from airworthy.core.errors import AirworthyError
 from airworthy.core.layout import Layout
 from airworthy.core.native_kernel import native_kernel, shared_source
+from airworthy.core.ops import maximum, minimum, where
 from airworthy.core.random import Stream
 from airworthy.core.tracing import Graph, TracedBlock, needed_inputs, trace
-from airworthy.core.vectors import choose
+from airworthy.core.vectors import choose, dot, matrix_columns
 from airworthy.dynamics.state import padded_rotor_count
 from airworthy.learning.environments.conditions import Curriculum, FlightConditions
 from airworthy.learning.environments.controller import Controller
 from airworthy.learning.environments.drawn import drawn_rows
-from airworthy.learning.environments.task import LearningTask
+from airworthy.learning.environments.task import Judgement, LearningTask
 from airworthy.learning.environments.traits import TaskTraits, traits_of
 from airworthy.learning.gradient.dynamics import BODY, Form, Surrogate, physics_step
 from airworthy.simulation.config import Randomization
@@ -121,6 +122,28 @@ class EnvironmentShape:
             state = self.physics(state, command, p)
         return state
 
+    def judged(self, before: Vector, after: Vector, action: Vector, p: Any) -> Judgement:
+        """Return what the task says of a step, and the ground.
+
+        Args:
+            before: State before it.
+            after: State after it.
+            action: That was taken.
+            p: Parameters, with the past action and the memory.
+        """
+        height = self.conditions.ground
+        if height is None:
+            return self.task.judge(before, after, action, p.past, p)
+        # Lowest of the points that the body stands on, as the simulator's ground sees it.
+        up = tuple(column[2] for column in matrix_columns(after[6:10]))
+        lowest = dot(up, p.contact_point[0])
+        for point in p.contact_point[1:]:
+            lowest = minimum(lowest, dot(up, point))
+        p.touched = where(after[2] + lowest - p.contact_radius < height, 1.0, 0.0)
+        found = self.task.judge(before, after, action, p.past, p)
+        ended, success = maximum(found.terminated, p.touched), where(p.touched > 0.5, 0.0, found.success)
+        return replace(found, terminated=ended, success=success)
+
 
 @dataclass(frozen=True)
 class FlightRows:
@@ -169,7 +192,7 @@ class EnvironmentParameters:
         self.memory = len(begun)
         p.memory = some("m", self.memory)
         after = shape.flown(s, a, p)
-        judged = shape.task.judge(s, after, a, p.past, p)
+        judged = shape.judged(s, after, a, p)
         kept = traits.remember(s, after, a, p)
         if len(kept) != self.memory:
             raise AirworthyError(f"{shape.task.name} remembers {self.memory} numbers at first, then {len(kept)}.")
@@ -220,6 +243,7 @@ class EnvironmentParameters:
         if not self.shape.traits.by_rotor:
             record.control = self.shape.controller.record(read, self.layout.offsets["control_mass"])
         record.past, (record.age, level), record.memory = past, flight, memory
+        record.touched = 0.0
         curriculum = self.shape.traits.curriculum
         # Without a curriculum flights are as hard as they come.
         record.progress = 1.0
@@ -343,7 +367,7 @@ def _blocks(parameters: EnvironmentParameters) -> list[TracedBlock]:
         return trace(called, name, {**inputs, **size}, {"out": count})
 
     def judged(s: Vector, after: Vector, a: Vector, p: Any) -> list[Any]:
-        found = task.judge(s, after, a, p.past, p)
+        found = shape.judged(s, after, a, p)
         return [*found.terms.values(), found.terminated, found.success, *traits.remember(s, after, a, p)]
 
     wanted = _wanted(parameters)

@@ -24,7 +24,7 @@ class TaskTraits:
 
     Functions read what belongs to the flight from the record of parameters: `p.past` is the last action, `p.age` how many
     policy steps the flight has behind it in the (earlier) state, `p.progress` its curriculum's from 0 to 1, `p.memory` what
-    it remembers.
+    it remembers, and in `judge` `p.touched` is 1 where the body touched the ground, else 0.
     """
 
     task: Any

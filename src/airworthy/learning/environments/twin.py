@@ -69,7 +69,7 @@ class VectorTwin:
         p, before = self._record(), tuple(self.state)
         with np.errstate(all="ignore"):
             stepped = self._shape.flown(before, tuple(reaching), p)
-            judged = self.task.judge(before, stepped, tuple(a), p.past, p)
+            judged = self._shape.judged(before, stepped, tuple(a), p)
             memory = _rows(self._shape.traits.remember(before, stepped, tuple(a), p), len(self.age))
         terms = judged.terms
         after, values = _rows(stepped), _rows(tuple(terms.values()), len(self.age))

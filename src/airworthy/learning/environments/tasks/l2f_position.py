@@ -211,7 +211,7 @@ class L2fPosition:
             maximum(maximum(absolute(v[0]), absolute(v[1])), absolute(v[2])) for v in (after[:3], after[3:6], after[10:13])
         ]
         limits = (self.reach_m, self.velocity_limit, self.rate_limit)
-        lost = sum((where(w > limit, 1.0, 0.0) for w, limit in zip(worst, limits, strict=True)), start=0.0) > 0.5
+        lost = sum((where(w > limit, 1.0, 0.0) for w, limit in zip(worst, limits, strict=True)), start=p.touched) > 0.5
         kept = {name: where(lost, 0.0, x) for name, x in terms.items()}
         return Judgement(kept, where(lost, 1.0, 0.0), where(norm(after[:3]) < 0.1, 1.0, 0.0))
 

@@ -125,8 +125,8 @@ class _Position:
         # Specification, learning by reward, 3.1: times dt / 0.01 s.
         return distance, (earlier - distance) * (_RATE / self.rate)
 
-    def _judged(self, terms: dict[str, Scalar], distance: Scalar, crash: float) -> Judgement:
-        lost = distance > self.crash_m
+    def _judged(self, terms: dict[str, Scalar], distance: Scalar, crash: float, p: Any) -> Judgement:
+        lost = where(distance > self.crash_m, 1.0, p.touched) > 0.5
         # Success within 10 cm: ours.
         return Judgement(crashed_terms(terms, lost, crash), where(lost, 1.0, 0.0), where(distance < 0.1, 1.0, 0.0))
 
@@ -166,7 +166,7 @@ class PositionByVelocity(_Position):
             "closer": closer,
             "yaw": cusp(_euler(after[6:10])[2], 2.0, 3.0),
         }
-        return self._judged(terms, distance, -50.0)
+        return self._judged(terms, distance, -50.0, p)
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class PositionByAcceleration(_Position):
             "near": peak(distance, 2.0, 1.0),
             "speed": 0.2 * speed,
         }
-        return self._judged(terms, distance, -50.0)
+        return self._judged(terms, distance, -50.0, p)
 
 
 @dataclass(frozen=True)
@@ -276,4 +276,4 @@ class PositionByAttitude(_Position):
         tilt = 1.0 - matrix_columns(after[6:10])[2][2]
         up, spin = 0.2 / (0.1 + tilt * tilt), 3.0 / (1.0 + dot(after[10:13], after[10:13]))
         terms = {"position": place, "distance": (20.0 - distance) * (1.0 / 40.0), "upright": place * up, "spin": place * spin}
-        return self._judged(terms, distance, -20.0)
+        return self._judged(terms, distance, -20.0, p)

@@ -1,0 +1,83 @@
+"""`airworthy tasks`: list the tasks that are learnt by reward, show one."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+from tyro.conf import Positional
+
+from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
+from airworthy.learning.environments import LearningTask, learning_task, learning_tasks
+from airworthy.learning.environments.traits import traits_of
+
+PROG = "airworthy tasks"
+_DESCRIPTION = "List the tasks that are learnt by reward. Also: airworthy tasks show NAME."
+
+
+@dataclass(frozen=True)
+class ShowTaskConfig:
+    """What to show."""
+
+    name: Positional[str]
+    """Of the task (`airworthy tasks` lists them)."""
+    json: bool = False
+    """Print every field as JSON."""
+
+
+def main(argv: list[str]) -> int:
+    """Run `airworthy tasks`; users' mistakes raise AirworthyError, which the command line prints."""
+    commands: Subcommands = {
+        "list": (ListConfig, _list, _DESCRIPTION),
+        "show": (ShowTaskConfig, _show, "Show one task, and its options with what they are by default."),
+    }
+    return run_subcommand(PROG, commands, argv)
+
+
+def _head(task: LearningTask) -> dict[str, Any]:
+    traits = traits_of(task)
+    return {
+        "name": task.name,
+        "commands": traits.level,
+        "vehicle": task.vehicle,
+        "rate_hz": task.rate,
+        "episode_steps": task.episode_steps,
+        "curriculum": traits.curriculum is not None,
+        "description": " ".join((inspect.getdoc(type(task)) or "").split("\n\n")[0].split()),
+    }
+
+
+def _options(task: Any) -> dict[str, Any]:
+    return dataclasses.asdict(task) if dataclasses.is_dataclass(task) and not isinstance(task, type) else {}
+
+
+def _list(config: ListConfig) -> int:
+    rows = [_head(learning_task(name)) for name in learning_tasks()]
+    if config.json:
+        emit_json(rows)
+        return 0
+    columns = {
+        "name": "name",
+        "commands": "commands",
+        "vehicle": "vehicle",
+        "rate [Hz]": "rate_hz",
+        "steps": "episode_steps",
+        "what": "description",
+    }
+    show_table(f"{len(rows)} tasks", list(columns), [[row[key] for key in columns.values()] for row in rows])
+    return 0
+
+
+def _show(config: ShowTaskConfig) -> int:
+    task = learning_task(config.name)
+    if config.json:
+        emit_json({**_head(task), "options": _options(task)})
+        return 0
+    for key, value in _head(task).items():
+        print(f"{key:24}{value}")
+    print("options")
+    for key, value in _options(task).items():
+        print(f"  {key:22}{value}")
+    return 0
