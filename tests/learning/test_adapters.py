@@ -388,11 +388,21 @@ SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), 
 
 
 @pytest.mark.parametrize(
-    ("index", "module"), [(0, "numpy"), (1, "numpy"), (2, "gymnasium"), (3, "stable_baselines3"), (4, "rsl_rl"), (5, "skrl")]
+    ("index", "module"),
+    [
+        (0, "numpy"),
+        (1, "numpy"),
+        (2, "numpy"),
+        (3, "gymnasium"),
+        (4, "stable_baselines3"),
+        (5, "rsl_rl"),
+        (6, "skrl"),
+        (7, "numpy"),
+    ],
 )
 def test_snippets_of_the_page_run(index: int, module: str) -> None:
     pytest.importorskip(module)
-    assert len(SNIPPETS) == 6
+    assert len(SNIPPETS) == 8
     names: dict[str, Any] = {}
     exec(compile(SNIPPETS[index], "reinforcement_learning.md", "exec"), names)
     if index == 1:

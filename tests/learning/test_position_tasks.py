@@ -196,5 +196,7 @@ def test_other_vehicles_get_gains_of_their_own_and_unstable_ones_are_told() -> N
     for _ in range(300):
         environments.step(np.zeros((16, 4)))
     assert np.abs(environments.state[3:6]).max() < 0.05
+    with pytest.raises(AirworthyError, match="commands velocity, and no rotors"):
+        environments.command(np.zeros(4))
     with pytest.raises(AirworthyError, match="unstable at 100 steps of physics a second: give the task more"):
         VectorTask(PositionByAttitude(physics_steps=1), 16)

@@ -181,7 +181,12 @@ class VectorTask:
 
         Args:
             action: (actions,).
+
+        Raises:
+            AirworthyError: The task commands a controller.
         """
+        if not self._shape.traits.by_rotor:
+            raise AirworthyError(f"The task {self.task.name!r} commands {self._shape.traits.level}, and no rotors.")
         p = self._parameters.of(self._host["nominal"][:, 0].astype(float))
         return np.asarray(self.task.command(tuple(action), p), float)
 
