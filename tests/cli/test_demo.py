@@ -69,7 +69,7 @@ def test_all_parts_run_once(ran: list[str], capsys: Output) -> None:
     assert main(["demo", "--out", "demo"]) == 0
     assert ran == list(PARTS)
     printed = capsys.readouterr().out
-    assert re.findall(r"^\[(\d)/7\]", printed, re.MULTILINE) == list("1234567")
+    assert re.findall(r"^\[(\d)/9\]", printed, re.MULTILINE) == list("123456789")
     assert "airworthy view demo" in printed
     assert main(["demo", "--out", "demo"]) == 0
     assert ran == list(PARTS)
@@ -82,8 +82,8 @@ def test_a_stopped_demo_goes_on(ran: list[str], monkeypatch: pytest.MonkeyPatch,
     whole = DemoPart.run
     monkeypatch.setattr(DemoPart, "run", lambda part: 130 if part.name == "training" else whole(part))
     assert main(["demo", "--out", "demo"]) == 130
-    assert ran == ["expert", "data"]
-    assert "stopped in part 3 of 7" in capsys.readouterr().err
+    assert ran == ["hover", "hover_flight", "expert", "data"]
+    assert "stopped in part 5 of 9" in capsys.readouterr().err
     monkeypatch.setattr(DemoPart, "run", whole)
     assert main(["demo", "--out", "demo", "--json"]) == 0
     assert ran == list(PARTS)
@@ -104,7 +104,7 @@ def test_a_signal_anywhere_in_a_part_stops_the_demo_in_a_sentence(
 
     monkeypatch.setattr(DemoPart, "run", stopped)
     assert main(["demo", "--out", "demo"]) == code
-    assert capsys.readouterr().err == "The demo stopped in part 1 of 7; the same command goes on there.\n"
+    assert capsys.readouterr().err == "The demo stopped in part 1 of 9; the same command goes on there.\n"
     assert json.loads(Path("demo/demo.json").read_text())["made"] == []
     assert signal.getsignal(signal.SIGTERM) is not None
 
@@ -126,7 +126,7 @@ def test_a_part_that_fails_is_named(ran: list[str], monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(DemoPart, "run", fail)
     assert main(["demo", "--out", "demo"]) == 2
-    said = "Could not write 'x': No space left on device. This was in part 1 of 7; the same command goes on there.\n"
+    said = "Could not write 'x': No space left on device. This was in part 1 of 9; the same command goes on there.\n"
     assert capsys.readouterr().err == said
 
 
@@ -159,7 +159,7 @@ def test_what_cannot_be_made_is_left_out_and_said(ran: list[str], monkeypatch: p
     monkeypatch.setattr(makers, "find_spec", lambda name: None)
     monkeypatch.setattr(makers, "_has_statues", lambda: False)
     assert main(["demo", "--out", "demo"]) == 0
-    assert ran == ["expert", "data", "evidence", "policy"]
+    assert ran == ["hover", "hover_flight", "expert", "data", "evidence", "policy"]
     printed = capsys.readouterr().out
     assert printed.count("pip install torch==2.13.0") == 2
     assert "AIRWORTHY_DATA" in printed
@@ -168,7 +168,7 @@ def test_what_cannot_be_made_is_left_out_and_said(ran: list[str], monkeypatch: p
 def test_another_demo_in_the_folder_is_refused(ran: list[str], capsys: Output) -> None:
     assert main(["demo", "--out", "demo"]) == 0
     assert main(["demo", "--out", "demo", "--seed", "1"]) == 2
-    assert "holds another demo ('0' in its command 'airworthy fly', now '1')" in capsys.readouterr().err
+    assert "holds another demo ('0' in its command 'airworthy train', now '1')" in capsys.readouterr().err
     Path("demo/demo.json").write_text('{"commands": 3}')
     assert main(["demo", "--out", "demo"]) == 2
     assert "damaged" in capsys.readouterr().err
@@ -181,6 +181,33 @@ def test_the_page_of_an_empty_demo_says_so(tmp_path: Path) -> None:
     assert "has not come to the evidence yet" in text
     assert text.count("<li>") == len(PARTS)
     assert not re.search(r"https?://", text)
+
+
+def test_what_learns_first_stands_beside_the_controller_it_is_judged_by(tmp_path: Path) -> None:
+    commands = {part.name: " ".join(part.tokens) for part in parts_of(tmp_path, 5, 3, "cpu")}
+    assert commands["hover"].startswith("train hover --vehicle carl ")
+    assert f"--pilot policy:{tmp_path / 'hover'} " in commands["hover_flight"]
+    figures = {"flights": 64, "kept_percent": 98.4375, "kept_interval_percent": [91.7, 99.7], "median_error_m": 0.0029}
+    absent = ("p95_error_m", "median_settling_s", "median_overshoot_m", "energy_of_hover", "action_jitter", "worst_tilt_deg")
+    figures |= dict.fromkeys(absent)
+    beside = [
+        {"name": "geometric controller", **figures, "median_error_m": 0.0071, "verdict": "The learnt policy wins."},
+        {"name": "MPC", "reason": "It cannot fly this vehicle."},
+    ]
+    learnt = {"vehicle": "carl", "training_wall_s": 0.913, "training_cpu_s": 0.874, "env_steps": 3_200_000, **figures}
+    (tmp_path / "hover").mkdir()
+    (tmp_path / "hover" / "summary.json").write_text(json.dumps({**learnt, "baselines": beside}))
+    parts = parts_of(tmp_path, 1, 0, "cpu", quick=True)
+    manifest = journals.DemoManifest(tmp_path, [], [part.command_line for part in parts], ["hover"])
+    text = write_page(tmp_path, parts, manifest).read_text()
+    assert "0.91 s on this machine (0.87 s of the processor's), 3.2 million steps" in text
+    assert "kept 98.44 % of its flights, with a median error of 0.29 cm" in text
+    assert 'href="hover/report.html"' in text
+    rows = re.findall(r"<tr><td>(.*?)</td>.*?<td>(0\.\d\d)</td>", text)
+    assert rows == [("learnt policy", "0.29"), ("geometric controller", "0.71")]
+    assert "The learnt policy wins." in text
+    assert re.search(r'learnt to hover in</div><div class="value">0.91 <small>s', text)
+    assert "by its target" not in text
 
 
 def test_a_network_that_has_learnt_nothing_is_not_praised() -> None:

@@ -20,9 +20,9 @@ from airworthy.core.schema import check_fields
 
 PROG = "airworthy demo"
 _DESCRIPTION = (
-    "Fly the expert through a hall of Gaussian splats, make data of what a drone would see, train a network on them from"
-    " scratch, and put the policy that comes with this version through every condition of the tracking protocol; one page tells"
-    " it all."
+    "Learn to hover by motor commands, from nothing, in about a second. Then fly the expert through a hall of Gaussian splats,"
+    " make data of what a drone would see, train a network on them from scratch, and put the policy that comes with this"
+    " version through every condition of the tracking protocol; one page tells it all."
     " Each part is a command of its own, which is printed. A stopped demo goes on where it was."
 )
 

@@ -24,15 +24,15 @@ from airworthy.core.runs.block_job import describe_machine
 from airworthy.evaluation.statistics import SUMMARY_FILE, read_summary
 from airworthy.reports.film.flight_track import film_content
 from airworthy.reports.flight_report import REPORT_FILE
-from airworthy.reports.page import card, fixed, heads, markup, measured, page_of
+from airworthy.reports.page import DASH, card, fixed, heads, markup, measured, page_of
 from airworthy.tasks.declared_metrics import CONDITION, PAIRED, metric
 
 __all__ = ["DEMO_FILE", "PARTS", "DemoManifest", "DemoPart", "parts_of", "write_page"]
 
 # ---- The parts of the demo: each a command that anyone can call by itself ---------------------------------------------------
 
-PARTS = ("expert", "data", "training", "first_flights", "evidence", "statues", "policy")
-"""Names, in order; each is a folder of the demo's."""
+PARTS = ("hover", "hover_flight", "expert", "data", "training", "first_flights", "evidence", "statues", "policy")
+"""Names, in order; each is a folder of the demo's. What learns in a second comes first, since it shows the most the soonest."""
 COURSE, HALL, STATUES, VEHICLE = "robustness", "hall", "hall_statues", "carl"
 VIEW = "112"
 """Of the shipped policy, and of the small data set [px]."""
@@ -92,6 +92,12 @@ def parts_of(out: Path, flights: int, seed: int, device: str, quick: bool = Fals
     learnt = f"svnet:{out / 'training'}"
     count = ["--flights", str(flights)]
     return [
+        _hover(out, seed, quick),
+        part(
+            "hover_flight",
+            "The policy that has just been learnt flies a course by its motors",
+            ["fly", "--vehicle", VEHICLE, "--course", COURSE, "--pilot", f"policy:{out / 'hover'}"],
+        ),
         part("expert", "The expert, which knows everything, flies the course", _filmed("mpc", HALL, quick)),
         part("data", "What it does from other states with other drones, and what it would see", _data(quick)),
         _training(out, seed, "" if torch else _NO_TORCH, quick),
@@ -114,6 +120,14 @@ def parts_of(out: Path, flights: int, seed: int, device: str, quick: bool = Fals
         ),
         part("policy", "The same policy on film", _filmed("svnet", name, quick)),
     ]
+
+
+def _hover(out: Path, seed: int, quick: bool) -> DemoPart:
+    """Return a whole training, judged on fewer flights than usual: every one of its conditions, in seconds."""
+    judged = ["64", "16", "8"] if quick else ["512", "64", "32"]
+    counts = [word for pair in zip(("--flights", "--grid-flights", "--mpc-flights"), judged, strict=True) for word in pair]
+    tokens = ["train", "hover", "--vehicle", VEHICLE, *counts, "--seed", str(seed), "--out", str(out / "hover")]
+    return DemoPart("hover", "A policy learns from nothing to hover by motor commands, in about a second", tuple(tokens))
 
 
 def _filmed(pilot: str, scene: str, quick: bool) -> list[str]:
@@ -281,6 +295,8 @@ def write_page(folder: Path, parts: Sequence[DemoPart], manifest: DemoManifest) 
         AirworthyError: The file system refused.
     """
     content: Content = {
+        "hover": _part_content(_page_hover, folder, "hover", manifest),
+        "hover_flight": _part_content(_flown, folder, "hover_flight", manifest),
         "expert": _part_content(_flown, folder, "expert", manifest),
         "data": _part_content(_page_data, folder, "data", manifest),
         "training": _part_content(_page_training, folder, "training", manifest),
@@ -328,6 +344,28 @@ def _flown(folder: Path) -> Content:
     }
     outcomes = [name.replace("_", " ") for name, count in found["outcomes"].items() if count]
     return {"film": film, "report": f"{folder.name}/{REPORT_FILE}", "outcome": ", ".join(outcomes), **facts}
+
+
+def _page_hover(folder: Path) -> Content:
+    """Return how long it learnt, and how well it holds beside known controllers."""
+    from airworthy.learning.gradient.report import COLUMNS, figure_cells
+
+    found = _json(folder / SUMMARY_FILE)
+    error = found["median_error_m"]
+    beside = [(item["name"], figure_cells(item)) for item in found["baselines"] if "reason" not in item]
+    return {
+        "vehicle": found["vehicle"],
+        "seconds": fixed(found["training_wall_s"], 2),
+        "cpu": fixed(found["training_cpu_s"], 2),
+        "kept": fixed(found["kept_percent"], 2),
+        "error": DASH if error is None else fixed(100.0 * error, 2),
+        "flights": f"{found['flights']:,}",
+        "steps": f"{found['env_steps'] / 1e6:.1f}",
+        "columns": COLUMNS,
+        "rows": [("learnt policy", figure_cells(found)), *beside],
+        "verdicts": [item["verdict"] for item in found["baselines"] if "verdict" in item],
+        "report": f"{folder.name}/{REPORT_FILE}",
+    }
 
 
 def _page_data(folder: Path) -> Content:
@@ -448,7 +486,7 @@ def _verdict(content: Mapping[str, Any]) -> str:
 
 
 def _cards(content: Mapping[str, Any]) -> list[Content]:
-    expert, data, training, evidence = (content[name] for name in ("expert", "data", "training", "evidence"))
+    hover, expert, data, training, evidence = (content[name] for name in ("hover", "expert", "data", "training", "evidence"))
     cards = []
     if evidence:
         share = 100.0 * evidence["good"] / evidence["count"]
@@ -468,6 +506,8 @@ def _cards(content: Mapping[str, Any]) -> list[Content]:
         cards.append(card("the expert's", expert["error"], "m", "it knows everything"))
     if data:
         cards.append(card("pairs made", data["pairs"], "", f"{data['speed']} a second, with images"))
+    if hover:
+        cards.append(card("learnt to hover in", hover["seconds"], "s", f"{hover['kept']} % kept, {hover['error']} cm off"))
     if training:
         cards.append(card("trained in", training["seconds"], "", f"{training['speed']} images/s"))
     return cards
