@@ -315,22 +315,31 @@ class Launcher:
         arguments: Every argument but the last.
         device: Warp device name.
         threads: Most threads to use on a CPU.
+        split_seconds: A launch that takes less stays on one thread.
     """
 
-    def __init__(self, kernel: Any, block_count: int, arguments: list[Any], device: str, threads: int | None = None):
+    def __init__(
+        self,
+        kernel: Any,
+        block_count: int,
+        arguments: list[Any],
+        device: str,
+        threads: int | None = None,
+        split_seconds: float = SPLIT_SECONDS,
+    ):
         self._whole = self._record(kernel, 0, block_count, arguments, device)
         threads = min(threads or thread_limit(), block_count) if device == "cpu" else 1
         edges = [block_count * k // threads for k in range(threads + 1)]
         spans = pairwise(edges) if threads > 1 else ()
         self._parts = [self._record(kernel, a, b - a, arguments, device) for a, b in spans]
-        self._seconds, self._whole_launches = math.inf, 0
+        self._seconds, self._whole_launches, self._split_seconds = math.inf, 0, split_seconds
 
     def _record(self, kernel: Any, first: int, count: int, arguments: list[Any], device: str) -> Any:
         return quiet_launch(kernel, count, [*arguments, first], device, record=True)
 
     def launch(self) -> None:
         """Run the kernel once; on a GPU this only enqueues it."""
-        if self._parts and self._whole_launches >= _TRIALS and self._seconds > SPLIT_SECONDS:
+        if self._parts and self._whole_launches >= _TRIALS and self._seconds > self._split_seconds:
             self._launch_split()
             return
         start = time.perf_counter()
