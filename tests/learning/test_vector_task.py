@@ -13,9 +13,16 @@ import pytest
 from airworthy.core.arrays import Array, ArrayF32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import native_kernel
-from airworthy.learning.environments import VectorTask, learning_task, learning_tasks, register_task, vector_task
+from airworthy.learning.environments import (
+    FlightConditions,
+    VectorTask,
+    learning_task,
+    learning_tasks,
+    register_task,
+    vector_task,
+)
 from airworthy.learning.environments.kernel import KERNEL_ARGUMENTS, environment_source
-from airworthy.learning.environments.tasks import HoverTask, MotorCommand
+from airworthy.learning.environments.tasks import HoverTask, L2fPosition, MotorCommand, PositionByVelocity
 from airworthy.learning.environments.twin import VectorTwin
 from airworthy.simulation import Randomization
 from airworthy.vehicles import vehicle, write_vehicle
@@ -109,19 +116,31 @@ def test_flights_are_the_same_alone_in_any_batch_order_and_threads() -> None:
     assert ended >= 6 * 4
 
 
-def test_the_gpu_form_gives_the_bytes_of_the_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("task", "conditions"),
+    [
+        (MotorCommand(episode_steps=12), FlightConditions()),
+        # Memory, a push, a level, late observations and actions, starts at the goal, first ages, the ground.
+        (L2fPosition(episode_steps=12, history=2), FlightConditions((0, 2), (1, 3), 0.2, True, -0.5)),
+        (PositionByVelocity(episode_steps=12), FlightConditions()),
+    ],
+    ids=["rotors", "memory", "controller"],
+)
+def test_the_gpu_form_gives_the_bytes_of_the_lanes(
+    monkeypatch: pytest.MonkeyPatch, task: Any, conditions: FlightConditions
+) -> None:
     """One environment after the other, run here without a GPU."""
-    task = MotorCommand(episode_steps=12)
-    lanes = VectorTask(task, 32, randomization=SPREAD, seed=4)
+    lanes = VectorTask(task, 32, randomization=SPREAD, seed=4, conditions=conditions)
     source = "#define SCALAR_PATH\n" + environment_source(lanes._shape)
     scalar = native_kernel("environment_scalar", source, KERNEL_ARGUMENTS)
     monkeypatch.setattr(vector_task, "environment_kernel", lambda shape: scalar)
     monkeypatch.setattr(vector_task, "CPU_LANES", 1)
-    single = VectorTask(task, 32, randomization=SPREAD, seed=4)
+    single = VectorTask(task, 32, randomization=SPREAD, seed=4, conditions=conditions)
     for actions in actions_for(32, 30):
         ours, theirs = lanes.step(actions), single.step(actions)
         for name in ("observation", "reward", "terminated", "truncated"):
             np.testing.assert_array_equal(getattr(theirs, name), getattr(ours, name), err_msg=name)
+        np.testing.assert_array_equal(single.memory, lanes.memory)
 
 
 def test_what_is_no_number_stays_in_its_environment() -> None:
