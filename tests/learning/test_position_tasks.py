@@ -191,6 +191,29 @@ def test_the_launch_flies_as_the_simulator_with_the_published_controller() -> No
     np.testing.assert_allclose(environments.state[3:6].T, simulator.field("velocity"), atol=2e-4)
 
 
+@pytest.mark.parametrize("task", [PositionByVelocity(noise=False), PositionByAcceleration(noise=False), PositionByAttitude()])
+def test_a_proportional_policy_arrives_and_is_rewarded(task: Any) -> None:
+    """Commands mean what they say: towards the target in the vehicle frame, nose along world x."""
+    environments = VectorTask(task, 64)
+    for _ in range(480):
+        s = environments.state.astype(float)
+        r = axes_of(s[6:10])
+        yaw = np.arctan2(r[1, 0], r[0, 0])
+        c, d = np.cos(yaw), np.sin(yaw)
+        level = np.array([[c, d, 0 * c], [-d, c, 0 * c], [0 * c, 0 * c, 1 + 0 * c]])
+        place, velocity = (np.einsum("ijn,jn->in", level, s[rows]) for rows in (slice(0, 3), slice(3, 6)))
+        pull = -place - 1.6 * velocity  # [m/s^2]
+        actions = {
+            "velocity": [*(-1.2 * place), -yaw],
+            "acceleration": [*(0.5 * pull), -yaw],
+            "attitude_thrust": [pull[2] / 9.81, -pull[1] / 9.81, pull[0] / 9.81, -yaw],
+        }
+        result = environments.step(np.array(actions[task.level]).T)
+        assert not result.ends.ended.any()
+    assert np.linalg.norm(environments.state[:3], axis=0).max() < 0.05
+    assert result.reward.min() > 15.0
+
+
 def test_other_vehicles_get_gains_of_their_own_and_unstable_ones_are_told() -> None:
     environments = VectorTask(PositionByVelocity(noise=False), 16, vehicle="x500")
     for _ in range(300):
