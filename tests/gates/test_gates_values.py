@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.fixtures.figures import figure_values
 from tests.fixtures.snapshots import check_snapshot, condensed
 from tests.gates.boundary_planner_cases import oracle
 
+from airworthy.core.errors import AirworthyError
 from airworthy.gates.benchmark import report
 from airworthy.gates.benchmark.baselines import OTHERS, Lap, baseline_laps, least_time
 from airworthy.gates.benchmark.blocks import blocks_of
@@ -22,11 +24,11 @@ from airworthy.gates.benchmark.predictions import off_grid
 from airworthy.gates.labels.candidates import candidates, fastest
 from airworthy.gates.labels.controller_model import gyro_filter, hover, make_controller_model
 from airworthy.gates.labels.labels import label
-from airworthy.gates.labels.options import RANDOMISATIONS, SearchOptions
+from airworthy.gates.labels.options import GRAVITY, RANDOMISATIONS, Choices, SearchOptions
 from airworthy.gates.labels.situations import clamp, corners, draw, encode, grid_named, noise, outside
 from airworthy.gates.planner.network import Skew, loss_minimum, loss_of, percent_error, safe_error
 from airworthy.gates.planner.planner import plan
-from airworthy.gates.task import GateProtocol, body_extent, judge_path
+from airworthy.gates.task import GateProtocol, bars_of, body_extent, judge_path, touched
 from airworthy.gates.training import training
 from airworthy.gates.training.metrics import kept_limit, metrics_of
 from airworthy.trajectories import Limits, YawedBox
@@ -200,3 +202,23 @@ def test_judgements() -> None:
     up = rng.normal(size=(9, 3))
     values["extent"] = [body_extent(0.06, 0.0125, up), body_extent(0.06, 0.2, up / 3.0), body_extent(0.06, 0.0125, None)]
     check_snapshot(SNAPSHOTS / "judged.txt", values)
+
+
+def test_a_bar_far_from_the_middle_of_a_wide_gate_is_met() -> None:
+    """Of gates far wider than high, and far higher than wide: the body meets each of the four bars, and passes between."""
+    for size in ((2.4, 0.4), (0.4, 2.4)):
+        gate = replace(straight_course(1).gates[0], opening=size)
+        middle, left = np.array(gate.position), np.array((-np.sin(gate.yaw), np.cos(gate.yaw), 0.0))
+        ends = [sign * (0.5 * size[0] + 0.5 * gate.bar) * left for sign in (-1.0, 1.0)]
+        ends += [np.array((0.0, 0.0, sign * (0.5 * size[1] + 0.5 * gate.bar))) for sign in (-1.0, 1.0)]
+        frame = bars_of([[gate]])
+        found = [int(touched(frame, (middle + offset)[None, None], 0.06, 0.0125, (), -2)[0, 0]) for offset in ends]
+        assert found == [0, 0, 0, 0]
+        assert int(touched(frame, middle[None, None], 0.06, 0.0125, (), -2)[0, 0]) not in (0, -2)
+
+
+def test_a_search_needs_more_thrust_than_weight() -> None:
+    Choices(thrust=float(np.nextafter(GRAVITY, 99.0)))
+    for thrust in (GRAVITY, np.inf, 0.0):
+        with pytest.raises(AirworthyError):
+            Choices(thrust=thrust)
