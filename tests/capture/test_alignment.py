@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airworthy.capture import CaptureImages, read_capture
-from airworthy.capture.alignment import aligned, best_similarity, corners_by_name, find_alignment, find_similarity
+from airworthy.capture.alignment import Similarity, aligned, best_similarity, corners_by_name, find_alignment, find_similarity
 from airworthy.capture.markers import SIDE, detect_marker, draw_marker, marker_corners, marker_poses, refined_corners
 from airworthy.core import frames
 from airworthy.core.errors import AirworthyError
@@ -288,6 +288,29 @@ def test_exact_corners_give_the_exact_frame(views: CaptureImages) -> None:
     assert back.position == pytest.approx(views.position - (0.0, 0.0, 0.002), abs=1e-8)
     assert back.source.rotation == pytest.approx((0.0, 0.0, 0.0, 1.0), abs=1e-8)  # there and back again
     assert back.source.scale == pytest.approx(1.0, rel=1e-9)
+
+
+def test_corners_that_do_not_agree_are_fitted_to_the_end(views: CaptureImages) -> None:
+    """Where their squares are least: along no direction is that place a millionth away."""
+    rng = np.random.default_rng(5)
+    noisy = true_corners(views) + 0.5 * rng.normal(size=(len(views), 4, 2))
+    images = lost(views, 3.0)
+    found = find_alignment(images, dict(enumerate(noisy)), SIDE)
+    assert len(found.agreeing) == len(views)
+    corners = marker_corners(SIDE)
+
+    def squares(change: np.ndarray) -> float:
+        turn = frames.multiply(frames.from_rotation_vector(change[:3]), found.similarity.rotation)
+        moved = Similarity(turn, found.similarity.translation + change[3:6], found.similarity.scale * float(np.exp(change[6])))
+        where, attitude = moved.points(images.position), frames.multiply(moved.rotation, images.attitude)
+        eye = frames.rotate_inverse(attitude[:, None], corners - where[:, None])
+        pixels = eye[..., :2] / eye[..., 2:] * images.intrinsics[:, None, :2] + images.intrinsics[:, None, 2:]
+        return float(np.square(pixels - noisy).sum())
+
+    step = 1e-4
+    slopes = [(squares(step * axis) - squares(-step * axis)) / (2.0 * step) for axis in np.eye(7)]
+    bends = [(squares(step * axis) + squares(-step * axis) - 2.0 * squares(np.zeros(7))) / step**2 for axis in np.eye(7)]
+    assert np.abs(np.divide(slopes, bends)).max() < 1e-6
 
 
 def test_splats_move_with_the_images(views: CaptureImages) -> None:

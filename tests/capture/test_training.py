@@ -79,6 +79,7 @@ def test_it_learns_from_images_alone(trained: Path, images: CaptureImages) -> No
     losses = [value for _, value in report["curves"]["loss"]]
     assert losses[-1] < 0.5 * losses[0]
     assert report["options"] == asdict(QUICK)
+    assert [step for step, *_ in report["curves"]["held_out"]] == [250, 500, QUICK.steps]  # as asked, and at the end
     # The file shows what the report says.
     splats = read_splats(trained / "splats.ply").splats
     k = int(images.held_out_ids[0])

@@ -23,7 +23,7 @@ from airworthy.learning.gradient.evaluation import HoverProtocol, conditions
 from airworthy.learning.gradient.hover import HoverCost, HoverStart
 from airworthy.learning.svnet import adaptation, data_loader, metrics, model, report
 from airworthy.learning.svnet.data import batch_order
-from airworthy.learning.synthesis.config import SynthesisConfig, evaluation_set, flight_camera, noise_level, view_side
+from airworthy.learning.synthesis.config import Stages, SynthesisConfig, evaluation_set, flight_camera, noise_level, view_side
 from airworthy.learning.synthesis.plan import RolloutPlan
 from airworthy.pilots.svnet.variants import VARIANTS
 from airworthy.vehicles import vehicle
@@ -161,3 +161,10 @@ def test_hover() -> None:
         noise = evaluation._noise(HoverProtocol(), conditions()[number], 5, 4)
         values[f"noise {number}"] = "none" if noise is None else noise
     check_snapshot(SNAPSHOTS / "hover.txt", values, 1e-6, 1e-6)
+
+
+def test_times_of_stages_add_up() -> None:
+    stages = Stages()
+    stages.add({"fly": 2.0, "see": 0.5})
+    stages.add({"fly": 1.5})
+    assert stages.seconds == {"fly": 3.5, "see": 0.5}

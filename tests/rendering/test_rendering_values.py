@@ -10,7 +10,7 @@ import numpy as np
 from tests.fixtures.snapshots import check_snapshot, condensed
 
 from airworthy.core.frames import camera_attitude, from_euler
-from airworthy.geometry import Box, Capsule, Cylinder, Mesh, Sphere
+from airworthy.geometry import Box, Capsule, Cylinder, Mesh, RayTable, Sphere
 from airworthy.optics.distortion import PlumbBob
 from airworthy.optics.projections import Fisheye, Pinhole, Spherical
 from airworthy.rendering import baking, refining, soft_light
@@ -36,6 +36,7 @@ from airworthy.scenes import (
     Texture,
 )
 from airworthy.scenes.generators.halls.builder import turned_profile, unwrapped_box
+from airworthy.scenes.viewpoints import view
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 COARSE = BakeSettings(bounces=2, rays=32, probe_spacing=1.5, texel=0.8, occlusion_rays=16)
@@ -181,3 +182,20 @@ def test_splats_of_a_scene_and_their_figures() -> None:
         values[key] = condensed(plain)
     check_snapshot(SNAPSHOTS / "refining.txt", values, 1e-3, 1e-4)
     check_snapshot(SNAPSHOTS / "views.txt", {"rgb": views.rgb}, 1e-2, 1e-3)
+
+
+def test_splats_from_above_in_parallel_rays() -> None:
+    """With depth and without: the eye stands far behind the plane from which the rays start."""
+    batch, above = SceneBatch(place()), view(place(), "top")
+    directions, origins = above.rays(24, 18)
+    table = RayTable(directions, origins, (0.0, 0.0, 1.0))
+    pose = (above.position[None], above.attitude[None], np.zeros(1, int))
+    every = render(batch, table, *pose, ("rgb", "splat_depth", "splat_alpha"))
+    np.testing.assert_array_equal(render(batch, table, *pose, ("rgb",))["rgb"], every["rgb"])
+    np.testing.assert_array_equal(render(batch, table, *pose, ("splat_alpha",))["splat_alpha"], every["splat_alpha"])
+    known = every["splat_alpha"] > 0.5
+    assert known.any()
+    # The cloud hangs 0.4 to 1.2 m over the floor, and its Gaussians are 0.1 m wide.
+    height = above.position[2] - every["splat_depth"][known]
+    assert height.min() > 0.0
+    assert height.max() < 1.6

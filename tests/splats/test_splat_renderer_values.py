@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from airworthy.geometry import Box, Sphere
 from airworthy.optics.distortion import AnglePolynomial, PlumbBob
 from airworthy.optics.projections import Fisheye, Pinhole, Spherical
 from airworthy.scenes import Instance, Region, Scene, SceneBatch
-from airworthy.splats import SplatRenderer, surfaces, twin
+from airworthy.splats import SplatRenderer, gsplat_backend, surfaces, twin
 from airworthy.splats.cameras import lens_numbers, reduced_spread, slope_limits
 from airworthy.splats.cloud import make_cloud, morton_order, rotation_matrices
 from airworthy.splats.exposure import encoded_of, linear_of
@@ -163,3 +164,31 @@ def test_a_step_of_training() -> None:
         moved = training_twin.step(found, slopes, rng.normal(size=(12, 4, 3)), rates, 3, number, 1e-3)
         values |= {f"{number} {key}": value for key, value in moved.items()}
     check_snapshot(SNAPSHOTS / "step.txt", values, 1e-6, 1e-6)
+
+
+def test_cameras_of_one_scene_go_to_gsplat_together() -> None:
+    """Neighbours of one scene in a group, those that see none apart, and a group no larger than memory allows."""
+    renderer = object.__new__(gsplat_backend.GsplatRenderer)
+    few, many = {"means": np.zeros((3, 3))}, {"means": np.zeros((gsplat_backend._AT_ONCE // 2, 3))}
+    renderer._fields = [few, many]
+    rows = np.zeros(7, [("chunk_count", np.int32), ("first_chunk", np.int32)])
+    rows["chunk_count"], rows["first_chunk"] = (1, 1, 0, 0, 1, 1, 1), (0, 0, 0, 1, 1, 1, 1)
+    asked: Any = SimpleNamespace(cameras=rows, count=7, channels=("rgb",))
+    found = [(part.start, part.stop, fields) for part, fields in renderer._groups(asked)]
+    assert [(start, stop) for start, stop, _ in found] == [(0, 2), (2, 4), (4, 6), (6, 7)]
+    assert [fields is few for _, _, fields in found] == [True, False, False, False]
+    assert [fields is None for _, _, fields in found] == [False, True, False, False]
+    asked.channels = ()
+    assert renderer._groups(asked) == []
+
+
+def test_cameras_are_rendered_together_as_far_as_memory_allows() -> None:
+    renderer = SplatRenderer(splats(5, 0))
+    stride = renderer._cloud.chunk_stride
+    asked: Any = SimpleNamespace(stride=stride, count=2 * renderer._group + 1, channels=("rgb",), part=lambda some: some)
+    whole = [(some.start, some.stop) for _, some in renderer._groups(asked)]
+    assert whole == [(0, renderer._group), (renderer._group, 2 * renderer._group), (2 * renderer._group, asked.count)]
+    asked.count, asked.stride = 3, 2 * stride * renderer._group
+    assert [(some.start, some.stop) for _, some in renderer._groups(asked)] == [(0, 1), (1, 2), (2, 3)]
+    asked.stride, asked.count = stride, renderer._group
+    assert len(list(renderer._groups(asked, 2))) == 2 + renderer._group % 2
