@@ -290,6 +290,15 @@ def test_exact_corners_give_the_exact_frame(views: CaptureImages) -> None:
     assert back.source.scale == pytest.approx(1.0, rel=1e-9)
 
 
+def test_three_pairs_are_enough_and_two_are_not() -> None:
+    rng = np.random.default_rng(9)
+    source = rng.normal(size=(3, 3))
+    found = find_similarity(source, 2.0 * source + (1.0, 2.0, 3.0), trials=5)
+    assert found.similarity.scale == pytest.approx(2.0, rel=1e-9)
+    with pytest.raises(AirworthyError, match="3 or more pairs"):
+        find_similarity(source[:2], source[:2])
+
+
 def test_corners_that_do_not_agree_are_fitted_to_the_end(views: CaptureImages) -> None:
     """Where their squares are least: along no direction is that place a millionth away."""
     rng = np.random.default_rng(5)
