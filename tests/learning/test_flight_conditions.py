@@ -107,25 +107,27 @@ def test_guided_flights_begin_at_the_goal_and_first_ages_are_spread() -> None:
 def test_the_ground_ends_flights_that_touch_it_with_the_value_of_a_crash() -> None:
     """A box of 0.2 x 0.1 x 0.02 m half lengths: its lowest corner by the rotation matrix, written out once more."""
     body = replace(vehicle("lmf2"), body=CollisionBody("box", (0.2, 0.1, 0.02)))
-    conditions = FlightConditions(ground=-0.9)
-    environments = VectorTask(PositionByVelocity(noise=False), 200, vehicle=body, seed=3, conditions=conditions)
-    twin, touched_count = VectorTwin(environments), 0
+    environments = VectorTask(
+        PositionByVelocity(noise=False), 200, vehicle=body, seed=3, conditions=FlightConditions(ground=-0.74)
+    )
     corners = np.array([[x, y, z] for x in (-0.2, 0.2) for y in (-0.1, 0.1) for z in (-0.02, 0.02)])
     down = np.tile([0.8, 0.0, -1.0, 0.5], (200, 1)).astype(np.float32)
-    for k in range(170):
-        if k % 10 == 0:
-            twin = VectorTwin(environments)
+    touched = 0
+    for k in range(60):
+        twin = VectorTwin(environments)
         flown = twin._shape.flown(tuple(twin.state), tuple(down.T), twin._record())
         x, y, z, w = flown[6:10]
         rows = np.array([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)])
         lowest = flown[2] + (corners @ rows).min(axis=0)
-        expected, result = twin.step(down), environments.step(down)
-        sure = np.abs(lowest + 0.9) > 1e-5
-        np.testing.assert_array_equal(result.terminated[sure], (lowest < -0.9)[sure])
-        np.testing.assert_array_equal(result.terminated[sure], expected.terminated[sure])
+        sure = np.abs(lowest + 0.74) > 1e-5
+        expected = twin.step(down) if k % 10 == 0 else None
+        result = environments.step(down)
+        np.testing.assert_array_equal(result.terminated[sure], (lowest < -0.74)[sure])
+        if expected is not None:
+            np.testing.assert_array_equal(result.terminated[sure], expected.terminated[sure])
         np.testing.assert_array_equal(result.reward[result.terminated], -50.0)
-        touched_count += int(result.terminated.sum())
-    assert touched_count > 100
+        touched += int(result.terminated.sum())
+    assert touched > 40
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,9 @@ MEMORY_BLOCK, CONDITIONS_BLOCK = 12, 16
 """First index of those draws."""
 
 
+_controller = cache(Controller)  # its layout is the same for all that ask
+
+
 @dataclass(frozen=True)
 class EnvironmentShape:
     """What is known when a kernel is built."""
@@ -76,7 +79,7 @@ class EnvironmentShape:
     @property
     def controller(self) -> Controller:
         """Between command and rotors."""
-        return Controller(self.traits, self.form.rotor_count, self.leaning, self.allocation)
+        return _controller(self.traits, self.form.rotor_count, self.leaning, self.allocation)
 
     @property
     def state(self) -> int:
