@@ -105,6 +105,20 @@ def test_straight_flight_is_near_its_bound() -> None:
     assert course("straight_8").trajectory().duration < 1.45 * 10.4 / 1.882
 
 
+@pytest.mark.parametrize("push", [1.0, 2.0, 6.0])
+def test_a_flight_stops_twice_its_braking_way_and_never_less_than_80_cm_beyond_its_last_gate(push: float) -> None:
+    """2 v^2 / a on from the last gate along its normal, v the speed in it."""
+    gates = (Gate((3.0, 0.0, 1.0), 0.0), Gate((8.0, 1.0, 1.5), 0.4))
+    path = through_gates((0.0, 0.0, 1.0), 0.0, gates, Limits(speed=3.0, acceleration=push))
+    speed = float(np.linalg.norm(path.sample(path.knots[-2:-1]).velocity))
+    # The last step of the search slows the whole flight alike, which shortens no way.
+    beyond = path.sample([path.duration]).position[0] - gates[-1].position
+    along = float(beyond @ gates[-1].normal)
+    np.testing.assert_allclose(beyond, along * gates[-1].normal, atol=1e-9)
+    assert along >= max(0.8, 2.0 * speed**2 / push) - 1e-9
+    assert along <= 1.1 * max(0.8, 2.0 * speed**2 / push)
+
+
 def test_laps_and_offsets() -> None:
     item = course("circle_8")
     path = item.trajectory(lap_count=2, yaw_offset=-np.pi / 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -83,6 +84,35 @@ def test_masses_poses_and_inertia_by_hand(files: tuple[Path, Path]) -> None:
     assert (airframe.body.shape, airframe.body.size, airframe.body.center) == ("cylinder", (0.2, 0.2, 0.15), (0.0, 0.0, 0.05))
     assert airframe.extra["movable_joints_frozen"] == 1.0
     assert control_effectiveness(airframe).shape == (6, 2)
+
+
+def test_products_of_inertia_keep_their_places(files: tuple[Path, Path]) -> None:
+    """A mass off every axis: the three products differ, and each stands where the record says."""
+    text = (
+        files[0]
+        .read_text()
+        .replace('<origin xyz="0 0 0.1" rpy="0 0 0"/><mass value="2"/>', '<origin xyz="0.3 0.1 -0.2"/><mass value="2"/>')
+    )
+    files[0].write_text(text.replace('ixy="0" ixz="0" iyy="0.03" iyz="0"', 'ixy="0.001" ixz="-0.002" iyy="0.03" iyz="0.004"'))
+    tree = read_urdf(files[0])
+    airframe = import_urdf(*files)
+    center = sum(link.mass * link.center for link in tree.links.values()) / tree.mass
+    expected = np.zeros((3, 3))
+    for link in tree.links.values():
+        d = link.center - center
+        expected += link.inertia + link.mass * (d @ d * np.eye(3) - np.outer(d, d))
+    xx, yy, zz, xy, xz, yz = airframe.inertia
+    np.testing.assert_allclose([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]], expected, rtol=1e-9, atol=1e-12)
+    assert len({round(abs(v), 6) for v in (xy, xz, yz)}) == 3
+    assert airframe.center_of_mass == pytest.approx(tuple(center), rel=1e-9)
+
+
+def test_the_centre_of_massless_links_is_their_root(files: tuple[Path, Path]) -> None:
+    empty = re.sub(r"<inertial>.*?</inertial>", "", URDF, flags=re.DOTALL)
+    files[0].write_text(empty)
+    tree = read_urdf(files[0])
+    assert tree.mass == 0.0
+    assert np.array_equal(tree.center_of_mass(), np.zeros(3))
 
 
 @given(st.tuples(*[st.floats(-3.0, 3.0)] * 3))
