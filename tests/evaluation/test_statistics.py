@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy
@@ -10,7 +13,7 @@ from hypothesis import strategies as st
 
 from airworthy.core.errors import AirworthyError
 from airworthy.evaluation import bootstrap_interval, describe, interquartile_mean, wilson_interval
-from airworthy.evaluation.statistics import rank_correlation
+from airworthy.evaluation.statistics import rank_correlation, read_summary
 
 
 def test_wilson_published_values() -> None:
@@ -116,3 +119,24 @@ def test_the_interval_of_a_mean_as_its_two_formulas_say(confidence: float) -> No
         assert found.value == pytest.approx(mean, rel=1e-12)
         assert found.low == pytest.approx(mean - max(student, above) * error, rel=1e-6)
         assert found.high == pytest.approx(mean + max(student, -below) * error, rel=1e-6)
+
+
+@pytest.mark.parametrize("bounds", [(-np.inf, 1.0), (0.0, np.inf), (-np.inf, np.inf), (0.0, 2.0)])
+def test_equal_values_say_nothing_but_at_an_end_of_a_finite_range(bounds: tuple[float, float]) -> None:
+    for value in (0.0, 1.0):
+        found = bootstrap_interval([value] * 4, np.random.default_rng(0), bounds=bounds)
+        assert found.value == value
+        if bounds == (0.0, 2.0) and value == 0.0:
+            rate = wilson_interval(0, 4)
+            assert (found.low, found.high) == pytest.approx((2.0 * rate.low, 2.0 * rate.high))
+        else:
+            assert np.isnan(found.low)
+            assert np.isnan(found.high)
+
+
+def test_a_summary_of_more_than_256_mebibytes_is_refused_unread(tmp_path: Path) -> None:
+    path = tmp_path / "summary.json"
+    path.touch()
+    os.truncate(path, (256 << 20) + 1)
+    with pytest.raises(AirworthyError, match="at most 268,435,456"):
+        read_summary(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,3 +82,28 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(AirworthyError, match="clear"):
         random_course(0, 0, RandomCourse(gates=60, turn=(0.7, 0.78), distance=(0.8, 0.8)))
     assert len(snake_course(5).gates) == 5
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        ({"gates": 1}, {"gates": 0}),
+        ({"gates": 1000}, {"gates": 1001}),
+        ({"distance": (0.1, 0.1)}, {"distance": (0.0999, 0.1)}),
+        ({"distance": (100.0, 100.0)}, {"distance": (100.0, 100.001)}),
+        ({"distance": (2.0, 2.0)}, {"distance": (2.0, 1.999)}),
+        ({"turn": (-3.1415, 0.0)}, {"turn": (-math.pi, 0.0)}),
+        ({"turn": (0.0, 3.1415)}, {"turn": (0.0, math.pi)}),
+        ({"turn": (0.5, 0.5)}, {"turn": (0.5, 0.499)}),
+        ({"heading": 0.0}, {"heading": -1e-9}),
+        ({"heading": 1.5707}, {"heading": 0.5 * math.pi}),
+        ({"heights": (1e-9,)}, {"heights": (0.0,)}),
+        ({"heights": (1.0, 2.0)}, {"heights": ()}),
+        ({"heights": (1.0,)}, {"heights": (1.0, math.inf)}),
+    ],
+)
+def test_each_range_of_a_random_course_ends_where_it_says(good: dict[str, Any], bad: dict[str, Any]) -> None:
+    made = RandomCourse(**good)
+    assert all(getattr(made, name) == value for name, value in good.items())
+    with pytest.raises(AirworthyError):
+        RandomCourse(**bad)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -310,3 +311,35 @@ def test_many_waypoints_are_tried_less_often(monkeypatch: pytest.MonkeyPatch) ->
     for count in (10, 101, 801):
         from_waypoints(np.stack((np.arange(count), np.zeros(count), np.ones(count)), axis=-1))
     assert asked == [600, 600, 75]
+
+
+def test_durations_get_shorter_the_more_they_are_tried() -> None:
+    """Legs of one time for lengths of 1 to 9 m; no try makes it worse."""
+    points = np.array([[0, 0, 1], [1, 0, 1], [1, 9, 1], [4, 9, 2], [4, 8, 2]], float)
+    limits = Limits(speed=4.0, acceleration=3.0)
+    sums = [float(np.sum(shorten_durations(points, np.full(4, 3.0), limits, count))) for count in (1, 3, 12, 30)]
+    assert all(b <= a + 1e-12 for a, b in pairwise(sums))
+    # All legs together, three times; one leg at a time takes far more tries.
+    assert sums[1] < 0.88 * sums[0]
+
+
+@pytest.mark.parametrize("acceleration", [0.5, 1.0, 3.0])
+def test_a_heading_held_back_keeps_its_limits_whether_or_not_it_can_end_as_asked(acceleration: float) -> None:
+    """Turns from well within reach to just beyond it: it ends as asked where that is, and is never faster for it."""
+    duration, rate = 4.0, 1.0
+    top = min(rate, 0.1 * acceleration * duration)
+    turns, reached = np.linspace(0.1, 1.2, 56) * top * duration, []
+    for turn in turns:
+        times, rows = yaw_held_back(duration, lambda t, turn=turn: turn * (t > 0.5 * duration), rate, acceleration)
+        sample = Trajectory(times[[0, -1]], np.zeros((1, 3, 1)), times, rows).sample(np.linspace(0.0, duration, 801))
+        assert np.abs(sample.yaw_rate).max() <= rate * (1.0 + 1e-9)
+        assert np.abs(sample.yaw_acceleration).max() <= acceleration * (1.0 + 1e-6)
+        assert sample.yaw[0] == pytest.approx(0.0, abs=1e-9)
+        assert sample.yaw_rate[-1] == pytest.approx(0.0, abs=1e-9)
+        reached.append(abs(sample.yaw[-1] - turn) < 1e-9)
+    far = int(np.sum(reached))
+    assert all(reached[:far])
+    assert not any(reached[far:])
+    # It speeds up and slows down for twice as long as it must, and stands still for a knot at each end.
+    most = top * (duration - 2.0 * top / acceleration)
+    assert most - 0.3 * top <= turns[far - 1] <= most

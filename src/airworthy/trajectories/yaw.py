@@ -145,8 +145,11 @@ def yaw_held_back(
     held = 0.5 * (above + below)
     room = most * np.maximum(0.0, np.arange(count + 1) - 1.0 - half)
     held = np.clip(held, wanted[0] - room, wanted[0] + room)
-    if abs(wanted[-1] - wanted[0]) <= most * (count - 2.0 * (1.0 + half)):
-        held = np.clip(held, wanted[-1] - room[::-1], wanted[-1] + room[::-1])
+    turn, within = wanted[-1] - wanted[0], most * max(0.0, count - 2.0 * (1.0 + half))
+    # With a bound on the acceleration it comes to rest in any case, as near to the wanted end as time allows.
+    if half or abs(turn) <= within:
+        end = wanted[0] + np.clip(turn, -within, within) if abs(turn) > within else wanted[-1]
+        held = np.clip(held, end - room[::-1], end + room[::-1])
     if half:
         padded = np.concatenate((np.full(half, held[0]), held, np.full(half, held[-1])))
         held = np.convolve(padded, np.full(2 * half + 1, 1.0 / (2 * half + 1)), mode="valid")
