@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -82,3 +86,19 @@ def test_a_folder_with_one_of_several_files_of_its_writer_is_its_own(tmp_path: P
     refuse_foreign(tmp_path, "contract.json", "training.json")
     with pytest.raises(AirworthyError, match="holds a training"):
         refuse_foreign(tmp_path, "contract.json")
+
+
+def test_at_most_a_thousand_entries_are_looked_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one folder that is meant is found as the thousandth entry, and no more as the next."""
+    for place, found in ((1000, True), (1001, False)):
+        monkeypatch.setattr(os, "scandir", lambda folder, place=place: _entries(place))
+        meant = put(tmp_path / "meant", "scene.toml")
+        assert (str(meant) in where_else(tmp_path, "scene.toml")) == found
+
+
+@contextlib.contextmanager
+def _entries(place: int) -> Iterator[Iterator[Any]]:
+    """Files, and the folder `meant` as the entry of a number."""
+    files = SimpleNamespace(name="file", is_dir=lambda: False)
+    meant = SimpleNamespace(name="meant", is_dir=lambda: True)
+    yield iter([files] * (place - 1) + [meant])

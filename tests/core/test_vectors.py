@@ -97,3 +97,11 @@ def test_functions_broadcast_over_environments() -> None:
 def test_vectors_of_unequal_length_are_refused() -> None:
     with pytest.raises(ValueError, match="zip"):
         v.add((1.0, 2.0), (1.0, 2.0, 3.0))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 7])
+def test_sums_and_multiples_of_any_length(size: int) -> None:
+    a, b = tuple(range(1, size + 1)), tuple(10.0 * k for k in range(size))
+    assert v.add(a, b) == tuple(np.add(a, b))
+    assert v.sub(a, b) == tuple(np.subtract(a, b))
+    assert v.scale(a, 3.0) == tuple(np.multiply(a, 3.0))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from airworthy.core.arrays import Array
 from airworthy.planners.agilicious.bounded_lqr import LinearProblem, solve_bounded
-from airworthy.planners.agilicious.nmpc import RateModel, RotorModel, added, difference
+from airworthy.planners.agilicious.nmpc import SOLVING_RATE, Nmpc, RateModel, RotorModel, added, difference
 from airworthy.planners.agilicious.pipeline import VehicleBodies
-from airworthy.vehicles import vehicle
+from airworthy.vehicles import control_effectiveness, vehicle
 
 
 def models(n: int, rng: np.random.Generator):  # type: ignore[no-untyped-def]
@@ -145,3 +147,26 @@ def test_a_problem_does_not_depend_on_the_others() -> None:
     whole, alone = solve_bounded(make(slice(None))), solve_bounded(make(one))
     assert np.array_equal(whole[0][:, one], alone[0])
     assert np.array_equal(whole[1][:, one], alone[1])
+
+
+def test_what_the_solution_asks_for_is_the_force_and_the_turn_of_its_rotors() -> None:
+    """Between ticks the last thrusts are held: their force along body z, and by Euler's equation the angular acceleration."""
+    body = vehicle("base_octarotor")
+    outer = Nmpc()
+    bodies = VehicleBodies([body, body])
+    outer.configure(bodies, None)  # type: ignore[arg-type]
+    rng = np.random.default_rng(6)
+    thrusts, rate = rng.uniform(-3.0, 3.0, (2, 8)), rng.normal(size=(2, 3)) * 4.0
+    outer._first[:] = thrusts
+    outer._tick[:] = 25
+    zero = np.zeros((2, 3))
+    motion = SimpleNamespace(position=zero, velocity=zero, attitude=np.zeros((2, 4)), time=np.full(2, 25.1 / SOLVING_RATE))
+    measured = SimpleNamespace(motion=motion, rate=rate, fresh=np.zeros(2, bool), ahead=())
+    force, turn = outer.wish(None, measured)  # type: ignore[arg-type]
+    xx, yy, zz, xy, xz, yz = body.inertia
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    for k in range(2):
+        wrench = control_effectiveness(body) @ thrusts[k]
+        assert force[k] == pytest.approx(wrench[2], rel=1e-12)
+        expected = np.linalg.inv(inertia) @ (wrench[3:] - np.cross(rate[k], inertia @ rate[k]))
+        np.testing.assert_allclose(turn[k], expected, rtol=1e-9)

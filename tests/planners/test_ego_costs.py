@@ -89,3 +89,27 @@ def test_fitness(seed: int) -> None:
     straight = np.arange(10.0)[:, None] * np.array([1.0, 0.0, 0.0])
     along, across = (fitness_cost(straight + shift, straight[1:-1])[0] for shift in np.eye(3)[:2])
     assert across == pytest.approx(25.0 * along)
+
+
+@pytest.mark.parametrize("speed", [0.01, 0.05, 1.5])
+def test_feasibility_by_its_definition_at_any_limit(speed: float) -> None:
+    """Cost and gradient computed again, term by term; limits below 0.1 m/s among them."""
+    q, interval, acceleration = np.random.default_rng(2).normal(size=(8, 3)) * speed, 0.3, 0.5 * speed
+    expected, gradient = 0.0, np.zeros_like(q)
+    for axis in range(3):
+        for k in range(7):
+            v = (q[k + 1, axis] - q[k, axis]) / interval
+            over = max(abs(v) - speed, 0.0)
+            expected += (over / interval) ** 2
+            slope = 2.0 * over * np.sign(v) / interval**3
+            gradient[k + 1, axis] += slope
+            gradient[k, axis] -= slope
+        for k in range(6):
+            a = (q[k + 2, axis] - 2.0 * q[k + 1, axis] + q[k, axis]) / interval**2
+            over = max(abs(a) - acceleration, 0.0)
+            expected += over**2
+            for j, factor in enumerate((1.0, -2.0, 1.0)):
+                gradient[k + j, axis] += 2.0 * over * np.sign(a) * factor / interval**2
+    cost, found = feasibility_cost(q, interval, speed, acceleration)
+    assert cost == pytest.approx(expected, rel=1e-10)
+    np.testing.assert_allclose(found, gradient, rtol=1e-9, atol=1e-12 * np.abs(gradient).max())

@@ -18,7 +18,7 @@ from airworthy.planners.common.interface import MapSettings, Mission
 from airworthy.planners.mapping import LocalMaps, read_pixels
 from airworthy.planners.mapping.local import update_kernel
 from airworthy.planners.mapping.maps import questions_kernel
-from airworthy.planners.mapping.twin import MapTwin
+from airworthy.planners.mapping.twin import MapTwin, ray_end
 
 CAMERA = Pinhole(24, 18, 14.5, 14.5, 12.1, 9.2, integer_pixels=True)
 """The published field of view with few pixels: the twin is slow."""
@@ -127,3 +127,17 @@ def test_the_kernels_compile_for_cuda(tmp_path: Path) -> None:
         text = path.read_text(errors="replace")
         assert ".target sm_90" in text
         assert "fma.rn.f64" not in text.partition(".visible .entry")[2].replace("div.rn", "")
+
+
+def test_a_depth_ends_a_ray_up_to_the_greatest_and_from_the_least_on() -> None:
+    settings = MapSettings(depth_min=0.4, depth_max=2.0, ray_max=3.0)
+    box, ahead = (np.full(3, -50.0), np.full(3, 50.0)), np.eye(3)
+    for depth, hit in ((2.0, True), (np.nextafter(2.0, 3.0), False), (0.0, False), (0.4, True)):
+        found = ray_end(settings, box, (0.0, 0.0, depth), np.zeros(3), ahead)
+        assert found is not None
+        assert found[1] == hit
+        assert found[0] == pytest.approx([0.0, 0.0, depth if hit else 3.0])
+    assert ray_end(settings, box, (0.0, 0.0, float(np.nextafter(0.4, 0.0))), np.zeros(3), ahead) is None
+    # Exactly as long as a ray may be it still hits; a nose longer it ends there without.
+    assert ray_end(MapSettings(depth_max=9.0, ray_max=3.0), box, (0.0, 0.0, 3.0), np.zeros(3), ahead)[1]  # type: ignore[index]
+    assert not ray_end(MapSettings(depth_max=9.0, ray_max=3.0), box, (0.0, 0.0, 3.0001), np.zeros(3), ahead)[1]  # type: ignore[index]
