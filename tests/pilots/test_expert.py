@@ -22,13 +22,19 @@ def test_a_failed_problem_keeps_the_last_command_and_is_counted_once() -> None:
         return SimpleNamespace(inputs=inputs, failed=failed, iterations=np.array([3, 4, 5, 6]))
 
     def nearest(state: Any, time: Any, path: Any, search: Any) -> Any:
+        asked.update(looked_up=state)
         return np.arange(count)
 
     pilot = SimpleNamespace(
         reference=SimpleNamespace(nearest=nearest, last=np.array([10, 20])),
         solver=SimpleNamespace(solve=solve, shift=lambda flights: asked.update(shifted=flights)),
-        **{"_full": np.full(count, 20.0), "_mass": np.full(count, 2.0), "_gravity": 9.81, "_believed": np.full(count, 0.5)},
-        **{"_path": np.array([0, 1, 1, 0]), "_search": None, "_command": before.copy()},
+        _full=np.full(count, 20.0),
+        _mass=np.full(count, 2.0),
+        _gravity=9.81,
+        _believed=np.full(count, 0.5),
+        _path=np.array([0, 1, 1, 0]),
+        _search=None,
+        _command=before.copy(),
         failures=np.array([0, 5, 0, 0]),
         iterations=np.zeros(count, np.int64),
     )
@@ -40,7 +46,8 @@ def test_a_failed_problem_keeps_the_last_command_and_is_counted_once() -> None:
     np.testing.assert_array_equal(pilot._command[1:], before[1:])
     assert pilot.failures.tolist() == [0, 6, 0, 0]
     assert pilot.iterations.tolist() == [3, 4, 0, 0]
-    assert not asked["state"].any()
+    assert not asked["looked_up"].any()  # a diverged flight still looks a row up
+    assert asked["state"] is state
     assert asked["full"].tolist() == [10.0] * count
     assert asked["last"].tolist() == [10, 20, 20, 10]
     assert asked["flights"] is new

@@ -151,12 +151,12 @@ def test_a_problem_does_not_depend_on_the_others() -> None:
 
 def test_what_the_solution_asks_for_is_the_force_and_the_turn_of_its_rotors() -> None:
     """Between ticks the last thrusts are held: their force along body z, and by Euler's equation the angular acceleration."""
-    body = vehicle("base_octarotor")
+    body = vehicle("x500")
     outer = Nmpc()
     bodies = VehicleBodies([body, body])
     outer.configure(bodies, None)  # type: ignore[arg-type]
     rng = np.random.default_rng(6)
-    thrusts, rate = rng.uniform(-3.0, 3.0, (2, 8)), rng.normal(size=(2, 3)) * 4.0
+    thrusts, rate = rng.uniform(1.0, 6.0, (2, 4)), rng.normal(size=(2, 3)) * 4.0
     outer._first[:] = thrusts
     outer._tick[:] = 25
     zero = np.zeros((2, 3))
