@@ -89,7 +89,7 @@ airworthy.trajectories.course_file.Course coefficient_count=8 start=(0.0,0.0,0.0
 airworthy.trajectories.gates.Gate opening=(0.4,0.4) bar=0.05
 airworthy.trajectories.generated_courses.RandomCourse gates=10 distance=(0.8,1.5)
   turn=(-0.7853981633974483,0.7853981633974483) heights=(0.3,0.525) heading=0.0
-airworthy.trajectories.hull.Quantity pieces_max=100000
+airworthy.trajectories.quantities.Quantity pieces_max=100000
 airworthy.trajectories.limits.Limits gravity=9.81
 airworthy.trajectories.proof.YawedBox yaw=0.0
 airworthy.trajectories.tracked.RotorBound least=0.0 most=1.0
