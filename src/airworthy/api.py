@@ -270,7 +270,8 @@ def _train_hover(item: Any, out: Path, quiet: bool, options: Mapping[str, Any]) 
     from airworthy import learning
 
     (config,) = configured("train hover", options, learning.HoverConfig)
-    protocol = learning.HoverProtocol(flights=config.flights, grid_flights=config.grid_flights, mpc_flights=config.mpc_flights)
+    judged = ("flights", "grid_flights", "mpc_flights", "film_flights")
+    protocol = learning.HoverProtocol(**{name: getattr(config, name) for name in judged})
     flown = item if isinstance(item, Vehicle) else named_vehicle(str(item))
     done = learning.train_hover(flown, out, config.options(config.seed), protocol, quiet=quiet)
     return Result(done.folder, dict(done.figures), done, done.report, (done.folder / "metrics.jsonl",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
@@ -70,6 +71,25 @@ def test_the_page_shows_what_the_figures_say(done: TrainedHover) -> None:
     assert page.count("<polyline") == 2
 
 
+def film_of(folder: Path) -> tuple[list[str], list[str]]:
+    """Titles, and everything that moves, of the film on a training's page."""
+    pictures = re.findall(r'<svg class="film".*?</svg>', (folder / "report.html").read_text(), re.DOTALL)
+    titles = [re.search("<title>(.*?)</title>", picture) for picture in pictures]
+    return [title[1] for title in titles if title], re.findall(r'values="(.*?)"', "".join(pictures))
+
+
+def test_the_page_has_a_film_from_the_first_weights_to_the_last(done: TrainedHover) -> None:
+    titles, moving = film_of(done.folder)
+    assert re.fullmatch(r"untrained: 9 of 9 flights kept", titles[0])
+    assert [title.partition(" s")[0].rstrip("0123456789.") for title in titles[1:]] == ["after ", "after ", "learnt, after "]
+    assert len(moving) == 4 * 9
+    # Flights of 0.3 s, a picture every 50 ms; all stages from the same places, from which other weights fly other ways.
+    assert {len(drone.split(";")) for drone in moving} == {7}
+    stages = [moving[k : k + 9] for k in range(0, 36, 9)]
+    assert len({tuple(drone.split(";")[0] for drone in stage) for stage in stages}) == 1
+    assert len({tuple(stage) for stage in stages}) == 4
+
+
 def test_finished_trainings_are_not_repeated(done: TrainedHover, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(GradientTraining, "step", lambda self: pytest.fail("it learns again"))
     again = train_hover(vehicle("cf2x_L250"), done.folder, GradientOptions(**TINY), QUICK)
@@ -109,6 +129,7 @@ def test_a_stopped_training_keeps_its_policy_and_goes_on_to_the_same_bits(
     assert whole.finished
     for a, b in zip(weights_of(tmp_path / "run"), weights_of(done.folder), strict=True):
         np.testing.assert_array_equal(a, b)
+    assert film_of(tmp_path / "run")[1] == film_of(done.folder)[1]  # also of what it had learnt before it was stopped
     figures = ("kept", "median_error_m", "median_settling_s", "action_jitter")
     assert [whole.figures[name] for name in figures] == [done.figures[name] for name in figures]
 

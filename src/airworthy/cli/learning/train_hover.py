@@ -80,7 +80,7 @@ class TrainMotorCommandConfig(MotorCommandConfig):
 def main(argv: list[str]) -> int:
     """Run `train hover`; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
     config = run_tyro(TrainHoverConfig, argv, PROG, _DESCRIPTION)
-    protocol = HoverProtocol(flights=config.flights, grid_flights=config.grid_flights, mpc_flights=config.mpc_flights)
+    protocol = HoverProtocol(**_counts(config))
     plain = HoverConfig(**{item.name: getattr(config, item.name) for item in fields(HoverConfig)})
     return _train(config, plain, named_vehicle(config.vehicle, config.rotors), protocol)
 
@@ -88,9 +88,13 @@ def main(argv: list[str]) -> int:
 def main_motor_command(argv: list[str]) -> int:
     """Run `train motor_command`; exit codes alike."""
     config = run_tyro(TrainMotorCommandConfig, argv, MOTOR_COMMAND_PROG, _MOTOR_COMMAND_DESCRIPTION)
-    counts = {"flights": config.flights, "grid_flights": config.grid_flights, "mpc_flights": config.mpc_flights}
     plain = MotorCommandConfig(**{item.name: getattr(config, item.name) for item in fields(MotorCommandConfig)})
-    return _train(config, plain, named_vehicle("tinyprop"), HoverProtocol(**counts, reach_m=MOTOR_COMMAND_REACH_M))
+    return _train(config, plain, named_vehicle("tinyprop"), HoverProtocol(**_counts(config), reach_m=MOTOR_COMMAND_REACH_M))
+
+
+def _counts(config: TrainHoverConfig | TrainMotorCommandConfig) -> dict[str, Any]:
+    """Of flights, by their names in the protocol."""
+    return {name: getattr(config, name) for name in ("flights", "grid_flights", "mpc_flights", "film_flights")}
 
 
 def _train(

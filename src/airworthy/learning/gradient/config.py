@@ -74,6 +74,8 @@ class HoverConfig:
     """Under each condition of the robustness grid."""
     mpc_flights: int = 64
     """Of the MPC beside it; 0: without it."""
+    film_flights: int = 9
+    """On the page's film; 0: without it."""
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -56,6 +56,8 @@ class HoverProtocol:
     """Under each condition of the robustness grid, the first of the same starts."""
     mpc_flights: Annotated[int, Bound(0, 1_000_000)] = 64
     """Of the MPC, which takes more time, the first of the same starts; 0: without it."""
+    film_flights: Annotated[int, Bound(0, 32)] = 9
+    """On film, the first of the same starts; 0: no film."""
     flight_s: Annotated[float, Bound(0.1, 1e3, "s")] = 5.0  # this, the end and reach: the specification's trial, 6.3
     """Length of a flight."""
     steady_s: Annotated[float, Bound(0.01, 1e3, "s")] = 2.0

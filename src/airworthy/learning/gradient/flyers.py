@@ -91,6 +91,10 @@ class LearntPolicy:
         weights = [w.copy() for w in training.weights]
         return cls(weights, training.history, training.hover, limits, training.flown_rate, training.law)
 
+    def having(self, weights: Sequence[ArrayF32]) -> LearntPolicy:
+        """Return the same policy with other weights, as of `network_action`."""
+        return LearntPolicy(weights, self._history, self._action, (self._low, self._high), self.rate, self._law)
+
     def begin(self, simulator: Simulator) -> None:
         """Begin flights: before them every vehicle was commanded to hover."""
         self._past = np.tile(self._action.astype(np.float32), (simulator.env_count, self._history))

@@ -55,13 +55,16 @@ LEARNT = {
 """By trainer: its name on the page, and how it learns."""
 
 
-def write_hover_report(path: Path, found: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]]) -> Path:
+def write_hover_report(
+    path: Path, found: Mapping[str, Any], metrics: Sequence[Mapping[str, Any]], film: Sequence[tuple[str, str, str]] = ()
+) -> Path:
     """Write the page.
 
     Args:
         path: Of the page.
         found: What `summary.json` holds.
         metrics: Of the training log.
+        film: Title, what became of the flights, and picture of each stage; without any there is no film.
     """
     # A trainer by reward writes that down, too; its cost is only the reward's opposite.
     name = "reward" if metrics and "reward" in metrics[0] else "cost"
@@ -75,6 +78,7 @@ def write_hover_report(path: Path, found: Mapping[str, Any], metrics: Sequence[M
             (f"{name.capitalize()} per step", lines(name, "wall time [s]", [Line(name, "flown", wall)])),
             ("Flights lost since the point before", lines("lost", "wall time [s]", [Line("lost", "bad", gone)], False)),
         ],
+        film=film,
         columns=COLUMNS,
         rows=_rows(found),
         verdicts=[item["verdict"] for item in found["baselines"] if "verdict" in item],

@@ -11,6 +11,7 @@ summary.json      figures; written last: where it lies, all is done
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import sys
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from airworthy import __version__
+from airworthy.core.arrays import ArrayF32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text, lock_folder, write_json, write_text
 from airworthy.core.native_kernel import thread_limit
@@ -38,6 +40,7 @@ from airworthy.learning.gradient.evaluation import (
     has_drag,
     robustness,
 )
+from airworthy.learning.gradient.film import STAGES, LearningStage, film_learning, stage_svg
 from airworthy.learning.gradient.flyers import Flyer, GeometricController, LearntPolicy, MpcController
 from airworthy.learning.gradient.policy import contract_of_training, write_motor_policy
 from airworthy.learning.gradient.report import write_hover_report
@@ -63,6 +66,8 @@ _NAMES = TrainingNames(
     "iteration",
     SUMMARY_FILE,
 )
+FILM_MARGIN = 1.3
+"""Ours: half the film's width over the distance of the farthest start, most of which begin with a speed away."""
 _METRICS_MOST = 400
 """Ours: rows of the training log at most; a curve needs no more."""
 _SAID_EVERY_S = 1.0
@@ -97,6 +102,10 @@ class HoverRun:
         self.training = training
         self.metrics: list[dict[str, Any]] = []
         self.wall_s = self.cpu_s = 0.0
+        self.earlier: dict[int, tuple[float, list[ArrayF32]]] = {}
+        """By gradient steps done: seconds learnt, and the weights then; of the film's stages that it has come to."""
+        # A stage's share of few steps is at least one: only the first is untrained.
+        self._kept_at = {math.ceil(share * training.options.iterations) for share in STAGES}
         self._every = max(1, training.options.iterations // _METRICS_MOST)
 
     @property
@@ -113,6 +122,8 @@ class HoverRun:
         wall, cpu = time.perf_counter() - self.wall_s, time.process_time() - self.cpu_s
         work = self.training
         while not work.finished and not stopped():
+            if work.iteration in self._kept_at:
+                self.earlier[work.iteration] = self.wall_s, [w.copy() for w in work.weights]
             cost = work.step()
             self.wall_s, self.cpu_s = time.perf_counter() - wall, time.process_time() - cpu
             if work.iteration % self._every == 0 or work.finished:
@@ -131,13 +142,17 @@ class HoverRun:
         """Everything that the next step depends on, with clock and log."""
         inner = self.training.save()
         notes = {**inner.notes, "metrics": self.metrics, "wall_s": self.wall_s, "cpu_s": self.cpu_s}
-        return Checkpoint(inner.number, inner.arrays, notes)
+        notes["earlier"] = [[at, wall_s, len(weights)] for at, (wall_s, weights) in self.earlier.items()]
+        held = {f"earlier_{at}_{k}": w for at, (_, weights) in self.earlier.items() for k, w in enumerate(weights)}
+        return Checkpoint(inner.number, {**inner.arrays, **held}, notes)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Go on from what `save` gave."""
         self.training.restore(checkpoint)
         self.metrics = list(checkpoint.notes["metrics"])
         self.wall_s, self.cpu_s = float(checkpoint.notes["wall_s"]), float(checkpoint.notes["cpu_s"])
+        for at, wall_s, count in checkpoint.notes["earlier"]:
+            self.earlier[int(at)] = float(wall_s), [checkpoint.arrays[f"earlier_{at}_{k}"] for k in range(count)]
 
 
 def train_hover(
@@ -197,7 +212,7 @@ def train_hover(
         found = _judged(vehicle, run, protocol, split, command, quiet)
         write_motor_policy(folder, training)
         _write_metrics(folder, run)
-        write_hover_report(folder / REPORT_FILE, found, run.metrics)
+        write_hover_report(folder / REPORT_FILE, found, run.metrics, _film(vehicle, run, protocol))
         # Last: where it lies, everything else does.
         write_json(folder / SUMMARY_FILE, found)
         held.clear()
@@ -335,6 +350,20 @@ def _judged(
         "versions": {"airworthy": __version__, **{name: version(name) for name in ("numpy", "warp-lang")}},
         "command": command,
     }
+
+
+def _film(vehicle: Vehicle, run: HoverRun, protocol: HoverProtocol) -> list[tuple[str, str, str]]:
+    """Return title, flights kept and picture of each stage of the film; nothing where none is wanted."""
+    if not protocol.film_flights:
+        return []
+    training = run.training
+    named = {at: f"after {wall_s:.2f} s" if at else "untrained" for at, (wall_s, _) in run.earlier.items()}
+    stages = [LearningStage(named[at], weights) for at, (_, weights) in sorted(run.earlier.items())]
+    stages.append(LearningStage(f"learnt, after {run.wall_s:.2f} s", training.weights))
+    filmed = film_learning(vehicle, LearntPolicy.of(training), stages, protocol, training.options.start)
+    half_m = FILM_MARGIN * float(np.linalg.norm(filmed[0].position[0], axis=-1).max())
+    kept = [f"{int(np.sum(~stage.lost))} of {len(stage.lost)} kept" for stage in filmed]
+    return [(stage.name, said, stage_svg(vehicle, stage, half_m)) for stage, said in zip(filmed, kept, strict=True)]
 
 
 def _beside(
