@@ -12,7 +12,7 @@ from math import cos, radians, sin
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayF32
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32
 from airworthy.core.frames import rotate
 from airworthy.learning.gradient.evaluation import HoverProtocol, evaluation_starts
 from airworthy.learning.gradient.flyers import LearntPolicy
@@ -55,7 +55,7 @@ class FilmedStage:
     """(pictures, flights, 3) [m]; where a flight has left the numbers, its last place."""
     attitude: Array
     """Body to world, (pictures, flights, 4)."""
-    lost: Array
+    lost: ArrayBool
     """Whether a flight was ever beyond reach, or out of the numbers, (flights,)."""
 
 
