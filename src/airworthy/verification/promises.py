@@ -62,18 +62,18 @@ def _digest_in_fresh_process() -> str:
     return done.stdout.strip()
 
 
-def _restore_failures() -> int:
+def _restore_failures(count: int = 100) -> int:
     sim = Simulator(vehicle("flightgoggles"), _CONFIG, env_count=48, seed=3)
     command = [9.81, 0.4, 0.2, -0.1]
     points = [sim.save()]
-    for _ in range(100):
+    for _ in range(count):
         sim.step(command)
         points.append(sim.save())
     end = hashlib.sha256(points[-1].state.tobytes()).digest()
     failures = 0
-    for k in np.random.default_rng(1).permutation(100):
+    for k in np.random.default_rng(1).permutation(count):
         sim.restore(points[k])
-        for _ in range(100 - k):
+        for _ in range(count - k):
             sim.step(command)
         failures += hashlib.sha256(sim.save().state.tobytes()).digest() != end
     return failures
@@ -111,14 +111,14 @@ def _mixed_failures() -> int:
     return sum(fly([k])[0].tobytes() != together[k].tobytes() for k in range(len(vehicles)))
 
 
-def _soak() -> Iterator[Figure]:
-    """1e7 physics steps of random commands over the whole catalogue; a flight that diverges is labelled and started again."""
+def _soak(steps: float = 1e7) -> Iterator[Figure]:
+    """Random commands over the whole catalogue; a flight that diverges is labelled and started again."""
     vehicles = [vehicle(name) for name in vehicle_names()] * 20
     config = SimulatorConfig(control_rate=96.0, ground=Ground(-50.0))
     sim = Simulator(vehicles, config, seed=11)
     low, high = sim.parameter("rotor_min")[:, : sim.rotor_count], sim.parameter("rotor_max")[:, : sim.rotor_count]
     rng = np.random.default_rng(0)
-    launches = int(np.ceil(1e7 / (10 * len(vehicles))))
+    launches = int(np.ceil(steps / (10 * len(vehicles))))
     escapes, memory = 0, 0
     for k in range(launches):
         sim.step(low + (high - low) * rng.random(low.shape, dtype=np.float32))

@@ -1,0 +1,77 @@
+"""Curves of a training are drawn where their numbers are."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from airworthy.reports import svg as curves
+from airworthy.reports.svg import Line, lines, number, span
+
+LOSS = Line("loss", "flown", [(0.0, 10.0), (1.0, 1.0), (2.0, math.nan), (3.0, 0.0), (4.0, 0.1)])
+OTHER = Line("held <out>", "second", [(0.0, 5.0), (4.0, 2.0)], dashed=True)
+
+
+def _polylines(svg: str) -> list[list[tuple[float, float]]]:
+    found = re.findall(r'<polyline points="([^"]*)"', svg)
+    return [[(float(x), float(y)) for x, y in (pair.split(",") for pair in points.split())] for points in found]
+
+
+def test_points_of_a_logarithmic_axis_lie_in_proportion_to_their_decades() -> None:
+    first, second = _polylines(lines("Losses", "epoch", [LOSS, OTHER]))
+    assert len(first) == 3  # what is not finite and what is not positive is left out
+    (left, right), (top, bottom) = (62.0, 406.0), (30.0, 200.0)
+    x0, x1, y0, y1 = 0.0, 4.0, -1.0, 1.0
+    for points, wanted in ((first, [(0.0, 10.0), (1.0, 1.0), (4.0, 0.1)]), (second, [(0.0, 5.0), (4.0, 2.0)])):
+        for (x, y), (a, b) in zip(points, wanted, strict=True):
+            assert x == pytest.approx(left + (a - x0) / (x1 - x0) * (right - left), abs=0.051)
+            assert y == pytest.approx(bottom - (math.log10(b) - y0) / (y1 - y0) * (bottom - top), abs=0.051)
+
+
+def test_a_linear_axis_begins_at_0() -> None:
+    (points,) = _polylines(lines("Share", "step", [Line("share", "warn", [(0.0, 0.5), (10.0, 1.0)])], logarithmic=False))
+    assert points == [(62.0, 115.0), (406.0, 30.0)]
+    (points,) = _polylines(lines("Share", "step", [Line("share", "warn", [(0.0, -1.0), (10.0, 1.0)])], logarithmic=False))
+    assert points == [(62.0, 200.0), (406.0, 30.0)]
+
+
+def test_no_curve_of_two_points_is_no_figure() -> None:
+    assert lines("Nothing", "step", []) == ""
+    assert lines("One", "step", [Line("a", "bad", [(0.0, 1.0)])]) == ""
+    assert lines("None is positive", "step", [Line("a", "bad", [(0.0, -1.0), (1.0, 0.0)])]) == ""
+    assert lines("Two", "step", [Line("a", "bad", [(0.0, 1.0), (1.0, 1.0)])]) != ""
+
+
+def test_an_axis_holds_its_values() -> None:
+    assert span(np.array([3.0, 1.0, 2.0])) == (1.0, 3.0)
+    assert span(np.array([2.0, 2.0])) == (1.5, 2.5)
+    assert span(np.array([1e6, 1e6 + 1e-4])) == (1e6 - 0.5, 1e6 + 1e-4 + 0.5)
+
+
+def test_marks_of_an_axis() -> None:
+    assert curves._ticks(-2.0, 1.0, True) == [-2.0, -1.0, 0.0, 1.0]
+    assert curves._ticks(-2.1, 7.2, True) == [-2.0, 0.0, 2.0, 4.0, 6.0]
+    assert curves._ticks(0.2, 0.8, True) == pytest.approx([0.2, 0.4, 0.6, 0.8])
+    assert curves._ticks(0.2, 1.8, True) == pytest.approx(np.linspace(0.2, 1.8, 4))
+    assert curves._ticks(-3.0, 6.0, False) == [-3.0, 0.0, 3.0, 6.0]
+
+
+def test_numbers_at_an_axis() -> None:
+    assert [number(v) for v in (0.0, 0.01234, 999.0, 1000.0, -1234.6, -0.5)] == [
+        "0",
+        "0.0123",
+        "999",
+        "1,000",
+        "-1,235",
+        "-0.5",
+    ]
+
+
+def test_words_of_a_figure_are_escaped() -> None:
+    svg = lines("Losses", "epoch & more", [LOSS, OTHER])
+    assert "held &lt;out&gt;" in svg
+    assert "epoch &amp; more" in svg
+    assert lines("Share", "step", [Line("share", "warn", [(0.0, 0.5), (10.0, 2000.0)])], logarithmic=False)
