@@ -315,8 +315,10 @@ class Launcher:
         arguments: Every argument but the last.
         device: Warp device name.
         threads: Most threads to use on a CPU.
-        split_seconds: A launch that takes less stays on one thread.
+        split_seconds: A launch that takes less stays on one thread; None: `SPLIT_SECONDS`.
     """
+
+    _split_seconds: float | None = None
 
     def __init__(
         self,
@@ -325,7 +327,7 @@ class Launcher:
         arguments: list[Any],
         device: str,
         threads: int | None = None,
-        split_seconds: float = SPLIT_SECONDS,
+        split_seconds: float | None = None,
     ):
         self._whole = self._record(kernel, 0, block_count, arguments, device)
         threads = min(threads or thread_limit(), block_count) if device == "cpu" else 1
@@ -339,7 +341,8 @@ class Launcher:
 
     def launch(self) -> None:
         """Run the kernel once; on a GPU this only enqueues it."""
-        if self._parts and self._whole_launches >= _TRIALS and self._seconds > self._split_seconds:
+        least = SPLIT_SECONDS if self._split_seconds is None else self._split_seconds
+        if self._parts and self._whole_launches >= _TRIALS and self._seconds > least:
             self._launch_split()
             return
         start = time.perf_counter()
