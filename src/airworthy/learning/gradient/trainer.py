@@ -15,7 +15,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.random import Stream, flight_key, normals, uniforms
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.core.schema import Bound, check_fields
-from airworthy.learning.gradient.dynamics import BODY, surrogate_of
+from airworthy.learning.gradient.dynamics import BODY, Surrogate, surrogate_of
 from airworthy.learning.gradient.hover import START_UNIFORMS, HoverCost, HoverStart, hover_start
 from airworthy.learning.gradient.kernel import FlightWindow, WindowShape
 from airworthy.learning.machine import SEED_MAX, TrainingOptions
@@ -151,7 +151,7 @@ class GradientTraining:
         self.vehicle, self.options = vehicle, options or GradientOptions()
         o = self.options
         config = SimulatorConfig(control_rate=o.rate, randomization=o.randomization)
-        self.surrogate = surrogate_of(vehicle, config, o.env_count, seed=o.seed)
+        self.surrogate = self._surrogate(config)
         self.shape = WindowShape(self.surrogate.form, self.surrogate.step_s, o.hidden, o.history, o.cost)
         rows = self.surrogate.rows
         layout = self.surrogate.layout
@@ -180,6 +180,10 @@ class GradientTraining:
         self._restart(flights)
         # Or all flights would end at once, again and again.
         self.age = (self._draws(flights, np.zeros(o.env_count))[1] * o.flight_s * o.rate).astype(np.int64)
+
+    def _surrogate(self, config: SimulatorConfig) -> Surrogate:
+        """Return the vehicles of the flights as the kernel steps them."""
+        return surrogate_of(self.vehicle, config, self.options.env_count, seed=self.options.seed)
 
     def _keep_thrust(self, rows: Array) -> None:
         """Raise the thrust of drawn vehicles that have too little to learn from, and count them."""

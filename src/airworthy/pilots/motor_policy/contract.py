@@ -27,6 +27,7 @@ from airworthy.pilots.network_files import (
     read_weights,
     write_network_files,
 )
+from airworthy.pilots.motor_policy.quadrotor import QuadrotorTerms
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.files import vehicle_text
 
@@ -100,6 +101,9 @@ class MotorContract:
     """Widths of its hidden layers."""
     action: Literal["state", "square"] = "state"
     """What actions command, see `ACTIONS`."""
+    family: Literal["", "quadrotor"] = ""
+    """Where it flies every vehicle of a family: which; `limits` are then shares of the states of hover, and axes and rotors
+    those of `QuadrotorTerms`."""
     training: Mapping[str, Any] = field(default_factory=dict)
     """How it learnt; free."""
     notes: str = ""
@@ -111,6 +115,8 @@ class MotorContract:
             raise AirworthyError(
                 f"Contract.hover is of {len(self.hover)} rotors; expected {self.actions}, as many as Contract.limits."
             )
+        if self.family and (self.action != "state" or len(set(self.limits)) != 1 or self.actions != 4 or self.band <= 0.0):
+            raise AirworthyError("Contract.family needs four equal Contract.limits below and above 1, and actions of the state.")
         if self.action == "square" and min(low for low, _ in self.limits) < 0.0:
             raise AirworthyError(
                 "Contract.action is 'square', but a rotor of Contract.limits turns backwards; expected 'state', or speeds of"
@@ -126,9 +132,14 @@ class MotorContract:
         return len(self.limits)
 
     @property
+    def band(self) -> float:
+        """Of a family: share of hover's states off which rotors are commanded."""
+        return 0.5 * (self.limits[0][1] - self.limits[0][0])
+
+    @property
     def unit(self) -> str:
         """Of a rotor's state."""
-        return UNITS[self.motor_state]
+        return "hover" if self.family else UNITS[self.motor_state]
 
     @property
     def observed(self) -> int:
@@ -164,8 +175,12 @@ def check_vehicle(contract: MotorContract, vehicle: Vehicle) -> None:
     """Refuse a vehicle whose rotors are others than those that a policy commands; another mass or inertia is no reason.
 
     Raises:
-        AirworthyError: It has another number of rotors, other limits, or another kind of rotor state.
+        AirworthyError: It has another number of rotors, other limits, or another kind of rotor state; or is not of the family
+            that the policy flies.
     """
+    if contract.family:
+        QuadrotorTerms.of(vehicle, contract.band)
+        return
     ours = [(rotor.speed_min, rotor.speed_max) for rotor in vehicle.rotors]
     same = len(ours) == contract.actions and vehicle.motor_state == contract.motor_state
     if same and all(_close(a, b) for a, b in zip(ours, contract.limits, strict=True)):
@@ -225,6 +240,7 @@ def _table(contract: MotorContract, weights: Mapping[str, Any]) -> dict[str, Any
             "rotor_count": contract.actions,
             "rotor_state": {"is": contract.motor_state, "unit": contract.unit},
             "limits": [{"low": low, "high": high} for low, high in contract.limits],
+            **({"family": contract.family} if contract.family else {}),
         },
         "rate_hz": contract.rate,
         "frames": FRAMES,
@@ -278,6 +294,7 @@ def _fields(table: ContractTable) -> MotorContract:
         hover=table.entry("hover", tuple[float, ...]),
         motor_state=table.entry("vehicle.rotor_state.is", Literal["speed", "thrust"]),
         digest=table.entry("vehicle.sha256", str),
+        family=table.entry("vehicle.family", Literal["", "quadrotor"], ""),
         rate=table.entry("rate_hz", float),
         history=table.entry("history", int),
         action=outputs[0].entry("affine_in", Literal["state", "square"], "state") if outputs else "state",

@@ -5,7 +5,7 @@ A motor policy's network: small layers on NumPy, the same bits alone and in any 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,10 +21,13 @@ from airworthy.pilots.motor_policy.contract import (
     check_vehicle,
     commanded_states,
     read_motor_folder,
+    vehicle_digest,
 )
+from airworthy.pilots.motor_policy.quadrotor import QuadrotorTerms
 from airworthy.pilots.pilot import Observation
 from airworthy.simulation.simulator import Simulator
 from airworthy.trajectories import Course, Trajectory
+from airworthy.vehicles import Vehicle
 
 __all__ = ["MotorPilot", "MotorPolicy", "motor_observation", "motor_pilot", "read_motor_policy"]
 
@@ -61,6 +64,22 @@ class MotorPolicy:
                 total += column[:, None] * row
             x = np.tanh(total)
         return np.ascontiguousarray(x.T)
+
+    def fitted(self, vehicle: Vehicle) -> MotorPolicy:
+        """Return the policy as one of this vehicle alone; it is the same where it learnt to fly just one.
+
+        Raises:
+            AirworthyError: The vehicle is not of the family that the policy flies.
+        """
+        c = self.contract
+        if not c.family:
+            return self
+        terms = QuadrotorTerms.of(vehicle, c.band)
+        limits = tuple(zip(terms.low.tolist(), terms.high.tolist(), strict=True))
+        own = replace(
+            c, family="", vehicle=vehicle.name, limits=limits, motor_state=vehicle.motor_state, digest=vehicle_digest(vehicle)
+        )
+        return MotorPolicy(own, tuple(terms.fitted(self.weights)))
 
     def command(self, action: ArrayLike) -> Array:
         """Rotor states [unit of the contract] that actions (env, rotors) command."""
@@ -190,7 +209,12 @@ def motor_pilot(policy: str | Path | MotorPolicy, simulator: Simulator, path: Co
             f"The policy decides at {held.contract.rate:g} Hz, the simulator takes commands at {rate:g} Hz: raise it."
         )
     # A fleet is mostly one record many times: each is looked at once.
-    for vehicle in {id(item): item for item in simulator.vehicles}.values():
+    fleet = list({id(item): item for item in simulator.vehicles}.values())
+    for vehicle in fleet:
         check_vehicle(held.contract, vehicle)
+    if held.contract.family:
+        if any(vehicle != fleet[0] for vehicle in fleet):
+            raise AirworthyError("This policy is fitted to the vehicle that flies: fly different vehicles one after the other.")
+        held = held.fitted(fleet[0])
     trajectory = path.trajectory() if isinstance(path, Course) else path
     return MotorPilot(held, trajectory, simulator.env_count)
