@@ -57,6 +57,9 @@ def export_policy(folder: str | Path, out: str | Path) -> Path:
             f"{path.name!r} cannot begin names of C: call the file by a letter and then up to 39 letters, digits or '_'."
         )
     policy = read_motor_policy(folder)
+    if policy.contract.family:
+        # Its actions are shares of a hover that neither file could know.
+        raise AirworthyError(f"{str(folder)!r} holds a policy for any quadrotor; only one vehicle's own can be exported.")
     make_folder(path.parent)
     if path.suffix == ".h":
         write_text(path, c_header(policy, path.stem))

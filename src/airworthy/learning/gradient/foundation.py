@@ -14,6 +14,7 @@ import numpy as np
 
 from airworthy.core.arrays import ArrayIndex
 from airworthy.core.random import Stream, flight_key, normals, uniforms
+from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.dynamics.state import padded_rotor_count
 from airworthy.learning.gradient.dynamics import Surrogate, surrogate_of
 from airworthy.learning.gradient.policy import contract_of_training
@@ -128,6 +129,11 @@ class FoundationTraining(GradientTraining):
         super()._restart(flights)
         # Of environment and episode alone: a training that was stopped deals the same vehicles.
         self._deal(flights)
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from what `save` gave, to the same bits."""
+        super().restore(checkpoint)
+        self._deal(np.arange(self.options.env_count))
 
     def _deal(self, flights: ArrayIndex) -> None:
         mine = (flights + self.episode[flights] * self.options.env_count) % _POOL
