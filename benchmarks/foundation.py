@@ -1,4 +1,4 @@
-"""One policy for all quadrotors: trained on drawn vehicles, flown on every quadrotor of the catalogue, none of which it has seen.
+"""One policy for all quadrotors: trained on drawn vehicles, flown on every quadrotor of the catalogue, all held out.
 
     python benchmarks/foundation.py --out runs/foundation    train it, then fly it; minutes
     python benchmarks/foundation.py --policy runs/foundation    fly one that is there

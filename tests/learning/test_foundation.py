@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -87,10 +88,12 @@ def test_the_policy_is_small_and_of_any_quadrotor(tmp_path: Path) -> None:
     seen = np.random.default_rng(0).normal(size=(4, own.contract.observed))
     np.testing.assert_allclose(own.command(own.action(seen)), np.tile(hover_speed(vehicle("virt_01")), (4, 1)), rtol=0.01)
     widths = 18 + 4 * FOUNDATION.history, FOUNDATION.hidden, FOUNDATION.hidden, 4
-    assert sum((a + 1) * b for a, b in zip(widths, widths[1:], strict=False)) <= 3000
+    assert sum((a + 1) * b for a, b in pairwise(widths)) <= 3000
 
 
-def test_the_program_flies_each_quadrotor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_program_flies_each_quadrotor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(hardware, "use_cores", lambda count: [0])  # the other tests keep theirs
     assert [v.rotor_count for v in program.quadrotors()] == [4] * 52
     refused = replace(vehicle("x500"), name="odd", rotors=tuple(replace(r, spin=1) for r in vehicle("x500").rotors))

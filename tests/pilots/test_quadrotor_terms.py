@@ -42,7 +42,8 @@ def test_every_quadrotor_of_the_catalogue_has_them(name: str) -> None:
     np.testing.assert_allclose((angles - [45.0, 135.0, 225.0, 315.0] + 180.0) % 360.0 - 180.0, 0.0, atol=10.0)
     hover = hover_speed(item)
     np.testing.assert_allclose(0.5 * (terms.low + terms.high), hover, rtol=1e-12)
-    assert all(r.speed_min <= low < high <= r.speed_max + 1e-9 for r, low, high in zip(item.rotors, terms.low, terms.high))
+    ends = zip(item.rotors, terms.low, terms.high, strict=True)
+    assert all(r.speed_min <= low < high <= r.speed_max * (1 + 1e-12) for r, low, high in ends)
     # A third more thrust, whatever a state is; less where the vehicle is weak, more where thrust is no square.
     assert 1.25 < rotor_thrust(item.rotors[0], terms.high[0]) / rotor_thrust(item.rotors[0], hover[0]) < 1.45
 

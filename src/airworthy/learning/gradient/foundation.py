@@ -57,7 +57,7 @@ _AXES = 0.3
 
 
 def drawn_quadrotor(seed: int, index: int) -> Vehicle:
-    """A quadrotor, of a seed and a number alone, its rotors numbered as `QuadrotorTerms` does.
+    """Draw a quadrotor, of a seed and a number alone, its rotors numbered as `QuadrotorTerms` does.
 
     Args:
         seed: Of the draws.

@@ -18,6 +18,7 @@ from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import sha256
 from airworthy.core.schema import Bound, Length, check_fields
 from airworthy.pilots import network_files
+from airworthy.pilots.motor_policy.quadrotor import QuadrotorTerms
 from airworthy.pilots.network_files import (
     WEIGHTS_FILE,
     ContractTable,
@@ -27,7 +28,6 @@ from airworthy.pilots.network_files import (
     read_weights,
     write_network_files,
 )
-from airworthy.pilots.motor_policy.quadrotor import QuadrotorTerms
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.files import vehicle_text
 
@@ -116,7 +116,7 @@ class MotorContract:
                 f"Contract.hover is of {len(self.hover)} rotors; expected {self.actions}, as many as Contract.limits."
             )
         if self.family and (self.action != "state" or len(set(self.limits)) != 1 or self.actions != 4 or self.band <= 0.0):
-            raise AirworthyError("Contract.family needs four equal Contract.limits below and above 1, and actions of the state.")
+            raise AirworthyError("Contract.family needs four equal Contract.limits around 1, and actions of the state.")
         if self.action == "square" and min(low for low, _ in self.limits) < 0.0:
             raise AirworthyError(
                 "Contract.action is 'square', but a rotor of Contract.limits turns backwards; expected 'state', or speeds of"
