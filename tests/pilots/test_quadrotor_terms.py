@@ -140,5 +140,9 @@ def test_it_flies_one_vehicle_at_a_time() -> None:
     config = SimulatorConfig(level="rotor_speed", control_rate=100.0)
     pilot = motor_pilot(policy(), Simulator(vehicle("x500"), config, 2), held())
     assert pilot.policy.contract.vehicle == "x500"
+    check_vehicle(pilot.policy.contract, vehicle("x500"))
+    heavier = replace(vehicle("x500"), mass=2.0)
+    with pytest.raises(AirworthyError, match="train one for it"):
+        check_vehicle(pilot.policy.contract, heavier)
     with pytest.raises(AirworthyError, match="fly different vehicles one after the other"):
         motor_pilot(policy(), Simulator([vehicle("x500"), vehicle("tinyprop")], config, 2), held())

@@ -59,7 +59,10 @@ def export_policy(folder: str | Path, out: str | Path) -> Path:
     policy = read_motor_policy(folder)
     if policy.contract.family:
         # Its actions are shares of a hover that neither file could know.
-        raise AirworthyError(f"{str(folder)!r} holds a policy for any quadrotor; only one vehicle's own can be exported.")
+        raise AirworthyError(
+            f"{str(folder)!r} holds a policy for any quadrotor; only one vehicle's own can be exported: write what"
+            " `MotorPolicy.fitted` gives."
+        )
     make_folder(path.parent)
     if path.suffix == ".h":
         write_text(path, c_header(policy, path.stem))
