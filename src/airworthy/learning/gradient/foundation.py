@@ -144,8 +144,8 @@ class FoundationTraining(GradientTraining):
 
 
 def _banded(vehicle: Vehicle) -> Vehicle:
-    ends = {"speed_min": _HOVER * (1.0 - BAND), "speed_max": _HOVER * (1.0 + BAND)}
-    return replace(vehicle, rotors=tuple(replace(rotor, **ends) for rotor in vehicle.rotors))
+    low, high = _HOVER * (1.0 - BAND), _HOVER * (1.0 + BAND)
+    return replace(vehicle, rotors=tuple(replace(rotor, speed_min=low, speed_max=high) for rotor in vehicle.rotors))
 
 
 def foundation_contract(training: FoundationTraining, notes: str = "") -> MotorContract:
