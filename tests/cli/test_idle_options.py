@@ -24,6 +24,7 @@ from airworthy.gates import GatesBenchConfig, run_gates
 from airworthy.gates.labels.config import GateLabelsConfig
 from airworthy.gates.labels.job import synthesize_gates
 from airworthy.gates.training import BoundaryOptions, train_boundary
+from airworthy.learning import HoverConfig
 from airworthy.learning.datasets import DatasetConfig, synthesize_dataset
 from airworthy.learning.svnet import RunOptions, SvNetOptions, train_svnet
 from airworthy.scenes import Scene, scene
@@ -103,6 +104,10 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (GateLabelsConfig(randomisation="none", draws=3), DRAGLESS),
         (GateLabelsConfig(drag=False), DRAGLESS),
         (GateLabelsConfig(rotor_lag=False), LAGLESS),
+    ],
+    "airworthy train hover": [
+        (_bare(HoverConfig, trainer="native_ppo", window=50, iterations=100, history=2, delay=1),),
+        (_bare(HoverConfig, steps=1000),),
     ],
     "airworthy train svnet": [
         (SvNetOptions(variant="no_rma", form="code", history_dropout=0.1),),
@@ -219,6 +224,8 @@ def test_every_option_of_every_rule_is_refused(rule: IdleRule, example: tuple[An
             (GatesBenchConfig(certificate="vehicle", reserve=0.3, limit=(3.0, 0.2), baselines=("oracle",)),),
             "airworthy bench gates",
         ),
+        ((HoverConfig(iterations=100, delay=1),), "airworthy train hover"),
+        ((HoverConfig(trainer="native_ppo", steps=100_000),), "airworthy train hover"),
         ((BoundaryOptions(alpha=5.0, rate_step=20, gamma=0.5, noise_on="physical"),), "airworthy train boundary"),
         ((SvNetOptions(history_epochs=3, view=112, form="code"),), "airworthy train svnet"),
     ],

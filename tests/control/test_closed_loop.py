@@ -129,6 +129,8 @@ def stack(records):
 
 
 def _stack(values):
+    if hasattr(values[0], "_fields"):
+        return stack(values)
     if isinstance(values[0], tuple):
         return tuple(_stack(v) for v in zip(*values, strict=True))
     return np.array(values)

