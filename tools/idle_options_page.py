@@ -16,6 +16,7 @@ from airworthy.capture.images import IDLE_RULES as READING_RULES
 from airworthy.capture.rendering import IDLE_RULES as CAPTURE_RULES
 from airworthy.capture.training_options import IDLE_RULES as SPLAT_RULES
 from airworthy.cli.capture import ALIGN_RULES
+from airworthy.cli.learning.train_hover import ROTORS_RULES
 from airworthy.cli.scenes import ACTOR_RULES, EXPORT_RULES, RENDER_RULES
 from airworthy.core.idle_options import IdleRule, option_name
 from airworthy.gates.benchmark.config import IDLE_RULES as GATES_RULES
@@ -33,7 +34,7 @@ COMMANDS: dict[str, Sequence[IdleRule]] = {
     "airworthy evaluate": EVALUATE_RULES,
     "airworthy synthesize": (*DATASET_RULES, CLUSTER_WORKS),
     "airworthy synthesize gates": LABEL_RULES,
-    "airworthy train hover": HOVER_RULES,
+    "airworthy train hover": (*HOVER_RULES, *ROTORS_RULES),
     "airworthy train svnet": (*SVNET_RULES, *RUN_RULES),
     "airworthy train boundary": BOUNDARY_RULES,
     "airworthy bench navigation": NAVIGATION_RULES,

@@ -16,6 +16,7 @@ from airworthy.benchmarks.tracking.methods import VehicleSpread
 from airworthy.capture import RenderCaptureOptions, TrainOptions
 from airworthy.capture.images import CaptureReading
 from airworthy.cli.capture import AlignConfig
+from airworthy.cli.learning.train_hover import TrainHoverConfig
 from airworthy.cli.main import main
 from airworthy.cli.scenes import ExportSceneConfig, RenderSceneConfig
 from airworthy.core.errors import AirworthyError
@@ -108,6 +109,7 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
     "airworthy train hover": [
         (_bare(HoverConfig, trainer="native_ppo", window=50, iterations=100, history=2, delay=1),),
         (_bare(HoverConfig, steps=1000),),
+        (_bare(TrainHoverConfig, rotors=Path("rotors.toml")),),
     ],
     "airworthy train svnet": [
         (SvNetOptions(variant="no_rma", form="code", history_dropout=0.1),),
@@ -224,8 +226,8 @@ def test_every_option_of_every_rule_is_refused(rule: IdleRule, example: tuple[An
             (GatesBenchConfig(certificate="vehicle", reserve=0.3, limit=(3.0, 0.2), baselines=("oracle",)),),
             "airworthy bench gates",
         ),
-        ((HoverConfig(iterations=100, delay=1),), "airworthy train hover"),
-        ((HoverConfig(trainer="native_ppo", steps=100_000),), "airworthy train hover"),
+        ((TrainHoverConfig(iterations=100, delay=1, vehicle="a.urdf", rotors=Path("r.toml")),), "airworthy train hover"),
+        ((TrainHoverConfig(trainer="native_ppo", steps=100_000),), "airworthy train hover"),
         ((BoundaryOptions(alpha=5.0, rate_step=20, gamma=0.5, noise_on="physical"),), "airworthy train boundary"),
         ((SvNetOptions(history_epochs=3, view=112, form="code"),), "airworthy train svnet"),
     ],

@@ -288,3 +288,10 @@ def test_mistakes_are_told() -> None:
         VectorTask("hover", 4, randomization=Randomization(yaw=1.0))
     with pytest.raises(AirworthyError, match="does not take these options"):
         learning_task("hover", speed=3.0)
+
+
+@pytest.mark.parametrize("seed", ["a", 1.5, True, 2**64 - 1])
+def test_a_seed_is_a_whole_number(seed: Any) -> None:
+    """1.5 and 1 would else begin the same flights."""
+    with pytest.raises(AirworthyError, match="seed"):
+        VectorTask("hover", 16, seed=seed)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.runs.progress import command_line
 
 _BEGUN = time.perf_counter()
@@ -21,7 +22,7 @@ from airworthy.vehicles import Vehicle, named_vehicle  # noqa: E402
 
 _IMPORT_S = time.perf_counter() - _BEGUN
 
-__all__ = ["main", "main_motor_command"]
+__all__ = ["ROTORS_RULES", "main", "main_motor_command"]
 
 PROG, MOTOR_COMMAND_PROG = "airworthy train hover", "airworthy train motor_command"
 _DESCRIPTION = (
@@ -33,6 +34,14 @@ _MOTOR_COMMAND_DESCRIPTION = (
     "Learn the motor-command task of Aerial Gym as published, on its vehicle tinyprop, by PPO: 160 million decisions. Then"
     " judge the policy at 250 Hz, as published, in the simulator beside the geometric controller and the MPC, and under what no"
     " training said. A stopped training goes on where it was, to the same bits as one that was not stopped."
+)
+ROTORS_RULES = (
+    IdleRule(
+        ("rotors",),
+        lambda config: not config.vehicle.lower().endswith(".urdf"),
+        "for a vehicle that is no URDF, whose record says what its rotors do",
+        "name one with --vehicle FILE.urdf",
+    ),
 )
 _STOPPED = "Stopped: the policy as it is lies in the folder, and the same command goes on from there."
 
@@ -80,6 +89,7 @@ class TrainMotorCommandConfig(MotorCommandConfig):
 def main(argv: list[str]) -> int:
     """Run `train hover`; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
     config = run_tyro(TrainHoverConfig, argv, PROG, _DESCRIPTION)
+    refuse_idle(config, ROTORS_RULES)
     protocol = HoverProtocol(**_counts(config))
     plain = HoverConfig(**{item.name: getattr(config, item.name) for item in fields(HoverConfig)})
     return _train(config, plain, named_vehicle(config.vehicle, config.rotors), protocol)

@@ -21,6 +21,7 @@ from airworthy.learning.environments.task import LearningTask, learning_task
 from airworthy.learning.environments.traits import traits_of
 from airworthy.learning.gradient.dynamics import surrogate_of
 from airworthy.simulation.config import Randomization, SimulatorConfig
+from airworthy.simulation.start_state import whole_number
 from airworthy.vehicles import Vehicle, hover_speed, named_vehicle
 
 __all__ = ["EpisodeEnds", "StepResult", "VectorTask"]
@@ -203,7 +204,7 @@ class VectorTask:
             Observations, (env, k): a view of memory that the step after the next writes over.
 
         Raises:
-            AirworthyError: A mask of another shape, or together with a seed.
+            AirworthyError: A mask of another shape, or together with a seed; a seed that is no whole number of 64 bits.
         """
         host = self._host
         chosen = np.ones(self.env_count, bool) if mask is None else np.asarray(mask)
@@ -212,7 +213,7 @@ class VectorTask:
         if seed is not None:
             if mask is not None:
                 raise AirworthyError("reset got a seed and a mask; a seed begins all flights anew: leave one of them out.")
-            self.seed = int(seed)
+            self.seed = whole_number("seed", seed, -(2**63))
             # One before the first: each reset goes on by one.
             host["keys"][:4, : self.env_count] = flight_key(self.seed, self._ids, 0xFFFFFFFF).T
             if self._curriculum is not None:

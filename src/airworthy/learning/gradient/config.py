@@ -147,6 +147,8 @@ class HoverConfig:
                 values[name] = float(number)
             except ValueError:
                 raise AirworthyError(f"--randomize got {word!r}; write it as {name}=NUMBER.") from None
+            if values[name] == 0.0:
+                raise AirworthyError(f"--randomize {word} changes nothing: leave it out, or give a share above 0.")
         return Randomization(**values)
 
 

@@ -51,7 +51,7 @@ class GradientOptions(TrainingOptions):
     """Policy steps that a gradient looks ahead. Shorter than about a second it settles beside the target."""
     iterations: Annotated[int, Bound(1, 1_000_000)] = 1000
     """Gradient steps."""
-    learning_rate: Annotated[float, Bound(0.0, 1.0)] = 2e-2
+    learning_rate: Annotated[float, Bound(0.0, 1.0, above=True)] = 2e-2
     """Of Adam, falling by a cosine to `final_share` of it."""
     # Ours, measured as `env_count`: half of it learns too little in the time, twice as much is not better.
     final_share: Annotated[float, Bound(0.0, 1.0)] = 0.03  # this and `clip`: specification, 6.3

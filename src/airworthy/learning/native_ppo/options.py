@@ -39,7 +39,7 @@ class PpoOptions(TrainingOptions):
     """Parts of a rollout that are learnt one after the other."""
     epochs: Annotated[int, Bound(1, 100)] = 5
     """Passes over a rollout."""
-    learning_rate: Annotated[float, Bound(0.0, 1.0)] = 3e-4
+    learning_rate: Annotated[float, Bound(0.0, 1.0, above=True)] = 3e-4
     """At the beginning."""
     target_divergence: Annotated[float, Bound(0.0, 10.0)] = 0.016
     """Of old and new policy per pass: above twice of it the learning rate falls, below half of it it rises; 0: it stays."""
