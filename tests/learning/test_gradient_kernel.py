@@ -14,7 +14,7 @@ from airworthy.core.native_kernel import native_kernel
 from airworthy.learning.gradient import FlightWindow, GradientOptions, GradientTraining, WindowShape, kernel, surrogate_of
 from airworthy.learning.gradient.dynamics import BODY, vehicle_step
 from airworthy.learning.gradient.hover import HoverCost, hover_command
-from airworthy.learning.gradient.kernel import KERNEL_ARGUMENTS, window_source
+from airworthy.learning.gradient.kernel import KERNEL_ARGUMENTS, hover_step, vehicle_record, window_source
 from airworthy.learning.gradient.twin import flown_twin, window_twin
 from airworthy.simulation import Randomization, Simulator, SimulatorConfig
 from airworthy.vehicles import vehicle
@@ -213,3 +213,24 @@ def test_late_commands_are_those_of_before() -> None:
         window.run(weights)
         states.append(window.state.copy())
     assert (states[0][5] > states[1][5] + 0.005).all()  # climbs; the late one does not yet
+
+
+def test_a_delay_shifts_commands_by_as_many_steps() -> None:
+    """Flights late by 0, 1 and 2 steps in one batch: each as if its commands had been given that much earlier."""
+    surrogate = surrogate_of(vehicle("tinyprop"), SimulatorConfig(control_rate=100.0), 3)
+    shape = WindowShape(surrogate.form, 0.01, 16, 2, HoverCost())
+    rng = np.random.default_rng(4)
+    commands = rng.uniform(-1.0, 1.0, (8, 4, 3))  # the first two were given before the flight
+    rows = dict(enumerate(surrogate.rows)) | {surrogate.layout.size + 4: np.arange(3.0)}
+    p = vehicle_record(shape, rows)
+    turn = np.repeat([[0.0], [0.0], [0.0], [1.0]], 3, axis=1)
+    rotors = 0.6 * np.array(p.rotor_max)
+    body = np.concatenate([rng.normal(size=(6, 3)), turn, rng.normal(size=(3, 3)), rotors])
+    state = np.concatenate([body, commands[1], commands[0]])
+    for k in range(2, 8):
+        out = hover_step(tuple(state), tuple(commands[k]), p, shape)
+        state = np.array(np.broadcast_arrays(*out[: shape.state]))
+        given = np.stack([commands[k - late, :, late] for late in range(3)], axis=1)
+        body = np.array(np.broadcast_arrays(*vehicle_step(tuple(body), hover_command(tuple(given), p), p, shape.form, 0.01)))
+        np.testing.assert_array_equal(state[: BODY + 4], body)
+        np.testing.assert_array_equal(state[BODY + 4 :], [*commands[k], *commands[k - 1]])

@@ -12,6 +12,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.learning.environments import Judgement, VectorTask
 from airworthy.learning.environments.tasks import HoverTask, MotorCommand
 from airworthy.learning.native_ppo import NativePpo, PpoOptions, generalized_advantages
+from airworthy.learning.native_ppo.loss import ppo_loss
 from airworthy.learning.native_ppo.twin import loss_gradient
 
 OPTIONS: dict[str, Any] = {"hidden": (16, 8), "rollout": 8, "minibatches": 2, "epochs": 2, "seed": 3}
@@ -45,6 +46,63 @@ def test_widths_that_fill_no_tile() -> None:
         made.sizes, made._views, made.samples.reshape(32, -1, 16)[:16].transpose(0, 2, 1).reshape(256, -1)
     )
     np.testing.assert_allclose(gradient, expected, rtol=0.0, atol=3e-6 * np.abs(expected).max())
+
+
+def test_the_loss_is_the_published_one() -> None:
+    """Formulas of Schulman et al. (2017), (7) and (9), written out: ratios beyond both clips, advantages of both signs.
+
+    The value's error counts half, and the entropy without its constant.
+    """
+    rng = np.random.default_rng(0)
+    n, width, clip_share, value_weight, entropy_weight = 4000, 4, 0.2, 1.5, 0.03
+    mean, z = rng.normal(size=(2, width, n))
+    log_std = rng.uniform(-0.7, 0.3, (width, n))
+    value, advantage, target = rng.normal(size=(3, n))
+    std = np.exp(log_std)
+    action = mean + std * z
+    density = np.exp(-((action - mean) ** 2) / (2.0 * std**2)) / (std * np.sqrt(2.0 * np.pi))
+    ratio = np.exp(rng.normal(0.0, 0.4, n))
+    old_log = np.log(density.prod(axis=0) / ratio)
+
+    for sign in (-1.0, 1.0):
+        share = [np.mean(b & (sign * advantage > 0.0)) for b in (ratio < 0.8, abs(ratio - 1.0) < 0.2, ratio > 1.2)]
+        assert min(share) > 0.1
+    bounded = np.where(ratio > 1.2, 1.2, np.where(ratio < 0.8, 0.8, ratio))
+    surrogate = np.where(ratio * advantage < bounded * advantage, ratio, bounded) * advantage
+    entropy = np.log(std * np.sqrt(2.0 * np.pi * np.e)).sum(axis=0) - width * 0.5 * np.log(2.0 * np.pi * np.e)
+    error = (value - target) ** 2
+    expected = -surrogate + value_weight * error / 2.0 - entropy_weight * entropy
+
+    weights = clip_share, value_weight, entropy_weight
+    loss, divergence, told = ppo_loss(tuple(mean), tuple(log_std), value, tuple(action), (old_log, advantage, target), *weights)
+    # `core.ops.exp` is right to 1e-10: of z, which counts squared, and of the ratio.
+    slack = 1e-10 * ((z**2).sum(axis=0) + 1.0) * (ratio + 1.0)
+    assert (abs(loss - expected) <= slack * abs(advantage) + 1e-12).all()
+    assert (abs(divergence - (ratio - 1.0 - np.log(ratio))) <= slack).all()
+    np.testing.assert_allclose(told, error, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("share", "factor"), [(0.0, 1.5), (0.499, 1.5), (0.5, 1.0), (0.501, 1.0), (1.999, 1.0), (2.0, 1.0), (2.001, 1.0 / 1.5)]
+)
+def test_the_rate_follows_the_divergence(share: float, factor: float) -> None:
+    """It rises below half of the target, falls above twice of it, and stays between."""
+    target = 0.015625  # a power of two: half and twice of it are exact
+    made = trainer(target_divergence=target, learning_rate=1e-3)
+    made._adapt(share * target)
+    assert made.learning_rate == pytest.approx(1e-3 * factor, rel=1e-15)
+
+
+def test_the_rate_stays_within_bounds_and_without_a_target_as_it_is() -> None:
+    made = trainer(target_divergence=0.01, learning_rate=1e-3)
+    for divergence, bound in ((1.0, 1e-5), (0.0, 1e-2)):
+        for _ in range(30):
+            made._adapt(divergence)
+        assert made.learning_rate == bound
+    fixed = trainer(target_divergence=0.0, learning_rate=1e-3)
+    for divergence in (0.0, 1.0):
+        fixed._adapt(divergence)
+        assert fixed.learning_rate == 1e-3
 
 
 def test_a_rollout_is_what_environments_and_network_do_one_by_one() -> None:

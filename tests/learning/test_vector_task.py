@@ -13,6 +13,7 @@ import pytest
 from airworthy.core.arrays import Array, ArrayF32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import native_kernel
+from airworthy.core.random import Stream, flight_key, uniforms
 from airworthy.learning.environments import (
     FlightConditions,
     VectorTask,
@@ -21,10 +22,13 @@ from airworthy.learning.environments import (
     register_task,
     vector_task,
 )
+from airworthy.learning.environments.drawn import drawn_rows
 from airworthy.learning.environments.kernel import KERNEL_ARGUMENTS, environment_source
 from airworthy.learning.environments.tasks import HoverTask, L2fPosition, MotorCommand, PositionByVelocity
 from airworthy.learning.environments.twin import VectorTwin
-from airworthy.simulation import Randomization
+from airworthy.learning.gradient import surrogate_of
+from airworthy.simulation import Randomization, SimulatorConfig
+from airworthy.simulation.parameters import randomize
 from airworthy.vehicles import vehicle, write_vehicle
 
 SPREAD = Randomization(mass=0.2, inertia=0.3, thrust=0.1, rotor=0.05, lag=0.3)
@@ -179,6 +183,31 @@ def test_each_flight_gets_another_vehicle_within_the_spread_and_none_too_weak() 
     assert (thrust / (masses * 9.81)).min() > 1.2 - 1e-3
     environments.reset()
     assert (1.0 / environments.parameter("mass_inverse")[0] != masses).mean() > 0.99
+
+
+def test_vehicles_are_drawn_as_the_simulator_draws_them() -> None:
+    """From the same uniform numbers the same rows; whatever is drawn, torque over thrust is a property of the propeller."""
+    spread = Randomization(mass=0.2, inertia=0.3, thrust=0.1, rotor=0.05, drag=0.4, lag=0.3)
+    surrogate = surrogate_of(vehicle("x500"), SimulatorConfig(), 64)
+    layout, rows, keys = surrogate.layout, surrogate.rows, flight_key(7, np.arange(64), 0)
+    expected = randomize(rows, layout, SimulatorConfig(randomization=spread), keys)
+    draws = tuple(uniforms(keys, 0, Stream.PARAMETERS, 16).T)
+    torque, thrust = layout.rows("rotor_torque"), layout.rows("rotor_thrust")
+    assert (rows[torque] != 0.0).any(axis=1).sum() == 4
+    full, weight = rows[layout.rows("rotor_max")] ** 2, 9.81 * expected[layout.offsets["mass"]]  # thrusts are pure squares
+    before = (expected[thrust][2::3] * full).sum(axis=0) / weight
+    for least in (0.0, float(np.median(before))):  # as drawn, and with thrust raised where it is too little
+        made = drawn_rows(dict(enumerate(rows)), draws, layout, 4, spread, least)
+        drawn = np.array([made[row] for row in range(len(rows))])
+        factors = [drawn[part][2::3] / rows[part][2::3] for part in (torque, thrust)]
+        np.testing.assert_allclose(*factors, rtol=1e-12)
+        assert np.std(factors[0], axis=1).min() > 0.03
+        if least:
+            after = (drawn[thrust][2::3] * full).sum(axis=0) / weight
+            np.testing.assert_allclose(after, np.maximum(before, least), rtol=1e-12)
+        else:
+            # `core.ops` has exp and log to 1e-10 each, and the exponent of a share kept is near 1.
+            np.testing.assert_allclose(drawn, expected, rtol=3e-10)
 
 
 def test_returns_lengths_and_ages() -> None:
