@@ -19,6 +19,7 @@ import numpy as np
 from airworthy.core.arrays import ArrayAny
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
 from airworthy.core.files import read_toml, sha256_file
+from airworthy.core.own_sources import UncachedSource
 from airworthy.sensors.build import Sensor
 from airworthy.sensors.devices import Device, device, device_from
 from airworthy.sensors.noise import sensor_number
@@ -90,7 +91,7 @@ def _module(path: Path) -> Any:
     name = f"airworthy_own_sensor_{sha256_file(path)[:16]}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=UncachedSource(name, str(path)))
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

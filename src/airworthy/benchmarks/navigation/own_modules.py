@@ -10,15 +10,24 @@ import importlib.util
 import site
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.machinery import (
+    BYTECODE_SUFFIXES,
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    SourcelessFileLoader,
+)
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import sha256, sha256_file
+from airworthy.core.own_sources import UncachedSource
 from airworthy.pilots.containment import PilotFailure, contained, stops_noted
 
 __all__ = ["OwnModules", "load_own", "not_copied", "own_digest", "own_modules"]
@@ -113,7 +122,7 @@ def load_own(path: Path, digest: str) -> Any:
         sys.modules.update(_BESIDE[name])
         _LOADED.update(_BESIDE[name])
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=UncachedSource(name, str(path)))
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -133,6 +142,28 @@ _BESIDE: dict[str, dict[str, Any]] = {}
 """The same of each file's module, by its name."""
 
 
+def _finder_for(folder: str, tops: set[str]) -> Callable[[str], FileFinder]:
+    """Return a hook of `sys.path_hooks` that finds uncached sources in a folder, and in the packages of these names in it."""
+
+    def finder(path: str) -> FileFinder:
+        place = Path(path)
+        if not place.is_relative_to(folder) or place.relative_to(folder).parts[:1] not in ((), *((top,) for top in tops)):
+            raise ImportError(path)
+        return FileFinder(
+            path,
+            (ExtensionFileLoader, EXTENSION_SUFFIXES),
+            (UncachedSource, SOURCE_SUFFIXES),
+            (SourcelessFileLoader, BYTECODE_SUFFIXES),
+        )
+
+    return finder
+
+
+def _forget_finders(folder: str) -> None:
+    for path in [path for path in sys.path_importer_cache if Path(path).is_relative_to(folder)]:
+        del sys.path_importer_cache[path]
+
+
 @contextmanager
 def _beside(path: Path, own: str) -> Iterator[None]:
     """Import from a file's folder first, and anew what an earlier file, or an earlier version, had of the same names."""
@@ -142,11 +173,16 @@ def _beside(path: Path, own: str) -> Iterator[None]:
     hidden = {name: sys.modules.pop(name) for name in names}
     before = set(sys.modules)
     sys.path.insert(0, folder)
+    hook = _finder_for(folder, tops)
+    sys.path_hooks.insert(0, hook)
+    _forget_finders(folder)
     importlib.invalidate_caches()
     try:
         yield
     finally:
         sys.path.remove(folder)
+        sys.path_hooks.remove(hook)
+        _forget_finders(folder)
         # Those of the program that calls us are its own again; what the file imports while it flies is found as it was.
         sys.modules.update({name: module for name, module in hidden.items() if _LOADED.get(name) is not module})
         new = {name: sys.modules[name] for name in set(sys.modules) - before - {own}}
