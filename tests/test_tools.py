@@ -230,3 +230,43 @@ def test_the_house_has_a_line_for_each_figure() -> None:
     assert [line.split()[0] for line in lines[1:]] == list(house.FIGURES)
     assert lines[1].split()[2] == "7"
     assert set(house.BEFORE) <= set(house.FIGURES) >= set(house.PEERS)
+
+
+def test_two_checkouts_are_compared_round_by_round() -> None:
+    """Now over then of the same round: a machine that halves its speed for a round changes no ratio."""
+    from benchmarks.beside import compared, slower
+
+    now = [
+        {"a": 110.0, "b": 80.0, "only now": 1.0},
+        {"a": 55.0, "b": 41.0, "only now": 1.0},
+        {"a": 120.0, "b": 90.0, "only now": 1.0},
+    ]
+    then = [{"a": 100.0, "b": 100.0}, {"a": 50.0, "b": 50.0}, {"a": 100.0, "b": 100.0}]
+    table = compared(now, then)
+    assert set(table) == {"a", "b"}
+    assert table["a"]["ratio"] == pytest.approx(1.1)
+    assert (table["a"]["least"], table["a"]["largest"]) == pytest.approx((1.1, 1.2))
+    assert table["a"]["spread"] == pytest.approx(120.0 / 55.0 - 1.0)
+    assert (table["b"]["now"], table["b"]["then"]) == (80.0, 100.0)
+    assert slower(table, 0.05) == ["b"]
+    assert slower(table, 0.2) == []
+    # One round in which it reached the other makes a fall no finding.
+    assert slower(compared([{"x": 0.8}, {"x": 0.9}, {"x": 1.0}], [{"x": 1.0}] * 3), 0.05) == []
+
+
+def test_figures_of_the_benchmarks_are_read() -> None:
+    from benchmarks.beside import mpc_figures, physics_figures, rays_figures, splats_figures
+
+    sides = {"Airworthy": {"median": 5.0}, "Warp": {"median": 1.0}}
+    assert physics_figures({"contests": [{"scenario": "bare", "env_count": 64, "sides": sides}]}) == {
+        "bare, 64 environments [steps/s]": 5.0
+    }
+    assert rays_figures({"contests": {"camera": {"rates": {"Airworthy": [1.0, 9.0, 2.0], "Embree": [3.0]}}}}) == {
+        "camera [frames/s]": 2.0
+    }
+    place = {"640x360": {"processor_ms": 4.0, "frames_per_second": 500.0, "stages_ms": {"raster": 1.0}}, "many": 3.0}
+    assert splats_figures({"scenes": {"hall": place}}) == {
+        "hall, 640x360 [frames/CPU-s]": 250.0,
+        "hall, 640x360 [frames/s]": 500.0,
+    }
+    assert mpc_figures({"rates": {"ours": 7.0, "numpy": 1.0}}) == {"closed loop [solves/s]": 7.0}
