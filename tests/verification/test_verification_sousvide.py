@@ -98,7 +98,8 @@ def test_a_solver_that_is_not_at_the_optimum_is_found(monkeypatch: pytest.Monkey
             return super().solve(start, full if self.config.tolerance == 0.0 else 1.05 * full, row, *rest, **options)
 
     monkeypatch.setattr(expert, "MpcSolver", Believing)
-    names = failed(expert.warm_figures(256))
+    # How fast it solves is a matter of the machine, and of what else runs there.
+    names = [name for name in failed(expert.warm_figures(256)) if "warm solves" not in name]
     assert ["cost off" in name or "first command off" in name for name in names] == [True, True]
 
 
