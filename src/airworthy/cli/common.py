@@ -97,17 +97,23 @@ def _unbroken_help() -> Iterator[None]:
 
 
 def _sentence(box: str) -> str:
-    """Return what tyro says in a box, up to its first rule, as one sentence."""
+    """Return what tyro says in a box, up to its first rule, as one sentence.
+
+    Where the output takes no line drawing (a C locale, as of cron), the box is a title, a rule of hyphens, and the text.
+    """
     tokens: list[str] = []
     for line in box.splitlines()[1:]:
         text = line.strip("\u2502\u256d\u256e\u2570\u256f ").strip()
-        # tyro's box goes on with usage behind a rule; one sentence is enough.
-        if text.startswith("\u2500"):
-            break
-        tokens.append(text)
+        if _RULE.fullmatch(text):
+            # Behind the text tyro's box goes on with usage; one sentence is enough.
+            if tokens:
+                break
+        elif text:
+            tokens.append(text)
     return " ".join(tokens).rstrip(".") + "."
 
 
+_RULE = re.compile("\u2500+|-+")
 _PYTHONS = (
     (re.compile(r"invalid literal for int\(\) with base 10: ('.*?')"), r"\1 is not a whole number"),
     (re.compile(r"could not convert string to float: ('.*?')"), r"\1 is not a number"),
@@ -200,14 +206,17 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[objec
     from rich.text import Text
 
     cells = [list(row) for row in rows]
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold")
     for index, heading in enumerate(columns):
         numeric = all(_is_number(row[index]) or row[index] is None for row in cells)
         # Text, not str: rich would read "[kg]" as a style.
         table.add_column(Text(heading), justify="right" if numeric else "left", no_wrap=index == 0)
     for row in cells:
         table.add_row(*(Text(_cell(value)) for value in row))
-    _console(Console).print(table)
+    console = _console(Console)
+    if title:  # not rich's own, which it folds at the width of the table
+        console.print(Text(title, style="italic"))
+    console.print(table)
 
 
 def _console(console: Any) -> Any:

@@ -17,6 +17,8 @@ from airworthy.trajectories import Course, Trajectory, course, course_names, rea
 PROG = "airworthy courses"
 _DESCRIPTION = "List the courses there are. Also: airworthy courses show NAME | validate FILE."
 _SAMPLES = 4001
+_DECIMALS = 9
+"""What is below a nanometre is rounding: a hover is 0 m long, and not 7e-16."""
 _MANY = 100
 """Waypoints whose planning is announced."""
 
@@ -99,8 +101,8 @@ def _show(config: ShowCourseConfig) -> int:
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(f"{number:.4g}" for number in value)
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
+        return ", ".join(f"{round(number, _DECIMALS):.4g}" for number in value)
+    return f"{round(value, _DECIMALS):.5g}" if isinstance(value, float) else str(value)
 
 
 def _validate(config: ValidateCourseConfig) -> int:

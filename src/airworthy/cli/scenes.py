@@ -263,7 +263,7 @@ def _show(config: ShowSceneConfig) -> int:
         elif key == "courses":
             for row in value:
                 near = (f"{key} {row[key]:.3f}" for key in ("clearance_m", "ground_clearance_m") if row[key] is not None)
-                print(f"{'course ' + row['name']:40}{', '.join(near)}; {row['length_m']:.4g} m long")
+                print(f"{'course ' + row['name']:40}{', '.join(near)}; {round(row['length_m'], 9):.4g} m long")
         elif key == "remarks":
             for line in value:
                 print(line if line.startswith("note: ") else f"problem: {line}")
@@ -275,6 +275,8 @@ def _show(config: ShowSceneConfig) -> int:
 def _shown(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(_shown(item) for item in value)
+    if isinstance(value, bool):  # which is a whole number, too
+        return "yes" if value else "no"
     return f"{value:.5g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 

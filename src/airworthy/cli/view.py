@@ -80,8 +80,10 @@ def main(argv: list[str]) -> int:
 def _check(config: ViewConfig, subject: Subject) -> None:
     """Options that belong to flights."""
     if subject.flight is None:
-        for name, given in (("scene", config.scene is not None), ("env", config.env is not None)):
-            if given:
+        # A scene by itself carries no camera whose images could be shown.
+        given = {"scene": config.scene is not None, "env": config.env is not None, "camera": config.camera != "auto"}
+        for name, is_given in given.items():
+            if is_given:
                 raise AirworthyError(f"--{name} belongs to a flight, and {config.what!r} is a scene: leave it out.")
     elif config.env is not None and config.env not in subject.flight.envs:
         raise AirworthyError(
