@@ -150,8 +150,8 @@ class FilmLayout:
         draw.text((x, base), name, font=bold, fill=255, anchor="ls")
         x += bold.getlength(name) + 0.4 * size
         for text in values:
-            # As wide as the longest value of its kind, or the line would tremble as digits come and go.
-            x += max(regular.getlength(text), 4.2 * size)
+            # As wide as the longest value of its kind, or the line would tremble as digits come and go; "12.3 m/s" takes 4.4.
+            x += max(regular.getlength(text) + 0.4 * size, 4.9 * size)
             draw.text((x, base), text, font=regular, fill=255, anchor="rs")
         return self._laid(picture, np.asarray(layer, np.float32) / 255.0, round(base), size)
 
