@@ -215,26 +215,32 @@ class L2fPosition:
         kept = {name: where(lost, 0.0, x) for name, x in terms.items()}
         return Judgement(kept, where(lost, 1.0, 0.0), where(norm(after[:3]) < 0.1, 1.0, 0.0))
 
-    def _squares(self, after: Vector, action: Vector, hover: Vector, p: Any) -> dict[str, Scalar]:
-        stages = p.progress * _STAGES
-        weights = [
-            minimum(weight * exp(stages * math.log(factor)), most)
-            for weight, factor, most in (
-                (self.position_weight, 1.2, 40.0),
-                (self.velocity_weight, 1.4, 1.0),
-                (self.action_weight, 1.4, 1.0),
+    def term_weights(self, progress: Scalar) -> dict[str, Scalar]:
+        """Weights of the reward's terms at a progress of the curriculum from 0 to 1, by which a replay is scored anew."""
+        if self.reward != "2024":
+            return dict.fromkeys(("alive", "position", "attitude", "velocity", "effort"), 1.0)
+        grown = {
+            name: minimum(weight * exp(progress * _STAGES * math.log(factor)), most)
+            for name, weight, factor, most in (
+                ("position", self.position_weight, 1.2, 40.0),
+                ("velocity", self.velocity_weight, 1.4, 1.0),
+                ("effort", self.action_weight, 1.4, 1.0),
             )
-        ]
+        }
+        return {"alive": 1.0, "attitude": 1.0, **grown}
+
+    def _squares(self, after: Vector, action: Vector, hover: Vector, p: Any) -> dict[str, Scalar]:
+        weights = self.term_weights(p.progress)
         off = tuple(a - (_PUBLISHED_HOVER if self.as_published else h) for a, h in zip(action, hover, strict=True))
         effort = 0.0
         for x in off:
             effort = effort + x * x
         return {
             "alive": 2.0 + 0.0 * after[0],
-            "position": -0.5 * weights[0] * dot(after[:3], after[:3]),
+            "position": -0.5 * weights["position"] * dot(after[:3], after[:3]),
             "attitude": -2.5 * (1.0 - after[9] * after[9]),
-            "velocity": -0.5 * weights[1] * dot(after[3:6], after[3:6]),
-            "effort": -0.5 * weights[2] * effort,
+            "velocity": -0.5 * weights["velocity"] * dot(after[3:6], after[3:6]),
+            "effort": -0.5 * weights["effort"] * effort,
         }
 
     @staticmethod
