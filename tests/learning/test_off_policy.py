@@ -30,7 +30,7 @@ def learner(options: OffPolicyOptions, task: Any = TASK, env_count: int = 16, st
     return OffPolicy(VectorTask(task, env_count, seed=options.seed, **told), options, steps)
 
 
-# ---- actions ------------------------------------------------------------------------------------------------------------------
+# ---- actions ---------------------------------------------------------------------------------------------------------
 
 
 def test_squashed_density_integrates_to_one() -> None:
@@ -55,7 +55,7 @@ def test_noise_of_td3_is_clipped_and_actions_stay_within_limits() -> None:
     assert plain_action(raw, noise)[0][0] == pytest.approx(np.tanh([0.0, 0.0, 3.0]))
 
 
-# ---- one update ---------------------------------------------------------------------------------------------------------------
+# ---- one update ------------------------------------------------------------------------------------------------------
 
 
 def _updated(options: OffPolicyOptions, which: str, rounds: int = 20) -> tuple[OffPolicy, UpdateTwin, int]:
@@ -117,31 +117,23 @@ def test_gradients_of_the_twin_are_those_of_torch(options: OffPolicyOptions) -> 
             spread = torch.clamp(s.target_noise * noise, -s.target_clip, s.target_clip) if smooth else 0.0
             return torch.clamp(torch.tanh(raw) + spread, -1.0, 1.0), torch.zeros(len(raw), dtype=torch.float64)
         mean, log_std = raw[:, : s.actions], torch.clamp(raw[:, s.actions :], -20.0, 2.0)
-        base = torch.distributions.Normal(mean, log_std.exp())
-        whole = torch.distributions.TransformedDistribution(base, [torch.distributions.TanhTransform(cache_size=1)])
-        action = torch.tanh(mean + log_std.exp() * noise)
         moved = mean + log_std.exp() * noise
-        # The distribution's own formula of the density, of the same point.
-        transform = torch.distributions.TanhTransform()
-        density = base.log_prob(moved) - transform.log_abs_det_jacobian(moved, action)
-        assert whole.base_dist is base
-        return action, density.sum(dim=1)
+        action, transform = torch.tanh(moved), torch.distributions.TanhTransform()
+        # Torch's own formulas of both densities.
+        density = torch.distributions.Normal(mean, log_std.exp()).log_prob(moved)
+        return action, (density - transform.log_abs_det_jacobian(moved, action)).sum(dim=1)
 
     actor, first, second = (tensors(w) for w in twin.networks)
     slow = [tensors(w) for w in twin.targets]
     alpha = math.exp(twin.temperature[0]) if s.kind == "sac" else 0.0
     index, noise = drawn_batch(options.seed, step, CRITIC_DRAWS, trained.env_steps, s.batch, s.actions)
     rows = trained.replay.records.reshape(-1, s.record)[index].astype(float)
-    after = np.array(
-        [
-            trained.replay.finals[int(row[-1]) - 1]
-            if row[-1] > 0
-            else trained.replay.records.reshape(-1, s.record)[k + 16, : s.observed]
-            for k, row in zip(index, rows, strict=True)
-        ],
-        float,
-    )
-    assert (rows[:, -1] > 0).any() and (rows[:, -1] == 0).any()
+    following, finals = trained.replay.records.reshape(-1, s.record)[:, : s.observed], trained.replay.finals
+    # Sixteen environments: the next step of one lies as many records further.
+    pairs = zip(index, rows[:, -1], strict=True)
+    after = np.array([finals[int(way) - 1] if way > 0 else following[k + 16] for k, way in pairs], float)
+    assert (rows[:, -1] > 0).any()
+    assert (rows[:, -1] == 0).any()
     with torch.no_grad():
         seen = torch.tensor(after)
         action, density = sampled(net(actor if s.kind == "sac" else slow[0], seen), torch.tensor(noise), True)
@@ -182,11 +174,11 @@ def test_slopes_of_an_action_are_finite_differences() -> None:
         assert slopes[k] == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-6, abs=1e-8)
 
 
-# ---- what is kept -------------------------------------------------------------------------------------------------------------
+# ---- what is kept ----------------------------------------------------------------------------------------------------
 
 
 def test_replay_has_what_was_flown() -> None:
-    """Flights stepped by hand with the kept actions see, earn and end as the replay says, cut flights with what they saw last."""
+    """Flights stepped by hand with the kept actions see, earn and end as the replay says."""
     trained = learner(SAC)
     trained.advance(30)
     environments, s = VectorTask(TASK, 16, seed=SAC.seed), trained.shape
@@ -250,7 +242,7 @@ def test_goes_on_to_the_same_bits(tmp_path: Path, parts: bool) -> None:
             learner(SAC).restore(saved, tmp_path)
 
 
-# ---- rewards whose weights rise ----------------------------------------------------------------------------------------------
+# ---- rewards whose weights rise --------------------------------------------------------------------------------------
 
 
 def test_replay_is_scored_anew_when_weights_rise() -> None:
@@ -259,7 +251,8 @@ def test_replay_is_scored_anew_when_weights_rise() -> None:
     trained = learner(SAC, task, steps=480)
     for _ in range(3):
         trained.advance(10)
-    assert float(trained.environments.level[0]) == 3.0 and trained.scored == 30
+    assert float(trained.environments.level[0]) == 3.0
+    assert trained.scored == 30
     # The same actions through environments whose weights are those of level 3 from the start.
     late = replace(
         task,
@@ -274,7 +267,7 @@ def test_replay_is_scored_anew_when_weights_rise() -> None:
         np.testing.assert_allclose(row[:, s.judged], result.reward, rtol=2e-6, atol=1e-6)
 
 
-# ---- what cannot be -----------------------------------------------------------------------------------------------------------
+# ---- what cannot be --------------------------------------------------------------------------------------------------
 
 
 def test_numbers_that_cannot_be_are_refused() -> None:
