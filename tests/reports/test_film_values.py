@@ -29,9 +29,9 @@ DRAWN = {"rtol": 2e-2, "of_means": 5e-3}
 # ---- cameras ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def stage() -> RenderedScene:
-    """The room with carl in it."""
+    """The room; carl is not in it yet."""
     return RenderedScene(ROOM, CARL, 2, samples=1)
 
 
