@@ -1,6 +1,8 @@
-"""Rotors to spare: every order of allocation against lexicographic linear programs over all thrusts, and what bounds them."""
+"""Rotors to spare: every order of allocation against lexicographic linear programs over all thrusts, and how it gets there."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,12 +10,23 @@ import scipy.optimize
 import scipy.sparse
 from tests.control.test_priority_gap import multirotor, saturated
 
-from airworthy.control import PRIORITIES, allocate_bounded, allocation_for
+from airworthy.control import PRIORITIES, allocate_bounded, allocation_for, spare_simplex
 from airworthy.control.allocation import Priority
 from airworthy.control.effectors import working_effectiveness
-from airworthy.control.spare_rotors import Spare, bounds_per_element, settle, spare_for, spare_shapes
+from airworthy.control.spare_rotors import Spare, spare_for, spare_shapes
 from airworthy.simulation import Simulator, SimulatorConfig
 from airworthy.vehicles import Vehicle, thrust_limits, vehicle
+
+
+def irregular(count: int, tilt: float, seed: int) -> Vehicle:
+    """Rotors of `multirotor` moved outwards or inwards and aside, at random; those that are tilted also up and down."""
+    rng, body = np.random.default_rng(seed), multirotor(count, tilt)
+    rotors = []
+    for rotor in body.rotors:
+        x, y, z = np.array(rotor.position) * rng.uniform(0.6, 1.4) + rng.normal(size=3) * [0.02, 0.02, 0.01 * (tilt > 0.0)]
+        rotors.append(replace(rotor, position=(float(x), float(y), float(z))))
+    return replace(body, rotors=tuple(rotors))
+
 
 AIRFRAMES: dict[str, tuple[Vehicle, int]] = {
     "base_octarotor": (vehicle("base_octarotor"), 120),
@@ -21,8 +34,15 @@ AIRFRAMES: dict[str, tuple[Vehicle, int]] = {
     "octorotor": (multirotor(8), 40),
     "octorotor, tilted": (multirotor(8, 0.3), 30),
     "seven rotors": (multirotor(7), 30),
+    "nine rotors, tilted and irregular": (irregular(9, 0.2, 3), 30),
+    "12 rotors": (multirotor(12), 60),
+    "12 rotors, tilted": (multirotor(12, 0.3), 60),
+    "12 rotors, irregular": (irregular(12, 0.0, 1), 60),
+    "16 rotors": (multirotor(16), 60),
+    "16 rotors, irregular": (irregular(16, 0.0, 2), 60),
+    "16 rotors, tilted and irregular": (irregular(16, 0.3, 3), 60),
 }
-"""Airframe and its saturated wrenches in each order: 1,020 in all."""
+"""Airframe and its saturated wrenches in each order: 2,190 in all, 1,080 of them of six airframes with 12 and 16 rotors."""
 
 
 SOLVER = 1e-10
@@ -114,80 +134,89 @@ def test_every_group_in_its_turn_gets_what_linear_programs_over_all_thrusts_give
     assert np.abs(ours - theirs).max() < 1e-5
 
 
-def test_thrusts_leave_no_jump_where_the_pseudo_inverse_leaves_the_limits() -> None:
-    """Attitude alone, asked for ever more, on the octorotor: no rotor jumps, the moment grows to its most and stays."""
-    body = multirotor(8)
+@pytest.mark.parametrize("count", [8, 12, 16])
+def test_thrusts_leave_no_jump_where_the_pseudo_inverse_leaves_the_limits(count: int) -> None:
+    """Attitude alone, asked for ever more: rotors move steadily, so half the step moves them half as far; the moment grows to
+    its most and stays."""
+    body = multirotor(count)
     a, matrix, hover = allocation_for(body), working_effectiveness(body), body.mass * body.gravity
-    steps = np.linspace(0.0, 12.0, 2401)
-    zero = np.zeros_like(steps)
-    thrusts = np.array(allocate_bounded((zero, zero, zero + hover, steps, 0.3 * steps, zero), a))
-    assert np.abs(np.diff(thrusts, axis=1)).max() < 20.0 * np.abs(np.array(a.inverse)[:, 3:5]).max() * (steps[1] - steps[0])
-    moment = matrix[3] @ thrusts
-    assert np.all(np.diff(moment) > -1e-9)
-    assert moment[-1] == pytest.approx(moment[-400], abs=1e-9)
+    moved = []
+    for steps in (1200, 2400):
+        asked = np.linspace(0.0, 1.5 * count, steps + 1)
+        zero = np.zeros_like(asked)
+        thrusts = np.array(allocate_bounded((zero, zero, zero + hover, asked, 0.3 * asked, zero), a))
+        moved.append(np.abs(np.diff(thrusts, axis=1)).max())
+        moment = matrix[3] @ thrusts
+        assert np.all(np.diff(moment) > -1e-9)
+        assert moment[-1] == pytest.approx(moment[-steps // 6], abs=1e-9)
+    assert moved[1] < 0.6 * moved[0]
 
 
 def test_airframes_without_spare_rotors_have_nothing_to_know() -> None:
-    assert spare_shapes(6) == spare_shapes(9) == {}
-    assert bounds_per_element(6) == bounds_per_element(9) == ()
+    assert spare_shapes(6) == {}
     for name in ("x500", "real_01"):
         assert allocation_for(vehicle(name)).spare == Spare()
-    idle = spare_for(np.zeros((8, 6)), *np.zeros((3, 8)))
+    idle = spare_for(np.zeros((8, 6)), *np.zeros((2, 8)))
     assert {name: np.shape(getattr(idle, name)) for name in spare_shapes(8)} == spare_shapes(8)
-    assert not np.any(idle.inverse)
+    assert idle.scale == 0.0
+    assert not np.any(idle.span)
 
 
-@pytest.mark.parametrize("count", [4, 6])
-def test_fewer_rotors_in_a_kernel_for_eight_get_what_they_get_alone(count: int) -> None:
+@pytest.mark.parametrize(("count", "width"), [(4, 8), (6, 8), (6, 16), (7, 8), (8, 12), (8, 16), (12, 16)])
+def test_fewer_rotors_in_a_kernel_for_more_get_the_bits_that_they_get_alone(count: int, width: int) -> None:
     body = multirotor(count)
     wrenches = tuple(saturated(body, 200))
     for priority in PRIORITIES:
         alone = np.array(allocate_bounded(wrenches, allocation_for(body), priority))
-        padded = np.array(allocate_bounded(wrenches, allocation_for(body, 8), priority))
-        assert np.allclose(padded[:count], alone, rtol=0.0, atol=1e-9)
+        padded = np.array(allocate_bounded(wrenches, allocation_for(body, width), priority))
+        assert np.array_equal(padded[:count], alone)
         assert not padded[count:].any()
 
 
 @pytest.mark.parametrize("name", AIRFRAMES)
-def test_what_settles_gives_the_same_wrench_within_limits(name: str) -> None:
-    """Of thrusts within limits, shifted by thrusts that give no wrench; those within limits already stay."""
+def test_the_span_tells_wrenches_apart_and_its_basis_is_inverted(name: str) -> None:
+    """V is orthonormal, thrusts of equal V^T u give equal wrenches, and the basis is of independent rotors."""
     body = AIRFRAMES[name][0]
-    a, matrix, (lower, upper) = allocation_for(body), working_effectiveness(body), thrust_limits(body)
-    rng = np.random.default_rng(4)
-    inside = lower[:, None] + (upper - lower)[:, None] * rng.choice([0.0, 0.2, 0.7, 1.0], size=(len(lower), 300))
-    assert np.abs(np.array(settle(tuple(inside), a.spare)) - inside).max() < 1e-9
-    turn = np.array(a.spare.turn)
-    assert np.abs(matrix @ turn.T).max() < 1e-9
-    moved = inside + turn.T @ rng.normal(size=(len(turn), 300)) * upper.max()
-    settled = np.array(settle(tuple(moved), a.spare))
-    assert np.abs(matrix @ (settled - inside)).max() < 1e-8
-    assert np.all((settled > lower[:, None] - 1e-8) & (settled < upper[:, None] + 1e-8))
+    matrix, spare = working_effectiveness(body), allocation_for(body).spare
+    rank = int(np.linalg.matrix_rank(matrix / np.maximum(np.abs(matrix).max(axis=1, keepdims=True), 1e-9), tol=1e-6))
+    span, basis = np.array(spare.span), np.array(spare.basis, int)
+    assert span.T @ span == pytest.approx(np.diag([1.0] * rank + [0.0] * (6 - rank)), abs=1e-12)
+    assert np.abs(matrix @ (np.eye(len(span)) - span @ span.T)).max() < 1e-9
+    assert np.all(basis[:rank] >= 0)
+    assert np.all(basis[rank:] == -1)
+    product = np.array(spare.inverse)[:rank, :rank] @ span[basis[:rank], :rank].T
+    assert product == pytest.approx(np.eye(rank), abs=1e-9)
 
 
-@pytest.mark.parametrize("name", AIRFRAMES)
-def test_combinations_bound_exactly_what_is_within_reach(name: str) -> None:
-    """Each is one value for all thrusts of a wrench, and thrusts at limits reach both its ends."""
-    body = AIRFRAMES[name][0]
-    a, matrix, (lower, upper) = allocation_for(body), working_effectiveness(body), thrust_limits(body)
-    rows = np.array(a.spare.inverse) @ matrix  # combinations (k, n) of thrusts
-    assert np.abs(rows @ np.array(a.spare.turn).T).max() < 1e-9
-    assert np.minimum(rows * lower, rows * upper).sum(axis=1) == pytest.approx(np.array(a.spare.least), abs=1e-9)
-    assert np.maximum(rows * lower, rows * upper).sum(axis=1) == pytest.approx(np.array(a.spare.most), abs=1e-9)
-    assert np.array(a.spare.collective) == pytest.approx(np.array(a.spare.inverse)[:, 2] * any(a.collective), abs=1e-9)
-    real = np.abs(rows).max(axis=1) > 0.5
-    assert np.abs(rows[real]).max(axis=1) == pytest.approx(1.0)
-    assert not rows[~real].any()
+def test_no_saturated_wrench_takes_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With half the steps every wrench gets the same thrusts, to the bit."""
+    body = AIRFRAMES["16 rotors, tilted and irregular"][0]
+    wrenches = tuple(saturated(body, 400))
+    for priority in PRIORITIES:
+        thrusts = np.array(allocate_bounded(wrenches, allocation_for(body), priority))
+        with monkeypatch.context() as patch:
+            patch.setattr(spare_simplex, "STEPS", spare_simplex.STEPS // 2)
+            assert np.array_equal(allocate_bounded(wrenches, allocation_for(body), priority), thrusts)
 
 
-def test_bounds_follow_the_parameters_that_they_come_from() -> None:
+def test_what_is_known_follows_the_parameters_that_it_comes_from() -> None:
     body = vehicle("base_octarotor")
     simulator = Simulator([body, body], SimulatorConfig(level="wrench"))
-    most = simulator.parameter("control_thrust_max_rotor").copy()
-    before = simulator.parameter("control_spare_most").copy()
-    most[1, 2] *= 0.5
-    simulator.set_parameter("control_thrust_max_rotor", most)
+    inverse = simulator.parameter("control_inverse").copy()
+    before = simulator.parameter("control_spare_span").copy()
+    inverse[1, 14] *= 0.5
+    simulator.set_parameter("control_inverse", inverse)
     a = allocation_for(body)
-    weaker = spare_for(np.array(a.inverse), np.array(a.collective), np.array(a.thrust_min), most[1])
-    assert np.array_equal(simulator.parameter("control_spare_most")[0], before[0])
-    assert simulator.parameter("control_spare_most")[1] == pytest.approx(np.array(weaker.most), rel=1e-6)
-    assert np.any(np.abs(np.array(weaker.most) - before[1]) > 0.1)
+    other = spare_for(np.float64(inverse[1].reshape(8, 6)), np.array(a.thrust_min), np.array(a.thrust_max))
+    after = simulator.parameter("control_spare_span")
+    assert np.array_equal(after[0], before[0])
+    # Columns may be turned among themselves: what they span counts.
+    spans = [np.reshape(span, (8, 6)) for span in (after[1], other.span, before[1])]
+    found, expected, old = (span @ span.T for span in spans)
+    assert np.abs(found - expected).max() < 1e-6
+    assert np.abs(found - old).max() > 0.01
+    for name in ("control_thrust_max_rotor", "control_thrust_min"):  # these rotors turn both ways
+        limit = simulator.parameter(name).copy()
+        limit[1] *= 0.5
+        simulator.set_parameter(name, limit)
+    assert simulator.parameter("control_spare_scale") == pytest.approx(np.array([1.0, 0.5]) * a.spare.scale, rel=1e-6)

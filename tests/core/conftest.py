@@ -20,6 +20,17 @@ RECORD = Layout({"gain": (), "offset": (2,)})
 """Rows that the probe's macro reads as 1, 1.5 and 2."""
 
 
+def _halved(a: Any, b: Any) -> Any:
+    """Halve a number until its size is below 1, and count; by another that lanes differ in."""
+
+    def step(state: Any, fixed: Any) -> Any:
+        (x, count), (other, half) = state, fixed
+        return x * half, count + ops.where(other > 0.0, 1.0, 0.5)
+
+    value, count = ops.repeat(40, step, (a, 0.0), (b, 0.5), lambda state: ops.absolute(state[0]) >= 1.0)
+    return value + count
+
+
 def operations(a: Any, b: Any, c: Any) -> dict[str, Any]:
     """Every operation that can be traced, by name."""
     where, less, at_most = ops.where, a < b, b <= c
@@ -67,6 +78,7 @@ def operations(a: Any, b: Any, c: Any) -> dict[str, Any]:
         "softplus": ops.softplus(a),
         "tanh": ops.tanh(a),
         "arccos": ops.arccos(a),
+        "repeat": _halved(a, b),
     }
 
 

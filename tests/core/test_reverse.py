@@ -142,3 +142,16 @@ def test_the_twin_of_generated_code_covers_every_operation() -> None:
     values = evaluate(graph, list(bent(*inputs)), {v.index: x for v, x in zip(inputs, points, strict=True)})
     for ours, theirs in zip(values, bent(*points), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_what_is_repeated_is_refused_where_it_is_differentiated_and_else_evaluated() -> None:
+    def repeated(x: Any) -> Any:
+        return ops.repeat(3, lambda state, fixed: (state[0] * fixed[0],), (x,), (0.5,), lambda state: state[0] > 1.0)[0]
+
+    with pytest.raises(TracingError, match="no derivative; keep `repeat` out"):
+        adjoint(lambda x: (repeated(x),), [4.0], [1.0])
+    with pytest.raises(TracingError, match="no derivative; keep `repeat` out"):
+        jacobian(lambda x: (repeated(x),), (4.0,))
+    graph = Graph()
+    x = graph.input("x")
+    assert evaluate(graph, [repeated(x)], {x.index: np.array([0.5, 4.0, 64.0])})[0].tolist() == [0.5, 1.0, 8.0]

@@ -331,3 +331,21 @@ def test_the_example_of_the_documentation_runs(repository: Path, tmp_path: Path,
     (height,), slopes = found["values"], found["slopes"]
     assert height == pytest.approx(1.0 + (np.log1p(np.exp(12.0)) - 9.81) * 0.125)
     np.testing.assert_allclose(slopes, [0.5, 0.125 / (1.0 + np.exp(-12.0))], rtol=1e-9)
+
+
+def test_a_repeated_step_is_printed_once_whatever_the_count() -> None:
+    def function(a: Any, b: Any) -> Any:
+        read = a * b  # worked out before the loop, not in it
+        return ops.repeat(count, lambda s, f: (s[0] * f[0] + f[1], s[0]), (a, 0.0), (read, b), lambda s: s[0] < 100.0)
+
+    sizes = set()
+    for count in (3, 300):
+        block = trace(function, "f", dict.fromkeys("ab"), {"out": 2})
+        sizes.add(block.operation_count)
+        assert f"< {count};" in block.source
+        before, _, body = block.source.partition("for (int")
+        assert "a * b" in before
+        assert "a * b" not in body
+    assert len(sizes) == 1
+    with pytest.raises(TracingError, match="returned 1 scalars for a state of 2"):
+        trace(lambda a: ops.repeat(2, lambda s, f: (s[0],), (a, a), (), lambda s: s[0] < 1.0), "f", {"a": None}, {"out": 2})

@@ -191,8 +191,8 @@ def most_followed(item: Vehicle, full: float, dt: float) -> float:
 def of_commands(item: Vehicle, tolerance: float) -> float:
     """Tolerance for a vehicle's commanded thrusts.
 
-    Spare rotors settle where bounds meet that are quotients of small differences: of 16,384 saturated wrenches of
-    `base_octarotor` float32 is at most 4e-4 of full thrust off, 1.8e-4 in 999 of 1,000, 9e-8 in the median.
+    Spare rotors stand where bounds meet that are quotients of small differences: of 12,288 saturated wrenches of
+    `base_octarotor` float32 is at most 1.1e-3 of full thrust off, 1.4e-4 in 999 of 1,000, 3e-7 in the median.
     """
     return max(tolerance, 1e-3) if item.rotor_count >= SPARE_ROTORS else tolerance
 

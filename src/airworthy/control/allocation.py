@@ -6,11 +6,12 @@ not all fits, serves attitude (roll and pitch), force and yaw one after the othe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, get_args
 
-from airworthy.control.spare_rotors import Spare, settle
+from airworthy.control.spare_rotors import Spare
+from airworthy.control.spare_simplex import ROWS, Problem, nearest_thrusts
 from airworthy.core.arrays import Scalar, Vector
 from airworthy.core.ops import absolute, clip, maximum, minimum, sqrt, where
 
@@ -24,12 +25,9 @@ _ROUNDING = 3e-6
 # Ours: far beyond any rotor's thrust in newtons, and its square still finite in float32.
 _FAR = 1e9
 """Stands for no limit; finite in float32."""
-# Ours: rotors of any multirotor, and fewer than the 35 combinations of seven rotors.
-_PAIRS = 33
-"""Limits of which all pairs are gone through."""
-# Ours: of 30,000 saturated wrenches of five airframes of seven and eight rotors none took more; three took six.
-_CUTS = 6
-"""Steps of Newton's method where there are more."""
+# Roots of primes: no sum of a few of them is another's, whatever the airframe's symmetries.
+_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
+"""Of their roots the weights of rotors' distances are made."""
 
 
 class Allocation(NamedTuple):
@@ -44,7 +42,7 @@ class Allocation(NamedTuple):
     thrust_max: Vector
     """[N] per rotor; 0 for padding."""
     spare: Spare = Spare()
-    """Of seven or eight rotors, what those to spare are good for; else empty."""
+    """Of seven and more rotors, what is known of those to spare; else empty."""
 
 
 def _part(row: Vector, wrench: Vector, first: int, last: int) -> Scalar:
@@ -88,7 +86,7 @@ def allocate_bounded(wrench: Vector, a: Any, priority: Priority = "attitude-forc
 
     The exact solution where it is within limits. Else each group in turn gets the largest share in [0, 1] of what is asked, its
     direction kept, beside the groups before it and with nothing for those after it. Thrusts are those of the pseudo-inverse; of
-    seven or eight rotors they are whatever these can give together (`spare_rotors`).
+    seven rotors and more they are whatever these can give together (`spare_simplex`).
     Force waits for its turn in a way of its own, since moments need thrust to take from: until then there may be as much of it
     as suits the moments. Airframes with a positive collective direction: the collective may be anything, and becomes the value
     nearest to what is asked; then sideways force gets its share. Airframes without one (rotors facing many ways): the whole
@@ -103,34 +101,116 @@ def allocate_bounded(wrench: Vector, a: Any, priority: Priority = "attitude-forc
     exact = tuple(_part(row, wrench, 0, 6) for row in a.inverse)
     excess = limit_excess(exact, a.thrust_min, a.thrust_max)
     thrusts = _by_priority(wrench, a, limits, priority)
-    if a.spare.inverse:
+    if a.spare.span:
         # Airframes with fewer rotors in a kernel for more take their own path, to the bits that they get alone.
-        used = _largest(a.spare.turn[0]) > 0.0
-        thrusts = tuple(where(used, s, t) for s, t in zip(_with_spare(wrench, a, priority), thrusts, strict=True))
+        used = a.spare.scale > 0.0
+        needed = used & (excess > 0.0)
+        thrusts = tuple(
+            where(used, s, t) for s, t in zip(_with_spare(wrench, exact, a, priority, needed), thrusts, strict=True)
+        )
     # Rounding alone can leave a limit here; the clip makes "within limits" exact.
     return tuple(
         where(excess > 0.0, clip(t, lower, upper), u) for t, u, (lower, upper) in zip(thrusts, exact, limits, strict=True)
     )
 
 
-def _with_spare(wrench: Vector, a: Any, priority: Priority) -> Vector:
-    """Return the thrusts of an airframe with rotors to spare: what bounds the shares is what the rotors can give together.
+def _with_spare(wrench: Vector, exact: Vector, a: Any, priority: Priority, needed: Any) -> Vector:
+    """Return the thrusts of an airframe with rotors to spare, whatever these can give together (`spare_simplex`).
 
-    The combinations of `Spare` take the place of rotors, and the thrusts, which nothing bounds, are carried along behind them.
+    Args:
+        wrench: As of `allocate_bounded`.
+        exact: Thrusts of the pseudo-inverse.
+        a: `Allocation` or alike.
+        priority: The order.
+        needed: Where thrusts are wanted: elsewhere any do.
     """
-    spare = a.spare
-    rows, shares = (*spare.inverse, *a.inverse), (*spare.collective, *a.collective)
-    together = SimpleNamespace(inverse=rows, collective=shares)
-    limits = tuple(zip(spare.least, spare.most, strict=True))
-    exact = tuple(_part(row, wrench, 0, 6) for row in rows)
-    beyond = limit_excess(exact[: len(limits)], spare.least, spare.most)
-    served = _by_priority(wrench, together, limits, priority)
-    whole = tuple(where(beyond > 0.0, t, u) for t, u in zip(served, exact, strict=True))
-    return settle(whole[len(limits) :], spare)
+    spare, n = a.spare, len(a.inverse)
+    unit = 1.0 / where(spare.scale > 0.0, spare.scale, 1.0)
+    lower, upper = tuple(x * unit for x in a.thrust_min), tuple(x * unit for x in a.thrust_max)
+    wanted = tuple(clip(u * unit, low, high) for u, low, high in zip(exact, lower, upper, strict=True))
+    sideways = tuple((row[0] * wrench[0] + row[1] * wrench[1]) * unit for row in a.inverse)
+    whole = tuple(s + row[2] * wrench[2] * unit for s, row in zip(sideways, a.inverse, strict=True))
+    moves = _largest(a.collective) > 0.0
+    groups = {
+        "attitude": [tuple(_part(row, wrench, 3, 5) * unit for row in a.inverse)],
+        "yaw": [tuple(row[5] * wrench[5] * unit for row in a.inverse)],
+        "force": [
+            tuple(where(moves, share, w) for share, w in zip(a.collective, whole, strict=True)),
+            tuple(where(moves, s, 0.0) for s in sideways),
+        ],
+    }
+    order = priority.split("-")
+    turn = 1 + order.index("force")
+    missing = tuple(u * unit - w for u, w in zip(exact, wanted, strict=True))
+    stages = [missing, *(part for group in order for part in groups[group])]
+    found = [_in_span(stage, spare.span) for stage in stages]
+    directions, sizes = tuple(d for d, _ in found), [size for _, size in found]
+    size = sizes[turn]
+    goal = where(moves, wrench[2] * unit * size, size)
+    shift = _first_shift(stages[turn], size, goal, lower, upper)
+    start = tuple(
+        clip(shift * d / where(size > 0.0, size, 1.0), low, high)
+        for d, low, high in zip(stages[turn], lower, upper, strict=True)
+    )
+    sizes[turn] = goal
+    problem = Problem(
+        span=spare.span,
+        lower=lower,
+        upper=upper,
+        wanted=wanted,
+        weight=tuple(1.0 + 0.2 * math.modf(math.sqrt(k))[0] for k in _PRIMES[:n]),
+        start=start,
+        basis=spare.basis,
+        inverse=spare.inverse,
+        directions=directions,
+        goals=tuple(sizes),
+        shift=shift,
+        shift_least=where(moves, -_FAR, 0.0),
+        shift_most=where(moves, _FAR, size),
+        turn=float(turn),
+    )
+    return tuple(x * spare.scale for x in nearest_thrusts(problem, needed))
+
+
+def _in_span(thrusts: Vector, span: tuple[Vector, ...]) -> tuple[Vector, Scalar]:
+    """Direction of length 1, in the coordinates of wrenches, and the length of thrusts that the pseudo-inverse gives."""
+    parts = []
+    for k in range(ROWS):
+        total = span[0][k] * thrusts[0]
+        for row, u in zip(span[1:], thrusts[1:], strict=True):
+            total = total + row[k] * u
+        parts.append(total)
+    square = parts[0] * parts[0]
+    for x in parts[1:]:
+        square = square + x * x
+    size = sqrt(square)
+    return tuple(x / where(size > 0.0, size, 1.0) for x in parts), size
+
+
+def _first_shift(thrusts: Vector, size: Scalar, goal: Scalar, lower: Vector, upper: Vector) -> Scalar:
+    """Return the value nearest to the goal for which a force alone, in proportions of the pseudo-inverse, is within limits.
+
+    Args:
+        thrusts: Of that force, per rotor.
+        size: Their length.
+        goal: What is asked.
+        lower: Least thrusts.
+        upper: Largest thrusts.
+    """
+    least: Scalar = -_FAR
+    most: Scalar = _FAR
+    for d, low, high in zip(thrusts, lower, upper, strict=True):
+        share = d / where(size > 0.0, size, 1.0)
+        real = absolute(share) > _ROUNDING
+        inverse = 1.0 / where(real, share, 1.0)
+        below, above = low * inverse, high * inverse
+        least = maximum(least, where(real, where(share > 0.0, below, above), -_FAR))
+        most = minimum(most, where(real, where(share > 0.0, above, below), _FAR))
+    return minimum(maximum(goal, least), most)
 
 
 def _by_priority(wrench: Vector, a: Any, limits: tuple[tuple[Scalar, Scalar], ...], priority: Priority) -> Vector:
-    """Rotor thrusts [N] with the largest share of each group in its turn; those beyond the last of the limits bound nothing."""
+    """Rotor thrusts [N] in the proportions of the pseudo-inverse, with the largest share of each group in its turn."""
     moments = {
         "attitude": tuple(_part(row, wrench, 3, 5) for row in a.inverse),
         "yaw": tuple(row[5] * wrench[5] for row in a.inverse),
@@ -166,16 +246,13 @@ def _force_parts(
     lowest: Scalar = -_FAR
     highest: Scalar = _FAR
     movable: Scalar = 0.0
-    for share, (lower, upper) in zip(a.collective, limits, strict=False):
+    for share, (lower, upper) in zip(a.collective, limits, strict=True):
         real = share > 0.0
         inverse = 1.0 / where(real, share, 1.0)
         lowest = maximum(lowest, where(real, lower * inverse, -_FAR))
         highest = minimum(highest, where(real, upper * inverse, _FAR))
         movable = maximum(movable, share)
-    collective = wrench[2]
-    # Rotors to spare may give more beside a moment, and what comes first shifts it.
-    if not later or len(limits) == len(a.inverse):
-        collective = minimum(maximum(collective, lowest), highest)
+    collective = minimum(maximum(wrench[2], lowest), highest)
     base = tuple(share * collective for share in a.collective)
     sideways = tuple(row[0] * wrench[0] + row[1] * wrench[1] for row in a.inverse)
     whole = tuple(s + row[2] * wrench[2] for s, row in zip(sideways, a.inverse, strict=True))
@@ -197,7 +274,7 @@ def _largest_scale(base: Vector, direction: Vector, limits: tuple[tuple[Scalar, 
     """Largest s in [0, 1] with base + s direction within limits; 0 where the base is outside already and would get worse."""
     s: Scalar = 1.0
     smallest = _ROUNDING * _largest(direction) + 1e-12
-    for b, d, (lower, upper) in zip(base, direction, limits, strict=False):
+    for b, d, (lower, upper) in zip(base, direction, limits, strict=True):
         room = where(d > 0.0, upper - b, b - lower)
         size = absolute(d)
         s = minimum(s, where(size > smallest, room / where(size > smallest, size, 1.0), 1.0))
@@ -223,7 +300,7 @@ def _scale_with_shift(
     lowest, highest, slopes = [], [], []
     s: Scalar = 1.0
     flat = _ROUNDING * _largest(shift.direction)
-    for b, m, p, (lower, upper) in zip(base, direction, shift.direction, limits, strict=False):
+    for b, m, p, (lower, upper) in zip(base, direction, shift.direction, limits, strict=True):
         real = absolute(p) > flat
         inverse = 1.0 / where(real, p, 1.0)
         below, above = (lower - b) * inverse, (upper - b) * inverse
@@ -235,8 +312,7 @@ def _scale_with_shift(
         s = minimum(s, where(size > 1e-12, where(m > 0.0, upper - b, b - lower) / where(size > 1e-12, size, 1.0), 1.0))
     # The shift's own limits are those of one rotor more, which the direction does not reach.
     lowest, highest, slopes = [*lowest, shift.least], [*highest, shift.most], [*slopes, 0.0 * shift.most]
-    within = _by_pairs if len(slopes) <= _PAIRS else _by_cuts
-    s = within(s, lowest, highest, slopes, _ROUNDING * _largest(slopes) + 1e-12 if tight else 1e-12)
+    s = _by_pairs(s, lowest, highest, slopes, _ROUNDING * _largest(slopes) + 1e-12 if tight else 1e-12)
     least: Scalar = shift.least
     most: Scalar = shift.most
     for bottom, top, slope in zip(lowest, highest, slopes, strict=True):
@@ -254,27 +330,6 @@ def _by_pairs(s: Scalar, lowest: list[Scalar], highest: list[Scalar], slopes: li
             size = absolute(spread)
             real = size > smallest
             s = minimum(s, where(real, room / where(real, size, 1.0), 1.0))
-    return maximum(s, 0.0)
-
-
-def _by_cuts(s: Scalar, lowest: list[Scalar], highest: list[Scalar], slopes: list[Scalar], smallest: Scalar) -> Scalar:
-    """As `_by_pairs`, for more limits than pairs of them can be gone through.
-
-    The range's width is concave in the share: from above, the zero of its tangent never falls short (Newton's method).
-    """
-    for _ in range(_CUTS):
-        least: Scalar = -_FAR
-        most: Scalar = _FAR
-        rising: Scalar = 0.0
-        falling: Scalar = 0.0
-        for low, high, slope in zip(lowest, highest, slopes, strict=True):
-            bottom, top = low - s * slope, high - s * slope
-            rising, falling = where(bottom > least, slope, rising), where(top < most, slope, falling)
-            least, most = maximum(least, bottom), minimum(most, top)
-        closing = rising - falling
-        # A range that is empty, and that no share as small opens, is empty by rounding.
-        real = closing < -smallest
-        s = where(most < least, where(real, s - (most - least) / where(real, closing, -1.0), s), s)
     return maximum(s, 0.0)
 
 

@@ -147,5 +147,5 @@ def allocation_for(vehicle: Vehicle, rotor_count: int | None = None) -> Allocati
         collective=tuple(collective.tolist()),
         thrust_min=tuple(lower.tolist()),
         thrust_max=tuple(upper.tolist()),
-        spare=spare_for(inverse, collective, lower, upper),
+        spare=spare_for(inverse, lower, upper),
     )

@@ -14,7 +14,7 @@ in the first argument yields the second, everywhere alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,26 @@ class NumpyOps:
     def binary_parts(x: Any) -> tuple[Any, Any]:
         mantissa, exponent = np.frexp(x)
         return mantissa * 2, (exponent - 1).astype(np.asarray(mantissa).dtype)
+
+    @staticmethod
+    def repeat(count: int, step: Any, start: Any, fixed: Any, goes_on: Any) -> Any:
+        """Take steps until no element goes on; those that do not keep their state.
+
+        Args:
+            count: Times at most.
+            step: As of `airworthy.core.ops.repeat`, like those that follow.
+            start: State.
+            fixed: What steps read.
+            goes_on: Of the state.
+        """
+        state = start
+        for _ in range(count):
+            on = np.asarray(goes_on(state))
+            if not on.any():
+                break
+            after = zip(scalars_of(step(state, fixed)), scalars_of(state), strict=True)
+            state = packed(state, iter([np.where(on, new, old) for new, old in after]))
+        return state
 
     @staticmethod
     def known_slope(x: Any, value: Callable[[Any], Any], slope: Callable[[Any, Any], Any]) -> Any:
@@ -143,6 +163,32 @@ def clip(x: Any, lower: Any, upper: Any) -> Any:
         upper: Largest result.
     """
     return minimum(maximum(x, lower), upper)
+
+
+def repeat(count: int, step: Callable[[Any, Any], Any], start: Any, fixed: Any, goes_on: Callable[[Any], Any]) -> Any:
+    """Apply a step again and again: straight-line code of a step stays one step long.
+
+    Args:
+        count: Times at most.
+        step: Of the state and of what is fixed, to the next state. Lanes that do not go on keep theirs.
+        start: State: scalars in tuples, also nested and named ones.
+        fixed: What steps read beside the state, alike.
+        goes_on: Of the state, whether a lane takes another step.
+    """
+    return ops_of(*scalars_of(start), *scalars_of(fixed)).repeat(count, step, start, fixed, goes_on)
+
+
+def scalars_of(tree: Any) -> list[Any]:
+    """Return the scalars of nested tuples, in order."""
+    return [x for part in tree for x in scalars_of(part)] if isinstance(tree, tuple) else [tree]
+
+
+def packed(tree: Any, scalars: Iterator[Any]) -> Any:
+    """Return a tree of tuples of the same form, its scalars replaced in order."""
+    if not isinstance(tree, tuple):
+        return next(scalars)
+    parts = [packed(part, scalars) for part in tree]
+    return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
 
 
 def sign(x: Any) -> Any:

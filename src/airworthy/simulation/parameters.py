@@ -447,7 +447,7 @@ def _follow(rows: Array, layout: Layout, name: str, config: SimulatorConfig) -> 
         elif name in ("rotor_axis", "rotor_position"):
             axis, position = (rows[get(n)].reshape(-1, 3, rows.shape[1]) for n in ("rotor_axis", "rotor_position"))
             rows[get("rotor_lever")] = np.cross(position, axis, axis=1).reshape(-1, rows.shape[1])
-        elif name in ("control_inverse", "control_collective", "control_thrust_min", "control_thrust_max_rotor"):
+        elif name in ("control_inverse", "control_thrust_min", "control_thrust_max_rotor"):
             _put_spare_rotors(rows, layout)
         elif name in ("contact_point", "contact_radius"):
             points = rows[get("contact_point")].reshape(-1, 3, rows.shape[1])
@@ -459,7 +459,7 @@ def _put_spare_rotors(rows: Array, layout: Layout) -> None:
     shapes = spare_shapes(layout.fields["control_inverse"][0])
     if not shapes:
         return
-    names = ("control_inverse", "control_collective", "control_thrust_min", "control_thrust_max_rotor")
+    names = ("control_inverse", "control_thrust_min", "control_thrust_max_rotor")
     for env in range(rows.shape[1]):
         inverse, *vectors = (rows[layout.rows(name), env] for name in names)
         spare = spare_for(inverse.reshape(-1, 6), *vectors)

@@ -116,6 +116,11 @@ class DualOps:
     rank = 2
 
     @staticmethod
+    def repeat(*_: Any) -> Any:
+        """Refuse: how many steps it takes would jump with the value."""
+        raise TracingError("A repeated step has no derivative; keep `repeat` out of what is differentiated.")
+
+    @staticmethod
     def where(condition: Any, a: Any, b: Any) -> Dual:
         """Select value and slopes alike; a slope that is 0 on both sides stays structurally 0.
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.layout import Layout
+from airworthy.core.ops import packed, scalars_of
 
 Number = int | float
 
@@ -33,6 +34,8 @@ class Graph:
         self.nodes: list[tuple[Any, ...]] = []
         self.known_slopes: dict[int, tuple[int, Callable[[], Any]]] = {}
         """Of a node that is a function of another as a whole: that one, and what yields its slope by it."""
+        self.loops: dict[int, Loop] = {}
+        """Of a node that is a loop: what it repeats."""
         self._index: dict[tuple[Any, ...], int] = {}
 
     def add(self, *node: Any) -> int:
@@ -48,6 +51,12 @@ class Graph:
         self._index[key] = len(self.nodes) - 1
         return len(self.nodes) - 1
 
+    def add_loop(self, loop: Loop, arguments: Sequence[int]) -> int:
+        """Index of a new loop; its arguments are where its state starts, then what is fixed."""
+        self.nodes.append(("loop", *arguments))
+        self.loops[len(self.nodes) - 1] = loop
+        return len(self.nodes) - 1
+
     def input(self, code: str) -> Value:
         """Return a value that the surrounding native code names `code`."""
         return Value(self, self.add("input", code))
@@ -60,6 +69,21 @@ class Graph:
         """Return the number at a node, None where it is not a constant."""
         node = self.nodes[index]
         return node[1] if node[0] == "const" else None
+
+
+class Loop(NamedTuple):
+    """A step that is traced once, in a graph of its own, and repeated."""
+
+    count: int
+    """Times at most."""
+    graph: Graph
+    state: list[int]
+    """Input nodes of the step's graph: its state,"""
+    fixed: list[int]
+    """and what it reads beside."""
+    results: list[Value]
+    """The next state."""
+    goes_on: Mask
 
 
 def _truth_error(kind: str) -> TracingError:
@@ -194,6 +218,10 @@ def as_value(graph: Graph, x: Any) -> Value:
         return graph.constant(float(x))
     except (TypeError, ValueError):
         raise TracingError(f"A traced equation met {type(x).__name__}; expected a scalar.") from None
+
+
+def _constant(x: Any) -> Any:
+    return x.constant if isinstance(x, Value) else x
 
 
 def _fold(a: Value, b: Value) -> tuple[float | None, float | None]:
@@ -339,6 +367,35 @@ class ValueOps:
         return x.graph.constant(2.0 * mantissa), x.graph.constant(exponent - 1)
 
     @staticmethod
+    def repeat(count: int, step: Any, start: Any, fixed: Any, goes_on: Any) -> Any:
+        """Trace a step once, as the body of a loop.
+
+        Args:
+            count: Times at most.
+            step: As of `airworthy.core.ops.repeat`, like those that follow.
+            start: State.
+            fixed: What steps read; numbers stay numbers.
+            goes_on: Of the state.
+        """
+        graph = next(x.graph for x in (*scalars_of(start), *scalars_of(fixed)) if isinstance(x, Value))
+        begin, body = [as_value(graph, x) for x in scalars_of(start)], Graph()
+        state = [body.input(f"state{i}") for i in range(len(begin))]
+        read: dict[int, Value] = {}
+        for x in scalars_of(fixed):
+            if isinstance(x, Value) and x.constant is None:
+                as_value(graph, x)
+                read.setdefault(x.index, body.input(f"fixed{len(read)}"))
+        numbers = (read[x.index] if isinstance(x, Value) and x.constant is None else _constant(x) for x in scalars_of(fixed))
+        inside = packed(start, iter(state))
+        after = [as_value(body, x) for x in scalars_of(step(inside, packed(fixed, numbers)))]
+        if len(after) != len(state):
+            raise TracingError(f"A repeated step returned {len(after)} scalars for a state of {len(state)}.")
+        loop = Loop(count, body, [v.index for v in state], [v.index for v in read.values()], after, goes_on(inside))
+        index = graph.add_loop(loop, [*(v.index for v in begin), *read])
+        results = [Value(graph, graph.add("result", index, graph.constant(i).index)) for i in range(len(state))]
+        return packed(start, iter(results))
+
+    @staticmethod
     def known_slope(x: Value, value: Callable[[Any], Any], slope: Callable[[Any, Any], Any]) -> Value:
         """Return the traced result, and note its slope for whoever derives the graph backwards.
 
@@ -440,29 +497,83 @@ def _flatten(result: Any) -> list[Any]:
 
 
 def _emit(graph: Graph, values: list[Value], targets: list[str]) -> tuple[str, int]:
-    uses = _uses(graph, [v.index for v in values])
+    lines, text, count = _lines(graph, [v.index for v in values], {}, "t")
+    # Results are written after every read: an output may be the array that an input came from.
+    finals = [f"  const F r{i}_ = {text[v.index]};\n" for i, v in enumerate(values)]
+    stores = [f"  {target} = r{i}_;\n" for i, target in enumerate(targets)]
+    return "".join([*lines, *finals, *stores]), count
+
+
+def _lines(graph: Graph, roots: list[int], inputs: Mapping[int, str], prefix: str) -> tuple[list[str], dict[int, str], int]:
+    """Return statements, the expression of each node behind them, and the number of operations.
+
+    Args:
+        graph: Of the nodes.
+        roots: What is needed.
+        inputs: Expressions of input nodes that stand for something else than they say.
+        prefix: Of the names of temporaries.
+    """
+    uses = _uses(graph, roots)
     text: dict[int, str] = {}
     depth: dict[int, int] = {}
     lines: list[str] = []
     count = 0
+    # What a loop reads is worked out before it, once.
+    looped = {a for index in uses if graph.nodes[index][0] == "loop" for a in graph.nodes[index][1:]}
     for index in sorted(uses):
         node = graph.nodes[index]
-        expression = _expression(node, text)
+        if node[0] == "loop":
+            text[index], depth[index] = f"{prefix}{index}_", 0
+            found, added = _loop_lines(graph.loops[index], text[index], [text[a] for a in node[1:]])
+            lines, count = [*lines, *found], count + added
+            continue
+        if node[0] == "result":
+            text[index], depth[index] = f"{text[node[1]]}[{int(graph.nodes[node[2]][1])}]", 0
+            continue
+        expression = inputs.get(index) or _expression(node, text)
         if node[0] in ("input", "const"):
             text[index], depth[index] = expression, 0
             continue
         count += node[0] != "neg"
         level = 1 + max(depth[a] for a in node[1:])
-        if uses[index] == 1 and level < _INLINE_DEPTH:
+        if uses[index] == 1 and level < _INLINE_DEPTH and index not in looped:
             text[index], depth[index] = f"({expression})", level
         else:
             kind = "M" if node[0] in _MASKS else "F"
-            lines.append(f"  const {kind} t{index}_ = {expression};\n")
-            text[index], depth[index] = f"t{index}_", 0
-    # Results are written after every read: an output may be the array that an input came from.
-    finals = [f"  const F r{i}_ = {text[v.index]};\n" for i, v in enumerate(values)]
-    stores = [f"  {target} = r{i}_;\n" for i, target in enumerate(targets)]
-    return "".join([*lines, *finals, *stores]), count
+            lines.append(f"  const {kind} {prefix}{index}_ = {expression};\n")
+            text[index], depth[index] = f"{prefix}{index}_", 0
+    return lines, text, count
+
+
+def _loop_lines(loop: Loop, name: str, arguments: list[str]) -> tuple[list[str], int]:
+    """Return statements that repeat a step while any lane goes on, and its operations, counted once.
+
+    Args:
+        loop: The step.
+        name: Of the array that holds its state.
+        arguments: Expressions of where the state starts, then of what is fixed.
+    """
+    size = len(loop.state)
+    inputs = {index: f"{name}[{i}]" for i, index in enumerate(loop.state)}
+    inputs |= dict(zip(loop.fixed, arguments[size:], strict=True))
+    head, mask, checks = _lines(loop.graph, [loop.goes_on.index], inputs, f"{name}g")
+    body, text, count = _lines(loop.graph, [v.index for v in loop.results], inputs, f"{name}b")
+    begin = [f"  {name}[{i}] = {a};\n" for i, a in enumerate(arguments[:size])]
+    # The next state is written when all of it is known; lanes that are through keep theirs.
+    after = [f"  const F {name}n{i}_ = {text[v.index]};\n" for i, v in enumerate(loop.results)]
+    store = [f"  {name}[{i}] = N::select({name}on_, {name}n{i}_, {name}[{i}]);\n" for i in range(size)]
+    return [
+        f"  F {name}[{size}];\n",
+        *begin,
+        f"  PRAGMA_NOUNROLL for (int {name}i_ = 0; {name}i_ < {loop.count}; ++{name}i_) {{\n",
+        *head,
+        f"  const M {name}on_ = {mask[loop.goes_on.index]};\n",
+        f"  if (!N::any({name}on_)) break;\n",
+        *body,
+        *after,
+        *store,
+        "  }\n",
+    ], checks + count + size
 
 
 def _uses(graph: Graph, roots: Iterable[int]) -> dict[int, int]:

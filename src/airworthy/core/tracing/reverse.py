@@ -14,7 +14,7 @@ import numpy as np
 
 from airworthy.core import ops
 from airworthy.core.arrays import Array
-from airworthy.core.tracing.graph import Graph, Mask, TracingError, Value, as_value
+from airworthy.core.tracing.graph import Graph, Loop, Mask, TracingError, Value, as_value
 
 
 def adjoint(function: Callable[..., Sequence[Any]], inputs: Sequence[Any], seeds: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -95,6 +95,8 @@ def _parts(graph: Graph, index: int, slope: Value) -> list[tuple[int, Callable[[
     operation = node[0]
     if operation in ("input", "const", *_FLAT):
         return []
+    if operation == "result":
+        raise TracingError("A repeated step has no derivative; keep `repeat` out of what is differentiated.")
     a = node[1]
     x = Value(graph, a)
     if operation == "neg":
@@ -155,9 +157,29 @@ def evaluate(graph: Graph, values: Sequence[Value], numbers: Mapping[int, Any]) 
                 known[index] = np.asarray(numbers[index], np.float64)
             elif operation == "const":
                 known[index] = np.float64(arguments[0])
+            elif operation == "loop":
+                known[index] = _repeated(graph.loops[index], [known[a] for a in arguments])
+            elif operation == "result":
+                known[index] = known[arguments[0]][int(known[arguments[1]])]
             else:
                 known[index] = _NUMPY[operation](*(known[a] for a in arguments))
     return [known[v.index] for v in values]
+
+
+def _repeated(loop: Loop, arguments: list[Any]) -> list[Any]:
+    size = len(loop.state)
+    fixed = dict(zip(loop.fixed, arguments[size:], strict=True))
+
+    def numbers(state: Any) -> dict[int, Any]:
+        return {**fixed, **dict(zip(loop.state, state, strict=True))}
+
+    def step(state: Any, _: Any) -> Any:
+        return tuple(evaluate(loop.graph, loop.results, numbers(state)))
+
+    goes_on = Value(loop.graph, loop.goes_on.index)
+    return list(
+        ops.repeat(loop.count, step, tuple(arguments[:size]), (), lambda s: evaluate(loop.graph, [goes_on], numbers(s))[0])
+    )
 
 
 def needed_inputs(graph: Graph, results: Sequence[Any]) -> set[int]:

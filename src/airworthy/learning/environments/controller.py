@@ -24,7 +24,7 @@ from airworthy.vehicles import Vehicle, hover_trim
 
 __all__ = ["Controller", "allocation_of", "controller_rows", "leans"]
 
-_PER_ROTOR = ("inverse", "collective", "thrust_min", "thrust_max_rotor", "thrust_polynomial", "mixer")
+_PER_ROTOR = ("inverse", "collective", "thrust_min", "thrust_max_rotor", "thrust_polynomial", "mixer", "spare_span")
 """Fields that are padded to whole rotors; those that are not there would be traced for nothing."""
 
 

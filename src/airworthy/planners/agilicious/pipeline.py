@@ -175,10 +175,7 @@ class VehicleBodies:
             collective=tuple(self._collective[ids].T),
             thrust_min=tuple(self.lowest[ids].T),
             thrust_max=tuple(self.highest[ids].T),
-            # Rows of combinations, then what each consists of, then flights.
-            spare=Spare(
-                *(tuple(map(tuple, np.moveaxis(f[ids], 0, -1))) if f.ndim == 3 else tuple(f[ids].T) for f in self._spare)
-            ),
+            spare=Spare(*(f[ids] if f.ndim == 1 else _by_element(f[ids]) for f in self._spare)),
         )
 
 
