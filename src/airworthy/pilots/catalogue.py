@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from airworthy.control.levels import ControlConfig
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.pilots.expert import ExpertPilot, expert_for, expert_reference
 from airworthy.pilots.pilot import Pilot
@@ -15,13 +16,13 @@ from airworthy.simulation.simulator import Simulator
 from airworthy.trajectories import Course, Trajectory
 from airworthy.vehicles import Vehicle
 
-__all__ = ["pilot_for", "pilot_level", "pilot_names", "pilot_sensors", "policy_word"]
+__all__ = ["pilot_control", "pilot_for", "pilot_level", "pilot_names", "pilot_sensors", "policy_word"]
 
 SVNET, MOTOR, CAMERA = "svnet", "policy", "policy_view"
 _OTHERS = {
     ExpertPilot.name: "model predictive control with the true state and parameters: the expert that others learn from",
     SVNET: "an SV-Net policy, the shipped one or svnet:FOLDER: sees through a camera, knows height, velocity and attitude only",
-    MOTOR: "a learnt motor policy, policy:FOLDER: commands each rotor, from the true state",
+    MOTOR: "a learnt policy, policy:FOLDER: commands rotors, or what its task commands, from the true state",
 }
 
 
@@ -62,7 +63,29 @@ def policy_word(folder: str | Path) -> str:
     from airworthy.pilots.motor_policy.contract import KIND
     from airworthy.pilots.network_files import contract_kind
 
-    return f"{MOTOR if contract_kind(folder) == KIND else SVNET}:{folder}"
+    return f"{MOTOR if contract_kind(folder) == KIND or _of_task(folder) else SVNET}:{folder}"
+
+
+def _of_task(folder: str | Path) -> bool:
+    """Tell whether a folder's policy is one of a learning task, which says its own level and controller."""
+    from airworthy.pilots.network_files import contract_kind
+    from airworthy.pilots.task_policy.contract import KIND
+
+    return contract_kind(folder) == KIND
+
+
+def pilot_control(specifier: str) -> ControlConfig | None:
+    """Return the controller through which a pilot's commands go to the rotors, where the pilot asks for its own.
+
+    Raises:
+        UnknownNameError: If there is no such pilot.
+        AssetError: The folder's policy cannot be read.
+    """
+    if _name(specifier) != MOTOR or not _of_task(specifier.partition(":")[2]):
+        return None
+    from airworthy.pilots.task_policy.contract import read_task_folder
+
+    return read_task_folder(specifier.partition(":")[2])[0].control
 
 
 def pilot_level(specifier: str) -> str:
@@ -70,8 +93,13 @@ def pilot_level(specifier: str) -> str:
 
     Raises:
         UnknownNameError: If there is no such pilot.
+        AssetError: The folder's policy cannot be read.
     """
-    name = _name(specifier)
+    name, folder = _name(specifier), specifier.partition(":")[2]
+    if name == MOTOR and folder and _of_task(folder):
+        from airworthy.pilots.task_policy.contract import read_task_folder
+
+        return read_task_folder(folder)[0].level
     if name == MOTOR:
         return "rotor_speed"
     return ExpertPilot.level if name in _OTHERS else tracker_level(name)
@@ -86,9 +114,7 @@ def pilot_sensors(specifier: str, vehicle: Vehicle) -> dict[str, MountedSensor]:
     """
     name, folder = _parts(specifier)
     if name == MOTOR:  # it needs no sensor, but what cannot fly is refused before anything has flown
-        from airworthy.pilots.motor_policy.contract import check_vehicle, read_motor_folder
-
-        check_vehicle(read_motor_folder(folder)[0], vehicle)
+        _check_policy(folder, vehicle)
     if name != SVNET:
         return {}
     from airworthy.pilots.svnet.contract import policy_folder, read_policy
@@ -96,6 +122,16 @@ def pilot_sensors(specifier: str, vehicle: Vehicle) -> dict[str, MountedSensor]:
 
     contract, _ = read_policy(policy_folder(folder))  # its weights, too: what cannot fly is refused before anything has flown
     return {} if contract.view is None else {CAMERA: MountedSensor(policy_camera(vehicle, contract))}
+
+
+def _check_policy(folder: str, vehicle: Vehicle) -> None:
+    from airworthy.pilots.motor_policy.contract import check_vehicle, read_motor_folder
+    from airworthy.pilots.task_policy.contract import check_task_vehicle, read_task_folder
+
+    if _of_task(folder):
+        check_task_vehicle(read_task_folder(folder)[0], vehicle)
+    else:
+        check_vehicle(read_motor_folder(folder)[0], vehicle)
 
 
 def pilot_for(
@@ -119,8 +155,9 @@ def pilot_for(
         return expert_for(simulator, expert_reference(path), device=device)
     if name == MOTOR:
         from airworthy.pilots.motor_policy.pilot import motor_pilot
+        from airworthy.pilots.task_policy.pilot import task_pilot
 
-        return motor_pilot(folder, simulator, path)
+        return task_pilot(folder, simulator, path) if _of_task(folder) else motor_pilot(folder, simulator, path)
     if name != SVNET:
         return tracker(name, path.trajectory() if isinstance(path, Course) else path)
     from airworthy.pilots.svnet.contract import policy_folder

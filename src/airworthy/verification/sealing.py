@@ -39,6 +39,9 @@ def seal(folder: str | Path) -> bool:
     from airworthy.pilots.svnet.contract import KIND as SVNET
     from airworthy.pilots.svnet.contract import WEIGHTS_LIMIT_BYTES as SVNET_LIMIT
     from airworthy.pilots.svnet.contract import contract_and_digest, policy_tensors
+    from airworthy.pilots.task_policy.contract import KIND as TASK
+    from airworthy.pilots.task_policy.contract import WEIGHTS_LIMIT_BYTES as TASK_LIMIT
+    from airworthy.pilots.task_policy.contract import task_contract, task_tensors
 
     path = Path(folder) / CONTRACT_FILE
     text = read_text(path, CONTRACT_LIMIT_BYTES)
@@ -56,8 +59,11 @@ def seal(folder: str | Path) -> bool:
     elif kind == MOTOR:
         motor, digest = motor_contract(table, str(path))
         motor_tensors(motor, read_weights(folder, digest, MOTOR_LIMIT), folder)
+    elif kind == TASK:
+        learnt, digest = task_contract(table, str(path))
+        task_tensors(learnt, read_weights(folder, digest, TASK_LIMIT), folder)
     else:
-        known = f"{SVNET!r}, {MOTOR!r} or {BOUNDARY!r}"
+        known = f"{SVNET!r}, {MOTOR!r}, {TASK!r} or {BOUNDARY!r}"
         raise AssetError(f"{str(path)!r} is a contract of kind {kind!r}; expected {known}."[:500])
     if not sealed:
         write_sealed(path, table)

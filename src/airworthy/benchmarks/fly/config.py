@@ -20,6 +20,7 @@ from airworthy.core.files import read_json
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.runs import progress
 from airworthy.core.schema import SEED, Bound, check_fields
+from airworthy.pilots.catalogue import pilot_control
 from airworthy.reports.film.files import RATE_MAX, check_video_size
 from airworthy.simulation import Randomization
 from airworthy.simulation.config import AIR_SPEED, CONTROL_RATE, GUSTINESS, PHYSICS_RATE, PLACE
@@ -338,6 +339,9 @@ def control_of(config: FlyConfig) -> ControlConfig:
             raise AirworthyError(f"gain {name} is given twice; give it once.")
         values[name] = parsed[0] if len(parsed) == 1 else parsed
     chosen = tuple(checked_gains(values, "--gain").items())
+    own = pilot_control(config.pilot) if config.pilot.startswith("policy:") else None
+    if own is not None:  # of a learnt policy, whose commands mean what they do through its own controller
+        return replace(own, priority=config.priority)
     return ControlConfig(gains=config.gains, gain_values=chosen, priority=config.priority)
 
 

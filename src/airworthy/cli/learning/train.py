@@ -17,6 +17,7 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import make_folder, write_json
 from airworthy.core.idle_options import without_idle
 from airworthy.core.runs.progress import command_line
+from airworthy.learning.environments import learning_tasks
 from airworthy.learning.svnet import RunOptions, SvNetOptions, TrainedSvNet
 from airworthy.learning.svnet.adaptation import Adaptation, AdaptationConfig, measure_adaptation
 from airworthy.learning.svnet.options import IDLE_RULES, RUN_RULES
@@ -166,8 +167,14 @@ def main(argv: list[str]) -> int:
     if not kind_name:
         print(_help())
         return 0 if argv and argv[0] in ("-h", "--help") else 2
+    if kind_name not in KINDS and is_task(kind_name):
+        from airworthy.cli.learning.train_task import main as train_task
+
+        return train_task(argv)
     if kind_name not in KINDS:
-        raise unknown_name("kind of network", kind_name, KINDS, f"It is the first word: {PROG} svnet DATA --out FOLDER.")
+        raise unknown_name(
+            "kind of network", kind_name, (*KINDS, *learning_tasks()), f"It is the first word: {PROG} svnet DATA --out FOLDER."
+        )
     if kind_name == "adaptation":
         return measure(argv[1:], f"{PROG} {kind_name}")
     if kind_name == "hover":
@@ -185,6 +192,13 @@ def main(argv: list[str]) -> int:
     return _train(run_tyro(TrainSvNetConfig, argv[1:], f"{PROG} {kind_name}", _TRAIN_DESCRIPTION))
 
 
+def is_task(word: str) -> bool:
+    """Whether a word names a learning task, or a class in a file."""
+    from airworthy.learning.task_training.own_tasks import is_own_task
+
+    return is_own_task(word) or word in learning_tasks()
+
+
 def _help() -> str:
     width = max(map(len, KINDS))
     lines = [f"  {name:{width}}  {what}" for name, what in KINDS.items()]
@@ -194,8 +208,10 @@ def _help() -> str:
         f"       {PROG} svnet DATA [options]",
         f"       {PROG} boundary LABELS [options]",
     ]
-    usage.append(f"       {PROG} adaptation POLICY [options]")
-    return "\n".join([*usage, "", "kinds:", *lines, "", f"  {PROG} KIND --help  its options"])
+    usage += [f"       {PROG} adaptation POLICY [options]", f"       {PROG} TASK [options]"]
+    tasks = ", ".join(name for name in learning_tasks() if name not in KINDS)
+    more = ["", f"tasks, learnt by reward: {tasks}; or FILE.py:NAME of one's own"]
+    return "\n".join([*usage, "", "kinds:", *lines, *more, "", f"  {PROG} KIND --help  its options"])
 
 
 def _train(config: TrainSvNetConfig) -> int:

@@ -17,6 +17,7 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.ops import absolute, clip, exp, maximum, sqrt, where
 
 __all__ = [
+    "REQUIRED",
     "Judgement",
     "LearningTask",
     "crashed_terms",
@@ -100,6 +101,10 @@ class LearningTask(Protocol):
             p: Parameters.
         """
         ...
+
+
+REQUIRED = ("name", "vehicle", "rate", "episode_steps", "noise", "start", "command", "observe", "judge")
+"""Members that every task has."""
 
 
 def peak(x: Scalar, height: float, sharpness: float) -> Scalar:

@@ -9,6 +9,7 @@ from typing import Any, cast
 from airworthy.control.levels import MODES, ControlConfig
 from airworthy.core.arrays import Vector
 from airworthy.core.errors import AirworthyError
+from airworthy.core.vectors import norm
 from airworthy.learning.environments.conditions import Curriculum
 from airworthy.learning.environments.task import LearningTask
 from airworthy.vehicles import Vehicle
@@ -89,6 +90,20 @@ class TaskTraits:
             return tuple(self.task.goal(p))
         nothing = (0.0,) * 3
         return (*nothing, *nothing, *nothing, 1.0, *nothing, *p.hover)
+
+    def error(self, state: Vector, p: Any) -> Any:
+        """How far the flight is from what the task asks for [m]: `error(state, p)`, or the distance from the origin.
+
+        None where the task has `error = None`, there being no such distance.
+
+        Args:
+            state: Of the flight.
+            p: Parameters, with memory and the age of the state.
+        """
+        own = getattr(self.task, "error", norm)
+        if own is None:
+            return None
+        return norm(state[:3]) if own is norm else own(state, p)
 
     def hover(self, p: Any, affine: Vector) -> Vector:
         """Return the action that commands hover: `hover_action(p)`, or rotor speeds `affine` in actions, or nothing commanded.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -348,6 +349,22 @@ class VectorTask:
     def shape(self) -> EnvironmentShape:
         """Of which kernels that step these environments are made."""
         return self._shape
+
+    @property
+    def nominal(self) -> ArrayF32:
+        """Parameter rows of the vehicle as it is recorded, as `parameters_of_flight` reads them, (k,)."""
+        return self._host["nominal"][:, 0]
+
+    def parameters_of_flight(self, values: Any, past: Any = (), flight: Any = (0.0, 0.0), memory: Any = ()) -> SimpleNamespace:
+        """Record `p` that the task's functions read, over numbers, arrays or traced values.
+
+        Args:
+            values: As of `nominal`, (k,) or (k, env).
+            past: Action before.
+            flight: Age [policy steps] and level of the curriculum.
+            memory: What the flight remembers.
+        """
+        return self._parameters.of(values, past, flight, memory)
 
     def lend(self) -> dict[str, ArrayAny]:
         """Lend all memory, by names of the kernel's arguments, to a kernel that steps these environments itself.

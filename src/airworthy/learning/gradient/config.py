@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from airworthy.learning.machine import SEED_MAX
 from airworthy.learning.native_ppo import PpoOptions, PpoTrainingOptions
 from airworthy.simulation import Randomization
 
-__all__ = ["DEFAULT_WORD", "IDLE_RULES", "TRAINERS", "HoverConfig"]
+__all__ = ["DEFAULT_WORD", "IDLE_RULES", "TRAINERS", "HoverConfig", "randomization_of"]
 
 TRAINERS = {
     "gradient": "by the gradient of flights through vehicle and network",
@@ -132,24 +132,33 @@ class HoverConfig:
         Raises:
             AirworthyError: A word is not a known name with a number that it can take.
         """
-        if DEFAULT_WORD in self.randomize:
-            if len(self.randomize) > 1:
-                raise AirworthyError(f"--randomize got {DEFAULT_WORD!r} with other words; give either it or the numbers.")
-            return DRAWN
-        # Where flights begin, and the wind, are not drawn from here.
-        known = [item.name for item in fields(Randomization) if item.name not in ("wind", "position", "yaw")]
-        values: dict[str, float] = {}
-        for word in (part for text in self.randomize for part in text.split()):
-            name, _, number = word.partition("=")
-            if name not in known:
-                raise unknown_name("quantity to randomize", name, known, "Write for example --randomize mass=0.2 lag=0.3.")
-            try:
-                values[name] = float(number)
-            except ValueError:
-                raise AirworthyError(f"--randomize got {word!r}; write it as {name}=NUMBER.") from None
-            if values[name] == 0.0:
-                raise AirworthyError(f"--randomize {word} changes nothing: leave it out, or give a share above 0.")
-        return Randomization(**values)
+        return randomization_of(self.randomize)
+
+
+def randomization_of(words: Sequence[str]) -> Randomization:
+    """Return how vehicles differ by words as NAME=SHARE, or "default".
+
+    Raises:
+        AirworthyError: A word is not a known name with a number that it can take.
+    """
+    if DEFAULT_WORD in words:
+        if len(words) > 1:
+            raise AirworthyError(f"--randomize got {DEFAULT_WORD!r} with other words; give either it or the numbers.")
+        return DRAWN
+    # Where flights begin, and the wind, are not drawn from here.
+    known = [item.name for item in fields(Randomization) if item.name not in ("wind", "position", "yaw")]
+    values: dict[str, float] = {}
+    for word in (part for text in words for part in text.split()):
+        name, _, number = word.partition("=")
+        if name not in known:
+            raise unknown_name("quantity to randomize", name, known, "Write for example --randomize mass=0.2 lag=0.3.")
+        try:
+            values[name] = float(number)
+        except ValueError:
+            raise AirworthyError(f"--randomize got {word!r}; write it as {name}=NUMBER.") from None
+        if values[name] == 0.0:
+            raise AirworthyError(f"--randomize {word} changes nothing: leave it out, or give a share above 0.")
+    return Randomization(**values)
 
 
 def _of(trainer: str, options: tuple[str, ...]) -> IdleRule:

@@ -11,7 +11,7 @@ from airworthy.core.files import write_text
 from airworthy.reports.page import DASH, card, fixed, interval, page_of
 from airworthy.reports.svg import Line, lines
 
-__all__ = ["COLUMNS", "PUBLISHED", "figure_cells", "write_hover_report"]
+__all__ = ["COLUMNS", "PUBLISHED", "figure_cells", "flat_options", "write_hover_report"]
 
 COLUMNS = (
     "flights",
@@ -87,7 +87,7 @@ def write_hover_report(
         published=MOTOR_COMMAND_PUBLISHED if found["kind"] == "motor_command" else PUBLISHED,
         apart=APART[found["kind"]],
         split=[(name.removesuffix("_s").replace("_", " "), fixed(s, 2)) for name, s in found["seconds"].items()],
-        options=_flat(found["options"]),
+        options=flat_options(found["options"]),
     )
     return write_text(path, page)
 
@@ -146,8 +146,9 @@ def _grid(found: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return rows
 
 
-def _flat(options: Mapping[str, Any], head: str = "") -> list[tuple[str, Any]]:
+def flat_options(options: Mapping[str, Any], head: str = "") -> list[tuple[str, Any]]:
+    """Options as names and values, those of tables with dots."""
     pairs: list[tuple[str, Any]] = []
     for name, value in options.items():
-        pairs += _flat(value, f"{head}{name}.") if isinstance(value, Mapping) else [(f"{head}{name}", value)]
+        pairs += flat_options(value, f"{head}{name}.") if isinstance(value, Mapping) else [(f"{head}{name}", value)]
     return pairs

@@ -55,7 +55,10 @@ if TYPE_CHECKING:
     from airworthy.learning.gradient.policy import HoverTraining, HoverTrainingOptions
     from airworthy.learning.native_ppo.config import MotorCommandConfig
 
-__all__ = ["METRICS_FILE", "SUMMARY_FILE", "HoverRun", "TrainedHover", "train_hover", "train_seeds"]
+__all__ = [
+    "METRICS_FILE", "SUMMARY_FILE", "HoverRun", "TrainedHover", "TrainingLine", "hardware_found", "train_hover", "train_seeds",
+    "write_metrics",
+]  # fmt: skip
 
 SUMMARY_FILE, METRICS_FILE = "summary.json", "metrics.jsonl"
 SCHEMA_VERSION = 1
@@ -211,7 +214,7 @@ def train_hover(
         split = {"import_s": import_s, "compile_s": compile_s, "train_s": run.wall_s}
         found = _judged(vehicle, run, protocol, split, command, quiet)
         write_motor_policy(folder, training)
-        _write_metrics(folder, run)
+        write_metrics(folder, run)
         write_hover_report(folder / REPORT_FILE, found, run.metrics, _film(vehicle, run, protocol))
         # Last: where it lies, everything else does.
         write_json(folder / SUMMARY_FILE, found)
@@ -278,15 +281,15 @@ def _learn(held: TrainingFolder, run: HoverRun, minutes: float, quiet: bool) -> 
     def saved() -> None:
         # Whoever stops it, or kills it, has a policy that flies.
         write_motor_policy(held.folder, run.training)
-        _write_metrics(held.folder, run)
+        write_metrics(held.folder, run)
 
     left = run.training.options.iterations - run.training.iteration
-    shown = _Line(run, quiet)
+    shown = TrainingLine(run, quiet)
     often = TrainingRunOptions(device="cpu", checkpoint_minutes=_SAID_EVERY_S / 60.0, minutes=minutes)
     return held.learn(run, run.steps, left, often, shown.stepped, saved)
 
 
-class _Line:
+class TrainingLine:
     """Says now and then how far it is, also where standard error is no terminal; there the bar of `progress` is besides."""
 
     def __init__(self, run: HoverRun, quiet: bool):
@@ -294,6 +297,7 @@ class _Line:
         self._last, self._before = time.monotonic(), run.training.env_steps
 
     def stepped(self) -> None:
+        """Say it, if the last line is a while ago."""
         now, work = time.monotonic(), self._run.training
         if now - self._last < _SAID_EVERY_S and not work.finished:
             return
@@ -305,7 +309,8 @@ class _Line:
         self._last, self._before = now, work.env_steps
 
 
-def _write_metrics(folder: Path, run: HoverRun) -> None:
+def write_metrics(folder: Path, run: HoverRun) -> None:
+    """Write the training log of a run."""
     write_text(folder / METRICS_FILE, "".join(f"{json.dumps(row)}\n" for row in run.metrics))
 
 
@@ -346,7 +351,7 @@ def _judged(
         "wind": "" if drag else "The vehicle has no drag: wind does nothing to it, so none is flown.",
         "options": asdict(options),
         "protocol": asdict(protocol),
-        "hardware": _hardware(),
+        "hardware": hardware_found(),
         "versions": {"airworthy": __version__, **{name: version(name) for name in ("numpy", "warp-lang")}},
         "command": command,
     }
@@ -379,7 +384,8 @@ def _beside(
     return {"name": flyer.name, **found, "verdict": compare(mine, found, flyer.name)}
 
 
-def _hardware() -> dict[str, Any]:
+def hardware_found() -> dict[str, Any]:
+    """Return what figures of time depend on: processor, threads, load, system, Python."""
     # Mostly empty on Linux, whose /proc knows it.
     model = platform.processor() or platform.machine()
     try:

@@ -36,6 +36,7 @@ __all__ = [
     "INPUTS",
     "OBSERVED",
     "MotorContract",
+    "check_rotors",
     "check_vehicle",
     "commanded_states",
     "layer_widths",
@@ -181,18 +182,33 @@ def check_vehicle(contract: MotorContract, vehicle: Vehicle) -> None:
     if contract.family:
         QuadrotorTerms.of(vehicle, contract.band)
         return
+    # A policy that was fitted to a vehicle keeps to a band of its rotors' states; of another record it would not be hover's.
     ours = [(rotor.speed_min, rotor.speed_max) for rotor in vehicle.rotors]
     same = len(ours) == contract.actions and vehicle.motor_state == contract.motor_state
-    if same and all(_close(a, b) for a, b in zip(ours, contract.limits, strict=True)):
-        return
-    # A policy that was fitted to a vehicle keeps to a band of its rotors' states; of another record it would not be hover's.
     inside = same and all(a[0] <= b[0] and b[1] <= a[1] for a, b in zip(ours, contract.limits, strict=True))
-    if inside and contract.digest == vehicle_digest(vehicle):
+    if not (inside and contract.digest == vehicle_digest(vehicle)):
+        check_rotors(contract.limits, contract.motor_state, contract.vehicle, vehicle)
+
+
+def check_rotors(limits: Sequence[tuple[float, float]], motor_state: str, learnt: str, vehicle: Vehicle) -> None:
+    """Refuse a vehicle whose rotors are not those that a policy commands.
+
+    Args:
+        limits: Least and largest state of each rotor that it commands.
+        motor_state: What a rotor's state is.
+        learnt: Name of the vehicle that it learnt with.
+        vehicle: That is to fly.
+
+    Raises:
+        AirworthyError: They differ in number, limits or kind.
+    """
+    ours = [(rotor.speed_min, rotor.speed_max) for rotor in vehicle.rotors]
+    same = len(ours) == len(limits) and vehicle.motor_state == motor_state
+    if same and all(_close(a, b) for a, b in zip(ours, limits, strict=True)):
         return
-    wanted, found = _range(contract.limits, contract.unit), _range(ours, UNITS[vehicle.motor_state])
+    wanted, found = _range(limits, UNITS[motor_state]), _range(ours, UNITS[vehicle.motor_state])
     raise AirworthyError(
-        f"The policy learnt to command {wanted} of {contract.vehicle!r}; the vehicle {vehicle.name!r} has {found}: train"
-        " one for it."
+        f"The policy learnt to command {wanted} of {learnt!r}; the vehicle {vehicle.name!r} has {found}: train one for it."
     )
 
 

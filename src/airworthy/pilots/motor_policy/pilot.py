@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from airworthy.core.arrays import Array, ArrayBool, ArrayF32
 from airworthy.core.errors import AirworthyError
 from airworthy.core.frames import to_matrix
+from airworthy.pilots.decision_clock import DecisionClock
 from airworthy.pilots.motor_policy.contract import (
     INPUTS,
     OBSERVED,
@@ -25,6 +26,7 @@ from airworthy.pilots.motor_policy.contract import (
 )
 from airworthy.pilots.motor_policy.quadrotor import QuadrotorTerms
 from airworthy.pilots.pilot import Observation
+from airworthy.pilots.task_policy.network import network_output
 from airworthy.simulation.simulator import Simulator
 from airworthy.trajectories import Course, Trajectory
 from airworthy.vehicles import Vehicle
@@ -55,15 +57,7 @@ class MotorPolicy:
         x = np.asarray(observed, np.float32)
         if x.ndim != 2 or x.shape[1] != self.contract.observed:
             raise AirworthyError(f"A policy got observations of shape {x.shape}; expected (env, {self.contract.observed}).")
-        x = np.ascontiguousarray(x.T)
-        for w, b in zip(self.weights[::2], self.weights[1::2], strict=True):
-            # Column by column instead of as a matrix product, whose order of sums depends on the size of the batch; and in
-            # the order of the exported C, so that both round alike.
-            total = np.repeat(b[:, None], x.shape[1], axis=1)
-            for column, row in zip(w.T, x, strict=True):
-                total += column[:, None] * row
-            x = np.tanh(total)
-        return np.ascontiguousarray(x.T)
+        return network_output(self.weights, x)
 
     def fitted(self, vehicle: Vehicle) -> MotorPolicy:
         """Return the policy as one of this vehicle alone; it is the same where it learnt to fly just one.
@@ -124,11 +118,6 @@ def read_motor_policy(folder: str | Path) -> MotorPolicy:
     return MotorPolicy(contract, tuple(weights))
 
 
-# Ours: the clock is a sum of physics steps, and rounds; a tick missed by rounding would come a whole period late.
-_EARLY = 1e-3
-"""Of a period: by as much the clock of a tick may be early."""
-
-
 class MotorPilot:
     """Follows one trajectory in every environment: its target is where the trajectory is at the present time.
 
@@ -150,9 +139,7 @@ class MotorPilot:
         contract = policy.contract
         # At least one, so that the action that is held has a place.
         self._past = np.tile(contract.hover, (env_count, max(1, contract.history), 1))
-        self._tick = np.full(env_count, -1, np.int64)
-        # Any time is earlier: the first call begins a flight everywhere.
-        self._time = np.full(env_count, np.inf)
+        self._clock = DecisionClock(contract.rate, env_count)
         self.decisions = np.zeros(env_count, np.int64)
         """(env,) since the flight began."""
 
@@ -163,12 +150,8 @@ class MotorPilot:
 
     def command(self, observation: Observation) -> Array:
         """Return states of the rotors [rad/s; N where the vehicle's motor state is thrust], (env, rotors)."""
-        time = observation.time
-        begun = time < self._time
+        begun, new = self._clock.at(observation.time)
         self._past[begun], self.decisions[begun] = self.policy.contract.hover, 0
-        tick = np.floor(time * self.policy.contract.rate + _EARLY).astype(np.int64)
-        new = begun | (tick != self._tick)
-        self._time, self._tick = np.array(time), tick
         if new.any():
             self._decide(observation, new)
         return self.policy.command(self._past[:, 0])

@@ -115,9 +115,28 @@ class PathTracking:
             noises: 16 standard normal numbers.
             p: Parameters, with path and age.
         """
-        points = [sub(self.reference(p.age + float(k * self.ahead), p), state[:3]) for k in range(1, _POINTS + 1)]
+        return self.observe_path([self.reference(p.age + t * self.rate, p) for t in self.path_ahead], state, p)
+
+    @property
+    def path_ahead(self) -> tuple[float, ...]:
+        """Times ahead [s] of the points that are seen."""
+        return tuple(k * self.ahead / self.rate for k in range(1, _POINTS + 1))
+
+    def observe_path(self, points: list[Vector], state: Vector, p: Any) -> Vector:
+        """See `observe`; of any path.
+
+        Args:
+            points: Of the path, `path_ahead` from now, world [m].
+            state: Of the flight.
+            p: Parameters.
+        """
         columns = matrix_columns(state[6:10])
-        return (*(x for point in points for x in point), *state[3:6], *(c[i] for i in range(3) for c in columns))
+        seen = [sub(point, state[:3]) for point in points]
+        return (*(x for point in seen for x in point), *state[3:6], *(c[i] for i in range(3) for c in columns))
+
+    def error(self, state: Vector, p: Any) -> Scalar:
+        """Distance from the path [m]."""
+        return norm(sub(state[:3], self.reference(p.age, p)))
 
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
         """Reward as published; a flight ends `crash_m` off its path.

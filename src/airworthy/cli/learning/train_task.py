@@ -1,0 +1,119 @@
+"""`airworthy train TASK`: any learning task -> a policy that flies, learnt by reward, and the evidence for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from tyro.conf import Positional
+
+from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.core.idle_options import IdleRule, refuse_idle
+from airworthy.core.runs.progress import command_line
+from airworthy.learning.task_training.config import TaskConfig
+from airworthy.learning.task_training.run import TrainedTask, train_task, train_task_seeds
+from airworthy.vehicles import Vehicle, named_vehicle
+
+__all__ = ["TASK_RULES", "main"]
+
+PROG = "airworthy train"
+_DESCRIPTION = (
+    "Learn a task by its reward (PPO on thousands of flights at once), from nothing. Then judge the policy by the task's own"
+    " judgement in the simulator, beside known controllers. `airworthy tasks` lists the tasks. A stopped training goes on where"
+    " it was, to the same bits as one that was not stopped."
+)
+TASK_RULES = (
+    IdleRule(
+        ("rotors",),
+        lambda config: config.vehicle is None or not config.vehicle.lower().endswith(".urdf"),
+        "for a vehicle that is no URDF, whose record says what its rotors do",
+        "name one with --vehicle FILE.urdf",
+    ),
+)
+_STOPPED = "Stopped: the policy as it is lies in the folder, and the same command goes on from there."
+
+
+@dataclass(frozen=True)
+class TaskName:
+    """Which task."""
+
+    task: Positional[str]
+    """Name of a learning task, or FILE.py:NAME of one's own, whose file the folder keeps."""
+
+
+@dataclass(frozen=True)
+class TrainTaskConfig(TaskConfig, TaskName):
+    """Which task is learnt, and how."""
+
+    vehicle: str | None = None
+    """A name of the catalogue, a vehicle's TOML file, or a URDF with its --rotors; left out: the task's own."""
+    rotors: Path | None = None
+    """For a URDF: the TOML that says which of its links are rotors, and what they do."""
+    out: Path | None = None
+    """Folder for the policy, report.html, summary.json, metrics.jsonl; left out: runs/TASK."""
+    seeds: int = 1
+    """Train so many, from --seed on, each in a folder of its own below --out; the summary there has all of them."""
+    minutes: float = 0.0
+    """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
+    json: bool = False
+    """Print JSON, and no progress."""
+
+    @property
+    def folder(self) -> Path:
+        """Where it goes."""
+        return self.out or Path("runs") / self.task.rpartition(":")[2].lower()
+
+    def command(self) -> str:
+        """Return the exact command that makes it again."""
+        return command_line(PROG, self, leave_out=("json", "minutes"), positional=("task",))
+
+
+def main(argv: list[str]) -> int:
+    """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
+    config = run_tyro(TrainTaskConfig, argv, PROG, _DESCRIPTION)
+    refuse_idle(config, TASK_RULES)
+    plain = TaskConfig(**{item.name: getattr(config, item.name) for item in fields(TaskConfig)})
+    vehicle: Vehicle | None = None if config.vehicle is None else named_vehicle(config.vehicle, config.rotors)
+    told: dict[str, Any] = {"minutes": config.minutes, "quiet": config.json}
+    with stopped_by_terminate() as received:
+        try:
+            if config.seeds == 1:
+                options = plain.training(config.task, config.seed)
+                done = [train_task(options, config.folder, vehicle, plain.protocol, command=config.command(), **told)]
+            else:
+                seeds = range(config.seed, config.seed + max(0, config.seeds))
+                commands = [replace(config, seeds=1, seed=k, out=config.folder / f"seed_{k}").command() for k in seeds]
+                each = [plain.training(config.task, k) for k in seeds]
+                done = train_task_seeds(each, config.folder, vehicle, plain.protocol, commands=commands, **told)
+        except KeyboardInterrupt:
+            return interrupted(received, _STOPPED)
+    _say(config, done)
+    return 0
+
+
+def _say(config: TrainTaskConfig, done: list[TrainedTask]) -> None:
+    if config.json:
+        rows = [
+            {"folder": str(item.folder), "finished": item.finished, "iterations": item.iteration, **item.figures}
+            for item in done
+        ]
+        emit_json(rows[0] if config.seeds == 1 else {"folder": str(config.folder), "seeds": rows})
+        return
+    columns = ("seed", "learning [s]", "processor [s]", "success [%]", "kept [%]", "median error [cm]", "M steps/s")
+    rows_: list[tuple[Any, ...]] = []
+    for f in (one.figures for one in done if one.finished):
+        error = f.get("median_error_m")
+        times = f["training_wall_s"], f["training_cpu_s"]
+        rates = f["success_percent"], f["kept_percent"], None if error is None else 100.0 * error
+        rows_.append((f["seed"], *times, *rates, 1e-6 * f["env_steps_per_s"]))
+    if rows_:
+        show_table(f"{done[0].figures['task']}, {done[0].figures['vehicle']}", columns, rows_)
+    last = done[-1]
+    if not last.finished:
+        print(f"Stopped after the minutes it was given, at iteration {last.iteration:,}; the same command goes on from there.")
+        return
+    for item in done:
+        for beside in item.figures["baselines"]:
+            print(beside.get("verdict") or f"No {beside['name']} beside it: {beside['reason']}")
+        print(f"Policy: {item.folder}, to fly with --pilot policy:{item.folder}; report: {item.report}")

@@ -1,0 +1,105 @@
+"""What a user chooses about learning a task; what is left open stands in the table of settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Annotated, Any
+
+from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.schema import Bound, check_fields
+from airworthy.learning.gradient.config import randomization_of
+from airworthy.learning.machine import SEED_MAX
+from airworthy.learning.task_training.evaluation import TaskProtocol
+from airworthy.learning.task_training.options import TaskTrainingOptions
+from airworthy.learning.task_training.own_tasks import made_task
+
+__all__ = ["TASK_TRAINERS", "TaskConfig"]
+
+TASK_TRAINERS = {"native_ppo": "by reward, on environments of the learning task"}
+"""Those that learn any task."""
+
+
+@dataclass(frozen=True)
+class TaskConfig:
+    """How to learn a task, and on how many flights it is judged.
+
+    Raises:
+        AirworthyError: One sentence, if something cannot be learnt so.
+    """
+
+    trainer: str = "native_ppo"
+    """What learns; there is "native_ppo"."""
+    option: tuple[str, ...] = ()
+    """Options of the task, NAME=VALUE, as `airworthy tasks show TASK` lists them: rate_max=5 as_published=true."""
+    seed: Annotated[int, Bound(0, SEED_MAX)] = 0
+    """Of weights, starts, drawn vehicles and noise."""
+    steps: int | None = None
+    """Decisions of all flights together; left out: as in the table of settings, like all that follows."""
+    env_count: int | None = None
+    """Flights at once, a multiple of 16."""
+    hidden: tuple[int, int] | None = None
+    """Widths of the two hidden layers, each 1 to 128."""
+    episode_steps: int | None = None
+    """Decisions after which a flight of the training is cut off; 0: as many as the task has."""
+    learning_rate: float | None = None
+    """At the beginning."""
+    randomize: tuple[str, ...] = ()
+    """How vehicles differ from flight to flight, +- share: mass=0.2 inertia=0.3 thrust=0.1 lag=0.3 rotor=0.02 drag=0.3;
+    "default" stands for the first four."""
+    flights: int = 1024
+    """On which it is judged."""
+    mpc_flights: int = 64
+    """Of the MPC beside it, where the task holds a place; 0: without it."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.trainer not in TASK_TRAINERS:
+            raise unknown_name("trainer", self.trainer, TASK_TRAINERS)
+
+    def training(self, task: str, seed: int) -> TaskTrainingOptions:
+        """Return the trainer's options for a task and a seed.
+
+        Args:
+            task: Name of a registered task, or FILE.py:NAME.
+            seed: Of weights, starts and noise.
+
+        Raises:
+            AirworthyError: An option of the task that it does not have, or a number out of range.
+        """
+        usual, _ = made_task(task, {})
+        chosen = {item: getattr(self, item) for item in ("steps", "env_count", "hidden", "episode_steps", "learning_rate")}
+        spread = randomization_of(self.randomize)
+        return TaskTrainingOptions.usual(task, seed, options=self._options(usual), randomization=spread, **chosen)
+
+    def _options(self, task: Any) -> Mapping[str, Any]:
+        has = is_dataclass(task) and not isinstance(task, type)
+        known = {item.name: getattr(task, item.name) for item in fields(task)} if has else {}
+        found: dict[str, Any] = {}
+        for text in self.option:
+            name, equals, value = text.partition("=")
+            plain = {key for key, now in known.items() if isinstance(now, bool | int | float | str)}
+            if name not in plain:
+                raise unknown_name(f"option of the task {task.name!r}", name, sorted(plain), "Write --option NAME=VALUE.")
+            if not equals or name in found:
+                raise AirworthyError(f"--option got {text!r}; write each as {name}=VALUE, once.")
+            found[name] = _value(name, value, known[name])
+            if found[name] == known[name]:
+                raise AirworthyError(f"--option {text} changes nothing: the task has it so; leave it out.")
+        return found
+
+    @property
+    def protocol(self) -> TaskProtocol:
+        """How it is judged."""
+        return TaskProtocol(flights=self.flights, mpc_flights=self.mpc_flights)
+
+
+def _value(name: str, text: str, now: Any) -> Any:
+    """Return a value of the kind that an option has now."""
+    try:
+        if isinstance(now, bool):
+            return {"true": True, "false": False}[text.lower()]
+        return type(now)(text)
+    except (KeyError, ValueError):
+        kind = "true or false" if isinstance(now, bool) else "a whole number" if isinstance(now, int) else "a number"
+        raise AirworthyError(f"--option got {name}={text}; expected {kind}, as {name}={now} is.") from None

@@ -1,0 +1,304 @@
+"""Judge a policy of any task: flights in the simulator, whose physics it never learnt with, by the task's own judgement.
+
+The same starts for everybody, those of a `VectorTask` of seed 7919 that no training has (specification, learning by reward,
+section 8); observations are without noise, actions without exploration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Protocol
+
+import numpy as np
+
+from airworthy.core.arrays import Array, ArrayBool, ArrayFloat
+from airworthy.core.errors import AirworthyError
+from airworthy.core.schema import Bound, check_fields
+from airworthy.evaluation import wilson_interval
+from airworthy.learning.environments import LearningTask, VectorTask
+from airworthy.learning.environments.traits import TaskTraits, traits_of
+from airworthy.learning.gradient.evaluation import EVALUATION_SEED
+from airworthy.learning.gradient.flyers import Flyer, GeometricController, MpcController
+from airworthy.learning.task_training.policy import without_noise
+from airworthy.simulation import Simulator, SimulatorConfig
+from airworthy.vehicles import Vehicle
+
+__all__ = ["PathController", "TaskFlights", "TaskProtocol", "fly_task", "known_controllers", "task_figures"]
+
+_FAR = 1e6
+"""State of a flight that left the numbers is set to it: it is lost, and its numbers are not read."""
+
+
+@dataclass(frozen=True)
+class TaskProtocol:
+    """How policies are judged."""
+
+    flights: Annotated[int, Bound(1, 1_000_000)] = 1024
+    """As they are; also of the geometric controller."""
+    mpc_flights: Annotated[int, Bound(0, 1_000_000)] = 64
+    """Of the MPC, which takes more time, the first of the same starts; 0: without it."""
+    steady_s: Annotated[float, Bound(0.01, 1e3, "s")] = 2.0
+    """End of a flight, over which the error is the mean distance; of a shorter flight its last half."""
+    physics_rate: Annotated[float, Bound(100.0, 1e5, "Hz")] = 1000.0
+    """Steps of the equations per second."""
+    seed: int = EVALUATION_SEED
+    """Of starts."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "TaskProtocol.")
+
+
+class Acting(Protocol):
+    """What an action is taken from."""
+
+    def action(self, seen: ArrayFloat) -> ArrayFloat:
+        """Actions (env, actions) of observations (env, observed)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class TaskFlights:
+    """What was measured of flights, (flights,) each unless said otherwise."""
+
+    lost: ArrayBool
+    """Ended by what happened in them, or left the numbers."""
+    success: ArrayBool
+    """Not lost, and the last state is what the task asks for."""
+    error: Array | None
+    """Mean distance over the end [m]; None: the task has none."""
+    returns: Array | None
+    """Sum of rewards until the end or the loss; None: of a known controller, which takes no actions."""
+    terms: dict[str, float] = field(default_factory=dict)
+    """Mean per decision of the named parts of the reward."""
+
+
+def fly_task(
+    task: LearningTask, vehicle: Vehicle, flyer: Acting | Flyer, protocol: TaskProtocol, count: int, rate: float | None = None
+) -> TaskFlights:
+    """Fly the first starts of the protocol for as long as the task's flights are, and judge them.
+
+    Args:
+        task: That is judged.
+        vehicle: What flies.
+        flyer: A policy of the task, or a known controller.
+        protocol: How it is judged.
+        count: Flights.
+        rate: Decisions per second [Hz]; None: the task's.
+
+    Raises:
+        AirworthyError: The flyer cannot fly this vehicle.
+    """
+    starts, traits = VectorTask(task, count, vehicle, protocol.seed), traits_of(task)
+    known = flyer if isinstance(flyer, GeometricController | MpcController | PathController) else None
+    flights = _Flights(starts, traits, protocol, known, task.rate if rate is None else rate)
+    for _ in range(task.episode_steps):
+        flights.step(flyer)
+        if flights.lost.all():
+            break
+    return flights.result()
+
+
+class _Flights:
+    """Flights in a simulator, and what the task says of them."""
+
+    def __init__(self, starts: VectorTask, traits: TaskTraits, protocol: TaskProtocol, known: Flyer | None, rate: float):
+        self._starts, self._traits, self.task = starts, traits, starts.task
+        self._quiet = without_noise(self.task)
+        self._known, self._rate, self._protocol = known, rate, protocol
+        config = SimulatorConfig(
+            level=traits.level if known is None else known.level,
+            control=traits.control(starts.vehicle) if known is None and not traits.by_rotor else SimulatorConfig().control,
+            control_rate=rate,
+            physics_rate=protocol.physics_rate,
+        )
+        self._simulator = s = Simulator(starts.vehicle, config, starts.env_count, seed=protocol.seed)
+        first = starts.state.astype(float)
+        s.reset(
+            position=first[:3].T,
+            velocity=first[3:6].T,
+            attitude=first[6:10].T,
+            rate=first[10:13].T,
+            rotor_speed=first[13:].T,
+        )
+        count = starts.env_count
+        self._memory, self.age = starts.memory.astype(float), np.zeros(count)
+        self._past = np.tile(np.asarray(starts.hover_action, float)[:, None], (1, count))
+        self._state = first
+        self.lost, self._success = np.zeros(count, bool), np.zeros(count, bool)
+        self._returns, self._errors = np.zeros(count), list[Any]()
+        self._terms: dict[str, float] = {}
+        self._judged = 0
+        if isinstance(known, PathController):
+            known.follow(self)
+        elif known is not None:
+            known.begin(s)
+
+    def record(self, age: Array | None = None) -> Any:
+        """Parameters of the flights as they are now."""
+        curriculum = self._traits.curriculum
+        level = float(curriculum.most) if curriculum else 0.0
+        column = self._starts.nominal.astype(float)[:, None] * np.ones(len(self.age))
+        flight = (self.age if age is None else age, level)
+        return self._starts.parameters_of_flight(column, tuple(self._past), flight, tuple(self._memory))
+
+    def step(self, flyer: Any) -> None:
+        """One decision and its judgement."""
+        p, count = self.record(), len(self.age)
+        state, action = tuple(self._state), self._past
+        if self._known is None:
+            silent = tuple(np.zeros(count) for _ in range(16))
+            seen = np.array([np.broadcast_to(x, count) for x in self._quiet.observe(state, silent, p)], float).T
+            action = np.clip(np.asarray(flyer.action(seen), float), -1.0, 1.0).T
+            command = np.array([np.broadcast_to(x, count) for x in self.task.command(tuple(action), p)]).T
+        else:
+            command = np.asarray(self._known.command(self._simulator, None), float)
+        if self._traits.pushed:
+            force, moment = (np.array([np.broadcast_to(x, count) for x in part]).T for part in self.task.wrench(state, p))  # type: ignore[attr-defined]
+            self._simulator.set_external(force, moment)
+        self._simulator.step(command)
+        after = self._now()
+        sound = np.isfinite(after).all(axis=0) & ~self._simulator.diverged
+        after = np.where(sound, after, _FAR)
+        self._judge(state, tuple(after), action, p, sound)
+        self._past, self._state = action, after
+
+    def _judge(self, before: Any, after: Any, action: Array, p: Any, sound: ArrayBool) -> None:
+        count, flying = len(self.age), ~self.lost
+        with np.errstate(all="ignore"):
+            judged = self.task.judge(before, after, tuple(action), tuple(self._past), p)
+            memory = self._traits.remember(before, after, tuple(action), p)
+        values = {k: np.where(flying & sound, np.broadcast_to(x, count), 0.0) for k, x in judged.terms.items()}
+        for name, value in values.items():
+            self._terms[name] = self._terms.get(name, 0.0) + float(value.sum())
+            self._returns += value
+        self._judged += int(flying.sum())
+        self.lost |= ~sound | (np.broadcast_to(judged.terminated, count) > 0.5)
+        self._success = np.broadcast_to(judged.success, count) > 0.5
+        if len(memory):
+            self._memory = np.array([np.broadcast_to(x, count) for x in memory], float)
+        self.age = self.age + 1.0
+        self._errors.append(self._traits.error(after, self.record()))
+
+    def _now(self) -> Array:
+        s = self._simulator
+        parts = [np.asarray(s.field(name), float).T for name in ("position", "velocity", "attitude", "rate")]
+        return np.concatenate([*parts, np.asarray(s.rotor_speed, float).T])
+
+    def result(self) -> TaskFlights:
+        """Return what was measured."""
+        error = None
+        if self._errors[-1] is not None:
+            last = max(1, min(round(self._protocol.steady_s * self._rate), len(self._errors) // 2))
+            error = np.array(self._errors[-last:], float).mean(axis=0)
+        terms = {name: total / max(self._judged, 1) for name, total in self._terms.items()}
+        acted = self._known is None
+        return TaskFlights(
+            self.lost, self._success & ~self.lost, error, self._returns if acted else None, terms if acted else {}
+        )
+
+
+class PathController:
+    """Our tracking law on the path of a task, inside the simulator's step."""
+
+    name, level, outside = "geometric controller", "tracking", False
+    hover = np.zeros(12)
+    _SPAN = 0.02
+    """Seconds on either side of which differences are taken: a path is points without derivatives."""
+    _MOST = (9.81, 100.0)
+    """Ours: largest acceleration [m/s^2] and jerk [m/s^3]; corners of straight paths have none, but differences do."""
+
+    def __init__(self, rate: float):
+        self.rate = rate
+        self._flights: Any = None
+
+    def follow(self, flights: Any) -> None:
+        """Take the paths from flights."""
+        self._flights = flights
+
+    def begin(self, simulator: Simulator) -> None:
+        """Begin flights: nothing is kept."""
+
+    def command(self, simulator: Simulator, noise: Array | None) -> Array:
+        """Position, velocity, acceleration, jerk, yaw 0, (env, 14)."""
+        f, span = self._flights, self._SPAN
+        steps = span * self.rate
+        p = f.record()
+        early, before, now, after, late = (np.array(f.task.reference(f.age + k * steps, p)) for k in (-2, -1, 0, 1, 2))
+        velocity = (after - before) / (2.0 * span)
+        acceleration = _within((after - 2.0 * now + before) / span**2, self._MOST[0])
+        jerk = _within((late - 2.0 * after + 2.0 * before - early) / (2.0 * span**3), self._MOST[1])
+        rest = np.zeros((2, now.shape[1]))
+        return np.asarray(np.concatenate([now, velocity, acceleration, jerk, rest]).T)
+
+
+def _within(vectors: Array, most: float) -> Array:
+    """Vectors (3, env), shortened to a length."""
+    return np.asarray(vectors * np.minimum(1.0, most / np.maximum(np.linalg.norm(vectors, axis=0), 1e-9)))
+
+
+def known_controllers(task: LearningTask, protocol: TaskProtocol) -> list[tuple[Flyer, int]]:
+    """Who flies beside a policy of a task, and how many flights: where it holds a place, or follows a path.
+
+    Args:
+        task: That is judged.
+        protocol: With the counts.
+    """
+    if hasattr(task, "reference"):
+        return [(PathController(task.rate), protocol.flights)]
+    if getattr(task, "error", 0) is None:
+        return []
+    found: list[tuple[Flyer, int]] = [(GeometricController(task.rate), protocol.flights)]
+    if protocol.mpc_flights:
+        found.append((MpcController(task.rate, task.episode_steps / task.rate), protocol.mpc_flights))
+    return found
+
+
+def task_figures(flights: TaskFlights) -> dict[str, Any]:
+    """Return the figures of flights, as `summary.json` has them.
+
+    Rates with their Wilson interval of 95 %. Distances are quantiles over all flights, a lost one being infinitely far (None
+    where the quantile is one of those); the mean is over the flights that were kept.
+    """
+    count = len(flights.lost)
+    found: dict[str, Any] = {"flights": count}
+    for name, good in (("kept", ~flights.lost), ("success", flights.success)):
+        rate = wilson_interval(int(good.sum()), count)
+        found |= {f"{name}_percent": 100.0 * rate.value, f"{name}_interval_percent": [100.0 * rate.low, 100.0 * rate.high]}
+    if flights.error is not None:
+        error = np.where(flights.lost, np.inf, flights.error)
+        for name, share in (("median_error_m", 0.5), ("p95_error_m", 0.95)):
+            value = float(np.quantile(error, share, method="linear" if np.isfinite(error).all() else "higher"))
+            found[name] = value if np.isfinite(value) else None
+        found["mean_error_m"] = None if flights.lost.all() else float(flights.error[~flights.lost].mean())
+    if flights.returns is not None:
+        found |= {"mean_return": float(flights.returns.mean()), "terms": dict(flights.terms)}
+    return found
+
+
+def verdict(mine: Mapping[str, Any], other: Mapping[str, Any], name: str) -> str:
+    """Say how a policy stands to a known controller on the same starts: first by success, then by the median error.
+
+    Args:
+        mine: Figures of the policy.
+        other: Of the controller.
+        name: Of the controller.
+    """
+    both = f"{mine['success_percent']:.1f} % against {other['success_percent']:.1f} %"
+    ahead = mine["success_percent"] - other["success_percent"]
+    errors = [f.get("median_error_m") for f in (mine, other)]
+    if ahead == 0.0 and None not in errors:
+        ahead = errors[1] - errors[0]  # type: ignore[operator]
+    said = "wins against" if ahead > 0.0 else "loses to" if ahead < 0.0 else "is level with"
+    shown = "; median error " + " against ".join("-" if e is None else f"{100.0 * e:.2f} cm" for e in errors)
+    return f"The learnt policy {said} the {name}: success {both}{shown if 'median_error_m' in mine else ''}."
+
+
+def check_seed(seed: int, protocol: TaskProtocol) -> None:
+    """Refuse to learn from the starts on which policies are judged.
+
+    Raises:
+        AirworthyError: The seeds are the same.
+    """
+    if seed == protocol.seed:
+        raise AirworthyError(f"The seed {seed} is that of the starts on which policies are judged: choose another.")

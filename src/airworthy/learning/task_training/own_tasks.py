@@ -1,0 +1,105 @@
+"""Tasks of a user's own: FILE.py:NAME, a class like those of `airworthy.learning`, whose file the run folder keeps."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airworthy.benchmarks.navigation.own_modules import load_own, not_copied, own_digest, own_modules
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import make_folder
+from airworthy.learning.environments import LearningTask, learning_task
+from airworthy.learning.environments.task import REQUIRED
+
+__all__ = ["OwnTask", "is_own_task", "made_task"]
+
+KEPT = "task"
+"""Folder below the run's that holds the file, and what it imports from beside itself."""
+
+
+def is_own_task(word: str) -> bool:
+    """Whether a word names a class in a file rather than a registered task."""
+    return word.rpartition(":")[0].endswith(".py")
+
+
+@dataclass(frozen=True)
+class OwnTask:
+    """A class in a file."""
+
+    file: Path
+    name: str
+
+    @classmethod
+    def of(cls, word: str) -> OwnTask:
+        """Of FILE.py:NAME.
+
+        Raises:
+            AssetError: The file is not there.
+        """
+        path, _, name = word.rpartition(":")
+        if not Path(path).is_file():
+            raise AssetError(f"{path!r} is no file; a task of one's own is FILE.py:NAME.")
+        return cls(Path(path), name)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the file and of what it imports from beside itself."""
+        return own_digest(self.file)
+
+    def make(self, options: Any) -> LearningTask:
+        """Return the task; the file's code runs, as the user asks.
+
+        Args:
+            options: Of the task.
+
+        Raises:
+            AirworthyError: The file cannot be imported, has no such class, or the class is no task.
+        """
+        module = load_own(self.file, self.digest)
+        kind = getattr(module, self.name, None)
+        if not callable(kind):
+            known = sorted(k for k, v in vars(module).items() if isinstance(v, type) and hasattr(v, "judge"))
+            hint = f"; it has {', '.join(known)}" if known else ""
+            raise AirworthyError(f"{str(self.file)!r} has no task {self.name!r}{hint}.")
+        try:
+            task = kind(**options)
+        except TypeError as error:
+            raise AirworthyError(f"The task {self.name!r} does not take these options: {error}.") from None
+        if missing := [name for name in REQUIRED if not hasattr(task, name)]:
+            raise AirworthyError(f"{self.name!r} of {str(self.file)!r} is no learning task: it has no {missing[0]!r}.")
+        return task
+
+    def keep(self, folder: Path) -> None:
+        """Copy the file and its own modules below a run's folder.
+
+        Args:
+            folder: Of the run.
+
+        Raises:
+            AirworthyError: It imports what cannot be copied.
+        """
+        if lost := not_copied(self.file):
+            name, why = next(iter(lost.items()))
+            raise AirworthyError(f"{str(self.file)!r} imports {name!r}, {why}: the run's folder could not keep the task.")
+        where = make_folder(folder / KEPT)
+        for file in (Path(self.file.name), *own_modules(self.file).files):
+            make_folder((where / file).parent)
+            shutil.copyfile(self.file.parent / file, where / file)
+
+
+def made_task(word: str, options: Any) -> tuple[LearningTask, OwnTask | None]:
+    """Return a task by its word, and where it comes from if that is a file.
+
+    Args:
+        word: Name of a registered task, or FILE.py:NAME.
+        options: Of the task.
+
+    Raises:
+        AirworthyError: There is none, or an option that it does not have.
+    """
+    if not is_own_task(word):
+        return learning_task(word, **options), None
+    own = OwnTask.of(word)
+    return own.make(options), own

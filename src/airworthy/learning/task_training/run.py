@@ -1,0 +1,290 @@
+"""From a task to a folder with a policy that flies, and the evidence for it: `airworthy train TASK`.
+
+training.json     what is learnt, and where it began; written first
+checkpoints/      while it is not finished
+weights.safetensors, contract.json   the policy, also of a training that was stopped
+metrics.jsonl     reward by its named terms, flights lost, steps and time, a line per update that was written down
+task/             the file of a task of one's own
+report.html       curves, named terms, tables
+summary.json      figures; written last: where it lies, all is done
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from airworthy import __version__
+from airworthy.core.errors import AirworthyError
+from airworthy.core.files import json_text, lock_folder, write_json
+from airworthy.learning.environments import LearningTask
+from airworthy.learning.gradient.config import SEEDS_MAX
+from airworthy.learning.gradient.run import METRICS_FILE, SUMMARY_FILE, HoverRun, TrainingLine, hardware_found, write_metrics
+from airworthy.learning.machine import Machine, TrainingRunOptions
+from airworthy.learning.task_training.evaluation import (
+    TaskProtocol,
+    check_seed,
+    fly_task,
+    known_controllers,
+    task_figures,
+    verdict,
+)
+from airworthy.learning.task_training.options import TaskTrainingOptions
+from airworthy.learning.task_training.own_tasks import OwnTask, made_task
+from airworthy.learning.task_training.report import write_task_report
+from airworthy.learning.task_training.training import TaskTraining, TaskWork
+from airworthy.learning.training_folder import IDENTITY_FILE, REPORT_FILE, TrainingFolder, TrainingNames, say
+from airworthy.pilots.network_files import CONTRACT_FILE
+from airworthy.pilots.task_policy.contract import write_task_folder
+from airworthy.pilots.task_policy.pilot import TaskPolicy, read_task_policy
+from airworthy.vehicles import Vehicle
+
+__all__ = ["METRICS_FILE", "SUMMARY_FILE", "TrainedTask", "learn_task", "train_task", "train_task_seeds"]
+
+SCHEMA_VERSION = 1
+_NAMES = TrainingNames(
+    "a policy",
+    "its task or vehicle was another",
+    "it was judged otherwise, or begun by another version of this program",
+    "iteration",
+    SUMMARY_FILE,
+)
+_CHECKPOINT_S = 1.0
+"""Between two checkpoints: as of hover."""
+_SHOWN = ("seed", "training_wall_s", "training_cpu_s", "kept_percent", "success_percent", "env_steps")
+
+
+@dataclass(frozen=True)
+class TrainedTask:
+    """What a training left."""
+
+    folder: Path
+    finished: bool
+    figures: Mapping[str, Any]
+    """What `summary.json` holds; empty while it is not finished."""
+    iteration: int = 0
+    """Updates done."""
+
+    @property
+    def report(self) -> Path:
+        """The page."""
+        return self.folder / REPORT_FILE
+
+
+def train_task(
+    options: TaskTrainingOptions,
+    out: str | Path,
+    vehicle: Vehicle | str | None = None,
+    protocol: TaskProtocol | None = None,
+    *,
+    command: str = "",
+    minutes: float = 0.0,
+    quiet: bool = True,
+) -> TrainedTask:
+    """Learn a task by native PPO, or go on where it was stopped, and judge what was learnt.
+
+    Args:
+        options: What to learn, and how.
+        out: Folder.
+        vehicle: That is flown; None: the task's own.
+        protocol: How it is judged.
+        command: That makes the training again, for the report.
+        minutes: Stop after this long, with a checkpoint to go on from; 0: when it is finished.
+        quiet: Say nothing but what is wrong.
+
+    Raises:
+        AirworthyError: The task or vehicle cannot be used, or the folder holds another training or something that is none.
+        KeyboardInterrupt: It was asked to stop; the policy as it is, and a checkpoint to go on from, are in the folder.
+    """
+    task, own = made_task(options.task, options.options)
+    begun = time.perf_counter()
+    work = TaskTraining(vehicle, options, task)
+    compile_s = time.perf_counter() - begun
+    return learn_task(
+        work, out, protocol, own=own, command=command, minutes=minutes, quiet=quiet, seconds={"compile_s": compile_s}
+    )
+
+
+def learn_task(
+    work: TaskWork,
+    out: str | Path,
+    protocol: TaskProtocol | None = None,
+    *,
+    own: OwnTask | None = None,
+    command: str = "",
+    minutes: float = 0.0,
+    quiet: bool = True,
+    seconds: Mapping[str, float] | None = None,
+) -> TrainedTask:
+    """Do a trainer's work in a folder: the door for every trainer of tasks.
+
+    Args:
+        work: Begun, not yet restored.
+        out: Folder.
+        protocol: How it is judged.
+        own: File of the task, where it is one's own.
+        command: That makes the training again, for the report.
+        minutes: Stop after this long; 0: when it is finished.
+        quiet: Say nothing but what is wrong.
+        seconds: Times before this call, for the report.
+
+    Raises:
+        AirworthyError: As `train_task`.
+        KeyboardInterrupt: It was asked to stop.
+    """
+    protocol = protocol or TaskProtocol()
+    check_seed(work.options.seed, protocol)
+    contract = work.contract()
+    identity = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": f"task {work.task.name}",
+        # As JSON gives it back: lists for tuples.
+        "options": json.loads(json_text(asdict(work.options))),
+        "data": {
+            "vehicle": work.vehicle.name,
+            "sha256": contract.digest,
+            "task": json.loads(json_text(dict(contract.options))),
+            **({"file": own.digest} if own else {}),
+        },
+        "trainer": work.trainer,
+        "protocol": asdict(protocol),
+    }
+    with lock_folder(out) as folder:
+        held = TrainingFolder(folder, identity, work.options, _NAMES, quiet)
+        if held.done:
+            say(quiet, f"{folder}: this training is finished already.")
+            return held.outcome(read_task_policy, lambda at, found: TrainedTask(at, True, found, found["iterations"]))
+        # The clock and the log are those of hover's trainings, which ask no more of a training than this one has.
+        run = HoverRun(cast(Any, work))
+        if own is not None:
+            own.keep(folder)
+        if held.begin(run, Machine("cpu", 0, "float32", "not used")):
+            say(quiet, f"{folder}: goes on from iteration {work.iteration:,}.")
+        work.prepare()
+        if not _learn(held, run, work, minutes, quiet):
+            return TrainedTask(folder, False, {}, work.iteration)
+        found = _judged(work, run, protocol, {**(seconds or {}), "train_s": run.wall_s}, command, quiet)
+        write_task_folder(folder, work.contract(), work.weights)
+        write_metrics(folder, run)
+        write_task_report(folder / REPORT_FILE, found, run.metrics)
+        # Last: where it lies, everything else does.
+        write_json(folder / SUMMARY_FILE, found)
+        held.clear()
+    return TrainedTask(folder, True, found, work.iteration)
+
+
+def train_task_seeds(
+    options: Sequence[TaskTrainingOptions],
+    out: str | Path,
+    vehicle: Vehicle | str | None = None,
+    protocol: TaskProtocol | None = None,
+    *,
+    commands: Sequence[str] = (),
+    **told: Any,
+) -> list[TrainedTask]:
+    """Train several seeds, one after the other, each in a folder of its own; `summary.json` above has all of them.
+
+    Args:
+        options: Of each seed.
+        out: Folder.
+        vehicle: That is flown; None: the task's own.
+        protocol: How they are judged.
+        commands: That make each again.
+        told: As of `train_task`.
+
+    Returns:
+        Those that were finished, and one that was not behind them.
+
+    Raises:
+        AirworthyError: There are too many or too few seeds, or one cannot be trained.
+    """
+    if not 1 <= len(options) <= SEEDS_MAX:
+        raise AirworthyError(f"{len(options)} seeds are to be trained; expected 1 to {SEEDS_MAX}.")
+    # The summary of the seeds would take the place of that training's own.
+    if any((Path(out) / name).exists() for name in (IDENTITY_FILE, CONTRACT_FILE)):
+        raise AirworthyError(f"{str(out)!r} holds a single training; several seeds need a folder of their own: choose another.")
+    done: list[TrainedTask] = []
+    for k, one in enumerate(options):
+        command = commands[k] if commands else ""
+        done.append(train_task(one, Path(out) / f"seed_{one.seed}", vehicle, protocol, command=command, **told))
+        if not done[-1].finished:
+            return done
+    names = (*_SHOWN, *(name for name in ("median_error_m", "p95_error_m", "mean_return") if name in done[0].figures))
+    rows = [{name: item.figures[name] for name in names} for item in done]
+    # A seed that lost half of its flights has no median error: it counts as infinitely far.
+    columns = {name: [np.inf if row[name] is None else float(row[name]) for row in rows] for name in names[1:]}
+    medians = {name: float(np.median(values)) for name, values in columns.items()}
+    middle = {name: value if np.isfinite(value) else None for name, value in medians.items()}
+    kind = {"kind": f"task {done[0].figures['task']} seeds", "vehicle": done[0].figures["vehicle"]}
+    write_json(Path(out) / SUMMARY_FILE, {"schema_version": SCHEMA_VERSION, **kind, "median": middle, "seeds": rows})
+    return done
+
+
+def _learn(held: TrainingFolder, run: HoverRun, work: TaskWork, minutes: float, quiet: bool) -> bool:
+    def saved() -> None:
+        # Whoever stops it, or kills it, has a policy that flies.
+        write_task_folder(held.folder, work.contract(), work.weights)
+        write_metrics(held.folder, run)
+
+    often = TrainingRunOptions(device="cpu", checkpoint_minutes=_CHECKPOINT_S / 60.0, minutes=minutes)
+    left = work.options.iterations - work.iteration
+    return held.learn(run, run.steps, left, often, TrainingLine(run, quiet).stepped, saved)
+
+
+def _judged(
+    work: TaskWork, run: HoverRun, protocol: TaskProtocol, split: Mapping[str, float], command: str, quiet: bool
+) -> dict[str, Any]:
+    """Return what `summary.json` holds."""
+    begun, cpu = time.perf_counter(), time.process_time()
+    say(quiet, f"Judging it on {protocol.flights:,} flights, and beside known controllers.")
+    contract = work.contract()
+    policy = TaskPolicy(contract, tuple(work.weights))
+    mine = task_figures(fly_task(work.task, work.vehicle, policy, protocol, protocol.flights, contract.rate))
+    beside = [_beside(work, policy, flyer, count, protocol, mine) for flyer, count in known_controllers(work.task, protocol)]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": f"task {work.task.name}",
+        "task": work.task.name,
+        "task_options": dict(contract.options),
+        "level": contract.level,
+        "vehicle": work.vehicle.name,
+        "trainer": work.trainer,
+        "rate": contract.rate,
+        "flight_s": work.task.episode_steps / contract.rate,
+        "seed": work.options.seed,
+        "training_wall_s": run.wall_s,
+        "training_cpu_s": run.cpu_s,
+        **mine,
+        "env_steps": work.env_steps,
+        "iterations": work.iteration,
+        "env_steps_per_s": work.env_steps / max(run.wall_s, 1e-9),
+        "flights_lost_in_training": work.lost,
+        "seconds": {**split, "evaluate_s": time.perf_counter() - begun, "evaluate_cpu_s": time.process_time() - cpu},
+        "baselines": beside,
+        "options": asdict(work.options),
+        "protocol": asdict(protocol),
+        "hardware": hardware_found(),
+        "versions": {"airworthy": __version__, **{name: version(name) for name in ("numpy", "warp-lang")}},
+        "command": command,
+    }
+
+
+def _beside(
+    work: TaskWork, policy: TaskPolicy, flyer: Any, count: int, protocol: TaskProtocol, mine: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Figures of a known controller on the first of the same starts, and how the policy stands to it on just these."""
+    task: LearningTask = work.task
+    try:
+        found = task_figures(fly_task(task, work.vehicle, flyer, protocol, count))
+    except AirworthyError as reason:
+        return {"name": flyer.name, "reason": str(reason)}
+    if count != protocol.flights:  # quantiles of 64 are not held against those of 1,024
+        mine = task_figures(fly_task(task, work.vehicle, policy, protocol, count, policy.contract.rate))
+    return {"name": flyer.name, **found, "verdict": verdict(mine, found, flyer.name)}

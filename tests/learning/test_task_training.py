@@ -1,0 +1,295 @@
+"""Any task learnt by reward: what its programs compute, the folder, the pilot, stopping, commands, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from airworthy.cli.main import main
+from airworthy.core.errors import AirworthyError, AssetError
+from airworthy.core.files import json_text
+from airworthy.learning.environments import VectorTask, learning_task
+from airworthy.learning.task_training import run as run_module
+from airworthy.learning.task_training.config import TaskConfig
+from airworthy.learning.task_training.evaluation import PathController, TaskProtocol, fly_task, task_figures
+from airworthy.learning.task_training.options import TaskTrainingOptions, task_settings
+from airworthy.learning.task_training.policy import FlownTask, NetworkForm, contract_of_task, without_noise
+from airworthy.learning.task_training.run import TrainedTask, train_task
+from airworthy.learning.task_training.training import TaskTraining
+from airworthy.pilots import TaskPolicy, policy_word, read_task_policy, task_pilot
+from airworthy.pilots.pilot import observe
+from airworthy.simulation import Simulator, SimulatorConfig
+from airworthy.trajectories import Trajectory
+from airworthy.vehicles import vehicle
+
+TASKS = (
+    "position_setpoint", "position_setpoint_velocity", "position_setpoint_acceleration", "px4_motor_command", "l2f_position",
+    "recovery", "track", "motor_command", "hover",
+)  # fmt: skip
+TASK = "position_setpoint_velocity"
+TINY: dict[str, Any] = {"env_count": 64, "steps": 4 * 512, "rollout": 8, "hidden": (16, 8), "minibatches": 2}
+QUICK = TaskProtocol(flights=8, mpc_flights=0)
+
+
+def tiny(seed: int = 3, **chosen: Any) -> TaskTrainingOptions:
+    """Options of a training of a few milliseconds; flights of half a second."""
+    return TaskTrainingOptions.usual(TASK, seed, **{**TINY, "options": {"episode_steps": 50}, **chosen})
+
+
+def still(position: tuple[float, float, float] = (0.0, 0.0, 0.0), yaw: float = 0.0) -> Trajectory:
+    """Return a reference that stands still."""
+    at = np.array(position).reshape(1, 3, 1)
+    return Trajectory([0.0, 100.0], at, [0.0, 100.0], np.full((1, 1), yaw))
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> TrainedTask:
+    """A small training, finished and judged; its folder is read only."""
+    return train_task(tiny(), tmp_path_factory.mktemp("task") / "run", protocol=QUICK, command="airworthy train ...")
+
+
+# ---- programs ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_programs_compute_what_the_task_does(name: str) -> None:
+    """Without noise, over states of real flights, with memory and path: to float32 of the task's own NumPy twin."""
+    task = without_noise(learning_task(name))
+    flights = VectorTask(task, 32, seed=5)
+    rng = np.random.default_rng(2)
+    for _ in range(7):
+        flights.step(rng.uniform(-1.0, 1.0, (32, flights.action_count)))
+    flown = FlownTask(flights)
+    state, memory, age = flights.state.astype(float), flights.memory.astype(float), flights.age.astype(float)
+    past, action = rng.uniform(-1.0, 1.0, (2, flights.action_count, 32))
+    column = flights.nominal.astype(float)[:, None] * np.ones(32)
+    p = flights.parameters_of_flight(column, tuple(past), (age, 0.0), tuple(memory))
+    points = np.zeros((0, 32))
+    if flown.path:
+        points = np.concatenate([task.reference(age + t * task.rate, p) for t in flown.path])
+        memory = np.zeros((0, 32))
+    given = {"state": state, "before": state, "action": action, "past": past, "memory": memory, "age": age[None]}
+    for program, wanted in (
+        (flown.observe, task.observe(tuple(state), (0.0,) * 16, p)),
+        (flown.command, task.command(tuple(action), p)),
+    ):
+        expected = np.array([np.broadcast_to(x, 32) for x in wanted], float)
+        np.testing.assert_allclose(program.run(**given, points=points), expected, rtol=2e-6, atol=2e-6)
+    seen = flown.observe.run(**given, points=points)
+    if name != "position_setpoint_velocity" and name != "position_setpoint_acceleration":  # which see the last action
+        np.testing.assert_allclose(seen.T, flights.observation, rtol=1e-5, atol=1e-5)
+
+
+# ---- training ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_training_leaves_policy_figures_log_and_page(done: TrainedTask) -> None:
+    found = json.loads((done.folder / "summary.json").read_text())
+    assert (found["task"], found["trainer"], found["level"], found["vehicle"]) == (TASK, "native_ppo", "velocity", "lmf2")
+    assert found["env_steps"] == 4 * 512
+    assert {"training_wall_s", "training_cpu_s", "kept_percent", "success_percent", "median_error_m"} <= set(found)
+    assert sum(found["terms"].values()) * 50 == pytest.approx(found["mean_return"], rel=1e-6)
+    rows = [json.loads(line) for line in (done.folder / "metrics.jsonl").read_text().splitlines()]
+    assert [row["env_steps"] for row in rows] == [512, 1024, 1536, 2048]
+    assert all(sum(row["terms"].values()) == pytest.approx(row["reward"], abs=1e-4) for row in rows)
+    page = done.report.read_text()
+    for word in ("Reward per step", "position_steady", "geometric controller", "airworthy tasks show"):
+        assert word in page
+    contract = read_task_policy(done.folder).contract
+    assert (contract.task, contract.gains, contract.rate, contract.hidden) == (TASK, "lmf2", 100.0, (16, 8))
+    assert contract.training["iterations"] == 4
+    assert policy_word(done.folder) == f"policy:{done.folder}"
+
+
+def test_a_killed_training_goes_on_to_the_same_bits(done: TrainedTask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = TaskTraining.step
+
+    def dies(self: TaskTraining) -> float:
+        if self.iteration == 2:
+            raise KeyboardInterrupt
+        return step(self)
+
+    monkeypatch.setattr(run_module, "_CHECKPOINT_S", 0.0)
+    monkeypatch.setattr(TaskTraining, "step", dies)
+    with pytest.raises(KeyboardInterrupt):
+        train_task(tiny(), tmp_path, protocol=QUICK)
+    assert read_task_policy(tmp_path).contract.training["iterations"] == 2  # flies as it is
+    monkeypatch.setattr(TaskTraining, "step", step)
+    whole = train_task(tiny(), tmp_path, protocol=QUICK)
+    assert (whole.folder / "weights.safetensors").read_bytes() == (done.folder / "weights.safetensors").read_bytes()
+    assert whole.figures["mean_return"] == done.figures["mean_return"]
+    for other, match in (
+        (tiny(clip=0.1), "clip was 0.2, not 0.1"),
+        (tiny(options={"episode_steps": 60}), "options was"),
+        (tiny(4), "seed was 3, not 4"),
+    ):
+        with pytest.raises(AirworthyError, match=match):
+            train_task(other, tmp_path, protocol=QUICK)
+
+
+def test_settings_of_every_task_can_be_used() -> None:
+    for name in TASKS:
+        assert TaskTrainingOptions.usual(name).iterations > 10
+    assert task_settings("somebodys_own")["steps"] == task_settings("any")["steps"]
+    # The published number: 400 iterations of 4,096 actors and 32 steps.
+    assert TaskTrainingOptions.usual(TASK).steps == 52_400_000
+
+
+# ---- flight ------------------------------------------------------------------------------------------------------------------
+
+
+def random_policy(name: str, **options: Any) -> tuple[VectorTask, TaskPolicy]:
+    """Environments of a task, and a policy of it with drawn weights."""
+    flights = VectorTask(learning_task(name, **options), 16, seed=7919)
+    contract = contract_of_task(flights, NetworkForm((8,), "elu", "clip"), {})
+    rng = np.random.default_rng(3)
+    sizes = list(zip(contract.widths[1:], contract.widths[:-1], strict=True))
+    weights = [0.3 * rng.normal(size=shape) for size in sizes for shape in (size, size[:1])]
+    return flights, TaskPolicy(contract, tuple(w.astype(np.float32) for w in weights))
+
+
+@pytest.mark.parametrize("name", ["position_setpoint_velocity", "l2f_position", "position_setpoint"])
+def test_the_pilot_decides_what_the_task_would(name: str) -> None:
+    """With the reference at the origin, the same commands as the task's own twin in the evaluation's flights, to the bit."""
+    flights, policy = random_policy(name, episode_steps=20, **({"disturbance": 0.0} if name == "l2f_position" else {}))
+    task, c = flights.task, policy.contract
+    judged = fly_task(task, flights.vehicle, policy, TaskProtocol(flights=16), 16)
+    config = SimulatorConfig(level=c.level, control=c.control, control_rate=c.rate, physics_rate=1000.0)
+    simulator = Simulator(flights.vehicle, config, 16, seed=7919)
+    first = flights.state.astype(float)
+    simulator.reset(
+        position=first[:3].T, velocity=first[3:6].T, attitude=first[6:10].T, rate=first[10:13].T, rotor_speed=first[13:].T
+    )
+    pilot = task_pilot(policy, simulator, still())
+    errors = []
+    for _ in range(task.episode_steps):
+        simulator.step(pilot.command(observe(simulator, pilot.observes)))
+        errors.append(np.linalg.norm(simulator.position, axis=1))
+    assert judged.error is not None
+    # Programs compute functions to float32: flights part slowly.
+    np.testing.assert_allclose(np.mean(errors[-10:], axis=0), judged.error, rtol=1e-3, atol=1e-5)
+
+
+def test_the_pilot_holds_any_place_and_heading_alike() -> None:
+    """A turned and moved target sees the same flight, turned and moved."""
+    flights, policy = random_policy("position_setpoint_velocity")
+    yaw, place = 2.0, np.array([3.0, -2.0, 1.0])
+    c, s = np.cos(yaw), np.sin(yaw)
+    turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    found = []
+    for moved in (False, True):
+        # Without pushes, whose directions are the world's.
+        config = SimulatorConfig(level="velocity", control=policy.contract.control, disturbance=False, wrench_noise=False)
+        simulator = Simulator(flights.vehicle, config, 1)
+        attitude = (0.0, 0.0, np.sin(0.5 * yaw), np.cos(0.5 * yaw)) if moved else (0.0, 0.0, 0.0, 1.0)
+        at = np.array([0.5, 0.3, -0.2])
+        simulator.reset(position=place + turn @ at if moved else at, attitude=attitude)
+        pilot = task_pilot(policy, simulator, still(tuple(place), yaw) if moved else still())
+        for _ in range(100):
+            simulator.step(pilot.command(observe(simulator, pilot.observes)))
+        position = np.asarray(simulator.position[0], float)
+        found.append(turn.T @ (position - place) if moved else position)
+    np.testing.assert_allclose(found[1], found[0], atol=2e-4)
+
+
+def test_known_controllers_do_what_tasks_ask_for() -> None:
+    """The law on set-points holds its place within a centimetre or so; that on paths follows a figure eight."""
+    path = learning_task("track", path="eight_normal", episode_steps=400)
+    eight = task_figures(fly_task(path, vehicle("cf2x_L250"), PathController(100.0), TaskProtocol(flights=8), 8))
+    assert eight["kept_percent"] == 100.0
+    assert eight["median_error_m"] < 0.05
+
+
+def test_a_policy_is_refused_where_its_commands_mean_something_else() -> None:
+    policies = {name: random_policy(name)[1] for name in ("recovery", "position_setpoint", "position_setpoint_velocity")}
+    for name, other, match in (
+        ("recovery", "tinyprop", "learnt to command 4 rotors"),
+        ("position_setpoint", "lmf2", "weighs"),
+        ("position_setpoint_velocity", "x500", "gains 'lmf2'"),
+    ):
+        simulator = Simulator(vehicle(other), SimulatorConfig(level=policies[name].contract.level), 1)
+        with pytest.raises(AirworthyError, match=match):
+            task_pilot(policies[name], simulator, still())
+    c = policies["recovery"].contract
+    with pytest.raises(AirworthyError, match="build it for that level"):
+        task_pilot(policies["recovery"], Simulator(vehicle("cf2x_L250"), SimulatorConfig(level="position"), 1), still())
+    with pytest.raises(AirworthyError, match="raise it"):
+        task_pilot(policies["recovery"], Simulator(vehicle("cf2x_L250"), SimulatorConfig(control_rate=50.0), 1), still())
+    with pytest.raises(AirworthyError, match=r"Contract\.command does not fit"):
+        replace(c, command=c.observe)
+
+
+def test_a_damaged_folder_is_refused(done: TrainedTask, tmp_path: Path) -> None:
+    for name in ("contract.json", "weights.safetensors"):
+        (tmp_path / name).write_bytes((done.folder / name).read_bytes())
+    read_task_policy(tmp_path)
+    text = (tmp_path / "contract.json").read_text()
+    (tmp_path / "contract.json").write_text(text.replace("state[0]", "state[1]"))
+    with pytest.raises(AssetError, match="not as it was sealed"):
+        read_task_policy(tmp_path)
+    table = {k: v for k, v in json.loads(text).items() if k != "seal"}
+    table["programs"]["observe"]["lines"][0] = "open[0]"
+    (tmp_path / "contract.json").write_text(json_text(table))
+    assert main(["seal", str(tmp_path)]) == 2
+
+
+# ---- the command -------------------------------------------------------------------------------------------------------------
+
+OWN = '''
+from airworthy.core import ops
+from airworthy.learning import HoverTask, Judgement
+from beside import LIMIT
+
+
+class Climb(HoverTask):
+    """Climb."""
+
+    name = "climb"
+    error = None
+
+    def judge(self, before, after, action, past, p):
+        return Judgement({"climb": after[5]}, ops.where(after[2] < -LIMIT, 1.0, 0.0), ops.where(after[2] > 2.0, 1.0, 0.0))
+'''
+
+
+def test_a_task_of_ones_own_is_learnt_kept_and_flown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "beside.py").write_text("LIMIT = 3.0\n")
+    (tmp_path / "mine.py").write_text(OWN)
+    words = ["--steps", "2048", "--env-count", "64", "--hidden", "16", "8", "--flights", "4", "--option", "episode_steps=30"]
+    asked = ["train", f"{tmp_path}/mine.py:Climb", *words, "--out", str(tmp_path / "run")]
+    assert main([*asked, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["task"], found["baselines"], "median_error_m" in found) == ("climb", [], False)
+    assert (tmp_path / "run" / "task" / "mine.py").read_text() == OWN
+    assert (tmp_path / "run" / "task" / "beside.py").is_file()
+    flown = ["fly", "--vehicle", "tinyprop", "--pilot", f"policy:{tmp_path / 'run'}", "--course", "line", "--json"]
+    assert main([*flown, "--out", str(tmp_path / "flown"), "--no-report"]) == 0
+    capsys.readouterr()
+    (tmp_path / "beside.py").write_text("LIMIT = 4.0\n")  # the same folder is another training now
+    assert main(asked) == 2
+    assert "its data were" in capsys.readouterr().err or "its task or vehicle was another"
+
+
+def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, said in (
+        (["train", "pozition"], "position_setpoint"),
+        (["train", "recovery", "--trainer", "sacc"], "native_ppo"),
+        (["train", "recovery", "--option", "rate_max"], "rate_max=VALUE"),
+        (["train", "recovery", "--option", "speed=3"], "speed_max"),
+        (["train", "recovery", "--option", "rate_max=10"], "changes nothing"),
+        (["train", "recovery", "--option", "rate_max=fast"], "expected a number"),
+        (["train", "recovery", "--seed", "7919"], "starts on which policies are judged"),
+        (["train", "recovery", "--hidden", "32", "500"], "two of 1 to 128"),
+        (["train", "recovery", "--rotors", "r.toml"], "--rotors"),
+        (["train", f"{tmp_path}/none.py:Climb"], "is no file"),
+    ):
+        assert main([*words, "--out", str(tmp_path / "run"), *(["--env-count", "64"] if "--seed" in words else [])]) == 2
+        assert said in capsys.readouterr().err, words
+    assert not (tmp_path / "run" / "summary.json").exists()
+    with pytest.raises(AirworthyError, match="rate"):
+        TaskConfig(option=("rate=5",)).training("recovery", 0).learnt_task()
