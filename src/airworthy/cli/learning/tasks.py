@@ -11,7 +11,9 @@ from tyro.conf import Positional
 
 from airworthy.cli.common import ListConfig, Subcommands, emit_json, run_subcommand, show_table
 from airworthy.learning.environments import LearningTask, learning_task, learning_tasks
+from airworthy.learning.environments.formulas import FUNCTIONS, RewardFormulas, reward_formulas
 from airworthy.learning.environments.traits import traits_of
+from airworthy.learning.environments.vector_task import reward_terms
 
 PROG = "airworthy tasks"
 _DESCRIPTION = "List the tasks that are learnt by reward. Also: airworthy tasks show NAME."
@@ -72,12 +74,33 @@ def _list(config: ListConfig) -> int:
 
 def _show(config: ShowTaskConfig) -> int:
     task = learning_task(config.name)
+    found = reward_formulas(task, reward_terms(task))
     if config.json:
-        emit_json({**_head(task), "options": _options(task)})
+        reward = {} if found is None else {"reward": {**dataclasses.asdict(found), "functions": FUNCTIONS}}
+        emit_json({**_head(task), "options": _options(task), **reward})
         return 0
     for key, value in _head(task).items():
         print(f"{key:24}{value}")
     print("options")
     for key, value in _options(task).items():
         print(f"  {key:22}{value}")
+    if found is not None:
+        _show_reward(found)
     return 0
+
+
+def _show_reward(found: RewardFormulas) -> None:
+    """Print formulas so that they can be computed from what is printed."""
+    at_end = "; where the flight ends all others are 0, and crash is 0 elsewhere" if "crash" in found.terms else ""
+    groups = (
+        (f"reward per step: the sum of{at_end}", found.terms),
+        ("with", found.parts),
+        ("flight", {"ends where": found.ends, "success": found.success}),
+        ("symbols; names of options stand for their values", found.symbols),
+        ("functions", FUNCTIONS),
+    )
+    for title, rows in groups:
+        if rows:
+            print(title)
+        for name, text in rows.items():
+            print(f"  {name:22}{text}")

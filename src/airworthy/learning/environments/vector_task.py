@@ -25,7 +25,7 @@ from airworthy.simulation.config import Randomization, SimulatorConfig
 from airworthy.simulation.start_state import whole_number
 from airworthy.vehicles import Vehicle, hover_speed, named_vehicle
 
-__all__ = ["EpisodeEnds", "StepResult", "VectorTask"]
+__all__ = ["EpisodeEnds", "StepResult", "VectorTask", "reward_terms"]
 
 _SAVED = ("parameters", "state", "keys", "result", "observation")
 """Arrays that steps depend on."""
@@ -412,6 +412,14 @@ class VectorTask:
             raise AirworthyError(f"Unknown parameter {name!r}; see airworthy.dynamics.state.rigid_layout.")
         rows = [p.place[row] for row in range(*p.layout.rows(name).indices(p.layout.size)) if row in p.place]
         return self._host["parameters"][rows, : self.env_count]
+
+
+def reward_terms(task: LearningTask) -> tuple[str, ...]:
+    """Names of the parts of a task's reward, found by tracing it with its own vehicle; no kernel is built."""
+    traits, vehicle = traits_of(task), _vehicle(traits_of(task).airframe)
+    form = surrogate_of(vehicle, SimulatorConfig(control_rate=task.rate * traits.physics_steps), 1).form
+    around = leans(vehicle, traits), allocation_of(vehicle, traits)
+    return parameters_of(EnvironmentShape(task, form, Randomization(), 1.0, FlightConditions(), *around)).terms
 
 
 def _vehicle(item: Vehicle | str | Path) -> Vehicle:
