@@ -130,19 +130,19 @@ def test_gradients_of_the_twin_are_those_of_torch(options: OffPolicyOptions) -> 
     rows = trained.replay.records.reshape(-1, s.record)[index].astype(float)
     following, finals = trained.replay.records.reshape(-1, s.record)[:, : s.observed], trained.replay.finals
     # Sixteen environments: the next step of one lies as many records further.
-    pairs = zip(index, rows[:, -1], strict=True)
+    pairs = zip(index, rows[:, s.reward_at + 1], strict=True)
     after = np.array([finals[int(way) - 1] if way > 0 else following[k + 16] for k, way in pairs], float)
-    assert (rows[:, -1] > 0).any()
-    assert (rows[:, -1] == 0).any()
+    assert (rows[:, s.reward_at + 1] > 0).any()
+    assert (rows[:, s.reward_at + 1] == 0).any()
     with torch.no_grad():
         seen = torch.tensor(after)
         action, density = sampled(net(actor if s.kind == "sac" else slow[0], seen), torch.tensor(noise), True)
         ahead = torch.cat([seen, action], dim=1)
         beyond = torch.minimum(net(slow[1], ahead)[:, 0], net(slow[2], ahead)[:, 0]) - alpha * density
-        target = torch.tensor(rows[:, -2]) + options.gamma * torch.tensor(rows[:, -1] >= 0.0) * beyond
+        target = torch.tensor(rows[:, s.reward_at]) + options.gamma * torch.tensor(rows[:, s.reward_at + 1] >= 0.0) * beyond
     mine = twin.critics(step)
     for critic, found in ((first, mine[0]), (second, mine[1])):
-        loss = 0.5 * torch.mean((net(critic, torch.tensor(rows[:, : s.judged]))[:, 0] - target) ** 2)
+        loss = 0.5 * torch.mean((net(critic, torch.tensor(rows[:, : s.reward_at]))[:, 0] - target) ** 2)
         for a, b in zip(torch.autograd.grad(loss, critic), found, strict=True):
             np.testing.assert_allclose(a.numpy(), b, rtol=1e-7, atol=1e-12)
 
@@ -185,13 +185,13 @@ def test_replay_has_what_was_flown() -> None:
     seen, finals = environments.observation.copy(), 0
     for row in trained.replay.records[:30]:
         np.testing.assert_array_equal(row[:, : s.observed], seen)
-        result = environments.step(row[:, s.observed : s.judged])
-        np.testing.assert_array_equal(row[:, s.judged], result.reward)
-        np.testing.assert_array_equal(row[:, -1] < 0.0, result.terminated)
-        np.testing.assert_array_equal(row[:, -1] > 0.0, result.truncated)
+        result = environments.step(row[:, s.observed : s.reward_at])
+        np.testing.assert_array_equal(row[:, s.reward_at], result.reward)
+        np.testing.assert_array_equal(row[:, s.reward_at + 1] < 0.0, result.terminated)
+        np.testing.assert_array_equal(row[:, s.reward_at + 1] > 0.0, result.truncated)
         for k in np.flatnonzero(result.truncated):
             finals += 1
-            np.testing.assert_array_equal(trained.replay.finals[int(row[k, -1]) - 1], result.final_observation[k])
+            np.testing.assert_array_equal(trained.replay.finals[int(row[k, s.reward_at + 1]) - 1], result.final_observation[k])
         seen = result.observation.copy()
     assert finals == 16 * 3
     np.testing.assert_array_equal(trained.replay.records[30, :, : s.observed], seen)
@@ -263,8 +263,8 @@ def test_replay_is_scored_anew_when_weights_rise() -> None:
     )
     environments, s = VectorTask(late, 16, seed=SAC.seed), trained.shape
     for row in trained.replay.records[:30]:
-        result = environments.step(row[:, s.observed : s.judged])
-        np.testing.assert_allclose(row[:, s.judged], result.reward, rtol=2e-6, atol=1e-6)
+        result = environments.step(row[:, s.observed : s.reward_at])
+        np.testing.assert_allclose(row[:, s.reward_at], result.reward, rtol=2e-6, atol=1e-6)
 
 
 # ---- what cannot be --------------------------------------------------------------------------------------------------

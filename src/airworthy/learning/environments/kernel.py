@@ -200,9 +200,10 @@ class EnvironmentParameters:
         if len(kept) != self.memory:
             raise AirworthyError(f"{shape.task.name} remembers {self.memory} numbers at first, then {len(kept)}.")
         seen = shape.task.observe(after, some("n", 16), p)
-        self.terms, self.observed = tuple(judged.terms), len(seen)
+        judging = traits.observe_critic(after, p)
+        self.terms, self.observed, self.critic_observed = tuple(judged.terms), len(seen), len(judging)
         ends = (judged.terminated, judged.success)
-        results = (*after, *judged.terms.values(), *ends, *begun, *kept, *seen, *start, *traits.goal(p))
+        results = (*after, *judged.terms.values(), *ends, *begun, *kept, *seen, *judging, *start, *traits.goal(p))
         needed = {rows[i] for i in needed_inputs(graph, results) if i in rows}
         # And what drawing asks for besides; every action of hover, with which flights begin.
         needed |= {self.layout.offsets[name] for name in ("gravity", "mass_inverse")}
@@ -316,6 +317,7 @@ def environment_parts(shape: EnvironmentShape) -> tuple[dict[str, int], str]:
         "STATE": shape.state,
         "ACTIONS": shape.actions,
         "OBSERVED": parameters.observed,
+        "CRITIC_OBSERVED": parameters.critic_observed,
         "PARAMETERS": len(parameters.used),
         "TERMS": len(parameters.terms),
         "MEMORY": parameters.memory,
@@ -334,6 +336,7 @@ def environment_parts(shape: EnvironmentShape) -> tuple[dict[str, int], str]:
     }
     text = files("airworthy.learning.environments").joinpath("native", "environment_step.h").read_text()
     level = "" if shape.traits.by_rotor else "#define CONTROLLED\n"
+    level += "#define PRIVILEGED\n" if shape.traits.privileged else ""
     return numbers, level + text.replace("TRACED_BLOCKS", "".join(b.source for b in _blocks(parameters)))
 
 
@@ -388,6 +391,8 @@ def _blocks(parameters: EnvironmentParameters) -> list[TracedBlock]:
         block("start", parameters.started, {"u": 16, "guide": None}, state),
         block("begin", traits.begin, {"u": 16, "s": state}, parameters.memory),
     ]
+    if traits.privileged:
+        blocks.append(block("observe_critic", traits.observe_critic, {"s": state}, parameters.critic_observed))
     if not traits.by_rotor:
         n = shape.form.rotor_count
         blocks += [
@@ -417,6 +422,8 @@ KERNEL_ARGUMENTS = """
     result: float32[]             # (len(RESULTS) + terms, env)
     observation: float32[]        # (env, observed)
     final_observation: float32[]  # (env, observed): written where a flight ended
+    critic_observation: float32[]        # (env, critic observed), of tasks whose critics see something else
+    final_critic_observation: float32[]  # alike: written where a flight ended
     env_count: int
     stepping: int                 # 1: a policy step; 0: new flights where `mask` says
     episode_steps: int

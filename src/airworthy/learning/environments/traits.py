@@ -42,6 +42,8 @@ class TaskTraits:
     `remember(before, after, action, p)` what it remembers after a step."""
     pushed: bool
     """`wrench(state, p)` gives force (world) [N] and moment (body) [N m] that act from outside."""
+    privileged: bool
+    """`observe_critic(state, p)` gives what critics see instead of the policy's observation: exact, never late."""
 
     @property
     def airframe(self) -> Vehicle | str:
@@ -83,6 +85,15 @@ class TaskTraits:
     def wrench(self, state: Vector, p: Any) -> tuple[Vector, Vector] | None:
         """Force and moment from outside; None where the task has none."""
         return self.task.wrench(state, p) if self.pushed else None
+
+    def observe_critic(self, state: Vector, p: Any) -> Vector:
+        """Return what critics see, where it is not what the policy sees.
+
+        Args:
+            state: Of the flight.
+            p: Parameters, with the memory.
+        """
+        return tuple(self.task.observe_critic(state, p)) if self.privileged else ()
 
     def goal(self, p: Any) -> Vector:
         """State in which guided flights begin: `goal(p)`, or hover at the origin."""
@@ -147,4 +158,5 @@ def _traits(task: Any) -> TaskTraits:
         getattr(task, "curriculum", None),
         hasattr(task, "begin"),
         hasattr(task, "wrench"),
+        hasattr(task, "observe_critic"),
     )

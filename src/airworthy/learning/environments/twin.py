@@ -137,6 +137,12 @@ class VectorTwin:
             drawn = normals(key, self.age, STREAM, 48).T[32:]  # after the 32 words of a start
         return _rows(self.task.observe(tuple(self.state), tuple(drawn), self._record()), len(self.age))
 
+    def critic_observation(self) -> Array:
+        """Return what critics see, (env, k); of most tasks the observation."""
+        if not self._shape.traits.privileged:
+            return self.observe()
+        return _rows(self._shape.traits.observe_critic(tuple(self.state), self._record()), len(self.age)).T
+
     def _look(self, over: ArrayBool) -> None:
         if len(self._seen):
             newest = self._observed()

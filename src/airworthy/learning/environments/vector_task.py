@@ -138,7 +138,7 @@ class VectorTask:
         n, count = self.action_count, self.env_count
         # Whole vectors: lanes behind the last environment fly along, and nobody looks at them.
         padded = -(-count // CPU_LANES) * CPU_LANES
-        used = self._nominal(nominal)
+        used, known = self._nominal(nominal), self._parameters.critic_observed
         rows: dict[str, ArrayAny] = {
             "parameters": aligned_zeros((len(used), padded)),
             "nominal": aligned_zeros((len(used), padded)),
@@ -149,6 +149,8 @@ class VectorTask:
             "result": aligned_zeros((len(RESULTS) + len(self.terms), padded)),
             "observation": aligned_zeros((2, padded, self.observation_count)),  # written in turn
             "final_observation": aligned_zeros((padded, self.observation_count)),
+            # An array of no length has no memory to share.
+            **{name: aligned_zeros((padded, max(1, known))) for name in ("critic_observation", "final_critic_observation")},
         }
         rows["parameters"][:] = rows["nominal"][:] = used[:, None]
         wp = quiet_warp()
@@ -280,11 +282,11 @@ class VectorTask:
         host = self._host
         # Ours: few wait, and seldom, so they are put back here, and no step of other learners pays for a test in the kernel.
         kept = {name: host[name][:, held].copy() for name in ("parameters", "state", "keys", "result")}
-        seen = self.observation[held]
+        seen, known = self.observation[held], self._known("critic_observation")[held]
         self._launch(stepping=1)
         for name, values in kept.items():
             host[name][:, held] = values
-        self.observation[held] = seen
+        self.observation[held], self._known("critic_observation")[held] = seen, known
         for name in ("reward", "terminated", "truncated", *self.terms):
             self._result[name][held] = 0.0
 
@@ -294,6 +296,24 @@ class VectorTask:
     def observation(self) -> ArrayF32:
         """Present observations, (env, k): a view of memory that the step after the next writes over."""
         return self._host["observation"][self._turn, : self.env_count]
+
+    @property
+    def critic_observation(self) -> ArrayF32:
+        """What critics see, (env, k): a view of memory that the next step writes over; of most tasks the observation."""
+        return self._known("critic_observation") if self._shape.traits.privileged else self.observation
+
+    @property
+    def final_critic_observation(self) -> ArrayF32:
+        """What they would have seen where flights ended with the last step, alike."""
+        return self._known("final_critic_observation" if self._shape.traits.privileged else "final_observation")
+
+    def _known(self, name: str) -> ArrayF32:
+        return self._host[name][: self.env_count]
+
+    @property
+    def critic_observation_count(self) -> int:
+        """Numbers that critics see."""
+        return self._parameters.critic_observed or self.observation_count
 
     @property
     def state(self) -> ArrayF32:

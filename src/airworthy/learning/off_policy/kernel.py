@@ -62,6 +62,8 @@ class LearnerShape:
     first: int
     second: int
     batch: int
+    known: int = 0
+    """Numbers that critics see instead of the observation; 0: they see that."""
     target_noise: float = 0.0
     target_clip: float = 0.0
     exploration_noise: float = 0.0
@@ -73,13 +75,18 @@ class LearnerShape:
 
     @property
     def judged(self) -> int:
-        """Inputs of a critic: what is seen, and an action."""
+        """Inputs of a critic: what it sees, and an action."""
+        return (self.known or self.observed) + self.actions
+
+    @property
+    def reward_at(self) -> int:
+        """Place of the reward in a record; behind it stands how the flight went on."""
         return self.observed + self.actions
 
     @property
     def record(self) -> int:
-        """Numbers of a step in the replay: observation, action, reward, and how it went on."""
-        return self.observed + self.actions + 2
+        """Numbers of a step in the replay: observation, action, reward, how it went on, and what critics see."""
+        return self.observed + self.actions + 2 + self.known
 
     def matrices(self, network: int) -> list[tuple[int, int]]:
         """Matrices (rows, columns) of the actor (0) or of a critic (1, 2); a bias follows each."""
@@ -134,8 +141,9 @@ def scratch_rows(shape: LearnerShape) -> dict[str, int]:
     """First row of what an update keeps of its batch, by name; `ROWS` is their number."""
     first, second = shape.first, shape.second
     counts = {
-        # An action behind each observation: together they are what critics see.
-        "X": shape.judged, "NEXT": shape.judged, "POLICY1": first, "POLICY2": second, "RAW": shape.raw, "DENSITY": 1,
+        # An action behind what critics see: together they are their inputs.
+        "X": shape.observed, "NEXT": shape.observed, "SEEN": shape.judged, "BEYOND": shape.judged,
+        "POLICY1": first, "POLICY2": second, "RAW": shape.raw, "DENSITY": 1,
         "VALUE1": first, "VALUE2": second, "OTHER1": first, "OTHER2": second, "Q": 2, "TARGET": 1, "REWARD": 1, "GOING": 1,
         "D_Q": 2, "D_VALUE1": first, "D_VALUE2": second, "D_ACTION": 2 * shape.actions, "D_RAW": shape.raw,
         "D_POLICY1": first, "D_POLICY2": second,
@@ -143,6 +151,8 @@ def scratch_rows(shape: LearnerShape) -> dict[str, int]:
     found, at = {}, 0
     for name, count in counts.items():
         found[name], at = at, at + count
+    if not shape.known:  # the observation lies there once
+        found |= {"X": found["SEEN"], "NEXT": found["BEYOND"]}
     return {**found, "ROWS": at}
 
 
@@ -156,6 +166,9 @@ def numbers_of(shape: LearnerShape) -> dict[str, int]:
         "SECOND": shape.second,
         "RAWS": shape.raw,
         "JUDGED": shape.judged,
+        "KNOWN": shape.judged - shape.actions,
+        "KNOWN_APART": shape.known,
+        "REWARD_AT": shape.reward_at,
         "BATCH": shape.batch,
         "RECORD": shape.record,
         "CRITIC": starts[1],

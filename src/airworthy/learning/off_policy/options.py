@@ -47,6 +47,8 @@ class OffPolicyOptions(TrainingOptions):
     """A longer gradient is shortened, of each network by itself."""
     reward_scale: Annotated[float, Bound(1e-6, 1e6)] = 1.0
     """Factor on rewards."""
+    symmetric: bool = False
+    """Critics see what the policy sees, also where the task has something else for them (exact states, pushes)."""
     seed: Annotated[int, Bound(0, SEED_MAX)] = 0
     """Of weights, starts, noise, and what is drawn from the replay."""
 

@@ -78,14 +78,20 @@ class OffPolicy:
         td3 = o if isinstance(o, Td3Options) else None
         noises = (td3.target_noise, td3.target_clip, td3.exploration_noise) if td3 else (0.0, 0.0, 0.0)
         k, a = environments.observation_count, environments.action_count
-        self.shape = LearnerShape(o.kind, k, a, *o.hidden, o.batch, *noises)
+        privileged = environments.shape.traits.privileged
+        if o.symmetric and not privileged:
+            raise AirworthyError(
+                f"symmetric has no effect: critics of the task {environments.task.name!r} see what the policy sees anyway."
+            )
+        known = environments.critic_observation_count if privileged and not o.symmetric else 0
+        self.shape = LearnerShape(o.kind, k, a, *o.hidden, o.batch, known, *noises)
         self.rounds = math.ceil(steps / n)
         """Steps of every environment, in all."""
         traits = environments.shape.traits
         staged = traits.curriculum is not None and traits.curriculum.each == "steps"
         self._weigh = getattr(environments.task, "term_weights", None) if staged else None
         count = len(environments.terms) if self._weigh else 0
-        self.replay = ReplayRecords(self.rounds, n, self.shape.record, k, environments.task.episode_steps, count)
+        self.replay = ReplayRecords(self.rounds, n, self.shape.record, k + known, environments.task.episode_steps, count)
         end = self.shape.starts[-1]
         self._host: dict[str, ArrayAny] = {
             "settings": np.array([getattr(o, name, 0.0) for name in SETTINGS], np.float32),
@@ -138,7 +144,14 @@ class OffPolicy:
         self._fixed = [*lent, e.env_count, e.task.episode_steps, *map(shared, host.values()), *flown]
         self._launchers: dict[int, Launcher] = {}
         self._kernel = learner_kernel(s, e.shape)
-        self.replay.records[0, :, : s.observed] = e.observation
+        self._look()
+
+    def _look(self) -> None:
+        """Put what is seen now where the next step begins."""
+        s, e, record = self.shape, self.environments, self.replay.records[self.time]
+        record[:, : s.observed] = e.observation
+        if s.known:
+            record[:, s.reward_at + 2 :] = e.critic_observation
 
     def prepare(self) -> None:
         """Build the kernel, where no step has; updates that are due are made: none, unless counters were set back."""
@@ -217,7 +230,7 @@ class OffPolicy:
         after = self._term_weights()
         if np.any(after != before):
             self.scored = self.time
-            self.replay.rescore(self.scored, after, self.shape.judged)
+            self.replay.rescore(self.scored, after, self.shape.reward_at)
 
     def _term_weights(self) -> Array:
         """Return weights of the reward's parts at the present level, (terms,)."""
@@ -266,6 +279,9 @@ class OffPolicy:
         """
         arrays = {name: self._host[name] for name in _SAVED}
         arrays |= {f"environment_{name}": array for name, array in self.environments.saved().items()}
+        if self.shape.known:
+            # Environments go on without it: their own next step makes it anew.
+            arrays["known"] = self.replay.records[self.time, :, self.shape.reward_at + 2 :]
         count, finals = self.time, int(self._host["counters"][COUNTERS.index("finals")])
         notes: dict[str, Any] = {"scored": self.scored}
         if folder is None:
@@ -296,5 +312,7 @@ class OffPolicy:
         self.scored = int(notes["scored"])
         if self.scored:
             # Parts were written as they were scored then.
-            self.replay.rescore(self.scored, self._term_weights(), self.shape.judged)
-        self.replay.records[self.time, :, : self.shape.observed] = self.environments.observation
+            self.replay.rescore(self.scored, self._term_weights(), self.shape.reward_at)
+        self._look()
+        if self.shape.known:
+            self.replay.records[self.time, :, self.shape.reward_at + 2 :] = arrays["known"]

@@ -102,22 +102,30 @@ class UpdateTwin:
         self.targets = [[w.astype(float) for w in learner.views(k, target=True)] for k in range(3)]
         s, moments, powers = self._shape.starts, host["moments"].astype(float), host["powers"]
         ends = [s[k] + sum(w.size for w in self.networks[k]) for k in range(3)]
-        self._adam = [_Adam(*moments[:, s[k] : ends[k]], powers[k].copy()) for k in range(3)]
+        self._adam = [_Adam(moments[0, s[k] : ends[k]], moments[1, s[k] : ends[k]], powers[k].copy()) for k in range(3)]
         self.temperature, self._temperature_powers = host["temperature"].copy(), powers[3].copy()
         """Logarithm of the temperature, and its two moments."""
+
+    def _known(self, rows: Array) -> Array:
+        """Return what critics see, of records."""
+        s = self._shape
+        return rows[:, s.reward_at + 2 :] if s.known else rows[:, : s.observed]
 
     def critics(self, step: int) -> list[list[Array]]:
         """Update both critics and their targets, as the kernel at an env-step; returns the gradients of their losses."""
         s, t = self._shape, self.settings
         index, noise = drawn_batch(self._options.seed, step, CRITIC_DRAWS, self._count, s.batch, s.actions)
         rows = self._records[index]
-        seen, reward, way = rows[:, : s.judged], rows[:, s.judged], rows[:, s.judged + 1]
-        cut = self._finals[np.maximum(way.astype(int) - 1, 0)]
-        after = np.where(way[:, None] > 0.5, cut, self._records[index + self._env_count][:, : s.observed])
+        reward, way = rows[:, s.reward_at], rows[:, s.reward_at + 1]
+        seen = np.concatenate([self._known(rows), rows[:, s.observed : s.reward_at]], axis=1)
+        last, following = self._finals[np.maximum(way.astype(int) - 1, 0)], self._records[index + self._env_count]
+        cut = way[:, None] > 0.5
+        after = np.where(cut, last[:, : s.observed], following[:, : s.observed])
+        known = np.where(cut, last[:, s.observed :] if s.known else last, self._known(following))
         policy = self.networks[0] if s.kind == "sac" else self.targets[0]
         raw = network_layers(policy, after)[3]
         *action, density = s.target(tuple(raw.T), tuple(noise.T))
-        judged = np.concatenate([after, np.array(action).T], axis=1)
+        judged = np.concatenate([known, np.array(action).T], axis=1)
         least = np.minimum(*(network_layers(self.targets[k], judged)[3][:, 0] for k in (1, 2)))
         alpha = np.exp(self.temperature[0]) if s.kind == "sac" else 0.0
         target = t["reward_scale"] * reward + t["gamma"] * np.where(way < -0.5, 0.0, least - alpha * density)
@@ -134,10 +142,11 @@ class UpdateTwin:
         """Update the actor, and SAC's temperature or TD3's target, as the kernel; returns the gradient of the actor's loss."""
         s = self._shape
         index, noise = drawn_batch(self._options.seed, step, ACTOR_DRAWS, self._count, s.batch, s.actions)
-        seen = self._records[index][:, : s.observed]
+        rows = self._records[index]
+        seen = rows[:, : s.observed]
         policy = network_layers(self.networks[0], seen)
         *action, density = s.act(tuple(policy[3].T), tuple(noise.T))
-        judged = np.concatenate([seen, np.array(action).T], axis=1)
+        judged = np.concatenate([self._known(rows), np.array(action).T], axis=1)
         values = [network_layers(self.networks[k], judged) for k in (1, 2)]
         q = np.array([v[3][:, 0] for v in values])
         lower = (
@@ -146,7 +155,7 @@ class UpdateTwin:
         by_action = np.zeros((s.batch, s.actions))
         for k in (0, 1):
             slope = np.where(lower[k], -1.0 / s.batch, 0.0)[:, None]
-            by_action += layer_gradients(self.networks[k + 1], values[k], slope)[1][:, s.observed :]
+            by_action += layer_gradients(self.networks[k + 1], values[k], slope)[1][:, s.judged - s.actions :]
         alpha = np.exp(self.temperature[0]) if s.kind == "sac" else 0.0
         bar = [*by_action.T, np.full(s.batch, alpha / s.batch)]
         slopes = adjoint(lambda *x: s.act(x[: s.raw], x[s.raw :]), [*policy[3].T, *noise.T], bar)[1][: s.raw]

@@ -34,14 +34,24 @@ h[1] = level;
     for (int k = 0; k < 4; ++k) Threefry::normals(key, now, STREAM, k + 8, noises + 4 * k);
 // Rows to (env, number): what learners read.
 #if LANES == 1
-#define WRITE(array, values) \
-  for (int k = 0; k < OBSERVED; ++k) array.data[(long long)lane0 * OBSERVED + k] = values[k];
+#define WRITE(array, values, count) \
+  for (int k = 0; k < count; ++k) array.data[(long long)lane0 * (count) + k] = values[k];
 #else
-#define WRITE(array, values) \
-  for (int k = 0; k < OBSERVED; ++k) { \
-    float* const at = array.data + (long long)lane0 * OBSERVED + k; \
-    for (int lane = 0; lane < LANES; ++lane) at[lane * OBSERVED] = values[k][lane]; \
+#define WRITE(array, values, count) \
+  for (int k = 0; k < count; ++k) { \
+    float* const at = array.data + (long long)lane0 * (count) + k; \
+    for (int lane = 0; lane < LANES; ++lane) at[lane * (count)] = values[k][lane]; \
   }
+#endif
+#ifdef PRIVILEGED
+#define WRITE_CRITIC(array) \
+  { \
+    F known[CRITIC_OBSERVED]; \
+    T::observe_critic(s, p, past, h, m, known); \
+    WRITE(array, known, CRITIC_OBSERVED) \
+  }
+#else
+#define WRITE_CRITIC(array)
 #endif
 
 M ended = N::never();
@@ -145,7 +155,8 @@ if (N::any(ended)) {
     for (int k = 0; k < OBSERVED; ++k)
       for (int d = 1; d <= LATE_SEEN; ++d)
         seen[k] = N::select(seen_late > N::c((float)d - 0.5f), N::load(ROW(state, ROW_SEEN + (d - 1) * OBSERVED + k)), seen[k]);
-    WRITE(final_observation, seen)
+    WRITE(final_observation, seen, OBSERVED)
+    WRITE_CRITIC(final_critic_observation)
   }
   // The next episode's key: its draws depend on seed, flight and episode alone.
   const U episode = N::load_u(ROW(keys, 3)) + N::u(1u);
@@ -229,4 +240,5 @@ if (LATE_SEEN) {
     }
   }
 }
-WRITE(observation, seen)
+WRITE(observation, seen, OBSERVED)
+WRITE_CRITIC(critic_observation)

@@ -193,6 +193,25 @@ class L2fPosition:
         rows = tuple(column[i] for i in range(3) for column in (x, y, z))
         return (*position, *rows, *velocity, *rate, *p.memory[:-6])
 
+    def observe_critic(self, state: Vector, p: Any) -> Vector:
+        """Return what critics see, exact: position 3, matrix by rows 9, velocity 3, body rate 3, rotor states 4, push 6.
+
+        Args:
+            state: Of the flight.
+            p: Parameters, with the memory.
+        """
+        columns = matrix_columns(state[6:10])
+        rows = tuple(column[i] for i in range(3) for column in columns)
+        spun = tuple(
+            (2.0 * w - high - low) / (high - low) for w, low, high in zip(state[BODY:], p.rotor_min, p.rotor_max, strict=True)
+        )
+        # The push in its standard deviations, so that it is near 1 like all else.
+        force, torque = (
+            scale(part, 1.0 / share / p.nominal_weight)
+            for part, share in ((p.memory[-6:-3], _FORCE_SHARE), (p.memory[-3:], _TORQUE_SHARE))
+        )
+        return (*state[:3], *rows, *state[3:6], *state[10:BODY], *spun, *force, *torque)
+
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
         """Reward as published; a flight that leaves its bounds ends with 0.
 

@@ -5,12 +5,12 @@ PRAGMA_NOUNROLL
 for (int at = 0; at < BATCH; at += LANES) {
   DRAW_ACTION(step, ACTOR_DRAWS)
   L::act(raw, noise, out);
-  for (int k = 0; k < ACTIONS; ++k) N::store(AT(X, OBSERVED + k), out[k]);
+  for (int k = 0; k < ACTIONS; ++k) N::store(AT(SEEN, KNOWN + k), out[k]);
   N::store(AT(DENSITY, 0), out[ACTIONS]);
 }
 // TD3 follows its first critic alone, SAC the lower of both.
-Learner::critic(critics, R(X), R(VALUE1), R(VALUE2), R(Q));
-if (SAC) Learner::critic(critics + CRITIC_SIZE, R(X), R(OTHER1), R(OTHER2), R(Q) + Learner::STRIDE);
+Learner::critic(critics, R(SEEN), R(VALUE1), R(VALUE2), R(Q));
+if (SAC) Learner::critic(critics + CRITIC_SIZE, R(SEEN), R(OTHER1), R(OTHER2), R(Q) + Learner::STRIDE);
 const F weighed = SAC ? Learner::power((float)temperature.data[0]) : N::c(0.0f), share = N::c(-1.0f / BATCH), none = N::c(0.0f);
 F loss = none, density = none;
 for (int at = 0; at < BATCH; at += LANES) {

@@ -23,7 +23,7 @@ struct Learner {
   }
   static SEPARATE void turn_critic(const float* w, float* to) {
     turn(SECOND, FIRST, FIRST, w + C_W2, to);
-    turn(FIRST, ACTIONS, JUDGED, w + OBSERVED, to + FIRST * SECOND);
+    turn(FIRST, ACTIONS, JUDGED, w + KNOWN, to + FIRST * SECOND);
   }
   static SEPARATE void actor(const float* w, const float* x, float* h1, float* h2, float* raw) {
     PRAGMA_NOUNROLL
@@ -126,16 +126,22 @@ struct Learner {
       for (int lane = 0; lane < LANES; ++lane) {
         const float* const from = records + (((unsigned long long)drawn[lane] * (unsigned long long)count) >> 32) * RECORD;
         float* const to = rows + at + lane;
-        if (!whole) {
-          for (int k = 0; k < OBSERVED; ++k) to[(ROW_OF_X + k) * STRIDE] = from[k];
-          continue;
-        }
-        for (int k = 0; k < JUDGED; ++k) to[(ROW_OF_X + k) * STRIDE] = from[k];
+        for (int k = 0; k < OBSERVED; ++k) to[(ROW_OF_X + k) * STRIDE] = from[k];
+        if (KNOWN_APART)
+          for (int k = 0; k < KNOWN; ++k) to[(ROW_OF_SEEN + k) * STRIDE] = from[REWARD_AT + 2 + k];
+        if (!whole) continue;
+        for (int k = 0; k < ACTIONS; ++k) to[(ROW_OF_SEEN + KNOWN + k) * STRIDE] = from[OBSERVED + k];
         // How it went on: 0, with what was seen next; -1, not at all; or cut off, with what was seen last in another place.
-        const float way = from[JUDGED + 1];
-        const float* const seen = way > 0.5f ? finals + ((long long)way - 1) * OBSERVED : from + (long long)next * RECORD;
+        const float way = from[REWARD_AT + 1];
+        const float* const next_record = from + (long long)next * RECORD;
+        const float* const last = finals + ((long long)way - 1) * (OBSERVED + KNOWN_APART);
+        const float* const seen = way > 0.5f ? last : next_record;
         for (int k = 0; k < OBSERVED; ++k) to[(ROW_OF_NEXT + k) * STRIDE] = seen[k];
-        to[ROW_OF_REWARD * STRIDE] = from[JUDGED];
+        if (KNOWN_APART) {
+          const float* const known = way > 0.5f ? last + OBSERVED : next_record + REWARD_AT + 2;
+          for (int k = 0; k < KNOWN; ++k) to[(ROW_OF_BEYOND + k) * STRIDE] = known[k];
+        }
+        to[ROW_OF_REWARD * STRIDE] = from[REWARD_AT];
         to[ROW_OF_GOING * STRIDE] = way < -0.5f ? 0.0f : 1.0f;
       }
     }

@@ -55,13 +55,17 @@ ENVIRONMENT_STEP
         if (truncated) {
           // A flight that was only cut off would have gone on from what it saw last.
           const int place = counters.data[COUNT_FINALS]++;
-          for (int k = 0; k < OBSERVED; ++k)
-            finals.data[(long long)place * OBSERVED + k] = final_observation.data[(long long)(at0 + lane) * OBSERVED + k];
+          float* const last = finals.data + (long long)place * (OBSERVED + KNOWN_APART);
+          for (int k = 0; k < OBSERVED; ++k) last[k] = final_observation.data[(long long)(at0 + lane) * OBSERVED + k];
+          for (int k = 0; k < KNOWN_APART; ++k)
+            last[OBSERVED + k] = final_critic_observation.data[(long long)(at0 + lane) * CRITIC_OBSERVED + k];
           way = (float)(place + 1);
         }
-        here[lane * RECORD + JUDGED] = OF(R_REWARD, lane);
-        here[lane * RECORD + JUDGED + 1] = way;
+        here[lane * RECORD + REWARD_AT] = OF(R_REWARD, lane);
+        here[lane * RECORD + REWARD_AT + 1] = way;
         for (int k = 0; k < OBSERVED; ++k) there[lane * RECORD + k] = observation.data[(long long)(at0 + lane) * OBSERVED + k];
+        for (int k = 0; k < KNOWN_APART; ++k)
+          there[lane * RECORD + REWARD_AT + 2 + k] = critic_observation.data[(long long)(at0 + lane) * CRITIC_OBSERVED + k];
         told_of[TELL_REWARD] += OF(R_REWARD, lane);
         if (terminated || truncated) {
           told_of[TELL_ENDED] += 1.0;
