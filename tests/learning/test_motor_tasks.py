@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from airworthy.core.arrays import Array
+from airworthy.core.frames import to_matrix
 from airworthy.learning import VectorTask
 from airworthy.learning.environments import learning_task
 from airworthy.learning.environments.tasks import L2fPosition, PathTracking, Px4MotorCommand, Recovery
@@ -180,6 +181,36 @@ def test_l2f_flights_begin_and_are_pushed_as_published() -> None:
     np.testing.assert_array_equal(seen[:, 22:26], first[free])
     np.testing.assert_allclose(seen[:, 26:], environments.hover_action[0], rtol=1e-6)
     np.testing.assert_array_equal(environments.memory[-6:], push)
+
+
+def test_critics_of_l2f_see_the_exact_state_and_the_push() -> None:
+    """Without noise, not the past actions but the rotors' states; of a flight that ends, what it was before the next began."""
+    environments = VectorTask(L2fPosition(episode_steps=3), 32, seed=4)
+    actions = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 32, 4)).astype(np.float32)
+    weight = 0.0306 * 9.81
+
+    def expected() -> Any:
+        s, m = environments.state.astype(float), environments.memory[-6:].astype(float)
+        matrix = to_matrix(s[6:10].T).reshape(32, 9)
+        spun = 2.0 * s[13:] / 2272.6 - 1.0
+        return np.concatenate(
+            [s[:3].T, matrix, s[3:6].T, s[10:13].T, spun.T, m[:3].T * 20 / weight, m[3:].T * 1e4 / weight], axis=1
+        )
+
+    before = expected()
+    np.testing.assert_allclose(environments.critic_observation, before, atol=2e-6)
+    for step in range(3):
+        twin = VectorTwin(environments)
+        result = environments.step(actions[step])
+        twin.step(actions[step].astype(float))
+        np.testing.assert_allclose(environments.critic_observation, expected(), atol=2e-6)
+        np.testing.assert_allclose(environments.critic_observation, twin.critic_observation(), atol=1e-5)
+    assert result.truncated.any()
+    cut, final = result.truncated, environments.final_critic_observation
+    # What policies see last differs from it by their noise alone, a few thousandths of each number.
+    np.testing.assert_allclose(final[cut, :18], result.final_observation[cut, :18], atol=0.03)
+    assert np.abs(final[cut, :3] - environments.critic_observation[cut, :3]).max() > 0.05
+    assert VectorTask("hover", 16).critic_observation_count == 18
 
 
 def test_a_push_moves_what_hovers() -> None:

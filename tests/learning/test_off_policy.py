@@ -19,9 +19,12 @@ from airworthy.learning.off_policy.actions import gaussian_action, plain_action,
 from airworthy.learning.off_policy.kernel import ACTOR_DRAWS, COUNTERS, CRITIC_DRAWS
 from airworthy.learning.off_policy.twin import UpdateTwin, drawn_batch, network_layers
 
+SOON: dict[str, Any] = {"batch": 32, "critic_warmup": 64, "actor_warmup": 64, "seed": 3}
 # Small networks, and updates from the start: what is tested does not depend on sizes.
-SAC = SacOptions(hidden=(16, 16), batch=32, critic_warmup=64, actor_warmup=64, seed=3)
-TD3 = Td3Options(hidden=(16, 24), batch=32, critic_every=5, actor_every=10, critic_warmup=64, actor_warmup=64, seed=3)
+SAC = SacOptions(hidden=(16, 16), final_share=0.1, **SOON)
+TD3 = Td3Options(
+    hidden=(16, 24), batch=32, critic_every=5, actor_every=10, critic_warmup=64, actor_warmup=64, final_share=0.2, seed=3
+)
 # Flights that are cut off within the trial, so that final observations are learnt from, too.
 TASK = replace(HoverTask(), episode_steps=9)
 

@@ -36,7 +36,9 @@ class OffPolicyOptions(TrainingOptions):
     actor_warmup: Annotated[int, Bound(0, 10**9)] = 1000
     """Steps before the actor's first update."""
     learning_rate: Annotated[float, Bound(0.0, 1.0, above=True)] = 1e-3
-    """Of Adam, for all."""
+    """Of Adam, for all, at the beginning."""
+    final_share: Annotated[float, SHARE] = 1.0
+    """Of the learning rate, to which it falls evenly until the end; 1: it stays, as published."""
     gamma: Annotated[float, Bound(0.0, 1.0)] = 0.99
     """Discount of a step."""
     follow: Annotated[float, SHARE] = 0.005

@@ -94,7 +94,7 @@ class OffPolicy:
         self.replay = ReplayRecords(self.rounds, n, self.shape.record, k + known, environments.task.episode_steps, count)
         end = self.shape.starts[-1]
         self._host: dict[str, ArrayAny] = {
-            "settings": np.array([getattr(o, name, 0.0) for name in SETTINGS], np.float32),
+            "settings": np.array([{"steps": steps}.get(name, getattr(o, name, 0.0)) for name in SETTINGS], np.float32),
             "networks": aligned_zeros(end),
             "targets": aligned_zeros(end),
             "moments": aligned_zeros((2, end)),

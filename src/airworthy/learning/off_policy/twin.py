@@ -74,13 +74,19 @@ class _Adam:
     second: Array
     powers: Array
 
-    def step(self, w: Array, gradient: Array, settings: dict[str, float]) -> Array:
-        """Return weights after a step on a gradient that is shortened."""
+    def step(self, w: Array, gradient: Array, rate: float, settings: dict[str, float]) -> Array:
+        """Return weights after a step on a gradient that is shortened.
+
+        Args:
+            w: Before it.
+            gradient: Of the loss.
+            rate: Learning rate of now.
+            settings: Of the kernel.
+        """
         g = gradient * min(1.0, settings["gradient_norm"] / max(float(np.sqrt(np.sum(gradient**2))), 1e-30))
         self.first = self.first + (1.0 - ADAM[0]) * (g - self.first)
         self.second = self.second + (1.0 - ADAM[1]) * (g * g - self.second)
         self.powers = self.powers * np.array(ADAM[:2])
-        rate = settings["learning_rate"]
         size = rate * np.sqrt(1.0 - self.powers[1]) / (1.0 - self.powers[0])
         return np.asarray(w * (1.0 - rate * settings["weight_decay"]) - size * self.first / (np.sqrt(self.second) + ADAM[2]))
 
@@ -95,6 +101,7 @@ class UpdateTwin:
     def __init__(self, learner: OffPolicy):
         self._shape, self._options, host = learner.shape, learner.options, learner._host
         self.settings = dict(zip(SETTINGS, host["settings"].astype(float).tolist(), strict=True))
+        self._rate = self.settings["learning_rate"]
         self._count, self._env_count = learner.env_steps, learner.environments.env_count
         self._records = learner.replay.records.reshape(-1, self._shape.record).astype(float)
         self._finals = learner.replay.finals.astype(float)
@@ -111,9 +118,15 @@ class UpdateTwin:
         s = self._shape
         return rows[:, s.reward_at + 2 :] if s.known else rows[:, : s.observed]
 
+    def _fall(self, step: int) -> None:
+        """Set the learning rate of an env-step."""
+        t = self.settings
+        self._rate = t["learning_rate"] * (1.0 - (1.0 - t["final_share"]) * step / t["steps"])
+
     def critics(self, step: int) -> list[list[Array]]:
         """Update both critics and their targets, as the kernel at an env-step; returns the gradients of their losses."""
         s, t = self._shape, self.settings
+        self._fall(step)
         index, noise = drawn_batch(self._options.seed, step, CRITIC_DRAWS, self._count, s.batch, s.actions)
         rows = self._records[index]
         reward, way = rows[:, s.reward_at], rows[:, s.reward_at + 1]
@@ -141,6 +154,7 @@ class UpdateTwin:
     def actor(self, step: int) -> list[Array]:
         """Update the actor, and SAC's temperature or TD3's target, as the kernel; returns the gradient of the actor's loss."""
         s = self._shape
+        self._fall(step)
         index, noise = drawn_batch(self._options.seed, step, ACTOR_DRAWS, self._count, s.batch, s.actions)
         rows = self._records[index]
         seen = rows[:, : s.observed]
@@ -173,12 +187,12 @@ class UpdateTwin:
         first += (1.0 - ADAM[0]) * (slope - first)
         second += (1.0 - ADAM[1]) * (slope * slope - second)
         ahead, spread = first / (1.0 - self._temperature_powers[0]), np.sqrt(second / (1.0 - self._temperature_powers[1]))
-        self.temperature = np.array([log - self.settings["learning_rate"] * ahead / (spread + ADAM[2]), first, second])
+        self.temperature = np.array([log - self._rate * ahead / (spread + ADAM[2]), first, second])
 
     def _descend(self, network: int, gradient: Sequence[Array]) -> None:
         weights = self.networks[network]
         flat, whole = (np.concatenate([x.ravel() for x in parts]) for parts in (weights, gradient))
-        moved = self._adam[network].step(flat, whole, self.settings)
+        moved = self._adam[network].step(flat, whole, self._rate, self.settings)
         ends = np.cumsum([w.size for w in weights])[:-1]
         self.networks[network] = [p.reshape(w.shape) for p, w in zip(np.split(moved, ends), weights, strict=True)]
 

@@ -43,7 +43,7 @@ for (int at = 0; at < BATCH; at += LANES) {
 }
 Learner::actor_back(turned_actor, R(D_RAW), R(POLICY1), R(POLICY2), R(D_POLICY1), R(D_POLICY2));
 Learner::actor_gradient(R(D_POLICY1), R(D_POLICY2), R(D_RAW), R(X), R(POLICY1), R(POLICY2), slopes_of_weights);
-if (!Learner::descend(CRITIC, actor, first_moments, second_moments, slopes_of_weights, powers.data, settings.data))
+if (!Learner::descend(CRITIC, actor, first_moments, second_moments, slopes_of_weights, powers.data, Learner::rate(settings.data, step), settings.data))
   counters.data[COUNT_BROKEN] = 1;
 Learner::turn_actor(actor, turned_actor);
 if (SAC) {
@@ -56,7 +56,7 @@ if (SAC) {
   t[1] += (1.0 - ADAM_FIRST) * (by - t[1]);
   t[2] += (1.0 - ADAM_SECOND) * (by * by - t[2]);
   const double ahead = t[1] / (1.0 - p[0]), spread = Learner::root(t[2] / (1.0 - p[1]));
-  t[0] -= settings.data[SET_LEARNING_RATE] * ahead / (spread + ADAM_EPSILON);
+  t[0] -= Learner::rate(settings.data, step) * ahead / (spread + ADAM_EPSILON);
 } else {
   Learner::follow(CRITIC, actor, targets.data, settings.data[SET_FOLLOW]);
 }

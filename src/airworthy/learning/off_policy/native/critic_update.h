@@ -36,7 +36,7 @@ for (int c = 0; c < 2; ++c) {
   Learner::critic_gradient(R(D_VALUE1), R(D_VALUE2), R(D_Q), R(SEEN), R(VALUE1), R(VALUE2), slopes_of_weights + CRITIC);
   const int place = CRITIC + c * CRITIC_SIZE;
   if (!Learner::descend(CRITIC_SIZE, w, first_moments + place, second_moments + place, slopes_of_weights + CRITIC,
-                        powers.data + 2 + 2 * c, settings.data))
+                        powers.data + 2 + 2 * c, Learner::rate(settings.data, step), settings.data))
     counters.data[COUNT_BROKEN] = 1;
   Learner::turn_critic(w, turned);
   Learner::follow(CRITIC_SIZE, w, targets.data + place, settings.data[SET_FOLLOW]);

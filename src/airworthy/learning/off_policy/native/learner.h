@@ -78,15 +78,19 @@ struct Learner {
     L::exponential(N::c(x), found);
     return found[0];
   }
+  // The learning rate of an env-step's updates: it falls evenly to its final share.
+  static INLINE float rate(const float* settings, const int step) {
+    return settings[SET_LEARNING_RATE] * (1.0f - (1.0f - settings[SET_FINAL_SHARE]) * (float)((double)step / settings[SET_STEPS]));
+  }
   static INLINE float root(double x) { return Rows::total(N::sqrt(N::c((float)x))) / LANES; }
   // Adam with both bias corrections in the step (Kingma and Ba 2015, end of section 2) and decay apart from it (Loshchilov and Hutter
   // 2019), on a gradient that is shortened; false, and nothing is done, where the gradient is none.
-  static SEPARATE bool descend(const int count, float* w, float* m, float* v, const float* g, double* powers, const float* settings) {
+  static SEPARATE bool descend(const int count, float* w, float* m, float* v, const float* g, double* powers, const float rate, const float* settings) {
     F sum = N::c(0.0f);
     for (int k = 0; k < count; k += LANES) sum = Net::fused(N::load(g + k), N::load(g + k), sum);
     const float norm = root(Rows::total(sum));
     if (!(norm < 1e30f)) return false;
-    const float limit = settings[SET_GRADIENT_NORM], rate = settings[SET_LEARNING_RATE];
+    const float limit = settings[SET_GRADIENT_NORM];
     powers[0] *= ADAM_FIRST;
     powers[1] *= ADAM_SECOND;
     const F shorter = N::c(norm > limit ? limit / norm : 1.0f), kept = N::c(1.0f - rate * settings[SET_WEIGHT_DECAY]);
