@@ -97,7 +97,8 @@ def _print(title: str, experiments: Sequence[Experiment]) -> None:
             table.add_row(Text(shown, style=style), Text(variant, style=style), *(Text(v, style=style) for v in values))
             before = name
         table.add_section()
-    console = Console() if sys.stdout.isatty() else Console(width=210)
+    # A file has room for every cell; a terminal cuts what does not fit.
+    console = Console() if sys.stdout.isatty() else Console(width=400)
     console.print(table)
     for experiment in experiments:
         console.print(f"{experiment.name} - {verdict(experiment)}", highlight=False)

@@ -162,7 +162,7 @@ def figure_indicators(
 def _rho(entry: Mapping[str, Any]) -> str:
     if not np.isfinite(entry["value"]):
         return "is not defined"
-    if not np.isfinite(entry["low"]):
+    if not (np.isfinite(entry["low"]) and np.isfinite(entry["high"])):
         return f"{entry['value']:+.2f}"
     return f"{entry['value']:+.2f} ({entry['low']:+.2f} to {entry['high']:+.2f})"
 
