@@ -20,8 +20,19 @@ from tests.fixtures.snapshots import check_snapshot, condensed
 from tests.fixtures.transcripts import Transcript, check_text, plain
 
 from airworthy import __version__
-from airworthy.benchmarks.tracking import adaptation, block, condition_scene, conditions, figures, job, methods, report_text
-from airworthy.benchmarks.tracking import room_check, tables, trial
+from airworthy.benchmarks.tracking import (
+    adaptation,
+    block,
+    condition_scene,
+    conditions,
+    figures,
+    job,
+    methods,
+    report_text,
+    room_check,
+    tables,
+    trial,
+)
 from airworthy.benchmarks.tracking.block import ConditionBlock, Setting
 from airworthy.benchmarks.tracking.config import EvaluateConfig
 from airworthy.evaluation.metrics import FlightResult
