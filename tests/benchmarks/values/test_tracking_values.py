@@ -1,7 +1,7 @@
 """What the tracking protocol makes of flights, places and drones that are written here: numbers, sentences, figures.
 
-Modules: airworthy.benchmarks.tracking.adaptation, .block, .condition_scene, .conditions, .figures, .job, .methods, .report_text,
-.room_check, .tables, .trial.
+Modules: airworthy.benchmarks.tracking.adaptation, .block, .condition_scene, .conditions, .figures, .job, .methods,
+.report_text, .room_check, .tables, .trial.
 """
 
 from __future__ import annotations
