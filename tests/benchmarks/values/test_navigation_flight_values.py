@@ -400,9 +400,7 @@ class Planning:
     def reset(self) -> None: ...
 
     def check_ready(self) -> None:
-        raise (
-            airworthy.AirworthyError("It has no weights.") if hasattr(airworthy, "AirworthyError") else ValueError("no weights")
-        )
+        raise AirworthyError("It has no weights.")
 
 
 def test_methods(told: Transcript, monkeypatch: Patch) -> None:
