@@ -37,6 +37,7 @@ from airworthy.benchmarks.navigation import (
 )
 from airworthy.benchmarks.navigation.config import Flight, NavigationConfig, Perturbation
 from airworthy.benchmarks.navigation.own_scenes import OwnScene, OwnSceneConfig, Pair
+from airworthy.core.errors import AirworthyError
 from airworthy.pilots.pilot import Observation
 from airworthy.planners.common.interface import MapSettings
 from airworthy.scenes import SceneBatch
