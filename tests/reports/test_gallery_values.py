@@ -88,6 +88,12 @@ def test_cards_of_devices(small: gallery.GalleryScene, seen: list[Any]) -> None:
     check("devices", cards, seen)
 
 
+def test_of_two_samples_the_quicker_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks, taken = iter([0.0, 0.3, 1.0, 1.25]), []
+    monkeypatch.setattr(gallery, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    assert gallery._timed(lambda: taken.append(0) or {"rgb": len(taken)}) == ({"rgb": 2}, "250.0 ms")  # type: ignore[arg-type]
+
+
 def test_pieces_of_realism(small: gallery.GalleryScene, seen: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = device("flightgoggles_camera_v3").variant(projection=Pinhole.from_fov(32, 24, horizontal=1.2))
     monkeypatch.setattr(gallery, "device", lambda name: tiny)

@@ -263,6 +263,17 @@ def test_textures_lie_along_the_axis_that_a_face_looks_along(size: float) -> Non
     np.testing.assert_allclose(mixed.uv.reshape(-1, 3, 2), wanted, atol=1e-5)
 
 
+def test_a_small_face_on_the_far_side_is_mirrored_like_a_large_one() -> None:
+    points = 0.2 * np.array([[0.0, 0, 0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0, 0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    found = scene_nodes._along(points.reshape(2, 3, 3))
+    np.testing.assert_allclose(found[0, :, 0], [0.0, 0.2, 0.0])
+    np.testing.assert_allclose(found[1, :, 0], [0.0, 0.0, -0.2])
+
+
+def test_a_rotor_that_looks_down_is_turned_about_x() -> None:
+    np.testing.assert_allclose(flight_nodes._along((0.0, 0.0, -2.0)), [1.0, 0.0, 0.0, 0.0])
+
+
 def cloud(count: int = 12, seed: int = 1) -> Splats:
     rng = np.random.default_rng(seed)
     turn = frames.normalize(rng.normal(size=(count, 4)))
