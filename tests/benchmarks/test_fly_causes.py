@@ -14,6 +14,7 @@ from airworthy.scenes import Instance, Region, Scene
 from airworthy.simulation.flights import FlightTable
 from airworthy.tasks import TrackingReference
 from airworthy.trajectories import Limits, from_waypoints
+from airworthy.vehicles.record import CollisionBody
 
 LINE = from_waypoints(np.array([[0.0, 0.0, 1.0], [8.0, 0.0, 1.0]]), Limits(speed=2.0, acceleration=3.0))
 REFERENCE = TrackingReference.from_trajectory(LINE)
@@ -80,6 +81,29 @@ def test_which_bound_was_crossed() -> None:
     assert why(flown(aside, status), "out_of_bounds", farthest=6.0) == (
         f"it was 8.32 m from its start, beyond the 6 m that this course allows, at {end}"
     )
+
+
+def test_what_a_vehicle_lies_on_that_never_left_it() -> None:
+    """At rest within its body's reach of something; not while it moves, nor farther off, nor without a body that is known."""
+    floor = Scene(
+        "floored", shapes={"block": Box((20.0, 20.0, 0.5))}, instances=(Instance("block", (0.0, 0.0, -0.5), name="floor"),)
+    )
+    grounded = np.array([0.0, 0.0, 0.2]) - LINE.sample(np.linspace(0.0, LINE.duration, 101)).position
+    body = CollisionBody("box", (0.3, 0.3, 0.1))
+    still = flown(grounded, clearance=np.full(101, 0.2))
+    for axis in "xyz":
+        still.columns[f"velocity_{axis}_m_s"] = np.zeros(101, np.float32)
+    moving = flown(grounded, clearance=np.full(101, 0.2))
+    moving.columns["velocity_x_m_s"][-1] = 0.3
+
+    def said(table: FlightTable, bodies: dict[int, CollisionBody] | None) -> str:
+        results = evaluate_tracking(table, REFERENCE)
+        assert results[0].outcome == "off_course"
+        return causes_of(table, results, REFERENCE, floor, bodies=bodies)[0]
+
+    assert said(still, {0: body}).endswith("; it lies still on 'floor' in the end")
+    small = CollisionBody("sphere", (0.15, 0.15, 0.15))
+    assert not any("lies" in text for text in (said(still, {0: small}), said(still, None), said(moving, {0: body})))
 
 
 def test_one_line_for_each_outcome() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
+import re
 import resource
 import shlex
 import shutil
@@ -22,6 +24,7 @@ from hypothesis import strategies as st
 from airworthy.benchmarks.fly.config import CONFIG_FILE, command_line, read_config, resolved
 from airworthy.benchmarks.fly.job import FlyConfig, planned, run_fly
 from airworthy.cli.common import run_tyro
+from airworthy.cli.fly import show_summary
 from airworthy.cli.main import main
 from airworthy.control.allocation import Priority
 from airworthy.core.errors import AssetError
@@ -132,6 +135,19 @@ def test_what_a_failing_pilot_leaves(capsys: Output) -> None:
     assert read_flight("run")[1]["pilot_error"] == result.pilot_error
     assert main(["replay", "run"]) == 2
     assert "Unknown pilot 'sulking'" in capsys.readouterr().err
+
+
+def test_a_pilot_that_fails_gets_no_figure(capsys: Output) -> None:
+    """What was flown until then would look better than anything: an error of 0 m, within 100 %."""
+    result = run_fly(FlyConfig(course="hover", envs=2, out=Path("run")), pilot=Sulking())
+    for name in ("tracking_error_m", "proximity_percent", "speed_max_m_s"):
+        assert math.isnan(result.summary["aggregate"][name]["mean"])
+    show_summary(Path("run"), result.summary)
+    printed = capsys.readouterr().out
+    assert "2 pilot_error" in printed
+    assert not any(word in printed for word in ("tracking error", "within", "top speed"))
+    page = Path("run/report.html").read_text()
+    assert "100 %" not in re.sub(r"(?s)<style.*?</style>|<svg.*?</svg>", "", page)
 
 
 # ---- replay -----------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeVar
 
 from airworthy.core.errors import unknown_name
@@ -54,6 +54,15 @@ class ListConfig:
 
     json: bool = False
     """Print a JSON list of objects instead of a table."""
+
+
+def option_fields(kind: type) -> list[str]:
+    """Return the fields of a command's dataclass that have an option, those of configurations inside it included."""
+    found: list[str] = []
+    for item in fields(kind):
+        inner = item.default_factory
+        found += option_fields(inner) if is_dataclass(inner) and isinstance(inner, type) else [item.name]
+    return found
 
 
 def run_subcommand(prog: str, commands: Subcommands, argv: Sequence[str]) -> int:
@@ -117,6 +126,12 @@ _RULE = re.compile("\u2500+|-+")
 _PYTHONS = (
     (re.compile(r"invalid literal for int\(\) with base 10: ('.*?')"), r"\1 is not a whole number"),
     (re.compile(r"could not convert string to float: ('.*?')"), r"\1 is not a number"),
+    # Of an option that may be left out tyro says what it tried one after the other.
+    (
+        re.compile(r"no type matching .*?\|INT could be instantiated from \[('.*?')\]\. Got errors:.*"),
+        r"\1 is not a whole number.",
+    ),
+    (re.compile(r"no type matching .*?\|FLOAT could be instantiated from \[('.*?')\]\. Got errors:.*"), r"\1 is not a number."),
 )
 """What Python says of a word that is no number, and what we say."""
 

@@ -115,8 +115,10 @@ def _partial(outcomes: Mapping[str, int]) -> list[str]:
 
 def _measured(aggregate: Mapping[str, Any], name: str, protocol: TrackingProtocol) -> list[tuple[str, Any, str]]:
     described = aggregate.get(name) or {}
-    if described.get("mean") is None:
+    mean = described.get("mean")
+    # As it is in memory (NaN), or as JSON holds it.
+    if mean is None or not math.isfinite(mean):
         return []
     low, high = described.get("min"), described.get("max")
     label = metric(name).heading(protocol=protocol)
-    return [(label, float(described["mean"]), f"{low:.3g} to {high:.3g}" if low is not None and high is not None else "")]
+    return [(label, float(mean), f"{low:.3g} to {high:.3g}" if low is not None and high is not None else "")]

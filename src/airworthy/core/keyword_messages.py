@@ -1,15 +1,17 @@
-"""Messages that name a command line's options, said with keyword arguments to those who called from Python."""
+"""Messages in the words of who asked: options said with keyword arguments to callers from Python, fields of a configuration
+said as options on a command line."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from airworthy.core.errors import AirworthyError
 
-__all__ = ["in_keywords", "raises_in_keywords"]
+__all__ = ["in_keywords", "in_options", "raises_in_keywords", "raises_in_options", "raises_without_class"]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -55,3 +57,40 @@ def _keyword(match: re.Match[str]) -> str:
     if match["word"]:
         return f"{name}={match['word']!r}"
     return f"{name}=False" if match["no"] else name
+
+
+# ---- The other way: fields said as options ----------------------------------------------------------------------------------
+
+_INNER = r"(?<![\w.])[A-Z]\w*\."
+"""Class of an inner record, before its field ("GradientOptions.")."""
+
+
+def in_options(text: str, names: Iterable[str]) -> str:
+    """Return a message whose subject is a field with the option instead: "--delay is -1", of "GradientOptions.delay is -1".
+
+    Args:
+        text: The message.
+        names: Fields that have an option; others stay, without the class that they are of.
+    """
+    known = "|".join(sorted(map(re.escape, names), key=len, reverse=True)) or "(?!)"
+    field = re.compile(rf"(?:{_INNER}|^)(?P<name>{known})(?=(?:\[\d+\])? (?:is|has|must|does)\b)")
+    said = field.sub(lambda match: f"--{match['name'].replace('_', '-')}", text)
+    return re.sub(rf"{_INNER}(?=[a-z]\w*(?:\[\d+\])? (?:is|has|must|does)\b)", "", said)
+
+
+@contextmanager
+def raises_without_class() -> Iterator[None]:
+    """Let errors that are raised within leave out the class of a field: its owner has fields of the same names."""
+    with raises_in_options(()):
+        yield
+
+
+@contextmanager
+def raises_in_options(names: Iterable[str]) -> Iterator[None]:
+    """Let errors that are raised within name options instead of the fields, also inner ones, of which they are made."""
+    known = tuple(names)
+    try:
+        yield
+    except AirworthyError as error:
+        error.args = tuple(in_options(item, known) if isinstance(item, str) else item for item in error.args)
+        raise

@@ -282,13 +282,18 @@ def distinct_flights(results: Sequence[FlightResult], drawn: bool = True) -> int
     return len(results) - len(moved) + len({repr(replace(result, env=0)) for result in moved})
 
 
+_UNDESCRIBED = ("diverged", "pilot_error")
+"""Outcomes of flights whose numbers say nothing."""
+
+
 def aggregate(
     results: Sequence[FlightResult], *, confidence: float, resamples: int, seed: int, drawn: bool = True
 ) -> dict[str, Any]:
     """Return all flights together.
 
-    Rates are over all flights. Metrics are described over the flights that did not diverge: one that ended after an instant
-    would look better than it was. `collisions_per_m` is pooled: all events over the whole length flown.
+    Rates are over all flights. Metrics are described over the flights that did not diverge, and whose pilot did not fail: one
+    that ended after an instant would look better than it was. `collisions_per_m` is pooled: all events over the whole length
+    flown.
 
     Args:
         results: Of the flights.
@@ -304,8 +309,8 @@ def aggregate(
     outcomes = {name: sum(result.outcome == name for result in results) for name in OUTCOMES}
     successes = sum(outcomes[name] for name in sorted(SUCCESSES))
     length = sum(result.path_length_m for result in results)
-    # One that diverged ended early, and would look better in every mean than it was.
-    kept = [result for result in results if result.outcome != "diverged"]
+    # One that diverged, or whose pilot failed, ended early, and would look better in every mean than it was.
+    kept = [result for result in results if result.outcome not in _UNDESCRIBED]
     described = {
         name: describe([getattr(r, name) for r in kept], name, seed=seed, confidence=confidence, resamples=resamples) | unknown
         for name in COURSE_SUMMARY
@@ -319,7 +324,7 @@ def aggregate(
         "collisions": collisions,
         "collisions_per_m_pooled": collisions / length if length > 0.0 else None,
         "path_length_total_m": length,
-        "metrics_over": "flights that did not diverge",
+        "metrics_over": "flights that did not diverge, and whose pilot did not fail",
         **described,
     }
 

@@ -58,17 +58,17 @@ class TrainingOptions:
 
     def _check_within(self, name: str, least: float, most: float) -> None:
         if not least <= getattr(self, name) <= most:
-            raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected {least:,} to {most:,}.")
+            raise AirworthyError(f"{name} is {getattr(self, name)}; expected {least:,} to {most:,}.")
 
     def _check_rates(self, *names: str) -> None:
         for name in names:
             if not 0.0 < getattr(self, name) <= 1.0:
-                raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected above 0, up to 1.")
+                raise AirworthyError(f"{name} is {getattr(self, name)}; expected above 0, up to 1.")
 
     def _check_shares(self, *names: str) -> None:
         for name in names:
             if not 0.0 <= getattr(self, name) < 1.0:
-                raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected 0 or more, below 1.")
+                raise AirworthyError(f"{name} is {getattr(self, name)}; expected 0 or more, below 1.")
 
 
 def _shown(value: Any) -> str:
@@ -95,10 +95,10 @@ class TrainingRunOptions:
     def __post_init__(self) -> None:
         check_fields(self)
         if not 0 <= self.threads <= THREADS_MAX:
-            raise AirworthyError(f"The training has {self.threads} threads; expected 0 to {THREADS_MAX:,}.")
+            raise AirworthyError(f"threads is {self.threads}; expected 0 to {THREADS_MAX:,}.")
         for name in ("checkpoint_minutes", "minutes"):
             if not (isfinite(getattr(self, name)) and getattr(self, name) >= 0.0):
-                raise AirworthyError(f"The training has {name} {getattr(self, name)}; expected 0 or more.")
+                raise AirworthyError(f"{name} is {getattr(self, name)}; expected 0 or more.")
 
 
 # -----------------------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -36,6 +36,7 @@ __all__ = [
     "TrainingFolder",
     "TrainingNames",
     "TrainingWork",
+    "refuse_other_training",
     "say",
     "write_training_log",
 ]
@@ -81,6 +82,38 @@ class TrainingNames:
     """What checkpoints count ("epoch")."""
     figures_file: str = FIGURES_FILE
     """Where its figures lie; written last."""
+
+
+def refuse_other_training(folder: Path, options: TrainingOptions) -> None:
+    """Refuse a folder of another training as far as its options tell, before anything is made ready for this one.
+
+    Raises:
+        AirworthyError: The folder holds a training by another trainer, or with other options.
+    """
+    path, where = folder / IDENTITY_FILE, repr(str(folder))
+    before = _read_identity(path) if path.is_file() else None
+    if before is None:
+        return
+    # Each trainer has options of its own; those that a later version adds are not in an older folder.
+    if foreign := sorted(set(before["options"]) - {item.name for item in fields(options)}):
+        raise AirworthyError(
+            f"{where} holds the training of another trainer (which had {', '.join(foreign)}): choose another folder, or ask for"
+            " the same trainer."
+        )
+    _refuse_changed(where, options.differences(before["options"]))
+
+
+def _read_identity(path: Path) -> dict[str, Any]:
+    before = read_json(path)
+    if not isinstance(before, dict) or not isinstance(before.get("options"), dict):
+        raise AirworthyError(f"{str(path)!r} does not describe a training: choose another folder.")
+    return before
+
+
+def _refuse_changed(where: str, changed: list[str]) -> None:
+    if changed:
+        what = "; ".join(changed)
+        raise AirworthyError(f"{where} holds another training ({what}): choose another folder, or ask for the same.")
 
 
 class TrainingFolder:
@@ -204,15 +237,11 @@ class TrainingFolder:
                 # Results without an identity may be anybody's: nothing is written over them.
                 raise AirworthyError(f"{where} holds {self._named.result} but no {IDENTITY_FILE}: choose another folder.")
             return None
-        before = read_json(path)
-        if not isinstance(before, dict) or not isinstance(before.get("options"), dict):
-            raise AirworthyError(f"{str(path)!r} does not describe a training: choose another folder.")
+        before = _read_identity(path)
         # First, since all further differences follow from it.
         if "network" in self._identity and before.get("network") != self._identity["network"]:
             raise AirworthyError(f"{where} holds the training of another network: choose another folder.")
-        if changed := self._changed(before, options):
-            what = "; ".join(changed)
-            raise AirworthyError(f"{where} holds another training ({what}): choose another folder, or ask for the same.")
+        _refuse_changed(where, self._changed(before, options))
         return before
 
     def _changed(self, before: Mapping[str, Any], options: TrainingOptions) -> list[str]:

@@ -346,9 +346,9 @@ def _rows_note(count: int) -> str:
 def _interval_note(summary: Mapping[str, Any]) -> str:
     options = summary.get("statistics") or {}
     return (
-        "Over flights that did not diverge. Intervals: Wilson score for rates; for means the wider bounds of Student's t and of"
-        f" bootstrap-t with {options.get('resamples', '?')} resamples (seed {options.get('seed', '?')}); none where all flights"
-        " have the same value."
+        "Over flights that did not diverge, and whose pilot did not fail. Intervals: Wilson score for rates; for means the"
+        f" wider bounds of Student's t and of bootstrap-t with {options.get('resamples', '?')} resamples (seed"
+        f" {options.get('seed', '?')}); none where all flights have the same value."
     )
 
 

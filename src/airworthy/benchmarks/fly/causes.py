@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +16,15 @@ from airworthy.trajectories import Trajectory
 
 if TYPE_CHECKING:
     from airworthy.scenes import Scene, SceneBatch
+    from airworthy.vehicles.record import CollisionBody
 
 __all__ = ["causes_of", "farthest_from_start"]
+
+
+# Ours: a vehicle that hovers never keeps within this for so long, one that lies there always does.
+_STILL_S, _STILL_M_S = 0.5, 0.02
+_TOUCHING_M = 0.01
+"""Ours: contact leaves a gap of millimetres."""
 
 
 def farthest_from_start(trajectory: Trajectory) -> float:
@@ -34,6 +41,7 @@ def causes_of(
     scene: Scene | None = None,
     protocol: TrackingProtocol | None = None,
     farthest: float = np.inf,
+    bodies: Mapping[int, CollisionBody] | None = None,
 ) -> dict[int, str]:
     """Return a clause, by environment, for each flight that ended in `collision`, `off_course` or `out_of_bounds`.
 
@@ -44,6 +52,7 @@ def causes_of(
         scene: Where they flew; None: in empty air.
         protocol: Thresholds by which they were judged; the defaults where None.
         farthest: From its start, beyond which a flight was out of bounds [m].
+        bodies: Of the vehicles, by environment, to tell which of them lie on something in the end; None: no one is told of.
     """
     rules, flown, found = protocol or TrackingProtocol(), flown_rows(table), _Nearest(scene)
     causes = {}
@@ -56,7 +65,8 @@ def causes_of(
         elif result.outcome == "out_of_bounds":
             causes[result.env] = _out_of_bounds(table, rows, scene, farthest)
         elif result.outcome == "off_course":
-            causes[result.env] = _off_course(table, rows, result, reference, rules)
+            lies = _lies_on(table, rows, found, (bodies or {}).get(result.env))
+            causes[result.env] = _off_course(table, rows, result, reference, rules) + lies
     return {env: cause for env, cause in causes.items() if cause}
 
 
@@ -119,6 +129,22 @@ def _off_course(
         f"it flew along {result.coverage_percent:.3g} % of its path, less than {100.0 * rules.coverage_min:.3g} %, and ended"
         f" {_when(float(t[-1]), position[-1])}"
     )
+
+
+def _lies_on(table: FlightTable, rows: ArrayIndex, nearest: _Nearest, body: CollisionBody | None) -> str:
+    """Return on what a vehicle lies at the end, as a clause: it no longer moves, and something is within its body's reach."""
+    clearance = table.columns.get("clearance_m")
+    if body is None or clearance is None:
+        return ""
+    last = int(rows[-1])
+    still = rows[table.t[rows] >= table.t[last] - _STILL_S]
+    speed = float(np.linalg.norm(table.vector("velocity")[still], axis=1).max())
+    used = {"sphere": 1, "cylinder": 2, "box": 3}[body.shape]  # of a cylinder half the height and a radius
+    reach = float(np.linalg.norm(body.size[3 - used :]))
+    if speed > _STILL_M_S or float(clearance[last]) > reach + _TOUCHING_M:
+        return ""
+    what = nearest.name(table.vector("position")[last].astype(np.float64), float(table.t[last]), float(clearance[last]))
+    return f"; it lies still on {what} in the end"
 
 
 class _Nearest:

@@ -118,7 +118,9 @@ def judge_flights(
     reference = TrackingReference.from_trajectory(trajectory)
     names = record.vehicles
     results = evaluate_tracking(flown.table, reference, ended_by={**flown.outcomes, **flown.unfinished})
-    why = causes_of(flown.table, results, reference, scene, farthest=farthest_from_start(trajectory))
+    bodies = {env: record.vehicle(env % len(names)).body for env in range(config.envs)}
+    farthest = farthest_from_start(trajectory)
+    why = causes_of(flown.table, results, reference, scene, farthest=farthest, bodies=bodies)
     summary = summarize(
         results,
         command=str(meta["command"]),

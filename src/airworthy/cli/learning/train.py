@@ -12,10 +12,11 @@ from typing import Any
 
 from tyro.conf import OmitArgPrefixes, Positional
 
-from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, interrupted, option_fields, run_tyro, show_table, stopped_by_terminate
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.files import make_folder, write_json
 from airworthy.core.idle_options import without_idle
+from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
 from airworthy.learning.environments import learning_tasks
 from airworthy.learning.svnet import RunOptions, SvNetOptions, TrainedSvNet
@@ -189,7 +190,9 @@ def main(argv: list[str]) -> int:
         from airworthy.cli.learning.train_boundary import main as train_boundary
 
         return train_boundary(argv[1:])
-    return _train(run_tyro(TrainSvNetConfig, argv[1:], f"{PROG} {kind_name}", _TRAIN_DESCRIPTION))
+    with raises_in_options(option_fields(TrainSvNetConfig)):
+        config = run_tyro(TrainSvNetConfig, argv[1:], f"{PROG} {kind_name}", _TRAIN_DESCRIPTION)
+    return _train(config)
 
 
 def is_task(word: str) -> bool:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from tyro.conf import OmitArgPrefixes, Positional
 
-from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, interrupted, option_fields, run_tyro, show_table, stopped_by_terminate
 from airworthy.cli.learning.train import STOPPED, load_torch, refuse_begun
+from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
 from airworthy.gates.training import BoundaryOptions, BoundaryRunOptions, TrainedBoundary, read_labels, train_boundary
 
@@ -52,7 +53,8 @@ class TrainBoundaryConfig(BoundaryOptions, LabelsConfig):
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
-    config = run_tyro(TrainBoundaryConfig, argv, PROG, _DESCRIPTION)
+    with raises_in_options(option_fields(TrainBoundaryConfig)):
+        config = run_tyro(TrainBoundaryConfig, argv, PROG, _DESCRIPTION)
     load_torch()
     if not config.resume:
         refuse_begun([config.out])

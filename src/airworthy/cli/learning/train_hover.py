@@ -6,15 +6,17 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, interrupted, option_fields, run_tyro, show_table, stopped_by_terminate
 from airworthy.core.idle_options import IdleRule, refuse_idle
+from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
+from airworthy.core.schema import Bound
 
 _BEGUN = time.perf_counter()
 
-from airworthy.learning.gradient.config import HoverConfig  # noqa: E402 - behind the clock: how long loading takes is told
+from airworthy.learning.gradient.config import SEEDS_MAX, HoverConfig  # noqa: E402 - behind the clock: how long loading takes is told
 from airworthy.learning.gradient.evaluation import HoverProtocol  # noqa: E402
 from airworthy.learning.gradient.run import TrainedHover, train_hover, train_seeds  # noqa: E402
 from airworthy.learning.native_ppo.config import MOTOR_COMMAND_REACH_M, MotorCommandConfig  # noqa: E402
@@ -56,9 +58,9 @@ class TrainHoverConfig(HoverConfig):
     """For a URDF: the TOML that says which of its links are rotors, and what they do."""
     out: Path = Path("runs/hover")
     """Folder for the policy, report.html, summary.json, metrics.jsonl."""
-    seeds: int = 1
+    seeds: Annotated[int, Bound(1, SEEDS_MAX)] = 1
     """Train so many, from --seed on, each in a folder of its own below --out; the summary there has all of them."""
-    minutes: float = 0.0
+    minutes: Annotated[float, Bound(0.0)] = 0.0
     """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
     json: bool = False
     """Print JSON, and no progress."""
@@ -74,9 +76,9 @@ class TrainMotorCommandConfig(MotorCommandConfig):
 
     out: Path = Path("runs/motor_command")
     """Folder for the policy, report.html, summary.json, metrics.jsonl."""
-    seeds: int = 1
+    seeds: Annotated[int, Bound(1, SEEDS_MAX)] = 1
     """Train so many, from --seed on, each in a folder of its own below --out; the summary there has all of them."""
-    minutes: float = 0.0
+    minutes: Annotated[float, Bound(0.0)] = 0.0
     """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
     json: bool = False
     """Print JSON, and no progress."""
@@ -88,18 +90,21 @@ class TrainMotorCommandConfig(MotorCommandConfig):
 
 def main(argv: list[str]) -> int:
     """Run `train hover`; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
-    config = run_tyro(TrainHoverConfig, argv, PROG, _DESCRIPTION)
-    refuse_idle(config, ROTORS_RULES)
-    protocol = HoverProtocol(**_counts(config))
+    with raises_in_options(option_fields(TrainHoverConfig)):
+        config = run_tyro(TrainHoverConfig, argv, PROG, _DESCRIPTION)
+        refuse_idle(config, ROTORS_RULES)
+        protocol = HoverProtocol(**_counts(config))
     plain = HoverConfig(**{item.name: getattr(config, item.name) for item in fields(HoverConfig)})
     return _train(config, plain, named_vehicle(config.vehicle, config.rotors), protocol)
 
 
 def main_motor_command(argv: list[str]) -> int:
     """Run `train motor_command`; exit codes alike."""
-    config = run_tyro(TrainMotorCommandConfig, argv, MOTOR_COMMAND_PROG, _MOTOR_COMMAND_DESCRIPTION)
+    with raises_in_options(option_fields(TrainMotorCommandConfig)):
+        config = run_tyro(TrainMotorCommandConfig, argv, MOTOR_COMMAND_PROG, _MOTOR_COMMAND_DESCRIPTION)
+        protocol = HoverProtocol(**_counts(config), reach_m=MOTOR_COMMAND_REACH_M)
     plain = MotorCommandConfig(**{item.name: getattr(config, item.name) for item in fields(MotorCommandConfig)})
-    return _train(config, plain, named_vehicle("tinyprop"), HoverProtocol(**_counts(config), reach_m=MOTOR_COMMAND_REACH_M))
+    return _train(config, plain, named_vehicle("tinyprop"), protocol)
 
 
 def _counts(config: TrainHoverConfig | TrainMotorCommandConfig) -> dict[str, Any]:

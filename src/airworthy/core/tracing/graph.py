@@ -74,8 +74,8 @@ class Graph:
 class Loop(NamedTuple):
     """A step that is traced once, in a graph of its own, and repeated."""
 
-    count: int
-    """Times at most."""
+    times: int
+    """At most."""
     graph: Graph
     state: list[int]
     """Input nodes of the step's graph: its state,"""
@@ -565,7 +565,7 @@ def _loop_lines(loop: Loop, name: str, arguments: list[str]) -> tuple[list[str],
     return [
         f"  F {name}[{size}];\n",
         *begin,
-        f"  PRAGMA_NOUNROLL for (int {name}i_ = 0; {name}i_ < {loop.count}; ++{name}i_) {{\n",
+        f"  PRAGMA_NOUNROLL for (int {name}i_ = 0; {name}i_ < {loop.times}; ++{name}i_) {{\n",
         *head,
         f"  const M {name}on_ = {mask[loop.goes_on.index]};\n",
         f"  if (!N::any({name}on_)) break;\n",

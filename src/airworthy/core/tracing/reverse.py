@@ -178,7 +178,7 @@ def _repeated(loop: Loop, arguments: list[Any]) -> list[Any]:
 
     goes_on = Value(loop.graph, loop.goes_on.index)
     return list(
-        ops.repeat(loop.count, step, tuple(arguments[:size]), (), lambda s: evaluate(loop.graph, [goes_on], numbers(s))[0])
+        ops.repeat(loop.times, step, tuple(arguments[:size]), (), lambda s: evaluate(loop.graph, [goes_on], numbers(s))[0])
     )
 
 

@@ -55,7 +55,7 @@ class Skew:
         check_fields(self, "Skew.")
         for name in ("safe", "unsafe", "alpha", "eps"):
             if not 0.0 < getattr(self, name) <= 1e6:
-                raise AirworthyError(f"The loss has {name} {getattr(self, name)}; expected above 0, up to 1,000,000.")
+                raise AirworthyError(f"{name} is {getattr(self, name)}; expected above 0, up to 1,000,000.")
 
 
 def safe_error(label: ArrayLike, predicted: ArrayLike, eps: float = 0.1) -> Array:

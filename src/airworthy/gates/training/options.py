@@ -72,7 +72,7 @@ class BoundaryOptions(TrainingOptions):
         self._check_shares("dropout")
         for name, known in (("noise_on", ("scaled", "physical")), ("split", ("ours", "paper")), ("keep", ("best", "last"))):
             if getattr(self, name) not in known:
-                raise AirworthyError(f"The training has {name} {getattr(self, name)!r}; expected {known[0]!r} or {known[1]!r}.")
+                raise AirworthyError(f"{name} is {getattr(self, name)!r}; expected {known[0]!r} or {known[1]!r}.")
         _ = self.skew
 
     @property

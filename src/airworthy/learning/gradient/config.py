@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.idle_options import IdleRule, refuse_idle
+from airworthy.core.keyword_messages import raises_without_class
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.gradient.evaluation import DRAWN
-from airworthy.learning.gradient.trainer import GradientOptions
+from airworthy.learning.gradient.trainer import HISTORY_MAX, GradientOptions
 from airworthy.learning.machine import SEED_MAX
 from airworthy.learning.native_ppo import PpoOptions, PpoTrainingOptions
 from airworthy.simulation import Randomization
@@ -82,7 +83,9 @@ class HoverConfig:
         if self.trainer not in TRAINERS:
             raise unknown_name("trainer", self.trainer, TRAINERS)
         refuse_idle(self, IDLE_RULES)
-        self.options(self.seed)
+        # Its fields are those of the trainer's options, and this is what was made.
+        with raises_without_class():
+            self.options(self.seed)
 
     def options(self, seed: int) -> GradientOptions | PpoTrainingOptions:
         """Return the trainer's options for a seed."""
@@ -120,7 +123,7 @@ class HoverConfig:
             keep=usual["keep"],
             rate=self.rate,
             # Fewer, and the policy could not know what it has commanded that is still to act.
-            history=self.history if self.history is not None else delay,
+            history=self.history if self.history is not None else min(max(delay, 0), HISTORY_MAX),
             delay=delay,
             randomization=spread,
         )

@@ -46,7 +46,14 @@ from airworthy.learning.gradient.policy import contract_of_training, write_motor
 from airworthy.learning.gradient.report import write_hover_report
 from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.machine import Machine, TrainingRunOptions
-from airworthy.learning.training_folder import IDENTITY_FILE, REPORT_FILE, TrainingFolder, TrainingNames, say
+from airworthy.learning.training_folder import (
+    IDENTITY_FILE,
+    REPORT_FILE,
+    TrainingFolder,
+    TrainingNames,
+    refuse_other_training,
+    say,
+)
 from airworthy.pilots.motor_policy.pilot import read_motor_policy
 from airworthy.pilots.network_files import CONTRACT_FILE
 from airworthy.vehicles import Vehicle
@@ -187,6 +194,8 @@ def train_hover(
     """
     options, protocol = options or GradientOptions(), protocol or HoverProtocol()
     begun = time.perf_counter()
+    # First: what makes a training ready may compile for half a minute.
+    refuse_other_training(Path(out), options)
     training = options.begin(vehicle)
     digest = contract_of_training(training).digest
     identity = {

@@ -12,12 +12,13 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat, ArrayIndex
 from airworthy.core.errors import AirworthyError
+from airworthy.core.native_kernel import CPU_LANES
 from airworthy.core.random import Stream, flight_key, normals, uniforms
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.gradient.dynamics import BODY, Surrogate, surrogate_of
 from airworthy.learning.gradient.hover import START_UNIFORMS, HoverCost, HoverStart, hover_start
-from airworthy.learning.gradient.kernel import FlightWindow, WindowShape
+from airworthy.learning.gradient.kernel import HIDDEN_SIZES, FlightWindow, WindowShape
 from airworthy.learning.machine import SEED_MAX, TrainingOptions
 from airworthy.simulation.config import Randomization, SimulatorConfig
 from airworthy.vehicles import Vehicle, hover_speed
@@ -35,6 +36,10 @@ _BLOCK = 16
 """Flights of an environment whose starts are drawn at once."""
 _WEIGHT_FLIGHT = 0xFFFFFFFF
 """Flight id of the draws of weights: no environment has it."""
+
+
+HISTORY_MAX = 8
+"""Past actions that a policy sees at most, and so decisions by which commands may come late."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +67,9 @@ class GradientOptions(TrainingOptions):
     """Share of the state's slope that each step hands back."""
     rate: Annotated[float, Bound(10.0, 1000.0, "Hz")] = 100.0
     """Decisions per second."""
-    history: Annotated[int, Bound(0, 8)] = 0
+    history: Annotated[int, Bound(0, HISTORY_MAX)] = 0
     """Past actions that the policy sees."""
-    delay: Annotated[int, Bound(0, 8)] = 0
+    delay: Annotated[int, Bound(0, HISTORY_MAX)] = 0
     """Policy steps by which commands come late at most; each flight has its own, of 0 to this. At most `history`."""
     flight_s: Annotated[float, Bound(0.1, 1e3, "s")] = 3.0  # this and `reach_m`: the specification's trial, 6.3
     """Length of a flight, after which another begins."""
@@ -83,6 +88,10 @@ class GradientOptions(TrainingOptions):
 
     def __post_init__(self) -> None:
         check_fields(self, "GradientOptions.")
+        if self.hidden not in HIDDEN_SIZES:
+            raise AirworthyError(f"GradientOptions.hidden is {self.hidden}; expected {', '.join(map(str, HIDDEN_SIZES))}.")
+        if self.env_count % CPU_LANES:
+            raise AirworthyError(f"GradientOptions.env_count is {self.env_count}; expected a multiple of {CPU_LANES}.")
         if self.delay > self.history:
             raise AirworthyError(
                 f"Commands come up to {self.delay} steps late, but the policy sees {self.history} past actions: it cannot know"

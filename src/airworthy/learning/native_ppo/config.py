@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from airworthy.core.errors import unknown_name
+from airworthy.core.keyword_messages import raises_without_class
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.machine import SEED_MAX
 from airworthy.learning.native_ppo.options import PpoOptions
@@ -56,7 +57,9 @@ class MotorCommandConfig:
         check_fields(self)
         if self.trainer not in _TRAINERS:
             raise unknown_name("trainer", self.trainer, _TRAINERS)
-        self.options(self.seed)
+        # Its fields are those of the trainer's options, and this is what was made.
+        with raises_without_class():
+            self.options(self.seed)
 
     def options(self, seed: int) -> PpoTrainingOptions:
         """Return the trainer's options for a seed."""

@@ -67,7 +67,7 @@ class PpoOptions(TrainingOptions):
     def __post_init__(self) -> None:
         check_fields(self, "PpoOptions.")
         if len(self.hidden) != 2 or not all(1 <= width <= WIDTH_MAX for width in self.hidden):
-            raise AirworthyError(f"PPO has hidden layers {list(self.hidden)} wide; expected two of 1 to {WIDTH_MAX}.")
+            raise AirworthyError(f"PpoOptions.hidden is {list(self.hidden)}; expected two widths of 1 to {WIDTH_MAX}.")
 
     @classmethod
     def settings(cls) -> PpoOptions:

@@ -11,6 +11,7 @@ import numpy as np
 
 from airworthy.core.arrays import Array, ArrayF32
 from airworthy.core.errors import AirworthyError
+from airworthy.core.native_kernel import CPU_LANES
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.environments import LearningTask, VectorTask
@@ -54,6 +55,12 @@ class PpoTrainingOptions(TrainingOptions):
 
     def __post_init__(self) -> None:
         check_fields(self, "PpoTrainingOptions.")
+        samples = self.env_count * self.ppo.rollout
+        if self.env_count % CPU_LANES or samples % (2 * CPU_LANES * self.ppo.minibatches):
+            raise AirworthyError(
+                f"PpoTrainingOptions.env_count is {self.env_count}; expected a multiple of {CPU_LANES}, of whose"
+                f" {self.ppo.rollout} decisions each of {self.ppo.minibatches} minibatches gets a multiple of {2 * CPU_LANES}."
+            )
         if self.task not in TASKS:
             raise AirworthyError(f"Motor policies learn the task {self.task!r} not; expected {' or '.join(TASKS)}.")
 

@@ -99,11 +99,11 @@ class SvNetOptions(TrainingOptions):
         self._check_rates("rate", "history_rate")
         self._check_shares("dropout", "history_dropout", "brightness")
         if not 0.0 <= self.paste <= 1.0:
-            raise AirworthyError(f"The training has paste {self.paste}; expected 0 to 1.")
+            raise AirworthyError(f"paste is {self.paste}; expected 0 to 1.")
         if self.start and self.weights:
-            raise AirworthyError("The training has start and weights, two beginnings of the image network; give one of them.")
+            raise AirworthyError("--start and --weights are two beginnings of the image network; give one of them.")
         if self.view and not SIDE_MIN <= self.view <= SIDE_MAX:
-            raise AirworthyError(f"The view has a side of {self.view} px; expected {SIDE_MIN} to {SIDE_MAX}, or 0.")
+            raise AirworthyError(f"view is {self.view} px; expected {SIDE_MIN} to {SIDE_MAX}, or 0.")
 
 
 def _is(read: Callable[[Variant], bool]) -> Callable[[SvNetOptions], bool]:
