@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -324,3 +325,37 @@ def test_a_seed_is_a_whole_number(seed: Any) -> None:
     """1.5 and 1 would else begin the same flights."""
     with pytest.raises(AirworthyError, match="seed"):
         VectorTask("hover", 16, seed=seed)
+
+
+def _with(member: str, body: Any) -> Any:
+    """A task of one's own, one of whose members does something else."""
+    return type("Mine", (HoverTask,), {"name": "mine", member: body})()
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        (
+            _with("observe", lambda self, state, noises, p: (state[99],)),
+            r"in observe, line \d+: IndexError: tuple index out of",
+        ),
+        (_with("observe", lambda self, state, noises, p: (math.sqrt(state[0]),)), "in observe, .* was turned into a number"),
+        (_with("observe", lambda self, state, noises, p: (np.sqrt(state[0]),)), "in observe, line .*: TypeError: "),
+        (_with("observe", lambda self, state, noises, p: np.array(state)[:3].mean()), "The task 'mine' fails "),
+        (_with("command", lambda self, action, p: [a if a > 0 else 0.0 for a in action]), "in command, .* truth value"),
+        (_with("start", lambda self, uniforms, p: p.nothing), "in start, line .*: AttributeError: "),
+        (_with("judge", lambda self, before, after, action, past, p: after[99]), "in judge, line .*: IndexError: "),
+        (_with("judge", lambda self, before, after, action, past, p: None), "where its results are taken: AttributeError: "),
+    ],
+)
+def test_a_member_of_an_own_task_that_fails_is_named(task: Any, said: str) -> None:
+    with pytest.raises(AirworthyError, match=said) as caught:
+        VectorTask(task, 16)
+    assert "airworthy.core.ops (where, sqrt" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("actions", ["x", None, [[1.0], [1.0, 2.0]], {"a": 1}])
+def test_actions_that_are_no_numbers_are_told(actions: Any) -> None:
+    with pytest.raises(AirworthyError, match=r"^Actions (are|have shape) .*; expected (numbers of shape )?\(16, 4\)\.$"):
+        VectorTask("hover", 16).step(actions)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
@@ -14,7 +17,7 @@ from airworthy.learning.environments.conditions import Curriculum
 from airworthy.learning.environments.task import LearningTask
 from airworthy.vehicles import Vehicle
 
-__all__ = ["TaskTraits", "traits_of"]
+__all__ = ["TaskTraits", "told_by_member", "traits_of"]
 
 _PHYSICS_STEPS_MAX = 100
 
@@ -126,6 +129,46 @@ class TaskTraits:
         if hasattr(self.task, "hover_action"):
             return tuple(self.task.hover_action(p))
         return affine if self.by_rotor else (0.0,) * (self.actions or 0)
+
+
+@contextmanager
+def told_by_member(task: Any) -> Iterator[None]:
+    """Let what fails in a member of a task while it is traced be told in one sentence that names the member.
+
+    Raises:
+        AirworthyError: In place of whatever was raised; it names the member in which, if it was in one.
+    """
+    try:
+        yield
+    # A user's code may raise anything.
+    except Exception as error:
+        found = _member(task, error)
+        if found is None and isinstance(error, AirworthyError):
+            raise
+        where = f"in {found[0]}, line {found[1]}" if found else "where its results are taken"
+        said = (str(error).splitlines() or [""])[0][:200].rstrip(".")
+        kind = "" if isinstance(error, AirworthyError) else f"{type(error).__name__}: "
+        raise AirworthyError(
+            f"The task {task.name!r} fails {where}: {kind}{said}. Its functions compute with the scalars that they are given"
+            " and with airworthy.core.ops (where, sqrt, maximum, ...), not with math, NumPy or `if`, and give as many as"
+            " docs/howto/reinforcement_learning.md says; a state is 13 scalars and one per rotor."
+        ) from error
+
+
+def _member(task: Any, error: BaseException) -> tuple[str, int] | None:
+    """Return the last member of a task that an error came through, and its line; None where it came through none."""
+    codes = {}
+    for name in dir(type(task)):
+        function = getattr(inspect.getattr_static(type(task), name), "__func__", inspect.getattr_static(type(task), name))
+        if inspect.isfunction(function) and not name.startswith("__"):
+            codes[function.__code__] = name
+    found: tuple[str, int] | None = None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code in codes:
+            found = codes[trace.tb_frame.f_code], trace.tb_lineno
+        trace = trace.tb_next
+    return found
 
 
 def traits_of(task: LearningTask) -> TaskTraits:

@@ -15,11 +15,12 @@ from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayFlo
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
 from airworthy.core.random import flight_key
+from airworthy.core.schema import shown
 from airworthy.learning.environments.conditions import CurriculumState, FlightConditions
 from airworthy.learning.environments.controller import allocation_of, controller_rows, leans
 from airworthy.learning.environments.kernel import RESULTS, EnvironmentShape, environment_kernel, parameters_of
 from airworthy.learning.environments.task import LearningTask, learning_task
-from airworthy.learning.environments.traits import traits_of
+from airworthy.learning.environments.traits import told_by_member, traits_of
 from airworthy.learning.gradient.dynamics import surrogate_of
 from airworthy.simulation.config import Randomization, SimulatorConfig
 from airworthy.simulation.start_state import whole_number
@@ -121,12 +122,14 @@ class VectorTask:
         around = leans(self.vehicle, traits), allocation_of(self.vehicle, traits)
         self._shape = EnvironmentShape(self.task, form, calm, float(least_thrust_to_weight), self.conditions, *around)
         self._curriculum = CurriculumState(traits.curriculum) if traits.curriculum else None
-        self._parameters = parameters_of(self._shape)
+        with told_by_member(self.task):
+            self._parameters = parameters_of(self._shape)
         self.action_count, self.observation_count = self._shape.actions, self._parameters.observed
         self.terms = self._parameters.terms
         """Names of the reward's parts."""
         rows = controller_rows(self.vehicle, traits, self._shape.dt, nominal.rows[:, 0], self._parameters.layout)
-        self._make_arrays(rows, threads)
+        with told_by_member(self.task):
+            self._make_arrays(rows, threads)
         self._ids = np.arange(self.env_count) if flight_ids is None else np.asarray(flight_ids)
         if self._ids.shape != (self.env_count,) or not np.issubdtype(self._ids.dtype, np.integer):
             raise AirworthyError(
@@ -241,7 +244,12 @@ class VectorTask:
         Raises:
             AirworthyError: Another shape.
         """
-        given = np.asarray(actions, np.float32)
+        try:
+            given = np.asarray(actions, np.float32)
+        except (TypeError, ValueError):
+            raise AirworthyError(
+                f"Actions are {shown(actions)}; expected numbers of shape {(self.env_count, self.action_count)}."
+            ) from None
         if given.shape != (self.env_count, self.action_count):
             raise AirworthyError(f"Actions have shape {given.shape}; expected {(self.env_count, self.action_count)}.")
         self._host["actions"][: self.env_count] = given
