@@ -104,6 +104,22 @@ def test_words_of_options(told: Transcript) -> None:
     told.check(FILES / "options.txt")
 
 
+def test_when_options_change_nothing(told: Transcript) -> None:
+    """Of every rule, on both sides of its condition."""
+    video = {"scene": "s", "record": ("video",)}
+    cases: list[dict[str, Any]] = [{}, {"dynamics": "semi_kinematic"}, video, {"record_rate": 200.0}, {"record_rate": 100.0}]
+    cases += [{"vehicle": ("a.URDF",)}, {"waypoints": ("0,0,1", "1,0,1")}, {"control_rate": 50.0}, {"course": "line"}]
+    for changes in cases:
+        given = FlyConfig(**changes)
+        told.run(f"{changes}", lambda given=given: [(rule.options, bool(rule.when(given))) for rule in config.FLY_RULES])
+        for plans in (True, False):
+            told.run(
+                f"{changes}, plans: {plans}",
+                lambda g=given, p=plans: [(rule.options, bool(rule.when(g, p))) for rule in config.PLANNER_RULES],
+            )
+    told.check(FILES / "idle.txt")
+
+
 def test_configurations_are_read(told: Transcript) -> None:
     good = config.resolved(FlyConfig(envs=3, wind=(1.0, 2.0, 3.0)))
     cases: dict[str, Any] = {"good": good, "version": {**good, "version": 9}, "list": [1], "unknown": {**good, "more": 1}}

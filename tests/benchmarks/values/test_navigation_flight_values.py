@@ -105,6 +105,22 @@ def test_plans(told: Transcript) -> None:
     told.check(FILES / "plans.txt")
 
 
+def test_when_options_change_nothing(told: Transcript) -> None:
+    cases: list[dict[str, Any]] = [{}, {"scenes": ("a",)}, {"scenes": ("a",), "scenarios": ("maze",)}, {"configurations": (1,)}]
+    cases += [{"scenarios": ("forest", "urban")}, {"scenarios": ("forest",), "scenes": ("a",)}, {"pilots": ("ego", "own.py:K")}]
+    cases += [
+        {"pilots": ("straight", "oracle")},
+        {"pilots": ("ego",), "compute": "measured"},
+        {"cluster": "auto", "perturb": ROUGH},
+    ]
+    cases += [{"quick": True}, {"quick": True, "vehicles": ("carl",), "trials": 2}, {"quick": True, "configurations": (1,)}]
+    cases += [{"protocol": NavigationProtocol(ceiling_is_solid=not NavigationProtocol().ceiling_is_solid)}]
+    for changes in cases:
+        given = NavigationConfig(**changes)
+        told.run(f"{plain(changes)}", lambda g=given: [(rule.options, bool(rule.when(g))) for rule in config.NAVIGATION_RULES])
+    told.check(FILES / "idle.txt")
+
+
 def loose(**changes: Any) -> Any:
     """Options that nobody has checked yet."""
     made = SimpleNamespace(**vars(NavigationConfig()))

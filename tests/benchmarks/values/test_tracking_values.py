@@ -34,7 +34,7 @@ from airworthy.benchmarks.tracking import (
     trial,
 )
 from airworthy.benchmarks.tracking.block import ConditionBlock, Setting
-from airworthy.benchmarks.tracking.config import EvaluateConfig
+from airworthy.benchmarks.tracking.config import IDLE_RULES, EvaluateConfig
 from airworthy.evaluation.metrics import FlightResult
 from airworthy.geometry import Box
 from airworthy.scenes import Instance, Scene, SceneBatch
@@ -131,6 +131,21 @@ def test_the_text_of_the_page(rows: list[dict[str, Any]], summary: dict[str, Any
     told.check(FILES / "text.txt")
 
 
+def test_when_options_change_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    told = Transcript(capsys)
+    for changes in (
+        {},
+        {"contact": "none"},
+        {"conditions": ("wind",)},
+        {"quick": True},
+        {"scene": "forest"},
+        {"pilot": ("mpc",)},
+    ):
+        given = EvaluateConfig(**changes)
+        told.run(f"{changes}", lambda given=given: [(rule.options, bool(rule.when(given))) for rule in IDLE_RULES])
+    told.check(FILES / "idle.txt")
+
+
 def test_numbers_of_motion() -> None:
     values: dict[str, Any] = {}
     axis, added = np.array([[0.0, 0.6, 0.8], [0.0, 0.0, 1.0]]), np.array([[1.0, 2.0, 3.0], [0.5, 0.0, -1.0]])
@@ -174,7 +189,7 @@ def motion() -> FlightTable:
     columns["command_thrust_n"] = np.where(k % 8 == 3, 0.5, 11.0 + np.sin(k))
     columns["estimate_mass_kg"] = 1.0 + 0.02 * (k % 5)
     columns["estimate_force_n"] = np.where(k == 2, np.nan, 6.0 + 0.1 * (k % 3))
-    columns["clearance_m"] = np.where(k == 13, 0.0, 0.5 + 0.01 * k)
+    columns["clearance_m"] = np.where(k == 15, 0.0, 0.5 + 0.01 * k)
     columns["saturated"] = 0.0 * t
     return FlightTable.from_columns(columns)
 

@@ -135,9 +135,39 @@ def test_courses(told: Transcript, monkeypatch: Patch) -> None:
     told.check(FILES / "courses.txt")
 
 
+@dataclasses.dataclass(frozen=True)
+class Hold:
+    """Hold a place,
+    come what may.
+
+    More of it.
+    """
+
+    name: str = "hold"
+    vehicle: str = "carl"
+    rate: float = 50.0
+    episode_steps: int = 30
+    spread: tuple[float, ...] = (0.5, 1.25)
+
+
+class Drift:
+    name, vehicle, rate, episode_steps = "drift", "tinyprop", 12.5, 7
+
+
 def test_tasks(told: Transcript, monkeypatch: Patch) -> None:
-    monkeypatch.setattr(tasks, "learning_tasks", lambda: ["recovery", "l2f_position"])
-    for words in ("", "--json", "show recovery", "show l2f_position --json", "show recovry"):
+    known: dict[str, Any] = {"hold": Hold(), "drift": Drift()}
+    traits = {
+        "hold": SimpleNamespace(level="velocity", curriculum=None),
+        "drift": SimpleNamespace(level="rotor_speed", curriculum=1),
+    }
+    monkeypatch.setattr(tasks, "learning_tasks", lambda: list(known))
+    monkeypatch.setattr(tasks, "learning_task", known.__getitem__)
+    monkeypatch.setattr(tasks, "traits_of", lambda task: traits[task.name])
+    formulas = {"hold": tasks.RewardFormulas({"crash": "-1", "place": "a b"}, {}, "d > 2", "d < 1", {"a": "1 - d"})}
+    monkeypatch.setattr(tasks, "reward_terms", lambda task: ("place",))
+    monkeypatch.setattr(tasks, "reward_formulas", lambda task, terms: formulas.get(task.name))
+    monkeypatch.setattr(tasks, "FUNCTIONS", {"E(x)": "exp(-x)"})
+    for words in ("", "--json", "show hold", "show hold --json", "show drift", "show drift --json"):
         told.run(f"tasks {words}", lambda words=words: tasks.main(words.split()))
     for value in (SimpleNamespace, object(), Indicators, Indicators(1.0, 2.0, 3.0)):
         told.run(f"options of a {type(value).__name__}", lambda value=value: tasks._options(value))
