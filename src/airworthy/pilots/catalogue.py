@@ -1,4 +1,5 @@
-"""Pilots by the word that names them on a command line: a tracker's law, `mpc`, `svnet`, `svnet:FOLDER` or `policy:FOLDER`."""
+"""Pilots by the word that names them on a command line: a tracker's law, `mpc`, `svnet`, `svnet:FOLDER`, `policy:FOLDER` or
+`avoid:FOLDER`."""
 
 from __future__ import annotations
 
@@ -18,11 +19,12 @@ from airworthy.vehicles import Vehicle
 
 __all__ = ["pilot_control", "pilot_for", "pilot_level", "pilot_names", "pilot_sensors", "policy_word"]
 
-SVNET, MOTOR, CAMERA = "svnet", "policy", "policy_view"
+SVNET, MOTOR, AVOID, CAMERA = "svnet", "policy", "avoid", "policy_view"
 _OTHERS = {
     ExpertPilot.name: "model predictive control with the true state and parameters: the expert that others learn from",
     SVNET: "an SV-Net policy, the shipped one or svnet:FOLDER: sees through a camera, knows height, velocity and attitude only",
     MOTOR: "a learnt policy, policy:FOLDER: commands rotors, or what its task commands, from the true state",
+    AVOID: "a learnt policy that avoids, avoid:FOLDER: sees a small depth image, commands accelerations past obstacles",
 }
 
 
@@ -34,7 +36,7 @@ def pilot_names() -> dict[str, str]:
 def _name(specifier: str) -> str:
     name = specifier.partition(":")[0]
     if name not in pilot_names():
-        hint = "A trained policy is svnet:FOLDER or policy:FOLDER, a class of your own FILE.py:CLASS."
+        hint = "A trained policy is svnet:FOLDER, policy:FOLDER or avoid:FOLDER, a class of your own FILE.py:CLASS."
         raise unknown_name("pilot", name, pilot_names(), hint)
     return name
 
@@ -47,9 +49,10 @@ def _parts(specifier: str) -> tuple[str, str]:
         AirworthyError: A pilot with a folder that is no policy.
     """
     name, colon, folder = _name(specifier), *specifier.partition(":")[1:]
-    if (colon and (name not in (SVNET, MOTOR) or not folder)) or (name == MOTOR and not colon):
+    if (colon and (name not in (SVNET, MOTOR, AVOID) or not folder)) or (name in (MOTOR, AVOID) and not colon):
         raise AirworthyError(
-            f"The pilot is named {specifier!r}; write svnet:FOLDER or policy:FOLDER for a policy, other pilots without a colon."
+            f"The pilot is named {specifier!r}; write svnet:FOLDER, policy:FOLDER or avoid:FOLDER for a policy, other pilots"
+            " without a colon."
         )
     return name, folder
 
@@ -60,10 +63,14 @@ def policy_word(folder: str | Path) -> str:
     Raises:
         AssetError: Its contract cannot be read or was changed.
     """
-    from airworthy.pilots.motor_policy.contract import KIND
+    from airworthy.pilots.avoid_policy import contract as avoid
+    from airworthy.pilots.motor_policy import contract as motor
     from airworthy.pilots.network_files import contract_kind
 
-    return f"{MOTOR if contract_kind(folder) == KIND or _of_task(folder) else SVNET}:{folder}"
+    kind = contract_kind(folder)
+    if kind == avoid.KIND:
+        return f"{AVOID}:{folder}"
+    return f"{MOTOR if kind == motor.KIND or _of_task(folder) else SVNET}:{folder}"
 
 
 def _of_task(folder: str | Path) -> bool:
@@ -102,6 +109,8 @@ def pilot_level(specifier: str) -> str:
         return read_task_folder(folder)[0].level
     if name == MOTOR:
         return "rotor_speed"
+    if name == AVOID:
+        return "acceleration"
     return ExpertPilot.level if name in _OTHERS else tracker_level(name)
 
 
@@ -115,6 +124,12 @@ def pilot_sensors(specifier: str, vehicle: Vehicle) -> dict[str, MountedSensor]:
     name, folder = _parts(specifier)
     if name == MOTOR:  # it needs no sensor, but what cannot fly is refused before anything has flown
         _check_policy(folder, vehicle)
+    if name == AVOID:
+        from airworthy.pilots.avoid_policy import sight
+        from airworthy.pilots.avoid_policy.contract import read_avoid_folder
+
+        read_avoid_folder(folder)
+        return {sight.CAMERA: MountedSensor(sight.avoid_camera())}
     if name != SVNET:
         return {}
     from airworthy.pilots.svnet.contract import policy_folder, read_policy
@@ -140,7 +155,7 @@ def pilot_for(
     """Return a pilot for a simulator's vehicles as they are now: make it after parameters were drawn.
 
     Args:
-        word: Of `pilot_names`; a policy as svnet:FOLDER or policy:FOLDER, the shipped one as svnet.
+        word: Of `pilot_names`; a policy as svnet:FOLDER, policy:FOLDER or avoid:FOLDER, the shipped one as svnet.
         simulator: Built for the level of `pilot_level`.
         path: What to follow.
         mounted: With the sensors of `pilot_sensors`.
@@ -158,6 +173,10 @@ def pilot_for(
         from airworthy.pilots.task_policy.pilot import task_pilot
 
         return task_pilot(folder, simulator, path) if _of_task(folder) else motor_pilot(folder, simulator, path)
+    if name == AVOID:
+        from airworthy.pilots.avoid_policy.pilot import avoid_pilot
+
+        return avoid_pilot(folder, simulator, path)
     if name != SVNET:
         return tracker(name, path.trajectory() if isinstance(path, Course) else path)
     from airworthy.pilots.svnet.contract import policy_folder

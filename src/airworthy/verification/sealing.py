@@ -22,7 +22,7 @@ def seal(folder: str | Path) -> bool:
     """Seal the contract of a folder; its text becomes the canonical one, its entries stay.
 
     Args:
-        folder: Of an SV-Net policy, a motor policy or a boundary network.
+        folder: Of an SV-Net policy, a motor policy, an avoiding policy or a boundary network.
 
     Returns:
         Whether it was sealed now; False where a good seal was there.
@@ -33,6 +33,9 @@ def seal(folder: str | Path) -> bool:
     from airworthy.gates.planner.contract import KIND as BOUNDARY
     from airworthy.gates.planner.contract import WEIGHTS_LIMIT_BYTES as BOUNDARY_LIMIT
     from airworthy.gates.planner.contract import contract_of, network_tensors
+    from airworthy.pilots.avoid_policy.contract import KIND as AVOID
+    from airworthy.pilots.avoid_policy.contract import WEIGHTS_LIMIT_BYTES as AVOID_LIMIT
+    from airworthy.pilots.avoid_policy.contract import avoid_contract, avoid_tensors
     from airworthy.pilots.motor_policy.contract import KIND as MOTOR
     from airworthy.pilots.motor_policy.contract import WEIGHTS_LIMIT_BYTES as MOTOR_LIMIT
     from airworthy.pilots.motor_policy.contract import motor_contract, motor_tensors
@@ -62,8 +65,11 @@ def seal(folder: str | Path) -> bool:
     elif kind == TASK:
         learnt, digest = task_contract(table, str(path))
         task_tensors(learnt, read_weights(folder, digest, TASK_LIMIT), folder)
+    elif kind == AVOID:
+        avoiding, digest = avoid_contract(table, str(path))
+        avoid_tensors(avoiding, read_weights(folder, digest, AVOID_LIMIT), folder)
     else:
-        known = f"{SVNET!r}, {MOTOR!r}, {TASK!r} or {BOUNDARY!r}"
+        known = f"{SVNET!r}, {MOTOR!r}, {TASK!r}, {AVOID!r} or {BOUNDARY!r}"
         raise AssetError(f"{str(path)!r} is a contract of kind {kind!r}; expected {known}."[:500])
     if not sealed:
         write_sealed(path, table)

@@ -421,7 +421,7 @@ def _is_path(name: str) -> bool:
 def _policy(pilot: str) -> Path | None:
     """Folder of the policy that flies; None where none does."""
     kind, _, policy = pilot.partition(":")
-    if kind == "policy":
+    if kind in ("policy", "avoid"):
         return Path(policy)
     if kind != "svnet":
         return None

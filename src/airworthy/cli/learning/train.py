@@ -109,6 +109,7 @@ PROG = "airworthy train"
 KINDS = {
     "hover": "a policy that commands motors and holds a place, for any vehicle, from nothing, in about a second",
     "motor_command": "a policy for Aerial Gym's motor-command task as published, by reward, in minutes",
+    "avoid": "a policy that sees a small depth image and flies fast through obstacles, from nothing, in minutes",
     "svnet": "SV-Net, a visuomotor policy, from expert data (airworthy synthesize)",
     "boundary": "a network from gates to speeds and times, from labelled situations (airworthy synthesize gates)",
     "adaptation": "no training: what the history network of a trained SV-Net knows in flight",
@@ -186,6 +187,10 @@ def main(argv: list[str]) -> int:
         from airworthy.cli.learning.train_hover import main_motor_command
 
         return main_motor_command(argv[1:])
+    if kind_name == "avoid":
+        from airworthy.cli.learning.train_avoid import main as train_avoid
+
+        return train_avoid(argv[1:])
     if kind_name == "boundary":
         from airworthy.cli.learning.train_boundary import main as train_boundary
 
@@ -208,6 +213,7 @@ def _help() -> str:
     usage = [
         f"usage: {PROG} hover --vehicle NAME [options]",
         f"       {PROG} motor_command [options]",
+        f"       {PROG} avoid [options]",
         f"       {PROG} svnet DATA [options]",
         f"       {PROG} boundary LABELS [options]",
     ]

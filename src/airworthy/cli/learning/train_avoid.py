@@ -1,0 +1,99 @@
+"""`airworthy train avoid`: from nothing to a policy that sees a small depth image and flies fast through obstacles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from tyro.conf import OmitArgPrefixes
+
+from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.learning.train import load_torch
+from airworthy.core.runs.progress import command_line
+from airworthy.core.schema import check_fields
+from airworthy.learning.avoid import AvoidOptions
+
+__all__ = ["main"]
+
+PROG = "airworthy train avoid"
+_DESCRIPTION = (
+    "Learn to fly fast through obstacles from a depth image of 12 x 16, by the gradient of flights of a point mass through"
+    " places that grow denser with what is mastered. Then judge the policy as a full rigid body in forests that it has not"
+    " seen. A stopped training goes on where it was, to the same bits as one that was not stopped."
+)
+_STOPPED = "Stopped: the policy as it is lies in the folder, and the same command goes on from there."
+
+
+@dataclass(frozen=True)
+class AvoidRunOptions:
+    """For how long it runs, and on how many processors."""
+
+    threads: int = 1
+    """Of the processor; more than one gain little, since the matrices are small."""
+    checkpoint_minutes: float = 1.0
+    """Between two checkpoints [min]."""
+    minutes: float = 0.0
+    """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class TrainAvoidConfig(AvoidOptions):
+    """What to learn, and how."""
+
+    out: Path = Path("runs/avoid")
+    """Folder for the policy, summary.json, metrics.jsonl."""
+    flights: int = 100
+    """Of each speed and density, on which it is judged."""
+    speeds: tuple[float, ...] = (4.0, 8.0)
+    """Top speeds at which it is judged [m/s]."""
+    areas: tuple[float, ...] = (5.0, 3.3, 2.5)
+    """Densities in which it is judged: square metres per tree."""
+    run: OmitArgPrefixes[AvoidRunOptions] = field(default_factory=AvoidRunOptions)
+    """For how long."""
+    json: bool = False
+    """Print JSON, and no progress."""
+
+    def options(self) -> AvoidOptions:
+        """Of the training."""
+        return AvoidOptions(**{item.name: getattr(self, item.name) for item in fields(AvoidOptions)})
+
+
+def main(argv: list[str]) -> int:
+    """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
+    config = run_tyro(TrainAvoidConfig, argv, PROG, _DESCRIPTION)
+    load_torch()
+    from airworthy.learning.avoid.evaluation import AvoidProtocol
+    from airworthy.learning.avoid.run import train_avoid
+    from airworthy.learning.machine import TrainingRunOptions
+
+    command = command_line(PROG, config, leave_out=("run", "json"))
+    chosen = config.run
+    run = TrainingRunOptions("cpu", chosen.threads, chosen.checkpoint_minutes, chosen.minutes)
+    protocol = AvoidProtocol(flights=config.flights, speeds=config.speeds, areas=config.areas)
+    with stopped_by_terminate() as received:
+        try:
+            done = train_avoid(config.out, config.options(), protocol, run, command=command, quiet=config.json)
+        except KeyboardInterrupt:
+            return interrupted(received, _STOPPED)
+    _say(config, done)
+    return 0
+
+
+def _say(config: TrainAvoidConfig, done: Any) -> None:
+    if config.json:
+        emit_json({"folder": str(done.folder), "finished": done.finished, "iterations": done.iteration, **done.figures})
+        return
+    if not done.finished:
+        print(f"Stopped after the minutes it was given, at step {done.iteration:,}; the same command goes on from there.")
+        return
+    columns = ("top speed [m/s]", "m^2 per tree", "success [%]", "touched [%]", "mean speed [m/s]")
+    rows: list[tuple[Any, ...]] = []
+    for row in done.figures["flights"]:
+        shares = [100.0 * row[name] / row["flights"] for name in ("success", "touched")]
+        rows.append((row["speed_m_s"], row["area_m2"], *shares, row["mean_speed_m_s"]))
+    show_table(f"avoid, {done.figures['training_wall_s']:.0f} s of training", columns, rows)
+    print(f"Policy: {done.folder}, to fly with --pilot avoid:{done.folder}")

@@ -1,0 +1,48 @@
+"""What a user chooses about learning to avoid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from airworthy.core.schema import Bound, check_fields
+from airworthy.learning.machine import SEED_MAX, TrainingOptions
+
+__all__ = ["AvoidOptions"]
+
+
+@dataclass(frozen=True)
+class AvoidOptions(TrainingOptions):
+    """What is learnt, for how long, and how. Weights were chosen on forests of other seeds than those it is judged in.
+
+    Raises:
+        AirworthyError: A number is out of range.
+    """
+
+    seed: Annotated[int, Bound(0, SEED_MAX)] = 0
+    """Of weights, places, flights and noise."""
+    iterations: Annotated[int, Bound(1, 10_000_000)] = 1500
+    """Gradient steps, each after a window of all flights."""
+    env_count: Annotated[int, Bound(4, 65536)] = 256
+    """Flights at once."""
+    window: Annotated[int, Bound(2, 1000)] = 40
+    """Decisions that a gradient looks back; flights go on behind it."""
+    windows_per_flight: Annotated[int, Bound(1, 1000)] = 4
+    """After so many windows a flight begins anew, elsewhere."""
+    hidden: Annotated[int, Bound(1, 512)] = 128
+    """Width of the network's layers and of its memory."""
+    learning_rate: Annotated[float, Bound(0.0, 1.0, above=True)] = 1.5e-3
+    """Of AdamW, at its largest: it rises over 50 steps and falls by a cosine to a hundredth."""
+    place_count: Annotated[int, Bound(1, 100_000)] = 128
+    """Different places; each flight sees its own moved by a random way."""
+    fastest: Annotated[float, Bound(2.0, 30.0, "m/s")] = 12.0
+    """Top speeds are spread from 1.5 m/s to half a metre per second above it."""
+    collision_weight: Annotated[float, Bound(0.0, 1000.0)] = 5.0
+    """Of touching what must be kept off."""
+    nearness_weight: Annotated[float, Bound(0.0, 1000.0)] = 1.0
+    """Of being nearer than half a metre to it."""
+    blind: bool = False
+    """Learn with the image blanked: the baseline of what seeing is worth."""
+
+    def __post_init__(self) -> None:
+        check_fields(self, "AvoidOptions.")

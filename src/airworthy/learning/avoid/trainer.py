@@ -1,0 +1,143 @@
+"""Learns to avoid: windows of flights, their gradient, and a curriculum of places that grow denser with what is mastered."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import torch
+
+from airworthy.core.arrays import ArrayF32
+from airworthy.core.runs.checkpoints import Checkpoint
+from airworthy.learning.avoid.config import AvoidOptions
+from airworthy.learning.avoid.flights import SLOWEST, AvoidFlights
+from airworthy.learning.avoid.loss import AvoidTick, window_loss
+from airworthy.learning.avoid.network import AvoidNet
+from airworthy.learning.avoid.places import draw_places
+from airworthy.learning.machine import ModelState
+from airworthy.pilots.avoid_policy.contract import AvoidContract
+from airworthy.pilots.avoid_policy.sight import RATE
+
+__all__ = ["FLOWN_MARGIN", "AvoidTraining"]
+
+FLOWN_MARGIN = 0.25
+"""That a policy is told in flight [m]: the vehicle's radius of 0.15 m and a hand's breadth; chosen on forests of seed 101."""
+_WARM_UP = 50
+"""Gradient steps over which the rate rises; ours."""
+_GRADIENT_NORM = 1.0
+"""A longer gradient is shortened (specification, section 6: clip at 0.5 to 1)."""
+_WEIGHT_DECAY = 1e-3
+_QUARTERS = 4
+
+
+class AvoidTraining:
+    """A training under way; the same options give the same bits on the same machine.
+
+    Args:
+        options: What to learn, and how.
+        threads: Most threads of the kernel; the numbers are the same.
+    """
+
+    def __init__(self, options: AvoidOptions, threads: int | None = None):
+        self.options, self.iteration, self.skipped = options, 0, 0
+        torch.manual_seed(options.seed % (1 << 63))
+        self.net = AvoidNet(options.hidden)
+        self._adam = torch.optim.AdamW(self.net.parameters(), options.learning_rate, weight_decay=_WEIGHT_DECAY)
+        self._state = ModelState(self.net, torch.device("cpu"))
+        places = draw_places(options.place_count, options.seed)
+        self.flights = AvoidFlights(options.env_count, places, options.hidden, options.fastest, options.blind, threads)
+        self.flights.begin(np.arange(options.env_count), self._rng(0))
+        self.parts: dict[str, float] = {}
+        """Of the last window's cost, before their weights."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether all is learnt."""
+        return self.iteration >= self.options.iterations
+
+    @property
+    def env_steps(self) -> int:
+        """Decisions so far, over all flights."""
+        return self.iteration * self.options.window * self.options.env_count
+
+    def _rng(self, stream: int) -> np.random.Generator:
+        """Of this iteration: what is drawn depends on nothing that was drawn before it."""
+        return np.random.default_rng([self.options.seed, self.iteration, stream])
+
+    def step(self) -> float:
+        """Fly a window of all flights and learn from it; returns its cost."""
+        o, flights, noise = self.options, self.flights, torch.Generator()
+        rng = self._rng(1)
+        noise.manual_seed(int(rng.integers(1 << 62)))
+        if self.iteration:
+            self._renew()
+        for group in self._adam.param_groups:
+            group["lr"] = o.learning_rate * self._rate_share()
+        ticks: list[AvoidTick] = [flights.tick(self.net, noise, rng) for _ in range(o.window)]
+        cost, self.parts = window_loss(ticks, flights.before, o.collision_weight, o.nearness_weight)
+        self._adam.zero_grad()
+        cost.backward()
+        norm = float(torch.nn.utils.clip_grad_norm_(self.net.parameters(), _GRADIENT_NORM))
+        # One flight that ran away must not end a training: its window is not learnt from.
+        if math.isfinite(norm):
+            self._adam.step()
+        else:
+            self.skipped += 1
+        self.parts["gradient_norm"] = norm
+        flights.detach(torch.stack([t.velocity for t in ticks]))
+        self.iteration += 1
+        return float(cost.detach())
+
+    def _renew(self) -> None:
+        """Rate the flights whose time has come, and begin them anew."""
+        o = self.options
+        ids = np.arange(self.iteration % o.windows_per_flight, o.env_count, o.windows_per_flight)
+        # Of the first flights most are cut short, so that later ones end at different times.
+        if self.iteration >= o.windows_per_flight:
+            self.flights.rate(ids, o.windows_per_flight * o.window / RATE)
+        self.flights.begin(ids, self._rng(0))
+
+    def _rate_share(self) -> float:
+        fall = 0.5 * (1.0 + math.cos(math.pi * self.iteration / self.options.iterations))
+        return min(1.0, (self.iteration + 1) / _WARM_UP) * (0.01 + 0.99 * fall)
+
+    def metrics(self, cost: float) -> dict[str, Any]:
+        """Return what is written down of the last window; of levels and speeds by quarters of the top speeds."""
+        f, n = self.flights, self.options.env_count // _QUARTERS
+        parts = [slice(k * n, (k + 1) * n) for k in range(_QUARTERS)]
+        row: dict[str, Any] = {"cost": cost, **self.parts, "skipped": self.skipped}
+        row["touched_share"] = float(f.hit.float().mean())
+        row["level"] = [round(float(f.level[part].mean()), 4) for part in parts]
+        row["speed_m_s"] = [round(float(f.v[part].norm(dim=1).mean()), 3) for part in parts]
+        return row
+
+    @property
+    def top_speeds(self) -> list[float]:
+        """Middles of the quarters of the top speeds [m/s]."""
+        width = self.options.fastest + 0.5 - SLOWEST
+        return [SLOWEST + width * (k + 0.5) / _QUARTERS for k in range(_QUARTERS)]
+
+    @property
+    def weights(self) -> dict[str, ArrayF32]:
+        """Tensors of the policy as it is."""
+        return self._state.weights("last")
+
+    @property
+    def contract(self) -> AvoidContract:
+        """What the policy learnt for, and how far it came."""
+        told = {"iterations": self.iteration, "env_steps": self.env_steps, "options": asdict(self.options)}
+        return AvoidContract(self.options.hidden, FLOWN_MARGIN, self.options.fastest, self.options.blind, told)
+
+    def save(self) -> Checkpoint:
+        """Everything that the next step depends on."""
+        arrays = self._state.arrays(dict(self.net.named_parameters()), self._adam) | self.flights.arrays()
+        return Checkpoint(self.iteration, arrays, {"skipped": self.skipped})
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on from what `save` gave, to the same bits."""
+        self._state.restore(checkpoint.arrays)
+        self._state.restore_moments(checkpoint.arrays, dict(self.net.named_parameters()), self._adam)
+        self.flights.restore(checkpoint.arrays)
+        self.iteration, self.skipped = checkpoint.number, int(checkpoint.notes["skipped"])

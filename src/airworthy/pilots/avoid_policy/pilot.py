@@ -1,0 +1,224 @@
+"""Flies an avoiding policy: its network on NumPy, and the pilot around it.
+
+The pilot decides when its camera gives an image, 15 times a second, and holds the acceleration in between. It knows its
+velocity and attitude, and where its goal lies; of obstacles it knows what its image shows and what its memory kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from airworthy.core.arrays import Array, ArrayBool, ArrayF32
+from airworthy.core.errors import AirworthyError
+from airworthy.core.frames import to_matrix, wrap_angle
+from airworthy.pilots.avoid_policy.contract import GAIN, AvoidContract, read_avoid_folder, tensor_shapes
+from airworthy.pilots.avoid_policy.sight import CAMERA, RATE, image_input, pooled, turned
+from airworthy.pilots.pilot import SENSOR, Observation
+from airworthy.simulation.simulator import Simulator
+from airworthy.trajectories import Course, Trajectory
+
+__all__ = [
+    "GRAVITY",
+    "LEAST_LIFT",
+    "THRUST_MAX",
+    "TURN",
+    "AvoidPilot",
+    "AvoidPolicy",
+    "avoid_pilot",
+    "limited",
+    "read_avoid_policy",
+    "towards",
+]
+
+GRAVITY = 9.81
+THRUST_MAX = 30.0
+"""Longest thrust that is asked for, per mass [m/s^2]: of the vehicle that is flown, four fifths of what it has."""
+LEAST_LIFT = 3.0
+"""Least vertical part of it [m/s^2]: nobody flies head down."""
+TURN = 5.0
+"""Weight of the present heading against the wish, each decision: it turns to the goal within about six (specification 7.2)."""
+_SLOPE = np.float32(0.05)
+"""Of the leaky rectifier."""
+_YAW_GAIN, _YAW_RATE_MAX = 6.0, 6.0
+"""Of the loop that turns the vehicle to the heading [1/s], and its largest rate [rad/s]; ours."""
+
+
+def limited(asked: Any, ops: Any) -> Any:
+    """Return an acceleration [m/s^2], (env, 3), whose thrust a vehicle gives: at most `THRUST_MAX`, at least `LEAST_LIFT` up.
+
+    Args:
+        asked: Net of gravity, world, (env, 3).
+        ops: The module of arrays: torch or NumPy.
+    """
+    lift = ops.clip(asked[:, 2:3] + GRAVITY, LEAST_LIFT, THRUST_MAX)
+    across = asked[:, 0:2]
+    length = ops.sqrt((across * across).sum(1, keepdims=True) + 1e-12)
+    # Height first: what is left of the thrust goes sideways.
+    room = ops.sqrt(ops.clip(THRUST_MAX * THRUST_MAX - lift * lift, 1e-6, THRUST_MAX * THRUST_MAX))
+    kept = across * ops.clip(room / length, 0.0, 1.0)
+    return ops.concatenate([kept, lift - GRAVITY], 1)
+
+
+def towards(goal: Array, position: Array, speed: Array) -> tuple[Array, Array]:
+    """Wanted velocity [m/s] and direction, (env, 3) each: to the goal, at most so fast.
+
+    Args:
+        goal: World [m], (env, 3).
+        position: World [m], (env, 3).
+        speed: Cap [m/s], (env,).
+    """
+    way = goal - position
+    length = np.sqrt((way * way).sum(1, keepdims=True))
+    direction = way / np.maximum(length, 0.1)
+    return direction * np.minimum(length, speed[:, None]), direction
+
+
+@dataclass(frozen=True)
+class AvoidPolicy:
+    """A contract and the network that it describes."""
+
+    contract: AvoidContract
+    weights: Mapping[str, ArrayF32]
+    """By the names of `tensor_shapes`."""
+
+    def __post_init__(self) -> None:
+        for name, shape in tensor_shapes(self.contract.hidden).items():
+            if name not in self.weights or self.weights[name].shape != shape:
+                raise AirworthyError(f"An avoiding policy lacks the tensor {name!r} of shape {shape}.")
+
+    def decide(self, depth: ArrayF32, state: Array, memory: ArrayF32) -> tuple[ArrayF32, ArrayF32]:
+        """Return outputs (env, 6) and the memory after them (env, hidden).
+
+        Args:
+            depth: Of `sight.pooled`, (env, 192) [m].
+            state: (env, 10), see `contract.STATE`.
+            memory: Before, (env, hidden); zero at a flight's beginning.
+        """
+        w, n = self.weights, self.contract.hidden
+        image = image_input(depth, np.clip).astype(np.float32)
+        if self.contract.blind:
+            image = np.zeros_like(image)
+        seen = _leaky(_product(w["image.weight"], image, w["image.bias"]) + _product(w["state.weight"], state, None))
+        new, old = _product(w["input.weight"], seen, w["input.bias"]), _product(w["memory.weight"], memory, w["memory.bias"])
+        gates = 1.0 / (1.0 + np.exp(-(new[:, : 2 * n] + old[:, : 2 * n])))
+        candidate = np.tanh(new[:, 2 * n :] + gates[:, :n] * old[:, 2 * n :])
+        after = candidate + gates[:, n:] * (memory - candidate)
+        return _product(w["out.weight"], _leaky(after), w["out.bias"]), after.astype(np.float32)
+
+
+def _leaky(x: ArrayF32) -> ArrayF32:
+    return np.where(x > 0.0, x, _SLOPE * x)
+
+
+def _product(weight: ArrayF32, x: Any, bias: ArrayF32 | None) -> ArrayF32:
+    """x W' + b, one input after the other: the order of a matrix product's sums depends on how many rows there are."""
+    rows = np.ascontiguousarray(np.asarray(x, np.float32).T)
+    total = np.zeros((len(weight), rows.shape[1]), np.float32) if bias is None else np.repeat(bias[:, None], rows.shape[1], 1)
+    for column, row in zip(np.ascontiguousarray(weight.T), rows, strict=True):
+        total += column[:, None] * row
+    return np.ascontiguousarray(total.T)
+
+
+def read_avoid_policy(folder: str | Path) -> AvoidPolicy:
+    """Return the policy of a folder that `airworthy train avoid` wrote.
+
+    Raises:
+        AssetError: A file is missing, too large, damaged, of another kind, or not the one that the contract names.
+    """
+    return AvoidPolicy(*read_avoid_folder(folder))
+
+
+class AvoidPilot:
+    """Flies to goals by an avoiding policy.
+
+    Args:
+        policy: Decides.
+        goal: Where to, world [m], (env, 3); a function of times (env,) where it moves.
+        speed: Cap, (env,) [m/s].
+    """
+
+    name = "avoid"
+    level = "acceleration"
+    observes = ("position", "velocity", "attitude", SENSOR + CAMERA)
+
+    def __init__(self, policy: AvoidPolicy, goal: Any, speed: Array):
+        self.policy, self._goal, self.speed = policy, goal, np.asarray(speed, np.float64)
+        count, hidden = len(self.speed), policy.contract.hidden
+        self._memory = np.zeros((count, hidden), np.float32)
+        self._heading = np.tile([1.0, 0.0], (count, 1))
+        self._asked = np.zeros((count, 3))
+        self._number = np.full(count, -1, np.int64)
+        self._time = np.full(count, np.inf)
+        self.decisions = np.zeros(count, np.int64)
+        """(env,) since the flight began."""
+
+    def goal(self, time: Array) -> Array:
+        """Goals (env, 3) at times (env,)."""
+        return np.asarray(self._goal(time) if callable(self._goal) else self._goal, np.float64)
+
+    def command(self, observation: Observation) -> Array:
+        """Return accelerations of the heading's frame [m/s^2] and yaw rates [rad/s], (env, 4)."""
+        sample = observation.sample(CAMERA)
+        axes = to_matrix(observation["attitude"])
+        nose = axes[:, :2, 0] / np.maximum(np.linalg.norm(axes[:, :2, 0], axis=1, keepdims=True), 1e-9)
+        begun = observation.time < self._time
+        self._memory[begun], self._heading[begun], self._asked[begun], self.decisions[begun] = 0.0, nose[begun], 0.0, 0
+        new = sample.valid & (begun | (sample.number != self._number))
+        self._time, self._number = np.array(observation.time), np.where(sample.valid, sample.number, -1)
+        if new.any():
+            self._decide(observation, axes, nose, new)
+        wish = np.arctan2(self._heading[:, 1], self._heading[:, 0]) - np.arctan2(nose[:, 1], nose[:, 0])
+        rate = np.clip(_YAW_GAIN * wrap_angle(wish), -_YAW_RATE_MAX, _YAW_RATE_MAX)
+        return np.concatenate([turned(self._asked, nose), rate[:, None]], axis=1)
+
+    def _decide(self, observation: Observation, axes: Array, nose: Array, new: ArrayBool) -> None:
+        wanted, direction = towards(
+            self.goal(np.asarray(observation.time)), np.asarray(observation["position"], np.float64), self.speed
+        )
+        parts = [turned(np.asarray(v, np.float64), nose) for v in (observation["velocity"], wanted, axes[:, :, 2])]
+        state = np.concatenate([*parts, np.full((len(nose), 1), self.policy.contract.margin)], axis=1)[new]
+        depth = pooled(observation.sample(CAMERA).data["depth"][new])
+        out, self._memory[new] = self.policy.decide(depth, state, self._memory[new])
+        asked = turned(np.asarray(GAIN * out[:, :3] - out[:, 3:], np.float64), nose[new], back=True)
+        self._asked[new] = limited(asked, np)
+        # The heading follows the goal as in training, one share per decision.
+        turning = TURN * self._heading[new] + direction[new, :2]
+        self._heading[new] = turning / np.maximum(np.linalg.norm(turning, axis=1, keepdims=True), 1e-9)
+        self.decisions[new] += 1
+
+
+AHEAD_S = 3.0
+"""By so much a followed path's point lies ahead that is flown to [s]: as far as a policy learnt to look for its way; ours."""
+_SPEED_SAMPLES = 200
+
+
+def avoid_pilot(policy: str | Path | AvoidPolicy, simulator: Simulator, path: Course | Trajectory) -> AvoidPilot:
+    """Return the pilot that flies along a path and avoids what stands in it: its goal is where the path is three seconds on.
+
+    Args:
+        policy: What `read_avoid_policy` gave, or its folder.
+        simulator: Whose vehicles fly.
+        path: Where to; its largest speed is the cap.
+
+    Raises:
+        AssetError: The folder holds no policy.
+        AirworthyError: The simulator takes commands more rarely than it decides, a vehicle cannot give the thrust, or the path
+            is faster than what the policy learnt.
+    """
+    held = policy if isinstance(policy, AvoidPolicy) else read_avoid_policy(policy)
+    if (rate := simulator.config.control_rate) < RATE - 1e-6:
+        raise AirworthyError(f"The policy decides at {RATE:g} Hz, the simulator takes commands at {rate:g} Hz: raise it.")
+    trajectory = path.trajectory() if isinstance(path, Course) else path
+    speeds = np.linalg.norm(trajectory.sample(np.linspace(0.0, trajectory.duration, _SPEED_SAMPLES)).velocity, axis=-1)
+    if (fastest := float(speeds.max())) > held.contract.speed + 0.5:
+        raise AirworthyError(
+            f"The path is flown at up to {fastest:.1f} m/s, and the policy learnt to avoid at up to {held.contract.speed:g}"
+            " m/s: give it a lower --speed."
+        )
+    cap = np.full(simulator.env_count, max(fastest, 0.5))
+    return AvoidPilot(held, lambda time: trajectory.sample(time + AHEAD_S).position, cap)
