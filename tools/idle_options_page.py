@@ -25,6 +25,7 @@ from airworthy.gates.training.options import IDLE_RULES as BOUNDARY_RULES
 from airworthy.learning.datasets.config import IDLE_RULES as DATASET_RULES
 from airworthy.learning.datasets.job import CLUSTER_WORKS
 from airworthy.learning.gradient.config import IDLE_RULES as HOVER_RULES
+from airworthy.learning.native_ppo.config import IDLE_RULES as MOTOR_COMMAND_RULES
 from airworthy.learning.svnet.options import IDLE_RULES as SVNET_RULES
 from airworthy.learning.svnet.options import RUN_RULES
 from airworthy.scenes.catalogue import IDLE_RULES as SOURCE_RULES
@@ -35,6 +36,7 @@ COMMANDS: dict[str, Sequence[IdleRule]] = {
     "airworthy synthesize": (*DATASET_RULES, CLUSTER_WORKS),
     "airworthy synthesize gates": LABEL_RULES,
     "airworthy train hover": (*HOVER_RULES, *ROTORS_RULES),
+    "airworthy train motor_command": MOTOR_COMMAND_RULES,
     "airworthy train svnet": (*SVNET_RULES, *RUN_RULES),
     "airworthy train boundary": BOUNDARY_RULES,
     "airworthy bench navigation": NAVIGATION_RULES,

@@ -227,17 +227,18 @@ def synthesize(out: str | Path = "runs/synthesize", *, workers: int = 1, device:
 
 
 @raises_in_keywords
-def train(kind: str, data: Any, out: str | Path | None = None, *, quiet: bool = True, **options: Any) -> Result:
+def train(kind: str, data: Any = None, out: str | Path | None = None, *, quiet: bool = True, **options: Any) -> Result:
     """Train a network, or go on with a training that was stopped.
 
     Args:
-        kind: hover, a policy that commands motors; svnet, a visuomotor policy; or boundary, a network from gates to speeds and
-            times.
-        data: Of hover the vehicle, a record, a name or a file; else the folder of a data set (`synthesize`) or of labels, or
-            what made it.
+        kind: hover, a policy that commands motors; motor_command, the same by Aerial Gym's task; svnet, a visuomotor policy; or
+            boundary, a network from gates to speeds and times.
+        data: Of hover the vehicle, a record, a name or a file; of motor_command nothing, since it is tinyprop's; else the
+            folder of a data set (`synthesize`) or of labels, or what made it.
         out: Folder of the training; None: runs/KIND.
         quiet: Show no progress.
-        options: Of hover fields of `learning.HoverConfig`; else of `learning.SvNetOptions` and `learning.RunOptions`, or of
+        options: Of hover fields of `learning.HoverConfig`, of motor_command of `learning.MotorCommandConfig`, and of both
+            `tensorboard` and `minutes`; else of `learning.SvNetOptions` and `learning.RunOptions`, or of
             their like in `gates`.
 
     Returns:
@@ -249,10 +250,15 @@ def train(kind: str, data: Any, out: str | Path | None = None, *, quiet: bool = 
     """
     from airworthy import gates, learning
 
-    if kind == "hover":
-        return _train_hover(data, Path(f"runs/{kind}" if out is None else out), quiet, options)
-    folder = data.folder if isinstance(data, Result) else Path(data)
     where = Path(f"runs/{kind}" if out is None else out)
+    if kind == "motor_command":
+        return _train_motor_command(data, where, quiet, options)
+    if data is None:
+        what = {"hover": "a vehicle", "svnet": "a folder of pairs", "boundary": "a folder of labels"}.get(kind, "data")
+        raise AirworthyError(f"{kind} needs what it learns from, {what}: aw.train({kind!r}, DATA).")
+    if kind == "hover":
+        return _train_hover(data, where, quiet, options)
+    folder = data.folder if isinstance(data, Result) else Path(data)
     done: Any
     if kind == "svnet":
         what, run = configured("train svnet", options, learning.SvNetOptions, learning.RunOptions)
@@ -262,18 +268,48 @@ def train(kind: str, data: Any, out: str | Path | None = None, *, quiet: bool = 
         what, run = configured("train boundary", options, gates.BoundaryOptions, gates.BoundaryRunOptions)
         done = gates.train_boundary(gates.read_labels(folder), where, what, run, quiet=quiet)
     else:
-        raise unknown_name("kind of network", kind, ("hover", "svnet", "boundary"))
+        raise unknown_name("kind of network", kind, ("hover", "motor_command", "svnet", "boundary"))
     return Result(done.folder, done.figures, done, done.folder / REPORT, (done.folder / "training.jsonl",))
 
 
 def _train_hover(item: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
     from airworthy import learning
 
-    (config,) = configured("train hover", options, learning.HoverConfig)
-    judged = ("flights", "grid_flights", "mpc_flights", "film_flights")
-    protocol = learning.HoverProtocol(**{name: getattr(config, name) for name in judged})
+    told = {name: options[name] for name in _TOLD if name in options}
+    rest = {name: value for name, value in options.items() if name not in _TOLD}
+    (config,) = configured("train hover", rest, learning.HoverConfig)
     flown = item if isinstance(item, Vehicle) else named_vehicle(str(item))
-    done = learning.train_hover(flown, out, config.options(config.seed), protocol, quiet=quiet)
+    return _trained(flown, out, config, learning.HoverProtocol(**_judged(config)), {**told, "quiet": quiet})
+
+
+def _train_motor_command(item: Any, out: Path, quiet: bool, options: Mapping[str, Any]) -> Result:
+    from airworthy import learning
+
+    name = item.name if isinstance(item, Vehicle) else item
+    if name not in (None, "tinyprop"):
+        raise AirworthyError(
+            f"motor_command is learnt on tinyprop, as published, not on {name!r}: learn hover with this vehicle."
+        )
+    told = {name: options[name] for name in _TOLD if name in options}
+    rest = {name: value for name, value in options.items() if name not in _TOLD}
+    (config,) = configured("train motor_command", rest, learning.MotorCommandConfig)
+    protocol = learning.HoverProtocol(**_judged(config), reach_m=learning.MOTOR_COMMAND_REACH_M)
+    return _trained(named_vehicle("tinyprop"), out, config, protocol, {**told, "quiet": quiet})
+
+
+_TOLD = ("minutes", "tensorboard")
+"""Of a training, what it does not depend on."""
+
+
+def _judged(config: Any) -> dict[str, int]:
+    """Of flights, by their names in the protocol."""
+    return {name: getattr(config, name) for name in ("flights", "grid_flights", "mpc_flights", "film_flights")}
+
+
+def _trained(flown: Vehicle, out: Path, config: Any, protocol: Any, told: Mapping[str, Any]) -> Result:
+    from airworthy import learning
+
+    done = learning.train_hover(flown, out, config.options(config.seed), protocol, device=config.device, **told)
     return Result(done.folder, dict(done.figures), done, done.report, (done.folder / "metrics.jsonl",))
 
 

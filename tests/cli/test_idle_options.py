@@ -27,6 +27,7 @@ from airworthy.gates.labels.job import synthesize_gates
 from airworthy.gates.training import BoundaryOptions, train_boundary
 from airworthy.learning import HoverConfig
 from airworthy.learning.datasets import DatasetConfig, synthesize_dataset
+from airworthy.learning.native_ppo.config import MotorCommandConfig
 from airworthy.learning.svnet import RunOptions, SvNetOptions, train_svnet
 from airworthy.scenes import Scene, scene
 from airworthy.scenes.catalogue import SceneArguments
@@ -109,8 +110,10 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
     "airworthy train hover": [
         (_bare(HoverConfig, trainer="native_ppo", window=50, iterations=100, history=2, delay=1),),
         (_bare(HoverConfig, steps=1000),),
+        (_bare(HoverConfig, device="cuda"),),
         (_bare(TrainHoverConfig, rotors=Path("rotors.toml")),),
     ],
+    "airworthy train motor_command": [(_bare(MotorCommandConfig, device="cuda"),)],
     "airworthy train svnet": [
         (SvNetOptions(variant="no_rma", form="code", history_dropout=0.1),),
         (SvNetOptions(variant="no_pretrain", history_epochs=3, history_batch=8, history_rate=1e-3, normalize=True),),
@@ -228,6 +231,8 @@ def test_every_option_of_every_rule_is_refused(rule: IdleRule, example: tuple[An
         ),
         ((TrainHoverConfig(iterations=100, delay=1, vehicle="a.urdf", rotors=Path("r.toml")),), "airworthy train hover"),
         ((TrainHoverConfig(trainer="native_ppo", steps=100_000),), "airworthy train hover"),
+        ((TrainHoverConfig(trainer="ppo", steps=100_000, device="auto"),), "airworthy train hover"),
+        ((MotorCommandConfig(trainer="ppo", device="cuda:1"),), "airworthy train motor_command"),
         ((BoundaryOptions(alpha=5.0, rate_step=20, gamma=0.5, noise_on="physical"),), "airworthy train boundary"),
         ((SvNetOptions(history_epochs=3, view=112, form="code"),), "airworthy train svnet"),
     ],

@@ -13,6 +13,7 @@ from airworthy.learning.environments import Judgement, VectorTask
 from airworthy.learning.environments.tasks import HoverTask, MotorCommand
 from airworthy.learning.native_ppo import NativePpo, PpoOptions, generalized_advantages
 from airworthy.learning.native_ppo.loss import ppo_loss
+from airworthy.learning.native_ppo.shared import adapted_rate
 from airworthy.learning.native_ppo.twin import loss_gradient
 
 OPTIONS: dict[str, Any] = {"hidden": (16, 8), "rollout": 8, "minibatches": 2, "epochs": 2, "seed": 3}
@@ -88,21 +89,16 @@ def test_the_loss_is_the_published_one() -> None:
 def test_the_rate_follows_the_divergence(share: float, factor: float) -> None:
     """It rises below half of the target, falls above twice of it, and stays between."""
     target = 0.015625  # a power of two: half and twice of it are exact
-    made = trainer(target_divergence=target, learning_rate=1e-3)
-    made._adapt(share * target)
-    assert made.learning_rate == pytest.approx(1e-3 * factor, rel=1e-15)
+    assert adapted_rate(1e-3, share * target, target) == pytest.approx(1e-3 * factor, rel=1e-15)
 
 
 def test_the_rate_stays_within_bounds_and_without_a_target_as_it_is() -> None:
-    made = trainer(target_divergence=0.01, learning_rate=1e-3)
     for divergence, bound in ((1.0, 1e-5), (0.0, 1e-2)):
+        rate = 1e-3
         for _ in range(30):
-            made._adapt(divergence)
-        assert made.learning_rate == bound
-    fixed = trainer(target_divergence=0.0, learning_rate=1e-3)
-    for divergence in (0.0, 1.0):
-        fixed._adapt(divergence)
-        assert fixed.learning_rate == 1e-3
+            rate = adapted_rate(rate, divergence, 0.01)
+        assert rate == bound
+        assert adapted_rate(1e-3, divergence, 0.0) == 1e-3
 
 
 def test_a_rollout_is_what_environments_and_network_do_one_by_one() -> None:

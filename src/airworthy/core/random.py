@@ -87,7 +87,7 @@ def flight_key(seed: int, flight_id: ArrayLike, episode: ArrayLike = 0) -> Array
     return np.stack([np.full_like(flight, low), np.full_like(flight, high), flight, episode], axis=-1)
 
 
-def words(key: ArrayU32, step: ArrayLike, stream: Stream, count: int) -> ArrayU32:
+def words(key: ArrayU32, step: ArrayLike, stream: Stream, count: int, first: int = 0) -> ArrayU32:
     """`count` random words (a multiple of 4) per key, shape (..., count).
 
     Args:
@@ -95,10 +95,12 @@ def words(key: ArrayU32, step: ArrayLike, stream: Stream, count: int) -> ArrayU3
         step: Of the flight, (...), 32 bits.
         stream: Which use of random numbers; streams are independent of each other.
         count: Numbers per key.
+        first: How many are left out before them, a multiple of 4.
     """
     step_array = np.asarray(step, np.uint32)
     counter = np.zeros((*step_array.shape, count // 4, 4), np.uint32)
-    counter[..., 0], counter[..., 1], counter[..., 2] = step_array[..., None], stream, np.arange(count // 4)
+    blocks = np.arange(first // 4, first // 4 + count // 4)
+    counter[..., 0], counter[..., 1], counter[..., 2] = step_array[..., None], stream, blocks
     drawn = threefry4x32(np.asarray(key)[..., None, :], counter)  # all blocks at once: a room draws hundreds
     return drawn.reshape(*drawn.shape[:-2], drawn.shape[-2] * drawn.shape[-1])
 
@@ -117,7 +119,7 @@ def uniforms(key: ArrayU32, step: ArrayLike, stream: Stream, count: int) -> Arra
     return ((drawn >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23
 
 
-def normals(key: ArrayU32, step: ArrayLike, stream: Stream, count: int) -> Array:
+def normals(key: ArrayU32, step: ArrayLike, stream: Stream, count: int, first: int = 0) -> Array:
     """Return standard normal numbers by Box-Muller, shape (..., count); at most 5.77 in magnitude.
 
     Args:
@@ -125,8 +127,9 @@ def normals(key: ArrayU32, step: ArrayLike, stream: Stream, count: int) -> Array
         step: Of the flight, (...), 32 bits.
         stream: Which use of random numbers; streams are independent of each other.
         count: Numbers per key.
+        first: How many are left out before them, a multiple of 4.
     """
-    drawn = words(key, step, stream, -(-count // 4) * 4)
+    drawn = words(key, step, stream, -(-count // 4) * 4, first)
     first, second = drawn[..., 0::2], drawn[..., 1::2]
     radius = np.sqrt(-2.0 * np.log(((first >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23))
     # Quadrant and the angle in it are taken apart, since the kernel's series for sine and cosine hold in [-pi/4, pi/4) alone.

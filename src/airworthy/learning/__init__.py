@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from airworthy.learning.gradient.evaluation import HoverProtocol
     from airworthy.learning.gradient.run import train_hover
     from airworthy.learning.native_ppo import NativePpo, PpoOptions
+    from airworthy.learning.native_ppo.config import MOTOR_COMMAND_REACH_M, MotorCommandConfig
+    from airworthy.learning.ppo import TorchPpo, TorchPpoOptions
     from airworthy.learning.svnet import ExpertPairs, RunOptions, SvNetOptions, TrainedSvNet, train_svnet
     from airworthy.learning.svnet.adaptation import AdaptationConfig, measure_adaptation
     from airworthy.learning.synthesis import (
@@ -66,13 +68,13 @@ else:
     # fmt: on
 
 __all__ = [
-    "NOISE_LEVELS", "AdaptationConfig", "Curriculum", "DatasetConfig", "ExpertDataset", "ExpertPairs",
-    "FlightConditions", "GradientOptions", "GradientTraining", "GymnasiumFlight", "GymnasiumVector", "HoverConfig",
-    "HoverProtocol", "HoverTask", "ImageStack", "Judgement", "L2fPosition", "Made", "MotorCommand", "NativePpo",
-    "PathTracking", "PositionByAcceleration", "PositionByAttitude", "PositionByVelocity", "PpoOptions",
-    "Px4MotorCommand", "Recovery", "RolloutPlan", "Rollouts", "RslRlEnv", "RunOptions", "SkrlEnv", "StableBaselinesEnv",
-    "Stages", "StepResult", "SvNetOptions", "SynthesisConfig", "TrainedSvNet", "VectorTask", "export_lerobot",
-    "export_onnx", "export_policy", "flight_camera", "learning_task", "learning_tasks", "measure_adaptation",
-    "noise_level", "read_manifest", "register_gymnasium", "register_task", "roll_out", "synthesize_dataset",
-    "train_hover", "train_svnet", "write_motor_policy",
+    "MOTOR_COMMAND_REACH_M", "NOISE_LEVELS", "AdaptationConfig", "Curriculum", "DatasetConfig", "ExpertDataset",
+    "ExpertPairs", "FlightConditions", "GradientOptions", "GradientTraining", "GymnasiumFlight", "GymnasiumVector",
+    "HoverConfig", "HoverProtocol", "HoverTask", "ImageStack", "Judgement", "L2fPosition", "Made", "MotorCommand",
+    "MotorCommandConfig", "NativePpo", "PathTracking", "PositionByAcceleration", "PositionByAttitude", "PositionByVelocity",
+    "PpoOptions", "Px4MotorCommand", "Recovery", "RolloutPlan", "Rollouts", "RslRlEnv", "RunOptions", "SkrlEnv",
+    "StableBaselinesEnv", "Stages", "StepResult", "SvNetOptions", "SynthesisConfig", "TorchPpo", "TorchPpoOptions",
+    "TrainedSvNet", "VectorTask", "export_lerobot", "export_onnx", "export_policy", "flight_camera", "learning_task",
+    "learning_tasks", "measure_adaptation", "noise_level", "read_manifest", "register_gymnasium", "register_task",
+    "roll_out", "synthesize_dataset", "train_hover", "train_svnet", "write_motor_policy",
 ]  # fmt: skip

@@ -91,6 +91,8 @@ class TrainingRunOptions:
     """Between two checkpoints [min]."""
     minutes: float = 0.0
     """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
+    tensorboard: bool = False
+    """Write curves for TensorBoard, too."""
 
     def __post_init__(self) -> None:
         check_fields(self)

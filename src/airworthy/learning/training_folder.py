@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -28,11 +28,13 @@ if TYPE_CHECKING:  # it loads torch
     from airworthy.learning.machine import Machine
 
 __all__ = [
+    "EVENTS",
     "FIGURES_FILE",
     "IDENTITY_FILE",
     "LAST_FILE",
     "REPORT_FILE",
     "TRAINING_LOG_FILE",
+    "EventFiles",
     "TrainingFolder",
     "TrainingNames",
     "TrainingWork",
@@ -42,6 +44,8 @@ __all__ = [
 ]
 
 IDENTITY_FILE, CHECKPOINTS = "training.json", "checkpoints"
+EVENTS = "tensorboard"
+"""Folder of event files, where they are asked for."""
 TRAINING_LOG_FILE, FIGURES_FILE, REPORT_FILE, LAST_FILE = (
     "training.jsonl",
     "report.json",
@@ -52,6 +56,52 @@ _AGAIN = "This training was finished and is not whole any more: delete its folde
 
 Outcome = TypeVar("Outcome")
 Stopped = Callable[[], bool]
+
+
+Scalars = Callable[[Mapping[str, Any]], tuple[int, Mapping[str, float]]]
+
+
+class EventFiles:
+    """Rows of a training log as event files of TensorBoard, whatever the trainer.
+
+    What a run that goes on had written already is written again, so that no point is there twice.
+
+    Args:
+        folder: For the files.
+        scalars: Of a row: its step, and numbers by name.
+        rows: So far.
+
+    Raises:
+        AirworthyError: TensorBoard, or torch, which has its writer, is not installed.
+    """
+
+    def __init__(self, folder: Path, scalars: Scalars, rows: Sequence[Mapping[str, Any]] = ()):
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError as error:
+            raise AirworthyError("Curves for TensorBoard need its package: pip install 'airworthy[learn]'.") from error
+
+        for old in folder.glob("events.out.tfevents.*"):
+            old.unlink()
+        self._writer: Any = SummaryWriter(str(folder))
+        self._scalars, self._written = scalars, 0
+        self.follow(rows)
+
+    def __enter__(self) -> EventFiles:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+
+    def follow(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write the rows of a log that are not written yet."""
+        for row in rows[self._written :]:
+            step, numbers = self._scalars(row)
+            for name, value in numbers.items():
+                self._writer.add_scalar(name, value, step)
+        if len(rows) > self._written:
+            self._written = len(rows)
+            self._writer.flush()
 
 
 class TrainingWork(Protocol):

@@ -62,12 +62,14 @@ class TrainHoverConfig(HoverConfig):
     """Train so many, from --seed on, each in a folder of its own below --out; the summary there has all of them."""
     minutes: Annotated[float, Bound(0.0)] = 0.0
     """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
+    tensorboard: bool = False
+    """Write event files of TensorBoard, too, with torch, to --out/tensorboard."""
     json: bool = False
     """Print JSON, and no progress."""
 
     def command(self) -> str:
         """Return the exact command that makes it again."""
-        return command_line(PROG, self, leave_out=("json", "minutes"))
+        return command_line(PROG, self, leave_out=("json", "minutes", "tensorboard"))
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,14 @@ class TrainMotorCommandConfig(MotorCommandConfig):
     """Train so many, from --seed on, each in a folder of its own below --out; the summary there has all of them."""
     minutes: Annotated[float, Bound(0.0)] = 0.0
     """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
+    tensorboard: bool = False
+    """Write event files of TensorBoard, too, with torch, to --out/tensorboard."""
     json: bool = False
     """Print JSON, and no progress."""
 
     def command(self) -> str:
         """Return the exact command that makes it again."""
-        return command_line(MOTOR_COMMAND_PROG, self, leave_out=("json", "minutes"))
+        return command_line(MOTOR_COMMAND_PROG, self, leave_out=("json", "minutes", "tensorboard"))
 
 
 def main(argv: list[str]) -> int:
@@ -118,7 +122,17 @@ def _train(
     vehicle: Vehicle,
     protocol: HoverProtocol,
 ) -> int:
-    told: dict[str, Any] = {"import_s": _IMPORT_S, "minutes": config.minutes, "quiet": config.json}
+    if config.trainer == "ppo":
+        from airworthy.cli.learning.train import load_torch  # the others learn without torch
+
+        load_torch()
+    told: dict[str, Any] = {
+        "import_s": _IMPORT_S,
+        "minutes": config.minutes,
+        "device": config.device,
+        "tensorboard": config.tensorboard,
+        "quiet": config.json,
+    }
     with stopped_by_terminate() as received:
         try:
             if config.seeds == 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,12 @@ from airworthy.gates.training.options import BoundaryOptions, BoundaryRunOptions
 from airworthy.gates.training.run import BoundaryRun
 from airworthy.learning.machine import computing, machine_for
 from airworthy.learning.training_folder import (
+    EVENTS,
     FIGURES_FILE,
     IDENTITY_FILE,
     LAST_FILE,
     REPORT_FILE,
+    EventFiles,
     TrainingFolder,
     TrainingNames,
     say,
@@ -478,7 +481,21 @@ def _learnt(work: BoundaryRun, folder: TrainingFolder, run: BoundaryRunOptions, 
         write_training_log(folder.folder, work.notes["journal"])
         _tell(work, quiet)
 
-    return folder.learn(work, work.epochs, work.options.epochs - work.epoch, run, saved=saved)
+    with ExitStack() as stack:
+        events = None
+        if run.tensorboard:
+            events = stack.enter_context(EventFiles(folder.folder / EVENTS, _scalars, work.notes["journal"]))
+
+        def stepped() -> None:
+            if events is not None:
+                events.follow(work.notes["journal"])
+
+        return folder.learn(work, work.epochs, work.options.epochs - work.epoch, run, stepped, saved)
+
+
+def _scalars(row: Mapping[str, Any]) -> tuple[int, Mapping[str, float]]:
+    """Epoch and curves of a row of the training log."""
+    return row["epoch"], {name: row[name] for name in ("train_loss", "held_out_loss", "rate")}
 
 
 def _tell(work: BoundaryRun, quiet: bool) -> None:

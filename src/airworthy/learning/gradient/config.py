@@ -15,6 +15,7 @@ from airworthy.learning.gradient.evaluation import DRAWN
 from airworthy.learning.gradient.trainer import HISTORY_MAX, GradientOptions
 from airworthy.learning.machine import SEED_MAX
 from airworthy.learning.native_ppo import PpoOptions, PpoTrainingOptions
+from airworthy.learning.ppo import TorchPpoOptions
 from airworthy.simulation import Randomization
 
 __all__ = ["DEFAULT_WORD", "IDLE_RULES", "TRAINERS", "HoverConfig", "randomization_of"]
@@ -22,6 +23,7 @@ __all__ = ["DEFAULT_WORD", "IDLE_RULES", "TRAINERS", "HoverConfig", "randomizati
 TRAINERS = {
     "gradient": "by the gradient of flights through vehicle and network",
     "native_ppo": "by reward, on environments of the learning task",
+    "ppo": "the same in torch: slower, and to read and to change",
 }
 """Those there are."""
 DEFAULT_WORD = "default"
@@ -44,21 +46,22 @@ class HoverConfig:
     """
 
     trainer: str = "gradient"
-    """What learns: "gradient", or "native_ppo", which learns by reward and needs a hundred times the flights."""
+    """What learns: "gradient", or "native_ppo", which learns by reward and needs a hundred times the flights; "ppo" is the same
+    in torch."""
     seed: Annotated[int, Bound(0, SEED_MAX)] = 0
     """Of weights, starts and drawn vehicles."""
     hidden: int = 32
-    """Width of both hidden layers: 16, 32 or 64; of native_ppo 1 to 128."""
+    """Width of both hidden layers: 16, 32 or 64; of native_ppo 1 to 128, of ppo to 256."""
     env_count: int | None = None
-    """Flights at once, a multiple of 16; left out: 32, or 64 where vehicles are drawn or commands late; of native_ppo 4096."""
+    """Flights at once, a multiple of 16; left out: 32, or 64 where vehicles are drawn or commands late; by reward 4096."""
     steps: int | None = None
-    """Of native_ppo: decisions of all flights together; left out: 40 million."""
+    """By reward: decisions of all flights together; left out: 40 million."""
     window: int = 100
     """Policy steps that a gradient looks ahead; at less than about a second it settles beside the target."""
     iterations: int | None = None
     """Gradient steps; left out: 1000, or 2000 where vehicles are drawn or commands late."""
     learning_rate: float | None = None
-    """Of Adam, falling by a cosine; left out: 0.02, or 0.015 where vehicles are drawn or commands late. Of native_ppo: at the
+    """Of Adam, falling by a cosine; left out: 0.02, or 0.015 where vehicles are drawn or commands late. By reward: at the
     beginning, 0.0003."""
     rate: float = 100.0
     """Decisions per second [Hz]."""
@@ -69,6 +72,8 @@ class HoverConfig:
     randomize: tuple[str, ...] = ()
     """How vehicles differ from flight to flight, +- share: mass=0.2 inertia=0.3 thrust=0.1 lag=0.3 rotor=0.02 drag=0.3;
     "default" stands for the first four and commands up to two decisions late."""
+    device: str = "cpu"
+    """Of ppo's networks: cpu, cuda, cuda:1, or auto, a GPU where there is one. Flights are on the CPU."""
     flights: int = 1024
     """On which it is judged."""
     grid_flights: int = 256
@@ -94,10 +99,10 @@ class HoverConfig:
     def _ppo(self, seed: int) -> PpoTrainingOptions:
         if DEFAULT_WORD in self.randomize:
             raise AirworthyError(
-                f"--randomize {DEFAULT_WORD} draws late commands, too, with which native_ppo does not fly: give the numbers"
+                f"--randomize {DEFAULT_WORD} draws late commands, too, with which {self.trainer} does not fly: give the numbers"
                 " (mass=0.2 inertia=0.3 thrust=0.1 lag=0.3)."
             )
-        usual = PpoOptions.settings()
+        usual = (TorchPpoOptions if self.trainer == "ppo" else PpoOptions).settings()
         rate = usual.learning_rate if self.learning_rate is None else self.learning_rate
         return PpoTrainingOptions(
             "hover",
@@ -105,6 +110,7 @@ class HoverConfig:
             rate=self.rate,
             randomization=self.randomization,
             ppo=replace(usual, seed=seed, hidden=(self.hidden, self.hidden), learning_rate=rate),
+            trainer="ppo" if self.trainer == "ppo" else "native_ppo",
         )
 
     def _gradient(self, seed: int) -> GradientOptions:
@@ -164,12 +170,15 @@ def randomization_of(words: Sequence[str]) -> Randomization:
     return Randomization(**values)
 
 
-def _of(trainer: str, options: tuple[str, ...]) -> IdleRule:
-    others = " or ".join(name for name in TRAINERS if name != trainer)
-    return IdleRule(
-        options, lambda asked: asked.trainer != trainer, f"for the trainer {others}", f"learn with --trainer {trainer}"
-    )
+def _of(trainers: tuple[str, ...], options: tuple[str, ...]) -> IdleRule:
+    others = " or ".join(name for name in TRAINERS if name not in trainers)
+    remedy = f"learn with --trainer {' or '.join(trainers)}"
+    return IdleRule(options, lambda asked: asked.trainer not in trainers, f"for the trainer {others}", remedy)
 
 
-IDLE_RULES = (_of("gradient", ("window", "iterations", "history", "delay")), _of("native_ppo", ("steps",)))
-"""What only one of the trainers reads."""
+IDLE_RULES = (
+    _of(("gradient",), ("window", "iterations", "history", "delay")),
+    _of(("native_ppo", "ppo"), ("steps",)),
+    _of(("ppo",), ("device",)),
+)
+"""What only some of the trainers read."""

@@ -51,6 +51,7 @@ APART = {
 LEARNT = {
     "gradient": ("gradient", "by the gradient of its flights"),
     "native_ppo": ("reward (PPO)", "by the reward of its flights"),
+    "ppo": ("reward (PPO, in torch)", "by the reward of its flights"),
 }
 """By trainer: its name on the page, and how it learns."""
 

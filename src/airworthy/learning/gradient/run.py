@@ -4,6 +4,7 @@ training.json     what is learnt, and where it began; written first
 checkpoints/      while it is not finished
 weights.safetensors, contract.json   the policy, also of a training that was stopped
 metrics.jsonl     cost, flights lost, steps and time, a line per iteration that was written down
+tensorboard/      the same as event files, where they are asked for
 report.html       curve, tables, robustness
 summary.json      figures; written last: where it lies, all is done
 """
@@ -17,6 +18,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -46,9 +48,12 @@ from airworthy.learning.gradient.policy import contract_of_training, write_motor
 from airworthy.learning.gradient.report import write_hover_report
 from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.machine import Machine, TrainingRunOptions
+from airworthy.learning.native_ppo.training import PpoTrainingOptions
 from airworthy.learning.training_folder import (
+    EVENTS,
     IDENTITY_FILE,
     REPORT_FILE,
+    EventFiles,
     TrainingFolder,
     TrainingNames,
     refuse_other_training,
@@ -174,6 +179,8 @@ def train_hover(
     command: str = "",
     import_s: float | None = None,
     minutes: float = 0.0,
+    device: str = "cpu",
+    tensorboard: bool = False,
     quiet: bool = True,
 ) -> TrainedHover:
     """Learn to hold a place by motor commands, or go on where it was stopped, and judge what was learnt.
@@ -186,17 +193,20 @@ def train_hover(
         command: That makes the training again, for the report.
         import_s: How long the program took to load, where that is known [s].
         minutes: Stop after this long, with a checkpoint to go on from; 0: when it is finished.
+        device: Of the networks of the trainer `ppo`: cpu, cuda, cuda:1, or auto; the others learn on the CPU.
+        tensorboard: Write event files of TensorBoard, too.
         quiet: Say nothing but what is wrong.
 
     Raises:
-        AirworthyError: The vehicle cannot hover, or the folder holds another training or something that is none.
+        AirworthyError: The vehicle cannot hover, the folder holds another training or something that is none, or TensorBoard
+            was asked for and is not installed.
         KeyboardInterrupt: It was asked to stop; the policy as it is, and a checkpoint to go on from, are in the folder.
     """
     options, protocol = options or GradientOptions(), protocol or HoverProtocol()
     begun = time.perf_counter()
     # First: what makes a training ready may compile for half a minute.
     refuse_other_training(Path(out), options)
-    training = options.begin(vehicle)
+    training = options.begin(vehicle, device) if isinstance(options, PpoTrainingOptions) else options.begin(vehicle)
     digest = contract_of_training(training).digest
     identity = {
         "schema_version": SCHEMA_VERSION,
@@ -212,13 +222,13 @@ def train_hover(
             say(quiet, f"{folder}: this training is finished already.")
             return held.outcome(read_motor_policy, lambda at, found: TrainedHover(at, True, found, found["iterations"]))
         run = HoverRun(training)
-        # Its bits depend on neither threads nor torch: gradients are summed in one order.
-        if held.begin(run, Machine("cpu", 0, "float32", "not used")):
+        # Without torch its bits depend on no threads: gradients are summed in one order.
+        if held.begin(run, getattr(training, "machine", Machine("cpu", 0, "float32", "not used"))):
             say(quiet, f"{folder}: goes on from iteration {training.iteration:,}.")
         # Ahead of the clock: a cold compile is paid once per machine, and told apart from learning (specification, section 8).
         training.prepare()
         compile_s = time.perf_counter() - begun
-        if not _learn(held, run, minutes, quiet):
+        if not _learn(held, run, minutes, tensorboard, quiet):
             return TrainedHover(folder, False, {}, training.iteration)
         split = {"import_s": import_s, "compile_s": compile_s, "train_s": run.wall_s}
         found = _judged(vehicle, run, protocol, split, command, quiet)
@@ -286,7 +296,7 @@ def train_seeds(
     return done
 
 
-def _learn(held: TrainingFolder, run: HoverRun, minutes: float, quiet: bool) -> bool:
+def _learn(held: TrainingFolder, run: HoverRun, minutes: float, tensorboard: bool, quiet: bool) -> bool:
     def saved() -> None:
         # Whoever stops it, or kills it, has a policy that flies.
         write_motor_policy(held.folder, run.training)
@@ -295,7 +305,21 @@ def _learn(held: TrainingFolder, run: HoverRun, minutes: float, quiet: bool) -> 
     left = run.training.options.iterations - run.training.iteration
     shown = TrainingLine(run, quiet)
     often = TrainingRunOptions(device="cpu", checkpoint_minutes=_SAID_EVERY_S / 60.0, minutes=minutes)
-    return held.learn(run, run.steps, left, often, shown.stepped, saved)
+    with ExitStack() as stack:
+        events = stack.enter_context(EventFiles(held.folder / EVENTS, _scalars, run.metrics)) if tensorboard else None
+
+        def stepped() -> None:
+            shown.stepped()
+            if events is not None:
+                events.follow(run.metrics)
+
+        return held.learn(run, run.steps, left, often, stepped, saved)
+
+
+def _scalars(row: Mapping[str, Any]) -> tuple[int, Mapping[str, float]]:
+    """Env-steps and curves of a row of the training log; parts of the reward under `terms/NAME`."""
+    whole = {**row, **{f"terms/{name}": value for name, value in row.get("terms", {}).items()}}
+    return row["env_steps"], {name: value for name, value in whole.items() if isinstance(value, int | float)}
 
 
 class TrainingLine:
@@ -361,9 +385,14 @@ def _judged(
         "options": asdict(options),
         "protocol": asdict(protocol),
         "hardware": hardware_found(),
-        "versions": {"airworthy": __version__, **{name: version(name) for name in ("numpy", "warp-lang")}},
+        "versions": {"airworthy": __version__, **{name: version(name) for name in _packages(training)}},
         "command": command,
     }
+
+
+def _packages(training: HoverTraining) -> tuple[str, ...]:
+    """Whose versions figures depend on."""
+    return ("numpy", "warp-lang", "torch") if training.trainer == "ppo" else ("numpy", "warp-lang")
 
 
 def _film(vehicle: Vehicle, run: HoverRun, protocol: HoverProtocol) -> list[tuple[str, str, str]]:

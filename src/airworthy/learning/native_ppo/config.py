@@ -6,15 +6,20 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from airworthy.core.errors import unknown_name
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.keyword_messages import raises_without_class
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.machine import SEED_MAX
 from airworthy.learning.native_ppo.options import PpoOptions
 from airworthy.learning.native_ppo.training import PpoTrainingOptions
+from airworthy.learning.ppo.options import TorchPpoOptions
 
-__all__ = ["MOTOR_COMMAND_REACH_M", "SHORT_FLIGHT", "MotorCommandConfig"]
+__all__ = ["IDLE_RULES", "MOTOR_COMMAND_REACH_M", "SHORT_FLIGHT", "MotorCommandConfig"]
 
-_TRAINERS = {"native_ppo": "by reward, on environments of the learning task"}
+_TRAINERS = {
+    "native_ppo": "by reward, on environments of the learning task",
+    "ppo": "the same in torch: slower, and to read and to change",
+}
 PUBLISHED_STEPS = 160_000_000
 """Of Aerial Gym's training (specification aerial_gym, 9.3)."""
 SHORT_FLIGHT = 150
@@ -33,7 +38,7 @@ class MotorCommandConfig:
     """
 
     trainer: str = "native_ppo"
-    """What learns; there is "native_ppo"."""
+    """What learns: "native_ppo", or "ppo", the same in torch."""
     seed: Annotated[int, Bound(0, SEED_MAX)] = 0
     """Of weights, starts and noise."""
     steps: int = PUBLISHED_STEPS
@@ -44,6 +49,8 @@ class MotorCommandConfig:
     """Widths of the two hidden layers."""
     env_count: int = 4096
     """Flights at once, a multiple of 16."""
+    device: str = "cpu"
+    """Of ppo's networks: cpu, cuda, cuda:1, or auto, a GPU where there is one. Flights are on the CPU."""
     flights: int = 1024
     """On which it is judged."""
     grid_flights: int = 256
@@ -57,13 +64,28 @@ class MotorCommandConfig:
         check_fields(self)
         if self.trainer not in _TRAINERS:
             raise unknown_name("trainer", self.trainer, _TRAINERS)
+        refuse_idle(self, IDLE_RULES)
         # Its fields are those of the trainer's options, and this is what was made.
         with raises_without_class():
             self.options(self.seed)
 
     def options(self, seed: int) -> PpoTrainingOptions:
         """Return the trainer's options for a seed."""
-        settings = PpoOptions() if self.published else PpoOptions.settings()
+        kind = TorchPpoOptions if self.trainer == "ppo" else PpoOptions
+        settings = kind() if self.published else kind.settings()
         ppo = replace(settings, seed=seed, hidden=self.hidden)
         length = 0 if self.published else SHORT_FLIGHT
-        return PpoTrainingOptions("motor_command", self.env_count, self.steps, episode_steps=length, ppo=ppo)
+        return PpoTrainingOptions(
+            "motor_command",
+            self.env_count,
+            self.steps,
+            episode_steps=length,
+            ppo=ppo,
+            trainer="ppo" if self.trainer == "ppo" else "native_ppo",
+        )
+
+
+IDLE_RULES = (
+    IdleRule(("device",), lambda asked: asked.trainer != "ppo", "for the trainer native_ppo", "learn with --trainer ppo"),
+)
+"""What only one of the trainers reads."""

@@ -9,19 +9,17 @@ from typing import Any
 
 from airworthy.core.arrays import Vector
 from airworthy.core.native_kernel import native_kernel, shared_source
-from airworthy.core.random import Stream
 from airworthy.core.tracing import adjoint, trace
 from airworthy.learning.environments.kernel import KERNEL_ARGUMENTS, EnvironmentShape, environment_parts
 from airworthy.learning.native_ppo.loss import ppo_loss
+from airworthy.learning.native_ppo.shared import ACTION_STREAM
 from airworthy.learning.network_source import network_source
 
-__all__ = ["ACTION_STREAM", "SLICE", "TOLD", "NetworkSizes", "rollout_kernel", "scratch_rows", "update_kernel"]
+__all__ = ["SLICE", "TOLD", "NetworkSizes", "rollout_kernel", "scratch_rows", "update_kernel"]
 
-ACTION_STREAM = Stream.RESET
-"""Of the noise of actions, at the training's step, index 16 and on: starts and observations take those below."""
 SLICE = 16
 """Blocks whose rows lie in the second cache together, an even number: ours, for caches of half a megabyte and more."""
-TOLD = ("reward", "ended", "terminated", "cut_value", "return")
+TOLD = ("reward", "ended", "terminated", "cut_value", "return", "success")
 """What a rollout tells of each step and environment, in this order."""
 
 

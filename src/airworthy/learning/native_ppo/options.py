@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -31,7 +32,7 @@ class PpoOptions(TrainingOptions):
     learns slowly; 0.2 learns faster.
     """
 
-    hidden: tuple[int, int] = (32, 24)
+    hidden: tuple[int, ...] = (32, 24)
     """Widths of the two hidden layers, of policy and critic each."""
     rollout: Annotated[int, Bound(1, 4096)] = 32
     """Policy steps between updates."""
@@ -104,3 +105,11 @@ class PpoUpdate:
     """Mean of ended flights; NaN where none did."""
     terms: dict[str, float] = field(default_factory=dict)
     """Mean per step of the named parts of the reward."""
+    entropy: float = math.nan
+    """Of the policy's actions, mean; of those that are not squashed, before they are clipped."""
+    success: float = math.nan
+    """Share of ended flights whose last state was what the task asks for; NaN where none ended."""
+    passes: int = 0
+    """Over the rollout."""
+    skipped: int = 0
+    """Minibatches that gave numbers that are none, and changed nothing."""

@@ -3,79 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayAny, ArrayBool, ArrayF32, ArrayFloat, aligned_zeros
+from airworthy.core.arrays import Array, ArrayAny, ArrayF32, ArrayFloat, aligned_zeros
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, Launcher, quiet_warp
-from airworthy.core.random import Stream, flight_key, normals
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.learning.environments import VectorTask
 from airworthy.learning.native_ppo.kernel import SLICE, TOLD, NetworkSizes, rollout_kernel, scratch_rows, update_kernel
 from airworthy.learning.native_ppo.options import PpoOptions, PpoUpdate
+from airworthy.learning.native_ppo.shared import (
+    BETA1,
+    BETA2,
+    EPSILON,
+    Rollout,
+    adapted_rate,
+    generalized_advantages,
+    generator_state,
+    noise_keys,
+    orthogonal,
+    restored_generator,
+)
 
-__all__ = ["NativePpo", "Rollout", "generalized_advantages"]
+__all__ = ["NativePpo"]
 
-_BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-5
-"""Adam's; the epsilon is the one usual with PPO (Huang et al., 37 implementation details, 2022)."""
 _PARTS = 8
 """Of a minibatch, each summed by itself: as many threads can share it, and its bits do not depend on how many do (ours)."""
 _SPLIT_SECONDS = 3e-4
 """A minibatch of 4,096 samples takes 0.8 ms and comes a hundred times per rollout: also a small gain is wanted (ours)."""
-_RATE_MIN, _RATE_MAX = 1e-5, 1e-2
-"""Of the adaptive learning rate (specification, learning by reward, section 5)."""
-_WEIGHT_FLIGHT = 0xFFFFFFFF
-"""Flight id of the draws of weights, which no environment has."""
-
-
-@dataclass(frozen=True)
-class Rollout:
-    """What was flown between two updates."""
-
-    rewards: Array
-    """As the task gives them, (steps, env)."""
-    ended: ArrayBool
-    """Where a flight ended with the step, for whatever reason, (steps, env)."""
-    cut_values: Array
-    """The critic's of the final observation where a flight was only cut off, else 0, (steps, env)."""
-    terminated: int
-    """Flights that ended, and were not only cut off."""
-    returns: Array
-    """Of flights that ended."""
-    terms: dict[str, float]
-    """Mean per step of the named parts of the reward."""
-
-
-def generalized_advantages(
-    rewards: Array, values: ArrayFloat, last: ArrayFloat, ended: ArrayBool, cut_values: Array, gamma: float, lam: float
-) -> Array:
-    """Generalised advantages (Schulman et al. 2016), right at time limits.
-
-    Args:
-        rewards: (steps, env).
-        values: The critic's of the states that were acted in, (steps, env).
-        last: Of the states after the last step, (env,).
-        ended: Where a flight ended with the step, for whatever reason, (steps, env).
-        cut_values: The critic's of the final observation where a flight was only cut off, else 0, (steps, env).
-        gamma: Discount.
-        lam: Of the exponential mean.
-
-    Returns:
-        (steps, env).
-    """
-    advantages = np.zeros_like(rewards)
-    running = np.zeros(last.shape)
-    following = last
-    for t in range(len(rewards) - 1, -1, -1):
-        # After an end there is nothing, but for a flight that was only cut off: it would have gone on from where it was.
-        beyond = np.where(ended[t], cut_values[t], following)
-        running = rewards[t] + gamma * beyond - values[t] + gamma * lam * np.where(ended[t], 0.0, running)
-        advantages[t], following = running, values[t]
-    return advantages
 
 
 class NativePpo:
@@ -101,7 +59,8 @@ class NativePpo:
                 f" multiple of {CPU_LANES} environments, and minibatches of a multiple of {2 * CPU_LANES} samples."
             )
         k, a = environments.observation_count, environments.action_count
-        self.sizes = NetworkSizes(k, *o.hidden, a, o.clip, o.value_weight, o.entropy_weight)
+        first, second = o.hidden
+        self.sizes = NetworkSizes(k, first, second, a, o.clip, o.value_weight, o.entropy_weight)
         forward = sum(r * c + r for r, c in self.sizes.forward) + a
         self.parameters = np.zeros(forward, np.float32)
         """Weights of policy and critic, and the logarithms of standard deviations, in this order."""
@@ -129,11 +88,7 @@ class NativePpo:
         # Specification, section 5; 1 for the critic's last, as usual with PPO (Huang et al.).
         gains = (math.sqrt(2.0), math.sqrt(2.0), 0.01, math.sqrt(2.0), math.sqrt(2.0), 1.0)
         for layer, (gain, (rows, columns)) in enumerate(zip(gains, self.sizes.forward, strict=True)):
-            size = max(rows, columns)
-            drawn = normals(flight_key(self.options.seed, _WEIGHT_FLIGHT, layer), 0, Stream.RESET, size * size)
-            # A QR decomposition is free to choose signs; fixed by r's diagonal, the basis is uniform over all (Mezzadri 2007).
-            basis, r = np.linalg.qr(drawn.reshape(size, size))
-            self._views[2 * layer][:] = gain * (basis * np.sign(np.diag(r)))[:rows, :columns]
+            self._views[2 * layer][:] = orthogonal(self.options.seed, layer, (rows, columns), gain)
         hover = np.clip(self.environments.hover_action, -0.99, 0.99)
         self._views[5][:] = np.arctanh(hover)
         self._views[-1][:] = math.log(self.options.initial_std)
@@ -159,8 +114,7 @@ class NativePpo:
         self._terms = aligned_zeros((len(e.terms), e.env_count))
         self._order = np.zeros(2 * pairs, np.int32)
         self._sums = np.zeros((self._parts, self.parameters.size + 3), np.float32)
-        # An episode that no flight comes to: noise of actions shares no number with starts or observations.
-        keys = flight_key(o.seed, e.flight_ids, 0xFFFFFFFE).T.astype(np.uint32).copy()
+        keys = noise_keys(o.seed, e.flight_ids)
         scratch = aligned_zeros((self._parts, scratch_rows(s)["ROWS"], (SLICE + 1) * CPU_LANES))
         wp = quiet_warp()
 
@@ -198,7 +152,7 @@ class NativePpo:
                 gradient, sums = self.gradient(part)
                 norm = self._descend(gradient)
                 divergence, error = divergence + sums[1], error + sums[2]
-            self._adapt(divergence / (blocks * CPU_LANES))
+            self.learning_rate = adapted_rate(self.learning_rate, divergence / (blocks * CPU_LANES), o.target_divergence)
         self.updates += 1
         self.env_steps += blocks * CPU_LANES
         return PpoUpdate(
@@ -214,6 +168,9 @@ class NativePpo:
             flown.terminated,
             float(np.mean(flown.returns)) if len(flown.returns) else math.nan,
             flown.terms,
+            entropy=float(self._views[-1].sum(dtype=float)) + 0.5 * e.action_count * math.log(2.0 * math.pi * math.e),
+            success=flown.succeeded / int(flown.ended.sum()) if flown.ended.any() else math.nan,
+            passes=o.epochs,
         )
 
     def fly(self) -> Rollout:
@@ -234,6 +191,7 @@ class NativePpo:
             int(told["terminated"].sum()),
             told["return"][ended].astype(float),
             dict(zip(e.terms, means.tolist(), strict=True)),
+            int(np.sum(told["success"][ended])),
         )
 
     def learn_from(self, advantages: Array) -> None:
@@ -271,20 +229,12 @@ class NativePpo:
             raise AirworthyError("The gradient of PPO is not finite: rewards or observations of the task are too large.")
         gradient = gradient * min(1.0, self.options.gradient_norm / max(norm, 1e-30))
         self._steps += 1
-        self._first += (1.0 - _BETA1) * (gradient - self._first)
-        self._second += (1.0 - _BETA2) * (gradient * gradient - self._second)
-        size = self.learning_rate * math.sqrt(1.0 - _BETA2**self._steps) / (1.0 - _BETA1**self._steps)
-        self.parameters -= (size * self._first / (np.sqrt(self._second) + _EPSILON)).astype(np.float32)
+        self._first += (1.0 - BETA1) * (gradient - self._first)
+        self._second += (1.0 - BETA2) * (gradient * gradient - self._second)
+        size = self.learning_rate * math.sqrt(1.0 - BETA2**self._steps) / (1.0 - BETA1**self._steps)
+        self.parameters -= (size * self._first / (np.sqrt(self._second) + EPSILON)).astype(np.float32)
         np.maximum(self._views[-1], math.log(self.options.least_std), out=self._views[-1])
         return norm
-
-    def _adapt(self, divergence: float) -> None:
-        target = self.options.target_divergence
-        # Factors and bounds: specification, section 5.
-        if target > 0.0 and divergence > 2.0 * target:
-            self.learning_rate = max(_RATE_MIN, self.learning_rate / 1.5)
-        elif target > 0.0 and divergence < 0.5 * target:
-            self.learning_rate = min(_RATE_MAX, self.learning_rate * 1.5)
 
     @property
     def policy_weights(self) -> list[ArrayF32]:
@@ -315,7 +265,7 @@ class NativePpo:
             "steps": self._steps,
             "learning_rate": self.learning_rate,
             "env_steps": self.env_steps,
-            "generator": _plain(self._rng.bit_generator.state),
+            "generator": generator_state(self._rng),
         }
         return Checkpoint(self.updates, {k: np.array(a) for k, a in arrays.items()}, notes)
 
@@ -327,14 +277,5 @@ class NativePpo:
         prefix = "environment_"
         self.environments.restore({k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)})
         self._steps, self.learning_rate, self.env_steps = notes["steps"], notes["learning_rate"], notes["env_steps"]
-        state = dict(notes["generator"])
-        state["state"] = {k: np.array(v, np.uint64) for k, v in state["state"].items()}
-        state["buffer"] = np.array(state["buffer"], np.uint64)
-        self._rng.bit_generator.state = state
+        restored_generator(self._rng, notes["generator"])
         self.updates = checkpoint.number
-
-
-def _plain(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a generator's state as JSON takes it."""
-    inner = {k: [int(x) for x in v] for k, v in state["state"].items()}
-    return {**state, "state": inner, "buffer": [int(x) for x in state["buffer"]]}

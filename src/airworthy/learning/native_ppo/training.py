@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 
@@ -18,12 +18,17 @@ from airworthy.learning.environments import LearningTask, VectorTask
 from airworthy.learning.environments.tasks import HoverTask, MotorCommand
 from airworthy.learning.environments.tasks.motor_command import START as MOTOR_COMMAND_START
 from airworthy.learning.gradient.hover import OBSERVATION, HoverStart
-from airworthy.learning.machine import TrainingOptions
+from airworthy.learning.machine import Machine, TrainingOptions, TrainingRunOptions, machine_for
 from airworthy.learning.native_ppo.options import PpoOptions, PpoUpdate
 from airworthy.learning.native_ppo.trainer import NativePpo
+from airworthy.learning.ppo.options import TorchPpoOptions
+from airworthy.pilots.motor_policy.contract import WIDTH_MAX as MOTOR_WIDTH_MAX
 from airworthy.pilots.motor_policy.contract import commanded_states
 from airworthy.simulation.config import Randomization
 from airworthy.vehicles import Vehicle
+
+if TYPE_CHECKING:  # it loads torch
+    from airworthy.learning.ppo import TorchPpo
 
 __all__ = ["TASKS", "PpoTraining", "PpoTrainingOptions"]
 
@@ -35,7 +40,11 @@ _DEPLOYED_HZ = 250.0
 
 @dataclass(frozen=True)
 class PpoTrainingOptions(TrainingOptions):
-    """What is learnt by reward, for how long, and how."""
+    """What is learnt by reward, for how long, and how.
+
+    Raises:
+        AirworthyError: A number out of range, or a network that no motor policy has.
+    """
 
     task: str = "hover"
     """One of `TASKS`."""
@@ -51,12 +60,20 @@ class PpoTrainingOptions(TrainingOptions):
     randomization: Randomization = field(default_factory=Randomization)
     """How vehicles differ."""
     ppo: PpoOptions = field(default_factory=PpoOptions)
-    """How it learns."""
+    """How it learns; of the trainer `ppo` its `TorchPpoOptions`."""
+    trainer: Literal["native_ppo", "ppo"] = "native_ppo"
+    """In lanes, or in torch: from the same options and seed both learn the same."""
 
     def __post_init__(self) -> None:
         check_fields(self, "PpoTrainingOptions.")
+        if isinstance(self.ppo, TorchPpoOptions) != (self.trainer == "ppo"):
+            wanted = "TorchPpoOptions" if self.trainer == "ppo" else "PpoOptions"
+            raise AirworthyError(f"The trainer {self.trainer} got {type(self.ppo).__name__}; expected {wanted}.")
+        if isinstance(self.ppo, TorchPpoOptions):
+            _check_flown(self.ppo)
         samples = self.env_count * self.ppo.rollout
-        if self.env_count % CPU_LANES or samples % (2 * CPU_LANES * self.ppo.minibatches):
+        lanes = self.trainer == "native_ppo"
+        if lanes and (self.env_count % CPU_LANES or samples % (2 * CPU_LANES * self.ppo.minibatches)):
             raise AirworthyError(
                 f"PpoTrainingOptions.env_count is {self.env_count}; expected a multiple of {CPU_LANES}, of whose"
                 f" {self.ppo.rollout} decisions each of {self.ppo.minibatches} minibatches gets a multiple of {2 * CPU_LANES}."
@@ -85,9 +102,24 @@ class PpoTrainingOptions(TrainingOptions):
         found = super().differences({**before, "ppo": asdict(self.ppo)})
         return [*found, *self.ppo.differences(inner if isinstance(inner, Mapping) else {})]
 
-    def begin(self, vehicle: Vehicle) -> PpoTraining:
-        """Return the training of a vehicle's policy."""
-        return PpoTraining(vehicle, self)
+    def begin(self, vehicle: Vehicle, device: str = "cpu") -> PpoTraining:
+        """Return the training of a vehicle's policy.
+
+        Args:
+            vehicle: Whose rotors it commands.
+            device: Of networks in torch.
+        """
+        return PpoTraining(vehicle, self, device=device)
+
+
+def _check_flown(options: TorchPpoOptions) -> None:
+    """Refuse networks that a motor policy's folder has no words for."""
+    if options.recurrent or options.image:
+        raise AirworthyError(
+            "A motor policy has tanh layers alone, and no memory or image: learn with these by `TorchPpo` from Python."
+        )
+    if max(options.hidden) > MOTOR_WIDTH_MAX:
+        raise AirworthyError(f"A motor policy has layers of up to {MOTOR_WIDTH_MAX}; got {list(options.hidden)}.")
 
 
 class PpoTraining:
@@ -97,16 +129,19 @@ class PpoTraining:
         vehicle: Whose rotors it commands.
         options: How.
         threads: Most threads; the numbers are the same.
+        device: Of networks in torch: cpu, cuda, cuda:1, or auto.
 
     Raises:
-        AirworthyError: The vehicle cannot hover, or its rotors do not fit the task's commands.
+        AirworthyError: The vehicle cannot hover, its rotors do not fit the task's commands, or there is no such device.
+        ModuleNotFoundError: The trainer is `ppo`, and torch is not installed; the extra 'learn' brings it.
     """
 
-    trainer: ClassVar[str] = "native_ppo"
     history = 0
     raised = 0
 
-    def __init__(self, vehicle: Vehicle, options: PpoTrainingOptions | None = None, threads: int | None = None):
+    def __init__(
+        self, vehicle: Vehicle, options: PpoTrainingOptions | None = None, threads: int | None = None, device: str = "cpu"
+    ):
         self.vehicle, self.options = vehicle, options or PpoTrainingOptions()
         o = self.options
         task: HoverTask | MotorCommand = HoverTask(rate=o.rate) if o.task == "hover" else MotorCommand(rate=o.rate)
@@ -115,11 +150,27 @@ class PpoTraining:
         self.law: Literal["state", "square"] = "state" if o.task == "hover" else "square"
         if self.law == "square":
             _check_squares(vehicle, environments)
-        self.ppo = NativePpo(environments, o.ppo, threads)
+        # Sums of the native form, and of one in torch on a CPU, depend neither on threads nor on how torch spreads them.
+        self.machine = Machine("cpu", 0, "float32", "not used")
+        """Where it computes."""
+        self.ppo: NativePpo | TorchPpo
+        """What learns."""
+        if isinstance(o.ppo, TorchPpoOptions):
+            from airworthy.learning.ppo import TorchPpo
+
+            self.machine = replace(machine_for(TrainingRunOptions(device=device)), threads=0)
+            self.ppo = TorchPpo(environments, o.ppo, threads, self.machine.device)
+        else:
+            self.ppo = NativePpo(environments, o.ppo, threads)
         self.last: PpoUpdate | None = None
         """What the last update came to."""
         self.lost = 0
         """Flights that ended otherwise than by their time."""
+
+    @property
+    def trainer(self) -> str:
+        """By its name."""
+        return self.options.trainer
 
     @property
     def iteration(self) -> int:

@@ -159,8 +159,6 @@ class RunOptions(TrainingRunOptions):
 
     resident: Literal["auto", "yes", "no"] = "auto"
     """Keep all images on the device; auto: on a GPU where they take less than half of its free memory."""
-    tensorboard: bool = False
-    """Write curves for TensorBoard, too."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -12,7 +12,6 @@ import numpy as np
 import torch
 
 from airworthy.core.arrays import ArrayF32
-from airworthy.core.errors import AirworthyError
 from airworthy.core.files import lock_folder, write_bytes, write_json
 from airworthy.core.runs.block_job import refuse_foreign
 from airworthy.learning.machine import computing, machine_for
@@ -24,10 +23,12 @@ from airworthy.learning.svnet.report import write_training_report
 from airworthy.learning.svnet.run import SvNetRun
 from airworthy.learning.svnet.stages import CommandStage, stage_names
 from airworthy.learning.training_folder import (
+    EVENTS,
     FIGURES_FILE,
     IDENTITY_FILE,
     LAST_FILE,
     TRAINING_LOG_FILE,
+    EventFiles,
     TrainingFolder,
     TrainingNames,
     say,
@@ -40,7 +41,6 @@ from airworthy.pilots.svnet.variants import variant
 __all__ = [
     "FIGURES_FILE",
     "TRAINING_LOG_FILE",
-    "Curves",
     "contract_of",
     "figures_of",
     "train",
@@ -56,43 +56,12 @@ __all__ = [
 _NAMES = ("train_loss", "held_out_loss", "rate", "ratio_error", "skipped")
 
 
-class Curves:
-    """A writer of event files; what a run that goes on had written already is written again.
-
-    Args:
-        folder: For the files.
-        training_log: Rows so far.
-
-    Raises:
-        AirworthyError: TensorBoard is not installed.
-    """
-
-    def __init__(self, folder: Path, training_log: Sequence[Mapping[str, Any]] = ()):
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError as error:
-            raise AirworthyError("Curves for TensorBoard need its package: pip install 'airworthy[learn]'.") from error
-
-        for old in folder.glob("events.out.tfevents.*"):
-            old.unlink()
-        self._writer: Any = SummaryWriter(str(folder))
-        for row in training_log:
-            self.add(row)
-
-    def __enter__(self) -> Curves:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._writer.close()
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Add one epoch."""
-        for name in _NAMES:
-            if row.get(name) is not None:
-                self._writer.add_scalar(f"{row['stage']}/{name}", row[name], row["epoch"])
-        for name, value in zip(("thrust", "rate_x", "rate_y", "rate_z"), row.get("command_rms", ()), strict=False):
-            self._writer.add_scalar(f"{row['stage']}/rms_{name}", value, row["epoch"])
-        self._writer.flush()
+def _scalars(row: Mapping[str, Any]) -> tuple[int, Mapping[str, float]]:
+    """Step and curves of a row of the training log, an epoch."""
+    found = {name: row[name] for name in _NAMES if row.get(name) is not None}
+    for name, value in zip(("thrust", "rate_x", "rate_y", "rate_z"), row.get("command_rms", ()), strict=False):
+        found[f"rms_{name}"] = value
+    return row["epoch"], {f"{row['stage']}/{name}": value for name, value in found.items()}
 
 
 # ---- What a training leaves behind: weights with their contract, the training log, figures, a report -------------------------
@@ -179,7 +148,6 @@ def write_figures(folder: Path, figures: Mapping[str, Any]) -> Path:
 
 # -----------------------------------------------------------------------------------------------------------------------------
 
-CURVES = "tensorboard"
 # Rises when a training begun by an earlier version must not go on.
 SCHEMA_VERSION = 1
 _NAMED = TrainingNames(
@@ -230,7 +198,9 @@ def _learnt(work: SvNetRun, folder: TrainingFolder, run: RunOptions, quiet: bool
     """Learn what is left; False: it is not finished, as was asked."""
     logged = len(work.notes["journal"])
     with ExitStack() as stack:
-        curves = stack.enter_context(Curves(folder.folder / CURVES, work.notes["journal"])) if run.tensorboard else None
+        curves = None
+        if run.tensorboard:
+            curves = stack.enter_context(EventFiles(folder.folder / EVENTS, _scalars, work.notes["journal"]))
 
         def stepped() -> None:
             nonlocal logged
@@ -241,12 +211,12 @@ def _learnt(work: SvNetRun, folder: TrainingFolder, run: RunOptions, quiet: bool
         return folder.learn(work, lambda stopped: work.minibatches(), work.total - work.number, run, stepped=stepped)
 
 
-def _tell(work: SvNetRun, folder: Path, curves: Curves | None, quiet: bool) -> None:
+def _tell(work: SvNetRun, folder: Path, curves: EventFiles | None, quiet: bool) -> None:
     training_log = work.notes["journal"]
     write_training_log(folder, training_log)
     row = training_log[-1]
     if curves is not None:
-        curves.add(row)
+        curves.follow(training_log)
     seconds, pairs = (work.notes[key].get(row["stage"], 0.0) for key in ("seconds", "pairs"))
     loss = " ".join(
         f"{name} {row[key]:.5g}" for name, key in (("loss", "train_loss"), ("held out", "held_out_loss")) if row.get(key)

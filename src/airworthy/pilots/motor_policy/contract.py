@@ -35,6 +35,7 @@ __all__ = [
     "ACTIONS",
     "INPUTS",
     "OBSERVED",
+    "WIDTH_MAX",
     "MotorContract",
     "check_rotors",
     "check_vehicle",
@@ -69,7 +70,9 @@ UNITS = {"speed": "rad/s", "thrust": "N"}
 """Of a rotor's state, by what it is."""
 # Ours: the largest network this reads has 1 MB; what is larger is refused unread.
 WEIGHTS_LIMIT_BYTES = 2 * 1024 * 1024
-_ROTORS_MAX, _LAYERS_MAX, _WIDTH_MAX = 16, 4, 256
+WIDTH_MAX = 256
+"""Of a hidden layer."""
+_ROTORS_MAX, _LAYERS_MAX = 16, 4
 # Ours: weights and limits beyond it may overflow float32 within the layers.
 _MAGNITUDE = 1e6
 # Ours: as a share of a rotor's range; a record that was written and read back is equal to much less.
@@ -98,7 +101,7 @@ class MotorContract:
     """Decisions per second."""
     history: Annotated[int, Bound(0, 8)] = 0
     """Past actions that it sees, the newest first."""
-    hidden: Annotated[tuple[int, ...], Bound(1, _WIDTH_MAX), Length(1, _LAYERS_MAX)] = (32, 32)
+    hidden: Annotated[tuple[int, ...], Bound(1, WIDTH_MAX), Length(1, _LAYERS_MAX)] = (32, 32)
     """Widths of its hidden layers."""
     action: Literal["state", "square"] = "state"
     """What actions command, see `ACTIONS`."""

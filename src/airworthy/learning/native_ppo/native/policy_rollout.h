@@ -63,5 +63,6 @@ ENVIRONMENT_STEP
   TELL(2, terminated);
   TELL(3, beyond);
   TELL(4, OF(R_LAST_RETURN));
+  TELL(5, OF(R_SUCCESS));
 }
 for (int k = 0; k < TERMS; ++k) N::store(terms.data + k * env_count + at0, by_term[k]);
