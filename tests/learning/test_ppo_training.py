@@ -121,7 +121,7 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         HoverConfig(steps=5)
     with pytest.raises(AirworthyError, match="--randomize default draws late commands"):
         HoverConfig(trainer="native_ppo", randomize=("default",))
-    with pytest.raises(AirworthyError, match="two of 1 to 128"):
+    with pytest.raises(AirworthyError, match="two widths of 1 to 128"):
         MotorCommandConfig(hidden=(32, 500))
     with pytest.raises(AirworthyError, match="learn the task hover with this vehicle"):
         PpoTraining(vehicle("x500"), TINY)
