@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from math import pi, radians
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from airworthy.reports.film import cameras, files, flight_track, rendered_scene,
 from airworthy.reports.film.cameras import camera_path, following, reach, sized
 from airworthy.reports.film.flight_track import FilmLayout, FlightTrack, film_content
 from airworthy.reports.film.rendered_scene import RenderedScene, puppet
+from airworthy.scenes.record import Region
 from airworthy.scenes.viewpoints import view
 from airworthy.vehicles import vehicle
 
@@ -258,6 +260,21 @@ def test_a_plan() -> None:
     np.testing.assert_allclose(wide.span, np.maximum(camera.span, 2.1 * offset))
     assert sheet._holding(camera, np.array([[0.0, 0.0, 1.0]])).span == pytest.approx(camera.span)
     assert sheet._pale(np.array([[0, 100, 255]], np.uint8)).tolist() == [[140, 185, 255]]
+
+
+def test_a_plan_of_a_place_far_from_the_origin_is_the_same() -> None:
+    """Everything moved by 40 m and -25 m: the path lies where it lay in the picture."""
+    away = np.array([40.0, -25.0, 0.0])
+    things = tuple(dataclasses.replace(item, position=tuple(np.add(item.position, away).tolist())) for item in ROOM.instances)
+    bounds = Region(tuple(np.add(ROOM.bounds.lower, away).tolist()), tuple(np.add(ROOM.bounds.upper, away).tolist()))
+    moved = dataclasses.replace(ROOM, instances=things, bounds=bounds, start=None, goal=None)
+    track = FlightTrack.of(weaving())
+    far = dataclasses.replace(track, position=track.position + away)
+    here = sheet.plan_view(dataclasses.replace(ROOM, start=None, goal=None), track, track.position[::50], (120, 80)).astype(int)
+    there = sheet.plan_view(moved, far, far.position[::50], (120, 80)).astype(int)
+    orange = [(picture[..., 0] - picture[..., 2] > 60) for picture in (here, there)]
+    assert orange[0].sum() > 50
+    assert (orange[0] != orange[1]).sum() <= 0.05 * orange[0].sum()
 
 
 def test_numbers_have_their_places() -> None:

@@ -11,6 +11,9 @@ import pytest
 from tests.fixtures.recording import JUDGES, Transcript, judged
 from tests.fixtures.snapshots import check_snapshot
 
+from airworthy.planners.fast.windows import WindowTwin
+from airworthy.planners.mapping import LocalMaps
+from airworthy.planners.mapping.twin import MapTwin
 from airworthy.simulation import Simulator
 
 Compare = Callable[..., None]
@@ -31,7 +34,11 @@ def compare(monkeypatch: pytest.MonkeyPatch) -> Compare:
         transcript = Transcript(monkeypatch)
         for module in modules:
             transcript.listen(module, leave_out=(*JUDGES, *leave_out))
+        # What checks ask of objects is not seen in their modules.
         transcript.listen_to(Simulator, "reset", "advance", "step")
+        transcript.listen_to(WindowTwin, "distance")
+        transcript.listen_to(LocalMaps, "update")
+        transcript.listen_to(MapTwin, "update")
         found = check()
         figures = list(found) if isinstance(found, Iterator) else []
         path = Path(__file__).parent / "snapshots" / file

@@ -38,6 +38,44 @@ def test_what_is_asked_and_judged(case: str, compare: Compare, monkeypatch: pyte
     compare("geometry.txt", case, [geometry, contact], CASES[case], leave_out=("_energy",))
 
 
+@pytest.mark.parametrize(("spoilt", "passed"), [("", (True, True)), ("far", (True, False)), ("face", (False, True))])
+def test_rays_against_another_engine(spoilt: str, passed: Any, compare: Compare, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Embree's part is played by every triangle in float64; its answers are spoilt in one picture of four."""
+
+    def other(mesh: Any, table: Any, position: Any, attitude: Any) -> Any:
+        rays = rotate(attitude[:, None, None], table.directions).reshape(-1, 3)
+        start = np.repeat(position, table.height * table.width, axis=0)
+        distance, face = geometry.triangle_hits(start, rays, mesh.vertices.astype(float)[mesh.faces])
+        distance, face = (part.reshape(len(position), table.height, table.width) for part in (distance, face))
+        if spoilt:
+            distance[1] += 2e-4 if spoilt == "far" else 2e-3
+            face[1] += spoilt == "face"
+        return distance, face
+
+    monkeypatch.setattr(geometry, "_embree", other)
+    monkeypatch.setattr(
+        geometry, "ray_table", lambda width, height, focal, plain=geometry.ray_table: plain(width // 4, height // 4, focal / 4)
+    )
+    mesh = geometry.random_mesh(np.random.default_rng(5), 1)
+    found = list(geometry._figures("one", [mesh]))
+    assert tuple(figure.passed for figure in found) == passed
+    if not spoilt:
+        monkeypatch.setattr(geometry, "_embree", lambda *_: (np.zeros((4, 30, 40)), np.zeros((4, 30, 40), int)))
+        asked: list[Any] = []
+        monkeypatch.setattr(geometry, "ray_table", lambda *size: asked.append(size) or RayTable(np.ones((30, 40, 3))))
+        list(geometry._figures("one", [mesh]))
+        assert asked == [(160, 120, 220.0)]
+
+
+def test_scans_are_brought_to_two_metres(tmp_path: Any) -> None:
+    (tmp_path / "a.obj").write_text("v 1 1 1\nv 5 1 1\nv 1 2 1\nv 1 1 4\nf 1 2 3\nf 1 3 4\n")
+    mesh = geometry._scan(tmp_path / "a.obj")
+    low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+    np.testing.assert_allclose(low + high, 0.0, atol=1e-6)
+    assert float((high - low).max()) == pytest.approx(2.0)
+    assert len(mesh.faces) == 2
+
+
 def test_landings(compare: Compare, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of three vehicles; their bodies rest on the ground and on a mesh at one height, and nothing gains energy."""
     monkeypatch.setattr(contact, "vehicle_names", lambda: ["carl", "cf2x_L250", "base_octarotor"])

@@ -65,6 +65,18 @@ def test_the_network_is_asked_for_its_check_values(compare: Compare) -> None:
     assert [scan.shape for _, scan in asked] == [(1, 36, 4)] * 4
 
 
+def test_cells_that_differ_are_added_up_over_flights_and_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two flights at each of two places: counts are sums, log-odds the worst."""
+    odds = iter([0.1, 0.4, 0.2, 0.3])
+    monkeypatch.setattr(planners_maps, "_compared", lambda maps, twin, flight: (1 + flight, next(odds), 5 + flight, 100))
+    monkeypatch.setattr(planners_maps.LocalMaps, "update", lambda *_: None)
+    monkeypatch.setattr(planners_maps.MapTwin, "update", lambda *_: None)
+    lower, upper = np.array([[-4.0, -5.0, 0.0], [-3.0, -30.0, 0.0]]), np.array([[4.0, 5.05, 3.0], [-0.5, -24.4, 2.0]])
+    settings = planners_maps.TABLES["PGO"]
+    found = planners_maps._walked(settings, planners_maps._mission(lower, upper), 2)
+    assert found == (2 * (1 + 2), 0.4, 2 * (5 + 6), 400)
+
+
 # ---- worlds -----------------------------------------------------------------------------------------------------------------
 
 

@@ -272,6 +272,11 @@ def test_a_small_face_on_the_far_side_is_mirrored_like_a_large_one() -> None:
 
 def test_a_rotor_that_looks_down_is_turned_about_x() -> None:
     np.testing.assert_allclose(flight_nodes._along((0.0, 0.0, -2.0)), [1.0, 0.0, 0.0, 0.0])
+    # A hundredth of a degree off that, and less, is still turned to where it looks.
+    for angle in (1e-3, 1e-4, 6e-5):
+        direction = np.array([np.sin(angle), 0.0, -np.cos(angle)])
+        turned = frames.rotate(flight_nodes._along(direction), np.array([0.0, 0.0, 1.0]))
+        np.testing.assert_allclose(turned, direction, atol=1e-8)
 
 
 def cloud(count: int = 12, seed: int = 1) -> Splats:
