@@ -206,7 +206,9 @@ def card(label: str, value: str, unit: str = "", below: str = "", tone: str = ""
         below: What it should be read with: an interval, a count, what was published.
         tone: "good" or "poor" colour it.
     """
-    return {"label": label, "value": value, "unit": unit if value != DASH else "", "below": below, "tone": tone}
+    # A line breaks between "11 min" and "30 s", where both are wider than the card, and never before a unit.
+    whole = re.sub(r"(?<=\d) (?=[a-z\u00b0%])", "\N{NO-BREAK SPACE}", value)
+    return {"label": label, "value": whole, "unit": unit if value != DASH else "", "below": below, "tone": tone}
 
 
 def fact(name: str, value: Any, is_hash: bool = False) -> dict[str, Any]:
