@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from airworthy.core.errors import AirworthyError, UnknownNameError, unknown_name
+from airworthy.core.errors import AirworthyError, AssetError, UnknownNameError, unknown_name
+from airworthy.core.files import parse_toml
 from airworthy.core.frames import BODY_FROM_CAMERA, conjugate, multiply, normalize
 from airworthy.optics.distortion import PlumbBob
 from airworthy.optics.projections import Pinhole
-from airworthy.sensors.devices import Device, device
+from airworthy.sensors.devices import Device, device, device_from
 from airworthy.sensors.mounting import Mount
 from airworthy.sensors.own import is_own
 from airworthy.splats.policy_view import PolicyView
@@ -54,17 +55,31 @@ def _carried(vehicle: Vehicle, mount: SensorMount) -> Device:
 
 
 def _device_of(vehicle: Vehicle, mount: SensorMount) -> Device:
+    if mount.device_table:
+        return _own_device(vehicle, mount)
     try:
         return device(mount.device)
     except AirworthyError as error:
         if not is_own(mount.device):
             raise UnknownNameError(f"Sensor {mount.name!r} of vehicle {vehicle.name!r}: {error}") from error
-    # A record is complete in itself, wherever it is moved: a file beside it would not go with it.
+    # Reading a vehicle's file takes up what lies beside it; a class is code, which a record does not hold.
     raise AirworthyError(
-        f"Sensor {mount.name!r} of vehicle {vehicle.name!r} names the device {mount.device!r}, a file of one's own, where a"
-        f" vehicle's record takes names of the catalogue: take it out of the record and mount it when flying,"
-        f" --sensors {mount.name}={mount.device}, with the pose in that file (docs/howto/sensors.md)."
+        f"Sensor {mount.name!r} of vehicle {vehicle.name!r} names the device {mount.device!r}, of which the record holds no"
+        f" table: name FILE.toml:NAME in the vehicle's own file, where it is read from beside it, or take it out of the record"
+        f" and mount it when flying, --sensors {mount.name}={mount.device}, with the pose in that file (docs/howto/sensors.md)."
     )
+
+
+def _own_device(vehicle: Vehicle, mount: SensorMount) -> Device:
+    where = f"Sensor {mount.name!r} of vehicle {vehicle.name!r}, device {mount.device!r}"
+    table = parse_toml(mount.device_table, where)
+    try:
+        return device_from(mount.device.rpartition(":")[2], table)
+    except AirworthyError as error:
+        raise AssetError(f"{where}: {error}") from error
+    # Wrong types surface as whatever the first arithmetic on them raises.
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise AssetError(f"{where} cannot be used: {type(error).__name__}: {error}.") from error
 
 
 def _pinhole(numbers: dict[str, float]) -> Pinhole:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import read_toml, write_text
 from airworthy.core.table_schema import TableSchema, default_of, toml_key, toml_value, unknown_key
 from airworthy.vehicles.check import check
-from airworthy.vehicles.record import Rotor, Vehicle
+from airworthy.vehicles.record import Rotor, SensorMount, Vehicle
 
 __all__ = ["VERSION", "read_vehicle", "vehicle_from_table", "vehicle_text", "write_vehicle"]
 
@@ -103,6 +104,8 @@ def missing_sources(vehicle: Vehicle) -> list[str]:
 
 VERSION = 1
 """Version of the file form; a reader of version n also reads n - 1."""
+# DOTALL: paths may hold line breaks; the file's ending is the last one.
+_DEVICE_FILE = re.compile(r"(?P<file>.+\.toml)(?::(?P<name>[^:]*))?", re.DOTALL)
 BYTES_MAX = 256 * 1024
 """A vehicle file is a few kilobytes; larger ones are refused before they are parsed."""
 
@@ -146,7 +149,30 @@ def read_vehicle(path: str | Path) -> Vehicle:
     table = read_toml(path, BYTES_MAX)
     if isinstance(table, dict) and "bounds" in table and not {"mass", "rotor", "rotors"} & set(table):
         raise AssetError(f"{str(path)!r} is the record of a scene, not of a vehicle: `airworthy scenes validate` reads it.")
-    return vehicle_from_table(table, Path(path).name)
+    found = vehicle_from_table(table, Path(path).name)
+    sensors = tuple(_with_device(item, Path(path)) for item in found.sensors)
+    return found if sensors == found.sensors else dataclasses.replace(found, sensors=sensors)
+
+
+def _with_device(mount: SensorMount, path: Path) -> SensorMount:
+    """Return a mount with the table of a device that a file beside the vehicle's holds."""
+    asked = _DEVICE_FILE.fullmatch(mount.device)
+    if asked is None or mount.device_table:
+        return mount
+    who = f"{path.name}: the device of sensor {mount.name!r}"
+    place = path.parent / asked["file"]
+    if not place.is_file():
+        raise AssetError(f"{who}, {mount.device!r}, is no file beside it: there is no {str(place)!r}.")
+    tables = {name: entry for name, entry in read_toml(place, BYTES_MAX).items() if isinstance(entry, dict)}
+    name = asked["name"] or (next(iter(tables)) if len(tables) == 1 else "")
+    if name not in tables:
+        known = ", ".join(tables) or "none"
+        raise AssetError(f"{who} must be one of the tables of {str(place)!r} ({known}): write {asked['file']}:NAME.")
+    try:
+        text = "".join(f"{toml_key(key)} = {toml_value(value)}\n" for key, value in tables[name].items())
+    except (TypeError, AirworthyError) as error:
+        raise AssetError(f"{who}, {mount.device!r}, holds what no device has: {error}.") from None
+    return dataclasses.replace(mount, device=f"{asked['file']}:{name}", device_table=text)
 
 
 def write_vehicle(vehicle: Vehicle, path: str | Path) -> None:

@@ -173,13 +173,15 @@ class SensorMount:
     kind: str
     """"camera", "imu", "ranger", "lidar", ..."""
     device: str = ""
-    """Name in the device catalogue of `sensors`; empty: ideal."""
+    """Name in the device catalogue of `sensors`, or FILE.toml:NAME beside the vehicle's file; empty: ideal."""
     position: Vector3 = (0.0, 0.0, 0.0)
     """[m] in the body frame."""
     orientation: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)
     """Sensor-to-body quaternion x, y, z, w."""
     parameters: tuple[tuple[str, float], ...] = ()
     """Numbers of this sensor (fx, width, ...), as pairs."""
+    device_table: str = ""
+    """Of FILE.toml:NAME its table as TOML, as it was when the vehicle was read: a record is whole wherever it is moved."""
 
 
 @dataclass(frozen=True)
