@@ -19,10 +19,10 @@ import airworthy as aw
 from airworthy.benchmarks.fly.job import FlyConfig, run_fly
 from airworthy.benchmarks.fly.replay import refly
 from airworthy.benchmarks.fly.scene import GoalFlight
-from airworthy.benchmarks.navigation.own_modules import own_modules
 from airworthy.benchmarks.tracking.job import evaluate
 from airworthy.benchmarks.tracking.methods import method_of
 from airworthy.core.errors import AirworthyError, AssetError, AssetWarning
+from airworthy.core.own_modules import own_modules
 from airworthy.pilots import FlightRun
 from airworthy.planners import StraightFlight
 from airworthy.simulation import read_flight

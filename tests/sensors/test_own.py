@@ -165,3 +165,18 @@ def test_a_kind_of_ones_own_has_no_sensor_here_and_objects_are_no_words() -> Non
     for sensors in ([device("d435")], {"a": device("d435")}, Counter()):
         with pytest.raises(AirworthyError, match=r"`sensors` of a flight are words, and one is a \w+: name a device"):
             aw.fly(sensors=sensors)
+
+
+def test_what_lies_beside_a_sensor_s_file_is_imported_as_it_is_now(tmp_path: Path) -> None:
+    """An edited module beside the file makes another sensor; two files' modules of one name are each file's own."""
+    source = (
+        "from airworthy.sensors import device\nfrom reach_of_mine import REACH\n\n\nclass Mine:\n"
+        "    device, reach = device('st_vl53l5cx'), REACH\n\n"
+        "    def capture(self, scene, view, channels=None):\n        return {}\n"
+    )
+    for folder, reach in (("a", 1), ("b", 2), ("a", 3)):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "own.py").write_text(source)
+        (tmp_path / folder / "reach_of_mine.py").write_text(f"REACH = {reach}\n")
+        made: Any = device_or_sensor(f"{tmp_path / folder / 'own.py'}:Mine")
+        assert made.reach == reach

@@ -17,8 +17,9 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 import airworthy
+from airworthy.core.own_modules import ImportFailure
 
-__all__ = ["PilotFailure", "cause_of", "contained", "stops_noted"]
+__all__ = ["PilotFailure", "cause_of", "contained", "import_contained", "stops_noted"]
 
 Result = TypeVar("Result")
 # Ours: a sentence or two of what a stranger's code raised; tracebacks and arrays inside messages would flood a report.
@@ -80,6 +81,24 @@ def contained(call: Callable[..., Result], *arguments: Any) -> Result:
         raise PilotFailure(cause_of(error)) from error
     _obey(before)
     return result
+
+
+def import_contained(run: Callable[[Any], None], module: Any) -> None:
+    """Run a file of a user's own as a pilot's code is run; for `airworthy.core.own_modules.load_with`.
+
+    Args:
+        run: Executes the module.
+        module: New.
+
+    Raises:
+        ImportFailure: It raised, whatever it was.
+        KeyboardInterrupt: Somebody stopped the run meanwhile.
+    """
+    try:
+        with stops_noted():
+            contained(run, module)
+    except PilotFailure as failure:
+        raise ImportFailure(str(failure)) from failure
 
 
 def cause_of(error: BaseException) -> str:

@@ -7,9 +7,7 @@ arguments; what it must have and give is `airworthy.sensors.Sensor`, and `check_
 from __future__ import annotations
 
 import copy
-import importlib.util
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,8 +16,8 @@ import numpy as np
 
 from airworthy.core.arrays import ArrayAny
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
-from airworthy.core.files import read_toml, sha256_file
-from airworthy.core.own_sources import UncachedSource
+from airworthy.core.files import read_toml
+from airworthy.core.own_modules import load_own, own_digest
 from airworthy.sensors.build import Sensor
 from airworthy.sensors.devices import Device, device, device_from
 from airworthy.sensors.noise import sensor_number
@@ -75,7 +73,7 @@ def _device_of(path: Path, name: str) -> Device:
 def _sensor_of(path: Path, name: str) -> Sensor:
     if not path.is_file():
         raise AssetError(f"There is no file {str(path)!r} for the sensor {name!r}.")
-    kind = getattr(_module(path), name, None) if name else None
+    kind = getattr(load_own(path, own_digest(path)), name, None) if name else None
     if not isinstance(kind, type):
         raise AirworthyError(f"{str(path)!r} has no class {name!r}: write FILE.py:CLASS.")
     try:
@@ -84,28 +82,6 @@ def _sensor_of(path: Path, name: str) -> Sensor:
     except Exception as error:
         raise AirworthyError(f"{str(path)!r}: {name}() failed, which is built without arguments: {_reason(error)}.") from error
     return check_sensor(made, name)
-
-
-def _module(path: Path) -> Any:
-    # By contents: the same file asked for twice is one module, an edited one is another.
-    name = f"airworthy_own_sensor_{sha256_file(path)[:16]}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path, loader=UncachedSource(name, str(path)))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Before it runs, as imports do: dataclasses look their module up there. And it may import what lies beside it.
-    sys.modules[name] = module
-    sys.path.insert(0, str(path.parent.resolve()))
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        sys.modules.pop(name, None)
-        raise AirworthyError(f"{str(path)!r} cannot be imported: {_reason(error)}.") from error
-    finally:
-        sys.path.remove(str(path.parent.resolve()))
-    return module
 
 
 def check_sensor(item: Any, name: str) -> Sensor:

@@ -1,6 +1,6 @@
 """What flights of the navigation benchmark are given, leave and are named by: plans, draws, places, rows, folders, own pilots.
 
-Modules: airworthy.benchmarks.navigation.config, .missions, .own_scenes, .own_modules, .takeoff, .store, .flight_records,
+Modules: airworthy.benchmarks.navigation.config, .missions, .own_scenes, .takeoff, .store, .flight_records,
 .sensing, .methods, .fly_batch, .agent_adapter, .planner_adapter, .job, .replay.
 """
 
@@ -27,7 +27,6 @@ from airworthy.benchmarks.navigation import (
     job,
     methods,
     missions,
-    own_modules,
     own_scenes,
     planner_adapter,
     replay,
@@ -37,6 +36,7 @@ from airworthy.benchmarks.navigation import (
 )
 from airworthy.benchmarks.navigation.config import Flight, NavigationConfig, Perturbation
 from airworthy.benchmarks.navigation.own_scenes import OwnScene, OwnSceneConfig, Pair
+from airworthy.core import own_modules
 from airworthy.core.errors import AirworthyError
 from airworthy.pilots.pilot import Observation
 from airworthy.planners.common.interface import MapSettings

@@ -46,7 +46,6 @@ from airworthy.benchmarks.fly.scene import (
     with_course,
 )
 from airworthy.benchmarks.navigation.methods import is_own_pilot, own_pilot
-from airworthy.benchmarks.navigation.own_modules import not_copied
 from airworthy.control.allocation import PRIORITIES
 from airworthy.control.gain_parameters import priority_of
 from airworthy.control.kernel import UNALLOCATED_LEVELS
@@ -55,6 +54,7 @@ from airworthy.core.files import StagedFolder, staged_folder, write_json
 from airworthy.core.frames import multiply
 from airworthy.core.idle_options import refuse_idle
 from airworthy.core.native_kernel import quiet_warp
+from airworthy.core.own_modules import not_copied
 from airworthy.core.runs.block_job import describe_machine, refuse_foreign
 from airworthy.core.runs.progress import stoppable
 from airworthy.evaluation.statistics import SUMMARY_FILE

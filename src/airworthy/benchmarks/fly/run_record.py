@@ -20,12 +20,12 @@ import numpy as np
 import airworthy
 from airworthy.benchmarks.fly.config import DEFAULT_COURSE, FlyConfig, control_of, read_as_it_is
 from airworthy.benchmarks.navigation.methods import is_own_pilot
-from airworthy.benchmarks.navigation.own_modules import own_digest, own_modules
 from airworthy.control.gain_parameters import gain_rows
 from airworthy.control.gain_sets import is_gain_file, read_gain_set, write_gain_set
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import json_text, make_folder, read_json, sha256, sha256_file, write_json
 from airworthy.core.native_kernel import quiet_warp
+from airworthy.core.own_modules import own_digest, own_modules
 from airworthy.trajectories import Course, Trajectory, course, trajectory_file
 from airworthy.trajectories.course_file import read_course, write_course
 from airworthy.vehicles import Vehicle, read_vehicle, vehicle, write_vehicle

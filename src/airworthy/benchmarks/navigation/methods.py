@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from airworthy.benchmarks.navigation.own_modules import load_own, own_digest
 from airworthy.core.errors import AirworthyError, AssetError, unknown_name
-from airworthy.pilots.containment import PilotFailure, contained, stops_noted
+from airworthy.core.own_modules import load_with, own_digest
+from airworthy.pilots.containment import PilotFailure, contained, import_contained, stops_noted
 
 __all__ = [
     "NavigationMethod",
@@ -192,7 +192,7 @@ def _from_file(path: Path, name: str) -> NavigationMethod:
     if not path.is_file():
         raise AssetError(f"There is no file {str(path)!r} for the pilot {name!r}.")
     digest = own_digest(path)
-    made = getattr(load_own(path, digest), name, None)
+    made = getattr(load_with(import_contained, path, digest), name, None)
     if not callable(made):
         raise AirworthyError(f"{str(path)!r} has no class {name!r}.")
     return _described(made, made, name, {"file": path.name, "class": name, "sha256": digest}, f" of {str(path)!r}")

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airworthy.benchmarks.navigation.own_modules import load_own, not_copied, own_digest, own_modules
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import make_folder
+from airworthy.core.own_modules import load_with, not_copied, own_digest, own_modules
 from airworthy.learning.environments import LearningTask, learning_task
 from airworthy.learning.environments.task import REQUIRED
+from airworthy.pilots.containment import import_contained
 
 __all__ = ["OwnTask", "is_own_task", "made_task"]
 
@@ -57,7 +58,7 @@ class OwnTask:
         Raises:
             AirworthyError: The file cannot be imported, has no such class, or the class is no task.
         """
-        module = load_own(self.file, self.digest)
+        module = load_with(import_contained, self.file, self.digest)
         kind = getattr(module, self.name, None)
         if not callable(kind):
             known = sorted(k for k, v in vars(module).items() if isinstance(v, type) and hasattr(v, "judge"))

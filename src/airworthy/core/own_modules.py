@@ -1,4 +1,4 @@
-"""What the file of a pilot or planner of one's own imports from beside itself, and the loading of all of it.
+"""The loading of Python files of users' own, of pilots, sensors and tasks, with what each imports from beside itself.
 
 Found by reading the imports of the sources, not by running them: the same files are found again beside a copy.
 """
@@ -19,23 +19,39 @@ from importlib.machinery import (
     SOURCE_SUFFIXES,
     ExtensionFileLoader,
     FileFinder,
+    SourceFileLoader,
     SourcelessFileLoader,
 )
 from itertools import islice
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from airworthy.core.errors import AirworthyError, AssetError
 from airworthy.core.files import sha256, sha256_file
-from airworthy.core.own_sources import UncachedSource
-from airworthy.pilots.containment import PilotFailure, contained, stops_noted
 
-__all__ = ["OwnModules", "load_own", "not_copied", "own_digest", "own_modules"]
+__all__ = ["ImportFailure", "OwnModules", "load_own", "load_with", "not_copied", "own_digest", "own_modules"]
 
 # Ours: a pilot's own modules are some files of some kilobytes; a folder of everything is not what flies.
 FILES_MAX, BYTES_MAX = 200, 4 << 20
 """Most files beside a pilot that a run keeps, and most bytes of them."""
 _COMPILED = (".so", ".pyd", ".pyc")
+# Ours: what strangers' code says may be pages long.
+_REASON_LENGTH = 300
+
+
+class UncachedSource(SourceFileLoader):
+    """Compiles a source each time it is imported.
+
+    Python takes its own compiled file for the source's where both have the same size and second of writing: what is edited
+    twice within a second would run as it was before.
+    """
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Return the source's code."""
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(self.get_data(path), path)
+        return code
 
 
 @dataclass(frozen=True)
@@ -93,7 +109,7 @@ def _tops(found: OwnModules) -> set[str]:
 
 
 def _module_name(digest: str) -> str:
-    return f"airworthy_own_pilot_{digest[:16]}"
+    return f"airworthy_own_{digest[:16]}"
 
 
 def own_digest(path: str | Path) -> str:
@@ -106,12 +122,39 @@ def own_digest(path: str | Path) -> str:
     return sha256("".join([f"{sha256_file(path)}\n", *lines]))
 
 
+class ImportFailure(Exception):
+    """A file's own code failed while it was imported; the message says what it raised."""
+
+
 def load_own(path: Path, digest: str) -> Any:
     """Return a file as a module; its own code runs, as the user asks.
 
     Args:
         path: The file.
         digest: From `own_digest`: the same contents are one module, edited ones are another.
+
+    Raises:
+        AirworthyError: It cannot be imported.
+    """
+    return load_with(_plainly, path, digest)
+
+
+def _plainly(run: Callable[[Any], None], module: Any) -> None:
+    try:
+        run(module)
+    # A stranger's code may raise anything, and one sentence is owed for each.
+    except Exception as error:
+        reason = (str(error).splitlines() or [""])[0][:_REASON_LENGTH]
+        raise ImportFailure(f"{type(error).__name__}: {reason}") from error
+
+
+def load_with(call: Callable[[Callable[[Any], None], Any], None], path: Path, digest: str) -> Any:
+    """As `load_own`, its code called as one says.
+
+    Args:
+        call: Runs the first argument on the second, and raises `ImportFailure` for what it lets be raised.
+        path: The file.
+        digest: From `own_digest`.
 
     Raises:
         AirworthyError: It cannot be imported.
@@ -127,10 +170,11 @@ def load_own(path: Path, digest: str) -> Any:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     try:
-        with _beside(path, name), stops_noted():
+        with _beside(path, name):
+            # Before it runs, as imports do: dataclasses look their module up there.
             sys.modules[name] = module
-            contained(spec.loader.exec_module, module)
-    except PilotFailure as failure:
+            call(spec.loader.exec_module, module)
+    except ImportFailure as failure:
         sys.modules.pop(name, None)
         raise AirworthyError(f"{str(path)!r} cannot be imported: {failure}.") from failure
     return module
