@@ -284,7 +284,7 @@ def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         (["train", "recovery", "--option", "rate_max=10"], "changes nothing"),
         (["train", "recovery", "--option", "rate_max=fast"], "expected a number"),
         (["train", "recovery", "--seed", "7919"], "starts on which policies are judged"),
-        (["train", "recovery", "--hidden", "32", "500"], "two of 1 to 128"),
+        (["train", "recovery", "--hidden", "32", "500"], "--hidden is [32, 500]; expected two widths of 1 to 128"),
         (["train", "recovery", "--rotors", "r.toml"], "--rotors"),
         (["train", f"{tmp_path}/none.py:Climb"], "is no file"),
     ):

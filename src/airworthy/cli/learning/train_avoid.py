@@ -8,8 +8,9 @@ from typing import Any
 
 from tyro.conf import OmitArgPrefixes
 
-from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, interrupted, option_fields, run_tyro, show_table, stopped_by_terminate
 from airworthy.cli.learning.train import load_torch
+from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
 from airworthy.core.schema import check_fields
 from airworthy.learning.avoid import AvoidOptions
@@ -64,6 +65,12 @@ class TrainAvoidConfig(AvoidOptions):
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
+    # What does not fit is told by the parts that the options are made into, some of them when it begins.
+    with raises_in_options(option_fields(TrainAvoidConfig)):
+        return _asked(argv)
+
+
+def _asked(argv: list[str]) -> int:
     config = run_tyro(TrainAvoidConfig, argv, PROG, _DESCRIPTION)
     load_torch()
     from airworthy.learning.avoid.evaluation import AvoidProtocol

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from tyro.conf import Positional
 
-from airworthy.cli.common import emit_json, interrupted, run_tyro, show_table, stopped_by_terminate
+from airworthy.cli.common import emit_json, interrupted, option_fields, run_tyro, show_table, stopped_by_terminate
 from airworthy.core.idle_options import IdleRule, refuse_idle
+from airworthy.core.keyword_messages import raises_in_options
 from airworthy.core.runs.progress import command_line
+from airworthy.core.schema import Bound
+from airworthy.learning.gradient.config import SEEDS_MAX
 from airworthy.learning.task_training.config import TaskConfig
 from airworthy.learning.task_training.run import TrainedTask, train_task, train_task_seeds
 from airworthy.vehicles import Vehicle, named_vehicle
@@ -52,9 +55,9 @@ class TrainTaskConfig(TaskConfig, TaskName):
     """For a URDF: the TOML that says which of its links are rotors, and what they do."""
     out: Path | None = None
     """Folder for the policy, report.html, summary.json, metrics.jsonl; left out: runs/TASK."""
-    seeds: int = 1
+    seeds: Annotated[int, Bound(1, SEEDS_MAX)] = 1
     """Train so many, from --seed on, each in a folder of its own below --out; the summary there has all of them."""
-    minutes: float = 0.0
+    minutes: Annotated[float, Bound(0.0)] = 0.0
     """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
     json: bool = False
     """Print JSON, and no progress."""
@@ -71,6 +74,12 @@ class TrainTaskConfig(TaskConfig, TaskName):
 
 def main(argv: list[str]) -> int:
     """Run the command; returns the exit code: 130 after Ctrl-C, 143 after a request to terminate."""
+    # What does not fit is told by the parts that the options are made into, some of them when it begins.
+    with raises_in_options(option_fields(TrainTaskConfig)):
+        return _asked(argv)
+
+
+def _asked(argv: list[str]) -> int:
     config = run_tyro(TrainTaskConfig, argv, PROG, _DESCRIPTION)
     refuse_idle(config, TASK_RULES)
     plain = TaskConfig(**{item.name: getattr(config, item.name) for item in fields(TaskConfig)})
