@@ -109,7 +109,9 @@ def surrogate_of(vehicles: Vehicle | Sequence[Vehicle], config: SimulatorConfig,
     return Surrogate(form, 1.0 / config.control_rate, simulator._param_layout, np.array(simulator.rows))
 
 
-def vehicle_step(state: Vector, command: Vector, p: Any, form: Form, step_s: float) -> Vector:
+def vehicle_step(
+    state: Vector, command: Vector, p: Any, form: Form, step_s: float, wrench: tuple[Vector, Vector] | None = None
+) -> Vector:
     """State after one policy step under one command.
 
     Args:
@@ -118,10 +120,11 @@ def vehicle_step(state: Vector, command: Vector, p: Any, form: Form, step_s: flo
         p: Parameters, from `Surrogate.parameters`.
         form: Of the vehicles.
         step_s: Of the policy [s].
+        wrench: Force (world) [N] and moment (body) [N m] from outside, held over the step.
     """
     dt = step_s / form.substeps
     for _ in range(form.substeps):
-        state = physics_step(state, command, p, form, dt)
+        state = physics_step(state, command, p, form, dt, wrench)
     return state
 
 

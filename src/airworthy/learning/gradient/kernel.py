@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from airworthy.core.arrays import Array, ArrayF32, Vector
+from airworthy.core.arrays import Array, ArrayF32, ArrayIndex, Vector
 from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, Launcher, native_kernel, quiet_warp, shared_source
 from airworthy.core.ops import where
@@ -40,6 +40,8 @@ class WindowShape:
     history: int
     """Past actions that the policy sees, and by how many steps a command may come late at most."""
     cost: HoverCost
+    pushed: bool = False
+    """Whether a force and a moment act from outside, constant in a flight."""
 
     @property
     def actions(self) -> int:
@@ -68,7 +70,8 @@ def hover_step(state: Vector, action: Vector, p: Any, shape: WindowShape) -> Vec
     Args:
         state: `WindowShape.state` scalars.
         action: In [-1, 1], one per rotor.
-        p: Parameters of the vehicle, and `hover` (actions of hover) and `delay` (by how many steps commands come late).
+        p: Parameters of the vehicle, and `hover` (actions of hover), `delay` (by how many steps commands come late) and `push`
+            (force in the world [N], moment in the body [N m]).
         shape: Of the window.
     """
     n = shape.actions
@@ -78,7 +81,8 @@ def hover_step(state: Vector, action: Vector, p: Any, shape: WindowShape) -> Vec
         held = past[k * n : (k + 1) * n]
         late = tuple(_where_late(p.delay, k, h, a) for h, a in zip(held, late, strict=True))
     # What acts may be late, while the cost is of the action taken now: the late one was paid for in its own step.
-    body = vehicle_step(state[: BODY + n], hover_command(late, p), p, shape.form, shape.step_s)
+    wrench = (p.push[:3], p.push[3:]) if shape.pushed else None
+    body = vehicle_step(state[: BODY + n], hover_command(late, p), p, shape.form, shape.step_s, wrench)
     after = (*body, *((*action, *past)[: n * shape.history]))
     return (*after, *observe(after, shape), hover_cost(body, action, p.hover, shape.cost))
 
@@ -93,7 +97,8 @@ class _Parameters:
 
     def __init__(self, shape: WindowShape):
         self.layout = parameter_layout(padded_rotor_count(shape.form.rotor_count))
-        self.extra = ("hover", shape.actions), ("delay", 1)
+        self.push = self.layout.size + shape.actions + 1
+        """First of the six rows of a push, behind actions of hover and delay."""
         graph = Graph()
         inputs = [[graph.input(f"{name}{i}") for i in range(k)] for name, k in (("s", shape.state), ("a", shape.actions))]
         rows: dict[int, int] = {}
@@ -112,6 +117,7 @@ class _Parameters:
         first = self.layout.size
         record.hover = tuple(read(first + i) for i in range(shape.actions))
         record.delay = read(first + shape.actions)
+        record.push = tuple(read(self.push + i) for i in range(6))
         return record
 
 
@@ -246,8 +252,20 @@ class FlightWindow:
             hover: Actions of hover, (n, env).
             delay: Steps by which commands come late, (env,), at most the history.
         """
-        whole = np.concatenate([rows, hover, delay[None]])
+        # Nothing pushes until `set_push` says so.
+        whole = np.concatenate([rows, hover, delay[None], np.zeros((6, self.env_count))])
         self._numpy["parameters"].reshape(-1, self.env_count)[:] = whole[self._parameters.used]
+
+    def set_push(self, flights: ArrayIndex, push: Array) -> None:
+        """Set what acts on flights from outside, of a shape that is `pushed`.
+
+        Args:
+            flights: Which environments.
+            push: Force (world) [N], moment (body) [N m]; (6, flights).
+        """
+        rows = self.parameters
+        for k, values in enumerate(push):
+            rows[self._parameters.push + k][flights] = values
 
     def prepare(self, keep: float = 1.0) -> None:
         """Build the kernel, where no run has: the first takes no longer than others then.

@@ -161,7 +161,7 @@ class GradientTraining:
         o = self.options
         config = SimulatorConfig(control_rate=o.rate, randomization=o.randomization)
         self.surrogate = self._surrogate(config)
-        self.shape = WindowShape(self.surrogate.form, self.surrogate.step_s, o.hidden, o.history, o.cost)
+        self.shape = self._window_shape()
         rows = self.surrogate.rows
         layout = self.surrogate.layout
         n = vehicle.rotor_count
@@ -189,6 +189,12 @@ class GradientTraining:
         self._restart(flights)
         # Or all flights would end at once, again and again.
         self.age = (self._draws(flights, np.zeros(o.env_count))[1] * o.flight_s * o.rate).astype(np.int64)
+
+    def _window_shape(self) -> WindowShape:
+        """Return what the window's kernel is built for."""
+        return WindowShape(
+            self.surrogate.form, self.surrogate.step_s, self.options.hidden, self.options.history, self.options.cost
+        )
 
     def _surrogate(self, config: SimulatorConfig) -> Surrogate:
         """Return the vehicles of the flights as the kernel steps them."""

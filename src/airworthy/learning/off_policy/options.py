@@ -32,7 +32,7 @@ class OffPolicyOptions(TrainingOptions):
     actor_every: Annotated[int, Bound(1, 1_000_000)] = 10
     """Steps between updates of the actor."""
     critic_warmup: Annotated[int, Bound(0, 10**9)] = 1000
-    """Steps before the critics' first update; until then SAC acts uniformly."""
+    """Steps before the critics' first update."""
     actor_warmup: Annotated[int, Bound(0, 10**9)] = 1000
     """Steps before the actor's first update."""
     learning_rate: Annotated[float, Bound(0.0, 1.0, above=True)] = 1e-3

@@ -18,13 +18,13 @@ from airworthy.learning.gradient.hover import hover_command
 from airworthy.vehicles import Vehicle
 from airworthy.vehicles.record import CollisionBody, Rotor, RotorResponse
 
-__all__ = ["L2fPosition", "l2f_crazyflie"]
+__all__ = ["FORCE_SHARE", "TORQUE_SHARE", "L2fPosition", "l2f_crazyflie"]
 
 _SPEED_MAX = 2272.6
 """Of a Crazyflie's motors, 21,702 revolutions per minute [rad/s]: its thrust is fitted to the share u of it."""
 _POSE_NOISE, _VELOCITY_NOISE = 1e-3, 2e-3
 """Standard deviations: of position [m] and orientation [rad], of velocities [m/s, rad/s]."""
-_FORCE_SHARE, _TORQUE_SHARE = 1.0 / 20.0, 1.0 / 10_000.0
+FORCE_SHARE, TORQUE_SHARE = 1.0 / 20.0, 1.0 / 10_000.0
 """Standard deviations of the constant push per weight: of force, and of torque [m]."""
 _PUBLISHED_HOVER = 0.334
 """Action of hover in the reward of 2024, by an older fit of the thrust."""
@@ -148,7 +148,7 @@ class L2fPosition:
             sine, cosine = sin_cos(2.0 * math.pi * uniforms[2 * k + 1])
             normals += [radius * cosine, radius * sine]
         size = self.disturbance * p.nominal_weight
-        force, torque = (scale(tuple(normals[i : i + 3]), size * s) for i, s in ((0, _FORCE_SHARE), (3, _TORQUE_SHARE)))
+        force, torque = (scale(tuple(normals[i : i + 3]), size * s) for i, s in ((0, FORCE_SHARE), (3, TORQUE_SHARE)))
         return (*(p.past * self.history), *force, *torque)
 
     def remember(self, before: Vector, after: Vector, action: Vector, p: Any) -> Vector:
@@ -208,7 +208,7 @@ class L2fPosition:
         # The push in its standard deviations, so that it is near 1 like all else.
         force, torque = (
             scale(part, 1.0 / share / p.nominal_weight)
-            for part, share in ((p.memory[-6:-3], _FORCE_SHARE), (p.memory[-3:], _TORQUE_SHARE))
+            for part, share in ((p.memory[-6:-3], FORCE_SHARE), (p.memory[-3:], TORQUE_SHARE))
         )
         return (*state[:3], *rows, *state[3:6], *state[10:BODY], *spun, *force, *torque)
 

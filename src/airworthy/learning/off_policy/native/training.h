@@ -17,26 +17,18 @@ for (int round = rounds > 0; round <= rounds; ++round) {
         U key[5];
         for (int k = 0; k < 4; ++k) key[k] = N::load_u(noise_keys.data + k * env_count + at0);
         Threefry::expand(key);
-        if (SAC && time * (long long)env_count < critic_warmup) {
-          for (int k = 0; k < (ACTIONS + 3) / 4; ++k) {
-            U words[4];
-            Threefry::draw(key, N::u((unsigned int)time), STREAM, EXPLORED + k, words);
-            for (int i = 0; i < 4 && 4 * k + i < ACTIONS; ++i) taken[4 * k + i] = Threefry::uniform(words[i]) * 2.0f - 1.0f;
-          }
-        } else {
 #if LANES == 1
-          for (int k = 0; k < OBSERVED; ++k) now[k] = here[k];
+        for (int k = 0; k < OBSERVED; ++k) now[k] = here[k];
 #else
-          for (int k = 0; k < OBSERVED; ++k)
-            for (int lane = 0; lane < LANES; ++lane) now[k][lane] = here[lane * RECORD + k];
+        for (int k = 0; k < OBSERVED; ++k)
+          for (int lane = 0; lane < LANES; ++lane) now[k][lane] = here[lane * RECORD + k];
 #endif
-          Net::layer(FIRST, OBSERVED, actor, actor + Learner::A_B1, now, h1);
-          Net::layer(SECOND, FIRST, actor + Learner::A_W2, actor + Learner::A_B2, h1, h2);
-          Net::product(RAWS, SECOND, actor + Learner::A_W3, actor + Learner::A_B3, h2, sums);
-          for (int k = 0; k < (ACTIONS + 3) / 4; ++k)
-            Threefry::normals(key, N::u((unsigned int)time), STREAM, EXPLORED + k, e + 4 * k);
-          L::explore(sums, e, taken);
-        }
+        Net::layer(FIRST, OBSERVED, actor, actor + Learner::A_B1, now, h1);
+        Net::layer(SECOND, FIRST, actor + Learner::A_W2, actor + Learner::A_B2, h1, h2);
+        Net::product(RAWS, SECOND, actor + Learner::A_W3, actor + Learner::A_B3, h2, sums);
+        for (int k = 0; k < (ACTIONS + 3) / 4; ++k)
+          Threefry::normals(key, N::u((unsigned int)time), STREAM, EXPLORED + k, e + 4 * k);
+        L::explore(sums, e, taken);
         for (int k = 0; k < ACTIONS; ++k) {
           float given[LANES];
           N::store(given, taken[k]);
