@@ -153,6 +153,16 @@ class HoverRun:
                 )
             yield work.iteration
 
+    def keep_in(self, folder: Path) -> None:
+        """Let a training that flies into a replay keep it in the folder, and not in each checkpoint."""
+        if hasattr(self.training, "keep_in"):
+            self.training.keep_in(folder)
+
+    def forget(self) -> None:
+        """Remove what such a training kept."""
+        if hasattr(self.training, "forget"):
+            self.training.forget()
+
     def save(self) -> Checkpoint:
         """Everything that the next step depends on, with clock and log."""
         inner = self.training.save()
@@ -222,6 +232,7 @@ def train_hover(
             say(quiet, f"{folder}: this training is finished already.")
             return held.outcome(read_motor_policy, lambda at, found: TrainedHover(at, True, found, found["iterations"]))
         run = HoverRun(training)
+        run.keep_in(folder)
         # Without torch its bits depend on no threads: gradients are summed in one order.
         if held.begin(run, getattr(training, "machine", Machine("cpu", 0, "float32", "not used"))):
             say(quiet, f"{folder}: goes on from iteration {training.iteration:,}.")
@@ -238,6 +249,7 @@ def train_hover(
         # Last: where it lies, everything else does.
         write_json(folder / SUMMARY_FILE, found)
         held.clear()
+        run.forget()
     return TrainedHover(folder, True, found, training.iteration)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import Annotated
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from airworthy.core.arrays import Array, ArrayIndex
 from airworthy.core.random import Stream, flight_key, normals
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.core.schema import Bound, check_fields
-from airworthy.learning.environments.tasks.l2f_position import FORCE_SHARE, TORQUE_SHARE
+from airworthy.learning.environments import LearningTask
+from airworthy.learning.environments.tasks.l2f_position import FORCE_SHARE, TORQUE_SHARE, L2fPosition
 from airworthy.learning.gradient.hover import HoverCost, HoverStart
 from airworthy.learning.gradient.kernel import WindowShape
 from airworthy.learning.gradient.trainer import GradientOptions, GradientTraining
@@ -28,6 +29,7 @@ L2F_START = HoverStart(position=0.5, velocity=1.0, tilt=0.5 * math.pi, rate=1.0,
 class L2fGradientOptions(GradientOptions):
     """How to learn it; what differs from hover was chosen on starts that are not the evaluation's."""
 
+    iterations: Annotated[int, Bound(1, 1_000_000)] = 700
     history: Annotated[int, Bound(0, 32)] = 16
     keep: Annotated[float, Bound(0.0, 1.0)] = 0.98
     """Below 1: through flights that begin upside down by half, slopes over a whole window explode."""
@@ -45,9 +47,24 @@ class L2fGradientOptions(GradientOptions):
         """What is learnt."""
         return "l2f_position"
 
-    def begin(self, vehicle: Vehicle) -> GradientTraining:
-        """Return the training of a vehicle's policy."""
-        return PushedTraining(vehicle, self)
+    @property
+    def options(self) -> dict[str, Any]:
+        """Of the task that is judged, the newer one with this history and push."""
+        made = L2fPosition.newer(history=self.history, disturbance=self.disturbance, rate=self.rate)
+        usual = L2fPosition()
+        names = [item.name for item in fields(L2fPosition)]
+        return {name: getattr(made, name) for name in names if getattr(made, name) != getattr(usual, name)}
+
+    def begin(self, vehicle: Vehicle | str | None, task: LearningTask | None = None) -> Any:
+        """Return the training of a vehicle's policy.
+
+        Args:
+            vehicle: That is flown; None: the task's own.
+            task: As it is judged; None: the newer one.
+        """
+        from airworthy.learning.l2f_position.training import L2fGradientTraining
+
+        return L2fGradientTraining(vehicle, self, task)
 
 
 class PushedTraining(GradientTraining):

@@ -7,17 +7,27 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Annotated, Any
 
 from airworthy.core.errors import AirworthyError, unknown_name
+from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.gradient.config import randomization_of
+from airworthy.learning.l2f_position.gradient import L2fGradientOptions
 from airworthy.learning.machine import SEED_MAX
+from airworthy.learning.off_policy.training import OFF_POLICY, OffPolicyTrainingOptions
 from airworthy.learning.task_training.evaluation import TaskProtocol
-from airworthy.learning.task_training.options import TaskTrainingOptions
+from airworthy.learning.task_training.options import TaskOptions, TaskTrainingOptions
 from airworthy.learning.task_training.own_tasks import made_task
 
-__all__ = ["TASK_TRAINERS", "TaskConfig"]
+__all__ = ["IDLE_RULES", "TASK_TRAINERS", "TaskConfig"]
 
-TASK_TRAINERS = {"native_ppo": "by reward, on environments of the learning task"}
-"""Those that learn any task."""
+TASK_TRAINERS = {
+    "native_ppo": "by reward, on environments of the learning task",
+    "sac": "by reward, from a replay of all that was flown",
+    "td3": "alike, with a policy that is not random",
+    "gradient": "by the gradient of flights, of the task l2f_position",
+}
+"""Those there are."""
+_BY_GRADIENT = "l2f_position"
+"""The task that the gradient learns here."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +39,13 @@ class TaskConfig:
     """
 
     trainer: str = "native_ppo"
-    """What learns; there is "native_ppo"."""
+    """What learns: "native_ppo"; "sac" or "td3", of small networks and short trainings; of l2f_position "gradient", too."""
     option: tuple[str, ...] = ()
     """Options of the task, NAME=VALUE, as `airworthy tasks show TASK` lists them: rate_max=5 as_published=true."""
     seed: Annotated[int, Bound(0, SEED_MAX)] = 0
     """Of weights, starts, drawn vehicles and noise."""
     steps: int | None = None
-    """Decisions of all flights together; left out: as in the table of settings, like all that follows."""
+    """Decisions of all flights together; left out: as usual for task and trainer, like all that follows."""
     env_count: int | None = None
     """Flights at once, a multiple of 16."""
     hidden: tuple[int, int] | None = None
@@ -56,8 +66,9 @@ class TaskConfig:
         check_fields(self)
         if self.trainer not in TASK_TRAINERS:
             raise unknown_name("trainer", self.trainer, TASK_TRAINERS)
+        refuse_idle(self, IDLE_RULES)
 
-    def training(self, task: str, seed: int) -> TaskTrainingOptions:
+    def training(self, task: str, seed: int) -> TaskOptions:
         """Return the trainer's options for a task and a seed.
 
         Args:
@@ -70,7 +81,20 @@ class TaskConfig:
         usual, _ = made_task(task, {})
         chosen = {item: getattr(self, item) for item in ("steps", "env_count", "hidden", "episode_steps", "learning_rate")}
         spread = randomization_of(self.randomize)
-        return TaskTrainingOptions.usual(task, seed, options=self._options(usual), randomization=spread, **chosen)
+        if self.trainer == "gradient":
+            return self._gradient(task, seed)
+        options = self._options(usual)
+        if self.trainer in OFF_POLICY:
+            return OffPolicyTrainingOptions.usual(self.trainer, task, seed, options=options, randomization=spread, **chosen)
+        return TaskTrainingOptions.usual(task, seed, options=options, randomization=spread, **chosen)
+
+    def _gradient(self, task: str, seed: int) -> TaskOptions:
+        if task != _BY_GRADIENT:
+            raise AirworthyError(
+                f"The gradient learns {_BY_GRADIENT} and hover, not the task {task!r}: learn it with --trainer native_ppo."
+            )
+        chosen = {name: x for name in ("env_count", "learning_rate") if (x := getattr(self, name)) is not None}
+        return L2fGradientOptions(seed=seed, **chosen)
 
     def _options(self, task: Any) -> Mapping[str, Any]:
         has = is_dataclass(task) and not isinstance(task, type)
@@ -103,3 +127,14 @@ def _value(name: str, text: str, now: Any) -> Any:
     except (KeyError, ValueError):
         kind = "true or false" if isinstance(now, bool) else "a whole number" if isinstance(now, int) else "a number"
         raise AirworthyError(f"--option got {name}={text}; expected {kind}, as {name}={now} is.") from None
+
+
+IDLE_RULES = (
+    IdleRule(
+        ("option", "steps", "hidden", "episode_steps", "randomize"),
+        lambda asked: asked.trainer == "gradient",
+        "for the gradient, which learns the newer l2f_position",
+        "learn with --trainer sac",
+    ),
+)
+"""What only trainers by reward read."""

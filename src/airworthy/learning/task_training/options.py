@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from airworthy.core.errors import AirworthyError
 from airworthy.core.schema import Bound, check_fields
@@ -16,8 +16,41 @@ from airworthy.learning.environments import LearningTask, learning_task
 from airworthy.learning.machine import TrainingOptions
 from airworthy.learning.native_ppo.options import PpoOptions
 from airworthy.simulation.config import Randomization
+from airworthy.vehicles import Vehicle
 
-__all__ = ["TaskTrainingOptions", "task_settings"]
+if TYPE_CHECKING:  # it comes behind its options
+    from airworthy.learning.task_training.training import TaskTraining, TaskWork
+
+__all__ = ["TaskOptions", "TaskTrainingOptions", "task_settings"]
+
+
+class TaskOptions(Protocol):
+    """What is learnt, and how, by whatever trainer of tasks."""
+
+    @property
+    def task(self) -> str:
+        """Name of a registered task, or FILE.py:NAME of one's own."""
+        ...
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Of the task, where they are not its defaults."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Of weights, starts, vehicles and noise."""
+        ...
+
+    def begin(self, vehicle: Vehicle | str | None, task: LearningTask | None = None) -> TaskWork:
+        """Return the training of a vehicle's policy.
+
+        Args:
+            vehicle: That is flown; None: the task's own.
+            task: As it is judged; None: that of the name.
+        """
+        ...
+
 
 ANY = "any"
 """Entry of the settings for tasks that have none of their own."""
@@ -94,6 +127,17 @@ class TaskTrainingOptions(TrainingOptions):
         inner = before.get("ppo")
         found = super().differences({**before, "ppo": asdict(self.ppo)})
         return [*found, *self.ppo.differences(inner if isinstance(inner, Mapping) else {})]
+
+    def begin(self, vehicle: Vehicle | str | None, task: LearningTask | None = None) -> TaskTraining:
+        """Return the training of a vehicle's policy.
+
+        Args:
+            vehicle: That is flown; None: the task's own.
+            task: As it is judged; None: that of the name.
+        """
+        from airworthy.learning.task_training.training import TaskTraining
+
+        return TaskTraining(vehicle, self, task)
 
     def learnt_task(self) -> LearningTask:
         """Return the task as it is judged.

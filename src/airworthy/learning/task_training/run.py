@@ -36,10 +36,10 @@ from airworthy.learning.task_training.evaluation import (
     task_figures,
     verdict,
 )
-from airworthy.learning.task_training.options import TaskTrainingOptions
+from airworthy.learning.task_training.options import TaskOptions
 from airworthy.learning.task_training.own_tasks import OwnTask, made_task
 from airworthy.learning.task_training.report import write_task_report
-from airworthy.learning.task_training.training import TaskTraining, TaskWork
+from airworthy.learning.task_training.training import TaskWork
 from airworthy.learning.training_folder import IDENTITY_FILE, REPORT_FILE, TrainingFolder, TrainingNames, say
 from airworthy.pilots.network_files import CONTRACT_FILE
 from airworthy.pilots.task_policy.contract import write_task_folder
@@ -79,7 +79,7 @@ class TrainedTask:
 
 
 def train_task(
-    options: TaskTrainingOptions,
+    options: TaskOptions,
     out: str | Path,
     vehicle: Vehicle | str | None = None,
     protocol: TaskProtocol | None = None,
@@ -88,7 +88,7 @@ def train_task(
     minutes: float = 0.0,
     quiet: bool = True,
 ) -> TrainedTask:
-    """Learn a task by native PPO, or go on where it was stopped, and judge what was learnt.
+    """Learn a task, or go on where it was stopped, and judge what was learnt.
 
     Args:
         options: What to learn, and how.
@@ -105,7 +105,7 @@ def train_task(
     """
     task, own = made_task(options.task, options.options)
     begun = time.perf_counter()
-    work = TaskTraining(vehicle, options, task)
+    work = options.begin(vehicle, task)
     compile_s = time.perf_counter() - begun
     return learn_task(
         work, out, protocol, own=own, command=command, minutes=minutes, quiet=quiet, seconds={"compile_s": compile_s}
@@ -163,6 +163,7 @@ def learn_task(
             return held.outcome(read_task_policy, lambda at, found: TrainedTask(at, True, found, found["iterations"]))
         # The clock and the log are those of hover's trainings, which ask no more of a training than this one has.
         run = HoverRun(cast(Any, work))
+        run.keep_in(folder)
         if own is not None:
             own.keep(folder)
         if held.begin(run, Machine("cpu", 0, "float32", "not used")):
@@ -177,11 +178,12 @@ def learn_task(
         # Last: where it lies, everything else does.
         write_json(folder / SUMMARY_FILE, found)
         held.clear()
+        run.forget()
     return TrainedTask(folder, True, found, work.iteration)
 
 
 def train_task_seeds(
-    options: Sequence[TaskTrainingOptions],
+    options: Sequence[TaskOptions],
     out: str | Path,
     vehicle: Vehicle | str | None = None,
     protocol: TaskProtocol | None = None,
