@@ -11,10 +11,12 @@ from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.idle_options import IdleRule, refuse_idle
 from airworthy.core.keyword_messages import raises_without_class
 from airworthy.core.schema import Bound, check_fields
+from airworthy.learning.environments.tasks import HoverTask
 from airworthy.learning.gradient.evaluation import DRAWN
 from airworthy.learning.gradient.trainer import HISTORY_MAX, GradientOptions
 from airworthy.learning.machine import SEED_MAX
 from airworthy.learning.native_ppo import PpoOptions, PpoTrainingOptions
+from airworthy.learning.off_policy.training import OFF_POLICY, OffPolicyTrainingOptions
 from airworthy.learning.ppo import TorchPpoOptions
 from airworthy.simulation import Randomization
 
@@ -24,6 +26,8 @@ TRAINERS = {
     "gradient": "by the gradient of flights through vehicle and network",
     "native_ppo": "by reward, on environments of the learning task",
     "ppo": "the same in torch: slower, and to read and to change",
+    "sac": "by reward, from a replay of all that was flown",
+    "td3": "alike, with a policy that is not random",
 }
 """Those there are."""
 DEFAULT_WORD = "default"
@@ -46,23 +50,25 @@ class HoverConfig:
     """
 
     trainer: str = "gradient"
-    """What learns: "gradient", or "native_ppo", which learns by reward and needs a hundred times the flights; "ppo" is the same
-    in torch."""
+    """What learns: "gradient"; or by reward "native_ppo", which needs a hundred times the flights, "ppo", the same in torch,
+    "sac" or "td3"."""
     seed: Annotated[int, Bound(0, SEED_MAX)] = 0
     """Of weights, starts and drawn vehicles."""
     hidden: int = 32
-    """Width of both hidden layers: 16, 32 or 64; of native_ppo 1 to 128, of ppo to 256."""
+    """Width of both hidden layers: 16, 32 or 64; by reward 1 to 128, of ppo to 256."""
     env_count: int | None = None
-    """Flights at once, a multiple of 16; left out: 32, or 64 where vehicles are drawn or commands late; by reward 4096."""
+    """Flights at once, a multiple of 16; left out: 32, or 64 where vehicles are drawn or commands late; of native_ppo and ppo
+    4096, of sac and td3 16."""
     steps: int | None = None
-    """By reward: decisions of all flights together; left out: 40 million."""
+    """By reward: decisions of all flights together; left out: of native_ppo and ppo 40 million, of sac 200,000, of td3
+    300,000."""
     window: int = 100
     """Policy steps that a gradient looks ahead; at less than about a second it settles beside the target."""
     iterations: int | None = None
     """Gradient steps; left out: 1000, or 2000 where vehicles are drawn or commands late."""
     learning_rate: float | None = None
-    """Of Adam, falling by a cosine; left out: 0.02, or 0.015 where vehicles are drawn or commands late. By reward: at the
-    beginning, 0.0003."""
+    """Of Adam, falling by a cosine; left out: 0.02, or 0.015 where vehicles are drawn or commands late. By reward: at
+    the beginning, as usual for the trainer."""
     rate: float = 100.0
     """Decisions per second [Hz]."""
     history: int | None = None
@@ -92,16 +98,17 @@ class HoverConfig:
         with raises_without_class():
             self.options(self.seed)
 
-    def options(self, seed: int) -> GradientOptions | PpoTrainingOptions:
+    def options(self, seed: int) -> GradientOptions | PpoTrainingOptions | OffPolicyTrainingOptions:
         """Return the trainer's options for a seed."""
-        return self._gradient(seed) if self.trainer == "gradient" else self._ppo(seed)
-
-    def _ppo(self, seed: int) -> PpoTrainingOptions:
+        if self.trainer == "gradient":
+            return self._gradient(seed)
         if DEFAULT_WORD in self.randomize:
             raise AirworthyError(
                 f"--randomize {DEFAULT_WORD} draws late commands, too, with which {self.trainer} does not fly: give the numbers"
                 " (mass=0.2 inertia=0.3 thrust=0.1 lag=0.3)."
             )
+        if self.trainer in OFF_POLICY:
+            return self._replay(seed)
         usual = (TorchPpoOptions if self.trainer == "ppo" else PpoOptions).settings()
         rate = usual.learning_rate if self.learning_rate is None else self.learning_rate
         return PpoTrainingOptions(
@@ -111,6 +118,17 @@ class HoverConfig:
             randomization=self.randomization,
             ppo=replace(usual, seed=seed, hidden=(self.hidden, self.hidden), learning_rate=rate),
             trainer="ppo" if self.trainer == "ppo" else "native_ppo",
+        )
+
+    def _replay(self, seed: int) -> OffPolicyTrainingOptions:
+        return OffPolicyTrainingOptions.usual(
+            self.trainer,
+            "hover",
+            seed,
+            options={} if self.rate == HoverTask.rate else {"rate": self.rate},
+            **{name: getattr(self, name) for name in ("env_count", "steps", "learning_rate")},
+            randomization=self.randomization,
+            hidden=(self.hidden, self.hidden),
         )
 
     def _gradient(self, seed: int) -> GradientOptions:
@@ -178,7 +196,7 @@ def _of(trainers: tuple[str, ...], options: tuple[str, ...]) -> IdleRule:
 
 IDLE_RULES = (
     _of(("gradient",), ("window", "iterations", "history", "delay")),
-    _of(("native_ppo", "ppo"), ("steps",)),
+    _of(tuple(name for name in TRAINERS if name != "gradient"), ("steps",)),
     _of(("ppo",), ("device",)),
 )
 """What only some of the trainers read."""

@@ -11,9 +11,10 @@ from airworthy.pilots.motor_policy.contract import MotorContract, vehicle_digest
 if TYPE_CHECKING:  # the trainers write policies: they come behind this
     from airworthy.learning.gradient.trainer import GradientOptions, GradientTraining
     from airworthy.learning.native_ppo.training import PpoTraining, PpoTrainingOptions
+    from airworthy.learning.off_policy.training import OffPolicyTraining, OffPolicyTrainingOptions
 
-    HoverTraining: TypeAlias = GradientTraining | PpoTraining
-    HoverTrainingOptions: TypeAlias = GradientOptions | PpoTrainingOptions
+    HoverTraining: TypeAlias = GradientTraining | PpoTraining | OffPolicyTraining
+    HoverTrainingOptions: TypeAlias = GradientOptions | PpoTrainingOptions | OffPolicyTrainingOptions
 
 __all__ = ["contract_of_training", "write_motor_policy"]
 

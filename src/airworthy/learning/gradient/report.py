@@ -52,6 +52,8 @@ LEARNT = {
     "gradient": ("gradient", "by the gradient of its flights"),
     "native_ppo": ("reward (PPO)", "by the reward of its flights"),
     "ppo": ("reward (PPO, in torch)", "by the reward of its flights"),
+    "sac": ("reward (SAC)", "by the reward of its flights, all of which it keeps"),
+    "td3": ("reward (TD3)", "by the reward of its flights, all of which it keeps"),
 }
 """By trainer: its name on the page, and how it learns."""
 

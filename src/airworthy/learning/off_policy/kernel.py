@@ -39,7 +39,7 @@ CRITIC_DRAWS, ACTOR_DRAWS, NOISE_DRAWS = 0, 1 << 12, 1 << 8
 """First index of what an update of critics or of the actor draws at its step: samples, and behind them noise."""
 SETTINGS = (
     "learning_rate", "final_share", "steps", "weight_decay", "gradient_norm", "gamma", "follow", "reward_scale",
-    "target_entropy",
+    "target_entropy", "average",
 )  # fmt: skip
 """Numbers of the options that the kernel reads, in this order."""
 COUNTERS = ("time", "finals", "learnt", "broken")

@@ -80,6 +80,8 @@ class SacOptions(OffPolicyOptions):
     """To which the temperature draws the policy's entropy."""
     initial_temperature: Annotated[float, Bound(1e-6, 1e3)] = 1.0
     """Weight of the entropy at the beginning."""
+    average: Annotated[float, SHARE] = 0.001
+    """Share of the way by which the policy that is judged follows the actor, which swings, at an update; 1: it is the actor."""
     initial_std: Annotated[float, Bound(1e-3, 7.0)] = 1.0
     """Of actions before tanh, at the beginning."""
 

@@ -116,6 +116,12 @@ class OffPolicy:
                 key = flight_key(self.options.seed, _WEIGHT_FLIGHT, 8 * network + layer)
                 gain = 0.01 if layer == 2 else 1.0
                 w[:] = (normals(key, 0, Stream.RESET, w.size) * (gain / math.sqrt(w.shape[1]))).reshape(w.shape)
+        sizes = getattr(self.environments.task, "input_sizes", None)
+        if sizes is not None:
+            seen, known = (np.array(x, np.float32) for x in sizes)
+            for network in range(3):
+                x = known if network and self.shape.known else seen
+                self.views(network)[0][:, : len(x)] /= x
         a = self.shape.actions
         last = self.views(0)[5]
         last[:a] = np.arctanh(np.clip(self.environments.hover_action, -0.99, 0.99))
@@ -259,7 +265,8 @@ class OffPolicy:
     @property
     def policy_weights(self) -> list[ArrayF32]:
         """Weight and bias of each layer of the policy without noise, which ends in tanh: views."""
-        views, a = self.views(0), self.shape.actions
+        # SAC has no slow actor: its place is that of the mean.
+        views, a = self.views(0, target=self.options.kind == "sac"), self.shape.actions
         return [*views[:4], views[4][:a], views[5][:a]]
 
     def action(self, observation: ArrayFloat) -> ArrayFloat:

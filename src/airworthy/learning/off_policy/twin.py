@@ -148,7 +148,7 @@ class UpdateTwin:
             found, _ = layer_gradients(self.networks[k], layers, (layers[3] - target[:, None]) / s.batch)
             gradients.append(found)
             self._descend(k, found)
-            self._follow(k)
+            self._follow(k, t["follow"])
         return gradients
 
     def actor(self, step: int) -> list[Array]:
@@ -176,9 +176,10 @@ class UpdateTwin:
         gradient, _ = layer_gradients(self.networks[0], policy, np.array(np.broadcast_arrays(*slopes)).T)
         self._descend(0, gradient)
         if s.kind == "sac":
+            self._follow(0, self.settings["average"])
             self._learn_temperature(-alpha * (float(np.mean(density)) + self.settings["target_entropy"]))
         else:
-            self._follow(0)
+            self._follow(0, self.settings["follow"])
         return gradient
 
     def _learn_temperature(self, slope: float) -> None:
@@ -196,7 +197,6 @@ class UpdateTwin:
         ends = np.cumsum([w.size for w in weights])[:-1]
         self.networks[network] = [p.reshape(w.shape) for p, w in zip(np.split(moved, ends), weights, strict=True)]
 
-    def _follow(self, network: int) -> None:
-        share = self.settings["follow"]
+    def _follow(self, network: int, share: float) -> None:
         pairs = zip(self.targets[network], self.networks[network], strict=True)
         self.targets[network] = [held + share * (w - held) for held, w in pairs]

@@ -212,6 +212,16 @@ class L2fPosition:
         )
         return (*state[:3], *rows, *state[3:6], *state[10:BODY], *spun, *force, *torque)
 
+    @property
+    def input_sizes(self) -> tuple[Vector, Vector]:
+        """Typical sizes of what policies and critics see, by which first weights are divided; ours.
+
+        Body rates reach tens of rad/s in flights that are lost. Of past actions there are many, each of which tells little: at
+        full weight they would drown the state.
+        """
+        state = (1.0,) * 15 + (10.0,) * 3
+        return (*state, *(10.0,) * (4 * self.history)), (*state, *(1.0,) * 10)
+
     def judge(self, before: Vector, after: Vector, action: Vector, past: Vector, p: Any) -> Judgement:
         """Reward as published; a flight that leaves its bounds ends with 0.
 

@@ -57,6 +57,8 @@ if (SAC) {
   t[2] += (1.0 - ADAM_SECOND) * (by * by - t[2]);
   const double ahead = t[1] / (1.0 - p[0]), spread = Learner::root(t[2] / (1.0 - p[1]));
   t[0] -= Learner::rate(settings.data, step) * ahead / (spread + ADAM_EPSILON);
+  // What is judged is a mean of actors, since single ones swing.
+  Learner::follow(CRITIC, actor, targets.data, settings.data[SET_AVERAGE]);
 } else {
   Learner::follow(CRITIC, actor, targets.data, settings.data[SET_FOLLOW]);
 }

@@ -1,0 +1,103 @@
+"""Learn l2f_position like for like: native SAC, TD3, and the gradient, on the task as RLtools' zoo has it; every seed.
+
+    python benchmarks/learn_l2f.py --trainer sac --seeds 10
+
+The return that RLtools reaches is nowhere stated in numbers, so this counts a seed as solved when the deterministic policy
+keeps 99 % of 1,024 flights (seed 7919, of no training) within the task's bounds for all of their 500 steps, with noise of
+observations and the constant push; beside it stand the mean return, the length of flights, and the mean distance over the last
+2 s of flights that were kept. Compilation is not counted; learning is timed alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from typing import Any
+
+import numpy as np
+
+from airworthy.learning.environments import LearningTask, VectorTask
+from airworthy.learning.environments.tasks import L2fPosition
+from airworthy.learning.gradient.evaluation import EVALUATION_SEED
+from airworthy.learning.gradient.run import hardware_found
+from airworthy.learning.gradient.trainer import network_action
+from airworthy.learning.l2f_position.gradient import L2fGradientOptions
+from airworthy.learning.off_policy.training import OffPolicyTrainingOptions
+
+TASK = L2fPosition.newer()
+SOLVED = 0.99
+STEADY_S = 2.0
+
+
+def judged(task: LearningTask, weights: Any, flights: int, seed: int) -> dict[str, float]:
+    """Fly a deterministic policy on the task itself.
+
+    Args:
+        task: With its noise and push.
+        weights: Of each layer, over what the task shows.
+        flights: How many.
+        seed: Of their starts.
+    """
+    environments = VectorTask(task, flights, seed=seed)
+    seen, alive = environments.observation, np.ones(flights, bool)
+    returns, length, errors = np.zeros(flights), np.zeros(flights), []
+    for step in range(task.episode_steps):
+        # Before the step: behind the last one new flights stand there.
+        if step >= task.episode_steps - STEADY_S * task.rate:
+            errors.append(np.linalg.norm(environments.state[:3], axis=0))
+        result = environments.step(network_action(weights, seen))
+        returns += np.where(alive, result.reward, 0.0)
+        length += alive
+        alive &= ~result.terminated
+        seen = result.observation
+    error = np.mean(errors, axis=0)[alive]
+    found = {"kept": float(alive.mean()), "return": float(returns.mean()), "length": float(length.mean())}
+    return {**found, "error_m": float(error.mean()) if len(error) else np.nan}
+
+
+def learnt(options: Any) -> tuple[Any, float, float]:
+    """Learn; returns the training, wall and CPU seconds."""
+    work = options.begin(None)
+    work.prepare()
+    wall, cpu = time.perf_counter(), time.process_time()
+    while not work.finished:
+        work.step()
+    return work, time.perf_counter() - wall, time.process_time() - cpu
+
+
+def _line(row: Any) -> str:
+    return "  ".join(f"{name} {value:.3f}" if isinstance(value, float) else f"{name} {value}" for name, value in row.items())
+
+
+def main() -> None:
+    """Print every seed, and medians."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trainer", choices=("sac", "td3", "gradient"), default="sac")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--steps", type=int, help="decisions of all flights, of sac and td3")
+    parser.add_argument("--flights", type=int, default=1024)
+    parser.add_argument("--start-seed", type=int, default=EVALUATION_SEED, help="another to choose settings by")
+    asked = parser.parse_args()
+    print(json.dumps(hardware_found()))
+    rows = []
+    for seed in range(asked.seeds):
+        if asked.trainer == "gradient":
+            options: Any = L2fGradientOptions(seed=seed)
+        else:
+            options = OffPolicyTrainingOptions.usual(asked.trainer, "l2f_position", seed, steps=asked.steps)
+        work, wall, cpu = learnt(options)
+        row = {"seed": seed, "steps": work.env_steps, "wall_s": wall, "cpu_s": cpu}
+        row |= judged(TASK, work.weights, asked.flights, asked.start_seed)
+        rows.append(row)
+        print(
+            "  ".join(f"{name} {value:.3f}" if isinstance(value, float) else f"{name} {value}" for name, value in row.items())
+        )
+    middle = {name: float(np.median([row[name] for row in rows])) for name in rows[0] if name != "seed"}
+    solved = sum(row["kept"] >= SOLVED for row in rows)
+    print("median  " + _line(middle))
+    print(f"solved {solved} of {len(rows)} (kept >= {SOLVED:.0%}); load {hardware_found()['load_average']}")
+
+
+if __name__ == "__main__":
+    main()
