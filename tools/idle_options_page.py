@@ -17,6 +17,7 @@ from airworthy.capture.rendering import IDLE_RULES as CAPTURE_RULES
 from airworthy.capture.training_options import IDLE_RULES as SPLAT_RULES
 from airworthy.cli.capture import ALIGN_RULES
 from airworthy.cli.learning.train_hover import ROTORS_RULES
+from airworthy.cli.learning.train_task import TASK_RULES
 from airworthy.cli.scenes import ACTOR_RULES, EXPORT_RULES, RENDER_RULES
 from airworthy.core.idle_options import IdleRule, option_name
 from airworthy.gates.benchmark.config import IDLE_RULES as GATES_RULES
@@ -28,6 +29,7 @@ from airworthy.learning.gradient.config import IDLE_RULES as HOVER_RULES
 from airworthy.learning.native_ppo.config import IDLE_RULES as MOTOR_COMMAND_RULES
 from airworthy.learning.svnet.options import IDLE_RULES as SVNET_RULES
 from airworthy.learning.svnet.options import RUN_RULES
+from airworthy.learning.task_training.config import IDLE_RULES as TASK_CONFIG_RULES
 from airworthy.scenes.catalogue import IDLE_RULES as SOURCE_RULES
 
 COMMANDS: dict[str, Sequence[IdleRule]] = {
@@ -37,6 +39,7 @@ COMMANDS: dict[str, Sequence[IdleRule]] = {
     "airworthy synthesize gates": LABEL_RULES,
     "airworthy train hover": (*HOVER_RULES, *ROTORS_RULES),
     "airworthy train motor_command": MOTOR_COMMAND_RULES,
+    "airworthy train TASK": (*TASK_CONFIG_RULES, *TASK_RULES),
     "airworthy train svnet": (*SVNET_RULES, *RUN_RULES),
     "airworthy train boundary": BOUNDARY_RULES,
     "airworthy bench navigation": NAVIGATION_RULES,

@@ -17,6 +17,7 @@ from airworthy.capture import RenderCaptureOptions, TrainOptions
 from airworthy.capture.images import CaptureReading
 from airworthy.cli.capture import AlignConfig
 from airworthy.cli.learning.train_hover import TrainHoverConfig
+from airworthy.cli.learning.train_task import TrainTaskConfig
 from airworthy.cli.main import main
 from airworthy.cli.scenes import ExportSceneConfig, RenderSceneConfig
 from airworthy.core.errors import AirworthyError
@@ -29,6 +30,7 @@ from airworthy.learning import HoverConfig
 from airworthy.learning.datasets import DatasetConfig, synthesize_dataset
 from airworthy.learning.native_ppo.config import MotorCommandConfig
 from airworthy.learning.svnet import RunOptions, SvNetOptions, train_svnet
+from airworthy.learning.task_training.config import TaskConfig
 from airworthy.scenes import Scene, scene
 from airworthy.scenes.catalogue import SceneArguments
 from airworthy.tasks.navigation import NavigationProtocol
@@ -114,6 +116,20 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
         (_bare(TrainHoverConfig, rotors=Path("rotors.toml")),),
     ],
     "airworthy train motor_command": [(_bare(MotorCommandConfig, device="cuda"),)],
+    "airworthy train TASK": [
+        (
+            _bare(
+                TaskConfig,
+                trainer="gradient",
+                option=("history=4",),
+                steps=1000,
+                hidden=(16, 16),
+                episode_steps=100,
+                randomize=("mass=0.1",),
+            ),
+        ),
+        (_bare(TrainTaskConfig, rotors=Path("rotors.toml")),),
+    ],
     "airworthy train svnet": [
         (SvNetOptions(variant="no_rma", form="code", history_dropout=0.1),),
         (SvNetOptions(variant="no_pretrain", history_epochs=3, history_batch=8, history_rate=1e-3, normalize=True),),
