@@ -282,7 +282,7 @@ def distinct_flights(results: Sequence[FlightResult], drawn: bool = True) -> int
     return len(results) - len(moved) + len({repr(replace(result, env=0)) for result in moved})
 
 
-_UNDESCRIBED = ("diverged", "pilot_error")
+UNDESCRIBED = ("diverged", "pilot_error")
 """Outcomes of flights whose numbers say nothing."""
 
 
@@ -310,7 +310,7 @@ def aggregate(
     successes = sum(outcomes[name] for name in sorted(SUCCESSES))
     length = sum(result.path_length_m for result in results)
     # One that diverged, or whose pilot failed, ended early, and would look better in every mean than it was.
-    kept = [result for result in results if result.outcome not in _UNDESCRIBED]
+    kept = [result for result in results if result.outcome not in UNDESCRIBED]
     described = {
         name: describe([getattr(r, name) for r in kept], name, seed=seed, confidence=confidence, resamples=resamples) | unknown
         for name in COURSE_SUMMARY
