@@ -112,10 +112,10 @@ EXAMPLES: dict[str, list[tuple[Any, ...]]] = {
     "airworthy train hover": [
         (_bare(HoverConfig, trainer="native_ppo", window=50, iterations=100, history=2, delay=1),),
         (_bare(HoverConfig, steps=1000),),
-        (_bare(HoverConfig, device="cuda"),),
+        (_bare(HoverConfig, device="cuda", mirror="y"),),
         (_bare(TrainHoverConfig, rotors=Path("rotors.toml")),),
     ],
-    "airworthy train motor_command": [(_bare(MotorCommandConfig, device="cuda"),)],
+    "airworthy train motor_command": [(_bare(MotorCommandConfig, device="cuda", mirror="y"),)],
     "airworthy train TASK": [
         (
             _bare(
@@ -248,7 +248,7 @@ def test_every_option_of_every_rule_is_refused(rule: IdleRule, example: tuple[An
         ((TrainHoverConfig(iterations=100, delay=1, vehicle="a.urdf", rotors=Path("r.toml")),), "airworthy train hover"),
         ((TrainHoverConfig(trainer="native_ppo", steps=100_000),), "airworthy train hover"),
         ((TrainHoverConfig(trainer="ppo", steps=100_000, device="auto"),), "airworthy train hover"),
-        ((MotorCommandConfig(trainer="ppo", device="cuda:1"),), "airworthy train motor_command"),
+        ((MotorCommandConfig(trainer="ppo", device="cuda:1", mirror="xy"),), "airworthy train motor_command"),
         ((BoundaryOptions(alpha=5.0, rate_step=20, gamma=0.5, noise_on="physical"),), "airworthy train boundary"),
         ((SvNetOptions(history_epochs=3, view=112, form="code"),), "airworthy train svnet"),
     ],

@@ -310,6 +310,22 @@ def test_tensors_are_views() -> None:
     assert np.shares_memory(adapters.SkrlEnv(task).reset()[0].numpy(), task.observation)
 
 
+def test_rsl_rl_gets_what_critics_see_in_a_group_of_its_own() -> None:
+    """And keeps it over a step, as it stores it afterwards; tasks without such a thing give the observation."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("rsl_rl")
+    task = VectorTask("l2f_position", 16, seed=1)
+    seen = adapters.RslRlEnv(task).get_observations()
+    assert seen["critic"].shape[1] != seen["policy"].shape[1]
+    before = seen["critic"].clone()
+    after, *_ = adapters.RslRlEnv(task).step(torch.zeros(16, task.action_count))
+    assert torch.equal(seen["critic"], before)
+    np.testing.assert_array_equal(after["critic"].numpy(), task.critic_observation)
+    assert not torch.equal(after["critic"], before)
+    plain = adapters.RslRlEnv(environments()).get_observations()
+    assert plain["critic"].data_ptr() == plain["policy"].data_ptr()
+
+
 # ---- a few thousand steps of training --------------------------------------------------------------------------------
 
 
@@ -398,11 +414,12 @@ SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), 
         (5, "rsl_rl"),
         (6, "skrl"),
         (7, "numpy"),
+        (8, "torch"),
     ],
 )
 def test_snippets_of_the_page_run(index: int, module: str) -> None:
     pytest.importorskip(module)
-    assert len(SNIPPETS) == 8
+    assert len(SNIPPETS) == 9
     names: dict[str, Any] = {}
     exec(compile(SNIPPETS[index], "reinforcement_learning.md", "exec"), names)
     if index == 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from rsl_rl.env import VecEnv
 from tensordict import TensorDict
@@ -15,7 +16,8 @@ __all__ = ["RslRlEnv"]
 
 
 class RslRlEnv(VecEnv):
-    """Environments as rsl-rl wants them: observations in the group `policy`, which actor and critic may both read.
+    """Environments as rsl-rl wants them: observations in the group `policy`, which actor and critic may both read; what only
+    critics see (`observe_critic` of a task; else the observation) in the group `critic`.
 
     On a CPU tensors are views: of observations until the step after the next, of rewards until the next. `extras` has
     `time_outs`, `log` (means of the reward's parts, and of flights that ended), `final_observation` and `diverged`. rsl-rl goes
@@ -64,4 +66,8 @@ class RslRlEnv(VecEnv):
         return self._group(result.observation), torch.from_numpy(result.reward).to(self.device), ended, extras
 
     def _group(self, seen: Any) -> TensorDict:
-        return TensorDict({"policy": torch.from_numpy(seen).to(self.device)}, batch_size=[self.num_envs])
+        known = self.task.critic_observation
+        # rsl-rl stores what was seen after the step that follows, which writes over what only critics see: a copy of that.
+        groups = {"policy": seen, "critic": known if np.shares_memory(known, seen) else known.copy()}
+        tensors = {name: torch.from_numpy(rows).to(self.device) for name, rows in groups.items()}
+        return TensorDict(tensors, batch_size=[self.num_envs])

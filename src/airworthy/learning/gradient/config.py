@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.core.idle_options import IdleRule, refuse_idle
@@ -78,6 +78,8 @@ class HoverConfig:
     randomize: tuple[str, ...] = ()
     """How vehicles differ from flight to flight, +- share: mass=0.2 inertia=0.3 thrust=0.1 lag=0.3 rotor=0.02 drag=0.3;
     "default" stands for the first four and commands up to two decisions late."""
+    mirror: Literal["none", "y", "xy"] = "none"
+    """Of ppo: learn from flights mirrored, too, left and right, or front and back as well."""
     device: str = "cpu"
     """Of ppo's networks: cpu, cuda, cuda:1, or auto, a GPU where there is one. Flights are on the CPU."""
     flights: int = 1024
@@ -109,6 +111,7 @@ class HoverConfig:
             )
         if self.trainer in OFF_POLICY:
             return self._replay(seed)
+        mirrored: dict[str, Any] = {"mirror": self.mirror} if self.trainer == "ppo" else {}
         usual = (TorchPpoOptions if self.trainer == "ppo" else PpoOptions).settings()
         rate = usual.learning_rate if self.learning_rate is None else self.learning_rate
         return PpoTrainingOptions(
@@ -116,7 +119,7 @@ class HoverConfig:
             **{name: x for name in ("env_count", "steps") if (x := getattr(self, name)) is not None},
             rate=self.rate,
             randomization=self.randomization,
-            ppo=replace(usual, seed=seed, hidden=(self.hidden, self.hidden), learning_rate=rate),
+            ppo=replace(usual, seed=seed, hidden=(self.hidden, self.hidden), learning_rate=rate, **mirrored),
             trainer="ppo" if self.trainer == "ppo" else "native_ppo",
         )
 
@@ -197,6 +200,6 @@ def _of(trainers: tuple[str, ...], options: tuple[str, ...]) -> IdleRule:
 IDLE_RULES = (
     _of(("gradient",), ("window", "iterations", "history", "delay")),
     _of(tuple(name for name in TRAINERS if name != "gradient"), ("steps",)),
-    _of(("ppo",), ("device",)),
+    _of(("ppo",), ("device", "mirror")),
 )
 """What only some of the trainers read."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from airworthy.core.errors import unknown_name
 from airworthy.core.idle_options import IdleRule, refuse_idle
@@ -49,6 +49,8 @@ class MotorCommandConfig:
     """Widths of the two hidden layers."""
     env_count: int = 4096
     """Flights at once, a multiple of 16."""
+    mirror: Literal["none", "y", "xy"] = "none"
+    """Of ppo: learn from flights mirrored, too, left and right, or front and back as well."""
     device: str = "cpu"
     """Of ppo's networks: cpu, cuda, cuda:1, or auto, a GPU where there is one. Flights are on the CPU."""
     flights: int = 1024
@@ -73,7 +75,8 @@ class MotorCommandConfig:
         """Return the trainer's options for a seed."""
         kind = TorchPpoOptions if self.trainer == "ppo" else PpoOptions
         settings = kind() if self.published else kind.settings()
-        ppo = replace(settings, seed=seed, hidden=self.hidden)
+        mirrored: dict[str, Any] = {"mirror": self.mirror} if self.trainer == "ppo" else {}
+        ppo = replace(settings, seed=seed, hidden=self.hidden, **mirrored)
         length = 0 if self.published else SHORT_FLIGHT
         return PpoTrainingOptions(
             "motor_command",
@@ -86,6 +89,8 @@ class MotorCommandConfig:
 
 
 IDLE_RULES = (
-    IdleRule(("device",), lambda asked: asked.trainer != "ppo", "for the trainer native_ppo", "learn with --trainer ppo"),
+    IdleRule(
+        ("device", "mirror"), lambda asked: asked.trainer != "ppo", "for the trainer native_ppo", "learn with --trainer ppo"
+    ),
 )
 """What only one of the trainers reads."""

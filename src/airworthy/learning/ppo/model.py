@@ -81,10 +81,10 @@ class Trunk(nn.Module):
         if options.image:
             channels, height, width = options.image
             for wide in _CHANNELS:
-                layer = nn.Conv2d(channels, wide, 3, stride=2)
+                layer = nn.Conv2d(channels, wide, 3, stride=2, padding=1)
                 _set(layer, draw((wide, channels * 9), _GAIN).reshape(wide, channels, 3, 3))
                 self.convolutions.append(layer)
-                channels, height, width = wide, (height - 3) // 2 + 1, (width - 3) // 2 + 1
+                channels, height, width = wide, (height - 1) // 2 + 1, (width - 1) // 2 + 1
             inputs += channels * height * width
         self.layers = nn.ModuleList()
         for width in options.hidden:
@@ -133,7 +133,8 @@ class Trunk(nn.Module):
         told = []
         for t in range(len(found)):
             told.append(self.cell(found[t], memory))
-            memory = told[-1] * ~ended[t, :, None]
+            # Not by a product with 0, which a memory of no numbers would survive.
+            memory = torch.where(ended[t, :, None], 0.0, told[-1])
         return torch.stack(told), memory
 
 

@@ -14,8 +14,8 @@ __all__ = ["TorchPpoOptions"]
 
 _WIDTH_MAX, _LAYERS_MAX, _IMAGE_MAX = 1024, 4, 512
 """Ours: what is larger is not learnt by reward on one machine."""
-_LEAST_IMAGE = 12
-"""Rows and columns: three convolutions of stride 2 leave less than one cell of a smaller image."""
+_LEAST_IMAGE = 8
+"""Rows and columns: three convolutions of stride 2 leave one cell of them."""
 
 
 @dataclass(frozen=True)

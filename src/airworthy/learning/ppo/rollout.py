@@ -94,6 +94,7 @@ class Flown:
         self.log_probability = zeros(steps, count)
         self.ended: Tensor = torch.zeros(steps, count, dtype=torch.bool, device=self.device)
         self.rewards: Array = np.zeros((steps, count))
+        self._rewarded = torch.ones(steps, count, dtype=torch.bool, device=self.device)
 
     def begin(self) -> None:
         """Forget what was flown before."""
@@ -110,7 +111,8 @@ class Flown:
         """
         ended: ArrayBool = result.ends.ended
         # A reward that is none must not reach the advantages of earlier steps; its sample counts nothing, see `sound`.
-        self.rewards[step] = np.where(np.isfinite(result.reward), result.reward, 0.0)
+        fine = np.isfinite(result.reward)
+        self.rewards[step], self._rewarded[step] = np.where(fine, result.reward, 0.0), torch.from_numpy(fine)
         self.ended[step] = torch.from_numpy(ended)
         if not ended.any():
             return
@@ -124,11 +126,12 @@ class Flown:
 
     def sound(self) -> Tensor:
         """1 for samples of numbers, else 0, (steps, env); what is none is set to 0, so that no sum turns into it."""
-        fine = torch.ones(self.log_probability.shape, dtype=torch.bool, device=self.device)
-        for rows in {id(x): x for x in (self.seen, self.critic_seen)}.values():
+        fine = self._rewarded.clone()
+        for rows in {id(x): x for x in (self.seen, self.critic_seen, self.taken)}.values():
             # One sum instead of a test of each number: it is none where one of them is.
             sums = rows.sum(-1)
             if not torch.isfinite(sums).all():
-                fine &= torch.isfinite(sums[:-1])
+                fine &= torch.isfinite(sums[: len(fine)])
                 torch.nan_to_num_(rows, 0.0, 0.0, 0.0)
+        torch.nan_to_num_(self.log_probability, 0.0, 0.0, 0.0)
         return fine.float()

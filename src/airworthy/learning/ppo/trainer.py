@@ -21,6 +21,7 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.native_kernel import CPU_LANES, thread_limit
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.core.threads import share
+from airworthy.learning.environments import VectorTask
 from airworthy.learning.machine import COUNT_MAX
 from airworthy.learning.native_ppo.options import PpoUpdate
 from airworthy.learning.native_ppo.shared import (
@@ -39,6 +40,7 @@ from airworthy.learning.ppo.model import ActorCritic
 from airworthy.learning.ppo.normal import RunningMoments
 from airworthy.learning.ppo.options import TorchPpoOptions
 from airworthy.learning.ppo.rollout import Flown, PpoEnvironments
+from airworthy.learning.ppo.symmetry import mirrors
 
 __all__ = ["TorchPpo"]
 
@@ -88,6 +90,7 @@ class TorchPpo:
         self._memory, self._critic_memory = (self.model.memory(count, self.device) for _ in range(2))
         self._begun_with = self._memory, self._critic_memory
         self.learning_rate, self.env_steps, self.updates = o.learning_rate, 0, 0
+        self._mirrors = mirrors(_vector_task(e), o.mirror) if o.mirror != "none" else []
         self._rng = np.random.Generator(np.random.Philox(key=o.seed & (2**64 - 1)))
         self._skipped = 0
 
@@ -159,7 +162,7 @@ class TorchPpo:
             f.log_probability[t] = policy.log_probability(f.taken[t])
             result = e.step(policy.action(f.taken[t]).cpu().numpy())
             f.note(t, result, e.final_critic_observation)
-            self._memory = self._memory * ~f.ended[t, :, None]
+            self._memory = torch.where(f.ended[t, :, None], 0.0, self._memory)
             for name, values in result.terms.items():
                 totals[name] += float(values.mean(dtype=float))
         self._look(o.rollout)
@@ -244,7 +247,10 @@ class TorchPpo:
         divergence = error = norm = 0.0
         passes = skipped = 0
         count = samples.weight.numel()
-        inputs = self._normal(self._flown.seen[:-1]), self._normal(self._flown.critic_seen[:-1], critic=True)
+        inputs = [(self._normal(self._flown.seen[:-1]), self._normal(self._flown.critic_seen[:-1], critic=True))]
+        for image in self._mirrors:
+            signs = torch.from_numpy(image.seen).float().to(self.device)
+            inputs.append((x := self._normal(self._flown.seen[:-1] * signs), x))
         if o.anneal_updates:
             self.learning_rate = o.learning_rate * max(0.0, 1.0 - self.updates / o.anneal_updates)
         for _ in range(o.epochs):
@@ -263,13 +269,13 @@ class TorchPpo:
         told = (float(divergence) / count, math.sqrt(max(float(error), 0.0) / count))
         return PpoUpdate(0, 0.0, *told, 0.0, 0.0, 0.0, norm, 0, 0, 0.0, passes=passes, skipped=skipped)
 
-    def gradient(self, order: ArrayAny, samples: Samples, inputs: tuple[Tensor, Tensor]) -> tuple[Tensor, Array]:
+    def gradient(self, order: ArrayAny, samples: Samples, inputs: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Array]:
         """Gradient of the mean loss of a minibatch, (parameters,) float64, and its sums of loss, divergence, squared error.
 
         Args:
             order: Which blocks of samples; of networks with memory, which environments.
             samples: Of the rollout.
-            inputs: Of policy and critic, (steps, env, seen).
+            inputs: Of policy and critic, (steps, env, seen), as flown and of each mirror image.
         """
         recurrent = bool(self.options.recurrent)
         rows = max(1, self._part // (self.options.rollout if recurrent else self._block))
@@ -278,10 +284,17 @@ class TorchPpo:
         size = len(order) * (self.options.rollout if recurrent else self._block)
 
         def part(k: int) -> None:
-            taken, seen = self._chosen(parts[k], samples, inputs)
+            taken, seen = self._chosen(parts[k], samples, inputs[0])
             memories = tuple(x[torch.from_numpy(parts[k]).to(self.device)] for x in self._begun_with) if recurrent else None
             loss, *told = self._loss(taken, seen, memories, parts[k])
-            slopes = torch.autograd.grad(loss / size, self._adam.parameters)
+            for image, mirrored in zip(self._mirrors, inputs[1:], strict=True):
+                _, seen = self._chosen(parts[k], samples, mirrored)
+                # As if the policy had been alike mirrored: an image has its flight's probability and advantage (Mittal et al.).
+                # What the divergence says is of the flights alone.
+                order_of = torch.from_numpy(image.rotors).to(self.device)
+                turned = replace(taken, taken=taken.taken[..., order_of], noise=taken.noise[..., order_of])
+                loss = loss + self._loss(turned, seen, None, parts[k])[0]
+            slopes = torch.autograd.grad(loss / (size * len(inputs)), self._adam.parameters)
             found[k] = torch.cat([x.reshape(-1) for x in slopes]).double(), [float(x.detach()) for x in (loss, *told)]
 
         share(part, range(len(parts)), self._threads)
@@ -461,6 +474,12 @@ class _Adam:
         self.steps = steps
         for name, x in (("parameters", self._flat), ("first", self._first), ("second", self._second)):
             x.copy_(torch.from_numpy(np.array(saved[name])))
+
+
+def _vector_task(environments: PpoEnvironments) -> VectorTask:
+    if not isinstance(environments, VectorTask):
+        raise AirworthyError("Only environments of a VectorTask can be mirrored; expected mirror 'none' here.")
+    return environments
 
 
 def _under(arrays: Any, head: str) -> dict[str, ArrayAny]:
