@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from airworthy.learning.gradient.run import train_hover
     from airworthy.learning.native_ppo import NativePpo, PpoOptions
     from airworthy.learning.native_ppo.config import MOTOR_COMMAND_REACH_M, MotorCommandConfig
+    from airworthy.learning.off_policy import OffPolicy, SacOptions, Td3Options
     from airworthy.learning.ppo import TorchPpo, TorchPpoOptions
     from airworthy.learning.svnet import ExpertPairs, RunOptions, SvNetOptions, TrainedSvNet, train_svnet
     from airworthy.learning.svnet.adaptation import AdaptationConfig, measure_adaptation
@@ -71,10 +72,11 @@ __all__ = [
     "MOTOR_COMMAND_REACH_M", "NOISE_LEVELS", "AdaptationConfig", "Curriculum", "DatasetConfig", "ExpertDataset",
     "ExpertPairs", "FlightConditions", "GradientOptions", "GradientTraining", "GymnasiumFlight", "GymnasiumVector",
     "HoverConfig", "HoverProtocol", "HoverTask", "ImageStack", "Judgement", "L2fPosition", "Made", "MotorCommand",
-    "MotorCommandConfig", "NativePpo", "PathTracking", "PositionByAcceleration", "PositionByAttitude", "PositionByVelocity",
-    "PpoOptions", "Px4MotorCommand", "Recovery", "RolloutPlan", "Rollouts", "RslRlEnv", "RunOptions", "SkrlEnv",
-    "StableBaselinesEnv", "Stages", "StepResult", "SvNetOptions", "SynthesisConfig", "TorchPpo", "TorchPpoOptions",
-    "TrainedSvNet", "VectorTask", "export_lerobot", "export_onnx", "export_policy", "flight_camera", "learning_task",
-    "learning_tasks", "measure_adaptation", "noise_level", "read_manifest", "register_gymnasium", "register_task",
-    "roll_out", "synthesize_dataset", "train_hover", "train_svnet", "write_motor_policy",
+    "MotorCommandConfig", "NativePpo", "OffPolicy", "PathTracking", "PositionByAcceleration", "PositionByAttitude",
+    "PositionByVelocity", "PpoOptions", "Px4MotorCommand", "Recovery", "RolloutPlan", "Rollouts", "RslRlEnv",
+    "RunOptions", "SacOptions", "SkrlEnv", "StableBaselinesEnv", "Stages", "StepResult", "SvNetOptions",
+    "SynthesisConfig", "Td3Options", "TorchPpo", "TorchPpoOptions", "TrainedSvNet", "VectorTask", "export_lerobot",
+    "export_onnx", "export_policy", "flight_camera", "learning_task", "learning_tasks", "measure_adaptation",
+    "noise_level", "read_manifest", "register_gymnasium", "register_task", "roll_out", "synthesize_dataset",
+    "train_hover", "train_svnet", "write_motor_policy",
 ]  # fmt: skip
