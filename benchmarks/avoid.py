@@ -2,9 +2,9 @@
 
     python benchmarks/avoid.py --policy runs/avoid --out runs/avoid_table.jsonl
 
-A row is a pilot at a top speed in a density: 100 flights, each in a forest of its own, the same for all pilots, noisy depth. Rows
-that are in the file are not flown again, so that a stopped table goes on, and policies and pilots can be added. `blind` is the
-first policy with its image blanked. `--picture` draws the first flights of a density from above.
+A row is a pilot at a top speed in a density: 100 flights, each in a forest of its own, the same for all pilots, noisy depth.
+Rows that are in the file are not flown again, so that a stopped table goes on, and policies and pilots can be added. `blind` is
+the first policy with its image blanked. `--picture` draws flights through one forest from above.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def shown(rows: list[dict[str, Any]]) -> str:
         success = f"{100.0 * rate.value:.0f} ({100.0 * rate.low:.0f} to {100.0 * rate.high:.0f})"
         speed = "-" if row["mean_speed_m_s"] is None else f"{row['mean_speed_m_s']:.1f}"
         lost = [f"{100.0 * row[key] / row['flights']:.0f}" for key in ("touched", "left", "late")]
-        lines.append((row["speed_m_s"], row["area_m2"], row["pilot"], success, *lost, speed))
+        pilot = row["pilot"] if row["flights"] == 100 else f"{row['pilot']} ({row['flights']} flights)"
+        lines.append((f"{row['speed_m_s']:g}", f"{row['area_m2']:g}", pilot, success, *lost, speed))
     head = ("top speed [m/s]", "m^2 per tree", "pilot", "success [%]", "touched", "left", "late", "mean speed [m/s]")
     return table("Unseen forests", head, lines)
 
@@ -84,7 +85,7 @@ def verdicts(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def picture(path: Path, tracks: list[tuple[str, np.ndarray, np.ndarray]], trunks: np.ndarray, title: str) -> None:
-    """Draw flights through one forest from above, as SVG.
+    """Draw flights through one forest from above.
 
     Args:
         path: The file.
@@ -92,14 +93,13 @@ def picture(path: Path, tracks: list[tuple[str, np.ndarray, np.ndarray]], trunks
         trunks: x, y, radius [m], (n, 3).
         title: In the picture.
     """
-    import matplotlib
+    import matplotlib as mpl
 
-    matplotlib.use("svg")
+    mpl.use("agg")
     from matplotlib import pyplot as plt
     from matplotlib.collections import LineCollection
     from matplotlib.patches import Circle
 
-    plt.rcParams["svg.hashsalt"] = "avoid"
     figure, axes = plt.subplots(figsize=(9.0, 5.2))
     for x, y, r in trunks:
         axes.add_patch(Circle((x, y), r, color="#6b4f36"))
@@ -115,7 +115,7 @@ def picture(path: Path, tracks: list[tuple[str, np.ndarray, np.ndarray]], trunks
     axes.set(xlim=(-5, FOREST_LENGTH + 5), ylim=(-FOREST_WIDTH / 2, FOREST_WIDTH / 2), aspect="equal", title=title)
     axes.set_xlabel("x [m]")
     axes.set_ylabel("y [m]")
-    figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
+    figure.savefig(path, bbox_inches="tight", dpi=110)
 
 
 def draw(path: Path, policy: AvoidPolicy, protocol: AvoidProtocol, speed: float, area: float, number: int) -> None:
@@ -147,7 +147,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--flights", type=int, default=100)
     parser.add_argument("--seed", type=int, default=AvoidProtocol.seed)
     parser.add_argument("--out", type=Path, default=Path("runs/avoid_table.jsonl"))
-    parser.add_argument("--picture", type=Path, default=None, help="draw 12 flights of the first policy here, SVG")
+    parser.add_argument("--picture", type=Path, default=None, help="draw 12 flights of the first policy here, .jpg or .png")
     given = parser.parse_args(argv)
     protocol = AvoidProtocol(given.seed, given.flights, tuple(given.speeds), tuple(given.areas))
     if given.picture is not None:
@@ -165,7 +165,7 @@ def main(argv: list[str] | None = None) -> int:
                 print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
                 with given.out.open("a") as file:
                     file.write(json.dumps(rows[-1]) + "\n")
-    print(shown([r for r in rows if r["seed"] == given.seed and r["flights"] == given.flights]))
+    print(shown([row for row in rows if row["seed"] == given.seed]))
     print("\n".join(verdicts(rows)))
     print(json.dumps(hardware.describe(sorted(os.sched_getaffinity(0)))), f"load {os.getloadavg()[0]:.1f}")
     return 0

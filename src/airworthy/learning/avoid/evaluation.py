@@ -164,8 +164,8 @@ def fly_forests(make: GuideMaker, protocol: AvoidProtocol, speed: float, area: f
 
 def _mission(protocol: AvoidProtocol, speed: float) -> Mission:
     count = protocol.flights
-    # The same starts and goals for whoever flies, at whatever speed and density.
-    across = np.random.default_rng([protocol.seed, 3]).uniform(-SIDE, SIDE, (2, count))
+    # The same starts and goals for whoever flies, at whatever speed and density, and however many fly.
+    across = np.random.default_rng([protocol.seed, 3]).uniform(-SIDE, SIDE, (count, 2)).T
     ends = [np.stack([np.full(count, x), y, np.full(count, ALTITUDE)], 1) for x, y in zip(_ENDS, across, strict=True)]
     half = 0.5 * FOREST_WIDTH
     return Mission(
