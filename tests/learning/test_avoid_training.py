@@ -23,8 +23,11 @@ from airworthy.learning.avoid.run import TrainedAvoid
 from airworthy.learning.avoid.trainer import AvoidTraining
 from airworthy.learning.machine import TrainingRunOptions
 from airworthy.pilots.avoid_policy.contract import AvoidContract, read_avoid_folder, write_avoid_folder
-from airworthy.pilots.avoid_policy.pilot import AvoidPolicy, read_avoid_policy, towards
+from airworthy.pilots.avoid_policy.pilot import AvoidPolicy, avoid_pilot, read_avoid_policy, towards
 from airworthy.pilots.avoid_policy.sight import REACH, image_input, pooled, turned
+from airworthy.simulation import Simulator, SimulatorConfig
+from airworthy.trajectories import Keyframe, minimum_snap
+from airworthy.vehicles import vehicle
 
 TINY = AvoidOptions(seed=3, iterations=3, env_count=8, window=4, windows_per_flight=2, hidden=16, place_count=2)
 QUICK = AvoidProtocol(seed=5, flights=2, speeds=(4.0,), areas=(8.0,))
@@ -200,11 +203,28 @@ def test_forests_are_flown_by_policies_and_planners(done: TrainedAvoid) -> None:
 
 
 def test_fly_takes_the_policy_with_its_camera(done: TrainedAvoid, tmp_path: Path) -> None:
-    words = ["fly", "--pilot", f"avoid:{done.folder}", "--scene", "forest:1", "--waypoints=-29,0,1.5", "-27,0,1.5"]
-    assert main([*words, "--speed", "1", "--hold", "0", "--no-report", "--out", str(tmp_path / "flight")]) == 0
+    words = ["fly", "--pilot", f"avoid:{done.folder}", "--scene", "forest:1", "--no-report"]
+    assert main([*words, "--time-limit", "1", "--out", str(tmp_path / "flight")]) == 0
     record = json.loads((tmp_path / "flight" / "record" / "record.json").read_text())
     assert "policy" in json.dumps(record)
-    assert main([*words[:-2], "--waypoints=-29,0,1.5", "0,0,1.5", "--speed", "20", "--acceleration", "20", "--out", "x"]) == 2
+    assert main([*words, "--speed", "20", "--acceleration", "20", "--out", str(tmp_path / "fast")]) == 2
+    assert main([*words, "--hold", "2", "--out", str(tmp_path / "held")]) == 2
+
+
+def test_a_path_is_followed_by_its_point_three_seconds_on() -> None:
+    simulator = Simulator([vehicle("flightgoggles")], SimulatorConfig(level="acceleration"))
+    rest = (0.0, 0.0, 0.0)
+    ends = [
+        Keyframe(t, x=(x, *rest), y=(0.0, *rest), z=(1.5, *rest), yaw=(0.0, 0.0, 0.0)) for t, x in ((0.0, 0.0), (8.0, 20.0))
+    ]
+    line = minimum_snap(ends)
+    pilot = avoid_pilot(_policy(), simulator, line)
+    np.testing.assert_allclose(pilot.goal(np.array([1.0])), line.sample(np.array([4.0])).position)
+    # Septic from rest to rest: its peak is 35/16 of its mean.
+    assert pilot.speed == pytest.approx(35.0 / 16.0 * 20.0 / 8.0, rel=1e-3)
+    slow = Simulator([vehicle("flightgoggles")], SimulatorConfig(level="acceleration", control_rate=10.0))
+    with pytest.raises(AirworthyError, match="decides at 15 Hz"):
+        avoid_pilot(_policy(), slow, line)
 
 
 # ---- refused ---------------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from airworthy.benchmarks.navigation.sensing import DEPTH, depth_camera, depth_m
 from airworthy.core.arrays import Array, ArrayBool
 from airworthy.core.errors import AirworthyError, unknown_name
 from airworthy.pilots import FlightPlan, FlightRun
+from airworthy.pilots.catalogue import AVOID
 from airworthy.planners.common.interface import Airframes, Mission, enclosing_radius
 from airworthy.sensors import carried_sensors, device_names, device_or_sensor
 from airworthy.sensors.own import SPECIFIER_HINT, is_own
@@ -34,7 +35,6 @@ from airworthy.trajectories import course_names
 from airworthy.vehicles import Vehicle
 
 if TYPE_CHECKING:
-    from airworthy.planners.common.tracking import PlannerPilot
     from airworthy.scenes import GateFrame, Scene, SceneBatch
 
 __all__ = ["GoalFlight", "ends_of", "is_planner", "limited", "own_of", "plans", "point_text"]
@@ -289,12 +289,18 @@ _WHY: dict[str, Callable[[NavigationProtocol], str]] = {
 
 
 def is_planner(specifier: str) -> bool:
-    """Tell whether a pilot's word is a planner's: a name of the benchmark's, or FILE.py:CLASS of a class that plans.
+    """Tell whether a pilot's word is of one that finds its way to a goal: a planner of the benchmark's, FILE.py:CLASS of a
+    class that plans, or avoid:FOLDER, a learnt policy.
 
     Raises:
         AirworthyError: The file is not there, or cannot be imported.
     """
-    return specifier in method_names() or (is_own_pilot(specifier) and method_of(specifier).kind == "planner")
+    known = specifier in method_names() or _avoids(specifier)
+    return known or (is_own_pilot(specifier) and method_of(specifier).kind == "planner")
+
+
+def _avoids(specifier: str) -> bool:
+    return specifier.startswith(f"{AVOID}:") and len(specifier) > len(AVOID) + 1
 
 
 def own_of(specifier: str, given: Any = None) -> NavigationMethod | None:
@@ -341,7 +347,7 @@ def limited(config: FlyConfig) -> FlyConfig:
 
 
 class GoalFlight:
-    """Flights of one planner to a goal.
+    """Flights of one planner, or of a learnt policy that avoids, to a goal.
 
     Args:
         config: With start and goal as two way-points.
@@ -362,45 +368,72 @@ class GoalFlight:
         batch: SceneBatch,
         own: NavigationMethod | None = None,
     ):
+        if config.dynamics != "rigid":
+            raise AirworthyError(f"Pilot {config.pilot!r} needs a vehicle with rotors: fly --dynamics rigid.")
+        self.radius = np.array([enclosing_radius(item) for item in vehicles])
+        self.sensors: dict[str, MountedSensor] = {}
+        if _avoids(config.pilot):
+            self.mission = _mission(config, vehicles, self.radius, scene)
+            self._set_policy(config, vehicles)
+        else:
+            self._set_planner(config, vehicles, scene, batch, own)
+        self._rules = NavigationProtocol(time_limit_s=config.time_limit)
+        mission = self.mission
+        self._watch = GoalWatch(mission.goal, mission.lower, mission.upper, self.radius, self._rules)
+
+    def _set_policy(self, config: FlyConfig, vehicles: Sequence[Vehicle]) -> None:
+        from airworthy.pilots.avoid_policy.pilot import GoalPilot, check_speed, read_avoid_policy
+        from airworthy.pilots.avoid_policy.sight import CAMERA, avoid_camera
+
+        policy = read_avoid_policy(config.pilot.partition(":")[2])
+        check_speed(policy.contract, float(self.mission.speed.max()))
+        self.sensors = {CAMERA: MountedSensor(avoid_camera())}
+        # A policy never says that it looks for a way.
+        self._searcher: Any = None
+        self.pilot: Any = GoalPilot(policy, self.mission.goal, self.mission.speed)
+
+    def _set_planner(
+        self,
+        config: FlyConfig,
+        vehicles: Sequence[Vehicle],
+        scene: Scene,
+        batch: SceneBatch,
+        own: NavigationMethod | None,
+    ) -> None:
         from airworthy.planners.common.tracking import PlannerPilot
         from airworthy.planners.common.tracking_faults import Alone, made
         from airworthy.planners.mapping import maps_of_scene
 
-        if config.dynamics != "rigid":
-            raise AirworthyError(f"Pilot {config.pilot!r} needs a vehicle with rotors: fly --dynamics rigid.")
-        self.radius = np.array([enclosing_radius(item) for item in vehicles])
         who = method_of(config.pilot, max(BODY, float(self.radius.max()))) if own is None else own
         check_ready(who)
         self.mission = _mission(config, vehicles, self.radius, scene)
         planner: Any = Alone(who.make) if who.alone else made(who.make) if who.own else who.make()
         usual, settings = NavigationConfig(), planner.settings
         knows = who.privileged and settings is not None
-        self.sensors: dict[str, MountedSensor] = {}
         maps: Any = None
         if knows:
             maps = maps_of_scene(batch, self.mission, settings)
         elif settings is not None:
             maps = depth_maps(self.mission, settings, usual)
             self.sensors = {DEPTH: MountedSensor(depth_camera(usual, settings))}
-        self.pilot: PlannerPilot = PlannerPilot(planner, self.mission, list(vehicles), maps)
-        self._rules = NavigationProtocol(time_limit_s=config.time_limit)
-        mission = self.mission
-        self._watch = GoalWatch(mission.goal, mission.lower, mission.upper, self.radius, self._rules)
+        self.pilot = PlannerPilot(planner, self.mission, list(vehicles), maps)
+        self._searcher = self.pilot.guard.planner
 
     @property
     def level(self) -> str:
         """Control level of the commands."""
-        return self.pilot.level
+        return str(self.pilot.level)
 
     def configured(self, config: SimulatorConfig) -> SimulatorConfig:
         """Return the simulator with the gains of the common controller."""
-        return self.pilot.configured(config)
+        made: SimulatorConfig = self.pilot.configured(config)
+        return made
 
     def plan(self, plan: FlightPlan) -> FlightPlan:
         """As long as the time limit, and no longer than until every flight has arrived, failed or ended."""
         return replace(plan, duration=self._rules.time_limit_s, bounds=np.inf, finished=self._finished)
 
-    def attached(self, simulator: Simulator, mounted: MountedSensors | None) -> PlannerPilot:
+    def attached(self, simulator: Simulator, mounted: MountedSensors | None) -> Any:
         """Return the pilot, with its controllers and its camera in hand."""
         self.pilot.attach(simulator, mounted, DEPTH)
         return self.pilot
@@ -428,7 +461,7 @@ class GoalFlight:
             upright(simulator.field("attitude")),
             nothing,
             simulator.diverged,
-            np.asarray(getattr(self.pilot.guard.planner, "searching", np.zeros(simulator.env_count, bool)), bool),
+            np.asarray(getattr(self._searcher, "searching", np.zeros(simulator.env_count, bool)), bool),
         )
         self.pilot.over = ~self._watch.active
         return np.asarray(~self._watch.active | self.pilot.failed)

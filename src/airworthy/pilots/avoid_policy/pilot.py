@@ -19,6 +19,8 @@ from airworthy.core.frames import to_matrix, wrap_angle
 from airworthy.pilots.avoid_policy.contract import GAIN, AvoidContract, read_avoid_folder, tensor_shapes
 from airworthy.pilots.avoid_policy.sight import CAMERA, RATE, image_input, pooled, turned
 from airworthy.pilots.pilot import SENSOR, Observation
+from airworthy.simulation.config import SimulatorConfig
+from airworthy.simulation.mounted import MountedSensors
 from airworthy.simulation.simulator import Simulator
 from airworthy.trajectories import Course, Trajectory
 
@@ -44,6 +46,11 @@ TURN = 5.0
 """Weight of the present heading against the wish, each decision: it turns to the goal within about six (specification 7.2)."""
 _SLOPE = np.float32(0.05)
 """Of the leaky rectifier."""
+HOLD_M, FOLLOW_M = 1.0, 2.0
+"""Nearer to its goal than the first it holds the place by a plain law, until the goal is farther than the second: flights of
+training are given the next goal at 2 m, and nobody learnt to stop; ours [m]."""
+_HOLD_GAINS = 2.0, 2.8
+"""Of that law: of the way to the goal [1/s^2] and of velocity [1/s], critically damped."""
 _YAW_GAIN, _YAW_RATE_MAX = 6.0, 6.0
 """Of the loop that turns the vehicle to the heading [1/s], and its largest rate [rad/s]; ours."""
 
@@ -153,6 +160,7 @@ class AvoidPilot:
         self._heading = np.tile([1.0, 0.0], (count, 1))
         self._asked = np.zeros((count, 3))
         self._number = np.full(count, -1, np.int64)
+        self._arrived = np.zeros(count, bool)
         self._time = np.full(count, np.inf)
         self.decisions = np.zeros(count, np.int64)
         """(env,) since the flight began."""
@@ -167,7 +175,8 @@ class AvoidPilot:
         axes = to_matrix(observation["attitude"])
         nose = axes[:, :2, 0] / np.maximum(np.linalg.norm(axes[:, :2, 0], axis=1, keepdims=True), 1e-9)
         begun = observation.time < self._time
-        self._memory[begun], self._heading[begun], self._asked[begun], self.decisions[begun] = 0.0, nose[begun], 0.0, 0
+        self._memory[begun], self._heading[begun], self._asked[begun] = 0.0, nose[begun], 0.0
+        self._arrived[begun], self.decisions[begun] = False, 0
         new = sample.valid & (begun | (sample.number != self._number))
         self._time, self._number = np.array(observation.time), np.where(sample.valid, sample.number, -1)
         if new.any():
@@ -185,11 +194,66 @@ class AvoidPilot:
         depth = pooled(observation.sample(CAMERA).data["depth"][new])
         out, self._memory[new] = self.policy.decide(depth, state, self._memory[new])
         asked = turned(np.asarray(GAIN * out[:, :3] - out[:, 3:], np.float64), nose[new], back=True)
-        self._asked[new] = limited(asked, np)
+        way = self.goal(np.asarray(observation.time)) - observation["position"]
+        self._arrived = np.linalg.norm(way, axis=1) < np.where(self._arrived, FOLLOW_M, HOLD_M)
+        held = _HOLD_GAINS[0] * way - _HOLD_GAINS[1] * observation["velocity"]
+        self._asked[new] = limited(np.where(self._arrived[new, None], held[new], asked), np)
         # The heading follows the goal as in training, one share per decision.
         turning = TURN * self._heading[new] + direction[new, :2]
         self._heading[new] = turning / np.maximum(np.linalg.norm(turning, axis=1, keepdims=True), 1e-9)
         self.decisions[new] += 1
+
+
+class GoalPilot(AvoidPilot):
+    """The same, as the flights of `airworthy fly` to a goal ask whoever finds its own way.
+
+    Args:
+        policy: Decides.
+        goal: World [m], (env, 3).
+        speed: Cap, (env,) [m/s].
+    """
+
+    def __init__(self, policy: AvoidPolicy, goal: Array, speed: Array):
+        super().__init__(policy, goal, speed)
+        count = len(self.speed)
+        self.causes, self.failed, self.over = [""] * count, np.zeros(count, bool), np.zeros(count, bool)
+
+    def configured(self, config: SimulatorConfig) -> SimulatorConfig:
+        """Return the simulator that it needs: any that takes commands often enough."""
+        check_rate(config.control_rate)
+        return config
+
+    def attach(self, simulator: Simulator, mounted: MountedSensors | None, name: str) -> None:
+        """Nothing to prepare.
+
+        Args:
+            simulator: Not kept.
+            mounted: Not kept.
+            name: Not read: it has a camera of its own.
+        """
+
+
+def check_rate(rate: float) -> None:
+    """Refuse a simulator that takes commands more rarely than the policy decides.
+
+    Raises:
+        AirworthyError: It does.
+    """
+    if rate < RATE - 1e-6:
+        raise AirworthyError(f"The policy decides at {RATE:g} Hz, the simulator takes commands at {rate:g} Hz: raise it.")
+
+
+def check_speed(contract: AvoidContract, speed: float) -> None:
+    """Refuse to fly faster than was learnt.
+
+    Raises:
+        AirworthyError: That would be.
+    """
+    if speed > contract.speed + 0.5:
+        raise AirworthyError(
+            f"It is to fly at up to {speed:.1f} m/s, and the policy learnt to avoid at up to {contract.speed:g} m/s: give it a"
+            " lower --speed."
+        )
 
 
 AHEAD_S = 3.0
@@ -207,18 +271,13 @@ def avoid_pilot(policy: str | Path | AvoidPolicy, simulator: Simulator, path: Co
 
     Raises:
         AssetError: The folder holds no policy.
-        AirworthyError: The simulator takes commands more rarely than it decides, a vehicle cannot give the thrust, or the path
-            is faster than what the policy learnt.
+        AirworthyError: The simulator takes commands more rarely than it decides, or the path is faster than what it learnt.
     """
     held = policy if isinstance(policy, AvoidPolicy) else read_avoid_policy(policy)
-    if (rate := simulator.config.control_rate) < RATE - 1e-6:
-        raise AirworthyError(f"The policy decides at {RATE:g} Hz, the simulator takes commands at {rate:g} Hz: raise it.")
+    check_rate(simulator.config.control_rate)
     trajectory = path.trajectory() if isinstance(path, Course) else path
     speeds = np.linalg.norm(trajectory.sample(np.linspace(0.0, trajectory.duration, _SPEED_SAMPLES)).velocity, axis=-1)
-    if (fastest := float(speeds.max())) > held.contract.speed + 0.5:
-        raise AirworthyError(
-            f"The path is flown at up to {fastest:.1f} m/s, and the policy learnt to avoid at up to {held.contract.speed:g}"
-            " m/s: give it a lower --speed."
-        )
+    fastest = float(speeds.max())
+    check_speed(held.contract, fastest)
     cap = np.full(simulator.env_count, max(fastest, 0.5))
     return AvoidPilot(held, lambda time: trajectory.sample(time + AHEAD_S).position, cap)
