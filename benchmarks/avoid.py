@@ -107,7 +107,7 @@ def picture(path: Path, tracks: list[tuple[str, np.ndarray, np.ndarray]], trunks
     for _, way, through in tracks:
         flat = way[::5, :2]
         speed = np.linalg.norm(np.diff(way[::5], axis=0), axis=1) * 20.0
-        drawn = LineCollection(np.stack([flat[:-1], flat[1:]], 1), array=speed, cmap="viridis", linewidths=1.6)
+        drawn = LineCollection(list(np.stack([flat[:-1], flat[1:]], 1)), array=speed, cmap="viridis", linewidths=1.6)
         drawn.set_clim(0.0, fastest)
         axes.add_collection(drawn)
         axes.plot(*flat[-1], "o" if through else "X", color="#1a7f37" if through else "#c62828", markersize=6)
@@ -120,15 +120,7 @@ def picture(path: Path, tracks: list[tuple[str, np.ndarray, np.ndarray]], trunks
 
 def draw(path: Path, policy: AvoidPolicy, protocol: AvoidProtocol, speed: float, area: float, number: int) -> None:
     """Draw one flight of each of several starts through the same forest."""
-    from airworthy.learning.avoid import evaluation
-
-    # One forest for all starts, for the picture's sake; the table has a forest for each flight.
-    original = evaluation.forest_scene
-    evaluation.forest_scene = lambda seed, _, per_tree: original(seed, number, per_tree)  # type: ignore[assignment]
-    try:
-        flown = fly_forests(policy_guide(policy), protocol, speed, area)
-    finally:
-        evaluation.forest_scene = original
+    flown = fly_forests(policy_guide(policy), protocol, speed, area, number)
     tracks = [(str(k), flown.track[:, k], flown.success[k]) for k in range(protocol.flights)]
     for k, (name, way, through) in enumerate(tracks):
         moving = np.flatnonzero(np.abs(np.diff(way, axis=0)).max(1) > 0.0)

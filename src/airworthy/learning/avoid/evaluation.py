@@ -135,7 +135,7 @@ def planner_guide(name: str) -> GuideMaker:
     return made
 
 
-def fly_forests(make: GuideMaker, protocol: AvoidProtocol, speed: float, area: float) -> ForestFlights:
+def fly_forests(make: GuideMaker, protocol: AvoidProtocol, speed: float, area: float, only: int | None = None) -> ForestFlights:
     """Fly, one flight in each forest.
 
     Args:
@@ -143,9 +143,11 @@ def fly_forests(make: GuideMaker, protocol: AvoidProtocol, speed: float, area: f
         protocol: How many, and which.
         speed: Top speed [m/s].
         area: Per tree [m^2].
+        only: Fly all flights in the forest of this number instead, from their own starts.
     """
     count = protocol.flights
-    batch = SceneBatch([forest_scene(protocol.seed, k, area) for k in range(count)], count, threads=thread_limit())
+    numbers = range(count) if only is None else [only] * count
+    batch = SceneBatch([forest_scene(protocol.seed, k, area) for k in numbers], count, threads=thread_limit())
     mission = _mission(protocol, speed)
     vehicles = [vehicle(VEHICLE)] * count
     guide = make(mission, vehicles, protocol.depth_noise)
