@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from airworthy.cli.main import main
 from airworthy.core.errors import AirworthyError
 from airworthy.learning import HoverProtocol, PpoOptions
 from airworthy.learning.gradient import GradientOptions
@@ -16,6 +17,7 @@ from airworthy.learning.gradient import run as run_module
 from airworthy.learning.gradient.run import train_hover
 from airworthy.learning.native_ppo import PpoTrainingOptions
 from airworthy.learning.training_folder import EventFiles
+from airworthy.pilots.task_policy.pilot import read_task_policy
 from airworthy.vehicles import vehicle
 
 QUICK = HoverProtocol(flights=16, grid_flights=16, mpc_flights=0, flight_s=0.3, steady_s=0.1, film_flights=0)
@@ -62,3 +64,18 @@ def test_without_its_package_one_sentence(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with pytest.raises(AirworthyError, match=r"pip install 'airworthy\[learn\]'"):
         EventFiles(tmp_path, lambda row: (0, {}))
+
+
+def test_any_task_by_torch_with_event_files(tmp_path: Path) -> None:
+    """`airworthy train TASK --trainer ppo --tensorboard`: the folder of a task's policy, which flies."""
+    pytest.importorskip("torch.utils.tensorboard")
+    small = ["--env-count", "64", "--steps", "4096", "--hidden", "16", "8", "--flights", "16", "--mpc-flights", "0"]
+    asked = ["train", "recovery", "--trainer", "ppo", *small, "--tensorboard", "--json", "--out", str(tmp_path)]
+    assert main(asked) == 0
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert (summary["trainer"], summary["env_steps"]) == ("ppo", 4096)
+    assert "torch" in summary["versions"]
+    assert "--tensorboard" not in summary["command"]
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [step for step, _ in curves(tmp_path / "tensorboard")["reward"]] == [row["env_steps"] for row in rows]
+    assert read_task_policy(tmp_path).contract.training["trainer"] == "ppo"

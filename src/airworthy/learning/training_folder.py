@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -35,6 +36,7 @@ __all__ = [
     "REPORT_FILE",
     "TRAINING_LOG_FILE",
     "EventFiles",
+    "TrainingCurves",
     "TrainingFolder",
     "TrainingNames",
     "TrainingWork",
@@ -102,6 +104,16 @@ class EventFiles:
         if len(rows) > self._written:
             self._written = len(rows)
             self._writer.flush()
+
+
+@dataclass(frozen=True)
+class TrainingCurves:
+    """What of a training becomes event files."""
+
+    rows: Sequence[Mapping[str, Any]]
+    """The training log, which grows while it learns."""
+    scalars: Scalars
+    """Of a row: its step, and numbers by name."""
 
 
 class TrainingWork(Protocol):
@@ -240,6 +252,7 @@ class TrainingFolder:
         run: TrainingRunOptions,
         stepped: Callable[[], None] = lambda: None,
         saved: Callable[[], None] = lambda: None,
+        curves: TrainingCurves | None = None,
     ) -> bool:
         """Learn what is left, saving now and then, and when asked to stop.
 
@@ -250,18 +263,20 @@ class TrainingFolder:
             run: For how long, and how often it is saved.
             stepped: Called behind each step.
             saved: Called behind each checkpoint.
+            curves: What event files hold, where the run asks for them.
 
         Returns:
             Whether it is finished; False: it was stopped, as was asked.
         """
         kept = self._checkpoints()
         begun = last = time.monotonic()
-        with stoppable() as stopped:
+        with self._events(run, curves) as follow, stoppable() as stopped:
             for _ in progress(steps(stopped), "Training", count, quiet=self._quiet):
                 now = time.monotonic()
                 # Monotonic time: a clock that is set while it learns must not stop it.
                 late = bool(run.minutes) and now - begun > 60.0 * run.minutes
                 stepped()
+                follow()
                 # At the end, too: whoever stops it while the report is made has learnt everything.
                 if work.finished or stopped() or late or now - last > 60.0 * run.checkpoint_minutes:
                     kept.save(work.save(), self.about)
@@ -271,6 +286,15 @@ class TrainingFolder:
                     if stopped() or (late and not work.finished):
                         break
         return work.finished
+
+    @contextmanager
+    def _events(self, run: TrainingRunOptions, curves: TrainingCurves | None) -> Iterator[Callable[[], None]]:
+        """Give what brings event files up to date; nothing where none are asked for."""
+        if not run.tensorboard or curves is None:
+            yield lambda: None
+            return
+        with EventFiles(self.folder / EVENTS, curves.scalars, curves.rows) as events:
+            yield lambda: events.follow(curves.rows)
 
     def clear(self) -> None:
         """Remove the checkpoints of a training that is finished."""

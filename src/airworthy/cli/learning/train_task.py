@@ -59,6 +59,8 @@ class TrainTaskConfig(TaskConfig, TaskName):
     """Train so many, from --seed on, each in a folder of its own below --out; the summary there has all of them."""
     minutes: Annotated[float, Bound(0.0)] = 0.0
     """Stop after this long, with a checkpoint to go on from [min]; 0: when it is finished."""
+    tensorboard: bool = False
+    """Write event files of TensorBoard, too, with torch, to tensorboard/ in the folder."""
     json: bool = False
     """Print JSON, and no progress."""
 
@@ -69,7 +71,7 @@ class TrainTaskConfig(TaskConfig, TaskName):
 
     def command(self) -> str:
         """Return the exact command that makes it again."""
-        return command_line(PROG, self, leave_out=("json", "minutes"), positional=("task",))
+        return command_line(PROG, self, leave_out=("json", "minutes", "tensorboard"), positional=("task",))
 
 
 def main(argv: list[str]) -> int:
@@ -84,7 +86,11 @@ def _asked(argv: list[str]) -> int:
     refuse_idle(config, TASK_RULES)
     plain = TaskConfig(**{item.name: getattr(config, item.name) for item in fields(TaskConfig)})
     vehicle: Vehicle | None = None if config.vehicle is None else named_vehicle(config.vehicle, config.rotors)
-    told: dict[str, Any] = {"minutes": config.minutes, "quiet": config.json}
+    told: dict[str, Any] = {"minutes": config.minutes, "tensorboard": config.tensorboard, "quiet": config.json}
+    if config.trainer == "ppo":
+        from airworthy.cli.learning.train import load_torch  # the others learn without torch
+
+        load_torch()
     with stopped_by_terminate() as received:
         try:
             if config.seeds == 1:

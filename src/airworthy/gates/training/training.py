@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,12 +23,11 @@ from airworthy.gates.training.options import BoundaryOptions, BoundaryRunOptions
 from airworthy.gates.training.run import BoundaryRun
 from airworthy.learning.machine import computing, machine_for
 from airworthy.learning.training_folder import (
-    EVENTS,
     FIGURES_FILE,
     IDENTITY_FILE,
     LAST_FILE,
     REPORT_FILE,
-    EventFiles,
+    TrainingCurves,
     TrainingFolder,
     TrainingNames,
     say,
@@ -481,16 +479,8 @@ def _learnt(work: BoundaryRun, folder: TrainingFolder, run: BoundaryRunOptions, 
         write_training_log(folder.folder, work.notes["journal"])
         _tell(work, quiet)
 
-    with ExitStack() as stack:
-        events = None
-        if run.tensorboard:
-            events = stack.enter_context(EventFiles(folder.folder / EVENTS, _scalars, work.notes["journal"]))
-
-        def stepped() -> None:
-            if events is not None:
-                events.follow(work.notes["journal"])
-
-        return folder.learn(work, work.epochs, work.options.epochs - work.epoch, run, stepped, saved)
+    curves = TrainingCurves(work.notes["journal"], _scalars)
+    return folder.learn(work, work.epochs, work.options.epochs - work.epoch, run, saved=saved, curves=curves)
 
 
 def _scalars(row: Mapping[str, Any]) -> tuple[int, Mapping[str, float]]:

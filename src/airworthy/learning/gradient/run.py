@@ -18,7 +18,6 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -50,10 +49,9 @@ from airworthy.learning.gradient.trainer import GradientOptions
 from airworthy.learning.machine import Machine, TrainingRunOptions
 from airworthy.learning.native_ppo.training import PpoTrainingOptions
 from airworthy.learning.training_folder import (
-    EVENTS,
     IDENTITY_FILE,
     REPORT_FILE,
-    EventFiles,
+    TrainingCurves,
     TrainingFolder,
     TrainingNames,
     refuse_other_training,
@@ -316,19 +314,12 @@ def _learn(held: TrainingFolder, run: HoverRun, minutes: float, tensorboard: boo
 
     left = run.training.options.iterations - run.training.iteration
     shown = TrainingLine(run, quiet)
-    often = TrainingRunOptions(device="cpu", checkpoint_minutes=_SAID_EVERY_S / 60.0, minutes=minutes)
-    with ExitStack() as stack:
-        events = stack.enter_context(EventFiles(held.folder / EVENTS, _scalars, run.metrics)) if tensorboard else None
-
-        def stepped() -> None:
-            shown.stepped()
-            if events is not None:
-                events.follow(run.metrics)
-
-        return held.learn(run, run.steps, left, often, stepped, saved)
+    often = TrainingRunOptions(device="cpu", checkpoint_minutes=_SAID_EVERY_S / 60.0, minutes=minutes, tensorboard=tensorboard)
+    curves = TrainingCurves(run.metrics, metric_scalars)
+    return held.learn(run, run.steps, left, often, shown.stepped, saved, curves)
 
 
-def _scalars(row: Mapping[str, Any]) -> tuple[int, Mapping[str, float]]:
+def metric_scalars(row: Mapping[str, Any]) -> tuple[int, Mapping[str, float]]:
     """Env-steps and curves of a row of the training log; parts of the reward under `terms/NAME`."""
     whole = {**row, **{f"terms/{name}": value for name, value in row.get("terms", {}).items()}}
     return row["env_steps"], {name: value for name, value in whole.items() if isinstance(value, int | float)}
@@ -397,14 +388,14 @@ def _judged(
         "options": asdict(options),
         "protocol": asdict(protocol),
         "hardware": hardware_found(),
-        "versions": {"airworthy": __version__, **{name: version(name) for name in _packages(training)}},
+        "versions": {"airworthy": __version__, **{name: version(name) for name in used_packages(training.trainer)}},
         "command": command,
     }
 
 
-def _packages(training: HoverTraining) -> tuple[str, ...]:
-    """Whose versions figures depend on."""
-    return ("numpy", "warp-lang", "torch") if training.trainer == "ppo" else ("numpy", "warp-lang")
+def used_packages(trainer: str) -> tuple[str, ...]:
+    """Return whose versions figures depend on."""
+    return ("numpy", "warp-lang", "torch") if trainer == "ppo" else ("numpy", "warp-lang")
 
 
 def _film(vehicle: Vehicle, run: HoverRun, protocol: HoverProtocol) -> list[tuple[str, str, str]]:

@@ -30,7 +30,7 @@ from airworthy.vehicles import Vehicle
 if TYPE_CHECKING:  # it loads torch
     from airworthy.learning.ppo import TorchPpo
 
-__all__ = ["TASKS", "PpoTraining", "PpoTrainingOptions"]
+__all__ = ["TASKS", "PpoTraining", "PpoTrainingOptions", "ppo_learner"]
 
 TASKS = ("hover", "motor_command")
 """Whose policies command rotors from position, velocity, attitude and body rate."""
@@ -122,6 +122,30 @@ def _check_flown(options: TorchPpoOptions) -> None:
         raise AirworthyError(f"A motor policy has layers of up to {MOTOR_WIDTH_MAX}; got {list(options.hidden)}.")
 
 
+def ppo_learner(
+    environments: VectorTask, options: PpoOptions, threads: int | None = None, device: str = "cpu"
+) -> tuple[NativePpo | TorchPpo, Machine]:
+    """Return what learns, in lanes or in torch as its options say, and where it computes.
+
+    Args:
+        environments: To learn in.
+        options: How.
+        threads: Most threads; the numbers are the same.
+        device: Of networks in torch.
+
+    Raises:
+        AirworthyError: Numbers of environments that do not fit, or there is no such device.
+        ModuleNotFoundError: torch is needed and not installed; the extra 'learn' brings it.
+    """
+    if not isinstance(options, TorchPpoOptions):
+        return NativePpo(environments, options, threads), Machine("cpu", 0, "float32", "not used")
+    from airworthy.learning.ppo import TorchPpo
+
+    # Sums on a CPU are in one order, whatever the threads: a training may go on with others.
+    machine = replace(machine_for(TrainingRunOptions(device=device)), threads=0)
+    return TorchPpo(environments, options, threads, machine.device), machine
+
+
 class PpoTraining:
     """A policy that learns by reward to hold a place.
 
@@ -150,18 +174,7 @@ class PpoTraining:
         self.law: Literal["state", "square"] = "state" if o.task == "hover" else "square"
         if self.law == "square":
             _check_squares(vehicle, environments)
-        # Sums of the native form, and of one in torch on a CPU, depend neither on threads nor on how torch spreads them.
-        self.machine = Machine("cpu", 0, "float32", "not used")
-        """Where it computes."""
-        self.ppo: NativePpo | TorchPpo
-        """What learns."""
-        if isinstance(o.ppo, TorchPpoOptions):
-            from airworthy.learning.ppo import TorchPpo
-
-            self.machine = replace(machine_for(TrainingRunOptions(device=device)), threads=0)
-            self.ppo = TorchPpo(environments, o.ppo, threads, self.machine.device)
-        else:
-            self.ppo = NativePpo(environments, o.ppo, threads)
+        self.ppo, self.machine = ppo_learner(environments, o.ppo, threads, device)
         self.last: PpoUpdate | None = None
         """What the last update came to."""
         self.lost = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,11 @@ from airworthy.learning.svnet.report import write_training_report
 from airworthy.learning.svnet.run import SvNetRun
 from airworthy.learning.svnet.stages import CommandStage, stage_names
 from airworthy.learning.training_folder import (
-    EVENTS,
     FIGURES_FILE,
     IDENTITY_FILE,
     LAST_FILE,
     TRAINING_LOG_FILE,
-    EventFiles,
+    TrainingCurves,
     TrainingFolder,
     TrainingNames,
     say,
@@ -197,26 +195,22 @@ def _identity(options: SvNetOptions, data: TrainingData) -> dict[str, Any]:
 def _learnt(work: SvNetRun, folder: TrainingFolder, run: RunOptions, quiet: bool) -> bool:
     """Learn what is left; False: it is not finished, as was asked."""
     logged = len(work.notes["journal"])
-    with ExitStack() as stack:
-        curves = None
-        if run.tensorboard:
-            curves = stack.enter_context(EventFiles(folder.folder / EVENTS, _scalars, work.notes["journal"]))
 
-        def stepped() -> None:
-            nonlocal logged
-            if len(work.notes["journal"]) > logged:
-                logged = len(work.notes["journal"])
-                _tell(work, folder.folder, curves, quiet)
+    def stepped() -> None:
+        nonlocal logged
+        if len(work.notes["journal"]) > logged:
+            logged = len(work.notes["journal"])
+            _tell(work, folder.folder, quiet)
 
-        return folder.learn(work, lambda stopped: work.minibatches(), work.total - work.number, run, stepped=stepped)
+    curves = TrainingCurves(work.notes["journal"], _scalars)
+    left = work.total - work.number
+    return folder.learn(work, lambda stopped: work.minibatches(), left, run, stepped=stepped, curves=curves)
 
 
-def _tell(work: SvNetRun, folder: Path, curves: EventFiles | None, quiet: bool) -> None:
+def _tell(work: SvNetRun, folder: Path, quiet: bool) -> None:
     training_log = work.notes["journal"]
     write_training_log(folder, training_log)
     row = training_log[-1]
-    if curves is not None:
-        curves.follow(training_log)
     seconds, pairs = (work.notes[key].get(row["stage"], 0.0) for key in ("seconds", "pairs"))
     loss = " ".join(
         f"{name} {row[key]:.5g}" for name, key in (("loss", "train_loss"), ("held out", "held_out_loss")) if row.get(key)

@@ -21,6 +21,7 @@ __all__ = ["IDLE_RULES", "TASK_TRAINERS", "TaskConfig"]
 
 TASK_TRAINERS = {
     "native_ppo": "by reward, on environments of the learning task",
+    "ppo": "the same in torch: slower, and to read and to change",
     "sac": "by reward, from a replay of all that was flown",
     "td3": "alike, with a policy that is not random",
     "gradient": "by the gradient of flights, of the task l2f_position",
@@ -39,7 +40,8 @@ class TaskConfig:
     """
 
     trainer: str = "native_ppo"
-    """What learns: "native_ppo"; "sac" or "td3", of small networks and short trainings; of l2f_position "gradient", too."""
+    """What learns: "native_ppo", or "ppo", the same in torch; "sac" or "td3", of small networks and short trainings; of
+    l2f_position "gradient", too."""
     option: tuple[str, ...] = ()
     """Options of the task, NAME=VALUE, as `airworthy tasks show TASK` lists them: rate_max=5 as_published=true."""
     seed: Annotated[int, Bound(0, SEED_MAX)] = 0
@@ -86,7 +88,7 @@ class TaskConfig:
         options = self._options(usual)
         if self.trainer in OFF_POLICY:
             return OffPolicyTrainingOptions.usual(self.trainer, task, seed, options=options, randomization=spread, **chosen)
-        return TaskTrainingOptions.usual(task, seed, options=options, randomization=spread, **chosen)
+        return TaskTrainingOptions.usual(task, seed, self.trainer, options=options, randomization=spread, **chosen)
 
     def _gradient(self, task: str, seed: int) -> TaskOptions:
         if task != _BY_GRADIENT:

@@ -15,6 +15,7 @@ from airworthy.core.schema import Bound, check_fields
 from airworthy.learning.environments import LearningTask, learning_task
 from airworthy.learning.machine import TrainingOptions
 from airworthy.learning.native_ppo.options import PpoOptions
+from airworthy.learning.ppo.options import TorchPpoOptions
 from airworthy.simulation.config import Randomization
 from airworthy.vehicles import Vehicle
 
@@ -89,18 +90,19 @@ class TaskTrainingOptions(TrainingOptions):
     randomization: Randomization = field(default_factory=Randomization)
     """How vehicles differ."""
     ppo: PpoOptions = field(default_factory=PpoOptions)
-    """How it learns."""
+    """How it learns; by torch: its `TorchPpoOptions`."""
 
     def __post_init__(self) -> None:
         check_fields(self, "TaskTrainingOptions.")
 
     @classmethod
-    def usual(cls, task: str, seed: int = 0, **chosen: Any) -> TaskTrainingOptions:
+    def usual(cls, task: str, seed: int = 0, trainer: str = "native_ppo", **chosen: Any) -> TaskTrainingOptions:
         """Return the settings of a task, with some chosen.
 
         Args:
             task: As of the field.
             seed: Of weights, starts, vehicles and noise.
+            trainer: "native_ppo", or "ppo", the same in torch.
             chosen: Fields of this, or of `PpoOptions`; None: as in the table.
 
         Raises:
@@ -109,7 +111,8 @@ class TaskTrainingOptions(TrainingOptions):
         table = task_settings(task)
         learner = {item.name for item in fields(PpoOptions)}
         given = {name: value for name, value in chosen.items() if value is not None}
-        ppo = PpoOptions(**{**table.pop("ppo"), **{k: v for k, v in given.items() if k in learner}, "seed": seed})
+        kind = TorchPpoOptions if trainer == "ppo" else PpoOptions
+        ppo = kind(**{**table.pop("ppo"), **{k: v for k, v in given.items() if k in learner}, "seed": seed})
         return cls(task, **{**table, **{k: v for k, v in given.items() if k not in learner}}, ppo=ppo)
 
     @property

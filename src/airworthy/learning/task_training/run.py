@@ -26,7 +26,16 @@ from airworthy.core.errors import AirworthyError
 from airworthy.core.files import json_text, lock_folder, write_json
 from airworthy.learning.environments import LearningTask
 from airworthy.learning.gradient.config import SEEDS_MAX
-from airworthy.learning.gradient.run import METRICS_FILE, SUMMARY_FILE, HoverRun, TrainingLine, hardware_found, write_metrics
+from airworthy.learning.gradient.run import (
+    METRICS_FILE,
+    SUMMARY_FILE,
+    HoverRun,
+    TrainingLine,
+    hardware_found,
+    metric_scalars,
+    used_packages,
+    write_metrics,
+)
 from airworthy.learning.machine import Machine, TrainingRunOptions
 from airworthy.learning.task_training.evaluation import (
     TaskProtocol,
@@ -40,7 +49,7 @@ from airworthy.learning.task_training.options import TaskOptions
 from airworthy.learning.task_training.own_tasks import OwnTask, made_task
 from airworthy.learning.task_training.report import write_task_report
 from airworthy.learning.task_training.training import TaskWork
-from airworthy.learning.training_folder import IDENTITY_FILE, REPORT_FILE, TrainingFolder, TrainingNames, say
+from airworthy.learning.training_folder import IDENTITY_FILE, REPORT_FILE, TrainingCurves, TrainingFolder, TrainingNames, say
 from airworthy.pilots.network_files import CONTRACT_FILE
 from airworthy.pilots.task_policy.contract import write_task_folder
 from airworthy.pilots.task_policy.pilot import TaskPolicy, read_task_policy
@@ -86,6 +95,7 @@ def train_task(
     *,
     command: str = "",
     minutes: float = 0.0,
+    tensorboard: bool = False,
     quiet: bool = True,
 ) -> TrainedTask:
     """Learn a task, or go on where it was stopped, and judge what was learnt.
@@ -97,6 +107,7 @@ def train_task(
         protocol: How it is judged.
         command: That makes the training again, for the report.
         minutes: Stop after this long, with a checkpoint to go on from; 0: when it is finished.
+        tensorboard: Write event files of TensorBoard, too.
         quiet: Say nothing but what is wrong.
 
     Raises:
@@ -107,9 +118,8 @@ def train_task(
     begun = time.perf_counter()
     work = options.begin(vehicle, task)
     compile_s = time.perf_counter() - begun
-    return learn_task(
-        work, out, protocol, own=own, command=command, minutes=minutes, quiet=quiet, seconds={"compile_s": compile_s}
-    )
+    told: dict[str, Any] = {"minutes": minutes, "tensorboard": tensorboard, "quiet": quiet}
+    return learn_task(work, out, protocol, own=own, command=command, seconds={"compile_s": compile_s}, **told)
 
 
 def learn_task(
@@ -120,6 +130,7 @@ def learn_task(
     own: OwnTask | None = None,
     command: str = "",
     minutes: float = 0.0,
+    tensorboard: bool = False,
     quiet: bool = True,
     seconds: Mapping[str, float] | None = None,
 ) -> TrainedTask:
@@ -132,6 +143,7 @@ def learn_task(
         own: File of the task, where it is one's own.
         command: That makes the training again, for the report.
         minutes: Stop after this long; 0: when it is finished.
+        tensorboard: Write event files of TensorBoard, too.
         quiet: Say nothing but what is wrong.
         seconds: Times before this call, for the report.
 
@@ -166,10 +178,10 @@ def learn_task(
         run.keep_in(folder)
         if own is not None:
             own.keep(folder)
-        if held.begin(run, Machine("cpu", 0, "float32", "not used")):
+        if held.begin(run, getattr(work, "machine", Machine("cpu", 0, "float32", "not used"))):
             say(quiet, f"{folder}: goes on from iteration {work.iteration:,}.")
         work.prepare()
-        if not _learn(held, run, work, minutes, quiet):
+        if not _learn(held, run, work, minutes, tensorboard, quiet):
             return TrainedTask(folder, False, {}, work.iteration)
         found = _judged(work, run, protocol, {**(seconds or {}), "train_s": run.wall_s}, command, quiet)
         write_task_folder(folder, work.contract(), work.weights)
@@ -229,15 +241,16 @@ def train_task_seeds(
     return done
 
 
-def _learn(held: TrainingFolder, run: HoverRun, work: TaskWork, minutes: float, quiet: bool) -> bool:
+def _learn(held: TrainingFolder, run: HoverRun, work: TaskWork, minutes: float, tensorboard: bool, quiet: bool) -> bool:
     def saved() -> None:
         # Whoever stops it, or kills it, has a policy that flies.
         write_task_folder(held.folder, work.contract(), work.weights)
         write_metrics(held.folder, run)
 
-    often = TrainingRunOptions(device="cpu", checkpoint_minutes=_CHECKPOINT_S / 60.0, minutes=minutes)
+    often = TrainingRunOptions(device="cpu", checkpoint_minutes=_CHECKPOINT_S / 60.0, minutes=minutes, tensorboard=tensorboard)
     left = work.options.iterations - work.iteration
-    return held.learn(run, run.steps, left, often, TrainingLine(run, quiet).stepped, saved)
+    curves = TrainingCurves(run.metrics, metric_scalars)
+    return held.learn(run, run.steps, left, often, TrainingLine(run, quiet).stepped, saved, curves)
 
 
 def _judged(
@@ -273,7 +286,7 @@ def _judged(
         "options": asdict(work.options),
         "protocol": asdict(protocol),
         "hardware": hardware_found(),
-        "versions": {"airworthy": __version__, **{name: version(name) for name in ("numpy", "warp-lang")}},
+        "versions": {"airworthy": __version__, **{name: version(name) for name in used_packages(work.trainer)}},
         "command": command,
     }
 

@@ -12,7 +12,8 @@ from airworthy.core.arrays import Array, ArrayF32
 from airworthy.core.runs.checkpoints import Checkpoint
 from airworthy.learning.environments import FlightConditions, LearningTask, VectorTask
 from airworthy.learning.native_ppo.options import PpoUpdate
-from airworthy.learning.native_ppo.trainer import NativePpo
+from airworthy.learning.native_ppo.training import ppo_learner
+from airworthy.learning.ppo.options import TorchPpoOptions
 from airworthy.learning.task_training.options import TaskTrainingOptions, cut_off
 from airworthy.learning.task_training.policy import NetworkForm, contract_of_task
 from airworthy.pilots.task_policy.contract import TaskContract
@@ -81,7 +82,7 @@ class TaskWork(Protocol):
 
 
 class TaskTraining:
-    """A policy that learns a task by native PPO.
+    """A policy that learns a task by PPO, native or in torch.
 
     Args:
         vehicle: That is flown; None: the task's own.
@@ -100,7 +101,7 @@ class TaskTraining:
         task: LearningTask | None = None,
         threads: int | None = None,
     ):
-        self.trainer = "native_ppo"
+        self.trainer = "ppo" if isinstance(options.ppo, TorchPpoOptions) else "native_ppo"
         self.options = o = options
         self.task = options.learnt_task() if task is None else task
         flown, conditions = cut_off(self.task, o.episode_steps), FlightConditions(staggered=o.staggered)
@@ -108,7 +109,7 @@ class TaskTraining:
             flown, o.env_count, vehicle, o.seed, o.randomization, threads=threads, conditions=conditions
         )
         self.vehicle = self.environments.vehicle
-        self.ppo = NativePpo(self.environments, o.ppo, threads)
+        self.ppo, self.machine = ppo_learner(self.environments, o.ppo, threads)
         self.last: PpoUpdate | None = None
         """What the last update came to."""
         self.lost = 0
