@@ -130,11 +130,11 @@ def normals(key: ArrayU32, step: ArrayLike, stream: Stream, count: int, first: i
         first: How many are left out before them, a multiple of 4.
     """
     drawn = words(key, step, stream, -(-count // 4) * 4, first)
-    first, second = drawn[..., 0::2], drawn[..., 1::2]
-    radius = np.sqrt(-2.0 * np.log(((first >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23))
+    one, other = drawn[..., 0::2], drawn[..., 1::2]
+    radius = np.sqrt(-2.0 * np.log(((one >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23))
     # Quadrant and the angle in it are taken apart, since the kernel's series for sine and cosine hold in [-pi/4, pi/4) alone.
-    quadrant = (second >> np.uint32(30)).astype(np.float64)
-    inside = ((second << np.uint32(2)) >> np.uint32(9)).astype(np.float64) + 0.5
+    quadrant = (other >> np.uint32(30)).astype(np.float64)
+    inside = ((other << np.uint32(2)) >> np.uint32(9)).astype(np.float64) + 0.5
     angle = (quadrant - 0.5) * (np.pi / 2) + inside * (np.pi / 2**24)
     pairs = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
     return pairs.reshape(*drawn.shape[:-1], -1)[..., :count]

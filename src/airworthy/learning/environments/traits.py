@@ -114,10 +114,10 @@ class TaskTraits:
             state: Of the flight.
             p: Parameters, with memory and the age of the state.
         """
-        own = getattr(self.task, "error", norm)
-        if own is None:
-            return None
-        return norm(state[:3]) if own is norm else own(state, p)
+        if not hasattr(self.task, "error"):
+            return norm(state[:3])
+        own = self.task.error
+        return None if own is None else own(state, p)
 
     def hover(self, p: Any, affine: Vector) -> Vector:
         """Return the action that commands hover: `hover_action(p)`, or rotor speeds `affine` in actions, or nothing commanded.

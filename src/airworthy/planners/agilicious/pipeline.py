@@ -175,7 +175,7 @@ class VehicleBodies:
             collective=tuple(self._collective[ids].T),
             thrust_min=tuple(self.lowest[ids].T),
             thrust_max=tuple(self.highest[ids].T),
-            spare=Spare(*(f[ids] if f.ndim == 1 else _by_element(f[ids]) for f in self._spare)),
+            spare=Spare._make(f[ids] if f.ndim == 1 else _by_element(f[ids]) for f in self._spare),
         )
 
 
