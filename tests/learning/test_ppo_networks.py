@@ -29,7 +29,7 @@ SMALL: dict[str, Any] = {"hidden": (16, 8), "rollout": 8, "minibatches": 2, "epo
 NETWORKS: list[dict[str, Any]] = [
     {},
     {"recurrent": 8},
-    {"image": (1, 12, 12)},
+    {"image": (1, 8, 8)},
     {"shared": True, "deviation": "network", "squash": True, "normalize_observation": True, "normalize_value": True},
     {"recurrent": 8, "shared": True, "value_clip": 0.2, "squash": True, "normalize_observation": True},
     {"hidden": (8,), "mirror": "xy", "target_divergence": 0.0, "anneal_updates": 5, "stop_divergence": 0.01},
@@ -37,16 +37,16 @@ NETWORKS: list[dict[str, Any]] = [
 
 
 class Pictured(MotorCommand):
-    """What is seen, and an image of 12 x 12 made of it: the distance of each cell from where the target is."""
+    """What is seen, and an image of 8 x 8 made of it: the distance of each cell from where the target is."""
 
     name = "pictured_in_a_test"
 
     def observe(self, state: Any, noises: Any, p: Any) -> Any:
-        cells = [(0.1 * row - state[0]) * (0.1 * column - state[1]) for row in range(12) for column in range(12)]
+        cells = [(0.1 * row - state[0]) * (0.1 * column - state[1]) for row in range(8) for column in range(8)]
         return (*super().observe(state, noises, p), *cells)
 
 
-def made(task: Any = None, count: int = 64, threads: int = 1, **options: Any) -> TorchPpo:
+def made(task: Any = None, count: int = 32, threads: int = 1, **options: Any) -> TorchPpo:
     chosen = {**SMALL, **options}
     if task is None:
         noise = chosen.get("mirror", "none") == "none"
@@ -134,7 +134,7 @@ def test_every_network_learns_the_same_in_threads_and_after_a_stop(options: dict
     np.testing.assert_array_equal(row_of(whole), row_of(second))
     np.testing.assert_array_equal(whole.environments.state, second.environments.state)
     assert np.abs(row_of(whole) - row_of(made(**options))).max() > 1e-4
-    assert second.env_steps == whole.env_steps == 3 * 8 * 64
+    assert second.env_steps == whole.env_steps == 3 * 8 * 32
     assert all(math.isfinite(x) for x in (told.divergence, told.entropy, told.std, told.gradient_norm, told.reward))
     if options.get("anneal_updates"):
         assert told.learning_rate == pytest.approx(3e-4 * (1.0 - 2 / 5))
@@ -227,21 +227,28 @@ def as_it_is(flown: Rollout, one: TorchPpo) -> Rollout:
     return flown
 
 
-@pytest.mark.parametrize("options", [{}, {"normalize_value": True}, {"recurrent": 8}])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "options", [{}, pytest.param({"normalize_value": True}, marks=SLOW), pytest.param({"recurrent": 8}, marks=SLOW)]
+)
 def test_the_value_of_going_on_is_learnt_across_time_limits(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """V = r / (1 - gamma) to 1 % (specification, learning by reward, 9.4). Taken for a death it is at most 0.65 of it."""
     value = float(np.mean(constant(as_it_is, monkeypatch, **options)._expected))
     assert value == pytest.approx(0.1 / (1.0 - 0.9), rel=0.01)
     if not options:
-        assert float(np.mean(constant(as_death, monkeypatch)._expected)) < 0.8
+        assert float(np.mean(constant(as_death, monkeypatch, updates=60)._expected)) < 0.8
 
 
-def constant(taken: Callable[[Rollout, TorchPpo], Rollout], monkeypatch: pytest.MonkeyPatch, **options: Any) -> TorchPpo:
+def constant(
+    taken: Callable[[Rollout, TorchPpo], Rollout], monkeypatch: pytest.MonkeyPatch, updates: int = 150, **options: Any
+) -> TorchPpo:
     usual = {"hidden": (16, 8), "rollout": 10, "minibatches": 1, "epochs": 8, "learning_rate": 5e-3, "gamma": 0.9}
-    one = TorchPpo(VectorTask(Constant(), 64), TorchPpoOptions(**{**usual, "value_weight": 1.0, **options}), 1)
+    one = TorchPpo(VectorTask(Constant(), 32), TorchPpoOptions(**{**usual, "value_weight": 1.0, **options}), 1)
     fly = one.fly
     monkeypatch.setattr(one, "fly", lambda: taken(fly(), one))
-    for _ in range(150 if not options.get("recurrent") else 80):
+    for _ in range(updates):
         one.update()
     return one
 
@@ -255,7 +262,7 @@ def test_flights_that_are_cut_off_go_on_from_what_they_saw_last(options: dict[st
     one = made(**options)
     for _ in range(2):
         one.update()
-    task = VectorTask(one.environments.task, 64, seed=99)
+    task = VectorTask(one.environments.task, 32, seed=99)
     task.restore(one.environments.saved())
     flown, f, checked = one.fly(), one._flown, 0
     memory = one._begun_with[1].clone()
@@ -357,6 +364,7 @@ def test_a_critic_that_sees_more() -> None:
         TorchPpo(task, TorchPpoOptions(**SMALL, shared=True), 1)
 
 
+@pytest.mark.slow
 def test_it_learns_to_hover() -> None:
     options = {"learning_rate": 3e-3, "rollout": 32, "epochs": 5, "normalize_observation": True}
     one = made(MotorCommand(), count=128, threads=2, **options)
